@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""What real drivers' compilers make of the kernels that each device would choose: registers, spills, instructions.
+
+usage: bench/devices.py LAB KERNEL_LIST [--markdown FILE] [DEVICE ...]
+
+LAB is a command that runs vendors' drivers without their GPUs (Mesa's no-op DRM shims) and understands
+    LAB probe DEVICE                          limits and features, as text
+    LAB stat DEVICE -- OPTION ... FILE.spv    VK_KHR_pipeline_executable_properties of one pipeline, tab-separated;
+                                              options: --bindings 0, --push BYTES, --subgroup N, --spec ID=VALUE
+KERNEL_LIST is the program vantage_kernel_list of a build. For each device the limits become capabilities, the program says
+which kernels a plan would run with which specialization constants, and each is compiled. Exits with 1 if a chosen kernel
+spills registers to memory or is refused.
+"""
+import argparse
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+DEVICES = ["amd-navi10", "amd-navi31", "amd-gfx1201", "nvk-turing", "nvk-ada", "intel-skl", "intel-dg2", "intel-bmg",
+           "adreno-750", "apple-m1", "mali-g610", "v3d-71"]
+SPILLS = ["Spilled VGPRs", "Spills to memory", "Spills", "STP Count", "TMU Spills", "Spill Size"]
+REGISTERS = ["VGPRs", "Number of GPRs", "Max live registers", "Registers used", "GPRs"]
+INSTRUCTIONS = ["Instructions", "Instruction count", "Instruction Count"]
+
+
+def run(command):
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout
+
+
+def caps_of(lab, device):
+    """The facts of `LAB probe` in the form that Vantage reads capabilities from."""
+    text = run([lab, "probe", device])
+    name = re.search(r"### (.*?) \| driver (\S+) (.*?) \| api", text)
+    if not name:
+        sys.exit(f"{device}: LAB probe says nothing that can be read:\n{text}")
+
+    def number(pattern, otherwise=0):
+        found = re.search(pattern, text)
+        return int(found.group(1)) if found else otherwise
+
+    low, high = number(r"min (\d+) max", 1), number(r"min \d+ max (\d+)", 1)
+    groups = re.search(r"maxWG (\d+),(\d+),(\d+)", text)
+    operations = int(re.search(r"sgops (0x[0-9a-f]+)", text).group(1), 16)
+    return name.group(1), {
+        "name": name.group(1), "driver": name.group(2), "driver_version": name.group(3), "type": "discrete", "api_version": "1.3.0",
+        "subgroup_size": number(r"subgroup (\d+)", 1), "min_subgroup_size": low, "max_subgroup_size": high,
+        "subgroup_arithmetic": bool(operations & 4), "subgroup_shuffle": bool(operations & 16), "subgroup_size_control": bool(number(r"ssc (\d)")),
+        "max_workgroup_invocations": number(r"maxInvoc (\d+)", 128), "max_workgroup_size": [int(g) for g in groups.groups()],
+        "max_shared_memory": number(r"shared (\d+)", 16384), "buffer_device_address": bool(number(r"BDA (\d)")),
+        "timeline_semaphore": True, "synchronization2": bool(number(r"sync2 (\d)")), "fp16": bool(number(r"fp16 (\d)")),
+        "int8": bool(number(r"int8 (\d)")), "int16": bool(number(r"int16 (\d)")), "int64": bool(number(r"int64 (\d)")),
+        "storage16": bool(number(r"st16 (\d)")), "storage8": bool(number(r"st8 (\d)")), "integer_dot": bool(number(r"intdot (\d)")),
+    }
+
+
+def first(stats, names):
+    return next((int(float(stats[n])) for n in names if n in stats), None)
+
+
+def compile_kernel(lab, device, folder, kernel):
+    op, name, module, push, subgroup, spec = kernel
+    options = ["--bindings", "0", "--push", "128"] + [o for s in spec.split() for o in ("--spec", s)]
+    if subgroup != "0":
+        options += ["--subgroup", subgroup]
+    text = run([lab, "stat", device, "--", *options, str(folder / f"{module}.spv")])
+    row = next((line for line in text.splitlines() if f"{module}.spv" in line), "")
+    stats = dict(field.split("=", 1) for field in row.split("\t") if "=" in field)
+    size = re.search(r"\tsg (\d+)", row)
+    return {"op": op, "kernel": name, "module": module, "spec": spec, "compiled": bool(stats), "subgroup": int(size.group(1)) if size else 0,
+            "registers": first(stats, REGISTERS), "instructions": first(stats, INSTRUCTIONS),
+            "spills": max((int(float(stats[n])) for n in SPILLS if n in stats), default=0), "invalid": "INVALID" in text}
+
+
+def table(results):
+    """One row per kernel, one column per device: registers, and spills where there are any."""
+    devices = list(results)
+    cells = {}
+    for device, (_, rows) in results.items():
+        for r in rows:  # several pipelines of one kernel: the one with the most registers speaks for it
+            key = (r["op"], r["kernel"], r["module"])
+            rank = (not r["compiled"], r["spills"], r["registers"] or 0)
+            if rank >= cells.get(key, {}).get(device, ((False, 0, -1), ""))[0]:
+                text = "refused" if not r["compiled"] else "–" if r["registers"] is None else str(r["registers"])
+                cells.setdefault(key, {})[device] = (rank, text + (f" **+{r['spills']} spilled**" if r["spills"] else ""))
+    lines = ["| op | kernel (module) | " + " | ".join(devices) + " |", "|---|---|" + "---|" * len(devices)]
+    for (op, kernel, module), row in sorted(cells.items()):
+        lines.append(f"| {op} | {kernel} ({module}) | " + " | ".join(row[d][1] if d in row else "" for d in devices) + " |")
+    lines += [""] + [f"- `{device}`: {name}, {len(rows)} pipelines, {sum(1 for r in rows if r['spills'] or not r['compiled'] or r['invalid'])} with spills or refused"
+                     for device, (name, rows) in results.items()]
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("lab")
+    parser.add_argument("kernel_list")
+    parser.add_argument("devices", nargs="*", default=DEVICES)
+    parser.add_argument("--markdown", help="write the tables to this file")
+    options = parser.parse_intermixed_args()
+    results, bad = {}, 0
+    for device in options.devices or DEVICES:
+        with tempfile.TemporaryDirectory() as temporary:
+            folder = Path(temporary)
+            name, caps = caps_of(options.lab, device)
+            (folder / "caps.json").write_text(json.dumps(caps))
+            listed = subprocess.run([options.kernel_list, str(folder / "caps.json"), temporary], capture_output=True, text=True, check=False)
+            if listed.returncode != 0:
+                sys.exit(f"{device}: {listed.stderr}")
+            rows = [compile_kernel(options.lab, device, folder, line.split("\t")) for line in listed.stdout.splitlines()]
+        results[device] = (name, rows)
+        for r in rows:
+            if r["spills"] or not r["compiled"] or r["invalid"]:
+                bad += 1
+                print(f"{device}: {r['op']}/{r['kernel']} ({r['module']} {r['spec']}): " + (f"{r['spills']} spills" if r["compiled"] else "refused"))
+        print(f"{device}: {name}: {len(rows)} pipelines", flush=True)
+        if options.markdown:
+            Path(options.markdown).write_text(table(results))
+    sys.exit(1 if bad else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,119 @@
+// vantage_kernel_list CAPS.json DIR: what the plans of GPT-2 small and of Llama 1B would dispatch on a device with these
+// capabilities, and the largest test case of every op beside them. Writes each SPIR-V module to DIR/MODULE.spv and prints
+// one line per distinct pipeline: op, kernel, module, push constant bytes, specialization constants. No driver is needed.
+#include <cstdio>
+#include <set>
+#include <string>
+
+#include "runtime/base/os.h"
+#include "runtime/base/spirv.h"
+#include "runtime/graph/fuse.h"
+#include "runtime/graph/schedule.h"
+#include "runtime/models/decoder.h"
+#include "vantage/error.h"
+
+using namespace vantage;
+
+namespace {
+
+ModelConfig gpt2_small() {
+    return parse_model_config(
+        R"({"model_type":"gpt2","n_layer":1,"n_embd":768,"n_head":12,"vocab_size":50257,"n_positions":1024})",
+        "GPT-2 small");
+}
+ModelConfig llama_1b() {
+    return parse_model_config(
+        R"({"model_type":"llama","num_hidden_layers":1,"hidden_size":2048,"num_attention_heads":32,"num_key_value_heads":8,
+        "intermediate_size":8192,"vocab_size":128256,"max_position_embeddings":8192,"rope_theta":500000.0,"tie_word_embeddings":true})",
+        "Llama 1B");
+}
+
+class KernelList {
+public:
+    KernelList(Caps caps, std::string directory) : caps_(std::move(caps)), directory_(std::move(directory)) {}
+
+    void add_model(const ModelConfig& config) {
+        for (std::int64_t rows : {std::int64_t{1}, std::int64_t{128}})
+            for (bool logits : {false, true}) {
+                Graph graph = build_model(
+                    config, {.rows = rows, .context = config.context, .watch = {true}, .all_logits = logits},
+                    [](const std::string&) { return DType::f16; });
+                fuse(graph);
+                const Schedule schedule = make_schedule(graph, caps_);
+                for (const Dispatch& dispatch : schedule.dispatches)
+                    if (dispatch.node >= 0)
+                        add(graph.nodes()[static_cast<std::size_t>(dispatch.node)].op->name,
+                            schedule.kernels[static_cast<std::size_t>(dispatch.node)]->name, dispatch.launch);
+                    else
+                        add("grid", "plain", dispatch.launch);
+            }
+    }
+
+    // Ops that no model has: by the test case with the most arithmetic.
+    void add_rest() {
+        for (const OpDef* op : all_ops()) {
+            if (seen_ops_.count(op->name) != 0 || op->cases == nullptr) continue;
+            const Case* largest = nullptr;
+            double most = -1;
+            const std::vector<Case> cases = op->cases();
+            for (const Case& test : cases)
+                if (const double size = size_of(test); size > most) most = size, largest = &test;
+            OpCall call = call_of_case(*op, *largest);
+            const Kernel* kernel = choose_kernel(call, caps_);
+            for (const Launch& launch : kernel->launch(call, caps_).launches) add(op->name, kernel->name, launch);
+        }
+    }
+
+private:
+    static double size_of(const Case& test) {
+        double size = 0;
+        for (const Case::Input& input : test.inputs)
+            if (input.type) size += static_cast<double>(input.type->shape.elements());
+        return size;
+    }
+
+    static OpCall call_of_case(const OpDef& op, const Case& test) {
+        OpCall call{.op = &op, .attrs = test.attrs, .inputs = {}, .outputs = {}};
+        for (const Case::Input& input : test.inputs) call.inputs.push_back(input.type);
+        call.inputs.resize(op.operands.size());
+        call.outputs = op.infer(call);
+        return call;
+    }
+
+    void add(const std::string& op, const std::string& kernel, const Launch& launch) {
+        seen_ops_.insert(op);
+        std::string line = op + "\t" + kernel + "\t" + launch.shader + "\t" + std::to_string(launch.params.size()) +
+                           "\t" + std::to_string(launch.subgroup_size) + "\t";
+        for (std::size_t i = 0; i < launch.spec.size(); ++i)
+            line += (i > 0 ? " " : "") + std::to_string(i) + "=" + std::to_string(launch.spec[i]);
+        if (!lines_.insert(line).second) return;
+        std::puts(line.c_str());
+        const SpirvModule* module = find_spirv(launch.shader);
+        if (module == nullptr) throw Error(ErrorKind::failure, std::string("no module ") + launch.shader);
+        if (written_.insert(launch.shader).second)
+            write_file(directory_ + "/" + launch.shader + ".spv", std::as_bytes(module->code));
+    }
+
+    Caps caps_;
+    std::string directory_;
+    std::set<std::string> seen_ops_, lines_, written_;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    if (argc != 3) {
+        std::fputs("usage: vantage_kernel_list CAPS.json DIR\n", stderr);
+        return exit_code(ErrorKind::usage);
+    }
+    try {
+        KernelList list(caps_from_json(read_file(argv[1])), argv[2]);
+        list.add_model(gpt2_small());
+        list.add_model(llama_1b());
+        list.add_rest();
+        return 0;
+    } catch (const Error& error) {
+        std::fprintf(stderr, "vantage_kernel_list: %s\n", error.what());
+        return exit_code(error.kind());
+    }
+}

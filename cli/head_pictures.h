@@ -1,0 +1,25 @@
+// The heads of a survey as PNG files.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "head_survey.h"
+#include "runtime/io/heatmap.h"
+
+namespace vantage::cli {
+
+/// Refers to `weights`.
+HeatmapPicture head_picture(const HeadSurvey& survey, int layer, int head, std::span<const float> weights);
+
+/// heads.png: layers × heads, with the telling one framed. Both return the file's path.
+std::string write_head_grid(const HeadSurvey& survey, const std::string& folder);
+/// layer-L-head-H.png.
+std::string write_head(const HeadSurvey& survey, int layer, int head, const std::string& folder);
+/// The grid and every head; makes the folder.
+std::vector<std::string> write_head_pictures(const HeadSurvey& survey, const std::string& folder);
+
+/// Makes a folder with all above it; throws bad_file.
+void make_folder(const std::string& folder);
+
+}  // namespace vantage::cli

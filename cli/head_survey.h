@@ -1,0 +1,67 @@
+// What all heads of a model did with one text: for `inspect` and `demo`.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "runtime/inspect/head_habit.h"
+#include "runtime/inspect/telling_head.h"
+#include "vantage/session.h"
+
+namespace vantage::cli {
+
+/// A line on stderr that says how far work is; nothing where stderr is no terminal, and with -q.
+class Progress {
+public:
+    explicit Progress(std::string what);
+    ~Progress();
+    Progress(const Progress&) = delete;
+    Progress& operator=(const Progress&) = delete;
+    /// Throws interrupted after Ctrl-C, so that a loop that shows its progress also ends.
+    void show(std::int64_t done, std::int64_t all);
+
+private:
+    std::string what_;
+    bool shown_ = false;
+    int percent_ = -1;
+};
+
+class HeadSurvey {
+public:
+    /// The session watches, and has run its first `tokens` tokens. Reads the weights of all heads, a block of rows at a
+    /// time.
+    HeadSurvey(Session& session, std::size_t tokens);
+
+    int tokens() const { return tokens_; }
+    int layers() const { return layers_; }
+    int heads() const { return heads_; }
+    const HeadStatistics& of(int layer, int head) const {
+        return numbers_[static_cast<std::size_t>(layer * heads_ + head)];
+    }
+    /// The head that is worth a look, and why; nothing where no head reads beyond its neighbours.
+    const std::optional<TellingHead>& telling() const { return telling_; }
+    /// The whole matrix [tokens, tokens] of a head.
+    std::vector<float> weights(int layer, int head) const;
+    /// The text of each token, for labels.
+    const std::vector<std::string>& texts() const { return texts_; }
+    std::int32_t id(int token) const { return sequence_.ids[static_cast<std::size_t>(token)]; }
+    /// A token in quotation marks, short and without anything that a terminal would obey.
+    std::string quoted(int token) const;
+    Session& session() const { return session_; }
+
+private:
+    Session& session_;
+    int tokens_, layers_, heads_;
+    std::vector<std::string> texts_;
+    TokenSequence sequence_;
+    std::vector<HeadStatistics> numbers_;
+    std::optional<TellingHead> telling_;
+};
+
+/// The text of a token by itself; "#17" where the model has no tokenizer.
+std::string token_text(const Model& model, std::int32_t id);
+/// Why the telling head is one: "“it” reads “animal” (0.61)"; empty where there is none.
+std::string reason_text(const HeadSurvey& survey);
+
+}  // namespace vantage::cli

@@ -1,0 +1,229 @@
+// vantage inspect: one forward pass over a text, and all that can be seen of it.
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "commands.h"
+#include "head_pictures.h"
+#include "head_survey.h"
+#include "inspect_report.h"
+#include "node_check.h"
+#include "profile.h"
+#include "runtime/base/log.h"
+#include "runtime/base/os.h"
+#include "runtime/base/units.h"
+#include "runtime/io/safetensors.h"
+#include "runtime/io/utf8.h"
+
+namespace vantage::cli {
+
+namespace {
+
+struct InspectOptions {
+    std::string prompt, ids, save, pictures, precision = "f32";
+    std::int64_t greedy = 0;
+    bool from_ids = false, json = false, check = false;
+};
+
+// ---- what is asked for, before anything runs -------------------------------------------------------------------------
+
+/// "1,2,3", with spaces or without.
+std::vector<std::int32_t> read_ids(const std::string& text) {
+    std::vector<std::int32_t> ids;
+    constexpr const char* separators = ", \t\n";
+    for (std::size_t begin = text.find_first_not_of(separators); begin != std::string::npos;) {
+        const std::size_t end = std::min(text.find_first_of(separators, begin), text.size());
+        std::int32_t id = 0;
+        const auto [rest, error] = std::from_chars(text.data() + begin, text.data() + end, id);
+        if (error != std::errc() || rest != text.data() + end)
+            throw Error(ErrorKind::usage, "inspect: --ids has \"" + valid_utf8(text.substr(begin, end - begin)) +
+                                              "\", wanted token ids with commas between them: 1,2,3");
+        ids.push_back(id);
+        begin = text.find_first_not_of(separators, end);
+    }
+    return ids;
+}
+
+std::vector<std::int32_t> tokens_of(const InspectOptions& o, const Model& model) {
+    const std::vector<std::int32_t> ids =
+        o.from_ids ? read_ids(o.ids) : model.tokenizer().encode(o.prompt == "-" ? read_stdin() : o.prompt, true).ids;
+    if (ids.empty()) throw Error(ErrorKind::usage, "inspect: there is nothing to look at: the prompt has no tokens");
+    const ModelInfo& info = model.info();
+    for (const std::int32_t id : ids)
+        if (id < 0 || id >= info.vocab)
+            throw Error(ErrorKind::usage, format("inspect: token id %d is outside of the vocabulary of %s: 0 to %lld",
+                                                 id, info.name.c_str(), static_cast<long long>(info.vocab - 1)));
+    const auto count = static_cast<std::int64_t>(ids.size());
+    if (count > info.context)
+        throw Error(ErrorKind::usage,
+                    format("inspect: the prompt has %lld tokens, but %s allows %lld; shorten it",
+                           static_cast<long long>(count), info.name.c_str(), static_cast<long long>(info.context)));
+    if (count + o.greedy > info.context)
+        throw Error(
+            ErrorKind::usage,
+            format("inspect: %lld tokens and %lld more with --greedy are %lld, but %s allows %lld",
+                   static_cast<long long>(count), static_cast<long long>(o.greedy),
+                   static_cast<long long>(count + o.greedy), info.name.c_str(), static_cast<long long>(info.context)));
+    return ids;
+}
+
+/// Bytes that the host has left, as far as the system says so.
+std::uint64_t host_memory_available() {
+    try {
+        const std::string text = read_file("/proc/meminfo", 1 << 20);
+        const std::size_t line = text.find("MemAvailable:");
+        return line == std::string::npos ? UINT64_MAX : std::strtoull(text.c_str() + line + 13, nullptr, 10) * 1024;
+    } catch (const Error&) {
+        return UINT64_MAX;
+    }
+}
+
+/// All rows' logits, the residual stream, and with --save the weights of every head are on the host at once: better an
+/// error with numbers than a machine that swaps.
+void check_memory(const InspectOptions& o, const ModelInfo& info, std::size_t tokens) {
+    const auto n = static_cast<std::uint64_t>(tokens);
+    const auto of = [](std::int64_t size) { return static_cast<std::uint64_t>(size); };
+    const std::uint64_t logits = 4 * n * of(info.vocab), hidden = 4 * n * of((info.layers + 1) * info.width),
+                        head = 4 * n * n;
+    std::uint64_t wanted = logits + 2 * hidden + (o.pictures.empty() ? 0 : 2 * head);
+    if (!o.save.empty())
+        wanted = 2 * (logits + hidden + of(info.layers * info.heads) * head) +
+                 hidden;  // once more while the file is written
+    const std::uint64_t available = host_memory_available();
+    if (wanted <= available) return;
+    throw Error(ErrorKind::out_of_memory,
+                format("inspect: %llu tokens take %s of the host's memory (attention of %lld heads %s, logits %s), but "
+                       "%s are available; shorten the prompt%s",
+                       static_cast<unsigned long long>(n), bytes_text(wanted).c_str(),
+                       static_cast<long long>(info.layers * info.heads),
+                       bytes_text(of(info.layers * info.heads) * head).c_str(), bytes_text(logits).c_str(),
+                       bytes_text(available).c_str(), o.save.empty() ? "" : ", or leave --save out"));
+}
+
+// ---- the file --------------------------------------------------------------------------------------------------------
+
+std::vector<float> all_weights(const HeadSurvey& survey) {
+    std::vector<float> all;
+    const auto tokens = static_cast<std::size_t>(survey.tokens());
+    all.reserve(static_cast<std::size_t>(survey.layers() * survey.heads()) * tokens * tokens);
+    Progress progress("collecting attention");
+    for (int layer = 0; layer < survey.layers(); ++layer)
+        for (int head = 0; head < survey.heads(); ++head) {
+            progress.show(layer * survey.heads() + head, survey.layers() * survey.heads());
+            const std::vector<float> weights = survey.weights(layer, head);
+            all.insert(all.end(), weights.begin(), weights.end());
+        }
+    return all;
+}
+
+void save(const InspectOptions& o, const HeadSurvey& survey, const std::vector<std::int32_t>& greedy) {
+    const Session& session = survey.session();
+    const ModelInfo& info = session.model().info();
+    const std::int64_t n = survey.tokens();
+    const std::vector<float> hidden = session.hidden(), attention = all_weights(survey);
+    std::vector<TensorToWrite> tensors{
+        {"input_ids", "I32", {n}, std::as_bytes(std::span(session.tokens()))},
+        {"logits", "F32", {n, info.vocab}, std::as_bytes(std::span(session.logits()))},
+        {"hidden", "F32", {info.layers + 1, n, info.width}, std::as_bytes(std::span(hidden))},
+        {"attn", "F32", {info.layers, info.heads, n, n}, std::as_bytes(std::span(attention))},
+    };
+    if (o.greedy > 0)
+        tensors.push_back(
+            {"greedy.ids", "I32", {static_cast<std::int64_t>(greedy.size())}, std::as_bytes(std::span(greedy))});
+    write_safetensors(
+        o.save, tensors,
+        {{"model", info.name}, {"device", session.model().device().caps().name}, {"precision", o.precision}});
+    log(LogLevel::info, "saved: %s", o.save.c_str());
+}
+
+/// The N most probable tokens, one after the other, in a session of its own: one that inspects draws none.
+std::vector<std::int32_t> continued(const InspectOptions& o, const Model& model, const std::vector<std::int32_t>& ids) {
+    if (o.greedy == 0) return {};
+    Session session(model, {.context = static_cast<std::int64_t>(ids.size()) + o.greedy,
+                            .precision = precision_named(o.precision)});
+    session.restart({.ignore_end = true});
+    session.append(ids);
+    Progress progress("continuing");
+    std::int64_t done = 0;
+    return session.generate(o.greedy, [&](std::int32_t) {
+        progress.show(++done, o.greedy);
+        return true;
+    });
+}
+
+void run(const InspectOptions& o) {
+    ProfileWriter profile(common().profile);
+    const Device device = profile.timed("open device", [] { return open_device(); });
+    const Model model = profile.timed("load model", [&] { return load_model(device); });
+    const std::vector<std::int32_t> ids = tokens_of(o, model);
+    check_memory(o, model.info(), ids.size());
+    const Precision precision = precision_named(o.precision);
+    Session session(model, {.context = static_cast<std::int64_t>(ids.size()),
+                            .precision = precision,
+                            .watch = true,
+                            .inspect = true,
+                            .profile = static_cast<bool>(profile)});
+    session.append(ids);
+    profile.device_begins();
+    profile.timed("forward pass", [&] { session.process(); });
+    const HeadSurvey survey = profile.timed("read heads", [&] { return HeadSurvey(session, ids.size()); });
+
+    InspectReport report{.survey = survey, .precision = o.precision};
+    report.greedy = profile.timed("continue", [&] { return continued(o, model, ids); });
+    if (!o.save.empty()) profile.timed("save", [&] { save(o, survey, report.greedy); });
+    if (!o.pictures.empty())
+        report.files = profile.timed("draw", [&] { return write_head_pictures(survey, o.pictures); });
+    if (o.check) report.check = profile.timed("check", [&] { return check_nodes(model, ids, precision); });
+    if (!o.save.empty()) report.files.insert(report.files.begin(), o.save);
+    if (o.json)
+        print_json(report);
+    else
+        print_summary(report);
+    profile.write(device, session);
+    if (report.check && report.check->diverged) throw Error(ErrorKind::accuracy, report.check->text());
+}
+
+}  // namespace
+
+void add_inspect(CLI::App& app) {
+    auto o = std::make_shared<InspectOptions>();
+    CLI::App* command = app.add_subcommand("inspect", "Run a text once, and show what the model made of it");
+    command->footer(
+        "OUT holds input_ids [n], logits [n, vocab], hidden [layers + 1, n, width], attn [layers, heads, n, n], "
+        "greedy.ids [N].\n\n"
+        "Examples:\n"
+        "  vantage inspect -p \"The dog chased the birds. They\" --png heads\n"
+        "  vantage inspect -m models/gpt2 --ids 464,3290 --save out.safetensors --greedy 20");
+    add_model_option(*command);
+    CLI::Option* prompt =
+        command->add_option("-p,--prompt", o->prompt, "Text to look at; - reads stdin")->type_name("TEXT");
+    CLI::Option* ids =
+        command->add_option("--ids", o->ids, "Token ids instead of a text: 1,2,3")->type_name("IDS")->excludes(prompt);
+    command->add_option("--save", o->save, "Write logits, hidden states and attention of the pass (safetensors)")
+        ->type_name("OUT");
+    command->add_option("--greedy", o->greedy, "Continue by the N most probable tokens, through end tokens, too")
+        ->type_name("N")
+        ->check(CLI::NonNegativeNumber);
+    command
+        ->add_option("--png", o->pictures,
+                     "Draw all heads (heads.png) and each of them (layer-L-head-H.png) into this folder")
+        ->type_name("DIR");
+    command
+        ->add_option("--precision", o->precision, "f32: everything in single precision; f16: keys and values in half")
+        ->check(CLI::IsMember({"f16", "f32"}))
+        ->capture_default_str();
+    command->add_flag(
+        "--check", o->check,
+        "Compare every node of the plans with its reference; the first that differs is named (exit code 7)");
+    command->add_flag("--json", o->json, "One JSON object on stdout");
+    command->callback([o, prompt, ids] {
+        o->from_ids = ids->count() > 0;
+        if (!o->from_ids && prompt->count() == 0)
+            throw Error(ErrorKind::usage, "inspect: there is nothing to look at; give -p TEXT or --ids 1,2,3");
+        run(*o);
+    });
+}
+
+}  // namespace vantage::cli

@@ -1,0 +1,212 @@
+#include "inspect_report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "page.h"
+#include "runtime/base/log.h"
+#include "runtime/io/utf8.h"
+#include "runtime/io/weight_scale.h"
+#include "vantage/model.h"
+
+namespace vantage::cli {
+
+namespace {
+
+constexpr int next_tokens_shown = 8, longest_word = 16;
+
+struct NextToken {
+    std::int32_t id = 0;
+    double probability = 0;
+};
+
+/// The most probable tokens after the text, by the logits of its last row.
+std::vector<NextToken> next_tokens(const Session& session, std::size_t count) {
+    const auto vocab = static_cast<std::size_t>(session.model().info().vocab);
+    const std::span<const float> row = std::span(session.logits()).last(vocab);
+    const double largest = static_cast<double>(*std::max_element(row.begin(), row.end()));
+    double sum = 0;
+    for (const float logit : row) sum += std::exp(static_cast<double>(logit) - largest);
+    std::vector<std::int32_t> order(vocab);
+    std::iota(order.begin(), order.end(), 0);
+    count = std::min(count, vocab);
+    const auto logit_of = [&](std::int32_t id) { return row[static_cast<std::size_t>(id)]; };
+    std::partial_sort(
+        order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
+        [&](std::int32_t a, std::int32_t b) { return logit_of(a) != logit_of(b) ? logit_of(a) > logit_of(b) : a < b; });
+    std::vector<NextToken> best;
+    for (std::size_t i = 0; i < count; ++i)
+        best.push_back({order[i], std::exp(static_cast<double>(logit_of(order[i])) - largest) / sum});
+    return best;
+}
+
+// ---- for people ------------------------------------------------------------------------------------------------------
+
+/// ".07", "1", and a dash for what there is none of.
+std::string share(double value, bool there = true) {
+    if (!there) return "–";
+    return value >= 0.995 ? "1" : format(".%02.0f", 100 * value);
+}
+
+std::string left(const std::string& text, int width) {
+    return text + std::string(static_cast<std::size_t>(std::max(0, width - column_width(text))), ' ');
+}
+std::string right(const std::string& text, int width) {
+    return std::string(static_cast<std::size_t>(std::max(0, width - column_width(text))), ' ') + text;
+}
+
+/// A share on its colour, as in the heat maps.
+std::string share_cell(const Page& page, double value, bool there = true) {
+    const std::string text = right(share(value, there), 5) + "   ";
+    return there ? page.on(
+                       colour_at(ColourMap::magma, position_of(static_cast<float>(value), 1, WeightScale::square_root)),
+                       text)
+                 : text;
+}
+
+std::string bar(double part, int width) {
+    std::string text;
+    for (int i = 0; i < static_cast<int>(std::lround(part * width)); ++i) text += "█";
+    return text;
+}
+
+void print_next(const HeadSurvey& survey, const Page& page) {
+    std::printf("%s\n", page.bold("next token").c_str());
+    for (const NextToken& next : next_tokens(survey.session(), next_tokens_shown)) {
+        const std::string word = token_label(token_text(survey.session().model(), next.id));
+        std::printf("  %.3f  %s %s\n", next.probability, left(shortened(word, longest_word), longest_word).c_str(),
+                    page.accent(bar(next.probability, 40)).c_str());
+    }
+}
+
+std::string strongest_text(const HeadSurvey& survey, const HeadStatistics& head) {
+    if (head.strongest.query < 0) return "";
+    return survey.quoted(head.strongest.query) + " → " + survey.quoted(head.strongest.key) + " " +
+           share(static_cast<double>(head.strongest.weight));
+}
+
+void print_heads(const HeadSurvey& survey, const Page& page) {
+    std::printf(
+        "%s%s\n", page.bold("heads").c_str(),
+        page.dim(format("  means over tokens %d to %d", survey.of(0, 0).first_query, survey.tokens() - 1)).c_str());
+    std::printf("%s\n", page.dim("  head       entropy      first  before  itself  copies  strongest read").c_str());
+    for (int layer = 0; layer < survey.layers(); ++layer)
+        for (int head = 0; head < survey.heads(); ++head) {
+            const HeadStatistics& h = survey.of(layer, head);
+            const bool telling = survey.telling() && survey.telling()->layer == layer && survey.telling()->head == head;
+            const std::string name = left(format("  %d.%d", layer, head), 9) +
+                                     format("%5.2f (%3.0f %%)  ", h.entropy, 100 * h.relative_entropy);
+            const std::string cells = share_cell(page, h.first) + share_cell(page, h.previous) +
+                                      share_cell(page, h.self) + share_cell(page, h.induction, h.repeats > 0);
+            const auto shown = [&](const std::string& text) { return telling ? page.accent(text) : text; };
+            std::printf("%s%s  %s\n", shown(name).c_str(), cells.c_str(), shown(strongest_text(survey, h)).c_str());
+        }
+}
+
+// ---- for programs ----------------------------------------------------------------------------------------------------
+
+using nlohmann::json;
+
+json json_of(const Read& read) {
+    if (read.query < 0) return nullptr;
+    return {{"query", read.query}, {"key", read.key}, {"weight", read.weight}};
+}
+
+json json_of(const HeadSurvey& survey) {
+    json heads = json::array();
+    for (int layer = 0; layer < survey.layers(); ++layer)
+        for (int head = 0; head < survey.heads(); ++head) {
+            const HeadStatistics& h = survey.of(layer, head);
+            heads.push_back({{"layer", layer},
+                             {"head", head},
+                             {"entropy", h.entropy},
+                             {"relative_entropy", h.relative_entropy},
+                             {"largest", h.largest},
+                             {"first", h.first},
+                             {"previous", h.previous},
+                             {"self", h.self},
+                             {"induction", h.induction},
+                             {"duplicate", h.duplicate},
+                             {"repeats", h.repeats},
+                             {"standing_out", h.standing_out},
+                             {"strongest", json_of(h.strongest)}});
+        }
+    return heads;
+}
+
+json json_of(const std::optional<TellingHead>& telling) {
+    if (!telling) return nullptr;
+    return {{"layer", telling->layer},
+            {"head", telling->head},
+            {"score", telling->score},
+            {"reason", telling->reason == TellingHead::copies ? "copies" : "stands out"},
+            {"read", json_of(telling->read)}};
+}
+
+json tokens_json(const Model& model, std::span<const std::int32_t> ids) {
+    json tokens = json::array();
+    for (const std::int32_t id : ids) tokens.push_back({{"id", id}, {"text", token_text(model, id)}});
+    return tokens;
+}
+
+}  // namespace
+
+void print_summary(const InspectReport& report) {
+    const HeadSurvey& survey = report.survey;
+    const Model& model = survey.session().model();
+    const Page page;
+    std::printf("%s %s\n\n", page.bold(model.info().name).c_str(),
+                page.dim(format("on %s · %s · %d token%s", model.device().caps().name.c_str(), report.precision.c_str(),
+                                survey.tokens(), survey.tokens() == 1 ? "" : "s"))
+                    .c_str());
+    print_next(survey, page);
+    if (!report.greedy.empty()) {
+        std::string text;
+        for (const std::int32_t id : report.greedy) text += token_text(model, id);
+        std::printf("\n%s\n  %s\n", page.bold("continued").c_str(), without_controls(text).c_str());
+    }
+    std::printf("\n");
+    print_heads(survey, page);
+    if (const auto& telling = survey.telling())
+        std::printf("\n%s layer %d, head %d: %s\n", page.bold("most telling").c_str(), telling->layer, telling->head,
+                    reason_text(survey).c_str());
+    if (report.check && !report.check->diverged)
+        std::printf("\n%s %s\n", page.bold("check").c_str(), report.check->text().c_str());
+    if (report.files.size() > 2)
+        std::printf("\n%s %s and %zu more\n", page.bold("wrote").c_str(), report.files.front().c_str(),
+                    report.files.size() - 1);
+    else
+        for (const std::string& file : report.files) std::printf("\n%s %s\n", page.bold("wrote").c_str(), file.c_str());
+}
+
+void print_json(const InspectReport& report) {
+    const HeadSurvey& survey = report.survey;
+    const Model& model = survey.session().model();
+    json next = json::array();
+    for (const NextToken& token : next_tokens(survey.session(), next_tokens_shown))
+        next.push_back({{"id", token.id}, {"text", token_text(model, token.id)}, {"probability", token.probability}});
+    json all = {{"schema_version", 1},
+                {"model", model.info().name},
+                {"device", model.device().caps().name},
+                {"precision", report.precision},
+                {"tokens", tokens_json(model, survey.session().tokens())},
+                {"next", next},
+                {"layers", survey.layers()},
+                {"heads_per_layer", survey.heads()},
+                {"heads", json_of(survey)},
+                {"most_telling", json_of(survey.telling())},
+                {"files", report.files}};
+    if (!report.greedy.empty()) all["greedy"] = tokens_json(model, report.greedy);
+    if (const auto& check = report.check)
+        all["check"] = {{"nodes", check->nodes},
+                        {"diverged", check->diverged ? json({{"node", check->diverged->node},
+                                                             {"kernel", check->diverged->kernel},
+                                                             {"message", check->diverged->message}})
+                                                     : json(nullptr)}};
+    std::printf("%s\n", all.dump(2, ' ', false, json::error_handler_t::replace).c_str());
+}
+
+}  // namespace vantage::cli

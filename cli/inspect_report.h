@@ -1,0 +1,24 @@
+// What `inspect` prints: for people, and as JSON.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "head_survey.h"
+#include "node_check.h"
+
+namespace vantage::cli {
+
+struct InspectReport {
+    const HeadSurvey& survey;
+    std::string precision;
+    std::vector<std::int32_t> greedy = {};
+    std::vector<std::string> files = {};  ///< that were written
+    std::optional<NodeCheck> check = {};
+};
+
+void print_summary(const InspectReport& report);
+void print_json(const InspectReport& report);
+
+}  // namespace vantage::cli

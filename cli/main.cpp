@@ -1,0 +1,163 @@
+// The program: subcommands, options that all of them share, and exit codes.
+#include <CLI/CLI.hpp>
+#include <cctype>
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+
+#include "commands.h"
+#include "runtime/base/fallback.h"
+#include "runtime/base/log.h"
+#include "runtime/base/options.h"
+#include "runtime/base/os.h"
+#include "runtime/base/version.h"
+
+namespace vantage::cli {
+
+namespace {
+
+int chosen_exit_code = 0;
+
+std::string version_text() {
+    const BuildFacts& facts = build_facts();
+    std::string text = "vantage " + std::string(facts.version) + " (" + std::string(facts.commit) + ")\ncompiler  " +
+                       std::string(facts.compiler) + "\nglslang   " + std::string(facts.glslang) + "\nkernels   ";
+    for (std::size_t i = 0; i < facts.families.size(); ++i)
+        text += (i > 0 ? ", " : "") + std::string(facts.families[i]);
+    for (const auto& left_out : facts.left_out) text += "\nleft out  " + std::string(left_out);
+    return text;
+}
+
+void apply_common(const CLI::App& app) {
+    const Common& c = common();
+    const bool runs = app.got_subcommand("run") || app.got_subcommand("inspect") || app.got_subcommand("demo");
+    if (!c.profile.empty() && !runs)
+        throw Error(ErrorKind::usage, "--profile goes with run, inspect and demo: nothing else is timed");
+    set_strict(c.strict);
+    if (c.quiet) set_log_level(LogLevel::error);
+    if (c.verbose == 1) set_log_level(LogLevel::info);
+    if (c.verbose > 1) set_log_level(LogLevel::debug);
+}
+
+void add_common(CLI::App& app) {
+    Common& c = common();
+    app.add_option("--device", c.device, "vulkan:INDEX, uuid:…, name:PART, cpu or auto (see `vantage devices`)")
+        ->capture_default_str();
+    app.add_flag("-v,--verbose", c.verbose, "Say what is done; twice for everything");
+    app.add_flag("-q,--quiet", c.quiet, "Errors only");
+    app.add_flag("--strict", c.strict, "Fail rather than take a slower or lesser way");
+    app.add_option("--profile", c.profile, "Write a Chrome/Perfetto trace of what ran to FILE")->type_name("FILE");
+    app.set_version_flag("--version", version_text(), "Version, commit, compiler, glslang and kernel families");
+}
+
+// Every option --some-flag can also be set as VANTAGE_SOME_FLAG; what is typed wins.
+void add_environment_twins(CLI::App& app) {
+    for (CLI::Option* option : app.get_options()) {
+        if (option->get_lnames().empty() || !option->get_envname().empty() || option == app.get_help_ptr()) continue;
+        std::string name = "VANTAGE_" + option->get_lnames().front();
+        if (name == "VANTAGE_version" || name == "VANTAGE_device") continue;  // the runtime reads VANTAGE_DEVICE itself
+        for (char& c : name) c = c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+        option->envname(name);
+    }
+}
+
+int run(int argc, char** argv) {
+    CLI::App app{"Vantage runs transformers on any Vulkan device, and shows what their attention does.", "vantage"};
+    app.footer(
+        "Begin with:\n  vantage demo\n  vantage run -p \"The animal didn't cross the street because\"\n"
+        "Exit codes: 0 ok, 1 failure, 2 usage, 3 no device, 4 out of memory, 5 device lost, 6 bad file, 7 accuracy, "
+        "130 interrupted");
+    app.require_subcommand(1);
+    app.fallthrough();
+    app.parse_complete_callback([&app] { apply_common(app); });
+    add_common(app);
+    add_demo(app);
+    add_run(app);
+    add_inspect(app);
+    add_tokenize(app);
+    add_explain(app);
+    add_devices(app);
+    add_conform(app);
+    add_environment_twins(app);
+    // of the subcommands only the one that runs: its neighbours share variables with it
+    for (CLI::App* command : app.get_subcommands({}))
+        command->preparse_callback([command](std::size_t) { add_environment_twins(*command); });
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+        if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
+        log(LogLevel::error, "%s; see `vantage --help`", error.what());
+        return exit_code(ErrorKind::usage);
+    }
+    return chosen_exit_code;
+}
+
+}  // namespace
+
+Common& common() {
+    static Common options;
+    return options;
+}
+
+void add_model_option(CLI::App& command) {
+    command
+        .add_option(
+            "-m,--model", common().model,
+            "Folder of a model (config.json, *.safetensors, tokenizer.json); without it the built-in Mini-world")
+        ->type_name("DIR");
+}
+
+Device open_device() {
+    Device device = Device::open(common().device);
+    log(LogLevel::info, "device: %s (%s %s)", device.caps().name.c_str(), device.caps().driver.c_str(),
+        device.caps().driver_version.c_str());
+    return device;
+}
+
+Model load_model(const Device& device) {
+    const std::string directory = common().model.empty() ? built_in_model() : common().model;
+    Model model = Model::load(device, directory);
+    log(LogLevel::info, "model: %s, %.2f M parameters in %s", model.info().name.c_str(),
+        static_cast<double>(model.info().parameters) / 1e6, model.info().weight_types.c_str());
+    return model;
+}
+
+void set_exit_code(int code) { chosen_exit_code = code; }
+
+std::string built_in_model() {
+    namespace fs = std::filesystem;
+    const fs::path program = program_path();
+    std::vector<fs::path> places;
+    if (const auto asset = environment("VANTAGE_ASSETS"))
+        places.emplace_back(fs::path(*asset) / "models" / "mini-world");
+    for (fs::path folder = program.parent_path(); !folder.empty() && folder != folder.root_path();
+         folder = folder.parent_path()) {
+        places.push_back(folder / "share" / "vantage" / "models" /
+                         "mini-world");                                 // an installation: PREFIX/bin/vantage
+        places.push_back(folder / "assets" / "models" / "mini-world");  // a checkout: build/release/vantage
+    }
+    std::error_code ignored;
+    for (const fs::path& place : places)
+        if (fs::exists(place / "config.json", ignored)) return place.string();
+    throw Error(ErrorKind::bad_file, "the built-in model is neither beside " + program.string() +
+                                         " nor in an installation; name a model with -m DIR, or set VANTAGE_ASSETS");
+}
+
+}  // namespace vantage::cli
+
+int main(int argc, char** argv) {
+    using namespace vantage;
+    try {
+        catch_interrupts();
+        return cli::run(argc, argv);
+    } catch (const Error& error) {
+        if (error.kind() != ErrorKind::interrupted) log(LogLevel::error, "%s", error.what());
+        return exit_code(error.kind());
+    } catch (const std::bad_alloc&) {
+        log(LogLevel::error, "out of host memory");
+        return exit_code(ErrorKind::out_of_memory);
+    } catch (const std::exception& error) {
+        log(LogLevel::error, "%s", error.what());
+        return exit_code(ErrorKind::failure);
+    }
+}

@@ -1,0 +1,143 @@
+// vantage tokenize: text to token ids and back, byte for byte.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+
+#include "cli/commands.h"
+#include "runtime/base/log.h"
+#include "runtime/base/options.h"
+#include "runtime/base/os.h"
+#include "runtime/io/json.h"
+#include "runtime/text/unicode.h"
+#include "vantage/tokenizer.h"
+
+namespace vantage::cli {
+namespace {
+
+struct TokenizeOptions {
+    std::string model, tokenizer;
+    bool json = false, decode = false, skip_special = false;
+};
+
+void print(const std::string& text) {
+    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+        throw Error(ErrorKind::failure, "cannot write the result to stdout");
+}
+void print(const Json& json) { print(json.dump() + "\n"); }
+
+/// Given on the command line, and not by the option's variable.
+bool is_typed(const std::string& value, const char* variable) {
+    return !value.empty() && value != environment(variable).value_or("");
+}
+
+Tokenizer open_tokenizer(const TokenizeOptions& options) {
+    const bool model_typed = is_typed(options.model, "VANTAGE_MODEL");
+    const bool tokenizer_typed = is_typed(options.tokenizer, "VANTAGE_TOKENIZER");
+    if (model_typed && tokenizer_typed) throw Error(ErrorKind::usage, "--model and --tokenizer exclude each other");
+    if (!options.tokenizer.empty() && !model_typed) return Tokenizer::load(options.tokenizer);
+    const std::string folder = options.model.empty() ? built_in_model() : options.model;
+    return Tokenizer::load((std::filesystem::path(folder) / "tokenizer.json").string());
+}
+
+// ---- text to ids -----------------------------------------------------------------------------------------------------
+
+/// One line per token: id, place in the text, and the token so that all of it can be seen.
+std::string table(const Tokenizer& tokenizer, const Tokenizer::Encoding& encoding) {
+    std::string text;
+    for (std::size_t i = 0; i < encoding.ids.size(); ++i) {
+        const std::string place = format("%zu-%zu", encoding.offsets[i].first, encoding.offsets[i].second);
+        text += format("%8d  %-13s  ", encoding.ids[i], place.c_str()) + tokenizer.display(encoding.ids[i]) + "\n";
+    }
+    return text;
+}
+
+void encode_stdin(const TokenizeOptions& options, const Tokenizer& tokenizer) {
+    const std::string input = read_stdin();
+    if (!text::is_utf8(input))
+        log(LogLevel::warning, "stdin is not UTF-8 everywhere: each broken sequence is read as U+FFFD");
+    const Tokenizer::Encoding encoding = tokenizer.encode(input, false);
+    if (!options.json) return print(table(tokenizer, encoding));
+    Json offsets = Json::array();
+    for (const auto& [begin, end] : encoding.offsets) offsets.push_back({begin, end});
+    print(Json{{"ids", encoding.ids},
+               {"ids_with_special", tokenizer.encode(input, true).ids},
+               {"tokens", encoding.tokens},
+               {"offsets", offsets}});
+}
+
+// ---- ids to text -----------------------------------------------------------------------------------------------------
+
+std::int32_t read_id(std::string_view word) {
+    std::int32_t id = 0;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
+    if (error == std::errc() && end == word.data() + word.size()) return id;
+    throw Error(ErrorKind::usage, "stdin: " + describe(Json(text::repair_utf8(word))) +
+                                      " is no token id, wanted ids with spaces or commas between them, or a JSON list");
+}
+
+/// "1 2 3", "1,2,3" and "[1, 2, 3]".
+std::vector<std::int32_t> read_ids(std::string_view input) {
+    constexpr std::string_view separators = ", \t\r\n";
+    const std::size_t first = input.find_first_not_of(separators), last = input.find_last_not_of(separators);
+    if (first == std::string_view::npos) return {};
+    input = input.substr(first, last - first + 1);
+    if (input.starts_with('[') && input.ends_with(']') && input.size() > 1) input = input.substr(1, input.size() - 2);
+    std::vector<std::int32_t> ids;
+    for (std::size_t at = input.find_first_not_of(separators); at != std::string_view::npos;) {
+        const std::size_t end = std::min(input.find_first_of(separators, at), input.size());
+        ids.push_back(read_id(input.substr(at, end - at)));
+        at = input.find_first_not_of(separators, end);
+    }
+    return ids;
+}
+
+void decode_stdin(const TokenizeOptions& options, const Tokenizer& tokenizer) {
+    const std::vector<std::int32_t> ids = read_ids(read_stdin());
+    for (const std::int32_t id : ids)
+        if (!tokenizer.has(id))
+            throw Error(ErrorKind::usage, format("stdin: token id %d is not in the vocabulary, wanted 0 to %d", id,
+                                                 tokenizer.vocab_size() - 1));
+    const std::string text = tokenizer.decode(ids, options.skip_special);
+    if (options.json)
+        print(Json{{"text", text}});
+    else
+        print(text);
+}
+
+}  // namespace
+
+void add_tokenize(CLI::App& app) {
+    const auto options = std::make_shared<TokenizeOptions>();
+    CLI::App* command = app.add_subcommand("tokenize", "Text from stdin to token ids, or ids back to text");
+    command
+        ->add_option("-m,--model", options->model,
+                     "Model folder whose tokenizer.json is used (default: the built-in model)")
+        ->type_name("DIR");
+    command->add_option("--tokenizer", options->tokenizer, "A tokenizer.json by itself, without a model")
+        ->type_name("FILE");
+    command->add_flag("--json", options->json,
+                      "JSON: ids, ids_with_special, tokens, offsets (in Unicode code points); with --decode: text");
+    CLI::Option* decode =
+        command->add_flag("--decode", options->decode,
+                          "Read ids (spaces or commas between them, or a JSON list), write their text exactly");
+    command->add_flag("--skip-special", options->skip_special, "Leave special tokens out of the decoded text")
+        ->needs(decode);
+    command->footer(
+        "Every byte of stdin counts, the last newline too.\n\n"
+        "Examples:\n"
+        "  printf 'Hello, world' | vantage tokenize\n"
+        "  printf 'Hello, world' | vantage tokenize --json -m models/gpt2\n"
+        "  echo '15496 11 995' | vantage tokenize --decode -m models/gpt2");
+    command->callback([options] {
+        const Tokenizer tokenizer = open_tokenizer(*options);
+        if (options->decode)
+            decode_stdin(*options, tokenizer);
+        else
+            encode_stdin(*options, tokenizer);
+    });
+}
+
+}  // namespace vantage::cli

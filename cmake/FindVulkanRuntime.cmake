@@ -1,0 +1,25 @@
+# VulkanRuntime::VulkanRuntime: the headers of Vulkan, volk and VulkanMemoryAllocator. No library: the loader is opened
+# at run time, and volk is compiled from its header.
+find_path(VulkanRuntime_VULKAN_DIR vulkan/vulkan.h)
+find_path(VulkanRuntime_VOLK_DIR volk.h PATH_SUFFIXES volk Volk)
+find_path(VulkanRuntime_VMA_DIR vk_mem_alloc.h PATH_SUFFIXES vma)
+if(VulkanRuntime_VULKAN_DIR)
+  file(STRINGS "${VulkanRuntime_VULKAN_DIR}/vulkan/vulkan_core.h" _lines
+       REGEX "^#define (VK_HEADER_VERSION |VK_HEADER_VERSION_COMPLETE )")
+  string(REGEX MATCH "VK_HEADER_VERSION ([0-9]+)" _ "${_lines}")
+  set(_patch "${CMAKE_MATCH_1}")
+  string(REGEX MATCH "VK_MAKE_API_VERSION\\(0, *([0-9]+), *([0-9]+)," _ "${_lines}")
+  set(VulkanRuntime_VERSION "${CMAKE_MATCH_1}.${CMAKE_MATCH_2}.${_patch}")
+endif()
+include(FindPackageHandleStandardArgs)
+find_package_handle_standard_args(VulkanRuntime
+  REQUIRED_VARS VulkanRuntime_VULKAN_DIR VulkanRuntime_VOLK_DIR VulkanRuntime_VMA_DIR
+  VERSION_VAR VulkanRuntime_VERSION)
+mark_as_advanced(VulkanRuntime_VULKAN_DIR VulkanRuntime_VOLK_DIR VulkanRuntime_VMA_DIR)
+if(VulkanRuntime_FOUND AND NOT TARGET VulkanRuntime::VulkanRuntime)
+  add_library(VulkanRuntime::VulkanRuntime INTERFACE IMPORTED)
+  set(_dirs "${VulkanRuntime_VULKAN_DIR}" "${VulkanRuntime_VOLK_DIR}" "${VulkanRuntime_VMA_DIR}")
+  list(REMOVE_DUPLICATES _dirs)
+  set_target_properties(VulkanRuntime::VulkanRuntime PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${_dirs}"
+    INTERFACE_COMPILE_DEFINITIONS VK_NO_PROTOTYPES)
+endif()

@@ -1,0 +1,59 @@
+# tests/host (no device), tests/device (any device), tests/cli/*.sh (VANTAGE_BIN), tests/fuzz (replayed), tests/consumer.
+
+function(vantage_test_program name pattern)
+  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${pattern}")
+  if(NOT sources)
+    return()
+  endif()
+  add_executable(${name} ${sources})
+  target_link_libraries(${name} PRIVATE vantage nlohmann_json::nlohmann_json Catch2::Catch2WithMain)
+  target_compile_definitions(${name} PRIVATE VANTAGE_TEST_DATA="${PROJECT_SOURCE_DIR}/tests" VANTAGE_ROOT="${PROJECT_SOURCE_DIR}")
+  vantage_warnings(${name})
+  add_test(NAME ${name} COMMAND ${name})
+endfunction()
+
+if(VANTAGE_BUILD_TESTS AND NOT VANTAGE_FUZZ)
+  vantage_test_program(vantage_tests_host "tests/host/*.cpp")
+  vantage_test_program(vantage_tests_device "tests/device/*.cpp")
+  if(TARGET vantage_tests_device)
+    set_tests_properties(vantage_tests_device PROPERTIES RUN_SERIAL TRUE TIMEOUT 1500)
+  endif()
+  if(TARGET vantage_cli)
+    file(GLOB scripts CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/cli/*.sh")
+    foreach(script IN LISTS scripts)
+      get_filename_component(name "${script}" NAME_WE)
+      add_test(NAME cli_${name} COMMAND bash "${script}")
+      set_tests_properties(cli_${name} PROPERTIES TIMEOUT 600 FAIL_REGULAR_EXPRESSION "Validation Error|VUID-"
+        ENVIRONMENT "VANTAGE_BIN=$<TARGET_FILE:vantage_cli>;VANTAGE_ROOT=${PROJECT_SOURCE_DIR}")
+    endforeach()
+  endif()
+endif()
+
+# Installs into a folder, and builds and runs a small project that finds Vantage there.
+if(VANTAGE_BUILD_TESTS AND NOT VANTAGE_FUZZ)
+  add_test(NAME consumer COMMAND "${CMAKE_COMMAND}" "-DBUILD=${PROJECT_BINARY_DIR}" "-DROOT=${PROJECT_SOURCE_DIR}"
+    "-DSOURCE=${PROJECT_SOURCE_DIR}/tests/consumer" "-DWORK=${PROJECT_BINARY_DIR}/consumer" "-DGENERATOR=${CMAKE_GENERATOR}"
+    "-DCXX=${CMAKE_CXX_COMPILER}" "-DTYPE=${CMAKE_BUILD_TYPE}" "-DSANITIZE=${vantage_sanitize}"
+    "-DPROGRAM=$<TARGET_EXISTS:vantage_cli>" -P "${PROJECT_SOURCE_DIR}/tests/consumer/test.cmake")
+  set_tests_properties(consumer PROPERTIES TIMEOUT 600)
+endif()
+
+# tests/fuzz/fuzz_NAME.cpp has LLVMFuzzerTestOneInput; its corpus is tests/fuzz/corpus/NAME/.
+add_custom_target(replays)
+file(GLOB fuzzers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/fuzz/fuzz_*.cpp")
+foreach(source IN LISTS fuzzers)
+  get_filename_component(target "${source}" NAME_WE)
+  string(REGEX REPLACE "^fuzz_" "" name "${target}")
+  if(VANTAGE_FUZZ)
+    add_executable(${target} "${source}")
+    target_link_options(${target} PRIVATE -fsanitize=fuzzer)
+  else()
+    set(target replay_${name})
+    add_executable(${target} "${source}" "${PROJECT_SOURCE_DIR}/tests/fuzz/replay_main.cpp")
+    add_test(NAME ${target} COMMAND ${target} "${PROJECT_SOURCE_DIR}/tests/fuzz/corpus/${name}")
+    set_tests_properties(${target} PROPERTIES TIMEOUT 300)
+    add_dependencies(replays ${target})
+  endif()
+  target_link_libraries(${target} PRIVATE vantage nlohmann_json::nlohmann_json)
+  vantage_warnings(${target})
+endforeach()

@@ -1,0 +1,47 @@
+// Errors: one exception type with a kind, which decides the exit code, and the caller's source line.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace vantage {
+
+/// What went wrong, as far as a caller may want to act on it. The program's exit codes follow from it (`exit_code`).
+enum class ErrorKind {
+    failure,        ///< anything not named below
+    usage,          ///< the caller asked for something that makes no sense
+    no_device,      ///< no Vulkan loader, or no device that can be used
+    out_of_memory,  ///< host or device memory
+    device_lost,    ///< the device stopped answering, or a wait ran into its timeout
+    bad_file,       ///< a missing, damaged or contradictory file
+    unsupported,    ///< a valid request that this build, device or model cannot serve
+    accuracy,       ///< a result outside its tolerance
+    interrupted,    ///< Ctrl-C
+};
+
+/// 0 is success; 1 failure · 2 usage · 3 no device · 4 memory · 5 device lost · 6 file · 7 accuracy · 130 interrupted.
+int exit_code(ErrorKind kind);
+
+/// A place in the caller's source. `Where where = Where::here()` as a last parameter names the line of the call.
+struct Where {
+    const char* file = "";
+    int line = 0;
+    static constexpr Where here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+        return {file, line};
+    }
+};
+
+/// The one exception of Vantage. `what()` is one line: the thing, what was found, what was wanted, what to do.
+class Error : public std::runtime_error {
+public:
+    Error(ErrorKind kind, const std::string& message, Where where = {})
+        : std::runtime_error(message), kind_(kind), where_(where) {}
+    ErrorKind kind() const { return kind_; }
+    Where where() const { return where_; }
+
+private:
+    ErrorKind kind_;
+    Where where_;
+};
+
+}  // namespace vantage

@@ -1,0 +1,52 @@
+// A trained model: its configuration, tokenizer and weights on a device, from a Hugging Face folder.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "vantage/device.h"
+#include "vantage/plan.h"
+#include "vantage/tokenizer.h"
+
+namespace vantage {
+
+struct ModelConfig;
+struct DecoderOptions;
+
+/// Sizes of a model that programs ask for.
+struct ModelInfo {
+    std::string name;  ///< the folder's name
+    std::string directory;
+    std::string architecture;  ///< "gpt2", "llama"
+    std::int64_t layers = 0, width = 0, heads = 0, kv_heads = 0, head_width = 0, inner = 0, vocab = 0, context = 0;
+    std::uint64_t parameters = 0, weight_bytes = 0;
+    std::string weight_types;  ///< "f16", "f32 bf16"
+};
+
+/// Weights are shared by all copies and all sessions; the last one frees them.
+class Model {
+public:
+    /// Reads config.json, generation_config.json and tokenizer.json where they are there, and model.safetensors or shards
+    /// with an index; uploads the weights in pieces. Throws bad_file or unsupported naming file, tensor and field,
+    /// out_of_memory with the numbers. A folder without a tokenizer still runs on ids.
+    static Model load(const Device& device, const std::string& directory);
+
+    const ModelInfo& info() const;
+    bool has_tokenizer() const;
+    const Tokenizer& tokenizer() const;  ///< throws bad_file when the folder has none
+    const Device& device() const;
+
+    // for the runtime and tools
+    const ModelConfig& config() const;
+    /// The model's graph; `Bindings` hold its weights.
+    Graph graph(const DecoderOptions& options) const;
+    const std::shared_ptr<Bindings>& weights() const;
+
+private:
+    struct State;
+    explicit Model(std::shared_ptr<State> state) : state_(std::move(state)) {}
+    std::shared_ptr<State> state_;
+};
+
+}  // namespace vantage

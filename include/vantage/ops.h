@@ -1,0 +1,191 @@
+// One function per operation: it adds a node to the graph of its operands. Shapes are written [outer, …, inner]; every op
+// accumulates in float32 whatever the storage type; results have the storage type of `x` unless said.
+// A shape that does not fit throws Error(usage) with the op, the operand, its shape and the caller's line.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "vantage/graph.h"
+
+namespace vantage {
+
+/// What may follow a linear layer in the same kernel. gelu_erf: x Φ(x); gelu_tanh: Hendrycks & Gimpel's approximation;
+/// quick_gelu: x σ(1.702 x); silu: x σ(x) (Swish); relu: max(x, 0).
+enum class Activation : std::uint8_t { none, gelu_erf, gelu_tanh, quick_gelu, silu, relu };
+const char* name_of(Activation activation);
+Activation activation_named(const std::string& name);
+
+// ---- linear algebra -------------------------------------------------------------------------------------------------
+
+/// c = a b; a [.., m, k] (or [.., k, m] with transpose_a), b [.., k, n] (or [.., n, k]); leading dimensions broadcast.
+/// The result is activation(alpha a b + bias) + beta residual; bias [n], residual like the result. It has a's storage type.
+struct MatmulOptions {
+    bool transpose_a = false, transpose_b = false;
+    double alpha = 1, beta = 1;
+    Activation activation = Activation::none;
+};
+Tensor matmul(Tensor a, Tensor b, MatmulOptions options = {}, Tensor bias = {}, Tensor residual = {},
+              Where where = Where::here());
+
+/// y = x W + b with W [in, out] (GPT-2's Conv1D).
+Tensor linear(Tensor x, Tensor weight, Tensor bias = {}, Where where = Where::here());
+/// y = x Wᵀ + b with W [out, in] (torch.nn.Linear).
+Tensor linear_transposed(Tensor x, Tensor weight, Tensor bias = {}, Where where = Where::here());
+
+// ---- attention ------------------------------------------------------------------------------------------------------
+
+/// softmax(scale q kᵀ + mask) v, in tiles: the matrix of weights is never stored (Vaswani et al. 2017; Dao et al. 2022).
+/// q [n, Hq, D], k [m, Hk, D], v [m, Hk, Dv] → o [n, Hq, Dv], each with an optional batch dimension in front; with
+/// `heads_first` the layout is [Hq, n, D] … instead. Query head h reads key head h / (Hq / Hk) (GQA, MQA).
+/// Causal masks are aligned bottom-right: query i sits at position i + m - n and sees keys j ≤ that.
+/// With a `step` (see begin_step) the rows of k and v are a cache of which the first `keys` are valid, query i sits at
+/// `position + i`, and rows from `valid` on are left alone.
+/// lse [n, Hq] is the natural logarithm of the softmax denominator: p_ij = exp(s_ij - lse_i). A row that sees no key gives
+/// o = 0 and lse = -inf.
+struct AttentionOptions {
+    bool causal = false;
+    std::optional<double> scale;  ///< default 1/sqrt(D)
+    bool heads_first = false;
+    Tensor step;    ///< u32 step state
+    Tensor kv_len;  ///< i32 [batch]: keys from here on are not seen
+};
+struct AttentionResult {
+    Tensor o, lse;
+};
+AttentionResult attention(Tensor q, Tensor k, Tensor v, AttentionOptions options = {}, Where where = Where::here());
+
+/// The weights themselves, for few rows: p_ij = exp(scale q_i k_j - lse_i), 0 where masked (the tap of the viewer).
+/// q [n, Hq, D], k [m, Hk, D], lse [n, Hq] → p [rows, keys] f32 for one head and a window of rows and keys.
+struct AttentionWindow {
+    std::int64_t head = 0, first_row = 0, rows = 0, first_key = 0, keys = 0;
+    bool causal = false;
+    std::int64_t position = 0;  ///< position of row 0 of q
+    std::optional<double> scale;
+};
+Tensor attention_weights(Tensor q, Tensor k, Tensor lse, AttentionWindow window, Where where = Where::here());
+
+// ---- normalisation --------------------------------------------------------------------------------------------------
+
+/// y = (x - mean) / sqrt(var + eps) gamma + beta over the last axis; gamma, beta [cols] may be absent.
+Tensor layer_norm(Tensor x, Tensor gamma = {}, Tensor beta = {}, double eps = 1e-5, Where where = Where::here());
+/// y = x / sqrt(mean(x²) + eps) (weight_offset + weight) over the last axis (Zhang & Sennrich 2019; offset 1 is Gemma's).
+Tensor rms_norm(Tensor x, Tensor weight = {}, double eps = 1e-6, double weight_offset = 0, Where where = Where::here());
+
+/// y = exp(scale x - max) / Σ over `axis`; a row of only -inf gives zeros.
+Tensor softmax(Tensor x, int axis = -1, double scale = 1, Where where = Where::here());
+/// y = scale x - max - ln Σ exp(scale x - max).
+Tensor log_softmax(Tensor x, int axis = -1, double scale = 1, Where where = Where::here());
+
+// ---- element by element ---------------------------------------------------------------------------------------------
+
+Tensor add(Tensor a, Tensor b, Where where = Where::here());  ///< a + b; b may be [cols] or [rows, cols] of a
+Tensor mul(Tensor a, Tensor b, Where where = Where::here());  ///< a ∘ b, b as in add
+Tensor scale(Tensor x, double factor, Where where = Where::here());
+Tensor activate(Tensor x, Activation activation, Where where = Where::here());
+inline Tensor gelu(Tensor x, Where where = Where::here()) { return activate(x, Activation::gelu_tanh, where); }
+inline Tensor silu(Tensor x, Where where = Where::here()) { return activate(x, Activation::silu, where); }
+inline Tensor relu(Tensor x, Where where = Where::here()) { return activate(x, Activation::relu, where); }
+/// silu(gate) ∘ up (Shazeer 2020).
+Tensor swiglu(Tensor gate, Tensor up, Where where = Where::here());
+inline Tensor operator+(Tensor a, Tensor b) { return add(a, b); }
+inline Tensor operator*(Tensor a, Tensor b) { return mul(a, b); }
+
+// ---- positions and tokens -------------------------------------------------------------------------------------------
+
+/// y = scale w[ids] (+ positions[position_offset + row]); ids [n] i32, w [vocab, width], positions [ctx, width] → [n, width].
+/// With a `step` row r takes ids[position + r] and positions[position + r] (ids are then all tokens of the sequence);
+/// rows from `valid` on become zero. Ids outside the vocabulary, and positions outside their table, give a row of zeros;
+/// callers check them first.
+struct EmbeddingOptions {
+    double scale = 1;
+    std::int64_t position_offset = 0;
+    std::int64_t rows = 0;  ///< with a step: rows of the result
+    Tensor step;
+    DType dtype =
+        DType::f32;  ///< storage of the result, f32 or f16: f32 for a residual stream, whatever the weights are
+};
+Tensor embedding(Tensor ids, Tensor w, Tensor positions = {}, EmbeddingOptions options = {},
+                 Where where = Where::here());
+
+/// Angles of rotary positions, made on the host in double: Vulkan's sin and cos are too coarse.
+struct RopeScaling {
+    std::string type;  ///< "" none, "linear", "llama3", "yarn"
+    double factor = 1, low_freq_factor = 1, high_freq_factor = 4;
+    std::int64_t original_context = 8192;
+    double beta_fast = 32, beta_slow = 1, attention_factor = 0;  ///< yarn; attention_factor 0 = 0.1 ln(factor) + 1
+    bool truncate = true;                                        ///< yarn: whole bounds of the ramp
+    bool operator==(const RopeScaling&) const = default;
+};
+/// inv_freq_i = theta^(-2i/rotary_dim), scaled; [rotary_dim / 2].
+std::vector<double> rope_frequencies(std::int64_t rotary_dim, double theta, const RopeScaling& scaling = {});
+/// The table [positions, rotary_dim]: cos of all angles, then sin, of position p in row p; yarn multiplies both by its
+/// attention factor. The same arguments give the same constant.
+Tensor rope_table(Graph& graph, std::int64_t positions, std::int64_t rotary_dim, double theta,
+                  const RopeScaling& scaling = {});
+/// Rotates the first rotary_dim features of every head: neox layout pairs (i, i + rot/2), interleaved (gptj) pairs
+/// (2i, 2i + 1): a' = a cos - b sin, b' = b cos + a sin (Su et al. 2021). x [n, H, D] (or [B, H, n, D] with heads_first);
+/// positions [n] i32, or a `step`: row r sits at position + r; with neither row r sits at r. A position that the table does
+/// not have gives zeros.
+struct RopeOptions {
+    bool interleaved = false, heads_first = false;
+    Tensor positions;
+    Tensor step;
+};
+Tensor rope(Tensor x, Tensor table, RopeOptions options, Where where = Where::here());
+
+/// Sinusoidal positions [n, dim] (Vaswani et al. 2017), a constant made on the host: sin and cos of p / base^(2i/dim),
+/// interleaved, or all sines and then all cosines.
+Tensor sinusoidal_positions(Graph& graph, std::int64_t n, std::int64_t dim, double base = 10000,
+                            bool interleaved = true);
+std::vector<float> sinusoidal_table(std::int64_t n, std::int64_t dim, double base = 10000, bool interleaved = true);
+
+/// [.., n, H D] → [.., H, n, D] and back.
+Tensor split_heads(Tensor x, std::int64_t heads, Where where = Where::here());
+Tensor merge_heads(Tensor x, Where where = Where::here());
+/// GPT-2's packed projection: x [.., n, (Hq + 2 Hk) D] → q [.., n, Hq, D], k [.., n, Hk, D], v [.., n, Hk, D].
+/// per_head: the last axis is [head][q | k | v][D] (BLOOM, GPT-NeoX) instead of [q | k | v] of all heads.
+struct QKV {
+    Tensor q, k, v;
+};
+QKV split_qkv(Tensor x, std::int64_t heads, std::int64_t kv_heads, bool per_head = false, Where where = Where::here());
+
+// ---- states ---------------------------------------------------------------------------------------------------------
+
+/// The step of a sequence: which of its tokens a run works on (shaders/params/step.h). At the beginning of a run
+/// position += valid; valid = min(rows, end - position); keys = position + valid.
+Tensor begin_step(Tensor step, std::int64_t rows, Where where = Where::here());
+/// The state's next version: row r of `rows` [n, …] goes to row position + r of the state [ctx, …], for r < valid; converts
+/// to the state's storage type. Returns the state as it is afterwards.
+Tensor write(Tensor state, Tensor rows, Tensor step, Where where = Where::here());
+/// Row valid - 1 of x [n, cols] → [1, cols]: what the next token is computed from.
+Tensor last_row(Tensor x, Tensor step, Where where = Where::here());
+/// Sets the bits of the run's tokens in `seen` [ceil(vocab / 32)] u32; the repetition penalty reads them.
+Tensor mark_seen(Tensor seen, Tensor tokens, Tensor step, Where where = Where::here());
+
+/// argmax over rows: x [rows, cols] → i32 [rows]; the first of equal values.
+Tensor argmax(Tensor x, Where where = Where::here());
+/// Probabilities after temperature → top-k → softmax → top-p → min-p, renormalised: what `sample` draws from.
+/// x [rows, cols] f32 → f32 [rows, cols]. top_p keeps the fewest most probable tokens that hold it, min_p those at least
+/// min_p times as probable as the first; equal values stay together. Temperature 0 gives 1 for the largest. A probability
+/// below 2^-31 of the largest is 0.
+struct SamplingOptions {
+    double temperature = 1;
+    std::int64_t top_k = 0;  ///< 0 = all
+    double top_p = 1, min_p = 0;
+};
+Tensor sampling_probs(Tensor logits, SamplingOptions options, Where where = Where::here());
+/// y_i = x_i / penalty where x_i > 0, x_i penalty where not, for every i whose bit is set in seen (Keskar et al. 2019).
+Tensor repetition_penalty(Tensor logits, Tensor seen, double penalty, Where where = Where::here());
+/// Draws the next token of a sequence from logits [1, vocab] by the step's sampling parameters (penalty → temperature →
+/// top-k → softmax → top-p → min-p → draw; temperature 0 = argmax), appends it to tokens [ctx] at `end`, advances `end`,
+/// and sets `done` at an end token (1) or a full context (2). Random numbers are counted: seed and `end` decide.
+/// Nothing is drawn when `done` is set already, nor when the run has not come to the last known token (position + valid <
+/// end: a prompt in chunks). NaN counts as -inf; where nothing is larger than -inf the token is 0.
+struct SampleResult {
+    Tensor tokens, step;
+};
+SampleResult sample(Tensor logits, Tensor tokens, Tensor step, Tensor seen, Where where = Where::here());
+
+}  // namespace vantage

@@ -1,0 +1,92 @@
+// A graph made ready for one device and recorded: write inputs, run, read outputs.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "vantage/device.h"
+#include "vantage/graph.h"
+
+namespace vantage {
+
+struct Bindings;  // device memory by value name, shared between plans: weights, states (runtime/exec/bindings.h)
+struct Schedule;
+
+struct CompileOptions {
+    bool fuse = true;       ///< VANTAGE_DISABLE_FUSION turns it off, too
+    bool profile = false;   ///< time every dispatch (Plan::timings)
+    bool keep_all = false;  ///< no two values share memory
+    bool guard = false;     ///< free space around every value is watched, and the arena is full of NaN before each run;
+                            ///< VANTAGE_GUARD=1 turns it on for every plan (tests)
+    std::string kernel;     ///< take the kernel of this name wherever an op has it and it fits
+    double submission_seconds = 0.1;  ///< longer runs are cut: no watchdog ends them, others get their turn
+};
+
+/// One dispatch of the last run, on the device's clock.
+struct DispatchTiming {
+    std::string label;
+    std::uint64_t begin_ns = 0, end_ns = 0;
+};
+
+/// A node whose result is not what its reference says, as found by Plan::check.
+struct Divergence {
+    std::string node, kernel;
+    std::string
+        message;  ///< "y[4,1600] got 0.1033, want 0.0933: off by 0.01, allowed 2.2e-05; 1 of 8005 elements wrong"
+};
+
+/// Owns the intermediates' memory and the recordings. Weights and states that are not bound are its own, too.
+class Plan {
+public:
+    Plan(Graph graph, const Device& device, const CompileOptions& options = {},
+         std::shared_ptr<const Bindings> bindings = {});
+    ~Plan();
+    Plan(Plan&&) noexcept;
+    Plan& operator=(Plan&&) noexcept;
+
+    /// Inputs, weights and states by name; as many elements as the value has. Floats are rounded to the storage type.
+    /// A packed weight is written as the checkpoint has it and turned here.
+    void write(const std::string& name, std::span<const float> values);
+    void write(const std::string& name, std::span<const std::int32_t> values);
+    void write_bytes(const std::string& name, std::span<const std::byte> bytes);
+    /// Outputs, states and inputs by name, widened to float (integers to their value).
+    std::vector<float> read(const std::string& name) const;
+    std::vector<std::byte> read_bytes(const std::string& name) const;
+    /// The first `rows` rows of an output only.
+    std::vector<float> read_rows(const std::string& name, std::int64_t rows) const;
+
+    /// Runs everything and waits.
+    void run();
+    /// Submits the segments named by their indices in order, and returns what `wait` takes. Nothing is recorded or
+    /// allocated after the first time. Runs that last long are cut into several submissions.
+    std::uint64_t submit(std::span<const int> segments);
+    void wait(std::uint64_t ticket);
+
+    /// Runs node by node and compares each result with the op's reference; returns the first `most` that differ.
+    std::vector<Divergence> check(std::size_t most = 1);
+    /// Dispatch times of the last submission, with CompileOptions::profile.
+    const std::vector<DispatchTiming>& timings() const;
+
+    const Graph& graph() const;
+    const Schedule& schedule() const;
+    const std::vector<std::string>& fused() const;
+    const Device& device() const;
+    /// Bytes of the arena, and what it would be without sharing.
+    std::uint64_t arena_bytes() const;
+
+private:
+    /// Throws `failure` naming the value next to a red zone that a kernel overwrote.
+    void check_guards() const;
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+/// Fuses, chooses kernels, places memory, sets barriers; pipelines are made and commands recorded here or at the first run.
+inline Plan compile(Graph graph, const Device& device, const CompileOptions& options = {}) {
+    return Plan(std::move(graph), device, options);
+}
+
+}  // namespace vantage

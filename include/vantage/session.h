@@ -1,0 +1,173 @@
+// One sequence in the making: a model's plans, and states of its own (cache, step, watched rows).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "vantage/model.h"
+
+namespace vantage {
+
+/// How the next token is drawn: penalty → temperature → top-k → softmax → top-p → min-p → draw.
+struct Sampling {
+    double temperature = 0;     ///< 0 = the most probable token
+    std::int64_t top_k = 0;     ///< keep the k most probable; 0 = all
+    double top_p = 1;           ///< keep the smallest set of at least this mass
+    double min_p = 0;           ///< keep tokens of at least this share of the most probable one
+    double repeat_penalty = 1;  ///< Keskar et al. 2019; 1 = none
+    std::uint64_t seed = 0;     ///< the same seed, prompt and device give the same text
+    bool ignore_end = false;    ///< go on after the model's end tokens
+};
+
+/// Storage of the cache: f16, or f32 throughout.
+enum class Precision : std::uint8_t { f16, f32 };
+Precision precision_named(const std::string& name);
+
+struct SessionOptions {
+    std::int64_t context = 0;  ///< tokens; 0 = what the model allows and the memory budget holds
+    Precision precision = Precision::f16;
+    bool watch = false;    ///< keep Q rows and log-sum-exps of all layers: attention() is then exact without a replay
+    bool inspect = false;  ///< keep logits and hidden states of every token on the host
+    bool profile = false;
+    bool fuse = true, guard = false;
+    std::int64_t largest_chunk = 512;  ///< a prompt runs in chunks of at most this many tokens
+    double submission_seconds = 0.1;   ///< CompileOptions::submission_seconds
+};
+
+/// Times and counts of a session, on the host's clock.
+struct SessionStats {
+    std::int64_t prompt_tokens = 0, generated_tokens = 0;
+    double prompt_seconds = 0, generate_seconds = 0;
+    double host_seconds = 0;  ///< of generate_seconds: what the host did beside waiting for the device
+};
+
+class Session {
+public:
+    explicit Session(const Model& model, const SessionOptions& options = {});
+    ~Session();
+    Session(Session&&) noexcept;
+    Session& operator=(Session&&) noexcept;
+
+    /// Forgets everything and sets how tokens are drawn.
+    void restart(const Sampling& sampling = {});
+    /// Takes tokens into the sequence; they run with the next call of `process` or `next`. Throws usage for an id outside
+    /// of the vocabulary, and when the context is full.
+    void append(std::span<const std::int32_t> ids);
+    /// Runs all tokens that wait but draws none.
+    void process();
+    /// Draws the next token. Nothing when the sequence has ended: at an end token (which is returned first), or when the context is full.
+    std::optional<std::int32_t> next();
+    /// Draws at most `count` tokens until the sequence ends; `on_token` may end it by returning false.
+    std::vector<std::int32_t> generate(std::int64_t count, const std::function<bool(std::int32_t)>& on_token = {});
+
+    const std::vector<std::int32_t>& tokens() const;
+    std::int64_t context() const;
+    bool context_full() const;
+    /// An end token was drawn, or the context is full.
+    bool ended() const;
+
+    /// Exact attention weights of one head after the run: p_ij for rows and keys by position, row-major, f32. Masked weights
+    /// are 0. Throws usage for what is not there. Where the layer was not watched the sequence is replayed, and a line says so.
+    std::vector<float> attention(std::int64_t layer, std::int64_t head, std::int64_t first_row, std::int64_t rows,
+                                 std::int64_t first_key, std::int64_t keys);
+    /// ln Σ exp of a head's scores, by row.
+    std::vector<float> log_sum_exp(std::int64_t layer, std::int64_t head, std::int64_t first_row, std::int64_t rows);
+
+    /// With SessionOptions::inspect: logits [tokens, vocab] and the residual stream [layers + 1, tokens, width] (embedding,
+    /// each block, the last one after the final norm) of the tokens processed so far.
+    const std::vector<float>& logits() const;
+    std::vector<float> hidden() const;
+
+    const Model& model() const;
+    const SessionStats& stats() const;
+    /// Bytes on the device that are this session's: cache, watched rows, other states, intermediates.
+    struct Memory {
+        std::uint64_t cache = 0, watched = 0, states = 0, intermediates = 0;
+    };
+    Memory memory() const;
+    /// Rows of the run that comes first when `waiting` tokens wait.
+    std::int64_t chunk(std::int64_t waiting) const;
+    /// Plans by chunk size, for tools (explain, check); made when first asked for.
+    Plan& plan(std::int64_t rows);
+    /// Dispatch times of all that ran since the last call, with SessionOptions::profile.
+    std::vector<DispatchTiming> take_timings();
+
+private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+/// Text in, text out.
+struct Token {
+    std::int32_t id = 0;
+    std::string text;  ///< whole characters only; what this token completes
+};
+
+/// Why a text ended.
+enum class Ending : std::uint8_t { length, end_token, stop_text, context_full };
+const char* name_of(Ending ending);
+
+struct GeneratorOptions {
+    Sampling sampling = {.temperature = 0.8, .top_p = 0.95};
+    std::int64_t max_tokens = 256;
+    std::vector<std::string> stop;  ///< texts that end the generation; they are not printed
+    SessionOptions session = {};
+};
+
+class Generator {
+public:
+    explicit Generator(const Model& model, GeneratorOptions options = {});
+    ~Generator();
+    /// Continues `prompt`; calls `on_token` for each piece of text, which may end it by returning false.
+    Ending generate(const std::string& prompt, const std::function<bool(const Token&)>& on_token);
+    /// The whole continuation.
+    std::string complete(const std::string& prompt);
+
+    /// for (const Token& token : generator.stream(prompt)) …
+    class Stream;
+    Stream stream(const std::string& prompt);
+    Session& session();
+
+private:
+    friend class Stream;
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+/// An input range of tokens; the next one is made when the loop asks for it.
+class Generator::Stream {
+public:
+    struct End {};
+    class Iterator {
+    public:
+        explicit Iterator(Stream& stream) : stream_(&stream) {}
+        const Token& operator*() const { return *stream_->current_; }
+        Iterator& operator++() {
+            stream_->advance();
+            return *this;
+        }
+        bool operator!=(End) const { return stream_->current_.has_value(); }
+
+    private:
+        Stream* stream_;
+    };
+    Iterator begin() {
+        advance();
+        return Iterator(*this);
+    }
+    static End end() { return {}; }
+
+private:
+    friend class Generator;
+    explicit Stream(Generator& generator) : generator_(&generator) {}
+    void advance();
+    Generator* generator_;
+    std::optional<Token> current_;
+};
+
+}  // namespace vantage

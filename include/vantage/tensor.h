@@ -1,0 +1,64 @@
+// Element types and shapes: plain data, no device.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace vantage {
+
+/// How the elements of a tensor are stored. Arithmetic is float32 whatever the storage.
+enum class DType : std::uint8_t { f32, f16, bf16, i32, u32 };
+
+/// Storage of a DType: blocks of `elements` values in `bytes` bytes (plain types have one element a block).
+struct DTypeInfo {
+    const char* name;
+    std::uint32_t elements;
+    std::uint32_t bytes;
+};
+const DTypeInfo& info(DType type);
+inline const char* name_of(DType type) { return info(type).name; }
+
+/// Sizes of a contiguous row-major tensor, outermost first; at most six dimensions, none of them in a scalar.
+class Shape {
+public:
+    static constexpr int max_rank = 6;
+    Shape() = default;
+    Shape(std::initializer_list<std::int64_t> sizes);
+    explicit Shape(std::span<const std::int64_t> sizes);
+
+    int rank() const { return rank_; }
+    /// Size of dimension `i`; negative counts from the end, so `shape[-1]` is the row length.
+    std::int64_t operator[](int i) const { return sizes_[static_cast<std::size_t>(i < 0 ? rank_ + i : i)]; }
+    std::int64_t& operator[](int i) { return sizes_[static_cast<std::size_t>(i < 0 ? rank_ + i : i)]; }
+    std::int64_t elements() const;
+    /// Number of rows: the product of all dimensions but the last (1 for a vector).
+    std::int64_t rows() const {
+        return rank_ == 0 ? 1
+                          : elements() / (sizes_[static_cast<std::size_t>(rank_ - 1)]
+                                              ? sizes_[static_cast<std::size_t>(rank_ - 1)]
+                                              : 1);
+    }
+    std::span<const std::int64_t> sizes() const { return {sizes_.data(), static_cast<std::size_t>(rank_)}; }
+    bool operator==(const Shape& other) const;
+    std::string text() const;  ///< "[3, 768]"
+
+private:
+    std::array<std::int64_t, max_rank> sizes_{};
+    int rank_ = 0;
+};
+
+/// Shape and storage of a tensor.
+struct TensorType {
+    Shape shape;
+    DType dtype = DType::f32;
+    std::uint64_t bytes() const;  ///< bytes of the data, without padding
+    bool operator==(const TensorType&) const = default;
+    std::string text() const;  ///< "f32 [3, 768]"
+};
+
+}  // namespace vantage

@@ -1,0 +1,99 @@
+// Text to token ids and back, as a Hugging Face tokenizer.json says.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace vantage {
+
+namespace text {
+class TokenizerState;
+class DecoderStream;
+}  // namespace text
+
+/// A tokenizer, never changed after loading: copies are free and may be used from several threads at once.
+///
+/// Model: byte-pair encoding (BPE), byte-level as GPT-2's and Llama 3's or SentencePiece-like with byte fallback as
+/// Llama 2's. Results are those of the Hugging Face library `tokenizers`, with two settings of the file left out:
+/// `truncation` and `padding` are for batches of a training run.
+/// Source: https://huggingface.co/docs/tokenizers
+class Tokenizer {
+public:
+    /// Reads tokenizer.json. Throws bad_file: missing, not JSON, damaged, or with a component of a kind that is not known;
+    /// the message names the file, what was found and what is known.
+    static Tokenizer load(const std::string& tokenizer_json_path);
+    /// The same from memory; `name_for_errors` stands for the file in messages.
+    static Tokenizer parse(std::string_view json, const std::string& name_for_errors);
+
+    /// An encoded text; the lists are equally long.
+    struct Encoding {
+        std::vector<std::int32_t> ids;
+        std::vector<std::int32_t> type_ids;  ///< which of two texts, or what the template says
+        std::vector<std::string> tokens;     ///< the vocabulary's spelling, such as "Ġthe" or "▁the"
+        /// The part of the original text behind each token: begin and end in Unicode code points. Several tokens of one
+        /// character all have its place; special tokens that were added have (0, 0).
+        std::vector<std::pair<std::size_t, std::size_t>> offsets;
+    };
+
+    /// `add_special`: with the tokens that the file's post-processor puts around a text, such as <s>. Special tokens that
+    /// are spelled out in the text are recognized either way. Any bytes are accepted: each longest sequence that is not
+    /// UTF-8 counts as one U+FFFD. Throws usage for a text of 2 GiB or more, and bad_file where a pattern of the file
+    /// runs into its limits on this text.
+    Encoding encode(std::string_view utf8, bool add_special) const;
+    /// Two texts in one sequence, with special tokens.
+    Encoding encode_pair(std::string_view first, std::string_view second) const;
+
+    /// The text of ids, always valid UTF-8: what is not becomes U+FFFD. Ids without a token give nothing: models may have
+    /// more outputs than the tokenizer has tokens. `skip_special`: without special tokens.
+    std::string decode(std::span<const std::int32_t> ids, bool skip_special) const;
+
+    /// The largest id plus one: what a model must have at least.
+    int vocab_size() const;
+    /// The id of a token in the vocabulary's spelling.
+    std::optional<int> id_of(std::string_view token) const;
+    /// The vocabulary's spelling; empty for an id without a token.
+    std::string token_text(std::int32_t id) const;
+    bool has(std::int32_t id) const;
+    bool is_special(std::int32_t id) const;
+    /// The bytes that a token stands for inside a text; they may be part of a character only.
+    std::string token_bytes(std::int32_t id) const;
+    /// A token as a label of one line that shows what is in it: a space as ·, control and other invisible characters as
+    /// escapes (\n, \u{200B}), bytes that are no UTF-8 as \xE2, a mark without its letter on a ◌; special tokens as
+    /// they are, ids without a token as #1234.
+    std::string display(std::int32_t id) const;
+
+private:
+    friend class StreamDecoder;
+    explicit Tokenizer(std::shared_ptr<const text::TokenizerState> state) : state_(std::move(state)) {}
+    std::shared_ptr<const text::TokenizerState> state_;
+};
+
+/// Decodes ids as they come. What `push` and `finish` return is valid UTF-8, never half a character, and joined it is
+/// exactly what `Tokenizer::decode` makes of all ids. A character is held back until it is complete, a run of byte
+/// tokens (<0xE2> …) until it ends, since its last byte decides what becomes of all of them.
+class StreamDecoder {
+public:
+    explicit StreamDecoder(const Tokenizer& tokenizer, bool skip_special = true);
+    ~StreamDecoder();
+    StreamDecoder(StreamDecoder&&) noexcept;
+    StreamDecoder& operator=(StreamDecoder&&) noexcept;
+
+    /// The text that this id completes; often empty.
+    std::string push(std::int32_t id);
+    /// What was held back. Afterwards the decoder stands at the start of a new text.
+    std::string finish();
+
+private:
+    std::shared_ptr<const text::TokenizerState> state_;
+    std::unique_ptr<text::DecoderStream> stream_;
+    bool skip_special_;
+};
+
+}  // namespace vantage

@@ -1,0 +1,13 @@
+// All of Vantage but vulkan.h.
+#pragma once
+
+#include "vantage/caps.h"
+#include "vantage/device.h"
+#include "vantage/error.h"
+#include "vantage/graph.h"
+#include "vantage/model.h"
+#include "vantage/ops.h"
+#include "vantage/plan.h"
+#include "vantage/session.h"
+#include "vantage/tensor.h"
+#include "vantage/tokenizer.h"

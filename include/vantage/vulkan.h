@@ -1,0 +1,116 @@
+// Opt-in: for programs that bring a Vulkan device of their own, or share Vantage's. Needs the Vulkan headers; everything
+// else of the API does not.
+#pragma once
+
+#include <vulkan/vulkan.h>
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "vantage/device.h"
+
+namespace vantage {
+
+/// Features and extensions that Vantage uses, as far as `physical` has them: for the VkDeviceCreateInfo of a program that
+/// makes the device itself. What is required and missing is named by `missing_requirements(read_caps(physical))`.
+///
+///     DeviceFeatures wanted(physical);
+///     VkDeviceCreateInfo info{VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, wanted.chain()};
+///     info.ppEnabledExtensionNames = wanted.extensions().data();   // add one's own
+class DeviceFeatures {
+public:
+    explicit DeviceFeatures(VkPhysicalDevice physical);
+    DeviceFeatures(const DeviceFeatures&) = delete;
+    DeviceFeatures& operator=(const DeviceFeatures&) = delete;
+    /// The head of the chain: a VkPhysicalDeviceFeatures2. Valid while this object lives.
+    void* chain() { return &head_; }
+    const std::vector<const char*>& extensions() const { return extensions_; }
+    bool has_extension(const char* name) const;
+    bool full_subgroups() const { return vulkan13_.computeFullSubgroups == VK_TRUE; }
+
+private:
+    VkPhysicalDeviceFeatures2 head_{};
+    VkPhysicalDeviceVulkan11Features vulkan11_{};
+    VkPhysicalDeviceVulkan12Features vulkan12_{};
+    VkPhysicalDeviceVulkan13Features vulkan13_{};
+    VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrices_{};
+    std::vector<const char*> extensions_;
+};
+
+/// What the driver says of a device, without Vantage's quirks. An instance must exist (Vantage's or the program's).
+Caps read_caps(VkPhysicalDevice physical);
+
+/// A Vulkan device and what belongs to it.
+struct VulkanHandles {
+    VkInstance instance = VK_NULL_HANDLE;
+    VkPhysicalDevice physical = VK_NULL_HANDLE;
+    VkDevice device = VK_NULL_HANDLE;
+    VkQueue queue = VK_NULL_HANDLE;  ///< with compute
+    std::uint32_t queue_family = 0;
+};
+
+/// Uses a device that the program made with `DeviceFeatures` enabled (or more); `extensions` are those it enabled. The
+/// program destroys device and instance, after the last copy of the Device and of all that was made with it is gone.
+/// Throws `no_device` when a requirement is missing.
+Device adopt(const VulkanHandles& handles, const std::vector<const char*>& extensions);
+
+/// The handles behind a Device, for drawing or computing beside Vantage. They live as long as the Device.
+VulkanHandles handles(const Device& device);
+/// The queue is shared: hold this while using it (vkQueueSubmit, vkQueuePresentKHR).
+[[nodiscard]] std::unique_lock<std::mutex> lock_queue(const Device& device);
+
+/// Vantage's timeline semaphore and the value that it reaches when all work submitted so far is done: a program's own
+/// submission waits for it on the device, without the host.
+struct TimelinePoint {
+    VkSemaphore semaphore = VK_NULL_HANDLE;
+    std::uint64_t value = 0;
+};
+TimelinePoint timeline(const Device& device);
+
+namespace gpu {
+class Buffer;
+}
+
+/// Device memory with an address that another program or API can share. Copies share it.
+class SharedBuffer {
+public:
+    /// Memory that can be exported. Throws `unsupported` where VK_KHR_external_memory_fd is missing.
+    static SharedBuffer create(const Device& device, std::uint64_t bytes, const std::string& name);
+    /// Takes over a file descriptor from `export_memory` of the same driver and device, and the size given there; when it
+    /// throws, the descriptor still belongs to the caller.
+    static SharedBuffer import_memory(const Device& device, int fd, std::uint64_t bytes, const std::string& name);
+
+    /// A new descriptor (VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT); the caller closes it or hands it on.
+    int export_memory() const;
+    std::uint64_t address() const;
+    std::uint64_t bytes() const;
+    VkBuffer handle() const;
+    /// For the runtime itself.
+    const gpu::Buffer& buffer() const;
+
+private:
+    explicit SharedBuffer(std::shared_ptr<gpu::Buffer> buffer) : buffer_(std::move(buffer)) {}
+    std::shared_ptr<gpu::Buffer> buffer_;
+};
+
+/// A timeline semaphore that another program or API signals or waits for. Destroyed with the last copy.
+class SharedTimeline {
+public:
+    /// Throws `unsupported` where VK_KHR_external_semaphore_fd is missing.
+    static SharedTimeline create(const Device& device, const std::string& name);
+    /// Takes over a file descriptor from `export_handle`; when it throws, the descriptor still belongs to the caller.
+    static SharedTimeline import_handle(const Device& device, int fd, const std::string& name);
+    /// A new descriptor (VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT).
+    int export_handle() const;
+    VkSemaphore handle() const;
+
+private:
+    struct State;
+    explicit SharedTimeline(std::shared_ptr<State> state) : state_(std::move(state)) {}
+    std::shared_ptr<State> state_;
+};
+
+}  // namespace vantage

@@ -1,0 +1,21 @@
+#include "runtime/base/fallback.h"
+
+#include <atomic>
+
+#include "runtime/base/log.h"
+#include "vantage/error.h"
+
+namespace vantage {
+
+namespace {
+std::atomic<bool> strict_mode{false};
+}
+
+void set_strict(bool strict) { strict_mode = strict; }
+
+void fall_back(const std::string& message) {
+    if (strict_mode) throw Error(ErrorKind::unsupported, message + " (--strict does not allow it)");
+    log(LogLevel::warning, "%s", message.c_str());
+}
+
+}  // namespace vantage

@@ -1,0 +1,116 @@
+#include "runtime/base/log.h"
+
+#include <array>
+#include <atomic>
+#include <cstdarg>
+#include <cstdio>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "runtime/base/options.h"
+
+namespace vantage {
+namespace {
+
+struct LevelName {
+    LogLevel level;
+    const char* name;
+    const char* colour;  // bold red, bold yellow, nothing, grey
+};
+constexpr std::array<LevelName, 4> level_names{{
+    {LogLevel::error, "error", "\033[1;31m"},
+    {LogLevel::warning, "warning", "\033[1;33m"},
+    {LogLevel::info, "info", ""},
+    {LogLevel::debug, "debug", "\033[2m"},
+}};
+
+constexpr int stderr_descriptor = 2;
+
+void write_to_stderr(LogLevel level, const std::string& message) {
+    const LevelName& name = level_names[static_cast<std::size_t>(level)];
+    const bool colour = *name.colour != '\0' && colour_wanted(stderr_descriptor);
+    // One call for one message, so that lines of several threads do not mix.
+    std::fprintf(stderr, "vantage: %s%s:%s %s\n", colour ? name.colour : "", name.name, colour ? "\033[0m" : "",
+                 message.c_str());
+}
+
+LogLevel level_from_environment() {
+    const std::optional<std::string> wish = environment("VANTAGE_LOG");
+    if (!wish) return LogLevel::warning;
+    for (const LevelName& name : level_names) {
+        if (*wish == name.name) return name.level;
+    }
+    // Not an exception: a message must never be the reason that a program fails.
+    write_to_stderr(LogLevel::warning,
+                    "VANTAGE_LOG=" + *wish + " is no level; using warning (there are error, warning, info, debug)");
+    return LogLevel::warning;
+}
+
+std::atomic<LogLevel>& current_level() {
+    static std::atomic<LogLevel> level{level_from_environment()};
+    return level;
+}
+
+struct Sink {
+    std::mutex mutex;
+    std::function<void(LogLevel, const std::string&)> function;
+};
+Sink& current_sink() {
+    static Sink sink;
+    return sink;
+}
+
+__attribute__((format(printf, 1, 0))) std::string format_list(const char* format, std::va_list arguments) {
+    std::va_list again;
+    va_copy(again, arguments);
+    const int size = std::vsnprintf(nullptr, 0, format, again);
+    va_end(again);
+    if (size < 0) return format;
+    std::string text(static_cast<std::size_t>(size), '\0');
+    std::vsnprintf(text.data(), text.size() + 1, format, arguments);
+    return text;
+}
+
+}  // namespace
+
+void set_log_level(LogLevel level) { current_level() = level; }
+
+LogLevel log_level() { return current_level(); }
+
+void set_log_sink(std::function<void(LogLevel, const std::string&)> sink) {
+    Sink& current = current_sink();
+    const std::lock_guard lock(current.mutex);
+    current.function = std::move(sink);
+}
+
+void log(LogLevel level, const char* format, ...) {
+    if (level > log_level()) return;
+    std::va_list arguments;
+    va_start(arguments, format);
+    const std::string message = format_list(format, arguments);
+    va_end(arguments);
+
+    // The sink is called outside the lock: one that logs, or is replaced meanwhile, must not hang.
+    Sink& current = current_sink();
+    std::function<void(LogLevel, const std::string&)> function;
+    {
+        const std::lock_guard lock(current.mutex);
+        function = current.function;
+    }
+    if (function) {
+        function(level, message);
+    } else {
+        write_to_stderr(level, message);
+    }
+}
+
+std::string format(const char* format, ...) {
+    std::va_list arguments;
+    va_start(arguments, format);
+    std::string text = format_list(format, arguments);
+    va_end(arguments);
+    return text;
+}
+
+}  // namespace vantage

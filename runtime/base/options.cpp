@@ -1,0 +1,44 @@
+#include "runtime/base/options.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+
+#include "runtime/base/os.h"
+#include "vantage/error.h"
+
+namespace vantage {
+
+std::optional<std::string> environment(const char* name) {
+    const char* value = std::getenv(name);
+    if (value == nullptr || *value == '\0') return std::nullopt;
+    return value;
+}
+
+bool environment_flag(const char* name) {
+    static constexpr std::array<const char*, 4> yes{"1", "true", "yes", "on"};
+    static constexpr std::array<const char*, 4> no{"0", "false", "no", "off"};
+    const std::optional<std::string> value = environment(name);
+    if (!value) return false;
+    std::string word = *value;
+    std::transform(word.begin(), word.end(), word.begin(),
+                   [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; });
+    if (std::find(yes.begin(), yes.end(), word) != yes.end()) return true;
+    if (std::find(no.begin(), no.end(), word) != no.end()) return false;
+    throw Error(ErrorKind::usage,
+                std::string(name) + "=" + *value + " is no switch: use 1, true, yes, on or 0, false, no, off");
+}
+
+std::string cache_directory() {
+    if (const auto own = environment("VANTAGE_CACHE_DIR")) return *own;
+    // The XDG rules say that a relative path here is to be ignored.
+    if (const auto xdg = environment("XDG_CACHE_HOME"); xdg && xdg->front() == '/') return *xdg + "/vantage";
+    if (const auto home = environment("HOME")) return *home + "/.cache/vantage";
+    return "";
+}
+
+bool colour_wanted(int fd) {
+    return is_terminal(fd) && !environment("NO_COLOR") && environment("TERM").value_or("") != "dumb";
+}
+
+}  // namespace vantage

@@ -1,0 +1,314 @@
+#include "runtime/base/os.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <csignal>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "runtime/base/log.h"
+#include "vantage/error.h"
+
+namespace vantage {
+namespace {
+
+/// The path in quotes; control characters are shown as escapes, so that a message stays one line.
+std::string quoted(const std::string& path) {
+    std::string text = "'";
+    for (const char c : path) {
+        const auto byte = static_cast<unsigned char>(c);
+        text += byte < 0x20 || byte == 0x7f ? format("\\x%02x", byte) : std::string(1, c);
+    }
+    return text + "'";
+}
+
+const char* advice(int error) {
+    switch (error) {
+        case ENOENT: return "check the path";
+        case ENOTDIR: return "a part of the path is a file, not a directory";
+        case EISDIR: return "name a file, not a directory";
+        case EACCES:
+        case EPERM: return "check the permissions";
+        case EROFS: return "choose a place that can be written";
+        case ENOSPC:
+        case EDQUOT: return "free some space";
+        case EMFILE:
+        case ENFILE: return "raise the limit of open files, see ulimit -n";
+        case ENAMETOOLONG: return "choose a shorter name";
+        case ELOOP: return "check the symbolic links";
+        case EIO: return "check the disk";
+        default: return "";
+    }
+}
+
+[[noreturn]] void throw_file_error(const char* what, const std::string& path, int error) {
+    std::string message = std::string(what) + " " + quoted(path) + ": " + std::generic_category().message(error);
+    if (*advice(error) != '\0') message += std::string(" (") + advice(error) + ")";
+    throw Error(ErrorKind::bad_file, message);
+}
+
+/// An open file, closed on every way out.
+class Descriptor {
+public:
+    explicit Descriptor(int fd) : fd_(fd) {}
+    ~Descriptor() {
+        if (fd_ >= 0) ::close(fd_);
+    }
+    Descriptor(const Descriptor&) = delete;
+    Descriptor& operator=(const Descriptor&) = delete;
+    int get() const { return fd_; }
+    /// Closes now; some file systems report a failed write only here. 0 or errno.
+    int close() {
+        const int result = ::close(std::exchange(fd_, -1));
+        return result == 0 || errno == EINTR ? 0 : errno;  // after EINTR Linux has closed it all the same
+    }
+
+private:
+    int fd_;
+};
+
+int open_retrying(const char* path, int flags, mode_t mode = 0) {
+    int fd = -1;
+    do {
+        fd = ::open(path, flags | O_CLOEXEC, mode);
+    } while (fd < 0 && errno == EINTR && !interrupted());
+    return fd;
+}
+
+/// Appends all that can be read, `limit` + 1 bytes at most (one more than allowed shows that there is too much).
+/// Returns 0 or errno.
+int read_all(int fd, std::size_t limit, std::string& text) {
+    constexpr std::size_t piece = std::size_t{1} << 16;
+    struct stat status {};
+    const bool sized = ::fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0;
+    std::size_t wanted = sized ? static_cast<std::size_t>(status.st_size) + 1 : piece;  // + 1 to meet the end
+    std::size_t size = 0;
+    while (size <= limit) {
+        text.resize(size + std::min(wanted, limit - size + 1));
+        const ssize_t count = ::read(fd, text.data() + size, text.size() - size);
+        if (count < 0) {
+            if (errno == EINTR && !interrupted()) continue;
+            return errno;
+        }
+        if (count == 0) break;
+        size += static_cast<std::size_t>(count);
+        if (size == text.size()) wanted = std::max(piece, size);  // grow by doubling
+    }
+    text.resize(size);
+    return 0;
+}
+
+/// 0 or errno.
+int write_all(int fd, std::span<const std::byte> bytes) {
+    while (!bytes.empty()) {
+        const ssize_t count = ::write(fd, bytes.data(), bytes.size());
+        if (count < 0) {
+            if (errno == EINTR && !interrupted()) continue;
+            return errno;
+        }
+        bytes = bytes.subspan(static_cast<std::size_t>(count));
+    }
+    return 0;
+}
+
+/// Removes the file unless told that it has become the real one.
+class TemporaryFile {
+public:
+    explicit TemporaryFile(std::string path) : path_(std::move(path)) {}
+    ~TemporaryFile() {
+        if (!path_.empty()) ::unlink(path_.c_str());
+    }
+    TemporaryFile(const TemporaryFile&) = delete;
+    TemporaryFile& operator=(const TemporaryFile&) = delete;
+    const char* path() const { return path_.c_str(); }
+    void keep() { path_.clear(); }
+
+private:
+    std::string path_;
+};
+
+/// Makes the rename survive a power cut. Not every file system can, and the data is in place, so failing is no error.
+void sync_directory(const std::string& path) {
+    const Descriptor directory(open_retrying(path.c_str(), O_RDONLY | O_DIRECTORY));
+    if (directory.get() >= 0) static_cast<void>(::fsync(directory.get()));
+}
+
+/// Pipes and devices (/dev/null, /dev/stdout) cannot be replaced and must not be: they are written in place.
+void write_in_place(const std::string& path, std::span<const std::byte> bytes) {
+    Descriptor file(open_retrying(path.c_str(), O_WRONLY));
+    if (file.get() < 0) throw_file_error("cannot write", path, errno);
+    if (const int error = write_all(file.get(), bytes); error != 0) throw_file_error("cannot write", path, error);
+    if (const int error = file.close(); error != 0) throw_file_error("cannot write", path, error);
+}
+
+/// A name beside `target` that no other thread or process uses.
+std::string temporary_name(const std::string& target) {
+    static std::atomic<unsigned> counter{0};
+    return target + format(".tmp-%ld-%u", static_cast<long>(::getpid()), counter.fetch_add(1));
+}
+
+std::atomic<bool> interrupt_flag{false};
+static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler may touch nothing else");
+
+extern "C" void on_interrupt(int) {
+    if (interrupt_flag.exchange(true)) ::_exit(130);
+}
+
+}  // namespace
+
+MappedFile::MappedFile(const std::string& path) : path_(path) {
+    const Descriptor file(open_retrying(path.c_str(), O_RDONLY));
+    if (file.get() < 0) throw_file_error("cannot open", path, errno);
+    struct stat status {};
+    if (::fstat(file.get(), &status) != 0) throw_file_error("cannot open", path, errno);
+    if (S_ISDIR(status.st_mode)) throw_file_error("cannot open", path, EISDIR);
+    if (!S_ISREG(status.st_mode)) {
+        throw Error(ErrorKind::bad_file, "cannot map " + quoted(path) + ": it is no regular file (a pipe or device)");
+    }
+    size_ = static_cast<std::size_t>(status.st_size);
+    if (size_ == 0) return;  // nothing can be mapped, and nothing has to
+    void* data = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.get(), 0);
+    if (data == MAP_FAILED) throw_file_error("cannot map", path, errno);
+    data_ = static_cast<const std::byte*>(data);
+}
+
+MappedFile::~MappedFile() {
+    if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+void MappedFile::release(std::size_t offset, std::size_t size) const {
+    if (offset >= size_) return;
+    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    // Whole pages only: a neighbour that shares the first or last page may still be wanted.
+    const std::size_t end_of_range = size > size_ - offset ? size_ : offset + size;
+    const std::size_t begin = (offset + page - 1) / page * page;
+    const std::size_t end = end_of_range == size_ ? size_ : end_of_range / page * page;
+    if (begin >= end) return;
+    // Advice only: when it is not taken, the pages merely stay a little longer.
+    static_cast<void>(::madvise(const_cast<std::byte*>(data_) + begin, end - begin, MADV_DONTNEED));
+}
+
+std::string read_file(const std::string& path, std::size_t limit) {
+    const Descriptor file(open_retrying(path.c_str(), O_RDONLY));
+    if (file.get() < 0) throw_file_error("cannot read", path, errno);
+    struct stat status {};
+    const bool regular = ::fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode);
+    std::string text;
+    const bool known_too_large = regular && static_cast<std::uint64_t>(status.st_size) > limit;
+    if (!known_too_large) {
+        if (const int error = read_all(file.get(), limit, text); error != 0) {
+            throw_if_interrupted();
+            throw_file_error("cannot read", path, error);
+        }
+        if (text.size() <= limit) return text;
+    }
+    const std::string found = known_too_large ? std::to_string(status.st_size) : "more than " + std::to_string(limit);
+    throw Error(ErrorKind::bad_file, "cannot read " + quoted(path) + ": it has " + found + " bytes, at most " +
+                                         std::to_string(limit) + " are allowed here (is it the right file?)");
+}
+
+std::string read_stdin() {
+    std::string text;
+    if (const int error = read_all(STDIN_FILENO, SIZE_MAX - 1, text); error != 0) {
+        throw_if_interrupted();
+        throw_file_error("cannot read", "standard input", error);
+    }
+    return text;
+}
+
+void write_file(const std::string& path, std::span<const std::byte> bytes) {
+    std::string target = path;
+    mode_t mode = 0;  // of the file that is replaced; 0: there is none, the umask decides
+    if (struct stat status{}; ::stat(path.c_str(), &status) == 0) {
+        if (S_ISDIR(status.st_mode)) throw_file_error("cannot write", path, EISDIR);
+        if (!S_ISREG(status.st_mode)) return write_in_place(path, bytes);
+        mode = status.st_mode & 07777;
+        // Behind a symbolic link the file changes, not the link.
+        std::error_code ignored;
+        if (const auto real = std::filesystem::canonical(path, ignored); !ignored) target = real.string();
+    }
+    TemporaryFile temporary(temporary_name(target));
+    Descriptor file(open_retrying(temporary.path(), O_WRONLY | O_CREAT | O_EXCL, 0666));
+    if (file.get() < 0) {
+        const int error = errno;
+        if (error == EEXIST) temporary.keep();  // not ours
+        throw_file_error("cannot write", path, error);
+    }
+    int error = write_all(file.get(), bytes);
+    if (error == 0 && mode != 0 && ::fchmod(file.get(), mode) != 0) error = errno;
+    if (error == 0 && ::fsync(file.get()) != 0 && errno != EINVAL && errno != ENOTSUP) error = errno;
+    if (const int closing = file.close(); error == 0) error = closing;
+    if (error == 0 && ::rename(temporary.path(), target.c_str()) != 0) error = errno;
+    if (error != 0) {
+        throw_if_interrupted();
+        throw_file_error("cannot write", path, error);
+    }
+    temporary.keep();
+    const std::string directory = std::filesystem::path(target).parent_path().string();
+    sync_directory(directory.empty() ? "." : directory);
+}
+
+void write_file(const std::string& path, const std::string& text) {
+    write_file(path, std::as_bytes(std::span(text.data(), text.size())));
+}
+
+bool is_terminal(int fd) { return ::isatty(fd) == 1; }
+
+int terminal_columns(int fd) {
+    winsize size{};
+    return ::ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+void catch_interrupts() {
+    struct sigaction action {};
+    action.sa_handler = on_interrupt;
+    ::sigemptyset(&action.sa_mask);
+    // No SA_RESTART: a read that waits for the user must come back.
+    ::sigaction(SIGINT, &action, nullptr);
+    ::sigaction(SIGTERM, &action, nullptr);
+}
+
+bool interrupted() { return interrupt_flag.load(std::memory_order_relaxed); }
+
+void throw_if_interrupted() {
+    if (interrupted()) throw Error(ErrorKind::interrupted, "interrupted");
+}
+
+std::string program_path() {
+    std::error_code error;
+    const std::filesystem::path path = std::filesystem::read_symlink("/proc/self/exe", error);
+    return error ? std::string() : path.string();
+}
+
+FileLock::FileLock(const std::string& path) {
+    const std::filesystem::path directory = std::filesystem::path(path).parent_path();
+    if (std::error_code error; !directory.empty() && !std::filesystem::create_directories(directory, error) && error) {
+        throw_file_error("cannot create the directory", directory.string(), error.value());
+    }
+    fd_ = open_retrying(path.c_str(), O_RDWR | O_CREAT, 0666);
+    if (fd_ < 0) throw_file_error("cannot lock", path, errno);
+    int result = 0;
+    do {
+        result = ::flock(fd_, LOCK_EX);
+    } while (result != 0 && errno == EINTR && !interrupted());
+    if (result == 0) return;
+    const int error = errno;
+    ::close(fd_);  // no destructor runs after a throwing constructor
+    throw_if_interrupted();
+    throw_file_error("cannot lock", path, error);
+}
+
+FileLock::~FileLock() {
+    if (fd_ >= 0) ::close(fd_);  // gives the lock back
+}
+
+}  // namespace vantage

@@ -1,0 +1,83 @@
+#include "vantage/tensor.h"
+
+#include "runtime/base/log.h"
+#include "vantage/error.h"
+
+namespace vantage {
+
+const DTypeInfo& info(DType type) {
+    static constexpr std::array<DTypeInfo, 5> table{{
+        {"f32", 1, 4},
+        {"f16", 1, 2},
+        {"bf16", 1, 2},
+        {"i32", 1, 4},
+        {"u32", 1, 4},
+    }};
+    const auto index = static_cast<std::size_t>(type);
+    if (index >= table.size()) {
+        throw Error(ErrorKind::usage, format("DType %zu does not exist: there are %zu", index, table.size()));
+    }
+    return table[index];
+}
+
+Shape::Shape(std::initializer_list<std::int64_t> sizes)
+    : Shape(std::span<const std::int64_t>(sizes.begin(), sizes.size())) {}
+
+Shape::Shape(std::span<const std::int64_t> sizes) {
+    if (sizes.size() > static_cast<std::size_t>(max_rank)) {
+        throw Error(ErrorKind::usage,
+                    format("a shape of %zu dimensions: at most %d are possible", sizes.size(), max_rank));
+    }
+    rank_ = static_cast<int>(sizes.size());
+    for (std::size_t i = 0; i < sizes.size(); ++i) sizes_[i] = sizes[i];
+    static_cast<void>(elements());  // throws for what cannot be counted, at the line that made it
+}
+
+std::int64_t Shape::elements() const {
+    // A zero anywhere makes the product zero, also where the other sizes alone would overflow.
+    bool empty = false;
+    for (const std::int64_t size : sizes()) {
+        if (size < 0) throw Error(ErrorKind::usage, "shape " + text() + " has a negative size: sizes are 0 or more");
+        empty = empty || size == 0;
+    }
+    if (empty) return 0;
+    std::int64_t product = 1;
+    for (const std::int64_t size : sizes()) {
+        if (__builtin_mul_overflow(product, size, &product)) {
+            throw Error(ErrorKind::usage, "shape " + text() + " has more elements than 64 bits can count");
+        }
+    }
+    return product;
+}
+
+bool Shape::operator==(const Shape& other) const {
+    if (rank_ != other.rank_) return false;
+    for (int i = 0; i < rank_; ++i) {
+        if ((*this)[i] != other[i]) return false;
+    }
+    return true;
+}
+
+std::string Shape::text() const {
+    std::string result = "[";
+    for (const std::int64_t size : sizes()) {
+        if (result.size() > 1) result += ", ";
+        result += std::to_string(size);
+    }
+    return result + "]";
+}
+
+std::uint64_t TensorType::bytes() const {
+    const DTypeInfo& storage = info(dtype);
+    const auto elements = static_cast<std::uint64_t>(shape.elements());
+    const std::uint64_t blocks = elements / storage.elements + (elements % storage.elements != 0 ? 1 : 0);
+    std::uint64_t bytes = 0;
+    if (__builtin_mul_overflow(blocks, std::uint64_t{storage.bytes}, &bytes)) {
+        throw Error(ErrorKind::usage, "tensor " + text() + " has more bytes than 64 bits can count");
+    }
+    return bytes;
+}
+
+std::string TensorType::text() const { return std::string(name_of(dtype)) + " " + shape.text(); }
+
+}  // namespace vantage

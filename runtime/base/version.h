@@ -1,0 +1,26 @@
+// What this build is: version, commit, tools, and the kernel families that the shader compiler could make.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace vantage {
+
+/// Facts of the build, for `vantage --version` and bug reports.
+struct BuildFacts {
+    std::string version;   ///< "0.1.0"
+    std::string commit;    ///< "1a2b3c4d5e6f", with "-modified" for uncommitted changes; "unknown" without git
+    std::string compiler;  ///< "GNU 12.2.0, Release"
+    std::string glslang;   ///< "15.2.0"
+    std::vector<std::string> families;  ///< optional kernel families that were built: "coopmat", "fp16", …
+    std::vector<std::string> left_out;  ///< those that were not, with the GLSL extension: "bfloat16 (GL_EXT_bfloat16)"
+};
+const BuildFacts& build_facts();
+/// Whether the kernels of an optional family were built.
+inline bool has_family(const char* family) {
+    const std::vector<std::string>& families = build_facts().families;
+    return std::find(families.begin(), families.end(), family) != families.end();
+}
+
+}  // namespace vantage

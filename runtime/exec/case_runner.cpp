@@ -1,0 +1,151 @@
+#include "runtime/exec/case_runner.h"
+
+#include <cmath>
+#include <random>
+
+#include "runtime/base/log.h"
+#include "runtime/graph/compare.h"
+#include "vantage/plan.h"
+
+namespace vantage {
+
+namespace {
+
+bool is_float(DType type) { return type == DType::f32 || type == DType::f16 || type == DType::bf16; }
+
+HostTensor filled(const Case::Input& input, const TensorType& type, std::mt19937& random) {
+    HostTensor tensor(type);
+    const auto fill = [&](auto distribution) {
+        for (double& value : tensor.data) value = static_cast<double>(distribution(random));
+    };
+    switch (input.fill) {
+        case Case::Fill::normal: fill(std::normal_distribution<double>(input.low, input.high)); break;
+        case Case::Fill::uniform: fill(std::uniform_real_distribution<double>(input.low, input.high)); break;
+        case Case::Fill::ids:
+            fill(std::uniform_int_distribution<std::int64_t>(static_cast<std::int64_t>(input.low),
+                                                             static_cast<std::int64_t>(input.high) - 1));
+            break;
+        case Case::Fill::zeros: break;
+        case Case::Fill::given: tensor.data = input.given; break;
+    }
+    return widen(type, narrow(tensor));  // what the device sees
+}
+
+std::string operand_name(const OpCall& call, std::size_t i) { return call.op->operands.at(i); }
+
+}  // namespace
+
+std::string CaseTypes::text() const {
+    return activations == weights ? name_of(activations)
+                                  : std::string(name_of(activations)) + " weights " + name_of(weights);
+}
+
+std::vector<CaseTypes> types_of(const Case& test) {
+    bool floats = false, weights = false;
+    for (const Case::Input& input : test.inputs)
+        if (input.type && is_float(input.type->dtype) && !input.fixed_type) floats = true, weights |= input.weight;
+    std::vector<CaseTypes> types = {{DType::f32, DType::f32}};
+    if (floats) types.push_back({DType::f16, DType::f16});
+    if (weights) types.insert(types.end(), {{DType::f32, DType::f16}, {DType::f32, DType::bf16}});
+    return types;
+}
+
+PreparedCase prepare(const OpDef& op, const Case& test, const CaseTypes& types, unsigned seed) {
+    PreparedCase prepared{.call = {.op = &op, .attrs = test.attrs, .inputs = {}, .outputs = {}}, .inputs = {}};
+    std::mt19937 random(seed);
+    for (const Case::Input& input : test.inputs) {
+        if (!input.type) {
+            prepared.call.inputs.emplace_back();
+            prepared.inputs.emplace_back();
+            continue;
+        }
+        TensorType type = *input.type;
+        if (is_float(type.dtype) && !input.fixed_type) type.dtype = input.weight ? types.weights : types.activations;
+        prepared.call.inputs.emplace_back(type);
+        prepared.inputs.push_back(filled(input, type, random));
+    }
+    for (std::size_t i = test.inputs.size(); i < op.operands.size(); ++i) {
+        prepared.call.inputs.emplace_back();
+        prepared.inputs.emplace_back();
+    }
+    prepared.call.outputs = op.infer(prepared.call);
+    return prepared;
+}
+
+std::vector<HostTensor> run_call(const Device& device, const OpCall& call, const std::vector<HostTensor>& inputs,
+                                 const Kernel& kernel) {
+    Graph graph;
+    std::vector<Tensor> operands;
+    for (std::size_t i = 0; i < call.inputs.size(); ++i) {
+        if (!call.inputs[i]) {
+            operands.emplace_back();
+            continue;
+        }
+        bool updated = false;  // an operand that a result takes the place of is a state
+        for (std::int8_t alias : call.op->alias) updated |= alias == static_cast<std::int8_t>(i);
+        const TensorType& type = *call.inputs[i];
+        operands.push_back(updated ? graph.state(operand_name(call, i), type.shape, type.dtype)
+                                   : graph.input(operand_name(call, i), type.shape, type.dtype));
+    }
+    const std::vector<Tensor> results = graph.call(*call.op, operands, call.attrs, call.where);
+    for (std::size_t i = 0; i < results.size(); ++i) graph.output(format("result%zu", i), results[i]);
+    Plan plan(std::move(graph), device, {.fuse = false, .guard = true, .kernel = kernel.name});
+    for (std::size_t i = 0; i < call.inputs.size(); ++i)
+        if (call.inputs[i]) plan.write_bytes(operand_name(call, i), narrow(inputs[i]));
+    plan.run();
+    std::vector<HostTensor> got;
+    for (std::size_t i = 0; i < results.size(); ++i)
+        got.push_back(widen(call.outputs[i], plan.read_bytes(format("result%zu", i))));
+    return got;
+}
+
+CaseResult run_case(const Device& device, const OpDef& op, const Case& test, const CaseTypes& types,
+                    const Kernel& kernel) {
+    const PreparedCase prepared = prepare(op, test, types);
+    if (!provides(device.caps(), kernel.needs) ||
+        (kernel.fits != nullptr && !kernel.fits(prepared.call, device.caps())))
+        return {.status = CaseResult::not_fitting};
+    std::vector<HostTensor> want;
+    for (std::size_t i = 0; i < prepared.call.outputs.size(); ++i) {
+        const std::int8_t alias = i < op.alias.size() ? op.alias[i] : std::int8_t{-1};
+        want.push_back(alias >= 0 ? prepared.inputs[static_cast<std::size_t>(alias)]
+                                  : HostTensor(prepared.call.outputs[i]));
+    }
+    op.reference(prepared.call, prepared.inputs, want);
+    std::vector<HostTensor> got;
+    try {
+        got = run_call(device, prepared.call, prepared.inputs, kernel);
+    } catch (const Error& error) {  // a red zone overwritten, a hazard: this kernel's failure; the other kernels go on
+        if (error.kind() != ErrorKind::failure && error.kind() != ErrorKind::unsupported) throw;
+        return {.status = CaseResult::failed, .worst = HUGE_VAL, .message = error.what()};
+    }
+    CaseResult result;
+    double worst_ratio = -1;
+    for (std::size_t i = 0; i < want.size(); ++i) {
+        const Comparison c = compare(format("result%zu", i), got[i], want[i], op.tolerance);
+        if (const double ratio = c.worst / std::max(c.allowed, 1e-300); ratio > worst_ratio)
+            worst_ratio = ratio, result.worst = c.worst, result.allowed = c.allowed;
+        if (c.passed) continue;
+        result.status = CaseResult::failed;
+        result.message += (result.message.empty() ? "" : "\n  ") + c.message;
+    }
+    return result;
+}
+
+void run_all_cases(const Device& device, const std::string& only_op, const std::string& only_case,
+                   const std::string& only_kernel, const CaseVisitor& visit) {
+    for (const OpDef* op : all_ops()) {
+        if (!only_op.empty() && only_op != op->name) continue;
+        if (op->cases == nullptr) continue;
+        for (const Case& test : op->cases()) {
+            if (!only_case.empty() && only_case != test.name) continue;
+            for (const CaseTypes& types : types_of(test))
+                for (const Kernel& kernel : op->kernels) {
+                    if (!only_kernel.empty() && only_kernel != kernel.name) continue;
+                    if (!visit(*op, test, types, kernel, run_case(device, *op, test, types, kernel))) return;
+                }
+        }
+    }
+}
+
+}  // namespace vantage

@@ -1,0 +1,109 @@
+#include <algorithm>
+
+#include "runtime/base/os.h"
+#include "vantage/session.h"
+
+namespace vantage {
+
+const char* name_of(Ending ending) {
+    switch (ending) {
+        case Ending::length: return "length";
+        case Ending::end_token: return "end token";
+        case Ending::stop_text: return "stop text";
+        case Ending::context_full: return "context full";
+    }
+    return "";
+}
+
+struct Generator::State {
+    Model model;
+    GeneratorOptions options;
+    Session session;
+    StreamDecoder decoder;
+    std::string held;  // text that may yet turn out to be the beginning of a stop text
+    std::int64_t drawn = 0;
+    Ending ending = Ending::length;
+    bool done = true;
+
+    State(const Model& m, GeneratorOptions o)
+        : model(m), options(std::move(o)), session(m, options.session), decoder(m.tokenizer()) {}
+
+    void begin(const std::string& prompt) {
+        session.restart(options.sampling);
+        session.append(model.tokenizer().encode(prompt, true).ids);
+        decoder = StreamDecoder(model.tokenizer());
+        held.clear();
+        drawn = 0;
+        ending = Ending::length;
+        done = false;
+    }
+
+    // Takes text in, gives out what can no longer become a stop text; sets `done` at one.
+    std::string release(const std::string& text) {
+        held += text;
+        std::size_t keep = 0, first = std::string::npos;
+        for (const std::string& stop : options.stop) {
+            if (stop.empty()) continue;
+            first = std::min(first, held.find(stop));
+            for (std::size_t n = std::min(stop.size() - 1, held.size()); n > keep; --n)
+                if (held.compare(held.size() - n, n, stop, 0, n) == 0) keep = n;
+        }
+        if (first != std::string::npos) {
+            ending = Ending::stop_text;
+            done = true;
+            return held.substr(0, first);
+        }
+        const std::string out = held.substr(0, held.size() - keep);
+        held.erase(0, out.size());
+        return out;
+    }
+
+    std::optional<Token> end_with(Ending why) {
+        ending = why;
+        const std::string rest = release(decoder.finish());
+        done = true;
+        const std::string last = rest + (ending == why ? held : "");
+        held.clear();
+        return last.empty() ? std::nullopt : std::optional(Token{-1, last});
+    }
+
+    std::optional<Token> advance() {
+        if (done) return std::nullopt;
+        throw_if_interrupted();
+        if (drawn >= options.max_tokens) return end_with(session.ended() ? Ending::end_token : Ending::length);
+        const std::optional<std::int32_t> id = session.next();
+        if (!id) return end_with(session.context_full() ? Ending::context_full : Ending::end_token);
+        ++drawn;
+        return Token{*id, release(decoder.push(*id))};
+    }
+};
+
+Generator::Generator(const Model& model, GeneratorOptions options)
+    : state_(std::make_unique<State>(model, std::move(options))) {}
+Generator::~Generator() = default;
+
+Ending Generator::generate(const std::string& prompt, const std::function<bool(const Token&)>& on_token) {
+    state_->begin(prompt);
+    while (const std::optional<Token> token = state_->advance())
+        if (!on_token(*token)) break;
+    return state_->ending;
+}
+
+std::string Generator::complete(const std::string& prompt) {
+    std::string text;
+    generate(prompt, [&](const Token& token) {
+        text += token.text;
+        return true;
+    });
+    return text;
+}
+
+Generator::Stream Generator::stream(const std::string& prompt) {
+    state_->begin(prompt);
+    return Stream(*this);
+}
+
+void Generator::Stream::advance() { current_ = generator_->state_->advance(); }
+Session& Generator::session() { return state_->session; }
+
+}  // namespace vantage

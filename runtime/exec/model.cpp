@@ -1,0 +1,194 @@
+#include "vantage/model.h"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <set>
+
+#include "runtime/base/log.h"
+#include "runtime/base/os.h"
+#include "runtime/exec/bindings.h"
+#include "runtime/gpu/device.h"
+#include "runtime/graph/fuse.h"
+#include "runtime/io/safetensors.h"
+#include "runtime/models/decoder.h"
+
+namespace vantage {
+
+namespace {
+
+DType dtype_of(const WeightFiles& files, const std::string& name, const TensorEntry& entry) {
+    if (entry.dtype == "F32") return DType::f32;
+    if (entry.dtype == "F16") return DType::f16;
+    if (entry.dtype == "BF16") return DType::bf16;
+    throw Error(ErrorKind::bad_file,
+                files.file_of(name) + ": " + name + " is " + entry.dtype + ", wanted F32, F16 or BF16");
+}
+
+// The checkpoint's tensor behind a weight of the graph: with the architecture's prefix, or without.
+class Checkpoint {
+public:
+    Checkpoint(const std::string& directory, const ModelConfig& config) : files_(directory), config_(config) {}
+
+    const WeightFiles& files() const { return files_; }
+    std::string name_of(const std::string& weight) const {
+        const std::string prefixed = checkpoint_prefix(config_) + weight;
+        return files_.find(prefixed) != nullptr ? prefixed : weight;
+    }
+    const TensorEntry& entry(const std::string& weight) const {
+        if (const TensorEntry* found = files_.find(name_of(weight))) return *found;
+        throw Error(ErrorKind::bad_file, files_.file_of(weight) + ": tensor " + checkpoint_prefix(config_) + weight +
+                                             " is missing, wanted by " + config_.architecture);
+    }
+    DType dtype(const std::string& weight) const { return dtype_of(files_, name_of(weight), entry(weight)); }
+
+    void check_shape(const Value& value) const {
+        Shape wanted = value.type.shape;
+        if (value.packed) std::swap(wanted[0], wanted[1]);
+        const TensorEntry& found = entry(value.name);
+        if (!std::ranges::equal(found.shape,
+                                wanted.sizes()))  // not as a Shape: a file may have more dimensions than that
+            throw Error(ErrorKind::bad_file, files_.file_of(name_of(value.name)) + ": " + name_of(value.name) + " is " +
+                                                 found.text() + ", but config.json wants " + wanted.text());
+    }
+    void check_surplus(const std::set<std::string>& used) const {
+        for (const std::string& name : files_.names()) {
+            const std::string prefix = checkpoint_prefix(config_);
+            const std::string bare = name.rfind(prefix, 0) == 0 ? name.substr(prefix.size()) : name;
+            if (used.count(name) == 0 && !is_ignored_tensor(config_, bare))
+                throw Error(ErrorKind::bad_file, files_.file_of(name) + ": tensor " + name + " is not part of " +
+                                                     config_.architecture + " with this config.json");
+        }
+    }
+
+private:
+    WeightFiles files_;
+    const ModelConfig& config_;
+};
+
+// A weight [in, out] of the file becomes [out, in]: turned and uploaded some output rows at a time, never held twice.
+void upload_turned(gpu::DeviceState& device, const gpu::Buffer& buffer, const Value& value,
+                   std::span<const std::byte> bytes) {
+    const std::int64_t out = value.type.shape[0], in = value.type.shape[1];
+    const std::size_t size = info(value.type.dtype).bytes, row = static_cast<std::size_t>(in) * size;
+    const std::int64_t rows_each = std::max<std::int64_t>(1, (std::int64_t{4} << 20) / std::max<std::int64_t>(in, 1));
+    std::vector<std::byte> block;
+    for (std::int64_t first = 0; first < out; first += rows_each) {
+        const std::int64_t rows = std::min(rows_each, out - first);
+        block.resize(static_cast<std::size_t>(rows) * row);
+        for (std::int64_t i = 0; i < in; ++i)
+            for (std::int64_t r = 0; r < rows; ++r)
+                std::memcpy(block.data() + static_cast<std::size_t>(r) * row + static_cast<std::size_t>(i) * size,
+                            bytes.data() + static_cast<std::size_t>(i * out + first + r) * size, size);
+        gpu::upload(device, buffer, static_cast<std::uint64_t>(first) * row, block);
+    }
+}
+
+void upload_weight(gpu::DeviceState& device, const gpu::Buffer& buffer, const Value& value, const TensorEntry& entry) {
+    if (value.packed)
+        upload_turned(device, buffer, value, entry.data);
+    else
+        gpu::upload(device, buffer, 0, entry.data);
+}
+
+std::string join(const std::string& directory, const char* file) {
+    return (std::filesystem::path(directory) / file).string();
+}
+bool exists(const std::string& path) {
+    std::error_code ignored;
+    return std::filesystem::exists(path, ignored);
+}
+
+}  // namespace
+
+struct Model::State {
+    Device device;
+    ModelConfig config;
+    ModelInfo info;
+    std::optional<Tokenizer> tokenizer;
+    std::map<std::string, DType> types;  // of the weights, by their names in graphs
+    std::shared_ptr<Bindings> weights = std::make_shared<Bindings>();
+
+    explicit State(Device d) : device(std::move(d)) {}
+    void load_weights(const std::string& directory);
+    void describe(const std::string& directory);
+};
+
+void Model::State::load_weights(const std::string& directory) {
+    const Checkpoint checkpoint(directory, config);
+    Graph graph = build_model(config, {.rows = 1, .context = std::min<std::int64_t>(config.context, 16)},
+                              [&](const std::string& name) { return checkpoint.dtype(name); });
+    pack_weights(graph);
+    std::set<std::string> used;
+    std::uint64_t total = 0;
+    for (const Value& value : graph.values())
+        if (value.kind == ValueKind::weight) {
+            checkpoint.check_shape(value);
+            used.insert(checkpoint.name_of(value.name));
+            total += value.type.bytes();
+        }
+    checkpoint.check_surplus(used);
+    if (const std::uint64_t available = device.memory_available(); total > available)
+        throw Error(ErrorKind::out_of_memory,
+                    format("%s: the weights take %.1f MiB of device memory, but %.1f MiB are available on %s",
+                           directory.c_str(), static_cast<double>(total) / 0x1p20,
+                           static_cast<double>(available) / 0x1p20, device.caps().name.c_str()));
+    for (const Value& value : graph.values()) {
+        if (value.kind != ValueKind::weight) continue;
+        throw_if_interrupted();
+        const TensorEntry& entry = checkpoint.entry(value.name);
+        const gpu::Buffer buffer =
+            gpu::allocate(device.state(), value.type.bytes(), gpu::MemoryKind::device, value.name);
+        upload_weight(device.state(), buffer, value, entry);
+        checkpoint.files().release(checkpoint.name_of(value.name));
+        weights->buffers[value.name] = buffer;
+        types[value.name] = value.type.dtype;
+        info.parameters += static_cast<std::uint64_t>(value.type.shape.elements());
+        info.weight_bytes += value.type.bytes();
+    }
+}
+
+void Model::State::describe(const std::string& directory) {
+    const std::filesystem::path path = std::filesystem::path(directory).lexically_normal();
+    info.directory = directory;
+    info.name = path.has_filename() ? path.filename().string() : path.parent_path().filename().string();
+    info.architecture = config.architecture;
+    info.layers = config.layers, info.width = config.width, info.heads = config.heads, info.kv_heads = config.kv_heads;
+    info.head_width = config.head_width, info.inner = config.inner, info.vocab = config.vocab,
+    info.context = config.context;
+    std::set<std::string> names;
+    for (const auto& [name, type] : types) names.insert(name_of(type));
+    for (const std::string& name : names) info.weight_types += (info.weight_types.empty() ? "" : " ") + name;
+}
+
+Model Model::load(const Device& device, const std::string& directory) {
+    if (!exists(directory))
+        throw Error(ErrorKind::bad_file, directory + ": no such folder, wanted a model folder with config.json");
+    auto state = std::make_shared<State>(device);
+    const std::string config = join(directory, "config.json"), generation = join(directory, "generation_config.json"),
+                      tokenizer = join(directory, "tokenizer.json");
+    state->config = parse_model_config(read_file(config, 16 << 20), config);
+    if (exists(generation)) apply_generation_config(state->config, read_file(generation, 16 << 20), generation);
+    if (exists(tokenizer)) state->tokenizer = Tokenizer::load(tokenizer);
+    state->load_weights(directory);
+    state->describe(directory);
+    return Model(std::move(state));
+}
+
+const ModelInfo& Model::info() const { return state_->info; }
+bool Model::has_tokenizer() const { return state_->tokenizer.has_value(); }
+const Tokenizer& Model::tokenizer() const {
+    if (!state_->tokenizer)
+        throw Error(ErrorKind::bad_file, join(state_->info.directory, "tokenizer.json") +
+                                             ": no such file; without it this model takes ids only");
+    return *state_->tokenizer;
+}
+const Device& Model::device() const { return state_->device; }
+const ModelConfig& Model::config() const { return state_->config; }
+Graph Model::graph(const DecoderOptions& options) const {
+    return build_model(state_->config, options,
+                       [state = state_](const std::string& name) { return state->types.at(name); });
+}
+const std::shared_ptr<Bindings>& Model::weights() const { return state_->weights; }
+
+}  // namespace vantage

@@ -1,0 +1,346 @@
+// How the ops of the case files are called here: names, order and layout of operands, results and options.
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "runtime/base/log.h"
+#include "runtime/exec/oracle_reader.h"
+#include "runtime/ops/activation.h"
+#include "vantage/ops.h"
+
+namespace vantage {
+
+namespace {
+
+using Calls = std::vector<OracleCall>;
+
+/// A call of `op` with these operands (empty = absent); its results' types are inferred, which checks the operands.
+OracleCall call_of(const char* op, std::vector<HostTensor> inputs, Attrs attrs) {
+    OracleCall made{.op = op, .part = {}, .call = {}, .inputs = std::move(inputs), .made_on_host = {}, .checks = {}};
+    made.call.op = find_op(op);
+    made.call.attrs = std::move(attrs);
+    made.inputs.resize(made.call.op->operands.size());
+    for (const HostTensor& input : made.inputs)
+        made.call.inputs.push_back(!input.data.empty() || input.type.shape.rank() > 0 ? std::optional(input.type)
+                                                                                      : std::nullopt);
+    made.call.outputs = made.call.op->infer(made.call);
+    return made;
+}
+
+void expect_result(OracleCall& call, int output, const std::string& name, HostTensor want) {
+    const TensorType& type = call.call.op != nullptr ? call.call.outputs[static_cast<std::size_t>(output)]
+                                                     : call.made_on_host[static_cast<std::size_t>(output)].type;
+    if (type.shape.elements() != want.type.shape.elements())
+        throw Error(ErrorKind::unsupported,
+                    call.op + " gives " + name + " as " + type.text() + ", but the case has " + want.type.text());
+    call.checks.push_back({.result = name, .output = output, .want = std::move(want), .ignored = {}});
+}
+/// The same for a result that a case need not have.
+void expect_if_there(OracleReader& r, OracleCall& call, int output, const std::string& name) {
+    if (r.wants(name)) expect_result(call, output, name, r.wanted(name));
+}
+
+Calls one(OracleCall call) {
+    Calls calls;
+    calls.push_back(std::move(call));
+    return calls;
+}
+
+OracleCall host_call(const char* op, HostTensor made) {
+    OracleCall call{.op = op, .part = {}, .call = {}, .inputs = {}, .made_on_host = {}, .checks = {}};
+    call.made_on_host.push_back(std::move(made));
+    return call;
+}
+
+HostTensor host_tensor(Shape shape, const auto& values) {
+    HostTensor tensor({shape, DType::f32});
+    std::transform(values.begin(), values.end(), tensor.data.begin(), [](auto v) { return static_cast<double>(v); });
+    return tensor;
+}
+
+// ---- linear algebra --------------------------------------------------------------------------------------------------
+
+Calls map_matmul(OracleReader& r) {
+    const Attrs attrs{{"transpose_a", r.flag("transpose_a", false)}, {"transpose_b", r.flag("transpose_b", false)}};
+    OracleCall call = call_of("matmul", {r.floats("a"), r.floats("b")}, attrs);
+    expect_result(call, 0, "c", r.wanted("c"));
+    return one(std::move(call));
+}
+
+Calls map_gemm(OracleReader& r) {
+    const Attrs attrs{{"transpose_a", r.flag("transpose_a", false)},
+                      {"transpose_b", r.flag("transpose_b", false)},
+                      {"alpha", r.number("alpha", 1)},
+                      {"beta", r.number("beta", 1)}};
+    OracleCall call = call_of("matmul", {r.floats("a"), r.floats("b"), {}, r.optional_floats("c")}, attrs);
+    expect_result(call, 0, "y", r.wanted("y"));
+    return one(std::move(call));
+}
+
+Calls map_linear(OracleReader& r) {
+    OracleCall call =
+        call_of("matmul", {r.floats("x"), r.floats("w"), r.optional_floats("b")}, {{"transpose_b", true}});
+    expect_result(call, 0, "y", r.wanted("y"));
+    return one(std::move(call));
+}
+
+// ---- attention -------------------------------------------------------------------------------------------------------
+
+/// Batch `b` of [B, H, n, D] as [n, H, D].
+HostTensor tokens_first(const HostTensor& x, std::int64_t b) {
+    const Shape& s = x.type.shape;
+    const std::int64_t heads = s[1], n = s[2], width = s.rank() > 3 ? s[3] : 1;
+    HostTensor y({s.rank() > 3 ? Shape{n, heads, width} : Shape{n, heads}, x.type.dtype});
+    for (std::int64_t h = 0; h < heads; ++h)
+        for (std::int64_t i = 0; i < n; ++i)
+            for (std::int64_t d = 0; d < width; ++d)
+                y[(i * heads + h) * width + d] = x[((b * heads + h) * n + i) * width + d];
+    return y;
+}
+
+/// The weights themselves, head by head, from q, k and the log-sum-exps of the file.
+void add_weights(OracleReader& r, Calls& calls, const HostTensor& q, const HostTensor& k, const Attrs& options) {
+    const HostTensor lse = r.wanted("lse"), p = r.wanted("p");
+    const std::int64_t n = q.type.shape[2], m = k.type.shape[2];
+    for (std::int64_t b = 0; b < q.type.shape[0]; ++b)
+        for (std::int64_t h = 0; h < q.type.shape[1]; ++h) {
+            Attrs attrs = options;
+            attrs.erase("heads_first");
+            for (const auto& [key, value] : {std::pair{"head", h}, {"rows", n}, {"keys", m}, {"position", m - n}})
+                attrs.set(key, value);
+            OracleCall call =
+                call_of("attention_weights", {tokens_first(q, b), tokens_first(k, b), tokens_first(lse, b)}, attrs);
+            HostTensor want({Shape{n, m}, DType::f32});
+            const auto first = p.data.begin() + static_cast<std::ptrdiff_t>((b * q.type.shape[1] + h) * n * m);
+            std::copy_n(first, n * m, want.data.begin());
+            call.part = format("p of batch %lld, head %lld", static_cast<long long>(b), static_cast<long long>(h));
+            expect_result(call, 0, "p", std::move(want));
+            calls.push_back(std::move(call));
+        }
+}
+
+Calls map_attention(OracleReader& r) {
+    const HostTensor q = r.floats("q"), k = r.floats("k");
+    Attrs attrs{{"heads_first", true}, {"causal", r.flag("causal", false)}};
+    if (const double scale = r.number("scale", 0); scale != 0) attrs.set("scale", scale);
+    std::vector<HostTensor> inputs{q, k, r.floats("v"), {}, {}};
+    if (r.has("kv_len")) inputs[4] = r.exact("kv_len");
+    OracleCall call = call_of("attention", std::move(inputs), attrs);
+    expect_result(call, 0, "o", r.wanted("o"));
+    expect_if_there(r, call, 1, "lse");
+    Calls calls = one(std::move(call));
+    // a row's weights need no length of the keys: it is in the log-sum-exp only
+    if (r.wants("p") && r.wants("lse") && !r.has("kv_len") && q.type.shape.rank() == 4)
+        add_weights(r, calls, q, k, attrs);
+    return calls;
+}
+
+// ---- norms, softmax --------------------------------------------------------------------------------------------------
+
+Calls map_softmax(OracleReader& r) {
+    const Attrs attrs{{"axis", r.integer("axis", -1)}, {"scale", r.number("scale", 1)}};
+    if (const std::string rule = r.text("all_masked", "zero"); rule != "zero")
+        throw Error(ErrorKind::unsupported, "all_masked = " + rule + " of " + r.op());
+    OracleCall call = call_of(r.op().c_str(), {r.floats("x")}, attrs);
+    expect_result(call, 0, "y", r.wanted("y"));
+    return one(std::move(call));
+}
+
+Calls map_layer_norm(OracleReader& r) {
+    const HostTensor residual = r.op() == "add_layer_norm" ? r.floats("residual") : HostTensor();
+    OracleCall call =
+        call_of("layer_norm", {r.floats("x"), r.optional_floats("gamma"), r.optional_floats("beta"), residual},
+                {{"eps", r.number("eps", 1e-5)}});
+    expect_result(call, 0, "y", r.wanted("y"));
+    expect_if_there(r, call, 1, "mean");
+    expect_if_there(r, call, 2, "rstd");
+    if (r.op() == "add_layer_norm") expect_if_there(r, call, 3, "sum");
+    return one(std::move(call));
+}
+
+Calls map_rms_norm(OracleReader& r) {
+    OracleCall call = call_of("rms_norm", {r.floats("x"), r.optional_floats("w")},
+                              {{"eps", r.number("eps", 1e-6)}, {"weight_offset", r.number("weight_offset", 0)}});
+    expect_result(call, 0, "y", r.wanted("y"));
+    return one(std::move(call));
+}
+
+// ---- element by element ----------------------------------------------------------------------------------------------
+
+Calls map_activation(OracleReader& r) {
+    Attrs attrs{{"kind", r.op()}};
+    if (r.op() == "elu") attrs.set("alpha", r.number("alpha", 1));
+    if (r.op() == "softcap") attrs.set("cap", r.number("cap", 1));
+    const HostTensor x = r.floats("x");
+    OracleCall call = call_of("activation", {x}, attrs);
+    expect_result(call, 0, "y", r.wanted("y"));
+    // f16 has steps of 1/8 and more there, which the rounding of x passes on
+    if (r.storage() == DType::f16)
+        for (std::size_t i = 0; i < x.data.size(); ++i)
+            if (std::abs(x.data[i]) > 100) call.checks[0].ignored.push_back(i);
+    return one(std::move(call));
+}
+
+Calls map_gated(OracleReader& r) {
+    const std::string kind = r.op() == "swiglu" ? "silu" : "gelu_tanh";
+    OracleCall call = call_of("swiglu", {r.floats("gate"), r.floats("up")}, {{"kind", kind}});
+    expect_result(call, 0, "y", r.wanted("y"));
+    return one(std::move(call));
+}
+
+// ---- positions and tokens --------------------------------------------------------------------------------------------
+
+Calls map_sinusoidal(OracleReader& r) {
+    const std::int64_t n = r.integer("n", 0), dim = r.integer("dim", 0);
+    const std::string layout = r.text("layout", "interleaved");
+    if (layout != "interleaved" && layout != "concat")
+        throw Error(ErrorKind::unsupported, "layout = " + layout + " of " + r.op());
+    const std::vector<float> table = sinusoidal_table(n, dim, r.number("base", 10000), layout == "interleaved");
+    OracleCall call = host_call("sinusoidal_positions", host_tensor({n, dim}, table));
+    expect_result(call, 0, "y", r.wanted("y"));
+    return one(std::move(call));
+}
+
+RopeScaling scaling_of(OracleReader& r) {
+    RopeScaling s;
+    s.attention_factor = r.number("attention_factor", 0);
+    const Json* object = r.object("scaling");
+    if (object == nullptr) return s;
+    const JsonFields fields(*object, "ops.json", "scaling");
+    s.type = fields.text("type");
+    for (const auto& [key, value] : object->items()) {
+        if (value.is_null()) continue;
+        if (key == "factor")
+            s.factor = fields.number(key);
+        else if (key == "low_freq_factor")
+            s.low_freq_factor = fields.number(key);
+        else if (key == "high_freq_factor")
+            s.high_freq_factor = fields.number(key);
+        else if (key == "beta_fast")
+            s.beta_fast = fields.number(key);
+        else if (key == "beta_slow")
+            s.beta_slow = fields.number(key);
+        else if (key == "attention_factor")
+            s.attention_factor = fields.number(key);
+        else if (key == "truncate")
+            s.truncate = fields.flag(key);
+        else if (key == "original_max_position_embeddings")
+            s.original_context = fields.integer(key);
+        else if (key != "type")
+            throw Error(ErrorKind::unsupported, "option scaling." + key + " of rope");
+    }
+    return s;
+}
+
+HostTensor table_of(std::int64_t positions, std::int64_t rotary_dim, double theta, const RopeScaling& scaling) {
+    Graph graph;
+    const Value& value = graph.value(rope_table(graph, positions, rotary_dim, theta, scaling).id());
+    return widen(value.type, *value.data);
+}
+
+Calls map_rope(OracleReader& r) {
+    const HostTensor x = r.floats("x"), positions = r.exact("positions");
+    const std::string layout = r.text("layout", "neox");
+    if (layout != "neox" && layout != "gptj") throw Error(ErrorKind::unsupported, "layout = " + layout + " of rope");
+    const std::int64_t rotary = r.integer("rotary_dim", x.type.shape[-1]);
+    const double theta = r.number("theta", 10000);
+    const RopeScaling scaling = scaling_of(r);
+    double last = 0;
+    for (double position : positions.data) last = std::max(last, position);
+    const HostTensor table = table_of(static_cast<std::int64_t>(last) + 1, rotary, theta, scaling);
+    OracleCall call =
+        call_of("rope", {x, table, positions}, {{"heads_first", true}, {"interleaved", layout == "gptj"}});
+    expect_result(call, 0, "y", r.wanted("y"));
+    Calls calls = one(std::move(call));
+    if (r.wants("inv_freq")) {
+        calls.push_back(
+            host_call("rope_frequencies", host_tensor({rotary / 2}, rope_frequencies(rotary, theta, scaling))));
+        expect_result(calls.back(), 0, "inv_freq", r.wanted("inv_freq"));
+    }
+    return calls;
+}
+
+Calls map_embedding(OracleReader& r) {
+    OracleCall call = call_of("embedding", {r.exact("ids"), r.floats("w"), r.optional_floats("positions")},
+                              {{"scale", r.number("scale", 1)},
+                               {"position_offset", r.integer("position_offset", 0)},
+                               {"dtype", std::string(name_of(r.storage()))}});
+    expect_result(call, 0, "y", r.wanted("y"));
+    return one(std::move(call));
+}
+
+Calls map_heads(OracleReader& r) {
+    const Attrs attrs = r.op() == "split_heads" ? Attrs{{"heads", r.integer("heads", 1)}} : Attrs{};
+    OracleCall call = call_of(r.op().c_str(), {r.floats("x")}, attrs);
+    expect_result(call, 0, "y", r.wanted("y"));
+    return one(std::move(call));
+}
+
+Calls map_split_qkv(OracleReader& r) {
+    const std::int64_t heads = r.integer("heads", 1);
+    OracleCall call = call_of("split_qkv", {r.floats("x")},
+                              {{"heads", heads},
+                               {"kv_heads", r.integer("kv_heads", heads)},
+                               {"layout", r.text("layout", "concat")},
+                               {"heads_first", true}});
+    int output = 0;
+    for (const char* name : {"q", "k", "v"}) expect_result(call, output++, name, r.wanted(name));
+    return one(std::move(call));
+}
+
+// ---- sampling --------------------------------------------------------------------------------------------------------
+
+Calls map_sampling_probs(OracleReader& r) {
+    r.f32_only();  // logits are f32 throughout
+    OracleCall call = call_of("sampling_probs", {r.exact("logits")},
+                              {{"temperature", r.number("temperature", 1)},
+                               {"top_k", r.integer("top_k", 0)},
+                               {"top_p", r.number("top_p", 1)},
+                               {"min_p", r.number("min_p", 0)}});
+    expect_result(call, 0, "p", r.wanted("p"));
+    return one(std::move(call));
+}
+
+Calls map_repetition_penalty(OracleReader& r) {
+    const HostTensor logits = r.floats("logits"), history = r.exact("history");
+    const std::int64_t vocab = logits.type.shape[-1];
+    std::vector<std::uint32_t> bits(static_cast<std::size_t>((vocab + 31) / 32));
+    for (double id : history.data)
+        if (id >= 0 && id < static_cast<double>(vocab))
+            bits[static_cast<std::size_t>(id) / 32] |= 1u << (static_cast<std::uint32_t>(id) % 32);
+    HostTensor seen({Shape{static_cast<std::int64_t>(bits.size())}, DType::u32});
+    std::copy(bits.begin(), bits.end(), seen.data.begin());
+    OracleCall call = call_of("repetition_penalty", {logits, seen}, {{"penalty", r.number("penalty", 1)}});
+    expect_result(call, 0, "y", r.wanted("y"));
+    return one(std::move(call));
+}
+
+}  // namespace
+
+OracleMap oracle_map(const std::string& op) {
+    static const std::map<std::string, OracleMap> maps = {
+        {"matmul", map_matmul},
+        {"gemm", map_gemm},
+        {"linear", map_linear},
+        {"attention", map_attention},
+        {"softmax", map_softmax},
+        {"log_softmax", map_softmax},
+        {"layer_norm", map_layer_norm},
+        {"add_layer_norm", map_layer_norm},
+        {"rms_norm", map_rms_norm},
+        {"swiglu", map_gated},
+        {"geglu_tanh", map_gated},
+        {"sinusoidal_positions", map_sinusoidal},
+        {"rope", map_rope},
+        {"embedding", map_embedding},
+        {"split_heads", map_heads},
+        {"merge_heads", map_heads},
+        {"split_qkv", map_split_qkv},
+        {"sampling_probs", map_sampling_probs},
+        {"repetition_penalty", map_repetition_penalty},
+    };
+    if (const auto found = maps.find(op); found != maps.end()) return found->second;
+    return op != "none" && activation_kind(op) >= 0 ? map_activation : nullptr;
+}
+
+}  // namespace vantage

@@ -1,0 +1,239 @@
+#include "vantage/plan.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include "runtime/base/log.h"
+#include "runtime/base/options.h"
+#include "runtime/exec/bindings.h"
+#include "runtime/exec/recorder.h"
+#include "runtime/graph/compare.h"
+#include "runtime/graph/fuse.h"
+
+namespace vantage {
+
+namespace {
+
+constexpr std::uint32_t poison = 0xffffffffu;  // a NaN in every float type
+constexpr std::uint64_t red_zone = 256;
+
+std::vector<std::byte> transposed(std::span<const std::byte> bytes, std::int64_t rows, std::int64_t cols,
+                                  std::size_t size) {
+    std::vector<std::byte> result(bytes.size());
+    for (std::int64_t r = 0; r < rows; ++r)
+        for (std::int64_t c = 0; c < cols; ++c)
+            std::copy_n(
+                bytes.begin() + static_cast<std::ptrdiff_t>((r * cols + c)) * static_cast<std::ptrdiff_t>(size), size,
+                result.begin() + static_cast<std::ptrdiff_t>((c * rows + r)) * static_cast<std::ptrdiff_t>(size));
+    return result;
+}
+
+template <class T>
+HostTensor host_tensor(const TensorType& type, std::span<const T> values) {
+    HostTensor tensor(type);
+    std::transform(values.begin(), values.end(), tensor.data.begin(), [](T v) { return static_cast<double>(v); });
+    return tensor;
+}
+
+}  // namespace
+
+struct Plan::State {
+    Graph graph;
+    Device device;
+    CompileOptions options;
+    std::vector<std::string> fused;
+    Schedule schedule;
+    PlanMemory memory;
+    std::unique_ptr<Recorder> recorder;
+
+    State(Graph g, Device d, const CompileOptions& o) : graph(std::move(g)), device(std::move(d)), options(o) {}
+
+    const Value& named(const std::string& name, int& id) const {
+        if (const auto found = graph.outputs().find(name); found != graph.outputs().end()) {
+            id = found->second;
+            return graph.value(id);
+        }
+        for (std::size_t i = 0; i < graph.values().size(); ++i)
+            if (graph.values()[i].name == name && graph.values()[i].kind != ValueKind::node) {
+                id = static_cast<int>(i);
+                return graph.values()[i];
+            }
+        throw Error(ErrorKind::usage, "plan: nothing is called " + name);
+    }
+
+    template <class T>
+    void write(const std::string& name, std::span<const T> values) {
+        int id = 0;
+        TensorType type = named(name, id).type;
+        if (static_cast<std::int64_t>(values.size()) != type.shape.elements())
+            throw Error(ErrorKind::usage, format("plan: %s is %s, but %zu values are given", name.c_str(),
+                                                 type.text().c_str(), values.size()));
+        upload(id, narrow(host_tensor(type, values)));
+    }
+
+    void upload(int id, std::span<const std::byte> bytes) {
+        const Value& value = graph.value(id);
+        const auto [buffer, offset] = memory.place_of(graph, schedule, id);
+        if (!value.packed) return gpu::upload(device.state(), buffer, offset, bytes);
+        const Shape& shape = value.type.shape;
+        gpu::upload(device.state(), buffer, offset,
+                    transposed(bytes, shape[1], shape[0], info(value.type.dtype).bytes));
+    }
+
+    std::vector<std::byte> download(int id, std::uint64_t bytes) const {
+        const auto [buffer, offset] = memory.place_of(graph, schedule, id);
+        std::vector<std::byte> data(bytes);
+        gpu::download(device.state(), buffer, offset, data);
+        return data;
+    }
+    HostTensor host(int id) const { return widen(graph.value(id).type, download(id, graph.value(id).type.bytes())); }
+
+    std::vector<Divergence> check_node(std::size_t index);
+};
+
+Plan::Plan(Graph graph, const Device& device, const CompileOptions& options, std::shared_ptr<const Bindings> bindings)
+    : state_(std::make_unique<State>(std::move(graph), device, options)) {
+    State& s = *state_;
+    s.options.guard |= environment_flag("VANTAGE_GUARD");
+    if (options.fuse && !environment_flag("VANTAGE_DISABLE_FUSION"))
+        s.fused = fuse(s.graph);
+    else
+        pack_weights(s.graph);
+    ScheduleOptions how{.keep_all = options.keep_all, .red_zone = s.options.guard ? red_zone : 0};
+    if (!options.kernel.empty())
+        how.choose = [&](const OpCall& call, const Caps& caps) -> const Kernel* {
+            for (const Kernel& kernel : call.op->kernels)
+                if (options.kernel == kernel.name && provides(caps, kernel.needs) &&
+                    (kernel.fits == nullptr || kernel.fits(call, caps)))
+                    return &kernel;
+            return choose_kernel(call, caps);
+        };
+    s.schedule = make_schedule(s.graph, device.caps(), how);
+    if (s.options.guard)
+        if (const std::vector<std::string> hazards = find_hazards(s.graph, s.schedule); !hazards.empty())
+            throw Error(ErrorKind::failure, "plan: " + hazards.front());
+    s.memory = PlanMemory(s.graph, s.schedule, device.state(), bindings.get());
+    s.recorder = std::make_unique<Recorder>(s.graph, s.schedule, s.memory, device.state(), options);
+}
+
+Plan::~Plan() = default;
+Plan::Plan(Plan&&) noexcept = default;
+Plan& Plan::operator=(Plan&&) noexcept = default;
+
+void Plan::write(const std::string& name, std::span<const float> values) { state_->write(name, values); }
+void Plan::write(const std::string& name, std::span<const std::int32_t> values) { state_->write(name, values); }
+void Plan::write_bytes(const std::string& name, std::span<const std::byte> bytes) {
+    int id = 0;
+    if (const Value& value = state_->named(name, id); value.type.bytes() != bytes.size())
+        throw Error(ErrorKind::usage, format("plan: %s is %s, but %zu bytes are given", name.c_str(),
+                                             value.type.text().c_str(), bytes.size()));
+    state_->upload(id, bytes);
+}
+
+std::vector<std::byte> Plan::read_bytes(const std::string& name) const {
+    int id = 0;
+    const Value& value = state_->named(name, id);
+    return state_->download(id, value.type.bytes());
+}
+
+std::vector<float> Plan::read(const std::string& name) const {
+    int id = 0;
+    const HostTensor tensor = (state_->named(name, id), state_->host(id));
+    return {tensor.data.begin(), tensor.data.end()};
+}
+
+std::vector<float> Plan::read_rows(const std::string& name, std::int64_t rows) const {
+    int id = 0;
+    TensorType type = state_->named(name, id).type;
+    type.shape[0] = std::min(rows, type.shape[0]);
+    const HostTensor tensor = widen(type, state_->download(id, type.bytes()));
+    return {tensor.data.begin(), tensor.data.end()};
+}
+
+void Plan::run() {
+    std::vector<int> all(state_->graph.segments().size());
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int>(i);
+    wait(submit(all));
+}
+
+std::uint64_t Plan::submit(std::span<const int> segments) {
+    State& s = *state_;
+    if (!s.options.guard || s.schedule.arena_bytes == 0) return s.recorder->submit(segments);
+    gpu::fill(s.device.state(), s.memory.arena, 0, s.schedule.arena_bytes, poison);
+    const std::uint64_t ticket = s.recorder->submit(segments);
+    wait(ticket);
+    check_guards();
+    return ticket;
+}
+void Plan::wait(std::uint64_t ticket) { state_->recorder->wait(ticket); }
+
+std::vector<Divergence> Plan::State::check_node(std::size_t index) {
+    const Node& node = graph.nodes()[index];
+    const OpCall call = call_of(graph, node);
+    std::vector<HostTensor> inputs, want;
+    for (int id : node.inputs) inputs.push_back(id >= 0 ? host(id) : HostTensor());
+    for (int id : node.outputs)
+        want.push_back(graph.value(id).alias >= 0 ? host(id) : HostTensor(graph.value(id).type));
+    recorder->run_node(static_cast<int>(index));
+    node.op->reference(call, inputs, want);
+    std::vector<Divergence> found;
+    for (std::size_t i = 0; i < want.size(); ++i) {
+        const Comparison c = compare(name_of(graph, node) + (want.size() > 1 ? format(".%zu", i) : ""),
+                                     host(node.outputs[i]), want[i], node.op->tolerance);
+        if (!c.passed) found.push_back({name_of(graph, node), schedule.kernels[index]->name, c.message});
+    }
+    return found;
+}
+
+std::vector<Divergence> Plan::check(std::size_t most) {
+    std::vector<Divergence> all;
+    for (int node : live_nodes(state_->graph)) {
+        if (all.size() >= most) break;
+        const std::vector<Divergence> found = state_->check_node(static_cast<std::size_t>(node));
+        all.insert(all.end(), found.begin(), found.end());
+    }
+    return all;
+}
+
+void Plan::check_guards() const {
+    const State& s = *state_;
+    if (s.schedule.arena_bytes == 0) return;
+    std::vector<std::byte> arena(s.schedule.arena_bytes);
+    gpu::download(s.device.state(), s.memory.arena, 0, arena);
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> zones;  // what values own, by first byte
+    for (std::size_t i = 0; i < s.schedule.arena_zones.size(); i += 2)
+        zones.emplace_back(s.schedule.arena_zones[i], s.schedule.arena_zones[i + 1]);
+    std::sort(zones.begin(), zones.end());
+    std::size_t zone = 0;
+    std::uint64_t owned_to = 0;
+    for (std::uint64_t byte = 0; byte + 4 <= arena.size(); byte += 4) {
+        for (; zone < zones.size() && zones[zone].first <= byte; ++zone)
+            owned_to = std::max(owned_to, zones[zone].second);
+        std::uint32_t bits = 0;
+        std::memcpy(&bits, arena.data() + byte, 4);
+        if (byte < owned_to || bits == poison) continue;
+        std::string neighbour = "the arena's beginning";
+        std::uint64_t nearest = 0;
+        for (std::size_t id = 0; id < s.schedule.placements.size(); ++id)
+            if (const Placement& p = s.schedule.placements[id]; p.in_arena && p.offset <= byte && p.offset >= nearest) {
+                nearest = p.offset;
+                const Value& value = s.graph.value(static_cast<int>(id));
+                neighbour =
+                    name_of(s.graph, s.graph.nodes()[static_cast<std::size_t>(value.node)]) + " " + value.type.text();
+            }
+        throw Error(
+            ErrorKind::failure,
+            format("plan: a kernel wrote to byte %llu of the arena, outside of every value; in front of it lies %s",
+                   static_cast<unsigned long long>(byte), neighbour.c_str()));
+    }
+}
+
+const std::vector<DispatchTiming>& Plan::timings() const { return state_->recorder->timings(); }
+const Graph& Plan::graph() const { return state_->graph; }
+const Schedule& Plan::schedule() const { return state_->schedule; }
+const std::vector<std::string>& Plan::fused() const { return state_->fused; }
+const Device& Plan::device() const { return state_->device; }
+std::uint64_t Plan::arena_bytes() const { return state_->schedule.arena_bytes; }
+
+}  // namespace vantage

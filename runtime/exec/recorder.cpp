@@ -1,0 +1,246 @@
+#include "runtime/exec/recorder.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "runtime/base/log.h"
+
+namespace vantage {
+
+namespace {
+
+constexpr std::size_t dispatches_per_piece =
+    24;  // what is cut is whole pieces: small enough for 100 ms, few enough to be cheap
+
+// Work per second that even a slow device manages; the first cut is made by it. Watchdogs end what lasts some seconds.
+constexpr double slow_gpu = 5e9, slow_cpu = 5e8;
+
+double now_seconds() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+// The share of a node's cost that falls on one of its launches. A byte weighs as much as four operations: the balance of most
+// devices lies within a small factor of that, and a cut need not be exact.
+double work_of(const Graph& graph, const Schedule& schedule, const Dispatch& dispatch) {
+    constexpr double least = 1e4;  // a launch is never free
+    if (dispatch.node < 0) return least;
+    const Node& node = graph.nodes()[static_cast<std::size_t>(dispatch.node)];
+    if (node.op->cost == nullptr) return least;
+    const Cost cost = node.op->cost(call_of(graph, node));
+    const auto launches = std::count_if(schedule.dispatches.begin(), schedule.dispatches.end(),
+                                        [&](const Dispatch& d) { return d.node == dispatch.node; });
+    return least + std::max(cost.flops, 4 * (cost.bytes_read + cost.bytes_written)) / static_cast<double>(launches);
+}
+
+// Part `part` of `parts` of a grid along its longest axis: first workgroup and number of workgroups. x is cut only where y is
+// 1, since flat grids count workgroups by the width of x.
+std::pair<std::array<std::uint32_t, 3>, std::array<std::uint32_t, 3>> part_of(std::array<std::uint32_t, 3> groups,
+                                                                              std::uint32_t part, std::uint32_t parts) {
+    const std::size_t axis = groups[1] == 1 ? (groups[2] > groups[0] ? 2 : 0) : (groups[2] > groups[1] ? 2 : 1);
+    const auto edge = [&](std::uint32_t p) {
+        return static_cast<std::uint32_t>(std::uint64_t{groups[axis]} * p / parts);
+    };
+    std::array<std::uint32_t, 3> base{0, 0, 0};
+    base[axis] = edge(part);
+    groups[axis] = edge(part + 1) - edge(part);
+    return {base, groups};
+}
+
+gpu::PipelineKey key_of(const Launch& launch, bool in_pieces = false) {
+    return {
+        .module = launch.shader, .spec = launch.spec, .subgroup_size = launch.subgroup_size, .in_pieces = in_pieces};
+}
+
+}  // namespace
+
+PlanMemory::PlanMemory(const Graph& graph, const Schedule& schedule, gpu::DeviceState& device,
+                       const Bindings* bindings) {
+    if (schedule.arena_bytes > 0) arena = gpu::allocate(device, schedule.arena_bytes, gpu::MemoryKind::device, "arena");
+    std::vector<bool> used(graph.values().size(), false);
+    for (const Dispatch& dispatch : schedule.dispatches)
+        for (const MemoryUse& use : dispatch.uses)
+            if (use.buffer >= 0) used[static_cast<std::size_t>(use.buffer)] = true;
+    for (const auto& [name, id] : graph.outputs()) used[static_cast<std::size_t>(graph.storage(id))] = true;
+    for (int id = 0; id < static_cast<int>(graph.values().size()); ++id) {
+        const Value& value = graph.value(id);
+        if (value.kind == ValueKind::node || value.alias >= 0 ||
+            !(used[static_cast<std::size_t>(id)] || value.kind == ValueKind::input))
+            continue;
+        if (bindings != nullptr)
+            if (const auto bound = bindings->buffers.find(value.name); bound != bindings->buffers.end()) {
+                buffers[id] = bound->second;
+                continue;
+            }
+        const std::uint64_t bytes = schedule.placements[static_cast<std::size_t>(id)].bytes;
+        buffers[id] = gpu::allocate(device, bytes,
+                                    value.host_visible ? gpu::MemoryKind::shared : gpu::MemoryKind::device, value.name);
+        if (value.data) gpu::upload(device, buffers[id], 0, *value.data);
+        if (value.kind == ValueKind::state) gpu::fill(device, buffers[id], 0, (bytes + 3) / 4 * 4, 0);
+    }
+}
+
+std::pair<gpu::Buffer, std::uint64_t> PlanMemory::place_of(const Graph& graph, const Schedule& schedule, int id) const {
+    const int storage = graph.storage(id);
+    const Placement& placement = schedule.placements[static_cast<std::size_t>(storage)];
+    if (placement.in_arena) return {arena, placement.offset};
+    const auto found = buffers.find(storage);
+    if (found == buffers.end())
+        throw Error(ErrorKind::usage, "plan: " + graph.value(storage).name + " is not used by anything that runs");
+    return {found->second, 0};
+}
+
+std::uint64_t PlanMemory::address_of(const MemoryUse& use) const {
+    if (use.bytes == 0) return 0;
+    return use.buffer < 0 ? arena.address() + use.offset : buffers.at(use.buffer).address() + use.offset;
+}
+
+Recorder::Recorder(const Graph& graph, const Schedule& schedule, const PlanMemory& memory, gpu::DeviceState& device,
+                   const CompileOptions& options)
+    : graph_(graph),
+      schedule_(schedule),
+      memory_(memory),
+      device_(device),
+      profile_(options.profile),
+      submission_seconds_(std::max(options.submission_seconds, 1e-6)) {
+    std::vector<gpu::PipelineKey> keys;
+    for (const Dispatch& dispatch : schedule.dispatches) keys.push_back(key_of(dispatch.launch));
+    std::sort(keys.begin(), keys.end());
+    keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+    gpu::prepare_pipelines(device, keys);
+    for (const Dispatch& dispatch : schedule.dispatches) work_.push_back(work_of(graph, schedule, dispatch));
+    seconds_per_work_ = 1 / (device.caps().is_cpu() ? slow_cpu : slow_gpu);
+}
+
+Recorder::~Recorder() { gpu::wait_idle(device_); }
+
+gpu::Recording Recorder::record(std::size_t first, std::size_t last, std::uint32_t part, std::uint32_t parts,
+                                const std::string& name) const {
+    gpu::Recording recording(device_, name, profile_ ? static_cast<std::uint32_t>(last - first) : 0);
+    for (std::size_t i = first; i < last; ++i) {
+        const Dispatch& dispatch = schedule_.dispatches[i];
+        std::vector<std::byte> push = dispatch.launch.params;
+        for (std::size_t operand = 0; operand < dispatch.launch.operands.size(); ++operand) {
+            const std::uint64_t address = memory_.address_of(dispatch.uses[operand]);
+            std::memcpy(push.data() + operand * sizeof address, &address, sizeof address);
+        }
+        if (dispatch.barrier_before && i != first) recording.barrier();
+        const VkPipeline pipeline = gpu::pipeline(device_, key_of(dispatch.launch, parts > 1));
+        const auto [base, groups] = part_of(dispatch.launch.groups, part, parts);
+        if (dispatch.indirect)
+            recording.dispatch_indirect(pipeline, push, memory_.arena, dispatch.uses.back().offset, dispatch.label);
+        else if (parts > 1)
+            recording.dispatch_piece(pipeline, push, base, groups, dispatch.label);
+        else
+            recording.dispatch(pipeline, push, groups, dispatch.label);
+    }
+    recording.end();
+    return recording;
+}
+
+Recorder::Piece Recorder::piece(std::size_t first, std::size_t last, std::uint32_t part, std::uint32_t parts) const {
+    const int segment = schedule_.dispatches[first].segment;
+    const std::string name = graph_.segments()[static_cast<std::size_t>(segment)] + format(" %zu", first);
+    return {first, last, part, parts, segment, record(first, last, part, parts, name)};
+}
+
+// Cuts the schedule into pieces that are not predicted to last longer than a submission may.
+void Recorder::record_all() {
+    std::vector<Piece> pieces;  // takes the place of the old ones only when all of them stand
+    const auto& all = schedule_.dispatches;
+    for (std::size_t first = 0; first < all.size();) {
+        if (const double seconds = predicted_seconds(first); seconds > submission_seconds_ && !all[first].indirect) {
+            const std::array<std::uint32_t, 3>& groups = all[first].launch.groups;
+            const std::uint32_t most = groups[1] == 1 ? std::max(groups[0], groups[2]) : std::max(groups[1], groups[2]);
+            const std::uint32_t parts =
+                std::min(most, static_cast<std::uint32_t>(std::ceil(seconds / submission_seconds_)));
+            for (std::uint32_t part = 0; part < parts; ++part) pieces.push_back(piece(first, first + 1, part, parts));
+            ++first;
+            continue;
+        }
+        std::size_t last = first + 1;
+        for (double seconds = predicted_seconds(first);
+             last < all.size() && last - first < dispatches_per_piece && all[last].segment == all[first].segment;
+             ++last)
+            if ((seconds += predicted_seconds(last)) > submission_seconds_) break;
+        pieces.push_back(piece(first, last));
+        first = last;
+    }
+    pieces_ = std::move(pieces);
+    run_.reserve(pieces_.size());
+}
+
+// After the first run the device's speed is known: cut anew where the guess was far off.
+void Recorder::note_time(std::size_t pieces, double seconds) {
+    if (!measured_) {
+        double work = 0;
+        for (const Piece& piece : pieces_)
+            if (std::find(run_.begin(), run_.end(), &piece.recording) != run_.end())
+                for (std::size_t i = piece.first; i < piece.last; ++i) work += work_[i] / piece.parts;
+        measured_ = true;
+        const double guess = std::exchange(seconds_per_work_, seconds / std::max(work, 1.0));
+        if (seconds_per_work_ > guess ||
+            (4 * seconds_per_work_ < guess && pieces > 1 + pieces_.size() / dispatches_per_piece)) {
+            record_all();
+            return;
+        }
+    }
+    const double each = std::max(seconds / static_cast<double>(pieces), 1e-7);
+    // a driver may compile kernels in the first run: what comes later counts more
+    seconds_per_piece_ = seconds_per_piece_ == 0 ? each : std::min(each, 0.5 * seconds_per_piece_ + 0.5 * each);
+}
+
+std::uint64_t Recorder::submit(std::span<const int> segments) {
+    if (pieces_.empty()) record_all();
+    run_.clear();
+    for (int segment : segments)
+        for (const Piece& piece : pieces_)
+            if (piece.segment == segment) run_.push_back(&piece.recording);
+    if (run_.empty()) return gpu::reached(device_);
+    // The first run goes out piece by piece. A run of several submissions is waited for and measured anew: so it never gets
+    // further ahead of the device than two of them, and the next cut is better.
+    const bool timed = seconds_per_piece_ > 0;
+    const std::size_t each =
+        timed ? std::max<std::size_t>(1, static_cast<std::size_t>(submission_seconds_ / seconds_per_piece_)) : 1;
+    const double begin = now_seconds();
+    std::uint64_t before = 0, last = 0;
+    for (std::size_t first = 0; first < run_.size(); first += each) {
+        if (before > 0) gpu::wait(device_, before);
+        before = last;
+        last = gpu::submit(device_, std::span(run_).subspan(first, std::min(each, run_.size() - first)));
+    }
+    if (run_.size() > each || !timed || profile_) {
+        gpu::wait(device_, last);
+        if (profile_) collect_timings();
+        note_time(run_.size(), now_seconds() - begin);
+    }
+    return last;
+}
+
+void Recorder::collect_timings() {
+    timings_.clear();
+    for (const gpu::Recording* recording : run_)
+        for (const gpu::Recording::Timing& t : recording->timings())
+            timings_.push_back({t.label, t.begin_ns, t.end_ns});
+}
+
+void Recorder::wait(std::uint64_t ticket) { gpu::wait(device_, ticket); }
+
+void Recorder::run_node(int node) {
+    const auto& all = schedule_.dispatches;
+    for (std::size_t first = 0; first < all.size(); ++first) {
+        if (all[first].node != node) continue;
+        std::size_t begin = first, end = first + 1;
+        while (begin > 0 && all[begin - 1].node == -1) --begin;  // its grid
+        while (end < all.size() && all[end].node == node) ++end;
+        const gpu::Recording recording =
+            record(begin, end, 0, 1, name_of(graph_, graph_.nodes()[static_cast<std::size_t>(node)]));
+        const gpu::Recording* one[] = {&recording};
+        gpu::wait(device_, gpu::submit(device_, one));
+        return;
+    }
+}
+
+}  // namespace vantage

@@ -1,0 +1,76 @@
+// The Vulkan side of a plan: its memory, and its dispatches recorded once and submitted as often as wanted.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "runtime/exec/bindings.h"
+#include "runtime/gpu/commands.h"
+#include "runtime/gpu/device.h"
+#include "runtime/graph/schedule.h"
+#include "vantage/plan.h"
+
+namespace vantage {
+
+/// Buffers of a plan: the arena, and one for every value that has memory of its own and was not bound.
+struct PlanMemory {
+    gpu::Buffer arena;
+    std::map<int, gpu::Buffer> buffers;  ///< by value id of a storage
+
+    PlanMemory() = default;
+    PlanMemory(const Graph& graph, const Schedule& schedule, gpu::DeviceState& device, const Bindings* bindings);
+    /// Buffer and offset of a value.
+    std::pair<gpu::Buffer, std::uint64_t> place_of(const Graph& graph, const Schedule& schedule, int id) const;
+    std::uint64_t address_of(const MemoryUse& use) const;
+};
+
+class Recorder {
+public:
+    Recorder(const Graph& graph, const Schedule& schedule, const PlanMemory& memory, gpu::DeviceState& device,
+             const CompileOptions& options);
+    ~Recorder();
+
+    /// Submits the pieces of these segments, as few submissions as keep each below the device's time budget, and not more
+    /// than two ahead of the device, so that an interruption does not wait long.
+    std::uint64_t submit(std::span<const int> segments);
+    void wait(std::uint64_t ticket);
+    /// Runs the dispatches of one node alone and waits.
+    void run_node(int node);
+    /// Dispatch times of the last submission, with CompileOptions::profile.
+    const std::vector<DispatchTiming>& timings() const { return timings_; }
+
+private:
+    // A recorded stretch of dispatches; or part `part` of `parts` of a single one that alone would take too long.
+    struct Piece {
+        std::size_t first, last;
+        std::uint32_t part = 0, parts = 1;
+        int segment = 0;
+        gpu::Recording recording;
+    };
+    gpu::Recording record(std::size_t first, std::size_t last, std::uint32_t part, std::uint32_t parts,
+                          const std::string& name) const;
+    void record_all();
+    Piece piece(std::size_t first, std::size_t last, std::uint32_t part = 0, std::uint32_t parts = 1) const;
+    void collect_timings();
+    void note_time(std::size_t pieces, double seconds);
+    double predicted_seconds(std::size_t dispatch) const { return seconds_per_work_ * work_[dispatch]; }
+
+    const Graph& graph_;
+    const Schedule& schedule_;
+    const PlanMemory& memory_;
+    gpu::DeviceState& device_;
+    bool profile_;
+    double submission_seconds_;
+    std::vector<Piece> pieces_;
+    std::vector<const gpu::Recording*> run_;  // a member, so that submitting allocates nothing
+    std::vector<double> work_;                // by dispatch: what it costs, in arbitrary units
+    double seconds_per_work_ = 0;             // a cautious guess until the first run was measured
+    bool measured_ = false;
+    double seconds_per_piece_ = 0;  // 0 until a run was timed
+    std::vector<DispatchTiming> timings_;
+};
+
+}  // namespace vantage

@@ -1,0 +1,435 @@
+#include "vantage/session.h"
+
+#include <algorithm>
+#include <bit>
+#include <chrono>
+#include <cstring>
+#include <deque>
+
+#include "runtime/base/fallback.h"
+#include "runtime/base/log.h"
+#include "runtime/base/os.h"
+#include "runtime/exec/bindings.h"
+#include "runtime/exec/tap.h"
+#include "runtime/gpu/commands.h"
+#include "runtime/gpu/device.h"
+#include "runtime/models/decoder.h"
+#include "shaders/params/step.h"
+
+namespace vantage {
+
+namespace {
+
+constexpr std::int64_t chunk_sizes[] = {1, 8, 32, 128, 512};
+constexpr int run_ahead = 2;             // generated tokens submitted before the first of them is read
+constexpr double share_of_memory = 0.5;  // of what is available, that an unasked-for context may take
+
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+}  // namespace
+
+Precision precision_named(const std::string& name) {
+    if (name == "f16") return Precision::f16;
+    if (name == "f32") return Precision::f32;
+    throw Error(ErrorKind::usage, "precision \"" + name + "\" is not known; there are f16 and f32");
+}
+
+struct Session::State {
+    Model model;
+    SessionOptions options;
+    gpu::DeviceState& device;
+    std::int64_t context = 0;
+    Sampling sampling;
+    std::shared_ptr<Bindings> bindings = std::make_shared<Bindings>();
+    std::map<std::int64_t, std::unique_ptr<Plan>> plans;  // by rows
+    gpu::Buffer step, token_buffer;
+    Tap tap;
+
+    std::vector<std::int32_t> tokens;  // the sequence as the caller knows it
+    std::int64_t processed = 0;        // tokens whose keys are in the cache
+    std::deque<std::uint64_t> in_flight;
+    bool step_current = false;  // the device's step continues where `tokens` ends
+    bool ended = false;
+    SessionStats stats;
+    std::vector<float> logits;
+    std::vector<std::vector<float>> hidden;
+    std::vector<DispatchTiming> timings;
+
+    State(const Model& m, const SessionOptions& o)
+        : model(m), options(o), device(m.device().state()), tap(m.device().state()) {
+        context = chosen_context();
+        hidden.resize(static_cast<std::size_t>(model.config().layers + 1));
+        make_states();
+    }
+    ~State() { gpu::wait_idle(device); }
+
+    DType cache_type() const { return options.precision == Precision::f32 ? DType::f32 : DType::f16; }
+    DecoderOptions decoder_options(std::int64_t rows) const {
+        return {.rows = rows,
+                .context = context,
+                .cache = cache_type(),
+                .watch = std::vector<bool>(static_cast<std::size_t>(model.config().layers), options.watch),
+                .all_logits = options.inspect,
+                .hidden = options.inspect};
+    }
+
+    std::int64_t chosen_context() const;
+    void make_states();
+    Plan& plan(std::int64_t rows);
+    std::int64_t chunk_for(std::int64_t waiting) const;
+    std::uint32_t* step_words() const { return reinterpret_cast<std::uint32_t*>(step.mapped()); }
+    void finish_flight();
+    void settle() const;
+    void sync_device();
+    void run_prompt(bool draw);
+    void run_chunk(std::int64_t size, std::int64_t rows, bool draw);
+    void collect(Plan& plan, std::int64_t rows);
+    void submit_draw();
+    std::optional<std::int32_t> read_draw();
+    TapSource source(std::int64_t layer);
+    void check_window(std::int64_t layer, std::int64_t head, std::int64_t first, std::int64_t count,
+                      const char* what) const;
+};
+
+// Bytes that one token of context takes, over all layers.
+static std::uint64_t bytes_per_token(const ModelConfig& c, DType cache, bool watch) {
+    const auto layers = static_cast<std::uint64_t>(c.layers);
+    const std::uint64_t cached = 2 * static_cast<std::uint64_t>(c.kv_heads * c.head_width) * info(cache).bytes;
+    return layers * (cached + (watch ? static_cast<std::uint64_t>(c.heads * (c.head_width + 1)) * 4 : 0)) + 4;
+}
+
+std::int64_t Session::State::chosen_context() const {
+    const ModelConfig& c = model.config();
+    if (options.context > c.context)
+        throw Error(ErrorKind::usage, format("a context of %lld tokens was asked for, but %s allows %lld",
+                                             static_cast<long long>(options.context), model.info().name.c_str(),
+                                             static_cast<long long>(c.context)));
+    if (options.context < 0) throw Error(ErrorKind::usage, "a context has at least one token");
+    if (options.context > 0) return options.context;
+    const std::uint64_t each = bytes_per_token(c, cache_type(), options.watch);
+    const auto holds = static_cast<std::int64_t>(
+        share_of_memory * static_cast<double>(model.device().memory_available()) / static_cast<double>(each));
+    if (holds >= c.context) return c.context;
+    if (holds < 1)
+        throw Error(ErrorKind::out_of_memory, "there is no device memory left for a context of even one token");
+    fall_back(
+        format("the context is %lld tokens instead of the model's %lld: more would not fit the device's memory (%.0f "
+               "KiB a token); --ctx sets it",
+               static_cast<long long>(holds), static_cast<long long>(c.context), static_cast<double>(each) / 1024));
+    return holds;
+}
+
+void Session::State::make_states() {
+    bindings->buffers = model.weights()->buffers;
+    const Graph graph = model.graph(decoder_options(1));
+    for (const Value& value : graph.values()) {
+        if (value.kind != ValueKind::state && value.kind != ValueKind::constant) continue;
+        const std::uint64_t bytes = value.type.bytes();
+        const gpu::Buffer buffer = gpu::allocate(
+            device, bytes, value.host_visible ? gpu::MemoryKind::shared : gpu::MemoryKind::device, value.name);
+        if (value.data)
+            gpu::upload(device, buffer, 0, *value.data);
+        else
+            gpu::fill(device, buffer, 0, (bytes + 3) / 4 * 4, 0);
+        bindings->buffers[value.name] = buffer;
+    }
+    step = bindings->buffers.at(decoder_names::step);
+    token_buffer = bindings->buffers.at(decoder_names::tokens);
+}
+
+Plan& Session::State::plan(std::int64_t rows) {
+    if (const auto made = plans.find(rows); made != plans.end()) return *made->second;
+    auto made = std::make_unique<Plan>(model.graph(decoder_options(rows)), model.device(),
+                                       CompileOptions{.fuse = options.fuse,
+                                                      .profile = options.profile,
+                                                      .guard = options.guard,
+                                                      .submission_seconds = options.submission_seconds},
+                                       bindings);
+    return *(plans[rows] = std::move(made));
+}
+
+// The smallest size that holds all that waits, unless it would be padding for the most part.
+std::int64_t Session::State::chunk_for(std::int64_t waiting) const {
+    std::int64_t best = 1;
+    for (std::int64_t size : chunk_sizes) {
+        if (size > options.largest_chunk || size > std::max<std::int64_t>(context, 1)) break;
+        if (size >= waiting) return size < 2 * waiting || best == 1 ? size : best;
+        best = size;
+    }
+    return best;
+}
+
+void Session::State::finish_flight() {
+    settle();
+    in_flight.clear();
+}
+
+// Waits for all that runs; what was drawn meanwhile can still be read.
+void Session::State::settle() const { gpu::wait(device, device.submitted); }
+
+// Makes the device's step and tokens what the host knows. Only while nothing runs.
+void Session::State::sync_device() {
+    finish_flight();
+    std::uint32_t* words = step_words();
+    std::memset(words, 0, STEP_WORDS * 4);
+    const ModelConfig& c = model.config();
+    words[STEP_POSITION] = static_cast<std::uint32_t>(processed);
+    words[STEP_END] = static_cast<std::uint32_t>(tokens.size());
+    words[STEP_LIMIT] = static_cast<std::uint32_t>(context);
+    words[STEP_SEED_LOW] = static_cast<std::uint32_t>(sampling.seed);
+    words[STEP_SEED_HIGH] = static_cast<std::uint32_t>(sampling.seed >> 32);
+    words[STEP_TEMPERATURE] = std::bit_cast<std::uint32_t>(static_cast<float>(sampling.temperature));
+    words[STEP_TOP_K] = static_cast<std::uint32_t>(sampling.top_k);
+    words[STEP_TOP_P] = std::bit_cast<std::uint32_t>(static_cast<float>(sampling.top_p));
+    words[STEP_MIN_P] = std::bit_cast<std::uint32_t>(static_cast<float>(sampling.min_p));
+    words[STEP_PENALTY] = std::bit_cast<std::uint32_t>(static_cast<float>(sampling.repeat_penalty));
+    const std::size_t ends = sampling.ignore_end ? 0 : std::min<std::size_t>(c.end_tokens.size(), 8);
+    words[STEP_END_TOKENS] = static_cast<std::uint32_t>(ends);
+    for (std::size_t i = 0; i < ends; ++i) words[STEP_END_TOKEN + i] = static_cast<std::uint32_t>(c.end_tokens[i]);
+    std::memcpy(token_buffer.mapped(), tokens.data(), tokens.size() * sizeof(std::int32_t));
+}
+
+void Session::State::collect(Plan& p, std::int64_t rows) {
+    if (options.profile) {
+        const std::vector<DispatchTiming> some = p.timings();
+        timings.insert(timings.end(), some.begin(), some.end());
+    }
+    if (!options.inspect) return;
+    const std::vector<float> some = p.read_rows(decoder_names::logits, rows);
+    logits.insert(logits.end(), some.begin(), some.end());
+    for (std::size_t i = 0; i < hidden.size(); ++i) {
+        const std::vector<float> stream = p.read_rows(decoder_names::hidden(static_cast<std::int64_t>(i)), rows);
+        hidden[i].insert(hidden[i].end(), stream.begin(), stream.end());
+    }
+}
+
+// One run of `rows` tokens by the plan for `size`, the rest padding; on with the output head where it is wanted.
+void Session::State::run_chunk(std::int64_t size, std::int64_t rows, bool draw) {
+    Plan& p = plan(size);
+    const int segments[] = {decoder_names::body, decoder_names::head};
+    const std::uint64_t ticket = p.submit(std::span(segments, draw || options.inspect ? 2 : 1));
+    processed += rows;
+    if (options.inspect || options.profile) {
+        p.wait(ticket);
+        collect(p, rows);
+    }
+    in_flight.assign(1, ticket);
+}
+
+// Runs what waits, chunk by chunk; the last one draws the next token when asked to, and stays in flight.
+void Session::State::run_prompt(bool draw) {
+    const double begin = now();
+    std::int64_t left = static_cast<std::int64_t>(tokens.size()) - processed;
+    stats.prompt_tokens += left;
+    sync_device();
+    while (left > 0) {
+        throw_if_interrupted();
+        const std::int64_t size = chunk_for(left), rows = std::min(left, size);
+        left -= rows;
+        run_chunk(size, rows, draw && left == 0);
+    }
+    if (!in_flight.empty()) gpu::wait(device, in_flight.back());
+    if (!draw) in_flight.clear();
+    step_current = draw;
+    stats.prompt_seconds += now() - begin;
+}
+
+void Session::State::submit_draw() {
+    const int segments[] = {decoder_names::body, decoder_names::head};
+    Plan& p = plan(1);
+    in_flight.push_back(p.submit(segments));
+    if (options.profile) {
+        p.wait(in_flight.back());
+        collect(p, 0);
+    }
+}
+
+// The token that the oldest submission drew; nothing when the device had come to an end before it.
+std::optional<std::int32_t> Session::State::read_draw() {
+    gpu::wait(device, in_flight.front());
+    in_flight.pop_front();
+    const std::uint32_t end = reinterpret_cast<const volatile std::uint32_t*>(step.mapped())[STEP_END];
+    if (end <= tokens.size()) return std::nullopt;
+    const std::int32_t token = reinterpret_cast<const volatile std::int32_t*>(token_buffer.mapped())[tokens.size()];
+    tokens.push_back(token);
+    return tokens.back();
+}
+
+TapSource Session::State::source(std::int64_t layer) {
+    const ModelConfig& c = model.config();
+    const auto& b = bindings->buffers;
+    return {.q = b.at(decoder_names::watched_queries(layer)),
+            .k = b.at(decoder_names::keys(layer)),
+            .lse = b.at(decoder_names::watched_lse(layer)),
+            .q_type = {Shape{context, c.heads, c.head_width}, DType::f32},
+            .k_type = {Shape{context, c.kv_heads, c.head_width}, cache_type()},
+            .lse_type = {Shape{context, c.heads}, DType::f32},
+            .scale = c.scale(layer)};
+}
+
+void Session::State::check_window(std::int64_t layer, std::int64_t head, std::int64_t first, std::int64_t count,
+                                  const char* what) const {
+    const ModelConfig& c = model.config();
+    if (layer < 0 || layer >= c.layers)
+        throw Error(ErrorKind::usage, format("attention: layer %lld is outside of 0 … %lld",
+                                             static_cast<long long>(layer), static_cast<long long>(c.layers - 1)));
+    if (head < 0 || head >= c.heads)
+        throw Error(ErrorKind::usage, format("attention: head %lld is outside of 0 … %lld",
+                                             static_cast<long long>(head), static_cast<long long>(c.heads - 1)));
+    if (first < 0 || count < 0 || first + count > processed)
+        throw Error(ErrorKind::usage,
+                    format("attention: %s %lld … %lld are outside of the %lld positions that have run", what,
+                           static_cast<long long>(first), static_cast<long long>(first + count),
+                           static_cast<long long>(processed)));
+}
+
+Session::Session(const Model& model, const SessionOptions& options) : state_(std::make_unique<State>(model, options)) {}
+Session::~Session() = default;
+Session::Session(Session&&) noexcept = default;
+Session& Session::operator=(Session&&) noexcept = default;
+
+void Session::restart(const Sampling& sampling) {
+    State& s = *state_;
+    if (!(sampling.temperature >= 0) || !(sampling.top_p >= 0 && sampling.top_p <= 1) ||
+        !(sampling.min_p >= 0 && sampling.min_p <= 1) || sampling.top_k < 0 || !(sampling.repeat_penalty > 0))
+        throw Error(ErrorKind::usage,
+                    "sampling: temperature and top-k have to be at least 0, top-p and min-p between 0 and 1, the "
+                    "repeat penalty above 0");
+    s.finish_flight();
+    s.sampling = sampling;
+    s.sampling.top_k = std::min(sampling.top_k, s.model.config().vocab);
+    s.tokens.clear();
+    s.logits.clear();
+    for (std::vector<float>& stream : s.hidden) stream.clear();
+    s.processed = 0;
+    s.ended = s.step_current = false;
+    s.stats = {};
+    const gpu::Buffer& seen = s.bindings->buffers.at(decoder_names::seen);
+    gpu::fill(s.device, seen, 0, static_cast<std::uint64_t>((s.model.config().vocab + 31) / 32) * 4, 0);
+}
+
+void Session::append(std::span<const std::int32_t> ids) {
+    State& s = *state_;
+    for (std::int32_t id : ids)
+        if (id < 0 || id >= s.model.config().vocab)
+            throw Error(ErrorKind::usage,
+                        format("token id %d is outside of the vocabulary of %s: 0 … %lld", id,
+                               s.model.info().name.c_str(), static_cast<long long>(s.model.config().vocab - 1)));
+    s.finish_flight();
+    if (static_cast<std::int64_t>(s.tokens.size() + ids.size()) > s.context)
+        throw Error(ErrorKind::usage,
+                    format("%zu tokens do not fit the context of %lld (%zu are there); shorten the prompt%s",
+                           ids.size(), static_cast<long long>(s.context), s.tokens.size(),
+                           s.context < s.model.config().context ? ", or raise --ctx" : ""));
+    s.tokens.insert(s.tokens.end(), ids.begin(), ids.end());
+    s.ended = s.step_current = false;
+}
+
+void Session::process() {
+    State& s = *state_;
+    if (static_cast<std::int64_t>(s.tokens.size()) > s.processed) s.run_prompt(false);
+}
+
+std::optional<std::int32_t> Session::next() {
+    State& s = *state_;
+    if (s.tokens.empty()) throw Error(ErrorKind::usage, "there is nothing to continue: the prompt has no tokens");
+    if (s.ended || context_full()) return std::nullopt;
+    if (s.options.inspect) throw Error(ErrorKind::usage, "a session that inspects does not draw tokens");
+    if (!s.step_current) {
+        if (s.processed == static_cast<std::int64_t>(s.tokens.size()))
+            --s.processed;  // all have run: the last one again, to draw
+        s.run_prompt(true);
+    }
+    const double begin = now();
+    while (static_cast<int>(s.in_flight.size()) < run_ahead &&
+           static_cast<std::int64_t>(s.tokens.size() + s.in_flight.size()) < s.context)
+        s.submit_draw();
+    const double submitted = now();
+    const std::optional<std::int32_t> token = s.read_draw();
+    s.stats.generate_seconds += now() - begin;
+    s.stats.host_seconds += submitted - begin;
+    if (!token) {
+        s.ended = true;
+        return std::nullopt;
+    }
+    ++s.stats.generated_tokens;
+    s.processed = static_cast<std::int64_t>(s.tokens.size()) - 1;
+    const std::vector<std::int64_t>& ends = s.model.config().end_tokens;
+    s.ended = !s.sampling.ignore_end && std::find(ends.begin(), ends.end(), *token) != ends.end();
+    return token;
+}
+
+std::vector<std::int32_t> Session::generate(std::int64_t count, const std::function<bool(std::int32_t)>& on_token) {
+    std::vector<std::int32_t> drawn;
+    while (static_cast<std::int64_t>(drawn.size()) < count) {
+        const std::optional<std::int32_t> token = next();
+        if (!token) break;
+        drawn.push_back(*token);
+        if (on_token && !on_token(*token)) break;
+    }
+    return drawn;
+}
+
+const std::vector<std::int32_t>& Session::tokens() const { return state_->tokens; }
+std::int64_t Session::context() const { return state_->context; }
+bool Session::context_full() const { return static_cast<std::int64_t>(state_->tokens.size()) >= state_->context; }
+
+bool Session::ended() const { return state_->ended || context_full(); }
+
+std::vector<float> Session::attention(std::int64_t layer, std::int64_t head, std::int64_t first_row, std::int64_t rows,
+                                      std::int64_t first_key, std::int64_t keys) {
+    State& s = *state_;
+    s.check_window(layer, head, first_row, rows, "rows");
+    s.check_window(layer, head, first_key, keys, "keys");
+    s.settle();
+    if (s.options.watch) return s.tap.weights(s.source(layer), head, first_row, rows, first_key, keys);
+    fall_back(format("layer %lld was not watched: the sequence of %lld tokens is replayed to see its attention",
+                     static_cast<long long>(layer), static_cast<long long>(s.processed)));
+    SessionOptions watching = s.options;
+    watching.watch = true, watching.inspect = watching.profile = false, watching.context = s.context;
+    Session replay(s.model, watching);
+    replay.append(std::span(s.tokens).first(static_cast<std::size_t>(s.processed)));
+    replay.process();
+    return replay.attention(layer, head, first_row, rows, first_key, keys);
+}
+
+std::vector<float> Session::log_sum_exp(std::int64_t layer, std::int64_t head, std::int64_t first_row,
+                                        std::int64_t rows) {
+    State& s = *state_;
+    s.check_window(layer, head, first_row, rows, "rows");
+    if (!s.options.watch) throw Error(ErrorKind::usage, "log-sum-exps are kept by sessions that watch");
+    s.settle();
+    const auto heads = s.model.config().heads;
+    std::vector<float> all(static_cast<std::size_t>(rows * heads)), some;
+    gpu::download(s.device, s.source(layer).lse, static_cast<std::uint64_t>(first_row * heads) * 4,
+                  std::as_writable_bytes(std::span(all)));
+    for (std::int64_t row = 0; row < rows; ++row) some.push_back(all[static_cast<std::size_t>(row * heads + head)]);
+    return some;
+}
+
+const std::vector<float>& Session::logits() const { return state_->logits; }
+std::vector<float> Session::hidden() const {
+    std::vector<float> all;
+    for (const std::vector<float>& stream : state_->hidden) all.insert(all.end(), stream.begin(), stream.end());
+    return all;
+}
+
+const Model& Session::model() const { return state_->model; }
+const SessionStats& Session::stats() const { return state_->stats; }
+std::int64_t Session::chunk(std::int64_t waiting) const { return state_->chunk_for(waiting); }
+Plan& Session::plan(std::int64_t rows) { return state_->plan(rows); }
+std::vector<DispatchTiming> Session::take_timings() { return std::exchange(state_->timings, {}); }
+
+Session::Memory Session::memory() const {
+    Memory m;
+    for (const auto& [name, buffer] : state_->bindings->buffers) {
+        if (state_->model.weights()->buffers.count(name) != 0) continue;
+        (name.rfind("cache.", 0) == 0   ? m.cache
+         : name.rfind("watch.", 0) == 0 ? m.watched
+                                        : m.states) += buffer.bytes();
+    }
+    for (const auto& [rows, plan] : state_->plans) m.intermediates += plan->arena_bytes();
+    return m;
+}
+
+}  // namespace vantage

@@ -1,0 +1,235 @@
+#include "runtime/gpu/commands.h"
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include "runtime/base/log.h"
+#include "runtime/gpu/device.h"
+#include "runtime/gpu/faults.h"
+
+namespace vantage::gpu {
+namespace {
+
+constexpr VkPipelineStageFlags2 work_stages =
+    VK_PIPELINE_STAGE_2_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_2_ALL_TRANSFER_BIT;
+constexpr VkAccessFlags2 work_writes = VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT | VK_ACCESS_2_TRANSFER_WRITE_BIT;
+
+void memory_barrier(VkCommandBuffer commands, VkPipelineStageFlags2 stages, VkAccessFlags2 accesses) {
+    auto barrier = vk_struct<VkMemoryBarrier2>(VK_STRUCTURE_TYPE_MEMORY_BARRIER_2);
+    barrier.srcStageMask = work_stages;
+    barrier.srcAccessMask = work_writes;
+    barrier.dstStageMask = stages;
+    barrier.dstAccessMask = accesses;
+    auto dependency = vk_struct<VkDependencyInfo>(VK_STRUCTURE_TYPE_DEPENDENCY_INFO);
+    dependency.memoryBarrierCount = 1;
+    dependency.pMemoryBarriers = &barrier;
+    vkCmdPipelineBarrier2(commands, &dependency);
+}
+
+}  // namespace
+
+struct Recording::State {
+    std::shared_ptr<DeviceState> device;
+    std::string name;
+    VkCommandPool pool = VK_NULL_HANDLE;
+    VkCommandBuffer commands = VK_NULL_HANDLE;
+    VkQueryPool queries = VK_NULL_HANDLE;
+    std::uint32_t room = 0;  ///< dispatches that can be timed
+    std::vector<std::string> labels;
+    VkPipeline bound = VK_NULL_HANDLE;
+    bool ended = false;
+
+    ~State() {
+        if (device) device->retire({.pool = pool, .queries = queries});
+    }
+    void make_pools(std::uint32_t timestamps);
+    void begin();
+    void bind(VkPipeline pipeline, std::span<const std::byte> push);
+    void require_grid(const std::array<std::uint32_t, 3>& base, const std::array<std::uint32_t, 3>& groups,
+                      const std::string& label) const;
+    template <class Dispatch>
+    void timed(const std::string& label, Dispatch dispatch);
+    void require_open(const char* what) const {
+        if (ended)
+            throw Error(ErrorKind::failure, format("recording '%s' has ended: no %s can be added", name.c_str(), what));
+    }
+};
+
+void Recording::State::make_pools(std::uint32_t timestamps) {
+    auto pool_info = vk_struct<VkCommandPoolCreateInfo>(VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO);
+    pool_info.queueFamilyIndex = device->parts.queue_family;
+    // A pool for each recording: pools are not thread-safe, and this way recordings are made in parallel without a lock.
+    VK_CHECK(vkCreateCommandPool(device->device, &pool_info, nullptr, &pool));
+    device->set_name(VK_OBJECT_TYPE_COMMAND_POOL, pool, name);
+    auto info = vk_struct<VkCommandBufferAllocateInfo>(VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO);
+    info.commandPool = pool;
+    info.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
+    info.commandBufferCount = 1;
+    VK_CHECK(vkAllocateCommandBuffers(device->device, &info, &commands));
+    device->set_name(VK_OBJECT_TYPE_COMMAND_BUFFER, commands, name);
+    if (timestamps == 0 || device->timestamp_bits == 0) return;
+    auto query_info = vk_struct<VkQueryPoolCreateInfo>(VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO);
+    query_info.queryType = VK_QUERY_TYPE_TIMESTAMP;
+    query_info.queryCount = 2 * timestamps;
+    VK_CHECK(vkCreateQueryPool(device->device, &query_info, nullptr, &queries));
+    device->set_name(VK_OBJECT_TYPE_QUERY_POOL, queries, name);
+    room = timestamps;
+}
+
+void Recording::State::begin() {
+    auto info = vk_struct<VkCommandBufferBeginInfo>(VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO);
+    info.flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT;
+    VK_CHECK(vkBeginCommandBuffer(commands, &info));
+    count_recording();
+    if (queries != VK_NULL_HANDLE) vkCmdResetQueryPool(commands, queries, 0, 2 * room);
+}
+
+void Recording::State::bind(VkPipeline pipeline, std::span<const std::byte> push) {
+    if (push.size() > 128 || push.size() % 4 != 0) {
+        throw Error(ErrorKind::failure,
+                    format("recording '%s': %zu bytes of push constants, wanted at most 128 and a multiple of 4",
+                           name.c_str(), push.size()));
+    }
+    if (pipeline != bound) vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
+    bound = pipeline;
+    if (push.empty()) return;
+    vkCmdPushConstants(commands, device->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
+                       static_cast<std::uint32_t>(push.size()), push.data());
+}
+
+void Recording::State::require_grid(const std::array<std::uint32_t, 3>& base,
+                                    const std::array<std::uint32_t, 3>& groups, const std::string& label) const {
+    const auto& most = device->caps().max_workgroup_count;
+    for (std::size_t i = 0; i < 3; ++i) {
+        if (std::uint64_t{base[i]} + groups[i] <= most[i]) continue;
+        throw Error(ErrorKind::failure,
+                    format("%s: a grid of %u x %u x %u workgroups from (%u, %u, %u), this device takes %u x %u x %u",
+                           label.empty() ? name.c_str() : label.c_str(), groups[0], groups[1], groups[2], base[0],
+                           base[1], base[2], most[0], most[1], most[2]));
+    }
+}
+
+/// Both stamps wait for everything before them, so overlapping dispatches share their time out and the sum is the whole.
+template <class Dispatch>
+void Recording::State::timed(const std::string& label, Dispatch dispatch) {
+    const bool named = device->parts.debug_names && !label.empty();
+    if (named) {
+        auto info = vk_struct<VkDebugUtilsLabelEXT>(VK_STRUCTURE_TYPE_DEBUG_UTILS_LABEL_EXT);
+        info.pLabelName = label.c_str();
+        vkCmdBeginDebugUtilsLabelEXT(commands, &info);
+    }
+    const auto index = static_cast<std::uint32_t>(labels.size());
+    const bool stamped = index < room;
+    if (stamped) vkCmdWriteTimestamp2(commands, VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT, queries, 2 * index);
+    dispatch();
+    if (stamped) {
+        vkCmdWriteTimestamp2(commands, VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT, queries, 2 * index + 1);
+        labels.push_back(label);
+    }
+    if (named) vkCmdEndDebugUtilsLabelEXT(commands);
+}
+
+Recording::Recording(DeviceState& device, const std::string& name, std::uint32_t timestamps)
+    : state_(std::make_unique<State>()) {
+    device.require_alive();
+    state_->device = device.shared_from_this();
+    state_->name = name;
+    state_->make_pools(timestamps);
+    state_->begin();
+    barrier();
+}
+
+Recording::~Recording() = default;
+Recording::Recording(Recording&&) noexcept = default;
+Recording& Recording::operator=(Recording&&) noexcept = default;
+
+void Recording::dispatch(VkPipeline pipeline, std::span<const std::byte> push, std::array<std::uint32_t, 3> groups,
+                         const std::string& label) {
+    state_->require_open("dispatch");
+    state_->require_grid({}, groups, label);
+    state_->bind(pipeline, push);
+    state_->timed(label, [&] { vkCmdDispatch(state_->commands, groups[0], groups[1], groups[2]); });
+}
+
+void Recording::dispatch_piece(VkPipeline pipeline, std::span<const std::byte> push, std::array<std::uint32_t, 3> base,
+                               std::array<std::uint32_t, 3> groups, const std::string& label) {
+    state_->require_open("dispatch");
+    state_->require_grid(base, groups, label);
+    state_->bind(pipeline, push);
+    state_->timed(label, [&] {
+        vkCmdDispatchBase(state_->commands, base[0], base[1], base[2], groups[0], groups[1], groups[2]);
+    });
+}
+
+void Recording::dispatch_indirect(VkPipeline pipeline, std::span<const std::byte> push, const Buffer& grid,
+                                  std::uint64_t offset, const std::string& label) {
+    state_->require_open("dispatch");
+    state_->bind(pipeline, push);
+    state_->timed(label, [&] { vkCmdDispatchIndirect(state_->commands, grid.handle(), offset); });
+}
+
+void Recording::copy(const Buffer& from, std::uint64_t from_offset, const Buffer& to, std::uint64_t to_offset,
+                     std::uint64_t bytes) {
+    state_->require_open("copy");
+    require_range(from, from_offset, bytes, "copy from");
+    require_range(to, to_offset, bytes, "copy to");
+    if (bytes == 0) return;
+    const VkBufferCopy region{from_offset, to_offset, bytes};
+    vkCmdCopyBuffer(state_->commands, from.handle(), to.handle(), 1, &region);
+}
+
+void Recording::fill(const Buffer& to, std::uint64_t offset, std::uint64_t bytes, std::uint32_t pattern) {
+    state_->require_open("fill");
+    require_range(to, offset, bytes, "fill");
+    if (offset % 4 != 0 || bytes % 4 != 0) {
+        throw Error(ErrorKind::failure,
+                    format("fill of '%s': offset and size must be multiples of 4", to.name().c_str()));
+    }
+    if (bytes != 0) vkCmdFillBuffer(state_->commands, to.handle(), offset, bytes, pattern);
+}
+
+void Recording::barrier() {
+    state_->require_open("barrier");
+    memory_barrier(state_->commands, work_stages | VK_PIPELINE_STAGE_2_DRAW_INDIRECT_BIT,
+                   VK_ACCESS_2_SHADER_STORAGE_READ_BIT | VK_ACCESS_2_SHADER_STORAGE_WRITE_BIT |
+                       VK_ACCESS_2_TRANSFER_READ_BIT | VK_ACCESS_2_TRANSFER_WRITE_BIT |
+                       VK_ACCESS_2_INDIRECT_COMMAND_READ_BIT);
+}
+
+void Recording::end() {
+    state_->require_open("end");
+    // Waiting for the timeline makes writes available; only this makes them visible to the host as well.
+    memory_barrier(state_->commands, VK_PIPELINE_STAGE_2_HOST_BIT, VK_ACCESS_2_HOST_READ_BIT);
+    state_->ended = true;
+    VK_CHECK(vkEndCommandBuffer(state_->commands));
+}
+
+VkCommandBuffer Recording::handle() const { return state_->commands; }
+
+std::vector<Recording::Timing> Recording::timings() const {
+    const auto count = static_cast<std::uint32_t>(state_->labels.size());
+    if (count == 0) return {};
+    std::vector<std::uint64_t> ticks(2 * std::size_t{count});
+    const VkResult result =
+        VK_RESULT_AS(any, vkGetQueryPoolResults(state_->device->device, state_->queries, 0, 2 * count,
+                                                ticks.size() * sizeof(std::uint64_t), ticks.data(),
+                                                sizeof(std::uint64_t), VK_QUERY_RESULT_64_BIT));
+    if (result == VK_NOT_READY) return {};
+    if (failed(result)) throw_vk(result, "vkGetQueryPoolResults", Where::here());
+    const std::uint32_t bits = state_->device->timestamp_bits;
+    const std::uint64_t mask = bits >= 64 ? ~0ull : (1ull << bits) - 1;
+    const double period = static_cast<double>(state_->device->caps().timestamp_period);
+    std::vector<Timing> timings;
+    timings.reserve(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        // The difference is taken in ticks: a counter of few bits may have wrapped in between.
+        const std::uint64_t begin = ticks[2 * i] & mask, duration = (ticks[2 * i + 1] - ticks[2 * i]) & mask;
+        const auto begin_ns = static_cast<std::uint64_t>(static_cast<double>(begin) * period);
+        timings.push_back({state_->labels[i], begin_ns,
+                           begin_ns + static_cast<std::uint64_t>(static_cast<double>(duration) * period)});
+    }
+    return timings;
+}
+
+}  // namespace vantage::gpu

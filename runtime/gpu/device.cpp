@@ -1,0 +1,108 @@
+#include "runtime/gpu/device.h"
+
+#include <algorithm>
+
+#include "runtime/base/choose.h"
+#include "runtime/base/log.h"
+#include "runtime/base/options.h"
+#include "runtime/base/version.h"
+#include "runtime/gpu/instance.h"
+#include "vantage/vulkan.h"
+
+namespace vantage {
+namespace {
+
+using gpu::vk_struct;
+
+/// Device memory that is left, asked without opening the device.
+std::uint64_t memory_left(VkPhysicalDevice physical, const Caps& caps) {
+    if (!caps.memory_budget) return caps.device_memory;
+    auto budget = vk_struct<VkPhysicalDeviceMemoryBudgetPropertiesEXT>(
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT);
+    auto memory = vk_struct<VkPhysicalDeviceMemoryProperties2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2);
+    memory.pNext = &budget;
+    vkGetPhysicalDeviceMemoryProperties2(physical, &memory);
+    const bool one_memory = caps.type == DeviceType::integrated || caps.is_cpu();
+    std::uint64_t left = 0;
+    for (std::uint32_t i = 0; i < memory.memoryProperties.memoryHeapCount; ++i) {
+        const bool local = (memory.memoryProperties.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) != 0;
+        if (local || one_memory) left += budget.heapBudget[i] - std::min(budget.heapBudget[i], budget.heapUsage[i]);
+    }
+    return left;
+}
+
+Quirks quirks_here(const Caps& caps) {
+    return quirks_of(caps, environment_flag("VANTAGE_DISABLE_SUBGROUP") || !has_family("subgroup"),
+                     environment_flag("VANTAGE_DISABLE_FP16"), environment_flag("VANTAGE_DISABLE_COOPMAT"));
+}
+
+std::vector<DeviceListing> listings_of(std::span<const VkPhysicalDevice> physical) {
+    std::vector<DeviceListing> listings;
+    for (std::size_t i = 0; i < physical.size(); ++i) {
+        const Caps raw = read_caps(physical[i]);
+        DeviceListing listing;
+        listing.caps = caps_with_quirks(raw, quirks_here(raw));
+        listing.index = static_cast<int>(i);
+        listing.memory_available = memory_left(physical[i], raw);
+        listings.push_back(std::move(listing));
+    }
+    return listings;
+}
+
+constexpr const char* wish_option = "--device";
+
+/// What the user wants: the caller's wish, or VANTAGE_DEVICE when that is "auto".
+struct Wish {
+    std::string text, source;
+};
+Wish resolve(const std::string& wish) {
+    if (!wish.empty() && wish != "auto") return {wish, wish_option};
+    return {environment("VANTAGE_DEVICE").value_or("auto"), "VANTAGE_DEVICE"};
+}
+
+}  // namespace
+
+Device Device::open(const std::string& wish) {
+    std::shared_ptr<gpu::Instance> instance = gpu::Instance::get();
+    const std::vector<VkPhysicalDevice> physical = instance->physical_devices();
+    std::vector<DeviceListing> listings = listings_of(physical);
+    const auto [text, source] = resolve(wish);
+    const std::size_t chosen = choose_device(listings, text, source);
+    const Caps& caps = listings[chosen].caps;
+    log(LogLevel::info, "device vulkan:%d: %s, %s %s (%s)", listings[chosen].index, caps.name.c_str(),
+        caps.driver.c_str(), caps.driver_version.c_str(), listings[chosen].reason.c_str());
+    for (const std::string& reason : quirks_here(read_caps(physical[chosen])).reasons)
+        log(LogLevel::info, "quirk: %s", reason.c_str());
+    return Device(gpu::DeviceState::open(std::move(instance), physical[chosen], caps));
+}
+
+std::vector<DeviceListing> Device::list(const std::string& wish) {
+    gpu::load_vulkan();  // without a loader this throws; without a driver the list is empty
+    std::shared_ptr<gpu::Instance> instance;
+    try {
+        instance = gpu::Instance::get();
+    } catch (const Error& error) {
+        if (error.kind() == ErrorKind::no_device) return {};
+        throw;
+    }
+    std::vector<DeviceListing> listings = listings_of(instance->physical_devices());
+    const auto [text, source] = resolve(wish);
+    try {
+        static_cast<void>(choose_device(listings, text, source));
+    } catch (const Error& error) {
+        if (error.kind() == ErrorKind::usage && source == wish_option) throw;
+        // A variable that names nothing must not hide the list from the one who looks for the right name.
+        judge_devices(listings);
+        for (DeviceListing& listing : listings) {
+            if (listing.chosen) listing.reason += std::string(", but ") + error.what();
+            listing.chosen = false;
+        }
+    }
+    return listings;
+}
+
+const Caps& Device::caps() const { return state_->caps(); }
+std::uint64_t Device::memory_available() const { return state_->memory_available(); }
+int Device::validation_errors() { return gpu::validation_error_count(); }
+
+}  // namespace vantage

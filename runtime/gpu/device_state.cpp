@@ -1,0 +1,206 @@
+#include <algorithm>
+#include <exception>
+#include <new>
+
+#include "runtime/base/log.h"
+#include "runtime/gpu/device.h"
+#include "runtime/gpu/instance.h"
+#include "runtime/gpu/pipeline_store.h"
+#include "runtime/gpu/staging.h"
+#include "runtime/gpu/vma.h"
+#include "vantage/vulkan.h"
+
+namespace vantage::gpu {
+namespace {
+
+std::vector<VkQueueFamilyProperties> queue_families(VkPhysicalDevice physical) {
+    std::uint32_t count = 0;
+    vkGetPhysicalDeviceQueueFamilyProperties(physical, &count, nullptr);
+    std::vector<VkQueueFamilyProperties> families(count);
+    vkGetPhysicalDeviceQueueFamilyProperties(physical, &count, families.data());
+    return families;
+}
+
+/// A family that also draws comes first: a viewer shares the queue and the memory without handing them over.
+std::uint32_t choose_queue_family(VkPhysicalDevice physical) {
+    const std::vector<VkQueueFamilyProperties> families = queue_families(physical);
+    constexpr VkQueueFlags compute = VK_QUEUE_COMPUTE_BIT, graphics = VK_QUEUE_GRAPHICS_BIT;
+    for (const VkQueueFlags wanted : {compute | graphics, compute}) {
+        for (std::uint32_t i = 0; i < families.size(); ++i) {
+            if ((families[i].queueFlags & wanted) == wanted) return i;
+        }
+    }
+    throw Error(ErrorKind::no_device, "the device has no queue that computes");
+}
+
+VkDevice create_device(VkPhysicalDevice physical, DeviceFeatures& features, std::uint32_t queue_family) {
+    const float priority = 1.0f;
+    auto queue = vk_struct<VkDeviceQueueCreateInfo>(VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO);
+    queue.queueFamilyIndex = queue_family;
+    queue.queueCount = 1;
+    queue.pQueuePriorities = &priority;
+    auto info = vk_struct<VkDeviceCreateInfo>(VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO);
+    info.pNext = features.chain();
+    info.queueCreateInfoCount = 1;
+    info.pQueueCreateInfos = &queue;
+    info.enabledExtensionCount = static_cast<std::uint32_t>(features.extensions().size());
+    info.ppEnabledExtensionNames = features.extensions().data();
+    VkDevice device = VK_NULL_HANDLE;
+    VK_CHECK(vkCreateDevice(physical, &info, nullptr, &device));
+    return device;
+}
+
+}  // namespace
+
+std::shared_ptr<DeviceState> DeviceState::open(std::shared_ptr<Instance> instance, VkPhysicalDevice physical,
+                                               const Caps& caps) {
+    DeviceFeatures features(physical);
+    DeviceParts parts;
+    parts.instance_handle = instance->handle();
+    parts.physical = physical;
+    parts.caps = caps;
+    parts.debug_names = instance->debug_utils();
+    parts.external_memory = features.has_extension(VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
+    parts.external_semaphore = features.has_extension(VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME);
+    parts.full_subgroups = features.full_subgroups();
+    parts.queue_family = choose_queue_family(physical);
+    parts.instance = std::move(instance);
+    parts.device = create_device(physical, features, parts.queue_family);
+    parts.owned = true;
+    vkGetDeviceQueue(parts.device, parts.queue_family, 0, &parts.queue);
+    return adopt(std::move(parts));
+}
+
+std::shared_ptr<DeviceState> DeviceState::adopt(DeviceParts parts) {
+    std::shared_ptr<DeviceState> state(new DeviceState);
+    state->parts = std::move(parts);
+    state->device = state->parts.device;
+    state->make_objects();  // on an exception the destructor frees what stands
+    return state;
+}
+
+void DeviceState::make_objects() {
+    set_name(VK_OBJECT_TYPE_DEVICE, device, parts.caps.name);
+    set_name(VK_OBJECT_TYPE_QUEUE, parts.queue, "compute");
+    timestamp_bits = queue_families(parts.physical).at(parts.queue_family).timestampValidBits;
+    make_timeline();
+    make_allocator();
+    const VkPushConstantRange range{VK_SHADER_STAGE_COMPUTE_BIT, 0, 128};
+    auto info = vk_struct<VkPipelineLayoutCreateInfo>(VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO);
+    info.pushConstantRangeCount = 1;
+    info.pPushConstantRanges = &range;
+    VK_CHECK(vkCreatePipelineLayout(device, &info, nullptr, &layout));
+    set_name(VK_OBJECT_TYPE_PIPELINE_LAYOUT, layout, "addresses in push constants");
+    pipelines = std::make_unique<PipelineStore>(*this);
+    submit_infos.reserve(64);
+}
+
+void DeviceState::make_timeline() {
+    auto type = vk_struct<VkSemaphoreTypeCreateInfo>(VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO);
+    type.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
+    auto info = vk_struct<VkSemaphoreCreateInfo>(VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO);
+    info.pNext = &type;
+    VK_CHECK(vkCreateSemaphore(device, &info, nullptr, &timeline));
+    set_name(VK_OBJECT_TYPE_SEMAPHORE, timeline, "submissions");
+}
+
+void DeviceState::make_allocator() {
+    VmaVulkanFunctions functions{};
+    functions.vkGetInstanceProcAddr = vkGetInstanceProcAddr;
+    functions.vkGetDeviceProcAddr = vkGetDeviceProcAddr;
+    VmaAllocatorCreateInfo info{};
+    info.flags = VMA_ALLOCATOR_CREATE_BUFFER_DEVICE_ADDRESS_BIT;
+    if (parts.caps.memory_budget) info.flags |= VMA_ALLOCATOR_CREATE_EXT_MEMORY_BUDGET_BIT;
+    info.instance = parts.instance_handle;
+    info.physicalDevice = parts.physical;
+    info.device = device;
+    info.pVulkanFunctions = &functions;
+    info.vulkanApiVersion = VK_API_VERSION_1_3;
+    VK_CHECK(vmaCreateAllocator(&info, &allocator));
+}
+
+DeviceState::~DeviceState() {
+    if (device == VK_NULL_HANDLE) return;
+    // What the device still uses must not be destroyed under it; a lost one has no claim to more than a little patience.
+    if (!quiesce(lost ? 10.0 : 600.0)) {
+        log(LogLevel::error, "%s does not answer: its memory is left to the system", parts.caps.name.c_str());
+        static_cast<void>(pipelines.release());
+        static_cast<void>(staging.release());
+        static_cast<void>(new (std::nothrow) std::shared_ptr<Instance>(parts.instance));
+        return;
+    }
+    staging.reset();
+    collect();
+    pipelines.reset();
+    vkDestroyPipelineLayout(device, layout, nullptr);
+    vkDestroySemaphore(device, timeline, nullptr);
+    vmaDestroyAllocator(allocator);
+    if (parts.owned) vkDestroyDevice(device, nullptr);
+}
+
+void DeviceState::destroy(const Retired& objects) noexcept {
+    if (objects.allocation != VK_NULL_HANDLE) {
+        vmaDestroyBuffer(allocator, objects.buffer, objects.allocation);
+    } else if (objects.buffer != VK_NULL_HANDLE) {
+        vkDestroyBuffer(device, objects.buffer, nullptr);
+    }
+    if (objects.memory != VK_NULL_HANDLE) vkFreeMemory(device, objects.memory, nullptr);
+    if (objects.pool != VK_NULL_HANDLE) vkDestroyCommandPool(device, objects.pool, nullptr);
+    if (objects.queries != VK_NULL_HANDLE) vkDestroyQueryPool(device, objects.queries, nullptr);
+}
+
+void DeviceState::retire(Retired objects) noexcept {
+    objects.value = submitted;
+    if (quiesce(0)) return destroy(objects);
+    try {
+        const std::lock_guard lock(retired_mutex_);
+        retired_.push_back(objects);
+        retired_count_ = retired_.size();
+    } catch (const std::exception&) {  // no memory for the list: wait instead, and rather leak than destroy too early
+        if (quiesce(60)) destroy(objects);
+    }
+}
+
+void DeviceState::collect() noexcept {
+    if (retired_count_ == 0) return;
+    std::uint64_t done = 0;
+    // A lost device does nothing any more, so all may go.
+    if (vkGetSemaphoreCounterValue(device, timeline, &done) != VK_SUCCESS) done = submitted;
+    const std::lock_guard lock(retired_mutex_);
+    std::erase_if(retired_, [&](const Retired& objects) {
+        if (objects.value > done) return false;
+        destroy(objects);
+        return true;
+    });
+    retired_count_ = retired_.size();
+}
+
+std::uint64_t DeviceState::memory_available() const {
+    std::array<VmaBudget, VK_MAX_MEMORY_HEAPS> budgets{};
+    vmaGetHeapBudgets(allocator, budgets.data());
+    const VkPhysicalDeviceMemoryProperties* memory = nullptr;
+    vmaGetMemoryProperties(allocator, &memory);
+    const bool one_memory = caps().type == DeviceType::integrated || caps().is_cpu();
+    std::uint64_t available = 0;
+    for (std::uint32_t i = 0; i < memory->memoryHeapCount; ++i) {
+        if (!one_memory && (memory->memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) == 0) continue;
+        const VmaBudget& budget = budgets[i];
+        // The allocator's blocks have room that counts as used for the system, not for us.
+        const std::uint64_t room = budget.statistics.blockBytes - budget.statistics.allocationBytes;
+        const std::uint64_t limit = caps().memory_budget ? budget.budget : memory->memoryHeaps[i].size;
+        const std::uint64_t used = caps().memory_budget ? budget.usage : budget.statistics.blockBytes;
+        available += (limit > used ? limit - used : 0) + room;
+    }
+    return available;
+}
+
+void DeviceState::set_name(VkObjectType type, std::uint64_t handle, const std::string& name) const noexcept {
+    if (!parts.debug_names) return;
+    auto info = vk_struct<VkDebugUtilsObjectNameInfoEXT>(VK_STRUCTURE_TYPE_DEBUG_UTILS_OBJECT_NAME_INFO_EXT);
+    info.objectType = type;
+    info.objectHandle = handle;
+    info.pObjectName = name.c_str();
+    static_cast<void>(vkSetDebugUtilsObjectNameEXT(device, &info));  // a missing name is no failure
+}
+
+}  // namespace vantage::gpu

@@ -1,0 +1,165 @@
+#include "runtime/gpu/instance.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <mutex>
+#include <string>
+
+#include "runtime/base/log.h"
+#include "runtime/base/options.h"
+
+namespace vantage::gpu {
+namespace {
+
+std::atomic<int> validation_errors{0};
+
+VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlagBitsEXT severity,
+                                          VkDebugUtilsMessageTypeFlagsEXT types,
+                                          const VkDebugUtilsMessengerCallbackDataEXT* data, void*) {
+    const bool validation = (types & VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT) != 0;
+    const bool error = severity >= VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT;
+    if (error && validation) ++validation_errors;
+    // The loader reports as errors that it skipped some other driver: news for the curious, not for the user.
+    const LogLevel level = !validation                                                   ? LogLevel::debug
+                           : error                                                       ? LogLevel::error
+                           : severity >= VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT ? LogLevel::warning
+                                                                                         : LogLevel::debug;
+    log(level, "Vulkan: %s", data->pMessage);
+    return VK_FALSE;
+}
+
+VkDebugUtilsMessengerCreateInfoEXT messenger_info() {
+    auto info = vk_struct<VkDebugUtilsMessengerCreateInfoEXT>(VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT);
+    info.messageSeverity =
+        VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT;
+    info.messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_GENERAL_BIT_EXT | VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT |
+                       VK_DEBUG_UTILS_MESSAGE_TYPE_PERFORMANCE_BIT_EXT;
+    info.pfnUserCallback = on_message;
+    return info;
+}
+
+std::vector<VkExtensionProperties> instance_extensions() {
+    std::uint32_t count = 0;
+    VK_CHECK(vkEnumerateInstanceExtensionProperties(nullptr, &count, nullptr));
+    std::vector<VkExtensionProperties> found(count);
+    VK_CHECK(vkEnumerateInstanceExtensionProperties(nullptr, &count, found.data()));
+    found.resize(count);
+    return found;
+}
+
+/// The Khronos layer's name when VANTAGE_VALIDATE=1 asks for it, else null.
+const char* validation_layer() {
+    static constexpr const char* name = "VK_LAYER_KHRONOS_validation";
+    if (!environment_flag("VANTAGE_VALIDATE")) return nullptr;
+    std::uint32_t count = 0;
+    VK_CHECK(vkEnumerateInstanceLayerProperties(&count, nullptr));
+    std::vector<VkLayerProperties> layers(count);
+    VK_CHECK(vkEnumerateInstanceLayerProperties(&count, layers.data()));
+    const auto is_it = [](const VkLayerProperties& layer) { return std::strcmp(layer.layerName, name) == 0; };
+    if (std::any_of(layers.begin(), layers.end(), is_it)) return name;
+    throw Error(ErrorKind::failure,
+                std::string("VANTAGE_VALIDATE=1 wants ") + name +
+                    ", which is not installed: install vulkan-validationlayers (Debian, Ubuntu), or unset it");
+}
+
+/// Kept for ever, so that devices in static objects may be closed after main.
+struct Shared {
+    std::mutex mutex;
+    std::weak_ptr<Instance> instance;
+};
+Shared& shared() {
+    static Shared& one = *new Shared;
+    return one;
+}
+
+}  // namespace
+
+int validation_error_count() { return validation_errors; }
+
+void load_vulkan() {
+    static std::mutex mutex;
+    const std::lock_guard lock(mutex);
+    if (vkGetInstanceProcAddr != nullptr && vkCreateInstance != nullptr) return;
+    if (volkInitialize() != VK_SUCCESS) {
+        throw Error(ErrorKind::no_device,
+                    "no Vulkan loader (libvulkan.so.1): install libvulkan1 and a driver, such as mesa-vulkan-drivers "
+                    "(Debian, Ubuntu) or the GPU vendor's");
+    }
+    if (volkGetInstanceVersion() < VK_API_VERSION_1_3) {
+        throw Error(ErrorKind::no_device,
+                    "the Vulkan loader (libvulkan.so.1) is older than 1.3: install a newer libvulkan1");
+    }
+}
+
+std::shared_ptr<Instance> Instance::get() {
+    const std::lock_guard lock(shared().mutex);
+    if (auto living = shared().instance.lock()) return living;
+    std::shared_ptr<Instance> fresh(new Instance);
+    shared().instance = fresh;
+    return fresh;
+}
+
+Instance::Instance() {
+    load_vulkan();
+    const char* layer = validation_layer();
+    std::vector<const char*> extensions;
+    VkInstanceCreateFlags flags = 0;
+    for (const VkExtensionProperties& found : instance_extensions()) {
+        if (std::strcmp(found.extensionName, VK_EXT_DEBUG_UTILS_EXTENSION_NAME) == 0) {
+            extensions.push_back(VK_EXT_DEBUG_UTILS_EXTENSION_NAME);
+            debug_utils_ = true;
+        } else if (std::strcmp(found.extensionName, VK_KHR_PORTABILITY_ENUMERATION_EXTENSION_NAME) == 0) {
+            extensions.push_back(VK_KHR_PORTABILITY_ENUMERATION_EXTENSION_NAME);
+            flags |= VK_INSTANCE_CREATE_ENUMERATE_PORTABILITY_BIT_KHR;
+        }
+    }
+    auto application = vk_struct<VkApplicationInfo>(VK_STRUCTURE_TYPE_APPLICATION_INFO);
+    application.pApplicationName = application.pEngineName = "Vantage";
+    application.apiVersion = VK_API_VERSION_1_3;
+    const VkDebugUtilsMessengerCreateInfoEXT messages = messenger_info();
+    auto info = vk_struct<VkInstanceCreateInfo>(VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO);
+    // In the chain it also hears what goes wrong while the instance is made and destroyed: leaked objects, above all.
+    if (debug_utils_) info.pNext = &messages;
+    info.flags = flags;
+    info.pApplicationInfo = &application;
+    info.enabledExtensionCount = static_cast<std::uint32_t>(extensions.size());
+    info.ppEnabledExtensionNames = extensions.data();
+    info.enabledLayerCount = layer != nullptr ? 1 : 0;
+    info.ppEnabledLayerNames = &layer;
+    const VkResult result = VK_RESULT_AS(any, vkCreateInstance(&info, nullptr, &handle_));
+    if (result == VK_ERROR_INCOMPATIBLE_DRIVER) {
+        throw Error(
+            ErrorKind::no_device,
+            "the Vulkan loader found no driver: install mesa-vulkan-drivers (Debian, Ubuntu) or the GPU vendor's");
+    }
+    if (failed(result)) throw_vk(result, "vkCreateInstance", Where::here());
+    volkLoadInstance(handle_);
+    if (debug_utils_ && layer != nullptr) {
+        const VkResult heard =
+            VK_RESULT_AS(any, vkCreateDebugUtilsMessengerEXT(handle_, &messages, nullptr, &messenger_));
+        if (failed(heard)) {
+            vkDestroyInstance(handle_, nullptr);
+            throw_vk(heard, "vkCreateDebugUtilsMessengerEXT", Where::here());
+        }
+    }
+}
+
+Instance::~Instance() {
+    if (messenger_ != VK_NULL_HANDLE) vkDestroyDebugUtilsMessengerEXT(handle_, messenger_, nullptr);
+    if (handle_ != VK_NULL_HANDLE) vkDestroyInstance(handle_, nullptr);
+}
+
+std::vector<VkPhysicalDevice> Instance::physical_devices() const {
+    std::uint32_t count = 0;
+    const VkResult result = VK_RESULT_AS(any, vkEnumeratePhysicalDevices(handle_, &count, nullptr));
+    // Drivers are installed but none has a device: an empty list, not a failure.
+    if (result == VK_ERROR_INITIALIZATION_FAILED) return {};
+    if (failed(result)) throw_vk(result, "vkEnumeratePhysicalDevices", Where::here());
+    std::vector<VkPhysicalDevice> devices(count);
+    VK_CHECK(vkEnumeratePhysicalDevices(handle_, &count, devices.data()));
+    devices.resize(count);
+    return devices;
+}
+
+}  // namespace vantage::gpu

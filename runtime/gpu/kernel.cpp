@@ -1,0 +1,188 @@
+#include "runtime/gpu/kernel.h"
+
+#include <algorithm>
+#include <atomic>
+#include <exception>
+#include <system_error>
+#include <thread>
+
+#include "runtime/base/log.h"
+#include "runtime/base/os.h"
+#include "runtime/base/spirv.h"
+#include "runtime/gpu/device.h"
+#include "runtime/gpu/pipeline_store.h"
+
+namespace vantage::gpu {
+namespace {
+
+/// "matmul_tiled (16, 64, 0) subgroup 32"
+std::string text_of(const PipelineKey& key) {
+    std::string text = key.module + " (";
+    for (std::size_t i = 0; i < key.spec.size(); ++i) text += (i != 0 ? ", " : "") + std::to_string(key.spec[i]);
+    text += ")";
+    if (key.subgroup_size != 0) text += " subgroup " + std::to_string(key.subgroup_size);
+    return text;
+}
+
+/// Destroyed as soon as the pipeline stands, which keeps no reference to it.
+struct ShaderModule {
+    VkDevice device;
+    VkShaderModule handle = VK_NULL_HANDLE;
+    ShaderModule(VkDevice owner, std::span<const std::uint32_t> code) : device(owner) {
+        auto info = vk_struct<VkShaderModuleCreateInfo>(VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO);
+        info.codeSize = code.size_bytes();
+        info.pCode = code.data();
+        VK_CHECK(vkCreateShaderModule(device, &info, nullptr, &handle));
+    }
+    ~ShaderModule() { vkDestroyShaderModule(device, handle, nullptr); }
+    ShaderModule(const ShaderModule&) = delete;
+    ShaderModule& operator=(const ShaderModule&) = delete;
+};
+
+const SpirvModule& module_of(const PipelineKey& key) {
+    const SpirvModule* found = find_spirv(key.module);
+    if (found != nullptr) return *found;
+    throw Error(ErrorKind::unsupported,
+                "shader '" + key.module + "' is not in this build (see vantage --version for what was left out)");
+}
+
+/// Whether the size must be asked for; throws when the device cannot have it.
+bool must_require_size(const Caps& caps, const PipelineKey& key) {
+    if (key.subgroup_size == 0) return false;
+    if (!caps.subgroup_size_control || caps.min_subgroup_size == caps.max_subgroup_size) {
+        if (key.subgroup_size == caps.subgroup_size) return false;
+    } else if (key.subgroup_size >= caps.min_subgroup_size && key.subgroup_size <= caps.max_subgroup_size) {
+        return true;
+    }
+    throw Error(ErrorKind::unsupported, format("%s: %s has subgroups of %u to %u", text_of(key).c_str(),
+                                               caps.name.c_str(), caps.min_subgroup_size, caps.max_subgroup_size));
+}
+
+}  // namespace
+
+PipelineStore::PipelineStore(DeviceState& device)
+    : device_(device), cache_(device, pipeline_cache_path(device.parts.physical)) {}
+
+PipelineStore::~PipelineStore() {
+    save();
+    for (const auto& [key, pipeline] : pipelines_) vkDestroyPipeline(device_.device, pipeline, nullptr);
+}
+
+bool PipelineStore::has(const PipelineKey& key) {
+    const std::lock_guard lock(mutex_);
+    return pipelines_.count(key) != 0;
+}
+
+VkPipeline PipelineStore::get(const PipelineKey& key) {
+    std::unique_lock lock(mutex_);
+    while (true) {
+        const auto [at, inserted] = pipelines_.try_emplace(key, VK_NULL_HANDLE);
+        if (inserted) break;
+        if (at->second != VK_NULL_HANDLE) return at->second;
+        made_.wait(lock);  // another thread makes it; should that fail, the entry is gone and it is our turn
+    }
+    lock.unlock();
+    VkPipeline pipeline = VK_NULL_HANDLE;
+    try {
+        pipeline = make(key);
+    } catch (...) {
+        lock.lock();
+        pipelines_.erase(key);
+        made_.notify_all();
+        throw;
+    }
+    lock.lock();
+    pipelines_[key] = pipeline;
+    ++fresh_;
+    made_.notify_all();
+    return pipeline;
+}
+
+VkPipeline PipelineStore::make(const PipelineKey& key) {
+    device_.require_alive();
+    const bool require_size = must_require_size(device_.caps(), key);
+    const ShaderModule module(device_.device, module_of(key).code);
+    std::vector<VkSpecializationMapEntry> entries;
+    for (std::uint32_t i = 0; i < key.spec.size(); ++i) entries.push_back({i, i * 4, 4});
+    VkSpecializationInfo constants{};
+    constants.mapEntryCount = static_cast<std::uint32_t>(entries.size());
+    constants.pMapEntries = entries.data();
+    constants.dataSize = key.spec.size() * 4;
+    constants.pData = key.spec.data();
+    auto size = vk_struct<VkPipelineShaderStageRequiredSubgroupSizeCreateInfo>(
+        VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO);
+    size.requiredSubgroupSize = key.subgroup_size;
+    auto info = vk_struct<VkComputePipelineCreateInfo>(VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO);
+    info.layout = device_.layout;
+    if (key.in_pieces) info.flags = VK_PIPELINE_CREATE_DISPATCH_BASE_BIT;
+    info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
+    info.stage.pNext = require_size ? &size : nullptr;
+    if (key.full_subgroups && device_.parts.full_subgroups) {
+        info.stage.flags = VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT;
+    }
+    info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
+    info.stage.module = module.handle;
+    info.stage.pName = "main";
+    info.stage.pSpecializationInfo = &constants;
+    VkPipeline pipeline = VK_NULL_HANDLE;
+    const VkResult result =
+        VK_RESULT_AS(any, vkCreateComputePipelines(device_.device, cache_.handle(), 1, &info, nullptr, &pipeline));
+    if (result != VK_SUCCESS) {
+        if (result == VK_ERROR_DEVICE_LOST) device_.lost = true;
+        throw_vk(result, "vkCreateComputePipelines", Where::here(), text_of(key) + " on " + device_.caps().name);
+    }
+    device_.set_name(VK_OBJECT_TYPE_PIPELINE, pipeline, text_of(key));
+    return pipeline;
+}
+
+void PipelineStore::save() noexcept {
+    {
+        const std::lock_guard lock(mutex_);
+        if (fresh_ == 0) return;
+        fresh_ = 0;
+    }
+    if (!device_.lost) cache_.save();
+}
+
+VkPipeline pipeline(DeviceState& device, const PipelineKey& key) { return device.pipelines->get(key); }
+
+void prepare_pipelines(DeviceState& device, std::span<const PipelineKey> keys) {
+    std::vector<PipelineKey> missing;
+    for (const PipelineKey& key : keys) {
+        if (!device.pipelines->has(key)) missing.push_back(key);
+    }
+    std::sort(missing.begin(), missing.end());
+    missing.erase(std::unique(missing.begin(), missing.end()), missing.end());
+    if (missing.empty()) return;
+    std::atomic<std::size_t> next{0};
+    std::mutex mutex;
+    std::exception_ptr first;
+    const auto work = [&] {
+        try {
+            for (std::size_t i = next++; i < missing.size(); i = next++) {
+                throw_if_interrupted();
+                static_cast<void>(device.pipelines->get(missing[i]));
+            }
+        } catch (...) {
+            next = missing.size();
+            const std::lock_guard lock(mutex);
+            if (!first) first = std::current_exception();
+        }
+    };
+    const std::size_t wanted =
+        std::min<std::size_t>({missing.size(), std::max(1u, std::thread::hardware_concurrency()), 4});
+    std::vector<std::jthread> threads;
+    try {
+        while (threads.size() + 1 < wanted) threads.emplace_back(work);
+    } catch (const std::system_error&) {
+        // Fewer threads than wished for: the work is done all the same.
+    }
+    work();
+    threads.clear();  // joins
+    if (first) std::rethrow_exception(first);
+    device.pipelines->save();
+}
+
+VkPipelineLayout pipeline_layout(DeviceState& device) { return device.layout; }
+
+}  // namespace vantage::gpu

@@ -1,0 +1,155 @@
+#include "runtime/gpu/memory.h"
+
+#include <algorithm>
+
+#include "runtime/base/log.h"
+#include "runtime/base/units.h"
+#include "runtime/gpu/buffer.h"
+#include "runtime/gpu/faults.h"
+#include "runtime/gpu/vma.h"
+
+namespace vantage::gpu {
+namespace {
+
+constexpr std::uint64_t large = 16ull << 20;  // from here on the memory budget is asked
+constexpr std::uint64_t alignment = 256;  // of addresses; vec4 loads and every device's copies are content with less
+
+[[noreturn]] void throw_out_of_memory(const DeviceState& device, std::uint64_t wanted, const std::string& name) {
+    throw Error(
+        ErrorKind::out_of_memory,
+        format("out of device memory: '%s' wants %s (%llu bytes), %s of %s are available on %s; use a smaller model or "
+               "context, or close other programs",
+               name.c_str(), bytes_text(wanted).c_str(), static_cast<unsigned long long>(wanted),
+               bytes_text(device.memory_available()).c_str(), bytes_text(device.caps().device_memory).c_str(),
+               device.caps().name.c_str()));
+}
+
+VmaAllocationCreateInfo allocation_info(const DeviceState& device, MemoryKind kind) {
+    constexpr VkMemoryPropertyFlags host = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+    VmaAllocationCreateInfo info{};
+    info.usage = VMA_MEMORY_USAGE_UNKNOWN;  // the flags below say it all
+    switch (kind) {
+        case MemoryKind::device:
+            info.preferredFlags = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
+            // Where device and host memory are apart, running out must be an error, not a silent move to slow memory.
+            if (!device.caps().unified_memory) info.requiredFlags = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
+            // Not HOST_CACHED: on some integrated GPUs that memory is slower for the device; large reads go by staging.
+            if (device.caps().unified_memory) info.preferredFlags |= host;
+            break;
+        case MemoryKind::upload: info.requiredFlags = host; break;
+        case MemoryKind::readback:
+            info.requiredFlags = host;
+            info.preferredFlags = VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
+            break;
+        case MemoryKind::shared:
+            info.requiredFlags = host;
+            info.preferredFlags = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
+            break;
+    }
+    // VMA maps what is host-visible and leaves the rest alone when both are possible.
+    if (kind != MemoryKind::device || device.caps().unified_memory) info.flags = VMA_ALLOCATION_CREATE_MAPPED_BIT;
+    return info;
+}
+
+/// One try; VK_ERROR_OUT_OF_… comes back as the result.
+VkResult create(const DeviceState& device, Buffer::Block& block) {
+    auto buffer_info = vk_struct<VkBufferCreateInfo>(VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO);
+    buffer_info.size = block.bytes;
+    buffer_info.usage = buffer_usage;
+    const VmaAllocationCreateInfo info = allocation_info(device, block.kind);
+    VmaAllocationInfo found{};
+    const VkResult result =
+        VK_RESULT_AS(allocate, vmaCreateBufferWithAlignment(device.allocator, &buffer_info, &info, alignment,
+                                                            &block.buffer, &block.allocation, &found));
+    if (result != VK_SUCCESS) return result;
+    VkMemoryPropertyFlags flags = 0;
+    vmaGetMemoryTypeProperties(device.allocator, found.memoryType, &flags);
+    const bool coherent = (flags & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT) != 0;
+    block.mapped = coherent ? static_cast<std::byte*>(found.pMappedData) : nullptr;
+    block.cached = (flags & VK_MEMORY_PROPERTY_HOST_CACHED_BIT) != 0;
+    return result;
+}
+
+bool is_out_of_memory(VkResult result) {
+    return result == VK_ERROR_OUT_OF_DEVICE_MEMORY || result == VK_ERROR_OUT_OF_HOST_MEMORY;
+}
+
+}  // namespace
+
+std::uint64_t Buffer::address() const { return block_->address; }
+std::uint64_t Buffer::bytes() const { return block_->bytes; }
+std::byte* Buffer::mapped() const { return block_->mapped; }
+VkBuffer Buffer::handle() const { return block_->buffer; }
+const std::string& Buffer::name() const { return block_->name; }
+
+Buffer BufferAccess::wrap(std::shared_ptr<Buffer::Block> block) {
+    Buffer buffer;
+    buffer.block_ = std::move(block);
+    return buffer;
+}
+
+std::uint64_t address_of(const DeviceState& device, VkBuffer buffer) {
+    auto info = vk_struct<VkBufferDeviceAddressInfo>(VK_STRUCTURE_TYPE_BUFFER_DEVICE_ADDRESS_INFO);
+    info.buffer = buffer;
+    return vkGetBufferDeviceAddress(device.device, &info);
+}
+
+std::uint64_t checked_size(const DeviceState& device, std::uint64_t bytes, const std::string& name) {
+    const std::uint64_t most = std::min(device.caps().max_allocation, device.caps().max_buffer);
+    if (bytes > most) {
+        throw Error(
+            ErrorKind::out_of_memory,
+            format("'%s' wants %s (%llu bytes) in one piece, the driver of %s gives at most %s; use a smaller model or "
+                   "context",
+                   name.c_str(), bytes_text(bytes).c_str(), static_cast<unsigned long long>(bytes),
+                   device.caps().name.c_str(), bytes_text(most).c_str()));
+    }
+    return std::max<std::uint64_t>(16, (bytes + 15) / 16 * 16);
+}
+
+void require_range(const Buffer& buffer, std::uint64_t offset, std::uint64_t bytes, const char* what) {
+    if (offset <= buffer.bytes() && bytes <= buffer.bytes() - offset) return;
+    throw Error(ErrorKind::failure,
+                format("%s '%s': bytes %llu to %llu, it has %llu", what, buffer.name().c_str(),
+                       static_cast<unsigned long long>(offset), static_cast<unsigned long long>(offset + bytes),
+                       static_cast<unsigned long long>(buffer.bytes())));
+}
+
+Buffer allocate_block(DeviceState& device, std::uint64_t bytes, MemoryKind kind, const std::string& name,
+                      bool owned_by_device) {
+    device.require_alive();
+    device.collect();
+    auto block = std::make_shared<Buffer::Block>();
+    block->device = &device;
+    block->bytes = checked_size(device, bytes, name);
+    block->kind = kind;
+    block->name = name;
+    if (!owned_by_device) block->keep_alive = device.shared_from_this();
+    const bool counts = kind == MemoryKind::device || device.caps().unified_memory;
+    if (counts && block->bytes > large && block->bytes > device.memory_available()) {
+        // Buffers that were dropped while the device was at work may still hold what is wanted.
+        static_cast<void>(device.quiesce(10));
+        device.collect();
+        if (block->bytes > device.memory_available()) throw_out_of_memory(device, bytes, name);
+    }
+    const VkResult result = create(device, *block);
+    if (is_out_of_memory(result)) throw_out_of_memory(device, bytes, name);
+    if (failed(result)) throw_vk(result, "vmaCreateBuffer", Where::here());
+    count_allocation();
+    block->address = address_of(device, block->buffer);
+    if (block->address % alignment != 0) {
+        throw Error(
+            ErrorKind::failure,
+            format("%s gave '%s' the address %llx, wanted a multiple of %u", device.caps().name.c_str(), name.c_str(),
+                   static_cast<unsigned long long>(block->address), static_cast<unsigned>(alignment)));
+    }
+    device.set_name(VK_OBJECT_TYPE_BUFFER, block->buffer, name);
+    vmaSetAllocationName(device.allocator, block->allocation, name.c_str());
+    return BufferAccess::wrap(std::move(block));
+}
+
+Buffer allocate(DeviceState& device, std::uint64_t bytes, MemoryKind kind, const std::string& name) {
+    return allocate_block(device, bytes, kind, name, false);
+}
+
+}  // namespace vantage::gpu

@@ -1,0 +1,141 @@
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include "runtime/base/log.h"
+#include "runtime/base/options.h"
+#include "runtime/base/os.h"
+#include "runtime/gpu/device.h"
+#include "runtime/gpu/pipeline_store.h"
+
+namespace vantage::gpu {
+namespace {
+
+constexpr std::size_t largest_file = std::size_t{512} << 20;
+
+struct Header {
+    std::array<char, 8> magic;
+    std::uint32_t version, reserved;
+    std::uint64_t size, checksum;
+};
+static_assert(sizeof(Header) == 32);
+constexpr std::array<char, 8> magic{'V', 'A', 'N', 'T', 'P', 'I', 'P', 'E'};
+
+/// FNV-1a: guards against accidents, not against an enemy who may write into the user's cache.
+std::uint64_t checksum(std::span<const std::byte> bytes, std::uint64_t hash = 0xcbf29ce484222325ull) {
+    for (const std::byte byte : bytes) hash = (hash ^ static_cast<std::uint64_t>(byte)) * 0x100000001b3ull;
+    return hash;
+}
+
+template <class T>
+std::span<const std::byte> raw(const T& value) {
+    return std::as_bytes(std::span(&value, 1));
+}
+
+VkPipelineCache create_cache(VkDevice device, std::span<const std::byte> data) {
+    auto info = vk_struct<VkPipelineCacheCreateInfo>(VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO);
+    info.initialDataSize = data.size();
+    info.pInitialData = data.data();
+    VkPipelineCache cache = VK_NULL_HANDLE;
+    VK_CHECK(vkCreatePipelineCache(device, &info, nullptr, &cache));
+    return cache;
+}
+
+std::vector<std::byte> data_of(VkDevice device, VkPipelineCache cache) {
+    std::size_t size = 0;
+    VK_CHECK(vkGetPipelineCacheData(device, cache, &size, nullptr));
+    std::vector<std::byte> data(size);
+    VK_CHECK(vkGetPipelineCacheData(device, cache, &size, data.data()));
+    data.resize(size);
+    return data;
+}
+
+/// The driver's data in the file; empty when there is no file or it is damaged (the next `save` replaces it).
+std::vector<std::byte> read_cache(const std::string& path) {
+    std::error_code error;
+    if (path.empty() || !std::filesystem::exists(path, error)) return {};
+    try {
+        const std::string file = read_file(path, largest_file);
+        const auto data = unpack_cache(std::as_bytes(std::span(file)));
+        if (!data.empty()) return {data.begin(), data.end()};
+        log(LogLevel::info, "pipeline cache %s is damaged: not used", path.c_str());
+    } catch (const Error& problem) {
+        log(LogLevel::info, "pipeline cache not used: %s", problem.what());
+    }
+    return {};
+}
+
+}  // namespace
+
+std::vector<std::byte> pack_cache(std::span<const std::byte> data) {
+    const Header header{magic, 1, 0, data.size(), checksum(data)};
+    std::vector<std::byte> file(sizeof(Header) + data.size());
+    std::memcpy(file.data(), &header, sizeof(Header));
+    if (!data.empty()) std::memcpy(file.data() + sizeof(Header), data.data(), data.size());
+    return file;
+}
+
+std::span<const std::byte> unpack_cache(std::span<const std::byte> file) {
+    Header header{};
+    if (file.size() <= sizeof(Header)) return {};
+    std::memcpy(&header, file.data(), sizeof(Header));
+    const auto data = file.subspan(sizeof(Header));
+    const bool whole =
+        header.magic == magic && header.version == 1 && header.size == data.size() && header.checksum == checksum(data);
+    return whole ? data : std::span<const std::byte>{};
+}
+
+std::string pipeline_cache_path(VkPhysicalDevice physical) {
+    const std::string directory = cache_directory();
+    if (directory.empty()) return "";
+    auto ids = vk_struct<VkPhysicalDeviceIDProperties>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES);
+    auto properties = vk_struct<VkPhysicalDeviceProperties2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2);
+    properties.pNext = &ids;
+    vkGetPhysicalDeviceProperties2(physical, &properties);
+    std::uint64_t key = checksum(raw(ids.deviceUUID));
+    key = checksum(raw(ids.driverUUID), key);
+    key = checksum(raw(properties.properties.pipelineCacheUUID), key);
+    key = checksum(raw(properties.properties.driverVersion), key);
+    return directory + "/pipelines/" + format("%016llx.bin", static_cast<unsigned long long>(key));
+}
+
+PipelineCache::PipelineCache(DeviceState& device, std::string path) : device_(device), path_(std::move(path)) {
+    const std::vector<std::byte> data = read_cache(path_);
+    known_ = checksum(data);
+    cache_ = create_cache(device_.device, data);
+    device_.set_name(VK_OBJECT_TYPE_PIPELINE_CACHE, cache_, "pipelines");
+}
+
+PipelineCache::~PipelineCache() { vkDestroyPipelineCache(device_.device, cache_, nullptr); }
+
+void PipelineCache::save() noexcept {
+    if (path_.empty()) return;
+    try {
+        const std::lock_guard lock(mutex_);
+        const FileLock file_lock(path_ + ".lock");
+        const std::vector<std::byte> theirs = read_cache(path_);
+        const bool news = !theirs.empty() && checksum(theirs) != known_;  // another process wrote meanwhile
+        const std::vector<std::byte> data = news ? merged(theirs) : data_of(device_.device, cache_);
+        if (!news) known_ = checksum(data);
+        if (theirs.empty() || checksum(theirs) != checksum(data)) write_file(path_, pack_cache(data));
+    } catch (const std::exception& problem) {
+        log(LogLevel::info, "pipeline cache not written: %s", problem.what());
+    }
+}
+
+std::vector<std::byte> PipelineCache::merged(std::span<const std::byte> theirs) const {
+    // Into a third one: `cache_` may be in use by threads that make pipelines, and only reading it is free of locks.
+    const VkPipelineCache both = create_cache(device_.device, theirs);
+    std::vector<std::byte> data;
+    const VkResult result = VK_RESULT_AS(any, vkMergePipelineCaches(device_.device, both, 1, &cache_));
+    try {
+        data = data_of(device_.device, result == VK_SUCCESS ? both : cache_);
+    } catch (...) {
+        vkDestroyPipelineCache(device_.device, both, nullptr);
+        throw;
+    }
+    vkDestroyPipelineCache(device_.device, both, nullptr);
+    return data;
+}
+
+}  // namespace vantage::gpu

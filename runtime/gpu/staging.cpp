@@ -1,0 +1,117 @@
+#include "runtime/gpu/staging.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/gpu/buffer.h"
+#include "runtime/gpu/commands.h"
+#include "runtime/gpu/device.h"
+
+namespace vantage::gpu {
+namespace {
+
+// Reading memory that the host does not cache crawls (some 100 MB/s); a copy by the device pays beyond this.
+constexpr std::size_t small_read = 4096;
+
+/// The staging pair of the device, made when first needed.
+Staging& staging_of(DeviceState& device) {
+    if (!device.staging) device.staging = std::make_unique<Staging>(device);
+    return *device.staging;
+}
+
+/// True when the host may touch the buffer's memory itself; waits for the device where the contract says so.
+bool direct(DeviceState& device, const Buffer& buffer) {
+    const Buffer::Block& block = BufferAccess::block(buffer);
+    if (block.mapped == nullptr) return false;
+    if (block.kind != MemoryKind::device) return true;
+    if (!device.direct_mapping) return false;
+    wait(device, device.submitted);
+    return true;
+}
+
+}  // namespace
+
+Staging::Slot& Staging::ready(std::array<Slot, 2>& slots, std::size_t piece, std::uint64_t bytes, MemoryKind kind) {
+    Slot& slot = slots[piece % 2];
+    if (slot.done != 0) wait(device_, slot.done);
+    if (!slot.buffer || slot.buffer.bytes() < bytes) {
+        // Small copies get a small buffer; it grows to a whole piece when needed.
+        const std::uint64_t size =
+            std::max<std::uint64_t>(bytes, std::min<std::uint64_t>(device_.staging_piece, 1u << 20));
+        slot.buffer =
+            allocate_block(device_, size, kind, kind == MemoryKind::upload ? "staging up" : "staging down", true);
+    }
+    return slot;
+}
+
+void Staging::copy(Slot& slot, const Buffer& from, std::uint64_t from_offset, const Buffer& to, std::uint64_t to_offset,
+                   std::uint64_t bytes) {
+    Recording recording(device_, "staging");
+    recording.copy(from, from_offset, to, to_offset, bytes);
+    recording.end();
+    const Recording* one = &recording;
+    slot.done = submit(device_, {&one, 1});
+}
+
+void Staging::upload(const Buffer& to, std::uint64_t offset, std::span<const std::byte> bytes) {
+    const std::uint64_t most = device_.staging_piece;
+    for (std::size_t piece = 0; piece * most < bytes.size(); ++piece) {
+        const auto part = bytes.subspan(piece * most, std::min<std::size_t>(most, bytes.size() - piece * most));
+        Slot& slot = ready(up_, piece, part.size(), MemoryKind::upload);
+        std::memcpy(slot.buffer.mapped(), part.data(), part.size());
+        copy(slot, slot.buffer, 0, to, offset + piece * most, part.size());
+    }
+    wait(device_, std::max(up_[0].done, up_[1].done));
+}
+
+void Staging::download(const Buffer& from, std::uint64_t offset, std::span<std::byte> bytes) {
+    const std::uint64_t most = device_.staging_piece;
+    const std::size_t pieces = (bytes.size() + most - 1) / most;
+    const auto part = [&](std::size_t piece) {
+        return bytes.subspan(piece * most, std::min<std::size_t>(most, bytes.size() - piece * most));
+    };
+    const auto begin = [&](std::size_t piece) {
+        Slot& slot = ready(down_, piece, part(piece).size(), MemoryKind::readback);
+        copy(slot, from, offset + piece * most, slot.buffer, 0, part(piece).size());
+    };
+    if (pieces != 0) begin(0);
+    for (std::size_t piece = 0; piece < pieces; ++piece) {
+        if (piece + 1 < pieces) begin(piece + 1);
+        const Slot& slot = down_[piece % 2];
+        wait(device_, slot.done);
+        std::memcpy(part(piece).data(), slot.buffer.mapped(), part(piece).size());
+    }
+}
+
+void upload(DeviceState& device, const Buffer& to, std::uint64_t offset, std::span<const std::byte> bytes) {
+    require_range(to, offset, bytes.size(), "upload to");
+    if (bytes.empty()) return;
+    if (direct(device, to)) {
+        std::memcpy(to.mapped() + offset, bytes.data(), bytes.size());
+        return;
+    }
+    const std::lock_guard lock(device.staging_mutex);
+    staging_of(device).upload(to, offset, bytes);
+}
+
+void download(DeviceState& device, const Buffer& from, std::uint64_t offset, std::span<std::byte> bytes) {
+    require_range(from, offset, bytes.size(), "download from");
+    if (bytes.empty()) return;
+    const bool readable = BufferAccess::block(from).cached || bytes.size() <= small_read;
+    if (readable && direct(device, from)) {
+        std::memcpy(bytes.data(), from.mapped() + offset, bytes.size());
+        return;
+    }
+    const std::lock_guard lock(device.staging_mutex);
+    staging_of(device).download(from, offset, bytes);
+}
+
+void fill(DeviceState& device, const Buffer& to, std::uint64_t offset, std::uint64_t bytes, std::uint32_t pattern) {
+    Recording recording(device, "fill");
+    recording.fill(to, offset, bytes, pattern);
+    recording.end();
+    const Recording* one = &recording;
+    wait(device, submit(device, {&one, 1}));
+}
+
+}  // namespace vantage::gpu

@@ -1,0 +1,22 @@
+// Got against want, element by element, with a message that says which, by how much and what was allowed.
+#pragma once
+
+#include <string>
+
+#include "runtime/graph/op.h"
+
+namespace vantage {
+
+struct Comparison {
+    bool passed = true;
+    double worst = 0;    ///< |got - want| where it is largest by what is allowed there
+    double allowed = 0;  ///< what is allowed at that element
+    std::int64_t wrong = 0;
+    std::string message;  ///< empty when passed
+};
+
+/// Integers have to be equal; infinities have to match; NaN is never right, wanted or not. `name` is the result's name in the message.
+Comparison compare(const std::string& name, const HostTensor& got, const HostTensor& want,
+                   const Tolerances& tolerances);
+
+}  // namespace vantage

@@ -1,0 +1,21 @@
+// Rewrites of a graph that save dispatches and trips through memory; the results stay the same up to rounding.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "vantage/graph.h"
+
+namespace vantage {
+
+/// What was fused, one line each: "h.0.matmul + gelu_tanh".
+///   weights [in, out] of a linear layer are loaded as [out, in]: one layout for every kernel
+///   matmul → activation, matmul → + residual            into the matmul's epilogue
+///   add → layer_norm or rms_norm                        into the norm, which returns the sum, too
+///   rope → write into a cache                           into one pass
+std::vector<std::string> fuse(Graph& graph);
+
+/// Only the first of these: a matter of layout, not of fusion, and so done even where fusion is off.
+void pack_weights(Graph& graph);
+
+}  // namespace vantage

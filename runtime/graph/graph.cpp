@@ -1,0 +1,156 @@
+#include "vantage/graph.h"
+
+#include "runtime/base/log.h"
+#include "runtime/graph/op.h"
+
+namespace vantage {
+
+namespace {
+
+template <class T>
+T get(const std::map<std::string, Attrs::Value>& values, const std::string& name, T otherwise) {
+    const auto found = values.find(name);
+    if (found == values.end()) return otherwise;
+    if (const T* value = std::get_if<T>(&found->second)) return *value;
+    throw Error(ErrorKind::usage, "attribute " + name + " has another type than its op reads");
+}
+
+std::string at(Where where) { return where.line > 0 ? format("%s:%d: ", where.file, where.line) : std::string(); }
+
+}  // namespace
+
+bool Attrs::flag(const std::string& name, bool otherwise) const { return get(values_, name, otherwise); }
+std::int64_t Attrs::integer(const std::string& name, std::int64_t otherwise) const {
+    return get(values_, name, otherwise);
+}
+std::string Attrs::text(const std::string& name, const std::string& otherwise) const {
+    return get(values_, name, otherwise);
+}
+double Attrs::number(const std::string& name, double otherwise) const {
+    const auto found = values_.find(name);
+    if (found != values_.end())
+        if (const auto* whole = std::get_if<std::int64_t>(&found->second)) return static_cast<double>(*whole);
+    return get(values_, name, otherwise);
+}
+
+std::string Attrs::print() const {
+    std::string text;
+    for (const auto& [name, value] : values_) {
+        if (!text.empty()) text += ' ';
+        text += name + '=';
+        if (const auto* b = std::get_if<bool>(&value)) text += *b ? "true" : "false";
+        if (const auto* i = std::get_if<std::int64_t>(&value)) text += std::to_string(*i);
+        if (const auto* d = std::get_if<double>(&value)) text += format("%g", *d);
+        if (const auto* s = std::get_if<std::string>(&value)) text += *s;
+    }
+    return text;
+}
+
+std::string name_of(const Graph& graph, const Node& node) {
+    const std::string& given = graph.value(node.outputs.front()).name;
+    return given.empty() ? node.scope + node.op->name : given;
+}
+
+int Graph::add_value(Value value) {
+    values_.push_back(std::move(value));
+    return static_cast<int>(values_.size()) - 1;
+}
+
+int Graph::storage(int id) const {
+    while (value(id).alias >= 0) id = value(id).alias;
+    return id;
+}
+
+Tensor Graph::input(const std::string& name, Shape shape, DType dtype) {
+    const int id = add_value({.type = {shape, dtype}, .name = name, .kind = ValueKind::input});
+    if (!by_name_.emplace(name, id).second) throw Error(ErrorKind::usage, "graph: two values are called " + name);
+    return {this, id};
+}
+
+Tensor Graph::weight(const std::string& name, Shape shape, Where where) {
+    const std::string full = scope_ + name;
+    if (const auto found = by_name_.find(full); found != by_name_.end()) {
+        const Tensor known{this, found->second};
+        if (known.shape() == shape) return known;
+        throw Error(ErrorKind::usage,
+                    at(where) + "graph: weight " + full + " is asked for as " + shape.text() + ", but was " +
+                        known.shape().text() + " before",
+                    where);
+    }
+    const int id = add_value(
+        {.type = {shape, weight_types_ ? weight_types_(full) : DType::f32}, .name = full, .kind = ValueKind::weight});
+    by_name_[full] = id;
+    return {this, id};
+}
+
+Tensor Graph::constant(const std::string& name, Shape shape, DType dtype, std::vector<std::byte> data) {
+    const TensorType type{shape, dtype};
+    if (data.size() != type.bytes())
+        throw Error(ErrorKind::usage,
+                    format("graph: constant %s has %zu bytes, but %s takes %llu", name.c_str(), data.size(),
+                           type.text().c_str(), static_cast<unsigned long long>(type.bytes())));
+    const int id = add_value({.type = type,
+                              .name = name,
+                              .kind = ValueKind::constant,
+                              .data = std::make_shared<const std::vector<std::byte>>(std::move(data))});
+    if (!by_name_.emplace(name, id).second) throw Error(ErrorKind::usage, "graph: two values are called " + name);
+    return {this, id};
+}
+
+Tensor Graph::state(const std::string& name, Shape shape, DType dtype, bool host_visible) {
+    const int id =
+        add_value({.type = {shape, dtype}, .name = name, .kind = ValueKind::state, .host_visible = host_visible});
+    if (!by_name_.emplace(name, id).second) throw Error(ErrorKind::usage, "graph: two values are called " + name);
+    return {this, id};
+}
+
+void Graph::output(const std::string& name, Tensor tensor) {
+    if (!outputs_.emplace(name, tensor.id()).second)
+        throw Error(ErrorKind::usage, "graph: two outputs are called " + name);
+}
+
+Tensor Graph::reshape(Tensor tensor, Shape shape, Where where) {
+    if (tensor.shape() == shape) return tensor;
+    if (tensor.shape().elements() != shape.elements())
+        throw Error(
+            ErrorKind::usage,
+            at(where) + "reshape: " + tensor.shape().text() + " has another number of elements than " + shape.text(),
+            where);
+    return {this, add_value({.type = {shape, tensor.dtype()}, .kind = ValueKind::view, .alias = tensor.id()})};
+}
+
+Graph::Scope::Scope(Graph& graph, std::string prefix) : graph_(graph), length_(graph.scope_.size()) {
+    graph.scope_ += prefix;
+}
+Graph::Scope::~Scope() { graph_.scope_.resize(length_); }
+
+std::vector<Tensor> Graph::call(const OpDef& op, std::vector<Tensor> inputs, Attrs attrs, Where where) {
+    OpCall call{.op = &op, .attrs = attrs, .inputs = {}, .outputs = {}, .where = where};
+    Node node{.op = &op,
+              .inputs = {},
+              .outputs = {},
+              .attrs = std::move(attrs),
+              .scope = scope_,
+              .where = where,
+              .segment = static_cast<int>(segments_.size()) - 1};
+    for (const Tensor& tensor : inputs) {
+        if (tensor && &tensor.graph() != this) call.fail("an operand belongs to another graph");
+        node.inputs.push_back(tensor ? tensor.id() : -1);
+        call.inputs.push_back(tensor ? std::optional<TensorType>(tensor.type()) : std::nullopt);
+    }
+    std::vector<Tensor> results;
+    int index = 0;
+    for (const TensorType& type : op.infer(call)) {
+        if (type.shape.elements() >= std::int64_t{1} << 31)
+            call.fail("the result would be " + type.text() + "; kernels index up to 2^31 - 1 elements of a tensor");
+        const std::int8_t aliased = op.alias[static_cast<std::size_t>(index++)];
+        const int alias = aliased >= 0 ? node.inputs[static_cast<std::size_t>(aliased)] : -1;
+        node.outputs.push_back(add_value(
+            {.type = type, .kind = ValueKind::node, .node = static_cast<int>(nodes_.size()), .alias = alias}));
+        results.emplace_back(this, node.outputs.back());
+    }
+    nodes_.push_back(std::move(node));
+    return results;
+}
+
+}  // namespace vantage

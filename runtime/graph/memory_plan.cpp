@@ -1,0 +1,34 @@
+#include "runtime/graph/memory_plan.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace vantage {
+
+std::uint64_t place(std::span<Lifetime> lifetimes, std::uint64_t alignment, std::uint64_t gap) {
+    std::vector<std::size_t> order(lifetimes.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::stable_sort(order.begin(), order.end(),
+                     [&](std::size_t a, std::size_t b) { return lifetimes[a].bytes > lifetimes[b].bytes; });
+    const auto round_up = [&](std::uint64_t value) { return (value + alignment - 1) / alignment * alignment; };
+
+    std::vector<const Lifetime*> placed;  // sorted by offset
+    std::uint64_t end = 0;
+    for (std::size_t i : order) {
+        Lifetime& wanted = lifetimes[i];
+        std::uint64_t offset = round_up(gap);
+        for (const Lifetime* other : placed) {
+            if (other->last < wanted.first || wanted.last < other->first) continue;
+            if (offset + wanted.bytes + gap <= other->offset) break;  // fits into the hole in front of it
+            offset = std::max(offset, round_up(other->offset + other->bytes + gap));
+        }
+        wanted.offset = offset;
+        end = std::max(end, round_up(offset + wanted.bytes + gap));
+        placed.insert(std::upper_bound(placed.begin(), placed.end(), &wanted,
+                                       [](const Lifetime* a, const Lifetime* b) { return a->offset < b->offset; }),
+                      &wanted);
+    }
+    return end;
+}
+
+}  // namespace vantage

@@ -1,0 +1,21 @@
+// Where intermediates lie in one arena: two of them share memory when they are never alive together.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace vantage {
+
+/// Something that needs memory from dispatch `first` to dispatch `last`, both included.
+struct Lifetime {
+    std::uint64_t bytes = 0;
+    int first = 0, last = 0;
+    std::uint64_t offset = 0;  ///< result
+};
+
+/// Gives every lifetime an offset, a multiple of `alignment`, with `gap` free bytes around it; returns the arena's size.
+/// Largest first, each at the lowest place where no lifetime that overlaps it in time is in the way.
+std::uint64_t place(std::span<Lifetime> lifetimes, std::uint64_t alignment, std::uint64_t gap = 0);
+
+}  // namespace vantage

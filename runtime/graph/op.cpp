@@ -1,0 +1,98 @@
+#include "runtime/graph/op.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "runtime/base/half.h"
+#include "runtime/base/log.h"
+
+namespace vantage {
+
+void OpCall::fail(const std::string& what) const {
+    const std::string place = where.line > 0 ? format("%s:%d: ", where.file, where.line) : std::string();
+    throw Error(ErrorKind::usage, place + op->name + ": " + what, where);
+}
+
+HostTensor widen(const TensorType& type, std::span<const std::byte> bytes) {
+    HostTensor tensor(type);
+    const std::size_t size = info(type.dtype).bytes;
+    for (std::size_t i = 0; i < tensor.data.size(); ++i) {
+        std::uint32_t bits = 0;
+        std::memcpy(&bits, bytes.data() + i * size, size);
+        switch (type.dtype) {
+            case DType::f32: tensor.data[i] = std::bit_cast<float>(bits); break;
+            case DType::f16: tensor.data[i] = half_to_float(static_cast<std::uint16_t>(bits)); break;
+            case DType::bf16: tensor.data[i] = bfloat_to_float(static_cast<std::uint16_t>(bits)); break;
+            case DType::i32: tensor.data[i] = std::bit_cast<std::int32_t>(bits); break;
+            case DType::u32: tensor.data[i] = bits; break;
+        }
+    }
+    return tensor;
+}
+
+std::vector<std::byte> narrow(const HostTensor& tensor) {
+    const std::size_t size = info(tensor.type.dtype).bytes;
+    std::vector<std::byte> bytes(tensor.data.size() * size);
+    for (std::size_t i = 0; i < tensor.data.size(); ++i) {
+        const double value = tensor.data[i];
+        std::uint32_t bits = 0;
+        switch (tensor.type.dtype) {
+            case DType::f32: bits = std::bit_cast<std::uint32_t>(static_cast<float>(value)); break;
+            case DType::f16: bits = float_to_half(static_cast<float>(value)); break;
+            case DType::bf16: bits = float_to_bfloat(static_cast<float>(value)); break;
+            case DType::i32: bits = std::bit_cast<std::uint32_t>(static_cast<std::int32_t>(value)); break;
+            case DType::u32: bits = static_cast<std::uint32_t>(value); break;
+        }
+        std::memcpy(bytes.data() + i * size, &bits, size);
+    }
+    return bytes;
+}
+
+bool provides(const Caps& caps, std::uint32_t needs) {
+    return (!(needs & need_subgroup) || caps.subgroup_arithmetic) && (!(needs & need_fp16) || caps.fp16) &&
+           (!(needs & need_storage16) || caps.storage16) &&
+           (!(needs & need_coopmat) || !caps.cooperative_matrices.empty()) &&
+           (!(needs & need_int8_dot) || caps.integer_dot);
+}
+
+const OpDef* find_op(const std::string& name) {
+    for (const OpDef* op : all_ops())
+        if (name == op->name) return op;
+    return nullptr;
+}
+
+const Kernel* choose_kernel(const OpCall& call, const Caps& caps) {
+    for (const Kernel& kernel : call.op->kernels)
+        if (provides(caps, kernel.needs) && (kernel.fits == nullptr || kernel.fits(call, caps))) return &kernel;
+    return nullptr;
+}
+
+Cost streaming_cost(const OpCall& call, double flops) {
+    Cost cost{flops, 0, 0};
+    for (const auto& input : call.inputs)
+        if (input) cost.bytes_read += static_cast<double>(input->bytes());
+    for (const TensorType& output : call.outputs) cost.bytes_written += static_cast<double>(output.bytes());
+    return cost;
+}
+
+std::uint32_t workgroup_size(const Caps& caps, std::uint32_t limit) {
+    const std::uint32_t most = std::min({limit, caps.max_workgroup_invocations, caps.max_workgroup_size[0]});
+    return std::bit_floor(most);
+}
+
+std::array<std::uint32_t, 3> flat_grid(std::uint64_t groups, const Caps& caps) {
+    const std::uint64_t most = caps.max_workgroup_count[0];
+    if (groups <= most) return {static_cast<std::uint32_t>(std::max<std::uint64_t>(groups, 1)), 1, 1};
+    const std::uint64_t rows = (groups + most - 1) / most;
+    return {static_cast<std::uint32_t>((groups + rows - 1) / rows), static_cast<std::uint32_t>(rows), 1};
+}
+
+std::uint32_t storage_of(DType type) {
+    switch (type) {
+        case DType::f16: return 1;
+        case DType::bf16: return 2;
+        default: return 0;
+    }
+}
+
+}  // namespace vantage

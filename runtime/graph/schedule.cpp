@@ -1,0 +1,239 @@
+#include "runtime/graph/schedule.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "runtime/base/log.h"
+#include "runtime/graph/memory_plan.h"
+#include "shaders/params/grid.h"
+
+namespace vantage {
+
+namespace {
+
+constexpr std::uint64_t alignment = 256;  // of every placement: enough for 16-byte loads and indirect grids
+
+// Builds a schedule in one pass over the live nodes, then places memory and sets barriers.
+class Scheduler {
+public:
+    Scheduler(const Graph& graph, const Caps& caps, const ScheduleOptions& options)
+        : graph_(graph), caps_(caps), options_(options) {
+        schedule_.kernels.resize(graph.nodes().size());
+        schedule_.placements.resize(graph.values().size());
+        lifetime_of_.assign(graph.values().size(), -1);
+    }
+
+    Schedule build() {
+        for (std::size_t id = 0; id < graph_.values().size(); ++id)
+            if (const Value& value = graph_.value(static_cast<int>(id));
+                value.kind != ValueKind::node && value.alias < 0)
+                schedule_.placements[id] = {.in_arena = false,
+                                            .bytes = std::max<std::uint64_t>(value.type.bytes(), 16)};
+        for (int node : live_nodes(graph_)) add(node);
+        keep_outputs();
+        place_arena();
+        if (options_.barriers) set_barriers();
+        return std::move(schedule_);
+    }
+
+private:
+    int now() const { return static_cast<int>(schedule_.dispatches.size()); }
+
+    int add_lifetime(std::uint64_t bytes, int first) {
+        lifetimes_.push_back(
+            {.bytes = std::max<std::uint64_t>((bytes + 15) / 16 * 16, 16), .first = first, .last = first});
+        schedule_.naive_bytes += (lifetimes_.back().bytes + alignment - 1) / alignment * alignment;
+        return static_cast<int>(lifetimes_.size()) - 1;
+    }
+
+    void add(int index) {
+        const Node& node = graph_.nodes()[static_cast<std::size_t>(index)];
+        const OpCall call = call_of(graph_, node);
+        const Kernel* kernel = options_.choose ? options_.choose(call, caps_) : choose_kernel(call, caps_);
+        if (kernel == nullptr) throw Error(ErrorKind::unsupported, no_kernel(node, call), node.where);
+        schedule_.kernels[static_cast<std::size_t>(index)] = kernel;
+        check_versions(node);
+        for (int id : node.outputs)
+            if (graph_.storage(id) == id)
+                lifetime_of_[static_cast<std::size_t>(id)] = add_lifetime(graph_.value(id).type.bytes(), now());
+        LaunchPlan plan = kernel->launch(call, caps_);
+        std::vector<int> scratch;
+        for (std::uint64_t bytes : plan.scratch) scratch.push_back(add_lifetime(bytes, now()));
+        for (Launch& launch : plan.launches) add_launch(index, kernel, std::move(launch), scratch);
+    }
+
+    // A state's older version is gone once it was written: whoever reads has to name the newest.
+    void check_versions(const Node& node) {
+        for (int id : node.inputs) {
+            if (id < 0 || graph_.value(graph_.storage(id)).kind != ValueKind::state) continue;
+            while (graph_.value(id).kind == ValueKind::view) id = graph_.value(id).alias;
+            const auto newest = newest_.find(graph_.storage(id));
+            if (id != (newest == newest_.end() ? graph_.storage(id) : newest->second))
+                throw Error(ErrorKind::usage,
+                            name_of(graph_, node) + " reads a version of " + graph_.value(graph_.storage(id)).name +
+                                " that was overwritten before",
+                            node.where);
+        }
+        for (int id : node.outputs)
+            if (graph_.value(id).alias >= 0) newest_[graph_.storage(id)] = id;
+    }
+
+    std::string no_kernel(const Node& node, const OpCall& call) const {
+        std::string operands;
+        for (std::size_t i = 0; i < call.inputs.size(); ++i)
+            if (call.inputs[i])
+                operands += format("%s%s %s", operands.empty() ? "" : ", ", call.op->operands[i],
+                                   call.inputs[i]->text().c_str());
+        return format("no kernel of %s fits %s (%s) on %s", node.op->name, operands.c_str(), node.attrs.print().c_str(),
+                      caps_.name.c_str());
+    }
+
+    void add_launch(int index, const Kernel* kernel, Launch launch, const std::vector<int>& scratch) {
+        const Node& node = graph_.nodes()[static_cast<std::size_t>(index)];
+        int grid = -1;
+        if (launch.keys_per_group > 0) grid = grid_for(node, launch);
+        Dispatch dispatch{.node = index,
+                          .indirect = grid >= 0,
+                          .segment = node.segment,
+                          .label = name_of(graph_, node) + "/" + kernel->name};
+        for (const Operand& operand : launch.operands) dispatch.uses.push_back(use_of(node, operand, scratch));
+        if (grid >= 0) dispatch.uses.push_back(touch(grid, 12, Operand::read));
+        dispatch.launch = std::move(launch);
+        schedule_.dispatches.push_back(std::move(dispatch));
+    }
+
+    // A use of an arena lifetime; the offset is filled in when memory is placed.
+    MemoryUse touch(int lifetime, std::uint64_t bytes, Operand::Access access) {
+        lifetimes_[static_cast<std::size_t>(lifetime)].last = now();
+        return {.buffer = -1,
+                .offset = static_cast<std::uint64_t>(lifetime),
+                .bytes = bytes,
+                .reads = (access & Operand::read) != 0,
+                .writes = (access & Operand::write) != 0};
+    }
+
+    MemoryUse use_of(const Node& node, const Operand& operand, const std::vector<int>& scratch) {
+        if (operand.kind == Operand::scratch) {
+            const int lifetime = scratch.at(operand.index);
+            return touch(lifetime, lifetimes_[static_cast<std::size_t>(lifetime)].bytes, operand.access);
+        }
+        const std::vector<int>& ids = operand.kind == Operand::input ? node.inputs : node.outputs;
+        const int id = operand.index < ids.size() ? ids[operand.index] : -1;
+        if (id < 0) return {.buffer = -1, .bytes = 0};
+        const int storage = graph_.storage(id), lifetime = lifetime_of_[static_cast<std::size_t>(storage)];
+        if (lifetime >= 0) return touch(lifetime, lifetimes_[static_cast<std::size_t>(lifetime)].bytes, operand.access);
+        if (graph_.value(storage).kind == ValueKind::node)
+            throw Error(ErrorKind::failure, "schedule: " + name_of(graph_, node) + " comes before one of its operands",
+                        node.where);
+        return {.buffer = storage,
+                .offset = 0,
+                .bytes = schedule_.placements[static_cast<std::size_t>(storage)].bytes,
+                .reads = (operand.access & Operand::read) != 0,
+                .writes = (operand.access & Operand::write) != 0};
+    }
+
+    // The lifetime that holds the grid of a launch that follows the keys; made by one dispatch per distinct grid.
+    int grid_for(const Node& node, const Launch& launch) {
+        const Operand& operand = launch.operands.at(static_cast<std::size_t>(launch.step));
+        const int step = node.inputs.at(operand.index);
+        const auto key = std::tuple(step, launch.keys_per_group, launch.groups[1], launch.groups[2]);
+        if (const auto found = grids_.find(key); found != grids_.end()) return found->second;
+        Launch make{.shader = "grid", .operands = {in(0), out(0)}};
+        make.with(
+            params::GridParams{.keys_per_group = launch.keys_per_group, .y = launch.groups[1], .z = launch.groups[2]});
+        const int lifetime = add_lifetime(12, now());
+        Dispatch dispatch{.launch = make, .segment = node.segment, .label = "grid"};
+        const int storage = graph_.storage(step);
+        dispatch.uses = {
+            {.buffer = storage, .bytes = schedule_.placements[static_cast<std::size_t>(storage)].bytes, .reads = true},
+            touch(lifetime, 12, Operand::write)};
+        schedule_.dispatches.push_back(std::move(dispatch));
+        return grids_[key] = lifetime;
+    }
+
+    void keep_outputs() {
+        const int end = now();
+        for (const auto& [name, id] : graph_.outputs())
+            if (const int lifetime = lifetime_of_[static_cast<std::size_t>(graph_.storage(id))]; lifetime >= 0)
+                lifetimes_[static_cast<std::size_t>(lifetime)].last = end;
+        if (options_.keep_all)
+            for (Lifetime& lifetime : lifetimes_) lifetime.last = end;
+    }
+
+    void place_arena() {
+        schedule_.arena_bytes = place(lifetimes_, alignment, options_.red_zone);
+        for (Dispatch& dispatch : schedule_.dispatches)
+            for (MemoryUse& use : dispatch.uses)
+                if (use.buffer == -1 && use.bytes > 0) use.offset = lifetimes_[use.offset].offset;
+        for (std::size_t id = 0; id < lifetime_of_.size(); ++id)
+            if (lifetime_of_[id] >= 0) {
+                const Lifetime& lifetime = lifetimes_[static_cast<std::size_t>(lifetime_of_[id])];
+                schedule_.placements[id] = {.in_arena = true, .offset = lifetime.offset, .bytes = lifetime.bytes};
+            }
+        for (const Lifetime& lifetime : lifetimes_) {
+            schedule_.arena_zones.push_back(lifetime.offset);
+            schedule_.arena_zones.push_back(lifetime.offset + lifetime.bytes);
+        }
+    }
+
+    static bool conflict(const MemoryUse& a, const MemoryUse& b) {
+        return a.buffer == b.buffer && a.offset < b.offset + b.bytes && b.offset < a.offset + a.bytes &&
+               (a.writes || b.writes);
+    }
+
+    // One barrier waits for everything before it, so: whenever a dispatch meets something unfinished since the last one.
+    void set_barriers() {
+        std::vector<MemoryUse> unfinished;
+        for (Dispatch& dispatch : schedule_.dispatches) {
+            for (const MemoryUse& use : dispatch.uses)
+                dispatch.barrier_before |= std::any_of(unfinished.begin(), unfinished.end(),
+                                                       [&](const MemoryUse& before) { return conflict(before, use); });
+            if (dispatch.barrier_before) unfinished.clear();
+            unfinished.insert(unfinished.end(), dispatch.uses.begin(), dispatch.uses.end());
+        }
+    }
+
+    const Graph& graph_;
+    const Caps& caps_;
+    const ScheduleOptions& options_;
+    Schedule schedule_;
+    std::vector<Lifetime> lifetimes_;
+    std::vector<int> lifetime_of_;  // by value id of a storage, -1 = not in the arena
+    std::map<std::tuple<int, std::uint32_t, std::uint32_t, std::uint32_t>, int> grids_;
+    std::map<int, int> newest_;  // by state: its newest version, where it was written
+};
+
+}  // namespace
+
+OpCall call_of(const Graph& graph, const Node& node) {
+    OpCall call{.op = node.op, .attrs = node.attrs, .inputs = {}, .outputs = {}, .where = node.where};
+    for (int id : node.inputs) call.inputs.push_back(id >= 0 ? std::optional(graph.value(id).type) : std::nullopt);
+    for (int id : node.outputs) call.outputs.push_back(graph.value(id).type);
+    return call;
+}
+
+std::vector<int> live_nodes(const Graph& graph) {
+    std::vector<bool> needed(graph.values().size(), false);
+    const auto need = [&](int id) {
+        for (; id >= 0; id = graph.value(id).alias) needed[static_cast<std::size_t>(id)] = true;
+    };
+    for (const auto& [name, id] : graph.outputs()) need(id);
+    std::vector<int> live;
+    for (int i = static_cast<int>(graph.nodes().size()) - 1; i >= 0; --i) {
+        const Node& node = graph.nodes()[static_cast<std::size_t>(i)];
+        const bool wanted = std::any_of(node.outputs.begin(), node.outputs.end(), [&](int id) {
+            return needed[static_cast<std::size_t>(id)] || graph.value(graph.storage(id)).kind == ValueKind::state;
+        });
+        if (!wanted) continue;
+        live.push_back(i);
+        for (int id : node.inputs) need(id);
+    }
+    std::reverse(live.begin(), live.end());
+    return live;
+}
+
+Schedule make_schedule(const Graph& graph, const Caps& caps, const ScheduleOptions& options) {
+    return Scheduler(graph, caps, options).build();
+}
+
+}  // namespace vantage

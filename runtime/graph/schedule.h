@@ -1,0 +1,66 @@
+// A graph made ready for one device, still as plain data: kernels chosen, memory placed, barriers known.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "runtime/graph/op.h"
+
+namespace vantage {
+
+/// The memory of a value: a range of the arena, or all of a buffer of its own (weights, constants, inputs, states).
+struct Placement {
+    bool in_arena = false;
+    std::uint64_t offset = 0;  ///< in the arena
+    std::uint64_t bytes = 0;
+};
+
+/// A stretch of memory that a dispatch touches. Buffer -1 is the arena, others are value ids of storages.
+struct MemoryUse {
+    int buffer = -1;
+    std::uint64_t offset = 0, bytes = 0;
+    bool reads = false, writes = false;
+};
+
+struct Dispatch {
+    int node = -1;  ///< index into the graph's nodes; -1 for the runtime's own
+    Launch launch;
+    std::vector<MemoryUse>
+        uses;  ///< one per operand of the launch (bytes = 0 where absent), then the grid's, if it is indirect
+    bool barrier_before = false;
+    bool indirect = false;  ///< the grid is read from the last of `uses`
+    int segment = 0;
+    std::string label;  ///< "h.3.attention/split_subgroup"
+};
+
+struct Schedule {
+    std::vector<Dispatch> dispatches;
+    std::vector<const Kernel*> kernels;      ///< by node; null for nodes that nobody needs
+    std::vector<Placement> placements;       ///< by value id; meaningful for storages (see Graph::storage)
+    std::vector<std::uint64_t> arena_zones;  ///< sorted begin and end offsets of all placements, for red zones
+    std::uint64_t arena_bytes = 0;
+    std::uint64_t naive_bytes = 0;  ///< what the arena would take if nothing shared memory
+};
+
+struct ScheduleOptions {
+    /// Kernel for a call; the default takes `choose_kernel`. Tests force others.
+    std::function<const Kernel*(const OpCall&, const Caps&)> choose;
+    bool keep_all = false;       ///< every value keeps its memory to the end (checking node by node)
+    std::uint64_t red_zone = 0;  ///< bytes left free around every placement
+    bool barriers = true;        ///< tests leave them out to see that the hazard checker notices
+};
+
+OpCall call_of(const Graph& graph, const Node& node);
+/// Chooses, places and orders. Throws unsupported when no kernel of an op fits the device, naming op and operands.
+Schedule make_schedule(const Graph& graph, const Caps& caps, const ScheduleOptions& options = {});
+/// Ids of the nodes that an output or a state depends on, in order.
+std::vector<int> live_nodes(const Graph& graph);
+
+/// Every pair of dispatches of a schedule that touch the same memory, one of them writing, without a barrier between them,
+/// each as one line. Shares no code with the pass that sets the barriers.
+std::vector<std::string> find_hazards(const Graph& graph, const Schedule& schedule);
+
+}  // namespace vantage

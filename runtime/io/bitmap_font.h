@@ -1,0 +1,16 @@
+// A font of 5×7 dots for machines without any font file: printable ASCII.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace vantage {
+
+/// Seven rows from the top; bit 4 is the leftmost dot.
+using BitmapGlyph = std::array<std::uint8_t, 7>;
+inline constexpr int bitmap_glyph_width = 5, bitmap_glyph_height = 7;
+
+/// The glyph, or nullptr outside of U+0020 to U+007E.
+const BitmapGlyph* bitmap_glyph(char32_t character);
+
+}  // namespace vantage

@@ -1,0 +1,53 @@
+#include "runtime/io/image.h"
+
+#include <algorithm>
+
+#include "runtime/base/log.h"
+#include "vantage/error.h"
+
+namespace vantage {
+
+Image::Image(int width_in, int height_in, Rgb background) : width(width_in), height(height_in) {
+    constexpr int most = 1 << 15;
+    if (width < 0 || height < 0 || width > most || height > most) {
+        throw Error(ErrorKind::usage,
+                    format("a picture of %d × %d pixels: at most %d a side are possible", width, height, most));
+    }
+    rgb.resize(static_cast<std::size_t>(width) * static_cast<std::size_t>(height) * 3);
+    fill(*this, {0, 0, width, height}, background);
+}
+
+Rgb Image::at(int x, int y) const {
+    const std::size_t i = offset(x, y);
+    return {rgb[i], rgb[i + 1], rgb[i + 2]};
+}
+
+void Image::set(int x, int y, Rgb colour) {
+    if (!has(x, y)) return;
+    const std::size_t i = offset(x, y);
+    rgb[i] = colour.r;
+    rgb[i + 1] = colour.g;
+    rgb[i + 2] = colour.b;
+}
+
+void Image::blend(int x, int y, Rgb colour, std::uint8_t coverage) {
+    if (coverage == 0 || !has(x, y)) return;
+    set(x, y, mixed(at(x, y), colour, static_cast<float>(coverage) / 255.0f));
+}
+
+void fill(Image& image, const Rect& rect, Rgb colour) {
+    const int right = std::min(rect.right(), image.width), bottom = std::min(rect.bottom(), image.height);
+    for (int y = std::max(rect.y, 0); y < bottom; ++y) {
+        for (int x = std::max(rect.x, 0); x < right; ++x) image.set(x, y, colour);
+    }
+}
+
+void frame(Image& image, const Rect& rect, Rgb colour, int thickness) {
+    const int t = std::min({thickness, rect.width, rect.height});
+    fill(image, {rect.x, rect.y, rect.width, t}, colour);
+    fill(image, {rect.x, rect.bottom() - t, rect.width, t}, colour);
+    fill(image, {rect.x, rect.y, t, rect.height}, colour);
+    fill(image, {rect.right() - t, rect.y, t, rect.height}, colour);
+}
+
+}  // namespace vantage

@@ -1,0 +1,52 @@
+// A picture in memory, and rectangles in it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "runtime/io/colour_map.h"
+
+namespace vantage {
+
+struct Point {
+    int x = 0, y = 0;
+};
+
+struct Rect {
+    int x = 0, y = 0, width = 0, height = 0;
+    int right() const { return x + width; }    ///< first column outside
+    int bottom() const { return y + height; }  ///< first row outside
+    bool overlaps(const Rect& other) const {
+        return x < other.right() && other.x < right() && y < other.bottom() && other.y < bottom();
+    }
+    bool contains(const Rect& other) const {
+        return x <= other.x && y <= other.y && other.right() <= right() && other.bottom() <= bottom();
+    }
+    Rect grown(int by) const { return {x - by, y - by, width + 2 * by, height + 2 * by}; }
+};
+
+/// Rows of sRGB bytes, top row first, without padding. Drawing outside is cut off.
+struct Image {
+    int width = 0, height = 0;
+    std::vector<std::uint8_t> rgb;
+
+    Image() = default;
+    Image(int width_in, int height_in, Rgb background);
+    bool has(int x, int y) const { return x >= 0 && y >= 0 && x < width && y < height; }
+    Rgb at(int x, int y) const;  ///< must be inside
+    void set(int x, int y, Rgb colour);
+    /// `coverage` = 255 replaces what is there, 0 leaves it.
+    void blend(int x, int y, Rgb colour, std::uint8_t coverage);
+
+private:
+    std::size_t offset(int x, int y) const {
+        return (static_cast<std::size_t>(y) * static_cast<std::size_t>(width) + static_cast<std::size_t>(x)) * 3;
+    }
+};
+
+void fill(Image& image, const Rect& rect, Rgb colour);
+/// A frame of `thickness` just inside of `rect`.
+void frame(Image& image, const Rect& rect, Rgb colour, int thickness = 1);
+
+}  // namespace vantage

@@ -1,0 +1,267 @@
+// JSON from files that are not trusted: parsing with a limit on nesting, and fields read with messages such as
+//     config.json: "n_head" is -3, wanted an integer from 1 to 1024
+// Header only, so that runtime/text, which does not link runtime/io, can use it.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <initializer_list>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/log.h"
+#include "runtime/base/os.h"
+#include "vantage/error.h"
+
+namespace vantage {
+
+/// A tree of values. A key that is given twice in an object counts once, with the last value.
+using Json = nlohmann::json;
+
+/// No model file nests deeper than this, and copying or printing a tree takes a stack frame per level.
+inline constexpr int json_max_depth = 100;
+
+/// The beginning of a text, cut between characters.
+inline std::string shortened(const std::string& text, std::size_t longest) {
+    if (text.size() <= longest) return text;
+    std::size_t cut = longest;
+    while (cut > 0 && (static_cast<unsigned char>(text[cut]) & 0xC0u) == 0x80u) --cut;
+    return text.substr(0, cut) + "…";
+}
+
+/// A text in a message: in quotes, on one line, not too long.
+inline std::string in_quotes(const std::string& text) {
+    constexpr std::size_t longest = 100;
+    return shortened(Json(text).dump(-1, ' ', false, Json::error_handler_t::replace), longest);
+}
+
+/// Shows a value in a message, in one short line.
+inline std::string describe(const Json& value) {
+    if (value.is_object()) return "an object";
+    if (value.is_array()) return format("a list of %zu", value.size());
+    return value.is_string() ? in_quotes(value.get_ref<const std::string&>()) : value.dump();
+}
+
+namespace json_detail {
+
+/// Throws before the parser builds what would be too deep. Looks at brackets outside strings only.
+inline void check_depth(std::string_view text, const std::string& name) {
+    int depth = 0;
+    bool in_string = false;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+        const char c = text[i];
+        if (in_string) {
+            if (c == '\\')
+                ++i;
+            else if (c == '"')
+                in_string = false;
+        } else if (c == '"') {
+            in_string = true;
+        } else if (c == '[' || c == '{') {
+            if (++depth > json_max_depth)
+                throw Error(ErrorKind::bad_file,
+                            format("%s: nested deeper than %d levels at byte %zu, wanted plain JSON", name.c_str(),
+                                   json_max_depth, i));
+        } else if (c == ']' || c == '}') {
+            --depth;
+        }
+    }
+}
+
+/// nlohmann's "[json.exception.parse_error.101] parse error at line 1, column 2: …" without the first bracket, shortened.
+inline std::string parser_message(const std::exception& error) {
+    std::string text = error.what();
+    if (const std::size_t bracket = text.find("] "); bracket != std::string::npos) text.erase(0, bracket + 2);
+    constexpr std::size_t longest = 240;
+    return shortened(text, longest);
+}
+
+}  // namespace json_detail
+
+/// `name` stands for the text in messages. Throws bad_file: not JSON (with line and column), or nested too deep.
+inline Json parse_json(std::string_view text, const std::string& name) {
+    json_detail::check_depth(text, name);
+    try {
+        return Json::parse(text.begin(), text.end());
+    } catch (const Json::exception& error) {
+        throw Error(ErrorKind::bad_file, name + ": not JSON: " + json_detail::parser_message(error));
+    }
+}
+
+/// A whole file; throws bad_file when it is missing, larger than `limit` bytes or not JSON.
+inline Json read_json(const std::string& path, std::size_t limit = std::size_t{256} << 20) {
+    return parse_json(read_file(path, limit), path);
+}
+
+/// The fields of one object. Each reader throws bad_file with the file's name, the field, what it is and what was wanted.
+/// The `optional_` readers return nothing for a field that is absent or null. Refers to the tree: keep that alive.
+class JsonFields {
+public:
+    /// `path` is where the object stands in the file, such as "rope_scaling", empty for the whole file.
+    JsonFields(const Json& object, std::string name, std::string path = {})
+        : object_(&object), name_(std::move(name)), path_(std::move(path)) {
+        if (object.is_object()) return;
+        const std::string what = path_.empty() ? "the file" : in_quotes(path_);
+        throw Error(ErrorKind::bad_file, name_ + ": " + what + " is " + describe(object) + ", wanted an object");
+    }
+    JsonFields(Json&& object, std::string name, std::string path = {}) = delete;
+
+    const Json& json() const { return *object_; }
+    const std::string& name() const { return name_; }
+    /// The field's place in the file, such as "rope_scaling.factor".
+    std::string path_of(std::string_view key) const { return (path_.empty() ? "" : path_ + ".") + std::string(key); }
+    /// Present, and not null.
+    bool has(std::string_view key) const { return find(key) != nullptr; }
+
+    std::int64_t integer(std::string_view key, std::int64_t min = std::numeric_limits<std::int64_t>::min(),
+                         std::int64_t max = std::numeric_limits<std::int64_t>::max()) const {
+        if (const std::optional<std::int64_t> value = optional_integer(key, min, max)) return *value;
+        fail(key, integer_text(min, max));
+    }
+    std::optional<std::int64_t> optional_integer(std::string_view key,
+                                                 std::int64_t min = std::numeric_limits<std::int64_t>::min(),
+                                                 std::int64_t max = std::numeric_limits<std::int64_t>::max()) const {
+        const Json* value = find(key);
+        if (value == nullptr) return std::nullopt;
+        const std::optional<std::int64_t> number = integer_of(*value);
+        if (!number || *number < min || *number > max) fail(key, integer_text(min, max));
+        return number;
+    }
+
+    /// Finite, and within the limits given.
+    double number(std::string_view key, double min = std::numeric_limits<double>::lowest(),
+                  double max = std::numeric_limits<double>::max()) const {
+        if (const std::optional<double> value = optional_number(key, min, max)) return *value;
+        fail(key, number_text(min, max));
+    }
+    std::optional<double> optional_number(std::string_view key, double min = std::numeric_limits<double>::lowest(),
+                                          double max = std::numeric_limits<double>::max()) const {
+        const Json* value = find(key);
+        if (value == nullptr) return std::nullopt;
+        if (!value->is_number()) fail(key, number_text(min, max));
+        const double result = value->get<double>();
+        if (!(result >= min && result <= max)) fail(key, number_text(min, max));
+        return result;
+    }
+
+    std::string text(std::string_view key) const {
+        if (const std::optional<std::string> value = optional_text(key)) return *value;
+        fail(key, "a text");
+    }
+    std::optional<std::string> optional_text(std::string_view key) const {
+        const Json* value = find(key);
+        if (value == nullptr) return std::nullopt;
+        if (!value->is_string()) fail(key, "a text");
+        return value->get<std::string>();
+    }
+
+    /// A text that is one of those known. A kind of thing this program does not have ends here, with the list.
+    std::string one_of(std::string_view key, std::initializer_list<const char*> known) const {
+        const Json* value = find(key);
+        std::string list;
+        for (const char* word : known) {
+            if (value != nullptr && value->is_string() && value->get_ref<const std::string&>() == word) return word;
+            list += (list.empty() ? "" : ", ") + std::string(word);
+        }
+        fail(key, "one of: " + list);
+    }
+
+    bool flag(std::string_view key) const {
+        if (const std::optional<bool> value = optional_flag(key)) return *value;
+        fail(key, "true or false");
+    }
+    std::optional<bool> optional_flag(std::string_view key) const {
+        const Json* value = find(key);
+        if (value == nullptr) return std::nullopt;
+        if (!value->is_boolean()) fail(key, "true or false");
+        return value->get<bool>();
+    }
+
+    /// A list of integers; a single one counts as a list of one; empty when absent (`eos_token_id` comes in all three).
+    std::vector<std::int64_t> integers(std::string_view key, std::int64_t min, std::int64_t max) const {
+        const Json* value = find(key);
+        std::vector<std::int64_t> numbers;
+        if (value == nullptr) return numbers;
+        if (!value->is_array()) return {integer(key, min, max)};
+        for (const Json& element : *value) {
+            const std::optional<std::int64_t> number = integer_of(element);
+            if (!number || *number < min || *number > max)
+                fail_at(std::string(key) + "[" + std::to_string(numbers.size()) + "]", describe(element),
+                        integer_text(min, max));
+            numbers.push_back(*number);
+        }
+        return numbers;
+    }
+
+    const Json& list(std::string_view key) const {
+        const Json* value = find(key);
+        if (value == nullptr || !value->is_array()) fail(key, "a list");
+        return *value;
+    }
+    JsonFields object(std::string_view key) const {
+        const Json* value = find(key);
+        if (value == nullptr || !value->is_object()) fail(key, "an object");
+        return {*value, name_, path_of(key)};
+    }
+    std::optional<JsonFields> optional_object(std::string_view key) const {
+        if (find(key) == nullptr) return std::nullopt;
+        return object(key);
+    }
+    /// Element `i` of the list `key`, as an object of its own.
+    JsonFields element(std::string_view key, std::size_t i) const {
+        return {list(key).at(i), name_, path_of(key) + "[" + std::to_string(i) + "]"};
+    }
+
+    /// The value as a 64-bit integer if it is one; 12.0 counts, 1e30 and 0.5 do not.
+    static std::optional<std::int64_t> integer_of(const Json& value) {
+        if (value.is_number_unsigned()) {
+            const auto number = value.get<std::uint64_t>();
+            if (number > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) return std::nullopt;
+            return static_cast<std::int64_t>(number);
+        }
+        if (value.is_number_integer()) return value.get<std::int64_t>();
+        if (!value.is_number_float()) return std::nullopt;
+        const double number = value.get<double>();
+        if (!(std::abs(number) < 0x1p53) || std::trunc(number) != number) return std::nullopt;
+        return static_cast<std::int64_t>(number);
+    }
+
+    /// Throws bad_file about the field: what it is, and what was wanted.
+    [[noreturn]] void fail(std::string_view key, const std::string& wanted) const {
+        const auto found = object_->find(key);
+        if (found == object_->end())
+            throw Error(ErrorKind::bad_file, name_ + ": " + in_quotes(path_of(key)) + " is missing, wanted " + wanted);
+        fail_at(key, describe(*found), wanted);
+    }
+
+private:
+    const Json* find(std::string_view key) const {
+        const auto found = object_->find(key);
+        return found == object_->end() || found->is_null() ? nullptr : &*found;
+    }
+    [[noreturn]] void fail_at(std::string_view key, const std::string& is, const std::string& wanted) const {
+        throw Error(ErrorKind::bad_file, name_ + ": " + in_quotes(path_of(key)) + " is " + is + ", wanted " + wanted);
+    }
+
+    static std::string integer_text(std::int64_t min, std::int64_t max) {
+        using Limits = std::numeric_limits<std::int64_t>;
+        if (min == Limits::min() && max == Limits::max()) return "an integer";
+        if (max == Limits::max()) return "an integer of at least " + std::to_string(min);
+        return "an integer from " + std::to_string(min) + " to " + std::to_string(max);
+    }
+    static std::string number_text(double min, double max) {
+        using Limits = std::numeric_limits<double>;
+        if (min == Limits::lowest() && max == Limits::max()) return "a number";
+        if (max == Limits::max()) return format("a number of at least %g", min);
+        return format("a number from %g to %g", min, max);
+    }
+
+    const Json* object_;
+    std::string name_, path_;
+};
+
+}  // namespace vantage

@@ -1,0 +1,326 @@
+#include "runtime/io/safetensors.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+#include <optional>
+#include <set>
+
+#include "runtime/io/json.h"
+
+namespace vantage {
+namespace {
+
+struct DtypeBits {
+    const char* name;
+    unsigned bits;
+};
+constexpr std::array<DtypeBits, 22> dtypes{{
+    {"F64", 64},    {"F32", 32},        {"F16", 16},        {"BF16", 16},   {"F8_E4M3", 8}, {"F8_E5M2", 8},
+    {"F8_E8M0", 8}, {"F8_E4M3FNUZ", 8}, {"F8_E5M2FNUZ", 8}, {"F6_E2M3", 6}, {"F6_E3M2", 6}, {"F4", 4},
+    {"C64", 64},    {"I64", 64},        {"I32", 32},        {"I16", 16},    {"I8", 8},      {"U64", 64},
+    {"U32", 32},    {"U16", 16},        {"U8", 8},          {"BOOL", 8},
+}};
+
+constexpr std::size_t length_bytes = 8;  // of the header's length, before the header
+
+std::string shape_text(const std::vector<std::int64_t>& shape) {
+    std::string text;
+    for (const std::int64_t size : shape) text += (text.empty() ? "" : ", ") + std::to_string(size);
+    return "[" + text + "]";
+}
+
+/// Bytes of a tensor. Nothing when the number does not fit or is no whole number of bytes.
+std::optional<std::uint64_t> bytes_of(const std::vector<std::int64_t>& shape, unsigned bits) {
+    std::uint64_t total = bits;
+    bool empty = false;
+    for (const std::int64_t size : shape) {
+        if (size == 0)
+            empty = true;
+        else if (__builtin_mul_overflow(total, static_cast<std::uint64_t>(size), &total))
+            return std::nullopt;
+    }
+    if (empty) return 0;
+    return total % 8 == 0 ? std::optional(total / 8) : std::nullopt;
+}
+
+std::string dtype_list() {
+    std::string list;
+    for (const DtypeBits& dtype : dtypes) list += (list.empty() ? "" : ", ") + std::string(dtype.name);
+    return list;
+}
+
+/// Where a tensor's data lies, counted from the end of the header.
+struct Extent {
+    std::uint64_t begin, end;
+    const std::string* name;
+};
+
+Extent read_extent(const JsonFields& fields, const std::string& name, std::uint64_t available) {
+    constexpr std::int64_t any = std::numeric_limits<std::int64_t>::max();
+    const std::vector<std::int64_t> offsets = fields.integers("data_offsets", 0, any);
+    if (offsets.size() != 2 || offsets[0] > offsets[1])
+        fields.fail("data_offsets", "a begin and an end that is not before it");
+    const auto begin = static_cast<std::uint64_t>(offsets[0]), end = static_cast<std::uint64_t>(offsets[1]);
+    if (end > available)
+        fields.fail("data_offsets",
+                    format("an end of at most %llu, the bytes that follow the header; the end is %llu",
+                           static_cast<unsigned long long>(available), static_cast<unsigned long long>(end)));
+    return {begin, end, &name};
+}
+
+TensorEntry read_entry(const JsonFields& fields, const Extent& extent, std::span<const std::byte> data) {
+    constexpr std::int64_t any = std::numeric_limits<std::int64_t>::max();
+    TensorEntry entry;
+    entry.dtype = fields.text("dtype");
+    const unsigned bits = bits_of_dtype(entry.dtype);
+    if (bits == 0) fields.fail("dtype", "one of: " + dtype_list());
+    fields.list("shape");  // a bare number is no shape
+    entry.shape = fields.integers("shape", 0, any);
+    const std::optional<std::uint64_t> wanted = bytes_of(entry.shape, bits);
+    const std::uint64_t found = extent.end - extent.begin;
+    if (!wanted) fields.fail("shape", "sizes whose product is a number of bytes; they are " + shape_text(entry.shape));
+    if (*wanted != found)
+        fields.fail("data_offsets",
+                    format("%llu bytes for %s; they hold %llu", static_cast<unsigned long long>(*wanted),
+                           entry.text().c_str(), static_cast<unsigned long long>(found)));
+    entry.data = data.subspan(static_cast<std::size_t>(extent.begin), static_cast<std::size_t>(found));
+    return entry;
+}
+
+/// Each byte of the data belongs to exactly one tensor: what is hidden in a gap or read twice was not meant.
+void check_layout(std::vector<Extent> extents, std::uint64_t available, const std::string& file) {
+    std::sort(extents.begin(), extents.end(),
+              [](const Extent& a, const Extent& b) { return a.begin != b.begin ? a.begin < b.begin : a.end < b.end; });
+    using Number = unsigned long long;
+    std::uint64_t at = 0;
+    const std::string* before = nullptr;
+    for (const Extent& extent : extents) {
+        if (extent.begin != at) {
+            const std::string neighbour = before == nullptr ? "the header" : in_quotes(*before);
+            throw Error(ErrorKind::bad_file,
+                        format("%s: the data of %s begins at byte %llu, %s %s, wanted byte %llu", file.c_str(),
+                               in_quotes(*extent.name).c_str(), Number{extent.begin},
+                               extent.begin < at ? "inside" : "after a gap behind", neighbour.c_str(), Number{at}));
+        }
+        at = extent.end;
+        before = extent.name;
+    }
+    if (at != available)
+        throw Error(ErrorKind::bad_file, format("%s: %llu bytes follow the header, but its tensors end at byte %llu",
+                                                file.c_str(), Number{available}, Number{at}));
+}
+
+}  // namespace
+
+unsigned bits_of_dtype(std::string_view dtype) {
+    for (const DtypeBits& known : dtypes)
+        if (dtype == known.name) return known.bits;
+    return 0;
+}
+
+std::int64_t TensorEntry::elements() const {
+    std::int64_t count = 1;
+    for (const std::int64_t size : shape) count *= size;
+    return count;
+}
+
+std::string TensorEntry::text() const { return dtype + " " + shape_text(shape); }
+
+// ---- one file --------------------------------------------------------------------------------------------------------
+
+SafeTensors::SafeTensors(const std::string& path) : name_(path), file_(std::make_unique<MappedFile>(path)) {
+    read(file_->bytes());
+}
+
+SafeTensors::SafeTensors(std::span<const std::byte> bytes, const std::string& name) : name_(name) { read(bytes); }
+
+void SafeTensors::read(std::span<const std::byte> bytes) {
+    const auto complain = [&](const std::string& what) { throw Error(ErrorKind::bad_file, name_ + ": " + what); };
+    if (bytes.size() < length_bytes)
+        complain(format("the file has %zu bytes, wanted at least the %zu of the header's length", bytes.size(),
+                        length_bytes));
+    std::uint64_t length = 0;
+    for (std::size_t i = 0; i < length_bytes; ++i) length |= std::to_integer<std::uint64_t>(bytes[i]) << (8 * i);
+    if (length > safetensors_max_header)
+        complain(format("the header is %llu bytes long, wanted at most %llu; is this a safetensors file?",
+                        static_cast<unsigned long long>(length),
+                        static_cast<unsigned long long>(safetensors_max_header)));
+    if (length > bytes.size() - length_bytes)
+        complain(format("the header is %llu bytes long, but the file ends after %zu of them; is the download complete?",
+                        static_cast<unsigned long long>(length), bytes.size() - length_bytes));
+    const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + length_bytes,
+                                static_cast<std::size_t>(length));
+    const std::span<const std::byte> data = bytes.subspan(length_bytes + static_cast<std::size_t>(length));
+
+    const Json tree = parse_json(text, name_ + ": header");
+    const JsonFields header(tree, name_);
+    std::vector<Extent> extents;
+    for (const auto& [key, value] : tree.items()) {
+        if (key == "__metadata__") {
+            const JsonFields fields = header.object(key);
+            for (const auto& [word, meaning] : value.items()) metadata_[word] = fields.text(word);
+            continue;
+        }
+        const JsonFields fields = header.object(key);
+        const auto place = entries_.emplace(key, TensorEntry{}).first;
+        extents.push_back(read_extent(fields, place->first, data.size()));
+        place->second = read_entry(fields, extents.back(), data);
+    }
+    check_layout(std::move(extents), data.size(), name_);
+}
+
+const TensorEntry* SafeTensors::find(std::string_view name) const {
+    const auto found = entries_.find(name);
+    return found == entries_.end() ? nullptr : &found->second;
+}
+
+const TensorEntry& SafeTensors::at(std::string_view name) const {
+    if (const TensorEntry* entry = find(name)) return *entry;
+    throw Error(ErrorKind::bad_file, name_ + ": no tensor " + in_quotes(std::string(name)));
+}
+
+void SafeTensors::release(const TensorEntry& entry) const {
+    if (!file_ || entry.data.empty()) return;
+    file_->release(static_cast<std::size_t>(entry.data.data() - file_->bytes().data()), entry.data.size());
+}
+
+// ---- a model folder --------------------------------------------------------------------------------------------------
+
+WeightFiles::WeightFiles(const std::string& directory) {
+    const std::filesystem::path folder(directory);
+    const std::string single = (folder / "model.safetensors").string();
+    const std::string index = (folder / "model.safetensors.index.json").string();
+    std::error_code ignored;
+    if (std::filesystem::exists(single, ignored)) {
+        main_file_ = single;
+        files_.push_back(std::make_unique<SafeTensors>(single));
+        add(*files_.back());
+    } else if (std::filesystem::exists(index, ignored)) {
+        main_file_ = index;
+        read_index(directory);
+    } else {
+        throw Error(
+            ErrorKind::bad_file,
+            directory + ": no weights; wanted model.safetensors, or model.safetensors.index.json with its shards");
+    }
+}
+
+void WeightFiles::add(const SafeTensors& file) {
+    for (const auto& [name, entry] : file.entries()) {
+        const auto [place, fresh] = places_.emplace(name, Place{&file, &entry});
+        if (!fresh)
+            throw Error(ErrorKind::bad_file, main_file_ + ": tensor " + in_quotes(name) + " is in both " +
+                                                 place->second.file->name() + " and " + file.name());
+    }
+}
+
+void WeightFiles::read_index(const std::string& directory) {
+    const Json tree = read_json(main_file_);
+    const JsonFields map = JsonFields(tree, main_file_).object("weight_map");
+    std::map<std::string, const SafeTensors*> shards;
+    for (const auto& [name, value] : map.json().items()) {
+        const std::string shard = map.text(name);
+        // A plain file name: an index must not make the program read elsewhere.
+        if (shard.empty() || shard == ".." || shard.find_first_of(std::string_view("/\\\0", 3)) != std::string::npos)
+            map.fail(name, "the name of a file in the same folder");
+        if (shards.contains(shard)) continue;
+        const std::string path = (std::filesystem::path(directory) / shard).string();
+        std::error_code ignored;
+        if (!std::filesystem::exists(path, ignored))
+            throw Error(ErrorKind::bad_file,
+                        path + ": missing; " + main_file_ + " wants it for tensor " + in_quotes(name));
+        files_.push_back(std::make_unique<SafeTensors>(path));
+        shards.emplace(shard, files_.back().get());
+        add(*files_.back());
+    }
+    for (const auto& [name, value] : map.json().items()) {
+        const std::string shard = map.text(name);
+        if (shards.at(shard)->find(name) == nullptr)
+            map.fail(name, "a shard that holds the tensor; that file has none of this name");
+    }
+}
+
+const TensorEntry* WeightFiles::find(std::string_view name) const {
+    const auto found = places_.find(name);
+    return found == places_.end() ? nullptr : found->second.entry;
+}
+
+const TensorEntry& WeightFiles::at(std::string_view name) const {
+    if (const TensorEntry* entry = find(name)) return *entry;
+    throw Error(ErrorKind::bad_file, main_file_ + ": no tensor " + in_quotes(std::string(name)));
+}
+
+std::vector<std::string> WeightFiles::names() const {
+    std::vector<std::string> names;
+    names.reserve(places_.size());
+    for (const auto& [name, place] : places_) names.push_back(name);
+    return names;
+}
+
+const std::string& WeightFiles::file_of(std::string_view name) const {
+    const auto found = places_.find(name);
+    return found == places_.end() ? main_file_ : found->second.file->name();
+}
+
+void WeightFiles::release(std::string_view name) const {
+    const auto found = places_.find(name);
+    if (found != places_.end()) found->second.file->release(*found->second.entry);
+}
+
+// ---- writing ---------------------------------------------------------------------------------------------------------
+
+namespace {
+
+void check_tensor(const TensorToWrite& tensor) {
+    const unsigned bits = bits_of_dtype(tensor.dtype);
+    const bool negative =
+        std::any_of(tensor.shape.begin(), tensor.shape.end(), [](std::int64_t size) { return size < 0; });
+    const std::optional<std::uint64_t> wanted = bits == 0 || negative ? std::nullopt : bytes_of(tensor.shape, bits);
+    if (!wanted || *wanted != tensor.data.size())
+        throw Error(ErrorKind::usage, "tensor " + in_quotes(tensor.name) +
+                                          " cannot be written: " + std::to_string(tensor.data.size()) +
+                                          " bytes are no " + tensor.dtype + " " + shape_text(tensor.shape));
+}
+
+}  // namespace
+
+void write_safetensors(const std::string& path, const std::vector<TensorToWrite>& tensors,
+                       const std::map<std::string, std::string>& metadata) {
+    std::vector<const TensorToWrite*> order;
+    order.reserve(tensors.size());
+    for (const TensorToWrite& tensor : tensors) order.push_back(&tensor);
+    std::stable_sort(order.begin(), order.end(), [](const TensorToWrite* a, const TensorToWrite* b) {
+        return bits_of_dtype(a->dtype) > bits_of_dtype(b->dtype);
+    });
+    nlohmann::ordered_json header = nlohmann::ordered_json::object();
+    if (!metadata.empty()) header["__metadata__"] = metadata;
+    std::size_t size = 0;
+    std::set<std::string_view> names{"__metadata__"};
+    for (const TensorToWrite* tensor : order) {
+        check_tensor(*tensor);
+        if (!names.insert(tensor->name).second)
+            throw Error(ErrorKind::usage,
+                        "tensor " + in_quotes(tensor->name) + " cannot be written: the name is taken");
+        header[tensor->name] = {
+            {"dtype", tensor->dtype}, {"shape", tensor->shape}, {"data_offsets", {size, size + tensor->data.size()}}};
+        size += tensor->data.size();
+    }
+    std::string text = header.dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace);
+    text.append((8 - text.size() % 8) % 8, ' ');  // the data starts aligned
+
+    std::vector<std::byte> bytes(length_bytes + text.size() + size);
+    for (std::size_t i = 0; i < length_bytes; ++i)
+        bytes[i] = static_cast<std::byte>((std::uint64_t{text.size()} >> (8 * i)) & 0xFF);
+    std::memcpy(bytes.data() + length_bytes, text.data(), text.size());
+    std::size_t at = length_bytes + text.size();
+    for (const TensorToWrite* tensor : order) {
+        if (!tensor->data.empty()) std::memcpy(bytes.data() + at, tensor->data.data(), tensor->data.size());
+        at += tensor->data.size();
+    }
+    write_file(path, bytes);
+}
+
+}  // namespace vantage

@@ -1,0 +1,22 @@
+// Large maps made small enough to see, without a lie: the weights of a row still sum to what they did.
+#pragma once
+
+#include <span>
+#include <vector>
+
+namespace vantage {
+
+/// A map [rows, cols] in which each cell stands for `row_factor` queries and `col_factor` keys (fewer at the far edges).
+struct PooledWeights {
+    int rows = 0, cols = 0;
+    int row_factor = 1, col_factor = 1;
+    std::vector<float> values;
+    float at(int row, int col) const {
+        return values[static_cast<std::size_t>(row) * static_cast<std::size_t>(cols) + static_cast<std::size_t>(col)];
+    }
+};
+
+/// Sum over the keys, mean over the queries. NaN anywhere in a cell makes the cell NaN.
+PooledWeights pool_by_mass(std::span<const float> values, int rows, int cols, int max_rows, int max_cols);
+
+}  // namespace vantage

@@ -1,0 +1,157 @@
+// Activation functions, element by element. The attribute `kind` names one:
+//   gelu_erf    x Phi(x)                                                Hendrycks, Gimpel 2016
+//   gelu_tanh   0.5 x (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))         its approximation, of the same paper
+//   quick_gelu  x sigmoid(1.702 x)                                      its other approximation
+//   silu        x sigmoid(x)                                            Elfwing et al. 2017 (Swish)
+//   relu        max(x, 0)          relu2  max(x, 0)^2                   So et al. 2021 (Primer)
+//   sigmoid     1 / (1 + e^-x)     tanh   tanh(x)
+//   elu         x > 0 ? x : alpha (e^x - 1)                             Clevert et al. 2015
+//   softplus    ln(1 + e^x)        softcap  cap tanh(x / cap)           Gemma Team 2024
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+
+#include "runtime/ops/activation.h"
+
+#include "runtime/graph/op.h"
+#include "runtime/ops/checks.h"
+#include "shaders/params/activation.h"
+#include "vantage/ops.h"
+
+namespace vantage {
+
+namespace {
+
+// In the order of shaders/params/activation.h.
+constexpr std::array names = {"none",  "gelu_erf", "gelu_tanh", "quick_gelu", "silu",     "relu",
+                              "relu2", "sigmoid",  "tanh",      "elu",        "softplus", "softcap"};
+static_assert(names.size() == ACTIVATION_SOFTCAP + 1);
+static_assert(static_cast<int>(Activation::none) == ACTIVATION_NONE &&
+              static_cast<int>(Activation::gelu_erf) == ACTIVATION_GELU_ERF &&
+              static_cast<int>(Activation::gelu_tanh) == ACTIVATION_GELU_TANH &&
+              static_cast<int>(Activation::quick_gelu) == ACTIVATION_QUICK_GELU &&
+              static_cast<int>(Activation::silu) == ACTIVATION_SILU &&
+              static_cast<int>(Activation::relu) == ACTIVATION_RELU);
+
+double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+
+// Below this x a factor that vanishes has vanished; keeps -inf from meeting 0.
+double product(double x, double gate) { return x < -1000 ? 0 : x * gate; }
+
+int kind_of(const OpCall& call) { return activation_kind(call.attrs.text("kind", "none")); }
+double parameter_of(const OpCall& call) {
+    return call.attrs.number(kind_of(call) == ACTIVATION_SOFTCAP ? "cap" : "alpha", 1);
+}
+
+std::vector<TensorType> infer(const OpCall& call) {
+    require_floats(call);
+    call.require(kind_of(call) >= 0, "kind is " + call.attrs.text("kind") + ", which is no activation");
+    call.require(kind_of(call) != ACTIVATION_SOFTCAP || parameter_of(call) > 0, "cap has to be above 0");
+    return {call.in(0)};
+}
+
+void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
+    for (std::size_t i = 0; i < in[0].data.size(); ++i)
+        out[0].data[i] = activation_value(kind_of(call), in[0].data[i], parameter_of(call));
+}
+
+Cost cost(const OpCall& call) { return streaming_cost(call, 10.0 * static_cast<double>(call.in(0).shape.elements())); }
+
+LaunchPlan launch(const OpCall& call, const Caps& caps) {
+    const TensorType& x = call.in(0);
+    Launch l{.shader = "activation",
+             .spec = {workgroup_size(caps), storage_of(x.dtype)},
+             .operands = {in(0), out(0)},
+             .groups = element_grid(x.shape.elements(), 4, caps)};
+    return l.with(params::ActivationParams{.count = static_cast<std::uint32_t>(x.shape.elements()),
+                                           .kind = static_cast<std::uint32_t>(kind_of(call)),
+                                           .parameter = static_cast<float>(parameter_of(call))});
+}
+
+// All kinds share two pipelines (the kind is a parameter), so each gets its case.
+std::vector<Case> cases() {
+    std::vector<Case> list;
+    const std::vector<double> far = {-60000, -1000, -104, -89, -87, -30, -12, -6,  -1e-3, -1e-5, 0,
+                                     1e-5,   1e-3,  6,    12,  30,  87,  89,  104, 1000,  60000};
+    for (const char* name : names) {
+        const std::string kind = name;
+        Attrs attrs{{"kind", kind}};
+        if (kind == "elu") attrs.set("alpha", 0.75);
+        if (kind == "softcap") attrs.set("cap", 5.0);
+        list.push_back(
+            {.name = kind,
+             .attrs = attrs,
+             .inputs = {
+                 {.type = TensorType{Shape{3, 87}, DType::f32}, .fill = Case::Fill::uniform, .low = -9, .high = 9}}});
+        if (kind == "relu2") continue;  // its result would not fit into f16
+        list.push_back({.name = kind + " far",
+                        .attrs = attrs,
+                        .inputs = {{.type = TensorType{Shape{static_cast<std::int64_t>(far.size())}, DType::f32},
+                                    .fill = Case::Fill::given,
+                                    .given = far}}});
+    }
+    list.push_back({.name = "large",
+                    .attrs = {{"kind", std::string("silu")}},
+                    .inputs = {{.type = TensorType{Shape{5, 2051}, DType::f32}}}});
+    list.push_back({.name = "empty",
+                    .attrs = {{"kind", std::string("silu")}},
+                    .inputs = {{.type = TensorType{Shape{0, 4}, DType::f32}}}});
+    return list;
+}
+
+}  // namespace
+
+int activation_kind(const std::string& name) {
+    const auto found = std::find(names.begin(), names.end(), name);
+    return found == names.end() ? -1 : static_cast<int>(found - names.begin());
+}
+
+double activation_value(int kind, double x, double parameter) {
+    switch (kind) {
+        case ACTIVATION_GELU_ERF: return product(x, 0.5 * std::erfc(-x / std::numbers::sqrt2));
+        case ACTIVATION_GELU_TANH:
+            return product(x, sigmoid(2 * std::sqrt(2 / std::numbers::pi) * (x + 0.044715 * x * x * x)));
+        case ACTIVATION_QUICK_GELU: return product(x, sigmoid(1.702 * x));
+        case ACTIVATION_SILU: return product(x, sigmoid(x));
+        case ACTIVATION_RELU: return x > 0 ? x : 0;
+        case ACTIVATION_RELU2: return x > 0 ? x * x : 0;
+        case ACTIVATION_SIGMOID: return sigmoid(x);
+        case ACTIVATION_TANH: return std::tanh(x);
+        case ACTIVATION_ELU: return x > 0 ? x : parameter * std::expm1(x);
+        case ACTIVATION_SOFTPLUS: return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x)));
+        case ACTIVATION_SOFTCAP: return parameter * std::tanh(x / parameter);
+        default: return x;
+    }
+}
+
+const char* name_of(Activation activation) { return names[static_cast<std::size_t>(activation)]; }
+
+Activation activation_named(const std::string& name) {
+    const int kind = activation_kind(name);
+    if (kind < 0 || kind > ACTIVATION_RELU)
+        throw Error(ErrorKind::usage,
+                    "activation " + name + " is none of none, gelu_erf, gelu_tanh, quick_gelu, silu, relu");
+    return static_cast<Activation>(kind);
+}
+
+extern const OpDef activation_op;
+const OpDef activation_op = {
+    .name = "activation",
+    .summary =
+        "y = f(x): gelu_erf, gelu_tanh, quick_gelu, silu, relu, relu2, sigmoid, tanh, elu, softplus, softcap "
+        "(Hendrycks, Gimpel 2016 and others)",
+    .operands = {"x"},
+    .infer = infer,
+    .reference = reference,
+    .cost = cost,
+    .kernels = {{.name = "plain", .launch = launch}},
+    .cases = cases,
+};
+
+Tensor activate(Tensor x, Activation activation, Where where) {
+    if (activation == Activation::none) return x;
+    return x.graph().call(activation_op, {x}, {{"kind", std::string(name_of(activation))}}, where)[0];
+}
+
+}  // namespace vantage

@@ -1,0 +1,81 @@
+// Index of the largest element of every row: greedy decoding.
+//   y_r = min { i : x_ri = max x_r }; NaN is never larger than anything
+#include <cmath>
+#include <limits>
+
+#include "runtime/base/log.h"
+#include "runtime/graph/op.h"
+#include "runtime/ops/checks.h"
+#include "shaders/params/argmax.h"
+#include "vantage/ops.h"
+
+namespace vantage {
+
+namespace {
+
+std::vector<TensorType> infer(const OpCall& call) {
+    require_floats(call);
+    const Shape& x = call.in(0).shape;
+    call.require(x.rank() >= 1 && x[-1] > 0, operand_is(call, 0) + ", but rows without elements have no largest one");
+    return {{Shape{x.rows()}, DType::i32}};
+}
+
+void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
+    const std::int64_t cols = call.in(0).shape[-1], rows = call.in(0).shape.rows();
+    for (std::int64_t row = 0; row < rows; ++row) {
+        std::int64_t best = 0;
+        double most = -std::numeric_limits<double>::infinity();
+        for (std::int64_t col = 0; col < cols; ++col)
+            if (in[0][row * cols + col] > most) most = in[0][row * cols + col], best = col;
+        out[0][row] = static_cast<double>(best);
+    }
+}
+
+Cost cost(const OpCall& call) { return streaming_cost(call, static_cast<double>(call.in(0).shape.elements())); }
+
+LaunchPlan launch(const OpCall& call, const Caps& caps) {
+    const TensorType& x = call.in(0);
+    Launch l{.shader = "argmax",
+             .spec = {workgroup_size(caps), storage_of(x.dtype)},
+             .operands = {in(0), out(0)},
+             .groups = flat_grid(static_cast<std::uint64_t>(x.shape.rows()), caps)};
+    return l.with(params::ArgmaxParams{.rows = static_cast<std::uint32_t>(x.shape.rows()),
+                                       .cols = static_cast<std::uint32_t>(x.shape[-1])});
+}
+
+std::vector<Case> cases() {
+    const auto given = [](Shape shape, const std::vector<double>& values) {
+        return Case{.name = "",
+                    .attrs = {},
+                    .inputs = {{.type = TensorType{shape, DType::f32}, .fill = Case::Fill::given, .given = values}}};
+    };
+    const double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+    std::vector<Case> list;
+    for (const auto& [rows, cols] : {std::pair{1, 1}, {5, 33}, {2, 5003}, {0, 8}})
+        list.push_back({.name = format("rows=%d cols=%d", rows, cols),
+                        .attrs = {},
+                        .inputs = {{.type = TensorType{Shape{rows, cols}, DType::f32}}}});
+    list.push_back(given(Shape{4, 5}, {1, 3, -2, 3, 3, -1, -2, -0.5, -0.5, -4, -0.0, 0, -1, 0, 0, -7, -7, -7, -7, -7}));
+    list.back().name = "equal values";
+    list.push_back(given(Shape{5, 3}, {nan, -5, -4, -inf, -inf, -inf, nan, nan, nan, -inf, -1e4, nan, 2, inf, nan}));
+    list.back().name = "NaN and infinities";
+    return list;
+}
+
+}  // namespace
+
+extern const OpDef argmax_op;
+const OpDef argmax_op = {
+    .name = "argmax",
+    .summary = "index of the largest element of every row, the first of equal ones; NaN is never the largest",
+    .operands = {"x"},
+    .infer = infer,
+    .reference = reference,
+    .cost = cost,
+    .kernels = {{.name = "plain", .launch = launch}},
+    .cases = cases,
+};
+
+Tensor argmax(Tensor x, Where where) { return x.graph().call(argmax_op, {x}, {}, where)[0]; }
+
+}  // namespace vantage

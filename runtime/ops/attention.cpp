@@ -1,0 +1,276 @@
+// Attention in tiles, the matrix of weights never stored; the natural log-sum-exp of each row is a result.
+//   o_i = Σ_j exp(scale q_i·k_j - lse_i) v_j,  lse_i = ln Σ_j exp(scale q_i·k_j)
+// Vaswani et al. 2017; Milakov & Gimelshein 2018 (online softmax); Dao et al. 2022 (FlashAttention); Ainslie et al. 2023 (GQA).
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "runtime/base/log.h"
+#include "runtime/graph/op.h"
+#include "runtime/ops/checks.h"
+#include "shaders/params/attention.h"
+#include "shaders/params/step.h"
+#include "vantage/ops.h"
+
+namespace vantage {
+
+namespace {
+
+enum : int { q_, k_, v_, step_, kv_len_ };
+enum : int { o_, lse_ };
+
+// Keys that one workgroup of a split attention covers: fixed, so that results do not depend on the context's size.
+constexpr std::int64_t keys_per_split = 256;
+
+struct Sizes {
+    std::int64_t batch, n, m, heads, kv_heads, d, dv;
+    bool heads_first;
+    std::int64_t group() const { return heads / kv_heads; }
+    std::int64_t rows() const { return batch * n * heads; }
+    std::int64_t q_row(std::int64_t b, std::int64_t i, std::int64_t h) const {
+        return heads_first ? (b * heads + h) * n + i : (b * n + i) * heads + h;
+    }
+    std::int64_t k_row(std::int64_t b, std::int64_t j, std::int64_t h) const {
+        return heads_first ? (b * kv_heads + h) * m + j : (b * m + j) * kv_heads + h;
+    }
+};
+
+Sizes sizes_of(const OpCall& call) {
+    const Shape &q = call.in(q_).shape, &k = call.in(k_).shape;
+    const bool first = call.attrs.flag("heads_first");
+    return {.batch = q.rank() == 4 ? q[0] : 1,
+            .n = first ? q[-2] : q[-3],
+            .m = first ? k[-2] : k[-3],
+            .heads = first ? q[-3] : q[-2],
+            .kv_heads = first ? k[-3] : k[-2],
+            .d = q[-1],
+            .dv = call.in(v_).shape[-1],
+            .heads_first = first};
+}
+
+double scale_of(const OpCall& call) {
+    return call.attrs.number("scale", 1 / std::sqrt(static_cast<double>(call.in(q_).shape[-1])));
+}
+
+std::vector<TensorType> infer(const OpCall& call) {
+    const TensorType &q = call.in(q_), &k = call.in(k_), &v = call.in(v_);
+    const int rank = q.shape.rank();
+    call.require(rank == 3 || rank == 4, "q is " + q.text() + ", but has to have 3 dimensions, or 4 with a batch");
+    call.require(k.shape.rank() == rank && v.shape.rank() == rank,
+                 "k " + k.text() + " and v " + v.text() + " do not have as many dimensions as q " + q.text());
+    for (int i : {q_, k_, v_})
+        call.require(is_float(call.in(i).dtype), operand_is(call, i) + ", but has to be f32, f16 or bf16");
+    call.require(k.dtype == v.dtype, "k is " + k.text() + ", but v is " + v.text() + ": one storage type for both");
+    const Sizes s = sizes_of(call);
+    call.require(k.shape[-1] == s.d && s.d > 0, "k is " + k.text() + ", but q " + q.text() + " has another width");
+    Shape like_k = k.shape;
+    like_k[-1] = s.dv;
+    call.require(v.shape == like_k && s.dv > 0, "v is " + v.text() + ", but k is " + k.text());
+    call.require(rank == 3 || k.shape[0] == s.batch, "k is " + k.text() + ", but q " + q.text() + " has another batch");
+    call.require(s.kv_heads > 0 && s.heads % s.kv_heads == 0,
+                 format("%lld query heads cannot share %lld key heads evenly", static_cast<long long>(s.heads),
+                        static_cast<long long>(s.kv_heads)));
+    if (call.has(step_))
+        call.require(call.in(step_) == TensorType{Shape{STEP_WORDS}, DType::u32} && s.batch == 1,
+                     "step is " + call.in(step_).text() + ": one u32 step state and no batch are wanted");
+    if (call.has(kv_len_))
+        call.require(call.in(kv_len_) == TensorType{Shape{s.batch}, DType::i32},
+                     "kv_len is " + call.in(kv_len_).text() + ", but q is " + q.text());
+    Shape o = q.shape, lse(q.shape.sizes().first(static_cast<std::size_t>(rank - 1)));
+    o[-1] = s.dv;
+    return {{o, q.dtype}, {lse, DType::f32}};
+}
+
+void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
+    const Sizes s = sizes_of(call);
+    const double scale = scale_of(call);
+    const bool causal = call.attrs.flag("causal"), stepped = call.has(step_);
+    const auto word = [&](int i) { return static_cast<std::int64_t>(in[step_][i]); };
+    const std::int64_t valid = stepped ? std::min(word(STEP_VALID), s.n) : s.n,
+                       filled = stepped ? std::min(word(STEP_KEYS), s.m) : s.m;
+    for (std::int64_t b = 0; b < s.batch; ++b)
+        for (std::int64_t h = 0; h < s.heads; ++h)
+            for (std::int64_t i = 0; i < s.n; ++i) {
+                std::int64_t sees =
+                    call.has(kv_len_) ? std::min(filled, static_cast<std::int64_t>(in[kv_len_][b])) : filled;
+                if (causal) sees = std::min(sees, stepped ? word(STEP_POSITION) + i + 1 : i + 1 + s.m - s.n);
+                if (i >= valid) sees = 0;
+                const std::int64_t row = s.q_row(b, i, h);
+                std::vector<double> score;
+                for (std::int64_t j = 0; j < sees; ++j) {
+                    double dot = 0;
+                    for (std::int64_t d = 0; d < s.d; ++d)
+                        dot += in[q_][row * s.d + d] * in[k_][s.k_row(b, j, h / s.group()) * s.d + d];
+                    score.push_back(scale * dot);
+                }
+                const double peak = score.empty() ? 0 : *std::max_element(score.begin(), score.end());
+                double sum = 0;
+                for (double x : score) sum += std::exp(x - peak);
+                const double lse = score.empty() ? -std::numeric_limits<double>::infinity() : peak + std::log(sum);
+                for (std::int64_t d = 0; d < s.dv; ++d) {
+                    double o = 0;
+                    for (std::size_t j = 0; j < score.size(); ++j)
+                        o += std::exp(score[j] - lse) *
+                             in[v_][s.k_row(b, static_cast<std::int64_t>(j), h / s.group()) * s.dv + d];
+                    out[o_][row * s.dv + d] = o;
+                }
+                out[lse_][row] = lse;
+            }
+}
+
+Cost cost(const OpCall& call) {
+    const Sizes s = sizes_of(call);
+    const double cells = static_cast<double>(s.rows()) * static_cast<double>(s.m) *
+                         (call.attrs.flag("causal") && s.n == s.m ? 0.5 : 1.0);
+    return streaming_cost(call, cells * 2.0 * static_cast<double>(s.d + s.dv));
+}
+
+// One launch of attention/flash.comp. `rows` queries a workgroup, `split` keys a workgroup (0 = all).
+Launch flash(const OpCall& call, const char* shader, std::uint32_t lanes, std::uint32_t rows, std::uint32_t split) {
+    const Sizes s = sizes_of(call);
+    const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
+    Launch l{
+        .shader = shader,
+        .spec = {lanes, storage_of(call.in(q_).dtype), storage_of(call.in(k_).dtype), u(s.d), u(s.dv), rows,
+                 call.attrs.flag("causal"), s.heads_first, split, s.d % 4 == 0, ceil_div(s.dv, lanes)},
+        .operands = {in(q_), in(k_), in(v_), in(step_), in(kv_len_), out(o_), out(lse_)},
+        .groups = {split > 0 ? std::max(1u, ceil_div(s.m, split)) : 1, std::max(1u, ceil_div(s.n * s.group(), rows)),
+                   u(std::max<std::int64_t>(s.batch * s.kv_heads, 1))}};
+    return l.with(params::AttentionParams{.n = u(s.n),
+                                          .m = u(s.m),
+                                          .batch = u(s.batch),
+                                          .heads = u(s.heads),
+                                          .kv_heads = u(s.kv_heads),
+                                          .scale = static_cast<float>(scale_of(call))});
+}
+
+// As many rows as registers hold: a row costs a lane its features of v and three more.
+std::uint32_t rows_for(const Sizes& s, std::uint32_t lanes, const Caps& caps) {
+    const std::uint32_t by_registers = std::max(1u, 32u / ceil_div(s.dv, lanes));
+    const std::uint32_t by_memory =
+        std::max(1u, (caps.max_shared_memory / 4 - lanes) / (static_cast<std::uint32_t>(s.d) + lanes));
+    return std::min(
+        {8u, by_registers, by_memory, static_cast<std::uint32_t>(std::max<std::int64_t>(1, s.n * s.group()))});
+}
+
+std::uint32_t lanes_for(const Caps& caps) { return std::clamp(caps.subgroup_size, 16u, 64u); }
+
+LaunchPlan launch_flash(const OpCall& call, const Caps& caps, const char* shader) {
+    const std::uint32_t lanes = lanes_for(caps);
+    return flash(call, shader, lanes, rows_for(sizes_of(call), lanes, caps), 0);
+}
+
+LaunchPlan launch_split(const OpCall& call, const Caps& caps, const char* shader) {
+    const Sizes s = sizes_of(call);
+    const std::uint32_t lanes = lanes_for(caps), splits = std::max(1u, ceil_div(s.m, keys_per_split));
+    LaunchPlan plan;
+    plan.scratch = {splits * static_cast<std::uint64_t>(s.rows() * s.dv) * 4,
+                    splits * static_cast<std::uint64_t>(s.rows()) * 8};
+    Launch parts = flash(call, shader, lanes, rows_for(s, lanes, caps), keys_per_split);
+    parts.operands[5] = scratch_out(0);
+    parts.operands[6] = scratch_out(1);
+    if (call.has(step_)) {
+        parts.keys_per_group = keys_per_split;
+        parts.step = 3;
+    }
+    Launch join{.shader = "attention_join",
+                .spec = {workgroup_size(caps, 64), storage_of(call.in(q_).dtype), static_cast<std::uint32_t>(s.dv),
+                         keys_per_split},
+                .operands = {scratch_in(0), scratch_in(1), in(step_), out(o_), out(lse_)},
+                .groups = flat_grid(static_cast<std::uint64_t>(s.rows()), caps)};
+    join.with(params::AttentionJoinParams{.n = static_cast<std::uint32_t>(s.n),
+                                          .m = static_cast<std::uint32_t>(s.m),
+                                          .rows = static_cast<std::uint32_t>(s.rows()),
+                                          .heads = static_cast<std::uint32_t>(s.heads)});
+    plan.launches = {parts, join};
+    return plan;
+}
+
+// Few queries leave most of a device idle unless the keys are shared out.
+bool fits_split(const OpCall& call, const Caps& caps) {
+    const Sizes s = sizes_of(call);
+    return s.n >= 1 && s.n <= 8 && s.m > keys_per_split && !call.has(kv_len_) &&
+           s.batch * s.kv_heads <= caps.max_workgroup_count[2];
+}
+
+LaunchPlan launch_plain(const OpCall& call, const Caps& caps) {
+    return flash(call, "attention", workgroup_size(caps, 64), 1, 0);
+}
+
+Case test_case(const char* name, Shape q, Shape k, std::int64_t dv, Attrs attrs, std::vector<double> step = {},
+               std::vector<double> kv_len = {}) {
+    Shape v = k;
+    v[-1] = dv;
+    Case c{.name = name,
+           .attrs = attrs,
+           .inputs = {{.type = TensorType{q}}, {.type = TensorType{k}}, {.type = TensorType{v}}}};
+    c.inputs.push_back(
+        step.empty()
+            ? Case::Input{}
+            : Case::Input{.type = TensorType{Shape{STEP_WORDS}, DType::u32}, .fill = Case::Fill::given, .given = step});
+    if (!kv_len.empty())
+        c.inputs.push_back({.type = TensorType{Shape{static_cast<std::int64_t>(kv_len.size())}, DType::i32},
+                            .fill = Case::Fill::given,
+                            .given = kv_len});
+    return c;
+}
+
+std::vector<Case> cases() {
+    std::vector<double> step(STEP_WORDS);
+    step[STEP_POSITION] = 9, step[STEP_VALID] = 3, step[STEP_KEYS] = 12;
+    std::vector<double> decode(STEP_WORDS);
+    decode[STEP_POSITION] = 530, decode[STEP_VALID] = 1, decode[STEP_KEYS] = 531;
+    const Attrs causal = {{"causal", true}};
+    return {test_case("causal n=37 d=24 dv=40 gqa", {37, 4, 24}, {37, 2, 24}, 40, causal),
+            test_case("full n=5 m=70 d=17 heads_first batch", {2, 3, 5, 17}, {2, 3, 70, 17}, 17,
+                      {{"heads_first", true}, {"scale", 0.3}}),
+            test_case("one by one", {1, 1, 8}, {1, 1, 8}, 8, causal),
+            test_case("chunk n=7 m=19", {7, 2, 64}, {19, 2, 64}, 64, causal),
+            test_case("more queries than keys", {6, 1, 16}, {4, 1, 16}, 16, causal),
+            test_case("d=256", {3, 1, 256}, {33, 1, 256}, 256, {}),
+            test_case("cache n=4 valid=3", {4, 2, 16}, {40, 1, 16}, 16, causal, step),
+            test_case("split over keys", {1, 4, 32}, {700, 2, 32}, 32, causal, decode),
+            test_case("split without step n=3", {3, 2, 20}, {300, 2, 20}, 12, causal),
+            test_case("kv_len", {2, 4, 1, 16}, {2, 9, 1, 16}, 16, {}, {}, {5, 0}),
+            test_case("no keys", {3, 1, 8}, {0, 1, 8}, 8, {})};
+}
+
+}  // namespace
+
+extern const OpDef attention_op;
+const OpDef attention_op = {
+    .name = "attention",
+    .summary =
+        "o = softmax(scale q k^T + mask) v in tiles, lse = ln of the denominator (Vaswani 2017, Dao 2022); GQA: head h "
+        "reads key head h / (Hq / Hk)",
+    .operands = {"q", "k", "v", "step", "kv_len"},
+    .infer = infer,
+    .reference = reference,
+    .cost = cost,
+    .kernels = {{.name = "split_subgroup",
+                 .needs = need_subgroup,
+                 .fits = fits_split,
+                 .launch = [](const OpCall& c, const Caps& d) { return launch_split(c, d, "attention_subgroup"); }},
+                {.name = "split",
+                 .fits = fits_split,
+                 .launch = [](const OpCall& c, const Caps& d) { return launch_split(c, d, "attention"); }},
+                {.name = "subgroup",
+                 .needs = need_subgroup,
+                 .launch = [](const OpCall& c, const Caps& d) { return launch_flash(c, d, "attention_subgroup"); }},
+                {.name = "rows",
+                 .launch = [](const OpCall& c, const Caps& d) { return launch_flash(c, d, "attention"); }},
+                {.name = "plain", .launch = launch_plain}},
+    .cases = cases,
+};
+
+AttentionResult attention(Tensor q, Tensor k, Tensor v, AttentionOptions options, Where where) {
+    Attrs attrs;
+    if (options.causal) attrs.set("causal", true);
+    if (options.heads_first) attrs.set("heads_first", true);
+    if (options.scale) attrs.set("scale", *options.scale);
+    const std::vector<Tensor> results =
+        q.graph().call(attention_op, {q, k, v, options.step, options.kv_len}, attrs, where);
+    return {results[0], results[1]};
+}
+
+}  // namespace vantage

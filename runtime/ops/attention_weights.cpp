@@ -1,0 +1,125 @@
+// The tap: attention weights of one head, for a window of rows and keys, from what the flash kernel left behind.
+//   p_ij = exp(scale q_i·k_j - lse_i), 0 where masked
+// Exact for one dot product each; nothing grows with the square of the sequence but the window asked for.
+#include <cmath>
+
+#include "runtime/base/log.h"
+#include "runtime/graph/op.h"
+#include "shaders/params/attention.h"
+#include "vantage/ops.h"
+
+namespace vantage {
+
+namespace {
+
+enum : int { q_, k_, lse_ };
+
+std::vector<TensorType> infer(const OpCall& call) {
+    const TensorType &q = call.in(q_), &k = call.in(k_), &lse = call.in(lse_);
+    call.require(q.shape.rank() == 3 && k.shape.rank() == 3,
+                 "q " + q.text() + " and k " + k.text() + " have to be [n, heads, D]");
+    call.require(q.shape[2] == k.shape[2] && k.shape[1] > 0 && q.shape[1] % k.shape[1] == 0,
+                 "k is " + k.text() + ", but q is " + q.text());
+    call.require(lse == TensorType{Shape{q.shape[0], q.shape[1]}, DType::f32},
+                 "lse is " + lse.text() + ", but q is " + q.text());
+    const Attrs& a = call.attrs;
+    const auto inside = [&](const char* what, std::int64_t first, std::int64_t count, std::int64_t limit) {
+        call.require(first >= 0 && count >= 0 && first + count <= limit,
+                     format("%s %lld … %lld are outside of 0 … %lld", what, static_cast<long long>(first),
+                            static_cast<long long>(first + count), static_cast<long long>(limit)));
+    };
+    inside("head", a.integer("head"), 1, q.shape[1]);
+    inside("rows", a.integer("first_row"), a.integer("rows"), q.shape[0]);
+    inside("keys", a.integer("first_key"), a.integer("keys"), k.shape[0]);
+    return {{Shape{a.integer("rows"), a.integer("keys")}, DType::f32}};
+}
+
+double scale_of(const OpCall& call) {
+    return call.attrs.number("scale", 1 / std::sqrt(static_cast<double>(call.in(q_).shape[2])));
+}
+
+void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
+    const Attrs& a = call.attrs;
+    const Shape &q = call.in(q_).shape, &k = call.in(k_).shape;
+    const std::int64_t head = a.integer("head"), kv_head = head / (q[1] / k[1]), width = q[2], keys = a.integer("keys");
+    for (std::int64_t r = 0; r < a.integer("rows"); ++r)
+        for (std::int64_t c = 0; c < keys; ++c) {
+            const std::int64_t row = a.integer("first_row") + r, key = a.integer("first_key") + c;
+            const double lse = in[lse_][row * q[1] + head];
+            const bool masked = (a.flag("causal") && key > a.integer("position") + row) || !std::isfinite(lse);
+            double score = 0;
+            for (std::int64_t d = 0; d < width; ++d)
+                score += in[q_][(row * q[1] + head) * width + d] * in[k_][(key * k[1] + kv_head) * width + d];
+            out[0][r * keys + c] = masked ? 0 : std::exp(scale_of(call) * score - lse);
+        }
+}
+
+Cost cost(const OpCall& call) {
+    return streaming_cost(call, 2.0 * static_cast<double>(call.out(0).shape.elements() * call.in(q_).shape[2]));
+}
+
+LaunchPlan launch(const OpCall& call, const Caps& caps) {
+    const Attrs& a = call.attrs;
+    const Shape &q = call.in(q_).shape, &k = call.in(k_).shape;
+    const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
+    const std::uint32_t lanes = workgroup_size(caps, 64);
+    Launch l{.shader = "attention_weights",
+             .spec = {lanes, storage_of(call.in(q_).dtype), storage_of(call.in(k_).dtype), u(q[2]), a.flag("causal")},
+             .operands = {in(q_), in(k_), in(lse_), out(0)},
+             .groups = flat_grid(ceil_div(call.out(0).shape.elements(), lanes), caps)};
+    return l.with(params::AttentionWeightsParams{.heads = u(q[1]),
+                                                 .kv_heads = u(k[1]),
+                                                 .head = u(a.integer("head")),
+                                                 .first_row = u(a.integer("first_row")),
+                                                 .rows = u(a.integer("rows")),
+                                                 .first_key = u(a.integer("first_key")),
+                                                 .keys = u(a.integer("keys")),
+                                                 .position = u(a.integer("position")),
+                                                 .scale = static_cast<float>(scale_of(call))});
+}
+
+std::vector<Case> cases() {
+    const auto one = [](const char* name, std::int64_t heads, std::int64_t kv_heads, std::int64_t width, Attrs attrs) {
+        // lse large enough that weights stay below 1
+        return Case{.name = name,
+                    .attrs = attrs,
+                    .inputs = {{.type = TensorType{Shape{12, heads, width}}},
+                               {.type = TensorType{Shape{20, kv_heads, width}}},
+                               {.type = TensorType{Shape{12, heads}}, .low = 4, .high = 0.5, .fixed_type = true}}};
+    };
+    using I = std::int64_t;
+    return {one("causal window", 4, 2, 24,
+                {{"head", I{3}},
+                 {"first_row", I{2}},
+                 {"rows", I{9}},
+                 {"first_key", I{1}},
+                 {"keys", I{17}},
+                 {"causal", true},
+                 {"position", I{5}}}),
+            one("all keys", 1, 1, 8, {{"head", I{0}}, {"rows", I{12}}, {"keys", I{20}}}),
+            one("nothing", 1, 1, 8, {{"head", I{0}}, {"rows", I{0}}, {"keys", I{20}}})};
+}
+
+}  // namespace
+
+extern const OpDef attention_weights_op;
+const OpDef attention_weights_op = {
+    .name = "attention_weights",
+    .summary = "p_ij = exp(scale q_i k_j - lse_i) for a window of rows and keys of one head",
+    .operands = {"q", "k", "lse"},
+    .infer = infer,
+    .reference = reference,
+    .cost = cost,
+    .kernels = {{.name = "plain", .launch = launch}},
+    .cases = cases,
+};
+
+Tensor attention_weights(Tensor q, Tensor k, Tensor lse, AttentionWindow w, Where where) {
+    Attrs attrs = {{"head", w.head},           {"first_row", w.first_row}, {"rows", w.rows},
+                   {"first_key", w.first_key}, {"keys", w.keys},           {"position", w.position}};
+    if (w.causal) attrs.set("causal", true);
+    if (w.scale) attrs.set("scale", *w.scale);
+    return q.graph().call(attention_weights_op, {q, k, lse}, attrs, where)[0];
+}
+
+}  // namespace vantage

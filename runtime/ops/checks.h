@@ -1,0 +1,37 @@
+// Checks and choices that many ops share.
+#pragma once
+
+#include <string>
+
+#include "runtime/graph/op.h"
+
+namespace vantage {
+
+/// "gamma is f32 [512]", the beginning of a message about operand `i`.
+inline std::string operand_is(const OpCall& call, int i) {
+    return std::string(call.op->operands[static_cast<std::size_t>(i)]) + " is " + call.in(i).text();
+}
+
+inline bool is_float(DType type) { return type == DType::f32 || type == DType::f16 || type == DType::bf16; }
+
+/// Every operand that is there has to be of a float type.
+inline void require_floats(const OpCall& call) {
+    for (int i = 0; i < static_cast<int>(call.inputs.size()); ++i)
+        if (call.has(i) && !is_float(call.in(i).dtype))
+            call.fail(operand_is(call, i) + ", but has to be f32, f16 or bf16");
+}
+
+/// How many elements a kernel takes at a time (lib/steps.glsl): 4 where rows of `cols` begin on such a boundary.
+inline std::uint32_t step_of(std::int64_t cols) { return cols % 4 == 0 ? 4 : 1; }
+
+/// Storage of an operand that may be absent, as a specialization constant.
+inline std::uint32_t storage_of(const OpCall& call, int i) {
+    return storage_of(call.has(i) ? call.in(i).dtype : DType::f32);
+}
+
+/// A grid with one invocation for each `step` of `count` elements.
+inline std::array<std::uint32_t, 3> element_grid(std::int64_t count, std::int64_t step, const Caps& caps) {
+    return flat_grid(ceil_div(count, step * workgroup_size(caps)), caps);
+}
+
+}  // namespace vantage

@@ -1,0 +1,137 @@
+// Sums, products and multiples, element by element. b repeats over the leading dimensions of a: it is as large as a,
+// one of its rows [cols], a matrix [rows, cols] of several, or a single number.
+//   add: y = a + b    mul: y = a b    scale: y = factor a
+#include "shaders/params/elementwise.h"
+#include "runtime/graph/op.h"
+#include "runtime/ops/checks.h"
+#include "vantage/ops.h"
+
+namespace vantage {
+
+namespace {
+
+// Whether b, without leading dimensions of 1, is the end of a's shape.
+bool repeats(const Shape& a, const Shape& b) {
+    int rank = b.rank();
+    while (rank > 0 && b[b.rank() - rank] == 1) --rank;
+    if (rank > a.rank()) return false;
+    for (int i = 1; i <= rank; ++i)
+        if (a[-i] != b[-i]) return false;
+    return true;
+}
+
+std::vector<TensorType> infer_pair(const OpCall& call) {
+    require_floats(call);
+    if (!repeats(call.in(0).shape, call.in(1).shape))
+        call.fail(operand_is(call, 1) + ", but has to have the last dimensions of a " + call.in(0).text() +
+                  " or one element");
+    return {call.in(0)};
+}
+std::vector<TensorType> infer_one(const OpCall& call) {
+    require_floats(call);
+    return {call.in(0)};
+}
+
+template <class Function>
+void combine(std::span<const HostTensor> in, std::span<HostTensor> out, Function function) {
+    const std::int64_t count = in[0].type.shape.elements(), repeat = in[1].type.shape.elements();
+    for (std::int64_t i = 0; i < count; ++i) out[0][i] = function(in[0][i], in[1][i % repeat]);
+}
+
+Cost cost(const OpCall& call) { return streaming_cost(call, static_cast<double>(call.in(0).shape.elements())); }
+
+LaunchPlan launch(const OpCall& call, const Caps& caps, std::uint32_t kind) {
+    const TensorType& a = call.in(0);
+    const std::int64_t count = a.shape.elements();
+    Launch l{.shader = "elementwise",
+             .spec = {workgroup_size(caps), storage_of(a.dtype), storage_of(call, 1)},
+             .operands = {in(0), in(1), out(0)},
+             .groups = element_grid(count, 4, caps)};
+    return l.with(
+        params::ElementwiseParams{.count = static_cast<std::uint32_t>(count),
+                                  .b_count = call.has(1) ? static_cast<std::uint32_t>(call.in(1).shape.elements()) : 1,
+                                  .kind = kind,
+                                  .factor = static_cast<float>(call.attrs.number("factor", 1))});
+}
+
+std::vector<Case> cases_pair() {
+    std::vector<Case> list;
+    const auto add = [&](const char* name, Shape a, Shape b, bool weight) {
+        list.push_back({.name = name,
+                        .attrs = {},
+                        .inputs = {{.type = TensorType{a, DType::f32}, .low = 1},
+                                   {.type = TensorType{b, DType::f32}, .weight = weight}}});
+    };
+    add("1", {1}, {1}, false);
+    add("same 3x5x7", {3, 5, 7}, {3, 5, 7}, false);
+    add("rows of 7", {3, 5, 7}, {7}, true);
+    add("rows of 768", {3, 768}, {1, 768}, true);
+    add("matrices of 2x12", {4, 2, 12}, {2, 12}, true);
+    add("one number", {2, 9}, {1}, false);
+    add("same 5003", {5003}, {5003}, false);
+    add("empty", {0, 4}, {4}, false);
+    return list;
+}
+
+std::vector<Case> cases_one() {
+    std::vector<Case> list;
+    for (const Shape& shape : {Shape{1}, Shape{3, 7}, Shape{2, 2050}, Shape{0, 4}})
+        list.push_back(
+            {.name = shape.text(), .attrs = {{"factor", -0.375}}, .inputs = {{.type = TensorType{shape, DType::f32}}}});
+    return list;
+}
+
+}  // namespace
+
+extern const OpDef add_op;
+const OpDef add_op = {
+    .name = "add",
+    .summary = "y = a + b; b repeats over the leading dimensions of a",
+    .operands = {"a", "b"},
+    .infer = infer_pair,
+    .reference = [](const OpCall&, std::span<const HostTensor> in,
+                    std::span<HostTensor> out) { combine(in, out, [](double a, double b) { return a + b; }); },
+    .cost = cost,
+    .kernels = {{.name = "plain",
+                 .launch = [](const OpCall& c, const Caps& d) { return launch(c, d, ELEMENTWISE_ADD); }}},
+    .cases = cases_pair,
+};
+
+extern const OpDef mul_op;
+const OpDef mul_op = {
+    .name = "mul",
+    .summary = "y = a b, element by element; b repeats over the leading dimensions of a",
+    .operands = {"a", "b"},
+    .infer = infer_pair,
+    .reference = [](const OpCall&, std::span<const HostTensor> in,
+                    std::span<HostTensor> out) { combine(in, out, [](double a, double b) { return a * b; }); },
+    .cost = cost,
+    .kernels = {{.name = "plain",
+                 .launch = [](const OpCall& c, const Caps& d) { return launch(c, d, ELEMENTWISE_MUL); }}},
+    .cases = cases_pair,
+};
+
+extern const OpDef scale_op;
+const OpDef scale_op = {
+    .name = "scale",
+    .summary = "y = factor x",
+    .operands = {"x"},
+    .infer = infer_one,
+    .reference =
+        [](const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
+            for (std::size_t i = 0; i < in[0].data.size(); ++i)
+                out[0].data[i] = call.attrs.number("factor", 1) * in[0].data[i];
+        },
+    .cost = cost,
+    .kernels = {{.name = "plain",
+                 .launch = [](const OpCall& c, const Caps& d) { return launch(c, d, ELEMENTWISE_SCALE); }}},
+    .cases = cases_one,
+};
+
+Tensor add(Tensor a, Tensor b, Where where) { return a.graph().call(add_op, {a, b}, {}, where)[0]; }
+Tensor mul(Tensor a, Tensor b, Where where) { return a.graph().call(mul_op, {a, b}, {}, where)[0]; }
+Tensor scale(Tensor x, double factor, Where where) {
+    return x.graph().call(scale_op, {x}, {{"factor", factor}}, where)[0];
+}
+
+}  // namespace vantage

@@ -1,0 +1,142 @@
+// Token embedding, with learned positions where the model has them.
+//   y_r = scale w[ids_r] + positions[position_offset + r]
+// Vaswani et al. 2017, section 3.4 (scale); Radford et al. 2019 (learned positions).
+#include "shaders/params/embedding.h"
+#include "runtime/base/log.h"
+#include "runtime/graph/op.h"
+#include "runtime/ops/step.h"
+#include "vantage/ops.h"
+
+namespace vantage {
+
+namespace {
+
+enum : int { ids_, w_, positions_, step_ };
+
+DType result_type(const OpCall& call) {
+    const std::string name = call.attrs.text("dtype", "f32");
+    call.require(name == "f32" || name == "f16", "dtype is " + name + ", but has to be f32 or f16");
+    return name == "f16" ? DType::f16 : DType::f32;
+}
+
+std::int64_t rows_of(const OpCall& call) {
+    return call.has(step_) ? call.attrs.integer("rows") : call.in(ids_).shape.elements();
+}
+
+std::vector<TensorType> infer(const OpCall& call) {
+    const TensorType &ids = call.in(ids_), &w = call.in(w_);
+    call.require(ids.shape.rank() == 1 && ids.dtype == DType::i32,
+                 operand_is(call, ids_) + ", but has to be i32 [tokens]");
+    call.require(w.shape.rank() == 2 && is_float(w.dtype),
+                 operand_is(call, w_) + ", but has to be floats [vocabulary, width]");
+    require_step(call, step_);
+    const std::int64_t rows = rows_of(call), offset = call.attrs.integer("position_offset");
+    call.require(rows >= 0 && offset >= 0, format("rows = %lld and position_offset = %lld have to be 0 or more",
+                                                  static_cast<long long>(rows), static_cast<long long>(offset)));
+    if (call.has(positions_)) {
+        const TensorType& positions = call.in(positions_);
+        call.require(positions.shape.rank() == 2 && positions.shape[1] == w.shape[1] && is_float(positions.dtype),
+                     operand_is(call, positions_) + ", but rows have to be as wide as those of w " + w.text());
+        call.require(call.has(step_) || offset + rows <= positions.shape[0],
+                     format("%s, but position %lld is wanted", operand_is(call, positions_).c_str(),
+                            static_cast<long long>(offset + rows - 1)));
+    }
+    return {{Shape{rows, w.shape[1]}, result_type(call)}};
+}
+
+void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
+    const std::int64_t vocab = call.in(w_).shape[0], width = call.in(w_).shape[1], rows = call.out(0).shape[0];
+    const std::int64_t tokens = call.in(ids_).shape[0], table = call.has(positions_) ? call.in(positions_).shape[0] : 0;
+    const std::int64_t first = call.has(step_) ? word(in[step_], STEP_POSITION) : 0;
+    const std::int64_t valid = call.has(step_) ? word(in[step_], STEP_VALID) : rows;
+    for (std::int64_t r = 0; r < std::min(rows, valid); ++r) {
+        const std::int64_t position = first + r + call.attrs.integer("position_offset");
+        const std::int64_t id = first + r < tokens ? static_cast<std::int64_t>(in[ids_][first + r]) : -1;
+        if (id < 0 || id >= vocab || (call.has(positions_) && position >= table)) continue;
+        for (std::int64_t col = 0; col < width; ++col)
+            out[0][r * width + col] = call.attrs.number("scale", 1) * in[w_][id * width + col] +
+                                      (call.has(positions_) ? in[positions_][position * width + col] : 0);
+    }
+}
+
+Cost cost(const OpCall& call) {  // of the tables only the rows that are wanted are read
+    const double rows = static_cast<double>(call.out(0).shape[0]),
+                 cells = static_cast<double>(call.out(0).shape.elements());
+    Cost cost{cells, 4 * rows, static_cast<double>(call.out(0).bytes())};
+    for (int i : {w_, positions_})
+        if (call.has(i)) cost.bytes_read += cells * info(call.in(i).dtype).bytes;
+    if (call.has(positions_)) cost.flops += cells;
+    return cost;
+}
+
+LaunchPlan launch(const OpCall& call, const Caps& caps) {
+    const TensorType& y = call.out(0);
+    const std::uint32_t step = step_of(y.shape[1]);
+    const auto count = [&](int i) { return static_cast<std::uint32_t>(call.has(i) ? call.in(i).shape[0] : 0); };
+    Launch l{
+        .shader = "embedding",
+        .spec = {workgroup_size(caps), storage_of(call, w_), storage_of(call, positions_), storage_of(y.dtype), step},
+        .operands = {in(ids_), in(w_), in(positions_), in(step_), out(0)},
+        .groups = element_grid(y.shape.elements(), step, caps)};
+    return l.with(
+        params::EmbeddingParams{.rows = static_cast<std::uint32_t>(y.shape[0]),
+                                .width = static_cast<std::uint32_t>(y.shape[1]),
+                                .vocab = count(w_),
+                                .id_count = count(ids_),
+                                .position_offset = static_cast<std::uint32_t>(call.attrs.integer("position_offset")),
+                                .position_rows = count(positions_),
+                                .scale = static_cast<float>(call.attrs.number("scale", 1))});
+}
+
+std::vector<Case> cases() {
+    const auto table = [](std::int64_t rows, std::int64_t width) {
+        return Case::Input{.type = TensorType{Shape{rows, width}, DType::f32}, .weight = true};
+    };
+    const auto ids = [](std::int64_t n, std::int64_t vocab) {
+        return Case::Input{
+            .type = TensorType{Shape{n}, DType::i32}, .fill = Case::Fill::ids, .high = static_cast<double>(vocab)};
+    };
+    const Case::Input odd_ids{
+        .type = TensorType{Shape{5}, DType::i32}, .fill = Case::Fill::given, .given = {-1, 0, 12, 13, 70000}};
+    const std::int64_t four = 4, three = 3;
+    return {
+        {.name = "tokens=7 width=48", .attrs = {}, .inputs = {ids(7, 101), table(101, 48)}},
+        {.name = "positions, scale, width=33",
+         .attrs = {{"scale", 2.5}, {"position_offset", three}},
+         .inputs = {ids(11, 29), table(29, 33), table(14, 33)}},
+        {.name = "ids outside the vocabulary",
+         .attrs = {{"dtype", "f16"}},
+         .inputs = {odd_ids, table(13, 7), table(5, 7)}},
+        {.name = "step, 3 of 4 rows, dtype=f16",
+         .attrs = {{"rows", four}, {"dtype", "f16"}},
+         .inputs = {ids(20, 17), table(17, 64), table(20, 64), step_of_case(9, 3)}},
+        {.name = "step beyond the table",
+         .attrs = {{"rows", four}, {"position_offset", three}},
+         .inputs = {ids(12, 17), table(17, 20), table(12, 20), step_of_case(7, 4)}},
+        {.name = "no tokens", .attrs = {}, .inputs = {ids(0, 5), table(5, 8)}},
+    };
+}
+
+}  // namespace
+
+extern const OpDef embedding_op;
+const OpDef embedding_op = {
+    .name = "embedding",
+    .summary = "y_r = scale w[ids_r] + positions[offset + r] (Vaswani et al. 2017; Radford et al. 2019)",
+    .operands = {"ids", "w", "positions", "step"},
+    .infer = infer,
+    .reference = reference,
+    .cost = cost,
+    .kernels = {{.name = "plain", .launch = launch}},
+    .cases = cases,
+};
+
+Tensor embedding(Tensor ids, Tensor w, Tensor positions, EmbeddingOptions options, Where where) {
+    Attrs attrs{{"scale", options.scale},
+                {"position_offset", options.position_offset},
+                {"dtype", std::string(name_of(options.dtype))}};
+    if (options.step) attrs.set("rows", options.rows);
+    return ids.graph().call(embedding_op, {ids, w, positions, options.step}, attrs, where)[0];
+}
+
+}  // namespace vantage

@@ -1,0 +1,73 @@
+// The last row of a run that is no padding: from it the next token is computed, so that one row of logits is enough.
+//   y = x_(valid - 1)
+#include "shaders/params/last_row.h"
+#include "runtime/base/log.h"
+#include "runtime/graph/op.h"
+#include "runtime/ops/step.h"
+#include "vantage/ops.h"
+
+namespace vantage {
+
+namespace {
+
+enum : int { x_, step_ };
+
+std::vector<TensorType> infer(const OpCall& call) {
+    const TensorType& x = call.in(x_);
+    call.require(x.shape.rank() == 2 && is_float(x.dtype),
+                 operand_is(call, x_) + ", but has to be floats [rows, cols]");
+    require_step(call, step_);
+    return {{Shape{1, x.shape[1]}, x.dtype}};
+}
+
+void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
+    const std::int64_t cols = call.in(x_).shape[1],
+                       row = std::min(word(in[step_], STEP_VALID), call.in(x_).shape[0]) - 1;
+    for (std::int64_t col = 0; col < cols; ++col) out[0][col] = row < 0 ? 0 : in[x_][row * cols + col];
+}
+
+Cost cost(const OpCall& call) {
+    const double bytes = static_cast<double>(call.out(0).bytes());
+    return {0, bytes, bytes};
+}
+
+LaunchPlan launch(const OpCall& call, const Caps& caps) {
+    const TensorType& x = call.in(x_);
+    const std::uint32_t step = step_of(x.shape[1]);
+    Launch l{.shader = "last_row",
+             .spec = {workgroup_size(caps), storage_of(x.dtype), step},
+             .operands = {in(x_), in(step_), out(0)},
+             .groups = element_grid(x.shape[1], step, caps)};
+    return l.with(params::LastRowParams{.rows = static_cast<std::uint32_t>(x.shape[0]),
+                                        .cols = static_cast<std::uint32_t>(x.shape[1])});
+}
+
+std::vector<Case> cases() {
+    const auto x = [](std::int64_t rows, std::int64_t cols) {
+        return Case::Input{.type = TensorType{Shape{rows, cols}, DType::f32}};
+    };
+    return {
+        {.name = "5 of 8 rows", .attrs = {}, .inputs = {x(8, 48), step_of_case(30, 5)}},
+        {.name = "odd width", .attrs = {}, .inputs = {x(6, 33), step_of_case(0, 6)}},
+        {.name = "nothing valid", .attrs = {}, .inputs = {x(3, 8), step_of_case(9, 0)}},
+        {.name = "more valid than rows", .attrs = {}, .inputs = {x(2, 1601), step_of_case(0, 7)}},
+    };
+}
+
+}  // namespace
+
+extern const OpDef last_row_op;
+const OpDef last_row_op = {
+    .name = "last_row",
+    .summary = "y = x[valid - 1], the row from which the next token is computed",
+    .operands = {"x", "step"},
+    .infer = infer,
+    .reference = reference,
+    .cost = cost,
+    .kernels = {{.name = "plain", .launch = launch}},
+    .cases = cases,
+};
+
+Tensor last_row(Tensor x, Tensor step, Where where) { return x.graph().call(last_row_op, {x, step}, {}, where)[0]; }
+
+}  // namespace vantage

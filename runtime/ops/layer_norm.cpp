@@ -1,0 +1,119 @@
+// LayerNorm over the last axis, with the residual addition in front of it where there is one.
+//   y = (s - mean(s)) / sqrt(var(s) + eps) * gamma + beta,  s = x + residual;  biased variance
+// Ba, Kiros, Hinton, "Layer Normalization" (2016).
+#include <cmath>
+
+#include "runtime/base/log.h"
+#include "runtime/graph/op.h"
+#include "runtime/ops/checks.h"
+#include "shaders/params/layer_norm.h"
+#include "vantage/ops.h"
+
+namespace vantage {
+
+namespace {
+
+enum : int { x_, gamma_, beta_, residual_ };
+
+std::vector<TensorType> infer(const OpCall& call) {
+    const TensorType& x = call.in(x_);
+    require_floats(call);
+    call.require(x.shape.rank() >= 1 && x.shape[-1] > 0, operand_is(call, x_) + ", but has to have rows");
+    for (int i : {gamma_, beta_})
+        if (call.has(i) && call.in(i).shape != Shape{x.shape[-1]})
+            call.fail(operand_is(call, i) + ", but rows of x " + x.text() + " have " + std::to_string(x.shape[-1]) +
+                      " elements");
+    const TensorType per_row{Shape{x.shape.rows()}, DType::f32};
+    if (!call.has(residual_)) return {x, per_row, per_row};
+    call.require(call.in(residual_) == x, operand_is(call, residual_) + ", but x is " + x.text());
+    return {x, per_row, per_row, x};
+}
+
+void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
+    const double eps = call.attrs.number("eps", 1e-5);
+    const std::int64_t cols = call.in(x_).shape[-1], rows = call.in(x_).shape.rows();
+    for (std::int64_t row = 0; row < rows; ++row) {
+        std::vector<double> s(static_cast<std::size_t>(cols));
+        double mean = 0, square = 0;
+        for (std::int64_t col = 0; col < cols; ++col) {
+            s[static_cast<std::size_t>(col)] =
+                in[x_][row * cols + col] + (call.has(residual_) ? in[residual_][row * cols + col] : 0);
+            mean += s[static_cast<std::size_t>(col)];
+        }
+        mean /= static_cast<double>(cols);
+        for (double value : s) square += (value - mean) * (value - mean);
+        const double rstd = 1 / std::sqrt(square / static_cast<double>(cols) + eps);
+        for (std::int64_t col = 0; col < cols; ++col) {
+            const double value = s[static_cast<std::size_t>(col)];
+            out[0][row * cols + col] = (value - mean) * rstd * (call.has(gamma_) ? in[gamma_][col] : 1) +
+                                       (call.has(beta_) ? in[beta_][col] : 0);
+            if (call.has(residual_)) out[3][row * cols + col] = value;
+        }
+        out[1][row] = mean;
+        out[2][row] = rstd;
+    }
+}
+
+Cost cost(const OpCall& call) { return streaming_cost(call, 8.0 * static_cast<double>(call.in(x_).shape.elements())); }
+
+LaunchPlan launch(const OpCall& call, const Caps& caps, const char* shader) {
+    const TensorType& x = call.in(x_);
+    const bool residual = call.has(residual_);
+    Launch l{.shader = shader,
+             .spec = {workgroup_size(caps), storage_of(x.dtype), storage_of(call, gamma_), storage_of(call, beta_),
+                      step_of(x.shape[-1])},
+             .operands = {in(x_), in(gamma_), in(beta_), in(residual_), out(0), out(1), out(2),
+                          residual ? out(3) : in(residual_)},
+             .groups = flat_grid(static_cast<std::uint64_t>(x.shape.rows()), caps)};
+    return l.with(params::LayerNormParams{.rows = static_cast<std::uint32_t>(x.shape.rows()),
+                                          .cols = static_cast<std::uint32_t>(x.shape[-1]),
+                                          .eps = static_cast<float>(call.attrs.number("eps", 1e-5))});
+}
+
+std::vector<Case> cases() {
+    std::vector<Case> list;
+    const auto add = [&](const char* name, Shape shape, bool affine, bool residual, double mean, double deviation) {
+        const TensorType x{shape, DType::f32}, row{Shape{shape[-1]}, DType::f32};
+        Case c{.name = name,
+               .attrs = {{"eps", affine ? 1e-5 : 1e-3}},
+               .inputs = {{.type = x, .low = mean, .high = deviation}}};
+        c.inputs.push_back(affine ? Case::Input{.type = row, .low = 1, .high = 0.2, .weight = true} : Case::Input{});
+        c.inputs.push_back(affine ? Case::Input{.type = row, .weight = true} : Case::Input{});
+        c.inputs.push_back(residual ? Case::Input{.type = x} : Case::Input{});
+        list.push_back(c);
+    };
+    add("rows=1 cols=1", {1, 1}, true, false, 3, 2);
+    add("rows=3 cols=64 residual", {3, 64}, true, true, 3, 2);
+    add("rows=2x5 cols=33 residual", {2, 5, 33}, true, true, 3, 2);
+    add("rows=2 cols=768", {2, 768}, true, false, 3, 2);
+    add("rows=3 cols=1601 residual", {3, 1601}, true, true, 3, 2);
+    add("rows=0 cols=8", {0, 8}, true, true, 0, 1);
+    add("no affine", {4, 48}, false, false, 0, 1);
+    add("mean 1000", {3, 132}, false, false, 1000, 1);
+    add("constant rows", {2, 35}, true, false, 7.1, 7.1);
+    list.back().inputs[0].fill = Case::Fill::uniform;
+    return list;
+}
+
+}  // namespace
+
+extern const OpDef layer_norm_op;
+const OpDef layer_norm_op = {
+    .name = "layer_norm",
+    .summary = "y = (x - mean) / sqrt(var + eps) * gamma + beta over rows, biased variance (Ba, Kiros, Hinton 2016)",
+    .operands = {"x", "gamma", "beta", "residual"},
+    .infer = infer,
+    .reference = reference,
+    .cost = cost,
+    .kernels = {{.name = "subgroup",
+                 .needs = need_subgroup,
+                 .launch = [](const OpCall& c, const Caps& d) { return launch(c, d, "layer_norm_subgroup"); }},
+                {.name = "plain", .launch = [](const OpCall& c, const Caps& d) { return launch(c, d, "layer_norm"); }}},
+    .cases = cases,
+};
+
+Tensor layer_norm(Tensor x, Tensor gamma, Tensor beta, double eps, Where where) {
+    return x.graph().call(layer_norm_op, {x, gamma, beta, {}}, {{"eps", eps}}, where)[0];
+}
+
+}  // namespace vantage

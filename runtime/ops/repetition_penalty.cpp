@@ -1,0 +1,81 @@
+// Makes tokens that were seen before less likely.
+//   y_i = x_i / penalty where x_i > 0, x_i penalty where not, for every i whose bit is set in seen
+// Keskar et al. 2019 (CTRL), in the form that transformers gave it: never more likely, whatever the sign.
+#include "shaders/params/repetition_penalty.h"
+#include "runtime/base/log.h"
+#include "runtime/graph/op.h"
+#include "runtime/ops/checks.h"
+#include "vantage/ops.h"
+
+namespace vantage {
+
+namespace {
+
+enum : int { x_, seen_ };
+
+std::vector<TensorType> infer(const OpCall& call) {
+    const TensorType &x = call.in(x_), &seen = call.in(seen_);
+    call.require(x.shape.rank() >= 1 && is_float(x.dtype),
+                 operand_is(call, x_) + ", but has to be floats [rows, vocabulary]");
+    call.require(seen.shape.rank() == 1 && seen.dtype == DType::u32 && seen.shape[0] * 32 >= x.shape[-1],
+                 operand_is(call, seen_) + ", but has to be u32 with a bit for each column of logits " + x.text());
+    call.require(call.attrs.number("penalty", 1) > 0,
+                 format("penalty is %g, but has to be above 0", call.attrs.number("penalty", 1)));
+    return {x};
+}
+
+void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
+    const std::int64_t cols = call.in(x_).shape[-1];
+    const double penalty = call.attrs.number("penalty", 1);
+    for (std::int64_t i = 0; i < call.in(x_).shape.elements(); ++i) {
+        const double x = in[x_][i];
+        const bool seen = (static_cast<std::uint32_t>(in[seen_][i % cols / 32]) >> (i % cols % 32) & 1u) != 0;
+        out[0][i] = !seen ? x : x > 0 ? x / penalty : x * penalty;
+    }
+}
+
+Cost cost(const OpCall& call) { return streaming_cost(call, static_cast<double>(call.in(x_).shape.elements())); }
+
+LaunchPlan launch(const OpCall& call, const Caps& caps) {
+    const TensorType& x = call.in(x_);
+    const std::uint32_t step = step_of(x.shape[-1]);
+    Launch l{.shader = "repetition_penalty",
+             .spec = {workgroup_size(caps), storage_of(x.dtype), step},
+             .operands = {in(x_), in(seen_), out(0)},
+             .groups = element_grid(x.shape.elements(), step, caps)};
+    return l.with(params::RepetitionPenaltyParams{.count = static_cast<std::uint32_t>(x.shape.elements()),
+                                                  .cols = static_cast<std::uint32_t>(x.shape[-1]),
+                                                  .penalty = static_cast<float>(call.attrs.number("penalty", 1))});
+}
+
+std::vector<Case> cases() {
+    const auto of = [](std::int64_t rows, std::int64_t cols, const std::vector<double>& seen) {
+        return Case{.name = format("rows=%lld cols=%lld", static_cast<long long>(rows), static_cast<long long>(cols)),
+                    .attrs = {{"penalty", 1.3}},
+                    .inputs = {{.type = TensorType{Shape{rows, cols}, DType::f32}, .high = 3},
+                               {.type = TensorType{Shape{static_cast<std::int64_t>(seen.size())}, DType::u32},
+                                .fill = Case::Fill::given,
+                                .given = seen}}};
+    };
+    return {of(1, 64, {0xdeadbeef, 0x12345678}), of(3, 33, {0x8f00ff01, 1}), of(2, 4, {0xa}), of(0, 8, {0xff})};
+}
+
+}  // namespace
+
+extern const OpDef repetition_penalty_op;
+const OpDef repetition_penalty_op = {
+    .name = "repetition_penalty",
+    .summary = "y_i = x_i / penalty or x_i penalty, whichever is less, for tokens seen before (Keskar et al. 2019)",
+    .operands = {"logits", "seen"},
+    .infer = infer,
+    .reference = reference,
+    .cost = cost,
+    .kernels = {{.name = "plain", .launch = launch}},
+    .cases = cases,
+};
+
+Tensor repetition_penalty(Tensor logits, Tensor seen, double penalty, Where where) {
+    return logits.graph().call(repetition_penalty_op, {logits, seen}, {{"penalty", penalty}}, where)[0];
+}
+
+}  // namespace vantage

@@ -1,0 +1,109 @@
+// RMSNorm over the last axis, with the residual addition in front of it where there is one.
+//   y = s / sqrt(mean(s^2) + eps) * (weight_offset + weight),  s = x + residual
+// Zhang, Sennrich, "Root Mean Square Layer Normalization" (2019); an offset of 1 is Gemma's.
+#include <cmath>
+
+#include "runtime/graph/op.h"
+#include "runtime/ops/checks.h"
+#include "shaders/params/rms_norm.h"
+#include "vantage/ops.h"
+
+namespace vantage {
+
+namespace {
+
+enum : int { x_, weight_, residual_ };
+
+std::vector<TensorType> infer(const OpCall& call) {
+    const TensorType& x = call.in(x_);
+    require_floats(call);
+    call.require(x.shape.rank() >= 1 && x.shape[-1] > 0, operand_is(call, x_) + ", but has to have rows");
+    if (call.has(weight_) && call.in(weight_).shape != Shape{x.shape[-1]})
+        call.fail(operand_is(call, weight_) + ", but rows of x " + x.text() + " have " + std::to_string(x.shape[-1]) +
+                  " elements");
+    const TensorType per_row{Shape{x.shape.rows()}, DType::f32};
+    if (!call.has(residual_)) return {x, per_row};
+    call.require(call.in(residual_) == x, operand_is(call, residual_) + ", but x is " + x.text());
+    return {x, per_row, x};
+}
+
+void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
+    const double eps = call.attrs.number("eps", 1e-6), offset = call.attrs.number("weight_offset", 0);
+    const std::int64_t cols = call.in(x_).shape[-1], rows = call.in(x_).shape.rows();
+    const auto s = [&](std::int64_t i) { return in[x_][i] + (call.has(residual_) ? in[residual_][i] : 0); };
+    for (std::int64_t row = 0; row < rows; ++row) {
+        double square = 0;
+        for (std::int64_t i = row * cols; i < (row + 1) * cols; ++i) square += s(i) * s(i);
+        const double rstd = 1 / std::sqrt(square / static_cast<double>(cols) + eps);
+        for (std::int64_t col = 0; col < cols; ++col) {
+            const std::int64_t i = row * cols + col;
+            out[0][i] = s(i) * rstd * (call.has(weight_) ? offset + in[weight_][col] : 1);
+            if (call.has(residual_)) out[2][i] = s(i);
+        }
+        out[1][row] = rstd;
+    }
+}
+
+Cost cost(const OpCall& call) { return streaming_cost(call, 5.0 * static_cast<double>(call.in(x_).shape.elements())); }
+
+LaunchPlan launch(const OpCall& call, const Caps& caps, const char* shader) {
+    const TensorType& x = call.in(x_);
+    Launch l{
+        .shader = shader,
+        .spec = {workgroup_size(caps), storage_of(x.dtype), storage_of(call, weight_), step_of(x.shape[-1])},
+        .operands = {in(x_), in(weight_), in(residual_), out(0), out(1), call.has(residual_) ? out(2) : in(residual_)},
+        .groups = flat_grid(static_cast<std::uint64_t>(x.shape.rows()), caps)};
+    return l.with(params::RmsNormParams{.rows = static_cast<std::uint32_t>(x.shape.rows()),
+                                        .cols = static_cast<std::uint32_t>(x.shape[-1]),
+                                        .eps = static_cast<float>(call.attrs.number("eps", 1e-6)),
+                                        .weight_offset = static_cast<float>(call.attrs.number("weight_offset", 0))});
+}
+
+std::vector<Case> cases() {
+    std::vector<Case> list;
+    const auto add = [&](const char* name, Shape shape, double offset, bool weight, bool residual) {
+        const TensorType x{shape, DType::f32}, row{Shape{shape[-1]}, DType::f32};
+        Case c{.name = name,
+               .attrs = {{"eps", 1e-5}, {"weight_offset", offset}},
+               .inputs = {{.type = x, .low = 0.5, .high = 2}}};
+        c.inputs.push_back(weight ? Case::Input{.type = row, .low = 1 - offset, .high = 0.2, .weight = true}
+                                  : Case::Input{});
+        c.inputs.push_back(residual ? Case::Input{.type = x} : Case::Input{});
+        list.push_back(c);
+    };
+    add("rows=1 cols=1", {1, 1}, 0, true, false);
+    add("rows=3 cols=64 residual", {3, 64}, 0, true, true);
+    add("rows=2x5 cols=33 residual offset", {2, 5, 33}, 1, true, true);
+    add("rows=2 cols=768", {2, 768}, 0, true, false);
+    add("rows=3 cols=1601", {3, 1601}, 0, true, false);
+    add("rows=0 cols=8 residual", {0, 8}, 0, true, true);
+    add("no weight", {4, 48}, 1, false, false);
+    list.push_back({.name = "zeros",
+                    .attrs = {{"eps", 1e-5}},
+                    .inputs = {{.type = TensorType{Shape{2, 12}, DType::f32}, .fill = Case::Fill::zeros}}});
+    return list;
+}
+
+}  // namespace
+
+extern const OpDef rms_norm_op;
+const OpDef rms_norm_op = {
+    .name = "rms_norm",
+    .summary =
+        "y = s / sqrt(mean(s^2) + eps) * (weight_offset + weight) over rows, s = x + residual (Zhang, Sennrich 2019)",
+    .operands = {"x", "weight", "residual"},
+    .infer = infer,
+    .reference = reference,
+    .cost = cost,
+    .kernels = {{.name = "subgroup",
+                 .needs = need_subgroup,
+                 .launch = [](const OpCall& c, const Caps& d) { return launch(c, d, "rms_norm_subgroup"); }},
+                {.name = "plain", .launch = [](const OpCall& c, const Caps& d) { return launch(c, d, "rms_norm"); }}},
+    .cases = cases,
+};
+
+Tensor rms_norm(Tensor x, Tensor weight, double eps, double weight_offset, Where where) {
+    return x.graph().call(rms_norm_op, {x, weight, {}}, {{"eps", eps}, {"weight_offset", weight_offset}}, where)[0];
+}
+
+}  // namespace vantage

@@ -1,0 +1,223 @@
+// Rotary positions, alone or with the rotated rows going straight into the cache.
+//   a' = a cos - b sin,  b' = b cos + a sin  for the pairs (a, b) of a row's first rotary_dim features
+// Su et al. 2021 (RoFormer); pairs (i, i + rotary_dim/2) as in GPT-NeoX and Llama, or (2i, 2i + 1) as in GPT-J.
+#include "shaders/params/rope.h"
+#include "runtime/base/log.h"
+#include "runtime/graph/op.h"
+#include "runtime/ops/step.h"
+#include "vantage/ops.h"
+
+namespace vantage {
+
+namespace {
+
+enum : int { x_, table_, positions_, step_ };
+namespace to_cache {
+enum : int { x_, table_, step_, state_ };
+}
+
+struct Sizes {
+    std::int64_t tokens, heads, dim, rotary;
+    bool heads_first;
+    std::int64_t token(std::int64_t row) const { return heads_first ? row % tokens : row / heads % tokens; }
+};
+
+Sizes sizes_of(const OpCall& call) {
+    const Shape& x = call.in(x_).shape;
+    const bool first = call.attrs.flag("heads_first");
+    return {first ? x[-2] : x[-3], first ? x[-3] : x[-2], x[-1], call.in(table_).shape[1], first};
+}
+
+void check_table(const OpCall& call) {
+    const TensorType &x = call.in(x_), &table = call.in(table_);
+    call.require(table.shape.rank() == 2 && table.dtype == DType::f32,
+                 operand_is(call, table_) + ", but has to be f32 [positions, rotary_dim]");
+    call.require(
+        table.shape[1] % 2 == 0 && table.shape[1] <= x.shape[-1],
+        operand_is(call, table_) + ", but rotary_dim has to be even and at most the head width of x " + x.text());
+}
+
+std::vector<TensorType> infer(const OpCall& call) {
+    const TensorType& x = call.in(x_);
+    call.require((x.shape.rank() == 3 || x.shape.rank() == 4) && is_float(x.dtype),
+                 operand_is(call, x_) + ", but has to be floats with 3 dimensions, or 4 with a batch");
+    check_table(call);
+    if (call.has(positions_)) {
+        call.require(
+            call.in(positions_) == TensorType{Shape{sizes_of(call).tokens}, DType::i32},
+            operand_is(call, positions_) + ", but has to be i32 with one position for each token of x " + x.text());
+        call.require(!call.has(step_), "positions and a step contradict each other: one of them");
+    }
+    require_step(call, step_);
+    return {x};
+}
+
+/// Rotates row `row` of x into y from element `at` on.
+void rotate(const OpCall& call, std::span<const HostTensor> in, std::int64_t row, std::int64_t position, HostTensor& y,
+            std::int64_t at) {
+    const Sizes s = sizes_of(call);
+    const std::int64_t half = s.rotary / 2;
+    const bool interleaved = call.attrs.flag("interleaved"),
+               known = position >= 0 && position < call.in(table_).shape[0];
+    for (std::int64_t d = s.rotary; d < s.dim; ++d) y[at + d] = in[x_][row * s.dim + d];
+    for (std::int64_t i = 0; i < half; ++i) {
+        const std::int64_t first = interleaved ? 2 * i : i, second = interleaved ? 2 * i + 1 : i + half;
+        const double a = in[x_][row * s.dim + first], b = in[x_][row * s.dim + second];
+        const double cosine = known ? in[table_][position * s.rotary + i] : 0,
+                     sine = known ? in[table_][position * s.rotary + half + i] : 0;
+        y[at + first] = a * cosine - b * sine;
+        y[at + second] = b * cosine + a * sine;
+    }
+}
+
+void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
+    const Sizes s = sizes_of(call);
+    for (std::int64_t row = 0; row < call.in(x_).shape.rows(); ++row) {
+        const std::int64_t token = s.token(row), first = call.has(step_) ? word(in[step_], STEP_POSITION) : 0;
+        rotate(call, in, row, call.has(positions_) ? static_cast<std::int64_t>(in[positions_][token]) : first + token,
+               out[0], row * s.dim);
+    }
+}
+
+std::vector<TensorType> infer_write(const OpCall& call) {
+    const TensorType &x = call.in(x_), &state = call.in(to_cache::state_);
+    call.require(x.shape.rank() == 3 && is_float(x.dtype),
+                 operand_is(call, x_) + ", but has to be floats [tokens, heads, width]");
+    check_table(call);
+    require_step(call, to_cache::step_);
+    const std::int64_t row = x.shape[1] * x.shape[2], rows = state.shape.rank() > 0 ? state.shape[0] : 0;
+    call.require(
+        state.shape.rank() > 1 && state.shape.elements() == rows * row && is_float(state.dtype),
+        operand_is(call, to_cache::state_) + ", but its rows have to hold as many floats as those of x " + x.text());
+    return {state};
+}
+
+void reference_write(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
+    const Sizes s = sizes_of(call);
+    const std::int64_t first = word(in[to_cache::step_], STEP_POSITION), valid = word(in[to_cache::step_], STEP_VALID);
+    for (std::int64_t token = 0; token < std::min(s.tokens, valid) && first + token < out[0].type.shape[0]; ++token)
+        for (std::int64_t head = 0; head < s.heads; ++head)
+            rotate(call, in, token * s.heads + head, first + token, out[0], ((first + token) * s.heads + head) * s.dim);
+}
+
+Cost cost(const OpCall& call) {  // of the table only the rows that are wanted are read, of a cache only those written
+    const TensorType& x = call.in(x_);
+    const double cells = static_cast<double>(x.shape.elements()),
+                 share = static_cast<double>(call.in(table_).shape[1]) /
+                         static_cast<double>(std::max<std::int64_t>(x.shape[-1], 1));
+    return {3 * cells * share, static_cast<double>(x.bytes()) + 4 * cells * share,
+            cells * info(call.out(0).dtype).bytes};
+}
+
+LaunchPlan launch_to(const OpCall& call, const Caps& caps, std::vector<Operand> operands, bool cache) {
+    const Sizes s = sizes_of(call);
+    const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
+    const std::uint32_t step = s.dim % 4 == 0 && s.rotary % 8 == 0 ? 4 : 1;
+    const std::int64_t rows = call.in(x_).shape.rows();
+    Launch l{.shader = "rope",
+             .spec = {workgroup_size(caps), storage_of(call, x_), storage_of(call.out(0).dtype), step,
+                      call.attrs.flag("interleaved"), cache},
+             .operands = std::move(operands),
+             .groups = element_grid(rows * (s.dim - s.rotary / 2), step, caps)};
+    return l.with(params::RopeParams{.rows = u(rows),
+                                     .tokens = u(s.tokens),
+                                     .heads = u(s.heads),
+                                     .dim = u(s.dim),
+                                     .rotary = u(s.rotary),
+                                     .table_rows = u(call.in(table_).shape[0]),
+                                     .heads_first = s.heads_first,
+                                     .cache_rows = cache ? u(call.out(0).shape[0]) : 0});
+}
+
+LaunchPlan launch(const OpCall& call, const Caps& caps) {
+    return launch_to(call, caps, {in(x_), in(table_), in(step_), out(0), in(positions_)}, false);
+}
+LaunchPlan launch_write(const OpCall& call, const Caps& caps) {
+    return launch_to(call, caps, {in(to_cache::x_), in(to_cache::table_), in(to_cache::step_), update(0)}, true);
+}
+
+Case::Input floats(Shape shape) { return {.type = TensorType{shape, DType::f32}}; }
+/// Any numbers serve: that cos² + sin² = 1 is not the kernel's business.
+Case::Input table_of(std::int64_t positions, std::int64_t rotary) {
+    return {.type = TensorType{Shape{positions, rotary}, DType::f32},
+            .fill = Case::Fill::uniform,
+            .low = -1,
+            .high = 1,
+            .fixed_type = true};
+}
+
+std::vector<Case> cases() {
+    const auto given = [](const std::vector<double>& values) {
+        return Case::Input{.type = TensorType{Shape{static_cast<std::int64_t>(values.size())}, DType::i32},
+                           .fill = Case::Fill::given,
+                           .given = values};
+    };
+    const std::vector<double> five{3, 0, 41, 7, 99};  // the last is outside the table
+    return {
+        {.name = "neox dim=64", .attrs = {}, .inputs = {floats({5, 3, 64}), table_of(50, 64), given(five)}},
+        {.name = "neox dim=80 rotary=32, batch, heads first",
+         .attrs = {{"heads_first", true}},
+         .inputs = {floats({2, 3, 5, 80}), table_of(50, 32), given(five)}},
+        {.name = "neox dim=9 rotary=6", .attrs = {}, .inputs = {floats({7, 2, 9}), table_of(7, 6)}},
+        {.name = "gptj dim=24, step",
+         .attrs = {{"interleaved", true}},
+         .inputs = {floats({6, 2, 24}), table_of(30, 24), {}, step_of_case(11, 4)}},
+        {.name = "gptj dim=10 rotary=4, heads first",
+         .attrs = {{"interleaved", true}, {"heads_first", true}},
+         .inputs = {floats({3, 5, 10}), table_of(50, 4), given(five)}},
+        {.name = "rotary=0", .attrs = {}, .inputs = {floats({4, 1, 8}), table_of(4, 0)}},
+        {.name = "no tokens", .attrs = {}, .inputs = {floats({0, 2, 8}), table_of(4, 8)}},
+    };
+}
+
+std::vector<Case> cases_write() {
+    const auto state = [](Shape shape) { return Case::Input{.type = TensorType{shape, DType::f32}, .weight = true}; };
+    return {
+        {.name = "neox dim=64, 3 of 4 rows",
+         .attrs = {},
+         .inputs = {floats({4, 2, 64}), table_of(16, 64), step_of_case(5, 3), state({12, 2, 64})}},
+        {.name = "gptj dim=24 rotary=16",
+         .attrs = {{"interleaved", true}},
+         .inputs = {floats({3, 3, 24}), table_of(9, 16), step_of_case(6, 3), state({9, 72})}},
+        {.name = "dim=5 rotary=4, odd rows",
+         .attrs = {},
+         .inputs = {floats({4, 1, 5}), table_of(16, 4), step_of_case(3, 4), state({11, 1, 5})}},
+        {.name = "beyond the cache",
+         .attrs = {},
+         .inputs = {floats({4, 1, 8}), table_of(16, 8), step_of_case(4, 4), state({6, 1, 8})}},
+    };
+}
+
+}  // namespace
+
+extern const OpDef rope_op;
+const OpDef rope_op = {
+    .name = "rope",
+    .summary = "a' = a cos - b sin, b' = b cos + a sin for pairs of features, by position (Su et al. 2021)",
+    .operands = {"x", "table", "positions", "step"},
+    .infer = infer,
+    .reference = reference,
+    .cost = cost,
+    .kernels = {{.name = "plain", .launch = launch}},
+    .cases = cases,
+};
+
+extern const OpDef rope_write_op;
+const OpDef rope_write_op = {
+    .name = "rope_write",
+    .summary = "state[position + r] = rope(x_r) for the valid rows of a run: rope and write in one (Su et al. 2021)",
+    .operands = {"x", "table", "step", "state"},
+    .infer = infer_write,
+    .reference = reference_write,
+    .cost = cost,
+    .kernels = {{.name = "plain", .launch = launch_write}},
+    .cases = cases_write,
+    .alias = {to_cache::state_, -1, -1, -1},
+};
+
+Tensor rope(Tensor x, Tensor table, RopeOptions options, Where where) {
+    return x.graph().call(rope_op, {x, table, options.positions, options.step},
+                          {{"interleaved", options.interleaved}, {"heads_first", options.heads_first}}, where)[0];
+}
+
+}  // namespace vantage

@@ -1,0 +1,128 @@
+// Angles of rotary positions, made on the host in double.
+//   inv_freq_i = theta^(-2i/rotary_dim): Su et al. 2021 (RoFormer)
+// linear: Chen et al. 2023 (position interpolation). llama3: Llama 3.1's model card and code. yarn: Peng et al. 2023.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <numbers>
+
+#include "runtime/base/log.h"
+#include "vantage/ops.h"
+
+namespace vantage {
+
+namespace {
+
+constexpr double two_pi = 2 * std::numbers::pi;
+
+void check(std::int64_t rotary_dim, double theta, const RopeScaling& scaling) {
+    const auto fail = [](const std::string& what) { throw Error(ErrorKind::usage, "rope: " + what); };
+    if (rotary_dim < 0 || rotary_dim % 2 != 0)
+        fail(format("rotary_dim is %lld, but has to be even", static_cast<long long>(rotary_dim)));
+    const double least = scaling.type == "yarn" ? 1 : 0;
+    if (!(theta > least)) fail(format("theta is %g, but has to be above %g", theta, least));
+    if (!scaling.type.empty() && !(scaling.factor > 0))
+        fail(format("factor is %g, but has to be above 0", scaling.factor));
+    if ((scaling.type == "llama3" || scaling.type == "yarn") && scaling.original_context <= 0)
+        fail(format("the original context is %lld, but has to be above 0",
+                    static_cast<long long>(scaling.original_context)));
+    if (scaling.type == "llama3" &&
+        !(scaling.high_freq_factor > scaling.low_freq_factor && scaling.low_freq_factor > 0))
+        fail(format("llama3 scaling has low_freq_factor %g and high_freq_factor %g, but 0 < low < high is wanted",
+                    scaling.low_freq_factor, scaling.high_freq_factor));
+    if (scaling.type == "yarn" && !(scaling.beta_fast > 0 && scaling.beta_slow > 0))
+        fail(format("yarn scaling has beta_fast %g and beta_slow %g, but both have to be above 0", scaling.beta_fast,
+                    scaling.beta_slow));
+}
+
+/// Long waves are stretched by `factor`, short ones stay, those between are mixed.
+double llama3(double frequency, const RopeScaling& scaling) {
+    const double turns =
+        static_cast<double>(scaling.original_context) * frequency / two_pi;  // within the original context
+    if (turns < scaling.low_freq_factor) return frequency / scaling.factor;
+    if (turns > scaling.high_freq_factor) return frequency;
+    const double share = (turns - scaling.low_freq_factor) / (scaling.high_freq_factor - scaling.low_freq_factor);
+    return (1 - share) * frequency / scaling.factor + share * frequency;
+}
+
+/// The pair (as a fraction) that turns this often within the original context.
+double yarn_bound(double turns, double dim, double theta, const RopeScaling& scaling) {
+    return dim * std::log(static_cast<double>(scaling.original_context) / (turns * two_pi)) / (2 * std::log(theta));
+}
+
+void yarn(std::vector<double>& frequencies, double theta, const RopeScaling& scaling) {
+    const double dim = 2 * static_cast<double>(frequencies.size());
+    double low = yarn_bound(scaling.beta_fast, dim, theta, scaling),
+           high = yarn_bound(scaling.beta_slow, dim, theta, scaling);
+    if (scaling.truncate) low = std::floor(low), high = std::ceil(high);
+    low = std::max(low, 0.0), high = std::min(high, dim - 1);
+    if (low == high) high += 0.001;
+    for (std::size_t i = 0; i < frequencies.size(); ++i) {
+        const double stretched = std::clamp((static_cast<double>(i) - low) / (high - low), 0.0, 1.0);
+        frequencies[i] *= stretched / scaling.factor + (1 - stretched);
+    }
+}
+
+double attention_factor(const RopeScaling& scaling) {
+    if (scaling.type != "yarn") return 1;
+    if (scaling.attention_factor != 0) return scaling.attention_factor;
+    return scaling.factor > 1 ? 0.1 * std::log(scaling.factor) + 1 : 1;
+}
+
+std::string name_of_table(std::int64_t positions, std::int64_t rotary_dim, double theta, const RopeScaling& s) {
+    std::string name = format("rope_table.%lldx%lld.theta=%.17g", static_cast<long long>(positions),
+                              static_cast<long long>(rotary_dim), theta);
+    if (s.type.empty()) return name;
+    name += format(".%s.%.17g", s.type.c_str(), s.factor);
+    if (s.type == "llama3")
+        name += format(".%.17g.%.17g.%lld", s.low_freq_factor, s.high_freq_factor,
+                       static_cast<long long>(s.original_context));
+    if (s.type == "yarn")
+        name += format(".%.17g.%.17g.%.17g.%d.%lld", s.beta_fast, s.beta_slow, attention_factor(s), s.truncate ? 1 : 0,
+                       static_cast<long long>(s.original_context));
+    return name;
+}
+
+}  // namespace
+
+std::vector<double> rope_frequencies(std::int64_t rotary_dim, double theta, const RopeScaling& scaling) {
+    check(rotary_dim, theta, scaling);
+    std::vector<double> frequencies(static_cast<std::size_t>(rotary_dim / 2));
+    for (std::size_t i = 0; i < frequencies.size(); ++i)
+        frequencies[i] = std::pow(theta, -2 * static_cast<double>(i) / static_cast<double>(rotary_dim));
+    if (scaling.type == "linear") {
+        for (double& frequency : frequencies) frequency /= scaling.factor;
+    } else if (scaling.type == "llama3") {
+        for (double& frequency : frequencies) frequency = llama3(frequency, scaling);
+    } else if (scaling.type == "yarn") {
+        yarn(frequencies, theta, scaling);
+    } else if (!scaling.type.empty()) {
+        throw Error(ErrorKind::unsupported,
+                    "rope: scaling of type " + scaling.type + " is unknown: linear, llama3 and yarn are known");
+    }
+    return frequencies;
+}
+
+Tensor rope_table(Graph& graph, std::int64_t positions, std::int64_t rotary_dim, double theta,
+                  const RopeScaling& scaling) {
+    const std::vector<double> frequencies = rope_frequencies(rotary_dim, theta, scaling);
+    const std::string name = name_of_table(positions, rotary_dim, theta, scaling);
+    for (std::size_t id = 0; id < graph.values().size(); ++id)
+        if (graph.values()[id].kind == ValueKind::constant && graph.values()[id].name == name)
+            return {&graph, static_cast<int>(id)};
+    const Shape shape{positions, rotary_dim};
+    const double factor = attention_factor(scaling);
+    std::vector<float> table;
+    table.reserve(static_cast<std::size_t>(shape.elements()));
+    for (std::int64_t position = 0; position < positions; ++position) {
+        for (const double frequency : frequencies)
+            table.push_back(static_cast<float>(factor * std::cos(static_cast<double>(position) * frequency)));
+        for (const double frequency : frequencies)
+            table.push_back(static_cast<float>(factor * std::sin(static_cast<double>(position) * frequency)));
+    }
+    std::vector<std::byte> bytes(table.size() * sizeof(float));
+    if (!bytes.empty()) std::memcpy(bytes.data(), table.data(), bytes.size());
+    return graph.constant(name, shape, DType::f32, std::move(bytes));
+}
+
+}  // namespace vantage

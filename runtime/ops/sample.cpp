@@ -1,0 +1,148 @@
+// The next token of a sequence, drawn on the device by the parameters in the step.
+//   penalty -> temperature -> top-k -> softmax -> top-p -> min-p -> draw;  tokens[end] = token, end += 1
+// Random numbers are counted by seed and place (Salmon et al. 2011), so a run repeats exactly.
+#include "shaders/params/sample.h"
+#include "runtime/base/log.h"
+#include "runtime/graph/op.h"
+#include "runtime/ops/sampling.h"
+#include "runtime/ops/step.h"
+#include "vantage/ops.h"
+
+namespace vantage {
+
+namespace {
+
+enum : int { logits_, tokens_, step_, seen_ };
+
+std::vector<TensorType> infer(const OpCall& call) {
+    const TensorType &logits = call.in(logits_), &tokens = call.in(tokens_);
+    call.require(logits.dtype == DType::f32 && logits.shape.rank() == 2 && logits.shape[0] == 1 && logits.shape[1] > 0,
+                 operand_is(call, logits_) + ", but has to be f32 [1, vocabulary]");
+    call.require(tokens.dtype == DType::i32 && tokens.shape.rank() == 1,
+                 operand_is(call, tokens_) + ", but has to be i32 [context]");
+    require_step(call, step_);
+    if (call.has(seen_))
+        call.require(
+            call.in(seen_).dtype == DType::u32 && call.in(seen_).shape.rank() == 1 &&
+                call.in(seen_).shape[0] * 32 >= logits.shape[1],
+            operand_is(call, seen_) + ", but has to be u32 with a bit for each column of logits " + logits.text());
+    return {tokens, step_type()};
+}
+
+std::size_t draw(const OpCall& call, std::span<const HostTensor> in) {
+    std::vector<double> x = in[logits_].data;
+    const HostTensor& step = in[step_];
+    const double penalty = number(step, STEP_PENALTY);
+    for (std::size_t i = 0; i < x.size() && call.has(seen_); ++i)
+        if ((static_cast<std::uint32_t>(in[seen_].data[i / 32]) >> (i % 32) & 1u) != 0)
+            x[i] = x[i] > 0 ? x[i] / penalty : x[i] * penalty;
+    const SamplingRule rule{.temperature = number(step, STEP_TEMPERATURE),
+                            .top_k = static_cast<std::uint32_t>(step[STEP_TOP_K]),
+                            .top_p = number(step, STEP_TOP_P),
+                            .min_p = number(step, STEP_MIN_P)};
+    const auto whole = [&](int i) { return static_cast<std::uint32_t>(step[i]); };
+    return sampling_draw(sampling_weights(x, rule),
+                         sampling_random(whole(STEP_SEED_LOW), whole(STEP_SEED_HIGH), whole(STEP_END)));
+}
+
+void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
+    HostTensor &tokens = out[0], &step = out[1];
+    const std::int64_t end = word(step, STEP_END), valid = word(step, STEP_VALID),
+                       limit = std::min(word(step, STEP_LIMIT), call.in(tokens_).shape[0]);
+    if (step[STEP_DONE] != 0 || valid == 0 || word(step, STEP_POSITION) + valid != end) return;
+    if (end >= limit) {
+        step[STEP_DONE] = 2;
+        return;
+    }
+    const auto token = static_cast<double>(draw(call, in));
+    tokens[end] = token;
+    step[STEP_END] = static_cast<double>(end + 1);
+    step[STEP_DONE] = end + 1 >= limit ? 2 : 0;
+    for (std::int64_t i = 0; i < word(step, STEP_END_TOKENS); ++i)
+        if (step[STEP_END_TOKEN + i] == token) step[STEP_DONE] = 1;
+}
+
+Cost cost(const OpCall& call) {  // the parameters are known to the device only: as many passes as there can be
+    const double cells = static_cast<double>(call.in(logits_).shape.elements());
+    return {30 * cells, 44 * cells, 12};
+}
+
+LaunchPlan launch(const OpCall& call, const Caps& caps) {
+    Launch l{
+        .shader = "sample", .spec = {workgroup_size(caps)}, .operands = {in(logits_), update(0), update(1), in(seen_)}};
+    return l.with(params::SampleParams{.vocab = static_cast<std::uint32_t>(call.in(logits_).shape[1]),
+                                       .token_count = static_cast<std::uint32_t>(call.in(tokens_).shape[0])});
+}
+
+struct Draw {
+    std::int64_t vocab = 997;
+    float temperature = 0.8f, top_p = 1, min_p = 0, penalty = 1;
+    double top_k = 0, seed = 1, end = 9, limit = 16, done = 0, waiting = 0;
+    std::vector<double> end_tokens;
+};
+
+Case case_of(const char* name, const Draw& d) {
+    Case::Input step = step_of_case({{STEP_POSITION, d.end - 2 - d.waiting},
+                                     {STEP_VALID, 2},
+                                     {STEP_END, d.end},
+                                     {STEP_KEYS, d.end - d.waiting},
+                                     {STEP_DONE, d.done},
+                                     {STEP_LIMIT, d.limit},
+                                     {STEP_SEED_LOW, d.seed},
+                                     {STEP_SEED_HIGH, 0x9e3779b9u},
+                                     {STEP_TEMPERATURE, bits_of(d.temperature)},
+                                     {STEP_TOP_K, d.top_k},
+                                     {STEP_TOP_P, bits_of(d.top_p)},
+                                     {STEP_MIN_P, bits_of(d.min_p)},
+                                     {STEP_PENALTY, bits_of(d.penalty)},
+                                     {STEP_END_TOKENS, static_cast<double>(d.end_tokens.size())}});
+    std::copy(d.end_tokens.begin(), d.end_tokens.end(), step.given.begin() + STEP_END_TOKEN);
+    std::vector<double> seen(static_cast<std::size_t>((d.vocab + 31) / 32), 0x5a5a0f0f);
+    const Case::Input logits{.type = TensorType{Shape{1, d.vocab}, DType::f32}, .high = 2, .fixed_type = true};
+    const Case::Input tokens{
+        .type = TensorType{Shape{16}, DType::i32}, .fill = Case::Fill::ids, .high = static_cast<double>(d.vocab)};
+    const Case::Input bits{
+        .type = TensorType{Shape{(d.vocab + 31) / 32}, DType::u32}, .fill = Case::Fill::given, .given = seen};
+    return {.name = name, .attrs = {}, .inputs = {logits, tokens, step, d.penalty == 1 ? Case::Input{} : bits}};
+}
+
+std::vector<Case> cases() {
+    std::vector<double> all(3);
+    for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<double>(i);
+    return {
+        case_of("temperature", {}),
+        case_of("top-k, top-p, min-p, penalty",
+                {.temperature = 1.1f, .top_p = 0.95f, .min_p = 0.02f, .penalty = 1.3f, .top_k = 40, .seed = 4e9}),
+        case_of("greedy with penalty", {.vocab = 5003, .temperature = 0, .penalty = 1.5f}),
+        case_of("top-p of many", {.vocab = 50257, .temperature = 3, .top_p = 0.9f, .seed = 7}),
+        case_of("end token", {.vocab = 3, .end = 15, .end_tokens = all}),
+        case_of("context full", {.vocab = 5, .end = 15, .limit = 20}),
+        case_of("nothing fits", {.vocab = 5, .end = 9, .limit = 9}),
+        case_of("done", {.vocab = 5, .done = 1}),
+        case_of("prompt goes on", {.vocab = 5, .waiting = 4}),
+    };
+}
+
+}  // namespace
+
+extern const OpDef sample_op;
+const OpDef sample_op = {
+    .name = "sample",
+    .summary =
+        "tokens[end++] ~ penalty, temperature, top-k, softmax, top-p, min-p; counted random numbers (Salmon et al. "
+        "2011)",
+    .operands = {"logits", "tokens", "step", "seen"},
+    .infer = infer,
+    .reference = reference,
+    .cost = cost,
+    .kernels = {{.name = "plain", .launch = launch}},
+    .cases = cases,
+    .alias = {tokens_, step_, -1, -1},
+};
+
+SampleResult sample(Tensor logits, Tensor tokens, Tensor step, Tensor seen, Where where) {
+    const std::vector<Tensor> next = logits.graph().call(sample_op, {logits, tokens, step, seen}, {}, where);
+    return {next[0], next[1]};
+}
+
+}  // namespace vantage

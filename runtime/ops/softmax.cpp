@@ -1,0 +1,142 @@
+// Softmax and its logarithm over any axis; `scale` multiplies x first (1 / temperature, 1 / sqrt(width)).
+//   softmax:     y = exp(s - max s) / sum exp(s - max s),  s = scale x;  a row of only -inf gives zeros
+//   log_softmax: y = s - max s - ln sum exp(s - max s);                  a row of only -inf gives -inf
+// Bridle, "Probabilistic interpretation of feedforward classification network outputs" (1990).
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "runtime/graph/op.h"
+#include "runtime/ops/checks.h"
+#include "shaders/params/softmax.h"
+#include "vantage/ops.h"
+
+namespace vantage {
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+// x seen as (outer, count, inner), the axis in the middle.
+struct Axis {
+    std::int64_t outer = 1, count = 1, inner = 1;
+};
+Axis axis_of(const OpCall& call) {
+    const Shape& shape = call.in(0).shape;
+    std::int64_t axis = call.attrs.integer("axis", -1);
+    if (axis < 0) axis += shape.rank();
+    Axis a;
+    for (int i = 0; i < shape.rank(); ++i) (i < axis ? a.outer : i == axis ? a.count : a.inner) *= shape[i];
+    return a;
+}
+
+std::vector<TensorType> infer(const OpCall& call) {
+    require_floats(call);
+    const std::int64_t axis = call.attrs.integer("axis", -1), rank = call.in(0).shape.rank();
+    if (axis < -rank || axis >= rank) call.fail("axis is " + std::to_string(axis) + ", but " + operand_is(call, 0));
+    return {call.in(0)};
+}
+
+void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out, bool logarithm) {
+    const Axis a = axis_of(call);
+    const double scale = call.attrs.number("scale", 1);
+    for (std::int64_t row = 0; row < a.outer * a.inner; ++row) {
+        const auto at = [&](std::int64_t j) { return (row / a.inner * a.count + j) * a.inner + row % a.inner; };
+        double maximum = -infinity, sum = 0;
+        for (std::int64_t j = 0; j < a.count; ++j) maximum = std::max(maximum, scale * in[0][at(j)]);
+        if (maximum == -infinity) maximum = 0;  // exp(-inf - 0) = 0: zeros
+        for (std::int64_t j = 0; j < a.count; ++j) sum += std::exp(scale * in[0][at(j)] - maximum);
+        for (std::int64_t j = 0; j < a.count; ++j) {
+            const double s = scale * in[0][at(j)] - maximum;
+            if (logarithm) out[0][at(j)] = sum > 0 ? s - std::log(sum) : -infinity;
+            if (!logarithm) out[0][at(j)] = sum > 0 ? std::exp(s) / sum : 0;
+        }
+    }
+}
+
+Cost cost(const OpCall& call) { return streaming_cost(call, 8.0 * static_cast<double>(call.in(0).shape.elements())); }
+
+LaunchPlan launch(const OpCall& call, const Caps& caps, const char* shader, bool logarithm) {
+    const Axis a = axis_of(call);
+    Launch l{.shader = shader,
+             .spec = {workgroup_size(caps), storage_of(call.in(0).dtype), a.inner == 1 ? step_of(a.count) : 1},
+             .operands = {in(0), out(0)},
+             .groups = flat_grid(static_cast<std::uint64_t>(a.outer * a.inner), caps)};
+    return l.with(params::SoftmaxParams{.rows = static_cast<std::uint32_t>(a.outer * a.inner),
+                                        .count = static_cast<std::uint32_t>(a.count),
+                                        .inner = static_cast<std::uint32_t>(a.inner),
+                                        .logarithm = logarithm,
+                                        .scale = static_cast<float>(call.attrs.number("scale", 1))});
+}
+
+std::vector<Case> cases() {
+    std::vector<Case> list;
+    const auto add = [&](const char* name, Shape shape, int axis, double scale, double deviation) {
+        list.push_back({.name = name,
+                        .attrs = {{"axis", axis}, {"scale", scale}},
+                        .inputs = {{.type = TensorType{shape, DType::f32}, .low = 0, .high = deviation}}});
+    };
+    add("rows=3 cols=1", {3, 1}, -1, 1, 1);
+    add("rows=5 cols=129", {5, 129}, -1, 1, 2);
+    add("rows=2x3 cols=64 scale", {2, 3, 64}, -1, 0.125, 8);
+    add("rows=2 cols=4100 wide", {2, 4100}, -1, 1, 20);
+    add("axis 1 of 2x7x33", {2, 7, 33}, 1, 1, 2);
+    add("axis 0 of 300x5", {300, 5}, 0, 0.5, 2);
+    add("rows=0 cols=8", {0, 8}, -1, 1, 1);
+    add("rows=3 cols=0", {3, 0}, -1, 1, 1);
+    // all masked; partly masked; one alone; equal and large; far apart; the finite mask value of others
+    list.push_back({.name = "masked",
+                    .attrs = {{"axis", -1}},
+                    .inputs = {{.type = TensorType{Shape{6, 3}, DType::f32},
+                                .fill = Case::Fill::given,
+                                .given = {-infinity, -infinity, -infinity, 1, -infinity, 2, -infinity, -infinity, -3,
+                                          60000, 60000, 60000, 20000, -20000, 0, -65504, -65504, -65504}}}});
+    return list;
+}
+
+}  // namespace
+
+extern const OpDef softmax_op;
+const OpDef softmax_op = {
+    .name = "softmax",
+    .summary =
+        "y = exp(s - max s) / sum exp(s - max s) over an axis, s = scale x; zeros where all is -inf (Bridle 1990)",
+    .operands = {"x"},
+    .infer = infer,
+    .reference = [](const OpCall& c, std::span<const HostTensor> in,
+                    std::span<HostTensor> out) { reference(c, in, out, false); },
+    .cost = cost,
+    .kernels = {{.name = "subgroup",
+                 .needs = need_subgroup,
+                 .launch = [](const OpCall& c, const Caps& d) { return launch(c, d, "softmax_subgroup", false); }},
+                {.name = "plain",
+                 .launch = [](const OpCall& c, const Caps& d) { return launch(c, d, "softmax", false); }}},
+    .cases = cases,
+};
+
+extern const OpDef log_softmax_op;
+const OpDef log_softmax_op = {
+    .name = "log_softmax",
+    .summary = "y = s - max s - ln sum exp(s - max s) over an axis, s = scale x; -inf where all is -inf (Bridle 1990)",
+    .operands = {"x"},
+    .infer = infer,
+    .reference = [](const OpCall& c, std::span<const HostTensor> in,
+                    std::span<HostTensor> out) { reference(c, in, out, true); },
+    .cost = cost,
+    .kernels = {{.name = "subgroup",
+                 .needs = need_subgroup,
+                 .launch = [](const OpCall& c, const Caps& d) { return launch(c, d, "softmax_subgroup", true); }},
+                {.name = "plain",
+                 .launch = [](const OpCall& c, const Caps& d) { return launch(c, d, "softmax", true); }}},
+    .cases = cases,
+};
+
+Tensor softmax(Tensor x, int axis, double scale, Where where) {
+    return x.graph().call(softmax_op, {x}, {{"axis", axis}, {"scale", scale}}, where)[0];
+}
+
+Tensor log_softmax(Tensor x, int axis, double scale, Where where) {
+    return x.graph().call(log_softmax_op, {x}, {{"axis", axis}, {"scale", scale}}, where)[0];
+}
+
+}  // namespace vantage

@@ -1,0 +1,144 @@
+// Takes a packed projection apart: x [.., n, (Hq + 2 Hk) D] -> q [.., n, Hq, D], k [.., n, Hk, D], v [.., n, Hk, D], or
+// with `heads_first` [.., Hq, n, D] and so on. `layout` says how rows of x are packed:
+//   concat    [all of q | all of k | all of v]            GPT-2
+//   per_head  [key head][its query heads | k | v][D]      BLOOM, GPT-NeoX (one query head each), Falcon (several)
+#include <vector>
+
+#include "runtime/graph/op.h"
+#include "runtime/ops/checks.h"
+#include "shaders/params/split_qkv.h"
+#include "vantage/ops.h"
+
+namespace vantage {
+
+namespace {
+
+struct Packing {
+    std::int64_t rows, rows_per_batch, heads, kv_heads, width;
+    bool per_head, heads_first;
+    std::int64_t slots() const { return heads + 2 * kv_heads; }
+};
+
+Packing packing_of(const OpCall& call) {
+    const Shape& x = call.in(0).shape;
+    Packing p{};
+    p.rows = x.rows();
+    p.rows_per_batch = x[-2];
+    p.heads = call.attrs.integer("heads", 1);
+    p.kv_heads = call.attrs.integer("kv_heads", p.heads);
+    p.width = x[-1] / p.slots();
+    p.per_head = call.attrs.text("layout", "concat") == "per_head";
+    p.heads_first = call.attrs.flag("heads_first");
+    return p;
+}
+
+std::vector<TensorType> infer(const OpCall& call) {
+    require_floats(call);
+    const TensorType& x = call.in(0);
+    const std::int64_t heads = call.attrs.integer("heads", 0), kv_heads = call.attrs.integer("kv_heads", heads);
+    const std::string layout = call.attrs.text("layout", "concat"),
+                      counts = std::to_string(heads) + " query and " + std::to_string(kv_heads) + " key heads";
+    call.require(layout == "concat" || layout == "per_head",
+                 "layout is " + layout + ", but has to be concat or per_head");
+    call.require(x.shape.rank() >= 2 && x.shape.rank() < Shape::max_rank,
+                 operand_is(call, 0) + ", but has to be [.., n, features]");
+    call.require(heads > 0 && kv_heads > 0 && heads % kv_heads == 0, counts + " do not form groups");
+    call.require(x.shape[-1] % (heads + 2 * kv_heads) == 0,
+                 operand_is(call, 0) + ", whose rows do not divide into " + counts + " and as many value heads");
+    const auto result = [&](std::int64_t count) {
+        const std::int64_t n = x.shape[-2], width = x.shape[-1] / (heads + 2 * kv_heads);
+        std::vector<std::int64_t> sizes(x.shape.sizes().begin(), x.shape.sizes().end() - 2);
+        if (call.attrs.flag("heads_first"))
+            sizes.insert(sizes.end(), {count, n, width});
+        else
+            sizes.insert(sizes.end(), {n, count, width});
+        return TensorType{Shape(sizes), x.dtype};
+    };
+    return {result(heads), result(kv_heads), result(kv_heads)};
+}
+
+void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
+    const Packing p = packing_of(call);
+    const std::int64_t group = p.heads / p.kv_heads;
+    for (std::int64_t row = 0; row < p.rows; ++row) {
+        const auto copy = [&](HostTensor& to, std::int64_t heads, std::int64_t head, std::int64_t slot) {
+            const std::int64_t batch = row / p.rows_per_batch, r = row % p.rows_per_batch;
+            const std::int64_t place =
+                p.heads_first ? (batch * heads + head) * p.rows_per_batch + r : row * heads + head;
+            for (std::int64_t d = 0; d < p.width; ++d)
+                to[place * p.width + d] = in[0][(row * p.slots() + slot) * p.width + d];
+        };
+        for (std::int64_t h = 0; h < p.heads; ++h)
+            copy(out[0], p.heads, h, p.per_head ? h / group * (group + 2) + h % group : h);
+        for (std::int64_t h = 0; h < p.kv_heads; ++h) {
+            copy(out[1], p.kv_heads, h, p.per_head ? h * (group + 2) + group : p.heads + h);
+            copy(out[2], p.kv_heads, h, p.per_head ? h * (group + 2) + group + 1 : p.heads + p.kv_heads + h);
+        }
+    }
+}
+
+Cost cost(const OpCall& call) { return streaming_cost(call, 0); }
+
+LaunchPlan launch(const OpCall& call, const Caps& caps) {
+    const Packing p = packing_of(call);
+    const std::int64_t count = call.in(0).shape.elements();
+    const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
+    Launch l{.shader = "split_qkv",
+             .spec = {workgroup_size(caps), storage_of(call.in(0).dtype), step_of(p.width)},
+             .operands = {in(0), out(0), out(1), out(2)},
+             .groups = element_grid(count, step_of(p.width), caps)};
+    return l.with(params::SplitQkvParams{.count = u(count),
+                                         .rows_per_batch = u(p.rows_per_batch),
+                                         .width = u(p.width),
+                                         .heads = u(p.heads),
+                                         .kv_heads = u(p.kv_heads),
+                                         .per_head = p.per_head,
+                                         .heads_first = p.heads_first});
+}
+
+std::vector<Case> cases() {
+    std::vector<Case> list;
+    const auto add = [&](Shape shape, std::int64_t heads, std::int64_t kv_heads, const char* layout, bool heads_first) {
+        list.push_back({.name = shape.text() + " " + std::to_string(heads) + "/" + std::to_string(kv_heads) + " " +
+                                layout + (heads_first ? " heads first" : ""),
+                        .attrs = {{"heads", heads},
+                                  {"kv_heads", kv_heads},
+                                  {"layout", std::string(layout)},
+                                  {"heads_first", heads_first}},
+                        .inputs = {{.type = TensorType{shape, DType::f32}}}});
+    };
+    add({1, 3}, 1, 1, "concat", false);
+    add({3, 5, 18}, 2, 2, "concat", true);
+    add({3, 5, 18}, 2, 2, "per_head", true);
+    add({7, 64}, 4, 2, "concat", false);
+    add({7, 64}, 4, 2, "per_head", false);
+    add({2, 5, 40}, 6, 1, "concat", true);
+    add({2, 3, 72}, 2, 2, "per_head", false);
+    add({0, 12}, 1, 1, "concat", false);
+    return list;
+}
+
+}  // namespace
+
+extern const OpDef split_qkv_op;
+const OpDef split_qkv_op = {
+    .name = "split_qkv",
+    .summary =
+        "packed [.., n, (heads + 2 kv_heads) width] -> q, k, v with their heads (Radford et al. 2019; Ainslie et al. "
+        "2023)",
+    .operands = {"x"},
+    .infer = infer,
+    .reference = reference,
+    .cost = cost,
+    .kernels = {{.name = "plain", .launch = launch}},
+    .cases = cases,
+};
+
+QKV split_qkv(Tensor x, std::int64_t heads, std::int64_t kv_heads, bool per_head, Where where) {
+    const Attrs attrs{
+        {"heads", heads}, {"kv_heads", kv_heads}, {"layout", std::string(per_head ? "per_head" : "concat")}};
+    const std::vector<Tensor> parts = x.graph().call(split_qkv_op, {x}, attrs, where);
+    return {parts[0], parts[1], parts[2]};
+}
+
+}  // namespace vantage

@@ -1,0 +1,91 @@
+// Rows of a run go into a state: keys and values into the cache, what a tap may ask for into its store.
+//   state[position + r] = x_r for r < valid, in the state's storage type
+#include "shaders/params/write.h"
+#include "runtime/base/log.h"
+#include "runtime/graph/op.h"
+#include "runtime/ops/step.h"
+#include "vantage/ops.h"
+
+namespace vantage {
+
+namespace {
+
+enum : int { state_, x_, step_ };
+
+std::int64_t row_size(const Shape& shape) {
+    std::int64_t size = 1;
+    for (int i = 1; i < shape.rank(); ++i) size *= shape[i];
+    return size;
+}
+
+std::vector<TensorType> infer(const OpCall& call) {
+    const TensorType &state = call.in(state_), &x = call.in(x_);
+    for (int i : {state_, x_})
+        call.require(call.in(i).shape.rank() >= 1 && is_float(call.in(i).dtype),
+                     operand_is(call, i) + ", but has to be rows of floats");
+    call.require(row_size(state.shape) == row_size(x.shape),
+                 operand_is(call, x_) + ", but rows of the state " + state.text() + " have another size");
+    require_step(call, step_);
+    return {state};
+}
+
+void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
+    const std::int64_t cols = row_size(call.in(x_).shape), first = word(in[step_], STEP_POSITION),
+                       valid = word(in[step_], STEP_VALID);
+    for (std::int64_t r = 0; r < std::min(call.in(x_).shape[0], valid) && first + r < call.in(state_).shape[0]; ++r)
+        for (std::int64_t col = 0; col < cols; ++col) out[0][(first + r) * cols + col] = in[x_][r * cols + col];
+}
+
+Cost cost(const OpCall& call) {  // of the state only the rows that are written
+    const double cells = static_cast<double>(call.in(x_).shape.elements());
+    return {0, cells * info(call.in(x_).dtype).bytes, cells * info(call.in(state_).dtype).bytes};
+}
+
+LaunchPlan launch(const OpCall& call, const Caps& caps) {
+    const std::int64_t cols = row_size(call.in(x_).shape);
+    const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
+    Launch l{.shader = "write",
+             .spec = {workgroup_size(caps), storage_of(call, state_), storage_of(call, x_), step_of(cols)},
+             .operands = {update(0), in(x_), in(step_)},
+             .groups = element_grid(call.in(x_).shape.elements(), step_of(cols), caps)};
+    return l.with(params::WriteParams{
+        .rows = u(call.in(x_).shape[0]), .cols = u(cols), .state_rows = u(call.in(state_).shape[0])});
+}
+
+std::vector<Case> cases() {
+    const auto state = [](Shape shape) { return Case::Input{.type = TensorType{shape, DType::f32}, .weight = true}; };
+    const auto rows = [](Shape shape, bool fixed = false) {
+        return Case::Input{.type = TensorType{shape, DType::f32}, .fixed_type = fixed};
+    };
+    return {
+        {.name = "4 rows of 2x24", .attrs = {}, .inputs = {state({9, 2, 24}), rows({4, 2, 24}), step_of_case(3, 4)}},
+        {.name = "3 of 8 rows from f32, odd width",
+         .attrs = {},
+         .inputs = {state({20, 33}), rows({8, 33}, true), step_of_case(7, 3)}},
+        {.name = "f32 rows of 64", .attrs = {}, .inputs = {state({5, 64}), rows({1, 64}, true), step_of_case(4, 1)}},
+        {.name = "beyond the state", .attrs = {}, .inputs = {state({6, 5}), rows({4, 5}), step_of_case(5, 4)}},
+        {.name = "a number a row", .attrs = {}, .inputs = {state({12}), rows({5}), step_of_case(2, 5)}},
+        {.name = "nothing valid", .attrs = {}, .inputs = {state({4, 8}), rows({2, 8}), step_of_case(1, 0)}},
+    };
+}
+
+}  // namespace
+
+extern const OpDef write_op;
+const OpDef write_op = {
+    .name = "write",
+    .summary = "state[position + r] = x_r for the valid rows of a run, in the state's storage type",
+    .operands = {"state", "rows", "step"},
+    .infer = infer,
+    .reference = reference,
+    .cost = cost,
+    .kernels = {{.name = "plain", .launch = launch}},
+    .cases = cases,
+    .alias = {state_, -1, -1, -1},
+};
+
+Tensor write(Tensor state, Tensor rows, Tensor step, Where where) {
+    return state.graph().call(write_op, {state, rows, step}, {}, where)[0];
+}
+
+}  // namespace vantage

@@ -1,0 +1,197 @@
+#include "runtime/text/added_tokens.h"
+
+#include <algorithm>
+
+#include "runtime/text/unicode.h"
+
+namespace vantage::text {
+
+// ---- searching -------------------------------------------------------------------------------------------------------
+
+void LongestMatcher::add(std::string_view text, std::size_t value) {
+    if (text.empty()) return;
+    std::uint32_t node = 0;
+    for (const char c : text) {
+        const auto fresh = static_cast<std::uint32_t>(nodes_.size());
+        const auto [child, added] = nodes_[node].children.emplace(static_cast<unsigned char>(c), fresh);
+        node = child->second;
+        if (added) nodes_.emplace_back();
+    }
+    if (!nodes_[node].value) nodes_[node].value = value;
+}
+
+std::optional<LongestMatcher::Found> LongestMatcher::find(std::string_view text, std::size_t from) const {
+    if (nodes_.size() == 1) return std::nullopt;
+    for (std::size_t begin = from; begin < text.size(); ++begin) {
+        std::optional<Found> longest;
+        std::uint32_t node = 0;
+        for (std::size_t at = begin; at < text.size(); ++at) {
+            const auto child = nodes_[node].children.find(static_cast<unsigned char>(text[at]));
+            if (child == nodes_[node].children.end()) break;
+            node = child->second;
+            if (nodes_[node].value) longest = Found{{begin, at + 1}, *nodes_[node].value};
+        }
+        if (longest) return longest;
+    }
+    return std::nullopt;
+}
+
+namespace {
+
+bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xC0u) == 0x80u; }
+
+/// The character that ends at `end`.
+std::string_view character_before(std::string_view text, std::size_t end) {
+    std::size_t begin = end;
+    while (begin > 0 && is_continuation(text[--begin])) {
+    }
+    return text.substr(begin, end - begin);
+}
+
+bool is_word(std::string_view character) {
+    // Alphabetic and joining characters are no category of their own, so this is asked of the regular expressions.
+    static const Regex word(R"([\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{200c}\x{200d}])", "word characters");
+    return !character.empty() && !word.find_all(character).empty();
+}
+
+bool stands_alone(std::string_view text, const Match& match) {
+    if (match.begin > 0 && is_word(character_before(text, match.begin))) return false;
+    return match.end == text.size() || !is_word(text.substr(match.end, character_at(text, match.end).bytes));
+}
+
+/// Where the white space before `at` starts, not before `floor`.
+std::size_t white_space_before(std::string_view text, std::size_t at, std::size_t floor) {
+    while (at > floor) {
+        const std::string_view character = character_before(text, at);
+        if (!is_white_space(character_at(character, 0).code)) break;
+        at -= character.size();
+    }
+    return at;
+}
+
+std::size_t white_space_after(std::string_view text, std::size_t at) {
+    while (at < text.size()) {
+        const Character c = character_at(text, at);
+        if (!is_white_space(c.code)) break;
+        at += c.bytes;
+    }
+    return at;
+}
+
+/// Looking for a token costs its length at each place of a text, so files may not choose it freely.
+constexpr std::size_t longest_added_token = 4096;
+
+AddedToken read_token(const JsonFields& fields) {
+    AddedToken token;
+    token.id = static_cast<std::int32_t>(fields.integer("id", 0, largest_token_id));
+    token.content = fields.text("content");
+    if (token.content.size() > longest_added_token)
+        fields.fail("content", "at most " + std::to_string(longest_added_token) + " bytes");
+    token.single_word = fields.optional_flag("single_word").value_or(false);
+    token.lstrip = fields.optional_flag("lstrip").value_or(false);
+    token.rstrip = fields.optional_flag("rstrip").value_or(false);
+    token.special = fields.optional_flag("special").value_or(false);
+    token.normalized = fields.optional_flag("normalized").value_or(!token.special);
+    return token;
+}
+
+}  // namespace
+
+// ---- the list --------------------------------------------------------------------------------------------------------
+
+AddedTokens::AddedTokens(const JsonFields& file, const Bpe& model, const Normalizer& normalizer) {
+    if (!file.has("added_tokens")) return;
+    for (std::size_t i = 0; i < file.list("added_tokens").size(); ++i) {
+        AddedToken token = read_token(file.element("added_tokens", i));
+        if (token.content.empty()) continue;
+        token.id = model.id_of(token.content).value_or(token.id);
+        by_id_[token.id] = tokens_.size();
+        by_content_[token.content] = tokens_.size();
+        tokens_.push_back(std::move(token));
+    }
+    // Special ones first: of two that look alike after normalization the first wins.
+    for (const bool special : {true, false}) {
+        for (std::size_t i = 0; i < tokens_.size(); ++i) {
+            const AddedToken& token = tokens_[i];
+            if (token.special != special || by_id_.at(token.id) != i) continue;  // one defined anew counts once
+            if (!token.normalized)
+                verbatim_.add(token.content, i);
+            else if (!normalizer)
+                normalized_.add(token.content, i);
+            else
+                normalized_.add(normalizer(AlignedText(token.content)).bytes, i);
+        }
+    }
+}
+
+const AddedToken* AddedTokens::by_id(std::int32_t id) const {
+    const auto found = by_id_.find(id);
+    return found == by_id_.end() ? nullptr : &tokens_[found->second];
+}
+
+const AddedToken* AddedTokens::by_content(std::string_view content) const {
+    const auto found = by_content_.find(content);
+    return found == by_content_.end() ? nullptr : &tokens_[found->second];
+}
+
+bool AddedTokens::is_special(std::string_view content) const {
+    const AddedToken* token = by_content(content);
+    return token != nullptr && token->special;
+}
+
+std::int32_t AddedTokens::largest_id() const {
+    std::int32_t largest = -1;
+    for (const AddedToken& token : tokens_) largest = std::max(largest, token.id);
+    return largest;
+}
+
+// ---- cutting ---------------------------------------------------------------------------------------------------------
+
+std::vector<Piece> AddedTokens::pieces_of(std::string_view text, std::size_t offset,
+                                          const LongestMatcher& matcher) const {
+    std::vector<Piece> pieces;
+    const auto add = [&](std::size_t begin, std::size_t end, std::int32_t token) {
+        if (begin < end) pieces.push_back({offset + begin, offset + end, token});
+    };
+    std::size_t done = 0, from = 0;
+    while (const std::optional<LongestMatcher::Found> found = matcher.find(text, from)) {
+        const AddedToken& token = tokens_[found->value];
+        Match range = found->range;
+        from = range.end;
+        if (token.single_word && !stands_alone(text, range)) continue;
+        if (token.lstrip) range.begin = white_space_before(text, range.begin, done);
+        if (token.rstrip) range.end = white_space_after(text, range.end);
+        // White space that a token to the left has taken may begin this one's content: that text is spoken for.
+        range.begin = std::max(range.begin, done);
+        if (range.begin >= range.end) continue;
+        add(done, range.begin, -1);
+        add(range.begin, range.end, token.id);
+        done = range.end;
+    }
+    add(done, text.size(), -1);
+    return pieces;
+}
+
+void AddedTokens::cut(Pieces& pieces, const LongestMatcher& matcher) const {
+    std::vector<Piece> out;
+    for (const Piece& piece : pieces.pieces) {
+        if (piece.is_token()) {
+            out.push_back(piece);
+            continue;
+        }
+        const std::vector<Piece> parts = pieces_of(pieces.view(piece), piece.begin, matcher);
+        out.insert(out.end(), parts.begin(), parts.end());
+    }
+    pieces.pieces = std::move(out);
+}
+
+Pieces AddedTokens::extract(AlignedText text, const Normalizer& normalizer) const {
+    Pieces pieces{std::move(text), {}};
+    if (!pieces.text.bytes.empty()) pieces.pieces.push_back({0, pieces.text.bytes.size(), -1});
+    cut(pieces, verbatim_);
+    if (normalizer) pieces.rewrite(normalizer);
+    cut(pieces, normalized_);
+    return pieces;
+}
+
+}  // namespace vantage::text

@@ -1,0 +1,75 @@
+// Tokens beside the model's vocabulary, such as <|endoftext|>: they are found in the text before the model sees it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "runtime/io/json.h"
+#include "runtime/text/aligned_text.h"
+#include "runtime/text/bpe.h"
+#include "runtime/text/normalizer.h"
+
+namespace vantage::text {
+
+struct AddedToken {
+    std::int32_t id = 0;
+    std::string content;
+    bool single_word = false;  ///< only where no word character is beside it
+    bool lstrip = false;       ///< takes the white space before it
+    bool rstrip = false;       ///< takes the white space behind it
+    bool normalized = true;    ///< is looked for in the normalized text, in its own normalized form
+    bool special = false;      ///< is left out when decoding without special tokens
+};
+
+/// Finds the longest of several strings at each place, from left to right.
+class LongestMatcher {
+public:
+    /// Of two equal strings the first counts; an empty one is never found.
+    void add(std::string_view text, std::size_t value);
+    struct Found {
+        Match range;
+        std::size_t value;
+    };
+    /// The first match at or after `from`.
+    std::optional<Found> find(std::string_view text, std::size_t from) const;
+
+private:
+    // A tree of bytes: node 0 is the root.
+    struct Node {
+        std::map<unsigned char, std::uint32_t> children;
+        std::optional<std::size_t> value;
+    };
+    std::vector<Node> nodes_ = std::vector<Node>(1);
+};
+
+class AddedTokens {
+public:
+    AddedTokens() = default;
+    /// The field "added_tokens" of tokenizer.json. A token that the model has too keeps the model's id.
+    AddedTokens(const JsonFields& file, const Bpe& model, const Normalizer& normalizer);
+
+    /// Cuts the text at the tokens that are looked for as they are, normalizes what lies between, and cuts that at the
+    /// tokens that are looked for in normalized form.
+    Pieces extract(AlignedText text, const Normalizer& normalizer) const;
+
+    const AddedToken* by_id(std::int32_t id) const;
+    const AddedToken* by_content(std::string_view content) const;
+    bool is_special(std::string_view content) const;
+    std::int32_t largest_id() const;
+
+private:
+    void cut(Pieces& pieces, const LongestMatcher& matcher) const;
+    std::vector<Piece> pieces_of(std::string_view text, std::size_t offset, const LongestMatcher& matcher) const;
+
+    std::vector<AddedToken> tokens_;
+    std::unordered_map<std::int32_t, std::size_t> by_id_;
+    StringMap<std::size_t> by_content_;
+    LongestMatcher verbatim_, normalized_;
+};
+
+}  // namespace vantage::text

@@ -1,0 +1,338 @@
+#include "runtime/text/decoder.h"
+
+#include <algorithm>
+
+#include "runtime/text/bpe.h"
+#include "runtime/text/byte_level.h"
+#include "runtime/text/pattern.h"
+#include "runtime/text/pre_tokenizer.h"
+#include "runtime/text/unicode.h"
+
+namespace vantage::text {
+namespace {
+
+/// The end of every chain.
+class Collector : public DecoderStage {
+public:
+    explicit Collector(std::string& out) : out_(out) {}
+    void push(std::string_view chunk, bool) override { out_ += chunk; }
+    void finish() override {}
+
+private:
+    std::string& out_;
+};
+
+/// Without a decoder: a space between tokens.
+class Spaced : public DecoderStage {
+public:
+    void push(std::string_view token, bool) override {
+        if (!first_) next().push(" ", false);
+        next().push(token, false);
+        first_ = false;
+    }
+    void finish() override { next().finish(); }
+
+private:
+    bool first_ = true;
+};
+
+/// All tokens become one text.
+class Fuse : public DecoderStage {
+public:
+    void push(std::string_view chunk, bool) override { next().push(chunk, false); }
+    void finish() override {
+        next().push("", true);
+        next().finish();
+    }
+};
+
+/// Letters to bytes to one text. Only the bytes of the last character can be waiting for more.
+class ByteLevel : public DecoderStage {
+public:
+    void push(std::string_view chunk, bool ends) override {
+        token_ += chunk;
+        if (!ends) return;
+        bytes_ += bytes_of_letters(token_).value_or(token_);  // a token with other characters stands for itself
+        token_.clear();
+        std::string text;
+        std::size_t at = 0;
+        while (at < bytes_.size()) {
+            const Utf8Step step = utf8_step(bytes_, at);
+            if (step.kind == Utf8Step::Kind::cut_off) break;
+            if (step.kind == Utf8Step::Kind::character)
+                text.append(bytes_, at, step.bytes);
+            else
+                text += replacement_character;
+            at += step.bytes;
+        }
+        bytes_.erase(0, at);
+        if (!text.empty()) next().push(text, false);
+    }
+    void finish() override {
+        next().push(bytes_.empty() ? std::string_view() : replacement_character, true);
+        next().finish();
+    }
+
+private:
+    std::string token_, bytes_;
+};
+
+/// A run of tokens such as <0xE2> becomes the text of its bytes, or one U+FFFD per byte when it is not UTF-8 as a whole.
+class ByteFallback : public DecoderStage {
+public:
+    void push(std::string_view chunk, bool ends) override {
+        token_ += chunk;
+        if (!ends) return;
+        if (const std::optional<std::uint8_t> byte = byte_of_token(token_)) {
+            run_ += static_cast<char>(*byte);
+        } else {
+            end_run();
+            next().push(token_, true);
+        }
+        token_.clear();
+    }
+    void finish() override {
+        end_run();
+        next().finish();
+    }
+
+private:
+    void end_run() {
+        if (run_.empty()) return;
+        if (is_utf8(run_))
+            next().push(run_, true);
+        else
+            for (std::size_t i = 0; i < run_.size(); ++i) next().push(replacement_character, true);
+        run_.clear();
+    }
+    std::string token_, run_;
+};
+
+/// Takes a character off the ends of each token, at most so and so many times. What may be the end is held back.
+class Strip : public DecoderStage {
+public:
+    Strip(char32_t content, std::size_t start, std::size_t stop) : start_(start), stop_(stop) {
+        append_utf8(content_, content);
+    }
+
+    void push(std::string_view chunk, bool ends) override {
+        while (at_start_ && chunk.starts_with(content_) && taken_ < start_) {
+            chunk.remove_prefix(content_.size());
+            ++taken_;
+        }
+        at_start_ = at_start_ && chunk.empty();
+        hold(chunk);
+        if (!ends) return;
+        held_ = taken_ = 0;  // what is held is at most what is to be taken off
+        next().push("", true);
+        at_start_ = true;
+    }
+    void finish() override { next().finish(); }
+
+private:
+    /// Passes on all but the content characters at the end, `stop_` at most.
+    void hold(std::string_view chunk) {
+        std::size_t size = chunk.size(), count = 0;
+        while (count < stop_ && chunk.substr(0, size).ends_with(content_)) {
+            size -= content_.size();
+            ++count;
+        }
+        if (size > 0) {
+            release(held_);
+            next().push(chunk.substr(0, size), false);
+            held_ = count;
+        } else {
+            held_ += count;
+            if (held_ > stop_) release(held_ - stop_);
+        }
+    }
+    void release(std::size_t count) {
+        std::string text;
+        for (std::size_t i = 0; i < count; ++i) text += content_;
+        if (!text.empty()) next().push(text, false);
+        held_ -= count;
+    }
+
+    std::string content_;
+    std::size_t start_, stop_;
+    std::size_t taken_ = 0, held_ = 0;
+    bool at_start_ = true;
+};
+
+/// Replaces in each token. A pattern of one character can be replaced chunk by chunk; for any other the token is held
+/// back as a whole, which in a text that was fused before is all of it.
+class Replace : public DecoderStage {
+public:
+    struct Rule {
+        Finder find;
+        std::string content;
+        bool by_chunk;
+        std::string name;  // of the file
+    };
+    Replace(const Rule& rule, const DecoderBudget& budget) : rule_(rule), budget_(budget) {}
+
+    void push(std::string_view chunk, bool ends) override {
+        if (rule_.by_chunk || (ends && token_.empty())) return next().push(replaced(chunk), ends);
+        token_ += chunk;
+        if (!ends) return;
+        next().push(replaced(token_), true);
+        token_.clear();
+    }
+    void finish() override { next().finish(); }
+
+private:
+    std::string replaced(std::string_view text) const {
+        const std::vector<Match> matches = rule_.find(text);
+        constexpr std::size_t factor = 64, allowance = 65536;
+        if (text.size() + matches.size() * rule_.content.size() > factor * budget_.fed + allowance)
+            throw Error(ErrorKind::bad_file, rule_.name + ": \"decoder\" makes the text " + std::to_string(factor) +
+                                                 " times longer than its tokens; is the file damaged?");
+        std::string out;
+        std::size_t at = 0;
+        for (const Match& match : matches) {
+            out.append(text, at, match.begin - at);
+            out += rule_.content;
+            at = match.end;
+        }
+        out.append(text, at, text.size() - at);
+        return out;
+    }
+
+    const Rule& rule_;
+    const DecoderBudget& budget_;
+    std::string token_;
+};
+
+/// The sign for a space becomes one again; in the first token, unless texts got no sign in front, it is dropped.
+class MetaspaceStage : public DecoderStage {
+public:
+    explicit MetaspaceStage(const Metaspace& options) : options_(options) { append_utf8(sign_, options.replacement); }
+    void push(std::string_view chunk, bool ends) override {
+        std::string text;
+        std::size_t at = 0;
+        for (const Match& match : find_string(chunk, sign_)) {
+            text.append(chunk, at, match.begin - at);
+            if (!first_ || options_.prepend == Metaspace::Prepend::never) text += ' ';
+            at = match.end;
+        }
+        text.append(chunk, at, chunk.size() - at);
+        first_ = first_ && !ends;
+        next().push(text, ends);
+    }
+    void finish() override { next().finish(); }
+
+private:
+    Metaspace options_;
+    std::string sign_;
+    bool first_ = true;
+};
+
+/// All matches of a plain string in a token replaced: what Replace and Metaspace do to a token inside a text.
+std::string with_replaced(const std::string& token, const std::string& wanted, const std::string& content) {
+    std::string out;
+    std::size_t at = 0;
+    for (const Match& match : find_string(token, wanted)) {
+        out.append(token, at, match.begin - at);
+        out += content;
+        at = match.end;
+    }
+    return out.append(token, at, token.size() - at);
+}
+
+}  // namespace
+
+// ---- the chain ---------------------------------------------------------------------------------------------------------
+
+namespace {
+
+/// A stage without settings.
+template <class Stage>
+Decoder::Make plain() {
+    return [](const DecoderBudget&) { return std::make_unique<Stage>(); };
+}
+
+std::optional<std::string> bytes_of_fallback(const std::string& token) {
+    const std::optional<std::uint8_t> byte = byte_of_token(token);
+    return byte ? std::optional(std::string(1, static_cast<char>(*byte))) : std::nullopt;
+}
+
+Decoder::Make make_strip(const JsonFields& fields) {
+    const char32_t content = one_character(fields, "content");
+    const auto start = static_cast<std::size_t>(fields.optional_integer("start", 0).value_or(0));
+    const auto stop = static_cast<std::size_t>(fields.optional_integer("stop", 0).value_or(0));
+    return [=](const DecoderBudget&) { return std::make_unique<Strip>(content, start, stop); };
+}
+
+Decoder::Make make_replace(const JsonFields& fields, const std::optional<std::string>& plain_text) {
+    const bool one = plain_text && !plain_text->empty() && character_at(*plain_text, 0).bytes == plain_text->size();
+    const auto rule = std::make_shared<const Replace::Rule>(
+        Replace::Rule{make_finder(fields), fields.text("content"), one, fields.name()});
+    return [rule](const DecoderBudget& budget) { return std::make_unique<Replace>(*rule, budget); };
+}
+
+}  // namespace
+
+Decoder::Decoder() { stages_.push_back(plain<Spaced>()); }
+
+Decoder::Decoder(const JsonFields& fields) { add(fields); }
+
+void Decoder::add(const JsonFields& fields) {
+    const std::string kind =
+        fields.one_of("type", {"Sequence", "ByteLevel", "ByteFallback", "Fuse", "Strip", "Replace", "Metaspace"});
+    if (kind == "Sequence") {
+        for (std::size_t i = 0; i < fields.list("decoders").size(); ++i) add(fields.element("decoders", i));
+    } else if (kind == "ByteLevel") {
+        stages_.push_back(plain<ByteLevel>());
+        rules_.push_back({[](const std::string& token) { return bytes_of_letters(token); }, true});
+    } else if (kind == "ByteFallback") {
+        stages_.push_back(plain<ByteFallback>());
+        rules_.push_back({bytes_of_fallback, true});
+    } else if (kind == "Fuse") {
+        stages_.push_back(plain<Fuse>());
+    } else if (kind == "Strip") {
+        stages_.push_back(make_strip(fields));
+    } else if (kind == "Replace") {
+        const std::optional<std::string> plain_text = plain_pattern(fields);
+        stages_.push_back(make_replace(fields, plain_text));
+        if (plain_text) add_rule(*plain_text, fields.text("content"));
+    } else {
+        const Metaspace options = read_metaspace(fields);
+        stages_.emplace_back([options](const DecoderBudget&) { return std::make_unique<MetaspaceStage>(options); });
+        std::string sign;
+        append_utf8(sign, options.replacement);
+        add_rule(sign, " ");
+    }
+}
+
+void Decoder::add_rule(const std::string& wanted, const std::string& content) {
+    const auto apply = [=](const std::string& token) { return std::optional(with_replaced(token, wanted, content)); };
+    rules_.push_back({apply, false});
+}
+
+std::string Decoder::token_bytes(std::string_view token) const {
+    std::string text(token);
+    for (const TokenRule& rule : rules_) {
+        std::optional<std::string> changed = rule.apply(text);
+        if (!changed) continue;
+        text = std::move(*changed);
+        if (rule.is_final) break;
+    }
+    return text;
+}
+
+DecoderStream::DecoderStream(const Decoder& decoder) {
+    for (const Decoder::Make& make : decoder.stages_) stages_.push_back(make(budget_));
+    stages_.push_back(std::make_unique<Collector>(out_));
+    for (std::size_t i = 0; i + 1 < stages_.size(); ++i) stages_[i]->connect(stages_[i + 1].get());
+}
+
+void DecoderStream::push(std::string_view token) {
+    budget_.fed += token.size();
+    stages_.front()->push(token, true);
+}
+
+void DecoderStream::finish() { stages_.front()->finish(); }
+
+std::string DecoderStream::take() { return std::exchange(out_, {}); }
+
+}  // namespace vantage::text

@@ -1,0 +1,34 @@
+#include "runtime/text/pattern.h"
+
+#include <memory>
+
+namespace vantage::text {
+
+std::optional<std::string> plain_pattern(const JsonFields& component) {
+    const Json& pattern = component.object("pattern").json();
+    const auto found = pattern.find("String");
+    if (found == pattern.end() || !found->is_string()) return std::nullopt;
+    return found->get<std::string>();
+}
+
+Finder make_finder(const JsonFields& component) {
+    const JsonFields pattern = component.object("pattern");
+    if (pattern.has("String")) {
+        const std::string wanted = pattern.text("String");
+        constexpr std::size_t longest = 4096;  // looking for it costs its length at each place of a text
+        if (wanted.empty() || wanted.size() > longest) pattern.fail("String", format("1 to %zu bytes", longest));
+        return [wanted](std::string_view text) { return find_string(text, wanted); };
+    }
+    if (!pattern.has("Regex")) component.fail("pattern", "one of: String, Regex");
+    const auto regex = std::make_shared<const Regex>(pattern.text("Regex"),
+                                                     pattern.name() + ": " + in_quotes(pattern.path_of("Regex")));
+    return [regex](std::string_view text) { return regex->find_all(text); };
+}
+
+char32_t one_character(const JsonFields& fields, std::string_view key) {
+    const std::string text = fields.text(key);
+    if (text.empty() || character_at(text, 0).bytes != text.size()) fields.fail(key, "one character");
+    return character_at(text, 0).code;
+}
+
+}  // namespace vantage::text

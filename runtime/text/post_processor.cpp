@@ -1,0 +1,149 @@
+#include "runtime/text/post_processor.h"
+
+#include <algorithm>
+
+#include "runtime/text/bpe.h"
+#include "runtime/text/byte_level.h"
+#include "runtime/text/unicode.h"
+
+namespace vantage::text {
+namespace {
+
+using Encoding = Tokenizer::Encoding;
+
+// ---- ByteLevel: offsets without white space ----------------------------------------------------------------------------
+
+bool is_space_sign(char32_t c) { return c == letter_of(' ') || is_white_space(c); }
+
+/// Takes white space off both ends of each offset. A single space before the first word stays inside when
+/// `prefix_added`: it may be the one that was put there, which has no place in the text.
+void trim_offsets(Encoding& encoding, bool prefix_added) {
+    for (std::size_t i = 0; i < encoding.tokens.size(); ++i) {
+        const std::u32string token = code_points(encoding.tokens[i]);
+        auto& [begin, end] = encoding.offsets[i];
+        auto leading =
+            static_cast<std::size_t>(std::find_if_not(token.begin(), token.end(), is_space_sign) - token.begin());
+        const auto trailing =
+            static_cast<std::size_t>(std::find_if_not(token.rbegin(), token.rend(), is_space_sign) - token.rbegin());
+        if ((i == 0 || begin == 0) && prefix_added && leading == 1) leading = 0;
+        begin = std::min(begin + leading, end);
+        if (end >= trailing) end = std::max(end - trailing, begin);
+    }
+}
+
+PostProcessor make_byte_level(const JsonFields& fields) {
+    const bool trim = fields.optional_flag("trim_offsets").value_or(true);
+    const bool prefix_added = fields.optional_flag("add_prefix_space").value_or(true);
+    return [=](std::vector<Encoding> parts, bool) {
+        if (trim)
+            for (Encoding& part : parts) trim_offsets(part, prefix_added);
+        return parts;
+    };
+}
+
+// ---- TemplateProcessing: <s> $A </s> $B ---------------------------------------------------------------------------------
+
+/// One element of a template: a text (0 or 1), or tokens to add.
+struct TemplatePiece {
+    int text = -1;
+    std::int32_t type_id = 0;
+    Encoding added;
+};
+
+/// The tokens that a name such as "<s>" stands for.
+Encoding read_special(const JsonFields& fields, std::string_view place, const std::string& name, std::int32_t type_id) {
+    const std::optional<JsonFields> table = fields.optional_object("special_tokens");
+    if (!table || !table->has(name))
+        fields.fail(place, "special tokens that \"special_tokens\" lists; it has no " + describe(name));
+    const JsonFields special = table->object(name);
+    Encoding added;
+    for (const std::int64_t id : special.integers("ids", 0, largest_token_id))
+        added.ids.push_back(static_cast<std::int32_t>(id));
+    for (const Json& token : special.list("tokens"))
+        added.tokens.push_back(token.is_string() ? token.get<std::string>() : "");
+    if (added.ids.size() != added.tokens.size())
+        special.fail("tokens", "as many as \"ids\", " + std::to_string(added.ids.size()));
+    added.type_ids.assign(added.ids.size(), type_id);
+    added.offsets.assign(added.ids.size(), {0, 0});
+    return added;
+}
+
+std::vector<TemplatePiece> read_template(const JsonFields& fields, std::string_view key, int texts) {
+    std::vector<TemplatePiece> pieces;
+    for (std::size_t i = 0; i < fields.list(key).size(); ++i) {
+        const JsonFields element = fields.element(key, i);
+        const bool is_text = element.has("Sequence");
+        if (!is_text && !element.has("SpecialToken")) fields.fail(key, "a list of Sequence and SpecialToken");
+        const JsonFields piece = element.object(is_text ? "Sequence" : "SpecialToken");
+        TemplatePiece result;
+        result.type_id = static_cast<std::int32_t>(piece.optional_integer("type_id", 0, largest_token_id).value_or(0));
+        if (is_text) {
+            result.text = piece.one_of("id", {"A", "B"}) == "B" ? 1 : 0;
+            if (result.text >= texts) piece.fail("id", "A: the template for one text has no other");
+        } else {
+            result.added = read_special(fields, key, piece.text("id"), result.type_id);
+        }
+        pieces.push_back(std::move(result));
+    }
+    return pieces;
+}
+
+PostProcessor make_template(const JsonFields& fields) {
+    const std::vector<TemplatePiece> single = read_template(fields, "single", 1),
+                                     pair = read_template(fields, "pair", 2);
+    return [single, pair, name = fields.name()](const std::vector<Encoding>& texts, bool add_special) {
+        if (texts.empty() || texts.size() > 2)
+            throw Error(ErrorKind::bad_file,
+                        name + ": \"post_processor\" applies one template to the result of another");
+        std::vector<Encoding> parts;
+        for (const TemplatePiece& piece : texts.size() == 1 ? single : pair) {
+            if (piece.text >= 0) {
+                parts.push_back(texts[static_cast<std::size_t>(piece.text)]);
+                std::fill(parts.back().type_ids.begin(), parts.back().type_ids.end(), piece.type_id);
+            } else if (add_special) {
+                parts.push_back(piece.added);
+            }
+        }
+        return parts;
+    };
+}
+
+// ---- Sequence ------------------------------------------------------------------------------------------------------------
+
+PostProcessor make_sequence(const JsonFields& fields) {
+    std::vector<PostProcessor> steps;
+    for (std::size_t i = 0; i < fields.list("processors").size(); ++i)
+        steps.push_back(make_post_processor(fields.element("processors", i)));
+    return [steps](std::vector<Encoding> parts, bool add_special) {
+        for (const PostProcessor& step : steps) parts = step(std::move(parts), add_special);
+        return parts;
+    };
+}
+
+template <class T>
+void append(std::vector<T>& list, const std::vector<T>& more) {
+    list.insert(list.end(), more.begin(), more.end());
+}
+
+}  // namespace
+
+PostProcessor make_post_processor(const JsonFields& fields) {
+    const std::string kind = fields.one_of("type", {"Sequence", "ByteLevel", "TemplateProcessing"});
+    if (kind == "Sequence") return make_sequence(fields);
+    if (kind == "ByteLevel") return make_byte_level(fields);
+    return make_template(fields);
+}
+
+Encoding concatenated(const std::vector<Encoding>& parts) {
+    if (parts.size() == 1) return parts.front();
+    Encoding all;
+    for (const Encoding& part : parts) {
+        append(all.ids, part.ids);
+        append(all.type_ids, part.type_ids);
+        append(all.tokens, part.tokens);
+        append(all.offsets, part.offsets);
+    }
+    return all;
+}
+
+}  // namespace vantage::text

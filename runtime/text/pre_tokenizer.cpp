@@ -1,0 +1,121 @@
+#include "runtime/text/pre_tokenizer.h"
+
+#include <memory>
+
+#include "runtime/text/byte_level.h"
+#include "runtime/text/pattern.h"
+
+namespace vantage::text {
+namespace {
+
+Finder make_regex_finder(const char* pattern, const char* where) {
+    const auto regex = std::make_shared<const Regex>(pattern, where);
+    return [regex](std::string_view text) { return regex->find_all(text); };
+}
+
+/// Each byte of a piece becomes a letter that can be seen; all of them keep the origin of their character.
+AlignedText to_letters(const AlignedText& text) {
+    AlignedText out;
+    out.bytes.reserve(text.bytes.size() * 3 / 2);
+    out.origins.reserve(text.bytes.size() * 3 / 2);
+    for (std::size_t i = 0; i < text.bytes.size(); ++i)
+        out.append(letter_of(static_cast<std::uint8_t>(text.bytes[i])), text.origins[i]);
+    return out;
+}
+
+PreTokenizer make_byte_level(const JsonFields& fields) {
+    const bool prefix = fields.optional_flag("add_prefix_space").value_or(true);
+    Finder words;
+    if (fields.optional_flag("use_regex").value_or(true)) words = make_regex_finder(gpt2_words, "GPT-2's words");
+    return [prefix, words](Pieces& pieces) {
+        if (prefix)
+            pieces.rewrite([](AlignedText text) {
+                if (!text.bytes.starts_with(' ')) prepend(text, " ");
+                return text;
+            });
+        if (words) split(pieces, words, SplitBehavior::isolated);
+        pieces.rewrite(to_letters);
+    };
+}
+
+SplitBehavior read_behavior(const JsonFields& fields) {
+    const std::string word =
+        fields.one_of("behavior", {"Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous"});
+    if (word == "Removed") return SplitBehavior::removed;
+    if (word == "Isolated") return SplitBehavior::isolated;
+    if (word == "MergedWithPrevious") return SplitBehavior::merged_with_previous;
+    if (word == "MergedWithNext") return SplitBehavior::merged_with_next;
+    return SplitBehavior::contiguous;
+}
+
+PreTokenizer make_split(const Finder& find, SplitBehavior behavior, bool invert = false) {
+    return [=](Pieces& pieces) { split(pieces, find, behavior, invert); };
+}
+
+PreTokenizer make_character_split(bool (*wanted)(char32_t), SplitBehavior behavior) {
+    return make_split([wanted](std::string_view text) { return find_characters(text, wanted); }, behavior);
+}
+
+PreTokenizer make_metaspace(const JsonFields& fields) {
+    const Metaspace options = read_metaspace(fields);
+    std::string sign;
+    append_utf8(sign, options.replacement);
+    return [options, sign](Pieces& pieces) {
+        pieces.rewrite([&](AlignedText text) {
+            text = replace_matches(text, find_string(text.bytes, " "), sign);
+            const bool at_start = !text.origins.empty() && text.origins.front().begin == 0;
+            const bool wanted = options.prepend == Metaspace::Prepend::always ||
+                                (options.prepend == Metaspace::Prepend::first && at_start);
+            if (wanted && !text.bytes.starts_with(sign)) prepend(text, sign);
+            return text;
+        });
+        if (!options.split) return;
+        split(
+            pieces, [&](std::string_view text) { return find_string(text, sign); }, SplitBehavior::merged_with_next);
+    };
+}
+
+PreTokenizer make_sequence(const JsonFields& fields) {
+    std::vector<PreTokenizer> steps;
+    for (std::size_t i = 0; i < fields.list("pretokenizers").size(); ++i)
+        steps.push_back(make_pre_tokenizer(fields.element("pretokenizers", i)));
+    return [steps](Pieces& pieces) {
+        for (const PreTokenizer& step : steps) step(pieces);
+    };
+}
+
+}  // namespace
+
+Metaspace read_metaspace(const JsonFields& fields) {
+    Metaspace options{one_character(fields, "replacement"), Metaspace::Prepend::always,
+                      fields.optional_flag("split").value_or(true)};
+    if (fields.has("prepend_scheme")) {
+        const std::string scheme = fields.one_of("prepend_scheme", {"always", "first", "never"});
+        if (scheme == "first") options.prepend = Metaspace::Prepend::first;
+        if (scheme == "never") options.prepend = Metaspace::Prepend::never;
+    } else if (!fields.optional_flag("add_prefix_space").value_or(true)) {  // the older word for it
+        options.prepend = Metaspace::Prepend::never;
+    }
+    return options;
+}
+
+PreTokenizer make_pre_tokenizer(const JsonFields& fields) {
+    const std::string kind = fields.one_of("type", {"Sequence", "ByteLevel", "Split", "Metaspace", "Digits",
+                                                    "Whitespace", "WhitespaceSplit", "Punctuation"});
+    if (kind == "Sequence") return make_sequence(fields);
+    if (kind == "ByteLevel") return make_byte_level(fields);
+    if (kind == "Split")
+        return make_split(make_finder(fields), read_behavior(fields), fields.optional_flag("invert").value_or(false));
+    if (kind == "Metaspace") return make_metaspace(fields);
+    if (kind == "Digits") {
+        const bool single = fields.optional_flag("individual_digits").value_or(false);
+        return make_character_split(is_numeric, single ? SplitBehavior::isolated : SplitBehavior::contiguous);
+    }
+    if (kind == "Whitespace")
+        return make_split(make_regex_finder(R"(\w+|[^\w\s]+)", "words"), SplitBehavior::removed, true);
+    if (kind == "WhitespaceSplit") return make_character_split(is_white_space, SplitBehavior::removed);
+    return make_character_split(is_punctuation,
+                                fields.has("behavior") ? read_behavior(fields) : SplitBehavior::isolated);
+}
+
+}  // namespace vantage::text

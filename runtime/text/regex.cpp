@@ -1,0 +1,212 @@
+#include "runtime/text/regex.h"
+
+#ifndef PCRE2_CODE_UNIT_WIDTH
+#define PCRE2_CODE_UNIT_WIDTH 8
+#endif
+#include <pcre2.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+#include "runtime/base/log.h"
+#include "runtime/text/unicode.h"
+#include "vantage/error.h"
+
+namespace vantage::text {
+namespace {
+
+template <class T, void (*release)(T*)>
+struct Releaser {
+    void operator()(T* thing) const { release(thing); }
+};
+template <class T, void (*release)(T*)>
+using Owned = std::unique_ptr<T, Releaser<T, release>>;
+
+using Code = Owned<pcre2_code, pcre2_code_free>;
+using CompileContext = Owned<pcre2_compile_context, pcre2_compile_context_free>;
+using MatchContext = Owned<pcre2_match_context, pcre2_match_context_free>;
+using MatchData = Owned<pcre2_match_data, pcre2_match_data_free>;
+
+constexpr std::size_t longest_pattern = 65536;
+constexpr std::uint32_t memory_limit_kib = 256 * 1024;
+
+/// Steps a sensible pattern may need: some per character of the text, since `\s*[\r\n]+` gives back character by
+/// character what it took.
+std::uint32_t step_limit(std::size_t length) {
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(1'000'000 + 64 * std::uint64_t{length}, 0xFFFF'FFFFu));
+}
+
+std::string message_of(int code) {
+    std::array<unsigned char, 256> buffer{};
+    pcre2_get_error_message(code, buffer.data(), buffer.size());
+    return reinterpret_cast<const char*>(buffer.data());
+}
+
+[[noreturn]] void fail(const std::string& where, const std::string& what) {
+    throw Error(ErrorKind::bad_file, where + ": " + what);
+}
+
+}  // namespace
+
+struct Regex::Compiled {
+    Code code;
+};
+
+Regex::~Regex() = default;
+Regex::Regex(Regex&&) noexcept = default;
+Regex& Regex::operator=(Regex&&) noexcept = default;
+
+Regex::Regex(const std::string& pattern, std::string where) : where_(std::move(where)) {
+    if (pattern.size() > longest_pattern)
+        fail(where_,
+             format("the regular expression is %zu bytes long, wanted at most %zu", pattern.size(), longest_pattern));
+    const std::string translated = pcre_syntax(pattern, where_);
+    const CompileContext context(pcre2_compile_context_create(nullptr));
+    if (!context) throw Error(ErrorKind::out_of_memory, where_ + ": no memory for a regular expression");
+    pcre2_set_newline(context.get(), PCRE2_NEWLINE_LF);
+    pcre2_set_parens_nest_limit(context.get(), 100);
+    // MULTILINE: in Ruby's syntax ^ and $ stand at line ends. \C would cut a character in two.
+    const std::uint32_t options = PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C;
+    int error = 0;
+    PCRE2_SIZE at = 0;
+    compiled_ = std::make_unique<Compiled>();
+    compiled_->code.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(translated.data()), translated.size(), options,
+                                        &error, &at, context.get()));
+    if (!compiled_->code)
+        fail(where_, format("not a regular expression, at character %zu: %s", static_cast<std::size_t>(at),
+                            message_of(error).c_str()));
+}
+
+std::vector<Match> Regex::find_all(std::string_view subject) const {
+    std::vector<Match> matches;
+    if (subject.empty()) return matches;
+    const MatchContext context(pcre2_match_context_create(nullptr));
+    const MatchData data(pcre2_match_data_create(1, nullptr));
+    if (!context || !data) throw Error(ErrorKind::out_of_memory, where_ + ": no memory for a regular expression");
+    pcre2_set_match_limit(context.get(), step_limit(subject.size()));
+    pcre2_set_depth_limit(context.get(), step_limit(subject.size()));
+    pcre2_set_heap_limit(context.get(), memory_limit_kib);
+    const auto* text = reinterpret_cast<PCRE2_SPTR>(subject.data());
+    for (std::size_t at = 0; at <= subject.size();) {
+        // NO_UTF_CHECK: the subject is ours and valid, and a check per match would make long texts quadratic.
+        const int result =
+            pcre2_match(compiled_->code.get(), text, subject.size(), at, PCRE2_NO_UTF_CHECK, data.get(), context.get());
+        if (result == PCRE2_ERROR_NOMATCH) break;
+        if (result < 0)
+            fail(where_, format("the regular expression was given up on a text of %zu bytes: %s", subject.size(),
+                                message_of(result).c_str()));
+        const PCRE2_SIZE* range = pcre2_get_ovector_pointer(data.get());
+        const Match match{range[0], range[1]};
+        if (match.begin < at || match.end < match.begin)  // \K in a look-behind can do this
+            fail(where_, "the regular expression matches backwards (\\K), which cannot split a text");
+        const bool empty = match.begin == match.end;
+        if (!empty || matches.empty() || match.begin != matches.back().end) matches.push_back(match);
+        at = match.end;
+        if (empty) at += at < subject.size() ? character_at(subject, at).bytes : 1;
+    }
+    return matches;
+}
+
+// ---- syntax --------------------------------------------------------------------------------------------------------
+
+namespace {
+
+/// Reads Ruby's syntax left to right; everything not named here is the same in both.
+class Translator {
+public:
+    Translator(std::string_view ruby, const std::string& where) : in_(ruby), where_(where) {}
+
+    std::string run() {
+        while (at_ < in_.size()) {
+            const char c = in_[at_];
+            if (c == '\\')
+                escape();
+            else if (in_class_)
+                class_character(c);
+            else if (c == '[')
+                open_class();
+            else if (in_.substr(at_, 2) == "(?")
+                group_flags();
+            else
+                take(1);
+        }
+        return out_;
+    }
+
+private:
+    void take(std::size_t count) {
+        out_ += in_.substr(at_, count);
+        at_ += std::min(count, in_.size() - at_);
+    }
+    void put(std::string_view text, std::size_t consumed) {
+        out_ += text;
+        at_ += consumed;
+    }
+    /// A set of characters: bare inside a class, bracketed outside.
+    void put_set(const char* members, bool negated) {
+        put(in_class_ ? std::string(members) : std::string(negated ? "[^" : "[") + members + "]", 2);
+    }
+
+    void escape() {
+        // White_Space and not PCRE2's \s, which has U+180E; a word by Unicode's rules and not just letters and numbers.
+        static constexpr const char* space = "\\t-\\r\\x{85}\\p{Z}";
+        static constexpr const char* word = "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}";
+        static constexpr const char* hex = "0-9a-fA-F";
+        switch (at_ + 1 < in_.size() ? in_[at_ + 1] : '\0') {
+            case 's': return put_set(space, false);
+            case 'S': return in_class_ ? put("\\S\\x{180e}", 2) : put_set(space, true);
+            case 'w': return put_set(word, false);
+            case 'W': return in_class_ ? take(2) : put_set(word, true);
+            case 'h': return put_set(hex, false);
+            case 'H': return in_class_ ? fail(where_, "\\H inside [] is not supported") : put_set(hex, true);
+            case 'u': return unicode_escape();
+            default: return take(2);
+        }
+    }
+
+    void unicode_escape() {  // \u1234
+        const std::string_view digits = in_.substr(at_ + 2, 4);
+        if (digits.size() != 4 || digits.find_first_not_of("0123456789abcdefABCDEF") != std::string_view::npos)
+            fail(where_, "\\u in the regular expression wants four hexadecimal digits");
+        put("\\x{" + std::string(digits) + "}", 6);
+    }
+
+    void open_class() {
+        in_class_ = true;
+        take(1);
+        if (in_.substr(at_, 1) == "^") take(1);
+        if (in_.substr(at_, 1) == "]") take(1);  // a bracket in first place is a member
+    }
+
+    void class_character(char c) {
+        if (c == '[' && in_.substr(at_, 2) == "[:") {  // [:alpha:]
+            const std::size_t end = in_.find(":]", at_ + 2);
+            if (end != std::string_view::npos) return take(end + 2 - at_);
+        }
+        if (c == '[' || in_.substr(at_, 2) == "&&")
+            fail(where_, "sets inside [] (a nested [ or &&) are not supported; write \\[ for the bracket itself");
+        in_class_ = c != ']';
+        take(1);
+    }
+
+    /// (?m) is Ruby's word for "dot matches newline", which is (?s) elsewhere.
+    void group_flags() {
+        take(2);
+        const std::size_t end = in_.find_first_not_of("imx-", at_);
+        if (end == std::string_view::npos || end == at_ || (in_[end] != ')' && in_[end] != ':')) return;
+        for (; at_ < end; ++at_) out_ += in_[at_] == 'm' ? 's' : in_[at_];
+    }
+
+    std::string_view in_;
+    const std::string& where_;
+    std::string out_;
+    std::size_t at_ = 0;
+    bool in_class_ = false;
+};
+
+}  // namespace
+
+std::string pcre_syntax(std::string_view ruby, const std::string& where) { return Translator(ruby, where).run(); }
+
+}  // namespace vantage::text

@@ -1,0 +1,242 @@
+#include "vantage/tokenizer.h"
+
+#include "runtime/base/os.h"
+#include "runtime/text/added_tokens.h"
+#include "runtime/text/bpe.h"
+#include "runtime/text/decoder.h"
+#include "runtime/text/normalizer.h"
+#include "runtime/text/post_processor.h"
+#include "runtime/text/pre_tokenizer.h"
+#include "runtime/text/unicode.h"
+
+namespace vantage {
+namespace text {
+
+/// All that a file says, in the order in which a text goes through it.
+class TokenizerState {
+public:
+    explicit TokenizerState(const JsonFields& file);
+
+    Tokenizer::Encoding encode(std::string_view original, std::int32_t type_id) const;
+    std::vector<Tokenizer::Encoding> post_process(std::vector<Tokenizer::Encoding> parts, bool add_special) const;
+
+    /// The spelling in the vocabulary; nullptr for an id without a token.
+    const std::string* token(std::int32_t id) const;
+
+    Normalizer normalizer;  // empty: none
+    PreTokenizer pre_tokenizer;
+    Bpe model;
+    AddedTokens added;
+    PostProcessor post_processor;
+    Decoder decoder;
+};
+
+namespace {
+
+template <class Made>
+Made made_of(const std::optional<JsonFields>& fields, Made (*make)(const JsonFields&)) {
+    return fields ? make(*fields) : Made();
+}
+
+/// Byte offsets of a text to counts of code points.
+class CodePointCounter {
+public:
+    explicit CodePointCounter(std::string_view text) : counts_(text.size() + 1) {
+        std::uint32_t count = 0;
+        for (std::size_t i = 0; i < text.size(); ++i) {
+            counts_[i] = count;  // of the characters that end before byte i, for the first byte of each
+            if (i + 1 == text.size() || (static_cast<unsigned char>(text[i + 1]) & 0xC0u) != 0x80u) ++count;
+        }
+        counts_[text.size()] = count;
+    }
+    std::size_t operator()(std::size_t byte) const { return counts_[byte]; }
+
+private:
+    std::vector<std::uint32_t> counts_;
+};
+
+}  // namespace
+
+TokenizerState::TokenizerState(const JsonFields& file)
+    : normalizer(made_of(file.optional_object("normalizer"), make_normalizer)),
+      pre_tokenizer(made_of(file.optional_object("pre_tokenizer"), make_pre_tokenizer)),
+      model(file.object("model")),
+      added(file, model, normalizer),
+      post_processor(made_of(file.optional_object("post_processor"), make_post_processor)) {
+    if (const std::optional<JsonFields> fields = file.optional_object("decoder")) decoder = Decoder(*fields);
+}
+
+Tokenizer::Encoding TokenizerState::encode(std::string_view original, std::int32_t type_id) const {
+    Pieces pieces = added.extract(AlignedText(original), normalizer);
+    if (pre_tokenizer) pre_tokenizer(pieces);
+
+    Tokenizer::Encoding encoding;
+    const CodePointCounter characters(original);
+    const auto add = [&](std::int32_t id, std::string_view spelling, std::size_t begin, std::size_t end) {
+        const std::vector<Origin>& origins = pieces.text.origins;
+        encoding.ids.push_back(id);
+        encoding.type_ids.push_back(type_id);
+        encoding.tokens.emplace_back(spelling);
+        encoding.offsets.emplace_back(characters(origins[begin].begin), characters(origins[end - 1].end));
+    };
+    std::vector<Bpe::Token> word;
+    for (const Piece& piece : pieces.pieces) {
+        if (piece.is_token()) {
+            add(piece.token, pieces.view(piece), piece.begin, piece.end);
+            continue;
+        }
+        word.clear();
+        model.tokenize(pieces.view(piece), word);
+        std::size_t at = piece.begin;
+        for (const Bpe::Token& part : word) {
+            add(part.id, *model.text_of(part.id), at, at + part.bytes);
+            at += part.bytes;
+        }
+    }
+    return encoding;
+}
+
+std::vector<Tokenizer::Encoding> TokenizerState::post_process(std::vector<Tokenizer::Encoding> parts,
+                                                              bool add_special) const {
+    return post_processor ? post_processor(std::move(parts), add_special) : parts;
+}
+
+const std::string* TokenizerState::token(std::int32_t id) const {
+    if (const AddedToken* found = added.by_id(id)) return &found->content;
+    return model.text_of(id);
+}
+
+namespace {
+
+/// Texts are repaired before anything else looks at them, so that all the rest can rely on UTF-8.
+std::string checked_text(std::string_view bytes) {
+    constexpr std::size_t longest = (std::size_t{1} << 31) - 1;  // positions in a word are 32-bit
+    std::string text = repair_utf8(bytes);
+    if (text.size() > longest)
+        throw Error(ErrorKind::usage,
+                    format("the text has %zu bytes, wanted at most %zu: encode it in parts", text.size(), longest));
+    return text;
+}
+
+/// Bytes as a label: see Tokenizer::display.
+std::string visible(std::string_view bytes) {
+    std::string out;
+    for (std::size_t at = 0; at < bytes.size();) {
+        const Utf8Step step = utf8_step(bytes, at);
+        if (step.kind != Utf8Step::Kind::character) {
+            for (unsigned i = 0; i < step.bytes; ++i)
+                out += format("\\x%02X", static_cast<unsigned>(static_cast<unsigned char>(bytes[at + i])));
+        } else {
+            const char32_t c = character_at(bytes, at).code;
+            if (c == ' ')
+                out += "·";
+            else if (c == '\n')
+                out += "\\n";
+            else if (c == '\r')
+                out += "\\r";
+            else if (c == '\t')
+                out += "\\t";
+            else if (c < 0x80 && is_invisible(c))
+                out += format("\\x%02X", static_cast<unsigned>(c));
+            else if (is_invisible(c))
+                out += format("\\u{%04X}", static_cast<unsigned>(c));
+            else if (at == 0 && is_combining_mark(c))
+                out.append("◌").append(bytes, at, step.bytes);
+            else
+                out.append(bytes, at, step.bytes);
+        }
+        at += step.bytes;
+    }
+    return out;
+}
+
+}  // namespace
+}  // namespace text
+
+// ---- Tokenizer ---------------------------------------------------------------------------------------------------------
+
+Tokenizer Tokenizer::load(const std::string& path) {
+    constexpr std::size_t limit = std::size_t{256} << 20;
+    return parse(read_file(path, limit), path);
+}
+
+Tokenizer Tokenizer::parse(std::string_view json, const std::string& name) {
+    const Json tree = parse_json(json, name);
+    return Tokenizer(std::make_shared<const text::TokenizerState>(JsonFields(tree, name)));
+}
+
+Tokenizer::Encoding Tokenizer::encode(std::string_view utf8, bool add_special) const {
+    std::vector<Encoding> parts;
+    parts.push_back(state_->encode(text::checked_text(utf8), 0));
+    return text::concatenated(state_->post_process(std::move(parts), add_special));
+}
+
+Tokenizer::Encoding Tokenizer::encode_pair(std::string_view first, std::string_view second) const {
+    std::vector<Encoding> parts;
+    parts.push_back(state_->encode(text::checked_text(first), 0));
+    parts.push_back(state_->encode(text::checked_text(second), 1));
+    return text::concatenated(state_->post_process(std::move(parts), true));
+}
+
+std::string Tokenizer::decode(std::span<const std::int32_t> ids, bool skip_special) const {
+    StreamDecoder stream(*this, skip_special);
+    std::string text;
+    for (const std::int32_t id : ids) text += stream.push(id);
+    return text + stream.finish();
+}
+
+int Tokenizer::vocab_size() const { return std::max(state_->model.largest_id(), state_->added.largest_id()) + 1; }
+
+std::optional<int> Tokenizer::id_of(std::string_view token) const {
+    if (const text::AddedToken* found = state_->added.by_content(token)) return found->id;
+    return state_->model.id_of(token);
+}
+
+std::string Tokenizer::token_text(std::int32_t id) const {
+    const std::string* token = state_->token(id);
+    return token == nullptr ? std::string() : *token;
+}
+
+bool Tokenizer::has(std::int32_t id) const { return state_->token(id) != nullptr; }
+
+bool Tokenizer::is_special(std::int32_t id) const {
+    const std::string* token = state_->token(id);
+    return token != nullptr && state_->added.is_special(*token);
+}
+
+std::string Tokenizer::token_bytes(std::int32_t id) const {
+    const std::string* token = state_->token(id);
+    if (token == nullptr) return {};
+    return state_->added.by_id(id) != nullptr ? *token : state_->decoder.token_bytes(*token);
+}
+
+std::string Tokenizer::display(std::int32_t id) const {
+    if (!has(id)) return "#" + std::to_string(id);
+    return text::visible(token_bytes(id));
+}
+
+// ---- StreamDecoder -----------------------------------------------------------------------------------------------------
+
+StreamDecoder::StreamDecoder(const Tokenizer& tokenizer, bool skip_special)
+    : state_(tokenizer.state_),
+      stream_(std::make_unique<text::DecoderStream>(state_->decoder)),
+      skip_special_(skip_special) {}
+StreamDecoder::~StreamDecoder() = default;
+StreamDecoder::StreamDecoder(StreamDecoder&&) noexcept = default;
+StreamDecoder& StreamDecoder::operator=(StreamDecoder&&) noexcept = default;
+
+std::string StreamDecoder::push(std::int32_t id) {
+    const std::string* token = state_->token(id);
+    if (token == nullptr || (skip_special_ && state_->added.is_special(*token))) return {};
+    stream_->push(*token);
+    return stream_->take();
+}
+
+std::string StreamDecoder::finish() {
+    stream_->finish();
+    std::string rest = stream_->take();
+    stream_ = std::make_unique<text::DecoderStream>(state_->decoder);
+    return rest;
+}
+
+}  // namespace vantage

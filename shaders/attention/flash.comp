@@ -1,0 +1,137 @@
+// attention: o_i = sum_j p_ij v_j,  p_ij = exp(scale q_i k_j - lse_i),  lse_i = ln sum_j exp(scale q_i k_j).
+//
+// Flash attention: keys come in tiles, and each row keeps a running maximum m, denominator l and sum; the matrix of weights is
+// never stored. A workgroup takes ROWS rows of one key head: queries and, with grouped heads, the heads that share it, so
+// that a key is read once for all of them. In a tile each lane scores one key; then lanes take the value's features.
+// With SPLIT keys per workgroup (few queries) it leaves sums, maxima and denominators to attention/join.comp.
+// Maxima start from a finite minimum, so that no inf - inf arises; a row that sees nothing gives o = 0 and lse = -inf.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+layout(local_size_x = 64, local_size_x_id = 0) in;
+layout(constant_id = 1) const uint Q_TYPE = 0;   // q, o
+layout(constant_id = 2) const uint KV_TYPE = 0;  // k, v
+layout(constant_id = 3) const uint D = 64;       // width of queries and keys
+layout(constant_id = 4) const uint DV = 64;      // width of values
+layout(constant_id = 5) const uint ROWS = 1;
+layout(constant_id = 6) const bool CAUSAL = false;
+layout(constant_id = 7) const bool HEADS_FIRST = false;
+layout(constant_id = 8) const uint SPLIT = 0;        // keys per workgroup, 0 = all
+layout(constant_id = 9) const bool WIDE = false;     // D % 4 == 0: keys are read by four elements
+layout(constant_id = 10) const uint EACH = 1;        // features of v per lane: ceil(DV / lanes)
+#include "lib/cache.glsl"
+#include "lib/reduce.glsl"
+#include "params/attention.h"
+layout(push_constant) uniform Push { AttentionParams p; };
+
+const float LOWEST = -3.0e38;
+const uint LANES = gl_WorkGroupSize.x;
+shared float queries[ROWS * D];
+shared float weights[ROWS * LANES];
+
+uint lane = gl_LocalInvocationID.x;
+uint group = p.heads / p.kv_heads;  // query heads per key head
+uint kv_head = gl_WorkGroupID.z % p.kv_heads, batch = gl_WorkGroupID.z / p.kv_heads;
+
+// Row r of this workgroup is query `query_of(r)` of head `head_of(r)`; rows beyond the last one are idle.
+uint flat_row(uint r) { return gl_WorkGroupID.y * ROWS + r; }
+uint query_of(uint r) { return flat_row(r) / group; }
+uint head_of(uint r) { return kv_head * group + flat_row(r) % group; }
+uint result_row(uint r) {
+    return HEADS_FIRST ? (batch * p.heads + head_of(r)) * p.n + query_of(r) : (batch * p.n + query_of(r)) * p.heads + head_of(r);
+}
+uint key_row(uint key) {
+    return HEADS_FIRST ? (batch * p.kv_heads + kv_head) * p.m + key : (batch * p.m + key) * p.kv_heads + kv_head;
+}
+
+// Keys that row r sees: [0, visible).
+uint visible(uint r, uint rows_valid, uint keys_valid) {
+    uint i = query_of(r);
+    if (i >= rows_valid) return 0u;
+    return CAUSAL ? min(keys_valid, causal_keys(p.step, i, p.n, p.m)) : keys_valid;
+}
+
+void scores(uint key, out float s[ROWS]) {
+    for (uint r = 0u; r < ROWS; ++r) s[r] = 0.0;
+    uvec2 row = row_address(p.k, KV_TYPE, key_row(key), D);
+    if (WIDE) {
+        for (uint d = 0u; d < D; d += 4u) {
+            vec4 k = load4(row, KV_TYPE, d);
+            for (uint r = 0u; r < ROWS; ++r)
+                s[r] += dot(vec4(queries[r * D + d], queries[r * D + d + 1u], queries[r * D + d + 2u], queries[r * D + d + 3u]), k);
+        }
+    } else {
+        uint first = key_row(key) * D;
+        for (uint d = 0u; d < D; ++d) {
+            float k = load(p.k, KV_TYPE, first + d);
+            for (uint r = 0u; r < ROWS; ++r) s[r] += queries[r * D + d] * k;
+        }
+    }
+}
+
+void main() {
+    uint rows_valid = valid_rows(p.step, p.n), keys_valid = valid_keys(p.step, p.m);
+    if (present(p.kv_len)) keys_valid = min(keys_valid, uint(max(int(ReadWords(p.kv_len).at[batch]), 0)));
+    uint sees[ROWS], last = 0u;
+    for (uint r = 0u; r < ROWS; ++r) {
+        sees[r] = visible(r, rows_valid, keys_valid);
+        last = max(last, sees[r]);
+    }
+    uint first = SPLIT > 0u ? gl_WorkGroupID.x * SPLIT : 0u;
+    if (SPLIT > 0u) last = min(last, first + SPLIT);
+
+    for (uint i = lane; i < ROWS * D; i += LANES) {
+        uint r = i / D;
+        queries[i] = query_of(r) < p.n ? p.scale * load(p.q, Q_TYPE, result_row(r) * D + i % D) : 0.0;
+    }
+    float maximum[ROWS], denominator[ROWS], sums[ROWS][EACH];
+    for (uint r = 0u; r < ROWS; ++r) {
+        maximum[r] = LOWEST;
+        denominator[r] = 0.0;
+        for (uint e = 0u; e < EACH; ++e) sums[r][e] = 0.0;
+    }
+    barrier();
+    for (uint tile = first; tile < last; tile += LANES) {
+        uint key = tile + lane, count = min(LANES, last - tile);
+        float s[ROWS];
+        scores(min(key, last - 1u), s);
+        for (uint r = 0u; r < ROWS; ++r) {
+            bool seen = key < min(sees[r], last);
+            float peak = max(maximum[r], workgroup_max(seen ? s[r] : LOWEST));
+            float weight = seen ? exp(s[r] - peak) : 0.0;
+            float shrink = exp(maximum[r] - peak);
+            weights[r * LANES + lane] = weight;
+            denominator[r] = denominator[r] * shrink + workgroup_sum(weight);
+            maximum[r] = peak;
+            for (uint e = 0u; e < EACH; ++e) sums[r][e] *= shrink;
+        }
+        barrier();
+        for (uint j = 0u; j < count; ++j) {
+            uint base = key_row(tile + j) * DV;
+            for (uint e = 0u; e < EACH; ++e) {
+                uint d = lane + e * LANES;
+                if (d >= DV) break;
+                float v = load(p.v, KV_TYPE, base + d);
+                for (uint r = 0u; r < ROWS; ++r) sums[r][e] += weights[r * LANES + j] * v;
+            }
+        }
+        barrier();
+    }
+    for (uint r = 0u; r < ROWS; ++r) {
+        if (query_of(r) >= p.n) break;
+        uint row = result_row(r);
+        if (SPLIT > 0u) {
+            uint slot = gl_WorkGroupID.x * (p.batch * p.n * p.heads) + row;
+            for (uint e = 0u; e < EACH; ++e)
+                if (lane + e * LANES < DV) Floats(p.o).at[slot * DV + lane + e * LANES] = sums[r][e];
+            if (lane == 0u) {
+                Floats(p.lse).at[slot * 2u] = maximum[r];
+                Floats(p.lse).at[slot * 2u + 1u] = denominator[r];
+            }
+        } else {
+            float over = denominator[r] > 0.0 ? 1.0 / denominator[r] : 0.0;
+            for (uint e = 0u; e < EACH; ++e)
+                if (lane + e * LANES < DV) store(p.o, Q_TYPE, row * DV + lane + e * LANES, sums[r][e] * over);
+            if (lane == 0u) Floats(p.lse).at[row] = denominator[r] > 0.0 ? maximum[r] + log(denominator[r]) : uintBitsToFloat(0xff800000u);
+        }
+    }
+}

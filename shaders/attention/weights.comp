@@ -1,0 +1,30 @@
+// The tap: p_ij = exp(scale q_i k_j - lse_i) for a window of rows and keys of one head, 0 where masked.
+//
+// One invocation per weight, one dot product each: exact because q, k and lse are the values that the flash kernel used.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+layout(local_size_x = 64, local_size_x_id = 0) in;
+layout(constant_id = 1) const uint Q_TYPE = 0;
+layout(constant_id = 2) const uint K_TYPE = 0;
+layout(constant_id = 3) const uint D = 64;
+layout(constant_id = 4) const bool CAUSAL = false;
+#include "lib/index.glsl"
+#include "lib/storage.glsl"
+#include "params/attention.h"
+layout(push_constant) uniform Push { AttentionWeightsParams p; };
+
+void main() {
+    uint i = invocation_index();
+    if (i >= p.rows * p.keys) return;
+    uint row = p.first_row + i / p.keys, key = p.first_key + i % p.keys;
+    if (CAUSAL && key > p.position + row) {
+        Floats(p.p).at[i] = 0.0;
+        return;
+    }
+    uint kv_head = p.head / (p.heads / p.kv_heads);
+    uint q0 = (row * p.heads + p.head) * D, k0 = (key * p.kv_heads + kv_head) * D;
+    float score = 0.0;
+    for (uint d = 0u; d < D; ++d) score += p.scale * load(p.q, Q_TYPE, q0 + d) * load(p.k, K_TYPE, k0 + d);
+    float lse = ReadFloats(p.lse).at[row * p.heads + p.head];
+    Floats(p.p).at[i] = lse > -3.0e38 ? exp(score - lse) : 0.0;
+}

@@ -1,0 +1,40 @@
+// add: y = a + b; mul: y = a * b; scale: y = factor * a; b repeats every b_count elements: a row, a matrix, all of a.
+//
+// Four elements per invocation: 16-byte accesses, and whole words of 16-bit data. Only the last invocation may have
+// fewer. The kind is a parameter, not a variant: the branch is uniform and the kernel waits for memory.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#include "lib/storage.glsl"
+#include "params/elementwise.h"
+
+layout(local_size_x = 256, local_size_x_id = 0) in;
+layout(constant_id = 1) const uint A_TYPE = 0;  // a, y
+layout(constant_id = 2) const uint B_TYPE = 0;
+#include "lib/index.glsl"
+
+layout(push_constant) uniform Push { ElementwiseParams p; };
+
+float element(uint i) {
+    float a = load(p.a, A_TYPE, i);
+    if (p.kind == ELEMENTWISE_SCALE) return p.factor * a;
+    float b = load(p.b, B_TYPE, i % p.b_count);
+    return p.kind == ELEMENTWISE_ADD ? a + b : a * b;
+}
+
+vec4 elements(uint i) {
+    vec4 a = load4(p.a, A_TYPE, i), b;
+    if (p.kind == ELEMENTWISE_SCALE) return p.factor * a;
+    if (p.b_count == p.count || p.b_count % 4u == 0u)
+        b = load4(p.b, B_TYPE, p.b_count == p.count ? i : i % p.b_count);
+    else
+        for (uint k = 0u; k < 4u; ++k) b[k] = load(p.b, B_TYPE, (i + k) % p.b_count);
+    return p.kind == ELEMENTWISE_ADD ? a + b : a * b;
+}
+
+void main() {
+    uint i = invocation_index() * 4u;
+    if (i + 4u <= p.count)
+        store4(p.y, A_TYPE, i, elements(i));
+    else
+        for (; i < p.count; ++i) store(p.y, A_TYPE, i, element(i));
+}

@@ -1,0 +1,13 @@
+// Where the keys and values of a position lie, and which of them a run may see. The only file that knows the cache's form.
+#include "lib/storage.glsl"
+#include "params/step.h"
+
+// Rows of the run that are real; without a step all n.
+uint valid_rows(uvec2 step, uint n) { return present(step) ? min(ReadWords(step).at[STEP_VALID], n) : n; }
+// Keys that hold data; without a step all m.
+uint valid_keys(uvec2 step, uint m) { return present(step) ? min(ReadWords(step).at[STEP_KEYS], m) : m; }
+// Keys that query i sees under a causal mask: those up to its own position. Without a step the mask is aligned bottom-right.
+uint causal_keys(uvec2 step, uint i, uint n, uint m) {
+    if (present(step)) return ReadWords(step).at[STEP_POSITION] + i + 1u;
+    return i + 1u + m > n ? i + 1u + m - n : 0u;
+}

@@ -1,0 +1,25 @@
+// What all matmul kernels share: c = activation(alpha a b + bias) + beta residual.
+#include "lib/activation.glsl"
+#include "lib/storage.glsl"
+#include "params/matmul.h"
+
+layout(constant_id = 1) const uint A_TYPE = 0;  // a, c, residual
+layout(constant_id = 2) const uint B_TYPE = 0;
+layout(constant_id = 3) const uint BIAS_TYPE = 0;
+layout(constant_id = 4) const bool TRANSPOSE_A = false;
+layout(constant_id = 5) const bool TRANSPOSE_B = false;
+layout(constant_id = 6) const uint ACTIVATION = 0;
+layout(push_constant) uniform Push { MatmulParams p; };
+
+uint a_base(uint batch) { return (batch / p.inner_batches) * p.a_outer + (batch % p.inner_batches) * p.a_inner; }
+uint b_base(uint batch) { return (batch / p.inner_batches) * p.b_outer + (batch % p.inner_batches) * p.b_inner; }
+uint a_index(uint row, uint k) { return TRANSPOSE_A ? k * p.m + row : row * p.k + k; }
+uint b_index(uint k, uint col) { return TRANSPOSE_B ? col * p.k + k : k * p.n + col; }
+
+float epilogue(float product, uint batch, uint row, uint col) {
+    float value = p.alpha * product;
+    if (present(p.bias)) value += load(p.bias, BIAS_TYPE, col);
+    value = activate(ACTIVATION, value);
+    if (present(p.residual)) value += p.beta * load(p.residual, A_TYPE, (batch * p.m + row) * p.n + col);
+    return value;
+}

@@ -1,0 +1,21 @@
+// Rows of tensors that may be larger than 2^32 bytes (embedding tables, caches), and the rows of a step.
+#ifndef VANTAGE_ROWS_GLSL
+#define VANTAGE_ROWS_GLSL
+#include "lib/storage.glsl"
+#include "params/step.h"
+
+// Where a row begins: element `begin` from `address`. A 16-bit row of odd width may begin in the middle of a word, so
+// addresses are those of even rows, which begin on one.
+struct Row {
+    uvec2 address;
+    uint begin;
+};
+Row row_of(uvec2 address, uint type, uint row, uint cols) {
+    return Row(row_address(address, type, row & ~1u, cols), (row & 1u) * cols);
+}
+
+// Row r of the run sits at this position of its sequence; without a step row 0 is the first.
+uint position_of(uvec2 step, uint r) { return present(step) ? ReadWords(step).at[STEP_POSITION] + r : r; }
+// Whether row r of the run is a token and no padding.
+bool is_valid(uvec2 step, uint r) { return !present(step) || r < ReadWords(step).at[STEP_VALID]; }
+#endif

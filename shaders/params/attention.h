@@ -1,0 +1,28 @@
+#include "params/types.h"
+VANTAGE_PARAMS_BEGIN
+// Tokens-first layout: q (batch, n, heads, D), k (batch, m, kv_heads, D), v (batch, m, kv_heads, Dv), o (batch, n, heads, Dv),
+// lse (batch, n, heads). Heads-first: (batch, heads, n, D) and so on.
+struct AttentionParams {
+    uvec2 q, k, v;
+    uvec2 step, kv_len;  // step state or 0; (batch) i32 or 0
+    uvec2 o,
+        lse;  // one pass: results. Split: partial sums (splits, rows, Dv) and (splits, rows, 2) = maximum, denominator
+    uint n, m;  // queries; keys, or rows of the cache
+    uint batch, heads, kv_heads;
+    float scale;
+};
+struct AttentionJoinParams {
+    uvec2 sums, partials, step;  // (splits, rows, Dv), (splits, rows, 2)
+    uvec2 o, lse;
+    uint n, m, rows;  // rows = batch * n * heads
+    uint heads;
+};
+struct AttentionWeightsParams {
+    uvec2 q, k, lse;  // (n, heads, D), (m, kv_heads, D), (n, heads)
+    uvec2 p;          // (rows, keys)
+    uint heads, kv_heads, head;
+    uint first_row, rows, first_key, keys;
+    uint position;  // of row 0 of q
+    float scale;
+};
+VANTAGE_PARAMS_END

@@ -1,0 +1,10 @@
+#include "params/types.h"
+VANTAGE_PARAMS_BEGIN
+struct RopeParams {
+    uvec2 x, table, step;           // rows of `dim`; (table_rows, rotary) f32; step state or 0
+    uvec2 y;                        // as x, or the cache (cache_rows, heads, dim)
+    uvec2 positions;                // (tokens) i32 or 0; rope_write has no such operand: 0
+    uint rows, tokens, heads, dim;  // rows = batch * tokens * heads
+    uint rotary, table_rows, heads_first, cache_rows;
+};
+VANTAGE_PARAMS_END

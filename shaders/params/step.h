@@ -1,0 +1,22 @@
+// The step of one sequence: a small device buffer, written by the host before a sequence and by the device from then on.
+// A u32 tensor of STEP_WORDS words in graphs; floats are stored by their bits.
+#include "params/types.h"
+#ifndef VANTAGE_STEP_H
+#define VANTAGE_STEP_H
+#define STEP_POSITION 0  // position of the run's first row
+#define STEP_VALID 1     // rows of the run that are real, the others are padding
+#define STEP_END 2       // tokens known: the prompt's and the generated ones
+#define STEP_KEYS 3      // rows of the cache that are valid after this run's are written: position + valid
+#define STEP_DONE 4      // 0 = goes on, 1 = end token, 2 = context full
+#define STEP_LIMIT 5     // tokens that fit: the context's size
+#define STEP_SEED_LOW 6
+#define STEP_SEED_HIGH 7
+#define STEP_TEMPERATURE 8  // float bits; 0 = greedy
+#define STEP_TOP_K 9        // 0 = all
+#define STEP_TOP_P 10       // float bits; 1 = all
+#define STEP_MIN_P 11       // float bits; 0 = all
+#define STEP_PENALTY 12     // float bits; 1 = none
+#define STEP_END_TOKENS 13  // how many of the following end a sequence
+#define STEP_END_TOKEN 14   // up to 8 ids
+#define STEP_WORDS 32
+#endif

@@ -1,0 +1,56 @@
+// sample: draws the next token of a sequence and appends it: tokens[end] = token, end += 1.
+//   penalty -> temperature -> top-k -> softmax -> top-p -> min-p -> draw; temperature 0 takes the largest.
+//
+// One workgroup; lib/sampling.glsl says how. All parameters are words of the step, so that a recording serves any of them.
+// The random number is counted by seed and by the token's place, so that it does not depend on how the prompt was cut.
+// Nothing happens when the sequence is done, or when the run has not come to its last known token (a prompt in chunks).
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#include "lib/storage.glsl"
+#include "lib/penalty.glsl"
+#include "lib/random.glsl"
+#include "params/step.h"
+#include "params/sample.h"
+
+layout(local_size_x = 256, local_size_x_id = 0) in;
+#include "lib/sampling.glsl"
+
+layout(push_constant) uniform Push { SampleParams p; };
+
+float penalty;
+uint sampling_key(uint i) {
+    uint bits = ReadWords(p.logits).at[i], key = order_key(bits);
+    if (penalty == 1.0 || key == 0u || (ReadWords(p.seen).at[i >> 5] >> (i & 31u) & 1u) == 0u) return key;
+    precise float value = penalized(uintBitsToFloat(bits), penalty);
+    return order_key(floatBitsToUint(value));
+}
+
+uint word(uint i) { return Words(p.step).at[i]; }
+float number(uint i) { return uintBitsToFloat(word(i)); }
+
+void append(uint token, uint end) {
+    uint done = end + 1u >= min(word(STEP_LIMIT), p.token_count) ? 2u : 0u;
+    for (uint i = 0u; i < min(word(STEP_END_TOKENS), STEP_WORDS - STEP_END_TOKEN); ++i)
+        if (word(STEP_END_TOKEN + i) == token) done = 1u;
+    Words(p.tokens).at[end] = token;
+    Words(p.step).at[STEP_END] = end + 1u;
+    Words(p.step).at[STEP_DONE] = done;
+}
+
+void main() {
+    uint end = word(STEP_END), valid = word(STEP_VALID);
+    float temperature = number(STEP_TEMPERATURE);
+    if (word(STEP_DONE) != 0u || valid == 0u || word(STEP_POSITION) + valid != end) return;
+    if (end >= min(word(STEP_LIMIT), p.token_count)) {
+        if (gl_LocalInvocationID.x == 0u) Words(p.step).at[STEP_DONE] = 2u;
+        return;
+    }
+    penalty = present(p.seen) ? number(STEP_PENALTY) : 1.0;
+    uvec2 top = sampling_top(p.vocab);
+    uint token = top.y;
+    if (top.x != 0u && temperature > 0.0) {
+        Sampling s = narrowed(Sampling(p.vocab, top.x, 1u, temperature, 0.0), word(STEP_TOP_K), number(STEP_TOP_P), number(STEP_MIN_P));
+        token = sampling_draw(s, philox(uvec4(end, 0u, 0u, 0u), uvec2(word(STEP_SEED_LOW), word(STEP_SEED_HIGH))).x);
+    }
+    if (gl_LocalInvocationID.x == 0u) append(token, end);
+}

@@ -1,0 +1,38 @@
+// split_qkv: takes the packed projection x (rows, (heads + 2 kv_heads) width) apart into the heads of q, k and v.
+//
+// STEP elements per invocation, counted along x: reads are in order, writes are runs of `width`.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+
+layout(local_size_x = 256, local_size_x_id = 0) in;
+layout(constant_id = 1) const uint X_TYPE = 0;  // x, q, k, v
+layout(constant_id = 2) const uint STEP = 1;    // 4 where width % 4 == 0
+#include "lib/steps.glsl"
+#include "params/split_qkv.h"
+#include "lib/index.glsl"
+
+layout(push_constant) uniform Push { SplitQkvParams p; };
+
+// Puts a step of the given head, out of `heads`, into its place in q, k or v.
+void put(uvec2 address, uint heads, uint head, uint row, uint d, vec4 value) {
+    uint batch = row / p.rows_per_batch, r = row % p.rows_per_batch;
+    uint place = p.heads_first != 0u ? (batch * heads + head) * p.rows_per_batch + r : row * heads + head;
+    store_step(address, X_TYPE, place * p.width + d, value);
+}
+
+void main() {
+    uint i = invocation_index() * STEP;
+    if (i >= p.count) return;
+    uint d = i % p.width, slots = p.heads + 2u * p.kv_heads, slot = (i / p.width) % slots, row = i / p.width / slots;
+    vec4 value = load_step(p.x, X_TYPE, i);
+    uint group = p.heads / p.kv_heads, kv_head = slot / (group + 2u), member = slot % (group + 2u);
+    if (p.per_head == 0u) {  // the same three numbers for the layout of all heads
+        member = slot < p.heads ? 0u : slot < p.heads + p.kv_heads ? group : group + 1u;
+        kv_head = slot < p.heads ? 0u : (slot - p.heads) % p.kv_heads;
+    }
+    uint query_head = p.per_head == 0u ? slot : kv_head * group + member;
+    if (member < group)
+        put(p.q, p.heads, query_head, row, d, value);
+    else
+        put(member == group ? p.k : p.v, p.kv_heads, kv_head, row, d, value);
+}

@@ -1,0 +1,26 @@
+// write: state[position + r] = x[r] for the rows of the run that are no padding, in the state's storage type.
+//
+// STEP elements of one row per invocation. A row of odd width in 16 bits shares a word with its neighbour, which another
+// invocation, or nobody, writes: `store` changes one half of it atomically.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+
+layout(local_size_x = 256, local_size_x_id = 0) in;
+layout(constant_id = 1) const uint STATE_TYPE = 0;
+layout(constant_id = 2) const uint X_TYPE = 0;
+layout(constant_id = 3) const uint STEP = 1;  // 4 where cols % 4 == 0
+#include "lib/steps.glsl"
+#include "lib/rows.glsl"
+#include "lib/index.glsl"
+#include "params/write.h"
+
+layout(push_constant) uniform Push { WriteParams p; };
+
+void main() {
+    uint per_row = p.cols / STEP, i = invocation_index();
+    if (per_row == 0u || i / per_row >= p.rows) return;
+    uint r = i / per_row, col = i % per_row * STEP, position = position_of(p.step, r);
+    if (!is_valid(p.step, r) || position >= p.state_rows) return;
+    Row target = row_of(p.state, STATE_TYPE, position, p.cols);
+    store_step(target.address, STATE_TYPE, target.begin + col, load_step(p.x, X_TYPE, r * p.cols + col));
+}

@@ -1,0 +1,137 @@
+#!/usr/bin/env bash
+# How the program ends when a model folder, a prompt, an output or the device is bad: one line on stderr, the right code.
+set -uo pipefail
+program=${VANTAGE_BIN:?}
+models=${VANTAGE_ROOT:?}/tests/data/oracle/models
+scratch=$(mktemp -d)
+trap 'chmod -R u+w "$scratch"; rm -rf "$scratch"' EXIT
+failures=0
+export VANTAGE_CACHE_DIR=$scratch/cache
+
+# ends CODE TEXT COMMAND…: the command ends with CODE and one line on stderr that has each of TEXT's words joined by *.
+ends() {
+    local code=$1 text=$2 got=0 lines
+    shift 2
+    "$@" >"$scratch/out" 2>"$scratch/err" || got=$?
+    lines=$(wc -l <"$scratch/err")
+    # shellcheck disable=SC2053  # a pattern
+    if ((got != code || lines != 1)) || [[ $(<"$scratch/err") != *$text* ]]; then
+        printf 'FAILED: %s\n  wanted %s and one line with "%s"\n  got %s and %s lines: %s\n' "$*" "$code" "$text" "$got" "$lines" "$(<"$scratch/err")"
+        failures=$((failures + 1))
+    fi
+}
+
+# spoiled MODEL: a fresh copy of one of the oracle's models in $folder.
+spoiled() {
+    folder=$scratch/model
+    chmod -R u+w "$folder" 2>/dev/null
+    rm -rf "$folder"
+    mkdir -p "$folder"
+    cp "$models/$1"/{config.json,tokenizer.json,*.safetensors*} "$folder"
+    rm -f "$folder"/expected*
+    chmod -R u+w "$folder"
+}
+# config KEY VALUE: the same config with one value changed.
+config() { sed -i "s/\"$1\": [^,]*/\"$1\": $2/" "$folder/config.json"; }
+# rename OLD NEW: other bytes of the same length in the weights, their header among them.
+rename() { LC_ALL=C sed -i "s/$1/$2/" "$folder/model.safetensors"; }
+runs() { ends "$1" "$2" "$program" run -m "$folder" -p "The" -n 2 -q; }
+
+# ---- model folders ---------------------------------------------------------------------------------------------------
+
+spoiled gpt2
+"$program" run -m "$folder" -p "The" -n 2 -q >/dev/null || { echo "FAILED: the model as it is does not run"; failures=$((failures + 1)); }
+
+folder=$scratch/nowhere
+runs 6 "nowhere: no such folder"
+mkdir "$scratch/empty" && folder=$scratch/empty
+runs 6 "empty/config.json"
+
+spoiled gpt2 && echo '{"model_type": ' >"$folder/config.json"
+runs 6 "config.json: not JSON"
+spoiled gpt2 && config model_type '"mamba"'
+runs 6 "config.json: the architecture is \"mamba\", but built are gpt2 and llama"
+spoiled gpt2 && config n_layer 0
+runs 6 'config.json: "n_layer" is 0, wanted an integer from 1'
+spoiled gpt2 && config n_embd 99999999999
+runs 6 'config.json: "n_embd" is 99999999999'
+spoiled gpt2 && config n_head 5
+runs 6 'config.json: "n_embd" is 48, which is not divisible by "n_head" 5'
+spoiled llama && config num_key_value_heads 4
+runs 6 '"num_attention_heads" is 6, which is not divisible by "num_key_value_heads" 4'
+spoiled gpt2 && echo nonsense >"$folder/tokenizer.json"
+runs 6 "tokenizer.json: not JSON"
+spoiled gpt2 && sed -i 's/"type": *"BPE"/"type": "Magic"/' "$folder/tokenizer.json"
+runs 6 "tokenizer.json"*"Magic"
+spoiled gpt2 && rm "$folder/tokenizer.json"
+runs 6 "tokenizer.json"
+
+# ---- weights ---------------------------------------------------------------------------------------------------------
+
+spoiled gpt2 && rm "$folder/model.safetensors"
+runs 6 "model.safetensors"
+spoiled gpt2 && rename 'transformer.ln_f.bias' 'transformer.ln_f.bjas'
+runs 6 "model.safetensors: tensor transformer.ln_f.bias is missing"
+spoiled gpt2 && rename '"transformer.h.0.mlp.c_fc.bias":{"dtype":"F32"' '"transformer.h.0.mlp.c_fc.bias":{"dtype":"I32"'
+runs 6 "transformer.h.0.mlp.c_fc.bias is I32, wanted F32, F16 or BF16"
+spoiled gpt2 && config n_layer 1
+runs 6 "model.safetensors: tensor transformer.h.1."*"is not part of gpt2"
+spoiled gpt2 && config n_inner 100
+runs 6 "model.safetensors"*"F32 [[]"*"but config.json wants"
+spoiled gpt2 && config vocab_size 1001
+runs 6 "transformer.wte.weight is F32 [[]1000, 48], but config.json wants [[]1001, 48]"
+spoiled gpt2 && truncate -s -100 "$folder/model.safetensors"
+runs 6 "model.safetensors"
+spoiled gpt2 && truncate -s 5 "$folder/model.safetensors"
+runs 6 "model.safetensors"
+spoiled gpt2 && printf '\377\377\377\377\377\377\377\177' | dd of="$folder/model.safetensors" conv=notrunc status=none
+runs 6 "model.safetensors"*"header"
+spoiled gpt2 && printf 'x' | dd of="$folder/model.safetensors" bs=1 seek=8 conv=notrunc status=none
+runs 6 "model.safetensors"*"JSON"
+spoiled llama_bf16 && rm "$folder/model-00002-of-00003.safetensors"
+runs 6 "model-00002-of-00003.safetensors"
+
+# ---- prompts, contexts, outputs --------------------------------------------------------------------------------------
+
+spoiled gpt2
+ends 2 "1000 is outside of the vocabulary"*"999" "$program" inspect -m "$folder" --ids 1,1000
+ends 2 "-1" "$program" inspect -m "$folder" --ids=-1
+ends 2 "prompt" "$program" run -m "$folder" -p "" -n 2
+ends 2 "tokens do not fit the context of 3"*"--ctx" "$program" run -m "$folder" -p "The quick brown fox jumps over the lazy dog" -c 3
+ends 2 "tokens do not fit the context of 96" "$program" run -m "$folder" -p "$(printf 'fox %.0s' {1..200})"
+ends 2 "97 tokens"*"allows 96" "$program" run -m "$folder" -p "The" -c 97
+ends 2 "do not fit the context of 96" "$program" explain -m "$folder" --tokens 96
+ends 2 "temperature" "$program" run -m "$folder" -p "The" --temp -1
+mkdir "$scratch/locked" && chmod a-w "$scratch/locked"
+ends 6 "/nonexistent/out.safetensors" "$program" inspect -m "$folder" --ids 1,2 --save /nonexistent/out.safetensors
+ends 6 "model/config.json/trace.json" "$program" run -m "$folder" -p "The" -n 2 -q --profile "$folder/config.json/trace.json"
+if [[ $(id -u) != 0 ]]; then ends 6 "locked/out.safetensors" "$program" inspect -m "$folder" --ids 1,2 --save "$scratch/locked/out.safetensors"; fi
+ends 6 "nowhere/ops.json" "$program" conform --cases "$scratch/nowhere"
+ends 2 'no op is called "nonsense"; there are '*"attention"*"softmax" "$program" conform --op nonsense
+ends 2 "unexpected"*"--help" "$program" run -p "The" unexpected
+
+# ---- devices ---------------------------------------------------------------------------------------------------------
+
+ends 3 "driver" env VK_DRIVER_FILES=/nonexistent VK_ICD_FILENAMES=/nonexistent "$program" run -m "$folder" -p "The"
+ends 2 "names no device" "$program" run -m "$folder" -p "The" --device vulkan:99
+ends 4 "out of device memory: "*" wants "*" are available" env VANTAGE_FAULT=allocate:3:out_of_memory "$program" run -m "$folder" -p "The" -q
+ends 4 "out of device memory: " env VANTAGE_FAULT=allocate:28:out_of_memory "$program" run -m "$folder" -p "The" -q
+ends 5 "DEVICE_LOST" env VANTAGE_FAULT=submit:8:device_lost "$program" run -m "$folder" -p "The" -q
+ends 5 "DEVICE_LOST" env VANTAGE_FAULT=wait:12:device_lost "$program" run -m "$folder" -p "The" -n 60 -q
+ends 5 "" env VANTAGE_FAULT=wait:12:timeout "$program" run -m "$folder" -p "The" -n 60 -q
+ends 5 "DEVICE_LOST" env VANTAGE_FAULT=submit:8:device_lost "$program" conform --op softmax
+
+# wherever it strikes: the right code, or no harm done (a cache file that is not written)
+for nth in $(seq 3 7 80); do
+    for fault in out_of_memory device_lost; do
+        code=0 wanted=4
+        [[ $fault == device_lost ]] && wanted=5
+        VANTAGE_FAULT=any:$nth:$fault timeout 60 "$program" run -m "$folder" -p "The" -n 3 -q >/dev/null 2>"$scratch/err" || code=$?
+        if ((code != wanted && code != 0)) || (($(wc -l <"$scratch/err") != (code != 0))); then
+            echo "FAILED: VANTAGE_FAULT=any:$nth:$fault ends with $code: $(<"$scratch/err")"
+            failures=$((failures + 1))
+        fi
+    done
+done
+
+exit $((failures > 0))

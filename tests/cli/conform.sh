@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# `vantage conform` and `vantage explain`: what they print, and how conform ends when a kernel is wrong.
+set -uo pipefail
+program=${VANTAGE_BIN:?}
+data=${VANTAGE_ROOT:?}/tests/data/oracle
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+failures=0
+export VANTAGE_CACHE_DIR=$scratch/cache
+
+# expect CODE TEXT COMMAND…: the command ends with CODE, and what it prints (both streams) has TEXT.
+expect() {
+    local code=$1 text=$2 output got=0
+    shift 2
+    output=$("$@" 2>&1) || got=$?
+    # shellcheck disable=SC2053  # a pattern
+    if ((got != code)) || [[ $output != *$text* ]]; then
+        printf 'FAILED: %s\n  wanted %s with "%s"\n  got %s: %s\n' "$*" "$code" "$text" "$got" "$output"
+        failures=$((failures + 1))
+    fi
+}
+
+# ---- conform ---------------------------------------------------------------------------------------------------------
+
+expect 0 "scale"*"plain"*" passed, 0 failed, 0 not built" "$program" conform --op scale
+expect 0 "ok"*"softmax"*"plain"*"f16)" "$program" conform --op softmax -v --kernel plain
+expect 0 '"failed": 0'*'"kernel": "plain"' "$program" conform --op scale --json
+expect 2 "no case is called" "$program" conform --op scale --case nonsense
+expect 2 "no kernel is called" "$program" conform --op scale --kernel nonsense
+expect 0 "Examples:" "$program" conform --help
+
+# case files: those that are not built are listed, and are no failure
+cases=$data/ops
+expect 0 "not built:"*"option window_left of attention: attn_window_causal"*", 0 failed, " "$program" conform --cases "$cases" --op attention --kernel plain
+expect 0 "1 passed, 0 failed, 0 not built" "$program" conform --cases "$cases" --case gemm_alpha_beta
+expect 0 "0 passed, 0 failed, 7 not built" "$program" conform --cases "$cases" --op cross_entropy
+expect 0 '"not_built": 7'*'"reason": "op cross_entropy"' "$program" conform --cases "$cases" --op cross_entropy --json
+
+# an expectation that is wrong: swap the roles of two cases' results
+mkdir "$scratch/wrong"
+cp "$cases/ops.safetensors" "$scratch/wrong"
+sed 's|swiglu/out/y|geglu_tanh/out/y|' "$cases/ops.json" >"$scratch/wrong/ops.json"
+expect 7 "FAILED swiglu"*"y["*"got "*", want "*"off by "*"rerun: vantage conform "*"0 passed, 1 failed, 0 not built" "$program" conform --cases "$scratch/wrong" --case swiglu
+expect 7 '"message": "y['*'"rerun"' "$program" conform --cases "$scratch/wrong" --case swiglu --json
+# ... and files that are broken
+sed -i 's|geglu_tanh/out/y|nowhere|' "$scratch/wrong/ops.json"
+expect 6 "ops.safetensors"*"nowhere" "$program" conform --cases "$scratch/wrong"
+echo '{"cases": [{"name": "x", "op": "softmax", "attrs": {}, "inputs": [], "outputs": {}}]}' >"$scratch/wrong/ops.json"
+expect 6 "ops.json"*"inputs" "$program" conform --cases "$scratch/wrong"
+echo '{"cases": 3}' >"$scratch/wrong/ops.json"
+expect 6 'ops.json: "cases" is 3, wanted a list' "$program" conform --cases "$scratch/wrong"
+
+# ---- explain ---------------------------------------------------------------------------------------------------------
+
+model=$data/models/gpt2
+"$program" explain -m "$model" --tokens 20 >"$scratch/explained" || failures=$((failures + 1))
+for text in "embedding"*"positions"*"attention"*"mlp"*"norms" "Work for a prompt of 20 tokens"*"matmul"*"per token" \
+    "Work for the token after it, at position 20" "keys and values f16"*"96 tokens of context" "Plan of 1 row: "*"barriers" \
+    "h.0 … h.1  (2 times)" "matmul attn.c_proj + bias + residual" "fused: matmul + gelu_tanh (2), matmul + residual (4)"; do
+    expect 0 "$text" cat "$scratch/explained"
+done
+expect 0 "keys and values f32"*"50 tokens of context" "$program" explain -m "$model" --ctx 50 --precision f32
+expect 0 '"total_parameters": ' "$program" explain -m "$model" --json
+expect 0 "rope_write" "$program" explain -m "$data/models/llama"
+expect 0 "Example:" "$program" explain --help
+
+exit $((failures > 0))

@@ -1,0 +1,111 @@
+#!/usr/bin/env bash
+# vantage inspect: the file it saves against what PyTorch computed, the pictures, the summary, the check of every node.
+set -uo pipefail
+program=${VANTAGE_BIN:?}
+models=${VANTAGE_ROOT:?}/tests/data/oracle/models
+scratch=$(mktemp -d)
+trap 'chmod -R u+w "$scratch"; rm -rf "$scratch"' EXIT
+failures=0
+export VANTAGE_CACHE_DIR=$scratch/cache
+cd "$scratch" || exit 1
+
+fail() {
+    echo "FAILED: $*"
+    failures=$((failures + 1))
+}
+# ends CODE TEXT ARGUMENTS…: inspect ends with CODE and one line on stderr with TEXT in it.
+ends() {
+    local code=$1 text=$2 got=0
+    shift 2
+    "$program" inspect "$@" >out 2>err || got=$?
+    if ((got != code || $(wc -l <err) != 1)) || [[ $(<err) != *"$text"* ]]; then
+        fail "inspect $*: wanted $code and one line with \"$text\", got $got: $(<err)"
+    fi
+}
+# place FILE TENSOR: first and last byte of a tensor in a safetensors file.
+place() {
+    local header begin end
+    header=$(od -An -t u8 -N 8 "$1" | tr -d ' ')
+    read -r begin end < <(head -c $((header + 8)) "$1" | tail -c "$header" | tr -d ' ' | grep -o "\"$2\":{[^}]*}" | sed 's/.*"data_offsets":\[\([0-9]*\),\([0-9]*\)\].*/\1 \2/')
+    [[ -n ${end:-} ]] && echo "$((header + 8 + begin)) $((header + 8 + end))"
+}
+# bytes FILE TENSOR
+bytes() {
+    local begin end
+    read -r begin end < <(place "$1" "$2") || return 1
+    tail -c +$((begin + 1)) "$1" | head -c $((end - begin))
+}
+# ids FILE TENSOR: 1,2,3
+ids() { bytes "$1" "$2" | od -An -v -w4 -t d4 | tr -d ' ' | paste -sd,; }
+# close FILE TENSOR FILE TENSOR ALLOWED: the same number of floats, none further apart.
+close() {
+    bytes "$1" "$2" | od -An -v -w4 -t f4 >got
+    bytes "$3" "$4" | od -An -v -w4 -t f4 >want
+    paste got want | awk -v allowed="$5" '{ d = $1 - $2; if (d < 0) d = -d; if (!(d <= allowed) || NF != 2) bad++; if (d > worst) worst = d }
+        END { if (NR == 0 || bad) { printf "%d of %d differ, the worst by %g\n", bad, NR, worst; exit 1 } }' >difference || fail "$2 of $1: $(<difference)"
+}
+
+# ---- the file --------------------------------------------------------------------------------------------------------
+
+for model in gpt2 llama llama_bf16; do
+    expected=$models/$model/expected.safetensors
+    for prompt in p0 p1 p2; do
+        "$program" inspect -m "$models/$model" --ids "$(ids "$expected" $prompt.input_ids)" --save out.safetensors --greedy 20 >summary 2>err || fail "$model $prompt: $(<err)"
+        cmp -s <(bytes out.safetensors input_ids) <(bytes "$expected" $prompt.input_ids) || fail "$model $prompt: input_ids"
+        close out.safetensors logits "$expected" $prompt.logits 2e-4
+        [[ $prompt == p1 ]] && ! cmp -s <(bytes out.safetensors greedy.ids) <(bytes "$expected" greedy.ids) && fail "$model: greedy.ids"
+    done
+    close out.safetensors hidden "$expected" p2.hidden 1e-3
+    close out.safetensors attn "$expected" p2.attn 5e-5
+    [[ $(ids out.safetensors greedy.ids | tr , '\n' | wc -l) == 20 ]] || fail "$model: greedy.ids are not 20"
+done
+"$program" inspect --ids 270,391 --save plain.safetensors >summary && place plain.safetensors greedy.ids >/dev/null && fail "greedy.ids without --greedy"
+
+# ---- summary, JSON, pictures -----------------------------------------------------------------------------------------
+
+"$program" inspect -p "The dog chased the birds. They" --png heads --check >summary 2>err || fail "summary: $(<err)"
+grep -q "^  0.9[0-9]*  ·chirped" summary || fail "the next token is not in the summary"
+[[ $(grep -c "^  [0-3]\.[0-7] " summary) == 32 ]] || fail "the summary has not 32 heads"
+grep -q "^most telling layer 2, head 3: “They” reads “birds” (0.97)" summary || fail "the telling head: $(grep telling summary)"
+grep -q "^check [0-9]* nodes agree with their references" summary || fail "check: $(grep check summary)"
+grep -q $'\033' summary err && fail "escape codes in a file"
+[[ $(find heads -name 'layer-*-head-*.png' | wc -l) == 32 && -s heads/heads.png ]] || fail "not all pictures are there"
+for text in Vantage-Model mini-world Vantage-Layer Vantage-Head "layer 2 · head 3"; do
+    grep -aq -- "$text" heads/layer-2-head-3.png || fail "the picture's texts lack $text"
+done
+printf 'Once upon' | "$program" inspect -p - --json --greedy 2 >json || fail "json"
+for text in '"schema_version": 1' '"most_telling": null' '"greedy"' '"entropy"' '" upon"'; do grep -q -- "$text" json || fail "json lacks $text"; done
+
+# ---- the check of every node -----------------------------------------------------------------------------------------
+
+mkdir spoiled && cp "$models/gpt2"/{config.json,tokenizer.json,model.safetensors} spoiled && chmod u+w spoiled/*
+read -r begin _ < <(place spoiled/model.safetensors transformer.h.1.ln_2.weight)
+printf '\000\000\300\177' | dd of=spoiled/model.safetensors bs=1 seek="$begin" conv=notrunc status=none  # a NaN
+ends 7 "h.1." -m spoiled --ids 1,2,3 --check
+
+# ---- what makes no sense ---------------------------------------------------------------------------------------------
+
+ends 2 "give -p TEXT or --ids"
+ends 2 "the prompt has no tokens" -p ""
+ends 2 "the prompt has no tokens" --ids ""
+ends 2 "excludes" -p a --ids 1
+ends 2 '"x"' --ids 1,x
+ends 2 "token id 2048 is outside of the vocabulary of mini-world: 0 to 2047" --ids 1,2048
+ends 2 "token id -1" --ids=-1
+ends 2 "257 tokens, but mini-world allows 256" --ids "$(seq -s, 257)"
+ends 2 "1 tokens and 256 more with --greedy are 257, but mini-world allows 256" --ids 1 --greedy 256
+ends 2 "f64" -p a --precision f64
+ends 6 "nowhere" -p a --save nowhere/x.safetensors
+touch file && ends 6 "file" -p a --png file/heads
+mkdir bare && cp "$models/gpt2"/{config.json,model.safetensors} bare
+ends 6 "tokenizer.json" -m bare -p a
+"$program" inspect -m bare --ids 1,2,3 >summary || fail "a model without a tokenizer takes ids"
+
+# attention of 12 heads at 100 000 tokens is 447 GiB: refused before anything is allocated
+mkdir long && cp "$models/llama"/{config.json,tokenizer.json,model.safetensors} long && chmod u+w long/*
+sed -i 's/"max_position_embeddings": [0-9]*/"max_position_embeddings": 131072/' long/config.json
+printf 'the %.0s' {1..100000} >many
+ends 4 "of the host's memory" -m long -p - --save x.safetensors <many
+
+((failures == 0)) && echo "inspect: all as it should be"
+exit $((failures > 0))

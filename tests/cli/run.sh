@@ -1,0 +1,64 @@
+#!/usr/bin/env bash
+# vantage run and demo as a person uses them: text, stdin, stop texts, seeds, JSON, traces, Ctrl-C.
+set -uo pipefail
+program=${VANTAGE_BIN:?}
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+export VANTAGE_CACHE_DIR=$scratch/cache
+failures=0
+check() { # WHAT COMMAND…: COMMAND succeeds
+    local what=$1
+    shift
+    if ! "$@"; then
+        printf 'FAILED: %s\n' "$what"
+        failures=$((failures + 1))
+    fi
+}
+prompt="The animal didn't cross the street because it was too tired."
+expected=" The animal was too tired, not the street."
+
+"$program" run -p "$prompt" -n 12 --temp 0 --precision f32 >"$scratch/out" 2>"$scratch/err"
+check "greedy text" test "$(<"$scratch/out")" = "$expected"
+check "rates on stderr" grep -qE '^prompt 13 tokens, .*tokens/s; generated [0-9]+ tokens, .*tokens/s$' "$scratch/err"
+check "the prompt from stdin" test "$(printf '%s' "$prompt" | "$program" run -q -p - -n 12 --temp 0 --precision f32)" = "$expected"
+check "a stop text ends, and is not printed" test "$("$program" run -q -p "$prompt" -n 12 --temp 0 --precision f32 --stop ', not' --stop street)" = " The animal was too tired"
+check "-q says nothing" test -z "$("$program" run -q -p "$prompt" -n 2 2>&1 >/dev/null)"
+first=$("$program" run -q -p "Once upon a time" -n 20 --temp 1 -s 5)
+check "the same seed, the same text" test "$first" = "$("$program" run -q -p "Once upon a time" -n 20 --temp 1 --seed 5)"
+check "another seed, another text" test "$first" != "$("$program" run -q -p "Once upon a time" -n 20 --temp 1 -s 6)"
+check "an option by the environment" test "$first" = "$(VANTAGE_SEED=5 VANTAGE_TEMP=1 "$program" run -q -p "Once upon a time" -n 20)"
+check "what is typed wins over the environment" test "$first" = "$(VANTAGE_SEED=6 VANTAGE_MODEL=/nowhere "$program" run -q -m "${VANTAGE_ROOT:?}/assets/models/mini-world" -p "Once upon a time" -n 20 --temp 1 -s 5)"
+"$program" run -q --json -p "$prompt" -n 3 --temp 0 >"$scratch/json"
+check "JSON" grep -q '"generated_tokens": 3' "$scratch/json"
+check "a full context is said" grep -q 'the context of 16 tokens is full' <("$program" run -p "$prompt" --ctx 16 --ignore-eos 2>&1 >/dev/null)
+
+"$program" run -q -p "$prompt" -n 4 --profile "$scratch/trace.json" >/dev/null
+check "a trace has the prompt's dispatches" grep -q 'h.3.attention' "$scratch/trace.json"
+check "a trace has the host's spans" grep -q '"generate"' "$scratch/trace.json"
+
+# a background job of a script ignores SIGINT, unless it has a process group of its own
+set -m
+"$program" run -q -p "Once upon a time" -n 100000 --ignore-eos >"$scratch/text" 2>"$scratch/err" &
+job=$!
+set +m
+for ((i = 0; i < 600; ++i)); do  # until it writes
+    if [[ -s $scratch/text ]]; then break; fi
+    sleep 0.05
+done
+kill -INT $job 2>/dev/null
+wait $job
+code=$?
+check "Ctrl-C ends with 130 (got $code)" test $code = 130
+
+code=0
+"$program" run -q -p x -n 2 >/dev/full 2>"$scratch/err" || code=$?
+check "a full disk ends with 6 (got $code)" test $code = 6
+
+"$program" demo --out "$scratch/pictures" >"$scratch/demo" 2>&1
+check "the demo" grep -q 'Its most telling head' "$scratch/demo"
+check "the lecture's example, to two decimals" grep -q 'expectations  4.00 5.00 3.00 6.00   0.17 0.28 0.10 0.46   0.65 1.35 0.65 1.35' "$scratch/demo"
+check "the demo's pictures" test -s "$scratch/pictures/heads.png"
+if grep -q $'\033' "$scratch/demo"; then check "no colour but on a terminal" false; fi
+
+if ((failures)); then exit 1; fi
+echo "run, demo: all as wanted"

@@ -1,0 +1,82 @@
+#!/usr/bin/env bash
+# `vantage tokenize`: byte for byte there and back, JSON, and how it ends when something is wrong.
+set -uo pipefail
+program=${VANTAGE_BIN:?}
+data=${VANTAGE_ROOT:?}/tests/data/oracle/tokenizers
+gpt2=$data/gpt2_bytebpe/tokenizer.json
+llama=$data/llama_sp_bpe/tokenizer.json
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+failures=0
+
+fail() {
+    printf 'FAILED: %s\n' "$*"
+    failures=$((failures + 1))
+}
+
+# expect CODE TEXT COMMAND…: the command, given $input, ends with CODE, and what it prints (both streams) has TEXT.
+input=
+expect() {
+    local code=$1 text=$2 output got=0
+    shift 2
+    output=$(printf '%b' "$input" | "$@" 2>&1) || got=$?
+    if ((got != code)) || [[ $output != *"$text"* ]]; then fail "$*"$'\n'"  wanted $code with \"$text\""$'\n'"  got $got: $output"; fi
+}
+
+# ids FILE TOKENIZER: the ids of a file's bytes, as a JSON list.
+ids() { "$program" tokenize --json --tokenizer "$2" <"$1" | sed 's/.*"ids":\(\[[^]]*\]\).*/\1/'; }
+
+# Every byte there and back: NUL, no newline at the end, several, none at all.
+for text in 'Hello, world' 'a\n' '\n\n' '\0nul\0' '' ' two  spaces ' 'caf\xc3\xa9 \xf0\x9f\x98\x80\r\n'; do
+    printf '%b' "$text" >"$scratch/in"
+    for tokenizer in "$gpt2" "$llama"; do
+        ids "$scratch/in" "$tokenizer" | "$program" tokenize --decode --tokenizer "$tokenizer" >"$scratch/out" || fail "decode $text"
+        cmp -s "$scratch/in" "$scratch/out" || fail "there and back: $text with $tokenizer"
+    done
+done
+
+# The text a special token encodes to, with and without it.
+input='<s>a'
+expect 0 '"ids":[1,351],"ids_with_special":[1,1,351]' "$program" tokenize --json --tokenizer "$llama"
+expect 0 '"offsets":[[0,3],[3,4]],"tokens":["<s>","▁a"]' "$program" tokenize --json --tokenizer "$llama"
+input='[1, 351]'
+expect 0 '<s> a' "$program" tokenize --decode --tokenizer "$llama"
+expect 0 '{"text":"a"}' "$program" tokenize --decode --skip-special --json --tokenizer "$llama"
+input='1,351 351\n'
+expect 0 'a a' "$program" tokenize --decode --skip-special --tokenizer "$llama"
+
+# On a terminal: id, place, and the token so that it can be seen.
+input='a\tb'
+expect 0 '1-2            \t' "$program" tokenize --tokenizer "$gpt2"
+input='a\xffb'
+expect 0 'stdin is not UTF-8 everywhere' "$program" tokenize --tokenizer "$gpt2"
+expect 0 'Examples:' "$program" tokenize --help
+
+# The built-in model, and what is typed against what the environment says.
+input='a'
+expect 0 '0-1' "$program" tokenize
+expect 0 '▁a' env VANTAGE_MODEL=/nonexistent "$program" tokenize --json --tokenizer "$llama"
+expect 6 '/nonexistent/tokenizer.json' env VANTAGE_TOKENIZER="$llama" "$program" tokenize --model /nonexistent
+expect 2 'exclude each other' "$program" tokenize --model x --tokenizer y
+
+# What is wrong is named.
+input='1 2 1000'
+expect 2 'token id 1000 is not in the vocabulary, wanted 0 to 999' "$program" tokenize --decode --tokenizer "$gpt2"
+input='1 2 -1'
+expect 2 'token id -1' "$program" tokenize --decode --tokenizer "$gpt2"
+input='1 two'
+expect 2 '"two" is no token id' "$program" tokenize --decode --tokenizer "$gpt2"
+input='99999999999'
+expect 2 '"99999999999" is no token id' "$program" tokenize --decode --tokenizer "$gpt2"
+input=''
+expect 2 '--decode' "$program" tokenize --skip-special --tokenizer "$gpt2"
+expect 6 'no/such/tokenizer.json' "$program" tokenize --tokenizer no/such/tokenizer.json
+echo '{"model": {"type": "Unigram"}}' >"$scratch/unigram.json"
+expect 6 '"model.type" is "Unigram", wanted one of: BPE' "$program" tokenize --tokenizer "$scratch/unigram.json"
+echo '{"model": ' >"$scratch/broken.json"
+expect 6 'broken.json: not JSON' "$program" tokenize --tokenizer "$scratch/broken.json"
+input='a'
+"$program" tokenize --tokenizer "$gpt2" >/dev/full 2>"$scratch/err" <<<"$input" && fail "a full disk goes unnoticed"
+grep -q 'cannot write' "$scratch/err" || fail "a full disk is not named"
+
+exit $((failures > 0))

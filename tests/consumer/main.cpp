@@ -1,0 +1,13 @@
+#include <vantage/device.h>
+
+#include <cstdio>
+
+int main() {
+    try {
+        for (const vantage::DeviceListing& found : vantage::Device::list())
+            std::printf("%s: %s\n", found.caps.name.c_str(), found.reason.c_str());
+    } catch (const vantage::Error& error) {
+        std::printf("%s\n", error.what());  // no Vulkan loader here: the library is linked all the same
+        return error.kind() == vantage::ErrorKind::no_device ? 0 : vantage::exit_code(error.kind());
+    }
+}

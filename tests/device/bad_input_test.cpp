@@ -1,0 +1,216 @@
+// Model folders and token ids that are wrong: each ends in an error of one line that names file, thing found, thing wanted.
+#include <catch2/catch_test_macros.hpp>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "../host/expect_error.h"
+#include "../host/temporary_directory.h"
+#include "runtime/base/os.h"
+#include "runtime/io/json.h"
+#include "runtime/io/safetensors.h"
+#include "test_device.h"
+#include "vantage/session.h"
+
+using namespace vantage;
+using vantage::test::expect_error;
+using vantage::test::TemporaryDirectory;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string models = std::string(VANTAGE_TEST_DATA) + "/data/oracle/models/";
+
+/// A copy of one of the oracle's models, to be spoiled.
+class Folder {
+public:
+    explicit Folder(const std::string& model = "gpt2") {
+        for (const fs::directory_entry& file : fs::directory_iterator(models + model))
+            if (file.path().filename().string().rfind("expected", 0) != 0)
+                fs::copy(file.path(), folder_.path(file.path().filename().string()));
+    }
+    std::string path() const { return folder_.path(); }
+    std::string path(const std::string& file) const { return folder_.path(file); }
+    void remove(const std::string& file) const { fs::remove(path(file)); }
+    void write(const std::string& file, const std::string& text) const { write_file(path(file), text); }
+    void change_config(const std::string& key, const Json& value) const {
+        Json config = read_json(path("config.json"));
+        config[key] = value;
+        write("config.json", config.dump());
+    }
+
+    /// Writes model.safetensors anew, changed by `change`.
+    using Tensors = std::map<std::string, TensorToWrite>;
+    void change_tensors(const std::function<void(Tensors&)>& change) const {
+        const std::string file = path("model.safetensors");
+        Tensors tensors;
+        std::vector<TensorToWrite> all;
+        const SafeTensors old(file);
+        for (const auto& [name, entry] : old.entries()) tensors[name] = {name, entry.dtype, entry.shape, entry.data};
+        change(tensors);
+        for (const auto& [name, tensor] : tensors) all.push_back(tensor);
+        write_safetensors(file + ".new", all);
+        fs::rename(file + ".new", file);
+    }
+
+private:
+    TemporaryDirectory folder_;
+};
+
+void expect_bad(const Folder& folder, std::initializer_list<const char*> parts) {
+    const auto load = [&] { Model::load(test_device(), folder.path()); };
+    expect_error(ErrorKind::bad_file, parts, load);
+    expect_error(ErrorKind::bad_file, {folder.path().c_str()}, load);
+}
+
+}  // namespace
+
+TEST_CASE("folders that are no model", "[bad]") {
+    expect_error(ErrorKind::bad_file, {"/nonexistent/model", "no such folder"},
+                 [] { Model::load(test_device(), "/nonexistent/model"); });
+    const Folder folder;
+    CHECK(Model::load(test_device(), folder.path()).info().parameters > 0);  // as it is, it can be read
+    SECTION("no config.json") {
+        folder.remove("config.json");
+        expect_bad(folder, {"config.json"});
+    }
+    SECTION("config.json that is no JSON") {
+        folder.write("config.json", "{\"model_type\": ");
+        expect_bad(folder, {"config.json", "not JSON"});
+    }
+    SECTION("generation_config.json that is no JSON") {
+        folder.write("generation_config.json", "[1, ");
+        expect_bad(folder, {"generation_config.json", "not JSON"});
+    }
+    SECTION("tokenizer.json that is no JSON") {
+        folder.write("tokenizer.json", "not at all");
+        expect_bad(folder, {"tokenizer.json", "not JSON"});
+    }
+    SECTION("another architecture") {
+        folder.change_config("model_type", "mamba");
+        expect_bad(folder, {"config.json", "mamba", "gpt2", "llama"});
+    }
+    SECTION("no weights") {
+        folder.remove("model.safetensors");
+        expect_bad(folder, {"model.safetensors"});
+    }
+    SECTION("weights cut off") {
+        fs::resize_file(folder.path("model.safetensors"), fs::file_size(folder.path("model.safetensors")) - 100);
+        expect_bad(folder, {"model.safetensors"});
+    }
+}
+
+TEST_CASE("weights that do not fit the config", "[bad]") {
+    const Folder folder;
+    SECTION("a tensor is missing") {
+        folder.change_tensors([](Folder::Tensors& t) { t.erase("transformer.h.1.mlp.c_fc.weight"); });
+        expect_bad(folder, {"model.safetensors", "transformer.h.1.mlp.c_fc.weight", "missing"});
+    }
+    SECTION("a tensor too many") {
+        const std::vector<std::byte> data(16);
+        folder.change_tensors([&](Folder::Tensors& t) {
+            t["transformer.h.0.adapter.weight"] = {"transformer.h.0.adapter.weight", "F32", {4}, data};
+        });
+        expect_bad(folder, {"model.safetensors", "transformer.h.0.adapter.weight", "not part of gpt2"});
+    }
+    SECTION("a layer more than the config has") {
+        folder.change_config("n_layer", 1);
+        expect_bad(folder, {"model.safetensors", "transformer.h.1.", "not part of gpt2"});
+    }
+    SECTION("a layer less than the config has") {
+        folder.change_config("n_layer", 3);
+        expect_bad(folder, {"model.safetensors", "transformer.h.2.", "missing"});
+    }
+    SECTION("another shape") {
+        folder.change_tensors([](Folder::Tensors& t) { t["transformer.h.0.attn.c_attn.weight"].shape = {144, 48}; });
+        expect_bad(folder, {"model.safetensors", "transformer.h.0.attn.c_attn.weight", "F32 [144, 48]", "[48, 144]"});
+    }
+    SECTION("another number of dimensions") {
+        folder.change_tensors([](Folder::Tensors& t) { t["transformer.ln_f.weight"].shape = {1, 1, 1, 1, 1, 1, 48}; });
+        expect_bad(folder, {"model.safetensors", "transformer.ln_f.weight", "[48]"});
+    }
+    SECTION("another vocabulary") {
+        folder.change_config("vocab_size", 1001);
+        expect_bad(folder, {"model.safetensors", "transformer.wte.weight", "F32 [1000, 48]", "[1001, 48]"});
+    }
+    SECTION("another type") {
+        const std::vector<std::byte> data(48 * 8);
+        folder.change_tensors([&](Folder::Tensors& t) {
+            t["transformer.ln_f.bias"] = {"transformer.ln_f.bias", "F64", {48}, data};
+        });
+        expect_bad(folder, {"model.safetensors", "transformer.ln_f.bias", "F64", "F32, F16 or BF16"});
+    }
+    SECTION("an output layer that is not tied, and is not there") {
+        folder.change_config("tie_word_embeddings", false);
+        expect_bad(folder, {"model.safetensors", "lm_head.weight", "missing"});
+    }
+}
+
+TEST_CASE("shards that are not all there", "[bad]") {
+    const Folder folder("llama_bf16");
+    CHECK(Model::load(test_device(), folder.path()).info().weight_types == "bf16");
+    SECTION("a shard is missing") {
+        folder.remove("model-00002-of-00003.safetensors");
+        expect_bad(folder, {"model-00002-of-00003.safetensors"});
+    }
+    SECTION("the index is no JSON") {
+        folder.write("model.safetensors.index.json", "{");
+        expect_bad(folder, {"model.safetensors.index.json", "not JSON"});
+    }
+    SECTION("the index names a tensor that its shard has not") {
+        Json index = read_json(folder.path("model.safetensors.index.json"));
+        index["weight_map"]["model.norm.weight"] = "model-00001-of-00003.safetensors";
+        index["weight_map"]["model.embed_tokens.weight"] = "model-00003-of-00003.safetensors";
+        folder.write("model.safetensors.index.json", index.dump());
+        expect_bad(folder, {"model-0000"});
+    }
+    SECTION("a shard outside of the folder") {
+        Json index = read_json(folder.path("model.safetensors.index.json"));
+        index["weight_map"]["model.norm.weight"] = "../model-00001-of-00003.safetensors";
+        folder.write("model.safetensors.index.json", index.dump());
+        expect_bad(folder, {"model.safetensors.index.json", "../model-00001-of-00003.safetensors"});
+    }
+}
+
+TEST_CASE("tokens that cannot be", "[bad]") {
+    const Model model = Model::load(test_device(), models + "gpt2");
+    Session session(model, {.context = 20});
+    session.restart();
+    const auto append = [&](std::vector<std::int32_t> ids) { return [&session, ids] { session.append(ids); }; };
+    expect_error(ErrorKind::usage, {"1000", "vocabulary", "0 … 999"}, append({1, 1000}));
+    expect_error(ErrorKind::usage, {"-1", "vocabulary"}, append({-1}));
+    CHECK(session.tokens().empty());  // nothing of what was refused stays
+    expect_error(ErrorKind::usage, {"21 tokens", "context of 20", "--ctx"}, append(std::vector<std::int32_t>(21, 5)));
+    CHECK(session.tokens().empty());
+    expect_error(ErrorKind::usage, {"no tokens"}, [&] { session.next(); });
+    session.append(std::vector<std::int32_t>(20, 5));
+    CHECK(session.context_full());
+    CHECK(!session.next());
+    expect_error(ErrorKind::usage, {"1 tokens", "context of 20", "20 are there"}, append({5}));
+
+    expect_error(ErrorKind::usage, {"97", "gpt2", "96"}, [&] { Session(model, {.context = 97}); });
+    expect_error(ErrorKind::usage, {"at least one token"}, [&] { Session(model, {.context = -1}); });
+    Session all(model);
+    expect_error(ErrorKind::usage, {"97 tokens", "context of 96"},
+                 [&] { all.append(std::vector<std::int32_t>(97, 5)); });
+    for (const Sampling& wrong : {Sampling{.temperature = -1}, Sampling{.top_k = -1}, Sampling{.top_p = 1.5},
+                                  Sampling{.min_p = -0.1}, Sampling{.repeat_penalty = 0}})
+        expect_error(ErrorKind::usage, {"sampling"}, [&] { all.restart(wrong); });
+}
+
+TEST_CASE("attention is asked for where there is some", "[bad]") {
+    const Model model = Model::load(test_device(), models + "gpt2");
+    Session session(model, {.context = 20, .watch = true});
+    session.restart();
+    session.append(std::vector<std::int32_t>{1, 2, 3});
+    session.process();
+    CHECK(session.attention(1, 2, 0, 3, 0, 3).size() == 9);
+    expect_error(ErrorKind::usage, {"layer 2", "0 … 1"}, [&] { session.attention(2, 0, 0, 1, 0, 1); });
+    expect_error(ErrorKind::usage, {"head 3", "0 … 2"}, [&] { session.attention(0, 3, 0, 1, 0, 1); });
+    expect_error(ErrorKind::usage, {"rows 2 … 4", "3 positions"}, [&] { session.attention(0, 0, 2, 2, 0, 1); });
+    expect_error(ErrorKind::usage, {"keys -1"}, [&] { session.attention(0, 0, 0, 1, -1, 1); });
+}

@@ -1,0 +1,48 @@
+// The device tests' main: an error message of the validation layer fails the run, and names the test that caused it.
+#include <unistd.h>
+
+#include <catch2/catch_session.hpp>
+#include <catch2/catch_test_case_info.hpp>
+#include <catch2/reporters/catch_reporter_event_listener.hpp>
+#include <catch2/reporters/catch_reporter_registrars.hpp>
+#include <cstdio>
+#include <cstdlib>
+
+#include "vantage/device.h"
+
+namespace {
+
+int reported = 0;
+
+void report(const char* where) {
+    const int now = vantage::Device::validation_errors();
+    if (now > reported) std::fprintf(stderr, "validation layer: %d error messages %s\n", now - reported, where);
+    reported = now;
+}
+
+/// Runs last of all exit handlers, when the devices are closed too.
+void after_devices_are_closed() {
+    report("while the devices were closed");
+    std::fflush(nullptr);
+    if (reported > 0) ::_exit(1);
+}
+
+class ValidationListener : public Catch::EventListenerBase {
+public:
+    using Catch::EventListenerBase::EventListenerBase;
+    void testCaseEnded(const Catch::TestCaseStats& stats) override {
+        report(("in test '" + stats.testInfo->name + "'").c_str());
+    }
+};
+
+}  // namespace
+
+CATCH_REGISTER_LISTENER(ValidationListener)
+
+int main(int argc, char** argv) {
+    std::atexit(after_devices_are_closed);
+    ::setenv("VANTAGE_GUARD", "1",
+             0);  // every plan of the tests has red zones, and an arena full of NaN before each run
+    const int code = Catch::Session().run(argc, argv);
+    return code == 0 && reported > 0 ? 1 : code;
+}

@@ -1,0 +1,221 @@
+// Whole models against what PyTorch computed: logits, hidden states, attention and greedy text of the oracle's models and
+// of the built-in one, in f32 and with an f16 cache, from both spellings of config.json. Tolerances: the oracle's README, §5.
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+
+#include "runtime/base/log.h"
+#include "runtime/io/json.h"
+#include "runtime/io/safetensors.h"
+#include "test_device.h"
+#include "tests/host/temporary_directory.h"
+#include "vantage/session.h"
+
+using namespace vantage;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string oracle = std::string(VANTAGE_TEST_DATA) + "/data/oracle/models/";
+const std::string built_in = std::string(VANTAGE_ROOT) + "/assets/models/mini-world";
+
+template <class T>
+std::vector<T> values_of(const TensorEntry& entry) {
+    std::vector<T> values(entry.data.size() / sizeof(T));
+    std::memcpy(values.data(), entry.data.data(), entry.data.size());
+    return values;
+}
+
+struct Allowed {
+    double logits = 2e-4, logits_rms = 1e-4;
+    double hidden = 1e-3;          ///< absolute, or
+    double hidden_of_largest = 0;  ///< this share of a layer's largest value
+    double attention = 5e-5;
+};
+
+/// In f16 the noise that meta.json measured for the model decides.
+Allowed allowed_in(Precision precision, const std::string& folder) {
+    if (precision == Precision::f32) return {};
+    const Json meta = read_json(folder + "/meta.json");
+    const Json& noise = meta.at("noise_p2_logits").at("f16");
+    return {.logits = 4 * noise.at("max").get<double>(),
+            .logits_rms = 3 * noise.at("rms").get<double>(),
+            .hidden = 0,
+            .hidden_of_largest = 3e-2,
+            .attention = 1e-2};
+}
+
+/// Largest and root mean square difference.
+std::pair<double, double> difference(std::span<const float> got, std::span<const float> want) {
+    REQUIRE(got.size() == want.size());
+    double worst = 0, sum = 0;
+    for (std::size_t i = 0; i < got.size(); ++i) {
+        const double d = std::abs(static_cast<double>(got[i]) - static_cast<double>(want[i]));
+        worst = d <= worst ? worst : d;  // a NaN stays
+        sum += d * d;
+    }
+    return {worst, std::sqrt(sum / static_cast<double>(std::max<std::size_t>(got.size(), 1)))};
+}
+
+double largest_of(std::span<const float> values) {
+    float largest = 0;
+    for (const float v : values) largest = std::max(largest, std::abs(v));
+    return static_cast<double>(largest);
+}
+
+Session pass(const Model& model, const std::vector<std::int32_t>& ids, Precision precision) {
+    Session session(model, {.context = static_cast<std::int64_t>(ids.size()),
+                            .precision = precision,
+                            .watch = true,
+                            .inspect = true,
+                            .guard = true});
+    session.append(ids);
+    session.process();
+    return session;
+}
+
+void check_logits(const Session& session, const TensorEntry& want, const Allowed& allowed) {
+    const auto [worst, rms] = difference(session.logits(), values_of<float>(want));
+    CHECK(worst <= allowed.logits);
+    CHECK(rms <= allowed.logits_rms);
+}
+
+void check_hidden(const Session& session, const TensorEntry& want, const Allowed& allowed) {
+    const std::vector<float> got = session.hidden(), all = values_of<float>(want);
+    REQUIRE(got.size() == all.size());
+    const std::size_t layers = static_cast<std::size_t>(want.shape[0]), each = all.size() / layers;
+    for (std::size_t layer = 0; layer < layers; ++layer) {
+        INFO("hidden state " << layer);
+        const std::span<const float> there = std::span(all).subspan(layer * each, each);
+        CHECK(difference(std::span(got).subspan(layer * each, each), there).first <=
+              allowed.hidden + allowed.hidden_of_largest * largest_of(there));
+    }
+}
+
+void check_attention(Session& session, const TensorEntry& want, const Allowed& allowed) {
+    const std::vector<float> all = values_of<float>(want);
+    const std::int64_t layers = want.shape[0], heads = want.shape[1], tokens = want.shape[2];
+    const auto each = static_cast<std::size_t>(tokens * tokens);
+    for (std::int64_t layer = 0; layer < layers; ++layer)
+        for (std::int64_t head = 0; head < heads; ++head) {
+            INFO("layer " << layer << ", head " << head);
+            const std::vector<float> got = session.attention(layer, head, 0, tokens, 0, tokens);
+            CHECK(difference(got, std::span(all).subspan(static_cast<std::size_t>(layer * heads + head) * each, each))
+                      .first <= allowed.attention);
+        }
+}
+
+std::vector<std::int32_t> greedy(const Model& model, const std::vector<std::int32_t>& ids, std::size_t count,
+                                 Precision precision) {
+    Session session(model,
+                    {.context = static_cast<std::int64_t>(ids.size() + count), .precision = precision, .guard = true});
+    session.restart({.ignore_end = true});
+    session.append(ids);
+    return session.generate(static_cast<std::int64_t>(count));
+}
+
+/// Ids have to agree until the first step whose two best logits are closer than twice the error that is allowed.
+void check_greedy(const Model& model, const SafeTensors& file, const std::string& name, double allowed_logits,
+                  Precision precision) {
+    INFO(name);
+    const auto want = values_of<std::int32_t>(file.at(name + ".ids"));
+    const auto margins = values_of<float>(file.at(name + ".margin"));
+    const auto got = greedy(model, values_of<std::int32_t>(file.at(name + ".prompt_ids")), want.size(), precision);
+    REQUIRE(got.size() == want.size());
+    for (std::size_t i = 0; i < want.size(); ++i) {
+        INFO("token " << i << ", margin " << margins[i]);
+        if (got[i] != want[i] && static_cast<double>(margins[i]) <= 2 * allowed_logits) return;
+        REQUIRE(got[i] == want[i]);
+    }
+}
+
+void check_against_oracle(const std::string& folder, const std::string& expected, Precision precision) {
+    const Model model = Model::load(test_device(), folder);
+    const SafeTensors file(expected + "/expected.safetensors");
+    const Allowed allowed = allowed_in(precision, expected);
+    for (const std::string prompt : {"p0", "p1", "p2"}) {
+        INFO(prompt);
+        Session session = pass(model, values_of<std::int32_t>(file.at(prompt + ".input_ids")), precision);
+        check_logits(session, file.at(prompt + ".logits"), allowed);
+        if (file.find(prompt + ".hidden") == nullptr) continue;
+        check_hidden(session, file.at(prompt + ".hidden"), allowed);
+        check_attention(session, file.at(prompt + ".attn"), allowed);
+    }
+    check_greedy(model, file, "greedy", allowed.logits, precision);
+    check_greedy(model, file, "greedy0", allowed.logits, precision);
+}
+
+/// The same model with the configuration that transformers 4 wrote; the weights are links.
+void spell_as_version_4(const std::string& folder, const test::TemporaryDirectory& other) {
+    for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
+        const std::string name = entry.path().filename().string();
+        if (name != "config.json" && name != "config.v4.json")
+            fs::create_symlink(fs::absolute(entry.path()), other.path(name));
+    }
+    fs::copy_file(folder + "/config.v4.json", other.path("config.json"));
+}
+
+}  // namespace
+
+TEST_CASE("the oracle's models come out as PyTorch computed them", "[models][oracle]") {
+    const std::string name = GENERATE("gpt2", "llama", "llama_bf16");
+    const Precision precision = GENERATE(Precision::f32, Precision::f16);
+    INFO(name << (precision == Precision::f32 ? " in f32" : " with an f16 cache"));
+    check_against_oracle(oracle + name, oracle + name, precision);
+}
+
+TEST_CASE("a configuration as transformers 4 wrote it gives the same model", "[models][oracle]") {
+    const std::string name = GENERATE("gpt2", "llama", "llama_bf16");
+    INFO(name);
+    const test::TemporaryDirectory folder;
+    spell_as_version_4(oracle + name, folder);
+    check_against_oracle(folder.path(), oracle + name, Precision::f32);
+}
+
+TEST_CASE("a prompt's text encodes to the oracle's ids", "[models][oracle]") {
+    const std::string name = GENERATE("gpt2", "llama", "llama_bf16");
+    INFO(name);
+    const Model model = Model::load(test_device(), oracle + name);
+    const SafeTensors file(oracle + name + "/expected.safetensors");
+    const auto want = values_of<std::int32_t>(file.at("p1.input_ids"));
+    std::vector<std::int32_t> got =
+        model.tokenizer()
+            .encode(read_json(oracle + name + "/meta.json").at("prompts").at("p1").get<std::string>(), true)
+            .ids;
+    got.resize(std::min(got.size(), want.size()));
+    CHECK(got == want);
+}
+
+TEST_CASE("the built-in model comes out as PyTorch computed it", "[models][oracle]") {
+    const Model model = Model::load(test_device(), built_in);
+    const SafeTensors file(built_in + "/expected.safetensors");
+    const Json expected = read_json(built_in + "/expected.json");
+    const Precision precision = GENERATE(Precision::f32, Precision::f16);
+    INFO((precision == Precision::f32 ? "f32" : "f16 cache"));
+    // the card states no noise for f16: the numbers are those of the oracle's models, whose logits have a like spread
+    const Allowed allowed =
+        precision == Precision::f32
+            ? Allowed{}
+            : Allowed{.logits = 0.1, .logits_rms = 0.015, .hidden = 0, .hidden_of_largest = 3e-2, .attention = 1e-2};
+    for (std::size_t i = 0; i < expected.at("prompts").size(); ++i) {
+        const Json& prompt = expected.at("prompts").at(i);
+        const std::string text = prompt.at("prompt").get<std::string>();
+        INFO(text);
+        const auto ids = values_of<std::int32_t>(file.at(format("%zu.input_ids", i)));
+        CHECK(model.tokenizer().encode(text, true).ids == ids);
+        Session session = pass(model, ids, precision);
+        check_logits(session, file.at(format("%zu.logits", i)), allowed);
+        check_hidden(session, file.at(format("%zu.hidden_states", i)), allowed);
+        check_attention(session, file.at(format("%zu.attentions", i)), allowed);
+        if (precision == Precision::f16 && prompt.at("smallest_greedy_margin").get<double>() < 2 * allowed.logits)
+            continue;
+        const auto want = values_of<std::int32_t>(file.at(format("%zu.greedy_ids", i)));
+        const auto got = greedy(model, ids, want.size(), precision);
+        CHECK(got == want);
+        CHECK(model.tokenizer().decode(got, false) == prompt.at("greedy_text").get<std::string>());
+    }
+}

@@ -1,0 +1,99 @@
+// The oracle's op cases, which others computed, by every kernel of this device.
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "runtime/base/options.h"
+#include "runtime/exec/oracle_cases.h"
+#include "test_device.h"
+
+using namespace vantage;
+
+namespace {
+
+const std::vector<OracleCase>& cases() {
+    static const std::vector<OracleCase> all = read_oracle_cases(std::string(VANTAGE_TEST_DATA) + "/data/oracle/ops");
+    return all;
+}
+
+}  // namespace
+
+TEST_CASE("the oracle's op cases are all known, and those that are built are named", "[ops][oracle]") {
+    std::map<std::string, int> built, not_built;
+    std::vector<std::string> partly;
+    for (const OracleCase& test : cases()) {
+        ++(test.not_built.empty() ? built : not_built)[test.op];
+        partly.insert(partly.end(), test.partly.begin(), test.partly.end());
+    }
+    CHECK(partly == std::vector<std::string>{"result entropy of attention"});
+    CHECK(cases().size() == 182);
+    // an op that stops being mapped, or a case that is refused, is noticed here
+    const std::map<std::string, int> want = {{"matmul", 11},
+                                             {"gemm", 1},
+                                             {"linear", 1},
+                                             {"softmax", 9},
+                                             {"log_softmax", 1},
+                                             {"layer_norm", 8},
+                                             {"add_layer_norm", 1},
+                                             {"rms_norm", 8},
+                                             {"gelu_erf", 1},
+                                             {"gelu_tanh", 1},
+                                             {"quick_gelu", 1},
+                                             {"silu", 1},
+                                             {"relu", 1},
+                                             {"relu2", 1},
+                                             {"sigmoid", 1},
+                                             {"tanh", 1},
+                                             {"elu", 1},
+                                             {"softplus", 1},
+                                             {"softcap", 1},
+                                             {"swiglu", 1},
+                                             {"geglu_tanh", 1},
+                                             {"sinusoidal_positions", 4},
+                                             {"rope", 9},
+                                             {"attention", 25},
+                                             {"embedding", 1},
+                                             {"sampling_probs", 4},
+                                             {"repetition_penalty", 1},
+                                             {"split_heads", 1},
+                                             {"split_qkv", 2}};
+    CHECK(built == want);
+    CHECK(not_built["attention"] == 16);  // masks, windows, ALiBi, sinks and the like
+    for (const OracleCase& test : cases())
+        if (!test.not_built.empty() && built.count(test.op) != 0) {
+            INFO(test.name << ": " << test.not_built);
+            CHECK((test.not_built.starts_with("option ") || test.not_built.starts_with("operand ")));
+        }
+}
+
+TEST_CASE("every kernel of every op agrees with the oracle", "[ops][oracle][subgroup]") {
+    const Device& device = test_device();
+    const std::string wish = environment("VANTAGE_TEST_CASE").value_or(""),
+                      kernel = environment("VANTAGE_TEST_KERNEL").value_or("");
+    std::map<std::string, int> runs;
+    std::set<std::string> in_f16;
+    for (const OracleCase& test : cases()) {
+        if (!wish.empty() && wish != test.name) continue;
+        run_oracle_case(device, test, {}, kernel, [&](const OracleRun& run) {
+            ++runs[run.call.op + "/" + run.kernel];
+            if (run.storage == DType::f16) in_f16.insert(test.name);
+            INFO(run.call.op << " (" << test.name << (run.call.part.empty() ? "" : ", ") << run.call.part << ", "
+                             << name_of(run.storage) << ") kernel=" << run.kernel << "\n  " << run.result.message
+                             << "\n  rerun: VANTAGE_TEST_CASE='" << test.name << "' VANTAGE_TEST_KERNEL='" << run.kernel
+                             << "' vantage_tests_device '[oracle]'");
+            CHECK(run.result.status == CaseResult::passed);
+            return true;
+        });
+    }
+    if (!wish.empty() || !kernel.empty()) return;
+    // what fits everything has run on every case, in both storages
+    CHECK(runs["matmul/plain"] == 2 * 13);
+    CHECK(runs["attention/plain"] == 2 * 25 - 1);  // huge logits do not fit f16
+    CHECK(runs["attention_weights/plain"] == 2 * 2);
+    CHECK(runs["rope_frequencies/host"] == 3);
+    CHECK(runs["sinusoidal_positions/host"] == 4);
+    CHECK(in_f16.size() > 80);
+}

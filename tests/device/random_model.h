@@ -1,0 +1,43 @@
+// Model folders of random weights, of sizes that no test data has: odd head widths, odd vocabularies, long contexts.
+#pragma once
+
+#include <filesystem>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "runtime/base/os.h"
+#include "runtime/graph/op.h"
+#include "runtime/io/safetensors.h"
+#include "runtime/models/decoder.h"
+#include "tests/host/temporary_directory.h"
+
+/// Writes config.json and model.safetensors of `type` into `folder`: weights of deviation 0.1, norm gains near 1.
+inline void write_random_model(const std::string& folder, const std::string& config_json, vantage::DType type,
+                               unsigned seed) {
+    using namespace vantage;
+    const ModelConfig config = parse_model_config(config_json, "config.json");
+    const Graph graph = build_model(config, {.rows = 1, .context = 16});
+    std::mt19937 random(seed);
+    std::vector<std::vector<std::byte>> data;
+    std::vector<TensorToWrite> tensors;
+    for (const Value& value : graph.values()) {
+        if (value.kind != ValueKind::weight) continue;
+        const bool gain = value.name.find("norm") != std::string::npos || value.name.find("ln_") != std::string::npos;
+        std::normal_distribution<double> draw(gain && value.name.find("bias") == std::string::npos ? 1 : 0, 0.1);
+        HostTensor tensor(TensorType{value.type.shape, type});
+        for (double& x : tensor.data) x = draw(random);
+        data.push_back(narrow(tensor));
+        const auto sizes = value.type.shape.sizes();
+        const std::string name = value.name == "lm_head.weight" ? value.name : checkpoint_prefix(config) + value.name;
+        tensors.push_back({name,
+                           type == DType::f32   ? "F32"
+                           : type == DType::f16 ? "F16"
+                                                : "BF16",
+                           {sizes.begin(), sizes.end()},
+                           {}});
+    }
+    for (std::size_t i = 0; i < data.size(); ++i) tensors[i].data = data[i];
+    write_safetensors(folder + "/model.safetensors", tensors);
+    write_file(folder + "/config.json", config_json);
+}

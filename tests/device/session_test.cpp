@@ -1,0 +1,169 @@
+// A session's promises on the built-in model: chunks, repeats, the full context, no recording and no allocation per token.
+#include <catch2/catch_test_macros.hpp>
+#include <cmath>
+#include <cstdio>
+
+#include "runtime/gpu/faults.h"
+#include "test_device.h"
+#include "test_model.h"
+#include "vantage/session.h"
+
+using namespace vantage;
+
+namespace {
+
+std::vector<std::int32_t> some_ids(std::int64_t count) {
+    std::vector<std::int32_t> ids;
+    for (std::int64_t i = 0; i < count; ++i) ids.push_back(static_cast<std::int32_t>((i * 37 + 11) % 1900 + 50));
+    return ids;
+}
+
+std::vector<float> all_logits(std::int64_t largest_chunk, std::span<const std::int32_t> ids) {
+    Session session(mini_world(),
+                    {.precision = Precision::f32, .inspect = true, .guard = true, .largest_chunk = largest_chunk});
+    session.append(ids);
+    session.process();
+    return session.logits();
+}
+
+}  // namespace
+
+TEST_CASE("a prompt in chunks gives what it gives at once", "[session]") {
+    const std::vector<std::int32_t> ids = some_ids(75);
+    const std::vector<float> whole = all_logits(512, ids), chunked = all_logits(8, ids),
+                             single = all_logits(1, std::span(ids).first(20));
+    REQUIRE(whole.size() == chunked.size());
+    double worst = 0;
+    for (std::size_t i = 0; i < whole.size(); ++i)
+        worst = std::max(worst, static_cast<double>(std::abs(whole[i] - chunked[i])));
+    CHECK(worst < 2e-4);  // the oracle's strict limit for logits in f32
+    worst = 0;
+    for (std::size_t i = 0; i < single.size(); ++i)
+        worst = std::max(worst, static_cast<double>(std::abs(whole[i] - single[i])));
+    CHECK(worst < 2e-4);
+}
+
+TEST_CASE("tokens are drawn without recording or allocating", "[session]") {
+    const WithoutGuard free;
+    Session session(mini_world(), {.largest_chunk = 32});
+    session.restart({.temperature = 0.7, .seed = 3, .ignore_end = true});
+    session.append(some_ids(50));  // 200 more cross the boundary of a chunk; the context of 256 is all but filled
+    REQUIRE(session.next().has_value());
+    const gpu::CallCounts before = gpu::call_counts();
+    const double host_before = session.stats().host_seconds;
+    CHECK(session.generate(200).size() == 200);
+    const gpu::CallCounts after = gpu::call_counts();
+    CHECK(after.recordings == before.recordings);
+    CHECK(after.allocations == before.allocations);
+    CHECK(after.submissions > before.submissions);
+    std::printf("host time per token beyond waiting: %.1f us\n",
+                (session.stats().host_seconds - host_before) / 200 * 1e6);
+}
+
+TEST_CASE("the same seed repeats, another one differs", "[session]") {
+    Session session(mini_world(), {});
+    const auto draw = [&](std::uint64_t seed) {
+        session.restart({.temperature = 1.2, .seed = seed, .ignore_end = true});
+        session.append(some_ids(9));
+        return session.generate(24);
+    };
+    const std::vector<std::int32_t> first = draw(1);
+    CHECK(draw(1) == first);
+    CHECK(draw(2) != first);
+}
+
+TEST_CASE("what is appended after tokens were drawn continues from them", "[session]") {
+    Session one(mini_world(), {.precision = Precision::f32}), two(mini_world(), {.precision = Precision::f32});
+    one.append(some_ids(10));
+    const std::vector<std::int32_t> drawn = one.generate(5);
+    one.append(some_ids(4));
+    std::vector<std::int32_t> all = some_ids(10);
+    all.insert(all.end(), drawn.begin(), drawn.end());
+    const std::vector<std::int32_t> more = some_ids(4);
+    all.insert(all.end(), more.begin(), more.end());
+    CHECK(one.tokens() == all);
+    two.append(all);
+    CHECK(one.generate(6) == two.generate(6));
+}
+
+TEST_CASE("a full context ends the text", "[session]") {
+    Session session(mini_world(), {.context = 20});
+    session.restart({.ignore_end = true});
+    session.append(some_ids(15));
+    CHECK(session.generate(100).size() == 5);
+    CHECK(session.context_full());
+    CHECK_FALSE(session.next().has_value());
+    CHECK_THROWS_AS(session.append(some_ids(1)), Error);
+}
+
+TEST_CASE("attention of a watched session sums to 1, and a replay gives the same", "[session]") {
+    const std::vector<std::int32_t> ids = some_ids(40);
+    Session watched(mini_world(), {.precision = Precision::f32, .watch = true}),
+        blind(mini_world(), {.precision = Precision::f32});
+    for (Session* session : {&watched, &blind}) {
+        session->append(ids);
+        session->process();
+    }
+    for (std::int64_t layer : {0, 3}) {
+        const std::vector<float> p = watched.attention(layer, 5, 0, 40, 0, 40),
+                                 replayed = blind.attention(layer, 5, 0, 40, 0, 40);
+        for (std::size_t row = 0; row < 40; ++row) {
+            double sum = 0;
+            for (std::size_t key = 0; key < 40; ++key) sum += p[row * 40 + key];
+            CHECK(std::abs(sum - 1) < 1e-5);
+        }
+        CHECK(p == replayed);
+    }
+    CHECK_THROWS_AS(watched.attention(4, 0, 0, 1, 0, 1), Error);
+    CHECK_THROWS_AS(watched.attention(0, 8, 0, 1, 0, 1), Error);
+    CHECK_THROWS_AS(watched.attention(0, 0, 0, 41, 0, 1), Error);
+}
+
+TEST_CASE("rows drawn one by one are watched like a prompt's", "[session]") {
+    Session drawn(mini_world(), {.precision = Precision::f32, .watch = true}),
+        whole(mini_world(), {.precision = Precision::f32, .watch = true});
+    drawn.append(some_ids(12));
+    drawn.generate(10);
+    drawn.process();
+    whole.append(drawn.tokens());
+    whole.process();
+    const auto n = static_cast<std::int64_t>(drawn.tokens().size());
+    const std::vector<float> a = drawn.attention(1, 0, 0, n, 0, n), b = whole.attention(1, 0, 0, n, 0, n);
+    for (std::size_t i = 0; i < a.size(); ++i) CHECK(std::abs(a[i] - b[i]) < 5e-5);
+}
+
+TEST_CASE("every node of the built-in model's plan agrees with its reference", "[session]") {
+    Session session(mini_world(), {.precision = Precision::f32, .watch = true, .guard = true});
+    session.append(some_ids(30));
+    session.process();
+    for (std::int64_t rows : {1, 8}) {
+        const std::vector<Divergence> found = session.plan(rows).check(3);
+        for (const Divergence& d : found) FAIL_CHECK(d.node << " (" << d.kernel << "): " << d.message);
+    }
+}
+
+TEST_CASE("fused and unfused runs agree", "[session]") {
+    const std::vector<std::int32_t> ids = some_ids(33);
+    std::vector<std::vector<float>> logits;
+    for (bool fuse : {true, false}) {
+        Session session(mini_world(), {.precision = Precision::f32, .inspect = true, .fuse = fuse});
+        session.append(ids);
+        session.process();
+        logits.push_back(session.logits());
+    }
+    for (std::size_t i = 0; i < logits[0].size(); ++i) REQUIRE(std::abs(logits[0][i] - logits[1][i]) < 2e-4);
+}
+
+TEST_CASE("a run cut into many submissions gives what it gives in one", "[session]") {
+    const std::vector<std::int32_t> ids = some_ids(40);
+    std::vector<std::vector<float>> logits;
+    for (double seconds : {10.0, 1e-5}) {  // nothing is cut; every dispatch is, and most of them in pieces
+        Session session(
+            mini_world(),
+            {.precision = Precision::f32, .inspect = true, .largest_chunk = 8, .submission_seconds = seconds});
+        session.append(ids);
+        session.process();
+        logits.push_back(session.logits());
+    }
+    CHECK(logits[0] == logits[1]);
+}

@@ -1,0 +1,42 @@
+// The safetensors reader on arbitrary bytes. What it accepts must hold together: all data inside the file, each amount
+// as its shape says, no byte used twice.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <span>
+
+#include "runtime/io/safetensors.h"
+#include "vantage/error.h"
+
+namespace {
+
+void require(bool holds) {
+    if (!holds) std::abort();
+}
+
+void check(const vantage::SafeTensors& file, std::span<const std::byte> bytes) {
+    std::size_t total = 0;
+    for (const auto& [name, entry] : file.entries()) {
+        const auto bits = static_cast<std::uint64_t>(vantage::bits_of_dtype(entry.dtype));
+        require(static_cast<std::uint64_t>(entry.elements()) * bits == std::uint64_t{8} * entry.data.size());
+        require(entry.data.data() >= bytes.data() &&
+                entry.data.data() + entry.data.size() <= bytes.data() + bytes.size());
+        require(file.find(name) == &entry && &file.at(name) == &entry && !entry.text().empty());
+        total += entry.data.size();
+        file.release(entry);
+    }
+    require(total + 8 <= bytes.size());
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    const std::span<const std::byte> bytes(reinterpret_cast<const std::byte*>(data), size);
+    try {
+        const vantage::SafeTensors file(bytes, "fuzz.safetensors");
+        check(file, bytes);
+    } catch (const vantage::Error& error) {
+        require(error.kind() == vantage::ErrorKind::bad_file);
+    }
+    return 0;
+}

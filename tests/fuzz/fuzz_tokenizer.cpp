@@ -1,0 +1,58 @@
+// The tokenizer reader on arbitrary JSON, and a text through whatever it accepts. The input is a tokenizer.json and,
+// behind a NUL byte (which JSON cannot have), the text.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "runtime/text/unicode.h"
+#include "vantage/error.h"
+#include "vantage/tokenizer.h"
+
+namespace {
+
+void require(bool holds) {
+    if (!holds) std::abort();
+}
+
+void check(const vantage::Tokenizer& tokenizer, const vantage::Tokenizer::Encoding& encoding, std::size_t characters) {
+    const std::size_t count = encoding.ids.size();
+    require(encoding.tokens.size() == count && encoding.offsets.size() == count && encoding.type_ids.size() == count);
+    for (const auto& [begin, end] : encoding.offsets) require(begin <= end && end <= characters);
+    for (const bool skip_special : {false, true}) {
+        const std::string text = tokenizer.decode(encoding.ids, skip_special);
+        require(vantage::text::is_utf8(text));
+        vantage::StreamDecoder stream(tokenizer, skip_special);
+        std::string joined;
+        for (const std::int32_t id : encoding.ids) {
+            const std::string part = stream.push(id);
+            require(vantage::text::is_utf8(part));
+            joined += part;
+        }
+        require(joined + stream.finish() == text);
+    }
+    for (std::size_t i = 0; i < std::min<std::size_t>(count, 16); ++i) {
+        require(vantage::text::is_utf8(tokenizer.display(encoding.ids[i])));
+        require(!tokenizer.has(encoding.ids[i]) || encoding.ids[i] < tokenizer.vocab_size());
+    }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    const std::string_view input(reinterpret_cast<const char*>(data), size);
+    const std::size_t nul = input.find('\0');
+    const std::string_view text = nul == std::string_view::npos ? "Hello  wörld\n" : input.substr(nul + 1);
+    try {
+        const vantage::Tokenizer tokenizer = vantage::Tokenizer::parse(input.substr(0, nul), "fuzz.json");
+        const std::size_t characters = vantage::text::code_points(vantage::text::repair_utf8(text)).size();
+        check(tokenizer, tokenizer.encode(text, false), characters);
+        check(tokenizer, tokenizer.encode(text, true), characters);
+        check(tokenizer, tokenizer.encode_pair(text, "b"), std::max<std::size_t>(characters, 1));
+    } catch (const vantage::Error& error) {
+        require(error.kind() == vantage::ErrorKind::bad_file);
+    }
+    return 0;
+}

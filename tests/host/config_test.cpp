@@ -1,0 +1,245 @@
+// config.json and generation_config.json: both spellings of transformers, and files that make no model.
+#include <catch2/catch_test_macros.hpp>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "expect_error.h"
+#include "runtime/base/os.h"
+#include "runtime/io/json.h"
+#include "runtime/models/config.h"
+
+using namespace vantage;
+using vantage::test::expect_error;
+
+namespace {
+
+const std::string root = VANTAGE_ROOT;
+
+ModelConfig read(const std::string& path) { return parse_model_config(read_file(path), path); }
+std::string oracle(const std::string& file) { return root + "/tests/data/oracle/models/" + file; }
+
+const char* small_gpt2 =
+    R"({"model_type": "gpt2", "n_layer": 2, "n_embd": 48, "n_head": 3, "vocab_size": 1000, "n_positions": 96})";
+const char* small_llama =
+    R"({"model_type": "llama", "num_hidden_layers": 2, "hidden_size": 48, "num_attention_heads": 6,
+    "num_key_value_heads": 2, "intermediate_size": 96, "vocab_size": 1000, "max_position_embeddings": 128})";
+
+/// Fields and their new values, as JSON.
+using Changes = std::vector<std::pair<const char*, const char*>>;
+
+/// A config with some fields changed; a value of null takes the field away.
+std::string with(const char* base, const Changes& changes) {
+    Json tree = Json::parse(base);
+    for (const auto& [key, value] : changes) {
+        tree[key] = Json::parse(value);
+        if (tree[key].is_null()) tree.erase(key);
+    }
+    return tree.dump();
+}
+
+struct Bad {
+    const char* base;
+    Changes changes;
+    std::vector<const char*> parts;
+};
+
+}  // namespace
+
+TEST_CASE("both spellings of a config say the same", "[config]") {
+    for (const char* name : {"gpt2", "llama", "llama_bf16"}) {
+        INFO(name);
+        const ModelConfig a = read(oracle(std::string(name) + "/config.json")),
+                          b = read(oracle(std::string(name) + "/config.v4.json"));
+        CHECK(a.architecture == b.architecture);
+        CHECK(a.layers == b.layers);
+        CHECK(a.width == b.width);
+        CHECK(a.heads == b.heads);
+        CHECK(a.kv_heads == b.kv_heads);
+        CHECK(a.head_width == b.head_width);
+        CHECK(a.inner == b.inner);
+        CHECK(a.vocab == b.vocab);
+        CHECK(a.context == b.context);
+        CHECK(a.norm_eps == b.norm_eps);
+        CHECK(a.activation == b.activation);
+        CHECK(a.tied == b.tied);
+        CHECK(a.rope_theta == b.rope_theta);
+        CHECK(a.rope_scaling == b.rope_scaling);
+        CHECK(a.end_tokens == b.end_tokens);
+        CHECK(a.bos == b.bos);
+    }
+}
+
+TEST_CASE("GPT-2's fields", "[config]") {
+    const ModelConfig c = read(oracle("gpt2/config.json"));
+    CHECK(c.architecture == "gpt2");
+    CHECK(c.layers == 2);
+    CHECK(c.width == 48);
+    CHECK(c.heads == 3);
+    CHECK(c.kv_heads == 3);
+    CHECK(c.head_width == 16);
+    CHECK(c.inner == 4 * 48);  // n_inner null
+    CHECK(c.vocab == 1000);
+    CHECK(c.context == 96);
+    CHECK(c.norm_eps == 1e-5);
+    CHECK(c.activation == Activation::gelu_tanh);
+    CHECK(c.tied);
+    CHECK(c.end_tokens == std::vector<std::int64_t>{0});
+    CHECK(c.scale(1) == 0.25);
+    const auto changed = [](const Changes& changes) { return parse_model_config(with(small_gpt2, changes), "c"); };
+    CHECK(changed({{"n_inner", "100"}}).inner == 100);
+    CHECK(changed({{"activation_function", "\"gelu\""}}).activation == Activation::gelu_erf);
+    CHECK(changed({{"activation_function", "\"relu\""}}).activation == Activation::relu);
+    CHECK(changed({{"scale_attn_weights", "false"}}).scale(0) == 1);
+    CHECK(changed({{"scale_attn_by_inverse_layer_idx", "true"}}).scale(1) == 0.125);
+    CHECK(!changed({{"tie_word_embeddings", "false"}}).tied);
+    CHECK(changed({{"n_positions", "null"}, {"n_ctx", "77"}}).context == 77);
+    CHECK(changed({{"n_embd", "48.0"}}).width == 48);
+}
+
+TEST_CASE("Llama's fields, and its rotary scalings", "[config]") {
+    const ModelConfig c = read(oracle("llama/config.json"));
+    CHECK(c.architecture == "llama");
+    CHECK(c.heads == 6);
+    CHECK(c.kv_heads == 2);
+    CHECK(c.head_width == 8);
+    CHECK(c.inner == 96);
+    CHECK(c.context == 128);
+    CHECK(c.norm_eps == 1e-5);
+    CHECK(c.activation == Activation::silu);
+    CHECK(!c.tied);
+    CHECK(c.rope_theta == 10000);
+    CHECK(c.rope_scaling == RopeScaling{});
+    CHECK(c.end_tokens == std::vector<std::int64_t>{2});
+    const auto changed = [](const Changes& changes) { return parse_model_config(with(small_llama, changes), "c"); };
+    CHECK(changed({}).head_width == 8);
+    CHECK(changed({{"head_dim", "24"}}).head_width == 24);
+    CHECK(changed({{"head_dim", "24"}, {"hidden_size", "50"}}).width == 50);  // heads that are not a part of the width
+    CHECK(changed({{"num_key_value_heads", "null"}}).kv_heads == 6);
+    CHECK(changed({{"attention_bias", "true"}}).attention_bias);
+    CHECK(changed({{"mlp_bias", "true"}}).mlp_bias);
+    const char* llama3 =
+        R"("factor": 8, "low_freq_factor": 1, "high_freq_factor": 4, "original_max_position_embeddings": 64)";
+    const RopeScaling wanted{
+        .type = "llama3", .factor = 8, .low_freq_factor = 1, .high_freq_factor = 4, .original_context = 64};
+    const std::string v5 = std::string(R"({"rope_type": "llama3", "rope_theta": 5e5, )") + llama3 + "}",
+                      v4 = std::string(R"({"rope_type": "llama3", )") + llama3 + "}";
+    CHECK(changed({{"rope_parameters", v5.c_str()}}).rope_scaling == wanted);
+    CHECK(changed({{"rope_parameters", v5.c_str()}}).rope_theta == 5e5);
+    CHECK(changed({{"rope_scaling", v4.c_str()}, {"rope_theta", "5e5"}}).rope_scaling == wanted);
+    CHECK(changed({{"rope_scaling", v4.c_str()}, {"rope_theta", "5e5"}}).rope_theta == 5e5);
+    CHECK(changed({{"rope_scaling", R"({"type": "linear", "factor": 2.5})"}}).rope_scaling ==
+          RopeScaling{.type = "linear", .factor = 2.5});
+}
+
+TEST_CASE("the architecture is named by model_type, or by the class", "[config]") {
+    const auto by_class = [](const char* name) {
+        return parse_model_config(with(small_gpt2, {{"model_type", "null"}, {"architectures", name}}), "c")
+            .architecture;
+    };
+    CHECK(by_class(R"(["GPT2LMHeadModel"])") == "gpt2");
+    CHECK(parse_model_config(with(small_llama, {{"model_type", "null"}, {"architectures", R"(["LlamaForCausalLM"])"}}),
+                             "c")
+              .architecture == "llama");
+    expect_error(ErrorKind::bad_file, {"c: ", "MambaForCausalLM", "gpt2", "llama"},
+                 [&] { by_class(R"(["MambaForCausalLM"])"); });
+    expect_error(ErrorKind::bad_file, {"c: ", "model_type"}, [&] { by_class("[]"); });
+    expect_error(ErrorKind::bad_file, {"c: ", "model_type"}, [&] { by_class("[3]"); });
+}
+
+TEST_CASE("configs that make no model are refused with field, value and what is wanted", "[config][bad]") {
+    const std::vector<Bad> all = {
+        {small_gpt2, {{"model_type", "\"mamba\""}}, {"mamba", "gpt2", "llama"}},
+        {small_gpt2, {{"model_type", "7"}}, {"model_type", "7", "a text"}},
+        {small_gpt2, {{"n_layer", "0"}}, {"n_layer", "is 0", "from 1"}},
+        {small_gpt2, {{"n_layer", "-3"}}, {"n_layer", "is -3"}},
+        {small_gpt2, {{"n_layer", "null"}}, {"n_layer", "missing"}},
+        {small_gpt2, {{"n_layer", "1.5"}}, {"n_layer", "1.5", "an integer"}},
+        {small_gpt2, {{"n_layer", "\"2\""}}, {"n_layer", "\"2\"", "an integer"}},
+        {small_gpt2, {{"n_layer", "1000000"}}, {"n_layer", "1000000"}},
+        {small_gpt2, {{"n_embd", "0"}}, {"n_embd", "is 0"}},
+        {small_gpt2, {{"n_embd", "9223372036854775807"}}, {"n_embd", "9223372036854775807"}},
+        {small_gpt2, {{"n_embd", "18446744073709551616"}}, {"n_embd"}},
+        {small_gpt2, {{"n_embd", "1e300"}}, {"n_embd"}},
+        {small_gpt2, {{"n_head", "0"}}, {"n_head", "is 0"}},
+        {small_gpt2, {{"n_head", "5"}}, {"n_embd", "48", "n_head", "5"}},
+        {small_gpt2, {{"n_head", "49"}}, {"n_embd", "n_head"}},
+        {small_gpt2, {{"n_inner", "0"}}, {"n_inner", "is 0"}},
+        {small_gpt2, {{"vocab_size", "0"}}, {"vocab_size", "is 0"}},
+        {small_gpt2, {{"vocab_size", "4000000000"}}, {"vocab_size", "4000000000"}},
+        {small_gpt2, {{"n_positions", "0"}}, {"n_positions", "is 0"}},
+        {small_gpt2, {{"n_positions", "null"}}, {"n_ctx", "missing"}},
+        {small_gpt2, {{"layer_norm_epsilon", "-1"}}, {"layer_norm_epsilon", "-1"}},
+        {small_gpt2, {{"layer_norm_epsilon", "\"small\""}}, {"layer_norm_epsilon", "a number"}},
+        {small_gpt2, {{"activation_function", "\"mish\""}}, {"activation_function", "mish", "gelu_new"}},
+        {small_gpt2, {{"add_cross_attention", "true"}}, {"add_cross_attention"}},
+        {small_gpt2, {{"tie_word_embeddings", "1"}}, {"tie_word_embeddings", "true or false"}},
+        {small_gpt2, {{"eos_token_id", "-2"}}, {"eos_token_id", "-2"}},
+        {small_gpt2, {{"eos_token_id", "[1, \"end\"]"}}, {"eos_token_id[1]", "end"}},
+        {small_gpt2, {{"n_embd", "1024"}, {"n_head", "2"}}, {"512", "256"}},
+        {small_llama, {{"hidden_size", "0"}}, {"hidden_size", "is 0"}},
+        {small_llama, {{"hidden_size", "50"}}, {"hidden_size", "50", "num_attention_heads", "6"}},
+        {small_llama, {{"num_attention_heads", "0"}}, {"num_attention_heads", "is 0"}},
+        {small_llama, {{"num_key_value_heads", "4"}}, {"num_attention_heads", "6", "num_key_value_heads", "4"}},
+        {small_llama, {{"num_key_value_heads", "0"}}, {"num_key_value_heads", "is 0"}},
+        {small_llama, {{"num_key_value_heads", "12"}}, {"num_attention_heads", "num_key_value_heads", "12"}},
+        {small_llama, {{"head_dim", "7"}}, {"7", "pairs"}},
+        {small_llama, {{"head_dim", "0"}}, {"head_dim", "is 0"}},
+        {small_llama, {{"head_dim", "512"}}, {"512", "256"}},
+        {small_llama, {{"intermediate_size", "null"}}, {"intermediate_size", "missing"}},
+        {small_llama, {{"max_position_embeddings", "0"}}, {"max_position_embeddings", "is 0"}},
+        {small_llama, {{"rms_norm_eps", "2"}}, {"rms_norm_eps", "is 2"}},
+        {small_llama, {{"hidden_act", "\"gelu\""}}, {"hidden_act", "silu"}},
+        {small_llama, {{"rope_theta", "0"}}, {"rope_theta", "is 0"}},
+        {small_llama, {{"rope_scaling", R"({"type": "dynamic", "factor": 2})"}}, {"dynamic", "linear", "llama3"}},
+        {small_llama, {{"rope_scaling", R"({"type": "linear"})"}}, {"rope_scaling.factor", "missing"}},
+        {small_llama, {{"rope_scaling", R"({"type": "linear", "factor": 0})"}}, {"rope_scaling.factor", "is 0"}},
+        {small_llama,
+         {{"rope_scaling", R"({"rope_type": "llama3", "factor": 8, "low_freq_factor": 1, "high_freq_factor": 4})"}},
+         {"original_max_position_embeddings", "missing"}},
+        {small_llama,
+         {{"rope_scaling",
+           R"({"rope_type": "llama3", "factor": 8, "low_freq_factor": 4, "high_freq_factor": 4, "original_max_position_embeddings": 64})"}},
+         {"high_freq_factor", "4", "low_freq_factor"}},
+        {small_llama, {{"rope_scaling", "[1]"}}, {"rope_scaling", "a list of 1", "an object"}},
+    };
+    for (const Bad& one : all) {
+        const std::string text = with(one.base, one.changes);
+        INFO(text);
+        for (const char* part : one.parts)
+            expect_error(ErrorKind::bad_file, {part}, [&] { parse_model_config(text, "folder/config.json"); });
+        expect_error(ErrorKind::bad_file, {"folder/config.json: "},
+                     [&] { parse_model_config(text, "folder/config.json"); });
+    }
+}
+
+TEST_CASE("files that are no config are refused", "[config][bad]") {
+    for (const char* text : {"", "{", "[]", "3", "\"gpt2\"", "{\"model_type\": \"gpt2\"", "\xff\xfe{}", "nul"}) {
+        INFO(text);
+        expect_error(ErrorKind::bad_file, {"config.json: "}, [&] { parse_model_config(text, "config.json"); });
+    }
+    expect_error(ErrorKind::bad_file, {"config.json: ", "nested"},
+                 [&] { parse_model_config(std::string(100000, '['), "config.json"); });
+}
+
+TEST_CASE("generation_config.json adds end tokens and sampling defaults", "[config]") {
+    ModelConfig c = parse_model_config(small_gpt2, "c");
+    CHECK(c.end_tokens.empty());
+    CHECK(c.top_k == 0);
+    apply_generation_config(
+        c,
+        R"({"eos_token_id": [5, 7], "bos_token_id": 3, "temperature": 0.6, "top_p": 0.9, "top_k": 40, "repetition_penalty": 1.1})",
+        "g");
+    CHECK(c.end_tokens == std::vector<std::int64_t>{5, 7});
+    CHECK(c.bos == 3);
+    CHECK(c.temperature == 0.6);
+    CHECK(c.top_p == 0.9);
+    CHECK(c.top_k == 40);
+    CHECK(c.repetition_penalty == 1.1);
+    expect_error(ErrorKind::bad_file, {"g: ", "temperature", "-1"},
+                 [&] { apply_generation_config(c, R"({"temperature": -1})", "g"); });
+    expect_error(ErrorKind::bad_file, {"g: ", "top_p", "1.5"},
+                 [&] { apply_generation_config(c, R"({"top_p": 1.5})", "g"); });
+    expect_error(ErrorKind::bad_file, {"g: "}, [&] { apply_generation_config(c, "[", "g"); });
+}

@@ -1,0 +1,340 @@
+// Graphs: errors that name what is wrong and where, packed weights, and fusion that changes nothing but the speed.
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "expect_error.h"
+#include "runtime/base/os.h"
+#include "runtime/graph/fuse.h"
+#include "runtime/graph/schedule.h"
+#include "runtime/models/decoder.h"
+#include "shaders/params/step.h"
+#include "vantage/session.h"
+
+using namespace vantage;
+using vantage::test::expect_error;
+
+namespace {
+
+const std::string root = VANTAGE_ROOT;
+
+ModelConfig config_of(const std::string& model) {
+    const std::string path = model == "mini-world" ? root + "/assets/models/mini-world/config.json"
+                                                   : root + "/tests/data/oracle/models/" + model + "/config.json";
+    return parse_model_config(read_file(path), path);
+}
+
+const Value& value_named(const Graph& graph, const std::string& name) {
+    for (const Value& value : graph.values())
+        if (value.name == name) return value;
+    FAIL("no value is called " << name);
+    return graph.values().front();
+}
+
+}  // namespace
+
+// ---- errors ----------------------------------------------------------------------------------------------------------
+
+TEST_CASE("shape errors name op, operand, shape and the caller's line", "[graph]") {
+    Graph g;
+    const Tensor x = g.input("x", {3, 768}), odd = g.input("odd", {512}), q = g.input("q", {5, 6, 32}),
+                 k = g.input("k", {7, 4, 32});
+    const Tensor ids = g.input("ids", {4}, DType::i32), cube = g.input("cube", {2, 3, 4}),
+                 step = g.input("step", {32}, DType::u32);
+    struct Wrong {
+        int line;
+        const char* op;
+        const char* operand;
+        const char* shape;
+        std::function<void()> call;
+    };
+    const std::vector<Wrong> wrong = {
+        {__LINE__, "layer_norm", "gamma", "f32 [512]", [&] { layer_norm(x, odd); }},
+        {__LINE__, "rms_norm", "weight", "f32 [512]", [&] { rms_norm(x, odd); }},
+        {__LINE__, "matmul", "b is", "f32 [3, 768]", [&] { matmul(x, x); }},
+        {__LINE__, "matmul", "bias", "f32 [512]", [&] { linear_transposed(x, x, odd); }},
+        {__LINE__, "matmul", "a is", "f32 [512]", [&] { matmul(odd, x); }},
+        {__LINE__, "attention", "6 query heads", "4 key heads", [&] { attention(q, k, k); }},
+        {__LINE__, "attention", "v is", "f32 [5, 6, 32]", [&] { attention(q, k, q); }},
+        {__LINE__, "attention", "q is", "f32 [3, 768]", [&] { attention(x, x, x); }},
+        {__LINE__, "softmax", "axis is 2", "f32 [3, 768]", [&] { softmax(x, 2); }},
+        {__LINE__, "split_heads", "x is", "f32 [3, 768]", [&] { split_heads(x, 5); }},
+        {__LINE__, "split_qkv", "x is", "f32 [3, 768]", [&] { split_qkv(x, 5, 5); }},
+        {__LINE__, "swiglu", "up is", "f32 [512]", [&] { swiglu(x, odd); }},
+        {__LINE__, "add", "b is", "f32 [512]", [&] { add(x, odd); }},
+        {__LINE__, "embedding", "ids is", "f32 [512]", [&] { embedding(odd, x); }},
+        {__LINE__, "embedding", "positions is", "f32 [2, 3, 4]", [&] { embedding(ids, x, cube); }},
+        {__LINE__, "rope", "table is", "f32 [512]", [&] { rope(q, odd, {}); }},
+        {__LINE__, "write", "rows is f32 [5, 6, 32]", "f32 [3, 768]", [&] { write(x, q, step); }},
+        {__LINE__, "argmax", "x is", "i32 [4]", [&] { argmax(ids); }},
+    };
+    for (const Wrong& w : wrong) {
+        INFO(w.op << " " << w.operand);
+        try {
+            w.call();
+            FAIL_CHECK("nothing was thrown");
+        } catch (const Error& error) {
+            const std::string message = error.what();
+            INFO(message);
+            CHECK(error.kind() == ErrorKind::usage);
+            CHECK(message.find(std::string("graph_test.cpp:") + std::to_string(w.line) + ": " + w.op + ": ") !=
+                  std::string::npos);
+            CHECK(message.find(w.operand) != std::string::npos);
+            CHECK(message.find(w.shape) != std::string::npos);
+            CHECK(message.find('\n') == std::string::npos);
+            CHECK(error.where().line == w.line);
+        }
+    }
+    CHECK(g.nodes().empty());  // what was refused left nothing behind
+}
+
+TEST_CASE("graphs refuse what makes no sense", "[graph]") {
+    Graph g, other;
+    const Tensor x = g.input("x", {2, 3});
+    const auto usage = [](std::initializer_list<const char*> parts, const auto& action) {
+        expect_error(ErrorKind::usage, parts, action);
+    };
+    usage({"x"}, [&] { g.input("x", {2}); });
+    usage({"x"}, [&] { g.state("x", {2}, DType::f32); });
+    usage({"c", "3 bytes", "f32 [2]"}, [&] { g.constant("c", {2}, DType::f32, std::vector<std::byte>(3)); });
+    usage({"another graph"}, [&] { add(x, other.input("x", {2, 3})); });
+    usage({"reshape", "[2, 3]", "[7]", "graph_test.cpp"}, [&] { g.reshape(x, {7}); });
+    g.weight("w", {2, 3});
+    usage({"w", "[3, 2]", "[2, 3]", "graph_test.cpp"}, [&] { g.weight("w", {3, 2}); });
+    g.output("y", x);
+    usage({"y"}, [&] { g.output("y", x); });
+    const Attrs attrs{{"scale", std::string("large")}};
+    usage({"scale"}, [&] { attrs.number("scale"); });
+}
+
+TEST_CASE("names that are not known end in the right kind of error", "[graph]") {
+    expect_error(ErrorKind::usage, {"tanhish", "gelu_erf"}, [] { activation_named("tanhish"); });
+    expect_error(ErrorKind::usage, {"f64", "f16", "f32"}, [] { precision_named("f64"); });
+    expect_error(ErrorKind::unsupported, {"spiral", "linear", "llama3"},
+                 [] { rope_frequencies(8, 10000, {.type = "spiral"}); });
+    expect_error(ErrorKind::bad_file, {"config", "mamba", "gpt2", "llama"},
+                 [] { parse_model_config(R"({"model_type": "mamba"})", "config"); });
+    CHECK(find_op("mamba") == nullptr);
+}
+
+TEST_CASE("scopes name weights and nodes; the same name is the same weight", "[graph]") {
+    Graph g;
+    const Tensor x = g.input("x", {2, 4});
+    {
+        const Graph::Scope block = g.scope("h", 3);
+        const Graph::Scope part = g.scope("attn");
+        softmax(linear(x, g.weight("w", {4, 4})));
+    }
+    CHECK(name_of(g, g.nodes()[0]) == "h.3.attn.matmul");
+    CHECK(value_named(g, "h.3.attn.w").kind == ValueKind::weight);
+    CHECK(g.weight("h.3.attn.w", {4, 4}).id() == g.weight("h.3.attn.w", {4, 4}).id());
+    CHECK(name_of(g, g.nodes()[1]) == "h.3.attn.softmax");
+}
+
+TEST_CASE("views and states share memory with what they are made from", "[graph]") {
+    Graph g;
+    const Tensor x = g.input("x", {2, 6}), view = g.reshape(x, {3, 4}), again = g.reshape(view, {12});
+    CHECK(g.storage(again.id()) == x.id());
+    CHECK(g.reshape(x, {2, 6}).id() == x.id());  // no change, no view
+    const Tensor state = g.state("cache", {8, 6}, DType::f16), step = g.state("step", {STEP_WORDS}, DType::u32);
+    const Tensor next = write(state, x, step);
+    CHECK(next.id() != state.id());
+    CHECK(g.storage(next.id()) == state.id());
+    CHECK(next.dtype() == DType::f16);
+}
+
+// ---- packed weights --------------------------------------------------------------------------------------------------
+
+TEST_CASE("weights [in, out] of linear layers are loaded turned, others are not", "[graph][fuse]") {
+    Graph g;
+    const Tensor x = g.input("x", {3, 8}), ids = g.input("ids", {3}, DType::i32);
+    linear(x, g.weight("packed", {8, 5}));
+    linear(relu(x), g.weight("twice", {8, 8}));
+    linear(silu(x), g.weight("twice", {8, 8}));
+    linear_transposed(x, g.weight("turned already", {5, 8}));
+    linear(x, g.weight("both ways", {8, 8}));
+    linear_transposed(x, g.weight("both ways", {8, 8}));
+    linear(embedding(ids, g.weight("embedded, too", {8, 8})), g.weight("embedded, too", {8, 8}));
+    matmul(g.weight("left", {4, 8}), g.input("right", {8, 2}));
+    linear(x, g.weight("shown", {8, 2}));
+    g.output("w", g.weight("shown", {8, 2}));
+    linear(x, g.reshape(g.weight("viewed", {4, 4}), {8, 2}));
+    matmul(g.input("batch", {2, 3, 8}), g.weight("three dimensions", {2, 8, 4}));
+    linear(x, g.input("no weight", {8, 2}));
+    pack_weights(g);
+    const auto packed = [&](const char* name) { return value_named(g, name).packed; };
+    CHECK(packed("packed"));
+    CHECK(value_named(g, "packed").type.shape == Shape{5, 8});
+    CHECK(packed("twice"));
+    for (const char* name :
+         {"turned already", "both ways", "embedded, too", "left", "shown", "viewed", "three dimensions", "no weight"}) {
+        INFO(name);
+        CHECK(!packed(name));
+    }
+    CHECK(value_named(g, "shown").type.shape == Shape{8, 2});
+    for (const Node& node : g.nodes())
+        if (std::string(node.op->name) == "matmul" && g.value(node.inputs[1]).packed)
+            CHECK(node.attrs.flag("transpose_b"));
+    std::vector<Shape> before, after;
+    for (const Value& value : g.values()) before.push_back(value.type.shape);
+    pack_weights(g);  // a second time changes nothing
+    for (const Value& value : g.values()) after.push_back(value.type.shape);
+    CHECK(before == after);
+    for (const Node& node : g.nodes())
+        CHECK(node.op->infer(call_of(g, node)).front() == g.value(node.outputs.front()).type);
+}
+
+// ---- fusion ----------------------------------------------------------------------------------------------------------
+
+namespace {
+
+std::vector<std::string> fused_of(const std::string& model, std::int64_t rows, bool inspect = false) {
+    const ModelConfig config = config_of(model);
+    Graph graph =
+        build_model(config, {.rows = rows, .context = 64, .watch = {}, .all_logits = inspect, .hidden = inspect});
+    return fuse(graph);
+}
+
+/// Runs a graph by its ops' references, in double.
+class Interpreter {
+public:
+    explicit Interpreter(const Graph& graph) : graph_(graph), data_(graph.values().size()) {}
+
+    HostTensor at(int id) const {
+        HostTensor tensor;
+        tensor.type = graph_.value(id).type;
+        tensor.data = data_[static_cast<std::size_t>(graph_.storage(id))];
+        return tensor;
+    }
+    void set(int id, std::vector<double> data) { data_[static_cast<std::size_t>(id)] = std::move(data); }
+
+    void run() {
+        for (const Node& node : graph_.nodes()) {
+            std::vector<HostTensor> inputs, outputs;
+            for (int id : node.inputs) inputs.push_back(id >= 0 ? at(id) : HostTensor());
+            for (int id : node.outputs)
+                outputs.push_back(graph_.value(id).alias >= 0 ? at(id) : HostTensor(graph_.value(id).type));
+            node.op->reference(call_of(graph_, node), inputs, outputs);
+            for (std::size_t i = 0; i < outputs.size(); ++i)
+                data_[static_cast<std::size_t>(graph_.storage(node.outputs[i]))] = outputs[i].data;
+        }
+    }
+
+private:
+    const Graph& graph_;
+    std::vector<std::vector<double>> data_;
+};
+
+/// The same numbers for the same name in every graph; packed weights turned.
+std::vector<double> contents(const Value& value) {
+    const auto count = static_cast<std::size_t>(value.type.shape.elements());
+    std::vector<double> data(count);
+    if (value.data) return widen(value.type, *value.data).data;
+    std::seed_seq seed(value.name.begin(), value.name.end());
+    std::mt19937 random(seed);
+    if (value.kind == ValueKind::weight) {
+        std::normal_distribution<double> normal(
+            value.name.find("norm") != std::string::npos || value.name.find("ln_") != std::string::npos ? 1 : 0, 0.2);
+        for (double& x : data) x = normal(random);
+    }
+    if (value.name == decoder_names::tokens)
+        for (std::size_t i = 0; i < count; ++i) data[i] = static_cast<double>(i * 7 % 50);
+    if (value.name == decoder_names::step) {
+        data[STEP_END] = 11;
+        data[STEP_LIMIT] = 64;
+    }
+    if (!value.packed) return data;
+    std::vector<double> turned(count);
+    const auto rows = static_cast<std::size_t>(value.type.shape[0]),
+               cols = static_cast<std::size_t>(value.type.shape[1]);
+    for (std::size_t r = 0; r < rows; ++r)
+        for (std::size_t c = 0; c < cols; ++c) turned[r * cols + c] = data[c * rows + r];
+    return turned;
+}
+
+/// All outputs and states of a graph after a run, by name.
+std::map<std::string, std::vector<double>> results_of(const Graph& graph) {
+    Interpreter run(graph);
+    for (std::size_t id = 0; id < graph.values().size(); ++id)
+        if (const Value& value = graph.values()[id]; value.kind != ValueKind::node && value.alias < 0)
+            run.set(static_cast<int>(id), contents(value));
+    run.run();
+    std::map<std::string, std::vector<double>> results;
+    for (const auto& [name, id] : graph.outputs()) results[name] = run.at(id).data;
+    for (std::size_t id = 0; id < graph.values().size(); ++id)
+        if (graph.values()[id].kind == ValueKind::state)
+            results[graph.values()[id].name] = run.at(static_cast<int>(id)).data;
+    return results;
+}
+
+}  // namespace
+
+TEST_CASE("fused nodes by model", "[graph][fuse]") {
+    const std::vector<std::string> gpt2_layer = {"matmul + residual", "matmul + gelu_tanh", "matmul + residual"};
+    const auto layers = [](const std::string& prefix, int count, const std::vector<std::string>& each) {
+        std::vector<std::string> all;
+        for (int layer = 0; layer < count; ++layer)
+            for (const std::string& name : each) all.push_back(prefix + "." + std::to_string(layer) + "." + name);
+        return all;
+    };
+    const std::vector<std::string> llama_layer = {"rope + write", "matmul + residual", "matmul + residual"};
+    for (std::int64_t rows : {1, 8}) {
+        CHECK(fused_of("gpt2", rows) == layers("h", 2, gpt2_layer));
+        CHECK(fused_of("mini-world", rows) ==
+              layers("h", static_cast<int>(config_of("mini-world").layers), gpt2_layer));
+        CHECK(fused_of("llama", rows) == layers("layers", static_cast<int>(config_of("llama").layers), llama_layer));
+        CHECK(fused_of("llama_bf16", rows) ==
+              layers("layers", static_cast<int>(config_of("llama_bf16").layers), llama_layer));
+    }
+}
+
+TEST_CASE("a fused model computes what the unfused one does", "[graph][fuse]") {
+    for (const char* model : {"gpt2", "llama", "llama_bf16"})
+        for (bool inspect : {false, true}) {
+            INFO(model << (inspect ? ", inspected" : ""));
+            const ModelConfig config = config_of(model);
+            const DecoderOptions options{.rows = 8,
+                                         .context = 64,
+                                         .cache = DType::f32,
+                                         .watch = std::vector<bool>(static_cast<std::size_t>(config.layers), true),
+                                         .all_logits = inspect,
+                                         .hidden = inspect};
+            const Graph plain = build_model(config, options);
+            Graph fused = build_model(config, options);
+            CHECK(!fuse(fused).empty());
+            CHECK(fused.nodes().size() < plain.nodes().size());
+            const auto want = results_of(plain), got = results_of(fused);
+            REQUIRE(want.size() == got.size());
+            for (const auto& [name, values] : want) {
+                INFO(name);
+                REQUIRE(got.count(name) == 1);
+                double worst = 0, largest = 0;
+                for (std::size_t i = 0; i < values.size(); ++i) {
+                    worst = std::max(worst, std::abs(values[i] - got.at(name)[i]));
+                    largest = std::max(largest, std::abs(values[i]));
+                }
+                CHECK(worst <= 1e-9 * std::max(largest, 1.0));
+            }
+        }
+}
+
+TEST_CASE("what is used elsewhere is not fused away", "[graph][fuse]") {
+    Graph g;
+    const Tensor x = g.input("x", {4, 8}), w = g.weight("w", {8, 8});
+    const Tensor y = linear(x, w);
+    g.output("before", y);  // the activation would hide it
+    g.output("after", gelu(y));
+    const Tensor sum = x + relu(x);
+    g.output("sum", sum);
+    g.output("normed", layer_norm(sum));
+    CHECK(fuse(g) == std::vector<std::string>{"layer_norm + residual"});
+    CHECK(g.nodes().size() == 4);
+    for (const Node& node : g.nodes()) CHECK(node.op != nullptr);
+    for (std::size_t i = 0; i < g.nodes().size(); ++i)
+        for (int id : g.nodes()[i].outputs) CHECK(g.value(id).node == static_cast<int>(i));
+}

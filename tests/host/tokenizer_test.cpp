@@ -1,0 +1,640 @@
+// Tokenizers: every case of the oracle, the parts that its two files do not use, damaged files, long words, streams.
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <chrono>
+#include <random>
+
+#include "runtime/base/os.h"
+#include "runtime/io/json.h"
+#include "runtime/text/regex.h"
+#include "runtime/text/unicode.h"
+#include "tests/host/expect_error.h"
+#include "tests/host/reference_form.h"
+#include "vantage/tokenizer.h"
+
+using namespace vantage;
+using vantage::test::expect_error;
+
+namespace {
+
+const char* const oracle_names[] = {"gpt2_bytebpe", "llama_sp_bpe"};
+
+std::string oracle_path(const std::string& name, const std::string& file) {
+    return std::string(VANTAGE_TEST_DATA) + "/data/oracle/tokenizers/" + name + "/" + file;
+}
+Json oracle_cases(const std::string& name) { return read_json(oracle_path(name, "tokenizer_expected.json")); }
+Tokenizer oracle_tokenizer(const std::string& name) { return Tokenizer::load(oracle_path(name, "tokenizer.json")); }
+
+using Ids = std::vector<std::int32_t>;
+using Offsets = std::vector<std::pair<std::size_t, std::size_t>>;
+
+/// Joins what a stream gives, checking that each part is whole characters.
+std::string streamed(const Tokenizer& tokenizer, const Ids& ids, bool skip_special) {
+    StreamDecoder stream(tokenizer, skip_special);
+    std::string text;
+    const auto take = [&](const std::string& part) {
+        CHECK(text::is_utf8(part));
+        text += part;
+    };
+    for (const std::int32_t id : ids) take(stream.push(id));
+    take(stream.finish());
+    return text;
+}
+
+/// A BPE tokenizer of the given words; merges are "a b". `more` is spliced into the file.
+std::string small_file(const std::vector<std::string>& words, const std::vector<std::string>& merges,
+                       const std::string& more = "", const std::string& model_more = "") {
+    Json vocabulary = Json::object();
+    for (const std::string& word : words) vocabulary[word] = vocabulary.size();
+    return R"({"model": {"type": "BPE", "vocab": )" + vocabulary.dump() + R"(, "merges": )" + Json(merges).dump() +
+           (model_more.empty() ? "" : ", " + model_more) + "}" + (more.empty() ? "" : ", " + more) + "}";
+}
+Tokenizer small(const std::vector<std::string>& words, const std::vector<std::string>& merges,
+                const std::string& more = "", const std::string& model_more = "") {
+    return Tokenizer::parse(small_file(words, merges, more, model_more), "small.json");
+}
+std::vector<std::string> letters(const std::string& all) {
+    std::vector<std::string> words;
+    for (std::size_t at = 0; at < all.size();) {
+        const unsigned bytes = text::character_at(all, at).bytes;
+        words.push_back(all.substr(at, bytes));
+        at += bytes;
+    }
+    return words;
+}
+std::vector<std::string> tokens_of(const Tokenizer& tokenizer, const std::string& text) {
+    return tokenizer.encode(text, false).tokens;
+}
+using Words = std::vector<std::string>;
+
+}  // namespace
+
+// ---- the oracle --------------------------------------------------------------------------------------------------------
+
+TEST_CASE("tokenizer: texts of the oracle", "[tokenizer][oracle]") {
+    for (const char* name : oracle_names) {
+        const Tokenizer tokenizer = oracle_tokenizer(name);
+        const Json expected = oracle_cases(name);
+        CHECK(tokenizer.vocab_size() == expected["vocab_size"].get<int>());
+        REQUIRE(expected["cases"].size() == 36);
+        for (const Json& test : expected["cases"]) {
+            const auto text = test["text"].get<std::string>();
+            CAPTURE(name, text);
+            const Tokenizer::Encoding encoding = tokenizer.encode(text, false);
+            const auto ids = test["ids"].get<Ids>();
+            CHECK(encoding.ids == ids);
+            CHECK(encoding.tokens == test["tokens"].get<std::vector<std::string>>());
+            CHECK(encoding.offsets == test["offsets"].get<Offsets>());
+            CHECK(encoding.type_ids == Ids(ids.size(), 0));
+            const auto with_special = test["ids_with_special"].get<Ids>();
+            CHECK(tokenizer.encode(text, true).ids == with_special);
+            CHECK(tokenizer.decode(ids, false) == test["decoded"].get<std::string>());
+            CHECK(tokenizer.decode(with_special, true) == test["decoded_skip_special"].get<std::string>());
+            CHECK(streamed(tokenizer, ids, false) == test["decoded"].get<std::string>());
+            CHECK(streamed(tokenizer, with_special, true) == test["decoded_skip_special"].get<std::string>());
+        }
+    }
+}
+
+TEST_CASE("tokenizer: pairs of the oracle", "[tokenizer][oracle]") {
+    for (const char* name : oracle_names) {
+        const Tokenizer tokenizer = oracle_tokenizer(name);
+        const Json expected = oracle_cases(name);
+        REQUIRE(expected["pairs"].size() == 3);
+        for (const Json& test : expected["pairs"]) {
+            CAPTURE(name, test.dump());
+            const Tokenizer::Encoding encoding =
+                tokenizer.encode_pair(test["a"].get<std::string>(), test["b"].get<std::string>());
+            CHECK(encoding.ids == test["ids"].get<Ids>());
+            CHECK(encoding.type_ids == test["type_ids"].get<Ids>());
+            CHECK(encoding.tokens.size() == encoding.ids.size());
+            CHECK(encoding.offsets.size() == encoding.ids.size());
+        }
+    }
+}
+
+TEST_CASE("tokenizer: decoding of the oracle, broken UTF-8 included", "[tokenizer][oracle]") {
+    for (const char* name : oracle_names) {
+        const Tokenizer tokenizer = oracle_tokenizer(name);
+        const Json expected = oracle_cases(name);
+        REQUIRE(expected["decode_only"].size() == 6);
+        for (const Json& test : expected["decode_only"]) {
+            const auto ids = test["ids"].get<Ids>();
+            CAPTURE(name, ids);
+            for (const bool skip : {false, true}) {
+                const auto text = test[skip ? "decoded_skip_special" : "decoded"].get<std::string>();
+                CHECK(tokenizer.decode(ids, skip) == text);
+                CHECK(streamed(tokenizer, ids, skip) == text);
+            }
+        }
+    }
+}
+
+TEST_CASE("tokenizer: offsets through NFKC, a Replace with a Regex, and Metaspace", "[tokenizer][oracle]") {
+    // The oracle's Unigram tokenizer with another model, which knows no character: one unknown token for each, from whose
+    // places those of the Unigram tokens follow.
+    const Tokenizer tokenizer = small({"?"}, {}, R"(
+        "added_tokens": [{"id": 1, "content": "<pad>", "special": true}, {"id": 2, "content": "</s>", "special": true},
+                         {"id": 3, "content": "<unk>", "special": true}],
+        "normalizer": {"type": "Sequence", "normalizers": [{"type": "NFKC"},
+            {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "}]},
+        "pre_tokenizer": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": true})",
+                                      R"("unk_token": "?")");
+    const Json expected = read_json(oracle_path("unigram_metaspace", "tokenizer_expected.json"));
+    for (const Json& test : expected["cases"]) {
+        const auto text = test["text"].get<std::string>();
+        CAPTURE(text);
+        const Tokenizer::Encoding encoding = tokenizer.encode(text, false);
+        Offsets offsets;
+        std::size_t at = 0;
+        for (const Json& token : test["tokens"]) {
+            const auto spelling = token.get<std::string>();
+            const bool added = spelling == "<pad>" || spelling == "</s>" || spelling == "<unk>";
+            const std::size_t count = added ? 1 : text::code_points(spelling).size();
+            REQUIRE(at + count <= encoding.offsets.size());
+            offsets.emplace_back(encoding.offsets[at].first, encoding.offsets[at + count - 1].second);
+            at += count;
+        }
+        CHECK(at == encoding.offsets.size());
+        CHECK(offsets == test["offsets"].get<Offsets>());
+    }
+}
+
+// ---- parts that the oracle's files do not use --------------------------------------------------------------------------
+
+namespace {
+
+const char* const llama3_pre_tokenizer = R"("pre_tokenizer": {"type": "Sequence", "pretokenizers": [
+    {"type": "Split", "behavior": "Isolated", "invert": false, "pattern": {"Regex":
+        "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"}},
+    {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false}]})";
+
+/// Splits with a pre-tokenizer: no merges, but every character known, so words show as runs; made visible by `ignore_merges`.
+Words words_of(const std::string& pre_tokenizer, const std::vector<std::string>& known, const std::string& text) {
+    return tokens_of(small(known, {}, "\"pre_tokenizer\": " + pre_tokenizer, R"("ignore_merges": true)"), text);
+}
+
+}  // namespace
+
+TEST_CASE("tokenizer: Llama 3's way: Split with its pattern, ignore_merges, ByteLevel and a template", "[tokenizer]") {
+    const Words words = {"hello", "'S", "Ġ", "Ġworld", "123", "4", "!!Ċ", "ĠĊĊ", "<b>"};
+    const Tokenizer tokenizer = small(words, {}, std::string(llama3_pre_tokenizer) + R"(,
+        "added_tokens": [{"id": 8, "content": "<b>", "special": true}], "decoder": {"type": "ByteLevel"},
+        "post_processor": {"type": "Sequence", "processors": [{"type": "ByteLevel", "trim_offsets": false}, {"type": "TemplateProcessing",
+            "single": [{"SpecialToken": {"id": "<b>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
+            "pair": [{"Sequence": {"id": "A", "type_id": 0}}, {"SpecialToken": {"id": "<b>", "type_id": 1}}, {"Sequence": {"id": "B", "type_id": 1}}],
+            "special_tokens": {"<b>": {"id": "<b>", "ids": [8], "tokens": ["<b>"]}}}]})",
+                                      R"("ignore_merges": true)");
+    const std::string text = "hello'S  world 1234!!\n \n\n";
+    const Tokenizer::Encoding encoding = tokenizer.encode(text, true);
+    CHECK(encoding.tokens == Words{"<b>", "hello", "'S", "Ġ", "Ġworld", "Ġ", "123", "4", "!!Ċ", "ĠĊĊ"});
+    CHECK(encoding.offsets ==
+          Offsets{{0, 0}, {0, 5}, {5, 7}, {7, 8}, {8, 14}, {14, 15}, {15, 18}, {18, 19}, {19, 22}, {22, 25}});
+    CHECK(tokenizer.decode(encoding.ids, true) == text);
+    CHECK(tokenizer.decode(encoding.ids, false) == "<b>" + text);
+    CHECK(tokenizer.encode_pair("hello", "4").ids == Ids{0, 8, 5});
+    CHECK(tokenizer.encode_pair("hello", "4").type_ids == Ids{0, 1, 1});
+}
+
+TEST_CASE("tokenizer: merges as texts and as pairs", "[tokenizer]") {
+    const std::string as_texts = R"(["a b", "ab c"])", as_pairs = R"([["a", "b"], ["ab", "c"]])";
+    for (const std::string& merges : {as_texts, as_pairs}) {
+        const Tokenizer tokenizer = Tokenizer::parse(
+            R"({"model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "c": 2, "ab": 3, "abc": 4}, "merges": )" + merges +
+                "}}",
+            "m.json");
+        CHECK(tokenizer.encode("abcab", false).ids == Ids{4, 3});
+    }
+    const Tokenizer spaced = Tokenizer::parse(
+        R"({"model": {"type": "BPE", "vocab": {"a": 0, " ": 1, " a": 2}, "merges": [[" ", "a"]]}})", "m.json");
+    CHECK(spaced.encode("a a", false).ids == Ids{0, 2});
+}
+
+TEST_CASE("tokenizer: the merge learned first goes first, at equal rank the leftmost", "[tokenizer]") {
+    const Tokenizer tokenizer = small({"a", "b", "c", "bc", "ab", "aa"}, {"b c", "a b", "a a"});
+    CHECK(tokens_of(tokenizer, "abc") == Words{"a", "bc"});
+    CHECK(tokens_of(tokenizer, "aaa") == Words{"aa", "a"});
+    CHECK(tokens_of(tokenizer, "aabab") == Words{"a", "ab", "ab"});
+}
+
+TEST_CASE("tokenizer: unknown characters, fused and not; byte tokens where all are there", "[tokenizer]") {
+    const std::string unknown = R"("unk_token": "?")";
+    CHECK(tokens_of(small({"?", "a"}, {}), "axya") == Words{"a", "a"});  // no unknown token: dropped
+    CHECK(tokens_of(small({"?", "a"}, {}, "", unknown), "axya") == Words{"a", "?", "?", "a"});
+    const Tokenizer fused = small({"?", "a"}, {}, "", unknown + R"(, "fuse_unk": true)");
+    CHECK(fused.encode("axéa", false).tokens == Words{"a", "?", "a"});
+    CHECK(fused.encode("axéa", false).offsets == Offsets{{0, 1}, {1, 3}, {3, 4}});
+    const Tokenizer bytes = small({"?", "a", "<0xC3>", "<0xA9>"}, {}, R"("decoder": {"type": "ByteFallback"})",
+                                  unknown + R"(, "byte_fallback": true)");
+    CHECK(bytes.encode("éaè", false).tokens == Words{"<0xC3>", "<0xA9>", "a", "?"});
+    CHECK(bytes.encode("éaè", false).offsets == Offsets{{0, 1}, {0, 1}, {1, 2}, {2, 3}});
+    expect_error(ErrorKind::bad_file, {"small.json", "model.unk_token", "nowhere"},
+                 [] { tokens_of(small({"a"}, {}, "", R"("unk_token": "nowhere")"), "b"); });
+}
+
+TEST_CASE("tokenizer: prefixes inside words and suffixes at their end", "[tokenizer]") {
+    const Tokenizer tokenizer = small({"a", "##b", "##c</w>", "a##b", "ab"}, {"a ##b"}, "",
+                                      R"("continuing_subword_prefix": "##", "end_of_word_suffix": "</w>")");
+    CHECK(tokens_of(tokenizer, "abc") == Words{"ab", "##c</w>"});
+}
+
+TEST_CASE("tokenizer: what Split does with what it found", "[tokenizer]") {
+    const Words known = {"the", "-", "final", "--", "countdown", "the-", "final-", "-final", "-countdown"};
+    const auto split = [&](const std::string& behavior, const std::string& more = "") {
+        return words_of(R"({"type": "Split", "pattern": {"String": "-"}, "behavior": ")" + behavior + "\"" + more + "}",
+                        known, "the-final--countdown");
+    };
+    CHECK(split("Removed") == Words{"the", "final", "countdown"});
+    CHECK(split("Isolated") == Words{"the", "-", "final", "-", "-", "countdown"});
+    CHECK(split("MergedWithPrevious") == Words{"the-", "final-", "-", "countdown"});
+    CHECK(split("MergedWithNext") == Words{"the", "-final", "-", "-countdown"});
+    CHECK(split("Contiguous") == Words{"the", "-", "final", "--", "countdown"});
+    CHECK(split("Removed", R"(, "invert": true)") == Words{"-", "-", "-"});
+}
+
+TEST_CASE("tokenizer: the smaller pre-tokenizers", "[tokenizer]") {
+    const Words known = {"ab", "12", "1", "2", "½", ",", ".", "x", "é!", ",.", "▁ab", "▁", "▁x"};
+    CHECK(words_of(R"({"type": "Digits", "individual_digits": false})", known, "ab12x½") ==
+          Words{"ab", "12", "x", "½"});
+    CHECK(words_of(R"({"type": "Digits", "individual_digits": true})", known, "ab12") == Words{"ab", "1", "2"});
+    CHECK(words_of(R"({"type": "Punctuation"})", known, "ab,.x") == Words{"ab", ",", ".", "x"});
+    CHECK(words_of(R"({"type": "Punctuation", "behavior": "Contiguous"})", known, "ab,.x") == Words{"ab", ",.", "x"});
+    CHECK(words_of(R"({"type": "WhitespaceSplit"})", known, " ab\u2003é!\n") == Words{"ab", "é!"});
+    CHECK(words_of(R"({"type": "Whitespace"})", known, " ab ,. x\n") == Words{"ab", ",.", "x"});
+    const std::string metaspace = R"({"type": "Metaspace", "replacement": "▁", "prepend_scheme": )";
+    CHECK(words_of(metaspace + R"("always"})", known, "ab  x") == Words{"▁ab", "▁", "▁x"});
+    CHECK(words_of(metaspace + R"("never"})", known, "ab x") == Words{"ab", "▁x"});
+    CHECK(words_of(R"({"type": "Metaspace", "replacement": "▁", "add_prefix_space": false})", known, "ab x") ==
+          Words{"ab", "▁x"});
+}
+
+TEST_CASE("tokenizer: Metaspace first: a sign before the text, none behind a special token", "[tokenizer]") {
+    const Tokenizer tokenizer =
+        small({"▁ab", "ab", "<s>"}, {}, R"("added_tokens": [{"id": 2, "content": "<s>", "special": true}],
+        "pre_tokenizer": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "first"},
+        "decoder": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "first"})",
+              R"("ignore_merges": true)");
+    CHECK(tokens_of(tokenizer, "ab<s>ab ab") == Words{"▁ab", "<s>", "ab", "▁ab"});
+    CHECK(tokenizer.decode(Ids{0, 1, 0}, false) == "abab ab");
+}
+
+TEST_CASE("tokenizer: ByteLevel with a space in front, and offsets without spaces", "[tokenizer]") {
+    const Words words = {"Ġa", "Ġb", "ĠĠ", "Ġ", "Ċ"};
+    const std::string pre = R"("pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true})";
+    const std::string post =
+        R"(, "post_processor": {"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true})";
+    const std::string model = R"("ignore_merges": true)";
+    CHECK(small(words, {}, pre, model).encode("a b", false).offsets == Offsets{{0, 1}, {1, 3}});
+    CHECK(small(words, {}, pre + post, model).encode("a b", false).offsets == Offsets{{0, 1}, {2, 3}});
+    CHECK(small(words, {}, pre + post, model).encode("a\n", false).tokens == Words{"Ġa", "Ċ"});
+}
+
+TEST_CASE("tokenizer: normalizers keep track of where characters came from", "[tokenizer]") {
+    const auto check = [](const std::string& normalizer, const std::string& text, const std::string& normal,
+                          const Offsets& offsets) {
+        CAPTURE(normalizer, text);
+        const Tokenizer tokenizer =
+            small(letters("abcdefghijklmnopqrstuvwxyzéß\u0301 ._İ"), {}, "\"normalizer\": " + normalizer);
+        const Tokenizer::Encoding encoding = tokenizer.encode(text, false);
+        std::string joined;
+        for (const std::string& token : encoding.tokens) joined += token;
+        CHECK(joined == normal);
+        CHECK(encoding.offsets == offsets);
+    };
+    check(R"({"type": "NFC"})", "ae\u0301b", "aéb", {{0, 1}, {1, 2}, {3, 4}});
+    check(R"({"type": "NFD"})", "aéb", "ae\u0301b", {{0, 1}, {1, 2}, {1, 2}, {2, 3}});
+    check(R"({"type": "NFKC"})", "ﬁx", "fix", {{0, 1}, {0, 1}, {1, 2}});
+    check(R"({"type": "NFKD"})", "é…", "e\u0301...", {{0, 1}, {0, 1}, {1, 2}, {1, 2}, {1, 2}});
+    check(R"({"type": "Lowercase"})", "ABÉ\u0130", "abéi",
+          {{0, 1}, {1, 2}, {2, 3}, {3, 4}});  // i and U+0307, unknown here
+    check(R"({"type": "Strip"})", " \tab\u3000", "ab", {{2, 3}, {3, 4}});
+    check(R"({"type": "Strip", "strip_left": false})", " a\n", " a", {{0, 1}, {1, 2}});
+    check(R"({"type": "Strip", "strip_right": false})", "\ta ", "a ", {{1, 2}, {2, 3}});
+    check(R"({"type": "Strip"})", " \n ", "", {});
+    check(R"({"type": "Prepend", "prepend": "x_"})", "a", "x_a", {{0, 1}, {0, 1}, {0, 1}});
+    check(R"({"type": "Prepend", "prepend": "x_"})", "", "", {});
+    check(R"({"type": "Replace", "pattern": {"String": "bc"}, "content": "xyz"})", "abcd", "axyzd",
+          {{0, 1}, {2, 3}, {2, 3}, {2, 3}, {3, 4}});
+    check(R"({"type": "Replace", "pattern": {"Regex": "[bc]+"}, "content": ""})", "abcd", "ad", {{0, 1}, {3, 4}});
+    check(R"({"type": "Replace", "pattern": {"Regex": "^"}, "content": "_"})", "a", "_a", {{0, 0}, {0, 1}});
+    check(R"({"type": "Sequence", "normalizers": [{"type": "NFD"}, {"type": "StripAccents"}, {"type": "Lowercase"}]})",
+          "AÉ", "ae", {{0, 1}, {1, 2}});
+}
+
+TEST_CASE("tokenizer: added tokens with all their options", "[tokenizer]") {
+    const auto with = [](const std::string& token, const std::string& more = "") {
+        return small(letters("abcdefghijklmnopqrstuvwxyz _"), {},
+                     R"("added_tokens": [{"id": 90, "content": "<m>", )" + token + "}]" + more);
+    };
+    const auto mask = [](const Tokenizer& tokenizer, const std::string& text) {  // the texts of all the mask tokens
+        Words found;
+        const Tokenizer::Encoding encoding = tokenizer.encode(text, false);
+        for (std::size_t i = 0; i < encoding.ids.size(); ++i)
+            if (encoding.ids[i] == 90)
+                found.push_back(encoding.tokens[i] + "@" + std::to_string(encoding.offsets[i].first));
+        return found;
+    };
+    CHECK(mask(with(R"("special": true)"), "a <m> b<m>") == Words{"<m>@2", "<m>@7"});
+    CHECK(mask(with(R"("lstrip": true)"), "a \t<m> <m>") == Words{" \t<m>@1", " <m>@6"});
+    CHECK(mask(with(R"("rstrip": true)"), "<m>\u2003 <m>") == Words{"<m>\u2003 @0", "<m>@5"});
+    CHECK(mask(with(R"("lstrip": true, "rstrip": true)"), "a <m> <m> b") == Words{" <m> @1", "<m> @6"});
+    CHECK(mask(with(R"("single_word": true)"), "<m> a<m> <m>é, <m>") == Words{"<m>@0", "<m>@15"});
+    CHECK(mask(with(R"("normalized": true)", R"(, "normalizer": {"type": "Lowercase"})"), "a<M>b") == Words{"<m>@1"});
+    CHECK(mask(with(R"("normalized": false)", R"(, "normalizer": {"type": "Lowercase"})"), "a<M>b").empty());
+    const Tokenizer two =
+        small({"a"}, {}, R"("added_tokens": [{"id": 1, "content": "<a"}, {"id": 2, "content": "<ab>"}])");
+    CHECK(two.encode("<ab><a", false).ids == Ids{2, 1});  // the longest
+    CHECK(two.vocab_size() == 3);
+    const Tokenizer known =
+        small({"a", "<s>"}, {}, R"("added_tokens": [{"id": 7, "content": "<s>", "special": true}])");
+    CHECK(known.encode("<s>", false).ids == Ids{1});  // the model's id counts
+}
+
+TEST_CASE("tokenizer: decoders", "[tokenizer]") {
+    const Words words = {"▁ab", "c▁", "HHa", "aHH", "<0xE2>", "<0x82>", "<0xAC>", "Ġx", "é", "H"};
+    const auto decoded = [&](const std::string& decoder, const Ids& ids) {
+        CAPTURE(decoder);
+        const Tokenizer tokenizer = small(words, {}, decoder.empty() ? "" : "\"decoder\": " + decoder);
+        std::string text = tokenizer.decode(ids, false);
+        CHECK(streamed(tokenizer, ids, false) == text);
+        return text;
+    };
+    CHECK(decoded("", {0, 1, 7}) == "▁ab c▁ Ġx");
+    CHECK(decoded("", {}).empty());
+    CHECK(decoded(R"({"type": "Fuse"})", {2, 3}) == "HHaaHH");
+    CHECK(decoded(R"({"type": "ByteFallback"})", {4, 5, 6, 8}) == "€é");
+    CHECK(decoded(R"({"type": "ByteFallback"})", {4, 5, 8, 6}) == "\uFFFD\uFFFDé\uFFFD");
+    CHECK(decoded(R"({"type": "ByteFallback"})", {4, 5, 6, 4}) == "\uFFFD\uFFFD\uFFFD\uFFFD");
+    CHECK(decoded(R"({"type": "ByteLevel"})", {7, 7}) == " x x");
+    CHECK(decoded(R"({"type": "ByteLevel"})", {8, 7}) == "\uFFFD x");  // é is the letter of byte 0xE9
+    CHECK(decoded(R"({"type": "ByteLevel"})", {0}) == "▁ab");          // ▁ is no letter: the token is itself
+    CHECK(decoded(R"({"type": "Strip", "content": "H", "start": 1, "stop": 0})", {2, 3, 9}) == "HaaHH");
+    CHECK(decoded(R"({"type": "Strip", "content": "H", "start": 5, "stop": 1})", {2, 3, 9}) == "aaH");
+    const std::string fused =
+        R"({"type": "Sequence", "decoders": [{"type": "Fuse"}, {"type": "Strip", "content": "H", "start": )";
+    CHECK(decoded(fused + R"(3, "stop": 0}]})", {9, 2, 3}) == "aaHH");
+    CHECK(decoded(fused + R"(2, "stop": 2}]})", {9, 2, 3, 9}) == "HaaH");
+    CHECK(decoded(fused + R"(0, "stop": 9}]})", {3, 9, 3, 9}) == "aHHHa");
+    CHECK(decoded(fused + R"(1, "stop": 1}]})", {9, 9}).empty());
+    CHECK(decoded(R"({"type": "Replace", "pattern": {"String": "▁"}, "content": " "})", {0, 1}) == " abc ");
+    CHECK(decoded(R"({"type": "Replace", "pattern": {"Regex": "H+"}, "content": "h"})", {2, 3}) == "haah");
+    CHECK(
+        decoded(
+            R"({"type": "Sequence", "decoders": [{"type": "Fuse"}, {"type": "Replace", "pattern": {"String": "aa"}, "content": "-"}]})",
+            {2, 3}) == "HH-HH");
+    CHECK(decoded(R"({"type": "Metaspace", "replacement": "▁"})", {0, 0, 1}) == "ab abc ");
+    CHECK(decoded(R"({"type": "Metaspace", "replacement": "▁", "prepend_scheme": "never"})", {0}) == " ab");
+}
+
+TEST_CASE("tokenizer: what is no UTF-8 counts as U+FFFD", "[tokenizer]") {
+    CHECK(text::repair_utf8("a\xFFz") == "a\uFFFDz");
+    CHECK(text::repair_utf8("\xE2\x82") == "\uFFFD");    // cut off: one
+    CHECK(text::repair_utf8("\xE2\x82z") == "\uFFFDz");  // the longest beginning of a character: one
+    CHECK(text::repair_utf8("\xF0\x9F\x98z") == "\uFFFDz");
+    CHECK(text::repair_utf8("\xC0\xAF") == "\uFFFD\uFFFD");                      // overlong
+    CHECK(text::repair_utf8("\xED\xA0\x80") == "\uFFFD\uFFFD\uFFFD");            // a surrogate
+    CHECK(text::repair_utf8("\xF4\x90\x80\x80") == "\uFFFD\uFFFD\uFFFD\uFFFD");  // above U+10FFFF
+    const Tokenizer tokenizer = oracle_tokenizer("gpt2_bytebpe");
+    CHECK(tokenizer.encode("a\xFFz", false).ids == tokenizer.encode("a\uFFFDz", false).ids);
+    CHECK(tokenizer.encode("a\xFFz", false).offsets.back() == std::pair<std::size_t, std::size_t>{2, 3});
+}
+
+TEST_CASE("tokenizer: normalization forms agree with the library's on random strings", "[tokenizer]") {
+    // Marks, Hangul, ligatures, excluded compositions and plain letters; the reference is utf8proc as a whole, of which
+    // only the tables are used otherwise.
+    const char32_t alphabet[] = {U'a',   U'e',   U'o',   U'é',    0x301,  0x300, 0x323,  0x327, 0x344,
+                                 0x1100, 0x1161, 0x11A8, 0xAC00,  0xFB01, 0x958, 0x9C7,  0x9BE, 0x212B,
+                                 0x1E9B, 0xF73,  0x2126, 0x1D15F, 0xFDFA, 0x345, 0x1F80, U'ſ',  U' '};
+    std::mt19937 random(7);
+    for (int round = 0; round < 4000; ++round) {
+        std::string text;
+        for (auto length = 1 + random() % 7; length > 0; --length)
+            text::append_utf8(text, alphabet[random() % std::size(alphabet)]);
+        for (const auto form :
+             {text::NormalForm::nfc, text::NormalForm::nfd, text::NormalForm::nfkc, text::NormalForm::nfkd}) {
+            std::string normal;
+            for (const text::Change& change : text::normalize(text, form)) text::append_utf8(normal, change.code);
+            if (normal == vantage::test::reference_form(text, form)) continue;
+            CAPTURE(text, static_cast<int>(form), normal, vantage::test::reference_form(text, form));
+            FAIL("another normal form");
+        }
+    }
+}
+
+TEST_CASE("tokenizer: labels show what is in a token", "[tokenizer]") {
+    const Tokenizer gpt2 = oracle_tokenizer("gpt2_bytebpe"), llama = oracle_tokenizer("llama_sp_bpe");
+    const auto shown = [](const Tokenizer& tokenizer, const char* token) {
+        return tokenizer.display(tokenizer.id_of(token).value());
+    };
+    CHECK(shown(gpt2, "Ġthe") == "·the");
+    CHECK(shown(gpt2, "Ċ") == "\\n");
+    CHECK(shown(gpt2, "Ā") == "\\x00");
+    CHECK(shown(gpt2, "Ã") == "\\xC3");
+    CHECK(shown(gpt2, "<|endoftext|>") == "<|endoftext|>");
+    CHECK(gpt2.display(123456) == "#123456");
+    CHECK(gpt2.display(-1) == "#-1");
+    CHECK(shown(llama, "▁the") == "·the");
+    CHECK(shown(llama, "<0x0A>") == "\\n");
+    CHECK(shown(llama, "<0xE2>") == "\\xE2");
+    CHECK(shown(llama, "</s>") == "</s>");
+    CHECK(llama.token_bytes(llama.id_of("▁").value()) == " ");
+    const Tokenizer marks = small({"\u0301", "a\u0301", "\u202E", "\u200B", "é"}, {});
+    CHECK(marks.display(0) == "◌\u0301");
+    CHECK(marks.display(1) == "a\u0301");
+    CHECK(marks.display(2) == "\\u{202E}");
+    CHECK(marks.display(3) == "\\u{200B}");
+    CHECK(marks.display(4) == "é");
+}
+
+TEST_CASE("tokenizer: ids and spellings", "[tokenizer]") {
+    const Tokenizer tokenizer = oracle_tokenizer("llama_sp_bpe");
+    CHECK(tokenizer.is_special(1));
+    CHECK_FALSE(tokenizer.is_special(300));
+    CHECK_FALSE(tokenizer.is_special(99999));
+    CHECK(tokenizer.token_text(2) == "</s>");
+    CHECK(tokenizer.token_text(-5).empty());
+    CHECK_FALSE(tokenizer.has(1000));
+    CHECK_FALSE(tokenizer.id_of("no such token").has_value());
+    CHECK(tokenizer.decode(Ids{99999, -1}, false).empty());  // models may have more outputs than there are tokens
+}
+
+// ---- streams -----------------------------------------------------------------------------------------------------------
+
+TEST_CASE("stream decoder: whole characters, as early as they are certain", "[tokenizer]") {
+    const Tokenizer gpt2 = oracle_tokenizer("gpt2_bytebpe");
+    const Ids euro = gpt2.encode("€", false).ids;
+    REQUIRE(euro.size() == 3);
+    StreamDecoder stream(gpt2);
+    CHECK(stream.push(euro[0]).empty());
+    CHECK(stream.push(euro[1]).empty());
+    CHECK(stream.push(euro[2]) == "€");
+    CHECK(stream.push(euro[0]).empty());
+    CHECK(stream.push(gpt2.id_of("a").value()) == "\uFFFDa");
+    CHECK(stream.push(0).empty());  // special
+    CHECK(stream.push(euro[0]).empty());
+    CHECK(stream.finish() == "\uFFFD");
+    CHECK(stream.push(gpt2.id_of("a").value()) == "a");  // a new text
+}
+
+TEST_CASE("stream decoder: the first space of a text goes, later ones stay", "[tokenizer]") {
+    const Tokenizer llama = oracle_tokenizer("llama_sp_bpe");
+    StreamDecoder stream(llama);
+    const int the = llama.id_of("▁the").value();
+    CHECK(stream.push(1).empty());
+    CHECK(stream.push(the) == "the");
+    CHECK(stream.push(the) == " the");
+    CHECK(stream.push(llama.id_of("<0xC3>").value()).empty());
+    CHECK(stream.push(llama.id_of("<0xA9>").value()).empty());  // may still turn out to be broken
+    CHECK(stream.push(the) == "é the");
+    CHECK(stream.finish().empty());
+    CHECK(stream.push(the) == "the");
+}
+
+TEST_CASE("stream decoder: random ids give exactly what decode gives", "[tokenizer]") {
+    std::mt19937 random(11);
+    for (const char* name : oracle_names) {
+        const Tokenizer tokenizer = oracle_tokenizer(name);
+        for (int round = 0; round < 300; ++round) {
+            Ids ids(random() % 40);
+            for (std::int32_t& id : ids) id = static_cast<std::int32_t>(random() % (round % 2 == 0 ? 270 : 1010));
+            CAPTURE(name, ids);
+            CHECK(streamed(tokenizer, ids, round % 3 == 0) == tokenizer.decode(ids, round % 3 == 0));
+        }
+    }
+}
+
+// ---- bad files ---------------------------------------------------------------------------------------------------------
+
+TEST_CASE("tokenizer: bad files are named with what was found and what is known", "[tokenizer][bad]") {
+    struct Bad {
+        const char* json;
+        std::initializer_list<const char*> parts;
+    };
+    const Bad cases[] = {
+        {"", {"bad.json", "not JSON", "line 1"}},
+        {"{\"model\": {", {"bad.json", "not JSON"}},
+        {"[]", {"bad.json", "a list", "wanted an object"}},
+        {"{}", {"\"model\" is missing"}},
+        {R"({"model": {"type": "Unigram", "vocab": []}})", {"\"model.type\" is \"Unigram\"", "one of: BPE"}},
+        {R"({"model": {"type": "WordPiece", "vocab": {}}})", {"WordPiece", "one of: BPE"}},
+        {R"({"model": {"vocab": {}}})", {"\"model.type\" is missing"}},
+        {R"({"model": {"type": "BPE", "merges": []}})", {"\"model.vocab\" is missing"}},
+        {R"({"model": {"type": "BPE", "vocab": {"a": "x"}, "merges": []}})",
+         {"\"model.vocab.a\" is \"x\"", "an id from 0"}},
+        {R"({"model": {"type": "BPE", "vocab": {"a": -1}, "merges": []}})", {"\"model.vocab.a\" is -1"}},
+        {R"({"model": {"type": "BPE", "vocab": {"a": 99999999999}, "merges": []}})",
+         {"\"model.vocab.a\" is 99999999999"}},
+        {R"({"model": {"type": "BPE", "vocab": {"a": 0}, "merges": ["a"]}})",
+         {"\"model.merges[0]\" is \"a\"", "two tokens"}},
+        {R"({"model": {"type": "BPE", "vocab": {"a": 0}, "merges": [7]}})", {"\"model.merges[0]\" is 7"}},
+        {R"({"model": {"type": "BPE", "vocab": {"a": 0}, "merges": ["a b"]}})", {"\"a b\"", "of the vocabulary"}},
+        {R"({"model": {"type": "BPE", "vocab": {"a": 0}, "merges": ["a a"]}})", {"joint \"aa\""}},
+        {R"({"model": {"type": "BPE", "vocab": {}, "merges": [], "dropout": 0.1}})", {"\"model.dropout\" is 0.1"}},
+        {R"({"model": {"type": "BPE", "vocab": {}, "merges": []}, "normalizer": {"type": "Precompiled"}})",
+         {"\"normalizer.type\" is \"Precompiled\"", "NFKC", "Prepend"}},
+        {R"({"model": {"type": "BPE", "vocab": {}, "merges": []}, "normalizer": {"type": "Sequence", "normalizers": [{"type": "Nmt"}]}})",
+         {"\"normalizer.normalizers[0].type\" is \"Nmt\""}},
+        {R"({"model": {"type": "BPE", "vocab": {}, "merges": []}, "normalizer": {"type": "Prepend"}})",
+         {"\"normalizer.prepend\" is missing"}},
+        {R"({"model": {"type": "BPE", "vocab": {}, "merges": []}, "normalizer": {"type": "Replace", "pattern": {"Regex": "("}, "content": ""}})",
+         {"\"normalizer.pattern.Regex\"", "not a regular expression"}},
+        {R"({"model": {"type": "BPE", "vocab": {}, "merges": []}, "normalizer": {"type": "Replace", "pattern": {"String": ""}, "content": ""}})",
+         {"\"normalizer.pattern.String\" is \"\""}},
+        {R"({"model": {"type": "BPE", "vocab": {}, "merges": []}, "pre_tokenizer": {"type": "BertPreTokenizer"}})",
+         {"\"pre_tokenizer.type\" is \"BertPreTokenizer\"", "ByteLevel"}},
+        {R"({"model": {"type": "BPE", "vocab": {}, "merges": []}, "pre_tokenizer": {"type": "Split", "pattern": {"String": "a"}, "behavior": "Maybe"}})",
+         {"\"pre_tokenizer.behavior\" is \"Maybe\"", "Isolated"}},
+        {R"({"model": {"type": "BPE", "vocab": {}, "merges": []}, "pre_tokenizer": {"type": "Split", "pattern": {"Glob": "a"}, "behavior": "Isolated"}})",
+         {"\"pre_tokenizer.pattern\"", "String, Regex"}},
+        {R"({"model": {"type": "BPE", "vocab": {}, "merges": []}, "pre_tokenizer": {"type": "Metaspace", "replacement": "ab"}})",
+         {"\"pre_tokenizer.replacement\" is \"ab\"", "one character"}},
+        {R"({"model": {"type": "BPE", "vocab": {}, "merges": []}, "post_processor": {"type": "BertProcessing"}})",
+         {"\"post_processor.type\" is \"BertProcessing\"", "TemplateProcessing"}},
+        {R"({"model": {"type": "BPE", "vocab": {}, "merges": []}, "post_processor": {"type": "TemplateProcessing", "pair": [],
+             "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}}], "special_tokens": {}}})",
+         {"\"post_processor.single\"", "it has no \"<s>\""}},
+        {R"({"model": {"type": "BPE", "vocab": {}, "merges": []}, "post_processor": {"type": "TemplateProcessing", "pair": [],
+             "single": [{"Sequence": {"id": "B", "type_id": 0}}], "special_tokens": {}}})",
+         {"\"post_processor.single[0].Sequence.id\" is \"B\""}},
+        {R"({"model": {"type": "BPE", "vocab": {}, "merges": []}, "decoder": {"type": "CTC"}})",
+         {"\"decoder.type\" is \"CTC\"", "ByteFallback"}},
+        {R"({"model": {"type": "BPE", "vocab": {}, "merges": []}, "decoder": {"type": "Strip", "content": "a", "start": -1}})",
+         {"\"decoder.start\" is -1"}},
+        {R"({"model": {"type": "BPE", "vocab": {}, "merges": []}, "added_tokens": {}})",
+         {"\"added_tokens\" is an object", "a list"}},
+        {R"({"model": {"type": "BPE", "vocab": {}, "merges": []}, "added_tokens": [{"id": -3, "content": "x"}]})",
+         {"\"added_tokens[0].id\" is -3"}},
+    };
+    for (const Bad& bad : cases) {
+        CAPTURE(bad.json);
+        expect_error(ErrorKind::bad_file, bad.parts, [&] { Tokenizer::parse(bad.json, "bad.json"); });
+    }
+    expect_error(ErrorKind::bad_file, {"no/such/tokenizer.json"}, [] { Tokenizer::load("no/such/tokenizer.json"); });
+    expect_error(ErrorKind::bad_file, {"deep.json", "nested deeper than 100"},
+                 [] { Tokenizer::parse("{\"normalizer\": " + std::string(200, '['), "deep.json"); });
+}
+
+TEST_CASE("tokenizer: files that blow up a text, or search for ever, end with an error", "[tokenizer][bad]") {
+    std::string steps;
+    for (int i = 0; i < 40; ++i)
+        steps += std::string(i > 0 ? "," : "") + R"({"type": "Replace", "pattern": {"String": "a"}, "content": "aa"})";
+    const Tokenizer growing = small({"a"}, {}, R"("normalizer": {"type": "Sequence", "normalizers": [)" + steps + "]}");
+    expect_error(ErrorKind::bad_file, {"normalizer", "blows up"}, [&] { growing.encode("aaaa", false); });
+    const Tokenizer writing = small({"a"}, {}, R"("decoder": {"type": "Sequence", "decoders": [)" + steps + "]}");
+    expect_error(ErrorKind::bad_file, {"small.json", "decoder", "longer"}, [&] { writing.decode(Ids{0}, false); });
+    const Tokenizer searching = small(
+        {"a"}, {}, R"("pre_tokenizer": {"type": "Split", "behavior": "Isolated", "pattern": {"Regex": "(a+)+b"}})");
+    expect_error(ErrorKind::bad_file, {"pre_tokenizer.pattern.Regex", "given up"},
+                 [&] { searching.encode(std::string(64, 'a') + "cb", false); });
+    expect_error(ErrorKind::bad_file, {"pre_tokenizer.pattern.Regex"}, [] {  // a match that would end before it begins
+        small({"a"}, {},
+              R"("pre_tokenizer": {"type": "Split", "behavior": "Isolated", "pattern": {"Regex": "(?=a\\Ka)b*"}})");
+    });
+}
+
+TEST_CASE("tokenizer: patterns in Ruby's syntax", "[tokenizer]") {
+    const auto found = [](const char* pattern, const std::string& text) {
+        Words words;
+        for (const text::Match& match : text::Regex(pattern, "test").find_all(text))
+            words.push_back(text.substr(match.begin, match.end - match.begin));
+        return words;
+    };
+    CHECK(found(R"(\s+)", "a \u00a0\u0085b\u180ec") == Words{" \u00a0\u0085"});  // U+180E is no white space any more
+    CHECK(found(R"([^\s]+)", "a b\u180ec") == Words{"a", "b\u180ec"});
+    CHECK(found(R"([\S]+)", "a b\u180ec") == Words{"a", "b\u180ec"});
+    CHECK(found(R"(\S+)", "a b\u180ec") == Words{"a", "b\u180ec"});
+    CHECK(found(R"(\w+)", "né\u0301 x_1‿½") == Words{"né\u0301", "x_1‿"});
+    CHECK(found(R"(\W+)", "a-½b") == Words{"-½"});
+    CHECK(found(R"(\h+)", "xAf0g") == Words{"Af0"});
+    CHECK(found(R"((?m:a.b))", "a\nb") == Words{"a\nb"});
+    CHECK(found(R"(^b$)", "a\nb\nc") == Words{"b"});
+    CHECK(found(R"(\u00e9)", "é") == Words{"é"});
+    CHECK(found(R"([]\]a]+)", "]a") == Words{"]a"});
+    CHECK(found(R"([[:alpha:]]+)", "ab1") == Words{"ab"});
+    CHECK(found("x*", "axxb") == Words{"", "xx", ""});
+    CHECK(found("", "").empty());
+    expect_error(ErrorKind::bad_file, {"test", "sets inside []"}, [&] { found("[a&&b]", ""); });
+    expect_error(ErrorKind::bad_file, {"test", "sets inside []"}, [&] { found("[a[b]]", ""); });
+    expect_error(ErrorKind::bad_file, {"test", "four hexadecimal digits"}, [&] { found(R"(\u12)", ""); });
+    expect_error(ErrorKind::bad_file, {"test", "not a regular expression"}, [&] { found(R"(\C)", ""); });
+}
+
+// ---- size --------------------------------------------------------------------------------------------------------------
+
+TEST_CASE("tokenizer: a word of a megabyte takes seconds at most", "[tokenizer]") {
+    constexpr std::size_t size = 1'000'000;
+    std::string repeated;
+    while (repeated.size() < size) repeated += "licensethe";
+    for (const char* name : oracle_names) {
+        const Tokenizer tokenizer = oracle_tokenizer(name);
+        for (const std::string& text : {std::string(size, 'a'), std::string(size, ' '), repeated}) {
+            CAPTURE(name, text.substr(0, 10));
+            const auto start = std::chrono::steady_clock::now();
+            const Tokenizer::Encoding encoding = tokenizer.encode(text, false);
+            CHECK(tokenizer.decode(encoding.ids, false) == text);
+            // A quadratic loop takes an hour; sanitizers and a busy machine take their time too.
+            CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(60));
+            CHECK(encoding.offsets.back().second == text.size());
+        }
+    }
+}
