@@ -25,7 +25,7 @@ std::string built_in_model();
 
 /// The options that every subcommand shares; they may stand before or after its name.
 struct Common {
-    std::string device = "auto";  ///< --device, VANTAGE_DEVICE
+    std::string device;           ///< --device; empty = VANTAGE_DEVICE, else the best
     int verbose = 0;              ///< -v, twice for debug
     bool quiet = false;           ///< -q
     bool strict = false;          ///< --strict: see runtime/base/fallback.h

@@ -166,9 +166,9 @@ void run(const DemoOptions& o) {
     const WorkedExamplePage example = profile.timed("worked example", [&] { return WorkedExamplePage(device); });
     if (!o.json) example.print(page);
     const Model model = profile.timed("load model", [&] { return load_model(device); });
-    Generator generator(model, {.sampling = {.temperature = o.temperature, .seed = o.seed},
-                                .max_tokens = o.tokens,
-                                .session = {.watch = true, .profile = static_cast<bool>(profile)}});
+    Generator generator(model, {.temperature = o.temperature, .seed = o.seed},
+                        {.max_tokens = o.tokens,
+                         .session = {.watch = Watch::all(), .profile = static_cast<bool>(profile)}});
     profile.device_begins();
     const std::string text = profile.timed("write", [&] { return write_on(o, page, generator); });
     const HeadSurvey survey = profile.timed(

@@ -162,7 +162,7 @@ void run(const InspectOptions& o) {
     const Precision precision = precision_named(o.precision);
     Session session(model, {.context = static_cast<std::int64_t>(ids.size()),
                             .precision = precision,
-                            .watch = true,
+                            .watch = Watch::all(),
                             .inspect = true,
                             .profile = static_cast<bool>(profile)});
     session.append(ids);

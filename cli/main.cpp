@@ -1,7 +1,9 @@
 // The program: subcommands, options that all of them share, and exit codes.
 #include <CLI/CLI.hpp>
 #include <cctype>
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <iostream>
 
@@ -31,7 +33,7 @@ std::string version_text() {
 void apply_common(const CLI::App& app) {
     const Common& c = common();
     const bool runs = app.got_subcommand("run") || app.got_subcommand("inspect") || app.got_subcommand("demo");
-    if (!c.profile.empty() && !runs)
+    if (app.get_option("--profile")->count() > 0 && !runs && !environment("VANTAGE_PROFILE"))
         throw Error(ErrorKind::usage, "--profile goes with run, inspect and demo: nothing else is timed");
     set_strict(c.strict);
     if (c.quiet) set_log_level(LogLevel::error);
@@ -41,8 +43,8 @@ void apply_common(const CLI::App& app) {
 
 void add_common(CLI::App& app) {
     Common& c = common();
-    app.add_option("--device", c.device, "vulkan:INDEX, uuid:…, name:PART, cpu or auto (see `vantage devices`)")
-        ->capture_default_str();
+    app.add_option("--device", c.device,
+                   "vulkan:INDEX, uuid:…, name:PART, cpu or auto, the best (see `vantage devices`)");
     app.add_flag("-v,--verbose", c.verbose, "Say what is done; twice for everything");
     app.add_flag("-q,--quiet", c.quiet, "Errors only");
     app.add_flag("--strict", c.strict, "Fail rather than take a slower or lesser way");
@@ -145,11 +147,26 @@ std::string built_in_model() {
 
 }  // namespace vantage::cli
 
+namespace {
+
+// What went to stdout has to have arrived, and with VANTAGE_VALIDATE the validation layer has to have found nothing.
+int checked(int code) {
+    using namespace vantage;
+    if (code != 0) return code;
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+        throw Error(ErrorKind::bad_file, std::string("stdout: cannot be written: ") + std::strerror(errno));
+    if (const int errors = Device::validation_errors(); errors > 0)
+        throw Error(ErrorKind::failure, format("the validation layer reported %d errors", errors));
+    return code;
+}
+
+}  // namespace
+
 int main(int argc, char** argv) {
     using namespace vantage;
     try {
         catch_interrupts();
-        return cli::run(argc, argv);
+        return checked(cli::run(argc, argv));
     } catch (const Error& error) {
         if (error.kind() != ErrorKind::interrupted) log(LogLevel::error, "%s", error.what());
         return exit_code(error.kind());

@@ -37,7 +37,7 @@ std::string NodeCheck::text() const {
 
 NodeCheck check_nodes(const Model& model, std::span<const std::int32_t> ids, Precision precision) {
     const auto tokens = static_cast<std::int64_t>(ids.size()), context = std::min(model.info().context, tokens + 1);
-    Session session(model, {.context = context, .precision = precision, .watch = true});
+    Session session(model, {.context = context, .precision = precision, .watch = Watch::all()});
     std::vector<std::int32_t> padded(ids.begin(), ids.end());
     padded.resize(static_cast<std::size_t>(context));
     NodeCheck result;

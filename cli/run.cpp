@@ -9,7 +9,6 @@
 #include "profile.h"
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
-#include "runtime/models/config.h"
 #include "vantage/session.h"
 
 namespace vantage::cli {
@@ -18,6 +17,7 @@ namespace {
 
 struct RunOptions {
     std::string prompt, precision = "f16";
+    Sampling sampling = {.temperature = 0.8, .top_p = 0.95};
     GeneratorOptions generator;
     bool json = false;
 };
@@ -49,14 +49,13 @@ void write_json(const Model& model, const std::string& prompt, const std::string
     write_out(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
-// What generation_config.json recommends holds where nothing else was asked for.
-void apply_defaults(const CLI::App& command, const ModelConfig& config, Sampling& sampling) {
+// What the model recommends holds where nothing else was asked for.
+void apply_recommended(const CLI::App& command, const Sampling& recommended, Sampling& sampling) {
     const auto typed = [&](const char* option) { return command.get_option(option)->count() > 0; };
-    if (config.temperature > 0 && !typed("--temp")) sampling.temperature = config.temperature;
-    if (config.top_k > 0 && !typed("--top-k")) sampling.top_k = config.top_k;
-    if (config.top_p < 1 && !typed("--top-p")) sampling.top_p = config.top_p;
-    if (config.repetition_penalty != 1 && !typed("--repeat-penalty"))
-        sampling.repeat_penalty = config.repetition_penalty;
+    if (!typed("--temp")) sampling.temperature = recommended.temperature;
+    if (!typed("--top-k")) sampling.top_k = recommended.top_k;
+    if (!typed("--top-p")) sampling.top_p = recommended.top_p;
+    if (!typed("--repeat-penalty")) sampling.repeat_penalty = recommended.repeat_penalty;
 }
 
 void run(const CLI::App& command, RunOptions& o) {
@@ -64,10 +63,10 @@ void run(const CLI::App& command, RunOptions& o) {
     ProfileWriter profile(common().profile);
     const Device device = profile.timed("open device", [] { return open_device(); });
     const Model model = profile.timed("load model", [&] { return load_model(device); });
-    apply_defaults(command, model.config(), o.generator.sampling);
+    apply_recommended(command, recommended_sampling(model), o.sampling);
     o.generator.session.precision = precision_named(o.precision);
     o.generator.session.profile = static_cast<bool>(profile);
-    Generator generator(model, o.generator);
+    Generator generator(model, o.sampling, o.generator);
     profile.device_begins();
     std::string text;
     const Ending ending = profile.timed("generate", [&] {
@@ -99,7 +98,7 @@ void add_run(CLI::App& app) {
     CLI::App* command = app.add_subcommand("run", "Continue a prompt");
     command->footer("Example:\n  vantage run -p \"Mia put the red key in the box.\" -n 40 --temp 0.7");
     add_model_option(*command);
-    Sampling& s = o->generator.sampling;
+    Sampling& s = o->sampling;
     SessionOptions& session = o->generator.session;
     command->add_option("-p,--prompt", o->prompt, "Text to continue; - reads stdin")->required();
     command->add_option("-n,--n-predict", o->generator.max_tokens, "Tokens to generate at most")

@@ -29,7 +29,7 @@ std::string weight_cell(const Page& page, float weight) {
 WorkedExamplePage::WorkedExamplePage(const Device& device) {
     WorkedExample example = worked_example();
     tokens_ = example.tokens;
-    Plan plan = compile(std::move(example.graph), device);
+    Plan plan = compile(example.graph, device);
     plan.run();
     for (const char* name : {"Q", "K", "V", "S", "A", "Z", "Z_fused"}) matrices_[name] = plan.read(name);
     const std::vector<float>&z = matrices_.at("Z"), &fused = matrices_.at("Z_fused");

@@ -1,4 +1,4 @@
-# tests/host (no device), tests/device (any device), tests/cli/*.sh (VANTAGE_BIN), tests/fuzz (replayed), tests/consumer.
+# tests/host (no device), tests/device (any device), tests/cli/*.sh (VANTAGE_BIN), tests/fuzz (replayed), tests/build, tests/consumer.
 
 function(vantage_test_program name pattern)
   file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${pattern}")
@@ -24,9 +24,15 @@ if(VANTAGE_BUILD_TESTS AND NOT VANTAGE_FUZZ)
       get_filename_component(name "${script}" NAME_WE)
       add_test(NAME cli_${name} COMMAND bash "${script}")
       set_tests_properties(cli_${name} PROPERTIES TIMEOUT 600 FAIL_REGULAR_EXPRESSION "Validation Error|VUID-"
-        ENVIRONMENT "VANTAGE_BIN=$<TARGET_FILE:vantage_cli>;VANTAGE_ROOT=${PROJECT_SOURCE_DIR}")
+        ENVIRONMENT "VANTAGE_BIN=$<TARGET_FILE:vantage_cli>;VANTAGE_ROOT=${PROJECT_SOURCE_DIR};VANTAGE_GUARD=1")
     endforeach()
   endif()
+endif()
+
+if(VANTAGE_BUILD_TESTS AND NOT VANTAGE_FUZZ AND CMAKE_GENERATOR MATCHES Ninja)
+  add_test(NAME shader_dependencies COMMAND bash "${PROJECT_SOURCE_DIR}/tests/build/shader_dependencies.sh")
+  set_tests_properties(shader_dependencies PROPERTIES
+    ENVIRONMENT "VANTAGE_BUILD=${PROJECT_BINARY_DIR};VANTAGE_ROOT=${PROJECT_SOURCE_DIR}")
 endif()
 
 # Installs into a folder, and builds and runs a small project that finds Vantage there.

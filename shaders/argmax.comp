@@ -19,10 +19,8 @@ void main() {
     if (row >= p.rows) return;
     Row x = row_of(p.x, X_TYPE, row, p.cols);
     uvec2 best = uvec2(0u, lane);
-    for (uint i = lane; i < p.cols; i += gl_WorkGroupSize.x) {
-        uint bits = X_TYPE == F32 ? ReadWords(x.address).at[x.begin + i] : floatBitsToUint(load(x.address, X_TYPE, x.begin + i));
-        best = larger(best, uvec2(order_key(bits), i));
-    }
+    for (uint i = lane; i < p.cols; i += gl_WorkGroupSize.x)
+        best = larger(best, uvec2(load_key(x.address, X_TYPE, x.begin + i), i));
     best = workgroup_largest(best);
     if (lane == 0u) Words(p.y).at[row] = best.y;
 }

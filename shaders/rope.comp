@@ -1,6 +1,6 @@
 // rope: rotates the first `rotary` features of every row by the angles of its position,
 //   a' = a cos - b sin,  b' = b cos + a sin,
-// where (a, b) are features (i, i + rotary/2), or (2i, 2i + 1) with INTERLEAVED. The others are copied.
+// where (a, b) are features (i, i + rotary/2), or (2i, 2i + 1) when interleaved. The others are copied.
 // rope_write is the same with a row of the cache as its target: token r goes to row position + r, padding goes nowhere.
 //
 // The table holds cos and sin made on the host in double: Vulkan's own are only good to 2^-11.
@@ -12,20 +12,21 @@ layout(local_size_x = 256, local_size_x_id = 0) in;
 layout(constant_id = 1) const uint X_TYPE = 0;
 layout(constant_id = 2) const uint Y_TYPE = 0;
 layout(constant_id = 3) const uint STEP = 1;  // 4 where dim % 4 == 0 and rotary % 8 == 0
-layout(constant_id = 4) const bool INTERLEAVED = false;
-layout(constant_id = 5) const bool TO_CACHE = false;
 #include "lib/steps.glsl"
 #include "lib/rows.glsl"
+#include "lib/cache.glsl"
 #include "lib/index.glsl"
 #include "params/rope.h"
 
 layout(push_constant) uniform Push { RopeParams p; };
 
+bool interleaved = p.interleaved != 0u, to_cache = p.cache_rows != 0u;
+
 void rotate(uint x, Row y, uint table, uint i) {
-    uint first = INTERLEAVED ? 2u * i : i, second = INTERLEAVED ? first + STEP : i + p.rotary / 2u;
+    uint first = interleaved ? 2u * i : i, second = interleaved ? first + STEP : i + p.rotary / 2u;
     vec4 c = load_step(p.table, F32, table + i), s = load_step(p.table, F32, table + p.rotary / 2u + i);
     vec4 a = load_step(p.x, X_TYPE, x + first), b = load_step(p.x, X_TYPE, x + second), left, right;
-    if (INTERLEAVED && STEP == 4u) {  // a = pairs i, i + 1; b = pairs i + 2, i + 3
+    if (interleaved && STEP == 4u) {  // a = pairs i, i + 1; b = pairs i + 2, i + 3
         left = a * c.xxyy + vec4(-a.y, a.x, -a.w, a.z) * s.xxyy;
         right = b * c.zzww + vec4(-b.y, b.x, -b.w, b.z) * s.zzww;
     } else {
@@ -43,9 +44,9 @@ void main() {
     uint token = p.heads_first != 0u ? row % p.tokens : row / p.heads % p.tokens;
     uint position = present(p.positions) ? ReadWords(p.positions).at[token] : position_of(p.step, token);
     Row y = Row(p.y, row * p.dim);
-    if (TO_CACHE) {
+    if (to_cache) {
         if (!is_valid(p.step, token) || position >= p.cache_rows) return;
-        y = row_of(p.y, Y_TYPE, position, p.heads * p.dim);
+        y = row_of(p.y, Y_TYPE, cache_row(position), p.heads * p.dim);
         y.begin += row % p.heads * p.dim;
     }
     uint first = unit < turns ? unit * STEP : p.rotary + (unit - turns) * STEP;
@@ -54,7 +55,7 @@ void main() {
     } else if (position < p.table_rows) {
         rotate(row * p.dim, y, position * p.rotary, first);
     } else {
-        store_step(y.address, Y_TYPE, y.begin + (INTERLEAVED ? 2u * first : first), vec4(0.0));
-        store_step(y.address, Y_TYPE, y.begin + (INTERLEAVED ? 2u * first + STEP : first + p.rotary / 2u), vec4(0.0));
+        store_step(y.address, Y_TYPE, y.begin + (interleaved ? 2u * first : first), vec4(0.0));
+        store_step(y.address, Y_TYPE, y.begin + (interleaved ? 2u * first + STEP : first + p.rotary / 2u), vec4(0.0));
     }
 }

@@ -13,15 +13,16 @@
 #include "params/sample.h"
 
 layout(local_size_x = 256, local_size_x_id = 0) in;
+layout(constant_id = 1) const uint X_TYPE = 0;
 #include "lib/sampling.glsl"
 
 layout(push_constant) uniform Push { SampleParams p; };
 
 float penalty;
 uint sampling_key(uint i) {
-    uint bits = ReadWords(p.logits).at[i], key = order_key(bits);
+    uint key = load_key(p.logits, X_TYPE, i);
     if (penalty == 1.0 || key == 0u || (ReadWords(p.seen).at[i >> 5] >> (i & 31u) & 1u) == 0u) return key;
-    precise float value = penalized(uintBitsToFloat(bits), penalty);
+    precise float value = penalized(order_value(key), penalty);
     return order_key(floatBitsToUint(value));
 }
 

@@ -9,21 +9,22 @@
 #include "params/sampling_probs.h"
 
 layout(local_size_x = 256, local_size_x_id = 0) in;
+layout(constant_id = 1) const uint X_TYPE = 0;
 #include "lib/index.glsl"
 #include "lib/rows.glsl"
 #include "lib/sampling.glsl"
 
 layout(push_constant) uniform Push { SamplingProbsParams p; };
 
-uvec2 row_begin;
-uint sampling_key(uint i) { return order_key(ReadWords(row_begin).at[i]); }
+Row logits;
+uint sampling_key(uint i) { return load_key(logits.address, X_TYPE, logits.begin + i); }
 
 float wide_float(uvec2 a) { return float(a.y) * 4294967296.0 + float(a.x); }
 
 void main() {
     uint row = workgroup_index(), lane = gl_LocalInvocationID.x, lanes = gl_WorkGroupSize.x;
     if (row >= p.rows) return;
-    row_begin = row_address(p.logits, F32, row, p.cols);
+    logits = row_of(p.logits, X_TYPE, row, p.cols);
     uvec2 target = row_address(p.p, F32, row, p.cols), top = sampling_top(p.cols);
     if (top.x == 0u || p.temperature == 0.0) {  // nothing to draw, or nothing to choose
         for (uint i = lane; i < p.cols; i += lanes) store(target, F32, i, top.x != 0u && i == top.y ? 1.0 : 0.0);

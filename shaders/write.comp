@@ -11,6 +11,7 @@ layout(constant_id = 2) const uint X_TYPE = 0;
 layout(constant_id = 3) const uint STEP = 1;  // 4 where cols % 4 == 0
 #include "lib/steps.glsl"
 #include "lib/rows.glsl"
+#include "lib/cache.glsl"
 #include "lib/index.glsl"
 #include "params/write.h"
 
@@ -21,6 +22,6 @@ void main() {
     if (per_row == 0u || i / per_row >= p.rows) return;
     uint r = i / per_row, col = i % per_row * STEP, position = position_of(p.step, r);
     if (!is_valid(p.step, r) || position >= p.state_rows) return;
-    Row target = row_of(p.state, STATE_TYPE, position, p.cols);
+    Row target = row_of(p.state, STATE_TYPE, cache_row(position), p.cols);
     store_step(target.address, STATE_TYPE, target.begin + col, load_step(p.x, X_TYPE, r * p.cols + col));
 }

@@ -72,7 +72,7 @@ struct Value {
     ValueKind kind = ValueKind::node;
     int node = -1;   ///< producing node, kind node only
     int alias = -1;  ///< the value whose memory this one is: views, and states after a write; -1 = memory of its own
-    std::shared_ptr<const std::vector<std::byte>> data = {};  ///< kind constant only
+    std::function<std::vector<std::byte>()> data = {};  ///< kind constant only: makes its bytes
     bool host_visible = false;  ///< states that the host reads or writes while work is in flight
     bool packed = false;        ///< a weight [in, out] of the checkpoint that is loaded transposed, as [out, in]
 };
@@ -95,15 +95,19 @@ public:
     /// Storage type of a weight by its name, as the checkpoint has it; without one every weight is f32.
     using WeightTypes = std::function<DType(const std::string& name)>;
     explicit Graph(WeightTypes weight_types = {}) : weight_types_(std::move(weight_types)) {}
-    Graph(const Graph&) = delete;
     Graph& operator=(const Graph&) = delete;
     Graph(Graph&&) = default;
     Graph& operator=(Graph&&) = default;
+    /// The same nodes and values once more. Tensors belong to the graph that made them, so a copy is asked for by name.
+    Graph copy() const { return *this; }
 
     Tensor input(const std::string& name, Shape shape, DType dtype = DType::f32);
     /// A weight under its name in the checkpoint, prefixed by the scopes that are open. The same name gives the same tensor.
     Tensor weight(const std::string& name, Shape shape, Where where = Where::here());
     Tensor constant(const std::string& name, Shape shape, DType dtype, std::vector<std::byte> data);
+    /// An f32 table that is made when it is uploaded: once for all plans that share it. The same name gives the same tensor,
+    /// so the name says all that the table depends on.
+    Tensor constant(const std::string& name, Shape shape, std::function<std::vector<float>()> table);
     /// Memory that outlives a run. `host_visible` where the host reads or writes it while work is in flight.
     Tensor state(const std::string& name, Shape shape, DType dtype, bool host_visible = false);
     void output(const std::string& name, Tensor tensor);
@@ -148,6 +152,7 @@ public:
 
 private:
     friend class Scope;
+    Graph(const Graph&) = default;
     int add_value(Value value);
     WeightTypes weight_types_;
     std::vector<Node> nodes_;

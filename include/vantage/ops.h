@@ -11,8 +11,9 @@
 
 namespace vantage {
 
-/// What may follow a linear layer in the same kernel. gelu_erf: x Φ(x); gelu_tanh: Hendrycks & Gimpel's approximation;
-/// quick_gelu: x σ(1.702 x); silu: x σ(x) (Swish); relu: max(x, 0).
+/// What may follow a linear layer in the same kernel (Φ the normal distribution, σ the logistic function).
+/// gelu_erf: x Φ(x) = x (1 + erf(x / √2)) / 2; gelu_tanh: x (1 + tanh(√(2/π) (x + 0.044715 x³))) / 2; quick_gelu:
+/// x σ(1.702 x) (all three Hendrycks & Gimpel 2016); silu: x σ(x) (Elfwing et al. 2017; Swish); relu: max(x, 0).
 enum class Activation : std::uint8_t { none, gelu_erf, gelu_tanh, quick_gelu, silu, relu };
 const char* name_of(Activation activation);
 Activation activation_named(const std::string& name);
@@ -29,9 +30,9 @@ struct MatmulOptions {
 Tensor matmul(Tensor a, Tensor b, MatmulOptions options = {}, Tensor bias = {}, Tensor residual = {},
               Where where = Where::here());
 
-/// y = x W + b with W [in, out] (GPT-2's Conv1D).
+/// y = x W + b with x [.., in], W [in, out] (GPT-2's Conv1D), b [out] → y [.., out].
 Tensor linear(Tensor x, Tensor weight, Tensor bias = {}, Where where = Where::here());
-/// y = x Wᵀ + b with W [out, in] (torch.nn.Linear).
+/// y = x Wᵀ + b with x [.., in], W [out, in] (torch.nn.Linear), b [out] → y [.., out].
 Tensor linear_transposed(Tensor x, Tensor weight, Tensor bias = {}, Where where = Where::here());
 
 // ---- attention ------------------------------------------------------------------------------------------------------
@@ -41,7 +42,7 @@ Tensor linear_transposed(Tensor x, Tensor weight, Tensor bias = {}, Where where 
 /// `heads_first` the layout is [Hq, n, D] … instead. Query head h reads key head h / (Hq / Hk) (GQA, MQA).
 /// Causal masks are aligned bottom-right: query i sits at position i + m - n and sees keys j ≤ that.
 /// With a `step` (see begin_step) the rows of k and v are a cache of which the first `keys` are valid, query i sits at
-/// `position + i`, and rows from `valid` on are left alone.
+/// `position + i`, and rows from `valid` on see no key.
 /// lse [n, Hq] is the natural logarithm of the softmax denominator: p_ij = exp(s_ij - lse_i). A row that sees no key gives
 /// o = 0 and lse = -inf.
 struct AttentionOptions {
@@ -68,29 +69,38 @@ Tensor attention_weights(Tensor q, Tensor k, Tensor lse, AttentionWindow window,
 
 // ---- normalisation --------------------------------------------------------------------------------------------------
 
-/// y = (x - mean) / sqrt(var + eps) gamma + beta over the last axis; gamma, beta [cols] may be absent.
+/// y = (x - mean) / sqrt(var + eps) gamma + beta over the last axis (Ba, Kiros & Hinton 2016); var is that of the row,
+/// divided by cols, taken about the mean in a second pass. gamma, beta [cols] may be absent (1 and 0).
 Tensor layer_norm(Tensor x, Tensor gamma = {}, Tensor beta = {}, double eps = 1e-5, Where where = Where::here());
 /// y = x / sqrt(mean(x²) + eps) (weight_offset + weight) over the last axis (Zhang & Sennrich 2019; offset 1 is Gemma's).
 Tensor rms_norm(Tensor x, Tensor weight = {}, double eps = 1e-6, double weight_offset = 0, Where where = Where::here());
 
-/// y = exp(scale x - max) / Σ over `axis`; a row of only -inf gives zeros.
+/// y = exp(scale x - max) / Σ exp(scale x - max) over `axis` (Bridle 1990; the maximum taken off so that no exp overflows);
+/// a row of only -inf gives zeros.
 Tensor softmax(Tensor x, int axis = -1, double scale = 1, Where where = Where::here());
-/// y = scale x - max - ln Σ exp(scale x - max).
+/// y = scale x - max - ln Σ exp(scale x - max) over `axis`; a row of only -inf gives -inf.
 Tensor log_softmax(Tensor x, int axis = -1, double scale = 1, Where where = Where::here());
 
 // ---- element by element ---------------------------------------------------------------------------------------------
 
 Tensor add(Tensor a, Tensor b, Where where = Where::here());  ///< a + b; b may be [cols] or [rows, cols] of a
 Tensor mul(Tensor a, Tensor b, Where where = Where::here());  ///< a ∘ b, b as in add
-Tensor scale(Tensor x, double factor, Where where = Where::here());
+Tensor scale(Tensor x, double factor, Where where = Where::here());  ///< factor x
 Tensor activate(Tensor x, Activation activation, Where where = Where::here());
-inline Tensor gelu(Tensor x, Where where = Where::here()) { return activate(x, Activation::gelu_tanh, where); }
+inline Tensor gelu(Tensor x, Where where = Where::here()) { return activate(x, Activation::gelu_erf, where); }
+inline Tensor gelu_tanh(Tensor x, Where where = Where::here()) { return activate(x, Activation::gelu_tanh, where); }
 inline Tensor silu(Tensor x, Where where = Where::here()) { return activate(x, Activation::silu, where); }
 inline Tensor relu(Tensor x, Where where = Where::here()) { return activate(x, Activation::relu, where); }
-/// silu(gate) ∘ up (Shazeer 2020).
+/// silu(gate) ∘ up, of one shape (Shazeer 2020, "SwiGLU").
 Tensor swiglu(Tensor gate, Tensor up, Where where = Where::here());
-inline Tensor operator+(Tensor a, Tensor b) { return add(a, b); }
-inline Tensor operator*(Tensor a, Tensor b) { return mul(a, b); }
+/// A tensor and the line that names it: a shape error of `x + y` carries the caller's line.
+struct LocatedTensor {
+    Tensor tensor;
+    Where where;
+    LocatedTensor(Tensor t, Where w = Where::here()) : tensor(t), where(w) {}
+};
+inline Tensor operator+(Tensor a, LocatedTensor b) { return add(a, b.tensor, b.where); }
+inline Tensor operator*(Tensor a, LocatedTensor b) { return mul(a, b.tensor, b.where); }
 
 // ---- positions and tokens -------------------------------------------------------------------------------------------
 
@@ -118,13 +128,18 @@ struct RopeScaling {
     bool truncate = true;                                        ///< yarn: whole bounds of the ramp
     bool operator==(const RopeScaling&) const = default;
 };
-/// inv_freq_i = theta^(-2i/rotary_dim), scaled; [rotary_dim / 2].
+/// inv_freq_i = theta^(-2i/rotary_dim) (Su et al. 2021), [rotary_dim / 2], scaled by
+///   linear: inv_freq / factor (Chen et al. 2023);
+///   llama3: / factor where a wave turns less than low_freq_factor times within original_context, as it is above
+///           high_freq_factor turns, mixed linearly between (Llama 3.1, Dubey et al. 2024);
+///   yarn:   / factor below beta_slow turns, as it is above beta_fast, mixed between (Peng et al. 2023).
+/// Throws usage for numbers outside of their range, unsupported for another type.
 std::vector<double> rope_frequencies(std::int64_t rotary_dim, double theta, const RopeScaling& scaling = {});
 /// The table [positions, rotary_dim]: cos of all angles, then sin, of position p in row p; yarn multiplies both by its
 /// attention factor. The same arguments give the same constant.
 Tensor rope_table(Graph& graph, std::int64_t positions, std::int64_t rotary_dim, double theta,
                   const RopeScaling& scaling = {});
-/// Rotates the first rotary_dim features of every head: neox layout pairs (i, i + rot/2), interleaved (gptj) pairs
+/// Rotary positions. Rotates the first rotary_dim features of every head: neox layout pairs (i, i + rot/2), interleaved (gptj) pairs
 /// (2i, 2i + 1): a' = a cos - b sin, b' = b cos + a sin (Su et al. 2021). x [n, H, D] (or [B, H, n, D] with heads_first);
 /// positions [n] i32, or a `step`: row r sits at position + r; with neither row r sits at r. A position that the table does
 /// not have gives zeros.

@@ -62,7 +62,8 @@ public:
     void run();
     /// Submits the segments named by their indices in order, and returns what `wait` takes. Nothing is recorded or
     /// allocated after the first time. Runs that last long are cut into several submissions.
-    std::uint64_t submit(std::span<const int> segments);
+    /// `filled`: which part of its caches holds keys after the run, where that is known; where to cut depends on it.
+    std::uint64_t submit(std::span<const int> segments, double filled = 1);
     void wait(std::uint64_t ticket);
 
     /// Runs node by node and compares each result with the op's reference; returns the first `most` that differ.
@@ -78,15 +79,14 @@ public:
     std::uint64_t arena_bytes() const;
 
 private:
-    /// Throws `failure` naming the value next to a red zone that a kernel overwrote.
-    void check_guards() const;
     struct State;
     std::unique_ptr<State> state_;
 };
 
 /// Fuses, chooses kernels, places memory, sets barriers; pipelines are made and commands recorded here or at the first run.
-inline Plan compile(Graph graph, const Device& device, const CompileOptions& options = {}) {
-    return Plan(std::move(graph), device, options);
+/// The graph stays as it is and may be compiled again, for another device.
+inline Plan compile(const Graph& graph, const Device& device, const CompileOptions& options = {}) {
+    return Plan(graph.copy(), device, options);
 }
 
 }  // namespace vantage

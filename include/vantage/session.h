@@ -24,14 +24,26 @@ struct Sampling {
     bool ignore_end = false;    ///< go on after the model's end tokens
 };
 
+/// What the model's generation_config.json recommends; temperature 0.8 and top-p 0.95 where it says nothing.
+Sampling recommended_sampling(const Model& model);
+
 /// Storage of the cache: f16, or f32 throughout.
 enum class Precision : std::uint8_t { f16, f32 };
 Precision precision_named(const std::string& name);
 
+/// The layers of which a session keeps the rows of Q and the log-sum-exps: attention() is exact for them without a replay.
+/// {} = none, Watch::all(), or {.layers = {0, 5}}.
+struct Watch {
+    bool every = false;
+    std::vector<std::int64_t> layers = {};
+    static Watch all() { return {.every = true}; }
+    bool includes(std::int64_t layer) const;
+};
+
 struct SessionOptions {
     std::int64_t context = 0;  ///< tokens; 0 = what the model allows and the memory budget holds
     Precision precision = Precision::f16;
-    bool watch = false;    ///< keep Q rows and log-sum-exps of all layers: attention() is then exact without a replay
+    Watch watch = {};      ///< throws usage for a layer that the model does not have
     bool inspect = false;  ///< keep logits and hidden states of every token on the host
     bool profile = false;
     bool fuse = true, guard = false;
@@ -42,6 +54,7 @@ struct SessionOptions {
 /// Times and counts of a session, on the host's clock.
 struct SessionStats {
     std::int64_t prompt_tokens = 0, generated_tokens = 0;
+    double compile_seconds = 0;  ///< making plans: kernels compiled, memory placed; not in the times below
     double prompt_seconds = 0, generate_seconds = 0;
     double host_seconds = 0;  ///< of generate_seconds: what the host did beside waiting for the device
 };
@@ -72,10 +85,11 @@ public:
     bool ended() const;
 
     /// Exact attention weights of one head after the run: p_ij for rows and keys by position, row-major, f32. Masked weights
-    /// are 0. Throws usage for what is not there. Where the layer was not watched the sequence is replayed, and a line says so.
+    /// are 0. Throws usage for what is not there. Where the layer was not watched the sequence is replayed, and a line says
+    /// so; the replay and its memory are kept until `restart`, for further questions about that layer.
     std::vector<float> attention(std::int64_t layer, std::int64_t head, std::int64_t first_row, std::int64_t rows,
                                  std::int64_t first_key, std::int64_t keys);
-    /// ln Σ exp of a head's scores, by row.
+    /// ln Σ exp of a head's scores, by row. Replays like attention().
     std::vector<float> log_sum_exp(std::int64_t layer, std::int64_t head, std::int64_t first_row, std::int64_t rows);
 
     /// With SessionOptions::inspect: logits [tokens, vocab] and the residual stream [layers + 1, tokens, width] (embedding,
@@ -113,7 +127,6 @@ enum class Ending : std::uint8_t { length, end_token, stop_text, context_full };
 const char* name_of(Ending ending);
 
 struct GeneratorOptions {
-    Sampling sampling = {.temperature = 0.8, .top_p = 0.95};
     std::int64_t max_tokens = 256;
     std::vector<std::string> stop;  ///< texts that end the generation; they are not printed
     SessionOptions session = {};
@@ -121,7 +134,8 @@ struct GeneratorOptions {
 
 class Generator {
 public:
-    explicit Generator(const Model& model, GeneratorOptions options = {});
+    explicit Generator(const Model& model) : Generator(model, recommended_sampling(model)) {}
+    Generator(const Model& model, const Sampling& sampling, GeneratorOptions options = {});
     ~Generator();
     /// Continues `prompt`; calls `on_token` for each piece of text, which may end it by returning false.
     Ending generate(const std::string& prompt, const std::function<bool(const Token&)>& on_token);

@@ -10,9 +10,11 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <filesystem>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include "runtime/base/log.h"
@@ -296,11 +298,13 @@ FileLock::FileLock(const std::string& path) {
     }
     fd_ = open_retrying(path.c_str(), O_RDWR | O_CREAT, 0666);
     if (fd_ < 0) throw_file_error("cannot lock", path, errno);
-    int result = 0;
-    do {
-        result = ::flock(fd_, LOCK_EX);
-    } while (result != 0 && errno == EINTR && !interrupted());
-    if (result == 0) return;
+    // A process that was stopped while it held the lock must not hold up all others.
+    constexpr std::chrono::milliseconds patience(2000), nap(10);
+    for (auto waited = std::chrono::milliseconds(0); waited < patience && !interrupted(); waited += nap) {
+        if (::flock(fd_, LOCK_EX | LOCK_NB) == 0) return;
+        if (errno != EWOULDBLOCK && errno != EINTR) break;
+        std::this_thread::sleep_for(nap);
+    }
     const int error = errno;
     ::close(fd_);  // no destructor runs after a throwing constructor
     throw_if_interrupted();

@@ -5,13 +5,12 @@
 
 #include "runtime/base/log.h"
 #include "runtime/graph/compare.h"
+#include "runtime/ops/checks.h"
 #include "vantage/plan.h"
 
 namespace vantage {
 
 namespace {
-
-bool is_float(DType type) { return type == DType::f32 || type == DType::f16 || type == DType::bf16; }
 
 HostTensor filled(const Case::Input& input, const TensorType& type, std::mt19937& random) {
     HostTensor tensor(type);

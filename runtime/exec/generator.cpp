@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "runtime/base/os.h"
+#include "runtime/models/config.h"
 #include "vantage/session.h"
 
 namespace vantage {
@@ -15,8 +16,19 @@ const char* name_of(Ending ending) {
     return "";
 }
 
+Sampling recommended_sampling(const Model& model) {
+    const ModelConfig& config = model.config();
+    Sampling sampling{.temperature = 0.8, .top_p = 0.95};
+    if (config.temperature > 0) sampling.temperature = config.temperature;
+    if (config.top_k > 0) sampling.top_k = config.top_k;
+    if (config.top_p < 1) sampling.top_p = config.top_p;
+    sampling.repeat_penalty = config.repetition_penalty;
+    return sampling;
+}
+
 struct Generator::State {
     Model model;
+    Sampling sampling;
     GeneratorOptions options;
     Session session;
     StreamDecoder decoder;
@@ -25,11 +37,11 @@ struct Generator::State {
     Ending ending = Ending::length;
     bool done = true;
 
-    State(const Model& m, GeneratorOptions o)
-        : model(m), options(std::move(o)), session(m, options.session), decoder(m.tokenizer()) {}
+    State(const Model& m, const Sampling& s, GeneratorOptions o)
+        : model(m), sampling(s), options(std::move(o)), session(m, options.session), decoder(m.tokenizer()) {}
 
     void begin(const std::string& prompt) {
-        session.restart(options.sampling);
+        session.restart(sampling);
         session.append(model.tokenizer().encode(prompt, true).ids);
         decoder = StreamDecoder(model.tokenizer());
         held.clear();
@@ -70,7 +82,10 @@ struct Generator::State {
     std::optional<Token> advance() {
         if (done) return std::nullopt;
         throw_if_interrupted();
-        if (drawn >= options.max_tokens) return end_with(session.ended() ? Ending::end_token : Ending::length);
+        if (drawn >= options.max_tokens)
+            return end_with(session.context_full() ? Ending::context_full
+                            : session.ended()      ? Ending::end_token
+                                                   : Ending::length);
         const std::optional<std::int32_t> id = session.next();
         if (!id) return end_with(session.context_full() ? Ending::context_full : Ending::end_token);
         ++drawn;
@@ -78,8 +93,8 @@ struct Generator::State {
     }
 };
 
-Generator::Generator(const Model& model, GeneratorOptions options)
-    : state_(std::make_unique<State>(model, std::move(options))) {}
+Generator::Generator(const Model& model, const Sampling& sampling, GeneratorOptions options)
+    : state_(std::make_unique<State>(model, sampling, std::move(options))) {}
 Generator::~Generator() = default;
 
 Ending Generator::generate(const std::string& prompt, const std::function<bool(const Token&)>& on_token) {

@@ -235,7 +235,7 @@ RopeScaling scaling_of(OracleReader& r) {
 HostTensor table_of(std::int64_t positions, std::int64_t rotary_dim, double theta, const RopeScaling& scaling) {
     Graph graph;
     const Value& value = graph.value(rope_table(graph, positions, rotary_dim, theta, scaling).id());
-    return widen(value.type, *value.data);
+    return widen(value.type, value.data());
 }
 
 Calls map_rope(OracleReader& r) {

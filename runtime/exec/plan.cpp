@@ -7,6 +7,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
 #include "runtime/exec/bindings.h"
+#include "runtime/exec/guard.h"
 #include "runtime/exec/recorder.h"
 #include "runtime/graph/compare.h"
 #include "runtime/graph/fuse.h"
@@ -14,9 +15,6 @@
 namespace vantage {
 
 namespace {
-
-constexpr std::uint32_t poison = 0xffffffffu;  // a NaN in every float type
-constexpr std::uint64_t red_zone = 256;
 
 std::vector<std::byte> transposed(std::span<const std::byte> bytes, std::int64_t rows, std::int64_t cols,
                                   std::size_t size) {
@@ -113,7 +111,7 @@ Plan::Plan(Graph graph, const Device& device, const CompileOptions& options, std
     if (s.options.guard)
         if (const std::vector<std::string> hazards = find_hazards(s.graph, s.schedule); !hazards.empty())
             throw Error(ErrorKind::failure, "plan: " + hazards.front());
-    s.memory = PlanMemory(s.graph, s.schedule, device.state(), bindings.get());
+    s.memory = PlanMemory(s.graph, s.schedule, device.state(), bindings.get(), s.options.guard);
     s.recorder = std::make_unique<Recorder>(s.graph, s.schedule, s.memory, device.state(), options);
 }
 
@@ -157,13 +155,13 @@ void Plan::run() {
     wait(submit(all));
 }
 
-std::uint64_t Plan::submit(std::span<const int> segments) {
+std::uint64_t Plan::submit(std::span<const int> segments, double filled) {
     State& s = *state_;
-    if (!s.options.guard || s.schedule.arena_bytes == 0) return s.recorder->submit(segments);
-    gpu::fill(s.device.state(), s.memory.arena, 0, s.schedule.arena_bytes, poison);
-    const std::uint64_t ticket = s.recorder->submit(segments);
+    if (!s.options.guard) return s.recorder->submit(segments, filled);
+    if (s.memory.arena) gpu::fill(s.device.state(), s.memory.arena, 0, s.schedule.arena_bytes, poison);
+    const std::uint64_t ticket = s.recorder->submit(segments, filled);
     wait(ticket);
-    check_guards();
+    check_red_zones(s.graph, s.schedule, s.memory, s.device.state());
     return ticket;
 }
 void Plan::wait(std::uint64_t ticket) { state_->recorder->wait(ticket); }
@@ -194,39 +192,6 @@ std::vector<Divergence> Plan::check(std::size_t most) {
         all.insert(all.end(), found.begin(), found.end());
     }
     return all;
-}
-
-void Plan::check_guards() const {
-    const State& s = *state_;
-    if (s.schedule.arena_bytes == 0) return;
-    std::vector<std::byte> arena(s.schedule.arena_bytes);
-    gpu::download(s.device.state(), s.memory.arena, 0, arena);
-    std::vector<std::pair<std::uint64_t, std::uint64_t>> zones;  // what values own, by first byte
-    for (std::size_t i = 0; i < s.schedule.arena_zones.size(); i += 2)
-        zones.emplace_back(s.schedule.arena_zones[i], s.schedule.arena_zones[i + 1]);
-    std::sort(zones.begin(), zones.end());
-    std::size_t zone = 0;
-    std::uint64_t owned_to = 0;
-    for (std::uint64_t byte = 0; byte + 4 <= arena.size(); byte += 4) {
-        for (; zone < zones.size() && zones[zone].first <= byte; ++zone)
-            owned_to = std::max(owned_to, zones[zone].second);
-        std::uint32_t bits = 0;
-        std::memcpy(&bits, arena.data() + byte, 4);
-        if (byte < owned_to || bits == poison) continue;
-        std::string neighbour = "the arena's beginning";
-        std::uint64_t nearest = 0;
-        for (std::size_t id = 0; id < s.schedule.placements.size(); ++id)
-            if (const Placement& p = s.schedule.placements[id]; p.in_arena && p.offset <= byte && p.offset >= nearest) {
-                nearest = p.offset;
-                const Value& value = s.graph.value(static_cast<int>(id));
-                neighbour =
-                    name_of(s.graph, s.graph.nodes()[static_cast<std::size_t>(value.node)]) + " " + value.type.text();
-            }
-        throw Error(
-            ErrorKind::failure,
-            format("plan: a kernel wrote to byte %llu of the arena, outside of every value; in front of it lies %s",
-                   static_cast<unsigned long long>(byte), neighbour.c_str()));
-    }
 }
 
 const std::vector<DispatchTiming>& Plan::timings() const { return state_->recorder->timings(); }

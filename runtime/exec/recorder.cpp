@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "runtime/base/log.h"
+#include "runtime/exec/guard.h"
 
 namespace vantage {
 
@@ -20,19 +21,6 @@ constexpr double slow_gpu = 5e9, slow_cpu = 5e8;
 
 double now_seconds() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
-
-// The share of a node's cost that falls on one of its launches. A byte weighs as much as four operations: the balance of most
-// devices lies within a small factor of that, and a cut need not be exact.
-double work_of(const Graph& graph, const Schedule& schedule, const Dispatch& dispatch) {
-    constexpr double least = 1e4;  // a launch is never free
-    if (dispatch.node < 0) return least;
-    const Node& node = graph.nodes()[static_cast<std::size_t>(dispatch.node)];
-    if (node.op->cost == nullptr) return least;
-    const Cost cost = node.op->cost(call_of(graph, node));
-    const auto launches = std::count_if(schedule.dispatches.begin(), schedule.dispatches.end(),
-                                        [&](const Dispatch& d) { return d.node == dispatch.node; });
-    return least + std::max(cost.flops, 4 * (cost.bytes_read + cost.bytes_written)) / static_cast<double>(launches);
 }
 
 // Part `part` of `parts` of a grid along its longest axis: first workgroup and number of workgroups. x is cut only where y is
@@ -57,7 +45,7 @@ gpu::PipelineKey key_of(const Launch& launch, bool in_pieces = false) {
 }  // namespace
 
 PlanMemory::PlanMemory(const Graph& graph, const Schedule& schedule, gpu::DeviceState& device,
-                       const Bindings* bindings) {
+                       const Bindings* bindings, bool guard) {
     if (schedule.arena_bytes > 0) arena = gpu::allocate(device, schedule.arena_bytes, gpu::MemoryKind::device, "arena");
     std::vector<bool> used(graph.values().size(), false);
     for (const Dispatch& dispatch : schedule.dispatches)
@@ -74,11 +62,7 @@ PlanMemory::PlanMemory(const Graph& graph, const Schedule& schedule, gpu::Device
                 buffers[id] = bound->second;
                 continue;
             }
-        const std::uint64_t bytes = schedule.placements[static_cast<std::size_t>(id)].bytes;
-        buffers[id] = gpu::allocate(device, bytes,
-                                    value.host_visible ? gpu::MemoryKind::shared : gpu::MemoryKind::device, value.name);
-        if (value.data) gpu::upload(device, buffers[id], 0, *value.data);
-        if (value.kind == ValueKind::state) gpu::fill(device, buffers[id], 0, (bytes + 3) / 4 * 4, 0);
+        buffers[id] = allocate_value(device, value, guard);
     }
 }
 
@@ -110,8 +94,21 @@ Recorder::Recorder(const Graph& graph, const Schedule& schedule, const PlanMemor
     std::sort(keys.begin(), keys.end());
     keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
     gpu::prepare_pipelines(device, keys);
-    for (const Dispatch& dispatch : schedule.dispatches) work_.push_back(work_of(graph, schedule, dispatch));
+    for (const Dispatch& dispatch : schedule.dispatches) work_.push_back(work_of(dispatch));
     seconds_per_work_ = 1 / (device.caps().is_cpu() ? slow_cpu : slow_gpu);
+}
+
+// The share of a node's cost that falls on one of its launches. A byte weighs as much as four operations: the balance of most
+// devices lies within a small factor of that, and a cut need not be exact.
+Recorder::Work Recorder::work_of(const Dispatch& dispatch) const {
+    constexpr double least = 1e4;  // a launch is never free
+    if (dispatch.node < 0) return {.fixed = least};
+    const Node& node = graph_.nodes()[static_cast<std::size_t>(dispatch.node)];
+    if (node.op->cost == nullptr) return {.fixed = least};
+    const Cost cost = node.op->cost(call_of(graph_, node));
+    const auto launches = std::ranges::count(schedule_.dispatches, dispatch.node, &Dispatch::node);
+    const double share = std::max(cost.flops, 4 * (cost.bytes_read + cost.bytes_written)) / static_cast<double>(launches);
+    return cost.grows_with_cache ? Work{least, share} : Work{least + share, 0};
 }
 
 Recorder::~Recorder() { gpu::wait_idle(device_); }
@@ -143,11 +140,16 @@ gpu::Recording Recorder::record(std::size_t first, std::size_t last, std::uint32
 Recorder::Piece Recorder::piece(std::size_t first, std::size_t last, std::uint32_t part, std::uint32_t parts) const {
     const int segment = schedule_.dispatches[first].segment;
     const std::string name = graph_.segments()[static_cast<std::size_t>(segment)] + format(" %zu", first);
-    return {first, last, part, parts, segment, record(first, last, part, parts, name)};
+    Work work;
+    for (std::size_t i = first; i < last; ++i)
+        work.fixed += work_[i].fixed / parts, work.growing += work_[i].growing / parts;
+    return {first, last, part, parts, segment, work, record(first, last, part, parts, name)};
 }
 
-// Cuts the schedule into pieces that are not predicted to last longer than a submission may.
-void Recorder::record_all() {
+// Cuts the schedule into pieces that are not predicted to last longer than a submission may, until the cache holds twice as
+// much as now.
+void Recorder::record_all(double filled) {
+    cut_for_ = std::min(1.0, 2 * filled);
     std::vector<Piece> pieces;  // takes the place of the old ones only when all of them stand
     const auto& all = schedule_.dispatches;
     for (std::size_t first = 0; first < all.size();) {
@@ -172,38 +174,44 @@ void Recorder::record_all() {
     run_.reserve(pieces_.size());
 }
 
-// After the first run the device's speed is known: cut anew where the guess was far off.
-void Recorder::note_time(std::size_t pieces, double seconds) {
-    if (!measured_) {
-        double work = 0;
-        for (const Piece& piece : pieces_)
-            if (std::find(run_.begin(), run_.end(), &piece.recording) != run_.end())
-                for (std::size_t i = piece.first; i < piece.last; ++i) work += work_[i] / piece.parts;
-        measured_ = true;
-        const double guess = std::exchange(seconds_per_work_, seconds / std::max(work, 1.0));
-        if (seconds_per_work_ > guess ||
-            (4 * seconds_per_work_ < guess && pieces > 1 + pieces_.size() / dispatches_per_piece)) {
-            record_all();
-            return;
-        }
-    }
-    const double each = std::max(seconds / static_cast<double>(pieces), 1e-7);
-    // a driver may compile kernels in the first run: what comes later counts more
-    seconds_per_piece_ = seconds_per_piece_ == 0 ? each : std::min(each, 0.5 * seconds_per_piece_ + 0.5 * each);
+// Whether the cache has grown so much that a piece now takes twice as long as it may. Looked at whenever it has doubled.
+bool Recorder::outgrown(double filled) {
+    if (filled <= cut_for_) return false;
+    cut_for_ = std::min(1.0, 2 * filled);
+    return std::ranges::any_of(pieces_, [&](const Piece& piece) {
+        return seconds_per_work_ * piece.work.at(filled) > 2 * submission_seconds_;
+    });
 }
 
-std::uint64_t Recorder::submit(std::span<const int> segments) {
-    if (pieces_.empty()) record_all();
+// After the first run the device's speed is known: cut anew where the guess was far off.
+void Recorder::note_time(double work, double seconds, double filled) {
+    const double now = seconds / std::max(work, 1.0), before = seconds_per_work_;
+    if (measured_) {  // a driver may compile kernels in the first run: what comes later counts more
+        seconds_per_work_ = std::min(now, 0.5 * (before + now));
+        return;
+    }
+    measured_ = true;
+    seconds_per_work_ = now;
+    const bool cut_too_fine = pieces_.size() > 2 * (1 + schedule_.dispatches.size() / dispatches_per_piece);
+    if (now > before || (4 * now < before && cut_too_fine)) record_all(filled);
+}
+
+std::uint64_t Recorder::submit(std::span<const int> segments, double filled) {
+    if (pieces_.empty() || outgrown(filled)) record_all(filled);
     run_.clear();
+    double work = 0;
     for (int segment : segments)
         for (const Piece& piece : pieces_)
-            if (piece.segment == segment) run_.push_back(&piece.recording);
+            if (piece.segment == segment) {
+                run_.push_back(&piece.recording);
+                work += piece.work.at(filled);
+            }
     if (run_.empty()) return gpu::reached(device_);
     // The first run goes out piece by piece. A run of several submissions is waited for and measured anew: so it never gets
     // further ahead of the device than two of them, and the next cut is better.
-    const bool timed = seconds_per_piece_ > 0;
-    const std::size_t each =
-        timed ? std::max<std::size_t>(1, static_cast<std::size_t>(submission_seconds_ / seconds_per_piece_)) : 1;
+    const double pieces_each =
+        measured_ ? submission_seconds_ * static_cast<double>(run_.size()) / (seconds_per_work_ * work) : 1;
+    const auto each = static_cast<std::size_t>(std::clamp(pieces_each, 1.0, static_cast<double>(run_.size())));
     const double begin = now_seconds();
     std::uint64_t before = 0, last = 0;
     for (std::size_t first = 0; first < run_.size(); first += each) {
@@ -211,10 +219,10 @@ std::uint64_t Recorder::submit(std::span<const int> segments) {
         before = last;
         last = gpu::submit(device_, std::span(run_).subspan(first, std::min(each, run_.size() - first)));
     }
-    if (run_.size() > each || !timed || profile_) {
+    if (run_.size() > each || !measured_ || profile_) {
         gpu::wait(device_, last);
         if (profile_) collect_timings();
-        note_time(run_.size(), now_seconds() - begin);
+        note_time(work, now_seconds() - begin, filled);
     }
     return last;
 }

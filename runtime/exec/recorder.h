@@ -21,7 +21,8 @@ struct PlanMemory {
     std::map<int, gpu::Buffer> buffers;  ///< by value id of a storage
 
     PlanMemory() = default;
-    PlanMemory(const Graph& graph, const Schedule& schedule, gpu::DeviceState& device, const Bindings* bindings);
+    PlanMemory(const Graph& graph, const Schedule& schedule, gpu::DeviceState& device, const Bindings* bindings,
+               bool guard);
     /// Buffer and offset of a value.
     std::pair<gpu::Buffer, std::uint64_t> place_of(const Graph& graph, const Schedule& schedule, int id) const;
     std::uint64_t address_of(const MemoryUse& use) const;
@@ -35,7 +36,8 @@ public:
 
     /// Submits the pieces of these segments, as few submissions as keep each below the device's time budget, and not more
     /// than two ahead of the device, so that an interruption does not wait long.
-    std::uint64_t submit(std::span<const int> segments);
+    /// `filled` is the part of the cache that holds keys after the run.
+    std::uint64_t submit(std::span<const int> segments, double filled);
     void wait(std::uint64_t ticket);
     /// Runs the dispatches of one node alone and waits.
     void run_node(int node);
@@ -43,20 +45,28 @@ public:
     const std::vector<DispatchTiming>& timings() const { return timings_; }
 
 private:
+    // What a dispatch or a piece costs, in arbitrary units: always, and with a full cache on top.
+    struct Work {
+        double fixed = 0, growing = 0;
+        double at(double filled) const { return fixed + filled * growing; }
+    };
     // A recorded stretch of dispatches; or part `part` of `parts` of a single one that alone would take too long.
     struct Piece {
         std::size_t first, last;
         std::uint32_t part = 0, parts = 1;
         int segment = 0;
+        Work work;
         gpu::Recording recording;
     };
     gpu::Recording record(std::size_t first, std::size_t last, std::uint32_t part, std::uint32_t parts,
                           const std::string& name) const;
-    void record_all();
+    Work work_of(const Dispatch& dispatch) const;
+    void record_all(double filled);
+    bool outgrown(double filled);
     Piece piece(std::size_t first, std::size_t last, std::uint32_t part = 0, std::uint32_t parts = 1) const;
     void collect_timings();
-    void note_time(std::size_t pieces, double seconds);
-    double predicted_seconds(std::size_t dispatch) const { return seconds_per_work_ * work_[dispatch]; }
+    void note_time(double work, double seconds, double filled);
+    double predicted_seconds(std::size_t dispatch) const { return seconds_per_work_ * work_[dispatch].at(cut_for_); }
 
     const Graph& graph_;
     const Schedule& schedule_;
@@ -66,10 +76,10 @@ private:
     double submission_seconds_;
     std::vector<Piece> pieces_;
     std::vector<const gpu::Recording*> run_;  // a member, so that submitting allocates nothing
-    std::vector<double> work_;                // by dispatch: what it costs, in arbitrary units
+    std::vector<Work> work_;                  // by dispatch
     double seconds_per_work_ = 0;             // a cautious guess until the first run was measured
     bool measured_ = false;
-    double seconds_per_piece_ = 0;  // 0 until a run was timed
+    double cut_for_ = 1;  // the part of the cache for which the pieces are short enough
     std::vector<DispatchTiming> timings_;
 };
 

@@ -8,8 +8,10 @@
 
 #include "runtime/base/fallback.h"
 #include "runtime/base/log.h"
+#include "runtime/base/options.h"
 #include "runtime/base/os.h"
 #include "runtime/exec/bindings.h"
+#include "runtime/exec/guard.h"
 #include "runtime/exec/tap.h"
 #include "runtime/gpu/commands.h"
 #include "runtime/gpu/device.h"
@@ -34,6 +36,10 @@ Precision precision_named(const std::string& name) {
     throw Error(ErrorKind::usage, "precision \"" + name + "\" is not known; there are f16 and f32");
 }
 
+bool Watch::includes(std::int64_t layer) const {
+    return every || std::find(layers.begin(), layers.end(), layer) != layers.end();
+}
+
 struct Session::State {
     Model model;
     SessionOptions options;
@@ -54,9 +60,15 @@ struct Session::State {
     std::vector<float> logits;
     std::vector<std::vector<float>> hidden;
     std::vector<DispatchTiming> timings;
+    std::unique_ptr<Session> replay;  // the same tokens, with the layer watched that was asked for last
 
     State(const Model& m, const SessionOptions& o)
         : model(m), options(o), device(m.device().state()), tap(m.device().state()) {
+        for (std::int64_t layer : options.watch.layers)
+            if (layer < 0 || layer >= model.config().layers)
+                throw Error(ErrorKind::usage, format("layer %lld cannot be watched: %s has layers 0 … %lld",
+                                                     static_cast<long long>(layer), model.info().name.c_str(),
+                                                     static_cast<long long>(model.config().layers - 1)));
         context = chosen_context();
         hidden.resize(static_cast<std::size_t>(model.config().layers + 1));
         make_states();
@@ -64,38 +76,55 @@ struct Session::State {
     ~State() { gpu::wait_idle(device); }
 
     DType cache_type() const { return options.precision == Precision::f32 ? DType::f32 : DType::f16; }
+    std::vector<bool> watched() const {
+        std::vector<bool> by_layer;
+        for (std::int64_t layer = 0; layer < model.config().layers; ++layer)
+            by_layer.push_back(options.watch.includes(layer));
+        return by_layer;
+    }
     DecoderOptions decoder_options(std::int64_t rows) const {
         return {.rows = rows,
                 .context = context,
                 .cache = cache_type(),
-                .watch = std::vector<bool>(static_cast<std::size_t>(model.config().layers), options.watch),
+                .watch = watched(),
                 .all_logits = options.inspect,
                 .hidden = options.inspect};
     }
 
+    std::uint64_t bytes_per_token() const;
     std::int64_t chosen_context() const;
     void make_states();
     Plan& plan(std::int64_t rows);
     std::int64_t chunk_for(std::int64_t waiting) const;
+    double filled(std::int64_t count) const { return static_cast<double>(count) / static_cast<double>(context); }
     std::uint32_t* step_words() const { return reinterpret_cast<std::uint32_t*>(step.mapped()); }
     void finish_flight();
     void settle() const;
     void sync_device();
+    void make_plans(std::int64_t left, bool draw);
     void run_prompt(bool draw);
     void run_chunk(std::int64_t size, std::int64_t rows, bool draw);
     void collect(Plan& plan, std::int64_t rows);
     void submit_draw();
     std::optional<std::int32_t> read_draw();
     TapSource source(std::int64_t layer);
+    Session& replay_watching(std::int64_t layer);
     void check_window(std::int64_t layer, std::int64_t head, std::int64_t first, std::int64_t count,
                       const char* what) const;
 };
 
-// Bytes that one token of context takes, over all layers.
-static std::uint64_t bytes_per_token(const ModelConfig& c, DType cache, bool watch) {
-    const auto layers = static_cast<std::uint64_t>(c.layers);
-    const std::uint64_t cached = 2 * static_cast<std::uint64_t>(c.kv_heads * c.head_width) * info(cache).bytes;
-    return layers * (cached + (watch ? static_cast<std::uint64_t>(c.heads * (c.head_width + 1)) * 4 : 0)) + 4;
+// What a session keeps on the device for one token of its context: caches, watched rows, tables, the token.
+std::uint64_t Session::State::bytes_per_token() const {
+    const auto kept = [&](std::int64_t count) {
+        DecoderOptions shape = decoder_options(1);
+        shape.context = count;
+        std::uint64_t bytes = 0;
+        const Graph graph = model.graph(shape);
+        for (const Value& value : graph.values())
+            if (value.kind == ValueKind::state || value.kind == ValueKind::constant) bytes += value.type.bytes();
+        return bytes;
+    };
+    return kept(2) - kept(1);
 }
 
 std::int64_t Session::State::chosen_context() const {
@@ -106,7 +135,7 @@ std::int64_t Session::State::chosen_context() const {
                                              static_cast<long long>(c.context)));
     if (options.context < 0) throw Error(ErrorKind::usage, "a context has at least one token");
     if (options.context > 0) return options.context;
-    const std::uint64_t each = bytes_per_token(c, cache_type(), options.watch);
+    const std::uint64_t each = bytes_per_token();
     const auto holds = static_cast<std::int64_t>(
         share_of_memory * static_cast<double>(model.device().memory_available()) / static_cast<double>(each));
     if (holds >= c.context) return c.context;
@@ -120,18 +149,12 @@ std::int64_t Session::State::chosen_context() const {
 }
 
 void Session::State::make_states() {
+    const bool guard = options.guard || environment_flag("VANTAGE_GUARD");
     bindings->buffers = model.weights()->buffers;
     const Graph graph = model.graph(decoder_options(1));
     for (const Value& value : graph.values()) {
         if (value.kind != ValueKind::state && value.kind != ValueKind::constant) continue;
-        const std::uint64_t bytes = value.type.bytes();
-        const gpu::Buffer buffer = gpu::allocate(
-            device, bytes, value.host_visible ? gpu::MemoryKind::shared : gpu::MemoryKind::device, value.name);
-        if (value.data)
-            gpu::upload(device, buffer, 0, *value.data);
-        else
-            gpu::fill(device, buffer, 0, (bytes + 3) / 4 * 4, 0);
-        bindings->buffers[value.name] = buffer;
+        bindings->buffers[value.name] = allocate_value(device, value, guard);
     }
     step = bindings->buffers.at(decoder_names::step);
     token_buffer = bindings->buffers.at(decoder_names::tokens);
@@ -152,7 +175,7 @@ Plan& Session::State::plan(std::int64_t rows) {
 std::int64_t Session::State::chunk_for(std::int64_t waiting) const {
     std::int64_t best = 1;
     for (std::int64_t size : chunk_sizes) {
-        if (size > options.largest_chunk || size > std::max<std::int64_t>(context, 1)) break;
+        if (size > options.largest_chunk) break;
         if (size >= waiting) return size < 2 * waiting || best == 1 ? size : best;
         best = size;
     }
@@ -207,8 +230,8 @@ void Session::State::collect(Plan& p, std::int64_t rows) {
 void Session::State::run_chunk(std::int64_t size, std::int64_t rows, bool draw) {
     Plan& p = plan(size);
     const int segments[] = {decoder_names::body, decoder_names::head};
-    const std::uint64_t ticket = p.submit(std::span(segments, draw || options.inspect ? 2 : 1));
     processed += rows;
+    const std::uint64_t ticket = p.submit(std::span(segments, draw || options.inspect ? 2 : 1), filled(processed));
     if (options.inspect || options.profile) {
         p.wait(ticket);
         collect(p, rows);
@@ -216,10 +239,22 @@ void Session::State::run_chunk(std::int64_t size, std::int64_t rows, bool draw) 
     in_flight.assign(1, ticket);
 }
 
+// The plans that `left` tokens and what is drawn after them will need.
+void Session::State::make_plans(std::int64_t left, bool draw) {
+    const double begin = now();
+    for (std::int64_t size = 0; left > 0; left -= size) {
+        throw_if_interrupted();
+        plan(size = chunk_for(left));
+    }
+    if (draw) plan(1);
+    stats.compile_seconds += now() - begin;
+}
+
 // Runs what waits, chunk by chunk; the last one draws the next token when asked to, and stays in flight.
 void Session::State::run_prompt(bool draw) {
-    const double begin = now();
     std::int64_t left = static_cast<std::int64_t>(tokens.size()) - processed;
+    make_plans(left, draw);
+    const double begin = now();
     stats.prompt_tokens += left;
     sync_device();
     while (left > 0) {
@@ -237,7 +272,7 @@ void Session::State::run_prompt(bool draw) {
 void Session::State::submit_draw() {
     const int segments[] = {decoder_names::body, decoder_names::head};
     Plan& p = plan(1);
-    in_flight.push_back(p.submit(segments));
+    in_flight.push_back(p.submit(segments, filled(static_cast<std::int64_t>(tokens.size() + in_flight.size()))));
     if (options.profile) {
         p.wait(in_flight.back());
         collect(p, 0);
@@ -267,6 +302,22 @@ TapSource Session::State::source(std::int64_t layer) {
             .scale = c.scale(layer)};
 }
 
+// All that has run, once more in a session that watches `layer`.
+Session& Session::State::replay_watching(std::int64_t layer) {
+    const auto ran = std::span(tokens).first(static_cast<std::size_t>(processed));
+    if (replay && replay->state_->options.watch.includes(layer) && std::ranges::equal(replay->tokens(), ran)) return *replay;
+    fall_back(format("layer %lld was not watched: the sequence of %lld tokens is replayed to see its attention",
+                     static_cast<long long>(layer), static_cast<long long>(processed)));
+    SessionOptions watching = options;
+    watching.watch = {.layers = {layer}}, watching.inspect = watching.profile = false;
+    watching.context = processed;  // a context that was chosen to fill the memory would not fit twice
+    replay.reset();  // its memory first
+    replay = std::make_unique<Session>(model, watching);
+    replay->append(ran);
+    replay->process();
+    return *replay;
+}
+
 void Session::State::check_window(std::int64_t layer, std::int64_t head, std::int64_t first, std::int64_t count,
                                   const char* what) const {
     const ModelConfig& c = model.config();
@@ -276,10 +327,10 @@ void Session::State::check_window(std::int64_t layer, std::int64_t head, std::in
     if (head < 0 || head >= c.heads)
         throw Error(ErrorKind::usage, format("attention: head %lld is outside of 0 … %lld",
                                              static_cast<long long>(head), static_cast<long long>(c.heads - 1)));
-    if (first < 0 || count < 0 || first + count > processed)
+    if (first < 0 || count < 0 || first > processed || count > processed - first)
         throw Error(ErrorKind::usage,
-                    format("attention: %s %lld … %lld are outside of the %lld positions that have run", what,
-                           static_cast<long long>(first), static_cast<long long>(first + count),
+                    format("attention: %lld %s from %lld on are not inside of the %lld positions that have run",
+                           static_cast<long long>(count), what, static_cast<long long>(first),
                            static_cast<long long>(processed)));
 }
 
@@ -296,6 +347,7 @@ void Session::restart(const Sampling& sampling) {
                     "sampling: temperature and top-k have to be at least 0, top-p and min-p between 0 and 1, the "
                     "repeat penalty above 0");
     s.finish_flight();
+    s.replay.reset();
     s.sampling = sampling;
     s.sampling.top_k = std::min(sampling.top_k, s.model.config().vocab);
     s.tokens.clear();
@@ -340,14 +392,14 @@ std::optional<std::int32_t> Session::next() {
             --s.processed;  // all have run: the last one again, to draw
         s.run_prompt(true);
     }
-    const double begin = now();
+    const double begin = now(), waited = s.device.waited_seconds;
     while (static_cast<int>(s.in_flight.size()) < run_ahead &&
            static_cast<std::int64_t>(s.tokens.size() + s.in_flight.size()) < s.context)
         s.submit_draw();
-    const double submitted = now();
     const std::optional<std::int32_t> token = s.read_draw();
-    s.stats.generate_seconds += now() - begin;
-    s.stats.host_seconds += submitted - begin;
+    const double seconds = now() - begin;
+    s.stats.generate_seconds += seconds;
+    s.stats.host_seconds += seconds - (s.device.waited_seconds - waited);
     if (!token) {
         s.ended = true;
         return std::nullopt;
@@ -382,23 +434,17 @@ std::vector<float> Session::attention(std::int64_t layer, std::int64_t head, std
     s.check_window(layer, head, first_row, rows, "rows");
     s.check_window(layer, head, first_key, keys, "keys");
     s.settle();
-    if (s.options.watch) return s.tap.weights(s.source(layer), head, first_row, rows, first_key, keys);
-    fall_back(format("layer %lld was not watched: the sequence of %lld tokens is replayed to see its attention",
-                     static_cast<long long>(layer), static_cast<long long>(s.processed)));
-    SessionOptions watching = s.options;
-    watching.watch = true, watching.inspect = watching.profile = false, watching.context = s.context;
-    Session replay(s.model, watching);
-    replay.append(std::span(s.tokens).first(static_cast<std::size_t>(s.processed)));
-    replay.process();
-    return replay.attention(layer, head, first_row, rows, first_key, keys);
+    if (!s.options.watch.includes(layer))
+        return s.replay_watching(layer).attention(layer, head, first_row, rows, first_key, keys);
+    return s.tap.weights(s.source(layer), head, first_row, rows, first_key, keys);
 }
 
 std::vector<float> Session::log_sum_exp(std::int64_t layer, std::int64_t head, std::int64_t first_row,
                                         std::int64_t rows) {
     State& s = *state_;
     s.check_window(layer, head, first_row, rows, "rows");
-    if (!s.options.watch) throw Error(ErrorKind::usage, "log-sum-exps are kept by sessions that watch");
     s.settle();
+    if (!s.options.watch.includes(layer)) return s.replay_watching(layer).log_sum_exp(layer, head, first_row, rows);
     const auto heads = s.model.config().heads;
     std::vector<float> all(static_cast<std::size_t>(rows * heads)), some;
     gpu::download(s.device, s.source(layer).lse, static_cast<std::uint64_t>(first_row * heads) * 4,

@@ -1,8 +1,10 @@
 #include "runtime/gpu/device.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "runtime/base/choose.h"
+#include "runtime/base/fallback.h"
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
 #include "runtime/base/version.h"
@@ -36,14 +38,20 @@ Quirks quirks_here(const Caps& caps) {
                      environment_flag("VANTAGE_DISABLE_FP16"), environment_flag("VANTAGE_DISABLE_COOPMAT"));
 }
 
-std::vector<DeviceListing> listings_of(std::span<const VkPhysicalDevice> physical) {
+/// All devices. A driver that does not answer takes no other device down: its device lacks everything, and `broken` says why.
+std::vector<DeviceListing> listings_of(std::span<const VkPhysicalDevice> physical, std::optional<Error>& broken) {
     std::vector<DeviceListing> listings;
     for (std::size_t i = 0; i < physical.size(); ++i) {
-        const Caps raw = read_caps(physical[i]);
         DeviceListing listing;
-        listing.caps = caps_with_quirks(raw, quirks_here(raw));
+        try {
+            const Caps raw = read_caps(physical[i]);
+            listing.caps = caps_with_quirks(raw, quirks_here(raw));
+            listing.memory_available = memory_left(physical[i], raw);
+        } catch (const Error& error) {
+            log(LogLevel::warning, "vulkan:%zu does not say what it can do: %s", i, error.what());
+            if (!broken) broken = error;
+        }
         listing.index = static_cast<int>(i);
-        listing.memory_available = memory_left(physical[i], raw);
         listings.push_back(std::move(listing));
     }
     return listings;
@@ -51,13 +59,20 @@ std::vector<DeviceListing> listings_of(std::span<const VkPhysicalDevice> physica
 
 constexpr const char* wish_option = "--device";
 
-/// What the user wants: the caller's wish, or VANTAGE_DEVICE when that is "auto".
+/// What the user wants: the caller's wish, or VANTAGE_DEVICE when there is none.
 struct Wish {
     std::string text, source;
 };
 Wish resolve(const std::string& wish) {
-    if (!wish.empty() && wish != "auto") return {wish, wish_option};
+    if (!wish.empty()) return {wish, wish_option};
     return {environment("VANTAGE_DEVICE").value_or("auto"), "VANTAGE_DEVICE"};
+}
+
+/// A GPU that cannot be used, while a software device can, is a fall-back.
+void say_when_in_software(std::span<const DeviceListing> devices, const Caps& chosen) {
+    const auto gpu = std::ranges::find_if(devices, [](const DeviceListing& one) { return !one.caps.is_cpu(); });
+    if (chosen.is_cpu() && gpu != devices.end())
+        fall_back(gpu->caps.name + " cannot be used: " + gpu->reason + "; running in software on " + chosen.name);
 }
 
 }  // namespace
@@ -65,10 +80,18 @@ Wish resolve(const std::string& wish) {
 Device Device::open(const std::string& wish) {
     std::shared_ptr<gpu::Instance> instance = gpu::Instance::get();
     const std::vector<VkPhysicalDevice> physical = instance->physical_devices();
-    std::vector<DeviceListing> listings = listings_of(physical);
+    std::optional<Error> broken;
+    std::vector<DeviceListing> listings = listings_of(physical, broken);
     const auto [text, source] = resolve(wish);
-    const std::size_t chosen = choose_device(listings, text, source);
+    std::size_t chosen = 0;
+    try {
+        chosen = choose_device(listings, text, source);
+    } catch (const Error&) {
+        if (broken) throw Error(*broken);  // nothing fits because of that one, most likely
+        throw;
+    }
     const Caps& caps = listings[chosen].caps;
+    if (text == "auto") say_when_in_software(listings, caps);
     log(LogLevel::info, "device vulkan:%d: %s, %s %s (%s)", listings[chosen].index, caps.name.c_str(),
         caps.driver.c_str(), caps.driver_version.c_str(), listings[chosen].reason.c_str());
     for (const std::string& reason : quirks_here(read_caps(physical[chosen])).reasons)
@@ -85,7 +108,8 @@ std::vector<DeviceListing> Device::list(const std::string& wish) {
         if (error.kind() == ErrorKind::no_device) return {};
         throw;
     }
-    std::vector<DeviceListing> listings = listings_of(instance->physical_devices());
+    std::optional<Error> broken;  // its listing says so
+    std::vector<DeviceListing> listings = listings_of(instance->physical_devices(), broken);
     const auto [text, source] = resolve(wish);
     try {
         static_cast<void>(choose_device(listings, text, source));

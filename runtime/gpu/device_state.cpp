@@ -3,6 +3,7 @@
 #include <new>
 
 #include "runtime/base/log.h"
+#include "runtime/base/units.h"
 #include "runtime/gpu/device.h"
 #include "runtime/gpu/instance.h"
 #include "runtime/gpu/pipeline_store.h"
@@ -48,6 +49,13 @@ VkDevice create_device(VkPhysicalDevice physical, DeviceFeatures& features, std:
     VkDevice device = VK_NULL_HANDLE;
     VK_CHECK(vkCreateDevice(physical, &info, nullptr, &device));
     return device;
+}
+
+/// Memory that the allocator takes from the driver: a block that several buffers share, or one buffer's own.
+void VKAPI_PTR name_memory(VmaAllocator, std::uint32_t type, VkDeviceMemory memory, VkDeviceSize bytes, void* state) {
+    static_cast<const DeviceState*>(state)->set_name(
+        VK_OBJECT_TYPE_DEVICE_MEMORY, memory,
+        format("%s of memory type %u", bytes_text(bytes).c_str(), static_cast<unsigned>(type)));
 }
 
 }  // namespace
@@ -116,6 +124,10 @@ void DeviceState::make_allocator() {
     info.device = device;
     info.pVulkanFunctions = &functions;
     info.vulkanApiVersion = VK_API_VERSION_1_3;
+    VmaDeviceMemoryCallbacks callbacks{};
+    callbacks.pfnAllocate = name_memory;
+    callbacks.pUserData = this;
+    if (parts.debug_names) info.pDeviceMemoryCallbacks = &callbacks;
     VK_CHECK(vmaCreateAllocator(&info, &allocator));
 }
 
@@ -181,7 +193,7 @@ std::uint64_t DeviceState::memory_available() const {
     const VkPhysicalDeviceMemoryProperties* memory = nullptr;
     vmaGetMemoryProperties(allocator, &memory);
     const bool one_memory = caps().type == DeviceType::integrated || caps().is_cpu();
-    std::uint64_t available = 0;
+    std::uint64_t available = 0, ours = 0;
     for (std::uint32_t i = 0; i < memory->memoryHeapCount; ++i) {
         if (!one_memory && (memory->memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) == 0) continue;
         const VmaBudget& budget = budgets[i];
@@ -190,8 +202,9 @@ std::uint64_t DeviceState::memory_available() const {
         const std::uint64_t limit = caps().memory_budget ? budget.budget : memory->memoryHeaps[i].size;
         const std::uint64_t used = caps().memory_budget ? budget.usage : budget.statistics.blockBytes;
         available += (limit > used ? limit - used : 0) + room;
+        ours += budget.statistics.allocationBytes;
     }
-    return available;
+    return std::min(available, memory_limit - std::min(memory_limit, ours));
 }
 
 void DeviceState::set_name(VkObjectType type, std::uint64_t handle, const std::string& name) const noexcept {

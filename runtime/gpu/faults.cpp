@@ -4,6 +4,7 @@
 #include <charconv>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "runtime/base/options.h"
@@ -22,6 +23,8 @@ std::mutex fault_mutex;
 Fault fault;                     // guarded by fault_mutex
 std::atomic<bool> armed{false};  // spares the lock in the usual case
 std::atomic<std::uint64_t> recordings{0}, allocations{0}, submissions{0};
+std::mutex pipelines_mutex;
+std::set<std::string> pipelines;  // guarded by pipelines_mutex
 
 std::optional<FaultPoint> point_named(const std::string& word) {
     if (word == "allocate") return FaultPoint::allocate;
@@ -80,7 +83,14 @@ bool fault_due(FaultPoint point, VkResult& result) {
     return true;
 }
 
-CallCounts call_counts() { return {recordings, allocations, submissions}; }
+CallCounts call_counts() {
+    const std::lock_guard lock(pipelines_mutex);
+    return {recordings, allocations, submissions, pipelines.size()};
+}
+void count_pipeline(const std::string& key) {
+    const std::lock_guard lock(pipelines_mutex);
+    pipelines.insert(key);
+}
 void count_recording() { ++recordings; }
 void count_allocation() { ++allocations; }
 void count_submission() { ++submissions; }

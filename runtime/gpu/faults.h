@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "runtime/gpu/vk.h"
 
@@ -13,13 +14,15 @@ void arm_fault(FaultPoint point, std::uint64_t nth, VkResult result);
 /// True when an armed fault has not struck yet.
 bool fault_armed();
 
-/// Counters for tests: how often the process recorded, allocated and submitted since it began.
+/// Counters for tests: how often the process recorded, allocated, submitted and made a pipeline since it began.
 struct CallCounts {
-    std::uint64_t recordings = 0, allocations = 0, submissions = 0;
+    std::uint64_t recordings = 0, allocations = 0, submissions = 0, pipelines = 0;
 };
 CallCounts call_counts();
 void count_recording();
 void count_allocation();
 void count_submission();
+/// Counts a pipeline once, however many devices make it.
+void count_pipeline(const std::string& key);
 
 }  // namespace vantage::gpu

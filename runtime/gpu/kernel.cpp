@@ -10,6 +10,7 @@
 #include "runtime/base/os.h"
 #include "runtime/base/spirv.h"
 #include "runtime/gpu/device.h"
+#include "runtime/gpu/faults.h"
 #include "runtime/gpu/pipeline_store.h"
 
 namespace vantage::gpu {
@@ -28,11 +29,13 @@ std::string text_of(const PipelineKey& key) {
 struct ShaderModule {
     VkDevice device;
     VkShaderModule handle = VK_NULL_HANDLE;
-    ShaderModule(VkDevice owner, std::span<const std::uint32_t> code) : device(owner) {
+    ShaderModule(const DeviceState& owner, std::span<const std::uint32_t> code, const std::string& name)
+        : device(owner.device) {
         auto info = vk_struct<VkShaderModuleCreateInfo>(VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO);
         info.codeSize = code.size_bytes();
         info.pCode = code.data();
         VK_CHECK(vkCreateShaderModule(device, &info, nullptr, &handle));
+        owner.set_name(VK_OBJECT_TYPE_SHADER_MODULE, handle, name);
     }
     ~ShaderModule() { vkDestroyShaderModule(device, handle, nullptr); }
     ShaderModule(const ShaderModule&) = delete;
@@ -101,7 +104,7 @@ VkPipeline PipelineStore::get(const PipelineKey& key) {
 VkPipeline PipelineStore::make(const PipelineKey& key) {
     device_.require_alive();
     const bool require_size = must_require_size(device_.caps(), key);
-    const ShaderModule module(device_.device, module_of(key).code);
+    const ShaderModule module(device_, module_of(key).code, key.module);
     std::vector<VkSpecializationMapEntry> entries;
     for (std::uint32_t i = 0; i < key.spec.size(); ++i) entries.push_back({i, i * 4, 4});
     VkSpecializationInfo constants{};
@@ -132,6 +135,7 @@ VkPipeline PipelineStore::make(const PipelineKey& key) {
         throw_vk(result, "vkCreateComputePipelines", Where::here(), text_of(key) + " on " + device_.caps().name);
     }
     device_.set_name(VK_OBJECT_TYPE_PIPELINE, pipeline, text_of(key));
+    count_pipeline(text_of(key));
     return pipeline;
 }
 

@@ -93,7 +93,10 @@ void wait(DeviceState& device, std::uint64_t value, bool interruptible, double t
         const double left = limit - std::chrono::duration<double>(Clock::now() - start).count();
         const double slice = std::clamp(left, 0.0, 0.1);
         result = wait_slice(device, value, static_cast<std::uint64_t>(slice * 1e9));
-        if (result == VK_SUCCESS) return device.collect();
+        if (result == VK_SUCCESS) {
+            device.waited_seconds += std::chrono::duration<double>(Clock::now() - start).count();
+            return device.collect();
+        }
         if (result != VK_TIMEOUT) {
             if (result == VK_ERROR_DEVICE_LOST) device.lost = true;
             throw_vk(result, "vkWaitSemaphores", Where::here());
@@ -113,7 +116,10 @@ std::uint64_t reached(DeviceState& device) {
 }
 
 void wait_idle(DeviceState& device) noexcept {
-    if (!device.lost) static_cast<void>(device.quiesce(device.caps().is_cpu() ? 600.0 : 60.0));
+    if (device.lost) return;
+    // After Ctrl-C nobody waits long for a device that hangs, and what did not answer once is not waited for again.
+    const double patience = interrupted() ? 10.0 : device.caps().is_cpu() ? 600.0 : 60.0;
+    if (!device.quiesce(patience)) device.lost = true;
 }
 
 bool DeviceState::quiesce(double seconds) noexcept {

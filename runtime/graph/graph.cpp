@@ -52,6 +52,9 @@ std::string name_of(const Graph& graph, const Node& node) {
 }
 
 int Graph::add_value(Value value) {
+    if (value.kind != ValueKind::view && value.type.shape.elements() >= std::int64_t{1} << 31)
+        throw Error(ErrorKind::usage, format("graph: %s would be %s; kernels index up to 2^31 - 1 elements of a tensor",
+                                             value.name.c_str(), value.type.text().c_str()));
     values_.push_back(std::move(value));
     return static_cast<int>(values_.size()) - 1;
 }
@@ -92,7 +95,24 @@ Tensor Graph::constant(const std::string& name, Shape shape, DType dtype, std::v
     const int id = add_value({.type = type,
                               .name = name,
                               .kind = ValueKind::constant,
-                              .data = std::make_shared<const std::vector<std::byte>>(std::move(data))});
+                              .data = [bytes = std::move(data)] { return bytes; }});
+    if (!by_name_.emplace(name, id).second) throw Error(ErrorKind::usage, "graph: two values are called " + name);
+    return {this, id};
+}
+
+Tensor Graph::constant(const std::string& name, Shape shape, std::function<std::vector<float>()> table) {
+    if (const auto known = by_name_.find(name);
+        known != by_name_.end() && value(known->second).kind == ValueKind::constant &&
+        value(known->second).type == TensorType{shape, DType::f32})
+        return {this, known->second};
+    const int id = add_value({.type = {shape, DType::f32},
+                              .name = name,
+                              .kind = ValueKind::constant,
+                              .data = [make = std::move(table)] {
+                                  const std::vector<float> values = make();
+                                  const auto bytes = std::as_bytes(std::span(values));
+                                  return std::vector<std::byte>(bytes.begin(), bytes.end());
+                              }});
     if (!by_name_.emplace(name, id).second) throw Error(ErrorKind::usage, "graph: two values are called " + name);
     return {this, id};
 }

@@ -53,6 +53,7 @@ std::vector<std::byte> narrow(const HostTensor& tensor);
 /// Arithmetic and traffic of one call; feeds `explain` and the roofline.
 struct Cost {
     double flops = 0, bytes_read = 0, bytes_written = 0;
+    bool grows_with_cache = false;  ///< that of a full cache; in proportion to the part of it that is filled
 };
 
 /// What a kernel asks of a device beyond the requirements of every device.

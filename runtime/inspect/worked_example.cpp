@@ -1,7 +1,6 @@
 #include "runtime/inspect/worked_example.h"
 
 #include <array>
-#include <cstring>
 
 #include "vantage/ops.h"
 
@@ -12,10 +11,8 @@ namespace {
 using Matrix = std::array<float, 32>;
 
 Tensor constant(Graph& g, const std::string& name, const Matrix& values, std::int64_t columns) {
-    std::vector<std::byte> bytes(values.size() * sizeof(float));
-    std::memcpy(bytes.data(), values.data(), bytes.size());
-    return g.constant(name, {static_cast<std::int64_t>(values.size()) / columns, columns}, DType::f32,
-                      std::move(bytes));
+    return g.constant(name, {static_cast<std::int64_t>(values.size()) / columns, columns},
+                      [values] { return std::vector<float>(values.begin(), values.end()); });
 }
 
 constexpr Matrix x{1, 0, 1, 0, 1, 0, 0, 1,   // AAPL

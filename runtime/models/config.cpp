@@ -74,12 +74,20 @@ void read_yarn(const JsonFields& rope, ModelConfig& c) {
         rope.optional_integer("original_max_position_embeddings", 1, most_context).value_or(c.context);
 }
 
+void require_whole_heads(const JsonFields& fields) {
+    if (const double part = fields.optional_number("partial_rotary_factor", 0, 1).value_or(1); part != 1)
+        throw Error(ErrorKind::bad_file, format("%s: \"partial_rotary_factor\" is %g, but Llama rotates whole heads",
+                                                fields.name().c_str(), part));
+}
+
 // transformers 5 has one object rope_parameters; 4 has rope_theta beside rope_scaling, whose kind is called type or rope_type.
 void read_rope(const JsonFields& fields, ModelConfig& c) {
+    require_whole_heads(fields);
     c.rope_theta = fields.optional_number("rope_theta", 1, 1e12).value_or(10000);
     std::optional<JsonFields> rope = fields.optional_object("rope_parameters");
     if (!rope) rope = fields.optional_object("rope_scaling");
     if (!rope) return;
+    require_whole_heads(*rope);
     c.rope_theta = rope->optional_number("rope_theta", 1, 1e12).value_or(c.rope_theta);
     const std::string kind =
         rope->has("rope_type") ? rope->text("rope_type") : rope->optional_text("type").value_or("default");

@@ -33,9 +33,9 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
 
 Cost cost(const OpCall& call) { return streaming_cost(call, static_cast<double>(call.in(0).shape.elements())); }
 
-LaunchPlan launch(const OpCall& call, const Caps& caps) {
+LaunchPlan launch(const OpCall& call, const Caps& caps, const char* shader) {
     const TensorType& x = call.in(0);
-    Launch l{.shader = "argmax",
+    Launch l{.shader = shader,
              .spec = {workgroup_size(caps), storage_of(x.dtype)},
              .operands = {in(0), out(0)},
              .groups = flat_grid(static_cast<std::uint64_t>(x.shape.rows()), caps)};
@@ -72,7 +72,10 @@ const OpDef argmax_op = {
     .infer = infer,
     .reference = reference,
     .cost = cost,
-    .kernels = {{.name = "plain", .launch = launch}},
+    .kernels = {{.name = "subgroup",
+                 .needs = need_subgroup,
+                 .launch = [](const OpCall& c, const Caps& d) { return launch(c, d, "argmax_subgroup"); }},
+                {.name = "plain", .launch = [](const OpCall& c, const Caps& d) { return launch(c, d, "argmax"); }}},
     .cases = cases,
 };
 

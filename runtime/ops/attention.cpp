@@ -2,6 +2,7 @@
 //   o_i = Σ_j exp(scale q_i·k_j - lse_i) v_j,  lse_i = ln Σ_j exp(scale q_i·k_j)
 // Vaswani et al. 2017; Milakov & Gimelshein 2018 (online softmax); Dao et al. 2022 (FlashAttention); Ainslie et al. 2023 (GQA).
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -66,6 +67,8 @@ std::vector<TensorType> infer(const OpCall& call) {
     Shape like_k = k.shape;
     like_k[-1] = s.dv;
     call.require(v.shape == like_k && s.dv > 0, "v is " + v.text() + ", but k is " + k.text());
+    call.require(s.d <= 1024 && s.dv <= 1024,
+                 "q is " + q.text() + " and v " + v.text() + ", but heads may be 1024 features wide at most");
     call.require(rank == 3 || k.shape[0] == s.batch, "k is " + k.text() + ", but q " + q.text() + " has another batch");
     call.require(s.kv_heads > 0 && s.heads % s.kv_heads == 0,
                  format("%lld query heads cannot share %lld key heads evenly", static_cast<long long>(s.heads),
@@ -122,42 +125,47 @@ Cost cost(const OpCall& call) {
     const Sizes s = sizes_of(call);
     const double cells = static_cast<double>(s.rows()) * static_cast<double>(s.m) *
                          (call.attrs.flag("causal") && s.n == s.m ? 0.5 : 1.0);
-    return streaming_cost(call, cells * 2.0 * static_cast<double>(s.d + s.dv));
+    Cost cost = streaming_cost(call, cells * 2.0 * static_cast<double>(s.d + s.dv));
+    cost.grows_with_cache = call.has(step_);
+    return cost;
 }
 
 // One launch of attention/flash.comp. `rows` queries a workgroup, `split` keys a workgroup (0 = all).
-Launch flash(const OpCall& call, const char* shader, std::uint32_t lanes, std::uint32_t rows, std::uint32_t split) {
+Launch flash(const OpCall& call, const Caps& caps, const char* shader, std::uint32_t lanes, std::uint32_t rows, std::uint32_t split) {
     const Sizes s = sizes_of(call);
     const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
+    const std::uint32_t blocks = std::max(1u, ceil_div(s.n * s.group(), rows));
     Launch l{
         .shader = shader,
         .spec = {lanes, storage_of(call.in(q_).dtype), storage_of(call.in(k_).dtype), u(s.d), u(s.dv), rows,
-                 call.attrs.flag("causal"), s.heads_first, split, s.d % 4 == 0, ceil_div(s.dv, lanes)},
+                 split, s.d % 4 == 0, ceil_div(s.dv, lanes)},
         .operands = {in(q_), in(k_), in(v_), in(step_), in(kv_len_), out(o_), out(lse_)},
-        .groups = {split > 0 ? std::max(1u, ceil_div(s.m, split)) : 1, std::max(1u, ceil_div(s.n * s.group(), rows)),
-                   u(std::max<std::int64_t>(s.batch * s.kv_heads, 1))}};
+        .groups = split > 0 ? std::array{std::max(1u, ceil_div(s.m, split)), blocks, u(s.batch * s.kv_heads)}
+                            : flat_grid(static_cast<std::uint64_t>(s.batch * s.kv_heads) * blocks, caps)};
     return l.with(params::AttentionParams{.n = u(s.n),
                                           .m = u(s.m),
                                           .batch = u(s.batch),
                                           .heads = u(s.heads),
                                           .kv_heads = u(s.kv_heads),
+                                          .causal = call.attrs.flag("causal"),
+                                          .heads_first = s.heads_first,
                                           .scale = static_cast<float>(scale_of(call))});
 }
 
-// As many rows as registers hold: a row costs a lane its features of v and three more.
+// One row, or 4, or 8 where registers hold them: a row costs a lane its features of v and three more.
 std::uint32_t rows_for(const Sizes& s, std::uint32_t lanes, const Caps& caps) {
     const std::uint32_t by_registers = std::max(1u, 32u / ceil_div(s.dv, lanes));
     const std::uint32_t by_memory =
         std::max(1u, (caps.max_shared_memory / 4 - lanes) / (static_cast<std::uint32_t>(s.d) + lanes));
-    return std::min(
-        {8u, by_registers, by_memory, static_cast<std::uint32_t>(std::max<std::int64_t>(1, s.n * s.group()))});
+    const std::uint32_t wanted = s.n * s.group() == 1 ? 1 : s.n * s.group() <= 4 ? 4 : 8;
+    return std::min(wanted, std::bit_floor(std::min(by_registers, by_memory)));
 }
 
 std::uint32_t lanes_for(const Caps& caps) { return std::clamp(caps.subgroup_size, 16u, 64u); }
 
 LaunchPlan launch_flash(const OpCall& call, const Caps& caps, const char* shader) {
     const std::uint32_t lanes = lanes_for(caps);
-    return flash(call, shader, lanes, rows_for(sizes_of(call), lanes, caps), 0);
+    return flash(call, caps, shader, lanes, rows_for(sizes_of(call), lanes, caps), 0);
 }
 
 LaunchPlan launch_split(const OpCall& call, const Caps& caps, const char* shader) {
@@ -166,7 +174,7 @@ LaunchPlan launch_split(const OpCall& call, const Caps& caps, const char* shader
     LaunchPlan plan;
     plan.scratch = {splits * static_cast<std::uint64_t>(s.rows() * s.dv) * 4,
                     splits * static_cast<std::uint64_t>(s.rows()) * 8};
-    Launch parts = flash(call, shader, lanes, rows_for(s, lanes, caps), keys_per_split);
+    Launch parts = flash(call, caps, shader, lanes, rows_for(s, lanes, caps), keys_per_split);
     parts.operands[5] = scratch_out(0);
     parts.operands[6] = scratch_out(1);
     if (call.has(step_)) {
@@ -174,14 +182,12 @@ LaunchPlan launch_split(const OpCall& call, const Caps& caps, const char* shader
         parts.step = 3;
     }
     Launch join{.shader = "attention_join",
-                .spec = {workgroup_size(caps, 64), storage_of(call.in(q_).dtype), static_cast<std::uint32_t>(s.dv),
-                         keys_per_split},
+                .spec = {workgroup_size(caps, 64), storage_of(call.in(q_).dtype), keys_per_split},
                 .operands = {scratch_in(0), scratch_in(1), in(step_), out(o_), out(lse_)},
                 .groups = flat_grid(static_cast<std::uint64_t>(s.rows()), caps)};
-    join.with(params::AttentionJoinParams{.n = static_cast<std::uint32_t>(s.n),
-                                          .m = static_cast<std::uint32_t>(s.m),
+    join.with(params::AttentionJoinParams{.m = static_cast<std::uint32_t>(s.m),
                                           .rows = static_cast<std::uint32_t>(s.rows()),
-                                          .heads = static_cast<std::uint32_t>(s.heads)});
+                                          .dv = static_cast<std::uint32_t>(s.dv)});
     plan.launches = {parts, join};
     return plan;
 }
@@ -189,12 +195,9 @@ LaunchPlan launch_split(const OpCall& call, const Caps& caps, const char* shader
 // Few queries leave most of a device idle unless the keys are shared out.
 bool fits_split(const OpCall& call, const Caps& caps) {
     const Sizes s = sizes_of(call);
-    return s.n >= 1 && s.n <= 8 && s.m > keys_per_split && !call.has(kv_len_) &&
-           s.batch * s.kv_heads <= caps.max_workgroup_count[2];
-}
-
-LaunchPlan launch_plain(const OpCall& call, const Caps& caps) {
-    return flash(call, "attention", workgroup_size(caps, 64), 1, 0);
+    return s.n >= 1 && s.n <= 8 && s.m > keys_per_split &&
+           s.batch >= 1 && s.batch * s.kv_heads <= caps.max_workgroup_count[2] &&
+           ceil_div(s.m, keys_per_split) <= caps.max_workgroup_count[0];
 }
 
 Case test_case(const char* name, Shape q, Shape k, std::int64_t dv, Attrs attrs, std::vector<double> step = {},
@@ -224,15 +227,15 @@ std::vector<Case> cases() {
     return {test_case("causal n=37 d=24 dv=40 gqa", {37, 4, 24}, {37, 2, 24}, 40, causal),
             test_case("full n=5 m=70 d=17 heads_first batch", {2, 3, 5, 17}, {2, 3, 70, 17}, 17,
                       {{"heads_first", true}, {"scale", 0.3}}),
-            test_case("one by one", {1, 1, 8}, {1, 1, 8}, 8, causal),
+            test_case("one by one", {1, 1, 24}, {1, 1, 24}, 24, causal),
             test_case("chunk n=7 m=19", {7, 2, 64}, {19, 2, 64}, 64, causal),
             test_case("more queries than keys", {6, 1, 16}, {4, 1, 16}, 16, causal),
             test_case("d=256", {3, 1, 256}, {33, 1, 256}, 256, {}),
             test_case("cache n=4 valid=3", {4, 2, 16}, {40, 1, 16}, 16, causal, step),
             test_case("split over keys", {1, 4, 32}, {700, 2, 32}, 32, causal, decode),
-            test_case("split without step n=3", {3, 2, 20}, {300, 2, 20}, 12, causal),
+            test_case("split without step n=3", {3, 2, 24}, {300, 2, 24}, 40, causal),
             test_case("kv_len", {2, 4, 1, 16}, {2, 9, 1, 16}, 16, {}, {}, {5, 0}),
-            test_case("no keys", {3, 1, 8}, {0, 1, 8}, 8, {})};
+            test_case("no keys", {3, 1, 24}, {0, 1, 24}, 24, {})};
 }
 
 }  // namespace
@@ -257,9 +260,8 @@ const OpDef attention_op = {
                 {.name = "subgroup",
                  .needs = need_subgroup,
                  .launch = [](const OpCall& c, const Caps& d) { return launch_flash(c, d, "attention_subgroup"); }},
-                {.name = "rows",
-                 .launch = [](const OpCall& c, const Caps& d) { return launch_flash(c, d, "attention"); }},
-                {.name = "plain", .launch = launch_plain}},
+                {.name = "plain",
+                 .launch = [](const OpCall& c, const Caps& d) { return launch_flash(c, d, "attention"); }}},
     .cases = cases,
 };
 

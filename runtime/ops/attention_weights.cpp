@@ -64,12 +64,14 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
     const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
     const std::uint32_t lanes = workgroup_size(caps, 64);
     Launch l{.shader = "attention_weights",
-             .spec = {lanes, storage_of(call.in(q_).dtype), storage_of(call.in(k_).dtype), u(q[2]), a.flag("causal")},
+             .spec = {lanes, storage_of(call.in(q_).dtype), storage_of(call.in(k_).dtype)},
              .operands = {in(q_), in(k_), in(lse_), out(0)},
              .groups = flat_grid(ceil_div(call.out(0).shape.elements(), lanes), caps)};
     return l.with(params::AttentionWeightsParams{.heads = u(q[1]),
                                                  .kv_heads = u(k[1]),
                                                  .head = u(a.integer("head")),
+                                                 .d = u(q[2]),
+                                                 .causal = a.flag("causal"),
                                                  .first_row = u(a.integer("first_row")),
                                                  .rows = u(a.integer("rows")),
                                                  .first_key = u(a.integer("first_key")),

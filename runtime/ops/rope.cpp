@@ -115,8 +115,7 @@ LaunchPlan launch_to(const OpCall& call, const Caps& caps, std::vector<Operand> 
     const std::uint32_t step = s.dim % 4 == 0 && s.rotary % 8 == 0 ? 4 : 1;
     const std::int64_t rows = call.in(x_).shape.rows();
     Launch l{.shader = "rope",
-             .spec = {workgroup_size(caps), storage_of(call, x_), storage_of(call.out(0).dtype), step,
-                      call.attrs.flag("interleaved"), cache},
+             .spec = {workgroup_size(caps), storage_of(call, x_), storage_of(call.out(0).dtype), step},
              .operands = std::move(operands),
              .groups = element_grid(rows * (s.dim - s.rotary / 2), step, caps)};
     return l.with(params::RopeParams{.rows = u(rows),
@@ -126,6 +125,7 @@ LaunchPlan launch_to(const OpCall& call, const Caps& caps, std::vector<Operand> 
                                      .rotary = u(s.rotary),
                                      .table_rows = u(call.in(table_).shape[0]),
                                      .heads_first = s.heads_first,
+                                     .interleaved = call.attrs.flag("interleaved"),
                                      .cache_rows = cache ? u(call.out(0).shape[0]) : 0});
 }
 

@@ -3,7 +3,6 @@
 // linear: Chen et al. 2023 (position interpolation). llama3: Llama 3.1's model card and code. yarn: Peng et al. 2023.
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <numbers>
 
 #include "runtime/base/log.h"
@@ -105,24 +104,19 @@ std::vector<double> rope_frequencies(std::int64_t rotary_dim, double theta, cons
 
 Tensor rope_table(Graph& graph, std::int64_t positions, std::int64_t rotary_dim, double theta,
                   const RopeScaling& scaling) {
-    const std::vector<double> frequencies = rope_frequencies(rotary_dim, theta, scaling);
-    const std::string name = name_of_table(positions, rotary_dim, theta, scaling);
-    for (std::size_t id = 0; id < graph.values().size(); ++id)
-        if (graph.values()[id].kind == ValueKind::constant && graph.values()[id].name == name)
-            return {&graph, static_cast<int>(id)};
-    const Shape shape{positions, rotary_dim};
-    const double factor = attention_factor(scaling);
-    std::vector<float> table;
-    table.reserve(static_cast<std::size_t>(shape.elements()));
-    for (std::int64_t position = 0; position < positions; ++position) {
-        for (const double frequency : frequencies)
-            table.push_back(static_cast<float>(factor * std::cos(static_cast<double>(position) * frequency)));
-        for (const double frequency : frequencies)
-            table.push_back(static_cast<float>(factor * std::sin(static_cast<double>(position) * frequency)));
-    }
-    std::vector<std::byte> bytes(table.size() * sizeof(float));
-    if (!bytes.empty()) std::memcpy(bytes.data(), table.data(), bytes.size());
-    return graph.constant(name, shape, DType::f32, std::move(bytes));
+    const auto make = [=, frequencies = rope_frequencies(rotary_dim, theta, scaling)] {
+        const double factor = attention_factor(scaling);
+        std::vector<float> table;
+        table.reserve(static_cast<std::size_t>(positions * rotary_dim));
+        for (std::int64_t position = 0; position < positions; ++position) {
+            for (const double frequency : frequencies)
+                table.push_back(static_cast<float>(factor * std::cos(static_cast<double>(position) * frequency)));
+            for (const double frequency : frequencies)
+                table.push_back(static_cast<float>(factor * std::sin(static_cast<double>(position) * frequency)));
+        }
+        return table;
+    };
+    return graph.constant(name_of_table(positions, rotary_dim, theta, scaling), {positions, rotary_dim}, make);
 }
 
 }  // namespace vantage

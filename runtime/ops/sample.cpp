@@ -16,8 +16,8 @@ enum : int { logits_, tokens_, step_, seen_ };
 
 std::vector<TensorType> infer(const OpCall& call) {
     const TensorType &logits = call.in(logits_), &tokens = call.in(tokens_);
-    call.require(logits.dtype == DType::f32 && logits.shape.rank() == 2 && logits.shape[0] == 1 && logits.shape[1] > 0,
-                 operand_is(call, logits_) + ", but has to be f32 [1, vocabulary]");
+    call.require(is_float(logits.dtype) && logits.shape.rank() == 2 && logits.shape[0] == 1 && logits.shape[1] > 0,
+                 operand_is(call, logits_) + ", but has to be floats [1, vocabulary]");
     call.require(tokens.dtype == DType::i32 && tokens.shape.rank() == 1,
                  operand_is(call, tokens_) + ", but has to be i32 [context]");
     require_step(call, step_);
@@ -67,9 +67,9 @@ Cost cost(const OpCall& call) {  // the parameters are known to the device only:
     return {30 * cells, 44 * cells, 12};
 }
 
-LaunchPlan launch(const OpCall& call, const Caps& caps) {
+LaunchPlan launch(const OpCall& call, const Caps& caps, const char* shader) {
     Launch l{
-        .shader = "sample", .spec = {workgroup_size(caps)}, .operands = {in(logits_), update(0), update(1), in(seen_)}};
+        .shader = shader, .spec = {workgroup_size(caps), storage_of(call.in(logits_).dtype)}, .operands = {in(logits_), update(0), update(1), in(seen_)}};
     return l.with(params::SampleParams{.vocab = static_cast<std::uint32_t>(call.in(logits_).shape[1]),
                                        .token_count = static_cast<std::uint32_t>(call.in(tokens_).shape[0])});
 }
@@ -98,7 +98,7 @@ Case case_of(const char* name, const Draw& d) {
                                      {STEP_END_TOKENS, static_cast<double>(d.end_tokens.size())}});
     std::copy(d.end_tokens.begin(), d.end_tokens.end(), step.given.begin() + STEP_END_TOKEN);
     std::vector<double> seen(static_cast<std::size_t>((d.vocab + 31) / 32), 0x5a5a0f0f);
-    const Case::Input logits{.type = TensorType{Shape{1, d.vocab}, DType::f32}, .high = 2, .fixed_type = true};
+    const Case::Input logits{.type = TensorType{Shape{1, d.vocab}, DType::f32}, .high = 2};
     const Case::Input tokens{
         .type = TensorType{Shape{16}, DType::i32}, .fill = Case::Fill::ids, .high = static_cast<double>(d.vocab)};
     const Case::Input bits{
@@ -135,7 +135,10 @@ const OpDef sample_op = {
     .infer = infer,
     .reference = reference,
     .cost = cost,
-    .kernels = {{.name = "plain", .launch = launch}},
+    .kernels = {{.name = "subgroup",
+                 .needs = need_subgroup,
+                 .launch = [](const OpCall& c, const Caps& d) { return launch(c, d, "sample_subgroup"); }},
+                {.name = "plain", .launch = [](const OpCall& c, const Caps& d) { return launch(c, d, "sample"); }}},
     .cases = cases,
     .alias = {tokens_, step_, -1, -1},
 };

@@ -24,8 +24,8 @@ SamplingRule rule_of(const OpCall& call) {
 
 std::vector<TensorType> infer(const OpCall& call) {
     const TensorType& x = call.in(0);
-    call.require(x.shape.rank() >= 1 && x.dtype == DType::f32,
-                 operand_is(call, 0) + ", but has to be f32 [rows, vocabulary]");
+    require_floats(call);
+    call.require(x.shape.rank() >= 1, operand_is(call, 0) + ", but has to be [rows, vocabulary]");
     const double temperature = call.attrs.number("temperature", 1), top_p = call.attrs.number("top_p", 1),
                  min_p = call.attrs.number("min_p");
     call.require(temperature >= 0, format("temperature is %g, but has to be 0 or more", temperature));
@@ -34,7 +34,7 @@ std::vector<TensorType> infer(const OpCall& call) {
         "top_k has to be 0 (all) or a count of tokens");
     call.require(top_p >= 0 && top_p <= 1 && min_p >= 0 && min_p <= 1,
                  format("top_p is %g and min_p is %g, but both have to lie between 0 and 1", top_p, min_p));
-    return {x};
+    return {{x.shape, DType::f32}};
 }
 
 void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
@@ -55,11 +55,11 @@ Cost cost(const OpCall& call) {
     return cost;
 }
 
-LaunchPlan launch(const OpCall& call, const Caps& caps) {
+LaunchPlan launch(const OpCall& call, const Caps& caps, const char* shader) {
     const Shape& x = call.in(0).shape;
     const SamplingRule rule = rule_of(call);
-    Launch l{.shader = "sampling_probs",
-             .spec = {workgroup_size(caps)},
+    Launch l{.shader = shader,
+             .spec = {workgroup_size(caps), storage_of(call.in(0).dtype)},
              .operands = {in(0), out(0)},
              .groups = flat_grid(static_cast<std::uint64_t>(x.rows()), caps)};
     return l.with(params::SamplingProbsParams{.rows = static_cast<std::uint32_t>(x.rows()),
@@ -76,7 +76,7 @@ std::vector<Case> cases() {
         Case c{.name = format("rows=%lld cols=%lld", static_cast<long long>(rows), static_cast<long long>(cols)),
                .attrs = attrs,
                .inputs = {}};
-        c.inputs = {{.type = TensorType{Shape{rows, cols}, DType::f32}, .high = 3, .fixed_type = true}};
+        c.inputs = {{.type = TensorType{Shape{rows, cols}, DType::f32}, .high = 3}};
         return c;
     };
     const auto given = [&](const char* name, std::vector<double> values, SamplingOptions o) {
@@ -112,7 +112,10 @@ const OpDef sampling_probs_op = {
     .infer = infer,
     .reference = reference,
     .cost = cost,
-    .kernels = {{.name = "plain", .launch = launch}},
+    .kernels = {{.name = "subgroup",
+                 .needs = need_subgroup,
+                 .launch = [](const OpCall& c, const Caps& d) { return launch(c, d, "sampling_probs_subgroup"); }},
+                {.name = "plain", .launch = [](const OpCall& c, const Caps& d) { return launch(c, d, "sampling_probs"); }}},
     .cases = cases,
 };
 

@@ -2,20 +2,25 @@
 //   PE[p, 2i] = sin(p / base^(2i/dim)),  PE[p, 2i + 1] = cos(p / base^(2i/dim))
 // Vaswani et al. 2017, section 3.5; or all sines and then all cosines, as in tensor2tensor.
 #include <cmath>
-#include <cstring>
 
 #include "runtime/base/log.h"
 #include "vantage/ops.h"
 
 namespace vantage {
 
-std::vector<float> sinusoidal_table(std::int64_t n, std::int64_t dim, double base, bool interleaved) {
+namespace {
+void check(std::int64_t n, std::int64_t dim, double base, bool interleaved) {
     if (n < 0 || dim < 0 || (dim % 2 != 0 && !interleaved) || !(base > 0))
         throw Error(
             ErrorKind::usage,
             format("sinusoidal_positions: n = %lld, dim = %lld, base = %g, but sizes have to be 0 or more, dim even "
                    "where sines and cosines lie apart, base above 0",
                    static_cast<long long>(n), static_cast<long long>(dim), base));
+}
+}  // namespace
+
+std::vector<float> sinusoidal_table(std::int64_t n, std::int64_t dim, double base, bool interleaved) {
+    check(n, dim, base, interleaved);
     const std::int64_t half = (dim + 1) / 2;
     std::vector<float> table(static_cast<std::size_t>(n * dim));
     for (std::int64_t p = 0; p < n; ++p)
@@ -31,15 +36,10 @@ std::vector<float> sinusoidal_table(std::int64_t n, std::int64_t dim, double bas
 }
 
 Tensor sinusoidal_positions(Graph& graph, std::int64_t n, std::int64_t dim, double base, bool interleaved) {
+    check(n, dim, base, interleaved);
     const std::string name = format("sinusoidal.%lldx%lld.base=%.17g%s", static_cast<long long>(n),
                                     static_cast<long long>(dim), base, interleaved ? "" : ".concat");
-    for (std::size_t id = 0; id < graph.values().size(); ++id)
-        if (graph.values()[id].kind == ValueKind::constant && graph.values()[id].name == name)
-            return {&graph, static_cast<int>(id)};
-    const std::vector<float> table = sinusoidal_table(n, dim, base, interleaved);
-    std::vector<std::byte> bytes(table.size() * sizeof(float));
-    if (!bytes.empty()) std::memcpy(bytes.data(), table.data(), bytes.size());
-    return graph.constant(name, Shape{n, dim}, DType::f32, std::move(bytes));
+    return graph.constant(name, {n, dim}, [=] { return sinusoidal_table(n, dim, base, interleaved); });
 }
 
 }  // namespace vantage

@@ -13,12 +13,11 @@ layout(constant_id = 2) const uint KV_TYPE = 0;  // k, v
 layout(constant_id = 3) const uint D = 64;       // width of queries and keys
 layout(constant_id = 4) const uint DV = 64;      // width of values
 layout(constant_id = 5) const uint ROWS = 1;
-layout(constant_id = 6) const bool CAUSAL = false;
-layout(constant_id = 7) const bool HEADS_FIRST = false;
-layout(constant_id = 8) const uint SPLIT = 0;        // keys per workgroup, 0 = all
-layout(constant_id = 9) const bool WIDE = false;     // D % 4 == 0: keys are read by four elements
-layout(constant_id = 10) const uint EACH = 1;        // features of v per lane: ceil(DV / lanes)
+layout(constant_id = 6) const uint SPLIT = 0;     // keys per workgroup, 0 = all
+layout(constant_id = 7) const bool WIDE = false;  // D % 4 == 0: keys are read by four elements
+layout(constant_id = 8) const uint EACH = 1;      // features of v per lane: ceil(DV / lanes)
 #include "lib/cache.glsl"
+#include "lib/index.glsl"
 #include "lib/reduce.glsl"
 #include "params/attention.h"
 layout(push_constant) uniform Push { AttentionParams p; };
@@ -30,24 +29,28 @@ shared float weights[ROWS * LANES];
 
 uint lane = gl_LocalInvocationID.x;
 uint group = p.heads / p.kv_heads;  // query heads per key head
-uint kv_head = gl_WorkGroupID.z % p.kv_heads, batch = gl_WorkGroupID.z / p.kv_heads;
+// A split run has a grid of (splits, blocks of rows, heads and batches); another a flat one of heads, batches and blocks.
+uint blocks = max(1u, (p.n * group + ROWS - 1u) / ROWS);
+uint block = SPLIT > 0u ? gl_WorkGroupID.y : workgroup_index() % blocks;
+uint head_and_batch = SPLIT > 0u ? gl_WorkGroupID.z : workgroup_index() / blocks;
+uint kv_head = head_and_batch % p.kv_heads, batch = head_and_batch / p.kv_heads;
 
 // Row r of this workgroup is query `query_of(r)` of head `head_of(r)`; rows beyond the last one are idle.
-uint flat_row(uint r) { return gl_WorkGroupID.y * ROWS + r; }
+uint flat_row(uint r) { return block * ROWS + r; }
 uint query_of(uint r) { return flat_row(r) / group; }
 uint head_of(uint r) { return kv_head * group + flat_row(r) % group; }
 uint result_row(uint r) {
-    return HEADS_FIRST ? (batch * p.heads + head_of(r)) * p.n + query_of(r) : (batch * p.n + query_of(r)) * p.heads + head_of(r);
+    return p.heads_first != 0u ? (batch * p.heads + head_of(r)) * p.n + query_of(r) : (batch * p.n + query_of(r)) * p.heads + head_of(r);
 }
 uint key_row(uint key) {
-    return HEADS_FIRST ? (batch * p.kv_heads + kv_head) * p.m + key : (batch * p.m + key) * p.kv_heads + kv_head;
+    return p.heads_first != 0u ? (batch * p.kv_heads + kv_head) * p.m + key : cache_head_row(batch * p.m + key, kv_head, p.kv_heads);
 }
 
 // Keys that row r sees: [0, visible).
 uint visible(uint r, uint rows_valid, uint keys_valid) {
     uint i = query_of(r);
     if (i >= rows_valid) return 0u;
-    return CAUSAL ? min(keys_valid, causal_keys(p.step, i, p.n, p.m)) : keys_valid;
+    return p.causal != 0u ? min(keys_valid, causal_keys(p.step, i, p.n, p.m)) : keys_valid;
 }
 
 void scores(uint key, out float s[ROWS]) {
@@ -69,6 +72,7 @@ void scores(uint key, out float s[ROWS]) {
 }
 
 void main() {
+    if (batch >= p.batch) return;
     uint rows_valid = valid_rows(p.step, p.n), keys_valid = valid_keys(p.step, p.m);
     if (present(p.kv_len)) keys_valid = min(keys_valid, uint(max(int(ReadWords(p.kv_len).at[batch]), 0)));
     uint sees[ROWS], last = 0u;

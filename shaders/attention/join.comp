@@ -7,8 +7,7 @@
 #extension GL_GOOGLE_include_directive : require
 layout(local_size_x = 64, local_size_x_id = 0) in;
 layout(constant_id = 1) const uint Q_TYPE = 0;  // o
-layout(constant_id = 2) const uint DV = 64;
-layout(constant_id = 3) const uint SPLIT = 256;
+layout(constant_id = 2) const uint SPLIT = 256;
 #include "lib/cache.glsl"
 #include "lib/index.glsl"
 #include "params/attention.h"
@@ -25,13 +24,13 @@ void main() {
         denominator += ReadFloats(p.partials).at[slot + 1u] * exp(ReadFloats(p.partials).at[slot] - maximum);
     }
     float over = denominator > 0.0 ? 1.0 / denominator : 0.0;
-    for (uint d = gl_LocalInvocationID.x; d < DV; d += gl_WorkGroupSize.x) {
+    for (uint d = gl_LocalInvocationID.x; d < p.dv; d += gl_WorkGroupSize.x) {
         float sum = 0.0;
         for (uint s = 0u; s < splits; ++s) {
             uint slot = s * p.rows + row;
-            sum += ReadFloats(p.sums).at[slot * DV + d] * exp(ReadFloats(p.partials).at[slot * 2u] - maximum);
+            sum += ReadFloats(p.sums).at[slot * p.dv + d] * exp(ReadFloats(p.partials).at[slot * 2u] - maximum);
         }
-        store(p.o, Q_TYPE, row * DV + d, sum * over);
+        store(p.o, Q_TYPE, row * p.dv + d, sum * over);
     }
     if (gl_LocalInvocationID.x == 0u)
         Floats(p.lse).at[row] = denominator > 0.0 ? maximum + log(denominator) : uintBitsToFloat(0xff800000u);

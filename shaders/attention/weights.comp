@@ -6,10 +6,8 @@
 layout(local_size_x = 64, local_size_x_id = 0) in;
 layout(constant_id = 1) const uint Q_TYPE = 0;
 layout(constant_id = 2) const uint K_TYPE = 0;
-layout(constant_id = 3) const uint D = 64;
-layout(constant_id = 4) const bool CAUSAL = false;
 #include "lib/index.glsl"
-#include "lib/storage.glsl"
+#include "lib/cache.glsl"
 #include "params/attention.h"
 layout(push_constant) uniform Push { AttentionWeightsParams p; };
 
@@ -17,14 +15,15 @@ void main() {
     uint i = invocation_index();
     if (i >= p.rows * p.keys) return;
     uint row = p.first_row + i / p.keys, key = p.first_key + i % p.keys;
-    if (CAUSAL && key > p.position + row) {
+    if (p.causal != 0u && key > p.position + row) {
         Floats(p.p).at[i] = 0.0;
         return;
     }
     uint kv_head = p.head / (p.heads / p.kv_heads);
-    uint q0 = (row * p.heads + p.head) * D, k0 = (key * p.kv_heads + kv_head) * D;
+    uint row_of_q = cache_head_row(row, p.head, p.heads);
+    uint q0 = row_of_q * p.d, k0 = cache_head_row(key, kv_head, p.kv_heads) * p.d;
     float score = 0.0;
-    for (uint d = 0u; d < D; ++d) score += p.scale * load(p.q, Q_TYPE, q0 + d) * load(p.k, K_TYPE, k0 + d);
-    float lse = ReadFloats(p.lse).at[row * p.heads + p.head];
+    for (uint d = 0u; d < p.d; ++d) score += p.scale * load(p.q, Q_TYPE, q0 + d) * load(p.k, K_TYPE, k0 + d);
+    float lse = ReadFloats(p.lse).at[row_of_q];
     Floats(p.p).at[i] = lse > -3.0e38 ? exp(score - lse) : 0.0;
 }

@@ -1,6 +1,13 @@
 // Where the keys and values of a position lie, and which of them a run may see. The only file that knows the cache's form.
+#ifndef VANTAGE_CACHE_GLSL
+#define VANTAGE_CACHE_GLSL
 #include "lib/storage.glsl"
 #include "params/step.h"
+
+// The row of a state [context, …] that holds a position: a cache in pages, or of several sequences, begins here.
+uint cache_row(uint position) { return position; }
+// The row of a cache [context, heads, width] seen as [context * heads, width].
+uint cache_head_row(uint position, uint head, uint heads) { return cache_row(position) * heads + head; }
 
 // Rows of the run that are real; without a step all n.
 uint valid_rows(uvec2 step, uint n) { return present(step) ? min(ReadWords(step).at[STEP_VALID], n) : n; }
@@ -11,3 +18,4 @@ uint causal_keys(uvec2 step, uint i, uint n, uint m) {
     if (present(step)) return ReadWords(step).at[STEP_POSITION] + i + 1u;
     return i + 1u + m > n ? i + 1u + m - n : 0u;
 }
+#endif

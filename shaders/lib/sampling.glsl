@@ -154,13 +154,35 @@ uvec2 sampling_top(uint count) {
     return workgroup_largest(best);
 }
 
+#ifdef USE_SUBGROUP
+// By 16 bits each of the low word: 128 lanes do not overflow.
+uvec2 subgroup_sum(uvec2 value) {
+    uint low = subgroupAdd(value.x & 0xffffu), middle = subgroupAdd(value.x >> 16) + (low >> 16);
+    return uvec2(low & 0xffffu | middle << 16, subgroupAdd(value.y) + (middle >> 16));
+}
+uvec2 workgroup_sum(uvec2 value) {
+    value = subgroup_sum(value);
+    if (gl_NumSubgroups == 1u) return value;
+    barrier();
+    if (subgroupElect()) scan_slots[gl_SubgroupID] = value;
+    barrier();
+    value = scan_slots[0];
+    for (uint i = 1u; i < gl_NumSubgroups; ++i) value = wide_add(value, scan_slots[i]);
+    return value;
+}
+#else
+uvec2 workgroup_sum(uvec2 value) {
+    workgroup_scan(value);
+    return scan_slots[gl_WorkGroupSize.x - 1u];
+}
+#endif
+
 // The sum of all weights.
 uvec2 sampling_total(Sampling s) {
     uvec2 sum = uvec2(0u);
     for (uint i = gl_LocalInvocationID.x; i < s.count; i += gl_WorkGroupSize.x)
         sum = wide_add(sum, uvec2(sampling_weight(s, sampling_key(i)), 0u));
-    workgroup_scan(sum);
-    return scan_slots[gl_WorkGroupSize.x - 1u];
+    return workgroup_sum(sum);
 }
 
 // The token in which the weights, added in the order of tokens, pass random / 2^32 of their total. Every invocation adds

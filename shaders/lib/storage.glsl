@@ -13,10 +13,10 @@
 #define F16 1u
 #define BF16 2u
 
-layout(buffer_reference, std430, buffer_reference_align = 4) buffer Words { uint at[]; };
-layout(buffer_reference, std430, buffer_reference_align = 4) buffer Floats { float at[]; };
-layout(buffer_reference, std430, buffer_reference_align = 8) buffer Pairs { uvec2 at[]; };
-layout(buffer_reference, std430, buffer_reference_align = 16) buffer Quads { vec4 at[]; };
+layout(buffer_reference, std430, buffer_reference_align = 4) restrict buffer Words { uint at[]; };
+layout(buffer_reference, std430, buffer_reference_align = 4) restrict writeonly buffer Floats { float at[]; };
+layout(buffer_reference, std430, buffer_reference_align = 8) restrict writeonly buffer Pairs { uvec2 at[]; };
+layout(buffer_reference, std430, buffer_reference_align = 16) restrict writeonly buffer Quads { vec4 at[]; };
 layout(buffer_reference, std430, buffer_reference_align = 4) restrict readonly buffer ReadWords { uint at[]; };
 layout(buffer_reference, std430, buffer_reference_align = 4) restrict readonly buffer ReadFloats { float at[]; };
 layout(buffer_reference, std430, buffer_reference_align = 8) restrict readonly buffer ReadPairs { uvec2 at[]; };

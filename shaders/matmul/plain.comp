@@ -7,11 +7,10 @@
 layout(local_size_x = 256, local_size_x_id = 0) in;
 #include "lib/index.glsl"
 #include "lib/matmul.glsl"
-layout(constant_id = 7) const uint BATCHES = 1;
 
 void main() {
     uint i = invocation_index(), cells = p.m * p.n;
-    if (i >= cells * BATCHES) return;
+    if (i >= cells * p.batches) return;
     uint batch = i / cells, row = (i % cells) / p.n, col = i % p.n;
     uint a0 = a_base(batch), b0 = b_base(batch);
     float sum = 0.0;

@@ -1,7 +1,7 @@
 // matmul for 1 to 8 rows (a matrix-vector product while tokens are generated), b stored as [n, k]:
 //   c[row, col] = activation(alpha sum_k a[row, k] b[col, k] + bias[col]) + beta residual[row, col].
 //
-// Bound by reading b once. One workgroup per COLS rows of b, all rows of a at once; lanes stride over k by four elements,
+// Bound by reading b once. One workgroup per COLS rows of b, all rows of a at once; lanes stride over k by STEP elements,
 // so that neighbouring lanes read neighbouring 16 bytes; partial sums meet in a reduction. A workgroup is one subgroup
 // where the device has one size, and then needs no barrier.
 #version 460
@@ -10,7 +10,9 @@ layout(local_size_x = 32, local_size_x_id = 0) in;
 #include "lib/index.glsl"
 #include "lib/matmul.glsl"
 #include "lib/reduce.glsl"
-layout(constant_id = 7) const uint ROWS = 1;
+layout(constant_id = 7) const uint ROWS = 1;  // 1, 4 or 8: as many as a has, or more
+layout(constant_id = 8) const uint STEP = 1;  // 4 where k % 4 == 0
+#include "lib/steps.glsl"
 const uint COLS = 4u;
 
 void main() {
@@ -19,11 +21,11 @@ void main() {
     float sums[ROWS][COLS];
     for (uint r = 0u; r < ROWS; ++r)
         for (uint c = 0u; c < COLS; ++c) sums[r][c] = 0.0;
-    for (uint k = lane * 4u; k < p.k; k += gl_WorkGroupSize.x * 4u) {
+    for (uint k = lane * STEP; k < p.k; k += gl_WorkGroupSize.x * STEP) {
         vec4 b[COLS];
-        for (uint c = 0u; c < COLS; ++c) b[c] = load4(p.b, B_TYPE, min(col0 + c, p.n - 1u) * p.k + k);
+        for (uint c = 0u; c < COLS; ++c) b[c] = load_step(p.b, B_TYPE, min(col0 + c, p.n - 1u) * p.k + k);
         for (uint r = 0u; r < ROWS; ++r) {
-            vec4 a = load4(p.a, A_TYPE, r * p.k + k);
+            vec4 a = load_step(p.a, A_TYPE, min(r, p.m - 1u) * p.k + k);
             for (uint c = 0u; c < COLS; ++c) sums[r][c] += dot(a, b[c]);
         }
     }
@@ -32,6 +34,6 @@ void main() {
     // every lane has every sum: they share the writing
     for (uint r = 0u; r < ROWS; ++r)
         for (uint c = 0u; c < COLS; ++c)
-            if (lane == (r * COLS + c) % gl_WorkGroupSize.x && col0 + c < p.n)
+            if (lane == (r * COLS + c) % gl_WorkGroupSize.x && r < p.m && col0 + c < p.n)
                 store(p.c, A_TYPE, r * p.n + col0 + c, epilogue(sums[r][c], 0u, r, col0 + c));
 }

@@ -9,18 +9,18 @@ struct AttentionParams {
         lse;  // one pass: results. Split: partial sums (splits, rows, Dv) and (splits, rows, 2) = maximum, denominator
     uint n, m;  // queries; keys, or rows of the cache
     uint batch, heads, kv_heads;
+    uint causal, heads_first;  // 0 or 1
     float scale;
 };
 struct AttentionJoinParams {
     uvec2 sums, partials, step;  // (splits, rows, Dv), (splits, rows, 2)
     uvec2 o, lse;
-    uint n, m, rows;  // rows = batch * n * heads
-    uint heads;
+    uint m, rows, dv;  // rows = batch * n * heads
 };
 struct AttentionWeightsParams {
     uvec2 q, k, lse;  // (n, heads, D), (m, kv_heads, D), (n, heads)
     uvec2 p;          // (rows, keys)
-    uint heads, kv_heads, head;
+    uint heads, kv_heads, head, d, causal;
     uint first_row, rows, first_key, keys;
     uint position;  // of row 0 of q
     float scale;

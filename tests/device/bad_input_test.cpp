@@ -204,13 +204,13 @@ TEST_CASE("tokens that cannot be", "[bad]") {
 
 TEST_CASE("attention is asked for where there is some", "[bad]") {
     const Model model = Model::load(test_device(), models + "gpt2");
-    Session session(model, {.context = 20, .watch = true});
+    Session session(model, {.context = 20, .watch = Watch::all()});
     session.restart();
     session.append(std::vector<std::int32_t>{1, 2, 3});
     session.process();
     CHECK(session.attention(1, 2, 0, 3, 0, 3).size() == 9);
     expect_error(ErrorKind::usage, {"layer 2", "0 … 1"}, [&] { session.attention(2, 0, 0, 1, 0, 1); });
     expect_error(ErrorKind::usage, {"head 3", "0 … 2"}, [&] { session.attention(0, 3, 0, 1, 0, 1); });
-    expect_error(ErrorKind::usage, {"rows 2 … 4", "3 positions"}, [&] { session.attention(0, 0, 2, 2, 0, 1); });
-    expect_error(ErrorKind::usage, {"keys -1"}, [&] { session.attention(0, 0, 0, 1, -1, 1); });
+    expect_error(ErrorKind::usage, {"2 rows from 2 on", "3 positions"}, [&] { session.attention(0, 0, 2, 2, 0, 1); });
+    expect_error(ErrorKind::usage, {"keys from -1 on"}, [&] { session.attention(0, 0, 0, 1, -1, 1); });
 }

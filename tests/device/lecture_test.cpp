@@ -37,7 +37,7 @@ Tensor constant(Graph& g, const std::string& name, Shape shape, const Matrix& va
 }
 
 Matrix run(Graph g, const std::string& output) {
-    Plan plan = compile(std::move(g), test_device(), {.guard = true});
+    Plan plan = compile(g, test_device(), {.guard = true});
     plan.run();
     return plan.read(output);
 }
@@ -50,7 +50,7 @@ const Matrix q{1, 1, 1, 2, 1, 1, 1, 1, 1, 2, 0, 2, 1, 0, 2, 1}, k{1, 1, 1, 1, 1,
 TEST_CASE("lecture: AAPL revenue beat expectations, from X to Z", "[lecture]") {
     WorkedExample example = worked_example();
     REQUIRE(example.tokens == std::vector<std::string>{"AAPL", "revenue", "beat", "expectations"});
-    Plan plan = compile(std::move(example.graph), test_device(), {.guard = true});
+    Plan plan = compile(example.graph, test_device(), {.guard = true});
     plan.run();
     check_equal("Q", plan.read("Q"), {q.begin(), q.end()});
     check_equal("K", plan.read("K"), {k.begin(), k.end()});
@@ -80,7 +80,7 @@ TEST_CASE("lecture: what scaling by √d does to a row", "[lecture]") {
     const Tensor typical = constant(g, "s", {1, 4}, {30, -5, 2, -10});
     g.output("saturated", softmax(typical));
     g.output("scaled", softmax(typical, -1, 1.0 / 16));
-    Plan plan = compile(std::move(g), test_device());
+    Plan plan = compile(g, test_device());
     plan.run();
     check_printed("saturated", plan.read("saturated"), {1, 0, 0, 0});
     check_printed("scaled", plan.read("scaled"), {0.73, 0.08, 0.13, 0.06});
@@ -96,7 +96,7 @@ TEST_CASE("lecture: two heads of width 2", "[lecture]") {
         g.output(format("a%d", static_cast<int>(head)),
                  attention_weights(qs, ks, result.lse,
                                    {.head = head, .first_row = 0, .rows = 4, .first_key = 0, .keys = 4}));
-    Plan plan = compile(std::move(g), test_device());
+    Plan plan = compile(g, test_device());
     plan.run();
     check_printed("A of head 1", plan.read("a0"),
                   {.16, .16, .65, .04, .16, .16, .65, .04, .10, .10, .80, .01, .22, .22, .45, .11});
@@ -129,7 +129,7 @@ TEST_CASE("lecture: its first practice problem", "[lecture]") {
     g.output("s", s);
     g.output("a", a);
     g.output("z", matmul(a, vs));
-    Plan plan = compile(std::move(g), test_device());
+    Plan plan = compile(g, test_device());
     plan.run();
     check_equal("S", plan.read("s"), {5, 3, 6, 4, 2, 4, 7, 3, 6});
     check_printed("A", plan.read("a"), {0.31, 0.07, 0.62, 0.45, 0.11, 0.45, 0.64, 0.04, 0.32});

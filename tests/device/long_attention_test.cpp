@@ -91,7 +91,7 @@ TEST_CASE("a constant added to every score changes nothing but the log-sum-exp",
 }
 
 TEST_CASE("equal keys give the mean of the values: attention collapses to a linear map", "[properties]") {
-    const Sizes s{.n = 5, .m = 9, .heads = 1, .kv_heads = 1, .d = 8, .dv = 6};
+    const Sizes s{.n = 5, .m = 9, .heads = 1, .kv_heads = 1, .d = 24, .dv = 40};
     Inputs in(s, 51);
     std::fill(in.k.begin(), in.k.end(), 0.25f);
     const Result r = attend(s, in, false);
@@ -108,7 +108,7 @@ TEST_CASE("sharing out the keys changes nothing", "[properties][subgroup]") {
     const Sizes s{.n = 2, .m = 1100, .heads = 4, .kv_heads = 2, .d = 32, .dv = 32};
     const Inputs in(s, 71);
     const Result whole = attend(s, in, true, "plain");
-    for (const char* kernel : {"split", "split_subgroup", "rows", "subgroup"}) {
+    for (const char* kernel : {"split", "split_subgroup", "subgroup"}) {
         INFO(kernel);
         const Result r = attend(s, in, true, kernel);
         CHECK(largest_difference(whole.o, r.o) < 1e-5);

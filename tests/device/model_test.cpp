@@ -70,7 +70,7 @@ double largest_of(std::span<const float> values) {
 Session pass(const Model& model, const std::vector<std::int32_t>& ids, Precision precision) {
     Session session(model, {.context = static_cast<std::int64_t>(ids.size()),
                             .precision = precision,
-                            .watch = true,
+                            .watch = Watch::all(),
                             .inspect = true,
                             .guard = true});
     session.append(ids);

@@ -47,7 +47,7 @@ TEST_CASE("models of other sizes and types run as their references say", "[model
     for (const auto& [config, type] : models) {
         INFO(config << " " << name_of(type));
         const RandomModel random(config, type);
-        Session session(random.model, {.context = 290, .watch = true});
+        Session session(random.model, {.context = 290, .watch = Watch::all()});
         session.restart({.temperature = 0.8, .seed = 2, .ignore_end = true});
         session.append(some_ids(21));
         session.process();
@@ -74,7 +74,7 @@ TEST_CASE("fused and unfused runs of a rotated model agree", "[models]") {
 TEST_CASE("200 tokens cross a chunk and a split of the keys without recording or allocating", "[models][session]") {
     const RandomModel random(llama_24, DType::f16);
     auto free = std::make_optional<WithoutGuard>();
-    Session session(random.model, {.context = 700, .watch = true, .largest_chunk = 128});
+    Session session(random.model, {.context = 700, .watch = Watch::all(), .largest_chunk = 128});
     session.restart({.temperature = 0.7, .seed = 3, .ignore_end = true});
     session.append(some_ids(150));  // chunks of 128 and 32; token 256 is the first of the second split
     REQUIRE(session.next().has_value());
@@ -85,7 +85,7 @@ TEST_CASE("200 tokens cross a chunk and a split of the keys without recording or
     CHECK(after.allocations == before.allocations);
     free.reset();
     session.process();
-    Session whole(random.model, {.context = 700, .watch = true});
+    Session whole(random.model, {.context = 700, .watch = Watch::all()});
     whole.append(session.tokens());
     whole.process();
     const auto n = static_cast<std::int64_t>(session.tokens().size());
@@ -96,7 +96,7 @@ TEST_CASE("200 tokens cross a chunk and a split of the keys without recording or
 
 TEST_CASE("the tap gives a long head piece by piece", "[models][session]") {
     const RandomModel random(llama_24, DType::f16);
-    Session session(random.model, {.watch = true});
+    Session session(random.model, {.watch = Watch::all()});
     CHECK(session.context() == 2200);
     const std::int64_t n = 1500;  // 2.25 M weights: three pieces
     session.append(some_ids(n));

@@ -104,6 +104,7 @@ TEST_CASE("graphs refuse what makes no sense", "[graph]") {
     usage({"c", "3 bytes", "f32 [2]"}, [&] { g.constant("c", {2}, DType::f32, std::vector<std::byte>(3)); });
     usage({"another graph"}, [&] { add(x, other.input("x", {2, 3})); });
     usage({"reshape", "[2, 3]", "[7]", "graph_test.cpp"}, [&] { g.reshape(x, {7}); });
+    usage({"add", "graph_test.cpp"}, [&] { static_cast<void>(x + g.input("narrow", {2, 2})); });
     g.weight("w", {2, 3});
     usage({"w", "[3, 2]", "[2, 3]", "graph_test.cpp"}, [&] { g.weight("w", {3, 2}); });
     g.output("y", x);
@@ -234,7 +235,7 @@ private:
 std::vector<double> contents(const Value& value) {
     const auto count = static_cast<std::size_t>(value.type.shape.elements());
     std::vector<double> data(count);
-    if (value.data) return widen(value.type, *value.data).data;
+    if (value.data) return widen(value.type, value.data()).data;
     std::seed_seq seed(value.name.begin(), value.name.end());
     std::mt19937 random(seed);
     if (value.kind == ValueKind::weight) {

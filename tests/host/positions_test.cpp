@@ -17,7 +17,7 @@ namespace {
 HostTensor table_of(Graph& graph, std::int64_t positions, std::int64_t rotary, double theta,
                     const RopeScaling& scaling = {}) {
     const Tensor table = rope_table(graph, positions, rotary, theta, scaling);
-    return widen(table.type(), *graph.value(table.id()).data);
+    return widen(table.type(), graph.value(table.id()).data());
 }
 
 // x at position `position`, by the op's reference.

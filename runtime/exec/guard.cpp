@@ -1,0 +1,88 @@
+#include "runtime/exec/guard.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/base/log.h"
+
+namespace vantage {
+
+namespace {
+
+std::uint64_t whole_words(std::uint64_t bytes) { return (bytes + 3) / 4 * 4; }
+
+/// Index of the first word that is not poison from `first` on; as many as there are when all are.
+std::size_t first_touched(std::span<const std::uint32_t> words, std::size_t first = 0) {
+    return static_cast<std::size_t>(std::find_if(words.begin() + static_cast<std::ptrdiff_t>(first), words.end(),
+                                                 [](std::uint32_t word) { return word != poison; }) -
+                                    words.begin());
+}
+
+std::vector<std::uint32_t> read_words(gpu::DeviceState& device, const gpu::Buffer& buffer, std::uint64_t offset,
+                                      std::uint64_t bytes) {
+    std::vector<std::uint32_t> words(bytes / 4);
+    gpu::download(device, buffer, offset, std::as_writable_bytes(std::span(words)));
+    return words;
+}
+
+/// "h.2.scale f32 [3, 70]", the value that lies in front of this byte of the arena.
+std::string value_before(const Graph& graph, const Schedule& schedule, std::uint64_t byte) {
+    std::string text = "the arena's beginning";
+    std::uint64_t nearest = 0;
+    for (std::size_t id = 0; id < schedule.placements.size(); ++id) {
+        const Placement& place = schedule.placements[id];
+        if (!place.in_arena || place.offset > byte || place.offset < nearest) continue;
+        nearest = place.offset;
+        const Value& value = graph.value(static_cast<int>(id));
+        text = name_of(graph, graph.nodes()[static_cast<std::size_t>(value.node)]) + " " + value.type.text();
+    }
+    return text;
+}
+
+void check_arena(const Graph& graph, const Schedule& schedule, const PlanMemory& memory, gpu::DeviceState& device) {
+    if (schedule.arena_bytes == 0) return;
+    const std::vector<std::uint32_t> words = read_words(device, memory.arena, 0, schedule.arena_bytes);
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> owned;  // what values own, by first byte
+    for (std::size_t i = 0; i < schedule.arena_zones.size(); i += 2)
+        owned.emplace_back(schedule.arena_zones[i], schedule.arena_zones[i + 1]);
+    owned.emplace_back(schedule.arena_bytes, schedule.arena_bytes);
+    std::sort(owned.begin(), owned.end());
+    std::uint64_t free_from = 0;
+    for (const auto& [begin, end] : owned) {
+        if (const std::size_t free = whole_words(free_from) / 4, next = begin / 4; free < next)
+            if (const std::size_t touched = first_touched(std::span(words).first(next), free); touched < next)
+            throw Error(ErrorKind::failure,
+                        format("plan: a kernel wrote to byte %zu of the arena, outside of every value; in front of it "
+                               "lies %s",
+                               4 * touched, value_before(graph, schedule, 4 * touched).c_str()));
+        free_from = std::max(free_from, end);
+    }
+}
+
+}  // namespace
+
+gpu::Buffer allocate_value(gpu::DeviceState& device, const Value& value, bool guard) {
+    const std::uint64_t bytes = whole_words(value.type.bytes());
+    const gpu::Buffer buffer =
+        gpu::allocate(device, bytes + (guard ? red_zone : 0),
+                      value.host_visible ? gpu::MemoryKind::shared : gpu::MemoryKind::device, value.name);
+    if (value.data)
+        gpu::upload(device, buffer, 0, value.data());
+    else if (value.kind == ValueKind::state && bytes > 0)
+        gpu::fill(device, buffer, 0, bytes, 0);
+    if (guard) gpu::fill(device, buffer, bytes, red_zone, poison);
+    return buffer;
+}
+
+void check_red_zones(const Graph& graph, const Schedule& schedule, const PlanMemory& memory, gpu::DeviceState& device) {
+    check_arena(graph, schedule, memory, device);
+    for (const auto& [id, buffer] : memory.buffers) {
+        const std::uint64_t bytes = whole_words(graph.value(id).type.bytes());
+        if (buffer.bytes() < bytes + red_zone) continue;  // a weight, or memory that somebody else bound
+        if (first_touched(read_words(device, buffer, bytes, red_zone)) < red_zone / 4)
+            throw Error(ErrorKind::failure, "plan: a kernel wrote behind the end of " + graph.value(id).name + " " +
+                                                graph.value(id).type.text());
+    }
+}
+
+}  // namespace vantage

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# A change of a shared .glsl or params file rebuilds every shader that includes it: the depfile that ninja reads for a module
+# names the files that its source includes, directly or through others.
+set -uo pipefail
+build=${VANTAGE_BUILD:?}
+shaders=${VANTAGE_ROOT:?}/shaders
+failures=0 seen=0
+# includes FILE: the files that it includes, all the way down.
+includes() {
+    local name
+    while read -r name; do
+        if [[ " $found " != *" $name "* ]]; then
+            found+=" $name"
+            includes "$shaders/$name"
+        fi
+    done < <(sed -n 's/^ *#include "\(.*\)".*/\1/p' "$1")
+}
+while IFS=$'\t' read -r module source _; do
+    found=""
+    includes "$shaders/$source"
+    depfile=$(awk -v rule="build spirv/$module.spv " 'index($0, rule) == 1 { inside = 1 } inside && $1 == "depfile" { print $3; exit } /^$/ { inside = 0 }' "$build/build.ninja")
+    recorded=$(<"${depfile:-/dev/null}")
+    for name in $source $found; do
+        seen=$((seen + 1))
+        if [[ $recorded != *"shaders/$name"* ]]; then
+            echo "FAILED: a change of shaders/$name would not rebuild $module"
+            failures=$((failures + 1))
+        fi
+    done
+done <"$build/spirv/modules.txt"
+if ((seen < 100)); then
+    echo "FAILED: only $seen dependencies looked at"
+    failures=1
+fi
+if ((failures)); then exit 1; fi
+echo "$seen dependencies, all recorded"
