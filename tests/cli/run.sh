@@ -50,23 +50,28 @@ wait $job
 code=$?
 check "Ctrl-C ends with 130 (got $code)" test $code = 130
 
-# at once, whatever it does: starting, loading, compiling kernels, in the middle of a long prompt
-long=$(printf 'The dog chased the birds. %.0s' {1..60})
-for delay in 0.03 0.1 0.2 0.4 0.8; do
+# interrupted DELAY COMMAND…: ends at once and without a word when it is interrupted after DELAY seconds.
+interrupted() {
+    local delay=$1 begin code=0 took
+    shift
     set -m
-    VANTAGE_CACHE_DIR=$scratch/cold-$delay "$program" run -q -p "$long" -n 100000 --ignore-eos >/dev/null 2>"$scratch/err" &
+    VANTAGE_CACHE_DIR=$scratch/cold-$delay MESA_SHADER_CACHE_DISABLE=true "$@" >/dev/null 2>"$scratch/err" &
     job=$!
     set +m
-    sleep $delay
+    sleep "$delay"
     begin=$(date +%s%N)
     kill -INT $job 2>/dev/null
-    code=0
     wait $job || code=$?
     took=$((($(date +%s%N) - begin) / 1000000))
-    check "Ctrl-C after $delay s ends with 130 (got $code)" test $code = 130
-    check "Ctrl-C after $delay s ends it at once (took $took ms)" test $took -lt 4000
-    check "Ctrl-C after $delay s says nothing ($(<"$scratch/err"))" test ! -s "$scratch/err"
+    check "Ctrl-C after $delay s ends with 130 (got $code): $*" test $code = 130
+    check "Ctrl-C after $delay s ends it at once (took $took ms): $*" test $took -lt 4000
+    check "Ctrl-C after $delay s says nothing ($(<"$scratch/err")): $*" test ! -s "$scratch/err"
+}
+# starting, loading, compiling kernels, in the middle of a prompt
+for delay in 0.03 0.1 0.2 0.3; do
+    interrupted $delay "$program" run -q -p "$(printf 'The dog chased the birds. %.0s' {1..40})" -n 100000 --ignore-eos
 done
+for delay in 0.5 1; do interrupted $delay "$program" conform; done
 
 code=0
 "$program" run -q -p x -n 2 >/dev/full 2>"$scratch/err" || code=$?
