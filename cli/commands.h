@@ -25,12 +25,12 @@ std::string built_in_model();
 
 /// The options that every subcommand shares; they may stand before or after its name.
 struct Common {
-    std::string device;           ///< --device; empty = VANTAGE_DEVICE, else the best
-    int verbose = 0;              ///< -v, twice for debug
-    bool quiet = false;           ///< -q
-    bool strict = false;          ///< --strict: see runtime/base/fallback.h
-    std::string profile;          ///< --profile FILE
-    std::string model;            ///< -m, --model
+    std::string device;   ///< --device; empty = VANTAGE_DEVICE, else the best
+    int verbose = 0;      ///< -v, twice for debug
+    bool quiet = false;   ///< -q
+    bool strict = false;  ///< --strict: see runtime/base/fallback.h
+    std::string profile;  ///< --profile FILE
+    std::string model;    ///< -m, --model
 };
 Common& common();
 /// Adds -m/--model.

@@ -1,6 +1,4 @@
 // vantage conform: does every kernel that this device can run compute what it should?
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -11,6 +9,7 @@
 
 #include "commands.h"
 #include "conform_report.h"
+#include "progress.h"
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
 #include "runtime/exec/case_runner.h"
@@ -23,27 +22,6 @@ namespace {
 struct ConformOptions {
     std::string op, cases, test, kernel;
     bool json = false;
-};
-
-/// What runs now, on the last line of a terminal; gone when the object is.
-class Progress {
-public:
-    Progress() : shown_(is_terminal(STDERR_FILENO) && !common().quiet) {}
-    ~Progress() { clear(); }
-    Progress(const Progress&) = delete;
-    Progress& operator=(const Progress&) = delete;
-    void show(const std::string& what) {
-        if (!shown_) return;
-        const auto most = static_cast<std::size_t>(std::max(terminal_columns(STDERR_FILENO) - 1, 20));
-        std::fprintf(stderr, "\r\033[K%s", format("[%d] %s", ++count_, what.c_str()).substr(0, most).c_str());
-    }
-    void clear() const {
-        if (shown_) std::fputs("\r\033[K", stderr);
-    }
-
-private:
-    bool shown_;
-    int count_ = 0;
 };
 
 std::string joined(const std::set<std::string>& names) {

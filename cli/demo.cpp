@@ -10,7 +10,7 @@
 #include "page.h"
 #include "profile.h"
 #include "runtime/base/os.h"
-#include "runtime/io/utf8.h"
+#include "runtime/io/shown_text.h"
 #include "worked_example_page.h"
 
 namespace vantage::cli {
@@ -166,9 +166,9 @@ void run(const DemoOptions& o) {
     const WorkedExamplePage example = profile.timed("worked example", [&] { return WorkedExamplePage(device); });
     if (!o.json) example.print(page);
     const Model model = profile.timed("load model", [&] { return load_model(device); });
-    Generator generator(model, {.temperature = o.temperature, .seed = o.seed},
-                        {.max_tokens = o.tokens,
-                         .session = {.watch = Watch::all(), .profile = static_cast<bool>(profile)}});
+    Generator generator(
+        model, {.temperature = o.temperature, .seed = o.seed},
+        {.max_tokens = o.tokens, .session = {.watch = Watch::all(), .profile = static_cast<bool>(profile)}});
     profile.device_begins();
     const std::string text = profile.timed("write", [&] { return write_on(o, page, generator); });
     const HeadSurvey survey = profile.timed(

@@ -2,10 +2,11 @@
 
 #include <filesystem>
 
+#include "progress.h"
 #include "runtime/base/log.h"
 #include "runtime/io/head_grid.h"
 #include "runtime/io/png.h"
-#include "runtime/io/utf8.h"
+#include "runtime/io/shown_text.h"
 
 namespace vantage::cli {
 

@@ -3,35 +3,17 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "commands.h"
+#include "progress.h"
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
-#include "runtime/io/utf8.h"
+#include "runtime/io/shown_text.h"
 
 namespace vantage::cli {
 
 namespace {
 constexpr std::int64_t cells_at_once = 1 << 22;  // 16 MiB of weights on the host, whatever the length of the text
-constexpr int stderr_fd = 2;
 constexpr int longest_quotation = 20;
 }  // namespace
-
-Progress::Progress(std::string what) : what_(std::move(what)) {}
-
-Progress::~Progress() {
-    if (shown_) std::fputs("\r\033[K", stderr);
-}
-
-void Progress::show(std::int64_t done, std::int64_t all) {
-    throw_if_interrupted();
-    if (common().quiet || !is_terminal(stderr_fd) || all <= 0) return;
-    const int percent = static_cast<int>(100 * done / all);
-    if (percent == percent_) return;
-    percent_ = percent;
-    shown_ = true;
-    std::fprintf(stderr, "\r\033[K%s %d %%", what_.c_str(), percent);
-    std::fflush(stderr);
-}
 
 HeadSurvey::HeadSurvey(Session& session, std::size_t tokens)
     : session_(session),

@@ -11,22 +11,6 @@
 
 namespace vantage::cli {
 
-/// A line on stderr that says how far work is; nothing where stderr is no terminal, and with -q.
-class Progress {
-public:
-    explicit Progress(std::string what);
-    ~Progress();
-    Progress(const Progress&) = delete;
-    Progress& operator=(const Progress&) = delete;
-    /// Throws interrupted after Ctrl-C, so that a loop that shows its progress also ends.
-    void show(std::int64_t done, std::int64_t all);
-
-private:
-    std::string what_;
-    bool shown_ = false;
-    int percent_ = -1;
-};
-
 class HeadSurvey {
 public:
     /// The session watches, and has run its first `tokens` tokens. Reads the weights of all heads, a block of rows at a

@@ -1,6 +1,5 @@
 // vantage inspect: one forward pass over a text, and all that can be seen of it.
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -11,11 +10,13 @@
 #include "inspect_report.h"
 #include "node_check.h"
 #include "profile.h"
+#include "progress.h"
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
 #include "runtime/base/units.h"
 #include "runtime/io/safetensors.h"
-#include "runtime/io/utf8.h"
+#include "runtime/io/shown_text.h"
+#include "token_ids.h"
 
 namespace vantage::cli {
 
@@ -29,26 +30,10 @@ struct InspectOptions {
 
 // ---- what is asked for, before anything runs -------------------------------------------------------------------------
 
-/// "1,2,3", with spaces or without.
-std::vector<std::int32_t> read_ids(const std::string& text) {
-    std::vector<std::int32_t> ids;
-    constexpr const char* separators = ", \t\n";
-    for (std::size_t begin = text.find_first_not_of(separators); begin != std::string::npos;) {
-        const std::size_t end = std::min(text.find_first_of(separators, begin), text.size());
-        std::int32_t id = 0;
-        const auto [rest, error] = std::from_chars(text.data() + begin, text.data() + end, id);
-        if (error != std::errc() || rest != text.data() + end)
-            throw Error(ErrorKind::usage, "inspect: --ids has \"" + valid_utf8(text.substr(begin, end - begin)) +
-                                              "\", wanted token ids with commas between them: 1,2,3");
-        ids.push_back(id);
-        begin = text.find_first_not_of(separators, end);
-    }
-    return ids;
-}
-
 std::vector<std::int32_t> tokens_of(const InspectOptions& o, const Model& model) {
     const std::vector<std::int32_t> ids =
-        o.from_ids ? read_ids(o.ids) : model.tokenizer().encode(o.prompt == "-" ? read_stdin() : o.prompt, true).ids;
+        o.from_ids ? read_ids(o.ids, "inspect: --ids")
+                   : model.tokenizer().encode(o.prompt == "-" ? read_stdin() : o.prompt, true).ids;
     if (ids.empty()) throw Error(ErrorKind::usage, "inspect: there is nothing to look at: the prompt has no tokens");
     const ModelInfo& info = model.info();
     for (const std::int32_t id : ids)

@@ -8,7 +8,7 @@
 
 #include "page.h"
 #include "runtime/base/log.h"
-#include "runtime/io/utf8.h"
+#include "runtime/io/shown_text.h"
 #include "runtime/io/weight_scale.h"
 #include "vantage/model.h"
 

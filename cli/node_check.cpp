@@ -3,7 +3,7 @@
 #include <array>
 #include <cstring>
 
-#include "head_survey.h"
+#include "progress.h"
 #include "runtime/base/log.h"
 #include "runtime/graph/schedule.h"
 #include "runtime/models/decoder.h"

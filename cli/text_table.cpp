@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/io/utf8.h"
+#include "runtime/io/shown_text.h"
 
 namespace vantage::cli {
 

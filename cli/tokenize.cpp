@@ -1,17 +1,16 @@
 // vantage tokenize: text to token ids and back, byte for byte.
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
 
 #include "cli/commands.h"
+#include "cli/token_ids.h"
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
 #include "runtime/base/os.h"
+#include "runtime/base/utf8.h"
 #include "runtime/io/json.h"
-#include "runtime/text/unicode.h"
 #include "vantage/tokenizer.h"
 
 namespace vantage::cli {
@@ -56,7 +55,7 @@ std::string table(const Tokenizer& tokenizer, const Tokenizer::Encoding& encodin
 
 void encode_stdin(const TokenizeOptions& options, const Tokenizer& tokenizer) {
     const std::string input = read_stdin();
-    if (!text::is_utf8(input))
+    if (!is_utf8(input))
         log(LogLevel::warning, "stdin is not UTF-8 everywhere: each broken sequence is read as U+FFFD");
     const Tokenizer::Encoding encoding = tokenizer.encode(input, false);
     if (!options.json) return print(table(tokenizer, encoding));
@@ -70,32 +69,8 @@ void encode_stdin(const TokenizeOptions& options, const Tokenizer& tokenizer) {
 
 // ---- ids to text -----------------------------------------------------------------------------------------------------
 
-std::int32_t read_id(std::string_view word) {
-    std::int32_t id = 0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
-    if (error == std::errc() && end == word.data() + word.size()) return id;
-    throw Error(ErrorKind::usage, "stdin: " + describe(Json(text::repair_utf8(word))) +
-                                      " is no token id, wanted ids with spaces or commas between them, or a JSON list");
-}
-
-/// "1 2 3", "1,2,3" and "[1, 2, 3]".
-std::vector<std::int32_t> read_ids(std::string_view input) {
-    constexpr std::string_view separators = ", \t\r\n";
-    const std::size_t first = input.find_first_not_of(separators), last = input.find_last_not_of(separators);
-    if (first == std::string_view::npos) return {};
-    input = input.substr(first, last - first + 1);
-    if (input.starts_with('[') && input.ends_with(']') && input.size() > 1) input = input.substr(1, input.size() - 2);
-    std::vector<std::int32_t> ids;
-    for (std::size_t at = input.find_first_not_of(separators); at != std::string_view::npos;) {
-        const std::size_t end = std::min(input.find_first_of(separators, at), input.size());
-        ids.push_back(read_id(input.substr(at, end - at)));
-        at = input.find_first_not_of(separators, end);
-    }
-    return ids;
-}
-
 void decode_stdin(const TokenizeOptions& options, const Tokenizer& tokenizer) {
-    const std::vector<std::int32_t> ids = read_ids(read_stdin());
+    const std::vector<std::int32_t> ids = read_ids(read_stdin(), "stdin");
     for (const std::int32_t id : ids)
         if (!tokenizer.has(id))
             throw Error(ErrorKind::usage, format("stdin: token id %d is not in the vocabulary, wanted 0 to %d", id,

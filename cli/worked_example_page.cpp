@@ -4,7 +4,7 @@
 #include <cstdio>
 
 #include "runtime/inspect/worked_example.h"
-#include "runtime/io/utf8.h"
+#include "runtime/io/shown_text.h"
 #include "runtime/io/weight_scale.h"
 
 namespace vantage::cli {

@@ -83,8 +83,8 @@ Tensor log_softmax(Tensor x, int axis = -1, double scale = 1, Where where = Wher
 
 // ---- element by element ---------------------------------------------------------------------------------------------
 
-Tensor add(Tensor a, Tensor b, Where where = Where::here());  ///< a + b; b may be [cols] or [rows, cols] of a
-Tensor mul(Tensor a, Tensor b, Where where = Where::here());  ///< a ∘ b, b as in add
+Tensor add(Tensor a, Tensor b, Where where = Where::here());         ///< a + b; b may be [cols] or [rows, cols] of a
+Tensor mul(Tensor a, Tensor b, Where where = Where::here());         ///< a ∘ b, b as in add
 Tensor scale(Tensor x, double factor, Where where = Where::here());  ///< factor x
 Tensor activate(Tensor x, Activation activation, Where where = Where::here());
 inline Tensor gelu(Tensor x, Where where = Where::here()) { return activate(x, Activation::gelu_erf, where); }

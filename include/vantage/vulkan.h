@@ -29,7 +29,6 @@ public:
     void* chain() { return &head_; }
     const std::vector<const char*>& extensions() const { return extensions_; }
     bool has_extension(const char* name) const;
-    bool full_subgroups() const { return vulkan13_.computeFullSubgroups == VK_TRUE; }
 
 private:
     VkPhysicalDeviceFeatures2 head_{};

@@ -51,10 +51,11 @@ void check_arena(const Graph& graph, const Schedule& schedule, const PlanMemory&
     for (const auto& [begin, end] : owned) {
         if (const std::size_t free = whole_words(free_from) / 4, next = begin / 4; free < next)
             if (const std::size_t touched = first_touched(std::span(words).first(next), free); touched < next)
-            throw Error(ErrorKind::failure,
-                        format("plan: a kernel wrote to byte %zu of the arena, outside of every value; in front of it "
-                               "lies %s",
-                               4 * touched, value_before(graph, schedule, 4 * touched).c_str()));
+                throw Error(
+                    ErrorKind::failure,
+                    format("plan: a kernel wrote to byte %zu of the arena, outside of every value; in front of it "
+                           "lies %s",
+                           4 * touched, value_before(graph, schedule, 4 * touched).c_str()));
         free_from = std::max(free_from, end);
     }
 }

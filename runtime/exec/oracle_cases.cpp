@@ -91,13 +91,6 @@ OracleCase read_case(const SafeTensors& tensors, const JsonFields& test) {
     return result;
 }
 
-double root_mean_square(const HostTensor& tensor) {
-    double sum = 0, count = 0;
-    for (double value : tensor.data)
-        if (std::isfinite(value)) sum += value * value, count += 1;
-    return count > 0 ? std::sqrt(sum / count) : 0;
-}
-
 // In f16 the operands are rounded, so results in f32 (means, log-sum-exps) are off as much as those in f16.
 Tolerances tolerances(const OracleCase& test, DType storage, const HostTensor& want) {
     Tolerances allowed;

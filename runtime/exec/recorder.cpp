@@ -44,8 +44,8 @@ gpu::PipelineKey key_of(const Launch& launch, bool in_pieces = false) {
 
 }  // namespace
 
-PlanMemory::PlanMemory(const Graph& graph, const Schedule& schedule, gpu::DeviceState& device,
-                       const Bindings* bindings, bool guard) {
+PlanMemory::PlanMemory(const Graph& graph, const Schedule& schedule, gpu::DeviceState& device, const Bindings* bindings,
+                       bool guard) {
     if (schedule.arena_bytes > 0) arena = gpu::allocate(device, schedule.arena_bytes, gpu::MemoryKind::device, "arena");
     std::vector<bool> used(graph.values().size(), false);
     for (const Dispatch& dispatch : schedule.dispatches)
@@ -107,7 +107,8 @@ Recorder::Work Recorder::work_of(const Dispatch& dispatch) const {
     if (node.op->cost == nullptr) return {.fixed = least};
     const Cost cost = node.op->cost(call_of(graph_, node));
     const auto launches = std::ranges::count(schedule_.dispatches, dispatch.node, &Dispatch::node);
-    const double share = std::max(cost.flops, 4 * (cost.bytes_read + cost.bytes_written)) / static_cast<double>(launches);
+    const double share =
+        std::max(cost.flops, 4 * (cost.bytes_read + cost.bytes_written)) / static_cast<double>(launches);
     return cost.grows_with_cache ? Work{least, share} : Work{least + share, 0};
 }
 

@@ -305,13 +305,14 @@ TapSource Session::State::source(std::int64_t layer) {
 // All that has run, once more in a session that watches `layer`.
 Session& Session::State::replay_watching(std::int64_t layer) {
     const auto ran = std::span(tokens).first(static_cast<std::size_t>(processed));
-    if (replay && replay->state_->options.watch.includes(layer) && std::ranges::equal(replay->tokens(), ran)) return *replay;
+    if (replay && replay->state_->options.watch.includes(layer) && std::ranges::equal(replay->tokens(), ran))
+        return *replay;
     fall_back(format("layer %lld was not watched: the sequence of %lld tokens is replayed to see its attention",
                      static_cast<long long>(layer), static_cast<long long>(processed)));
     SessionOptions watching = options;
     watching.watch = {.layers = {layer}}, watching.inspect = watching.profile = false;
     watching.context = processed;  // a context that was chosen to fill the memory would not fit twice
-    replay.reset();  // its memory first
+    replay.reset();                // its memory first
     replay = std::make_unique<Session>(model, watching);
     replay->append(ran);
     replay->process();

@@ -12,6 +12,12 @@
 #include "vantage/vulkan.h"
 
 namespace vantage {
+
+Quirks gpu::quirks_here(const Caps& caps) {
+    return quirks_of(caps, environment_flag("VANTAGE_DISABLE_SUBGROUP") || !has_family("subgroup"),
+                     environment_flag("VANTAGE_DISABLE_FP16"), environment_flag("VANTAGE_DISABLE_COOPMAT"));
+}
+
 namespace {
 
 using gpu::vk_struct;
@@ -33,11 +39,6 @@ std::uint64_t memory_left(VkPhysicalDevice physical, const Caps& caps) {
     return left;
 }
 
-Quirks quirks_here(const Caps& caps) {
-    return quirks_of(caps, environment_flag("VANTAGE_DISABLE_SUBGROUP") || !has_family("subgroup"),
-                     environment_flag("VANTAGE_DISABLE_FP16"), environment_flag("VANTAGE_DISABLE_COOPMAT"));
-}
-
 /// All devices. A driver that does not answer takes no other device down: its device lacks everything, and `broken` says why.
 std::vector<DeviceListing> listings_of(std::span<const VkPhysicalDevice> physical, std::optional<Error>& broken) {
     std::vector<DeviceListing> listings;
@@ -45,7 +46,7 @@ std::vector<DeviceListing> listings_of(std::span<const VkPhysicalDevice> physica
         DeviceListing listing;
         try {
             const Caps raw = read_caps(physical[i]);
-            listing.caps = caps_with_quirks(raw, quirks_here(raw));
+            listing.caps = caps_with_quirks(raw, gpu::quirks_here(raw));
             listing.memory_available = memory_left(physical[i], raw);
         } catch (const Error& error) {
             log(LogLevel::warning, "vulkan:%zu does not say what it can do: %s", i, error.what());
@@ -94,7 +95,7 @@ Device Device::open(const std::string& wish) {
     if (text == "auto") say_when_in_software(listings, caps);
     log(LogLevel::info, "device vulkan:%d: %s, %s %s (%s)", listings[chosen].index, caps.name.c_str(),
         caps.driver.c_str(), caps.driver_version.c_str(), listings[chosen].reason.c_str());
-    for (const std::string& reason : quirks_here(read_caps(physical[chosen])).reasons)
+    for (const std::string& reason : gpu::quirks_here(read_caps(physical[chosen])).reasons)
         log(LogLevel::info, "quirk: %s", reason.c_str());
     return Device(gpu::DeviceState::open(std::move(instance), physical[chosen], caps));
 }

@@ -43,9 +43,12 @@ struct DeviceParts {
     VkQueue queue = VK_NULL_HANDLE;
     std::uint32_t queue_family = 0;
     Caps caps;  ///< with quirks, and without what was not enabled
-    bool debug_names = false, external_memory = false, external_semaphore = false, full_subgroups = false;
+    bool debug_names = false, external_memory = false, external_semaphore = false;
     bool owned = false;
 };
+
+/// Known faults of the device, and what this build lacks or the user has switched off (VANTAGE_DISABLE_…).
+Quirks quirks_here(const Caps& caps);
 
 class DeviceState : public std::enable_shared_from_this<DeviceState> {
 public:
@@ -62,8 +65,8 @@ public:
     VkDevice device = VK_NULL_HANDLE;  ///< = parts.device
     const Caps& caps() const { return parts.caps; }
     VmaAllocator allocator = VK_NULL_HANDLE;
-    VkPipelineLayout layout = VK_NULL_HANDLE;
-    std::uint32_t timestamp_bits = 0;  ///< 0: the queue has no timestamps
+    VkPipelineLayout layout = VK_NULL_HANDLE;  ///< of all pipelines: no sets, 128 bytes of push constants
+    std::uint32_t timestamp_bits = 0;          ///< 0: the queue has no timestamps
 
     // ---- the queue: see commands.h
     std::mutex queue_mutex;                   ///< held while submitting; a viewer that shares the queue takes it, too

@@ -70,7 +70,6 @@ std::shared_ptr<DeviceState> DeviceState::open(std::shared_ptr<Instance> instanc
     parts.debug_names = instance->debug_utils();
     parts.external_memory = features.has_extension(VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
     parts.external_semaphore = features.has_extension(VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME);
-    parts.full_subgroups = features.full_subgroups();
     parts.queue_family = choose_queue_family(physical);
     parts.instance = std::move(instance);
     parts.device = create_device(physical, features, parts.queue_family);

@@ -120,9 +120,6 @@ VkPipeline PipelineStore::make(const PipelineKey& key) {
     if (key.in_pieces) info.flags = VK_PIPELINE_CREATE_DISPATCH_BASE_BIT;
     info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
     info.stage.pNext = require_size ? &size : nullptr;
-    if (key.full_subgroups && device_.parts.full_subgroups) {
-        info.stage.flags = VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT;
-    }
     info.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;
     info.stage.module = module.handle;
     info.stage.pName = "main";
@@ -186,7 +183,5 @@ void prepare_pipelines(DeviceState& device, std::span<const PipelineKey> keys) {
     if (first) std::rethrow_exception(first);
     device.pipelines->save();
 }
-
-VkPipelineLayout pipeline_layout(DeviceState& device) { return device.layout; }
 
 }  // namespace vantage::gpu

@@ -17,7 +17,6 @@ struct PipelineKey {
     std::string module;               ///< name of an embedded SPIR-V module
     std::vector<std::uint32_t> spec;  ///< values of constant_id 0, 1, 2, …
     std::uint32_t subgroup_size = 0;  ///< required subgroup size, 0 = the driver's choice
-    bool full_subgroups = false;      ///< every subgroup is full; the workgroup's x is a multiple of the size
     bool in_pieces = false;           ///< for Recording::dispatch_piece
     auto operator<=>(const PipelineKey&) const = default;
 };
@@ -27,7 +26,5 @@ struct PipelineKey {
 VkPipeline pipeline(DeviceState& device, const PipelineKey& key);
 /// Makes several at once on a few threads; rethrows the first error.
 void prepare_pipelines(DeviceState& device, std::span<const PipelineKey> keys);
-/// The layout that all pipelines share: no sets, 128 bytes of push constants for compute.
-VkPipelineLayout pipeline_layout(DeviceState& device);
 
 }  // namespace vantage::gpu

@@ -128,9 +128,7 @@ Device adopt(const VulkanHandles& handles, const std::vector<const char*>& exten
     std::string missing;
     for (const std::string& one : missing_requirements(caps)) missing += (missing.empty() ? "" : ", ") + one;
     if (!missing.empty()) throw Error(ErrorKind::no_device, caps.name + " cannot be used: it lacks " + missing);
-    parts.caps = caps_with_quirks(
-        caps, quirks_of(caps, environment_flag("VANTAGE_DISABLE_SUBGROUP") || !has_family("subgroup"),
-                        environment_flag("VANTAGE_DISABLE_FP16"), environment_flag("VANTAGE_DISABLE_COOPMAT")));
+    parts.caps = caps_with_quirks(caps, gpu::quirks_here(caps));
     parts.external_memory = enabled(VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME);
     parts.external_semaphore = enabled(VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME);
     return Device(DeviceState::adopt(std::move(parts)));
@@ -195,6 +193,7 @@ SharedTimeline SharedTimeline::create(const Device& device, const std::string& n
 }
 
 SharedTimeline SharedTimeline::import_handle(const Device& device, int fd, const std::string& name) {
+    if (fd < 0) throw Error(ErrorKind::usage, format("'%s': %d is no file descriptor", name.c_str(), fd));
     require_shared_timeline(device.state(), VK_EXTERNAL_SEMAPHORE_FEATURE_IMPORTABLE_BIT);
     auto state = std::make_shared<State>();
     state->device = device.shared_state();

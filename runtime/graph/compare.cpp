@@ -17,6 +17,8 @@ std::string position(const Shape& shape, std::int64_t flat) {
     return "[" + text + "]";
 }
 
+}  // namespace
+
 double root_mean_square(const HostTensor& tensor) {
     double sum = 0;
     std::size_t count = 0;
@@ -24,8 +26,6 @@ double root_mean_square(const HostTensor& tensor) {
         if (std::isfinite(value)) sum += value * value, ++count;
     return count > 0 ? std::sqrt(sum / static_cast<double>(count)) : 0;
 }
-
-}  // namespace
 
 Comparison compare(const std::string& name, const HostTensor& got, const HostTensor& want,
                    const Tolerances& tolerances) {

@@ -15,6 +15,9 @@ struct Comparison {
     std::string message;  ///< empty when passed
 };
 
+/// Of the finite elements; 0 when there are none.
+double root_mean_square(const HostTensor& tensor);
+
 /// Integers have to be equal; infinities have to match; NaN is never right, wanted or not. `name` is the result's name in the message.
 Comparison compare(const std::string& name, const HostTensor& got, const HostTensor& want,
                    const Tolerances& tolerances);

@@ -92,27 +92,23 @@ Tensor Graph::constant(const std::string& name, Shape shape, DType dtype, std::v
         throw Error(ErrorKind::usage,
                     format("graph: constant %s has %zu bytes, but %s takes %llu", name.c_str(), data.size(),
                            type.text().c_str(), static_cast<unsigned long long>(type.bytes())));
-    const int id = add_value({.type = type,
-                              .name = name,
-                              .kind = ValueKind::constant,
-                              .data = [bytes = std::move(data)] { return bytes; }});
+    const int id = add_value(
+        {.type = type, .name = name, .kind = ValueKind::constant, .data = [bytes = std::move(data)] { return bytes; }});
     if (!by_name_.emplace(name, id).second) throw Error(ErrorKind::usage, "graph: two values are called " + name);
     return {this, id};
 }
 
 Tensor Graph::constant(const std::string& name, Shape shape, std::function<std::vector<float>()> table) {
-    if (const auto known = by_name_.find(name);
-        known != by_name_.end() && value(known->second).kind == ValueKind::constant &&
-        value(known->second).type == TensorType{shape, DType::f32})
+    if (const auto known = by_name_.find(name); known != by_name_.end() &&
+                                                value(known->second).kind == ValueKind::constant &&
+                                                value(known->second).type == TensorType{shape, DType::f32})
         return {this, known->second};
-    const int id = add_value({.type = {shape, DType::f32},
-                              .name = name,
-                              .kind = ValueKind::constant,
-                              .data = [make = std::move(table)] {
-                                  const std::vector<float> values = make();
-                                  const auto bytes = std::as_bytes(std::span(values));
-                                  return std::vector<std::byte>(bytes.begin(), bytes.end());
-                              }});
+    const int id = add_value(
+        {.type = {shape, DType::f32}, .name = name, .kind = ValueKind::constant, .data = [make = std::move(table)] {
+             const std::vector<float> values = make();
+             const auto bytes = std::as_bytes(std::span(values));
+             return std::vector<std::byte>(bytes.begin(), bytes.end());
+         }});
     if (!by_name_.emplace(name, id).second) throw Error(ErrorKind::usage, "graph: two values are called " + name);
     return {this, id};
 }

@@ -48,10 +48,6 @@ std::vector<std::string> installed_fonts(TextWeight weight) {
     if (const auto wish = environment("VANTAGE_FONT")) {
         // For bold text too: titles in another family would look like a mistake.
         fonts.push_back(*wish);
-#ifdef VANTAGE_FONT_HINT
-    } else {
-        fonts.push_back(VANTAGE_FONT_HINT);
-#endif
     }
     if (weight == TextWeight::bold) {
         add_first_of(fonts, {"DejaVuSans-Bold.ttf", "NotoSans-Bold.ttf", "LiberationSans-Bold.ttf"});

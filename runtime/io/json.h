@@ -26,7 +26,7 @@ using Json = nlohmann::json;
 inline constexpr int json_max_depth = 100;
 
 /// The beginning of a text, cut between characters.
-inline std::string shortened(const std::string& text, std::size_t longest) {
+inline std::string cut_short(const std::string& text, std::size_t longest) {
     if (text.size() <= longest) return text;
     std::size_t cut = longest;
     while (cut > 0 && (static_cast<unsigned char>(text[cut]) & 0xC0u) == 0x80u) --cut;
@@ -36,7 +36,7 @@ inline std::string shortened(const std::string& text, std::size_t longest) {
 /// A text in a message: in quotes, on one line, not too long.
 inline std::string in_quotes(const std::string& text) {
     constexpr std::size_t longest = 100;
-    return shortened(Json(text).dump(-1, ' ', false, Json::error_handler_t::replace), longest);
+    return cut_short(Json(text).dump(-1, ' ', false, Json::error_handler_t::replace), longest);
 }
 
 /// Shows a value in a message, in one short line.
@@ -77,7 +77,7 @@ inline std::string parser_message(const std::exception& error) {
     std::string text = error.what();
     if (const std::size_t bracket = text.find("] "); bracket != std::string::npos) text.erase(0, bracket + 2);
     constexpr std::size_t longest = 240;
-    return shortened(text, longest);
+    return cut_short(text, longest);
 }
 
 }  // namespace json_detail

@@ -4,7 +4,7 @@
 #include <climits>
 #include <cmath>
 
-#include "runtime/io/utf8.h"
+#include "runtime/io/shown_text.h"
 
 namespace vantage::style {
 namespace {

@@ -8,7 +8,8 @@
 
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
-#include "runtime/io/utf8.h"
+#include "runtime/base/utf8.h"
+#include "runtime/io/shown_text.h"
 #include "vantage/error.h"
 
 // libpng reports errors by longjmp, which skips destructors. So the functions that call setjmp own nothing: all that they
@@ -69,7 +70,7 @@ void prepare_texts(Writer& writer, const PngTexts& texts) {
         if (key.empty() || key.size() > 79) {
             throw Error(ErrorKind::usage, "a PNG text's key has 1 to 79 characters, not '" + key + "'");
         }
-        std::string clean = valid_utf8(text);
+        std::string clean = repair_utf8(text);
         clean.erase(std::remove(clean.begin(), clean.end(), '\0'), clean.end());
         writer.texts.emplace_back(key, clean);
     }

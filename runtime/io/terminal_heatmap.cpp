@@ -6,7 +6,8 @@
 
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
-#include "runtime/io/utf8.h"
+#include "runtime/base/utf8.h"
+#include "runtime/io/shown_text.h"
 #include "runtime/io/weight_cells.h"
 
 namespace vantage {

@@ -8,8 +8,9 @@
 #include <mutex>
 
 #include "runtime/base/log.h"
+#include "runtime/base/utf8.h"
 #include "runtime/io/bitmap_font.h"
-#include "runtime/io/utf8.h"
+#include "runtime/io/shown_text.h"
 
 namespace vantage {
 namespace {

@@ -39,8 +39,6 @@ void read_tokens(const JsonFields& fields, ModelConfig& config) {
     if (!ends.empty()) config.end_tokens = ends;
     config.end_tokens.erase(std::remove(config.end_tokens.begin(), config.end_tokens.end(), -1),
                             config.end_tokens.end());
-    if (const std::vector<std::int64_t> bos = fields.integers("bos_token_id", -1, most_vocab); !bos.empty())
-        config.bos = bos.front();
 }
 
 void read_gpt2(const JsonFields& fields, ModelConfig& c) {

@@ -22,7 +22,6 @@ struct ModelConfig {
     RopeScaling rope_scaling;
     double attention_scale = 0;   ///< of q·k; 0 = 1/sqrt(head_width)
     bool scale_by_layer = false;  ///< divided by layer + 1, too (GPT-2's scale_attn_by_inverse_layer_idx)
-    std::int64_t bos = -1;        ///< -1 = none
     std::vector<std::int64_t> end_tokens;
 
     double scale(std::int64_t layer) const;

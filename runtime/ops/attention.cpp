@@ -131,17 +131,17 @@ Cost cost(const OpCall& call) {
 }
 
 // One launch of attention/flash.comp. `rows` queries a workgroup, `split` keys a workgroup (0 = all).
-Launch flash(const OpCall& call, const Caps& caps, const char* shader, std::uint32_t lanes, std::uint32_t rows, std::uint32_t split) {
+Launch flash(const OpCall& call, const Caps& caps, const char* shader, std::uint32_t lanes, std::uint32_t rows,
+             std::uint32_t split) {
     const Sizes s = sizes_of(call);
     const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
     const std::uint32_t blocks = std::max(1u, ceil_div(s.n * s.group(), rows));
-    Launch l{
-        .shader = shader,
-        .spec = {lanes, storage_of(call.in(q_).dtype), storage_of(call.in(k_).dtype), u(s.d), u(s.dv), rows,
-                 split, s.d % 4 == 0, ceil_div(s.dv, lanes)},
-        .operands = {in(q_), in(k_), in(v_), in(step_), in(kv_len_), out(o_), out(lse_)},
-        .groups = split > 0 ? std::array{std::max(1u, ceil_div(s.m, split)), blocks, u(s.batch * s.kv_heads)}
-                            : flat_grid(static_cast<std::uint64_t>(s.batch * s.kv_heads) * blocks, caps)};
+    Launch l{.shader = shader,
+             .spec = {lanes, storage_of(call.in(q_).dtype), storage_of(call.in(k_).dtype), u(s.d), u(s.dv), rows, split,
+                      s.d % 4 == 0, ceil_div(s.dv, lanes)},
+             .operands = {in(q_), in(k_), in(v_), in(step_), in(kv_len_), out(o_), out(lse_)},
+             .groups = split > 0 ? std::array{std::max(1u, ceil_div(s.m, split)), blocks, u(s.batch * s.kv_heads)}
+                                 : flat_grid(static_cast<std::uint64_t>(s.batch * s.kv_heads) * blocks, caps)};
     return l.with(params::AttentionParams{.n = u(s.n),
                                           .m = u(s.m),
                                           .batch = u(s.batch),
@@ -195,8 +195,8 @@ LaunchPlan launch_split(const OpCall& call, const Caps& caps, const char* shader
 // Few queries leave most of a device idle unless the keys are shared out.
 bool fits_split(const OpCall& call, const Caps& caps) {
     const Sizes s = sizes_of(call);
-    return s.n >= 1 && s.n <= 8 && s.m > keys_per_split &&
-           s.batch >= 1 && s.batch * s.kv_heads <= caps.max_workgroup_count[2] &&
+    return s.n >= 1 && s.n <= 8 && s.m > keys_per_split && s.batch >= 1 &&
+           s.batch * s.kv_heads <= caps.max_workgroup_count[2] &&
            ceil_div(s.m, keys_per_split) <= caps.max_workgroup_count[0];
 }
 

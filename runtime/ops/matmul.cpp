@@ -8,6 +8,7 @@
 
 #include "runtime/base/log.h"
 #include "runtime/graph/op.h"
+#include "runtime/ops/activation.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/matmul.h"
 #include "vantage/ops.h"
@@ -82,23 +83,11 @@ std::vector<TensorType> infer(const OpCall& call) {
     return {c};
 }
 
-double activate(Activation activation, double x) {
-    switch (activation) {
-        case Activation::none: return x;
-        case Activation::gelu_erf: return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
-        case Activation::gelu_tanh: return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
-        case Activation::quick_gelu: return x / (1 + std::exp(-1.702 * x));
-        case Activation::silu: return x / (1 + std::exp(-x));
-        case Activation::relu: return x > 0 ? x : 0;
-    }
-    return x;
-}
-
 void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
     const Sizes s = sizes_of(call);
     const bool ta = call.attrs.flag("transpose_a"), tb = call.attrs.flag("transpose_b");
     const double alpha = call.attrs.number("alpha", 1), beta = call.attrs.number("beta", 1);
-    const Activation activation = activation_named(call.attrs.text("activation", "none"));
+    const int activation = activation_kind(call.attrs.text("activation", "none"));
     for (std::int64_t batch = 0; batch < s.batches(); ++batch) {
         const std::int64_t a0 = batch / s.inner * s.a_stride[0] + batch % s.inner * s.a_stride[1];
         const std::int64_t b0 = batch / s.inner * s.b_stride[0] + batch % s.inner * s.b_stride[1];
@@ -109,7 +98,7 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
                     sum += in[a_][a0 + (ta ? k * s.m + row : row * s.k + k)] *
                            in[b_][b0 + (tb ? col * s.k + k : k * s.n + col)];
                 const std::int64_t c = (batch * s.m + row) * s.n + col;
-                out[0][c] = activate(activation, alpha * sum + (call.has(bias_) ? in[bias_][col] : 0)) +
+                out[0][c] = activation_value(activation, alpha * sum + (call.has(bias_) ? in[bias_][col] : 0)) +
                             (call.has(residual_) ? beta * in[residual_][c] : 0);
             }
     }
@@ -182,7 +171,9 @@ std::vector<Case> cases() {
     std::vector<Case> list;
     const auto type = [](Shape shape) { return std::optional(TensorType{shape, DType::f32}); };
     const auto one = [&](const char* name, Shape a, Shape b, Attrs attrs, bool bias = false, Shape residual = {}) {
-        Case c{.name = name, .attrs = attrs, .inputs = {{.type = type(a)}, {.type = type(b), .weight = b.rank() == 2 && attrs.flag("transpose_b")}}};
+        Case c{.name = name,
+               .attrs = attrs,
+               .inputs = {{.type = type(a)}, {.type = type(b), .weight = b.rank() == 2 && attrs.flag("transpose_b")}}};
         const std::int64_t n = attrs.flag("transpose_b") ? b[-2] : b[-1];
         c.inputs.push_back(bias ? Case::Input{.type = type({n}), .weight = true} : Case::Input{});
         c.inputs.push_back(residual.rank() > 0 ? Case::Input{.type = type(residual)} : Case::Input{});

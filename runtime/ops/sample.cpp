@@ -68,8 +68,9 @@ Cost cost(const OpCall& call) {  // the parameters are known to the device only:
 }
 
 LaunchPlan launch(const OpCall& call, const Caps& caps, const char* shader) {
-    Launch l{
-        .shader = shader, .spec = {workgroup_size(caps), storage_of(call.in(logits_).dtype)}, .operands = {in(logits_), update(0), update(1), in(seen_)}};
+    Launch l{.shader = shader,
+             .spec = {workgroup_size(caps), storage_of(call.in(logits_).dtype)},
+             .operands = {in(logits_), update(0), update(1), in(seen_)}};
     return l.with(params::SampleParams{.vocab = static_cast<std::uint32_t>(call.in(logits_).shape[1]),
                                        .token_count = static_cast<std::uint32_t>(call.in(tokens_).shape[0])});
 }

@@ -115,7 +115,8 @@ const OpDef sampling_probs_op = {
     .kernels = {{.name = "subgroup",
                  .needs = need_subgroup,
                  .launch = [](const OpCall& c, const Caps& d) { return launch(c, d, "sampling_probs_subgroup"); }},
-                {.name = "plain", .launch = [](const OpCall& c, const Caps& d) { return launch(c, d, "sampling_probs"); }}},
+                {.name = "plain",
+                 .launch = [](const OpCall& c, const Caps& d) { return launch(c, d, "sampling_probs"); }}},
     .cases = cases,
 };
 

@@ -3,7 +3,7 @@
 // Kernels name a tensor by its 64-bit address and a type that is a specialization constant, so the branches below vanish
 // when a pipeline is made. 16-bit data is read from 32-bit words: no device feature is needed for it.
 // A 16-bit element shares its word with a neighbour. `store` of one element therefore changes its half atomically;
-// `store2` and `store4` own whole words and are plain writes: prefer them where rows begin on such a boundary.
+// `store4` owns whole words and is a plain write: prefer it where rows begin on such a boundary.
 #ifndef VANTAGE_STORAGE_GLSL
 #define VANTAGE_STORAGE_GLSL
 #extension GL_EXT_buffer_reference : require
@@ -24,12 +24,6 @@ layout(buffer_reference, std430, buffer_reference_align = 16) restrict readonly 
 
 bool present(uvec2 address) { return (address.x | address.y) != 0u; }
 
-// address + bytes, with carry.
-uvec2 advance(uvec2 address, uint bytes) {
-    uint carry;
-    uint low = uaddCarry(address.x, bytes, carry);
-    return uvec2(low, address.y + carry);
-}
 // address of element `row * cols` of a tensor of `type`; 64-bit, for tensors of more than 2^32 bytes.
 uvec2 row_address(uvec2 address, uint type, uint row, uint cols) {
     uint high, low;
@@ -67,11 +61,6 @@ float load(uvec2 address, uint type, uint i) {
     uint word = ReadWords(address).at[i >> 1];
     return widen_half((i & 1u) != 0u ? word >> 16 : word & 0xffffu, type);
 }
-// Elements i, i + 1; i even, address aligned to two elements.
-vec2 load2(uvec2 address, uint type, uint i) {
-    if (type == F32) return vec2(ReadFloats(address).at[i], ReadFloats(address).at[i + 1u]);
-    return widen_pair(ReadWords(address).at[i >> 1], type);
-}
 // Elements i … i + 3; i a multiple of 4, address aligned to four elements.
 vec4 load4(uvec2 address, uint type, uint i) {
     if (type == F32) return ReadQuads(address).at[i >> 2];
@@ -87,14 +76,6 @@ void store(uvec2 address, uint type, uint i, float value) {
     uint shift = (i & 1u) * 16u;
     atomicAnd(Words(address).at[i >> 1], 0xffff0000u >> shift);
     atomicOr(Words(address).at[i >> 1], narrow(value, type) << shift);
-}
-void store2(uvec2 address, uint type, uint i, vec2 value) {
-    if (type == F32) {
-        Floats(address).at[i] = value.x;
-        Floats(address).at[i + 1u] = value.y;
-        return;
-    }
-    Words(address).at[i >> 1] = narrow(value.x, type) | (narrow(value.y, type) << 16);
 }
 void store4(uvec2 address, uint type, uint i, vec4 value) {
     if (type == F32) {

@@ -5,7 +5,7 @@ struct MatmulParams {
     uvec2 c;                     // (batch, m, n)
     uint m, n, k;
     uint batches, inner_batches;  // batch z is (z / inner_batches, z % inner_batches)
-    uint a_outer, a_inner;  // elements from one batch of a to the next; 0 where it is broadcast
+    uint a_outer, a_inner;        // elements from one batch of a to the next; 0 where it is broadcast
     uint b_outer, b_inner;
     float alpha, beta;
 };

@@ -6,6 +6,6 @@ struct RopeParams {
     uvec2 positions;                // (tokens) i32 or 0; rope_write has no such operand: 0
     uint rows, tokens, heads, dim;  // rows = batch * tokens * heads
     uint rotary, table_rows, heads_first, interleaved;
-    uint cache_rows;                // 0: y is no cache
+    uint cache_rows;  // 0: y is no cache
 };
 VANTAGE_PARAMS_END

@@ -26,14 +26,16 @@ TEST_CASE("a loop over a stream, a callback and a whole text give the same", "[g
     for (const Token& token : generator.stream(prompt)) streamed += token.text, ++pieces;
     CHECK(streamed == greedy_text);
     CHECK(pieces > 5);
-    CHECK(generator.generate(prompt, [&](const Token& token) { return called += token.text, true; }) == Ending::end_token);
+    CHECK(generator.generate(prompt, [&](const Token& token) { return called += token.text, true; }) ==
+          Ending::end_token);
     CHECK(called == greedy_text);
 }
 
 TEST_CASE("a text ends where it is told to", "[generator]") {
     std::string text;
     const auto append = [&](const Token& token) { return text += token.text, true; };
-    Generator stops(mini_world(), {}, {.max_tokens = 12, .stop = {", not", "", "street"}, .session = {.precision = Precision::f32}});
+    Generator stops(mini_world(), {},
+                    {.max_tokens = 12, .stop = {", not", "", "street"}, .session = {.precision = Precision::f32}});
     CHECK(stops.generate(prompt, append) == Ending::stop_text);
     CHECK(text == " The animal was too tired");  // the longer part of a stop text is never shown
     Generator few(mini_world(), {.ignore_end = true}, {.max_tokens = 3});

@@ -221,7 +221,7 @@ TEST_CASE("a dispatch in pieces covers the whole grid") {
     gpu::DeviceState& state = device.state();
     Selftest test(state, 1000);
     gpu::fill(state, test.output(), 0, test.output().bytes(), 0);
-    const VkPipeline pipeline = gpu::pipeline(state, {"selftest", {64}, 0, false, true});
+    const VkPipeline pipeline = gpu::pipeline(state, {.module = "selftest", .spec = {64}, .in_pieces = true});
     const Selftest::Push push = test.push(1.0f);
     gpu::Recording recording(state, "pieces", 2);
     recording.dispatch_piece(pipeline, std::as_bytes(std::span(&push, 1)), {0, 0, 0}, {7, 1, 1}, "first");

@@ -23,18 +23,18 @@ void check(const vantage::Tokenizer& tokenizer, const vantage::Tokenizer::Encodi
     for (const auto& [begin, end] : encoding.offsets) require(begin <= end && end <= characters);
     for (const bool skip_special : {false, true}) {
         const std::string text = tokenizer.decode(encoding.ids, skip_special);
-        require(vantage::text::is_utf8(text));
+        require(vantage::is_utf8(text));
         vantage::StreamDecoder stream(tokenizer, skip_special);
         std::string joined;
         for (const std::int32_t id : encoding.ids) {
             const std::string part = stream.push(id);
-            require(vantage::text::is_utf8(part));
+            require(vantage::is_utf8(part));
             joined += part;
         }
         require(joined + stream.finish() == text);
     }
     for (std::size_t i = 0; i < std::min<std::size_t>(count, 16); ++i) {
-        require(vantage::text::is_utf8(tokenizer.display(encoding.ids[i])));
+        require(vantage::is_utf8(tokenizer.display(encoding.ids[i])));
         require(!tokenizer.has(encoding.ids[i]) || encoding.ids[i] < tokenizer.vocab_size());
     }
 }
@@ -47,7 +47,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::string_view text = nul == std::string_view::npos ? "Hello  wörld\n" : input.substr(nul + 1);
     try {
         const vantage::Tokenizer tokenizer = vantage::Tokenizer::parse(input.substr(0, nul), "fuzz.json");
-        const std::size_t characters = vantage::text::code_points(vantage::text::repair_utf8(text)).size();
+        const std::size_t characters = vantage::code_points(vantage::repair_utf8(text)).size();
         check(tokenizer, tokenizer.encode(text, false), characters);
         check(tokenizer, tokenizer.encode(text, true), characters);
         check(tokenizer, tokenizer.encode_pair(text, "b"), std::max<std::size_t>(characters, 1));

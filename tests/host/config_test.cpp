@@ -67,7 +67,6 @@ TEST_CASE("both spellings of a config say the same", "[config]") {
         CHECK(a.rope_theta == b.rope_theta);
         CHECK(a.rope_scaling == b.rope_scaling);
         CHECK(a.end_tokens == b.end_tokens);
-        CHECK(a.bos == b.bos);
     }
 }
 
@@ -232,7 +231,6 @@ TEST_CASE("generation_config.json adds end tokens and sampling defaults", "[conf
         R"({"eos_token_id": [5, 7], "bos_token_id": 3, "temperature": 0.6, "top_p": 0.9, "top_k": 40, "repetition_penalty": 1.1})",
         "g");
     CHECK(c.end_tokens == std::vector<std::int64_t>{5, 7});
-    CHECK(c.bos == 3);
     CHECK(c.temperature == 0.6);
     CHECK(c.top_p == 0.9);
     CHECK(c.top_k == 40);

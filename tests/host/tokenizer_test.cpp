@@ -33,7 +33,7 @@ std::string streamed(const Tokenizer& tokenizer, const Ids& ids, bool skip_speci
     StreamDecoder stream(tokenizer, skip_special);
     std::string text;
     const auto take = [&](const std::string& part) {
-        CHECK(text::is_utf8(part));
+        CHECK(is_utf8(part));
         text += part;
     };
     for (const std::int32_t id : ids) take(stream.push(id));
@@ -56,7 +56,7 @@ Tokenizer small(const std::vector<std::string>& words, const std::vector<std::st
 std::vector<std::string> letters(const std::string& all) {
     std::vector<std::string> words;
     for (std::size_t at = 0; at < all.size();) {
-        const unsigned bytes = text::character_at(all, at).bytes;
+        const unsigned bytes = character_at(all, at).bytes;
         words.push_back(all.substr(at, bytes));
         at += bytes;
     }
@@ -150,7 +150,7 @@ TEST_CASE("tokenizer: offsets through NFKC, a Replace with a Regex, and Metaspac
         for (const Json& token : test["tokens"]) {
             const auto spelling = token.get<std::string>();
             const bool added = spelling == "<pad>" || spelling == "</s>" || spelling == "<unk>";
-            const std::size_t count = added ? 1 : text::code_points(spelling).size();
+            const std::size_t count = added ? 1 : code_points(spelling).size();
             REQUIRE(at + count <= encoding.offsets.size());
             offsets.emplace_back(encoding.offsets[at].first, encoding.offsets[at + count - 1].second);
             at += count;
@@ -387,13 +387,13 @@ TEST_CASE("tokenizer: decoders", "[tokenizer]") {
 }
 
 TEST_CASE("tokenizer: what is no UTF-8 counts as U+FFFD", "[tokenizer]") {
-    CHECK(text::repair_utf8("a\xFFz") == "a\uFFFDz");
-    CHECK(text::repair_utf8("\xE2\x82") == "\uFFFD");    // cut off: one
-    CHECK(text::repair_utf8("\xE2\x82z") == "\uFFFDz");  // the longest beginning of a character: one
-    CHECK(text::repair_utf8("\xF0\x9F\x98z") == "\uFFFDz");
-    CHECK(text::repair_utf8("\xC0\xAF") == "\uFFFD\uFFFD");                      // overlong
-    CHECK(text::repair_utf8("\xED\xA0\x80") == "\uFFFD\uFFFD\uFFFD");            // a surrogate
-    CHECK(text::repair_utf8("\xF4\x90\x80\x80") == "\uFFFD\uFFFD\uFFFD\uFFFD");  // above U+10FFFF
+    CHECK(repair_utf8("a\xFFz") == "a\uFFFDz");
+    CHECK(repair_utf8("\xE2\x82") == "\uFFFD");    // cut off: one
+    CHECK(repair_utf8("\xE2\x82z") == "\uFFFDz");  // the longest beginning of a character: one
+    CHECK(repair_utf8("\xF0\x9F\x98z") == "\uFFFDz");
+    CHECK(repair_utf8("\xC0\xAF") == "\uFFFD\uFFFD");                      // overlong
+    CHECK(repair_utf8("\xED\xA0\x80") == "\uFFFD\uFFFD\uFFFD");            // a surrogate
+    CHECK(repair_utf8("\xF4\x90\x80\x80") == "\uFFFD\uFFFD\uFFFD\uFFFD");  // above U+10FFFF
     const Tokenizer tokenizer = oracle_tokenizer("gpt2_bytebpe");
     CHECK(tokenizer.encode("a\xFFz", false).ids == tokenizer.encode("a\uFFFDz", false).ids);
     CHECK(tokenizer.encode("a\xFFz", false).offsets.back() == std::pair<std::size_t, std::size_t>{2, 3});
@@ -409,11 +409,11 @@ TEST_CASE("tokenizer: normalization forms agree with the library's on random str
     for (int round = 0; round < 4000; ++round) {
         std::string text;
         for (auto length = 1 + random() % 7; length > 0; --length)
-            text::append_utf8(text, alphabet[random() % std::size(alphabet)]);
+            append_utf8(text, alphabet[random() % std::size(alphabet)]);
         for (const auto form :
              {text::NormalForm::nfc, text::NormalForm::nfd, text::NormalForm::nfkc, text::NormalForm::nfkd}) {
             std::string normal;
-            for (const text::Change& change : text::normalize(text, form)) text::append_utf8(normal, change.code);
+            for (const text::Change& change : text::normalize(text, form)) append_utf8(normal, change.code);
             if (normal == vantage::test::reference_form(text, form)) continue;
             CAPTURE(text, static_cast<int>(form), normal, vantage::test::reference_form(text, form));
             FAIL("another normal form");

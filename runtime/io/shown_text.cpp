@@ -1,9 +1,10 @@
-#include "runtime/io/utf8.h"
+#include "runtime/io/shown_text.h"
 
 #include <algorithm>
 #include <array>
 
 #include "runtime/base/log.h"
+#include "runtime/base/utf8.h"
 
 namespace vantage {
 namespace {
@@ -44,66 +45,7 @@ bool is_control(char32_t c) {
            (c >= 0xe0000 && c <= 0xe007f);
 }
 
-/// Length of the character that starts here, 0 when none does; `code` gets its number.
-std::size_t decode_one(std::string_view text, char32_t& code) {
-    const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-    const unsigned char first = byte(0);
-    if (first < 0x80) {
-        code = first;
-        return 1;
-    }
-    const std::size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-    if (first < 0xc2 || first > 0xf4 || text.size() < length) return 0;
-    code = first & (0x7fu >> length);
-    for (std::size_t i = 1; i < length; ++i) {
-        if ((byte(i) & 0xc0u) != 0x80u) return 0;
-        code = (code << 6) | (byte(i) & 0x3fu);
-    }
-    constexpr std::array<char32_t, 5> least{0, 0, 0x80, 0x800, 0x10000};  // less would be an overlong spelling
-    const bool surrogate = code >= 0xd800 && code <= 0xdfff;
-    return code < least[length] || code > 0x10ffff || surrogate ? 0 : length;
-}
-
-void append_utf8(std::string& text, char32_t c) {
-    const auto put = [&](char32_t value) { text.push_back(static_cast<char>(static_cast<unsigned char>(value))); };
-    if (c < 0x80) {
-        put(c);
-        return;
-    }
-    if (c < 0x800) {
-        put(0xc0 | (c >> 6));
-    } else {
-        if (c < 0x10000) {
-            put(0xe0 | (c >> 12));
-        } else {
-            put(0xf0 | (c >> 18));
-            put(0x80 | ((c >> 12) & 0x3f));
-        }
-        put(0x80 | ((c >> 6) & 0x3f));
-    }
-    put(0x80 | (c & 0x3f));
-}
-
 }  // namespace
-
-std::u32string decode_utf8(std::string_view text) {
-    std::u32string characters;
-    while (!text.empty()) {
-        char32_t code = replacement;
-        const std::size_t length = decode_one(text, code);
-        characters.push_back(length == 0 ? replacement : code);
-        text.remove_prefix(std::max<std::size_t>(length, 1));
-    }
-    return characters;
-}
-
-std::string encode_utf8(std::u32string_view text) {
-    std::string bytes;
-    for (const char32_t character : text) append_utf8(bytes, character);
-    return bytes;
-}
-
-std::string valid_utf8(std::string_view text) { return encode_utf8(decode_utf8(text)); }
 
 int column_width(char32_t character) {
     if (character < 0x300) return 1;
@@ -168,7 +110,7 @@ std::string without_controls(std::string_view text) {
 }
 
 std::string shortened(std::string_view text, int columns) {
-    if (column_width(text) <= columns) return valid_utf8(text);
+    if (column_width(text) <= columns) return repair_utf8(text);
     std::string result;
     int width = 1;  // of the "…"
     for (const char32_t character : decode_utf8(text)) {

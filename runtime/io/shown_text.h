@@ -1,4 +1,4 @@
-// UTF-8 as pictures and terminals need it: characters, and how many columns each takes.
+// Text as terminals and pictures show it: how many columns it takes, what a token looks like, what is left out.
 #pragma once
 
 #include <span>
@@ -7,12 +7,6 @@
 #include <vector>
 
 namespace vantage {
-
-/// Every byte that is no part of a character becomes U+FFFD.
-std::u32string decode_utf8(std::string_view text);
-std::string encode_utf8(std::u32string_view text);
-/// The same text with U+FFFD for what was wrong in it.
-std::string valid_utf8(std::string_view text);
 
 /// Columns that a terminal gives to a character: 0 for combining marks, 2 for CJK and emoji, else 1.
 int column_width(char32_t character);

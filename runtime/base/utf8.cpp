@@ -1,0 +1,106 @@
+#include "runtime/base/utf8.h"
+
+namespace vantage {
+
+namespace {
+
+unsigned byte_at(std::string_view bytes, std::size_t i) { return static_cast<unsigned char>(bytes[i]); }
+
+/// Length of a sequence by its first byte, and the range of the second byte, which alone tells overlong forms, surrogates
+/// and codes above U+10FFFF apart. Length 0: no sequence starts so.
+struct Lead {
+    unsigned length, low, high;
+};
+Lead lead_of(unsigned byte) {
+    if (byte < 0x80) return {1, 0, 0};
+    if (byte < 0xC2) return {0, 0, 0};
+    if (byte < 0xE0) return {2, 0x80, 0xBF};
+    if (byte < 0xF0) return {3, byte == 0xE0 ? 0xA0u : 0x80u, byte == 0xED ? 0x9Fu : 0xBFu};
+    if (byte < 0xF5) return {4, byte == 0xF0 ? 0x90u : 0x80u, byte == 0xF4 ? 0x8Fu : 0xBFu};
+    return {0, 0, 0};
+}
+
+}  // namespace
+
+Utf8Step utf8_step(std::string_view bytes, std::size_t at) {
+    using Kind = Utf8Step::Kind;
+    const Lead lead = lead_of(byte_at(bytes, at));
+    if (lead.length == 0) return {Kind::broken, 1};
+    for (unsigned i = 1; i < lead.length; ++i) {
+        if (at + i == bytes.size()) return {Kind::cut_off, i};
+        const unsigned byte = byte_at(bytes, at + i);
+        if (byte < (i == 1 ? lead.low : 0x80u) || byte > (i == 1 ? lead.high : 0xBFu)) return {Kind::broken, i};
+    }
+    return {Kind::character, lead.length};
+}
+
+std::string repair_utf8(std::string_view bytes) {
+    std::string out;
+    out.reserve(bytes.size());
+    for (std::size_t at = 0; at < bytes.size();) {
+        const Utf8Step step = utf8_step(bytes, at);
+        if (step.kind == Utf8Step::Kind::character)
+            out.append(bytes, at, step.bytes);
+        else
+            out += replacement_character;
+        at += step.bytes;
+    }
+    return out;
+}
+
+bool is_utf8(std::string_view bytes) {
+    for (std::size_t at = 0; at < bytes.size();) {
+        const Utf8Step step = utf8_step(bytes, at);
+        if (step.kind != Utf8Step::Kind::character) return false;
+        at += step.bytes;
+    }
+    return true;
+}
+
+Character character_at(std::string_view valid, std::size_t at) {
+    const unsigned first = byte_at(valid, at);
+    if (first < 0x80) return {first, 1};
+    const unsigned length = lead_of(first).length;
+    char32_t code = first & (0x7Fu >> length);
+    for (unsigned i = 1; i < length; ++i) code = (code << 6) | (byte_at(valid, at + i) & 0x3Fu);
+    return {code, length};
+}
+
+void append_utf8(std::string& out, char32_t code) {
+    const auto put = [&out](char32_t byte) { out += static_cast<char>(static_cast<unsigned char>(byte)); };
+    if (code < 0x80) {
+        put(code);
+    } else if (code < 0x800) {
+        put(0xC0 | (code >> 6));
+        put(0x80 | (code & 0x3F));
+    } else if (code < 0x10000) {
+        put(0xE0 | (code >> 12));
+        put(0x80 | ((code >> 6) & 0x3F));
+        put(0x80 | (code & 0x3F));
+    } else {
+        put(0xF0 | (code >> 18));
+        put(0x80 | ((code >> 12) & 0x3F));
+        put(0x80 | ((code >> 6) & 0x3F));
+        put(0x80 | (code & 0x3F));
+    }
+}
+
+std::u32string code_points(std::string_view valid) {
+    std::u32string codes;
+    for (std::size_t at = 0; at < valid.size();) {
+        const Character c = character_at(valid, at);
+        codes += c.code;
+        at += c.bytes;
+    }
+    return codes;
+}
+
+std::u32string decode_utf8(std::string_view bytes) { return code_points(repair_utf8(bytes)); }
+
+std::string encode_utf8(std::u32string_view text) {
+    std::string bytes;
+    for (const char32_t character : text) append_utf8(bytes, character);
+    return bytes;
+}
+
+}  // namespace vantage
