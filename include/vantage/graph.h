@@ -101,6 +101,8 @@ public:
     /// The same nodes and values once more. Tensors belong to the graph that made them, so a copy is asked for by name.
     Graph copy() const { return *this; }
 
+    /// What the caller writes before a run. Names of inputs, weights, constants and states are one space: `input`, `constant`
+    /// and `state` throw usage for a name that is taken, and all of them for 2^31 elements or more.
     Tensor input(const std::string& name, Shape shape, DType dtype = DType::f32);
     /// A weight under its name in the checkpoint, prefixed by the scopes that are open. The same name gives the same tensor.
     Tensor weight(const std::string& name, Shape shape, Where where = Where::here());
@@ -110,8 +112,9 @@ public:
     Tensor constant(const std::string& name, Shape shape, std::function<std::vector<float>()> table);
     /// Memory that outlives a run. `host_visible` where the host reads or writes it while work is in flight.
     Tensor state(const std::string& name, Shape shape, DType dtype, bool host_visible = false);
+    /// What a plan keeps for `read`. Throws usage for a name that another output has.
     void output(const std::string& name, Tensor tensor);
-    /// The same data under another shape with as many elements.
+    /// The same data under another shape; throws usage when that has not as many elements.
     Tensor reshape(Tensor tensor, Shape shape, Where where = Where::here());
 
     /// Weight names and node names get "name." or "name.index." in front while the returned object lives.

@@ -38,9 +38,11 @@ struct Divergence {
         message;  ///< "y[4,1600] got 0.1033, want 0.0933: off by 0.01, allowed 2.2e-05; 1 of 8005 elements wrong"
 };
 
-/// Owns the intermediates' memory and the recordings. Weights and states that are not bound are its own, too.
+/// Owns the intermediates' memory and the recordings, and that of weights and states that are not bound.
 class Plan {
 public:
+    /// Throws out_of_memory with the numbers, unsupported when the driver refuses a pipeline (naming module and constants),
+    /// device_lost.
     Plan(Graph graph, const Device& device, const CompileOptions& options = {},
          std::shared_ptr<const Bindings> bindings = {});
     ~Plan();
@@ -48,23 +50,26 @@ public:
     Plan& operator=(Plan&&) noexcept;
 
     /// Inputs, weights and states by name; as many elements as the value has. Floats are rounded to the storage type.
-    /// A packed weight is written as the checkpoint has it and turned here.
+    /// A packed weight is written as the checkpoint has it and turned here. Throws usage for a name that nothing has, or a
+    /// value that nothing that runs reads, and for another number of elements (naming both).
     void write(const std::string& name, std::span<const float> values);
     void write(const std::string& name, std::span<const std::int32_t> values);
     void write_bytes(const std::string& name, std::span<const std::byte> bytes);
-    /// Outputs, states and inputs by name, widened to float (integers to their value).
+    /// Outputs, states and inputs by name, widened to float (integers to their value). Waits for what was submitted; throws
+    /// usage for a name that nothing has.
     std::vector<float> read(const std::string& name) const;
     std::vector<std::byte> read_bytes(const std::string& name) const;
     /// The first `rows` rows of an output only.
     std::vector<float> read_rows(const std::string& name, std::int64_t rows) const;
 
-    /// Runs everything and waits.
+    /// Runs everything and waits. Throws device_lost when the device is lost or does not answer in time (VANTAGE_TIMEOUT), and
+    /// interrupted after Ctrl-C where the program catches it; with `guard`, failure naming what a kernel wrote where it must not.
     void run();
     /// Submits the segments named by their indices in order, and returns what `wait` takes. Nothing is recorded or
     /// allocated after the first time. Runs that last long are cut into several submissions.
     /// `filled`: which part of its caches holds keys after the run, where that is known; where to cut depends on it.
     std::uint64_t submit(std::span<const int> segments, double filled = 1);
-    void wait(std::uint64_t ticket);
+    void wait(std::uint64_t ticket);  ///< throws as `run`
 
     /// Runs node by node and compares each result with the op's reference; returns the first `most` that differ.
     std::vector<Divergence> check(std::size_t most = 1);

@@ -61,6 +61,8 @@ struct SessionStats {
 
 class Session {
 public:
+    /// Allocates the cache and other states for the whole context. Throws usage for a context that the model does not allow,
+    /// out_of_memory with the numbers.
     explicit Session(const Model& model, const SessionOptions& options = {});
     ~Session();
     Session(Session&&) noexcept;
@@ -71,9 +73,10 @@ public:
     /// Takes tokens into the sequence; they run with the next call of `process` or `next`. Throws usage for an id outside
     /// of the vocabulary, and when the context is full.
     void append(std::span<const std::int32_t> ids);
-    /// Runs all tokens that wait but draws none.
+    /// Runs all tokens that wait but draws none. Throws as Plan::run.
     void process();
-    /// Draws the next token. Nothing when the sequence has ended: at an end token (which is returned first), or when the context is full.
+    /// Draws the next token. Nothing when the sequence has ended: at an end token (which is returned first), or when the
+    /// context is full. Throws usage when there is nothing to continue, and as Plan::run.
     std::optional<std::int32_t> next();
     /// Draws at most `count` tokens until the sequence ends; `on_token` may end it by returning false.
     std::vector<std::int32_t> generate(std::int64_t count, const std::function<bool(std::int32_t)>& on_token = {});
