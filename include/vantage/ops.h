@@ -51,21 +51,38 @@ struct AttentionOptions {
     bool heads_first = false;
     Tensor step;    ///< u32 step state
     Tensor kv_len;  ///< i32 [batch]: keys from here on are not seen
+
+    // Scores, in this order: scale q·k; softcap tanh(· / softcap) (Gemma 2); + slope_h (j - i), or -slope_h |i - j| where not
+    // causal (ALiBi, Press et al. 2021); + mask. A score of -3e38 or less hides its key.
+    double softcap = 0;   ///< 0 = none
+    Tensor alibi_slopes;  ///< f32 [Hq], see alibi_slopes()
+    Tensor mask;          ///< f32 [n, m], [Hq or 1, n, m] or [batch or 1, Hq or 1, n, m]; not with a step
+    Tensor sinks;         ///< f32 [Hq]: one more logit in the softmax's denominator, without a value; in lse, too
+
+    // Query i sees key j where all of these allow it; i counts on the keys' axis.
+    std::optional<std::int64_t> window_left, window_right;  ///< i - j ≤ left; j - i ≤ right
+    std::int64_t dilation = 1;       ///< (i - j) divisible by it (Child et al. 2019)
+    std::int64_t global_tokens = 0;  ///< the first tokens see all and are seen by all, whatever window and dilation say
+                                     ///< (Longformer, Beltagy et al. 2020)
+    std::int64_t prefix_len = 0;     ///< the first keys are seen by all, although causal (Raffel et al. 2020)
+    Tensor block_mask;               ///< i32 [⌈m / block_size⌉, ⌈m / block_size⌉], 0 = hidden (BigBird, Zaheer et al. 2020)
+    std::int64_t block_size = 0;
+    Tensor segment_ids;  ///< i32 [batch, m] or [m]: only within a segment (packed sequences); not with a step
 };
 struct AttentionResult {
     Tensor o, lse;
 };
 AttentionResult attention(Tensor q, Tensor k, Tensor v, AttentionOptions options = {}, Where where = Where::here());
 
-/// The weights themselves, for few rows: p_ij = exp(scale q_i k_j - lse_i), 0 where masked (the tap of the viewer).
+/// The weights themselves, for few rows: p_ij = exp(score_ij - lse_i), 0 where masked (the tap of the viewer), by the options
+/// that the run had; its step, kv_len and sinks are in the log-sum-exp and are not asked again.
 /// q [n, Hq, D], k [m, Hk, D], lse [n, Hq] → p [rows, keys] f32 for one head and a window of rows and keys.
 struct AttentionWindow {
     std::int64_t head = 0, first_row = 0, rows = 0, first_key = 0, keys = 0;
-    bool causal = false;
     std::int64_t position = 0;  ///< position of row 0 of q
-    std::optional<double> scale;
 };
-Tensor attention_weights(Tensor q, Tensor k, Tensor lse, AttentionWindow window, Where where = Where::here());
+Tensor attention_weights(Tensor q, Tensor k, Tensor lse, AttentionWindow window, const AttentionOptions& options = {},
+                         Where where = Where::here());
 
 // ---- normalisation --------------------------------------------------------------------------------------------------
 

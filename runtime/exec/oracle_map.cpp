@@ -123,8 +123,12 @@ Calls map_attention(OracleReader& r) {
     const HostTensor q = r.floats("q"), k = r.floats("k");
     Attrs attrs{{"heads_first", true}, {"causal", r.flag("causal", false)}};
     if (const double scale = r.number("scale", 0); scale != 0) attrs.set("scale", scale);
-    std::vector<HostTensor> inputs{q, k, r.floats("v"), {}, {}};
-    if (r.has("kv_len")) inputs[4] = r.exact("kv_len");
+    if (const double cap = r.number("softcap", 0); cap != 0) attrs.set("softcap", cap);
+    for (const char* name : {"window_left", "window_right", "dilation", "prefix_len", "global_tokens", "block_size"})
+        if (const std::int64_t value = r.integer(name, -1); value >= 0) attrs.set(name, value);
+    std::vector<HostTensor> inputs{q, k, r.floats("v"), {}};
+    for (const char* name : {"kv_len", "mask", "alibi_slopes", "block_mask", "segment_ids", "sinks"})
+        inputs.push_back(r.has(name) ? r.exact(name) : HostTensor());
     OracleCall call = call_of("attention", std::move(inputs), attrs);
     expect_result(call, 0, "o", r.wanted("o"));
     expect_if_there(r, call, 1, "lse");

@@ -8,6 +8,7 @@
 
 #include "runtime/base/log.h"
 #include "runtime/graph/op.h"
+#include "runtime/ops/attention_rules.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/attention.h"
 #include "shaders/params/step.h"
@@ -17,11 +18,13 @@ namespace vantage {
 
 namespace {
 
-enum : int { q_, k_, v_, step_, kv_len_ };
+enum : int { q_, k_, v_, step_, kv_len_, mask_, alibi_, block_mask_, segments_, sinks_ };
+constexpr RuleOperands rule_operands{.mask = mask_, .alibi = alibi_, .block_mask = block_mask_, .segments = segments_};
 enum : int { o_, lse_ };
 
 // Keys that one workgroup of a split attention covers: fixed, so that results do not depend on the context's size.
 constexpr std::int64_t keys_per_split = 256;
+constexpr double infinity = std::numeric_limits<double>::infinity();
 
 struct Sizes {
     std::int64_t batch, n, m, heads, kv_heads, d, dv;
@@ -79,6 +82,12 @@ std::vector<TensorType> infer(const OpCall& call) {
     if (call.has(kv_len_))
         call.require(call.in(kv_len_) == TensorType{Shape{s.batch}, DType::i32},
                      "kv_len is " + call.in(kv_len_).text() + ", but q is " + q.text());
+    check_rule_operands(call, rule_operands, {s.batch, s.heads, s.n, s.m}, AttentionRules(call.attrs));
+    call.require(!call.has(step_) || !(call.has(mask_) || call.has(segments_)),
+                 "with a step the keys are a cache, whose rows have no mask and no segments");
+    if (call.has(sinks_))
+        call.require(call.in(sinks_) == TensorType{Shape{s.heads}, DType::f32},
+                     operand_is(call, sinks_) + ", but q is " + q.text() + ": one f32 for each head is wanted");
     Shape o = q.shape, lse(q.shape.sizes().first(static_cast<std::size_t>(rank - 1)));
     o[-1] = s.dv;
     return {{o, q.dtype}, {lse, DType::f32}};
@@ -87,34 +96,38 @@ std::vector<TensorType> infer(const OpCall& call) {
 void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
     const Sizes s = sizes_of(call);
     const double scale = scale_of(call);
-    const bool causal = call.attrs.flag("causal"), stepped = call.has(step_);
+    const bool stepped = call.has(step_);
+    const AttentionRules rules(call.attrs);
     const auto word = [&](int i) { return static_cast<std::int64_t>(in[step_][i]); };
     const std::int64_t valid = stepped ? std::min(word(STEP_VALID), s.n) : s.n,
                        filled = stepped ? std::min(word(STEP_KEYS), s.m) : s.m;
     for (std::int64_t b = 0; b < s.batch; ++b)
         for (std::int64_t h = 0; h < s.heads; ++h)
             for (std::int64_t i = 0; i < s.n; ++i) {
-                std::int64_t sees =
-                    call.has(kv_len_) ? std::min(filled, static_cast<std::int64_t>(in[kv_len_][b])) : filled;
-                if (causal) sees = std::min(sees, stepped ? word(STEP_POSITION) + i + 1 : i + 1 + s.m - s.n);
-                if (i >= valid) sees = 0;
-                const std::int64_t row = s.q_row(b, i, h);
-                std::vector<double> score;
+                const std::int64_t sees =
+                    i >= valid            ? 0
+                    : call.has(kv_len_) ? std::min(filled, static_cast<std::int64_t>(in[kv_len_][b]))
+                                        : filled;
+                const std::int64_t row = s.q_row(b, i, h), position = stepped ? word(STEP_POSITION) + i : i + s.m - s.n;
+                std::vector<std::pair<std::int64_t, double>> scores;
                 for (std::int64_t j = 0; j < sees; ++j) {
                     double dot = 0;
                     for (std::int64_t d = 0; d < s.d; ++d)
                         dot += in[q_][row * s.d + d] * in[k_][s.k_row(b, j, h / s.group()) * s.d + d];
-                    score.push_back(scale * dot);
+                    if (const auto score = ruled_score(call, in, rule_operands, {s.batch, s.heads, s.n, s.m}, rules,
+                                                       scale * dot, b, h, i, position, j))
+                        scores.emplace_back(j, *score);
                 }
-                const double peak = score.empty() ? 0 : *std::max_element(score.begin(), score.end());
-                double sum = 0;
-                for (double x : score) sum += std::exp(x - peak);
-                const double lse = score.empty() ? -std::numeric_limits<double>::infinity() : peak + std::log(sum);
+                const double sink = call.has(sinks_) ? in[sinks_][h] : -infinity;
+                double peak = sink;
+                for (const auto& [j, x] : scores) peak = std::max(peak, x);
+                double sum = peak == -infinity ? 0 : std::exp(sink - peak);
+                for (const auto& [j, x] : scores) sum += std::exp(x - peak);
+                const double lse = peak == -infinity ? -infinity : peak + std::log(sum);
                 for (std::int64_t d = 0; d < s.dv; ++d) {
                     double o = 0;
-                    for (std::size_t j = 0; j < score.size(); ++j)
-                        o += std::exp(score[j] - lse) *
-                             in[v_][s.k_row(b, static_cast<std::int64_t>(j), h / s.group()) * s.dv + d];
+                    for (const auto& [j, x] : scores)
+                        o += std::exp(x - lse) * in[v_][s.k_row(b, j, h / s.group()) * s.dv + d];
                     out[o_][row * s.dv + d] = o;
                 }
                 out[lse_][row] = lse;
@@ -123,9 +136,10 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
 
 Cost cost(const OpCall& call) {
     const Sizes s = sizes_of(call);
-    const double cells = static_cast<double>(s.rows()) * static_cast<double>(s.m) *
-                         (call.attrs.flag("causal") && s.n == s.m ? 0.5 : 1.0);
-    Cost cost = streaming_cost(call, cells * 2.0 * static_cast<double>(s.d + s.dv));
+    const AttentionRules rules(call.attrs);
+    double seen = 0;  // keys, by all queries of a head
+    for (std::int64_t i = 0; i < s.n; ++i) seen += rules.keys_seen(i + s.m - s.n, s.m);
+    Cost cost = streaming_cost(call, static_cast<double>(s.batch * s.heads) * seen * 2.0 * static_cast<double>(s.d + s.dv));
     cost.grows_with_cache = call.has(step_);
     return cost;
 }
@@ -139,9 +153,12 @@ Launch flash(const OpCall& call, const Caps& caps, const char* shader, std::uint
     Launch l{.shader = shader,
              .spec = {lanes, storage_of(call.in(q_).dtype), storage_of(call.in(k_).dtype), u(s.d), u(s.dv), rows, split,
                       s.d % 4 == 0, ceil_div(s.dv, lanes)},
-             .operands = {in(q_), in(k_), in(v_), in(step_), in(kv_len_), out(o_), out(lse_)},
+             .operands = {in(q_), in(k_), in(v_), in(step_), in(kv_len_), in(mask_), in(alibi_), in(block_mask_),
+                          in(segments_), in(sinks_), out(o_), out(lse_)},
              .groups = split > 0 ? std::array{std::max(1u, ceil_div(s.m, split)), blocks, u(s.batch * s.kv_heads)}
                                  : flat_grid(static_cast<std::uint64_t>(s.batch * s.kv_heads) * blocks, caps)};
+    const std::vector<std::uint32_t> rules = rule_constants(call, rule_operands, AttentionRules(call.attrs));
+    l.spec.insert(l.spec.end(), rules.begin(), rules.end());
     return l.with(params::AttentionParams{.n = u(s.n),
                                           .m = u(s.m),
                                           .batch = u(s.batch),
@@ -175,19 +192,22 @@ LaunchPlan launch_split(const OpCall& call, const Caps& caps, const char* shader
     plan.scratch = {splits * static_cast<std::uint64_t>(s.rows() * s.dv) * 4,
                     splits * static_cast<std::uint64_t>(s.rows()) * 8};
     Launch parts = flash(call, caps, shader, lanes, rows_for(s, lanes, caps), keys_per_split);
-    parts.operands[5] = scratch_out(0);
-    parts.operands[6] = scratch_out(1);
+    parts.operands[10] = scratch_out(0);
+    parts.operands[11] = scratch_out(1);
     if (call.has(step_)) {
         parts.keys_per_group = keys_per_split;
         parts.step = 3;
     }
     Launch join{.shader = "attention_join",
                 .spec = {workgroup_size(caps, 64), storage_of(call.in(q_).dtype), keys_per_split},
-                .operands = {scratch_in(0), scratch_in(1), in(step_), out(o_), out(lse_)},
+                .operands = {scratch_in(0), scratch_in(1), in(step_), out(o_), out(lse_), in(sinks_)},
                 .groups = flat_grid(static_cast<std::uint64_t>(s.rows()), caps)};
     join.with(params::AttentionJoinParams{.m = static_cast<std::uint32_t>(s.m),
                                           .rows = static_cast<std::uint32_t>(s.rows()),
-                                          .dv = static_cast<std::uint32_t>(s.dv)});
+                                          .dv = static_cast<std::uint32_t>(s.dv),
+                                          .n = static_cast<std::uint32_t>(s.n),
+                                          .heads = static_cast<std::uint32_t>(s.heads),
+                                          .heads_first = s.heads_first});
     plan.launches = {parts, join};
     return plan;
 }
@@ -218,13 +238,48 @@ Case test_case(const char* name, Shape q, Shape k, std::int64_t dv, Attrs attrs,
     return c;
 }
 
+// Windows, masks, biases, sinks: 3 heads of 24 features that share one key head, 70 queries or few. In f32 only: rules do not
+// depend on the storage.
+std::vector<Case> ruled_cases() {
+    std::vector<Case> list;
+    using I = std::int64_t;
+    const auto add = [&](const char* name, std::int64_t n, std::int64_t m, Attrs attrs,
+                         std::initializer_list<std::pair<int, Case::Input>> operands = {}) {
+        Case c = test_case(name, {n, 3, 24}, {m, 1, 24}, 24, std::move(attrs));
+        c.inputs.resize(10);
+        for (const auto& [at, input] : operands) c.inputs[static_cast<std::size_t>(at)] = input;
+        for (Case::Input& input : c.inputs) input.fixed_type = true;
+        list.push_back(std::move(c));
+    };
+    const auto floats = [](Shape shape, double mean = 0) { return Case::Input{.type = TensorType{shape}, .low = mean}; };
+    const auto integers = [](Shape shape, double most) {
+        return Case::Input{.type = TensorType{shape, DType::i32}, .fill = Case::Fill::ids, .high = most};
+    };
+    add("causal window", 70, 70, {{"causal", true}, {"window_left", I{9}}});
+    add("window of few queries, split", 2, 700, {{"causal", true}, {"window_left", I{300}}, {"softcap", 5.0}});
+    add("two-sided window, global tokens", 70, 70,
+        {{"window_left", I{4}}, {"window_right", I{3}}, {"global_tokens", I{2}}});
+    add("dilated", 40, 70, {{"causal", true}, {"window_left", I{31}}, {"dilation", I{3}}});
+    add("prefix", 70, 70, {{"causal", true}, {"prefix_len", I{33}}});
+    add("block mask", 70, 70, {{"causal", true}, {"block_size", I{8}}}, {{block_mask_, integers({9, 9}, 2)}});
+    add("segments", 70, 70, {}, {{segments_, integers({70}, 3)}});
+    add("alibi causal, sinks", 30, 70, {{"causal", true}}, {{alibi_, floats({3}, 0.2)}, {sinks_, floats({3})}});
+    add("alibi both ways", 30, 70, {}, {{alibi_, floats({3}, 0.2)}});
+    add("sinks, split", 1, 600, {{"causal", true}}, {{sinks_, floats({3}, 3)}});
+    add("mask by head", 17, 70, {{"softcap", 2.0}}, {{mask_, floats({3, 17, 70})}});
+    add("nothing seen", 3, 5, {{"causal", true}, {"block_size", I{8}}},
+        {{block_mask_, {.type = TensorType{Shape{1, 1}, DType::i32}, .fill = Case::Fill::zeros}}});
+    return list;
+}
+
 std::vector<Case> cases() {
     std::vector<double> step(STEP_WORDS);
     step[STEP_POSITION] = 9, step[STEP_VALID] = 3, step[STEP_KEYS] = 12;
     std::vector<double> decode(STEP_WORDS);
     decode[STEP_POSITION] = 530, decode[STEP_VALID] = 1, decode[STEP_KEYS] = 531;
     const Attrs causal = {{"causal", true}};
-    return {test_case("causal n=37 d=24 dv=40 gqa", {37, 4, 24}, {37, 2, 24}, 40, causal),
+    std::vector<Case> list = {
+            test_case("causal n=37 d=24 dv=40 gqa", {37, 4, 24}, {37, 2, 24}, 40, causal),
             test_case("full n=5 m=70 d=17 heads_first batch", {2, 3, 5, 17}, {2, 3, 70, 17}, 17,
                       {{"heads_first", true}, {"scale", 0.3}}),
             test_case("one by one", {1, 1, 24}, {1, 1, 24}, 24, causal),
@@ -236,6 +291,9 @@ std::vector<Case> cases() {
             test_case("split without step n=3", {3, 2, 24}, {300, 2, 24}, 40, causal),
             test_case("kv_len", {2, 4, 1, 16}, {2, 9, 1, 16}, 16, {}, {}, {5, 0}),
             test_case("no keys", {3, 1, 24}, {0, 1, 24}, 24, {})};
+    const std::vector<Case> ruled = ruled_cases();
+    list.insert(list.end(), ruled.begin(), ruled.end());
+    return list;
 }
 
 }  // namespace
@@ -246,7 +304,7 @@ const OpDef attention_op = {
     .summary =
         "o = softmax(scale q k^T + mask) v in tiles, lse = ln of the denominator (Vaswani 2017, Dao 2022); GQA: head h "
         "reads key head h / (Hq / Hk)",
-    .operands = {"q", "k", "v", "step", "kv_len"},
+    .operands = {"q", "k", "v", "step", "kv_len", "mask", "alibi", "block_mask", "segments", "sinks"},
     .infer = infer,
     .reference = reference,
     .cost = cost,
@@ -266,12 +324,13 @@ const OpDef attention_op = {
 };
 
 AttentionResult attention(Tensor q, Tensor k, Tensor v, AttentionOptions options, Where where) {
-    Attrs attrs;
-    if (options.causal) attrs.set("causal", true);
+    Attrs attrs = rule_attrs(options);
     if (options.heads_first) attrs.set("heads_first", true);
-    if (options.scale) attrs.set("scale", *options.scale);
     const std::vector<Tensor> results =
-        q.graph().call(attention_op, {q, k, v, options.step, options.kv_len}, attrs, where);
+        q.graph().call(attention_op,
+                       {q, k, v, options.step, options.kv_len, options.mask, options.alibi_slopes, options.block_mask,
+                        options.segment_ids, options.sinks},
+                       attrs, where);
     return {results[0], results[1]};
 }
 

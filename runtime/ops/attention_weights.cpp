@@ -5,6 +5,7 @@
 
 #include "runtime/base/log.h"
 #include "runtime/graph/op.h"
+#include "runtime/ops/attention_rules.h"
 #include "shaders/params/attention.h"
 #include "vantage/ops.h"
 
@@ -12,7 +13,14 @@ namespace vantage {
 
 namespace {
 
-enum : int { q_, k_, lse_ };
+enum : int { q_, k_, lse_, mask_, alibi_, block_mask_, segments_ };
+constexpr RuleOperands rule_operands{.mask = mask_, .alibi = alibi_, .block_mask = block_mask_, .segments = segments_};
+
+// Of a call whose q has the rows of one sequence.
+RuleSizes sizes_of(const OpCall& call) {
+    const Shape &q = call.in(q_).shape, &k = call.in(k_).shape;
+    return {.batch = 1, .heads = q[1], .n = q[0], .m = k[0]};
+}
 
 std::vector<TensorType> infer(const OpCall& call) {
     const TensorType &q = call.in(q_), &k = call.in(k_), &lse = call.in(lse_);
@@ -22,9 +30,10 @@ std::vector<TensorType> infer(const OpCall& call) {
                  "k is " + k.text() + ", but q is " + q.text());
     call.require(lse == TensorType{Shape{q.shape[0], q.shape[1]}, DType::f32},
                  "lse is " + lse.text() + ", but q is " + q.text());
+    check_rule_operands(call, rule_operands, sizes_of(call), AttentionRules(call.attrs));
     const Attrs& a = call.attrs;
     const auto inside = [&](const char* what, std::int64_t first, std::int64_t count, std::int64_t limit) {
-        call.require(first >= 0 && count >= 0 && first + count <= limit,
+        call.require(first >= 0 && count >= 0 && first <= limit && count <= limit - first,
                      format("%s %lld … %lld are outside of 0 … %lld", what, static_cast<long long>(first),
                             static_cast<long long>(first + count), static_cast<long long>(limit)));
     };
@@ -42,15 +51,17 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
     const Attrs& a = call.attrs;
     const Shape &q = call.in(q_).shape, &k = call.in(k_).shape;
     const std::int64_t head = a.integer("head"), kv_head = head / (q[1] / k[1]), width = q[2], keys = a.integer("keys");
+    const AttentionRules rules(a);
     for (std::int64_t r = 0; r < a.integer("rows"); ++r)
         for (std::int64_t c = 0; c < keys; ++c) {
             const std::int64_t row = a.integer("first_row") + r, key = a.integer("first_key") + c;
             const double lse = in[lse_][row * q[1] + head];
-            const bool masked = (a.flag("causal") && key > a.integer("position") + row) || !std::isfinite(lse);
-            double score = 0;
+            double dot = 0;
             for (std::int64_t d = 0; d < width; ++d)
-                score += in[q_][(row * q[1] + head) * width + d] * in[k_][(key * k[1] + kv_head) * width + d];
-            out[0][r * keys + c] = masked ? 0 : std::exp(scale_of(call) * score - lse);
+                dot += in[q_][(row * q[1] + head) * width + d] * in[k_][(key * k[1] + kv_head) * width + d];
+            const auto score = ruled_score(call, in, rule_operands, sizes_of(call), rules, scale_of(call) * dot, 0, head,
+                                           row, a.integer("position") + row, key);
+            out[0][r * keys + c] = score && std::isfinite(lse) ? std::exp(*score - lse) : 0;
         }
 }
 
@@ -65,9 +76,14 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
     const std::uint32_t lanes = workgroup_size(caps, 64);
     Launch l{.shader = "attention_weights",
              .spec = {lanes, storage_of(call.in(q_).dtype), storage_of(call.in(k_).dtype)},
-             .operands = {in(q_), in(k_), in(lse_), out(0)},
+             .operands = {in(q_), in(k_), in(lse_), in(mask_), in(alibi_), in(block_mask_), in(segments_), out(0)},
              .groups = flat_grid(ceil_div(call.out(0).shape.elements(), lanes), caps)};
-    return l.with(params::AttentionWeightsParams{.heads = u(q[1]),
+    const std::vector<std::uint32_t> rules = rule_constants(call, rule_operands, AttentionRules(a));
+    l.spec.resize(9);  // the rules begin at constant_id 9
+    l.spec.insert(l.spec.end(), rules.begin(), rules.end());
+    return l.with(params::AttentionWeightsParams{.n = u(q[0]),
+                                                 .m = u(k[0]),
+                                                 .heads = u(q[1]),
                                                  .kv_heads = u(k[1]),
                                                  .head = u(a.integer("head")),
                                                  .d = u(q[2]),
@@ -108,7 +124,7 @@ extern const OpDef attention_weights_op;
 const OpDef attention_weights_op = {
     .name = "attention_weights",
     .summary = "p_ij = exp(scale q_i k_j - lse_i) for a window of rows and keys of one head",
-    .operands = {"q", "k", "lse"},
+    .operands = {"q", "k", "lse", "mask", "alibi", "block_mask", "segments"},
     .infer = infer,
     .reference = reference,
     .cost = cost,
@@ -116,12 +132,16 @@ const OpDef attention_weights_op = {
     .cases = cases,
 };
 
-Tensor attention_weights(Tensor q, Tensor k, Tensor lse, AttentionWindow w, Where where) {
-    Attrs attrs = {{"head", w.head},           {"first_row", w.first_row}, {"rows", w.rows},
-                   {"first_key", w.first_key}, {"keys", w.keys},           {"position", w.position}};
-    if (w.causal) attrs.set("causal", true);
-    if (w.scale) attrs.set("scale", *w.scale);
-    return q.graph().call(attention_weights_op, {q, k, lse}, attrs, where)[0];
+Tensor attention_weights(Tensor q, Tensor k, Tensor lse, AttentionWindow w, const AttentionOptions& options,
+                         Where where) {
+    Attrs attrs = rule_attrs(options);
+    for (const auto& [name, value] :
+         {std::pair{"head", w.head}, {"first_row", w.first_row}, {"rows", w.rows}, {"first_key", w.first_key},
+          {"keys", w.keys}, {"position", w.position}})
+        attrs.set(name, value);
+    return q.graph().call(
+        attention_weights_op,
+        {q, k, lse, options.mask, options.alibi_slopes, options.block_mask, options.segment_ids}, attrs, where)[0];
 }
 
 }  // namespace vantage

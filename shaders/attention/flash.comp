@@ -5,6 +5,7 @@
 // that a key is read once for all of them. In a tile each lane scores one key; then lanes take the value's features.
 // With SPLIT keys per workgroup (few queries) it leaves sums, maxima and denominators to attention/join.comp.
 // Maxima start from a finite minimum, so that no inf - inf arises; a row that sees nothing gives o = 0 and lse = -inf.
+// Windows, masks, biases and sinks: lib/attention_rules.glsl. Tiles of keys that no row of the workgroup sees are not visited.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 layout(local_size_x = 64, local_size_x_id = 0) in;
@@ -19,10 +20,11 @@ layout(constant_id = 8) const uint EACH = 1;      // features of v per lane: cei
 #include "lib/cache.glsl"
 #include "lib/index.glsl"
 #include "lib/reduce.glsl"
+#include "lib/sinks.glsl"
 #include "params/attention.h"
 layout(push_constant) uniform Push { AttentionParams p; };
+#include "lib/attention_rules.glsl"
 
-const float LOWEST = -3.0e38;
 const uint LANES = gl_WorkGroupSize.x;
 shared float queries[ROWS * D];
 shared float weights[ROWS * LANES];
@@ -50,7 +52,23 @@ uint key_row(uint key) {
 uint visible(uint r, uint rows_valid, uint keys_valid) {
     uint i = query_of(r);
     if (i >= rows_valid) return 0u;
-    return p.causal != 0u ? min(keys_valid, causal_keys(p.step, i, p.n, p.m)) : keys_valid;
+    uint end = p.causal != 0u ? min(keys_valid, max(causal_keys(p.step, i, p.n, p.m), PREFIX)) : keys_valid;
+    return RULES ? window_end(query_position(p.step, i, p.n, p.m), end) : end;
+}
+
+// The first key beyond the global ones that a row of this workgroup sees, and whether any sees one of a tile by the block mask.
+uint first_seen(uint sees[ROWS]) {
+    uint begin = NO_LIMIT;
+    for (uint r = 0u; r < ROWS; ++r)
+        if (sees[r] > 0u) begin = min(begin, window_begin(query_position(p.step, query_of(r), p.n, p.m)));
+    return begin;
+}
+bool tile_allowed(uint tile, uint end, uint sees[ROWS]) {
+    if (BLOCK == 0u) return true;
+    for (uint r = 0u; r < ROWS; ++r)
+        for (uint key = tile / BLOCK * BLOCK; key < min(end, sees[r]); key += BLOCK)
+            if (block_allows(query_position(p.step, query_of(r), p.n, p.m), key)) return true;
+    return false;
 }
 
 void scores(uint key, out float s[ROWS]) {
@@ -93,13 +111,22 @@ void main() {
         denominator[r] = 0.0;
         for (uint e = 0u; e < EACH; ++e) sums[r][e] = 0.0;
     }
+    uint begin = RULES ? first_seen(sees) : 0u;
     barrier();
     for (uint tile = first; tile < last; tile += LANES) {
+        if (RULES && tile >= GLOBAL && tile + LANES <= begin) tile += (begin - tile) / LANES * LANES;  // to the window
+        if (tile >= last) break;
         uint key = tile + lane, count = min(LANES, last - tile);
+        if (RULES && !tile_allowed(tile, tile + count, sees)) continue;
         float s[ROWS];
         scores(min(key, last - 1u), s);
         for (uint r = 0u; r < ROWS; ++r) {
             bool seen = key < min(sees[r], last);
+            if (RULES && seen) {
+                int i = query_position(p.step, query_of(r), p.n, p.m);
+                s[r] = ruled_score(s[r], batch, head_of(r), query_of(r), i, key);
+                seen = rules_allow(batch, i, key) && s[r] > LOWEST;
+            }
             float peak = max(maximum[r], workgroup_max(seen ? s[r] : LOWEST));
             float weight = seen ? exp(s[r] - peak) : 0.0;
             float shrink = exp(maximum[r] - peak);
@@ -132,7 +159,8 @@ void main() {
                 Floats(p.lse).at[slot * 2u + 1u] = denominator[r];
             }
         } else {
-            float over = denominator[r] > 0.0 ? 1.0 / denominator[r] : 0.0;
+            float shrink = with_sink(maximum[r], denominator[r], p.sinks, head_of(r));
+            float over = denominator[r] > 0.0 ? shrink / denominator[r] : 0.0;
             for (uint e = 0u; e < EACH; ++e)
                 if (lane + e * LANES < DV) store(p.o, Q_TYPE, row * DV + lane + e * LANES, sums[r][e] * over);
             if (lane == 0u) Floats(p.lse).at[row] = denominator[r] > 0.0 ? maximum[r] + log(denominator[r]) : uintBitsToFloat(0xff800000u);

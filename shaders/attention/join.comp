@@ -9,6 +9,7 @@ layout(local_size_x = 64, local_size_x_id = 0) in;
 layout(constant_id = 1) const uint Q_TYPE = 0;  // o
 layout(constant_id = 2) const uint SPLIT = 256;
 #include "lib/cache.glsl"
+#include "lib/sinks.glsl"
 #include "lib/index.glsl"
 #include "params/attention.h"
 layout(push_constant) uniform Push { AttentionJoinParams p; };
@@ -23,6 +24,8 @@ void main() {
         uint slot = (s * p.rows + row) * 2u;
         denominator += ReadFloats(p.partials).at[slot + 1u] * exp(ReadFloats(p.partials).at[slot] - maximum);
     }
+    uint head = p.heads_first != 0u ? row / p.n % p.heads : row % p.heads;
+    with_sink(maximum, denominator, p.sinks, head);
     float over = denominator > 0.0 ? 1.0 / denominator : 0.0;
     for (uint d = gl_LocalInvocationID.x; d < p.dv; d += gl_WorkGroupSize.x) {
         float sum = 0.0;

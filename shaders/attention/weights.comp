@@ -10,12 +10,15 @@ layout(constant_id = 2) const uint K_TYPE = 0;
 #include "lib/cache.glsl"
 #include "params/attention.h"
 layout(push_constant) uniform Push { AttentionWeightsParams p; };
+#include "lib/attention_rules.glsl"
 
 void main() {
     uint i = invocation_index();
     if (i >= p.rows * p.keys) return;
     uint row = p.first_row + i / p.keys, key = p.first_key + i % p.keys;
-    if (p.causal != 0u && key > p.position + row) {
+    int position = int(p.position + row);
+    bool seen = p.causal == 0u || int(key) <= position || key < PREFIX;
+    if (!seen || (RULES && !rules_allow(0u, position, key))) {
         Floats(p.p).at[i] = 0.0;
         return;
     }
@@ -24,6 +27,7 @@ void main() {
     uint q0 = row_of_q * p.d, k0 = cache_head_row(key, kv_head, p.kv_heads) * p.d;
     float score = 0.0;
     for (uint d = 0u; d < p.d; ++d) score += p.scale * load(p.q, Q_TYPE, q0 + d) * load(p.k, K_TYPE, k0 + d);
+    if (RULES) score = ruled_score(score, 0u, p.head, row, position, key);
     float lse = ReadFloats(p.lse).at[row_of_q];
-    Floats(p.p).at[i] = lse > -3.0e38 ? exp(score - lse) : 0.0;
+    Floats(p.p).at[i] = lse > LOWEST && score > LOWEST ? exp(score - lse) : 0.0;
 }

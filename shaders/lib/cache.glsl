@@ -18,4 +18,8 @@ uint causal_keys(uvec2 step, uint i, uint n, uint m) {
     if (present(step)) return ReadWords(step).at[STEP_POSITION] + i + 1u;
     return i + 1u + m > n ? i + 1u + m - n : 0u;
 }
+// Where query i sits among the keys; without a step queries and keys end together.
+int query_position(uvec2 step, uint i, uint n, uint m) {
+    return present(step) ? int(ReadWords(step).at[STEP_POSITION] + i) : int(i + m) - int(n);
+}
 #endif

@@ -5,6 +5,9 @@ VANTAGE_PARAMS_BEGIN
 struct AttentionParams {
     uvec2 q, k, v;
     uvec2 step, kv_len;  // step state or 0; (batch) i32 or 0
+    uvec2 mask, alibi;           // (batch or 1, heads or 1, n, m) f32 or 0; (heads) f32 or 0
+    uvec2 block_mask, segments;  // (blocks, blocks) i32 or 0; (batch, m) i32 or 0
+    uvec2 sinks;                 // (heads) f32 or 0
     uvec2 o,
         lse;  // one pass: results. Split: partial sums (splits, rows, Dv) and (splits, rows, 2) = maximum, denominator
     uint n, m;  // queries; keys, or rows of the cache
@@ -14,13 +17,15 @@ struct AttentionParams {
 };
 struct AttentionJoinParams {
     uvec2 sums, partials, step;  // (splits, rows, Dv), (splits, rows, 2)
-    uvec2 o, lse;
+    uvec2 o, lse, sinks;
     uint m, rows, dv;  // rows = batch * n * heads
+    uint n, heads, heads_first;
 };
 struct AttentionWeightsParams {
     uvec2 q, k, lse;  // (n, heads, D), (m, kv_heads, D), (n, heads)
-    uvec2 p;          // (rows, keys)
-    uint heads, kv_heads, head, d, causal;
+    uvec2 mask, alibi, block_mask, segments;  // as in AttentionParams
+    uvec2 p;                                  // (rows, keys)
+    uint n, m, heads, kv_heads, head, d, causal;
     uint first_row, rows, first_key, keys;
     uint position;  // of row 0 of q
     float scale;

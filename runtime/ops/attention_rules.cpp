@@ -1,0 +1,155 @@
+#include "runtime/ops/attention_rules.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "runtime/base/log.h"
+
+namespace vantage {
+
+namespace {
+
+constexpr std::uint32_t no_limit = 0xffffffffu;
+constexpr double lowest = -3.0e38;  // as in the kernels: what a mask moves below it is not seen
+
+std::optional<std::int64_t> optional_integer(const Attrs& attrs, const char* name) {
+    return attrs.has(name) ? std::optional(attrs.integer(name)) : std::nullopt;
+}
+
+}  // namespace
+
+AttentionRules::AttentionRules(const Attrs& attrs)
+    : causal(attrs.flag("causal")),
+      softcap(attrs.number("softcap")),
+      left(optional_integer(attrs, "window_left")),
+      right(optional_integer(attrs, "window_right")),
+      dilation(attrs.integer("dilation", 1)),
+      prefix(attrs.integer("prefix_len")),
+      global(attrs.integer("global_tokens")),
+      block(attrs.integer("block_size")) {}
+
+void AttentionRules::check(const OpCall& call) const {
+    constexpr std::int64_t most = std::int64_t{1} << 30;
+    const auto count = [&](const char* name, std::int64_t value, std::int64_t least) {
+        call.require(value >= least && value <= most,
+                     format("%s is %lld, but has to lie between %lld and 2^30", name, static_cast<long long>(value),
+                            static_cast<long long>(least)));
+    };
+    call.require(softcap >= 0 && std::isfinite(softcap), format("softcap is %g, but has to be 0 or more", softcap));
+    if (left) count("window_left", *left, 0);
+    if (right) count("window_right", *right, 0);
+    count("dilation", dilation, 1);
+    count("prefix_len", prefix, 0);
+    count("global_tokens", global, 0);
+    count("block_size", block, 0);
+}
+
+bool AttentionRules::sees(std::int64_t i, std::int64_t j) const {
+    if (causal && j > i && j >= prefix) return false;
+    if (j < global || i < global) return true;
+    return (!left || i - j <= *left) && (!right || j - i <= *right) && (i - j) % dilation == 0;
+}
+
+double AttentionRules::keys_seen(std::int64_t i, std::int64_t m) const {
+    const std::int64_t end = std::clamp<std::int64_t>(causal ? std::max(i + 1, prefix) : m, 0, m);
+    if (i < global) return static_cast<double>(end);
+    const std::int64_t from = left ? std::clamp<std::int64_t>(i - *left, 0, end) : 0,
+                       to = right ? std::clamp<std::int64_t>(i + *right + 1, from, end) : end;
+    const double near = static_cast<double>(to - from) / static_cast<double>(dilation);
+    return near + static_cast<double>(std::min(std::min(global, end), from));
+}
+
+double AttentionRules::score(double score, double slope, std::int64_t i, std::int64_t j) const {
+    if (softcap > 0) score = softcap * std::tanh(score / softcap);
+    return score + slope * static_cast<double>(causal ? j - i : -std::abs(i - j));
+}
+
+Attrs rule_attrs(const AttentionOptions& options) {
+    Attrs attrs;
+    if (options.causal) attrs.set("causal", true);
+    if (options.scale) attrs.set("scale", *options.scale);
+    if (options.softcap != 0) attrs.set("softcap", options.softcap);
+    if (options.window_left) attrs.set("window_left", *options.window_left);
+    if (options.window_right) attrs.set("window_right", *options.window_right);
+    if (options.dilation != 1) attrs.set("dilation", options.dilation);
+    if (options.prefix_len != 0) attrs.set("prefix_len", options.prefix_len);
+    if (options.global_tokens != 0) attrs.set("global_tokens", options.global_tokens);
+    if (options.block_size != 0) attrs.set("block_size", options.block_size);
+    return attrs;
+}
+
+void check_rule_operands(const OpCall& call, const RuleOperands& at, const RuleSizes& s, const AttentionRules& rules) {
+    const auto wanted = [&](int operand, const TensorType& type) {
+        if (call.has(operand))
+            call.require(call.in(operand) == type, std::string(call.op->operands[static_cast<std::size_t>(operand)]) +
+                                                       " is " + call.in(operand).text() + ", but has to be " +
+                                                       type.text());
+    };
+    rules.check(call);
+    wanted(at.alibi, {Shape{s.heads}, DType::f32});
+    if (call.has(at.segments) && call.in(at.segments).shape.rank() == 1 && s.batch == 1)
+        wanted(at.segments, {Shape{s.m}, DType::i32});
+    else
+        wanted(at.segments, {Shape{s.batch, s.m}, DType::i32});
+    call.require((rules.block > 0) == call.has(at.block_mask), "a block mask and a block_size go together");
+    if (rules.block > 0) {
+        const auto blocks = [&](std::int64_t count) { return (count + rules.block - 1) / rules.block; };
+        wanted(at.block_mask, {Shape{blocks(std::max(s.m, s.n)), blocks(s.m)}, DType::i32});
+    }
+    if (!call.has(at.mask)) return;
+    const Shape& mask = call.in(at.mask).shape;
+    const int rank = mask.rank();
+    const bool fits = call.in(at.mask).dtype == DType::f32 && rank >= 2 && rank <= 4 && mask[-2] == s.n &&
+                      mask[-1] == s.m && (rank < 3 || mask[-3] == 1 || mask[-3] == s.heads) &&
+                      (rank < 4 || mask[0] == 1 || mask[0] == s.batch);
+    call.require(fits, "mask is " + call.in(at.mask).text() +
+                           format(", but has to be f32 [(%lld or 1, (%lld or 1,)) %lld, %lld]",
+                                  static_cast<long long>(s.batch), static_cast<long long>(s.heads),
+                                  static_cast<long long>(s.n), static_cast<long long>(s.m)));
+}
+
+namespace {
+/// Whether the mask has an element for each head, for each batch; with one only it does not matter.
+bool by_head(const OpCall& call, int mask) { return call.has(mask) && call.in(mask).shape.rank() > 2 && call.in(mask).shape[-3] > 1; }
+bool by_batch(const OpCall& call, int mask) { return call.has(mask) && call.in(mask).shape.rank() > 3 && call.in(mask).shape[0] > 1; }
+}  // namespace
+
+std::vector<std::uint32_t> rule_constants(const OpCall& call, const RuleOperands& at, const AttentionRules& rules) {
+    const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
+    const auto limit = [&](const std::optional<std::int64_t>& value) { return value ? u(*value) : no_limit; };
+    const bool any = rules.softcap > 0 || rules.left || rules.right || rules.dilation > 1 || rules.prefix > 0 ||
+                     rules.block > 0 || call.has(at.mask) || call.has(at.alibi) || call.has(at.segments);
+    return {any,
+            std::bit_cast<std::uint32_t>(static_cast<float>(rules.softcap)),
+            limit(rules.left),
+            limit(rules.right),
+            u(rules.dilation),
+            u(rules.prefix),
+            u(rules.global),
+            u(rules.block),
+            by_head(call, at.mask),
+            by_batch(call, at.mask)};
+}
+
+std::optional<double> ruled_score(const OpCall& call, std::span<const HostTensor> in, const RuleOperands& at,
+                                  const RuleSizes& s, const AttentionRules& rules, double scaled, std::int64_t b,
+                                  std::int64_t h, std::int64_t row, std::int64_t i, std::int64_t j) {
+    const auto tensor = [&](int operand) -> const HostTensor& { return in[static_cast<std::size_t>(operand)]; };
+    if (!rules.sees(i, j)) return std::nullopt;
+    if (rules.block > 0 &&
+        tensor(at.block_mask)[i / rules.block * call.in(at.block_mask).shape[1] + j / rules.block] == 0)
+        return std::nullopt;
+    if (call.has(at.segments)) {
+        if (tensor(at.segments)[b * s.m + i] != tensor(at.segments)[b * s.m + j]) return std::nullopt;
+    }
+    double score = rules.score(scaled, call.has(at.alibi) ? tensor(at.alibi)[h] : 0, i, j);
+    if (call.has(at.mask)) {
+        const std::int64_t sheet = (by_batch(call, at.mask) ? b : 0) * (by_head(call, at.mask) ? s.heads : 1) +
+                                   (by_head(call, at.mask) ? h : 0);
+        score += tensor(at.mask)[(sheet * s.n + row) * s.m + j];
+    }
+    return score > lowest ? std::optional(score) : std::nullopt;
+}
+
+}  // namespace vantage

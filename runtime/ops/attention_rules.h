@@ -1,0 +1,54 @@
+// Which keys a query sees and what is added to its score: the options that attention and its tap share.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "runtime/graph/op.h"
+#include "vantage/ops.h"
+
+namespace vantage {
+
+/// Query i sits at a position of the keys' axis (i + m - n, or the step's), and sees key j where all of these hold:
+///   causal: j ≤ i, or j < prefix;   window: -right ≤ i - j ≤ left and (i - j) divisible by `dilation`, or j < global, or
+///   i < global;   block mask: block_mask[i / block, j / block] ≠ 0;   segments: segment[i] = segment[j].
+/// Its score is softcap tanh(scale q·k / softcap) + slope_h (j - i) (ALiBi; -slope_h |i - j| where not causal) + mask.
+struct AttentionRules {
+    bool causal = false;
+    double softcap = 0;                      ///< 0 = none
+    std::optional<std::int64_t> left, right; ///< keys before and behind the query's own
+    std::int64_t dilation = 1, prefix = 0, global = 0, block = 0;
+
+    explicit AttentionRules(const Attrs& attrs);
+    /// Throws through `call` for numbers that make no sense.
+    void check(const OpCall& call) const;
+    bool sees(std::int64_t i, std::int64_t j) const;
+    /// Keys of [0, m) that query i sees; block masks and segments are not counted.
+    double keys_seen(std::int64_t i, std::int64_t m) const;
+    /// `score` with softcap and ALiBi.
+    double score(double score, double slope, std::int64_t i, std::int64_t j) const;
+};
+
+/// The options that rules and scale come from, by their names.
+Attrs rule_attrs(const AttentionOptions& options);
+
+/// Additive mask [n, m], or [B or 1, H or 1, n, m], f32; slopes [H] f32; block_mask [⌈n/block⌉, ⌈m/block⌉] i32 by position;
+/// segments [B, m] i32 ([m] without a batch). Indices of these operands in an op that has them.
+struct RuleOperands {
+    int mask, alibi, block_mask, segments;
+};
+/// Sizes that the operands have to fit. n queries end at key m.
+struct RuleSizes {
+    std::int64_t batch, heads, n, m;
+};
+void check_rule_operands(const OpCall& call, const RuleOperands& at, const RuleSizes& sizes, const AttentionRules& rules);
+/// The specialization constants 9 … of lib/attention_rules.glsl.
+std::vector<std::uint32_t> rule_constants(const OpCall& call, const RuleOperands& at, const AttentionRules& rules);
+/// Score of query `row` of head h of batch b at position i for key j, by the rules; nothing where it is not seen.
+std::optional<double> ruled_score(const OpCall& call, std::span<const HostTensor> in, const RuleOperands& at,
+                                  const RuleSizes& sizes, const AttentionRules& rules, double scaled, std::int64_t b,
+                                  std::int64_t h, std::int64_t row, std::int64_t i, std::int64_t j);
+
+}  // namespace vantage

@@ -1,0 +1,62 @@
+// Which keys a query sees and what is added to its score (runtime/ops/attention_rules.h), for the kernel and the tap.
+//
+// Rules that a call does not have are constants, so nothing of them is left in its pipeline. The including kernel's
+// parameters are p, with the addresses mask, alibi, block_mask and segments, and n, m, heads, causal.
+#ifndef VANTAGE_ATTENTION_RULES_GLSL
+#define VANTAGE_ATTENTION_RULES_GLSL
+#include "lib/activation.glsl"
+#include "lib/storage.glsl"
+
+#define NO_LIMIT 0xffffffffu
+layout(constant_id = 9) const bool RULES = false;  // any of those below
+layout(constant_id = 10) const float SOFTCAP = 0.0;
+layout(constant_id = 11) const uint WINDOW_LEFT = NO_LIMIT;
+layout(constant_id = 12) const uint WINDOW_RIGHT = NO_LIMIT;
+layout(constant_id = 13) const uint DILATION = 1;
+layout(constant_id = 14) const uint PREFIX = 0;  // keys that a causal mask leaves visible
+layout(constant_id = 15) const uint GLOBAL = 0;  // tokens that see all, and are seen by all, whatever the window
+layout(constant_id = 16) const uint BLOCK = 0;   // tokens of a block of the block mask
+layout(constant_id = 17) const bool MASK_BY_HEAD = false;
+layout(constant_id = 18) const bool MASK_BY_BATCH = false;
+
+const float LOWEST = -3.0e38;  // a mask that moves a score below it hides the key
+
+// Keys [begin, end) beyond the first GLOBAL ones that the query at position i may see, as far as windows say it.
+uint window_begin(int i) { return WINDOW_LEFT == NO_LIMIT || i < int(GLOBAL) ? 0u : uint(max(i - int(WINDOW_LEFT), 0)); }
+uint window_end(int i, uint end) {
+    if (WINDOW_RIGHT == NO_LIMIT || i < int(GLOBAL)) return end;
+    return min(end, max(uint(max(i + int(WINDOW_RIGHT) + 1, 0)), GLOBAL));
+}
+
+bool block_allows(int i, uint key) {
+    uint columns = (p.m + BLOCK - 1u) / BLOCK;
+    return ReadWords(p.block_mask).at[uint(i) / BLOCK * columns + key / BLOCK] != 0u;
+}
+
+// Whether the query at position i sees a key, apart from the causal mask and the end of the keys.
+bool rules_allow(uint batch, int i, uint key) {
+    int distance = i - int(key);
+    bool near = (WINDOW_LEFT == NO_LIMIT || distance <= int(WINDOW_LEFT)) && (WINDOW_RIGHT == NO_LIMIT || -distance <= int(WINDOW_RIGHT));
+    if (DILATION > 1u) near = near && uint(abs(distance)) % DILATION == 0u;
+    if (!near && key >= GLOBAL && i >= int(GLOBAL)) return false;
+    if (BLOCK > 0u && !block_allows(i, key)) return false;
+    if (present(p.segments)) {
+        uint first = batch * p.m;
+        return ReadWords(p.segments).at[first + uint(i)] == ReadWords(p.segments).at[first + key];
+    }
+    return true;
+}
+
+float ruled_score(float score, uint batch, uint head, uint row, int i, uint key) {
+    if (SOFTCAP > 0.0) score = SOFTCAP * stable_tanh(score / SOFTCAP);
+    if (present(p.alibi)) {
+        float distance = float(int(key) - i);
+        score += ReadFloats(p.alibi).at[head] * (p.causal != 0u ? distance : -abs(distance));
+    }
+    if (present(p.mask)) {
+        uint sheet = (MASK_BY_BATCH ? batch : 0u) * (MASK_BY_HEAD ? p.heads : 1u) + (MASK_BY_HEAD ? head : 0u);
+        score += ReadFloats(p.mask).at[(sheet * p.n + row) * p.m + key];
+    }
+    return score;
+}
+#endif
