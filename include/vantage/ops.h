@@ -74,6 +74,15 @@ struct AttentionResult {
 };
 AttentionResult attention(Tensor q, Tensor k, Tensor v, AttentionOptions options = {}, Where where = Where::here());
 
+/// ALiBi's slopes (Press, Smith & Lewis 2021), [heads]: 2^(-8 (h + 1) / heads) for a power of two; for another number those of
+/// the power below it, then every other one of the power above.
+std::vector<float> alibi_slopes(std::int64_t heads);
+/// T5's buckets of relative positions (Raffel et al. 2020), i32 [n, m]: bucket of j - i, half of the buckets exact, the others
+/// logarithmic up to max_distance; both directions apart where bidirectional. Their rows of a table [buckets, heads] are an
+/// additive mask.
+std::vector<std::int32_t> t5_relative_buckets(std::int64_t n, std::int64_t m, bool bidirectional,
+                                              std::int64_t buckets = 32, std::int64_t max_distance = 128);
+
 /// The weights themselves, for few rows: p_ij = exp(score_ij - lse_i), 0 where masked (the tap of the viewer), by the options
 /// that the run had; its step, kv_len and sinks are in the log-sum-exp and are not asked again.
 /// q [n, Hq, D], k [m, Hk, D], lse [n, Hq] → p [rows, keys] f32 for one head and a window of rows and keys.

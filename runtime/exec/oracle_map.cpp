@@ -139,6 +139,26 @@ Calls map_attention(OracleReader& r) {
     return calls;
 }
 
+Calls map_alibi_slopes(OracleReader& r) {
+    r.f32_only();
+    const std::int64_t heads = r.integer("heads", 1);
+    OracleCall call = host_call("alibi_slopes", host_tensor({heads}, alibi_slopes(heads)));
+    expect_result(call, 0, "slopes", r.wanted("slopes"));
+    return one(std::move(call));
+}
+
+Calls map_t5_buckets(OracleReader& r) {
+    r.f32_only();
+    const std::int64_t n = r.integer("q_len", 1), m = r.integer("k_len", 1);
+    const std::vector<std::int32_t> buckets = t5_relative_buckets(
+        n, m, r.flag("bidirectional", true), r.integer("num_buckets", 32), r.integer("max_distance", 128));
+    HostTensor tensor({Shape{n, m}, DType::i32});
+    std::copy(buckets.begin(), buckets.end(), tensor.data.begin());
+    OracleCall call = host_call("t5_relative_buckets", std::move(tensor));
+    expect_result(call, 0, "bucket", r.wanted("bucket"));
+    return one(std::move(call));
+}
+
 // ---- norms, softmax --------------------------------------------------------------------------------------------------
 
 Calls map_softmax(OracleReader& r) {
@@ -327,6 +347,8 @@ OracleMap oracle_map(const std::string& op) {
         {"gemm", map_gemm},
         {"linear", map_linear},
         {"attention", map_attention},
+        {"alibi_slopes", map_alibi_slopes},
+        {"t5_relative_bucket", map_t5_buckets},
         {"softmax", map_softmax},
         {"log_softmax", map_softmax},
         {"layer_norm", map_layer_norm},

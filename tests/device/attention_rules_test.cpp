@@ -1,0 +1,148 @@
+// Windows, masks and biases of attention: what has to hold between them, whatever the numbers are.
+#include <catch2/catch_test_macros.hpp>
+#include <cmath>
+#include <functional>
+#include <limits>
+
+#include "runtime/graph/op.h"
+#include "runtime/ops/attention_rules.h"
+#include "sheet.h"
+
+using namespace vantage;
+
+namespace {
+
+constexpr std::int64_t heads = 3, width = 24;
+
+// One attention over n tokens: its output, log-sum-exps and the tap's weights of head 1.
+struct Run {
+    Values o, lse, p;
+};
+
+using Rules = std::function<AttentionOptions(Sheet&)>;
+
+Run attend(std::int64_t n, const Rules& rules) {
+    Sheet sheet;
+    const Tensor q = sheet.input("q", {n, heads, width}, normal(n * heads * width, 1)),
+                 k = sheet.input("k", {n, 1, width}, normal(n * width, 2)),
+                 v = sheet.input("v", {n, 1, width}, normal(n * width, 3));
+    const AttentionOptions options = rules(sheet);
+    const AttentionResult result = attention(q, k, v, options);
+    sheet.graph.output("o", result.o);
+    sheet.graph.output("lse", result.lse);
+    sheet.graph.output("p", attention_weights(q, k, result.lse, {.head = 1, .rows = n, .keys = n}, options));
+    auto got = sheet.run();
+    return {got.at("o"), got.at("lse"), got.at("p")};
+}
+
+void check_same(const Run& a, const Run& b) {
+    REQUIRE(a.o.size() == b.o.size());
+    for (std::size_t i = 0; i < a.o.size(); ++i) CHECK(std::abs(a.o[i] - b.o[i]) < 1e-5);
+    for (std::size_t i = 0; i < a.lse.size(); ++i) CHECK(std::abs(a.lse[i] - b.lse[i]) < 1e-5);
+    for (std::size_t i = 0; i < a.p.size(); ++i) CHECK(std::abs(a.p[i] - b.p[i]) < 1e-5);
+}
+
+}  // namespace
+
+TEST_CASE("rules that leave all visible change nothing", "[properties][attention]") {
+    constexpr std::int64_t n = 50;
+    for (bool causal : {false, true}) {
+        const Run plain = attend(n, [&](Sheet&) { return AttentionOptions{.causal = causal}; });
+        check_same(plain, attend(n, [&](Sheet&) {
+                       return AttentionOptions{.causal = causal, .window_left = n, .window_right = n};
+                   }));
+        check_same(plain, attend(n, [&](Sheet& sheet) {
+                       return AttentionOptions{.causal = causal,
+                                               .block_mask = sheet.input("blocks", {4, 4}, std::vector<std::int32_t>(16, 1)),
+                                               .block_size = 16};
+                   }));
+        check_same(plain, attend(n, [&](Sheet& sheet) {
+                       return AttentionOptions{.causal = causal,
+                                               .alibi_slopes = sheet.input("slopes", {heads}, Values(heads, 0)),
+                                               .segment_ids = sheet.input("segments", {n}, std::vector<std::int32_t>(n, 7))};
+                   }));
+        check_same(plain, attend(n, [&](Sheet& sheet) {
+                       return AttentionOptions{.causal = causal, .softcap = 1e4,
+                                               .mask = sheet.input("mask", {n, n}, Values(n * n, 0)),
+                                               .sinks = sheet.input("sinks", {heads}, Values(heads, -1e4f))};
+                   }));
+    }
+}
+
+TEST_CASE("one rule said in two ways is one rule", "[properties][attention]") {
+    constexpr std::int64_t n = 50, w = 6;
+    const Run window = attend(n, [](Sheet&) { return AttentionOptions{.causal = true, .window_left = w}; });
+    check_same(window, attend(n, [](Sheet& sheet) {
+                   Values mask(n * n, 0);
+                   for (std::int64_t i = 0; i < n; ++i)
+                       for (std::int64_t j = 0; j < n; ++j)
+                           if (j > i || i - j > w)
+                               mask[static_cast<std::size_t>(i * n + j)] = -std::numeric_limits<float>::infinity();
+                   return AttentionOptions{.mask = sheet.input("mask", {n, n}, mask)};
+               }));
+    const Run slopes = attend(n, [](Sheet& sheet) {
+        return AttentionOptions{.causal = true, .alibi_slopes = sheet.input("slopes", {heads}, alibi_slopes(heads))};
+    });
+    check_same(slopes, attend(n, [](Sheet& sheet) {
+                   Values mask(heads * n * n, 0);
+                   for (std::int64_t h = 0; h < heads; ++h)
+                       for (std::int64_t i = 0; i < n; ++i)
+                           for (std::int64_t j = 0; j < n; ++j)
+                               mask[static_cast<std::size_t>((h * n + i) * n + j)] =
+                                   alibi_slopes(heads)[static_cast<std::size_t>(h)] * static_cast<float>(j - i);
+                   return AttentionOptions{.causal = true, .mask = sheet.input("mask", {heads, n, n}, mask)};
+               }));
+    const Run prefix = attend(n, [](Sheet&) { return AttentionOptions{.causal = true, .prefix_len = n}; });
+    check_same(prefix, attend(n, [](Sheet&) { return AttentionOptions{}; }));
+}
+
+TEST_CASE("the tap's weights of a ruled row sum to 1, or to what a sink leaves", "[properties][attention]") {
+    constexpr std::int64_t n = 40;
+    const Run run = attend(n, [](Sheet& sheet) {
+        return AttentionOptions{.causal = true,
+                                .softcap = 3,
+                                .alibi_slopes = sheet.input("slopes", {heads}, alibi_slopes(heads)),
+                                .sinks = sheet.input("sinks", {heads}, Values{0.5f, 1.5f, -1}),
+                                .window_left = 11,
+                                .dilation = 2};
+    });
+    for (std::size_t row = 0; row < n; ++row) {
+        double sum = 0;
+        for (std::size_t key = 0; key < n; ++key) {
+            const float p = run.p[row * n + key];
+            sum += p;
+            if (key > row || row - key > 11 || (row - key) % 2 != 0) CHECK(p == 0.0f);
+        }
+        const double sink = std::exp(1.5 - run.lse[row * heads + 1]);  // head 1
+        CHECK(std::abs(sum + sink - 1) < 1e-5);
+    }
+}
+
+TEST_CASE("keys beyond the window are not even read", "[properties][attention]") {
+    // A NaN that is read, if only to be multiplied with a weight of 0, is in the result.
+    constexpr std::int64_t n = 4, m = 1000, w = 20;
+    Sheet sheet;
+    Values k = normal(m * width, 2), v = normal(m * width, 3);
+    for (std::size_t i = 0; i < (m - 200) * width; ++i) k[i] = v[i] = std::numeric_limits<float>::quiet_NaN();
+    sheet.graph.output("o", attention(sheet.input("q", {n, heads, width}, normal(n * heads * width, 1)),
+                                      sheet.input("k", {m, 1, width}, k), sheet.input("v", {m, 1, width}, v),
+                                      {.causal = true, .window_left = w})
+                                .o);
+    for (float x : sheet.run("plain").at("o")) CHECK(std::isfinite(x));
+}
+
+TEST_CASE("the cost of a window grows with n, of full attention with its square", "[attention]") {
+    const auto flops = [](std::int64_t n, const Attrs& attrs) {
+        OpCall call{.op = find_op("attention"), .attrs = attrs, .inputs = {}, .outputs = {}};
+        for (int i = 0; i < 3; ++i) call.inputs.emplace_back(TensorType{Shape{n, 4, 64}, DType::f32});
+        call.outputs = call.op->infer(call);
+        return call.op->cost(call).flops;
+    };
+    using I = std::int64_t;
+    const Attrs causal{{"causal", true}}, window{{"causal", true}, {"window_left", I{127}}},
+        longformer{{"window_left", I{64}}, {"window_right", I{64}}, {"global_tokens", I{2}}};
+    CHECK(std::abs(flops(8192, causal) / flops(2048, causal) - 16) < 0.1);
+    CHECK(std::abs(flops(8192, window) / flops(2048, window) - 4) < 0.2);
+    CHECK(std::abs(flops(8192, longformer) / flops(2048, longformer) - 4) < 0.2);
+    CHECK(flops(2048, causal) / flops(2048, window) > 8);
+}
