@@ -16,6 +16,10 @@ vantage_shader(NAME layer_norm SOURCE layer_norm.comp)
 vantage_shader(NAME layer_norm_subgroup SOURCE layer_norm.comp DEFINES USE_SUBGROUP=1 PROBE subgroup)
 vantage_shader(NAME rms_norm SOURCE rms_norm.comp)
 vantage_shader(NAME rms_norm_subgroup SOURCE rms_norm.comp DEFINES USE_SUBGROUP=1 PROBE subgroup)
+vantage_shader(NAME batch_norm SOURCE batch_norm.comp)
+vantage_shader(NAME batch_norm_subgroup SOURCE batch_norm.comp DEFINES USE_SUBGROUP=1 PROBE subgroup)
+vantage_shader(NAME entropy SOURCE entropy.comp)
+vantage_shader(NAME entropy_subgroup SOURCE entropy.comp DEFINES USE_SUBGROUP=1 PROBE subgroup)
 vantage_shader(NAME softmax SOURCE softmax.comp)
 vantage_shader(NAME softmax_subgroup SOURCE softmax.comp DEFINES USE_SUBGROUP=1 PROBE subgroup)
 
@@ -26,6 +30,7 @@ vantage_shader(NAME swiglu SOURCE swiglu.comp)
 vantage_shader(NAME swap_axes SOURCE swap_axes.comp)
 vantage_shader(NAME split_qkv SOURCE split_qkv.comp)
 vantage_shader(NAME grid SOURCE grid.comp)
+vantage_shader(NAME patches SOURCE patches.comp)
 
 # tests of the device layer
 vantage_shader(NAME selftest SOURCE selftest.comp)

@@ -101,6 +101,22 @@ Tensor layer_norm(Tensor x, Tensor gamma = {}, Tensor beta = {}, double eps = 1e
 /// y = x / sqrt(mean(x²) + eps) (weight_offset + weight) over the last axis (Zhang & Sennrich 2019; offset 1 is Gemma's).
 Tensor rms_norm(Tensor x, Tensor weight = {}, double eps = 1e-6, double weight_offset = 0, Where where = Where::here());
 
+/// Batch norm by channel of x [N, C, ..] (Ioffe & Szegedy 2015): y = (x - mean) / sqrt(var + eps) gamma + beta, with the running
+/// statistics mean and variance [C] f32. In training those of the batch are used (var biased), and the results' mean and
+/// variance are the running ones moved towards them: (1 - momentum) running + momentum batch (var unbiased).
+struct BatchNormOptions {
+    bool training = false;
+    double eps = 1e-5, momentum = 0.1;
+};
+struct BatchNormResult {
+    Tensor y, mean, variance;
+};
+BatchNormResult batch_norm(Tensor x, Tensor gamma, Tensor beta, Tensor mean, Tensor variance,
+                           BatchNormOptions options = {}, Where where = Where::here());
+
+/// Entropy of every row of probabilities in nats: h = -Σ p ln p, 0 ln 0 = 0 (Shannon 1948). p [.., cols] → f32 [..].
+Tensor entropy(Tensor p, Where where = Where::here());
+
 /// y = exp(scale x - max) / Σ exp(scale x - max) over `axis` (Bridle 1990; the maximum taken off so that no exp overflows);
 /// a row of only -inf gives zeros.
 Tensor softmax(Tensor x, int axis = -1, double scale = 1, Where where = Where::here());
@@ -181,6 +197,11 @@ Tensor rope(Tensor x, Tensor table, RopeOptions options, Where where = Where::he
 Tensor sinusoidal_positions(Graph& graph, std::int64_t n, std::int64_t dim, double base = 10000,
                             bool interleaved = true);
 std::vector<float> sinusoidal_table(std::int64_t n, std::int64_t dim, double base = 10000, bool interleaved = true);
+
+/// An image's patches as rows: x [B, C, H, W] → [B, H/P W/P, C P P], patches row by row (Dosovitskiy et al. 2020).
+Tensor patches(Tensor x, std::int64_t patch, Where where = Where::here());
+/// Their embedding, a convolution of stride P: patches(x, P) Wᵀ + b with weight [D, C, P, P], bias [D] → [B, H/P W/P, D].
+Tensor patch_embed(Tensor x, Tensor weight, Tensor bias = {}, Where where = Where::here());
 
 /// [.., n, H D] → [.., H, n, D] and back.
 Tensor split_heads(Tensor x, std::int64_t heads, Where where = Where::here());

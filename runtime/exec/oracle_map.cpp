@@ -136,6 +136,11 @@ Calls map_attention(OracleReader& r) {
     // a row's weights need no length of the keys: it is in the log-sum-exp only
     if (r.wants("p") && r.wants("lse") && !r.has("kv_len") && q.type.shape.rank() == 4)
         add_weights(r, calls, q, k, attrs);
+    if (r.wants("p") && r.wants("entropy")) {
+        OracleCall rows = call_of("entropy", {r.wanted("p")}, {});
+        expect_result(rows, 0, "entropy", r.wanted("entropy"));
+        calls.push_back(std::move(rows));
+    }
     return calls;
 }
 
@@ -187,6 +192,44 @@ Calls map_rms_norm(OracleReader& r) {
                               {{"eps", r.number("eps", 1e-6)}, {"weight_offset", r.number("weight_offset", 0)}});
     expect_result(call, 0, "y", r.wanted("y"));
     return one(std::move(call));
+}
+
+Calls map_batch_norm(OracleReader& r) {
+    if (const std::string layout = r.text("layout", "N,C,L"); layout != "N,C,L")
+        throw Error(ErrorKind::unsupported, "layout " + layout + " of batch_norm");
+    OracleCall call =
+        call_of("batch_norm",
+                {r.floats("x"), r.optional_floats("gamma"), r.optional_floats("beta"), r.exact("running_mean"),
+                 r.exact("running_var")},
+                {{"training", r.flag("training", false)}, {"eps", r.number("eps", 1e-5)}, {"momentum", r.number("momentum", 0.1)}});
+    expect_result(call, 0, "y", r.wanted("y"));
+    expect_if_there(r, call, 1, "running_mean");
+    expect_if_there(r, call, 2, "running_var");
+    return one(std::move(call));
+}
+
+Calls map_entropy(OracleReader& r) {
+    if (const std::string unit = r.text("unit", "nats"); unit != "nats")
+        throw Error(ErrorKind::unsupported, "unit " + unit + " of attention_entropy");
+    OracleCall call = call_of("entropy", {r.floats("p")}, {});
+    expect_result(call, 0, "entropy", r.wanted("entropy"));
+    return one(std::move(call));
+}
+
+/// Patches by their own op, then the linear layer on the patches that they should be.
+Calls map_patch_embed(OracleReader& r) {
+    const HostTensor x = r.floats("x"), w = r.floats("w");
+    OracleCall cut = call_of("patches", {x}, {{"patch", r.integer("patch", 1)}});
+    std::vector<HostTensor> rows{HostTensor(cut.call.outputs[0])};
+    cut.call.op->reference(cut.call, cut.inputs, rows);
+    HostTensor weight = w;
+    weight.type.shape = {w.type.shape[0], w.type.shape.elements() / w.type.shape[0]};
+    OracleCall call = call_of("matmul", {rows[0], weight, r.optional_floats("b")}, {{"transpose_b", true}});
+    expect_result(call, 0, "y", r.wanted("y"));
+    expect_result(cut, 0, "patches", rows[0]);
+    Calls calls = one(std::move(cut));
+    calls.push_back(std::move(call));
+    return calls;
 }
 
 // ---- element by element ----------------------------------------------------------------------------------------------
@@ -354,6 +397,9 @@ OracleMap oracle_map(const std::string& op) {
         {"layer_norm", map_layer_norm},
         {"add_layer_norm", map_layer_norm},
         {"rms_norm", map_rms_norm},
+        {"batch_norm", map_batch_norm},
+        {"attention_entropy", map_entropy},
+        {"patch_embed", map_patch_embed},
         {"swiglu", map_gated},
         {"geglu_tanh", map_gated},
         {"sinusoidal_positions", map_sinusoidal},

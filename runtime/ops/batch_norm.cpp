@@ -1,0 +1,137 @@
+// BatchNorm by channel of x [N, C, L] (or [N, C]).
+//   y = (x - mean_c) / sqrt(var_c + eps) gamma_c + beta_c
+// inference: mean and var are the running ones. training: those of the batch (var biased), and the running ones become
+// (1 - momentum) running + momentum batch (var unbiased).
+// Ioffe, Szegedy, "Batch Normalization" (2015).
+#include <cmath>
+
+#include "runtime/base/log.h"
+#include "runtime/graph/op.h"
+#include "runtime/ops/checks.h"
+#include "shaders/params/batch_norm.h"
+#include "vantage/ops.h"
+
+namespace vantage {
+
+namespace {
+
+enum : int { x_, gamma_, beta_, mean_, variance_ };
+
+// x seen as (batch, channels, length).
+struct Sizes {
+    std::int64_t batch, channels, length;
+    std::int64_t count() const { return batch * length; }
+    std::int64_t at(std::int64_t i, std::int64_t channel) const {
+        return (i / length * channels + channel) * length + i % length;
+    }
+};
+Sizes sizes_of(const OpCall& call) {
+    const Shape& x = call.in(x_).shape;
+    Sizes s{x[0], x[1], 1};
+    for (int i = 2; i < x.rank(); ++i) s.length *= x[i];
+    return s;
+}
+bool trains(const OpCall& call) { return call.attrs.flag("training"); }
+
+std::vector<TensorType> infer(const OpCall& call) {
+    require_floats(call);
+    const TensorType& x = call.in(x_);
+    call.require(x.shape.rank() >= 2, operand_is(call, x_) + ", but has to be [batch, channels, ..]");
+    const TensorType statistics{Shape{x.shape[1]}, DType::f32};
+    for (int i : {gamma_, beta_})
+        if (call.has(i)) call.require(call.in(i).shape == statistics.shape, operand_is(call, i) + ", but x is " + x.text());
+    call.require(!call.has(gamma_) || !call.has(beta_) || call.in(gamma_).dtype == call.in(beta_).dtype,
+                 "gamma and beta have two storage types");
+    for (int i : {mean_, variance_})
+        call.require(call.has(i) && call.in(i) == statistics,
+                     "running statistics have to be " + statistics.text() + " for x " + x.text());
+    call.require(!trains(call) || sizes_of(call).count() > 1, operand_is(call, x_) + ": one value a channel has no variance");
+    if (trains(call)) return {x, statistics, statistics};
+    return {x};
+}
+
+void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
+    const Sizes s = sizes_of(call);
+    const double eps = call.attrs.number("eps", 1e-5), momentum = call.attrs.number("momentum", 0.1);
+    const auto count = static_cast<double>(s.count());
+    for (std::int64_t c = 0; c < s.channels; ++c) {
+        double mean = in[mean_][c], variance = in[variance_][c];
+        if (trains(call)) {
+            double total = 0, square = 0;
+            for (std::int64_t i = 0; i < s.count(); ++i) total += in[x_][s.at(i, c)];
+            for (std::int64_t i = 0; i < s.count(); ++i) square += std::pow(in[x_][s.at(i, c)] - total / count, 2);
+            out[1][c] = mean + momentum * (total / count - mean);
+            out[2][c] = variance + momentum * (square / (count - 1) - variance);
+            mean = total / count, variance = square / count;
+        }
+        for (std::int64_t i = 0; i < s.count(); ++i)
+            out[0][s.at(i, c)] = (in[x_][s.at(i, c)] - mean) / std::sqrt(variance + eps) *
+                                     (call.has(gamma_) ? in[gamma_][c] : 1) +
+                                 (call.has(beta_) ? in[beta_][c] : 0);
+    }
+}
+
+Cost cost(const OpCall& call) { return streaming_cost(call, 8.0 * static_cast<double>(call.in(x_).shape.elements())); }
+
+LaunchPlan launch(const OpCall& call, const Caps& caps, const char* shader) {
+    const Sizes s = sizes_of(call);
+    Launch l{.shader = shader,
+             .spec = {workgroup_size(caps), storage_of(call, x_), storage_of(call, call.has(gamma_) ? gamma_ : beta_),
+                      trains(call)},
+             .operands = {in(x_), in(gamma_), in(beta_), in(mean_), in(variance_), out(0)},
+             .groups = flat_grid(static_cast<std::uint64_t>(s.channels), caps)};
+    if (trains(call)) l.operands.insert(l.operands.end(), {out(1), out(2)});
+    return l.with(params::BatchNormParams{.batch = static_cast<std::uint32_t>(s.batch),
+                                          .channels = static_cast<std::uint32_t>(s.channels),
+                                          .extent = static_cast<std::uint32_t>(s.length),
+                                          .eps = static_cast<float>(call.attrs.number("eps", 1e-5)),
+                                          .momentum = static_cast<float>(call.attrs.number("momentum", 0.1))});
+}
+
+std::vector<Case> cases() {
+    std::vector<Case> list;
+    const auto add = [&](const char* name, Shape x, bool training, bool affine) {
+        const TensorType channels{Shape{x[1]}, DType::f32};
+        Case c{.name = name,
+               .attrs = {{"training", training}, {"eps", 1e-3}, {"momentum", 0.3}},
+               .inputs = {{.type = TensorType{x}, .low = 2, .high = 3}}};
+        c.inputs.push_back(affine ? Case::Input{.type = channels, .low = 1, .high = 0.2} : Case::Input{});
+        c.inputs.push_back(affine ? Case::Input{.type = channels} : Case::Input{});
+        c.inputs.push_back({.type = channels, .low = 2, .fixed_type = true});
+        c.inputs.push_back({.type = channels, .fill = Case::Fill::uniform, .low = 0.5, .high = 9, .fixed_type = true});
+        list.push_back(c);
+    };
+    add("inference 4x6x5", {4, 6, 5}, false, true);
+    add("training 4x6x5", {4, 6, 5}, true, true);
+    add("training 3x2x700 plain", {3, 2, 700}, true, false);
+    add("inference 9x33", {9, 33}, false, true);
+    return list;
+}
+
+}  // namespace
+
+extern const OpDef batch_norm_op;
+const OpDef batch_norm_op = {
+    .name = "batch_norm",
+    .summary = "y = (x - mean) / sqrt(var + eps) gamma + beta by channel, statistics running or the batch's (Ioffe, "
+               "Szegedy 2015)",
+    .operands = {"x", "gamma", "beta", "mean", "variance"},
+    .infer = infer,
+    .reference = reference,
+    .cost = cost,
+    .kernels = {{.name = "subgroup",
+                 .needs = need_subgroup,
+                 .launch = [](const OpCall& c, const Caps& d) { return launch(c, d, "batch_norm_subgroup"); }},
+                {.name = "plain", .launch = [](const OpCall& c, const Caps& d) { return launch(c, d, "batch_norm"); }}},
+    .cases = cases,
+};
+
+BatchNormResult batch_norm(Tensor x, Tensor gamma, Tensor beta, Tensor mean, Tensor variance, BatchNormOptions options,
+                           Where where) {
+    const std::vector<Tensor> results =
+        x.graph().call(batch_norm_op, {x, gamma, beta, mean, variance},
+                       {{"training", options.training}, {"eps", options.eps}, {"momentum", options.momentum}}, where);
+    return options.training ? BatchNormResult{results[0], results[1], results[2]} : BatchNormResult{results[0], mean, variance};
+}
+
+}  // namespace vantage

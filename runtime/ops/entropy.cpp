@@ -1,0 +1,72 @@
+// Entropy of every row of probabilities, in nats: how spread out a head's attention is.
+//   h = -Σ p ln p, 0 ln 0 = 0; exp(h) is the number of tokens that a row effectively looks at
+// Shannon, "A Mathematical Theory of Communication" (1948).
+#include <cmath>
+
+#include "runtime/base/log.h"
+#include "runtime/graph/op.h"
+#include "runtime/ops/checks.h"
+#include "shaders/params/entropy.h"
+#include "vantage/ops.h"
+
+namespace vantage {
+
+namespace {
+
+std::vector<TensorType> infer(const OpCall& call) {
+    require_floats(call);
+    const Shape& p = call.in(0).shape;
+    call.require(p.rank() >= 1, operand_is(call, 0) + ", but has to have rows");
+    return {{Shape(p.sizes().first(static_cast<std::size_t>(p.rank() - 1))), DType::f32}};
+}
+
+void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
+    const std::int64_t cols = call.in(0).shape[-1];
+    for (std::size_t i = 0; i < in[0].data.size(); ++i)
+        if (const double p = in[0].data[i]; p > 0) out[0][static_cast<std::int64_t>(i) / cols] -= p * std::log(p);
+}
+
+Cost cost(const OpCall& call) { return streaming_cost(call, 3.0 * static_cast<double>(call.in(0).shape.elements())); }
+
+LaunchPlan launch(const OpCall& call, const Caps& caps, const char* shader) {
+    const std::int64_t rows = call.out(0).shape.elements();
+    Launch l{.shader = shader,
+             .spec = {workgroup_size(caps), storage_of(call, 0)},
+             .operands = {in(0), out(0)},
+             .groups = flat_grid(static_cast<std::uint64_t>(rows), caps)};
+    return l.with(params::EntropyParams{.rows = static_cast<std::uint32_t>(rows),
+                                        .cols = static_cast<std::uint32_t>(call.in(0).shape[-1])});
+}
+
+std::vector<Case> cases() {
+    std::vector<Case> list;
+    for (const Shape& shape : {Shape{5, 33}, Shape{2, 3, 1500}, Shape{3, 1}, Shape{0, 4}})
+        list.push_back({.name = shape.text(),
+                        .attrs = {},
+                        .inputs = {{.type = TensorType{shape}, .fill = Case::Fill::uniform, .low = 0, .high = 0.01}}});
+    list.push_back({.name = "zeros, a certainty",
+                    .attrs = {},
+                    .inputs = {{.type = TensorType{Shape{3, 2}}, .fill = Case::Fill::given, .given = {0, 1, 0, 0, 0.5, 0.5}}}});
+    return list;
+}
+
+}  // namespace
+
+extern const OpDef entropy_op;
+const OpDef entropy_op = {
+    .name = "entropy",
+    .summary = "h = -sum p ln p over rows, in nats; 0 ln 0 = 0 (Shannon 1948)",
+    .operands = {"p"},
+    .infer = infer,
+    .reference = reference,
+    .cost = cost,
+    .kernels = {{.name = "subgroup",
+                 .needs = need_subgroup,
+                 .launch = [](const OpCall& c, const Caps& d) { return launch(c, d, "entropy_subgroup"); }},
+                {.name = "plain", .launch = [](const OpCall& c, const Caps& d) { return launch(c, d, "entropy"); }}},
+    .cases = cases,
+};
+
+Tensor entropy(Tensor p, Where where) { return p.graph().call(entropy_op, {p}, {}, where)[0]; }
+
+}  // namespace vantage

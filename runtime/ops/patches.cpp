@@ -1,0 +1,97 @@
+// An image cut into patches, each one a row: what a vision transformer embeds by a linear layer.
+//   x [B, C, H, W] -> y [B, H/P W/P, C P P], patches row by row, within one [channel][row][column]
+// Dosovitskiy et al., "An Image is Worth 16x16 Words" (2020): patch_embed(x) = patches(x) Wᵀ + b, a convolution of stride P.
+#include "runtime/base/log.h"
+#include "runtime/graph/op.h"
+#include "runtime/ops/checks.h"
+#include "shaders/params/patches.h"
+#include "vantage/ops.h"
+
+namespace vantage {
+
+namespace {
+
+std::int64_t patch_of(const OpCall& call) { return call.attrs.integer("patch", 1); }
+
+std::vector<TensorType> infer(const OpCall& call) {
+    require_floats(call);
+    const TensorType& x = call.in(0);
+    const std::int64_t patch = patch_of(call);
+    call.require(x.shape.rank() == 4, operand_is(call, 0) + ", but has to be [batch, channels, height, width]");
+    call.require(patch > 0 && x.shape[2] % patch == 0 && x.shape[3] % patch == 0,
+                 operand_is(call, 0) + ", which does not divide into patches of " + std::to_string(patch));
+    return {{Shape{x.shape[0], x.shape[2] / patch * (x.shape[3] / patch), x.shape[1] * patch * patch}, x.dtype}};
+}
+
+void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
+    const Shape& x = call.in(0).shape;
+    const std::int64_t patch = patch_of(call), columns = x[3] / patch;
+    std::int64_t to = 0;
+    for (std::int64_t b = 0; b < x[0]; ++b)
+        for (std::int64_t index = 0; index < call.out(0).shape[1]; ++index)
+            for (std::int64_t c = 0; c < x[1]; ++c)
+                for (std::int64_t i = 0; i < patch; ++i)
+                    for (std::int64_t j = 0; j < patch; ++j)
+                        out[0][to++] = in[0][((b * x[1] + c) * x[2] + index / columns * patch + i) * x[3] +
+                                             index % columns * patch + j];
+}
+
+Cost cost(const OpCall& call) { return streaming_cost(call, 0); }
+
+LaunchPlan launch(const OpCall& call, const Caps& caps) {
+    const Shape& x = call.in(0).shape;
+    const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
+    Launch l{.shader = "patches",
+             .spec = {workgroup_size(caps), storage_of(call, 0)},
+             .operands = {in(0), out(0)},
+             .groups = element_grid(call.out(0).shape.elements(), 1, caps)};
+    return l.with(params::PatchesParams{.count = u(call.out(0).shape.elements()),
+                                        .channels = u(x[1]),
+                                        .height = u(x[2]),
+                                        .width = u(x[3]),
+                                        .edge = u(patch_of(call)),
+                                        .columns = u(x[3] / patch_of(call))});
+}
+
+std::vector<Case> cases() {
+    std::vector<Case> list;
+    const auto add = [&](Shape x, std::int64_t patch) {
+        list.push_back({.name = x.text() + format(" by %lld", static_cast<long long>(patch)),
+                        .attrs = {{"patch", patch}},
+                        .inputs = {{.type = TensorType{x}}}});
+    };
+    add({2, 3, 12, 18}, 6);
+    add({1, 1, 5, 7}, 1);
+    add({3, 2, 9, 6}, 3);
+    add({0, 3, 4, 4}, 2);
+    return list;
+}
+
+}  // namespace
+
+extern const OpDef patches_op;
+const OpDef patches_op = {
+    .name = "patches",
+    .summary = "an image's patches as rows: [B, C, H, W] -> [B, H/P W/P, C P P] (Dosovitskiy et al. 2020)",
+    .operands = {"x"},
+    .infer = infer,
+    .reference = reference,
+    .cost = cost,
+    .kernels = {{.name = "plain", .launch = launch}},
+    .cases = cases,
+};
+
+Tensor patches(Tensor x, std::int64_t patch, Where where) {
+    return x.graph().call(patches_op, {x}, {{"patch", patch}}, where)[0];
+}
+
+Tensor patch_embed(Tensor x, Tensor weight, Tensor bias, Where where) {
+    const Shape& w = weight.shape();  // [out, channels, P, P]
+    if (w.rank() != 4 || w[2] != w[3])
+        throw Error(ErrorKind::usage, "patch_embed: weight is " + weight.type().text() + ", but has to be [out, channels, P, P]",
+                    where);
+    return linear_transposed(patches(x, w[2], where), weight.graph().reshape(weight, {w[0], w[1] * w[2] * w[3]}, where), bias,
+                             where);
+}
+
+}  // namespace vantage

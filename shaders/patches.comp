@@ -1,0 +1,23 @@
+// patches: y[b, r columns + c, (channel, i, j)] = x[b, channel, r P + i, c P + j]: an image's patches as rows.
+//
+// One invocation per element of y, so that writes are in order and reads are runs of P elements.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+
+layout(local_size_x = 256, local_size_x_id = 0) in;
+layout(constant_id = 1) const uint X_TYPE = 0;  // x, y
+#include "lib/storage.glsl"
+#include "lib/index.glsl"
+#include "params/patches.h"
+
+layout(push_constant) uniform Push { PatchesParams p; };
+
+void main() {
+    uint to = invocation_index();
+    if (to >= p.count) return;
+    uint j = to % p.edge, i = to / p.edge % p.edge, channel = to / (p.edge * p.edge) % p.channels;
+    uint cell = to / (p.edge * p.edge * p.channels), per_image = p.height / p.edge * p.columns;
+    uint row = cell % per_image / p.columns, column = cell % p.columns, image = cell / per_image;
+    uint from = ((image * p.channels + channel) * p.height + row * p.edge + i) * p.width + column * p.edge + j;
+    store(p.y, X_TYPE, to, load(p.x, X_TYPE, from));
+}
