@@ -44,7 +44,7 @@ std::string shell_word(const std::string& text) {
 }
 
 std::string rerun(const ConformOptions& o, const std::string& op, const std::string& test, const std::string& kernel) {
-    return "vantage conform --device " + shell_word(common().device) +
+    return "vantage conform" + (common().device.empty() ? "" : " --device " + shell_word(common().device)) +
            (o.cases.empty() ? "" : " --cases " + shell_word(o.cases)) + " --op " + op + " --case " + shell_word(test) +
            " --kernel " + kernel;
 }

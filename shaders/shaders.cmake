@@ -10,6 +10,10 @@ vantage_shader(NAME attention SOURCE attention/flash.comp)
 vantage_shader(NAME attention_subgroup SOURCE attention/flash.comp DEFINES USE_SUBGROUP=1 PROBE subgroup)
 vantage_shader(NAME attention_join SOURCE attention/join.comp)
 vantage_shader(NAME attention_weights SOURCE attention/weights.comp)
+vantage_shader(NAME linear_attention_sums SOURCE linear_attention/sums.comp)
+vantage_shader(NAME linear_attention_scan SOURCE linear_attention/scan.comp)
+vantage_shader(NAME linear_attention_rows SOURCE linear_attention/rows.comp)
+vantage_shader(NAME linear_attention_rows_subgroup SOURCE linear_attention/rows.comp DEFINES USE_SUBGROUP=1 PROBE subgroup)
 
 # norms, softmax
 vantage_shader(NAME layer_norm SOURCE layer_norm.comp)

@@ -61,11 +61,11 @@ struct AttentionOptions {
 
     // Query i sees key j where all of these allow it; i counts on the keys' axis.
     std::optional<std::int64_t> window_left, window_right;  ///< i - j ≤ left; j - i ≤ right
-    std::int64_t dilation = 1;       ///< (i - j) divisible by it (Child et al. 2019)
+    std::int64_t dilation = 1;                              ///< (i - j) divisible by it (Child et al. 2019)
     std::int64_t global_tokens = 0;  ///< the first tokens see all and are seen by all, whatever window and dilation say
                                      ///< (Longformer, Beltagy et al. 2020)
     std::int64_t prefix_len = 0;     ///< the first keys are seen by all, although causal (Raffel et al. 2020)
-    Tensor block_mask;               ///< i32 [⌈m / block_size⌉, ⌈m / block_size⌉], 0 = hidden (BigBird, Zaheer et al. 2020)
+    Tensor block_mask;  ///< i32 [⌈m / block_size⌉, ⌈m / block_size⌉], 0 = hidden (BigBird, Zaheer et al. 2020)
     std::int64_t block_size = 0;
     Tensor segment_ids;  ///< i32 [batch, m] or [m]: only within a segment (packed sequences); not with a step
 };
@@ -92,6 +92,21 @@ struct AttentionWindow {
 };
 Tensor attention_weights(Tensor q, Tensor k, Tensor lse, AttentionWindow window, const AttentionOptions& options = {},
                          Where where = Where::here());
+
+/// Attention without a softmax, linear in the length (Katharopoulos et al. 2020), as a scan by chunks of 64 tokens:
+/// o_i = φ(q_i)ᵀ S / (φ(q_i)ᵀ z + eps), S = Σ_j φ(k_j) v_jᵀ, z = Σ_j φ(k_j), over all tokens, or over j ≤ i when causal; 0 where
+/// the denominator is. φ(x) = elu(x) + 1; with elu = false x itself, for features made before, which may not be negative.
+/// q, k [n, H, D], v [n, H, Dv] → o [n, H, Dv], with a batch in front or heads_first as in attention. The state after the last
+/// token: kv = S [H, D, Dv] and k = z [H, D], f32.
+struct LinearAttentionOptions {
+    bool causal = false, heads_first = false, elu = true;
+    double eps = 0;
+};
+struct LinearAttentionResult {
+    Tensor o, state_kv, state_k;
+};
+LinearAttentionResult linear_attention(Tensor q, Tensor k, Tensor v, LinearAttentionOptions options = {},
+                                       Where where = Where::here());
 
 // ---- normalisation --------------------------------------------------------------------------------------------------
 

@@ -144,6 +144,18 @@ Calls map_attention(OracleReader& r) {
     return calls;
 }
 
+Calls map_linear_attention(OracleReader& r) {
+    OracleCall call = call_of("linear_attention", {r.floats("q"), r.floats("k"), r.floats("v")},
+                              {{"heads_first", true},
+                               {"causal", r.flag("causal", false)},
+                               {"feature", r.text("feature", "elu+1")},
+                               {"eps", r.number("eps", 0)}});
+    expect_result(call, 0, "o", r.wanted("o"));
+    expect_if_there(r, call, 1, "state_kv");
+    expect_if_there(r, call, 2, "state_k");
+    return one(std::move(call));
+}
+
 Calls map_alibi_slopes(OracleReader& r) {
     r.f32_only();
     const std::int64_t heads = r.integer("heads", 1);
@@ -197,11 +209,12 @@ Calls map_rms_norm(OracleReader& r) {
 Calls map_batch_norm(OracleReader& r) {
     if (const std::string layout = r.text("layout", "N,C,L"); layout != "N,C,L")
         throw Error(ErrorKind::unsupported, "layout " + layout + " of batch_norm");
-    OracleCall call =
-        call_of("batch_norm",
-                {r.floats("x"), r.optional_floats("gamma"), r.optional_floats("beta"), r.exact("running_mean"),
-                 r.exact("running_var")},
-                {{"training", r.flag("training", false)}, {"eps", r.number("eps", 1e-5)}, {"momentum", r.number("momentum", 0.1)}});
+    OracleCall call = call_of("batch_norm",
+                              {r.floats("x"), r.optional_floats("gamma"), r.optional_floats("beta"),
+                               r.exact("running_mean"), r.exact("running_var")},
+                              {{"training", r.flag("training", false)},
+                               {"eps", r.number("eps", 1e-5)},
+                               {"momentum", r.number("momentum", 0.1)}});
     expect_result(call, 0, "y", r.wanted("y"));
     expect_if_there(r, call, 1, "running_mean");
     expect_if_there(r, call, 2, "running_var");
@@ -390,6 +403,7 @@ OracleMap oracle_map(const std::string& op) {
         {"gemm", map_gemm},
         {"linear", map_linear},
         {"attention", map_attention},
+        {"linear_attention", map_linear_attention},
         {"alibi_slopes", map_alibi_slopes},
         {"t5_relative_bucket", map_t5_buckets},
         {"softmax", map_softmax},

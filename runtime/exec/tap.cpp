@@ -48,8 +48,8 @@ void Tap::piece(const TapSource& source, Attrs attrs, std::span<float> to) {
     if (!result_ || result_.bytes() < to.size_bytes())
         result_ = gpu::allocate(device_, std::max<std::uint64_t>(to.size_bytes(), 4 * cells_per_piece),
                                 gpu::MemoryKind::readback, "tap");
-    const std::uint64_t addresses[] = {
-        source.q.address(), source.k.address(), source.lse.address(), 0, 0, 0, 0, result_.address()};
+    const std::uint64_t addresses[] = {source.q.address(), source.k.address(), source.lse.address(), 0, 0, 0, 0,
+                                       result_.address()};
     std::memcpy(launch.params.data(), addresses, sizeof addresses);
     gpu::Recording recording(device_, "tap");
     recording.dispatch(gpu::pipeline(device_, {.module = launch.shader, .spec = launch.spec}), launch.params,

@@ -104,10 +104,10 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
     for (std::int64_t b = 0; b < s.batch; ++b)
         for (std::int64_t h = 0; h < s.heads; ++h)
             for (std::int64_t i = 0; i < s.n; ++i) {
-                const std::int64_t sees =
-                    i >= valid            ? 0
-                    : call.has(kv_len_) ? std::min(filled, static_cast<std::int64_t>(in[kv_len_][b]))
-                                        : filled;
+                const std::int64_t sees = i >= valid ? 0
+                                          : call.has(kv_len_)
+                                              ? std::min(filled, static_cast<std::int64_t>(in[kv_len_][b]))
+                                              : filled;
                 const std::int64_t row = s.q_row(b, i, h), position = stepped ? word(STEP_POSITION) + i : i + s.m - s.n;
                 std::vector<std::pair<std::int64_t, double>> scores;
                 for (std::int64_t j = 0; j < sees; ++j) {
@@ -139,7 +139,8 @@ Cost cost(const OpCall& call) {
     const AttentionRules rules(call.attrs);
     double seen = 0;  // keys, by all queries of a head
     for (std::int64_t i = 0; i < s.n; ++i) seen += rules.keys_seen(i + s.m - s.n, s.m);
-    Cost cost = streaming_cost(call, static_cast<double>(s.batch * s.heads) * seen * 2.0 * static_cast<double>(s.d + s.dv));
+    Cost cost =
+        streaming_cost(call, static_cast<double>(s.batch * s.heads) * seen * 2.0 * static_cast<double>(s.d + s.dv));
     cost.grows_with_cache = call.has(step_);
     return cost;
 }
@@ -251,7 +252,9 @@ std::vector<Case> ruled_cases() {
         for (Case::Input& input : c.inputs) input.fixed_type = true;
         list.push_back(std::move(c));
     };
-    const auto floats = [](Shape shape, double mean = 0) { return Case::Input{.type = TensorType{shape}, .low = mean}; };
+    const auto floats = [](Shape shape, double mean = 0) {
+        return Case::Input{.type = TensorType{shape}, .low = mean};
+    };
     const auto integers = [](Shape shape, double most) {
         return Case::Input{.type = TensorType{shape, DType::i32}, .fill = Case::Fill::ids, .high = most};
     };
@@ -278,19 +281,18 @@ std::vector<Case> cases() {
     std::vector<double> decode(STEP_WORDS);
     decode[STEP_POSITION] = 530, decode[STEP_VALID] = 1, decode[STEP_KEYS] = 531;
     const Attrs causal = {{"causal", true}};
-    std::vector<Case> list = {
-            test_case("causal n=37 d=24 dv=40 gqa", {37, 4, 24}, {37, 2, 24}, 40, causal),
-            test_case("full n=5 m=70 d=17 heads_first batch", {2, 3, 5, 17}, {2, 3, 70, 17}, 17,
-                      {{"heads_first", true}, {"scale", 0.3}}),
-            test_case("one by one", {1, 1, 24}, {1, 1, 24}, 24, causal),
-            test_case("chunk n=7 m=19", {7, 2, 64}, {19, 2, 64}, 64, causal),
-            test_case("more queries than keys", {6, 1, 16}, {4, 1, 16}, 16, causal),
-            test_case("d=256", {3, 1, 256}, {33, 1, 256}, 256, {}),
-            test_case("cache n=4 valid=3", {4, 2, 16}, {40, 1, 16}, 16, causal, step),
-            test_case("split over keys", {1, 4, 32}, {700, 2, 32}, 32, causal, decode),
-            test_case("split without step n=3", {3, 2, 24}, {300, 2, 24}, 40, causal),
-            test_case("kv_len", {2, 4, 1, 16}, {2, 9, 1, 16}, 16, {}, {}, {5, 0}),
-            test_case("no keys", {3, 1, 24}, {0, 1, 24}, 24, {})};
+    std::vector<Case> list = {test_case("causal n=37 d=24 dv=40 gqa", {37, 4, 24}, {37, 2, 24}, 40, causal),
+                              test_case("full n=5 m=70 d=17 heads_first batch", {2, 3, 5, 17}, {2, 3, 70, 17}, 17,
+                                        {{"heads_first", true}, {"scale", 0.3}}),
+                              test_case("one by one", {1, 1, 24}, {1, 1, 24}, 24, causal),
+                              test_case("chunk n=7 m=19", {7, 2, 64}, {19, 2, 64}, 64, causal),
+                              test_case("more queries than keys", {6, 1, 16}, {4, 1, 16}, 16, causal),
+                              test_case("d=256", {3, 1, 256}, {33, 1, 256}, 256, {}),
+                              test_case("cache n=4 valid=3", {4, 2, 16}, {40, 1, 16}, 16, causal, step),
+                              test_case("split over keys", {1, 4, 32}, {700, 2, 32}, 32, causal, decode),
+                              test_case("split without step n=3", {3, 2, 24}, {300, 2, 24}, 40, causal),
+                              test_case("kv_len", {2, 4, 1, 16}, {2, 9, 1, 16}, 16, {}, {}, {5, 0}),
+                              test_case("no keys", {3, 1, 24}, {0, 1, 24}, 24, {})};
     const std::vector<Case> ruled = ruled_cases();
     list.insert(list.end(), ruled.begin(), ruled.end());
     return list;

@@ -103,16 +103,20 @@ void check_rule_operands(const OpCall& call, const RuleOperands& at, const RuleS
     const bool fits = call.in(at.mask).dtype == DType::f32 && rank >= 2 && rank <= 4 && mask[-2] == s.n &&
                       mask[-1] == s.m && (rank < 3 || mask[-3] == 1 || mask[-3] == s.heads) &&
                       (rank < 4 || mask[0] == 1 || mask[0] == s.batch);
-    call.require(fits, "mask is " + call.in(at.mask).text() +
-                           format(", but has to be f32 [(%lld or 1, (%lld or 1,)) %lld, %lld]",
-                                  static_cast<long long>(s.batch), static_cast<long long>(s.heads),
-                                  static_cast<long long>(s.n), static_cast<long long>(s.m)));
+    call.require(
+        fits, "mask is " + call.in(at.mask).text() +
+                  format(", but has to be f32 [(%lld or 1, (%lld or 1,)) %lld, %lld]", static_cast<long long>(s.batch),
+                         static_cast<long long>(s.heads), static_cast<long long>(s.n), static_cast<long long>(s.m)));
 }
 
 namespace {
 /// Whether the mask has an element for each head, for each batch; with one only it does not matter.
-bool by_head(const OpCall& call, int mask) { return call.has(mask) && call.in(mask).shape.rank() > 2 && call.in(mask).shape[-3] > 1; }
-bool by_batch(const OpCall& call, int mask) { return call.has(mask) && call.in(mask).shape.rank() > 3 && call.in(mask).shape[0] > 1; }
+bool by_head(const OpCall& call, int mask) {
+    return call.has(mask) && call.in(mask).shape.rank() > 2 && call.in(mask).shape[-3] > 1;
+}
+bool by_batch(const OpCall& call, int mask) {
+    return call.has(mask) && call.in(mask).shape.rank() > 3 && call.in(mask).shape[0] > 1;
+}
 }  // namespace
 
 std::vector<std::uint32_t> rule_constants(const OpCall& call, const RuleOperands& at, const AttentionRules& rules) {

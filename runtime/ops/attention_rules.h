@@ -17,8 +17,8 @@ namespace vantage {
 /// Its score is softcap tanh(scale q·k / softcap) + slope_h (j - i) (ALiBi; -slope_h |i - j| where not causal) + mask.
 struct AttentionRules {
     bool causal = false;
-    double softcap = 0;                      ///< 0 = none
-    std::optional<std::int64_t> left, right; ///< keys before and behind the query's own
+    double softcap = 0;                       ///< 0 = none
+    std::optional<std::int64_t> left, right;  ///< keys before and behind the query's own
     std::int64_t dilation = 1, prefix = 0, global = 0, block = 0;
 
     explicit AttentionRules(const Attrs& attrs);
@@ -43,7 +43,8 @@ struct RuleOperands {
 struct RuleSizes {
     std::int64_t batch, heads, n, m;
 };
-void check_rule_operands(const OpCall& call, const RuleOperands& at, const RuleSizes& sizes, const AttentionRules& rules);
+void check_rule_operands(const OpCall& call, const RuleOperands& at, const RuleSizes& sizes,
+                         const AttentionRules& rules);
 /// The specialization constants 9 … of lib/attention_rules.glsl.
 std::vector<std::uint32_t> rule_constants(const OpCall& call, const RuleOperands& at, const AttentionRules& rules);
 /// Score of query `row` of head h of batch b at position i for key j, by the rules; nothing where it is not seen.

@@ -59,8 +59,8 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
             double dot = 0;
             for (std::int64_t d = 0; d < width; ++d)
                 dot += in[q_][(row * q[1] + head) * width + d] * in[k_][(key * k[1] + kv_head) * width + d];
-            const auto score = ruled_score(call, in, rule_operands, sizes_of(call), rules, scale_of(call) * dot, 0, head,
-                                           row, a.integer("position") + row, key);
+            const auto score = ruled_score(call, in, rule_operands, sizes_of(call), rules, scale_of(call) * dot, 0,
+                                           head, row, a.integer("position") + row, key);
             out[0][r * keys + c] = score && std::isfinite(lse) ? std::exp(*score - lse) : 0;
         }
 }
@@ -135,13 +135,16 @@ const OpDef attention_weights_op = {
 Tensor attention_weights(Tensor q, Tensor k, Tensor lse, AttentionWindow w, const AttentionOptions& options,
                          Where where) {
     Attrs attrs = rule_attrs(options);
-    for (const auto& [name, value] :
-         {std::pair{"head", w.head}, {"first_row", w.first_row}, {"rows", w.rows}, {"first_key", w.first_key},
-          {"keys", w.keys}, {"position", w.position}})
+    for (const auto& [name, value] : {std::pair{"head", w.head},
+                                      {"first_row", w.first_row},
+                                      {"rows", w.rows},
+                                      {"first_key", w.first_key},
+                                      {"keys", w.keys},
+                                      {"position", w.position}})
         attrs.set(name, value);
-    return q.graph().call(
-        attention_weights_op,
-        {q, k, lse, options.mask, options.alibi_slopes, options.block_mask, options.segment_ids}, attrs, where)[0];
+    return q.graph().call(attention_weights_op,
+                          {q, k, lse, options.mask, options.alibi_slopes, options.block_mask, options.segment_ids},
+                          attrs, where)[0];
 }
 
 }  // namespace vantage

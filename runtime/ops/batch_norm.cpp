@@ -39,13 +39,15 @@ std::vector<TensorType> infer(const OpCall& call) {
     call.require(x.shape.rank() >= 2, operand_is(call, x_) + ", but has to be [batch, channels, ..]");
     const TensorType statistics{Shape{x.shape[1]}, DType::f32};
     for (int i : {gamma_, beta_})
-        if (call.has(i)) call.require(call.in(i).shape == statistics.shape, operand_is(call, i) + ", but x is " + x.text());
+        if (call.has(i))
+            call.require(call.in(i).shape == statistics.shape, operand_is(call, i) + ", but x is " + x.text());
     call.require(!call.has(gamma_) || !call.has(beta_) || call.in(gamma_).dtype == call.in(beta_).dtype,
                  "gamma and beta have two storage types");
     for (int i : {mean_, variance_})
         call.require(call.has(i) && call.in(i) == statistics,
                      "running statistics have to be " + statistics.text() + " for x " + x.text());
-    call.require(!trains(call) || sizes_of(call).count() > 1, operand_is(call, x_) + ": one value a channel has no variance");
+    call.require(!trains(call) || sizes_of(call).count() > 1,
+                 operand_is(call, x_) + ": one value a channel has no variance");
     if (trains(call)) return {x, statistics, statistics};
     return {x};
 }
@@ -65,9 +67,9 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
             mean = total / count, variance = square / count;
         }
         for (std::int64_t i = 0; i < s.count(); ++i)
-            out[0][s.at(i, c)] = (in[x_][s.at(i, c)] - mean) / std::sqrt(variance + eps) *
-                                     (call.has(gamma_) ? in[gamma_][c] : 1) +
-                                 (call.has(beta_) ? in[beta_][c] : 0);
+            out[0][s.at(i, c)] =
+                (in[x_][s.at(i, c)] - mean) / std::sqrt(variance + eps) * (call.has(gamma_) ? in[gamma_][c] : 1) +
+                (call.has(beta_) ? in[beta_][c] : 0);
     }
 }
 
@@ -113,8 +115,9 @@ std::vector<Case> cases() {
 extern const OpDef batch_norm_op;
 const OpDef batch_norm_op = {
     .name = "batch_norm",
-    .summary = "y = (x - mean) / sqrt(var + eps) gamma + beta by channel, statistics running or the batch's (Ioffe, "
-               "Szegedy 2015)",
+    .summary =
+        "y = (x - mean) / sqrt(var + eps) gamma + beta by channel, statistics running or the batch's (Ioffe, "
+        "Szegedy 2015)",
     .operands = {"x", "gamma", "beta", "mean", "variance"},
     .infer = infer,
     .reference = reference,
@@ -131,7 +134,8 @@ BatchNormResult batch_norm(Tensor x, Tensor gamma, Tensor beta, Tensor mean, Ten
     const std::vector<Tensor> results =
         x.graph().call(batch_norm_op, {x, gamma, beta, mean, variance},
                        {{"training", options.training}, {"eps", options.eps}, {"momentum", options.momentum}}, where);
-    return options.training ? BatchNormResult{results[0], results[1], results[2]} : BatchNormResult{results[0], mean, variance};
+    return options.training ? BatchNormResult{results[0], results[1], results[2]}
+                            : BatchNormResult{results[0], mean, variance};
 }
 
 }  // namespace vantage

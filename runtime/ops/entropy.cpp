@@ -44,9 +44,10 @@ std::vector<Case> cases() {
         list.push_back({.name = shape.text(),
                         .attrs = {},
                         .inputs = {{.type = TensorType{shape}, .fill = Case::Fill::uniform, .low = 0, .high = 0.01}}});
-    list.push_back({.name = "zeros, a certainty",
-                    .attrs = {},
-                    .inputs = {{.type = TensorType{Shape{3, 2}}, .fill = Case::Fill::given, .given = {0, 1, 0, 0, 0.5, 0.5}}}});
+    list.push_back(
+        {.name = "zeros, a certainty",
+         .attrs = {},
+         .inputs = {{.type = TensorType{Shape{3, 2}}, .fill = Case::Fill::given, .given = {0, 1, 0, 0, 0.5, 0.5}}}});
     return list;
 }
 

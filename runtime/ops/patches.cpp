@@ -1,10 +1,10 @@
 // An image cut into patches, each one a row: what a vision transformer embeds by a linear layer.
 //   x [B, C, H, W] -> y [B, H/P W/P, C P P], patches row by row, within one [channel][row][column]
 // Dosovitskiy et al., "An Image is Worth 16x16 Words" (2020): patch_embed(x) = patches(x) Wᵀ + b, a convolution of stride P.
+#include "shaders/params/patches.h"
 #include "runtime/base/log.h"
 #include "runtime/graph/op.h"
 #include "runtime/ops/checks.h"
-#include "shaders/params/patches.h"
 #include "vantage/ops.h"
 
 namespace vantage {
@@ -88,10 +88,10 @@ Tensor patches(Tensor x, std::int64_t patch, Where where) {
 Tensor patch_embed(Tensor x, Tensor weight, Tensor bias, Where where) {
     const Shape& w = weight.shape();  // [out, channels, P, P]
     if (w.rank() != 4 || w[2] != w[3])
-        throw Error(ErrorKind::usage, "patch_embed: weight is " + weight.type().text() + ", but has to be [out, channels, P, P]",
-                    where);
-    return linear_transposed(patches(x, w[2], where), weight.graph().reshape(weight, {w[0], w[1] * w[2] * w[3]}, where), bias,
-                             where);
+        throw Error(ErrorKind::usage,
+                    "patch_embed: weight is " + weight.type().text() + ", but has to be [out, channels, P, P]", where);
+    return linear_transposed(patches(x, w[2], where), weight.graph().reshape(weight, {w[0], w[1] * w[2] * w[3]}, where),
+                             bias, where);
 }
 
 }  // namespace vantage

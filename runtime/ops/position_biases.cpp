@@ -30,9 +30,8 @@ std::vector<std::int32_t> t5_relative_buckets(std::int64_t n, std::int64_t m, bo
                                               std::int64_t max_distance) {
     const std::int64_t side = bidirectional ? buckets / 2 : buckets, exact = side / 2;
     if (n < 0 || m < 0 || exact < 1 || max_distance <= exact)
-        throw Error(ErrorKind::usage,
-                    format("t5_relative_buckets: %lld buckets up to distance %lld make no sense",
-                           static_cast<long long>(buckets), static_cast<long long>(max_distance)));
+        throw Error(ErrorKind::usage, format("t5_relative_buckets: %lld buckets up to distance %lld make no sense",
+                                             static_cast<long long>(buckets), static_cast<long long>(max_distance)));
     std::vector<std::int32_t> result;
     result.reserve(static_cast<std::size_t>(n * m));
     for (std::int64_t i = 0; i < n; ++i)
@@ -41,9 +40,11 @@ std::vector<std::int32_t> t5_relative_buckets(std::int64_t n, std::int64_t m, bo
             const std::int64_t distance = bidirectional ? std::abs(j - i) : std::max<std::int64_t>(i - j, 0);
             std::int64_t bucket = distance;
             if (distance >= exact) {  // in float, as the models' own code has it: an edge may fall to either side
-                const float share = std::log(static_cast<float>(distance) / static_cast<float>(exact)) /
-                                    static_cast<float>(std::log(static_cast<double>(max_distance) / static_cast<double>(exact)));
-                bucket = std::min(side - 1, exact + static_cast<std::int64_t>(share * static_cast<float>(side - exact)));
+                const float share =
+                    std::log(static_cast<float>(distance) / static_cast<float>(exact)) /
+                    static_cast<float>(std::log(static_cast<double>(max_distance) / static_cast<double>(exact)));
+                bucket =
+                    std::min(side - 1, exact + static_cast<std::int64_t>(share * static_cast<float>(side - exact)));
             }
             result.push_back(static_cast<std::int32_t>(first + bucket));
         }

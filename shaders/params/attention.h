@@ -4,7 +4,7 @@ VANTAGE_PARAMS_BEGIN
 // lse (batch, n, heads). Heads-first: (batch, heads, n, D) and so on.
 struct AttentionParams {
     uvec2 q, k, v;
-    uvec2 step, kv_len;  // step state or 0; (batch) i32 or 0
+    uvec2 step, kv_len;          // step state or 0; (batch) i32 or 0
     uvec2 mask, alibi;           // (batch or 1, heads or 1, n, m) f32 or 0; (heads) f32 or 0
     uvec2 block_mask, segments;  // (blocks, blocks) i32 or 0; (batch, m) i32 or 0
     uvec2 sinks;                 // (heads) f32 or 0
@@ -22,7 +22,7 @@ struct AttentionJoinParams {
     uint n, heads, heads_first;
 };
 struct AttentionWeightsParams {
-    uvec2 q, k, lse;  // (n, heads, D), (m, kv_heads, D), (n, heads)
+    uvec2 q, k, lse;                          // (n, heads, D), (m, kv_heads, D), (n, heads)
     uvec2 mask, alibi, block_mask, segments;  // as in AttentionParams
     uvec2 p;                                  // (rows, keys)
     uint n, m, heads, kv_heads, head, d, causal;

@@ -52,17 +52,20 @@ TEST_CASE("rules that leave all visible change nothing", "[properties][attention
                        return AttentionOptions{.causal = causal, .window_left = n, .window_right = n};
                    }));
         check_same(plain, attend(n, [&](Sheet& sheet) {
-                       return AttentionOptions{.causal = causal,
-                                               .block_mask = sheet.input("blocks", {4, 4}, std::vector<std::int32_t>(16, 1)),
-                                               .block_size = 16};
+                       return AttentionOptions{
+                           .causal = causal,
+                           .block_mask = sheet.input("blocks", {4, 4}, std::vector<std::int32_t>(16, 1)),
+                           .block_size = 16};
+                   }));
+        check_same(plain, attend(n, [&](Sheet& sheet) {
+                       return AttentionOptions{
+                           .causal = causal,
+                           .alibi_slopes = sheet.input("slopes", {heads}, Values(heads, 0)),
+                           .segment_ids = sheet.input("segments", {n}, std::vector<std::int32_t>(n, 7))};
                    }));
         check_same(plain, attend(n, [&](Sheet& sheet) {
                        return AttentionOptions{.causal = causal,
-                                               .alibi_slopes = sheet.input("slopes", {heads}, Values(heads, 0)),
-                                               .segment_ids = sheet.input("segments", {n}, std::vector<std::int32_t>(n, 7))};
-                   }));
-        check_same(plain, attend(n, [&](Sheet& sheet) {
-                       return AttentionOptions{.causal = causal, .softcap = 1e4,
+                                               .softcap = 1e4,
                                                .mask = sheet.input("mask", {n, n}, Values(n * n, 0)),
                                                .sinks = sheet.input("sinks", {heads}, Values(heads, -1e4f))};
                    }));
@@ -145,4 +148,32 @@ TEST_CASE("the cost of a window grows with n, of full attention with its square"
     CHECK(std::abs(flops(8192, window) / flops(2048, window) - 4) < 0.2);
     CHECK(std::abs(flops(8192, longformer) / flops(2048, longformer) - 4) < 0.2);
     CHECK(flops(2048, causal) / flops(2048, window) > 8);
+}
+
+TEST_CASE("linear attention is what its definition says, and linear", "[properties][attention]") {
+    // A value of all ones is kept by any weights that sum to 1.
+    constexpr std::int64_t n = 150;
+    Sheet sheet;
+    const Tensor q = sheet.input("q", {n, 2, width}, normal(n * 2 * width, 1)),
+                 k = sheet.input("k", {n, 2, width}, normal(n * 2 * width, 2)),
+                 ones = sheet.input("v", {n, 2, 8}, Values(n * 2 * 8, 1));
+    for (bool causal : {false, true})
+        sheet.graph.output(causal ? "causal" : "full", linear_attention(q, k, ones, {.causal = causal}).o);
+    // The last token sees all tokens, causal or not.
+    const Tensor v = sheet.input("values", {n, 2, 8}, normal(n * 2 * 8, 3));
+    for (bool causal : {false, true})
+        sheet.graph.output(causal ? "last causal" : "last full", linear_attention(q, k, v, {.causal = causal}).o);
+    auto got = sheet.run();
+    for (const char* name : {"causal", "full"})
+        for (float x : got.at(name)) CHECK(std::abs(x - 1) < 1e-5);
+    for (std::size_t i = (n - 1) * 16; i < n * 16; ++i)
+        CHECK(std::abs(got.at("last causal")[i] - got.at("last full")[i]) < 1e-5);
+
+    const auto flops = [](std::int64_t tokens) {
+        OpCall call{.op = find_op("linear_attention"), .attrs = {{"causal", true}}, .inputs = {}, .outputs = {}};
+        for (int i = 0; i < 3; ++i) call.inputs.emplace_back(TensorType{Shape{tokens, 4, 64}, DType::f32});
+        call.outputs = call.op->infer(call);
+        return call.op->cost(call).flops;
+    };
+    CHECK(flops(8192) == 4 * flops(2048));
 }

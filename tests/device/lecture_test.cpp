@@ -111,8 +111,9 @@ TEST_CASE("lecture: a causal mask", "[lecture]") {
     const auto head = [&](const char* name, const Matrix& values) { return constant(g, name, {4, 1, 4}, values); };
     const Tensor qs = head("q", q), ks = head("k", k);
     const AttentionResult result = attention(qs, ks, head("v", v), {.causal = true});
-    g.output("a", attention_weights(qs, ks, result.lse,
-                                    {.head = 0, .first_row = 0, .rows = 4, .first_key = 0, .keys = 4}, {.causal = true}));
+    g.output("a",
+             attention_weights(qs, ks, result.lse, {.head = 0, .first_row = 0, .rows = 4, .first_key = 0, .keys = 4},
+                               {.causal = true}));
     check_printed("A", run(std::move(g), "a"),
                   {1, 0, 0, 0, 0.38, 0.62, 0, 0, 0.12, 0.33, 0.55, 0, 0.17, 0.28, 0.10, 0.46});
 }

@@ -57,9 +57,10 @@ Result attend(const Sizes& s, const Inputs& in, bool causal, const std::string& 
 std::vector<float> weights_of(const Sizes& s, const Inputs& in, const std::vector<float>& lse, std::int64_t head,
                               bool causal) {
     Graph g;
-    g.output("p", attention_weights(g.input("q", {s.n, s.heads, s.d}), g.input("k", {s.m, s.kv_heads, s.d}),
-                                    g.input("lse", {s.n, s.heads}),
-                                    {.head = head, .rows = s.n, .keys = s.m, .position = s.m - s.n}, {.causal = causal}));
+    g.output("p",
+             attention_weights(g.input("q", {s.n, s.heads, s.d}), g.input("k", {s.m, s.kv_heads, s.d}),
+                               g.input("lse", {s.n, s.heads}),
+                               {.head = head, .rows = s.n, .keys = s.m, .position = s.m - s.n}, {.causal = causal}));
     Plan plan(std::move(g), test_device());
     plan.write("q", in.q);
     plan.write("k", in.k);

@@ -350,8 +350,8 @@ TEST_CASE("attention: weights of a row sum to 1, and the output is their mean of
     for (std::int64_t head = 0; head < a.heads; ++head)
         sheet.graph.output(
             "p" + std::to_string(head),
-            attention_weights(q, k, result.lse,
-                              {.head = head, .rows = a.n, .keys = a.m, .position = a.m - a.n}, {.causal = causal}));
+            attention_weights(q, k, result.lse, {.head = head, .rows = a.n, .keys = a.m, .position = a.m - a.n},
+                              {.causal = causal}));
     const auto got = sheet.run(kernel);
     Values means;
     for (std::int64_t i = 0; i < a.n; ++i)

@@ -1,0 +1,188 @@
+// Attention without a softmax, linear in the length of the sequence.
+//   o_i = φ(q_i)ᵀ S_i / (φ(q_i)ᵀ z_i + eps),  S_i = Σ_j φ(k_j) v_jᵀ,  z_i = Σ_j φ(k_j), over all j, or j ≤ i when causal
+// with φ(x) = elu(x) + 1 (Katharopoulos et al. 2020), or x itself where features are made before (Performer, Choromanski et al.
+// 2020). As a scan by chunks of 64 tokens: the sums of each chunk, those of all chunks before it, then every row by itself:
+// O(n D Dv), no matrix of n × n.
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/base/log.h"
+#include "runtime/graph/op.h"
+#include "runtime/ops/checks.h"
+#include "shaders/params/linear_attention.h"
+#include "vantage/ops.h"
+
+namespace vantage {
+
+namespace {
+
+enum : int { q_, k_, v_ };
+constexpr std::int64_t chunk_tokens = 64;
+
+struct Sizes {
+    std::int64_t batch, n, heads, d, dv;
+    bool heads_first;
+    std::int64_t row(std::int64_t b, std::int64_t h, std::int64_t i) const {
+        return heads_first ? (b * heads + h) * n + i : (b * n + i) * heads + h;
+    }
+    // One chunk at least: a sequence without tokens has a state, too.
+    std::int64_t chunks() const { return std::max<std::int64_t>(1, (n + chunk_tokens - 1) / chunk_tokens); }
+    std::int64_t cells() const { return batch * heads * d * (dv + 1); }
+};
+Sizes sizes_of(const OpCall& call) {
+    const Shape& q = call.in(q_).shape;
+    const bool first = call.attrs.flag("heads_first");
+    return {.batch = q.rank() == 4 ? q[0] : 1,
+            .n = first ? q[-2] : q[-3],
+            .heads = first ? q[-3] : q[-2],
+            .d = q[-1],
+            .dv = call.in(v_).shape[-1],
+            .heads_first = first};
+}
+bool is_elu(const OpCall& call) { return call.attrs.text("feature", "elu+1") == "elu+1"; }
+
+std::vector<TensorType> infer(const OpCall& call) {
+    require_floats(call);
+    const TensorType &q = call.in(q_), &v = call.in(v_);
+    const std::string feature = call.attrs.text("feature", "elu+1");
+    call.require(feature == "elu+1" || feature == "none", "feature is " + feature + ", but has to be elu+1 or none");
+    call.require(q.shape.rank() == 3 || q.shape.rank() == 4, operand_is(call, q_) + ", but has to be [n, heads, D]");
+    call.require(call.in(k_) == q, operand_is(call, k_) + ", but q is " + q.text());
+    Shape like_q = q.shape;
+    like_q[-1] = v.shape[-1];
+    call.require(v.shape == like_q && v.dtype == q.dtype, operand_is(call, v_) + ", but q is " + q.text());
+    const Sizes s = sizes_of(call);
+    call.require(s.d > 0 && s.d <= 1024 && s.dv > 0, operand_is(call, q_) + ": 1 to 1024 features are wanted");
+    const Shape state = q.shape.rank() == 4 ? Shape{s.batch, s.heads, s.d} : Shape{s.heads, s.d};
+    const Shape outer = q.shape.rank() == 4 ? Shape{s.batch, s.heads, s.d, s.dv} : Shape{s.heads, s.d, s.dv};
+    return {v, {outer, DType::f32}, {state, DType::f32}};
+}
+
+// By the definition, quadratic: that the scan agrees is what the tests are for.
+void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
+    const Sizes s = sizes_of(call);
+    const double eps = call.attrs.number("eps", 0);
+    const auto feature = [&](double x) { return !is_elu(call) ? x : x > 0 ? x + 1 : std::exp(x); };
+    for (std::int64_t b = 0; b < s.batch; ++b)
+        for (std::int64_t h = 0; h < s.heads; ++h) {
+            const auto at = [&](int operand, std::int64_t i, std::int64_t column, std::int64_t width) {
+                return in[static_cast<std::size_t>(operand)][s.row(b, h, i) * width + column];
+            };
+            for (std::int64_t i = 0; i < s.n; ++i) {
+                double denominator = eps;
+                std::vector<double> sums(static_cast<std::size_t>(s.dv));
+                for (std::int64_t j = 0; j < (call.attrs.flag("causal") ? i + 1 : s.n); ++j) {
+                    double weight = 0;
+                    for (std::int64_t d = 0; d < s.d; ++d)
+                        weight += feature(at(q_, i, d, s.d)) * feature(at(k_, j, d, s.d));
+                    denominator += weight;
+                    for (std::int64_t e = 0; e < s.dv; ++e)
+                        sums[static_cast<std::size_t>(e)] += weight * at(v_, j, e, s.dv);
+                }
+                for (std::int64_t e = 0; e < s.dv; ++e)
+                    out[0][s.row(b, h, i) * s.dv + e] =
+                        denominator > 0 ? sums[static_cast<std::size_t>(e)] / denominator : 0;
+            }
+            for (std::int64_t d = 0; d < s.d; ++d)
+                for (std::int64_t j = 0; j < s.n; ++j) {
+                    const double key = feature(at(k_, j, d, s.d));
+                    const std::int64_t cell = (b * s.heads + h) * s.d + d;
+                    out[2][cell] += key;
+                    for (std::int64_t e = 0; e < s.dv; ++e) out[1][cell * s.dv + e] += key * at(v_, j, e, s.dv);
+                }
+        }
+}
+
+Cost cost(const OpCall& call) {
+    const Sizes s = sizes_of(call);
+    const double rows = static_cast<double>(s.batch * s.heads * s.n), state = static_cast<double>(s.d * (s.dv + 1)),
+                 near = call.attrs.flag("causal") ? 0.5 * chunk_tokens * static_cast<double>(s.d + s.dv) : 0;
+    return streaming_cost(call, 2 * rows * (2 * state + near));
+}
+
+LaunchPlan launch(const OpCall& call, const Caps& caps, const char* rows_shader) {
+    const Sizes s = sizes_of(call);
+    const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
+    const std::uint32_t lanes = workgroup_size(caps, 64), type = storage_of(call, q_), feature = is_elu(call) ? 1 : 0;
+    const bool causal = call.attrs.flag("causal");
+    const std::int64_t chunks = s.chunks();
+    const params::LinearAttentionParams all{.n = u(s.n),
+                                            .batch = u(s.batch),
+                                            .heads = u(s.heads),
+                                            .d = u(s.d),
+                                            .dv = u(s.dv),
+                                            .chunks = u(chunks),
+                                            .causal = causal,
+                                            .heads_first = s.heads_first,
+                                            .eps = static_cast<float>(call.attrs.number("eps", 0))};
+    const Operand sums{Operand::scratch, 0, Operand::read_write};
+    LaunchPlan plan;
+    plan.scratch = {static_cast<std::uint64_t>(s.cells() * chunks) * 4};
+    Launch first{.shader = "linear_attention_sums",
+                 .spec = {lanes, type, feature, u(chunk_tokens)},
+                 .operands = {in(q_), in(k_), in(v_), scratch_out(0)},
+                 .groups = flat_grid(static_cast<std::uint64_t>(s.batch * s.heads * chunks), caps)};
+    Launch second{.shader = "linear_attention_scan",
+                  .spec = {lanes},
+                  .operands = {sums, out(1), out(2)},
+                  .groups = flat_grid(ceil_div(s.cells(), lanes), caps)};
+    Launch third{.shader = rows_shader,
+                 .spec = {lanes, type, feature, u(chunk_tokens), u(s.d)},
+                 .operands = {in(q_), in(k_), in(v_), scratch_in(0), out(0)},
+                 .groups = flat_grid(static_cast<std::uint64_t>(s.batch * s.heads * s.n), caps)};
+    plan.launches = {first.with(all),
+                     second.with(params::LinearAttentionScanParams{
+                         .cells = u(s.cells()), .d = u(s.d), .dv = u(s.dv), .chunks = u(chunks), .causal = causal}),
+                     third.with(all)};
+    return plan;
+}
+
+std::vector<Case> cases() {
+    std::vector<Case> list;
+    const auto add = [&](const char* name, Shape q, std::int64_t dv, Attrs attrs) {
+        Shape v = q;
+        v[-1] = dv;
+        const bool none = attrs.has("feature");  // features made before are not negative
+        const Case::Input x{
+            .type = TensorType{q}, .fill = none ? Case::Fill::uniform : Case::Fill::normal, .low = 0, .high = 1};
+        list.push_back({.name = name, .attrs = std::move(attrs), .inputs = {x, x, {.type = TensorType{v}}}});
+    };
+    add("causal n=200, over chunks", {200, 2, 12}, 15, {{"causal", true}});
+    add("full n=130", {130, 3, 16}, 8, {});
+    add("batch, heads first", {2, 2, 70, 8}, 8, {{"causal", true}, {"heads_first", true}, {"eps", 1e-3}});
+    add("made features", {65, 1, 24}, 24, {{"causal", true}, {"feature", std::string("none")}});
+    add("one token", {1, 1, 5}, 3, {{"causal", true}});
+    add("no tokens", {0, 2, 8}, 8, {});
+    return list;
+}
+
+}  // namespace
+
+extern const OpDef linear_attention_op;
+const OpDef linear_attention_op = {
+    .name = "linear_attention",
+    .summary =
+        "o_i = phi(q_i)^T sum phi(k_j) v_j^T / phi(q_i)^T sum phi(k_j), a scan by chunks (Katharopoulos et al. 2020)",
+    .operands = {"q", "k", "v"},
+    .infer = infer,
+    .reference = reference,
+    .cost = cost,
+    .kernels = {{.name = "subgroup",
+                 .needs = need_subgroup,
+                 .launch = [](const OpCall& c,
+                              const Caps& d) { return launch(c, d, "linear_attention_rows_subgroup"); }},
+                {.name = "plain",
+                 .launch = [](const OpCall& c, const Caps& d) { return launch(c, d, "linear_attention_rows"); }}},
+    .cases = cases,
+};
+
+LinearAttentionResult linear_attention(Tensor q, Tensor k, Tensor v, LinearAttentionOptions options, Where where) {
+    Attrs attrs{{"eps", options.eps}};
+    if (options.causal) attrs.set("causal", true);
+    if (options.heads_first) attrs.set("heads_first", true);
+    if (!options.elu) attrs.set("feature", std::string("none"));
+    const std::vector<Tensor> results = q.graph().call(linear_attention_op, {q, k, v}, attrs, where);
+    return {results[0], results[1], results[2]};
+}
+
+}  // namespace vantage

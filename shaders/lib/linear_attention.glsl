@@ -1,0 +1,18 @@
+// What the kernels of linear attention share: rows of heads, and the feature map elu(x) + 1.
+#include "lib/activation.glsl"
+#include "lib/storage.glsl"
+#include "params/linear_attention.h"
+layout(constant_id = 1) const uint X_TYPE = 0;  // q, k, v, o
+layout(constant_id = 2) const uint FEATURE = 0;  // 0: x itself, which is then not negative; 1: elu(x) + 1
+layout(constant_id = 3) const uint CHUNK = 64;   // tokens of a chunk
+layout(push_constant) uniform Push { LinearAttentionParams p; };
+
+uint head_row(uint batch_and_head, uint i) {
+    uint head = batch_and_head % p.heads, batch = batch_and_head / p.heads;
+    return p.heads_first != 0u ? (batch * p.heads + head) * p.n + i : (batch * p.n + i) * p.heads + head;
+}
+float feature(float x) {
+    if (FEATURE == 0u) return x;
+    return x > 0.0 ? x + 1.0 : exp(max(x, vanished));
+}
+uint first_cell(uint batch_and_head, uint chunk) { return (batch_and_head * p.chunks + chunk) * p.d * (p.dv + 1u); }
