@@ -108,6 +108,22 @@ struct LinearAttentionResult {
 LinearAttentionResult linear_attention(Tensor q, Tensor k, Tensor v, LinearAttentionOptions options = {},
                                        Where where = Where::here());
 
+/// The attentions before the Transformer. q [(batch,) n, Dq], k [(batch,) m, Dk], v [(batch,) m, Dv]; the scores are f32
+/// [(batch,) n, m], p = softmax(scores) over keys, context = p v.
+struct ContextResult {
+    Tensor context, p, scores;
+};
+/// Bahdanau, Cho & Bengio 2014: s_ij = score·tanh(query q_i + key k_j + bias), query [A, Dq], key [A, Dk], bias and score [A].
+/// Luong's "concat" is the same with the columns of one matrix [A, Dq + Dk] shared out between query and key.
+struct AdditiveWeights {
+    Tensor query, key, bias, score;
+};
+ContextResult additive_attention(Tensor q, Tensor k, Tensor v, AdditiveWeights weights, Where where = Where::here());
+/// Its scores of projected queries and keys: s_ij = Σ_a w_a tanh(q_ia + k_ja), q [(batch,) n, A], k [(batch,) m, A], w [A].
+Tensor additive_scores(Tensor q, Tensor k, Tensor w, Where where = Where::here());
+/// Luong, Pham & Manning 2015: "dot" s_ij = q_i·k_j, or "general" s_ij = q_iᵀ W k_j with a weight [Dq, Dk]; nothing is scaled.
+ContextResult luong_attention(Tensor q, Tensor k, Tensor v, Tensor weight = {}, Where where = Where::here());
+
 // ---- normalisation --------------------------------------------------------------------------------------------------
 
 /// y = (x - mean) / sqrt(var + eps) gamma + beta over the last axis (Ba, Kiros & Hinton 2016); var is that of the row,

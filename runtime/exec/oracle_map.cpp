@@ -156,6 +156,62 @@ Calls map_linear_attention(OracleReader& r) {
     return one(std::move(call));
 }
 
+/// What an op makes of these operands, by its reference: an operand of the call that is looked at.
+HostTensor made_by(const char* op, std::vector<HostTensor> inputs, Attrs attrs) {
+    OracleCall call = call_of(op, std::move(inputs), std::move(attrs));
+    std::vector<HostTensor> results;
+    for (const TensorType& type : call.call.outputs) results.emplace_back(type);
+    call.call.op->reference(call.call, call.inputs, results);
+    return results.front();
+}
+
+/// Columns [first, first + count) of a matrix.
+HostTensor columns_of(const HostTensor& matrix, std::int64_t first, std::int64_t count) {
+    const std::int64_t rows = matrix.type.shape[0], cols = matrix.type.shape[1];
+    HostTensor part({Shape{rows, count}, matrix.type.dtype});
+    for (std::int64_t i = 0; i < rows; ++i)
+        for (std::int64_t j = 0; j < count; ++j) part[i * count + j] = matrix[i * cols + first + j];
+    return part;
+}
+
+/// Step by step: scores, weights from the file's scores, context from the file's weights.
+Calls from_scores(OracleReader& r, OracleCall scores, const HostTensor& values) {
+    expect_result(scores, 0, "scores", r.wanted("scores"));
+    OracleCall weights = call_of("softmax", {r.wanted("scores")}, {}),
+               context = call_of("matmul", {r.wanted("p"), values}, {});
+    weights.part = "p", context.part = "context";
+    expect_result(weights, 0, "p", r.wanted("p"));
+    expect_result(context, 0, "context", r.wanted("context"));
+    Calls calls = one(std::move(scores));
+    calls.push_back(std::move(weights));
+    calls.push_back(std::move(context));
+    return calls;
+}
+
+Calls map_additive_attention(OracleReader& r) {
+    const Attrs nt{{"transpose_b", true}};
+    const HostTensor q = made_by("matmul", {r.floats("q"), r.floats("wq")}, nt),
+                     k = made_by("matmul", {r.floats("k"), r.floats("wk"), r.floats("b")}, nt);
+    return from_scores(r, call_of("additive_scores", {q, k, r.floats("w")}, {}), r.floats("v"));
+}
+
+Calls map_luong_attention(OracleReader& r) {
+    const std::string score = r.text("score", "dot");
+    const HostTensor q = r.floats("q"), k = r.floats("k");
+    const Attrs nt{{"transpose_b", true}};
+    if (score == "dot") return from_scores(r, call_of("matmul", {q, k}, nt), k);
+    const HostTensor w = r.floats("w");
+    if (score == "general") return from_scores(r, call_of("matmul", {made_by("matmul", {q, w}, {}), k}, nt), k);
+    if (score != "concat") throw Error(ErrorKind::unsupported, "score " + score + " of luong_attention");
+    const std::int64_t dq = q.type.shape[-1], dk = k.type.shape[-1];
+    return from_scores(r,
+                       call_of("additive_scores",
+                               {made_by("matmul", {q, columns_of(w, 0, dq)}, nt),
+                                made_by("matmul", {k, columns_of(w, dq, dk)}, nt), r.floats("v")},
+                               {}),
+                       k);
+}
+
 Calls map_alibi_slopes(OracleReader& r) {
     r.f32_only();
     const std::int64_t heads = r.integer("heads", 1);
@@ -233,13 +289,12 @@ Calls map_entropy(OracleReader& r) {
 Calls map_patch_embed(OracleReader& r) {
     const HostTensor x = r.floats("x"), w = r.floats("w");
     OracleCall cut = call_of("patches", {x}, {{"patch", r.integer("patch", 1)}});
-    std::vector<HostTensor> rows{HostTensor(cut.call.outputs[0])};
-    cut.call.op->reference(cut.call, cut.inputs, rows);
+    const HostTensor rows = made_by("patches", {x}, cut.call.attrs);
     HostTensor weight = w;
     weight.type.shape = {w.type.shape[0], w.type.shape.elements() / w.type.shape[0]};
-    OracleCall call = call_of("matmul", {rows[0], weight, r.optional_floats("b")}, {{"transpose_b", true}});
+    OracleCall call = call_of("matmul", {rows, weight, r.optional_floats("b")}, {{"transpose_b", true}});
     expect_result(call, 0, "y", r.wanted("y"));
-    expect_result(cut, 0, "patches", rows[0]);
+    expect_result(cut, 0, "patches", rows);
     Calls calls = one(std::move(cut));
     calls.push_back(std::move(call));
     return calls;
@@ -404,6 +459,8 @@ OracleMap oracle_map(const std::string& op) {
         {"linear", map_linear},
         {"attention", map_attention},
         {"linear_attention", map_linear_attention},
+        {"additive_attention", map_additive_attention},
+        {"luong_attention", map_luong_attention},
         {"alibi_slopes", map_alibi_slopes},
         {"t5_relative_bucket", map_t5_buckets},
         {"softmax", map_softmax},

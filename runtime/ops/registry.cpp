@@ -6,7 +6,7 @@
 namespace vantage {
 
 // linear algebra, attention
-extern const OpDef matmul_op, attention_op, attention_weights_op, linear_attention_op;
+extern const OpDef matmul_op, attention_op, attention_weights_op, linear_attention_op, additive_scores_op;
 // norms, softmax
 extern const OpDef layer_norm_op, rms_norm_op, batch_norm_op, softmax_op, log_softmax_op, entropy_op;
 // element by element, heads
@@ -22,6 +22,7 @@ std::span<const OpDef* const> all_ops() {
         &attention_op,
         &attention_weights_op,
         &linear_attention_op,
+        &additive_scores_op,
         &layer_norm_op,
         &rms_norm_op,
         &batch_norm_op,

@@ -177,3 +177,59 @@ TEST_CASE("linear attention is what its definition says, and linear", "[properti
     };
     CHECK(flops(8192) == 4 * flops(2048));
 }
+
+TEST_CASE("additive and multiplicative attention", "[properties][attention]") {
+    constexpr std::int64_t n = 5, m = 9, dq = 6, dk = 8;
+    Sheet sheet;
+    const Tensor q = sheet.input("q", {2, n, dq}, normal(2 * n * dq, 1)),
+                 k = sheet.input("k", {2, m, dk}, normal(2 * m * dk, 2)),
+                 wide = sheet.input("wide", {2, n, dk}, normal(2 * n * dk, 3));
+    Values identity(dk * dk, 0);
+    for (std::size_t i = 0; i < dk; ++i) identity[i * dk + i] = 1;
+    const AdditiveWeights weights{sheet.input("wq", {7, dq}, normal(7 * dq, 4)),
+                                  sheet.input("wk", {7, dk}, normal(7 * dk, 5)), sheet.input("b", {7}, normal(7, 6)),
+                                  sheet.input("w", {7}, Values(7, 0))};
+    const ContextResult additive = additive_attention(q, k, k, weights), dot = luong_attention(wide, k, k),
+                        general = luong_attention(wide, k, k, sheet.input("identity", {dk, dk}, identity));
+    sheet.graph.output("additive", additive.context);
+    sheet.graph.output("dot", dot.context);
+    sheet.graph.output("general", general.context);
+    sheet.graph.output("p", dot.p);
+    const Values keys = sheet.floats.at("k");
+    const auto got = sheet.run();
+    for (std::size_t b = 0; b < 2; ++b)  // scores of 0: the mean of all values
+        for (std::size_t d = 0; d < dk; ++d) {
+            double mean = 0;
+            for (std::size_t j = 0; j < m; ++j) mean += keys[(b * m + j) * dk + d] / static_cast<double>(m);
+            for (std::size_t i = 0; i < n; ++i) CHECK(std::abs(got.at("additive")[(b * n + i) * dk + d] - mean) < 1e-5);
+        }
+    for (std::size_t i = 0; i < got.at("dot").size(); ++i)
+        CHECK(std::abs(got.at("dot")[i] - got.at("general")[i]) < 1e-5);
+    for (std::size_t row = 0; row < 2 * n; ++row) {
+        double sum = 0;
+        for (std::size_t j = 0; j < m; ++j) sum += got.at("p")[row * m + j];
+        CHECK(std::abs(sum - 1) < 1e-5);
+    }
+}
+
+TEST_CASE("a patch embedding is a convolution of its stride", "[properties]") {
+    constexpr std::int64_t edge = 3, channels = 2, out = 4;
+    Sheet sheet;
+    const Values image = normal(channels * 6 * 9, 1), weight = normal(out * channels * edge * edge, 2),
+                 bias = normal(out, 3);
+    sheet.graph.output(
+        "y", patch_embed(sheet.input("x", {1, channels, 6, 9}, image),
+                         sheet.input("w", {out, channels, edge, edge}, weight), sheet.input("b", {out}, bias)));
+    const Values y = sheet.run().at("y");
+    for (std::int64_t r = 0; r < 2; ++r)
+        for (std::int64_t c = 0; c < 3; ++c)
+            for (std::int64_t o = 0; o < out; ++o) {
+                double sum = bias[static_cast<std::size_t>(o)];
+                for (std::int64_t ch = 0; ch < channels; ++ch)
+                    for (std::int64_t i = 0; i < edge; ++i)
+                        for (std::int64_t j = 0; j < edge; ++j)
+                            sum += image[static_cast<std::size_t>((ch * 6 + r * edge + i) * 9 + c * edge + j)] *
+                                   weight[static_cast<std::size_t>(((o * channels + ch) * edge + i) * edge + j)];
+                CHECK(std::abs(y[static_cast<std::size_t>((r * 3 + c) * out + o)] - sum) < 1e-4);
+            }
+}

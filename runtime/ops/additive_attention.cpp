@@ -1,0 +1,144 @@
+// The attentions before the Transformer: additive (Bahdanau, Cho, Bengio 2014) and multiplicative (Luong, Pham, Manning 2015).
+//   additive: s_ij = w·tanh(W_q q_i + W_k k_j + b)      dot: s_ij = q_i·k_j      general: s_ij = q_iᵀ W k_j
+//   p = softmax(s) over keys,  context_i = Σ_j p_ij v_j
+// The additive scores of projected queries and keys are an op of their own; the rest is composed of matmul and softmax.
+#include <cmath>
+
+#include "runtime/base/log.h"
+#include "runtime/graph/op.h"
+#include "runtime/ops/checks.h"
+#include "shaders/params/additive_scores.h"
+#include "vantage/ops.h"
+
+namespace vantage {
+
+namespace {
+
+enum : int { q_, k_, w_ };
+
+struct Sizes {
+    std::int64_t batch, n, m, width;
+};
+Sizes sizes_of(const OpCall& call) {
+    const Shape &q = call.in(q_).shape, &k = call.in(k_).shape;
+    return {q.rank() == 3 ? q[0] : 1, q[-2], k[-2], q[-1]};
+}
+
+std::vector<TensorType> infer(const OpCall& call) {
+    require_floats(call);
+    const TensorType &q = call.in(q_), &k = call.in(k_);
+    call.require(q.shape.rank() == 2 || q.shape.rank() == 3,
+                 operand_is(call, q_) + ", but has to be [(batch,) n, width]");
+    Shape like_q = q.shape;
+    like_q[-2] = k.shape.rank() == q.shape.rank() ? k.shape[-2] : 0;
+    call.require(k.shape == like_q && k.dtype == q.dtype, operand_is(call, k_) + ", but q is " + q.text());
+    call.require(call.in(w_).shape == Shape{q.shape[-1]}, operand_is(call, w_) + ", but q is " + q.text());
+    Shape scores = q.shape;
+    scores[-1] = k.shape[-2];
+    return {{scores, DType::f32}};
+}
+
+void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
+    const Sizes s = sizes_of(call);
+    for (std::int64_t row = 0; row < s.batch * s.n; ++row)
+        for (std::int64_t j = 0; j < s.m; ++j) {
+            const std::int64_t key = row / s.n * s.m + j;
+            double score = 0;
+            for (std::int64_t a = 0; a < s.width; ++a)
+                score += in[w_][a] * std::tanh(in[q_][row * s.width + a] + in[k_][key * s.width + a]);
+            out[0][row * s.m + j] = score;
+        }
+}
+
+Cost cost(const OpCall& call) {
+    const Sizes s = sizes_of(call);
+    return streaming_cost(call, 12.0 * static_cast<double>(s.batch * s.n) * static_cast<double>(s.m * s.width));
+}
+
+Launch base_launch(const OpCall& call, const char* shader, std::uint32_t lanes) {
+    const Sizes s = sizes_of(call);
+    Launch l{.shader = shader,
+             .spec = {lanes, storage_of(call, q_), storage_of(call, w_)},
+             .operands = {in(q_), in(k_), in(w_), out(0)}};
+    return l.with(params::AdditiveScoresParams{.batch = static_cast<std::uint32_t>(s.batch),
+                                               .n = static_cast<std::uint32_t>(s.n),
+                                               .m = static_cast<std::uint32_t>(s.m),
+                                               .width = static_cast<std::uint32_t>(s.width)});
+}
+
+LaunchPlan launch_tiled(const OpCall& call, const Caps&) {
+    const Sizes s = sizes_of(call);
+    Launch l = base_launch(call, "additive_scores_tiled", 256);
+    l.groups = {std::max(1u, ceil_div(s.m, 16)), std::max(1u, ceil_div(s.n, 16)),
+                std::max(1u, static_cast<std::uint32_t>(s.batch))};
+    return l;
+}
+
+bool fits_tiled(const OpCall& call, const Caps& caps) {
+    const Sizes s = sizes_of(call);
+    const std::array<std::uint32_t, 3> most = caps.max_workgroup_count;
+    return caps.max_workgroup_invocations >= 256 && caps.max_workgroup_size[0] >= 256 && s.batch > 0 &&
+           ceil_div(s.m, 16) <= most[0] && ceil_div(s.n, 16) <= most[1] && s.batch <= most[2];
+}
+
+LaunchPlan launch_plain(const OpCall& call, const Caps& caps) {
+    Launch l = base_launch(call, "additive_scores_plain", workgroup_size(caps));
+    l.groups = element_grid(call.out(0).shape.elements(), 1, caps);
+    return l;
+}
+
+std::vector<Case> cases() {
+    std::vector<Case> list;
+    const auto add = [&](const char* name, Shape q, std::int64_t m) {
+        Shape k = q;
+        k[-2] = m;
+        list.push_back(
+            {.name = name,
+             .attrs = {},
+             .inputs = {{.type = TensorType{q}}, {.type = TensorType{k}}, {.type = TensorType{Shape{q[-1]}}}}});
+    };
+    add("2x4 by 7 of 9", {2, 4, 9}, 7);
+    add("33 by 17 of 40", {33, 40}, 17);
+    add("one", {1, 1, 1}, 1);
+    add("no keys", {1, 3, 8}, 0);
+    return list;
+}
+
+}  // namespace
+
+extern const OpDef additive_scores_op;
+const OpDef additive_scores_op = {
+    .name = "additive_scores",
+    .summary = "s_ij = sum_a w_a tanh(q_ia + k_ja) (Bahdanau, Cho, Bengio 2014)",
+    .operands = {"q", "k", "w"},
+    .infer = infer,
+    .reference = reference,
+    .cost = cost,
+    .kernels = {{.name = "tiled", .fits = fits_tiled, .launch = launch_tiled},
+                {.name = "plain", .launch = launch_plain}},
+    .cases = cases,
+};
+
+Tensor additive_scores(Tensor q, Tensor k, Tensor w, Where where) {
+    return q.graph().call(additive_scores_op, {q, k, w}, {}, where)[0];
+}
+
+namespace {
+ContextResult context_of(Tensor scores, Tensor values, Where where) {
+    const Tensor p = softmax(scores, -1, 1, where);
+    return {matmul(p, values, {}, {}, {}, where), p, scores};
+}
+}  // namespace
+
+ContextResult additive_attention(Tensor q, Tensor k, Tensor v, AdditiveWeights weights, Where where) {
+    return context_of(additive_scores(linear_transposed(q, weights.query, {}, where),
+                                      linear_transposed(k, weights.key, weights.bias, where), weights.score, where),
+                      v, where);
+}
+
+ContextResult luong_attention(Tensor q, Tensor k, Tensor v, Tensor weight, Where where) {
+    const Tensor asked = weight ? linear(q, weight, {}, where) : q;
+    return context_of(matmul(asked, k, {.transpose_b = true}, {}, {}, where), v, where);
+}
+
+}  // namespace vantage
