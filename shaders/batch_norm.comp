@@ -23,9 +23,10 @@ uint place(uint i) { return (i / p.extent * p.channels + channel) * p.extent + i
 void main() {
     if (channel >= p.channels) return;
     uint lane = gl_LocalInvocationID.x, lanes = gl_WorkGroupSize.x;
-    float mean = ReadFloats(p.mean).at[channel], variance = ReadFloats(p.variance).at[channel];
+    float shift = 0.0, mean = ReadFloats(p.mean).at[channel], variance = ReadFloats(p.variance).at[channel];
     if (TRAINING) {
-        float shift = count > 0u ? load(p.x, X_TYPE, place(0u)) : 0.0, total = 0.0, square = 0.0;
+        float total = 0.0, square = 0.0;
+        shift = load(p.x, X_TYPE, place(0u));
         for (uint i = lane; i < count; i += lanes) total += load(p.x, X_TYPE, place(i)) - shift;
         float shifted = workgroup_sum(total) / float(max(count, 1u));
         for (uint i = lane; i < count; i += lanes) {
@@ -38,12 +39,12 @@ void main() {
             Floats(p.new_mean).at[channel] = mean + p.momentum * (shift + shifted - mean);
             Floats(p.new_variance).at[channel] = variance + p.momentum * (unbiased - variance);
         }
-        mean = shift + shifted;
+        mean = shifted;
         variance = square / float(max(count, 1u));
     }
     float factor = 1.0 / sqrt(variance + p.eps);
     if (present(p.gamma)) factor *= load(p.gamma, W_TYPE, channel);
     float bias = present(p.beta) ? load(p.beta, W_TYPE, channel) : 0.0;
     for (uint i = lane; i < count; i += lanes)
-        store(p.y, X_TYPE, place(i), (load(p.x, X_TYPE, place(i)) - mean) * factor + bias);
+        store(p.y, X_TYPE, place(i), ((load(p.x, X_TYPE, place(i)) - shift) - mean) * factor + bias);
 }

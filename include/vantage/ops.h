@@ -44,7 +44,7 @@ Tensor linear_transposed(Tensor x, Tensor weight, Tensor bias = {}, Where where 
 /// With a `step` (see begin_step) the rows of k and v are a cache of which the first `keys` are valid, query i sits at
 /// `position + i`, and rows from `valid` on see no key.
 /// lse [n, Hq] is the natural logarithm of the softmax denominator: p_ij = exp(s_ij - lse_i). A row that sees no key gives
-/// o = 0 and lse = -inf.
+/// o = 0 and lse = -inf (with sinks, the sink).
 struct AttentionOptions {
     bool causal = false;
     std::optional<double> scale;  ///< default 1/sqrt(D)
@@ -67,7 +67,9 @@ struct AttentionOptions {
     std::int64_t prefix_len = 0;     ///< the first keys are seen by all, although causal (Raffel et al. 2020)
     Tensor block_mask;  ///< i32 [⌈m / block_size⌉, ⌈m / block_size⌉], 0 = hidden (BigBird, Zaheer et al. 2020)
     std::int64_t block_size = 0;
-    Tensor segment_ids;  ///< i32 [batch, m] or [m]: only within a segment (packed sequences); not with a step
+    Tensor
+        segment_ids;  ///< i32 [batch, m], or [m] without a batch: only within a segment (packed sequences); not with a
+                      ///< step. A query in front of the first key has no block and no segment, and sees nothing
 };
 struct AttentionResult {
     Tensor o, lse;
@@ -78,13 +80,14 @@ AttentionResult attention(Tensor q, Tensor k, Tensor v, AttentionOptions options
 /// the power below it, then every other one of the power above.
 std::vector<float> alibi_slopes(std::int64_t heads);
 /// T5's buckets of relative positions (Raffel et al. 2020), i32 [n, m]: bucket of j - i, half of the buckets exact, the others
-/// logarithmic up to max_distance; both directions apart where bidirectional. Their rows of a table [buckets, heads] are an
-/// additive mask.
+/// logarithmic up to max_distance; both directions apart where bidirectional; i and j count from 0. Their rows of a table
+/// [buckets, heads] are [n, m, heads]; with the heads in front they are an additive mask for n = m.
 std::vector<std::int32_t> t5_relative_buckets(std::int64_t n, std::int64_t m, bool bidirectional,
                                               std::int64_t buckets = 32, std::int64_t max_distance = 128);
 
 /// The weights themselves, for few rows: p_ij = exp(score_ij - lse_i), 0 where masked (the tap of the viewer), by the options
-/// that the run had; its step, kv_len and sinks are in the log-sum-exp and are not asked again.
+/// that the run had: its rules. Step and sinks are in the log-sum-exp; rows and keys that the run had not are not to be asked
+/// for. Throws usage with heads_first or kv_len, which it does not know.
 /// q [n, Hq, D], k [m, Hk, D], lse [n, Hq] → p [rows, keys] f32 for one head and a window of rows and keys.
 struct AttentionWindow {
     std::int64_t head = 0, first_row = 0, rows = 0, first_key = 0, keys = 0;
@@ -108,8 +111,8 @@ struct LinearAttentionResult {
 LinearAttentionResult linear_attention(Tensor q, Tensor k, Tensor v, LinearAttentionOptions options = {},
                                        Where where = Where::here());
 
-/// The attentions before the Transformer. q [(batch,) n, Dq], k [(batch,) m, Dk], v [(batch,) m, Dv]; the scores are f32
-/// [(batch,) n, m], p = softmax(scores) over keys, context = p v.
+/// The attentions before the Transformer. q [(batch,) n, Dq], k [(batch,) m, Dk], v [(batch,) m, Dv]; the scores are
+/// [(batch,) n, m] (f32 where additive, else q's storage type), p = softmax(scores) over keys, context = p v.
 struct ContextResult {
     Tensor context, p, scores;
 };

@@ -26,6 +26,7 @@ Sizes sizes_of(const OpCall& call) {
 
 std::vector<TensorType> infer(const OpCall& call) {
     require_floats(call);
+    call.require(call.has(w_), "w is missing");
     const TensorType &q = call.in(q_), &k = call.in(k_);
     call.require(q.shape.rank() == 2 || q.shape.rank() == 3,
                  operand_is(call, q_) + ", but has to be [(batch,) n, width]");

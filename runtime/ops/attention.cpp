@@ -141,7 +141,7 @@ Cost cost(const OpCall& call) {
     for (std::int64_t i = 0; i < s.n; ++i) seen += rules.keys_seen(i + s.m - s.n, s.m);
     Cost cost =
         streaming_cost(call, static_cast<double>(s.batch * s.heads) * seen * 2.0 * static_cast<double>(s.d + s.dv));
-    cost.grows_with_cache = call.has(step_);
+    cost.grows_with_cache = call.has(step_) && !rules.left;
     return cost;
 }
 
@@ -193,8 +193,8 @@ LaunchPlan launch_split(const OpCall& call, const Caps& caps, const char* shader
     plan.scratch = {splits * static_cast<std::uint64_t>(s.rows() * s.dv) * 4,
                     splits * static_cast<std::uint64_t>(s.rows()) * 8};
     Launch parts = flash(call, caps, shader, lanes, rows_for(s, lanes, caps), keys_per_split);
-    parts.operands[10] = scratch_out(0);
-    parts.operands[11] = scratch_out(1);
+    parts.operands.end()[-2] = scratch_out(0);  // in place of o and lse
+    parts.operands.end()[-1] = scratch_out(1);
     if (call.has(step_)) {
         parts.keys_per_group = keys_per_split;
         parts.step = 3;
@@ -259,7 +259,8 @@ std::vector<Case> ruled_cases() {
         return Case::Input{.type = TensorType{shape, DType::i32}, .fill = Case::Fill::ids, .high = most};
     };
     add("causal window", 70, 70, {{"causal", true}, {"window_left", I{6}}});
-    add("window of few queries, split", 2, 700, {{"causal", true}, {"window_left", I{300}}, {"softcap", 5.0}});
+    add("window of few queries, split", 2, 700,
+        {{"causal", true}, {"window_left", I{300}}, {"global_tokens", I{2}}, {"softcap", 5.0}});
     add("two-sided window, global tokens", 70, 70,
         {{"window_left", I{4}}, {"window_right", I{4}}, {"global_tokens", I{2}}});
     add("dilated", 40, 70, {{"causal", true}, {"window_left", I{12}}, {"dilation", I{3}}});
@@ -270,6 +271,30 @@ std::vector<Case> ruled_cases() {
     add("alibi both ways", 30, 70, {}, {{alibi_, floats({3}, 0.2)}});
     add("sinks, split", 1, 600, {{"causal", true}}, {{sinks_, floats({3}, 3)}});
     add("mask by head", 17, 70, {}, {{mask_, floats({3, 17, 70})}});
+    // more queries than keys: the first ones sit in front of all keys
+    add("window, more queries than keys", 40, 20,
+        {{"window_left", I{4}}, {"window_right", I{4}}, {"global_tokens", I{2}}});
+    add("blocks, more queries than keys", 30, 20, {{"causal", true}, {"prefix_len", I{6}}, {"block_size", I{8}}},
+        {{block_mask_, integers({3, 3}, 2)}});
+    add("segments, more queries than keys", 30, 20, {}, {{segments_, integers({20}, 2)}});
+    // a cache of 70 rows of which 43 are filled, the last 3 by this run of 4
+    std::vector<double> step(STEP_WORDS);
+    step[STEP_POSITION] = 40, step[STEP_VALID] = 3, step[STEP_KEYS] = 43;
+    const Case::Input cache{
+        .type = TensorType{Shape{STEP_WORDS}, DType::u32}, .fill = Case::Fill::given, .given = step};
+    add("cache, window", 4, 70, {{"causal", true}, {"window_left", I{6}}}, {{step_, cache}});
+    add("cache, blocks, alibi, sinks", 4, 70, {{"causal", true}, {"prefix_len", I{6}}, {"block_size", I{8}}},
+        {{step_, cache}, {block_mask_, integers({9, 9}, 2)}, {alibi_, floats({3}, 0.2)}, {sinks_, floats({3})}});
+    add("lengths, dilated", 40, 70, {{"causal", true}, {"window_left", I{12}}, {"dilation", I{3}}},
+        {{kv_len_, {.type = TensorType{Shape{1}, DType::i32}, .fill = Case::Fill::given, .given = {51}}}});
+    Case batch = test_case("batch, heads first, segments, mask, sinks, split", {2, 3, 2, 24}, {2, 1, 300, 24}, 24,
+                           {{"heads_first", true}});
+    batch.inputs.resize(10);
+    batch.inputs[segments_] = integers({2, 300}, 2);
+    batch.inputs[mask_] = floats({2, 3, 2, 300});
+    batch.inputs[sinks_] = floats({3});
+    for (Case::Input& input : batch.inputs) input.fixed_type = true;
+    list.push_back(batch);
     add("nothing seen", 3, 5, {{"causal", true}, {"block_size", I{8}}},
         {{block_mask_, {.type = TensorType{Shape{1, 1}, DType::i32}, .fill = Case::Fill::zeros}}});
     return list;

@@ -36,7 +36,8 @@ void AttentionRules::check(const OpCall& call) const {
                      format("%s is %lld, but has to lie between %lld and 2^30", name, static_cast<long long>(value),
                             static_cast<long long>(least)));
     };
-    call.require(softcap >= 0 && std::isfinite(softcap), format("softcap is %g, but has to be 0 or more", softcap));
+    call.require(softcap == 0 || (softcap >= 1e-30 && softcap <= 1e30),
+                 format("softcap is %g, but has to be 0 (none) or lie between 1e-30 and 1e30", softcap));
     if (left) count("window_left", *left, 0);
     if (right) count("window_right", *right, 0);
     count("dilation", dilation, 1);
@@ -47,17 +48,16 @@ void AttentionRules::check(const OpCall& call) const {
 
 bool AttentionRules::sees(std::int64_t i, std::int64_t j) const {
     if (causal && j > i && j >= prefix) return false;
-    if (j < global || i < global) return true;
+    if (j < global || (i >= 0 && i < global)) return true;
     return (!left || i - j <= *left) && (!right || j - i <= *right) && (i - j) % dilation == 0;
 }
 
 double AttentionRules::keys_seen(std::int64_t i, std::int64_t m) const {
     const std::int64_t end = std::clamp<std::int64_t>(causal ? std::max(i + 1, prefix) : m, 0, m);
-    if (i < global) return static_cast<double>(end);
+    if (i >= 0 && i < global) return static_cast<double>(end);
     const std::int64_t from = left ? std::clamp<std::int64_t>(i - *left, 0, end) : 0,
                        to = right ? std::clamp<std::int64_t>(i + *right + 1, from, end) : end;
-    const double near = static_cast<double>(to - from) / static_cast<double>(dilation);
-    return near + static_cast<double>(std::min(std::min(global, end), from));
+    return static_cast<double>(to - from) + static_cast<double>(std::min(std::min(global, end), from));
 }
 
 double AttentionRules::score(double score, double slope, std::int64_t i, std::int64_t j) const {
@@ -95,7 +95,7 @@ void check_rule_operands(const OpCall& call, const RuleOperands& at, const RuleS
     call.require((rules.block > 0) == call.has(at.block_mask), "a block mask and a block_size go together");
     if (rules.block > 0) {
         const auto blocks = [&](std::int64_t count) { return (count + rules.block - 1) / rules.block; };
-        wanted(at.block_mask, {Shape{blocks(std::max(s.m, s.n)), blocks(s.m)}, DType::i32});
+        wanted(at.block_mask, {Shape{blocks(s.m), blocks(s.m)}, DType::i32});
     }
     if (!call.has(at.mask)) return;
     const Shape& mask = call.in(at.mask).shape;
@@ -105,7 +105,7 @@ void check_rule_operands(const OpCall& call, const RuleOperands& at, const RuleS
                       (rank < 4 || mask[0] == 1 || mask[0] == s.batch);
     call.require(
         fits, "mask is " + call.in(at.mask).text() +
-                  format(", but has to be f32 [(%lld or 1, (%lld or 1,)) %lld, %lld]", static_cast<long long>(s.batch),
+                  format(", but has to be f32 [((%lld or 1,) %lld or 1,) %lld, %lld]", static_cast<long long>(s.batch),
                          static_cast<long long>(s.heads), static_cast<long long>(s.n), static_cast<long long>(s.m)));
 }
 
@@ -122,8 +122,8 @@ bool by_batch(const OpCall& call, int mask) {
 std::vector<std::uint32_t> rule_constants(const OpCall& call, const RuleOperands& at, const AttentionRules& rules) {
     const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
     const auto limit = [&](const std::optional<std::int64_t>& value) { return value ? u(*value) : no_limit; };
-    const bool any = rules.softcap > 0 || rules.left || rules.right || rules.dilation > 1 || rules.prefix > 0 ||
-                     rules.block > 0 || call.has(at.mask) || call.has(at.alibi) || call.has(at.segments);
+    const bool any = rules.softcap > 0 || rules.left || rules.right || rules.dilation > 1 || rules.block > 0 ||
+                     call.has(at.mask) || call.has(at.alibi) || call.has(at.segments);
     return {any,
             std::bit_cast<std::uint32_t>(static_cast<float>(rules.softcap)),
             limit(rules.left),
@@ -141,10 +141,13 @@ std::optional<double> ruled_score(const OpCall& call, std::span<const HostTensor
                                   std::int64_t h, std::int64_t row, std::int64_t i, std::int64_t j) {
     const auto tensor = [&](int operand) -> const HostTensor& { return in[static_cast<std::size_t>(operand)]; };
     if (!rules.sees(i, j)) return std::nullopt;
+    const bool has_place = i >= 0 && i < s.m;
+    if (rules.block > 0 && !has_place) return std::nullopt;
     if (rules.block > 0 &&
         tensor(at.block_mask)[i / rules.block * call.in(at.block_mask).shape[1] + j / rules.block] == 0)
         return std::nullopt;
     if (call.has(at.segments)) {
+        if (!has_place) return std::nullopt;
         if (tensor(at.segments)[b * s.m + i] != tensor(at.segments)[b * s.m + j]) return std::nullopt;
     }
     double score = rules.score(scaled, call.has(at.alibi) ? tensor(at.alibi)[h] : 0, i, j);
@@ -153,7 +156,7 @@ std::optional<double> ruled_score(const OpCall& call, std::span<const HostTensor
                                    (by_head(call, at.mask) ? h : 0);
         score += tensor(at.mask)[(sheet * s.n + row) * s.m + j];
     }
-    return score > lowest ? std::optional(score) : std::nullopt;
+    return score <= lowest ? std::nullopt : std::optional(score);  // NaN stays
 }
 
 }  // namespace vantage

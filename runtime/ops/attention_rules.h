@@ -25,7 +25,7 @@ struct AttentionRules {
     /// Throws through `call` for numbers that make no sense.
     void check(const OpCall& call) const;
     bool sees(std::int64_t i, std::int64_t j) const;
-    /// Keys of [0, m) that query i sees; block masks and segments are not counted.
+    /// Keys of [0, m) that query i looks at, those that dilation, block masks, masks and segments hide among them.
     double keys_seen(std::int64_t i, std::int64_t m) const;
     /// `score` with softcap and ALiBi.
     double score(double score, double slope, std::int64_t i, std::int64_t j) const;
@@ -34,7 +34,7 @@ struct AttentionRules {
 /// The options that rules and scale come from, by their names.
 Attrs rule_attrs(const AttentionOptions& options);
 
-/// Additive mask [n, m], or [B or 1, H or 1, n, m], f32; slopes [H] f32; block_mask [⌈n/block⌉, ⌈m/block⌉] i32 by position;
+/// Additive mask [n, m], or [B or 1, H or 1, n, m], f32; slopes [H] f32; block_mask [⌈m/block⌉, ⌈m/block⌉] i32 by position;
 /// segments [B, m] i32 ([m] without a batch). Indices of these operands in an op that has them.
 struct RuleOperands {
     int mask, alibi, block_mask, segments;
@@ -45,7 +45,8 @@ struct RuleSizes {
 };
 void check_rule_operands(const OpCall& call, const RuleOperands& at, const RuleSizes& sizes,
                          const AttentionRules& rules);
-/// The specialization constants 9 … of lib/attention_rules.glsl.
+constexpr std::size_t first_rule_constant = 9;
+/// The specialization constants from there on of lib/attention_rules.glsl.
 std::vector<std::uint32_t> rule_constants(const OpCall& call, const RuleOperands& at, const AttentionRules& rules);
 /// Score of query `row` of head h of batch b at position i for key j, by the rules; nothing where it is not seen.
 std::optional<double> ruled_score(const OpCall& call, std::span<const HostTensor> in, const RuleOperands& at,

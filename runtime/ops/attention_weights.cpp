@@ -1,5 +1,5 @@
 // The tap: attention weights of one head, for a window of rows and keys, from what the flash kernel left behind.
-//   p_ij = exp(scale q_i·k_j - lse_i), 0 where masked
+//   p_ij = exp(s_ij - lse_i), 0 where masked; s_ij = scale q_i·k_j and the rules (attention_rules.h)
 // Exact for one dot product each; nothing grows with the square of the sequence but the window asked for.
 #include <cmath>
 
@@ -40,6 +40,8 @@ std::vector<TensorType> infer(const OpCall& call) {
     inside("head", a.integer("head"), 1, q.shape[1]);
     inside("rows", a.integer("first_row"), a.integer("rows"), q.shape[0]);
     inside("keys", a.integer("first_key"), a.integer("keys"), k.shape[0]);
+    constexpr std::int64_t far = std::int64_t{1} << 30;
+    call.require(a.integer("position") >= -far && a.integer("position") <= far, "position is out of all bounds");
     return {{Shape{a.integer("rows"), a.integer("keys")}, DType::f32}};
 }
 
@@ -79,7 +81,7 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
              .operands = {in(q_), in(k_), in(lse_), in(mask_), in(alibi_), in(block_mask_), in(segments_), out(0)},
              .groups = flat_grid(ceil_div(call.out(0).shape.elements(), lanes), caps)};
     const std::vector<std::uint32_t> rules = rule_constants(call, rule_operands, AttentionRules(a));
-    l.spec.resize(9);  // the rules begin at constant_id 9
+    l.spec.resize(first_rule_constant);
     l.spec.insert(l.spec.end(), rules.begin(), rules.end());
     return l.with(params::AttentionWeightsParams{.n = u(q[0]),
                                                  .m = u(k[0]),
@@ -123,7 +125,7 @@ std::vector<Case> cases() {
 extern const OpDef attention_weights_op;
 const OpDef attention_weights_op = {
     .name = "attention_weights",
-    .summary = "p_ij = exp(scale q_i k_j - lse_i) for a window of rows and keys of one head",
+    .summary = "p_ij = exp(s_ij - lse_i) for a window of rows and keys of one head",
     .operands = {"q", "k", "lse", "mask", "alibi", "block_mask", "segments"},
     .infer = infer,
     .reference = reference,
@@ -134,6 +136,11 @@ const OpDef attention_weights_op = {
 
 Tensor attention_weights(Tensor q, Tensor k, Tensor lse, AttentionWindow w, const AttentionOptions& options,
                          Where where) {
+    if (options.heads_first || options.kv_len)
+        throw Error(ErrorKind::usage,
+                    "attention_weights: keys and queries are wanted tokens first, and keys beyond kv_len are not to be "
+                    "asked for",
+                    where);
     Attrs attrs = rule_attrs(options);
     for (const auto& [name, value] : {std::pair{"head", w.head},
                                       {"first_row", w.first_row},

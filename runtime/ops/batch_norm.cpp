@@ -107,6 +107,8 @@ std::vector<Case> cases() {
     add("training 4x6x5", {4, 6, 5}, true, true);
     add("training 3x2x700 plain", {3, 2, 700}, true, false);
     add("inference 9x33", {9, 33}, false, true);
+    add("training, mean 1000", {4, 6, 5}, true, true);
+    list.back().inputs[0].low = 1000;
     return list;
 }
 

@@ -47,12 +47,16 @@ std::vector<TensorType> infer(const OpCall& call) {
     const std::string feature = call.attrs.text("feature", "elu+1");
     call.require(feature == "elu+1" || feature == "none", "feature is " + feature + ", but has to be elu+1 or none");
     call.require(q.shape.rank() == 3 || q.shape.rank() == 4, operand_is(call, q_) + ", but has to be [n, heads, D]");
+    call.require(v.shape.rank() == q.shape.rank(), operand_is(call, v_) + ", but q is " + q.text());
     call.require(call.in(k_) == q, operand_is(call, k_) + ", but q is " + q.text());
     Shape like_q = q.shape;
     like_q[-1] = v.shape[-1];
     call.require(v.shape == like_q && v.dtype == q.dtype, operand_is(call, v_) + ", but q is " + q.text());
     const Sizes s = sizes_of(call);
-    call.require(s.d > 0 && s.d <= 1024 && s.dv > 0, operand_is(call, q_) + ": 1 to 1024 features are wanted");
+    call.require(s.d > 0 && s.d <= 1024 && s.dv > 0 && s.dv <= 1024,
+                 "q is " + q.text() + " and v " + v.text() + ": 1 to 1024 features are wanted");
+    call.require(s.cells() * s.chunks() < std::int64_t{1} << 31,
+                 operand_is(call, q_) + ": the sums of its chunks would be more than 2^31 numbers");
     const Shape state = q.shape.rank() == 4 ? Shape{s.batch, s.heads, s.d} : Shape{s.heads, s.d};
     const Shape outer = q.shape.rank() == 4 ? Shape{s.batch, s.heads, s.d, s.dv} : Shape{s.heads, s.d, s.dv};
     return {v, {outer, DType::f32}, {state, DType::f32}};
@@ -148,6 +152,7 @@ std::vector<Case> cases() {
         list.push_back({.name = name, .attrs = std::move(attrs), .inputs = {x, x, {.type = TensorType{v}}}});
     };
     add("causal n=200, over chunks", {200, 2, 12}, 15, {{"causal", true}});
+    add("causal n=128, whole chunks", {128, 2, 12}, 15, {{"causal", true}});
     add("full n=130", {130, 3, 16}, 8, {});
     add("batch, heads first", {2, 2, 70, 8}, 8, {{"causal", true}, {"heads_first", true}, {"eps", 1e-3}});
     add("made features", {65, 1, 12}, 15, {{"causal", true}, {"feature", std::string("none")}});

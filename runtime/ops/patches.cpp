@@ -18,7 +18,7 @@ std::vector<TensorType> infer(const OpCall& call) {
     const TensorType& x = call.in(0);
     const std::int64_t patch = patch_of(call);
     call.require(x.shape.rank() == 4, operand_is(call, 0) + ", but has to be [batch, channels, height, width]");
-    call.require(patch > 0 && x.shape[2] % patch == 0 && x.shape[3] % patch == 0,
+    call.require(patch > 0 && patch <= 1 << 15 && x.shape[2] % patch == 0 && x.shape[3] % patch == 0,
                  operand_is(call, 0) + ", which does not divide into patches of " + std::to_string(patch));
     return {{Shape{x.shape[0], x.shape[2] / patch * (x.shape[3] / patch), x.shape[1] * patch * patch}, x.dtype}};
 }

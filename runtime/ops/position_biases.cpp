@@ -29,7 +29,9 @@ std::vector<float> alibi_slopes(std::int64_t heads) {
 std::vector<std::int32_t> t5_relative_buckets(std::int64_t n, std::int64_t m, bool bidirectional, std::int64_t buckets,
                                               std::int64_t max_distance) {
     const std::int64_t side = bidirectional ? buckets / 2 : buckets, exact = side / 2;
-    if (n < 0 || m < 0 || exact < 1 || max_distance <= exact)
+    if (n < 0 || m < 0 || (m > 0 && n >= (std::int64_t{1} << 31) / m))
+        throw Error(ErrorKind::usage, "t5_relative_buckets: a table of that size makes no sense");
+    if (exact < 1 || max_distance <= exact)
         throw Error(ErrorKind::usage, format("t5_relative_buckets: %lld buckets up to distance %lld make no sense",
                                              static_cast<long long>(buckets), static_cast<long long>(max_distance)));
     std::vector<std::int32_t> result;

@@ -1,11 +1,12 @@
-// attention: o_i = sum_j p_ij v_j,  p_ij = exp(scale q_i k_j - lse_i),  lse_i = ln sum_j exp(scale q_i k_j).
+// attention: o_i = sum_j p_ij v_j,  p_ij = exp(s_ij - lse_i),  lse_i = ln sum_j exp(s_ij),  s_ij = scale q_i k_j and the rules.
 //
 // Flash attention: keys come in tiles, and each row keeps a running maximum m, denominator l and sum; the matrix of weights is
 // never stored. A workgroup takes ROWS rows of one key head: queries and, with grouped heads, the heads that share it, so
 // that a key is read once for all of them. In a tile each lane scores one key; then lanes take the value's features.
 // With SPLIT keys per workgroup (few queries) it leaves sums, maxima and denominators to attention/join.comp.
 // Maxima start from a finite minimum, so that no inf - inf arises; a row that sees nothing gives o = 0 and lse = -inf.
-// Windows, masks, biases and sinks: lib/attention_rules.glsl. Tiles of keys that no row of the workgroup sees are not visited.
+// Windows, masks, biases and sinks: lib/attention_rules.glsl. Tiles of keys that a causal mask, a window or a block mask hides
+// from all rows of the workgroup are not visited.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 layout(local_size_x = 64, local_size_x_id = 0) in;
@@ -125,7 +126,7 @@ void main() {
             if (RULES && seen) {
                 int i = query_position(p.step, query_of(r), p.n, p.m);
                 s[r] = ruled_score(s[r], batch, head_of(r), query_of(r), i, key);
-                seen = rules_allow(batch, i, key) && s[r] > LOWEST;
+                seen = rules_allow(batch, i, key) && !(s[r] <= LOWEST);  // NaN stays
             }
             float peak = max(maximum[r], workgroup_max(seen ? s[r] : LOWEST));
             float weight = seen ? exp(s[r] - peak) : 0.0;

@@ -31,6 +31,7 @@ void main() {
         float sum = 0.0;
         for (uint s = 0u; s < splits; ++s) {
             uint slot = s * p.rows + row;
+            if (ReadFloats(p.partials).at[slot * 2u + 1u] == 0.0) continue;  // nothing seen there
             sum += ReadFloats(p.sums).at[slot * p.dv + d] * exp(ReadFloats(p.partials).at[slot * 2u] - maximum);
         }
         store(p.o, Q_TYPE, row * p.dv + d, sum * over);

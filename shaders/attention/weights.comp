@@ -1,4 +1,4 @@
-// The tap: p_ij = exp(scale q_i k_j - lse_i) for a window of rows and keys of one head, 0 where masked.
+// The tap: p_ij = exp(s_ij - lse_i), s_ij = scale q_i k_j and the rules, for a window of rows and keys of one head, 0 where masked.
 //
 // One invocation per weight, one dot product each: exact because q, k and lse are the values that the flash kernel used.
 #version 460
@@ -29,5 +29,5 @@ void main() {
     for (uint d = 0u; d < p.d; ++d) score += p.scale * load(p.q, Q_TYPE, q0 + d) * load(p.k, K_TYPE, k0 + d);
     if (RULES) score = ruled_score(score, 0u, p.head, row, position, key);
     float lse = ReadFloats(p.lse).at[row_of_q];
-    Floats(p.p).at[i] = lse > LOWEST && score > LOWEST ? exp(score - lse) : 0.0;
+    Floats(p.p).at[i] = lse > LOWEST && !(score <= LOWEST) ? exp(score - lse) : 0.0;
 }

@@ -8,7 +8,7 @@
 #include "lib/storage.glsl"
 
 #define NO_LIMIT 0xffffffffu
-layout(constant_id = 9) const bool RULES = false;  // any of those below
+layout(constant_id = 9) const bool RULES = false;  // any of those below but PREFIX, or an operand
 layout(constant_id = 10) const float SOFTCAP = 0.0;
 layout(constant_id = 11) const uint WINDOW_LEFT = NO_LIMIT;
 layout(constant_id = 12) const uint WINDOW_RIGHT = NO_LIMIT;
@@ -22,13 +22,17 @@ layout(constant_id = 18) const bool MASK_BY_BATCH = false;
 const float LOWEST = -3.0e38;  // a mask that moves a score below it hides the key
 
 // Keys [begin, end) beyond the first GLOBAL ones that the query at position i may see, as far as windows say it.
-uint window_begin(int i) { return WINDOW_LEFT == NO_LIMIT || i < int(GLOBAL) ? 0u : uint(max(i - int(WINDOW_LEFT), 0)); }
+uint window_begin(int i) { return WINDOW_LEFT == NO_LIMIT || uint(i) < GLOBAL ? 0u : uint(max(i - int(WINDOW_LEFT), 0)); }
 uint window_end(int i, uint end) {
-    if (WINDOW_RIGHT == NO_LIMIT || i < int(GLOBAL)) return end;
+    if (WINDOW_RIGHT == NO_LIMIT || uint(i) < GLOBAL) return end;
     return min(end, max(uint(max(i + int(WINDOW_RIGHT) + 1, 0)), GLOBAL));
 }
 
+// A query in front of the first key, or behind the last (more queries than keys), has no block and no segment.
+bool has_place(int i) { return uint(i) < p.m; }
+
 bool block_allows(int i, uint key) {
+    if (!has_place(i)) return false;
     uint columns = (p.m + BLOCK - 1u) / BLOCK;
     return ReadWords(p.block_mask).at[uint(i) / BLOCK * columns + key / BLOCK] != 0u;
 }
@@ -38,9 +42,10 @@ bool rules_allow(uint batch, int i, uint key) {
     int distance = i - int(key);
     bool near = (WINDOW_LEFT == NO_LIMIT || distance <= int(WINDOW_LEFT)) && (WINDOW_RIGHT == NO_LIMIT || -distance <= int(WINDOW_RIGHT));
     if (DILATION > 1u) near = near && uint(abs(distance)) % DILATION == 0u;
-    if (!near && key >= GLOBAL && i >= int(GLOBAL)) return false;
+    if (!near && key >= GLOBAL && uint(i) >= GLOBAL) return false;
     if (BLOCK > 0u && !block_allows(i, key)) return false;
     if (present(p.segments)) {
+        if (!has_place(i)) return false;
         uint first = batch * p.m;
         return ReadWords(p.segments).at[first + uint(i)] == ReadWords(p.segments).at[first + key];
     }

@@ -1,4 +1,6 @@
 // A sink: one more logit in the denominator of a head's softmax, with no value (Xiao et al. 2023; gpt-oss).
+#ifndef VANTAGE_SINKS_GLSL
+#define VANTAGE_SINKS_GLSL
 #include "lib/storage.glsl"
 
 // Takes the head's sink into a row's maximum and denominator; returns what the row's sum has to be multiplied with.
@@ -9,3 +11,4 @@ float with_sink(inout float maximum, inout float denominator, uvec2 sinks, uint 
     maximum = peak;
     return shrink;
 }
+#endif
