@@ -60,6 +60,6 @@ foreach(source IN LISTS fuzzers)
     set_tests_properties(${target} PROPERTIES TIMEOUT 300)
     add_dependencies(replays ${target})
   endif()
-  target_link_libraries(${target} PRIVATE vantage nlohmann_json::nlohmann_json)
+  target_link_libraries(${target} PRIVATE vantage_models nlohmann_json::nlohmann_json)  # files are read below the device layer
   vantage_warnings(${target})
 endforeach()

@@ -223,8 +223,9 @@ void WeightFiles::read_index(const std::string& directory) {
     std::map<std::string, const SafeTensors*> shards;
     for (const auto& [name, value] : map.json().items()) {
         const std::string shard = map.text(name);
-        // A plain file name: an index must not make the program read elsewhere.
-        if (shard.empty() || shard == ".." || shard.find_first_of(std::string_view("/\\\0", 3)) != std::string::npos)
+        // A plain file name: an index must not make the program read elsewhere, nor its messages steer a terminal.
+        const auto is_odd = [](char c) { return c == '/' || c == '\\' || (c >= 0 && c < ' '); };
+        if (shard.empty() || shard == ".." || std::any_of(shard.begin(), shard.end(), is_odd))
             map.fail(name, "the name of a file in the same folder");
         if (shards.contains(shard)) continue;
         const std::string path = (std::filesystem::path(directory) / shard).string();

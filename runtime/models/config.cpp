@@ -22,8 +22,8 @@ Activation activation_of(const JsonFields& fields, const char* key, const char* 
     if (name == "quick_gelu") return Activation::quick_gelu;
     if (name == "silu" || name == "swish") return Activation::silu;
     if (name == "relu") return Activation::relu;
-    throw Error(ErrorKind::bad_file, fields.name() + ": \"" + key + "\" is \"" + name +
-                                         "\", but built are gelu, gelu_new, quick_gelu, silu and relu");
+    throw Error(ErrorKind::bad_file, fields.name() + ": \"" + key + "\" is " + in_quotes(name) +
+                                         ", but built are gelu, gelu_new, quick_gelu, silu and relu");
 }
 
 void require_divides(const JsonFields& fields, const char* what, std::int64_t whole, const char* by,
@@ -91,8 +91,8 @@ void read_rope(const JsonFields& fields, ModelConfig& c) {
         rope->has("rope_type") ? rope->text("rope_type") : rope->optional_text("type").value_or("default");
     if (kind == "default") return;
     if (kind != "linear" && kind != "llama3" && kind != "yarn")
-        throw Error(ErrorKind::bad_file, fields.name() + ": rope scaling is \"" + kind +
-                                             "\", but built are default, linear, llama3 and yarn");
+        throw Error(ErrorKind::bad_file, fields.name() + ": rope scaling is " + in_quotes(kind) +
+                                             ", but built are default, linear, llama3 and yarn");
     c.rope_scaling.type = kind;
     c.rope_scaling.factor = rope->number("factor", 1e-3, 1e6);
     if (kind == "linear") return;
@@ -160,8 +160,8 @@ ModelConfig parse_model_config(std::string_view json, const std::string& name) {
     else if (config.architecture == "llama")
         read_llama(fields, config);
     else
-        throw Error(ErrorKind::bad_file,
-                    name + ": the architecture is \"" + config.architecture + "\", but built are gpt2 and llama");
+        throw Error(ErrorKind::bad_file, name + ": the architecture is " + in_quotes(config.architecture) +
+                                             ", but built are gpt2 and llama");
     if (config.head_width > 256)
         throw Error(ErrorKind::bad_file, format("%s: heads are %lld wide, but attention is built for widths up to 256",
                                                 name.c_str(), static_cast<long long>(config.head_width)));

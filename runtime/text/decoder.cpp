@@ -159,6 +159,26 @@ private:
     bool at_start_ = true;
 };
 
+/// A few replacements, each of which doubles its text, would fill any memory: files are not trusted that far.
+void check_growth(std::size_t size, std::size_t fed, const std::string& file) {
+    constexpr std::size_t factor = 64, allowance = 65536;
+    if (size > factor * fed + allowance)
+        throw Error(ErrorKind::bad_file, file + ": \"decoder\" makes the text " + std::to_string(factor) +
+                                             " times longer than its tokens; is the file damaged?");
+}
+
+/// All matches in a text replaced.
+std::string with_replaced(std::string_view text, const std::vector<Match>& matches, std::string_view content) {
+    std::string out;
+    std::size_t at = 0;
+    for (const Match& match : matches) {
+        out.append(text, at, match.begin - at);
+        out += content;
+        at = match.end;
+    }
+    return out.append(text, at, text.size() - at);
+}
+
 /// Replaces in each token. A pattern of one character can be replaced chunk by chunk; for any other the token is held
 /// back as a whole, which in a text that was fused before is all of it.
 class Replace : public DecoderStage {
@@ -183,19 +203,8 @@ public:
 private:
     std::string replaced(std::string_view text) const {
         const std::vector<Match> matches = rule_.find(text);
-        constexpr std::size_t factor = 64, allowance = 65536;
-        if (text.size() + matches.size() * rule_.content.size() > factor * budget_.fed + allowance)
-            throw Error(ErrorKind::bad_file, rule_.name + ": \"decoder\" makes the text " + std::to_string(factor) +
-                                                 " times longer than its tokens; is the file damaged?");
-        std::string out;
-        std::size_t at = 0;
-        for (const Match& match : matches) {
-            out.append(text, at, match.begin - at);
-            out += rule_.content;
-            at = match.end;
-        }
-        out.append(text, at, text.size() - at);
-        return out;
+        check_growth(text.size() + matches.size() * rule_.content.size(), budget_.fed, rule_.name);
+        return with_replaced(text, matches, rule_.content);
     }
 
     const Rule& rule_;
@@ -227,18 +236,6 @@ private:
     bool first_ = true;
 };
 
-/// All matches of a plain string in a token replaced: what Replace and Metaspace do to a token inside a text.
-std::string with_replaced(const std::string& token, const std::string& wanted, const std::string& content) {
-    std::string out;
-    std::size_t at = 0;
-    for (const Match& match : find_string(token, wanted)) {
-        out.append(token, at, match.begin - at);
-        out += content;
-        at = match.end;
-    }
-    return out.append(token, at, token.size() - at);
-}
-
 }  // namespace
 
 // ---- the chain ---------------------------------------------------------------------------------------------------------
@@ -251,7 +248,7 @@ Decoder::Make plain() {
     return [](const DecoderBudget&) { return std::make_unique<Stage>(); };
 }
 
-std::optional<std::string> bytes_of_fallback(const std::string& token) {
+std::optional<std::string> bytes_of_fallback(const std::string& token, std::size_t) {
     const std::optional<std::uint8_t> byte = byte_of_token(token);
     return byte ? std::optional(std::string(1, static_cast<char>(*byte))) : std::nullopt;
 }
@@ -283,7 +280,7 @@ void Decoder::add(const JsonFields& fields) {
         for (std::size_t i = 0; i < fields.list("decoders").size(); ++i) add(fields.element("decoders", i));
     } else if (kind == "ByteLevel") {
         stages_.push_back(plain<ByteLevel>());
-        rules_.push_back({[](const std::string& token) { return bytes_of_letters(token); }, true});
+        rules_.push_back({[](const std::string& token, std::size_t) { return bytes_of_letters(token); }, true});
     } else if (kind == "ByteFallback") {
         stages_.push_back(plain<ByteFallback>());
         rules_.push_back({bytes_of_fallback, true});
@@ -294,25 +291,29 @@ void Decoder::add(const JsonFields& fields) {
     } else if (kind == "Replace") {
         const std::optional<std::string> plain_text = plain_pattern(fields);
         stages_.push_back(make_replace(fields, plain_text));
-        if (plain_text) add_rule(*plain_text, fields.text("content"));
+        if (plain_text) add_rule(*plain_text, fields.text("content"), fields.name());
     } else {
         const Metaspace options = read_metaspace(fields);
         stages_.emplace_back([options](const DecoderBudget&) { return std::make_unique<MetaspaceStage>(options); });
         std::string sign;
         append_utf8(sign, options.replacement);
-        add_rule(sign, " ");
+        add_rule(sign, " ", fields.name());
     }
 }
 
-void Decoder::add_rule(const std::string& wanted, const std::string& content) {
-    const auto apply = [=](const std::string& token) { return std::optional(with_replaced(token, wanted, content)); };
+void Decoder::add_rule(const std::string& wanted, const std::string& content, const std::string& file) {
+    const auto apply = [=](const std::string& token, std::size_t fed) {
+        const std::vector<Match> matches = find_string(token, wanted);
+        check_growth(token.size() + matches.size() * content.size(), fed, file);
+        return std::optional(with_replaced(token, matches, content));
+    };
     rules_.push_back({apply, false});
 }
 
 std::string Decoder::token_bytes(std::string_view token) const {
     std::string text(token);
     for (const TokenRule& rule : rules_) {
-        std::optional<std::string> changed = rule.apply(text);
+        std::optional<std::string> changed = rule.apply(text, token.size());
         if (!changed) continue;
         text = std::move(*changed);
         if (rule.is_final) break;

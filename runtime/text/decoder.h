@@ -46,17 +46,18 @@ public:
     /// The field "decoder". Throws bad_file for a kind that is not known, with the list of those that are.
     explicit Decoder(const JsonFields& fields);
 
-    /// The bytes of one token inside a text.
+    /// The bytes of one token inside a text. Throws bad_file when replacements blow them up.
     std::string token_bytes(std::string_view token) const;
 
     using Make = std::function<std::unique_ptr<DecoderStage>(const DecoderBudget&)>;
-    using Bytes = std::function<std::optional<std::string>(const std::string&)>;
+    /// Of a token as the stages before left it; `fed` is its size in the vocabulary.
+    using Bytes = std::function<std::optional<std::string>(const std::string& token, std::size_t fed)>;
 
 private:
     friend class DecoderStream;
     void add(const JsonFields& fields);
     /// What a stage that replaces a plain text makes of a token alone.
-    void add_rule(const std::string& wanted, const std::string& content);
+    void add_rule(const std::string& wanted, const std::string& content, const std::string& file);
 
     std::vector<Make> stages_;
     // What each stage makes of a token alone; nothing when it leaves it as it is. Behind a final one stand bytes, which

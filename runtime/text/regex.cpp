@@ -31,12 +31,6 @@ using MatchData = Owned<pcre2_match_data, pcre2_match_data_free>;
 constexpr std::size_t longest_pattern = 65536;
 constexpr std::uint32_t memory_limit_kib = 256 * 1024;
 
-/// Steps a sensible pattern may need: some per character of the text, since `\s*[\r\n]+` gives back character by
-/// character what it took.
-std::uint32_t step_limit(std::size_t length) {
-    return static_cast<std::uint32_t>(std::min<std::uint64_t>(1'000'000 + 64 * std::uint64_t{length}, 0xFFFF'FFFFu));
-}
-
 std::string message_of(int code) {
     std::array<unsigned char, 256> buffer{};
     pcre2_get_error_message(code, buffer.data(), buffer.size());
@@ -52,6 +46,67 @@ std::string message_of(int code) {
 struct Regex::Compiled {
     Code code;
 };
+
+namespace {
+
+/// The matches of a pattern in a text, for a number of steps that is bounded by the text's length. pcre2 itself limits
+/// the steps for each place where a match may begin, of which a text has one per character.
+class Search {
+public:
+    Search(const pcre2_code* code, std::string_view subject)
+        : code_(code),
+          subject_(subject),
+          budget_(steps_per_place * (std::uint64_t{subject.size()} + 16)),
+          context_(pcre2_match_context_create(nullptr)),
+          data_(pcre2_match_data_create(1, nullptr)) {
+        if (context_) pcre2_set_heap_limit(context_.get(), memory_limit_kib);
+    }
+    bool ready() const { return context_ && data_; }
+    Match match() const {
+        const PCRE2_SIZE* range = pcre2_get_ovector_pointer(data_.get());
+        return {range[0], range[1]};
+    }
+
+    /// Looks from byte `at` on. Returns what pcre2_match does.
+    int next(std::size_t at) {
+        for (;;) {
+            int result = run(at, 0, steps_per_place);
+            if (!needs_more(result)) return result;
+            // A place from here on needs more than most, such as one before a long line of spaces, which `\s*[\r\n]+`
+            // gives back one by one. It is looked for place by place, and gets more out of what the text has in all.
+            std::uint64_t steps = steps_per_place;
+            while (steps == steps_per_place) {
+                while (needs_more(result = run(at, PCRE2_ANCHORED, steps))) {
+                    steps *= 2;
+                    if (steps > budget_) return result;
+                    budget_ -= steps;
+                }
+                if (result != PCRE2_ERROR_NOMATCH || at >= subject_.size()) return result;
+                at += character_at(subject_, at).bytes;
+            }
+        }
+    }
+
+private:
+    static constexpr std::uint64_t steps_per_place = 4096;
+    static bool needs_more(int result) { return result == PCRE2_ERROR_MATCHLIMIT || result == PCRE2_ERROR_DEPTHLIMIT; }
+    int run(std::size_t at, std::uint32_t options, std::uint64_t steps) {
+        const auto limit = static_cast<std::uint32_t>(std::min<std::uint64_t>(steps, 0xFFFF'FFFFu));
+        pcre2_set_match_limit(context_.get(), limit);
+        pcre2_set_depth_limit(context_.get(), limit);
+        // NO_UTF_CHECK: the subject is ours and valid, and a check per match would make long texts quadratic.
+        return pcre2_match(code_, reinterpret_cast<PCRE2_SPTR>(subject_.data()), subject_.size(), at,
+                           options | PCRE2_NO_UTF_CHECK, data_.get(), context_.get());
+    }
+
+    const pcre2_code* code_;
+    std::string_view subject_;
+    std::uint64_t budget_;  // steps for places that need more than most
+    MatchContext context_;
+    MatchData data_;
+};
+
+}  // namespace
 
 Regex::~Regex() = default;
 Regex::Regex(Regex&&) noexcept = default;
@@ -81,23 +136,15 @@ Regex::Regex(const std::string& pattern, std::string where) : where_(std::move(w
 std::vector<Match> Regex::find_all(std::string_view subject) const {
     std::vector<Match> matches;
     if (subject.empty()) return matches;
-    const MatchContext context(pcre2_match_context_create(nullptr));
-    const MatchData data(pcre2_match_data_create(1, nullptr));
-    if (!context || !data) throw Error(ErrorKind::out_of_memory, where_ + ": no memory for a regular expression");
-    pcre2_set_match_limit(context.get(), step_limit(subject.size()));
-    pcre2_set_depth_limit(context.get(), step_limit(subject.size()));
-    pcre2_set_heap_limit(context.get(), memory_limit_kib);
-    const auto* text = reinterpret_cast<PCRE2_SPTR>(subject.data());
+    Search search(compiled_->code.get(), subject);
+    if (!search.ready()) throw Error(ErrorKind::out_of_memory, where_ + ": no memory for a regular expression");
     for (std::size_t at = 0; at <= subject.size();) {
-        // NO_UTF_CHECK: the subject is ours and valid, and a check per match would make long texts quadratic.
-        const int result =
-            pcre2_match(compiled_->code.get(), text, subject.size(), at, PCRE2_NO_UTF_CHECK, data.get(), context.get());
+        const int result = search.next(at);
         if (result == PCRE2_ERROR_NOMATCH) break;
         if (result < 0)
             fail(where_, format("the regular expression was given up on a text of %zu bytes: %s", subject.size(),
                                 message_of(result).c_str()));
-        const PCRE2_SIZE* range = pcre2_get_ovector_pointer(data.get());
-        const Match match{range[0], range[1]};
+        const Match match = search.match();
         if (match.begin < at || match.end < match.begin)  // \K in a look-behind can do this
             fail(where_, "the regular expression matches backwards (\\K), which cannot split a text");
         const bool empty = match.begin == match.end;

@@ -1,19 +1,57 @@
-// The reader of config.json on arbitrary bytes: it accepts or names what is wrong, and never anything else.
+// The readers of config.json and generation_config.json on arbitrary bytes, the same for both: they accept or name what
+// is wrong, and never anything else. What they accept is inside the limits that the builders rely on.
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string_view>
 
 #include "runtime/models/config.h"
-#include "vantage/error.h"
+#include "tests/fuzz/require.h"
+
+namespace {
+
+void check_ends(const vantage::ModelConfig& c) {
+    for (const std::int64_t token : c.end_tokens) require(token >= 0);
+}
+
+void check_model(const vantage::ModelConfig& c) {
+    for (const std::int64_t size : {c.layers, c.width, c.heads, c.kv_heads, c.head_width, c.inner, c.vocab, c.context})
+        require(size > 0 && size <= std::int64_t{1} << 28);
+    require(c.heads % c.kv_heads == 0 && c.head_width <= 256);
+    require(c.norm_eps >= 0 && c.rope_theta >= 1 && c.rope_scaling.factor > 0);
+    for (const std::int64_t layer : {std::int64_t{0}, c.layers - 1}) {
+        const double scale = c.scale(layer);
+        require(std::isfinite(scale) && scale > 0);
+    }
+    check_ends(c);
+}
+
+void check_generation(const vantage::ModelConfig& c) {
+    require(c.temperature >= 0 && c.temperature <= 100 && c.top_p >= 0 && c.top_p <= 1);
+    require(c.top_k >= 0 && c.repetition_penalty > 0);
+    check_ends(c);
+}
+
+/// `unsupported` is for a valid file of a model that this build cannot run.
+template <class Read>
+void accept_or_complain(const Read& read) {
+    try {
+        read();
+    } catch (const vantage::Error& error) {
+        require(error.kind() == vantage::ErrorKind::bad_file || error.kind() == vantage::ErrorKind::unsupported);
+        require_message(error);
+    }
+}
+
+}  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-    try {
-        static_cast<void>(vantage::parse_model_config({reinterpret_cast<const char*>(data), size}, "fuzz.json"));
-    } catch (const vantage::Error& error) {
-        // `unsupported` is for a valid file of a model that this build cannot run.
-        if (error.kind() != vantage::ErrorKind::bad_file && error.kind() != vantage::ErrorKind::unsupported)
-            std::abort();
-    }
+    const std::string_view text(reinterpret_cast<const char*>(data), size);
+    accept_or_complain([&] { check_model(vantage::parse_model_config(text, "fuzz.json")); });
+    accept_or_complain([&] {
+        vantage::ModelConfig config;
+        vantage::apply_generation_config(config, text, "fuzz.json");
+        check_generation(config);
+    });
     return 0;
 }

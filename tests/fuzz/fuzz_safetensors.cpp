@@ -2,17 +2,12 @@
 // as its shape says, no byte used twice.
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <span>
 
 #include "runtime/io/safetensors.h"
-#include "vantage/error.h"
+#include "tests/fuzz/require.h"
 
 namespace {
-
-void require(bool holds) {
-    if (!holds) std::abort();
-}
 
 void check(const vantage::SafeTensors& file, std::span<const std::byte> bytes) {
     std::size_t total = 0;
@@ -37,6 +32,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         check(file, bytes);
     } catch (const vantage::Error& error) {
         require(error.kind() == vantage::ErrorKind::bad_file);
+        require_message(error);
     }
     return 0;
 }

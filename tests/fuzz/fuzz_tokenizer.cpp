@@ -3,24 +3,27 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <string>
 #include <string_view>
 
 #include "runtime/text/unicode.h"
-#include "vantage/error.h"
+#include "tests/fuzz/require.h"
 #include "vantage/tokenizer.h"
 
 namespace {
-
-void require(bool holds) {
-    if (!holds) std::abort();
-}
 
 void check(const vantage::Tokenizer& tokenizer, const vantage::Tokenizer::Encoding& encoding, std::size_t characters) {
     const std::size_t count = encoding.ids.size();
     require(encoding.tokens.size() == count && encoding.offsets.size() == count && encoding.type_ids.size() == count);
     for (const auto& [begin, end] : encoding.offsets) require(begin <= end && end <= characters);
+    // Before decoding: what decode() refuses must be bounded here, too.
+    for (std::size_t i = 0; i < std::min<std::size_t>(count, 16); ++i) {
+        require(vantage::is_utf8(tokenizer.display(encoding.ids[i])));
+        require(!tokenizer.has(encoding.ids[i]) || encoding.ids[i] < tokenizer.vocab_size());
+        require(vantage::is_utf8(tokenizer.token_text(encoding.ids[i])));
+        require(!tokenizer.is_special(encoding.ids[i]) || tokenizer.has(encoding.ids[i]));
+        require(tokenizer.id_of(encoding.tokens[i]).value_or(-1) < tokenizer.vocab_size());
+    }
     for (const bool skip_special : {false, true}) {
         const std::string text = tokenizer.decode(encoding.ids, skip_special);
         require(vantage::is_utf8(text));
@@ -32,10 +35,6 @@ void check(const vantage::Tokenizer& tokenizer, const vantage::Tokenizer::Encodi
             joined += part;
         }
         require(joined + stream.finish() == text);
-    }
-    for (std::size_t i = 0; i < std::min<std::size_t>(count, 16); ++i) {
-        require(vantage::is_utf8(tokenizer.display(encoding.ids[i])));
-        require(!tokenizer.has(encoding.ids[i]) || encoding.ids[i] < tokenizer.vocab_size());
     }
 }
 
@@ -53,6 +52,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         check(tokenizer, tokenizer.encode_pair(text, "b"), std::max<std::size_t>(characters, 1));
     } catch (const vantage::Error& error) {
         require(error.kind() == vantage::ErrorKind::bad_file);
+        require_message(error);
     }
     return 0;
 }

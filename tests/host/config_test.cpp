@@ -202,6 +202,9 @@ TEST_CASE("configs that make no model are refused with field, value and what is 
            R"({"rope_type": "llama3", "factor": 8, "low_freq_factor": 4, "high_freq_factor": 4, "original_max_position_embeddings": 64})"}},
          {"high_freq_factor", "4", "low_freq_factor"}},
         {small_llama, {{"rope_scaling", "[1]"}}, {"rope_scaling", "a list of 1", "an object"}},
+        {small_llama, {{"hidden_act", R"("a\n\u001b[2J")"}}, {R"("a\n\u001b[2J")"}},
+        {small_llama, {{"model_type", R"("a\n\u001b[2J")"}}, {R"("a\n\u001b[2J")"}},
+        {small_llama, {{"rope_scaling", R"({"type": "a\n\u001b[2J"})"}}, {R"("a\n\u001b[2J")"}},
     };
     for (const Bad& one : all) {
         const std::string text = with(one.base, one.changes);

@@ -237,6 +237,7 @@ TEST_CASE("weights: missing and contradictory shards", "[safetensors][bad]") {
                      {"\"weight_map.a\" is \"../secret.safetensors\"", "same folder"});
     expect_bad_index(R"({"weight_map": {"a": "/etc/passwd"}})", {"same folder"});
     expect_bad_index(R"({"weight_map": {"a": ".."}})", {"same folder"});
+    expect_bad_index(R"({"weight_map": {"a": "b\n\u001b[2J"}})", {R"("b\n\u001b[2J")", "same folder"});
     expect_bad_index(R"({"weight_map": {"c": "model-00001-of-00002.safetensors"}})",
                      {"\"weight_map.c\" is \"model-00001-of-00002.safetensors\"", "none of this name"});
     const Shards twice(good_index);

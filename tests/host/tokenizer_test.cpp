@@ -582,14 +582,31 @@ TEST_CASE("tokenizer: files that blow up a text, or search for ever, end with an
     expect_error(ErrorKind::bad_file, {"normalizer", "blows up"}, [&] { growing.encode("aaaa", false); });
     const Tokenizer writing = small({"a"}, {}, R"("decoder": {"type": "Sequence", "decoders": [)" + steps + "]}");
     expect_error(ErrorKind::bad_file, {"small.json", "decoder", "longer"}, [&] { writing.decode(Ids{0}, false); });
+    expect_error(ErrorKind::bad_file, {"small.json", "decoder", "longer"}, [&] { writing.display(0); });
     const Tokenizer searching = small(
         {"a"}, {}, R"("pre_tokenizer": {"type": "Split", "behavior": "Isolated", "pattern": {"Regex": "(a+)+b"}})");
     expect_error(ErrorKind::bad_file, {"pre_tokenizer.pattern.Regex", "given up"},
                  [&] { searching.encode(std::string(64, 'a') + "cb", false); });
+    const Tokenizer trying = small(  // not for ever at one place, but long at each
+        {"a"}, {},
+        R"("pre_tokenizer": {"type": "Split", "behavior": "Isolated", "pattern": {"Regex": "(?:.?){18}.{18}[^a-z]"}})");
+    expect_error(ErrorKind::bad_file, {"pre_tokenizer.pattern.Regex", "given up"},
+                 [&] { trying.encode(std::string(1000, 'a'), false); });
     expect_error(ErrorKind::bad_file, {"pre_tokenizer.pattern.Regex"}, [] {  // a match that would end before it begins
         small({"a"}, {},
               R"("pre_tokenizer": {"type": "Split", "behavior": "Isolated", "pattern": {"Regex": "(?=a\\Ka)b*"}})");
     });
+}
+
+TEST_CASE("tokenizer: a few places of a text may need many steps", "[tokenizer]") {
+    const text::Regex regex(R"(\s*[\r\n]+|\s+)", "test");
+    const std::string spaces(100000, ' ');
+    std::string text;
+    for (int i = 0; i < 4; ++i) text += spaces + "a" + spaces + "\n";
+    const std::vector<text::Match> matches = regex.find_all(text);
+    REQUIRE(matches.size() == 8);
+    for (std::size_t i = 0; i < matches.size(); ++i)
+        CHECK(matches[i].end - matches[i].begin == spaces.size() + (i % 2 == 0 ? 0 : 1));
 }
 
 TEST_CASE("tokenizer: patterns in Ruby's syntax", "[tokenizer]") {

@@ -1,0 +1,79 @@
+// WeightFiles on an arbitrary model.safetensors.index.json, in a folder with shards that fit together, one that repeats
+// a tensor, and one that is damaged. Whatever the index says, nothing outside the folder is read.
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/io/safetensors.h"
+#include "tests/fuzz/require.h"
+
+namespace {
+
+class Folder {
+public:
+    Folder() : path_((std::filesystem::temp_directory_path() / "vantage-fuzz-XXXXXX").string()) {
+        require(::mkdtemp(path_.data()) != nullptr);
+        const std::vector<float> values = {1, 2};
+        const auto data = std::as_bytes(std::span(values));
+        vantage::write_safetensors(path("a"), {{"x", "F32", {2}, data}, {"model.norm.weight", "BF16", {2, 2}, data}});
+        vantage::write_safetensors(path("b"), {{"y", "F32", {1, 2}, data}, {"z", "I64", {0}, {}}});
+        vantage::write_safetensors(path("twice"), {{"x", "F32", {2}, data}});
+        write("damaged", "12345678");
+    }
+    ~Folder() {
+        std::error_code ignored;
+        std::filesystem::remove_all(path_, ignored);
+    }
+    Folder(const Folder&) = delete;
+    Folder& operator=(const Folder&) = delete;
+
+    const std::string& path() const { return path_; }
+    std::string path(const std::string& name) const { return (std::filesystem::path(path_) / name).string(); }
+    /// In place: vantage::write_file waits for the disk, which a fuzzer need not.
+    void write(const std::string& name, std::string_view text) const {
+        const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path(name).c_str(), "wb"), std::fclose);
+        require(file && std::fwrite(text.data(), 1, text.size(), file.get()) == text.size());
+    }
+
+private:
+    std::string path_;
+};
+
+/// The index was accepted: each tensor is where it says, and as large as its shape says.
+void check(const vantage::WeightFiles& weights, std::string_view index, const std::string& folder) {
+    for (const std::string& name : weights.names()) {
+        const vantage::TensorEntry& entry = weights.at(name);
+        const auto bits = static_cast<std::uint64_t>(vantage::bits_of_dtype(entry.dtype));
+        require(static_cast<std::uint64_t>(entry.elements()) * bits == std::uint64_t{8} * entry.data.size());
+        require(std::filesystem::path(weights.file_of(name)).parent_path() == folder);
+        weights.release(name);
+    }
+    const nlohmann::json tree = nlohmann::json::parse(index);
+    for (const auto& [name, shard] : tree.at("weight_map").items()) {
+        require(weights.find(name) != nullptr);
+        require(std::filesystem::path(weights.file_of(name)).filename() == shard.get<std::string>());
+    }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+    static const Folder folder;
+    const std::string_view index(reinterpret_cast<const char*>(data), size);
+    folder.write("model.safetensors.index.json", index);
+    try {
+        check(vantage::WeightFiles(folder.path()), index, folder.path());
+    } catch (const vantage::Error& error) {
+        require(error.kind() == vantage::ErrorKind::bad_file);
+        require_message(error);
+    }
+    return 0;
+}
