@@ -1,27 +1,32 @@
 #!/usr/bin/env python3
 """What real drivers' compilers make of the kernels that each device would choose: registers, spills, instructions.
 
-usage: bench/devices.py LAB KERNEL_LIST [--markdown FILE] [DEVICE ...]
+usage: bench/devices.py LAB KERNEL_LIST [--markdown FILE] [--jobs N] [--cache FILE] [DEVICE ...]
 
 LAB is a command that runs vendors' drivers without their GPUs (Mesa's no-op DRM shims) and understands
     LAB probe DEVICE                          limits and features, as text
     LAB stat DEVICE -- OPTION ... FILE.spv    VK_KHR_pipeline_executable_properties of one pipeline, tab-separated;
                                               options: --bindings 0, --push BYTES, --subgroup N, --spec ID=VALUE
 KERNEL_LIST is the program vantage_kernel_list of a build. For each device the limits become capabilities, the program says
-which kernels a plan would run with which specialization constants, and each is compiled. Exits with 1 if a chosen kernel
-spills registers to memory or is refused.
+which kernels a plan would run with which specialization constants, and each is compiled, --jobs at a time. What --cache FILE
+already knows is not compiled again: compilers under emulation take minutes for a kernel. Exits with 1 if a chosen kernel
+spills registers, keeps arrays in scratch memory or is refused.
 """
 import argparse
+import hashlib
 import json
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
+from multiprocessing.pool import ThreadPool
 from pathlib import Path
 
 DEVICES = ["amd-navi10", "amd-navi31", "amd-gfx1201", "nvk-turing", "nvk-ada", "intel-skl", "intel-dg2", "intel-bmg",
            "adreno-750", "apple-m1", "mali-g610", "v3d-71"]
-SPILLS = ["Spilled VGPRs", "Spills to memory", "Spills", "STP Count", "TMU Spills", "Spill Size"]
+SPILLS = ["Spilled VGPRs", "Spills to memory", "Spills", "STP Count", "TMU Spills"]
+SCRATCH = ["Scratch size", "SLM size", "Scratch Memory Size", "Scratch", "Spill Size"]  # bytes: spills, and arrays not in registers
 REGISTERS = ["VGPRs", "Number of GPRs", "Max live registers", "Registers used", "GPRs"]
 INSTRUCTIONS = ["Instructions", "Instruction count", "Instruction Count"]
 
@@ -44,7 +49,7 @@ def caps_of(lab, device):
     low, high = number(r"min (\d+) max", 1), number(r"min \d+ max (\d+)", 1)
     groups = re.search(r"maxWG (\d+),(\d+),(\d+)", text)
     operations = int(re.search(r"sgops (0x[0-9a-f]+)", text).group(1), 16)
-    return name.group(1), {
+    return name.group(1).strip(), {
         "name": name.group(1), "driver": name.group(2), "driver_version": name.group(3), "type": "discrete", "api_version": "1.3.0",
         "subgroup_size": number(r"subgroup (\d+)", 1), "min_subgroup_size": low, "max_subgroup_size": high,
         "subgroup_arithmetic": bool(operations & 4), "subgroup_shuffle": bool(operations & 16), "subgroup_size_control": bool(number(r"ssc (\d)")),
@@ -60,18 +65,44 @@ def first(stats, names):
     return next((int(float(stats[n])) for n in names if n in stats), None)
 
 
-def compile_kernel(lab, device, folder, kernel):
-    op, name, module, push, subgroup, spec = kernel
+class Cache:
+    """Lines of JSON, [key, what LAB stat said], added to as kernels are compiled."""
+
+    def __init__(self, file):
+        self.file = Path(file) if file else None
+        self.known = dict(map(json.loads, self.file.read_text().splitlines())) if file and self.file.exists() else {}
+
+    def get(self, key, make):
+        if key not in self.known:
+            self.known[key] = make()
+            if self.file and ".spv\t" in self.known[key]:
+                with self.file.open("a") as out:
+                    out.write(json.dumps([key, self.known[key]]) + "\n")
+        return self.known[key]
+
+
+def compile_kernel(lab, device, driver, folder, cache, index, line):
+    op, name, module, _, subgroup, spec = line.split("\t")
+    file = f"{device}-{index}.spv"  # LAB copies files to one place, whoever asks
+    shutil.copy(folder / f"{module}.spv", folder / file)
     options = ["--bindings", "0", "--push", "128"] + [o for s in spec.split() for o in ("--spec", s)]
     if subgroup != "0":
         options += ["--subgroup", subgroup]
-    text = run([lab, "stat", device, "--", *options, str(folder / f"{module}.spv")])
-    row = next((line for line in text.splitlines() if f"{module}.spv" in line), "")
+    code = hashlib.sha256((folder / file).read_bytes()).hexdigest()
+    text = cache.get(" ".join([device, driver, code, *options]), lambda: run([lab, "stat", device, "--", *options, str(folder / file)]))
+    row = next((l for l in text.splitlines() if ".spv\t" in l), "")
     stats = dict(field.split("=", 1) for field in row.split("\t") if "=" in field)
     size = re.search(r"\tsg (\d+)", row)
     return {"op": op, "kernel": name, "module": module, "spec": spec, "compiled": bool(stats), "subgroup": int(size.group(1)) if size else 0,
             "registers": first(stats, REGISTERS), "instructions": first(stats, INSTRUCTIONS),
-            "spills": max((int(float(stats[n])) for n in SPILLS if n in stats), default=0), "invalid": "INVALID" in text}
+            "spills": first(stats, SPILLS) or 0, "scratch": first(stats, SCRATCH) or 0, "invalid": "INVALID" in text}
+
+
+def faults(r):
+    """What is wrong with a pipeline, in words; nothing if it is as it should be."""
+    if not r["compiled"]:
+        return ["refused"]
+    return ([f"{r['spills']} spilled"] if r["spills"] else []) + ([f"{r['scratch']} B scratch"] if r["scratch"] else []) + (["invalid"] if r["invalid"] else [])
 
 
 def table(results):
@@ -81,14 +112,14 @@ def table(results):
     for device, (_, rows) in results.items():
         for r in rows:  # several pipelines of one kernel: the one with the most registers speaks for it
             key = (r["op"], r["kernel"], r["module"])
-            rank = (not r["compiled"], r["spills"], r["registers"] or 0)
-            if rank >= cells.get(key, {}).get(device, ((False, 0, -1), ""))[0]:
-                text = "refused" if not r["compiled"] else "–" if r["registers"] is None else str(r["registers"])
-                cells.setdefault(key, {})[device] = (rank, text + (f" **+{r['spills']} spilled**" if r["spills"] else ""))
+            rank = (not r["compiled"], r["spills"], r["scratch"], r["registers"] or 0)
+            if rank >= cells.get(key, {}).get(device, ((False, 0, 0, -1), ""))[0]:
+                registers = [] if not r["compiled"] else ["–" if r["registers"] is None else str(r["registers"])]
+                cells.setdefault(key, {})[device] = (rank, ", ".join(registers + [f"**{fault}**" for fault in faults(r)]))
     lines = ["| op | kernel (module) | " + " | ".join(devices) + " |", "|---|---|" + "---|" * len(devices)]
     for (op, kernel, module), row in sorted(cells.items()):
         lines.append(f"| {op} | {kernel} ({module}) | " + " | ".join(row[d][1] if d in row else "" for d in devices) + " |")
-    lines += [""] + [f"- `{device}`: {name}, {len(rows)} pipelines, {sum(1 for r in rows if r['spills'] or not r['compiled'] or r['invalid'])} with spills or refused"
+    lines += [""] + [f"- `{device}`: {name}, {len(rows)} pipelines, {sum(1 for r in rows if faults(r))} with spills or scratch, or refused"
                      for device, (name, rows) in results.items()]
     return "\n".join(lines) + "\n"
 
@@ -99,7 +130,10 @@ def main():
     parser.add_argument("kernel_list")
     parser.add_argument("devices", nargs="*", default=DEVICES)
     parser.add_argument("--markdown", help="write the tables to this file")
+    parser.add_argument("--jobs", type=int, default=2, help="compile so many pipelines at once")
+    parser.add_argument("--cache", help="keep what LAB stat said in this file")
     options = parser.parse_intermixed_args()
+    cache = Cache(options.cache)
     results, bad = {}, 0
     for device in options.devices or DEVICES:
         with tempfile.TemporaryDirectory() as temporary:
@@ -109,12 +143,14 @@ def main():
             listed = subprocess.run([options.kernel_list, str(folder / "caps.json"), temporary], capture_output=True, text=True, check=False)
             if listed.returncode != 0:
                 sys.exit(f"{device}: {listed.stderr}")
-            rows = [compile_kernel(options.lab, device, folder, line.split("\t")) for line in listed.stdout.splitlines()]
+            with ThreadPool(options.jobs) as pool:
+                rows = pool.starmap(lambda index, line: compile_kernel(options.lab, device, caps["driver_version"], folder, cache, index, line),
+                                    enumerate(listed.stdout.splitlines()), chunksize=1)
         results[device] = (name, rows)
         for r in rows:
-            if r["spills"] or not r["compiled"] or r["invalid"]:
+            if faults(r):
                 bad += 1
-                print(f"{device}: {r['op']}/{r['kernel']} ({r['module']} {r['spec']}): " + (f"{r['spills']} spills" if r["compiled"] else "refused"))
+                print(f"{device}: {r['op']}/{r['kernel']} ({r['module']} {r['spec']}): " + ", ".join(faults(r)))
         print(f"{device}: {name}: {len(rows)} pipelines", flush=True)
         if options.markdown:
             Path(options.markdown).write_text(table(results))

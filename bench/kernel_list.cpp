@@ -1,6 +1,7 @@
-// vantage_kernel_list CAPS.json DIR: what the plans of GPT-2 small and of Llama 1B would dispatch on a device with these
-// capabilities, and the largest test case of every op beside them. Writes each SPIR-V module to DIR/MODULE.spv and prints
-// one line per distinct pipeline: op, kernel, module, push constant bytes, specialization constants. No driver is needed.
+// vantage_kernel_list CAPS.json DIR: what the plans of GPT-2 small, Llama 1B and Llama 8B would dispatch on a device
+// with these capabilities (chunks of 1, 8 and 128 rows; weights in f16, bf16 and f32; a cache in f16 and f32), and the
+// largest test case of every other op. Writes each SPIR-V module to DIR/MODULE.spv and prints one line per distinct
+// pipeline: op, kernel, module, push constant bytes, subgroup size, specialization constants. No driver is needed.
 #include <cstdio>
 #include <set>
 #include <string>
@@ -27,26 +28,36 @@ ModelConfig llama_1b() {
         "intermediate_size":8192,"vocab_size":128256,"max_position_embeddings":8192,"rope_theta":500000.0,"tie_word_embeddings":true})",
         "Llama 1B");
 }
+ModelConfig llama_8b() {
+    return parse_model_config(
+        R"({"model_type":"llama","num_hidden_layers":1,"hidden_size":4096,"num_attention_heads":32,"num_key_value_heads":8,
+        "intermediate_size":14336,"vocab_size":128256,"max_position_embeddings":8192,"rope_theta":500000.0,"tie_word_embeddings":false})",
+        "Llama 8B");
+}
+
+struct Storage {
+    DType weights, cache;
+};
+constexpr Storage storages[] = {
+    {DType::f16, DType::f16}, {DType::bf16, DType::f16}, {DType::f32, DType::f16}, {DType::f32, DType::f32}};
 
 class KernelList {
 public:
     KernelList(Caps caps, std::string directory) : caps_(std::move(caps)), directory_(std::move(directory)) {}
 
     void add_model(const ModelConfig& config) {
-        for (std::int64_t rows : {std::int64_t{1}, std::int64_t{128}})
-            for (bool logits : {false, true}) {
-                Graph graph = build_model(
-                    config, {.rows = rows, .context = config.context, .watch = {true}, .all_logits = logits},
-                    [](const std::string&) { return DType::f16; });
-                fuse(graph);
-                const Schedule schedule = make_schedule(graph, caps_);
-                for (const Dispatch& dispatch : schedule.dispatches)
-                    if (dispatch.node >= 0)
-                        add(graph.nodes()[static_cast<std::size_t>(dispatch.node)].op->name,
-                            schedule.kernels[static_cast<std::size_t>(dispatch.node)]->name, dispatch.launch);
-                    else
-                        add("grid", "plain", dispatch.launch);
-            }
+        for (const Storage& storage : storages)
+            for (std::int64_t rows : {1, 8, 128})
+                for (bool logits : {false, true}) {
+                    const DecoderOptions options{.rows = rows,
+                                                 .context = config.context,
+                                                 .cache = storage.cache,
+                                                 .watch = {true},
+                                                 .all_logits = logits};
+                    Graph graph = build_model(config, options, [&](const std::string&) { return storage.weights; });
+                    fuse(graph);
+                    add_schedule(graph, make_schedule(graph, caps_));
+                }
     }
 
     // Ops that no model has: by the test case with the most arithmetic.
@@ -80,6 +91,15 @@ private:
         return call;
     }
 
+    void add_schedule(const Graph& graph, const Schedule& schedule) {
+        for (const Dispatch& dispatch : schedule.dispatches)
+            if (dispatch.node >= 0)
+                add(graph.nodes()[static_cast<std::size_t>(dispatch.node)].op->name,
+                    schedule.kernels[static_cast<std::size_t>(dispatch.node)]->name, dispatch.launch);
+            else
+                add("grid", "plain", dispatch.launch);
+    }
+
     void add(const std::string& op, const std::string& kernel, const Launch& launch) {
         seen_ops_.insert(op);
         std::string line = op + "\t" + kernel + "\t" + launch.shader + "\t" + std::to_string(launch.params.size()) +
@@ -110,6 +130,7 @@ int main(int argc, char** argv) {
         KernelList list(caps_from_json(read_file(argv[1])), argv[2]);
         list.add_model(gpt2_small());
         list.add_model(llama_1b());
+        list.add_model(llama_8b());
         list.add_rest();
         return 0;
     } catch (const Error& error) {

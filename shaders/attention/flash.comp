@@ -8,6 +8,7 @@
 // Windows, masks, biases and sinks: lib/attention_rules.glsl. Tiles of keys that a causal mask, a window or a block mask hides
 // from all rows of the workgroup are not visited.
 #version 460
+#extension GL_EXT_control_flow_attributes : require
 #extension GL_GOOGLE_include_directive : require
 layout(local_size_x = 64, local_size_x_id = 0) in;
 layout(constant_id = 1) const uint Q_TYPE = 0;   // q, o
@@ -76,7 +77,8 @@ void scores(uint key, out float s[ROWS]) {
     for (uint r = 0u; r < ROWS; ++r) s[r] = 0.0;
     uvec2 row = row_address(p.k, KV_TYPE, key_row(key), D);
     if (WIDE) {
-        for (uint d = 0u; d < D; d += 4u) {
+        // unrolled, its loads in flight cost more registers than some devices have, and compile times double
+        [[dont_unroll]] for (uint d = 0u; d < D; d += 4u) {
             vec4 k = load4(row, KV_TYPE, d);
             for (uint r = 0u; r < ROWS; ++r)
                 s[r] += dot(vec4(queries[r * D + d], queries[r * D + d + 1u], queries[r * D + d + 2u], queries[r * D + d + 3u]), k);

@@ -42,4 +42,16 @@ shared float reduce_slots[gl_WorkGroupSize.x];
 float reduce_add(float a, float b) { return a + b; }
 REDUCE(workgroup_sum, subgroupAdd, reduce_add)
 REDUCE(workgroup_max, subgroupMax, max)
+
+// The first half of workgroup_sum, for kernels that join many sums at once: the sum over this invocation's part of the
+// workgroup (its subgroup, or all of it), how many parts there are, and one invocation of each.
+#ifdef USE_SUBGROUP
+float part_sum(float value) { return subgroupAdd(value); }
+uint parts() { return gl_NumSubgroups; }
+bool is_first_of_part(uint part) { return gl_SubgroupID == part && subgroupElect(); }
+#else
+float part_sum(float value) { return workgroup_sum(value); }
+uint parts() { return 1u; }
+bool is_first_of_part(uint part) { return gl_LocalInvocationID.x == part; }
+#endif
 #endif

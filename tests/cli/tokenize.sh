@@ -19,7 +19,7 @@ input=
 expect() {
     local code=$1 text=$2 output got=0
     shift 2
-    output=$(printf '%b' "$input" | "$@" 2>&1) || got=$?
+    output=$("$@" < <(printf '%b' "$input") 2>&1) || got=$?  # not by a pipe: not every command reads to the end
     if ((got != code)) || [[ $output != *"$text"* ]]; then fail "$*"$'\n'"  wanted $code with \"$text\""$'\n'"  got $got: $output"; fi
 }
 
