@@ -161,9 +161,12 @@ bool fits_rows(const OpCall& call, const Caps&) {
 LaunchPlan launch_rows(const OpCall& call, const Caps& caps, const char* shader, std::uint32_t lanes) {
     const Sizes s = sizes_of(call);
     Launch l = base_launch(call, shader, lanes, s);
-    l.spec.push_back(s.m == 1 ? 1 : s.m <= 4 ? 4 : 8);
+    // Small devices (256 invocations) have too few registers for 8 rows: they read b twice instead of spilling.
+    const std::int64_t rows = s.m == 1 ? 1 : s.m <= 4 || caps.max_workgroup_invocations <= 256 ? 4 : 8;
+    l.spec.push_back(static_cast<std::uint32_t>(rows));
     l.spec.push_back(step_of(s.k));
     l.groups = flat_grid(ceil_div(s.n, 4), caps);
+    l.groups[2] = ceil_div(s.m, rows);
     return l;
 }
 
