@@ -68,7 +68,8 @@ void Staging::download(const Buffer& from, std::uint64_t offset, std::span<std::
     const std::uint64_t most = device_.staging_piece;
     const std::size_t pieces = (bytes.size() + most - 1) / most;
     const auto part = [&](std::size_t piece) {
-        return bytes.subspan(piece * most, std::min<std::size_t>(most, bytes.size() - piece * most));
+        const std::span<std::byte> rest = bytes.subspan(piece * most);
+        return rest.first(std::min<std::size_t>(most, rest.size()));
     };
     const auto begin = [&](std::size_t piece) {
         Slot& slot = ready(down_, piece, part(piece).size(), MemoryKind::readback);

@@ -5,7 +5,8 @@
 namespace vantage::text {
 
 std::optional<std::string> plain_pattern(const JsonFields& component) {
-    const Json& pattern = component.object("pattern").json();
+    const JsonFields fields = component.object("pattern");
+    const Json& pattern = fields.json();
     const auto found = pattern.find("String");
     if (found == pattern.end() || !found->is_string()) return std::nullopt;
     return found->get<std::string>();

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# A change of a shared .glsl or params file rebuilds every shader that includes it: the depfile that ninja reads for a module
-# names the files that its source includes, directly or through others.
+# A change of a shared .glsl or params file rebuilds every shader that includes it: what ninja reads for a module names the
+# files that its source includes, directly or through others. Newer CMakes have ninja keep that in its log and delete the
+# depfile (deps = gcc); with older ones the depfile stays.
 set -uo pipefail
 build=${VANTAGE_BUILD:?}
 shaders=${VANTAGE_ROOT:?}/shaders
@@ -18,8 +19,11 @@ includes() {
 while IFS=$'\t' read -r module source _; do
     found=""
     includes "$shaders/$source"
-    depfile=$(awk -v rule="build spirv/$module.spv " 'index($0, rule) == 1 { inside = 1 } inside && $1 == "depfile" { print $3; exit } /^$/ { inside = 0 }' "$build/build.ninja")
-    recorded=$(<"${depfile:-/dev/null}")
+    recorded=$(cd "$build" && ninja -t deps "spirv/$module.spv" 2>/dev/null)
+    if [[ $recorded != *"#deps"* ]]; then
+        depfile=$(awk -v rule="build spirv/$module.spv " 'index($0, rule) == 1 { inside = 1 } inside && $1 == "depfile" { print $3; exit } /^$/ { inside = 0 }' "$build/build.ninja")
+        recorded=$(cd "$build" && cat "${depfile:-/dev/null}")
+    fi
     for name in $source $found; do
         seen=$((seen + 1))
         if [[ $recorded != *"shaders/$name"* ]]; then
