@@ -9,8 +9,6 @@
 namespace vantage {
 namespace {
 
-constexpr char32_t replacement = 0xfffd;
-
 struct Range {
     char32_t first, last;
 };
