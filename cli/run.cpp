@@ -17,7 +17,7 @@ namespace {
 
 struct RunOptions {
     std::string prompt, precision = "f16";
-    Sampling sampling = {.temperature = 0.8, .top_p = 0.95};
+    Sampling sampling = usual_sampling;
     GeneratorOptions generator;
     bool json = false;
 };

@@ -29,8 +29,9 @@ struct DeviceListing {
 class Device {
 public:
     /// Opens the best GPU, or the one that `wish` names: "vulkan:1" (or "1"), "uuid:…", "name:…" (part of a name, any
-    /// case), "cpu", "auto" (the best); an empty wish is what VANTAGE_DEVICE says, else "auto". A wish that names nothing throws `usage` with the list; nothing usable throws `no_device`
-    /// with the reason for each rejected device; CPU devices are taken only when asked for or alone.
+    /// case), "cpu", "auto" (the best); an empty wish is what VANTAGE_DEVICE says, else "auto". A wish that names nothing
+    /// throws `usage` with the list; nothing usable throws `no_device` with the reason for each rejected device; CPU
+    /// devices are taken only when asked for or alone.
     static Device open(const std::string& wish = "");
     /// Every device of every driver, judged as `open(wish)` would. Throws `no_device` only when there is no Vulkan loader at
     /// all, and `usage` when an explicit `wish` names nothing.

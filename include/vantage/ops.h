@@ -67,9 +67,9 @@ struct AttentionOptions {
     std::int64_t prefix_len = 0;     ///< the first keys are seen by all, although causal (Raffel et al. 2020)
     Tensor block_mask;  ///< i32 [⌈m / block_size⌉, ⌈m / block_size⌉], 0 = hidden (BigBird, Zaheer et al. 2020)
     std::int64_t block_size = 0;
-    Tensor
-        segment_ids;  ///< i32 [batch, m], or [m] without a batch: only within a segment (packed sequences); not with a
-                      ///< step. A query in front of the first key has no block and no segment, and sees nothing
+    /// i32 [batch, m], or [m] without a batch: only within a segment (packed sequences); not with a step. A query in front
+    /// of the first key (more queries than keys) has no block and no segment, and sees nothing.
+    Tensor segment_ids;
 };
 struct AttentionResult {
     Tensor o, lse;

@@ -24,7 +24,9 @@ struct Sampling {
     bool ignore_end = false;    ///< go on after the model's end tokens
 };
 
-/// What the model's generation_config.json recommends; temperature 0.8 and top-p 0.95 where it says nothing.
+/// How text is drawn where nobody says it.
+inline constexpr Sampling usual_sampling{.temperature = 0.8, .top_p = 0.95};
+/// What the model's generation_config.json recommends; the usual where it says nothing.
 Sampling recommended_sampling(const Model& model);
 
 /// Storage of the cache: f16, or f32 throughout.

@@ -18,7 +18,7 @@ const char* name_of(Ending ending) {
 
 Sampling recommended_sampling(const Model& model) {
     const ModelConfig& config = model.config();
-    Sampling sampling{.temperature = 0.8, .top_p = 0.95};
+    Sampling sampling = usual_sampling;
     if (config.temperature > 0) sampling.temperature = config.temperature;
     if (config.top_k > 0) sampling.top_k = config.top_k;
     if (config.top_p < 1) sampling.top_p = config.top_p;

@@ -1,7 +1,6 @@
 #include "runtime/exec/guard.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "runtime/base/log.h"
 

@@ -393,14 +393,14 @@ std::optional<std::int32_t> Session::next() {
             --s.processed;  // all have run: the last one again, to draw
         s.run_prompt(true);
     }
-    const double begin = now(), waited = s.device.waited_seconds;
+    const double begin = now(), waited = gpu::seconds_waited();
     while (static_cast<int>(s.in_flight.size()) < run_ahead &&
            static_cast<std::int64_t>(s.tokens.size() + s.in_flight.size()) < s.context)
         s.submit_draw();
     const std::optional<std::int32_t> token = s.read_draw();
     const double seconds = now() - begin;
     s.stats.generate_seconds += seconds;
-    s.stats.host_seconds += seconds - (s.device.waited_seconds - waited);
+    s.stats.host_seconds += seconds - (gpu::seconds_waited() - waited);
     if (!token) {
         s.ended = true;
         return std::nullopt;
@@ -434,6 +434,7 @@ std::vector<float> Session::attention(std::int64_t layer, std::int64_t head, std
     State& s = *state_;
     s.check_window(layer, head, first_row, rows, "rows");
     s.check_window(layer, head, first_key, keys, "keys");
+    if (rows == 0 || keys == 0) return {};
     s.settle();
     if (!s.options.watch.includes(layer))
         return s.replay_watching(layer).attention(layer, head, first_row, rows, first_key, keys);
@@ -444,6 +445,7 @@ std::vector<float> Session::log_sum_exp(std::int64_t layer, std::int64_t head, s
                                         std::int64_t rows) {
     State& s = *state_;
     s.check_window(layer, head, first_row, rows, "rows");
+    if (rows == 0) return {};
     s.settle();
     if (!s.options.watch.includes(layer)) return s.replay_watching(layer).log_sum_exp(layer, head, first_row, rows);
     const auto heads = s.model.config().heads;

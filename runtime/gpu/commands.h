@@ -63,6 +63,8 @@ std::uint64_t submit(DeviceState& device, std::span<const Recording* const> reco
 /// Waits until the timeline reaches `value`. Looks for Ctrl-C now and then (throws interrupted when `interruptible`);
 /// throws device_lost after `timeout_seconds` (default from VANTAGE_TIMEOUT, else 60 on a GPU, 600 on a CPU device).
 void wait(DeviceState& device, std::uint64_t value, bool interruptible = true, double timeout_seconds = 0);
+/// What this thread has spent in `wait` so far.
+double seconds_waited();
 /// The value reached so far, without waiting.
 std::uint64_t reached(DeviceState& device);
 /// Waits for all submitted work; throws nothing.

@@ -72,7 +72,6 @@ public:
     std::mutex queue_mutex;                   ///< held while submitting; a viewer that shares the queue takes it, too
     VkSemaphore timeline = VK_NULL_HANDLE;    ///< counts submissions
     std::atomic<std::uint64_t> submitted{0};  ///< value that the timeline reaches when all submitted work is done
-    std::atomic<double> waited_seconds{0};    ///< that threads have spent waiting for the device
     std::atomic<bool> lost{false};            ///< nothing is submitted or waited for any more
     std::vector<VkCommandBufferSubmitInfo>
         submit_infos;  ///< guarded by queue_mutex; a member so that submitting allocates nothing

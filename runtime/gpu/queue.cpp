@@ -17,6 +17,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+thread_local double waited = 0;
+
 /// Seconds that a wait may take: VANTAGE_TIMEOUT, else what no sane submission needs.
 double default_timeout(const DeviceState& device) {
     static const std::optional<double> wanted = []() -> std::optional<double> {
@@ -78,6 +80,8 @@ std::uint64_t submit(DeviceState& device, std::span<const Recording* const> reco
     return value;
 }
 
+double seconds_waited() { return waited; }
+
 void wait(DeviceState& device, std::uint64_t value, bool interruptible, double timeout_seconds) {
     device.require_alive();
     const double limit = timeout_seconds > 0 ? timeout_seconds : default_timeout(device);
@@ -94,7 +98,7 @@ void wait(DeviceState& device, std::uint64_t value, bool interruptible, double t
         const double slice = std::clamp(left, 0.0, 0.1);
         result = wait_slice(device, value, static_cast<std::uint64_t>(slice * 1e9));
         if (result == VK_SUCCESS) {
-            device.waited_seconds += std::chrono::duration<double>(Clock::now() - start).count();
+            waited += std::chrono::duration<double>(Clock::now() - start).count();
             return device.collect();
         }
         if (result != VK_TIMEOUT) {

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "runtime/base/log.h"
+#include "runtime/ops/checks.h"
 
 namespace vantage {
 
@@ -82,9 +83,7 @@ Attrs rule_attrs(const AttentionOptions& options) {
 void check_rule_operands(const OpCall& call, const RuleOperands& at, const RuleSizes& s, const AttentionRules& rules) {
     const auto wanted = [&](int operand, const TensorType& type) {
         if (call.has(operand))
-            call.require(call.in(operand) == type, std::string(call.op->operands[static_cast<std::size_t>(operand)]) +
-                                                       " is " + call.in(operand).text() + ", but has to be " +
-                                                       type.text());
+            call.require(call.in(operand) == type, operand_is(call, operand) + ", but has to be " + type.text());
     };
     rules.check(call);
     wanted(at.alibi, {Shape{s.heads}, DType::f32});
@@ -94,8 +93,8 @@ void check_rule_operands(const OpCall& call, const RuleOperands& at, const RuleS
         wanted(at.segments, {Shape{s.batch, s.m}, DType::i32});
     call.require((rules.block > 0) == call.has(at.block_mask), "a block mask and a block_size go together");
     if (rules.block > 0) {
-        const auto blocks = [&](std::int64_t count) { return (count + rules.block - 1) / rules.block; };
-        wanted(at.block_mask, {Shape{blocks(s.m), blocks(s.m)}, DType::i32});
+        const std::int64_t blocks = (s.m + rules.block - 1) / rules.block;
+        wanted(at.block_mask, {Shape{blocks, blocks}, DType::i32});
     }
     if (!call.has(at.mask)) return;
     const Shape& mask = call.in(at.mask).shape;
@@ -141,15 +140,13 @@ std::optional<double> ruled_score(const OpCall& call, std::span<const HostTensor
                                   std::int64_t h, std::int64_t row, std::int64_t i, std::int64_t j) {
     const auto tensor = [&](int operand) -> const HostTensor& { return in[static_cast<std::size_t>(operand)]; };
     if (!rules.sees(i, j)) return std::nullopt;
-    const bool has_place = i >= 0 && i < s.m;
-    if (rules.block > 0 && !has_place) return std::nullopt;
+    if ((rules.block > 0 || call.has(at.segments)) && (i < 0 || i >= s.m))
+        return std::nullopt;  // it has no place there
     if (rules.block > 0 &&
         tensor(at.block_mask)[i / rules.block * call.in(at.block_mask).shape[1] + j / rules.block] == 0)
         return std::nullopt;
-    if (call.has(at.segments)) {
-        if (!has_place) return std::nullopt;
-        if (tensor(at.segments)[b * s.m + i] != tensor(at.segments)[b * s.m + j]) return std::nullopt;
-    }
+    if (call.has(at.segments) && tensor(at.segments)[b * s.m + i] != tensor(at.segments)[b * s.m + j])
+        return std::nullopt;
     double score = rules.score(scaled, call.has(at.alibi) ? tensor(at.alibi)[h] : 0, i, j);
     if (call.has(at.mask)) {
         const std::int64_t sheet = (by_batch(call, at.mask) ? b : 0) * (by_head(call, at.mask) ? s.heads : 1) +

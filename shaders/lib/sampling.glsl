@@ -160,22 +160,8 @@ uvec2 subgroup_sum(uvec2 value) {
     uint low = subgroupAdd(value.x & 0xffffu), middle = subgroupAdd(value.x >> 16) + (low >> 16);
     return uvec2(low & 0xffffu | middle << 16, subgroupAdd(value.y) + (middle >> 16));
 }
-uvec2 workgroup_sum(uvec2 value) {
-    value = subgroup_sum(value);
-    if (gl_NumSubgroups == 1u) return value;
-    barrier();
-    if (subgroupElect()) scan_slots[gl_SubgroupID] = value;
-    barrier();
-    value = scan_slots[0];
-    for (uint i = 1u; i < gl_NumSubgroups; ++i) value = wide_add(value, scan_slots[i]);
-    return value;
-}
-#else
-uvec2 workgroup_sum(uvec2 value) {
-    workgroup_scan(value);
-    return scan_slots[gl_WorkGroupSize.x - 1u];
-}
 #endif
+uvec2 workgroup_sum(uvec2 value) { JOIN_LANES(value, subgroup_sum(value), scan_slots, wide_add) }
 
 // The sum of all weights.
 uvec2 sampling_total(Sampling s) {

@@ -13,12 +13,17 @@ using namespace vantage;
 namespace {
 
 /// An op with a kernel that is launched for another call than it was given.
-OpDef launched_wrong(const char* name, LaunchPlan (*launch)(const OpCall&, const Caps&)) {
+template <auto change>
+OpDef launched_wrong(const char* name) {
     OpDef op = *find_op(name);
-    op.kernels = {{.name = "wrong", .launch = launch}};
+    op.kernels = {{.name = "wrong", .launch = [](const OpCall& call, const Caps& caps) {
+                       OpCall other = call;
+                       other.op = find_op(call.op->name);
+                       change(other);
+                       return other.op->kernels.back().launch(other, caps);
+                   }}};
     return op;
 }
-LaunchPlan plain_launch(const OpCall& call, const Caps& caps) { return call.op->kernels.back().launch(call, caps); }
 
 Plan plan_of(Graph g) { return Plan(std::move(g), Device::open(), {.fuse = false, .keep_all = true, .guard = true}); }
 
@@ -40,12 +45,8 @@ Plan blocks_with(const OpDef& op, int where) {
 }  // namespace
 
 TEST_CASE("a check names the first node that differs from its reference", "[plan]") {
-    static const OpDef op = launched_wrong("scale", [](const OpCall& call, const Caps& caps) {
-        OpCall other = call;
-        other.op = find_op("scale");
-        other.attrs.set("factor", call.attrs.number("factor") * 1.001);
-        return plain_launch(other, caps);
-    });
+    static const OpDef op =
+        launched_wrong<[](OpCall& call) { call.attrs.set("factor", call.attrs.number("factor") * 1.001); }>("scale");
     const std::vector<Divergence> found = blocks_with(op, 2).check(5);
     REQUIRE(found.size() == 1);  // those after it are right for what they were given
     CHECK(found[0].node == "h.2.scale");
@@ -54,12 +55,8 @@ TEST_CASE("a check names the first node that differs from its reference", "[plan
 }
 
 TEST_CASE("a kernel that leaves out a part of its result leaves NaN there", "[plan]") {
-    static const OpDef op = launched_wrong("scale", [](const OpCall& call, const Caps& caps) {
-        OpCall other = call;
-        other.op = find_op("scale");
-        other.inputs[0]->shape[1] = other.outputs[0].shape[1] = 69;
-        return plain_launch(other, caps);
-    });
+    static const OpDef op =
+        launched_wrong<[](OpCall& call) { call.inputs[0]->shape[1] = call.outputs[0].shape[1] = 69; }>("scale");
     Plan plan = blocks_with(op, 3);
     plan.run();
     const std::vector<float> y = plan.read("y");
@@ -69,12 +66,8 @@ TEST_CASE("a kernel that leaves out a part of its result leaves NaN there", "[pl
 
 TEST_CASE("a kernel that writes beyond its result meets the red zone", "[plan]") {
     // One row too many; the id it reads lies in a red zone, too, is none, and gives zeros.
-    static const OpDef op = launched_wrong("embedding", [](const OpCall& call, const Caps& caps) {
-        OpCall other = call;
-        other.op = find_op("embedding");
-        ++other.inputs[0]->shape[0], ++other.outputs[0].shape[0];
-        return plain_launch(other, caps);
-    });
+    static const OpDef op =
+        launched_wrong<[](OpCall& call) { ++call.inputs[0]->shape[0], ++call.outputs[0].shape[0]; }>("embedding");
     Graph g;
     const Tensor ids = g.input("ids", {5}, DType::i32);
     const Tensor rows = g.call(op, {ids, g.weight("w", {9, 64}), {}, {}}, {}, Where::here())[0];
@@ -86,12 +79,8 @@ TEST_CASE("a kernel that writes beyond its result meets the red zone", "[plan]")
 }
 
 TEST_CASE("a kernel that writes behind a state meets its red zone", "[plan]") {
-    static const OpDef op = launched_wrong("write", [](const OpCall& call, const Caps& caps) {
-        OpCall other = call;
-        other.op = find_op("write");
-        other.inputs[0]->shape[0] = other.outputs[0].shape[0] = 3;
-        return plain_launch(other, caps);
-    });
+    static const OpDef op =
+        launched_wrong<[](OpCall& call) { call.inputs[0]->shape[0] = call.outputs[0].shape[0] = 3; }>("write");
     Graph g;
     const Tensor step = begin_step(g.state("step", {STEP_WORDS}, DType::u32, true), 4);
     const Tensor rows = g.input("rows", {4, 8});

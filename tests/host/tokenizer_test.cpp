@@ -1,4 +1,4 @@
-// Tokenizers: every case of the oracle, the parts that its two files do not use, damaged files, long words, streams.
+// Tokenizers: every case of the oracle, the parts that its two files do not use, streams, long words.
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <chrono>
@@ -9,11 +9,11 @@
 #include "runtime/text/regex.h"
 #include "runtime/text/unicode.h"
 #include "tests/host/expect_error.h"
-#include "tests/host/reference_form.h"
+#include "tests/host/small_tokenizer.h"
 #include "vantage/tokenizer.h"
 
 using namespace vantage;
-using vantage::test::expect_error;
+using vantage::test::expect_error, vantage::test::small, vantage::test::small_file;
 
 namespace {
 
@@ -41,18 +41,6 @@ std::string streamed(const Tokenizer& tokenizer, const Ids& ids, bool skip_speci
     return text;
 }
 
-/// A BPE tokenizer of the given words; merges are "a b". `more` is spliced into the file.
-std::string small_file(const std::vector<std::string>& words, const std::vector<std::string>& merges,
-                       const std::string& more = "", const std::string& model_more = "") {
-    Json vocabulary = Json::object();
-    for (const std::string& word : words) vocabulary[word] = vocabulary.size();
-    return R"({"model": {"type": "BPE", "vocab": )" + vocabulary.dump() + R"(, "merges": )" + Json(merges).dump() +
-           (model_more.empty() ? "" : ", " + model_more) + "}" + (more.empty() ? "" : ", " + more) + "}";
-}
-Tokenizer small(const std::vector<std::string>& words, const std::vector<std::string>& merges,
-                const std::string& more = "", const std::string& model_more = "") {
-    return Tokenizer::parse(small_file(words, merges, more, model_more), "small.json");
-}
 std::vector<std::string> letters(const std::string& all) {
     std::vector<std::string> words;
     for (std::size_t at = 0; at < all.size();) {
@@ -387,38 +375,9 @@ TEST_CASE("tokenizer: decoders", "[tokenizer]") {
 }
 
 TEST_CASE("tokenizer: what is no UTF-8 counts as U+FFFD", "[tokenizer]") {
-    CHECK(repair_utf8("a\xFFz") == "a\uFFFDz");
-    CHECK(repair_utf8("\xE2\x82") == "\uFFFD");    // cut off: one
-    CHECK(repair_utf8("\xE2\x82z") == "\uFFFDz");  // the longest beginning of a character: one
-    CHECK(repair_utf8("\xF0\x9F\x98z") == "\uFFFDz");
-    CHECK(repair_utf8("\xC0\xAF") == "\uFFFD\uFFFD");                      // overlong
-    CHECK(repair_utf8("\xED\xA0\x80") == "\uFFFD\uFFFD\uFFFD");            // a surrogate
-    CHECK(repair_utf8("\xF4\x90\x80\x80") == "\uFFFD\uFFFD\uFFFD\uFFFD");  // above U+10FFFF
     const Tokenizer tokenizer = oracle_tokenizer("gpt2_bytebpe");
     CHECK(tokenizer.encode("a\xFFz", false).ids == tokenizer.encode("a\uFFFDz", false).ids);
     CHECK(tokenizer.encode("a\xFFz", false).offsets.back() == std::pair<std::size_t, std::size_t>{2, 3});
-}
-
-TEST_CASE("tokenizer: normalization forms agree with the library's on random strings", "[tokenizer]") {
-    // Marks, Hangul, ligatures, excluded compositions and plain letters; the reference is utf8proc as a whole, of which
-    // only the tables are used otherwise.
-    const char32_t alphabet[] = {U'a',   U'e',   U'o',   U'é',    0x301,  0x300, 0x323,  0x327, 0x344,
-                                 0x1100, 0x1161, 0x11A8, 0xAC00,  0xFB01, 0x958, 0x9C7,  0x9BE, 0x212B,
-                                 0x1E9B, 0xF73,  0x2126, 0x1D15F, 0xFDFA, 0x345, 0x1F80, U'ſ',  U' '};
-    std::mt19937 random(7);
-    for (int round = 0; round < 4000; ++round) {
-        std::string text;
-        for (auto length = 1 + random() % 7; length > 0; --length)
-            append_utf8(text, alphabet[random() % std::size(alphabet)]);
-        for (const auto form :
-             {text::NormalForm::nfc, text::NormalForm::nfd, text::NormalForm::nfkc, text::NormalForm::nfkd}) {
-            std::string normal;
-            for (const text::Change& change : text::normalize(text, form)) append_utf8(normal, change.code);
-            if (normal == vantage::test::reference_form(text, form)) continue;
-            CAPTURE(text, static_cast<int>(form), normal, vantage::test::reference_form(text, form));
-            FAIL("another normal form");
-        }
-    }
 }
 
 TEST_CASE("tokenizer: labels show what is in a token", "[tokenizer]") {
@@ -501,139 +460,6 @@ TEST_CASE("stream decoder: random ids give exactly what decode gives", "[tokeniz
             CHECK(streamed(tokenizer, ids, round % 3 == 0) == tokenizer.decode(ids, round % 3 == 0));
         }
     }
-}
-
-// ---- bad files ---------------------------------------------------------------------------------------------------------
-
-TEST_CASE("tokenizer: bad files are named with what was found and what is known", "[tokenizer][bad]") {
-    struct Bad {
-        const char* json;
-        std::initializer_list<const char*> parts;
-    };
-    const Bad cases[] = {
-        {"", {"bad.json", "not JSON", "line 1"}},
-        {"{\"model\": {", {"bad.json", "not JSON"}},
-        {"[]", {"bad.json", "a list", "wanted an object"}},
-        {"{}", {"\"model\" is missing"}},
-        {R"({"model": {"type": "Unigram", "vocab": []}})", {"\"model.type\" is \"Unigram\"", "one of: BPE"}},
-        {R"({"model": {"type": "WordPiece", "vocab": {}}})", {"WordPiece", "one of: BPE"}},
-        {R"({"model": {"vocab": {}}})", {"\"model.type\" is missing"}},
-        {R"({"model": {"type": "BPE", "merges": []}})", {"\"model.vocab\" is missing"}},
-        {R"({"model": {"type": "BPE", "vocab": {"a": "x"}, "merges": []}})",
-         {"\"model.vocab.a\" is \"x\"", "an id from 0"}},
-        {R"({"model": {"type": "BPE", "vocab": {"a": -1}, "merges": []}})", {"\"model.vocab.a\" is -1"}},
-        {R"({"model": {"type": "BPE", "vocab": {"a": 99999999999}, "merges": []}})",
-         {"\"model.vocab.a\" is 99999999999"}},
-        {R"({"model": {"type": "BPE", "vocab": {"a": 0}, "merges": ["a"]}})",
-         {"\"model.merges[0]\" is \"a\"", "two tokens"}},
-        {R"({"model": {"type": "BPE", "vocab": {"a": 0}, "merges": [7]}})", {"\"model.merges[0]\" is 7"}},
-        {R"({"model": {"type": "BPE", "vocab": {"a": 0}, "merges": ["a b"]}})", {"\"a b\"", "of the vocabulary"}},
-        {R"({"model": {"type": "BPE", "vocab": {"a": 0}, "merges": ["a a"]}})", {"joint \"aa\""}},
-        {R"({"model": {"type": "BPE", "vocab": {}, "merges": [], "dropout": 0.1}})", {"\"model.dropout\" is 0.1"}},
-        {R"({"model": {"type": "BPE", "vocab": {}, "merges": []}, "normalizer": {"type": "Precompiled"}})",
-         {"\"normalizer.type\" is \"Precompiled\"", "NFKC", "Prepend"}},
-        {R"({"model": {"type": "BPE", "vocab": {}, "merges": []}, "normalizer": {"type": "Sequence", "normalizers": [{"type": "Nmt"}]}})",
-         {"\"normalizer.normalizers[0].type\" is \"Nmt\""}},
-        {R"({"model": {"type": "BPE", "vocab": {}, "merges": []}, "normalizer": {"type": "Prepend"}})",
-         {"\"normalizer.prepend\" is missing"}},
-        {R"({"model": {"type": "BPE", "vocab": {}, "merges": []}, "normalizer": {"type": "Replace", "pattern": {"Regex": "("}, "content": ""}})",
-         {"\"normalizer.pattern.Regex\"", "not a regular expression"}},
-        {R"({"model": {"type": "BPE", "vocab": {}, "merges": []}, "normalizer": {"type": "Replace", "pattern": {"String": ""}, "content": ""}})",
-         {"\"normalizer.pattern.String\" is \"\""}},
-        {R"({"model": {"type": "BPE", "vocab": {}, "merges": []}, "pre_tokenizer": {"type": "BertPreTokenizer"}})",
-         {"\"pre_tokenizer.type\" is \"BertPreTokenizer\"", "ByteLevel"}},
-        {R"({"model": {"type": "BPE", "vocab": {}, "merges": []}, "pre_tokenizer": {"type": "Split", "pattern": {"String": "a"}, "behavior": "Maybe"}})",
-         {"\"pre_tokenizer.behavior\" is \"Maybe\"", "Isolated"}},
-        {R"({"model": {"type": "BPE", "vocab": {}, "merges": []}, "pre_tokenizer": {"type": "Split", "pattern": {"Glob": "a"}, "behavior": "Isolated"}})",
-         {"\"pre_tokenizer.pattern\"", "String, Regex"}},
-        {R"({"model": {"type": "BPE", "vocab": {}, "merges": []}, "pre_tokenizer": {"type": "Metaspace", "replacement": "ab"}})",
-         {"\"pre_tokenizer.replacement\" is \"ab\"", "one character"}},
-        {R"({"model": {"type": "BPE", "vocab": {}, "merges": []}, "post_processor": {"type": "BertProcessing"}})",
-         {"\"post_processor.type\" is \"BertProcessing\"", "TemplateProcessing"}},
-        {R"({"model": {"type": "BPE", "vocab": {}, "merges": []}, "post_processor": {"type": "TemplateProcessing", "pair": [],
-             "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}}], "special_tokens": {}}})",
-         {"\"post_processor.single\"", "it has no \"<s>\""}},
-        {R"({"model": {"type": "BPE", "vocab": {}, "merges": []}, "post_processor": {"type": "TemplateProcessing", "pair": [],
-             "single": [{"Sequence": {"id": "B", "type_id": 0}}], "special_tokens": {}}})",
-         {"\"post_processor.single[0].Sequence.id\" is \"B\""}},
-        {R"({"model": {"type": "BPE", "vocab": {}, "merges": []}, "decoder": {"type": "CTC"}})",
-         {"\"decoder.type\" is \"CTC\"", "ByteFallback"}},
-        {R"({"model": {"type": "BPE", "vocab": {}, "merges": []}, "decoder": {"type": "Strip", "content": "a", "start": -1}})",
-         {"\"decoder.start\" is -1"}},
-        {R"({"model": {"type": "BPE", "vocab": {}, "merges": []}, "added_tokens": {}})",
-         {"\"added_tokens\" is an object", "a list"}},
-        {R"({"model": {"type": "BPE", "vocab": {}, "merges": []}, "added_tokens": [{"id": -3, "content": "x"}]})",
-         {"\"added_tokens[0].id\" is -3"}},
-    };
-    for (const Bad& bad : cases) {
-        CAPTURE(bad.json);
-        expect_error(ErrorKind::bad_file, bad.parts, [&] { Tokenizer::parse(bad.json, "bad.json"); });
-    }
-    expect_error(ErrorKind::bad_file, {"no/such/tokenizer.json"}, [] { Tokenizer::load("no/such/tokenizer.json"); });
-    expect_error(ErrorKind::bad_file, {"deep.json", "nested deeper than 100"},
-                 [] { Tokenizer::parse("{\"normalizer\": " + std::string(200, '['), "deep.json"); });
-}
-
-TEST_CASE("tokenizer: files that blow up a text, or search for ever, end with an error", "[tokenizer][bad]") {
-    std::string steps;
-    for (int i = 0; i < 40; ++i)
-        steps += std::string(i > 0 ? "," : "") + R"({"type": "Replace", "pattern": {"String": "a"}, "content": "aa"})";
-    const Tokenizer growing = small({"a"}, {}, R"("normalizer": {"type": "Sequence", "normalizers": [)" + steps + "]}");
-    expect_error(ErrorKind::bad_file, {"normalizer", "blows up"}, [&] { growing.encode("aaaa", false); });
-    const Tokenizer writing = small({"a"}, {}, R"("decoder": {"type": "Sequence", "decoders": [)" + steps + "]}");
-    expect_error(ErrorKind::bad_file, {"small.json", "decoder", "longer"}, [&] { writing.decode(Ids{0}, false); });
-    expect_error(ErrorKind::bad_file, {"small.json", "decoder", "longer"}, [&] { writing.display(0); });
-    const Tokenizer searching = small(
-        {"a"}, {}, R"("pre_tokenizer": {"type": "Split", "behavior": "Isolated", "pattern": {"Regex": "(a+)+b"}})");
-    expect_error(ErrorKind::bad_file, {"pre_tokenizer.pattern.Regex", "given up"},
-                 [&] { searching.encode(std::string(64, 'a') + "cb", false); });
-    const Tokenizer trying = small(  // not for ever at one place, but long at each
-        {"a"}, {},
-        R"("pre_tokenizer": {"type": "Split", "behavior": "Isolated", "pattern": {"Regex": "(?:.?){18}.{18}[^a-z]"}})");
-    expect_error(ErrorKind::bad_file, {"pre_tokenizer.pattern.Regex", "given up"},
-                 [&] { trying.encode(std::string(1000, 'a'), false); });
-    expect_error(ErrorKind::bad_file, {"pre_tokenizer.pattern.Regex"}, [] {  // a match that would end before it begins
-        small({"a"}, {},
-              R"("pre_tokenizer": {"type": "Split", "behavior": "Isolated", "pattern": {"Regex": "(?=a\\Ka)b*"}})");
-    });
-}
-
-TEST_CASE("tokenizer: a few places of a text may need many steps", "[tokenizer]") {
-    const text::Regex regex(R"(\s*[\r\n]+|\s+)", "test");
-    const std::string spaces(100000, ' ');
-    std::string text;
-    for (int i = 0; i < 4; ++i) text += spaces + "a" + spaces + "\n";
-    const std::vector<text::Match> matches = regex.find_all(text);
-    REQUIRE(matches.size() == 8);
-    for (std::size_t i = 0; i < matches.size(); ++i)
-        CHECK(matches[i].end - matches[i].begin == spaces.size() + (i % 2 == 0 ? 0 : 1));
-}
-
-TEST_CASE("tokenizer: patterns in Ruby's syntax", "[tokenizer]") {
-    const auto found = [](const char* pattern, const std::string& text) {
-        Words words;
-        for (const text::Match& match : text::Regex(pattern, "test").find_all(text))
-            words.push_back(text.substr(match.begin, match.end - match.begin));
-        return words;
-    };
-    CHECK(found(R"(\s+)", "a \u00a0\u0085b\u180ec") == Words{" \u00a0\u0085"});  // U+180E is no white space any more
-    CHECK(found(R"([^\s]+)", "a b\u180ec") == Words{"a", "b\u180ec"});
-    CHECK(found(R"([\S]+)", "a b\u180ec") == Words{"a", "b\u180ec"});
-    CHECK(found(R"(\S+)", "a b\u180ec") == Words{"a", "b\u180ec"});
-    CHECK(found(R"(\w+)", "né\u0301 x_1‿½") == Words{"né\u0301", "x_1‿"});
-    CHECK(found(R"(\W+)", "a-½b") == Words{"-½"});
-    CHECK(found(R"(\h+)", "xAf0g") == Words{"Af0"});
-    CHECK(found(R"((?m:a.b))", "a\nb") == Words{"a\nb"});
-    CHECK(found(R"(^b$)", "a\nb\nc") == Words{"b"});
-    CHECK(found(R"(\u00e9)", "é") == Words{"é"});
-    CHECK(found(R"([]\]a]+)", "]a") == Words{"]a"});
-    CHECK(found(R"([[:alpha:]]+)", "ab1") == Words{"ab"});
-    CHECK(found("x*", "axxb") == Words{"", "xx", ""});
-    CHECK(found("", "").empty());
-    expect_error(ErrorKind::bad_file, {"test", "sets inside []"}, [&] { found("[a&&b]", ""); });
-    expect_error(ErrorKind::bad_file, {"test", "sets inside []"}, [&] { found("[a[b]]", ""); });
-    expect_error(ErrorKind::bad_file, {"test", "four hexadecimal digits"}, [&] { found(R"(\u12)", ""); });
-    expect_error(ErrorKind::bad_file, {"test", "not a regular expression"}, [&] { found(R"(\C)", ""); });
 }
 
 // ---- size --------------------------------------------------------------------------------------------------------------

@@ -1,0 +1,41 @@
+// UTF-8 in and out, its repair, and the normalization forms.
+#include <catch2/catch_test_macros.hpp>
+#include <random>
+
+#include "runtime/base/utf8.h"
+#include "runtime/text/unicode.h"
+#include "tests/host/reference_form.h"
+
+using namespace vantage;
+
+TEST_CASE("each longest broken sequence becomes one U+FFFD", "[text]") {
+    CHECK(repair_utf8("a\xFFz") == "a\uFFFDz");
+    CHECK(repair_utf8("\xE2\x82") == "\uFFFD");    // cut off: one
+    CHECK(repair_utf8("\xE2\x82z") == "\uFFFDz");  // the longest beginning of a character: one
+    CHECK(repair_utf8("\xF0\x9F\x98z") == "\uFFFDz");
+    CHECK(repair_utf8("\xC0\xAF") == "\uFFFD\uFFFD");                      // overlong
+    CHECK(repair_utf8("\xED\xA0\x80") == "\uFFFD\uFFFD\uFFFD");            // a surrogate
+    CHECK(repair_utf8("\xF4\x90\x80\x80") == "\uFFFD\uFFFD\uFFFD\uFFFD");  // above U+10FFFF
+}
+
+TEST_CASE("normalization forms agree with the library's on random strings", "[text]") {
+    // Marks, Hangul, ligatures, excluded compositions and plain letters; the reference is utf8proc as a whole, of which
+    // only the tables are used otherwise.
+    const char32_t alphabet[] = {U'a',   U'e',   U'o',   U'é',    0x301,  0x300, 0x323,  0x327, 0x344,
+                                 0x1100, 0x1161, 0x11A8, 0xAC00,  0xFB01, 0x958, 0x9C7,  0x9BE, 0x212B,
+                                 0x1E9B, 0xF73,  0x2126, 0x1D15F, 0xFDFA, 0x345, 0x1F80, U'ſ',  U' '};
+    std::mt19937 random(7);
+    for (int round = 0; round < 4000; ++round) {
+        std::string text;
+        for (auto length = 1 + random() % 7; length > 0; --length)
+            append_utf8(text, alphabet[random() % std::size(alphabet)]);
+        for (const auto form :
+             {text::NormalForm::nfc, text::NormalForm::nfd, text::NormalForm::nfkc, text::NormalForm::nfkd}) {
+            std::string normal;
+            for (const text::Change& change : text::normalize(text, form)) append_utf8(normal, change.code);
+            if (normal == vantage::test::reference_form(text, form)) continue;
+            CAPTURE(text, static_cast<int>(form), normal, vantage::test::reference_form(text, form));
+            FAIL("another normal form");
+        }
+    }
+}
