@@ -54,10 +54,12 @@ struct AttentionOptions {
 
     // Scores, in this order: scale q·k; softcap tanh(· / softcap) (Gemma 2); + slope_h (j - i), or -slope_h |i - j| where not
     // causal (ALiBi, Press et al. 2021); + mask. A score of -3e38 or less hides its key.
-    double softcap = 0;   ///< 0 = none
-    Tensor alibi_slopes;  ///< f32 [Hq], see alibi_slopes()
-    Tensor mask;          ///< f32 [n, m], [Hq or 1, n, m] or [batch or 1, Hq or 1, n, m]; not with a step
-    Tensor sinks;         ///< f32 [Hq]: one more logit in the softmax's denominator, without a value; in lse, too
+    double softcap = 0;    ///< 0 = none
+    Tensor alibi_slopes;   ///< f32 [Hq], see alibi_slopes()
+    Tensor distance_bias;  ///< f32 [2 w + 1, Hq]: + bias[clamp(j - i, -w, w) + w, h] (T5, Raffel et al. 2020)
+    Tensor key_bias;       ///< f32 [m, Hq]: + bias[j, h]. Of slopes and these two one at most
+    Tensor mask;           ///< f32 [n, m], [Hq or 1, n, m] or [batch or 1, Hq or 1, n, m]; not with a step
+    Tensor sinks;          ///< f32 [Hq]: one more logit in the softmax's denominator, without a value; in lse, too
 
     // Query i sees key j where all of these allow it; i counts on the keys' axis.
     std::optional<std::int64_t> window_left, window_right;  ///< i - j ≤ left; j - i ≤ right
@@ -167,8 +169,11 @@ inline Tensor gelu(Tensor x, Where where = Where::here()) { return activate(x, A
 inline Tensor gelu_tanh(Tensor x, Where where = Where::here()) { return activate(x, Activation::gelu_tanh, where); }
 inline Tensor silu(Tensor x, Where where = Where::here()) { return activate(x, Activation::silu, where); }
 inline Tensor relu(Tensor x, Where where = Where::here()) { return activate(x, Activation::relu, where); }
-/// silu(gate) ∘ up, of one shape (Shazeer 2020, "SwiGLU").
-Tensor swiglu(Tensor gate, Tensor up, Where where = Where::here());
+/// cap tanh(x / cap) (Gemma Team 2024).
+Tensor softcap(Tensor x, double cap, Where where = Where::here());
+/// activation(gate) ∘ up, of one shape (Shazeer 2020: SwiGLU with silu, GEGLU with gelu). Without `up` the rows of `gate`
+/// are [gate | up] of twice the width (Phi-3).
+Tensor swiglu(Tensor gate, Tensor up, Activation activation = Activation::silu, Where where = Where::here());
 /// A tensor and the line that names it: a shape error of `x + y` carries the caller's line.
 struct LocatedTensor {
     Tensor tensor;
@@ -197,22 +202,26 @@ Tensor embedding(Tensor ids, Tensor w, Tensor positions = {}, EmbeddingOptions o
 
 /// Angles of rotary positions, made on the host in double: Vulkan's sin and cos are too coarse.
 struct RopeScaling {
-    std::string type;  ///< "" none, "linear", "llama3", "yarn"
+    std::string type;  ///< "" none, "linear", "llama3", "yarn", "longrope"
     double factor = 1, low_freq_factor = 1, high_freq_factor = 4;
     std::int64_t original_context = 8192;
-    double beta_fast = 32, beta_slow = 1, attention_factor = 0;  ///< yarn; attention_factor 0 = 0.1 ln(factor) + 1
-    bool truncate = true;                                        ///< yarn: whole bounds of the ramp
+    double beta_fast = 32, beta_slow = 1;
+    /// 0: by the factor f above 1, yarn 0.1 ln f + 1, longrope √(1 + ln f / ln original_context).
+    double attention_factor = 0;
+    bool truncate = true;              ///< yarn: whole bounds of the ramp
+    std::vector<double> factors = {};  ///< longrope: one for each pair
     bool operator==(const RopeScaling&) const = default;
 };
 /// inv_freq_i = theta^(-2i/rotary_dim) (Su et al. 2021), [rotary_dim / 2], scaled by
 ///   linear: inv_freq / factor (Chen et al. 2023);
 ///   llama3: / factor where a wave turns less than low_freq_factor times within original_context, as it is above
 ///           high_freq_factor turns, mixed linearly between (Llama 3.1, Dubey et al. 2024);
-///   yarn:   / factor below beta_slow turns, as it is above beta_fast, mixed between (Peng et al. 2023).
+///   yarn:   / factor below beta_slow turns, as it is above beta_fast, mixed between (Peng et al. 2023);
+///   longrope: / factors[i] (Ding et al. 2024).
 /// Throws usage for numbers outside of their range, unsupported for another type.
 std::vector<double> rope_frequencies(std::int64_t rotary_dim, double theta, const RopeScaling& scaling = {});
-/// The table [positions, rotary_dim]: cos of all angles, then sin, of position p in row p; yarn multiplies both by its
-/// attention factor. The same arguments give the same constant.
+/// The table [positions, rotary_dim]: cos of all angles, then sin, of position p in row p; yarn and longrope multiply both by
+/// their attention factor. The same arguments give the same constant.
 Tensor rope_table(Graph& graph, std::int64_t positions, std::int64_t rotary_dim, double theta,
                   const RopeScaling& scaling = {});
 /// Rotary positions. Rotates the first rotary_dim features of every head: neox layout pairs (i, i + rot/2), interleaved (gptj) pairs

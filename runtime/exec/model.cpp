@@ -11,7 +11,7 @@
 #include "runtime/gpu/device.h"
 #include "runtime/graph/fuse.h"
 #include "runtime/io/safetensors.h"
-#include "runtime/models/decoder.h"
+#include "runtime/models/architecture.h"
 
 namespace vantage {
 
@@ -32,12 +32,13 @@ public:
 
     const WeightFiles& files() const { return files_; }
     std::string name_of(const std::string& weight) const {
-        const std::string prefixed = checkpoint_prefix(config_) + weight;
-        return files_.find(prefixed) != nullptr ? prefixed : weight;
+        for (const std::string& prefix : checkpoint_prefixes(config_))
+            if (files_.find(prefix + weight) != nullptr) return prefix + weight;
+        return checkpoint_prefixes(config_).front() + weight;
     }
     const TensorEntry& entry(const std::string& weight) const {
         if (const TensorEntry* found = files_.find(name_of(weight))) return *found;
-        throw Error(ErrorKind::bad_file, files_.file_of(weight) + ": tensor " + checkpoint_prefix(config_) + weight +
+        throw Error(ErrorKind::bad_file, files_.file_of(weight) + ": tensor " + name_of(weight) +
                                              " is missing, wanted by " + config_.architecture);
     }
     DType dtype(const std::string& weight) const { return dtype_of(files_, name_of(weight), entry(weight)); }
@@ -53,9 +54,7 @@ public:
     }
     void check_surplus(const std::set<std::string>& used) const {
         for (const std::string& name : files_.names()) {
-            const std::string prefix = checkpoint_prefix(config_);
-            const std::string bare = name.rfind(prefix, 0) == 0 ? name.substr(prefix.size()) : name;
-            if (used.count(name) == 0 && !is_ignored_tensor(config_, bare))
+            if (used.count(name) == 0 && !is_ignored_tensor(config_, name))
                 throw Error(ErrorKind::bad_file, files_.file_of(name) + ": tensor " + name + " is not part of " +
                                                      config_.architecture + " with this config.json");
         }

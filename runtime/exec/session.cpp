@@ -16,6 +16,7 @@
 #include "runtime/gpu/commands.h"
 #include "runtime/gpu/device.h"
 #include "runtime/models/decoder.h"
+#include "runtime/ops/attention_rules.h"
 #include "shaders/params/step.h"
 
 namespace vantage {
@@ -45,6 +46,7 @@ struct Session::State {
     SessionOptions options;
     gpu::DeviceState& device;
     std::int64_t context = 0;
+    Graph graph;  // of one token: what the states are, and how layers attend
     Sampling sampling;
     std::shared_ptr<Bindings> bindings = std::make_shared<Bindings>();
     std::map<std::int64_t, std::unique_ptr<Plan>> plans;  // by rows
@@ -70,6 +72,7 @@ struct Session::State {
                                                      static_cast<long long>(layer), model.info().name.c_str(),
                                                      static_cast<long long>(model.config().layers - 1)));
         context = chosen_context();
+        graph = model.graph(decoder_options(1));
         hidden.resize(static_cast<std::size_t>(model.config().layers + 1));
         make_states();
     }
@@ -119,8 +122,8 @@ std::uint64_t Session::State::bytes_per_token() const {
         DecoderOptions shape = decoder_options(1);
         shape.context = count;
         std::uint64_t bytes = 0;
-        const Graph graph = model.graph(shape);
-        for (const Value& value : graph.values())
+        const Graph sized = model.graph(shape);
+        for (const Value& value : sized.values())
             if (value.kind == ValueKind::state || value.kind == ValueKind::constant) bytes += value.type.bytes();
         return bytes;
     };
@@ -151,7 +154,6 @@ std::int64_t Session::State::chosen_context() const {
 void Session::State::make_states() {
     const bool guard = options.guard || environment_flag("VANTAGE_GUARD");
     bindings->buffers = model.weights()->buffers;
-    const Graph graph = model.graph(decoder_options(1));
     for (const Value& value : graph.values()) {
         if (value.kind != ValueKind::state && value.kind != ValueKind::constant) continue;
         bindings->buffers[value.name] = allocate_value(device, value, guard);
@@ -291,15 +293,25 @@ std::optional<std::int32_t> Session::State::read_draw() {
 }
 
 TapSource Session::State::source(std::int64_t layer) {
-    const ModelConfig& c = model.config();
-    const auto& b = bindings->buffers;
-    return {.q = b.at(decoder_names::watched_queries(layer)),
-            .k = b.at(decoder_names::keys(layer)),
-            .lse = b.at(decoder_names::watched_lse(layer)),
-            .q_type = {Shape{context, c.heads, c.head_width}, DType::f32},
-            .k_type = {Shape{context, c.kv_heads, c.head_width}, cache_type()},
-            .lse_type = {Shape{context, c.heads}, DType::f32},
-            .scale = c.scale(layer)};
+    const auto tensor = [&](const Value& value) {
+        return TapSource::Tensor{bindings->buffers.at(value.name), value.type};
+    };
+    TapSource source;
+    for (const Value& value : graph.values()) {
+        if (value.kind != ValueKind::state) continue;
+        if (value.name == decoder_names::watched_queries(layer)) source.q = tensor(value);
+        if (value.name == decoder_names::watched_lse(layer)) source.lse = tensor(value);
+        if (value.name == decoder_names::keys(layer)) source.k = tensor(value);
+    }
+    for (const Node& node : graph.nodes()) {
+        if (std::string(node.op->name) != "attention") continue;
+        if (graph.value(graph.storage(node.inputs[attention_operands::keys])).name != decoder_names::keys(layer))
+            continue;
+        source.attrs = node.attrs;
+        if (const int bias = node.inputs[attention_operands::position_bias]; bias >= 0)
+            source.position_bias = tensor(graph.value(bias));
+    }
+    return source;
 }
 
 // All that has run, once more in a session that watches `layer`.
@@ -450,7 +462,7 @@ std::vector<float> Session::log_sum_exp(std::int64_t layer, std::int64_t head, s
     if (!s.options.watch.includes(layer)) return s.replay_watching(layer).log_sum_exp(layer, head, first_row, rows);
     const auto heads = s.model.config().heads;
     std::vector<float> all(static_cast<std::size_t>(rows * heads)), some;
-    gpu::download(s.device, s.source(layer).lse, static_cast<std::uint64_t>(first_row * heads) * 4,
+    gpu::download(s.device, s.source(layer).lse.buffer, static_cast<std::uint64_t>(first_row * heads) * 4,
                   std::as_writable_bytes(std::span(all)));
     for (std::int64_t row = 0; row < rows; ++row) some.push_back(all[static_cast<std::size_t>(row * heads + head)]);
     return some;

@@ -23,16 +23,15 @@ std::vector<float> Tap::weights(const TapSource& source, std::int64_t head, std:
         for (std::int64_t key = 0; key < keys; key += keys_each) {
             const std::int64_t r = std::min(rows_each, rows - row), k = std::min(keys_each, keys - key);
             part.resize(static_cast<std::size_t>(r * k));
-            piece(source,
-                  {{"head", head},
-                   {"first_row", first_row + row},
-                   {"rows", r},
-                   {"first_key", first_key + key},
-                   {"keys", k},
-                   {"causal", true},
-                   {"position", std::int64_t{0}},
-                   {"scale", source.scale}},
-                  part);
+            Attrs attrs = source.attrs;
+            for (const auto& [name, value] : {std::pair{"head", head},
+                                              {"first_row", first_row + row},
+                                              {"rows", r},
+                                              {"first_key", first_key + key},
+                                              {"keys", k},
+                                              {"position", std::int64_t{0}}})
+                attrs.set(name, value);
+            piece(source, std::move(attrs), part);
             for (std::int64_t i = 0; i < r; ++i)
                 std::copy_n(part.data() + i * k, k, all.data() + (row + i) * keys + key);
         }
@@ -41,15 +40,19 @@ std::vector<float> Tap::weights(const TapSource& source, std::int64_t head, std:
 
 void Tap::piece(const TapSource& source, Attrs attrs, std::span<float> to) {
     static const OpDef* op = find_op("attention_weights");
-    OpCall call{
-        .op = op, .attrs = std::move(attrs), .inputs = {source.q_type, source.k_type, source.lse_type}, .outputs = {}};
+    OpCall call{.op = op,
+                .attrs = std::move(attrs),
+                .inputs = {source.q.type, source.k.type, source.lse.type, {}, source.position_bias.type},
+                .outputs = {}};
     call.outputs = op->infer(call);
     Launch launch = choose_kernel(call, device_.caps())->launch(call, device_.caps()).launches.front();
     if (!result_ || result_.bytes() < to.size_bytes())
         result_ = gpu::allocate(device_, std::max<std::uint64_t>(to.size_bytes(), 4 * cells_per_piece),
                                 gpu::MemoryKind::readback, "tap");
-    const std::uint64_t addresses[] = {source.q.address(), source.k.address(), source.lse.address(), 0, 0, 0, 0,
-                                       result_.address()};
+    const std::uint64_t bias = source.position_bias.type ? source.position_bias.buffer.address() : 0;
+    const std::uint64_t addresses[] = {
+        source.q.buffer.address(), source.k.buffer.address(), source.lse.buffer.address(), 0, bias, 0, 0,
+        result_.address()};
     std::memcpy(launch.params.data(), addresses, sizeof addresses);
     gpu::Recording recording(device_, "tap");
     recording.dispatch(gpu::pipeline(device_, {.module = launch.shader, .spec = launch.spec}), launch.params,

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "runtime/gpu/device.h"
@@ -9,17 +10,21 @@
 
 namespace vantage {
 
-/// What the weights of one layer are made from: q [ctx, H, D] f32, k [ctx, Hk, D], lse [ctx, H] f32.
+/// What the weights of one layer are made from: q [ctx, H, D] f32, k [ctx, Hk, D], lse [ctx, H] f32; and how the layer
+/// attended: its node's options, and its position_bias.
 struct TapSource {
-    gpu::Buffer q, k, lse;
-    TensorType q_type, k_type, lse_type;
-    double scale = 1;
+    struct Tensor {
+        gpu::Buffer buffer;
+        std::optional<TensorType> type;
+    };
+    Tensor q, k, lse, position_bias;
+    Attrs attrs;
 };
 
 class Tap {
 public:
     explicit Tap(gpu::DeviceState& device) : device_(device) {}
-    /// p_ij for a window of positions, row-major; masked causally. Runs in pieces that fit the tap's buffer.
+    /// p_ij for a window of positions, row-major. Runs in pieces that fit the tap's buffer.
     std::vector<float> weights(const TapSource& source, std::int64_t head, std::int64_t first_row, std::int64_t rows,
                                std::int64_t first_key, std::int64_t keys);
 

@@ -2,19 +2,55 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "runtime/base/log.h"
-#include "runtime/io/json.h"
+#include "runtime/models/architecture.h"
+#include "runtime/models/config_fields.h"
 
 namespace vantage {
 
-namespace {
+// ---- what many architectures have ------------------------------------------------------------------------------------
 
-// Limits that no model of today reaches: beyond them a file is damaged, and products of sizes stay far below 2^63.
-constexpr std::int64_t most_layers = 4096, most_width = 1 << 20, most_heads = 1 << 14, most_vocab = 1 << 24,
-                       most_context = 1 << 28;
+std::int64_t one_integer(const JsonFields& fields, std::initializer_list<const char*> keys, std::int64_t most) {
+    for (const char* key : keys)
+        if (fields.has(key)) return fields.integer(key, 1, most);
+    return fields.integer(*std::prev(keys.end()), 1, most);
+}
 
-Activation activation_of(const JsonFields& fields, const char* key, const char* otherwise) {
+void require_divides(const JsonFields& fields, const char* what, std::int64_t whole, const char* by,
+                     std::int64_t part) {
+    if (whole % part != 0)
+        throw Error(ErrorKind::bad_file,
+                    format("%s: \"%s\" is %lld, which is not divisible by \"%s\" %lld", fields.name().c_str(), what,
+                           static_cast<long long>(whole), by, static_cast<long long>(part)));
+}
+
+void divide_heads(const JsonFields& fields, ModelConfig& c, const char* width_key, const char* heads_key) {
+    require_divides(fields, width_key, c.width, heads_key, c.heads);
+    c.head_width = c.width / c.heads;
+}
+
+void read_sizes(const JsonFields& fields, ModelConfig& c, const FieldDefaults& defaults) {
+    const auto optional = [&](const char* key, std::int64_t most, std::int64_t absent) {
+        return fields.json().contains(key) ? fields.optional_integer(key, 1, most).value_or(0) : absent;
+    };
+    c.layers = fields.integer("num_hidden_layers", 1, most_layers);
+    c.width = fields.integer("hidden_size", 1, most_width);
+    c.heads = fields.integer("num_attention_heads", 1, most_heads);
+    c.kv_heads = optional("num_key_value_heads", most_heads, defaults.kv_heads);
+    if (c.kv_heads == 0) c.kv_heads = c.heads;
+    c.inner = optional("intermediate_size", most_width, defaults.inner);
+    if (c.inner == 0)
+        c.inner = defaults.inner > 0 ? defaults.inner : fields.integer("intermediate_size", 1, most_width);
+    c.vocab = fields.integer("vocab_size", 1, most_vocab);
+    c.context = fields.optional_integer("max_position_embeddings", 1, most_context).value_or(defaults.context);
+    require_divides(fields, "num_attention_heads", c.heads, "num_key_value_heads", c.kv_heads);
+    c.head_width = optional("head_dim", most_width, defaults.head_width);
+    if (c.head_width == 0) divide_heads(fields, c, "hidden_size", "num_attention_heads");
+}
+
+Activation read_activation(const JsonFields& fields, const char* key, const char* otherwise) {
     const std::string name = fields.optional_text(key).value_or(otherwise);
     if (name == "gelu_new" || name == "gelu_pytorch_tanh" || name == "gelu_tanh" || name == "gelu_fast")
         return Activation::gelu_tanh;
@@ -26,13 +62,110 @@ Activation activation_of(const JsonFields& fields, const char* key, const char* 
                                          ", but built are gelu, gelu_new, quick_gelu, silu and relu");
 }
 
-void require_divides(const JsonFields& fields, const char* what, std::int64_t whole, const char* by,
-                     std::int64_t part) {
-    if (whole % part != 0)
-        throw Error(ErrorKind::bad_file,
-                    format("%s: \"%s\" is %lld, which is not divisible by \"%s\" %lld", fields.name().c_str(), what,
-                           static_cast<long long>(whole), by, static_cast<long long>(part)));
+bool read_tied(const JsonFields& fields, bool otherwise) {
+    return fields.optional_flag("tie_word_embeddings").value_or(otherwise);
 }
+
+void read_windows(const JsonFields& fields, ModelConfig& c, std::int64_t window,
+                  const std::function<bool(std::int64_t)>& slides) {
+    if (window == 0) return;
+    const bool listed = fields.has("layer_types");
+    if (listed && static_cast<std::int64_t>(fields.list("layer_types").size()) != c.layers)
+        fields.fail("layer_types", "one for each layer");
+    for (std::int64_t layer = 0; layer < c.layers; ++layer) {
+        const bool slid =
+            listed ? fields.list("layer_types")[static_cast<std::size_t>(layer)] == "sliding_attention" : slides(layer);
+        c.windows.push_back(slid ? window : 0);
+    }
+}
+
+// ---- rotary positions ------------------------------------------------------------------------------------------------
+
+namespace {
+
+double yarn_scale(double factor, double weight) { return factor <= 1 ? 1 : 0.1 * weight * std::log(factor) + 1; }
+
+// Peng et al., "YaRN" (2023).
+void read_yarn(const JsonFields& rope, ModelConfig& c) {
+    c.rope_scaling.beta_fast = rope.optional_number("beta_fast", 1e-3, 1e6).value_or(32);
+    c.rope_scaling.beta_slow = rope.optional_number("beta_slow", 1e-3, 1e6).value_or(1);
+    c.rope_scaling.attention_factor = rope.optional_number("attention_factor", 0, 1e3).value_or(0);
+    if (rope.has("mscale") && rope.has("mscale_all_dim") && !rope.has("attention_factor"))
+        c.rope_scaling.attention_factor = yarn_scale(c.rope_scaling.factor, rope.number("mscale", 0, 1e3)) /
+                                          yarn_scale(c.rope_scaling.factor, rope.number("mscale_all_dim", 0, 1e3));
+    c.rope_scaling.truncate = rope.optional_flag("truncate").value_or(true);
+    c.rope_scaling.original_context =
+        rope.optional_integer("original_max_position_embeddings", 1, most_context).value_or(c.context);
+}
+
+void read_llama3(const JsonFields& rope, ModelConfig& c) {
+    c.rope_scaling.low_freq_factor = rope.number("low_freq_factor", 1e-3, 1e6);
+    c.rope_scaling.high_freq_factor = rope.number("high_freq_factor", 1e-3, 1e6);
+    c.rope_scaling.original_context = rope.integer("original_max_position_embeddings", 1, most_context);
+    if (c.rope_scaling.high_freq_factor <= c.rope_scaling.low_freq_factor)
+        rope.fail("high_freq_factor", "more than \"low_freq_factor\"");
+}
+
+// Ding et al., "LongRoPE" (2024), as Phi-3 has it: one factor for each pair, of a short and of a long context.
+void read_longrope(const JsonFields& fields, const JsonFields& rope, ModelConfig& c) {
+    const auto factors = [&](const char* key) {
+        std::vector<double> list;
+        for (const Json& factor : rope.list(key))
+            if (factor.is_number() && factor.get<double>() > 0) list.push_back(factor.get<double>());
+        if (list.size() != rope.list(key).size() || static_cast<std::int64_t>(list.size()) != c.rotary_width / 2)
+            rope.fail(key, format("%lld numbers above 0", static_cast<long long>(c.rotary_width / 2)));
+        return list;
+    };
+    c.rope_scaling.factors = factors("short_factor");
+    c.rope_long_factors = factors("long_factor");
+    const JsonFields& place = fields.has("original_max_position_embeddings") ? fields : rope;
+    c.rope_scaling.original_context =
+        place.optional_integer("original_max_position_embeddings", 1, most_context).value_or(c.context);
+    c.rope_scaling.factor =
+        rope.optional_number("factor", 1e-3, 1e6)
+            .value_or(static_cast<double>(c.context) / static_cast<double>(c.rope_scaling.original_context));
+    c.rope_scaling.attention_factor = rope.optional_number("attention_factor", 0, 1e3).value_or(0);
+}
+
+void read_scaling(const JsonFields& fields, const JsonFields& rope, ModelConfig& c) {
+    std::string kind = rope.has("rope_type") ? rope.text("rope_type") : rope.optional_text("type").value_or("default");
+    if (kind == "su") kind = "longrope";  // its first name
+    if (kind == "default") return;
+    if (kind != "linear" && kind != "llama3" && kind != "yarn" && kind != "longrope")
+        throw Error(ErrorKind::bad_file, fields.name() + ": rope scaling is " + in_quotes(kind) +
+                                             ", but built are default, linear, llama3, yarn and longrope");
+    c.rope_scaling.type = kind;
+    if (kind == "longrope") return read_longrope(fields, rope, c);
+    c.rope_scaling.factor = rope.number("factor", 1e-3, 1e6);
+    if (kind == "yarn") read_yarn(rope, c);
+    if (kind == "llama3") read_llama3(rope, c);
+}
+
+}  // namespace
+
+// transformers 5 has one object rope_parameters; 4 has rope_theta beside rope_scaling, whose kind is called type or
+// rope_type. GPT-NeoX called them rotary_emb_base and rotary_pct.
+void read_rope(const JsonFields& fields, ModelConfig& c, double theta, double share) {
+    std::optional<JsonFields> rope = fields.optional_object("rope_parameters");
+    if (!rope) rope = fields.optional_object("rope_scaling");
+    const auto number = [&](const char* key, const char* older, double low, double high, double otherwise) {
+        if (rope && rope->has(key)) return rope->number(key, low, high);
+        return fields.optional_number(fields.has(key) ? key : older, low, high).value_or(otherwise);
+    };
+    c.rotary = true;
+    c.rope_theta = number("rope_theta", "rotary_emb_base", 1, 1e12, theta);
+    share = number("partial_rotary_factor", "rotary_pct", 0, 1, share);
+    c.rotary_width = static_cast<std::int64_t>(share * static_cast<double>(c.head_width));
+    if (c.rotary_width % 2 != 0 || c.rotary_width == 0)
+        throw Error(ErrorKind::bad_file,
+                    format("%s: %lld features of heads of width %lld cannot be rotated in pairs", fields.name().c_str(),
+                           static_cast<long long>(c.rotary_width), static_cast<long long>(c.head_width)));
+    if (rope) read_scaling(fields, *rope, c);
+}
+
+// ---- the file --------------------------------------------------------------------------------------------------------
+
+namespace {
 
 void read_tokens(const JsonFields& fields, ModelConfig& config) {
     const std::vector<std::int64_t> ends = fields.integers("eos_token_id", -1, most_vocab);
@@ -41,127 +174,39 @@ void read_tokens(const JsonFields& fields, ModelConfig& config) {
                             config.end_tokens.end());
 }
 
-void read_gpt2(const JsonFields& fields, ModelConfig& c) {
-    c.layers = fields.integer("n_layer", 1, most_layers);
-    c.width = fields.integer("n_embd", 1, most_width);
-    c.heads = c.kv_heads = fields.integer("n_head", 1, most_heads);
-    c.vocab = fields.integer("vocab_size", 1, most_vocab);
-    c.context = fields.has("n_positions") ? fields.integer("n_positions", 1, most_context)
-                                          : fields.integer("n_ctx", 1, most_context);
-    c.inner = fields.optional_integer("n_inner", 1, most_width).value_or(4 * c.width);
-    c.norm_eps = fields.optional_number("layer_norm_epsilon", 0, 1).value_or(1e-5);
-    c.activation = activation_of(fields, "activation_function", "gelu_new");
-    c.tied = fields.optional_flag("tie_word_embeddings").value_or(true);
-    require_divides(fields, "n_embd", c.width, "n_head", c.heads);
-    c.head_width = c.width / c.heads;
-    c.attention_scale = fields.optional_flag("scale_attn_weights").value_or(true) ? 0 : 1;
-    c.scale_by_layer = fields.optional_flag("scale_attn_by_inverse_layer_idx").value_or(false);
-    if (fields.optional_flag("add_cross_attention").value_or(false))
-        throw Error(ErrorKind::bad_file,
-                    fields.name() +
-                        ": \"add_cross_attention\" is true, but GPT-2 is built as a decoder without cross-attention");
-}
-
-// Peng et al., "YaRN" (2023).
-void read_yarn(const JsonFields& rope, ModelConfig& c) {
-    c.rope_scaling.beta_fast = rope.optional_number("beta_fast", 1e-3, 1e6).value_or(32);
-    c.rope_scaling.beta_slow = rope.optional_number("beta_slow", 1e-3, 1e6).value_or(1);
-    c.rope_scaling.attention_factor = rope.optional_number("attention_factor", 0, 1e3).value_or(0);
-    c.rope_scaling.truncate = rope.optional_flag("truncate").value_or(true);
-    c.rope_scaling.original_context =
-        rope.optional_integer("original_max_position_embeddings", 1, most_context).value_or(c.context);
-}
-
-void require_whole_heads(const JsonFields& fields) {
-    if (const double part = fields.optional_number("partial_rotary_factor", 0, 1).value_or(1); part != 1)
-        throw Error(ErrorKind::bad_file, format("%s: \"partial_rotary_factor\" is %g, but Llama rotates whole heads",
-                                                fields.name().c_str(), part));
-}
-
-// transformers 5 has one object rope_parameters; 4 has rope_theta beside rope_scaling, whose kind is called type or rope_type.
-void read_rope(const JsonFields& fields, ModelConfig& c) {
-    require_whole_heads(fields);
-    c.rope_theta = fields.optional_number("rope_theta", 1, 1e12).value_or(10000);
-    std::optional<JsonFields> rope = fields.optional_object("rope_parameters");
-    if (!rope) rope = fields.optional_object("rope_scaling");
-    if (!rope) return;
-    require_whole_heads(*rope);
-    c.rope_theta = rope->optional_number("rope_theta", 1, 1e12).value_or(c.rope_theta);
-    const std::string kind =
-        rope->has("rope_type") ? rope->text("rope_type") : rope->optional_text("type").value_or("default");
-    if (kind == "default") return;
-    if (kind != "linear" && kind != "llama3" && kind != "yarn")
-        throw Error(ErrorKind::bad_file, fields.name() + ": rope scaling is " + in_quotes(kind) +
-                                             ", but built are default, linear, llama3 and yarn");
-    c.rope_scaling.type = kind;
-    c.rope_scaling.factor = rope->number("factor", 1e-3, 1e6);
-    if (kind == "linear") return;
-    if (kind == "yarn") return read_yarn(*rope, c);
-    c.rope_scaling.low_freq_factor = rope->number("low_freq_factor", 1e-3, 1e6);
-    c.rope_scaling.high_freq_factor = rope->number("high_freq_factor", 1e-3, 1e6);
-    c.rope_scaling.original_context = rope->integer("original_max_position_embeddings", 1, most_context);
-    if (c.rope_scaling.high_freq_factor <= c.rope_scaling.low_freq_factor)
-        rope->fail("high_freq_factor", "more than \"low_freq_factor\"");
-}
-
-void read_llama(const JsonFields& fields, ModelConfig& c) {
-    c.layers = fields.integer("num_hidden_layers", 1, most_layers);
-    c.width = fields.integer("hidden_size", 1, most_width);
-    c.heads = fields.integer("num_attention_heads", 1, most_heads);
-    c.kv_heads = fields.optional_integer("num_key_value_heads", 1, most_heads).value_or(c.heads);
-    c.inner = fields.integer("intermediate_size", 1, most_width);
-    c.vocab = fields.integer("vocab_size", 1, most_vocab);
-    c.context = fields.optional_integer("max_position_embeddings", 1, most_context).value_or(2048);
-    c.norm_eps = fields.optional_number("rms_norm_eps", 0, 1).value_or(1e-6);
-    c.activation = activation_of(fields, "hidden_act", "silu");
-    if (c.activation != Activation::silu)
-        throw Error(ErrorKind::bad_file,
-                    fields.name() + ": \"hidden_act\" is not silu, but Llama is built with SwiGLU");
-    c.tied = fields.optional_flag("tie_word_embeddings").value_or(false);
-    c.attention_bias = fields.optional_flag("attention_bias").value_or(false);
-    c.mlp_bias = fields.optional_flag("mlp_bias").value_or(false);
-    require_divides(fields, "num_attention_heads", c.heads, "num_key_value_heads", c.kv_heads);
-    if (const auto width = fields.optional_integer("head_dim", 1, most_width)) {
-        c.head_width = *width;
-    } else {
-        require_divides(fields, "hidden_size", c.width, "num_attention_heads", c.heads);
-        c.head_width = c.width / c.heads;
-    }
-    if (c.head_width % 2 != 0)
-        throw Error(ErrorKind::bad_file, format("%s: heads of width %lld cannot be rotated in pairs",
-                                                fields.name().c_str(), static_cast<long long>(c.head_width)));
-    read_rope(fields, c);
-}
-
 std::string architecture_of(const JsonFields& fields) {
     if (const auto type = fields.optional_text("model_type")) return *type;
-    if (fields.has("architectures") && fields.list("architectures").is_array() &&
-        !fields.list("architectures").empty() && fields.list("architectures")[0].is_string()) {
-        const std::string name = fields.list("architectures")[0].get<std::string>();
-        return name.rfind("GPT2", 0) == 0 ? "gpt2" : name.rfind("Llama", 0) == 0 ? "llama" : name;
-    }
-    fields.fail("model_type", "the architecture's name");
+    if (!fields.has("architectures") || !fields.list("architectures").is_array() ||
+        fields.list("architectures").empty() || !fields.list("architectures")[0].is_string())
+        fields.fail("model_type", "the architecture's name");
+    const std::string name = fields.list("architectures")[0].get<std::string>();
+    const Architecture* best = nullptr;  // of "Phi" and "Phi3" the longer one
+    for (const Architecture* one : all_architectures())
+        if (name.starts_with(one->class_begin) &&
+            (best == nullptr || std::string(one->class_begin).size() > std::string(best->class_begin).size()))
+            best = one;
+    return best != nullptr ? best->name : name;
 }
 
 }  // namespace
 
-double ModelConfig::scale(std::int64_t layer) const {
+AttentionOptions ModelConfig::attention(std::int64_t layer) const {
     const double base = attention_scale > 0 ? attention_scale : 1 / std::sqrt(static_cast<double>(head_width));
-    return scale_by_layer ? base / static_cast<double>(layer + 1) : base;
+    AttentionOptions options{.causal = true, .scale = scale_by_layer ? base / static_cast<double>(layer + 1) : base};
+    options.softcap = attention_softcap;
+    if (!windows.empty())
+        if (const std::int64_t window = windows[static_cast<std::size_t>(layer)]; window > 0)
+            options.window_left = window - 1;
+    return options;
 }
 
 ModelConfig parse_model_config(std::string_view json, const std::string& name) {
     const Json tree = parse_json(json, name);
     const JsonFields fields(tree, name);
+    const Architecture& architecture = architecture_named(architecture_of(fields), name);
     ModelConfig config;
-    config.architecture = architecture_of(fields);
-    if (config.architecture == "gpt2")
-        read_gpt2(fields, config);
-    else if (config.architecture == "llama")
-        read_llama(fields, config);
-    else
-        throw Error(ErrorKind::bad_file, name + ": the architecture is " + in_quotes(config.architecture) +
-                                             ", but built are gpt2 and llama");
+    config.architecture = architecture.name;
+    architecture.read(fields, config);
     if (config.head_width > 256)
         throw Error(ErrorKind::bad_file, format("%s: heads are %lld wide, but attention is built for widths up to 256",
                                                 name.c_str(), static_cast<long long>(config.head_width)));

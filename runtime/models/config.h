@@ -11,23 +11,37 @@
 namespace vantage {
 
 struct ModelConfig {
-    std::string architecture;  ///< "gpt2", "llama"
+    std::string architecture;  ///< as config.json's model_type: "gpt2", "llama"
     std::int64_t layers = 0, width = 0, heads = 0, kv_heads = 0, head_width = 0, inner = 0, vocab = 0;
     std::int64_t context = 0;  ///< positions that the model allows
     double norm_eps = 1e-5;
     Activation activation = Activation::gelu_tanh;
     bool tied = true;  ///< the output layer is the embedding
-    bool attention_bias = false, mlp_bias = false;
+    bool qkv_bias = false, attention_out_bias = false, mlp_bias = false;
+    bool head_norms = false;  ///< queries and keys are normalised by head
+    bool parallel = false;    ///< attention and MLP read the same residual stream
+
+    bool rotary = false;
+    std::int64_t rotary_width = 0;  ///< features of a head that are turned, from the first on
+    bool rope_interleaved = false;  ///< pairs (2i, 2i + 1) instead of (i, i + rotary_width / 2)
     double rope_theta = 10000;
     RopeScaling rope_scaling;
+    std::vector<double> rope_long_factors;  ///< longrope: in place of rope_scaling.factors beyond its original context
+
     double attention_scale = 0;   ///< of q·k; 0 = 1/sqrt(head_width)
     bool scale_by_layer = false;  ///< divided by layer + 1, too (GPT-2's scale_attn_by_inverse_layer_idx)
-    std::vector<std::int64_t> end_tokens;
+    double attention_softcap = 0, logit_softcap = 0;  ///< 0 = none
+    std::vector<std::int64_t> windows;  ///< by layer: keys that a query sees, its own included; 0 = all. Empty = all
+    std::int64_t experts = 0, experts_per_token = 0;
+    Attrs own;  ///< what only one architecture knows, by its names in config.json
 
-    double scale(std::int64_t layer) const;
+    std::vector<std::int64_t> end_tokens;
     /// Sampling that generation_config.json recommends; 0 and 1 mean "not said".
     double temperature = 0, top_p = 1, repetition_penalty = 1;
     std::int64_t top_k = 0;
+
+    /// How a layer attends: causal, scale, soft-cap, window. Tensors (slopes, sinks) are the builder's.
+    AttentionOptions attention(std::int64_t layer) const;
 };
 
 /// Reads config.json as transformers 4 or 5 write it. Throws bad_file naming the field: sizes that make no model (zero,

@@ -1,5 +1,8 @@
 #include "runtime/models/decoder.h"
 
+#include <numeric>
+#include <span>
+
 #include "shaders/params/step.h"
 
 namespace vantage {
@@ -17,6 +20,21 @@ Decoder::Decoder(Graph& g, const ModelConfig& c, const DecoderOptions& o) : grap
     step = begin_step(graph.state(decoder_names::step, {STEP_WORDS}, DType::u32, true), options.rows);
 }
 
+Tensor Decoder::embed(Tensor table, Tensor positions, std::int64_t position_offset, double factor) {
+    return embedding(tokens, table, positions,
+                     {.scale = factor, .position_offset = position_offset, .rows = options.rows, .step = step});
+}
+
+Tensor Decoder::positions(Tensor table, std::int64_t offset) {
+    std::vector<std::int32_t> ids(
+        static_cast<std::size_t>(options.context));  // of a sequence whose ids are its positions
+    std::iota(ids.begin(), ids.end(), static_cast<std::int32_t>(offset));
+    const auto bytes = std::as_bytes(std::span(ids));
+    const Tensor places =
+        graph.constant("positions", {options.context}, DType::i32, std::vector<std::byte>(bytes.begin(), bytes.end()));
+    return embedding(places, table, {}, {.rows = options.rows, .step = step});
+}
+
 Tensor Decoder::conv1d(const std::string& name, Tensor x, std::int64_t out) {
     return linear(x, graph.weight(name + ".weight", {x.shape()[-1], out}), graph.weight(name + ".bias", {out}));
 }
@@ -26,21 +44,39 @@ Tensor Decoder::dense(const std::string& name, Tensor x, std::int64_t out, bool 
                              bias ? graph.weight(name + ".bias", {out}) : Tensor());
 }
 
-Tensor Decoder::attend(std::int64_t layer, Tensor q, Tensor k, Tensor v) {
-    const Tensor cache =
-        graph.state(decoder_names::keys(layer), {options.context, config.kv_heads, config.head_width}, options.cache);
-    return attend_cached(layer, q, write(cache, k, step), v);
+Tensor Decoder::layer_norm(const std::string& name, Tensor x) {
+    const Shape row{x.shape()[-1]};
+    return vantage::layer_norm(x, graph.weight(name + ".weight", row), graph.weight(name + ".bias", row),
+                               config.norm_eps);
 }
 
-Tensor Decoder::attend_rotated(std::int64_t layer, Tensor q, Tensor k, Tensor v, Tensor table) {
-    return attend(layer, rope(q, table, {.step = step}), rope(k, table, {.step = step}), v);
+Tensor Decoder::rms_norm(const std::string& name, Tensor x, double weight_offset) {
+    return vantage::rms_norm(x, graph.weight(name + ".weight", {x.shape()[-1]}), config.norm_eps, weight_offset);
 }
 
-Tensor Decoder::attend_cached(std::int64_t layer, Tensor q, Tensor keys, Tensor v) {
-    const Tensor cache =
-        graph.state(decoder_names::values(layer), {options.context, config.kv_heads, v.shape()[-1]}, options.cache);
+Tensor Decoder::heads(Tensor x, std::int64_t count) {
+    return graph.reshape(x, {options.rows, count, x.shape()[-1] / count});
+}
+
+// LongRoPE has factors for contexts beyond the one that it was first trained with; the whole sequence takes one kind.
+Tensor Decoder::rotate(Tensor x) {
+    RopeScaling scaling = config.rope_scaling;
+    if (!config.rope_long_factors.empty() && options.context > scaling.original_context)
+        scaling.factors = config.rope_long_factors;
+    const Tensor table = rope_table(graph, options.context, config.rotary_width, config.rope_theta, scaling);
+    return rope(x, table, {.interleaved = config.rope_interleaved, .step = step});
+}
+
+Tensor Decoder::attend(std::int64_t layer, Tensor q, Tensor k, Tensor v, AttentionOptions more) {
+    const auto cached = [&](const std::string& name, Tensor rows) {
+        return write(graph.state(name, {options.context, config.kv_heads, rows.shape()[-1]}, options.cache), rows,
+                     step);
+    };
+    AttentionOptions how = config.attention(layer);
+    how.step = step;
+    how.sinks = more.sinks, how.alibi_slopes = more.alibi_slopes, how.key_bias = more.key_bias;
     const AttentionResult result =
-        attention(q, keys, write(cache, v, step), {.causal = true, .scale = config.scale(layer), .step = step});
+        attention(q, cached(decoder_names::keys(layer), k), cached(decoder_names::values(layer), v), how);
     if (const auto i = static_cast<std::size_t>(layer); i < options.watch.size() && options.watch[i]) {
         write(graph.state(decoder_names::watched_queries(layer), {options.context, config.heads, config.head_width},
                           DType::f32),
@@ -56,35 +92,27 @@ void Decoder::note_hidden(Tensor x) {
     ++noted_;
 }
 
-void Decoder::finish(Tensor x, const std::function<Tensor(Tensor)>& norm, const std::function<Tensor(Tensor)>& output) {
+void Decoder::finish(Tensor x, const std::function<Tensor(Tensor)>& norm, const std::function<Tensor(Tensor)>& out) {
     const Tensor seen =
         mark_seen(graph.state(decoder_names::seen, {(config.vocab + 31) / 32}, DType::u32), tokens, step);
     graph.segment("head");
+    const auto logits = [&](Tensor normed) {
+        const Tensor raw = out(normed);
+        return config.logit_softcap > 0 ? softcap(raw, config.logit_softcap) : raw;
+    };
     if (options.all_logits) {
         const Tensor last = norm(x);
         if (options.hidden) graph.output(decoder_names::hidden(config.layers), last);
-        graph.output(decoder_names::logits, output(last));
+        graph.output(decoder_names::logits, logits(last));
     } else {
-        sample(output(norm(last_row(x, step))), tokens, step, seen);
+        sample(logits(norm(last_row(x, step))), tokens, step, seen);
     }
 }
 
-Graph build_model(const ModelConfig& config, const DecoderOptions& options, Graph::WeightTypes types) {
-    return config.architecture == "gpt2" ? build_gpt2(config, options, std::move(types))
-                                         : build_llama(config, options, std::move(types));
-}
-
-std::string checkpoint_prefix(const ModelConfig& config) {
-    return config.architecture == "gpt2" ? "transformer." : "model.";
-}
-
-bool is_ignored_tensor(const ModelConfig& config, const std::string& name) {
-    const auto ends_with = [&](const std::string& end) {
-        return name.size() >= end.size() && name.compare(name.size() - end.size(), end.size(), end) == 0;
-    };
-    if (config.architecture == "gpt2" && (ends_with(".attn.bias") || ends_with(".attn.masked_bias"))) return true;
-    if (config.architecture == "llama" && ends_with(".rotary_emb.inv_freq")) return true;
-    return config.tied && name == "lm_head.weight";
+Tensor Decoder::output(Tensor x, Tensor embedding, const std::string& name, bool bias) {
+    if (config.tied)
+        return linear_transposed(x, embedding, bias ? graph.weight(name + ".bias", {config.vocab}) : Tensor());
+    return dense(name, x, config.vocab, bias);
 }
 
 }  // namespace vantage

@@ -1,6 +1,7 @@
 // What all decoders share around their blocks: the sequence's tokens and step, the cache, watched rows, the output head.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,8 @@ std::string hidden(std::int64_t index);
 enum : int { body = 0, head = 1 };  ///< segments: everything up to the last block; the output head and the draw
 }  // namespace decoder_names
 
+/// The words in which builders say what a paper says. Weights are named as in the checkpoint, below the scopes that are open:
+/// `name` stands for name.weight and name.bias.
 class Decoder {
 public:
     Decoder(Graph& graph, const ModelConfig& config, const DecoderOptions& options);
@@ -43,32 +46,35 @@ public:
     const DecoderOptions& options;
     Tensor tokens, step;
 
+    /// Rows of the table `embedding` [vocab, ..] for the run's tokens, times `scale`, plus those of learned `positions`.
+    Tensor embed(Tensor table, Tensor positions = {}, std::int64_t position_offset = 0, double scale = 1);
+    /// Rows of learned positions for the run's tokens: row position + offset.
+    Tensor positions(Tensor table, std::int64_t offset);
     /// A linear layer with its bias: x W + b, W [in, out] (GPT-2), or x Wᵀ + b, W [out, in].
     Tensor conv1d(const std::string& name, Tensor x, std::int64_t out);
     Tensor dense(const std::string& name, Tensor x, std::int64_t out, bool bias);
-    /// Appends k and v to the cache of `layer` and attends to all of it. q [n, H, D], k and v [n, Hk, D] → [n, H D].
-    Tensor attend(std::int64_t layer, Tensor q, Tensor k, Tensor v);
-    /// The same with k still to be rotated.
-    Tensor attend_rotated(std::int64_t layer, Tensor q, Tensor k, Tensor v, Tensor table);
+    Tensor layer_norm(const std::string& name, Tensor x);
+    Tensor rms_norm(const std::string& name, Tensor x, double weight_offset = 0);
+    /// [n, count D] → [n, count, D].
+    Tensor heads(Tensor x, std::int64_t count);
+    /// The features of heads [n, H, D] turned by their position.
+    Tensor rotate(Tensor heads);
+    /// Appends k and v to the cache of `layer` and attends to all of it, as config.attention(layer) and
+    /// `more` (sinks, biases) say. q [n, H, D], k and v [n, Hk, D] → [n, H D].
+    Tensor attend(std::int64_t layer, Tensor q, Tensor k, Tensor v, AttentionOptions more = {});
     /// Notes the residual stream: after the embedding, then after each block but the last.
     void note_hidden(Tensor x);
     /// The final norm, the output layer and the draw of the next token. `norm` makes the final norm of what it is given.
     void finish(Tensor x, const std::function<Tensor(Tensor)>& norm, const std::function<Tensor(Tensor)>& output);
+    /// The usual output layer: the embedding when they are tied, else `name`.
+    Tensor output(Tensor x, Tensor embedding, const std::string& name = "lm_head", bool bias = false);
 
 private:
-    Tensor attend_cached(std::int64_t layer, Tensor q, Tensor keys, Tensor v);
     std::int64_t noted_ = 0;
 };
 
-/// One builder per architecture (gpt2.cpp, llama.cpp). Weights keep their names in the checkpoint without the prefix that
-/// some checkpoints have ("transformer.", "model.").
-Graph build_gpt2(const ModelConfig& config, const DecoderOptions& options, Graph::WeightTypes types);
-Graph build_llama(const ModelConfig& config, const DecoderOptions& options, Graph::WeightTypes types);
+/// The graph of any architecture. Weights keep their names in the checkpoint without the prefix that some checkpoints have
+/// ("transformer.", "model.").
 Graph build_model(const ModelConfig& config, const DecoderOptions& options, Graph::WeightTypes types = {});
-
-/// Tensors that checkpoints carry beside the weights: masks and frequencies, made by other means here.
-bool is_ignored_tensor(const ModelConfig& config, const std::string& name);
-/// The prefix that a checkpoint of this architecture may put in front of every name but the output layer's.
-std::string checkpoint_prefix(const ModelConfig& config);
 
 }  // namespace vantage

@@ -2,41 +2,62 @@
 //   x = embed[token];  per block  x += o(attention(rms(x))),  x += down(silu(gate(y)) ∘ up(y)), y = rms(x);
 //   logits = rms(x) headᵀ
 // Touvron et al., "LLaMA" (2023); Su et al., "RoFormer" (2021); Ainslie et al., "GQA" (2023); Shazeer, "GLU Variants" (2020).
-#include "runtime/models/decoder.h"
+#include "runtime/models/llama.h"
 
 namespace vantage {
 
-Graph build_llama(const ModelConfig& c, const DecoderOptions& options, Graph::WeightTypes types) {
-    Graph g(std::move(types));
-    Decoder d(g, c, options);
-    const auto norm = [&](const std::string& name, Tensor x) {
-        return rms_norm(x, g.weight(name + ".weight", {c.width}), c.norm_eps);
-    };
-    const auto heads = [&](Tensor x, std::int64_t count) { return g.reshape(x, {options.rows, count, c.head_width}); };
-    const Tensor embed = g.weight("embed_tokens.weight", {c.vocab, c.width});
-    const Tensor angles = rope_table(g, options.context, c.head_width, c.rope_theta, c.rope_scaling);
+void read_llama(const JsonFields& fields, ModelConfig& c, const FieldDefaults& defaults) {
+    read_sizes(fields, c, defaults);
+    c.norm_eps = fields.optional_number("rms_norm_eps", 0, 1).value_or(defaults.norm_eps);
+    c.activation = read_activation(fields, "hidden_act", "silu");
+    c.tied = read_tied(fields, defaults.tied);
+    c.qkv_bias = c.attention_out_bias = fields.optional_flag("attention_bias").value_or(false);
+    c.mlp_bias = fields.optional_flag("mlp_bias").value_or(false);
+    read_rope(fields, c, defaults.rope_theta);
+}
 
-    Tensor x = embedding(d.tokens, embed, {}, {.rows = options.rows, .step = d.step});  // [n, width]
+QKV llama_heads(Decoder& d, Tensor x) {
+    const ModelConfig& c = d.config;
+    Tensor q = d.heads(d.dense("self_attn.q_proj", x, c.heads * c.head_width, c.qkv_bias), c.heads);
+    Tensor k = d.heads(d.dense("self_attn.k_proj", x, c.kv_heads * c.head_width, c.qkv_bias), c.kv_heads);
+    const Tensor v = d.heads(d.dense("self_attn.v_proj", x, c.kv_heads * c.head_width, c.qkv_bias), c.kv_heads);
+    if (c.head_norms) {
+        q = d.rms_norm("self_attn.q_norm", q);
+        k = d.rms_norm("self_attn.k_norm", k);
+    }
+    return {d.rotate(q), d.rotate(k), v};
+}
+
+Tensor gated_mlp(Decoder& d, Tensor x) {
+    const ModelConfig& c = d.config;
+    const Tensor gate = d.dense("mlp.gate_proj", x, c.inner, c.mlp_bias),
+                 up = d.dense("mlp.up_proj", x, c.inner, c.mlp_bias);
+    return d.dense("mlp.down_proj", swiglu(gate, up, c.activation), c.width, c.mlp_bias);
+}
+
+void build_llama(Decoder& d) {
+    const ModelConfig& c = d.config;
+    const Tensor embed = d.graph.weight("embed_tokens.weight", {c.vocab, c.width});
+    Tensor x = d.embed(embed);  // [n, width]
     d.note_hidden(x);
     for (int layer = 0; layer < c.layers; ++layer) {
-        const Graph::Scope block = g.scope("layers", layer);
-        const Tensor h = norm("input_layernorm", x);
-        const Tensor q = heads(d.dense("self_attn.q_proj", h, c.heads * c.head_width, c.attention_bias), c.heads);
-        const Tensor k = heads(d.dense("self_attn.k_proj", h, c.kv_heads * c.head_width, c.attention_bias), c.kv_heads);
-        const Tensor v = heads(d.dense("self_attn.v_proj", h, c.kv_heads * c.head_width, c.attention_bias), c.kv_heads);
-        x = x + d.dense("self_attn.o_proj", d.attend_rotated(layer, q, k, v, angles), c.width, c.attention_bias);
-        const Tensor y = norm("post_attention_layernorm", x);
-        const Tensor gate = d.dense("mlp.gate_proj", y, c.inner, c.mlp_bias),
-                     up = d.dense("mlp.up_proj", y, c.inner, c.mlp_bias);
-        x = x + d.dense("mlp.down_proj", swiglu(gate, up), c.width, c.mlp_bias);
+        const Graph::Scope block = d.graph.scope("layers", layer);
+        const QKV heads = llama_heads(d, d.rms_norm("input_layernorm", x));
+        const Tensor seen = d.attend(layer, heads.q, heads.k, heads.v);
+        x = x + d.dense("self_attn.o_proj", seen, c.width, c.attention_out_bias);
+        x = x + gated_mlp(d, d.rms_norm("post_attention_layernorm", x));
         d.note_hidden(x);
     }
     d.finish(
-        x, [&](Tensor last) { return norm("norm", last); },
-        [&](Tensor last) {
-            return linear_transposed(last, c.tied ? embed : g.weight("lm_head.weight", {c.vocab, c.width}));
-        });
-    return g;
+        x, [&](Tensor last) { return d.rms_norm("norm", last); }, [&](Tensor last) { return d.output(last, embed); });
 }
+
+extern const Architecture llama;
+const Architecture llama = {.name = "llama",
+                            .class_begin = "Llama",
+                            .prefixes = {"model."},
+                            .read = [](const JsonFields& fields, ModelConfig& c) { read_llama(fields, c, {}); },
+                            .build = build_llama,
+                            .ignored = {".rotary_emb.inv_freq"}};
 
 }  // namespace vantage

@@ -153,5 +153,8 @@ Tensor activate(Tensor x, Activation activation, Where where) {
     if (activation == Activation::none) return x;
     return x.graph().call(activation_op, {x}, {{"kind", std::string(name_of(activation))}}, where)[0];
 }
+Tensor softcap(Tensor x, double cap, Where where) {
+    return x.graph().call(activation_op, {x}, {{"kind", std::string("softcap")}, {"cap", cap}}, where)[0];
+}
 
 }  // namespace vantage

@@ -18,8 +18,9 @@ namespace vantage {
 
 namespace {
 
-enum : int { q_, k_, v_, step_, kv_len_, mask_, alibi_, block_mask_, segments_, sinks_ };
-constexpr RuleOperands rule_operands{.mask = mask_, .alibi = alibi_, .block_mask = block_mask_, .segments = segments_};
+enum : int { q_, k_, v_, step_, kv_len_, mask_, position_bias_, block_mask_, segments_, sinks_ };
+constexpr RuleOperands rule_operands{
+    .mask = mask_, .position_bias = position_bias_, .block_mask = block_mask_, .segments = segments_};
 enum : int { o_, lse_ };
 
 // Keys that one workgroup of a split attention covers: fixed, so that results do not depend on the context's size.
@@ -154,8 +155,8 @@ Launch flash(const OpCall& call, const Caps& caps, const char* shader, std::uint
     Launch l{.shader = shader,
              .spec = {lanes, storage_of(call.in(q_).dtype), storage_of(call.in(k_).dtype), u(s.d), u(s.dv), rows, split,
                       s.d % 4 == 0, ceil_div(s.dv, lanes)},
-             .operands = {in(q_), in(k_), in(v_), in(step_), in(kv_len_), in(mask_), in(alibi_), in(block_mask_),
-                          in(segments_), in(sinks_), out(o_), out(lse_)},
+             .operands = {in(q_), in(k_), in(v_), in(step_), in(kv_len_), in(mask_), in(position_bias_),
+                          in(block_mask_), in(segments_), in(sinks_), out(o_), out(lse_)},
              .groups = split > 0 ? std::array{std::max(1u, ceil_div(s.m, split)), blocks, u(s.batch * s.kv_heads)}
                                  : flat_grid(static_cast<std::uint64_t>(s.batch * s.kv_heads) * blocks, caps)};
     const std::vector<std::uint32_t> rules = rule_constants(call, rule_operands, AttentionRules(call.attrs));
@@ -258,6 +259,11 @@ std::vector<Case> ruled_cases() {
     const auto integers = [](Shape shape, double most) {
         return Case::Input{.type = TensorType{shape, DType::i32}, .fill = Case::Fill::ids, .high = most};
     };
+    // a cache of 70 rows of which 43 are filled, the last 3 by this run of 4
+    std::vector<double> step(STEP_WORDS);
+    step[STEP_POSITION] = 40, step[STEP_VALID] = 3, step[STEP_KEYS] = 43;
+    const Case::Input cache{
+        .type = TensorType{Shape{STEP_WORDS}, DType::u32}, .fill = Case::Fill::given, .given = step};
     add("causal window", 70, 70, {{"causal", true}, {"window_left", I{6}}});
     add("window of few queries, split", 2, 700,
         {{"causal", true}, {"window_left", I{300}}, {"global_tokens", I{2}}, {"softcap", 5.0}});
@@ -267,8 +273,12 @@ std::vector<Case> ruled_cases() {
     add("prefix", 70, 70, {{"causal", true}, {"prefix_len", I{6}}});
     add("block mask", 70, 70, {{"causal", true}, {"block_size", I{8}}}, {{block_mask_, integers({9, 9}, 2)}});
     add("segments", 70, 70, {}, {{segments_, integers({70}, 3)}});
-    add("alibi causal, sinks", 30, 70, {{"causal", true}}, {{alibi_, floats({3}, 0.2)}, {sinks_, floats({3})}});
-    add("alibi both ways", 30, 70, {}, {{alibi_, floats({3}, 0.2)}});
+    add("alibi causal, sinks", 30, 70, {{"causal", true}}, {{position_bias_, floats({3}, 0.2)}, {sinks_, floats({3})}});
+    add("alibi both ways", 30, 70, {}, {{position_bias_, floats({3}, 0.2)}});
+    add("bias by distance", 30, 70, {{"position_bias", "distance"}}, {{position_bias_, floats({17, 3})}});
+    add("cache, bias by distance", 4, 70, {{"causal", true}, {"position_bias", "distance"}},
+        {{step_, cache}, {position_bias_, floats({33, 3})}});
+    add("bias by key", 30, 70, {{"causal", true}, {"position_bias", "key"}}, {{position_bias_, floats({70, 3})}});
     add("sinks, split", 1, 600, {{"causal", true}}, {{sinks_, floats({3}, 3)}});
     add("mask by head", 17, 70, {}, {{mask_, floats({3, 17, 70})}});
     // more queries than keys: the first ones sit in front of all keys
@@ -277,14 +287,12 @@ std::vector<Case> ruled_cases() {
     add("blocks, more queries than keys", 30, 20, {{"causal", true}, {"prefix_len", I{6}}, {"block_size", I{8}}},
         {{block_mask_, integers({3, 3}, 2)}});
     add("segments, more queries than keys", 30, 20, {}, {{segments_, integers({20}, 2)}});
-    // a cache of 70 rows of which 43 are filled, the last 3 by this run of 4
-    std::vector<double> step(STEP_WORDS);
-    step[STEP_POSITION] = 40, step[STEP_VALID] = 3, step[STEP_KEYS] = 43;
-    const Case::Input cache{
-        .type = TensorType{Shape{STEP_WORDS}, DType::u32}, .fill = Case::Fill::given, .given = step};
     add("cache, window", 4, 70, {{"causal", true}, {"window_left", I{6}}}, {{step_, cache}});
     add("cache, blocks, alibi, sinks", 4, 70, {{"causal", true}, {"prefix_len", I{6}}, {"block_size", I{8}}},
-        {{step_, cache}, {block_mask_, integers({9, 9}, 2)}, {alibi_, floats({3}, 0.2)}, {sinks_, floats({3})}});
+        {{step_, cache},
+         {block_mask_, integers({9, 9}, 2)},
+         {position_bias_, floats({3}, 0.2)},
+         {sinks_, floats({3})}});
     add("lengths, dilated", 40, 70, {{"causal", true}, {"window_left", I{12}}, {"dilation", I{3}}},
         {{kv_len_, {.type = TensorType{Shape{1}, DType::i32}, .fill = Case::Fill::given, .given = {51}}}});
     Case batch = test_case("batch, heads first, segments, mask, sinks, split", {2, 3, 2, 24}, {2, 1, 300, 24}, 24,
@@ -331,7 +339,7 @@ const OpDef attention_op = {
     .summary =
         "o = softmax(scale q k^T + mask) v in tiles, lse = ln of the denominator (Vaswani 2017, Dao 2022); GQA: head h "
         "reads key head h / (Hq / Hk)",
-    .operands = {"q", "k", "v", "step", "kv_len", "mask", "alibi", "block_mask", "segments", "sinks"},
+    .operands = {"q", "k", "v", "step", "kv_len", "mask", "position_bias", "block_mask", "segments", "sinks"},
     .infer = infer,
     .reference = reference,
     .cost = cost,
@@ -355,8 +363,8 @@ AttentionResult attention(Tensor q, Tensor k, Tensor v, AttentionOptions options
     if (options.heads_first) attrs.set("heads_first", true);
     const std::vector<Tensor> results =
         q.graph().call(attention_op,
-                       {q, k, v, options.step, options.kv_len, options.mask, options.alibi_slopes, options.block_mask,
-                        options.segment_ids, options.sinks},
+                       {q, k, v, options.step, options.kv_len, options.mask, position_bias_of(options),
+                        options.block_mask, options.segment_ids, options.sinks},
                        attrs, where);
     return {results[0], results[1]};
 }

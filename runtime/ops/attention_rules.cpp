@@ -14,6 +14,10 @@ namespace {
 constexpr std::uint32_t no_limit = 0xffffffffu;
 constexpr double lowest = -3.0e38;  // as in the kernels: what a mask moves below it is not seen
 
+PositionBias bias_named(const std::string& name) {
+    return name == "distance" ? PositionBias::distance : name == "key" ? PositionBias::key : PositionBias::alibi;
+}
+
 std::optional<std::int64_t> optional_integer(const Attrs& attrs, const char* name) {
     return attrs.has(name) ? std::optional(attrs.integer(name)) : std::nullopt;
 }
@@ -28,7 +32,8 @@ AttentionRules::AttentionRules(const Attrs& attrs)
       dilation(attrs.integer("dilation", 1)),
       prefix(attrs.integer("prefix_len")),
       global(attrs.integer("global_tokens")),
-      block(attrs.integer("block_size")) {}
+      block(attrs.integer("block_size")),
+      bias(bias_named(attrs.text("position_bias", "alibi"))) {}
 
 void AttentionRules::check(const OpCall& call) const {
     constexpr std::int64_t most = std::int64_t{1} << 30;
@@ -61,9 +66,15 @@ double AttentionRules::keys_seen(std::int64_t i, std::int64_t m) const {
     return static_cast<double>(to - from) + static_cast<double>(std::min(std::min(global, end), from));
 }
 
-double AttentionRules::score(double score, double slope, std::int64_t i, std::int64_t j) const {
-    if (softcap > 0) score = softcap * std::tanh(score / softcap);
-    return score + slope * static_cast<double>(causal ? j - i : -std::abs(i - j));
+double AttentionRules::bias_of(const HostTensor& table, std::int64_t heads, std::int64_t h, std::int64_t i,
+                               std::int64_t j) const {
+    const std::int64_t reach = table.type.shape[0] / 2;
+    switch (bias) {
+        case PositionBias::alibi: return table[h] * static_cast<double>(causal ? j - i : -std::abs(i - j));
+        case PositionBias::distance: return table[(std::clamp(j - i, -reach, reach) + reach) * heads + h];
+        case PositionBias::key: return table[j * heads + h];
+    }
+    return 0;
 }
 
 Attrs rule_attrs(const AttentionOptions& options) {
@@ -77,7 +88,19 @@ Attrs rule_attrs(const AttentionOptions& options) {
     if (options.prefix_len != 0) attrs.set("prefix_len", options.prefix_len);
     if (options.global_tokens != 0) attrs.set("global_tokens", options.global_tokens);
     if (options.block_size != 0) attrs.set("block_size", options.block_size);
+    if (options.distance_bias) attrs.set("position_bias", std::string("distance"));
+    if (options.key_bias) attrs.set("position_bias", std::string("key"));
     return attrs;
+}
+
+Tensor position_bias_of(const AttentionOptions& options) {
+    Tensor found;
+    for (const Tensor& bias : {options.alibi_slopes, options.distance_bias, options.key_bias}) {
+        if (!bias) continue;
+        if (found) throw Error(ErrorKind::usage, "attention: more than one bias by position");
+        found = bias;
+    }
+    return found;
 }
 
 void check_rule_operands(const OpCall& call, const RuleOperands& at, const RuleSizes& s, const AttentionRules& rules) {
@@ -86,7 +109,19 @@ void check_rule_operands(const OpCall& call, const RuleOperands& at, const RuleS
             call.require(call.in(operand) == type, operand_is(call, operand) + ", but has to be " + type.text());
     };
     rules.check(call);
-    wanted(at.alibi, {Shape{s.heads}, DType::f32});
+    if (call.has(at.position_bias)) {
+        const TensorType& table = call.in(at.position_bias);
+        const bool by_distance = rules.bias == PositionBias::distance;
+        if (rules.bias == PositionBias::alibi)
+            wanted(at.position_bias, {Shape{s.heads}, DType::f32});
+        else
+            call.require(
+                table.dtype == DType::f32 && table.shape.rank() == 2 && table.shape[1] == s.heads &&
+                    (by_distance ? table.shape[0] % 2 == 1 : table.shape[0] == s.m),
+                operand_is(call, at.position_bias) + format(", but has to be f32 [%s, %lld]",
+                                                            by_distance ? "2 w + 1" : std::to_string(s.m).c_str(),
+                                                            static_cast<long long>(s.heads)));
+    }
     if (call.has(at.segments) && call.in(at.segments).shape.rank() == 1 && s.batch == 1)
         wanted(at.segments, {Shape{s.m}, DType::i32});
     else
@@ -122,7 +157,7 @@ std::vector<std::uint32_t> rule_constants(const OpCall& call, const RuleOperands
     const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
     const auto limit = [&](const std::optional<std::int64_t>& value) { return value ? u(*value) : no_limit; };
     const bool any = rules.softcap > 0 || rules.left || rules.right || rules.dilation > 1 || rules.block > 0 ||
-                     call.has(at.mask) || call.has(at.alibi) || call.has(at.segments);
+                     call.has(at.mask) || call.has(at.position_bias) || call.has(at.segments);
     return {any,
             std::bit_cast<std::uint32_t>(static_cast<float>(rules.softcap)),
             limit(rules.left),
@@ -132,7 +167,11 @@ std::vector<std::uint32_t> rule_constants(const OpCall& call, const RuleOperands
             u(rules.global),
             u(rules.block),
             by_head(call, at.mask),
-            by_batch(call, at.mask)};
+            by_batch(call, at.mask),
+            static_cast<std::uint32_t>(rules.bias),
+            rules.bias == PositionBias::distance && call.has(at.position_bias)
+                ? u(call.in(at.position_bias).shape[0] / 2)
+                : 0u};
 }
 
 std::optional<double> ruled_score(const OpCall& call, std::span<const HostTensor> in, const RuleOperands& at,
@@ -147,7 +186,8 @@ std::optional<double> ruled_score(const OpCall& call, std::span<const HostTensor
         return std::nullopt;
     if (call.has(at.segments) && tensor(at.segments)[b * s.m + i] != tensor(at.segments)[b * s.m + j])
         return std::nullopt;
-    double score = rules.score(scaled, call.has(at.alibi) ? tensor(at.alibi)[h] : 0, i, j);
+    double score = rules.softcap > 0 ? rules.softcap * std::tanh(scaled / rules.softcap) : scaled;
+    if (call.has(at.position_bias)) score += rules.bias_of(tensor(at.position_bias), s.heads, h, i, j);
     if (call.has(at.mask)) {
         const std::int64_t sheet = (by_batch(call, at.mask) ? b : 0) * (by_head(call, at.mask) ? s.heads : 1) +
                                    (by_head(call, at.mask) ? h : 0);

@@ -14,12 +14,16 @@ namespace vantage {
 /// Query i sits at a position of the keys' axis (i + m - n, or the step's), and sees key j where all of these hold:
 ///   causal: j ≤ i, or j < prefix;   window: -right ≤ i - j ≤ left and (i - j) divisible by `dilation`, or j < global, or
 ///   i < global;   block mask: block_mask[i / block, j / block] ≠ 0;   segments: segment[i] = segment[j].
-/// Its score is softcap tanh(scale q·k / softcap) + slope_h (j - i) (ALiBi; -slope_h |i - j| where not causal) + mask.
+/// Its score is softcap tanh(scale q·k / softcap) + bias_h(i, j) + mask, the bias by position one of
+///   alibi: slope_h (j - i), or -slope_h |i - j| where not causal;   distance: table[clamp(j - i, -w, w) + w, h];
+///   key: table[j, h].
+enum class PositionBias : std::uint8_t { alibi, distance, key };
 struct AttentionRules {
     bool causal = false;
     double softcap = 0;                       ///< 0 = none
     std::optional<std::int64_t> left, right;  ///< keys before and behind the query's own
     std::int64_t dilation = 1, prefix = 0, global = 0, block = 0;
+    PositionBias bias = PositionBias::alibi;  ///< what an operand position_bias is
 
     explicit AttentionRules(const Attrs& attrs);
     /// Throws through `call` for numbers that make no sense.
@@ -27,17 +31,19 @@ struct AttentionRules {
     bool sees(std::int64_t i, std::int64_t j) const;
     /// Keys of [0, m) that query i looks at, those that dilation, block masks, masks and segments hide among them.
     double keys_seen(std::int64_t i, std::int64_t m) const;
-    /// `score` with softcap and ALiBi.
-    double score(double score, double slope, std::int64_t i, std::int64_t j) const;
+    /// What a position_bias of `heads` heads adds to the score of head h.
+    double bias_of(const HostTensor& table, std::int64_t heads, std::int64_t h, std::int64_t i, std::int64_t j) const;
 };
 
-/// The options that rules and scale come from, by their names.
+/// The options that rules and scale come from, by their names. Throws usage for more than one bias by position.
 Attrs rule_attrs(const AttentionOptions& options);
+/// The one bias by position that is there, or none.
+Tensor position_bias_of(const AttentionOptions& options);
 
-/// Additive mask [n, m], or [B or 1, H or 1, n, m], f32; slopes [H] f32; block_mask [⌈m/block⌉, ⌈m/block⌉] i32 by position;
+/// Additive mask [n, m], or [B or 1, H or 1, n, m], f32; position_bias [H], [2 w + 1, H] or [m, H] f32; block_mask [⌈m/block⌉, ⌈m/block⌉] i32 by position;
 /// segments [B, m] i32 ([m] without a batch). Indices of these operands in an op that has them.
 struct RuleOperands {
-    int mask, alibi, block_mask, segments;
+    int mask, position_bias, block_mask, segments;
 };
 /// Sizes that the operands have to fit. n queries end at key m.
 struct RuleSizes {
@@ -45,6 +51,10 @@ struct RuleSizes {
 };
 void check_rule_operands(const OpCall& call, const RuleOperands& at, const RuleSizes& sizes,
                          const AttentionRules& rules);
+/// Operands of the attention op that its tap looks at.
+namespace attention_operands {
+enum : std::size_t { keys = 1, position_bias = 6 };
+}
 constexpr std::size_t first_rule_constant = 9;
 /// The specialization constants from there on of lib/attention_rules.glsl.
 std::vector<std::uint32_t> rule_constants(const OpCall& call, const RuleOperands& at, const AttentionRules& rules);

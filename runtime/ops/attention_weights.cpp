@@ -13,8 +13,9 @@ namespace vantage {
 
 namespace {
 
-enum : int { q_, k_, lse_, mask_, alibi_, block_mask_, segments_ };
-constexpr RuleOperands rule_operands{.mask = mask_, .alibi = alibi_, .block_mask = block_mask_, .segments = segments_};
+enum : int { q_, k_, lse_, mask_, position_bias_, block_mask_, segments_ };
+constexpr RuleOperands rule_operands{
+    .mask = mask_, .position_bias = position_bias_, .block_mask = block_mask_, .segments = segments_};
 
 // Of a call whose q has the rows of one sequence.
 RuleSizes sizes_of(const OpCall& call) {
@@ -76,10 +77,11 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
     const Shape &q = call.in(q_).shape, &k = call.in(k_).shape;
     const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
     const std::uint32_t lanes = workgroup_size(caps, 64);
-    Launch l{.shader = "attention_weights",
-             .spec = {lanes, storage_of(call.in(q_).dtype), storage_of(call.in(k_).dtype)},
-             .operands = {in(q_), in(k_), in(lse_), in(mask_), in(alibi_), in(block_mask_), in(segments_), out(0)},
-             .groups = flat_grid(ceil_div(call.out(0).shape.elements(), lanes), caps)};
+    Launch l{
+        .shader = "attention_weights",
+        .spec = {lanes, storage_of(call.in(q_).dtype), storage_of(call.in(k_).dtype)},
+        .operands = {in(q_), in(k_), in(lse_), in(mask_), in(position_bias_), in(block_mask_), in(segments_), out(0)},
+        .groups = flat_grid(ceil_div(call.out(0).shape.elements(), lanes), caps)};
     const std::vector<std::uint32_t> rules = rule_constants(call, rule_operands, AttentionRules(a));
     l.spec.resize(first_rule_constant);
     l.spec.insert(l.spec.end(), rules.begin(), rules.end());
@@ -126,7 +128,7 @@ extern const OpDef attention_weights_op;
 const OpDef attention_weights_op = {
     .name = "attention_weights",
     .summary = "p_ij = exp(s_ij - lse_i) for a window of rows and keys of one head",
-    .operands = {"q", "k", "lse", "mask", "alibi", "block_mask", "segments"},
+    .operands = {"q", "k", "lse", "mask", "position_bias", "block_mask", "segments"},
     .infer = infer,
     .reference = reference,
     .cost = cost,
@@ -150,7 +152,7 @@ Tensor attention_weights(Tensor q, Tensor k, Tensor lse, AttentionWindow w, cons
                                       {"position", w.position}})
         attrs.set(name, value);
     return q.graph().call(attention_weights_op,
-                          {q, k, lse, options.mask, options.alibi_slopes, options.block_mask, options.segment_ids},
+                          {q, k, lse, options.mask, position_bias_of(options), options.block_mask, options.segment_ids},
                           attrs, where)[0];
 }
 

@@ -1,6 +1,7 @@
 // Angles of rotary positions, made on the host in double.
 //   inv_freq_i = theta^(-2i/rotary_dim): Su et al. 2021 (RoFormer)
 // linear: Chen et al. 2023 (position interpolation). llama3: Llama 3.1's model card and code. yarn: Peng et al. 2023.
+// longrope: Ding et al. 2024.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -29,6 +30,9 @@ void check(std::int64_t rotary_dim, double theta, const RopeScaling& scaling) {
         !(scaling.high_freq_factor > scaling.low_freq_factor && scaling.low_freq_factor > 0))
         fail(format("llama3 scaling has low_freq_factor %g and high_freq_factor %g, but 0 < low < high is wanted",
                     scaling.low_freq_factor, scaling.high_freq_factor));
+    if (scaling.type == "longrope" && static_cast<std::int64_t>(scaling.factors.size()) != rotary_dim / 2)
+        fail(format("longrope scaling has %zu factors, but %lld pairs are turned", scaling.factors.size(),
+                    static_cast<long long>(rotary_dim / 2)));
     if (scaling.type == "yarn" && !(scaling.beta_fast > 0 && scaling.beta_slow > 0))
         fail(format("yarn scaling has beta_fast %g and beta_slow %g, but both have to be above 0", scaling.beta_fast,
                     scaling.beta_slow));
@@ -63,9 +67,11 @@ void yarn(std::vector<double>& frequencies, double theta, const RopeScaling& sca
 }
 
 double attention_factor(const RopeScaling& scaling) {
-    if (scaling.type != "yarn") return 1;
+    if (scaling.type != "yarn" && scaling.type != "longrope") return 1;
     if (scaling.attention_factor != 0) return scaling.attention_factor;
-    return scaling.factor > 1 ? 0.1 * std::log(scaling.factor) + 1 : 1;
+    if (scaling.factor <= 1) return 1;
+    if (scaling.type == "yarn") return 0.1 * std::log(scaling.factor) + 1;
+    return std::sqrt(1 + std::log(scaling.factor) / std::log(static_cast<double>(scaling.original_context)));
 }
 
 std::string name_of_table(std::int64_t positions, std::int64_t rotary_dim, double theta, const RopeScaling& s) {
@@ -79,6 +85,10 @@ std::string name_of_table(std::int64_t positions, std::int64_t rotary_dim, doubl
     if (s.type == "yarn")
         name += format(".%.17g.%.17g.%.17g.%d.%lld", s.beta_fast, s.beta_slow, attention_factor(s), s.truncate ? 1 : 0,
                        static_cast<long long>(s.original_context));
+    if (s.type == "longrope") {
+        name += format(".%.17g", attention_factor(s));
+        for (const double factor : s.factors) name += format(".%.17g", factor);
+    }
     return name;
 }
 
@@ -95,9 +105,11 @@ std::vector<double> rope_frequencies(std::int64_t rotary_dim, double theta, cons
         for (double& frequency : frequencies) frequency = llama3(frequency, scaling);
     } else if (scaling.type == "yarn") {
         yarn(frequencies, theta, scaling);
+    } else if (scaling.type == "longrope") {
+        for (std::size_t i = 0; i < frequencies.size(); ++i) frequencies[i] /= scaling.factors[i];
     } else if (!scaling.type.empty()) {
-        throw Error(ErrorKind::unsupported,
-                    "rope: scaling of type " + scaling.type + " is unknown: linear, llama3 and yarn are known");
+        throw Error(ErrorKind::unsupported, "rope: scaling of type " + scaling.type +
+                                                " is unknown: linear, llama3, yarn and longrope are known");
     }
     return frequencies;
 }

@@ -1,5 +1,6 @@
 // Gated linear units: y = f(gate) up, element by element. f is the attribute `kind`: silu (SwiGLU) or another
-// activation, as gelu_tanh (GEGLU). Shazeer, "GLU Variants Improve Transformer" (2020).
+// activation, as gelu_tanh (GEGLU). Without `up` the rows of gate are [gate | up]. Shazeer, "GLU Variants Improve
+// Transformer" (2020).
 #include "shaders/params/swiglu.h"
 #include "runtime/graph/op.h"
 #include "runtime/ops/activation.h"
@@ -19,26 +20,40 @@ std::vector<TensorType> infer(const OpCall& call) {
     require_floats(call);
     call.require(kind_of(call) >= 0 && kind_of(call) <= ACTIVATION_TANH,
                  "kind is " + call.attrs.text("kind") + ", which gates nothing");
-    call.require(call.in(up_) == call.in(gate_), operand_is(call, up_) + ", but gate is " + call.in(gate_).text());
-    return {call.in(gate_)};
+    const TensorType& gate = call.in(gate_);
+    if (call.has(up_)) {
+        call.require(call.in(up_) == gate, operand_is(call, up_) + ", but gate is " + gate.text());
+        return {gate};
+    }
+    call.require(gate.shape.rank() > 0 && gate.shape[-1] % 2 == 0,
+                 operand_is(call, gate_) + ", whose rows are no two halves, and up is not there");
+    Shape half = gate.shape;
+    half[-1] /= 2;
+    return {{half, gate.dtype}};
 }
 
 void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
-    for (std::size_t i = 0; i < in[gate_].data.size(); ++i)
-        out[0].data[i] = activation_value(kind_of(call), in[gate_].data[i]) * in[up_].data[i];
+    const std::int64_t cols = call.out(0).shape[-1];
+    for (std::int64_t i = 0; i < call.out(0).shape.elements(); ++i) {
+        const std::int64_t packed = i / cols * 2 * cols + i % cols;
+        const double gate = in[gate_][call.has(up_) ? i : packed],
+                     up = call.has(up_) ? in[up_][i] : in[gate_][packed + cols];
+        out[0][i] = activation_value(kind_of(call), gate) * up;
+    }
 }
 
-Cost cost(const OpCall& call) {
-    return streaming_cost(call, 10.0 * static_cast<double>(call.in(gate_).shape.elements()));
-}
+Cost cost(const OpCall& call) { return streaming_cost(call, 10.0 * static_cast<double>(call.out(0).shape.elements())); }
 
 LaunchPlan launch(const OpCall& call, const Caps& caps) {
-    const TensorType& gate = call.in(gate_);
+    const TensorType& y = call.out(0);
+    // packed halves begin on whole steps only where rows do
+    const std::uint32_t step = call.has(up_) ? 4 : step_of(y.shape[-1]);
     Launch l{.shader = "swiglu",
-             .spec = {workgroup_size(caps), storage_of(gate.dtype)},
+             .spec = {workgroup_size(caps), storage_of(y.dtype), step},
              .operands = {in(gate_), in(up_), out(0)},
-             .groups = element_grid(gate.shape.elements(), 4, caps)};
-    return l.with(params::SwigluParams{.count = static_cast<std::uint32_t>(gate.shape.elements()),
+             .groups = element_grid(y.shape.elements(), step, caps)};
+    return l.with(params::SwigluParams{.count = static_cast<std::uint32_t>(y.shape.elements()),
+                                       .cols = static_cast<std::uint32_t>(y.shape[-1]),
                                        .kind = static_cast<std::uint32_t>(kind_of(call))});
 }
 
@@ -56,6 +71,10 @@ std::vector<Case> cases() {
     add("gelu_tanh", {4, 48});
     add("gelu_erf", {3, 7});
     add("silu", {0, 8});
+    for (const Shape& packed : {Shape{3, 34}, Shape{5, 48}, Shape{2, 3, 8}, Shape{0, 6}})
+        list.push_back({.name = "packed " + packed.text(),
+                        .attrs = {{"kind", std::string("silu")}},
+                        .inputs = {{.type = TensorType{packed, DType::f32}, .high = 3}, {}}});
     return list;
 }
 
@@ -73,6 +92,10 @@ const OpDef swiglu_op = {
     .cases = cases,
 };
 
-Tensor swiglu(Tensor gate, Tensor up, Where where) { return gate.graph().call(swiglu_op, {gate, up}, {}, where)[0]; }
+Tensor swiglu(Tensor gate, Tensor up, Activation activation, Where where) {
+    Attrs attrs;
+    if (activation != Activation::silu) attrs.set("kind", std::string(name_of(activation)));
+    return gate.graph().call(swiglu_op, {gate, up}, attrs, where)[0];
+}
 
 }  // namespace vantage

@@ -1,7 +1,7 @@
 // Which keys a query sees and what is added to its score (runtime/ops/attention_rules.h), for the kernel and the tap.
 //
 // Rules that a call does not have are constants, so nothing of them is left in its pipeline. The including kernel's
-// parameters are p, with the addresses mask, alibi, block_mask and segments, and n, m, heads, causal.
+// parameters are p, with the addresses mask, position_bias, block_mask and segments, and n, m, heads, causal.
 #ifndef VANTAGE_ATTENTION_RULES_GLSL
 #define VANTAGE_ATTENTION_RULES_GLSL
 #include "lib/activation.glsl"
@@ -18,6 +18,8 @@ layout(constant_id = 15) const uint GLOBAL = 0;  // tokens that see all, and are
 layout(constant_id = 16) const uint BLOCK = 0;   // tokens of a block of the block mask
 layout(constant_id = 17) const bool MASK_BY_HEAD = false;
 layout(constant_id = 18) const bool MASK_BY_BATCH = false;
+layout(constant_id = 19) const uint BIAS = 0;   // by position: 0 slopes (heads), 1 by distance (2 REACH + 1, heads), 2 by key (m, heads)
+layout(constant_id = 20) const uint REACH = 0;
 
 const float LOWEST = -3.0e38;  // a mask that moves a score below it hides the key
 
@@ -52,12 +54,16 @@ bool rules_allow(uint batch, int i, uint key) {
     return true;
 }
 
+float position_bias(uint head, int i, uint key) {
+    int distance = int(key) - i, reach = int(REACH);
+    if (BIAS == 0u) return ReadFloats(p.position_bias).at[head] * float(p.causal != 0u ? distance : -abs(distance));
+    uint row = BIAS == 1u ? uint(clamp(distance, -reach, reach) + reach) : key;
+    return ReadFloats(p.position_bias).at[row * p.heads + head];
+}
+
 float ruled_score(float score, uint batch, uint head, uint row, int i, uint key) {
     if (SOFTCAP > 0.0) score = SOFTCAP * stable_tanh(score / SOFTCAP);
-    if (present(p.alibi)) {
-        float distance = float(int(key) - i);
-        score += ReadFloats(p.alibi).at[head] * (p.causal != 0u ? distance : -abs(distance));
-    }
+    if (present(p.position_bias)) score += position_bias(head, i, key);
     if (present(p.mask)) {
         uint sheet = (MASK_BY_BATCH ? batch : 0u) * (MASK_BY_HEAD ? p.heads : 1u) + (MASK_BY_HEAD ? head : 0u);
         score += ReadFloats(p.mask).at[(sheet * p.n + row) * p.m + key];

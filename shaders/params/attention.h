@@ -5,7 +5,7 @@ VANTAGE_PARAMS_BEGIN
 struct AttentionParams {
     uvec2 q, k, v;
     uvec2 step, kv_len;          // step state or 0; (batch) i32 or 0
-    uvec2 mask, alibi;           // (batch or 1, heads or 1, n, m) f32 or 0; (heads) f32 or 0
+    uvec2 mask, position_bias;   // (batch or 1, heads or 1, n, m) f32 or 0; see lib/attention_rules.glsl
     uvec2 block_mask, segments;  // (blocks, blocks) i32 or 0; (batch, m) i32 or 0
     uvec2 sinks;                 // (heads) f32 or 0
     uvec2 o,
@@ -22,9 +22,9 @@ struct AttentionJoinParams {
     uint n, heads, heads_first;
 };
 struct AttentionWeightsParams {
-    uvec2 q, k, lse;                          // (n, heads, D), (m, kv_heads, D), (n, heads)
-    uvec2 mask, alibi, block_mask, segments;  // as in AttentionParams
-    uvec2 p;                                  // (rows, keys)
+    uvec2 q, k, lse;                                  // (n, heads, D), (m, kv_heads, D), (n, heads)
+    uvec2 mask, position_bias, block_mask, segments;  // as in AttentionParams
+    uvec2 p;                                          // (rows, keys)
     uint n, m, heads, kv_heads, head, d, causal;
     uint first_row, rows, first_key, keys;
     uint position;  // of row 0 of q

@@ -9,7 +9,7 @@
 #include "runtime/base/os.h"
 #include "runtime/graph/op.h"
 #include "runtime/io/safetensors.h"
-#include "runtime/models/decoder.h"
+#include "runtime/models/architecture.h"
 #include "tests/host/temporary_directory.h"
 
 /// Writes config.json and model.safetensors of `type` into `folder`: weights of deviation 0.1, norm gains near 1.
@@ -29,7 +29,7 @@ inline void write_random_model(const std::string& folder, const std::string& con
         for (double& x : tensor.data) x = draw(random);
         data.push_back(narrow(tensor));
         const auto sizes = value.type.shape.sizes();
-        const std::string name = value.name == "lm_head.weight" ? value.name : checkpoint_prefix(config) + value.name;
+        const std::string name = value.name == "lm_head.weight" ? value.name : checkpoint_prefixes(config).front() + value.name;
         tensors.push_back({name,
                            type == DType::f32   ? "F32"
                            : type == DType::f16 ? "F16"

@@ -20,7 +20,7 @@ void check_model(const vantage::ModelConfig& c) {
     require(c.heads % c.kv_heads == 0 && c.head_width <= 256);
     require(c.norm_eps >= 0 && c.rope_theta >= 1 && c.rope_scaling.factor > 0);
     for (const std::int64_t layer : {std::int64_t{0}, c.layers - 1}) {
-        const double scale = c.scale(layer);
+        const double scale = *c.attention(layer).scale;
         require(std::isfinite(scale) && scale > 0);
     }
     check_ends(c);

@@ -85,13 +85,13 @@ TEST_CASE("GPT-2's fields", "[config]") {
     CHECK(c.activation == Activation::gelu_tanh);
     CHECK(c.tied);
     CHECK(c.end_tokens == std::vector<std::int64_t>{0});
-    CHECK(c.scale(1) == 0.25);
+    CHECK(c.attention(1).scale == 0.25);
     const auto changed = [](const Changes& changes) { return parse_model_config(with(small_gpt2, changes), "c"); };
     CHECK(changed({{"n_inner", "100"}}).inner == 100);
     CHECK(changed({{"activation_function", "\"gelu\""}}).activation == Activation::gelu_erf);
     CHECK(changed({{"activation_function", "\"relu\""}}).activation == Activation::relu);
-    CHECK(changed({{"scale_attn_weights", "false"}}).scale(0) == 1);
-    CHECK(changed({{"scale_attn_by_inverse_layer_idx", "true"}}).scale(1) == 0.125);
+    CHECK(changed({{"scale_attn_weights", "false"}}).attention(0).scale == 1);
+    CHECK(changed({{"scale_attn_by_inverse_layer_idx", "true"}}).attention(1).scale == 0.125);
     CHECK(!changed({{"tie_word_embeddings", "false"}}).tied);
     CHECK(changed({{"n_positions", "null"}, {"n_ctx", "77"}}).context == 77);
     CHECK(changed({{"n_embd", "48.0"}}).width == 48);
@@ -116,7 +116,7 @@ TEST_CASE("Llama's fields, and its rotary scalings", "[config]") {
     CHECK(changed({{"head_dim", "24"}}).head_width == 24);
     CHECK(changed({{"head_dim", "24"}, {"hidden_size", "50"}}).width == 50);  // heads that are not a part of the width
     CHECK(changed({{"num_key_value_heads", "null"}}).kv_heads == 6);
-    CHECK(changed({{"attention_bias", "true"}}).attention_bias);
+    CHECK(changed({{"attention_bias", "true"}}).qkv_bias);
     CHECK(changed({{"mlp_bias", "true"}}).mlp_bias);
     const char* llama3 =
         R"("factor": 8, "low_freq_factor": 1, "high_freq_factor": 4, "original_max_position_embeddings": 64)";
@@ -189,7 +189,7 @@ TEST_CASE("configs that make no model are refused with field, value and what is 
         {small_llama, {{"intermediate_size", "null"}}, {"intermediate_size", "missing"}},
         {small_llama, {{"max_position_embeddings", "0"}}, {"max_position_embeddings", "is 0"}},
         {small_llama, {{"rms_norm_eps", "2"}}, {"rms_norm_eps", "is 2"}},
-        {small_llama, {{"hidden_act", "\"gelu\""}}, {"hidden_act", "silu"}},
+        {small_llama, {{"hidden_act", "\"mish\""}}, {"hidden_act", "mish", "silu"}},
         {small_llama, {{"rope_theta", "0"}}, {"rope_theta", "is 0"}},
         {small_llama, {{"rope_scaling", R"({"type": "dynamic", "factor": 2})"}}, {"dynamic", "linear", "llama3"}},
         {small_llama, {{"rope_scaling", R"({"type": "linear"})"}}, {"rope_scaling.factor", "missing"}},

@@ -133,8 +133,10 @@ TEST_CASE("positions that make no sense are refused", "[positions]") {
     Graph graph;
     expect_error(ErrorKind::usage, {"rotary_dim is 7"}, [&] { rope_frequencies(7, 10000); });
     expect_error(ErrorKind::usage, {"theta is 0"}, [&] { rope_frequencies(8, 0); });
-    expect_error(ErrorKind::unsupported, {"longrope", "llama3"},
-                 [&] { rope_frequencies(8, 10000, {.type = "longrope"}); });
+    expect_error(ErrorKind::unsupported, {"spiral", "llama3"}, [&] { rope_frequencies(8, 10000, {.type = "spiral"}); });
+    expect_error(ErrorKind::usage, {"longrope", "3 factors", "4 pairs"}, [&] {
+        rope_frequencies(8, 10000, {.type = "longrope", .factors = {1, 2, 3}});
+    });
     expect_error(ErrorKind::usage, {"sinusoidal_positions", "dim = 5"}, [&] { sinusoidal_table(3, 5, 10000, false); });
     const Tensor x = graph.input("x", {4, 2, 8}), table = rope_table(graph, 4, 8, 10000),
                  wide = rope_table(graph, 4, 16, 10000);

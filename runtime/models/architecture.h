@@ -1,0 +1,35 @@
+// What there is to know about one architecture. Each lives in one file of runtime/models and is listed in architectures.cpp.
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/io/json.h"
+#include "runtime/models/config.h"
+#include "runtime/models/decoder.h"
+
+namespace vantage {
+
+struct Architecture {
+    const char* name;         ///< config.json's model_type
+    const char* class_begin;  ///< how its classes' names begin: "GPT2" of "GPT2LMHeadModel"
+    /// What checkpoints may put in front of every name but the output layer's; in graphs it is left out. The usual one first.
+    std::vector<const char*> prefixes;
+    /// Takes what it needs from config.json. Throws bad_file for what makes no model, or one that is not built.
+    void (*read)(const JsonFields& fields, ModelConfig& config);
+    void (*build)(Decoder& decoder);
+    /// Endings of tensors that checkpoints carry beside the weights: masks and frequencies, made by other means here.
+    std::vector<const char*> ignored = {};
+};
+
+std::span<const Architecture* const> all_architectures();
+/// Throws bad_file with the list when there is none of this name.
+const Architecture& architecture_named(const std::string& name, const std::string& file);
+
+/// A tensor of the checkpoint that no weight of the graph is made from, and that is no mistake.
+bool is_ignored_tensor(const ModelConfig& config, const std::string& name);
+/// The prefixes that a checkpoint of this architecture may put in front of every name but the output layer's, none at last.
+std::vector<std::string> checkpoint_prefixes(const ModelConfig& config);
+
+}  // namespace vantage

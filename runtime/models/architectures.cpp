@@ -1,0 +1,47 @@
+// Every architecture there is. An explicit list, as that of the ops.
+#include <array>
+
+#include "runtime/base/log.h"
+#include "runtime/models/architecture.h"
+
+namespace vantage {
+
+extern const Architecture gpt2, gptj, gpt_neox, opt, bloom, falcon, phi, phi3;
+extern const Architecture llama, mistral, qwen2, qwen3, gemma2;
+
+std::span<const Architecture* const> all_architectures() {
+    static constexpr std::array list = {&gpt2, &gptj,  &gpt_neox, &opt,   &bloom, &falcon, &phi,
+                                        &phi3, &llama, &mistral,  &qwen2, &qwen3, &gemma2};
+    return list;
+}
+
+const Architecture& architecture_named(const std::string& name, const std::string& file) {
+    std::string known;
+    for (const Architecture* one : all_architectures()) {
+        if (name == one->name) return *one;
+        known += (known.empty() ? "" : one == all_architectures().back() ? " and " : ", ") + std::string(one->name);
+    }
+    throw Error(ErrorKind::bad_file, file + ": the architecture is " + in_quotes(name) + ", but built are " + known);
+}
+
+Graph build_model(const ModelConfig& config, const DecoderOptions& options, Graph::WeightTypes types) {
+    Graph graph(std::move(types));
+    Decoder decoder(graph, config, options);
+    architecture_named(config.architecture, "the model").build(decoder);
+    return graph;
+}
+
+std::vector<std::string> checkpoint_prefixes(const ModelConfig& config) {
+    const Architecture& architecture = architecture_named(config.architecture, "the model");
+    std::vector<std::string> prefixes(architecture.prefixes.begin(), architecture.prefixes.end());
+    prefixes.emplace_back();
+    return prefixes;
+}
+
+bool is_ignored_tensor(const ModelConfig& config, const std::string& name) {
+    for (const char* end : architecture_named(config.architecture, "the model").ignored)
+        if (name.ends_with(end)) return true;
+    return config.tied && (name == "lm_head.weight" || name == "embed_out.weight");
+}
+
+}  // namespace vantage

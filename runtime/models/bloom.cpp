@@ -1,0 +1,54 @@
+// BLOOM: no positions but ALiBi's slopes, a norm right after the embedding, queries, keys and values packed by head.
+//   x = ln(embed[token]);  per block  x += attention(y), y = ln_a(x);  x += mlp(z), z = ln_m(x)
+// (or residuals taken from y and z). BigScience Workshop, "BLOOM" (2022); Press, Smith & Lewis, "ALiBi" (2021).
+#include "runtime/models/architecture.h"
+#include "runtime/models/config_fields.h"
+
+namespace vantage {
+
+namespace {
+
+void read(const JsonFields& fields, ModelConfig& c) {
+    c.layers = one_integer(fields, {"num_hidden_layers", "n_layer"}, most_layers);
+    c.width = one_integer(fields, {"n_embed", "hidden_size"}, most_width);
+    c.heads = c.kv_heads = one_integer(fields, {"num_attention_heads", "n_head"}, most_heads);
+    c.inner = 4 * c.width;
+    c.vocab = fields.integer("vocab_size", 1, most_vocab);
+    c.context = fields.optional_integer("seq_length", 1, most_context).value_or(2048);  // what it was trained with
+    c.norm_eps = fields.optional_number("layer_norm_epsilon", 0, 1).value_or(1e-5);
+    c.tied = read_tied(fields, true);
+    divide_heads(fields, c, "hidden_size", "n_head");
+    c.own.set("residual_after_norm", fields.optional_flag("apply_residual_connection_post_layernorm").value_or(false));
+}
+
+void build(Decoder& d) {
+    const ModelConfig& c = d.config;
+    const bool after_norm = c.own.flag("residual_after_norm");
+    const Tensor embed = d.graph.weight("word_embeddings.weight", {c.vocab, c.width});
+    Tensor x = d.layer_norm("word_embeddings_layernorm", d.embed(embed));  // [n, width]
+    d.note_hidden(x);
+    for (int layer = 0; layer < c.layers; ++layer) {
+        const Graph::Scope block = d.graph.scope("h", layer);
+        const Tensor y = d.layer_norm("input_layernorm", x);
+        const QKV heads =
+            split_qkv(d.dense("self_attention.query_key_value", y, 3 * c.width, true), c.heads, c.heads, true);
+        const Tensor slopes =
+            d.graph.constant("alibi_slopes", {c.heads}, [heads = c.heads] { return alibi_slopes(heads); });
+        const Tensor seen = d.attend(layer, heads.q, heads.k, heads.v, {.alibi_slopes = slopes});
+        x = (after_norm ? y : x) + d.dense("self_attention.dense", seen, c.width, true);
+        const Tensor z = d.layer_norm("post_attention_layernorm", x);
+        const Tensor inner = gelu_tanh(d.dense("mlp.dense_h_to_4h", z, c.inner, true));
+        x = (after_norm ? z : x) + d.dense("mlp.dense_4h_to_h", inner, c.width, true);
+        d.note_hidden(x);
+    }
+    d.finish(
+        x, [&](Tensor last) { return d.layer_norm("ln_f", last); }, [&](Tensor last) { return d.output(last, embed); });
+}
+
+}  // namespace
+
+extern const Architecture bloom;
+const Architecture bloom = {
+    .name = "bloom", .class_begin = "Bloom", .prefixes = {"transformer."}, .read = read, .build = build};
+
+}  // namespace vantage

@@ -1,0 +1,45 @@
+// How config.json spells what many architectures have.
+#pragma once
+
+#include <initializer_list>
+
+#include "runtime/io/json.h"
+#include "runtime/models/config.h"
+
+namespace vantage {
+
+// Limits that no model of today reaches: beyond them a file is damaged, and products of sizes stay far below 2^63.
+constexpr std::int64_t most_layers = 4096, most_width = 1 << 20, most_heads = 1 << 14, most_vocab = 1 << 24,
+                       most_context = 1 << 28, most_experts = 1 << 14;
+
+/// The first of several names that the file has: "n_head", "num_attention_heads".
+std::int64_t one_integer(const JsonFields& fields, std::initializer_list<const char*> keys, std::int64_t most);
+
+/// What an architecture takes for keys that its files leave out. transformers writes only what differs from these.
+struct FieldDefaults {
+    std::int64_t kv_heads = 0;    ///< 0 = as many as query heads; also what null means
+    std::int64_t head_width = 0;  ///< 0 = the width divided by the heads; also what null means
+    std::int64_t inner = 0;       ///< of the MLP; 0 = has to be there
+    std::int64_t context = 2048;
+    double norm_eps = 1e-6, rope_theta = 10000;
+    bool tied = false;
+};
+/// num_hidden_layers, hidden_size, num_attention_heads, num_key_value_heads, head_dim, intermediate_size, vocab_size,
+/// max_position_embeddings.
+void read_sizes(const JsonFields& fields, ModelConfig& config, const FieldDefaults& defaults = {});
+/// The width divided by the heads, which has to be whole; `width_key` and `heads_key` for the message.
+void divide_heads(const JsonFields& fields, ModelConfig& config, const char* width_key, const char* heads_key);
+void require_divides(const JsonFields& fields, const char* what, std::int64_t whole, const char* by, std::int64_t part);
+
+Activation read_activation(const JsonFields& fields, const char* key, const char* otherwise);
+bool read_tied(const JsonFields& fields, bool otherwise);
+
+/// Rotary positions of `share` of each head, unless the file says another share: rope_theta and rope_scaling
+/// (transformers 4), or rope_parameters (5). Throws bad_file for a scaling that is not built.
+void read_rope(const JsonFields& fields, ModelConfig& config, double theta = 10000, double share = 1);
+
+/// Layers that attend to a window only: those that layer_types calls sliding_attention, else those that `slides` says.
+void read_windows(const JsonFields& fields, ModelConfig& config, std::int64_t window,
+                  const std::function<bool(std::int64_t layer)>& slides);
+
+}  // namespace vantage

@@ -1,0 +1,57 @@
+// Gemma 2: Llama's block between norms on both sides, gains of 1 + w, GEGLU, soft-capped scores and logits, and a window in
+// every other layer.
+//   x = √width embed[token];  per block  x += rms(attention(rms(x))),  x += rms(mlp(rms(x)))
+//   logits = cap tanh(rms(x) embedᵀ / cap)
+// Gemma Team, "Gemma 2: Improving Open Language Models at a Practical Size" (2024).
+#include <cmath>
+
+#include "runtime/models/llama.h"
+
+namespace vantage {
+
+namespace {
+
+constexpr double gain_offset = 1;
+
+void read(const JsonFields& fields, ModelConfig& c) {
+    read_llama(fields, c, {.kv_heads = 4, .head_width = 256, .tied = true});
+    c.activation = read_activation(fields, "hidden_activation", "gelu_pytorch_tanh");
+    c.attention_scale = 1 / std::sqrt(fields.optional_number("query_pre_attn_scalar", 1e-6, 1e6).value_or(256));
+    const auto cap = [&](const char* key, double usual) {
+        return fields.optional_number(key, 1e-3, 1e6).value_or(fields.json().contains(key) ? 0 : usual);
+    };
+    c.attention_softcap = cap("attn_logit_softcapping", 50);
+    c.logit_softcap = cap("final_logit_softcapping", 30);
+    read_windows(fields, c, fields.optional_integer("sliding_window", 1, most_context).value_or(4096),
+                 [](std::int64_t layer) { return layer % 2 == 0; });
+}
+
+void build(Decoder& d) {
+    const ModelConfig& c = d.config;
+    const auto norm = [&](const char* name, Tensor x) { return d.rms_norm(name, x, gain_offset); };
+    const Tensor embed = d.graph.weight("embed_tokens.weight", {c.vocab, c.width});
+    Tensor x = d.embed(embed, {}, 0, std::sqrt(static_cast<double>(c.width)));  // [n, width]
+    d.note_hidden(x);
+    for (int layer = 0; layer < c.layers; ++layer) {
+        const Graph::Scope block = d.graph.scope("layers", layer);
+        const QKV heads = llama_heads(d, norm("input_layernorm", x));
+        const Tensor seen = d.attend(layer, heads.q, heads.k, heads.v);
+        x = x + norm("post_attention_layernorm", d.dense("self_attn.o_proj", seen, c.width, c.attention_out_bias));
+        x = x + norm("post_feedforward_layernorm", gated_mlp(d, norm("pre_feedforward_layernorm", x)));
+        d.note_hidden(x);
+    }
+    d.finish(
+        x, [&](Tensor last) { return norm("norm", last); }, [&](Tensor last) { return d.output(last, embed); });
+}
+
+}  // namespace
+
+extern const Architecture gemma2;
+const Architecture gemma2 = {.name = "gemma2",
+                             .class_begin = "Gemma2",
+                             .prefixes = {"model."},
+                             .read = read,
+                             .build = build,
+                             .ignored = {".rotary_emb.inv_freq"}};
+
+}  // namespace vantage

@@ -1,0 +1,54 @@
+// GPT-NeoX (Pythia): rotary positions on a part of each head, queries, keys and values packed by head, attention and MLP
+// side by side after a norm each, or one after the other.
+//   x += attention(ln_a(x)) + mlp(ln_m(x))
+// Black et al., "GPT-NeoX-20B" (2022); Biderman et al., "Pythia" (2023).
+#include "runtime/models/architecture.h"
+#include "runtime/models/config_fields.h"
+
+namespace vantage {
+
+namespace {
+
+void read(const JsonFields& fields, ModelConfig& c) {
+    read_sizes(fields, c);
+    c.norm_eps = fields.optional_number("layer_norm_eps", 0, 1).value_or(1e-5);
+    c.activation = read_activation(fields, "hidden_act", "gelu");
+    c.tied = read_tied(fields, false);
+    c.parallel = fields.optional_flag("use_parallel_residual").value_or(true);
+    c.qkv_bias = fields.optional_flag("attention_bias").value_or(true);
+    read_rope(fields, c, 10000, 0.25);
+}
+
+void build(Decoder& d) {
+    const ModelConfig& c = d.config;
+    const Tensor embed = d.graph.weight("embed_in.weight", {c.vocab, c.width});
+    Tensor x = d.embed(embed);  // [n, width]
+    d.note_hidden(x);
+    for (int layer = 0; layer < c.layers; ++layer) {
+        const Graph::Scope block = d.graph.scope("layers", layer);
+        const Tensor packed =
+            d.dense("attention.query_key_value", d.layer_norm("input_layernorm", x), 3 * c.width, c.qkv_bias);
+        const QKV heads = split_qkv(packed, c.heads, c.heads, true);
+        const Tensor seen = d.attend(layer, d.rotate(heads.q), d.rotate(heads.k), heads.v);
+        const Tensor after = x + d.dense("attention.dense", seen, c.width, c.qkv_bias);
+        const Tensor y = d.layer_norm("post_attention_layernorm", c.parallel ? x : after);
+        const Tensor inner = activate(d.dense("mlp.dense_h_to_4h", y, c.inner, true), c.activation);
+        x = after + d.dense("mlp.dense_4h_to_h", inner, c.width, true);
+        d.note_hidden(x);
+    }
+    d.finish(
+        x, [&](Tensor last) { return d.layer_norm("final_layer_norm", last); },
+        [&](Tensor last) { return d.output(last, embed, "embed_out"); });
+}
+
+}  // namespace
+
+extern const Architecture gpt_neox;
+const Architecture gpt_neox = {.name = "gpt_neox",
+                               .class_begin = "GPTNeoX",
+                               .prefixes = {"gpt_neox."},
+                               .read = read,
+                               .build = build,
+                               .ignored = {".attention.bias", ".attention.masked_bias", ".rotary_emb.inv_freq"}};
+
+}  // namespace vantage

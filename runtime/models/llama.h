@@ -1,0 +1,20 @@
+// Llama's fields and graph, which several architectures have with other options.
+#pragma once
+
+#include "runtime/models/architecture.h"
+#include "runtime/models/config_fields.h"
+
+namespace vantage {
+
+void read_llama(const JsonFields& fields, ModelConfig& config, const FieldDefaults& defaults);
+/// use_sliding_window, sliding_window, max_window_layers (Qwen 2 and 3).
+void read_qwen_windows(const JsonFields& fields, ModelConfig& config);
+
+/// Queries, keys and values of `x` with their heads, turned: q [n, H, D], k [n, Hk, D], v [n, Hk, D].
+QKV llama_heads(Decoder& decoder, Tensor x);
+/// down(activation(gate(x)) ∘ up(x)).
+Tensor gated_mlp(Decoder& decoder, Tensor x);
+
+void build_llama(Decoder& decoder);
+
+}  // namespace vantage

@@ -1,0 +1,71 @@
+// OPT: learned positions that begin at 2, ReLU; norm first, or last (350M), whose embeddings are narrower than the model.
+//   norm first:  x += attention(ln_a(x)),  x += mlp(ln_m(x));   norm last:  x = ln_a(x + attention(x)),  x = ln_m(x + mlp(x))
+// Zhang et al., "OPT: Open Pre-trained Transformer Language Models" (2022).
+#include "runtime/models/architecture.h"
+#include "runtime/models/config_fields.h"
+
+namespace vantage {
+
+namespace {
+
+constexpr std::int64_t first_position = 2;  // rows 0 and 1 of the table belong to padding
+
+void read(const JsonFields& fields, ModelConfig& c) {
+    c.layers = fields.integer("num_hidden_layers", 1, most_layers);
+    c.width = fields.integer("hidden_size", 1, most_width);
+    c.heads = c.kv_heads = fields.integer("num_attention_heads", 1, most_heads);
+    c.inner = fields.optional_integer("ffn_dim", 1, most_width).value_or(3072);
+    c.vocab = fields.integer("vocab_size", 1, most_vocab);
+    c.context = fields.optional_integer("max_position_embeddings", 1, most_context).value_or(2048);
+    c.activation = read_activation(fields, "activation_function", "relu");
+    c.tied = read_tied(fields, true);
+    c.qkv_bias = fields.optional_flag("enable_bias").value_or(true);
+    divide_heads(fields, c, "hidden_size", "num_attention_heads");
+    const bool first = fields.optional_flag("do_layer_norm_before").value_or(true);
+    c.own.set("do_layer_norm_before", first);
+    c.own.set("final_norm", first && !fields.optional_flag("_remove_final_layer_norm").value_or(false));
+    c.own.set("word_embed_proj_dim", fields.optional_integer("word_embed_proj_dim", 1, most_width).value_or(c.width));
+    if (!fields.optional_flag("layer_norm_elementwise_affine").value_or(true))
+        fields.fail("layer_norm_elementwise_affine", "true");
+}
+
+void build(Decoder& d) {
+    const ModelConfig& c = d.config;
+    const bool norm_first = c.own.flag("do_layer_norm_before");
+    const std::int64_t embed_width = c.own.integer("word_embed_proj_dim");
+    const auto norm = [&](const char* name, Tensor x, bool here) { return here ? d.layer_norm(name, x) : x; };
+    const Tensor embed = d.graph.weight("embed_tokens.weight", {c.vocab, embed_width}),
+                 positions = d.graph.weight("embed_positions.weight", {c.context + first_position, c.width});
+
+    Tensor x;  // [n, width]
+    if (embed_width == c.width)
+        x = d.embed(embed, positions, first_position);
+    else
+        x = d.dense("project_in", d.embed(embed), c.width, false) + d.positions(positions, first_position);
+    d.note_hidden(x);
+    for (int layer = 0; layer < c.layers; ++layer) {
+        const Graph::Scope block = d.graph.scope("layers", layer);
+        const Tensor y = norm("self_attn_layer_norm", x, norm_first);
+        const auto heads = [&](const char* name) { return d.heads(d.dense(name, y, c.width, c.qkv_bias), c.heads); };
+        const Tensor seen =
+            d.attend(layer, heads("self_attn.q_proj"), heads("self_attn.k_proj"), heads("self_attn.v_proj"));
+        x = norm("self_attn_layer_norm", x + d.dense("self_attn.out_proj", seen, c.width, c.qkv_bias), !norm_first);
+        const Tensor z = norm("final_layer_norm", x, norm_first);
+        const Tensor inner = activate(d.dense("fc1", z, c.inner, c.qkv_bias), c.activation);
+        x = norm("final_layer_norm", x + d.dense("fc2", inner, c.width, c.qkv_bias), !norm_first);
+        d.note_hidden(x);
+    }
+    d.finish(
+        x, [&](Tensor last) { return norm("final_layer_norm", last, c.own.flag("final_norm")); },
+        [&](Tensor last) {
+            return d.output(embed_width == c.width ? last : d.dense("project_out", last, embed_width, false), embed);
+        });
+}
+
+}  // namespace
+
+extern const Architecture opt;
+const Architecture opt = {
+    .name = "opt", .class_begin = "OPT", .prefixes = {"model.decoder.", "decoder."}, .read = read, .build = build};
+
+}  // namespace vantage

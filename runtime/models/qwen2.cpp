@@ -1,0 +1,28 @@
+// Qwen 2: Llama with biases on queries, keys and values, and windows in its upper layers where it says so.
+// Yang et al., "Qwen2 Technical Report" (2024).
+#include "runtime/models/llama.h"
+
+namespace vantage {
+
+void read_qwen_windows(const JsonFields& fields, ModelConfig& c) {
+    if (!fields.optional_flag("use_sliding_window").value_or(false)) return;
+    const std::int64_t first = fields.optional_integer("max_window_layers", 0, most_layers).value_or(28);
+    read_windows(fields, c, fields.optional_integer("sliding_window", 1, most_context).value_or(4096),
+                 [first](std::int64_t layer) { return layer >= first; });
+}
+
+extern const Architecture qwen2;
+const Architecture qwen2 = {.name = "qwen2",
+                            .class_begin = "Qwen2",
+                            .prefixes = {"model."},
+                            .read =
+                                [](const JsonFields& fields, ModelConfig& c) {
+                                    read_llama(fields, c, {.kv_heads = 32});
+                                    c.qkv_bias = true;
+                                    c.attention_out_bias = false;
+                                    read_qwen_windows(fields, c);
+                                },
+                            .build = build_llama,
+                            .ignored = {".rotary_emb.inv_freq"}};
+
+}  // namespace vantage

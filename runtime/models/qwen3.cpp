@@ -1,0 +1,20 @@
+// Qwen 3: Llama with an RMSNorm over each head's queries and keys in front of the rotation.
+// Yang et al., "Qwen3 Technical Report" (2025); Dehghani et al. 2023 (normalised queries and keys).
+#include "runtime/models/llama.h"
+
+namespace vantage {
+
+extern const Architecture qwen3;
+const Architecture qwen3 = {.name = "qwen3",
+                            .class_begin = "Qwen3",
+                            .prefixes = {"model."},
+                            .read =
+                                [](const JsonFields& fields, ModelConfig& c) {
+                                    read_llama(fields, c, {.kv_heads = 32, .head_width = 128});
+                                    c.head_norms = true;
+                                    read_qwen_windows(fields, c);
+                                },
+                            .build = build_llama,
+                            .ignored = {".rotary_emb.inv_freq"}};
+
+}  // namespace vantage
