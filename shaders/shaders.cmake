@@ -17,6 +17,17 @@ vantage_shader(NAME linear_attention_scan SOURCE linear_attention/scan.comp)
 vantage_shader(NAME linear_attention_rows SOURCE linear_attention/rows.comp)
 vantage_shader(NAME linear_attention_rows_subgroup SOURCE linear_attention/rows.comp DEFINES USE_SUBGROUP=1 PROBE subgroup)
 
+# experts
+vantage_shader(NAME route SOURCE experts/route.comp)
+vantage_shader(NAME route_subgroup SOURCE experts/route.comp DEFINES USE_SUBGROUP=1 PROBE subgroup)
+vantage_shader(NAME sort_by_expert SOURCE experts/sort.comp)
+vantage_shader(NAME expert_linear SOURCE experts/plain.comp)
+vantage_shader(NAME expert_linear_tiled SOURCE experts/tiled.comp)
+vantage_shader(NAME expert_linear_rows SOURCE experts/rows.comp)
+vantage_shader(NAME expert_linear_rows_subgroup SOURCE experts/rows.comp DEFINES USE_SUBGROUP=1 PROBE subgroup)
+vantage_shader(NAME load_balance SOURCE experts/balance.comp)
+vantage_shader(NAME load_balance_subgroup SOURCE experts/balance.comp DEFINES USE_SUBGROUP=1 PROBE subgroup)
+
 # norms, softmax
 vantage_shader(NAME layer_norm SOURCE layer_norm.comp)
 vantage_shader(NAME layer_norm_subgroup SOURCE layer_norm.comp DEFINES USE_SUBGROUP=1 PROBE subgroup)

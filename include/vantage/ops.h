@@ -172,8 +172,18 @@ inline Tensor relu(Tensor x, Where where = Where::here()) { return activate(x, A
 /// cap tanh(x / cap) (Gemma Team 2024).
 Tensor softcap(Tensor x, double cap, Where where = Where::here());
 /// activation(gate) ∘ up, of one shape (Shazeer 2020: SwiGLU with silu, GEGLU with gelu). Without `up` the rows of `gate`
-/// are [gate | up] of twice the width (Phi-3).
-Tensor swiglu(Tensor gate, Tensor up, Activation activation = Activation::silu, Where where = Where::here());
+/// are [gate | up] of twice the width (Phi-3), or gate and up by turns where `interleaved`.
+struct Gating {
+    Activation activation = Activation::silu;
+    bool interleaved = false;
+    double limit = 0;      ///< gate ≤ limit and |up| ≤ limit before anything else (gpt-oss); 0 = none
+    double up_offset = 0;  ///< added to up
+    Gating() = default;
+    Gating(Activation a) : activation(a) {}
+    Gating(Activation a, bool by_turns, double most, double offset)
+        : activation(a), interleaved(by_turns), limit(most), up_offset(offset) {}
+};
+Tensor swiglu(Tensor gate, Tensor up, Gating gating = {}, Where where = Where::here());
 /// A tensor and the line that names it: a shape error of `x + y` carries the caller's line.
 struct LocatedTensor {
     Tensor tensor;
@@ -182,6 +192,44 @@ struct LocatedTensor {
 };
 inline Tensor operator+(Tensor a, LocatedTensor b) { return add(a, b.tensor, b.where); }
 inline Tensor operator*(Tensor a, LocatedTensor b) { return mul(a, b.tensor, b.where); }
+
+// ---- experts --------------------------------------------------------------------------------------------------------
+
+/// p = softmax(logits), logits [n, experts]; index i32 [n, top_k] the largest p, the first of equal ones first; weight f32
+/// [n, top_k] their p, divided by their sum where `renormalise`: the softmax of the chosen logits alone (Shazeer et al. 2017;
+/// Fedus et al. 2021 with top_k 1; Jiang et al. 2024). With a step, padding has index -1 and weight 0.
+struct Routing {
+    Tensor probs, index, weight;
+};
+Routing route(Tensor logits, std::int64_t top_k, bool renormalise, Tensor step = {}, Where where = Where::here());
+/// experts Σ_e f_e P_e, f_e the choices of expert e per token, P_e its mean probability → f32 [1]; top_k at best.
+Tensor load_balance(Routing routing, Where where = Where::here());
+
+/// The choices of `index` sorted by expert, none dropped but where `capacity` (0 = none) says how many an expert takes: slots
+/// i32 [choices], the place among the expert's choices, -1 where dropped; order i32 [choices]; offsets i32 [experts + 2].
+struct ExpertOrder {
+    Tensor index, slots, order, offsets;
+};
+ExpertOrder sort_by_expert(Tensor index, std::int64_t experts, std::int64_t capacity = 0, Where where = Where::here());
+/// y[c] = x[c / share] W_eᵀ + b_e for choice c and its expert e, 0 where it was dropped. x [rows, in], choices a multiple of
+/// the rows; W [experts, out, in] (`transposed`) or [experts, in, out], b [experts, out] → y [choices, out]. Only what is
+/// chosen is computed.
+Tensor expert_linear(Tensor x, Tensor weight, ExpertOrder to, Tensor bias = {}, bool transposed = true,
+                     Where where = Where::here());
+
+/// y_t = Σ_c weight_tc expert_e(x_t), expert(x) = down (gating(gate x, up x)), with biases where they are there. x [n, width]
+/// → [n, width]. Without `up` gate has both (Gating). Experts that all tokens share are a dense MLP beside it.
+struct ExpertWeights {
+    Tensor gate, up, down;  ///< [experts, inner, width] twice, [experts, width, inner]; or turned, see `transposed`
+    Tensor gate_bias, down_bias;
+};
+struct ExpertOptions {
+    Gating gating;
+    bool transposed = true;     ///< weights are [experts, out, in]
+    std::int64_t capacity = 0;  ///< choices that an expert takes; 0 = all
+};
+Tensor mixture_of_experts(Tensor x, Routing routing, const ExpertWeights& weights, const ExpertOptions& options = {},
+                          Where where = Where::here());
 
 // ---- positions and tokens -------------------------------------------------------------------------------------------
 

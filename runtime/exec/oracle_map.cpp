@@ -157,12 +157,14 @@ Calls map_linear_attention(OracleReader& r) {
 }
 
 /// What an op makes of these operands, by its reference: an operand of the call that is looked at.
-HostTensor made_by(const char* op, std::vector<HostTensor> inputs, Attrs attrs) {
+std::vector<HostTensor> all_made_by(const char* op, std::vector<HostTensor> inputs, Attrs attrs) {
     OracleCall call = call_of(op, std::move(inputs), std::move(attrs));
-    std::vector<HostTensor> results;
-    for (const TensorType& type : call.call.outputs) results.emplace_back(type);
+    std::vector<HostTensor> results(call.call.outputs.begin(), call.call.outputs.end());
     call.call.op->reference(call.call, call.inputs, results);
-    return results.front();
+    return results;
+}
+HostTensor made_by(const char* op, std::vector<HostTensor> inputs, Attrs attrs) {
+    return all_made_by(op, std::move(inputs), std::move(attrs)).front();
 }
 
 /// Columns [first, first + count) of a matrix.
@@ -297,6 +299,55 @@ Calls map_patch_embed(OracleReader& r) {
     expect_result(cut, 0, "patches", rows);
     Calls calls = one(std::move(cut));
     calls.push_back(std::move(call));
+    return calls;
+}
+
+// ---- experts ---------------------------------------------------------------------------------------------------------
+
+HostTensor reshaped(HostTensor tensor, Shape shape) {
+    tensor.type.shape = shape;
+    return tensor;
+}
+
+/// The parts of a mixture one by one: router, choice, experts, weighted sum, each from the file's results of the one before.
+Calls map_moe(OracleReader& r) {
+    const HostTensor x = r.floats("x"), index = r.wanted("index"), weight = r.wanted("weight");
+    const std::int64_t top_k = r.integer("top_k", 1), experts = r.floats("gate").type.shape[0], n = x.type.shape[0];
+    const Attrs nt{{"transpose_b", true}}, turned{{"transpose_w", true}};
+    Calls calls = one(call_of("matmul", {x, r.floats("gate")}, nt));
+    expect_result(calls[0], 0, "router_logits", r.wanted("router_logits"));
+    calls.push_back(call_of("route", {r.wanted("router_logits")},
+                            {{"top_k", top_k}, {"renormalise", r.flag("renormalise", false)}}));
+    expect_result(calls[1], 0, "router_probs", r.wanted("router_probs"));
+    expect_result(calls[1], 1, "index", index);
+    expect_result(calls[1], 2, "weight", weight);
+    calls.push_back(call_of("load_balance", {r.wanted("router_probs"), index}, {}));
+    expect_result(calls[2], 0, "aux_loss", r.wanted("aux_loss"));
+
+    const std::vector<HostTensor> sorted = all_made_by("sort_by_expert", {index}, {{"experts", experts}});
+    const auto through = [&](const HostTensor& rows, const char* w) {
+        return std::vector<HostTensor>{rows, r.floats(w), {}, index, sorted[0], sorted[1], sorted[2]};
+    };
+    const HostTensor gate = made_by("expert_linear", through(x, "w1"), turned),
+                     up = made_by("expert_linear", through(x, "w3"), turned), inner = made_by("swiglu", {gate, up}, {}),
+                     each = made_by("expert_linear", through(inner, "w2"), turned);
+    calls.push_back(
+        call_of("matmul", {reshaped(weight, {n, 1, top_k}), reshaped(each, {n, top_k, each.type.shape[1]})}, {}));
+    calls[3].part = "weighted sum";
+    expect_result(calls[3], 0, "y", r.wanted("y"));
+    return calls;
+}
+
+Calls map_switch_route(OracleReader& r) {
+    const HostTensor x = r.floats("x"), gate = r.floats("gate"), expert = r.wanted("expert");
+    const std::int64_t n = x.type.shape[0];
+    const HostTensor logits = made_by("matmul", {r.exact("x"), r.exact("gate")}, {{"transpose_b", true}});
+    Calls calls = one(call_of("route", {logits}, {{"top_k", std::int64_t{1}}}));
+    expect_result(calls[0], 1, "expert", expert);
+    expect_result(calls[0], 2, "prob", r.wanted("prob"));
+    calls.push_back(call_of("sort_by_expert", {reshaped(expert, {n, 1})},
+                            {{"experts", gate.type.shape[0]}, {"capacity", r.integer("capacity", 0)}}));
+    expect_result(calls[1], 0, "slot", r.wanted("slot"));
     return calls;
 }
 
@@ -471,6 +522,8 @@ OracleMap oracle_map(const std::string& op) {
         {"batch_norm", map_batch_norm},
         {"attention_entropy", map_entropy},
         {"patch_embed", map_patch_embed},
+        {"moe", map_moe},
+        {"switch_route", map_switch_route},
         {"swiglu", map_gated},
         {"geglu_tanh", map_gated},
         {"sinusoidal_positions", map_sinusoidal},

@@ -7,6 +7,8 @@ namespace vantage {
 
 // linear algebra, attention
 extern const OpDef matmul_op, attention_op, attention_weights_op, linear_attention_op, additive_scores_op;
+// experts
+extern const OpDef route_op, sort_by_expert_op, expert_linear_op, load_balance_op;
 // norms, softmax
 extern const OpDef layer_norm_op, rms_norm_op, batch_norm_op, softmax_op, log_softmax_op, entropy_op;
 // element by element, heads
@@ -23,6 +25,10 @@ std::span<const OpDef* const> all_ops() {
         &attention_weights_op,
         &linear_attention_op,
         &additive_scores_op,
+        &route_op,
+        &sort_by_expert_op,
+        &expert_linear_op,
+        &load_balance_op,
         &layer_norm_op,
         &rms_norm_op,
         &batch_norm_op,

@@ -1,11 +1,15 @@
-// Gated linear units: y = f(gate) up, element by element. f is the attribute `kind`: silu (SwiGLU) or another
-// activation, as gelu_tanh (GEGLU). Without `up` the rows of gate are [gate | up]. Shazeer, "GLU Variants Improve
+// Gated linear units: y = f(gate) (up + offset), element by element. f is the attribute `kind`: silu (SwiGLU) or another
+// activation, as gelu_tanh (GEGLU). Without `up` the rows of gate are [gate | up], or both by
+// turns; a limit, where there is one, comes first: gate ≤ limit, |up| ≤ limit (gpt-oss). Shazeer, "GLU Variants Improve
 // Transformer" (2020).
-#include "shaders/params/swiglu.h"
+#include <algorithm>
+#include <utility>
+
 #include "runtime/graph/op.h"
 #include "runtime/ops/activation.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/activation.h"
+#include "shaders/params/swiglu.h"
 #include "vantage/ops.h"
 
 namespace vantage {
@@ -21,6 +25,8 @@ std::vector<TensorType> infer(const OpCall& call) {
     call.require(kind_of(call) >= 0 && kind_of(call) <= ACTIVATION_TANH,
                  "kind is " + call.attrs.text("kind") + ", which gates nothing");
     const TensorType& gate = call.in(gate_);
+    call.require(call.attrs.number("limit") >= 0, "limit has to be 0 (none) or more");
+    call.require(!call.attrs.flag("interleaved") || !call.has(up_), "gate and up by turns are one tensor, gate");
     if (call.has(up_)) {
         call.require(call.in(up_) == gate, operand_is(call, up_) + ", but gate is " + gate.text());
         return {gate};
@@ -34,11 +40,16 @@ std::vector<TensorType> infer(const OpCall& call) {
 
 void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
     const std::int64_t cols = call.out(0).shape[-1];
+    const double limit = call.attrs.number("limit"), offset = call.attrs.number("up_offset");
+    const auto parts = [&](std::int64_t i) -> std::pair<double, double> {
+        if (call.has(up_)) return {in[gate_][i], in[up_][i]};
+        const std::int64_t first = call.attrs.flag("interleaved") ? 2 * i : i / cols * 2 * cols + i % cols;
+        return {in[gate_][first], in[gate_][first + (call.attrs.flag("interleaved") ? 1 : cols)]};
+    };
     for (std::int64_t i = 0; i < call.out(0).shape.elements(); ++i) {
-        const std::int64_t packed = i / cols * 2 * cols + i % cols;
-        const double gate = in[gate_][call.has(up_) ? i : packed],
-                     up = call.has(up_) ? in[up_][i] : in[gate_][packed + cols];
-        out[0][i] = activation_value(kind_of(call), gate) * up;
+        auto [gate, up] = parts(i);
+        if (limit > 0) gate = std::min(gate, limit), up = std::clamp(up, -limit, limit);
+        out[0][i] = activation_value(kind_of(call), gate) * (up + offset);
     }
 }
 
@@ -47,14 +58,17 @@ Cost cost(const OpCall& call) { return streaming_cost(call, 10.0 * static_cast<d
 LaunchPlan launch(const OpCall& call, const Caps& caps) {
     const TensorType& y = call.out(0);
     // packed halves begin on whole steps only where rows do
-    const std::uint32_t step = call.has(up_) ? 4 : step_of(y.shape[-1]);
+    const std::uint32_t step = call.has(up_) ? 4 : call.attrs.flag("interleaved") ? 1 : step_of(y.shape[-1]);
     Launch l{.shader = "swiglu",
              .spec = {workgroup_size(caps), storage_of(y.dtype), step},
              .operands = {in(gate_), in(up_), out(0)},
              .groups = element_grid(y.shape.elements(), step, caps)};
     return l.with(params::SwigluParams{.count = static_cast<std::uint32_t>(y.shape.elements()),
                                        .cols = static_cast<std::uint32_t>(y.shape[-1]),
-                                       .kind = static_cast<std::uint32_t>(kind_of(call))});
+                                       .kind = static_cast<std::uint32_t>(kind_of(call)),
+                                       .interleaved = call.attrs.flag("interleaved"),
+                                       .limit = static_cast<float>(call.attrs.number("limit")),
+                                       .up_offset = static_cast<float>(call.attrs.number("up_offset"))});
 }
 
 std::vector<Case> cases() {
@@ -75,6 +89,14 @@ std::vector<Case> cases() {
         list.push_back({.name = "packed " + packed.text(),
                         .attrs = {{"kind", std::string("silu")}},
                         .inputs = {{.type = TensorType{packed, DType::f32}, .high = 3}, {}}});
+    list.push_back(
+        {.name = "by turns, limited",
+         .attrs = {{"kind", std::string("quick_gelu")}, {"interleaved", true}, {"limit", 2.0}, {"up_offset", 1.0}},
+         .inputs = {{.type = TensorType{Shape{5, 22}, DType::f32}, .high = 3}, {}}});
+    list.push_back({.name = "limited",
+                    .attrs = {{"limit", 1.5}},
+                    .inputs = {{.type = TensorType{Shape{3, 8}, DType::f32}, .high = 3},
+                               {.type = TensorType{Shape{3, 8}, DType::f32}, .high = 3}}});
     return list;
 }
 
@@ -92,9 +114,12 @@ const OpDef swiglu_op = {
     .cases = cases,
 };
 
-Tensor swiglu(Tensor gate, Tensor up, Activation activation, Where where) {
+Tensor swiglu(Tensor gate, Tensor up, Gating gating, Where where) {
     Attrs attrs;
-    if (activation != Activation::silu) attrs.set("kind", std::string(name_of(activation)));
+    if (gating.activation != Activation::silu) attrs.set("kind", std::string(name_of(gating.activation)));
+    if (gating.interleaved) attrs.set("interleaved", true);
+    if (gating.limit != 0) attrs.set("limit", gating.limit);
+    if (gating.up_offset != 0) attrs.set("up_offset", gating.up_offset);
     return gate.graph().call(swiglu_op, {gate, up}, attrs, where)[0];
 }
 

@@ -4,5 +4,8 @@ struct SwigluParams {
     uvec2 gate, up, y;  // (count); or gate (rows, 2 cols) and no up
     uint count, cols;   // of y
     uint kind;          // the gate's activation, params/activation.h
+    uint interleaved;   // 1: gate and up by turns, 0: [gate | up]
+    float limit;        // of gate and of |up|; 0 = none
+    float up_offset;
 };
 VANTAGE_PARAMS_END

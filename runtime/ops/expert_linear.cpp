@@ -1,0 +1,195 @@
+// A linear layer whose matrix is that of a row's expert: a grouped matrix product.
+//   y[c] = x[c / share] W_eᵀ + b_e, e = index[c];  0 where choice c has no slot
+// The work is that of the choices: k experts of E cost k / E of all of them (Shazeer et al. 2017; Gale et al. 2022, MegaBlocks).
+#include <algorithm>
+
+#include "runtime/base/log.h"
+#include "runtime/graph/op.h"
+#include "runtime/ops/checks.h"
+#include "shaders/params/experts.h"
+#include "vantage/ops.h"
+
+namespace vantage {
+
+namespace {
+
+enum : int { x_, w_, bias_, index_, slots_, order_, offsets_ };
+
+struct Sizes {
+    std::int64_t choices, experts, n, k, share;
+    bool transposed;
+};
+Sizes sizes_of(const OpCall& call) {
+    const Shape &x = call.in(x_).shape, &w = call.in(w_).shape;
+    const bool transposed = call.attrs.flag("transpose_w");
+    const std::int64_t choices = call.in(index_).shape.elements();
+    return {.choices = choices,
+            .experts = w[0],
+            .n = transposed ? w[1] : w[2],
+            .k = transposed ? w[2] : w[1],
+            .share = x[0] > 0 ? choices / x[0] : 1,
+            .transposed = transposed};
+}
+
+std::vector<TensorType> infer(const OpCall& call) {
+    const TensorType &x = call.in(x_), &w = call.in(w_), &index = call.in(index_);
+    call.require(is_float(x.dtype) && x.shape.rank() == 2, operand_is(call, x_) + ", but has to be [rows, k]");
+    call.require(is_float(w.dtype) && w.shape.rank() == 3,
+                 operand_is(call, w_) + ", but has to be [experts, n, k], or with k first");
+    call.require(index.dtype == DType::i32, operand_is(call, index_) + ", but has to be i32 [n, top_k]");
+    const Sizes s = sizes_of(call);
+    call.require(s.experts > 0 && s.k == x.shape[1], operand_is(call, w_) + ", but x is " + x.text());
+    call.require(s.share > 0 && x.shape[0] * s.share == s.choices,
+                 operand_is(call, index_) + ", whose choices do not share the rows of x " + x.text() + " evenly");
+    call.require(info(w.dtype).bytes == 4 || s.n * s.k % 2 == 0,
+                 operand_is(call, w_) + ": matrices of 16-bit numbers have to have an even count of them");
+    if (call.has(bias_))
+        call.require(call.in(bias_).shape == Shape{s.experts, s.n} && is_float(call.in(bias_).dtype),
+                     operand_is(call, bias_) + ", but w is " + w.text());
+    call.require(
+        call.in(slots_) == TensorType{Shape{s.choices}, DType::i32} &&
+            call.in(order_) == TensorType{Shape{s.choices}, DType::i32} &&
+            call.in(offsets_) == TensorType{Shape{s.experts + 2}, DType::i32},
+        "slots, order and offsets have to be those of sort_by_expert for " + index.text() + " and w " + w.text());
+    return {{Shape{s.choices, s.n}, x.dtype}};
+}
+
+void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
+    const Sizes s = sizes_of(call);
+    for (std::int64_t c = 0; c < s.choices; ++c)
+        for (std::int64_t col = 0; col < s.n; ++col) {
+            double sum = 0;
+            const auto expert = static_cast<std::int64_t>(in[index_][c]);
+            for (std::int64_t k = 0; k < s.k && in[slots_][c] >= 0; ++k)
+                sum += in[x_][c / s.share * s.k + k] *
+                       in[w_][expert * s.n * s.k + (s.transposed ? col * s.k + k : k * s.n + col)];
+            if (call.has(bias_) && in[slots_][c] >= 0) sum += in[bias_][expert * s.n + col];
+            out[0][c * s.n + col] = sum;
+        }
+}
+
+// Of the matrices those are read that are chosen: at most one for each choice.
+Cost cost(const OpCall& call) {
+    const Sizes s = sizes_of(call);
+    const auto bytes = [&](int i) { return static_cast<double>(call.in(i).bytes()); };
+    Cost cost = streaming_cost(call, 2.0 * static_cast<double>(s.choices) * static_cast<double>(s.n * s.k));
+    cost.bytes_read -=
+        bytes(w_) * static_cast<double>(s.experts - std::min(s.experts, s.choices)) / static_cast<double>(s.experts);
+    return cost;
+}
+
+Launch base_launch(const OpCall& call, const char* shader, std::uint32_t lanes) {
+    const Sizes s = sizes_of(call);
+    const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
+    Launch l{.shader = shader,
+             .spec = {lanes, storage_of(call, x_), storage_of(call, w_), storage_of(call, bias_), s.transposed},
+             .operands = {in(x_), in(w_), in(bias_), in(index_), in(slots_), in(order_), in(offsets_), out(0)}};
+    return l.with(params::ExpertLinearParams{
+        .choices = u(s.choices), .experts = u(s.experts), .n = u(s.n), .k = u(s.k), .share = u(s.share)});
+}
+
+LaunchPlan launch_plain(const OpCall& call, const Caps& caps) {
+    const std::uint32_t lanes = workgroup_size(caps);
+    Launch l = base_launch(call, "expert_linear", lanes);
+    l.groups = flat_grid(ceil_div(call.out(0).shape.elements(), lanes), caps);
+    return l;
+}
+
+bool fits_rows(const OpCall& call, const Caps&) {
+    const Sizes s = sizes_of(call);
+    return s.transposed && s.choices >= 1 && s.choices <= 2 * s.experts && s.choices <= 64;
+}
+
+LaunchPlan launch_rows(const OpCall& call, const Caps& caps, const char* shader, std::uint32_t lanes) {
+    const Sizes s = sizes_of(call);
+    Launch l = base_launch(call, shader, lanes);
+    l.spec.push_back(step_of(s.k));
+    l.groups = flat_grid(static_cast<std::uint64_t>(s.choices) * ceil_div(s.n, 4), caps);
+    return l;
+}
+
+std::uint32_t most_tiles(const Sizes& s) { return ceil_div(s.choices, 64) + static_cast<std::uint32_t>(s.experts) + 1; }
+
+bool fits_tiled(const OpCall& call, const Caps& caps) {
+    const Sizes s = sizes_of(call);
+    return caps.max_workgroup_invocations >= 256 && caps.max_workgroup_size[0] >= 256 && s.choices > 0 &&
+           ceil_div(s.n, 64) <= caps.max_workgroup_count[0] && most_tiles(s) <= caps.max_workgroup_count[1];
+}
+
+LaunchPlan launch_tiled(const OpCall& call, const Caps&) {
+    const Sizes s = sizes_of(call);
+    Launch l = base_launch(call, "expert_linear_tiled", 256);
+    l.groups = {ceil_div(s.n, 64), most_tiles(s), 1};
+    return l;
+}
+
+// Choices as sort_by_expert leaves them, made by its reference.
+Case case_of(const char* name, std::int64_t rows, std::int64_t share, std::int64_t experts, std::int64_t n,
+             std::int64_t k, bool transposed, bool bias, std::int64_t capacity = 0) {
+    HostTensor index({Shape{rows * share, 1}, DType::i32});
+    for (std::int64_t c = 0; c < rows * share; ++c)
+        index[c] = static_cast<double>(c * 7 % (experts + 1) - (c % 5 == 4 ? 1 : 0) -
+                                       (c * 7 % (experts + 1) == experts ? 1 : 0));
+    OpCall sort{.op = find_op("sort_by_expert"),
+                .attrs = {{"experts", experts}, {"capacity", capacity}},
+                .inputs = {index.type},
+                .outputs = {}};
+    sort.outputs = sort.op->infer(sort);
+    std::vector<HostTensor> sorted(sort.outputs.begin(), sort.outputs.end());
+    sort.op->reference(sort, std::span(&index, 1), sorted);
+    const auto given = [](const HostTensor& t) {
+        return Case::Input{.type = t.type, .fill = Case::Fill::given, .given = t.data};
+    };
+    return {.name = name,
+            .attrs = {{"transpose_w", transposed}},
+            .inputs = {{.type = TensorType{Shape{rows, k}}},
+                       {.type = TensorType{transposed ? Shape{experts, n, k} : Shape{experts, k, n}}, .weight = true},
+                       bias ? Case::Input{.type = TensorType{Shape{experts, n}}, .weight = true} : Case::Input{},
+                       given(index),
+                       given(sorted[0]),
+                       given(sorted[1]),
+                       given(sorted[2])}};
+}
+
+std::vector<Case> cases() {
+    return {case_of("5 experts, 2 each", 12, 2, 5, 20, 16, true, false),
+            case_of("over tiles", 90, 2, 3, 70, 33 * 2, true, true),
+            case_of("k first", 30, 1, 4, 36, 18, false, true),
+            case_of("one token", 1, 4, 8, 12, 64, true, true),
+            case_of("capacity 2", 12, 1, 4, 10, 8, true, true, 2),
+            case_of("no tokens", 0, 1, 2, 4, 4, true, false)};
+}
+
+}  // namespace
+
+extern const OpDef expert_linear_op;
+const OpDef expert_linear_op = {
+    .name = "expert_linear",
+    .summary = "y[c] = x[c / share] W_e^T + b_e, e the expert of choice c: a grouped matrix product (Gale et al. 2022)",
+    .operands = {"x", "w", "bias", "index", "slots", "order", "offsets"},
+    .infer = infer,
+    .reference = reference,
+    .cost = cost,
+    .kernels = {{.name = "rows_subgroup",
+                 .needs = need_subgroup,
+                 .fits = fits_rows,
+                 .launch =
+                     [](const OpCall& c, const Caps& d) {
+                         return launch_rows(c, d, "expert_linear_rows_subgroup", std::clamp(d.subgroup_size, 8u, 64u));
+                     }},
+                {.name = "rows",
+                 .fits = fits_rows,
+                 .launch = [](const OpCall& c, const Caps& d) { return launch_rows(c, d, "expert_linear_rows", 32); }},
+                {.name = "tiled", .fits = fits_tiled, .launch = launch_tiled},
+                {.name = "plain", .launch = launch_plain}},
+    .cases = cases,
+};
+
+Tensor expert_linear(Tensor x, Tensor weight, ExpertOrder to, Tensor bias, bool transposed, Where where) {
+    Attrs attrs;
+    if (transposed) attrs.set("transpose_w", true);
+    return x.graph().call(expert_linear_op, {x, weight, bias, to.index, to.slots, to.order, to.offsets}, attrs,
+                          where)[0];
+}
+
+}  // namespace vantage

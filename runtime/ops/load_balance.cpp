@@ -1,0 +1,83 @@
+// How evenly a router shares tokens out: experts Σ_e f_e P_e, f_e the choices of expert e per token, P_e the mean of its
+// probability; top_k for a router that favours none. Shazeer et al. 2017; Fedus et al. 2021 (the loss without its factor).
+#include "runtime/base/log.h"
+#include "runtime/graph/op.h"
+#include "runtime/ops/checks.h"
+#include "shaders/params/experts.h"
+#include "vantage/ops.h"
+
+namespace vantage {
+
+namespace {
+
+enum : int { probs_, index_ };
+
+std::vector<TensorType> infer(const OpCall& call) {
+    const TensorType &probs = call.in(probs_), &index = call.in(index_);
+    call.require(probs.dtype == DType::f32 && probs.shape.rank() == 2,
+                 operand_is(call, probs_) + ", but has to be f32 [n, experts]");
+    call.require(index.dtype == DType::i32 && index.shape.rank() == 2 && index.shape[0] == probs.shape[0],
+                 operand_is(call, index_) + ", but probs is " + probs.text());
+    return {{Shape{1}, DType::f32}};
+}
+
+void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
+    const std::int64_t rows = call.in(probs_).shape[0], experts = call.in(probs_).shape[1];
+    if (rows == 0) return;
+    for (std::int64_t e = 0; e < experts; ++e) {
+        double count = 0, mass = 0;
+        for (const double chosen : in[index_].data) count += chosen == static_cast<double>(e) ? 1 : 0;
+        for (std::int64_t row = 0; row < rows; ++row) mass += in[probs_][row * experts + e];
+        out[0][0] += static_cast<double>(experts) * count * mass / static_cast<double>(rows * rows);
+    }
+}
+
+Cost cost(const OpCall& call) {
+    return streaming_cost(call, static_cast<double>(call.in(probs_).shape.elements() * (1 + call.in(index_).shape[1])));
+}
+
+LaunchPlan launch(const OpCall& call, const Caps& caps, const char* shader) {
+    const Shape &probs = call.in(probs_).shape, &index = call.in(index_).shape;
+    Launch l{.shader = shader, .spec = {workgroup_size(caps)}, .operands = {in(probs_), in(index_), out(0)}};
+    return l.with(params::LoadBalanceParams{.rows = static_cast<std::uint32_t>(probs[0]),
+                                            .experts = static_cast<std::uint32_t>(probs[1]),
+                                            .top_k = static_cast<std::uint32_t>(index[1])});
+}
+
+std::vector<Case> cases() {
+    std::vector<Case> list;
+    for (const auto& [n, experts, top_k] : {std::array<std::int64_t, 3>{12, 5, 2}, {33, 300, 4}, {1, 1, 1}, {0, 4, 2}})
+        list.push_back(
+            {.name = format("n=%lld experts=%lld", static_cast<long long>(n), static_cast<long long>(experts)),
+             .attrs = {},
+             .inputs = {{.type = TensorType{Shape{n, experts}}, .fill = Case::Fill::uniform, .fixed_type = true},
+                        {.type = TensorType{Shape{n, top_k}, DType::i32},
+                         .fill = Case::Fill::ids,
+                         .low = -1,
+                         .high = static_cast<double>(experts)}}});
+    return list;
+}
+
+}  // namespace
+
+extern const OpDef load_balance_op;
+const OpDef load_balance_op = {
+    .name = "load_balance",
+    .summary = "experts sum_e f_e P_e: choices per token times mean probability (Fedus et al. 2021)",
+    .operands = {"probs", "index"},
+    .infer = infer,
+    .reference = reference,
+    .cost = cost,
+    .kernels = {{.name = "subgroup",
+                 .needs = need_subgroup,
+                 .launch = [](const OpCall& c, const Caps& d) { return launch(c, d, "load_balance_subgroup"); }},
+                {.name = "plain",
+                 .launch = [](const OpCall& c, const Caps& d) { return launch(c, d, "load_balance"); }}},
+    .cases = cases,
+};
+
+Tensor load_balance(Routing routing, Where where) {
+    return routing.probs.graph().call(load_balance_op, {routing.probs, routing.index}, {}, where)[0];
+}
+
+}  // namespace vantage

@@ -1,0 +1,129 @@
+// The router of a mixture of experts: which experts a token goes to, and with which weights.
+//   p = softmax(logits);  the top_k largest p, by their index; weight = p, or p / Σ of the chosen p
+// Divided by their sum they are the softmax of the chosen logits alone: a softmax after the choice.
+// Shazeer et al. 2017; Fedus et al. 2021 (top_k 1, not divided); Jiang et al. 2024 (Mixtral).
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "runtime/base/log.h"
+#include "runtime/graph/op.h"
+#include "runtime/ops/checks.h"
+#include "runtime/ops/step.h"
+#include "shaders/params/experts.h"
+#include "vantage/ops.h"
+
+namespace vantage {
+
+namespace {
+
+enum : int { logits_, step_ };
+enum : int { probs_, index_, weight_ };
+
+std::vector<TensorType> infer(const OpCall& call) {
+    require_step(call, step_);
+    const TensorType& logits = call.in(logits_);
+    const std::int64_t top_k = call.attrs.integer("top_k", 1);
+    call.require(is_float(logits.dtype) && logits.shape.rank() == 2,
+                 operand_is(call, logits_) + ", but has to be [n, experts]");
+    call.require(
+        top_k >= 1 && top_k <= std::min<std::int64_t>(logits.shape[1], MOST_EXPERTS_PER_TOKEN),
+        format("top_k is %lld, but has to lie between 1 and the %lld experts, %d at most",
+               static_cast<long long>(top_k), static_cast<long long>(logits.shape[1]), MOST_EXPERTS_PER_TOKEN));
+    const Shape choices{logits.shape[0], top_k};
+    return {{logits.shape, DType::f32}, {choices, DType::i32}, {choices, DType::f32}};
+}
+
+void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
+    const std::int64_t rows = call.in(logits_).shape[0], experts = call.in(logits_).shape[1],
+                       top_k = call.attrs.integer("top_k", 1);
+    for (std::int64_t row = 0; row < rows; ++row) {
+        const bool valid = !call.has(step_) || row < word(in[step_], STEP_VALID);
+        const double* logit = in[logits_].data.data() + row * experts;
+        const double peak = *std::max_element(logit, logit + experts);
+        std::vector<double> p(static_cast<std::size_t>(experts));
+        std::transform(logit, logit + experts, p.begin(), [&](double x) { return std::exp(x - peak); });
+        const double sum = std::accumulate(p.begin(), p.end(), 0.0);
+        for (double& x : p) x /= sum;
+        std::vector<std::int64_t> order(p.size());
+        std::iota(order.begin(), order.end(), 0);
+        std::stable_sort(order.begin(), order.end(),
+                         [&](std::int64_t a, std::int64_t b) { return logit[a] > logit[b]; });
+        double kept = 0;
+        for (std::int64_t c = 0; c < top_k; ++c)
+            kept += p[static_cast<std::size_t>(order[static_cast<std::size_t>(c)])];
+        for (std::int64_t e = 0; e < experts; ++e)
+            out[probs_][row * experts + e] = valid ? p[static_cast<std::size_t>(e)] : 0;
+        for (std::int64_t c = 0; c < top_k; ++c) {
+            const std::int64_t expert = order[static_cast<std::size_t>(c)];
+            const double weight = p[static_cast<std::size_t>(expert)] / (call.attrs.flag("renormalise") ? kept : 1);
+            out[index_][row * top_k + c] = valid ? static_cast<double>(expert) : -1;
+            out[weight_][row * top_k + c] = valid ? weight : 0;
+        }
+    }
+}
+
+Cost cost(const OpCall& call) {
+    const double cells = static_cast<double>(call.in(logits_).shape.elements());
+    return streaming_cost(call, cells * (8.0 + static_cast<double>(call.attrs.integer("top_k", 1))));
+}
+
+LaunchPlan launch(const OpCall& call, const Caps& caps, const char* shader) {
+    const Shape& logits = call.in(logits_).shape;
+    Launch l{.shader = shader,
+             .spec = {workgroup_size(caps, 64), storage_of(call, logits_)},
+             .operands = {in(logits_), in(step_), out(probs_), out(index_), out(weight_)},
+             .groups = flat_grid(static_cast<std::uint64_t>(logits[0]), caps)};
+    return l.with(params::RouteParams{.rows = static_cast<std::uint32_t>(logits[0]),
+                                      .experts = static_cast<std::uint32_t>(logits[1]),
+                                      .top_k = static_cast<std::uint32_t>(call.attrs.integer("top_k", 1)),
+                                      .renormalise = call.attrs.flag("renormalise")});
+}
+
+std::vector<Case> cases() {
+    std::vector<Case> list;
+    const auto add = [&](const char* name, Shape logits, std::int64_t top_k, bool renormalise, Case::Input step = {}) {
+        list.push_back({.name = name,
+                        .attrs = {{"top_k", top_k}, {"renormalise", renormalise}},
+                        .inputs = {{.type = TensorType{logits}, .high = 2, .fixed_type = true}, step}});
+    };
+    add("8 experts, 2 chosen", {17, 8}, 2, true);
+    add("5 experts, top 1", {12, 5}, 1, false);
+    add("200 experts, 6 chosen", {3, 200}, 6, false);
+    add("all chosen", {4, 7}, 7, true);
+    add("padding", {4, 8}, 2, true, step_of_case(9, 3));
+    add("no tokens", {0, 8}, 2, true);
+    list.push_back({.name = "equal logits",
+                    .attrs = {{"top_k", std::int64_t{2}}, {"renormalise", true}},
+                    .inputs = {{.type = TensorType{Shape{2, 4}},
+                                .fill = Case::Fill::given,
+                                .given = {1, 1, 1, 1, -3, 2, 0, 2},
+                                .fixed_type = true}}});
+    return list;
+}
+
+}  // namespace
+
+extern const OpDef route_op;
+const OpDef route_op = {
+    .name = "route",
+    .summary = "p = softmax(logits), the top_k largest and their weights p or p / sum (Shazeer et al. 2017)",
+    .operands = {"logits", "step"},
+    .infer = infer,
+    .reference = reference,
+    .cost = cost,
+    .kernels = {{.name = "subgroup",
+                 .needs = need_subgroup,
+                 .launch = [](const OpCall& c, const Caps& d) { return launch(c, d, "route_subgroup"); }},
+                {.name = "plain", .launch = [](const OpCall& c, const Caps& d) { return launch(c, d, "route"); }}},
+    .cases = cases,
+};
+
+Routing route(Tensor logits, std::int64_t top_k, bool renormalise, Tensor step, Where where) {
+    const std::vector<Tensor> results =
+        logits.graph().call(route_op, {logits, step}, {{"top_k", top_k}, {"renormalise", renormalise}}, where);
+    return {results[0], results[1], results[2]};
+}
+
+}  // namespace vantage

@@ -1,0 +1,24 @@
+// load_balance: E sum_e f_e P_e, f_e the choices of expert e per token, P_e the mean of its probability (Fedus et al. 2021).
+//
+// One workgroup; lanes take experts and read all tokens.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+layout(local_size_x = 256, local_size_x_id = 0) in;
+#include "lib/reduce.glsl"
+#include "lib/storage.glsl"
+#include "params/experts.h"
+layout(push_constant) uniform Push { LoadBalanceParams p; };
+
+void main() {
+    uint lane = gl_LocalInvocationID.x;
+    float loss = 0.0, tokens = float(p.rows);
+    for (uint e = lane; e < p.experts; e += gl_WorkGroupSize.x) {
+        uint count = 0u;
+        float mass = 0.0;
+        for (uint c = 0u; c < p.rows * p.top_k; ++c) count += uint(ReadWords(p.index).at[c] == e);
+        for (uint row = 0u; row < p.rows; ++row) mass += ReadFloats(p.probs).at[row * p.experts + e];
+        loss += float(count) / tokens * (mass / tokens);
+    }
+    loss = workgroup_sum(loss) * float(p.experts);
+    if (lane == 0u) Floats(p.loss).at[0] = p.rows > 0u ? loss : 0.0;
+}

@@ -1,0 +1,19 @@
+// What the kernels of expert_linear share: y[c] = x[c / share] W_e^T + bias_e, e the expert of choice c; 0 where it has none.
+#include "lib/storage.glsl"
+#include "params/experts.h"
+layout(constant_id = 1) const uint X_TYPE = 0;  // x, y
+layout(constant_id = 2) const uint W_TYPE = 0;
+layout(constant_id = 3) const uint BIAS_TYPE = 0;
+layout(constant_id = 4) const bool TRANSPOSED = true;  // W is (n, k) and not (k, n)
+layout(push_constant) uniform Push { ExpertLinearParams p; };
+
+const uint NONE = 0xffffffffu;
+uint expert_of(uint choice) {
+    return ReadWords(p.slots).at[choice] == NONE ? NONE : ReadWords(p.index).at[choice];
+}
+// An expert's matrix; 64-bit, for stacks of more than 2^32 bytes. n k is even where elements are 16 bits wide.
+uvec2 matrix_of(uint expert) { return row_address(p.w, W_TYPE, expert, p.n * p.k); }
+uint w_index(uint k, uint col) { return TRANSPOSED ? col * p.k + k : k * p.n + col; }
+float with_bias(float sum, uint expert, uint col) {
+    return present(p.bias) ? sum + load(p.bias, BIAS_TYPE, expert * p.n + col) : sum;
+}

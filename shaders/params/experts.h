@@ -1,0 +1,29 @@
+#include "params/types.h"
+VANTAGE_PARAMS_BEGIN
+#define MOST_EXPERTS_PER_TOKEN 64  // chosen ones are kept in shared memory
+struct RouteParams {
+    uvec2 logits, step;          // (rows, experts); step state or 0
+    uvec2 probs, index, weight;  // (rows, experts) f32; (rows, top_k) i32, f32
+    uint rows, experts, top_k;
+    uint renormalise;  // 1: the chosen weights are divided by their sum
+};
+// A choice is one of the top_k of a token: choice c of token t is t top_k + c.
+struct SortByExpertParams {
+    uvec2 index;                  // (choices) i32, -1 = none
+    uvec2 slots, order, offsets;  // (choices), (choices), (experts + 2)
+    uint choices, experts;
+    uint capacity;  // choices that an expert takes
+};
+struct ExpertLinearParams {
+    uvec2 x, w, bias;                    // (choices / share, k), (experts, n, k) or (experts, k, n), (experts, n) or 0
+    uvec2 index, slots, order, offsets;  // as above
+    uvec2 y;                             // (choices, n)
+    uint choices, experts, n, k;
+    uint share;  // choices that read the same row of x: top_k, or 1
+};
+struct LoadBalanceParams {
+    uvec2 probs, index;  // (rows, experts), (rows, top_k)
+    uvec2 loss;          // (1)
+    uint rows, experts, top_k;
+};
+VANTAGE_PARAMS_END
