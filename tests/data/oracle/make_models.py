@@ -79,6 +79,48 @@ MODELS = {
                            dict(vocab_size=127, hidden_size=48, ffn_dim=80, num_hidden_layers=2,
                                 num_attention_heads=3, max_position_embeddings=96, word_embed_proj_dim=20,
                                 do_layer_norm_before=False)),
+    "llama_linear": entry("LlamaForCausalLM", 210,
+                          dict(LLAMA, vocab_size=103, attention_bias=True, mlp_bias=True, tie_word_embeddings=True,
+                               rope_scaling=dict(type="linear", factor=2.5), rope_theta=5000.0)),
+    "llama_llama3": entry("LlamaForCausalLM", 211,
+                          dict(LLAMA, hidden_size=48, num_attention_heads=3, num_key_value_heads=1, rope_theta=2e4,
+                               rope_scaling=dict(rope_type="llama3", factor=8.0, low_freq_factor=1.0,
+                                                 high_freq_factor=4.0, original_max_position_embeddings=32))),
+    "bloom": entry("BloomForCausalLM", 212, dict(vocab_size=97, hidden_size=36, n_layer=2, n_head=3),
+                   gains={"word_embeddings_layernorm": 0.3, "dense": 1.6}),
+    # as falcon-40b, -7b, -rw-1b
+    "falcon": entry("FalconForCausalLM", 213,
+                    dict(vocab_size=107, hidden_size=48, num_hidden_layers=2, num_attention_heads=4, num_kv_heads=2,
+                         ffn_hidden_size=64, new_decoder_architecture=True)),
+    "falcon_multi_query": entry("FalconForCausalLM", 214,
+                                dict(vocab_size=97, hidden_size=32, num_hidden_layers=2, num_attention_heads=4)),
+    "falcon_alibi": entry("FalconForCausalLM", 215,
+                          dict(vocab_size=97, hidden_size=36, num_hidden_layers=2, num_attention_heads=3, alibi=True,
+                               multi_query=False, parallel_attn=False, bias=True)),
+    "phi": entry("PhiForCausalLM", 216,
+                 dict(vocab_size=101, hidden_size=48, intermediate_size=64, num_hidden_layers=2,
+                      num_attention_heads=2, max_position_embeddings=96, partial_rotary_factor=0.25)),
+    "phi3": entry("Phi3ForCausalLM", 217,
+                  dict(vocab_size=113, hidden_size=36, intermediate_size=56, num_hidden_layers=2,
+                       num_attention_heads=3, num_key_value_heads=1, max_position_embeddings=96,
+                       original_max_position_embeddings=96, eos_token_id=2, pad_token_id=0), shard="60KB"),
+    # p2 is longer than the original 48 positions, p1 with its continuation is not
+    "phi3_longrope": entry("Phi3ForCausalLM", 218,
+                           dict(vocab_size=101, hidden_size=32, intermediate_size=48, num_hidden_layers=2,
+                                num_attention_heads=2, max_position_embeddings=96, sliding_window=20,
+                                original_max_position_embeddings=48, eos_token_id=2, pad_token_id=0,
+                                partial_rotary_factor=0.75,
+                                rope_scaling=dict(type="longrope", short_factor=[1.0, 1.1, 1.2, 1.3, 1.5, 1.7],
+                                                  long_factor=[1.0, 1.3, 2.1, 3.2, 4.4, 5.0]))),
+    "mixtral": entry("MixtralForCausalLM", 219,
+                     dict(LLAMA, intermediate_size=24, num_local_experts=4, rope_theta=1e6)),
+    "gpt_oss": entry("GptOssForCausalLM", 220,
+                     dict(vocab_size=127, hidden_size=32, intermediate_size=20, num_hidden_layers=2, head_dim=12,
+                          num_attention_heads=4, num_key_value_heads=2, num_local_experts=5, num_experts_per_tok=3,
+                          sliding_window=10, max_position_embeddings=128, rope_theta=150000.0,
+                          rope_scaling=dict(rope_type="yarn", factor=8.0, beta_fast=32.0, beta_slow=1.0,
+                                            truncate=False, original_max_position_embeddings=16)),
+                     v4=dict(experts_per_token=3, swiglu_limit=7.0), dtype="bfloat16"),
 }
 
 
@@ -113,6 +155,20 @@ def initialise(model, seed, gains):
             p.data = x
             assert leaf != "bias" or (p != 0).all()
             assert not kind.endswith("Norm") or (p != (leaf == "weight" and not kind.startswith("Gemma"))).all()
+
+
+def alibi_once():
+    """transformers 5.12.1 counts Falcon's alibi twice in eager attention: in the mask and in the scores. Its default,
+    sdpa, and earlier releases count it once; so does this (and make() compares with sdpa)."""
+    attention = transformers.models.falcon.modeling_falcon.FalconAttention
+    original = attention.forward
+
+    def forward(self, hidden_states, alibi=None, **kwargs):
+        if alibi is not None and self.config._attn_implementation == "eager":
+            alibi = torch.zeros_like(alibi)
+        return original(self, hidden_states, alibi=alibi, **kwargs)
+
+    attention.forward = forward
 
 
 def load(cls, folder, dtype=torch.float32, attention="eager"):
@@ -339,6 +395,7 @@ if __name__ == "__main__":
     torch.set_num_threads(1)
     torch.use_deterministic_algorithms(True)
     torch.set_grad_enabled(False)
+    alibi_once()
     transformers.utils.logging.disable_progress_bar()
     transformers.utils.logging.set_verbosity_error()
     if "--table" not in sys.argv:
