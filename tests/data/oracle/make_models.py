@@ -1,0 +1,406 @@
+#!/usr/bin/env python3
+"""Makes models/<name>/ for every architecture in MODELS below, and MODELS.md: small random models with the values that
+transformers computes for them, in the format of README.md section 1.
+
+On Debian sid (or a chroot of it):
+
+    apt-get install --no-install-recommends python3-torch python3-transformers python3-safetensors python3-tokenizers
+    python3 make_models.py              # all of them, a few minutes on one core
+    python3 make_models.py opt bloom    # only these
+    python3 make_models.py --table      # only MODELS.md
+
+The folders here were made with torch 2.14.1 and transformers 5.12.1. Other versions may write other bits, but the
+same model: weights and prompts come from the seeds alone. A folder is written only if all of these hold:
+
+* every bias is non-zero and every norm gain differs from one
+* the saved files, loaded again, give the same parameters; config.v4.json gives bit-identical logits
+* eager and sdpa attention agree, where transformers has both
+* greedy decoding with and without a KV cache agree, margins >= 0.05, >= 6 distinct ids
+* right-padded batches of encoders give the values of the single runs
+"""
+
+import json
+import math
+import os
+import re
+import shutil
+import sys
+import tempfile
+
+import torch
+import transformers
+from safetensors.torch import load_file, save_file
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+LENGTHS = (1, 17, 61)  # p0, p1, p2
+DECODER_LENGTHS = (1, 9, 23)  # the same for decoders of encoder-decoder models
+STEPS = 20  # greedy
+LLAMA = dict(vocab_size=101, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
+             num_key_value_heads=2, max_position_embeddings=128)
+BERT = dict(vocab_size=103, hidden_size=48, intermediate_size=64, num_hidden_layers=2, num_attention_heads=3,
+            max_position_embeddings=80)
+
+
+def entry(cls, seed, config, v4=None, drop=(), dtype="float32", shard="5GB", gains=None, kind="decoder"):
+    """v4: keys to add to config.v4.json, drop: keys to leave out of it, shard: largest shard, gains: {pattern: factor}
+    for the initial values of parameters with such names."""
+    return dict(cls=cls, seed=seed, config=config, v4=v4 or {}, drop=drop, dtype=dtype, shard=shard,
+                gains=gains or {}, kind=kind)
+
+
+MODELS = {
+    "mistral": entry("MistralForCausalLM", 201, dict(LLAMA, sliding_window=11)),
+    # layer 0 sees everything, layer 1 a window; tied
+    "qwen2": entry("Qwen2ForCausalLM", 202,
+                   dict(LLAMA, vocab_size=127, hidden_size=48, use_sliding_window=True, sliding_window=13,
+                        max_window_layers=1, tie_word_embeddings=True), drop=["layer_types"]),
+    "qwen3": entry("Qwen3ForCausalLM", 203, dict(LLAMA, vocab_size=109, head_dim=16, rope_theta=1e6),
+                   drop=["layer_types"], dtype="float16", gains={"[qk]_norm": 1.7}),
+    "gemma2": entry("Gemma2ForCausalLM", 204,
+                    dict(LLAMA, vocab_size=131, hidden_size=40, num_hidden_layers=3, num_attention_heads=2,
+                         num_key_value_heads=1, head_dim=24, query_pre_attn_scalar=20, sliding_window=9,
+                         attn_logit_softcapping=5.0, final_logit_softcapping=3.0), drop=["layer_types"],
+                    gains={"embed_tokens": 0.3}),
+    "gptj": entry("GPTJForCausalLM", 205,
+                  dict(vocab_size=97, n_positions=96, n_embd=32, n_layer=2, n_head=2, rotary_dim=12,
+                       bos_token_id=1, eos_token_id=2)),
+    "gpt_neox": entry("GPTNeoXForCausalLM", 206,
+                      dict(vocab_size=113, hidden_size=48, intermediate_size=72, num_hidden_layers=2,
+                           num_attention_heads=2, max_position_embeddings=96)),
+    "gpt_neox_sequential": entry("GPTNeoXForCausalLM", 207,
+                                 dict(vocab_size=101, hidden_size=36, intermediate_size=64, num_hidden_layers=2,
+                                      num_attention_heads=3, max_position_embeddings=96, rotary_pct=0.5,
+                                      rotary_emb_base=1000, use_parallel_residual=False)),
+    "opt": entry("OPTForCausalLM", 208,
+                 dict(vocab_size=101, hidden_size=32, ffn_dim=64, num_hidden_layers=2, num_attention_heads=4,
+                      max_position_embeddings=96)),
+    # as opt-350m
+    "opt_post_norm": entry("OPTForCausalLM", 209,
+                           dict(vocab_size=127, hidden_size=48, ffn_dim=80, num_hidden_layers=2,
+                                num_attention_heads=3, max_position_embeddings=96, word_embed_proj_dim=20,
+                                do_layer_norm_before=False)),
+    "llama_linear": entry("LlamaForCausalLM", 210,
+                          dict(LLAMA, vocab_size=103, attention_bias=True, mlp_bias=True, tie_word_embeddings=True,
+                               rope_scaling=dict(type="linear", factor=2.5), rope_theta=5000.0)),
+    "llama_llama3": entry("LlamaForCausalLM", 211,
+                          dict(LLAMA, hidden_size=48, num_attention_heads=3, num_key_value_heads=1, rope_theta=2e4,
+                               rope_scaling=dict(rope_type="llama3", factor=8.0, low_freq_factor=1.0,
+                                                 high_freq_factor=4.0, original_max_position_embeddings=32))),
+    "bloom": entry("BloomForCausalLM", 212, dict(vocab_size=97, hidden_size=36, n_layer=2, n_head=3),
+                   gains={"word_embeddings_layernorm": 0.3, "dense": 1.6}),
+    # as falcon-40b, -7b, -rw-1b
+    "falcon": entry("FalconForCausalLM", 213,
+                    dict(vocab_size=107, hidden_size=48, num_hidden_layers=2, num_attention_heads=4, num_kv_heads=2,
+                         ffn_hidden_size=64, new_decoder_architecture=True)),
+    "falcon_multi_query": entry("FalconForCausalLM", 214,
+                                dict(vocab_size=97, hidden_size=32, num_hidden_layers=2, num_attention_heads=4)),
+    "falcon_alibi": entry("FalconForCausalLM", 215,
+                          dict(vocab_size=97, hidden_size=36, num_hidden_layers=2, num_attention_heads=3, alibi=True,
+                               multi_query=False, parallel_attn=False, bias=True)),
+    "phi": entry("PhiForCausalLM", 216,
+                 dict(vocab_size=101, hidden_size=48, intermediate_size=64, num_hidden_layers=2,
+                      num_attention_heads=2, max_position_embeddings=96, partial_rotary_factor=0.25)),
+    "phi3": entry("Phi3ForCausalLM", 217,
+                  dict(vocab_size=113, hidden_size=36, intermediate_size=56, num_hidden_layers=2,
+                       num_attention_heads=3, num_key_value_heads=1, max_position_embeddings=96,
+                       original_max_position_embeddings=96, eos_token_id=2, pad_token_id=0), shard="60KB"),
+    # p2 is longer than the original 48 positions, p1 with its continuation is not
+    "phi3_longrope": entry("Phi3ForCausalLM", 218,
+                           dict(vocab_size=101, hidden_size=32, intermediate_size=48, num_hidden_layers=2,
+                                num_attention_heads=2, max_position_embeddings=96, sliding_window=20,
+                                original_max_position_embeddings=48, eos_token_id=2, pad_token_id=0,
+                                partial_rotary_factor=0.75,
+                                rope_scaling=dict(type="longrope", short_factor=[1.0, 1.1, 1.2, 1.3, 1.5, 1.7],
+                                                  long_factor=[1.0, 1.3, 2.1, 3.2, 4.4, 5.0]))),
+    "mixtral": entry("MixtralForCausalLM", 219,
+                     dict(LLAMA, intermediate_size=24, num_local_experts=4, rope_theta=1e6)),
+    "gpt_oss": entry("GptOssForCausalLM", 220,
+                     dict(vocab_size=127, hidden_size=32, intermediate_size=20, num_hidden_layers=2, head_dim=12,
+                          num_attention_heads=4, num_key_value_heads=2, num_local_experts=5, num_experts_per_tok=3,
+                          sliding_window=10, max_position_embeddings=128, rope_theta=150000.0,
+                          rope_scaling=dict(rope_type="yarn", factor=8.0, beta_fast=32.0, beta_slow=1.0,
+                                            truncate=False, original_max_position_embeddings=16)),
+                     v4=dict(experts_per_token=3, swiglu_limit=7.0), dtype="bfloat16",
+                     gains={"gate_up_proj$": 2.5, "down_proj$": 0.3}),  # some values reach the clamp
+}
+
+
+def initialise(model, seed, gains):
+    """Own initial values; norm gains around the value that means one, biases non-zero, matrices by their fan-in."""
+    g = torch.Generator().manual_seed(seed)
+    tied = model.config.tie_word_embeddings
+    done = set()
+    for module_name, module in model.named_modules():
+        kind = type(module).__name__
+        for leaf, p in module.named_parameters(recurse=False):
+            name = f"{module_name}.{leaf}"
+            if p in done:
+                continue
+            done.add(p)
+            x = torch.randn(p.shape, generator=g)
+            if kind.endswith("Norm") and leaf == "weight":
+                x = 0.2 * x + float(not kind.startswith("Gemma"))  # Gemma multiplies by 1 + w
+            elif leaf.endswith("bias") and "relative" not in name:
+                x = 0.2 * x + 0.05 * x.sign()
+            elif kind == "Embedding" or "Embedding" in kind and p.ndim == 2:
+                small = tied and module is model.get_input_embeddings()
+                x = 2 / math.sqrt(p.shape[1]) * x if small else x
+            elif p.ndim >= 2:
+                inputs = p.shape[-2] if "experts" in name and kind.startswith("GptOss") else p[0].numel()
+                if p.ndim == 3 and "experts" in name and not kind.startswith("GptOss"):
+                    inputs = p.shape[-1]
+                x = (2.0 if module is model.get_output_embeddings() else 1.4) / math.sqrt(inputs) * x
+            for pattern, factor in gains.items():
+                if re.search(pattern, name):
+                    x = x * factor
+            p.data = x
+            assert leaf != "bias" or (p != 0).all()
+            assert not kind.endswith("Norm") or (p != (leaf == "weight" and not kind.startswith("Gemma"))).all()
+
+
+def alibi_once():
+    """transformers 5.12.1 counts Falcon's alibi twice in eager attention: in the mask and in the scores. Its default,
+    sdpa, and earlier releases count it once; so does this (and make() compares with sdpa)."""
+    attention = transformers.models.falcon.modeling_falcon.FalconAttention
+    original = attention.forward
+
+    def forward(self, hidden_states, alibi=None, **kwargs):
+        if alibi is not None and self.config._attn_implementation == "eager":
+            alibi = torch.zeros_like(alibi)
+        return original(self, hidden_states, alibi=alibi, **kwargs)
+
+    attention.forward = forward
+
+
+def load(cls, folder, dtype=torch.float32, attention="eager"):
+    return cls.from_pretrained(folder, dtype=dtype, attn_implementation=attention,
+                               experts_implementation="eager").eval()
+
+
+def config_v4(config, spec):
+    """The key names that transformers 4 wrote."""
+    c = {k: v for k, v in config.items() if k not in spec["drop"]}
+    c["transformers_version"] = "4.44.0"
+    c["torch_dtype"] = c.pop("dtype")
+    default = getattr(transformers, spec["cls"]).config_class().tie_word_embeddings
+    if c.get("tie_word_embeddings") and default:
+        del c["tie_word_embeddings"]
+    rope = c.pop("rope_parameters", None)
+    if rope:
+        theta, partial = rope.pop("rope_theta"), rope.pop("partial_rotary_factor", None)
+        if c["model_type"] == "gpt_neox":
+            c["rotary_emb_base"], c["rotary_pct"] = theta, partial
+        else:
+            c["rope_theta"] = theta
+            if partial is not None:
+                c["partial_rotary_factor"] = partial
+        c["rope_scaling"] = None if rope["rope_type"] == "default" else rope
+    c.update(spec["v4"])
+    return c
+
+
+def random_ids(seed, *shape, vocab):
+    return torch.randint(3, vocab, shape, generator=torch.Generator().manual_seed(seed))
+
+
+def decode(model, forward, ids, cache=False):
+    """STEPS greedy steps for rows of ids -> (new ids, margins)."""
+    tokens, margins, past, step = [], [], None, ids
+    for _ in range(STEPS):
+        out = forward(step if cache else ids, past) if cache else forward(ids, None)
+        past = out.past_key_values if cache else None
+        top = out.logits[:, -1].topk(2)
+        tokens.append(top.indices[:, 0])
+        margins.append(top.values[:, 0] - top.values[:, 1])
+        step = tokens[-1][:, None]
+        ids = torch.cat([ids, step], 1)
+    return torch.stack(tokens, 1), torch.stack(margins, 1)
+
+
+def greedy(e, prefix, model, ids, forward):
+    new, margin = decode(model, forward, ids)
+    assert (decode(model, forward, ids, cache=True)[0] == new).all(), "KV cache"
+    e[f"{prefix}.ids"], e[f"{prefix}.margin"] = new[0], margin[0]
+
+
+def good(new, margin):
+    return margin.min() >= 0.05 and len(new.unique()) >= 6
+
+
+def find_prompt(model, seed, vocab, forward_for):
+    """A prompt of 17 ids whose greedy continuation is well separated."""
+    for batch in range(40):
+        ids = random_ids(seed * 1000 + batch, 32, LENGTHS[1], vocab=vocab)
+        forward, start = forward_for(ids)
+        new, margin = decode(model, forward, start)
+        for i in range(len(ids)):
+            if good(new[i], margin[i]):
+                return ids[i : i + 1]
+    raise SystemExit("no prompt with clear margins")
+
+
+def entropy(p):
+    """Of attention rows with at least 8 visible keys, relative to the uniform one."""
+    visible = (p > 0).sum(-1)
+    h = -(p * p.clamp_min(1e-30).log()).sum(-1) / visible.clamp_min(2).log()
+    h = h[visible >= 8]
+    values = {"mean_entropy_over_log_n": h.mean(), "min": h.min(), "max": h.max(),
+              "share_below_0.85": (h < 0.85).float().mean()}
+    return {k: round(v.item(), 4) for k, v in values.items()}
+
+
+def noise(cls, folder, run, reference):
+    """Distance of logits computed in other types from the reference."""
+    result = dict(logits_std=round(reference.std().item(), 4), logits_absmax=round(reference.abs().max().item(), 4))
+    for key, dtype in dict(f64=torch.float64, f16=torch.float16, bf16=torch.bfloat16).items():
+        d = run(load(cls, folder, dtype)).double() - reference.double()
+        result[key] = dict(max=float(f"{d.abs().max().item():.3g}"), rms=float(f"{d.pow(2).mean().sqrt().item():.3g}"))
+    return result
+
+
+def decoder(model, spec, e, meta):
+    vocab, seed = model.config.vocab_size, spec["seed"]
+    cached = lambda ids, past: model(input_ids=ids, past_key_values=past, use_cache=True)
+    prompts = [random_ids(seed, 1, 1, vocab=vocab), find_prompt(model, seed, vocab, lambda ids: (cached, ids)),
+               random_ids(seed + 1, 1, LENGTHS[2], vocab=vocab)]
+    for i, ids in enumerate(prompts):
+        options = dict(output_hidden_states=True, output_attentions=True) if i == 2 else {}
+        if i == 2 and hasattr(model, "num_experts_per_tok"):
+            options["output_router_logits"] = True
+        with LastBlock(model) as last:
+            out = model(input_ids=ids, use_cache=False, **options)
+        e[f"p{i}.input_ids"], e[f"p{i}.logits"] = ids[0], out.logits[0]
+    hidden = list(out.hidden_states)
+    if hidden[-1].shape != hidden[0].shape:  # OPT projects to another width
+        hidden[-1] = last.output
+    e["p2.hidden"], e["p2.attn"] = torch.cat(hidden), torch.cat(out.attentions)
+    e["p2.loss"] = torch.nn.functional.cross_entropy(out.logits[0, :-1], ids[0, 1:])[None]
+    if "output_router_logits" in options:
+        e["p2.router_logits"] = r = torch.stack(out.router_logits)
+        k = model.num_experts_per_tok
+        top = r.topk(k + 1).values
+        meta["moe_min_gap_topk_boundary"] = round((top[..., k - 1] - top[..., k]).min().item(), 5)
+    greedy(e, "greedy", model, prompts[1], cached)
+    greedy(e, "greedy0", model, prompts[0], cached)
+    e["greedy.prompt_ids"], e["greedy0.prompt_ids"] = prompts[1][0], prompts[0][0]
+    meta["attention_entropy"] = {"p2.attn": entropy(e["p2.attn"])}
+    return lambda m: m(input_ids=ids, use_cache=False).logits[0]
+
+
+class LastBlock:
+    """Keeps what the last block of the (last) stack of blocks returns."""
+
+    def __init__(self, model):
+        stacks = [m for m in model.modules() if isinstance(m, torch.nn.ModuleList)]
+        depth = model.config.num_hidden_layers
+        self.block = [s for s in stacks if len(s) == depth][-1][-1]
+
+    def __enter__(self):
+        def keep(module, args, out):
+            self.output = out[0] if isinstance(out, tuple) else out
+
+        self.handle = self.block.register_forward_hook(keep)
+        return self
+
+    def __exit__(self, *_):
+        self.handle.remove()
+
+
+def make(name):
+    with tempfile.TemporaryDirectory() as folder:
+        fill(folder, name, MODELS[name])
+        target = os.path.join(HERE, "models", name)
+        shutil.rmtree(target, ignore_errors=True)
+        shutil.copytree(folder, target)
+    print(name, sum(os.path.getsize(os.path.join(target, f)) for f in os.listdir(target)) // 1024, "K", flush=True)
+
+
+def fill(folder, name, spec):
+    cls = getattr(transformers, spec["cls"])
+    model = cls(cls.config_class(**spec["config"])).eval()
+    initialise(model, spec["seed"], spec["gains"])
+    model.to(getattr(torch, spec["dtype"])).save_pretrained(folder, max_shard_size=spec["shard"])
+    os.remove(os.path.join(folder, "generation_config.json"))
+    stored, model = model.state_dict(), load(cls, folder)
+    for key, p in model.state_dict().items():
+        assert torch.equal(p, stored[key].float()), key
+
+    e, meta = {}, {"name": name, "class": spec["cls"], "model_type": model.config.model_type, "kind": spec["kind"],
+                   "seed": spec["seed"], "weights_dtype": spec["dtype"], "compute_dtype": "float32", "tokenizer": None,
+                   "n_params": sum(p.numel() for p in set(model.parameters())),
+                   "transformers": transformers.__version__, "torch": torch.__version__}
+    run = KINDS[spec["kind"]](model, spec, e, meta)
+    reference = run(model)
+    meta["noise_p2_logits"] = noise(cls, folder, run, reference)
+    if model._supports_sdpa and not getattr(model.config, "attn_logit_softcapping", None):
+        assert (run(load(cls, folder, attention="sdpa")) - reference).abs().max() < 1e-4, "sdpa"
+
+    with open(os.path.join(folder, "config.json")) as f:
+        v4 = config_v4(json.load(f), spec)
+    with tempfile.TemporaryDirectory() as copy:
+        shutil.copytree(folder, copy, dirs_exist_ok=True)
+        dump(v4, os.path.join(copy, "config.json"))
+        assert torch.equal(run(load(cls, copy)), reference), "config.v4.json"
+    dump(v4, os.path.join(folder, "config.v4.json"))
+    dump(meta, os.path.join(folder, "meta.json"))
+    e = {k: v.to(torch.float32 if v.is_floating_point() else torch.int32).contiguous().clone() for k, v in e.items()}
+    assert all(v.isfinite().all() for v in e.values())
+    save_file(e, os.path.join(folder, "expected.safetensors"))
+
+
+def dump(value, path):
+    with open(path, "w") as f:
+        json.dump(value, f, indent=1)
+        f.write("\n")
+
+
+def table():
+    """MODELS.md from what is in the folders."""
+    rows, total = [], 0
+    for name in sorted(os.listdir(os.path.join(HERE, "models"))):
+        folder = os.path.join(HERE, "models", name)
+        read = lambda f: json.load(open(os.path.join(folder, f)))
+        size = lambda match: sum(os.path.getsize(os.path.join(folder, f)) for f in os.listdir(folder) if match(f))
+        meta, c = read("meta.json"), transformers.AutoConfig.from_pretrained(folder).get_text_config()
+        shards = sum(bool(re.match(r"model.*\.safetensors$", f)) for f in os.listdir(folder))
+        kv = getattr(c, "num_key_value_heads", None) or getattr(c, "num_kv_heads", None) or c.num_attention_heads
+        if c.model_type == "falcon" and c.multi_query and not c.new_decoder_architecture:
+            kv = 1
+        width = getattr(c, "head_dim", None) or getattr(c, "d_kv", None) or c.hidden_size // c.num_attention_heads
+        e = load_file(os.path.join(folder, "expected.safetensors"))
+        n = meta["noise_p2_logits"]
+        h = "/".join(f"{v['mean_entropy_over_log_n']:.2f}" for v in meta["attention_entropy"].values())
+        margin = f"{e['greedy.margin'].min().item():.3f}" if "greedy.margin" in e else "-"
+        total += size(lambda f: True)
+        rows.append([name, meta["class"], meta["weights_dtype"] + (f", {shards} shards" if shards > 1 else ""),
+                     meta["tokenizer"] or "-",
+                     f"{c.num_hidden_layers}/{c.hidden_size}/{c.num_attention_heads}/{kv}/{width}",
+                     getattr(c, "vocab_size", "-"), meta["n_params"],
+                     size(lambda f: re.match(r"model.*\.safetensors$", f)) // 1024,
+                     size(lambda f: f == "expected.safetensors") // 1024, n["logits_std"], n["f64"]["max"],
+                     n["f16"]["max"], n["bf16"]["max"], h, margin])
+    head = ["model", "class", "weights", "tokenizer", "layers/hidden/heads/kv/head_dim", "vocab", "params", "model K",
+            "expected K", "std", "noise f64", "noise f16", "noise bf16", "H/L", "margin"]
+    with open(os.path.join(HERE, "MODELS.md"), "w") as f:
+        f.write("# The models\n\nnoise = largest |logit(p2) - f32 logit| when torch computes everything in that type; "
+                "std = std of the logits;\nH/L = mean attention entropy / log(number of visible keys), rows with >= 8 "
+                "keys; margin = smallest top1-top2 gap of `greedy`.\nWritten by `make_models.py`, which makes all "
+                "folders without a tokenizer.\n\n")
+        for row in [head, ["---"] * len(head)] + rows:
+            f.write("| " + " | ".join(map(str, row)) + " |\n")
+        f.write(f"\nSum of the model folders: {total // 1024} K.\n")
+
+
+KINDS = dict(decoder=decoder)
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    torch.use_deterministic_algorithms(True)
+    torch.set_grad_enabled(False)
+    alibi_once()
+    transformers.utils.logging.disable_progress_bar()
+    transformers.utils.logging.set_verbosity_error()
+    if "--table" not in sys.argv:
+        for name in sys.argv[1:] or MODELS:
+            make(name)
+    table()
