@@ -74,7 +74,8 @@ struct Value {
     int alias = -1;  ///< the value whose memory this one is: views, and states after a write; -1 = memory of its own
     std::function<std::vector<std::byte>()> data = {};  ///< kind constant only: makes its bytes
     bool host_visible = false;  ///< states that the host reads or writes while work is in flight
-    bool packed = false;        ///< a weight [in, out] of the checkpoint that is loaded transposed, as [out, in]
+    bool packed = false;  ///< a weight [.., in, out] of the checkpoint that is loaded transposed, as [.., out, in]
+    std::vector<std::string> parts = {};  ///< a weight that is several of the checkpoint, one after the other
 };
 
 struct Node {
@@ -106,6 +107,11 @@ public:
     Tensor input(const std::string& name, Shape shape, DType dtype = DType::f32);
     /// A weight under its name in the checkpoint, prefixed by the scopes that are open. The same name gives the same tensor.
     Tensor weight(const std::string& name, Shape shape, Where where = Where::here());
+    /// A weight that is widened to f32 when it is loaded.
+    Tensor weight_f32(const std::string& name, Shape shape, Where where = Where::here());
+    /// `count` weights of `shape`, "{before}.0.{after}", "{before}.1.{after}" …, as one tensor [count, shape].
+    Tensor stacked_weights(const std::string& before, const std::string& after, std::int64_t count, Shape shape,
+                           Where where = Where::here());
     Tensor constant(const std::string& name, Shape shape, DType dtype, std::vector<std::byte> data);
     /// An f32 table that is made when it is uploaded: once for all plans that share it. The same name gives the same tensor,
     /// so the name says all that the table depends on.
@@ -157,6 +163,7 @@ private:
     friend class Scope;
     Graph(const Graph&) = default;
     int add_value(Value value);
+    Tensor add_weight(Value value, Where where);
     WeightTypes weight_types_;
     std::vector<Node> nodes_;
     std::vector<Value> values_;

@@ -101,6 +101,8 @@ public:
     /// each block, the last one after the final norm) of the tokens processed so far.
     const std::vector<float>& logits() const;
     std::vector<float> hidden() const;
+    /// What the routers of a mixture of experts said, [layers, tokens, experts], before the softmax; empty for other models.
+    std::vector<float> router_logits() const;
 
     const Model& model() const;
     const SessionStats& stats() const;

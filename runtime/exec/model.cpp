@@ -10,6 +10,7 @@
 #include "runtime/exec/bindings.h"
 #include "runtime/gpu/device.h"
 #include "runtime/graph/fuse.h"
+#include "runtime/graph/op.h"
 #include "runtime/io/safetensors.h"
 #include "runtime/models/architecture.h"
 
@@ -23,6 +24,11 @@ DType dtype_of(const WeightFiles& files, const std::string& name, const TensorEn
     if (entry.dtype == "BF16") return DType::bf16;
     throw Error(ErrorKind::bad_file,
                 files.file_of(name) + ": " + name + " is " + entry.dtype + ", wanted F32, F16 or BF16");
+}
+
+// The tensors of the checkpoint that a weight is made of.
+std::vector<std::string> parts_of(const Value& value) {
+    return value.parts.empty() ? std::vector{value.name} : value.parts;
 }
 
 // The checkpoint's tensor behind a weight of the graph: with the architecture's prefix, or without.
@@ -45,12 +51,19 @@ public:
 
     void check_shape(const Value& value) const {
         Shape wanted = value.type.shape;
-        if (value.packed) std::swap(wanted[0], wanted[1]);
-        const TensorEntry& found = entry(value.name);
-        if (!std::ranges::equal(found.shape,
-                                wanted.sizes()))  // not as a Shape: a file may have more dimensions than that
-            throw Error(ErrorKind::bad_file, files_.file_of(name_of(value.name)) + ": " + name_of(value.name) + " is " +
-                                                 found.text() + ", but config.json wants " + wanted.text());
+        if (value.packed) std::swap(wanted[-2], wanted[-1]);
+        for (const std::string& part : parts_of(value)) {
+            const std::vector<std::int64_t> sizes(wanted.sizes().begin() + (value.parts.empty() ? 0 : 1),
+                                                  wanted.sizes().end());
+            const TensorEntry& found = entry(part);
+            if (!std::ranges::equal(found.shape, sizes))  // not as a Shape: a file may have more dimensions than that
+                throw Error(ErrorKind::bad_file, files_.file_of(name_of(part)) + ": " + name_of(part) + " is " +
+                                                     found.text() + ", but config.json wants " + Shape(sizes).text());
+            if (!value.parts.empty() && dtype(part) != value.type.dtype)
+                throw Error(ErrorKind::bad_file, files_.file_of(name_of(part)) + ": " + name_of(part) + " is " +
+                                                     found.text() + ", but the others of its kind are " +
+                                                     vantage::name_of(value.type.dtype));
+        }
     }
     void check_surplus(const std::set<std::string>& used) const {
         for (const std::string& name : files_.names()) {
@@ -65,11 +78,16 @@ private:
     const ModelConfig& config_;
 };
 
-// A weight [in, out] of the file becomes [out, in]: turned and uploaded some output rows at a time, never held twice.
-void upload_turned(gpu::DeviceState& device, const gpu::Buffer& buffer, const Value& value,
-                   std::span<const std::byte> bytes) {
-    const std::int64_t out = value.type.shape[0], in = value.type.shape[1];
-    const std::size_t size = info(value.type.dtype).bytes, row = static_cast<std::size_t>(in) * size;
+// Where a weight, or one part of it, goes.
+struct Target {
+    gpu::DeviceState& device;
+    const gpu::Buffer& buffer;
+    std::uint64_t offset;
+};
+
+// A matrix [in, out] of the file becomes [out, in]: turned and uploaded some output rows at a time, never held twice.
+void upload_turned(const Target& to, std::int64_t out, std::int64_t in, std::size_t size, const std::byte* bytes) {
+    const std::size_t row = static_cast<std::size_t>(in) * size;
     const std::int64_t rows_each = std::max<std::int64_t>(1, (std::int64_t{4} << 20) / std::max<std::int64_t>(in, 1));
     std::vector<std::byte> block;
     for (std::int64_t first = 0; first < out; first += rows_each) {
@@ -78,16 +96,24 @@ void upload_turned(gpu::DeviceState& device, const gpu::Buffer& buffer, const Va
         for (std::int64_t i = 0; i < in; ++i)
             for (std::int64_t r = 0; r < rows; ++r)
                 std::memcpy(block.data() + static_cast<std::size_t>(r) * row + static_cast<std::size_t>(i) * size,
-                            bytes.data() + static_cast<std::size_t>(i * out + first + r) * size, size);
-        gpu::upload(device, buffer, static_cast<std::uint64_t>(first) * row, block);
+                            bytes + static_cast<std::size_t>(i * out + first + r) * size, size);
+        gpu::upload(to.device, to.buffer, to.offset + static_cast<std::uint64_t>(first) * row, block);
     }
 }
 
-void upload_weight(gpu::DeviceState& device, const gpu::Buffer& buffer, const Value& value, const TensorEntry& entry) {
-    if (value.packed)
-        upload_turned(device, buffer, value, entry.data);
-    else
-        gpu::upload(device, buffer, 0, entry.data);
+// One tensor of the file: as it is, turned matrix by matrix, or widened (small ones that kernels want in f32).
+void upload_tensor(const Target& to, const Value& value, const TensorEntry& entry, DType type) {
+    if (type != value.type.dtype)
+        return gpu::upload(to.device, to.buffer, to.offset, narrow([&] {
+                               HostTensor wide = widen({value.type.shape, type}, entry.data);
+                               wide.type.dtype = value.type.dtype;
+                               return wide;
+                           }()));
+    if (!value.packed) return gpu::upload(to.device, to.buffer, to.offset, entry.data);
+    const std::int64_t out = value.type.shape[-2], in = value.type.shape[-1];
+    const std::size_t size = info(type).bytes, matrix = static_cast<std::size_t>(out * in) * size;
+    for (std::size_t at = 0; at < entry.data.size(); at += matrix)
+        upload_turned({to.device, to.buffer, to.offset + at}, out, in, size, entry.data.data() + at);
 }
 
 std::string join(const std::string& directory, const char* file) {
@@ -123,7 +149,7 @@ void Model::State::load_weights(const std::string& directory) {
     for (const Value& value : graph.values())
         if (value.kind == ValueKind::weight) {
             checkpoint.check_shape(value);
-            used.insert(checkpoint.name_of(value.name));
+            for (const std::string& part : parts_of(value)) used.insert(checkpoint.name_of(part));
             total += value.type.bytes();
         }
     checkpoint.check_surplus(used);
@@ -134,14 +160,18 @@ void Model::State::load_weights(const std::string& directory) {
                            static_cast<double>(available) / 0x1p20, device.caps().name.c_str()));
     for (const Value& value : graph.values()) {
         if (value.kind != ValueKind::weight) continue;
-        throw_if_interrupted();
-        const TensorEntry& entry = checkpoint.entry(value.name);
         const gpu::Buffer buffer =
             gpu::allocate(device.state(), value.type.bytes(), gpu::MemoryKind::device, value.name);
-        upload_weight(device.state(), buffer, value, entry);
-        checkpoint.files().release(checkpoint.name_of(value.name));
+        std::uint64_t offset = 0;
+        for (const std::string& part : parts_of(value)) {
+            throw_if_interrupted();
+            const TensorEntry& entry = checkpoint.entry(part);
+            upload_tensor({device.state(), buffer, offset}, value, entry, checkpoint.dtype(part));
+            checkpoint.files().release(checkpoint.name_of(part));
+            offset += entry.data.size();
+            types[part] = value.type.dtype;
+        }
         weights->buffers[value.name] = buffer;
-        types[value.name] = value.type.dtype;
         info.parameters += static_cast<std::uint64_t>(value.type.shape.elements());
         info.weight_bytes += value.type.bytes();
     }

@@ -27,6 +27,12 @@ constexpr std::int64_t chunk_sizes[] = {1, 8, 32, 128, 512};
 constexpr int run_ahead = 2;             // generated tokens submitted before the first of them is read
 constexpr double share_of_memory = 0.5;  // of what is available, that an unasked-for context may take
 
+std::vector<float> joined(const std::vector<std::vector<float>>& parts) {
+    std::vector<float> all;
+    for (const std::vector<float>& part : parts) all.insert(all.end(), part.begin(), part.end());
+    return all;
+}
+
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 }  // namespace
@@ -60,7 +66,7 @@ struct Session::State {
     bool ended = false;
     SessionStats stats;
     std::vector<float> logits;
-    std::vector<std::vector<float>> hidden;
+    std::vector<std::vector<float>> hidden, router;
     std::vector<DispatchTiming> timings;
     std::unique_ptr<Session> replay;  // the same tokens, with the layer watched that was asked for last
 
@@ -74,6 +80,7 @@ struct Session::State {
         context = chosen_context();
         graph = model.graph(decoder_options(1));
         hidden.resize(static_cast<std::size_t>(model.config().layers + 1));
+        router.resize(model.config().experts > 0 ? hidden.size() - 1 : 0);
         make_states();
     }
     ~State() { gpu::wait_idle(device); }
@@ -220,12 +227,15 @@ void Session::State::collect(Plan& p, std::int64_t rows) {
         timings.insert(timings.end(), some.begin(), some.end());
     }
     if (!options.inspect) return;
-    const std::vector<float> some = p.read_rows(decoder_names::logits, rows);
-    logits.insert(logits.end(), some.begin(), some.end());
-    for (std::size_t i = 0; i < hidden.size(); ++i) {
-        const std::vector<float> stream = p.read_rows(decoder_names::hidden(static_cast<std::int64_t>(i)), rows);
-        hidden[i].insert(hidden[i].end(), stream.begin(), stream.end());
-    }
+    const auto append = [&](std::vector<float>& to, const std::string& name) {
+        const std::vector<float> some = p.read_rows(name, rows);
+        to.insert(to.end(), some.begin(), some.end());
+    };
+    append(logits, decoder_names::logits);
+    for (std::size_t i = 0; i < hidden.size(); ++i)
+        append(hidden[i], decoder_names::hidden(static_cast<std::int64_t>(i)));
+    for (std::size_t i = 0; i < router.size(); ++i)
+        append(router[i], decoder_names::router(static_cast<std::int64_t>(i)));
 }
 
 // One run of `rows` tokens by the plan for `size`, the rest padding; on with the output head where it is wanted.
@@ -366,6 +376,7 @@ void Session::restart(const Sampling& sampling) {
     s.tokens.clear();
     s.logits.clear();
     for (std::vector<float>& stream : s.hidden) stream.clear();
+    for (std::vector<float>& stream : s.router) stream.clear();
     s.processed = 0;
     s.ended = s.step_current = false;
     s.stats = {};
@@ -469,11 +480,8 @@ std::vector<float> Session::log_sum_exp(std::int64_t layer, std::int64_t head, s
 }
 
 const std::vector<float>& Session::logits() const { return state_->logits; }
-std::vector<float> Session::hidden() const {
-    std::vector<float> all;
-    for (const std::vector<float>& stream : state_->hidden) all.insert(all.end(), stream.begin(), stream.end());
-    return all;
-}
+std::vector<float> Session::hidden() const { return joined(state_->hidden); }
+std::vector<float> Session::router_logits() const { return joined(state_->router); }
 
 const Model& Session::model() const { return state_->model; }
 const SessionStats& Session::stats() const { return state_->stats; }

@@ -144,7 +144,8 @@ void pack_weights(Graph& graph) {
     std::vector<Value>& values = graph.mutable_values();
     std::vector<bool> only_linear(values.size(), true);
     const auto linear_use = [&](const Node& node, std::size_t operand) {
-        return is(node, "matmul") && operand == 1 && !node.attrs.flag("transpose_b");
+        return operand == 1 && ((is(node, "matmul") && !node.attrs.flag("transpose_b")) ||
+                                (is(node, "expert_linear") && !node.attrs.flag("transpose_w")));
     };
     for (const Node& node : nodes)
         for (std::size_t i = 0; i < node.inputs.size(); ++i)
@@ -154,16 +155,17 @@ void pack_weights(Graph& graph) {
         if (value.alias >= 0) only_linear[static_cast<std::size_t>(value.alias)] = false;
     for (const auto& [name, id] : graph.outputs()) only_linear[static_cast<std::size_t>(id)] = false;
     for (Node& node : nodes) {
-        if (!is(node, "matmul") || node.inputs[1] < 0) continue;
+        const bool of_experts = is(node, "expert_linear");
+        if ((!is(node, "matmul") && !of_experts) || node.inputs[1] < 0) continue;
         Value& weight = values[static_cast<std::size_t>(node.inputs[1])];
-        if (weight.kind != ValueKind::weight || weight.type.shape.rank() != 2 ||
+        if (weight.kind != ValueKind::weight || weight.type.shape.rank() != (of_experts ? 3 : 2) ||
             !only_linear[static_cast<std::size_t>(node.inputs[1])])
             continue;
         if (!weight.packed) {
             weight.packed = true;
-            std::swap(weight.type.shape[0], weight.type.shape[1]);
+            std::swap(weight.type.shape[-2], weight.type.shape[-1]);
         }
-        node.attrs.set("transpose_b", true);
+        node.attrs.set(of_experts ? "transpose_w" : "transpose_b", true);
     }
 }
 

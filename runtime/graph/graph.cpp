@@ -70,20 +70,40 @@ Tensor Graph::input(const std::string& name, Shape shape, DType dtype) {
     return {this, id};
 }
 
-Tensor Graph::weight(const std::string& name, Shape shape, Where where) {
-    const std::string full = scope_ + name;
-    if (const auto found = by_name_.find(full); found != by_name_.end()) {
+Tensor Graph::add_weight(Value value, Where where) {
+    if (const auto found = by_name_.find(value.name); found != by_name_.end()) {
         const Tensor known{this, found->second};
-        if (known.shape() == shape) return known;
+        if (known.shape() == value.type.shape) return known;
         throw Error(ErrorKind::usage,
-                    at(where) + "graph: weight " + full + " is asked for as " + shape.text() + ", but was " +
-                        known.shape().text() + " before",
+                    at(where) + "graph: weight " + value.name + " is asked for as " + value.type.shape.text() +
+                        ", but was " + known.shape().text() + " before",
                     where);
     }
-    const int id = add_value(
-        {.type = {shape, weight_types_ ? weight_types_(full) : DType::f32}, .name = full, .kind = ValueKind::weight});
-    by_name_[full] = id;
+    const std::string name = value.name;
+    const int id = add_value(std::move(value));
+    by_name_[name] = id;
     return {this, id};
+}
+
+Tensor Graph::weight(const std::string& name, Shape shape, Where where) {
+    const std::string full = scope_ + name;
+    const DType type = weight_types_ ? weight_types_(full) : DType::f32;
+    return add_weight({.type = {shape, type}, .name = full, .kind = ValueKind::weight}, where);
+}
+
+Tensor Graph::weight_f32(const std::string& name, Shape shape, Where where) {
+    return add_weight({.type = {shape, DType::f32}, .name = scope_ + name, .kind = ValueKind::weight}, where);
+}
+
+Tensor Graph::stacked_weights(const std::string& before, const std::string& after, std::int64_t count, Shape shape,
+                              Where where) {
+    std::vector<std::int64_t> sizes{count};
+    sizes.insert(sizes.end(), shape.sizes().begin(), shape.sizes().end());
+    Value value{.name = scope_ + before + ".*." + after, .kind = ValueKind::weight};
+    for (std::int64_t i = 0; i < count; ++i)
+        value.parts.push_back(scope_ + before + "." + std::to_string(i) + "." + after);
+    value.type = {Shape(sizes), weight_types_ && count > 0 ? weight_types_(value.parts.front()) : DType::f32};
+    return add_weight(std::move(value), where);
 }
 
 Tensor Graph::constant(const std::string& name, Shape shape, DType dtype, std::vector<std::byte> data) {

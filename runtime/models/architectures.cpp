@@ -7,11 +7,11 @@
 namespace vantage {
 
 extern const Architecture gpt2, gptj, gpt_neox, opt, bloom, falcon, phi, phi3;
-extern const Architecture llama, mistral, qwen2, qwen3, gemma2;
+extern const Architecture llama, mistral, mixtral, qwen2, qwen3, gemma2, gpt_oss;
 
 std::span<const Architecture* const> all_architectures() {
-    static constexpr std::array list = {&gpt2, &gptj,  &gpt_neox, &opt,   &bloom, &falcon, &phi,
-                                        &phi3, &llama, &mistral,  &qwen2, &qwen3, &gemma2};
+    static constexpr std::array list = {&gpt2,  &gptj,    &gpt_neox, &opt,   &bloom, &falcon, &phi,    &phi3,
+                                        &llama, &mistral, &mixtral,  &qwen2, &qwen3, &gemma2, &gpt_oss};
     return list;
 }
 

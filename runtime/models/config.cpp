@@ -50,6 +50,14 @@ void read_sizes(const JsonFields& fields, ModelConfig& c, const FieldDefaults& d
     if (c.head_width == 0) divide_heads(fields, c, "hidden_size", "num_attention_heads");
 }
 
+void read_experts(const JsonFields& fields, ModelConfig& c, std::int64_t experts, std::int64_t per_token) {
+    const char* key = fields.has("num_local_experts") ? "num_local_experts" : "num_experts";
+    c.experts = fields.optional_integer(key, 1, most_experts).value_or(experts);
+    c.experts_per_token = fields.optional_integer("num_experts_per_tok", 1, 64).value_or(per_token);
+    if (c.experts_per_token > c.experts)
+        fields.fail("num_experts_per_tok", format("at most the %lld experts", static_cast<long long>(c.experts)));
+}
+
 Activation read_activation(const JsonFields& fields, const char* key, const char* otherwise) {
     const std::string name = fields.optional_text(key).value_or(otherwise);
     if (name == "gelu_new" || name == "gelu_pytorch_tanh" || name == "gelu_tanh" || name == "gelu_fast")

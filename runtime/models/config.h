@@ -40,6 +40,7 @@ struct ModelConfig {
     double temperature = 0, top_p = 1, repetition_penalty = 1;
     std::int64_t top_k = 0;
 
+    bool operator==(const ModelConfig&) const = default;
     /// How a layer attends: causal, scale, soft-cap, window. Tensors (slopes, sinks) are the builder's.
     AttentionOptions attention(std::int64_t layer) const;
 };

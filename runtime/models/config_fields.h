@@ -1,6 +1,7 @@
 // How config.json spells what many architectures have.
 #pragma once
 
+#include <functional>
 #include <initializer_list>
 
 #include "runtime/io/json.h"
@@ -30,6 +31,9 @@ void read_sizes(const JsonFields& fields, ModelConfig& config, const FieldDefaul
 /// The width divided by the heads, which has to be whole; `width_key` and `heads_key` for the message.
 void divide_heads(const JsonFields& fields, ModelConfig& config, const char* width_key, const char* heads_key);
 void require_divides(const JsonFields& fields, const char* what, std::int64_t whole, const char* by, std::int64_t part);
+
+/// num_local_experts (or num_experts) and num_experts_per_tok.
+void read_experts(const JsonFields& fields, ModelConfig& config, std::int64_t experts, std::int64_t per_token);
 
 Activation read_activation(const JsonFields& fields, const char* key, const char* otherwise);
 bool read_tied(const JsonFields& fields, bool otherwise);

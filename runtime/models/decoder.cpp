@@ -12,6 +12,7 @@ std::string keys(std::int64_t layer) { return "cache.k." + std::to_string(layer)
 std::string values(std::int64_t layer) { return "cache.v." + std::to_string(layer); }
 std::string watched_queries(std::int64_t layer) { return "watch.q." + std::to_string(layer); }
 std::string watched_lse(std::int64_t layer) { return "watch.lse." + std::to_string(layer); }
+std::string router(std::int64_t layer) { return "router." + std::to_string(layer); }
 std::string hidden(std::int64_t index) { return "hidden." + std::to_string(index); }
 }  // namespace decoder_names
 
@@ -85,6 +86,10 @@ Tensor Decoder::attend(std::int64_t layer, Tensor q, Tensor k, Tensor v, Attenti
               step);
     }
     return graph.reshape(result.o, {options.rows, config.heads * v.shape()[-1]});
+}
+
+void Decoder::note_router(std::int64_t layer, Tensor logits) {
+    if (options.hidden) graph.output(decoder_names::router(layer), logits);
 }
 
 void Decoder::note_hidden(Tensor x) {

@@ -32,6 +32,7 @@ std::string values(std::int64_t layer);
 std::string watched_queries(std::int64_t layer);
 std::string watched_lse(std::int64_t layer);
 std::string hidden(std::int64_t index);
+std::string router(std::int64_t layer);
 enum : int { body = 0, head = 1 };  ///< segments: everything up to the last block; the output head and the draw
 }  // namespace decoder_names
 
@@ -62,6 +63,8 @@ public:
     /// Appends k and v to the cache of `layer` and attends to all of it, as config.attention(layer) and
     /// `more` (sinks, biases) say. q [n, H, D], k and v [n, Hk, D] → [n, H D].
     Tensor attend(std::int64_t layer, Tensor q, Tensor k, Tensor v, AttentionOptions more = {});
+    /// Notes what the router of a layer says, [n, experts].
+    void note_router(std::int64_t layer, Tensor logits);
     /// Notes the residual stream: after the embedding, then after each block but the last.
     void note_hidden(Tensor x);
     /// The final norm, the output layer and the draw of the next token. `norm` makes the final norm of what it is given.

@@ -36,6 +36,10 @@ Tensor gated_mlp(Decoder& d, Tensor x) {
 }
 
 void build_llama(Decoder& d) {
+    build_llama_with(d, [&](std::int64_t, Tensor x) { return gated_mlp(d, x); });
+}
+
+void build_llama_with(Decoder& d, const std::function<Tensor(std::int64_t, Tensor)>& mlp) {
     const ModelConfig& c = d.config;
     const Tensor embed = d.graph.weight("embed_tokens.weight", {c.vocab, c.width});
     Tensor x = d.embed(embed);  // [n, width]
@@ -45,7 +49,7 @@ void build_llama(Decoder& d) {
         const QKV heads = llama_heads(d, d.rms_norm("input_layernorm", x));
         const Tensor seen = d.attend(layer, heads.q, heads.k, heads.v);
         x = x + d.dense("self_attn.o_proj", seen, c.width, c.attention_out_bias);
-        x = x + gated_mlp(d, d.rms_norm("post_attention_layernorm", x));
+        x = x + mlp(layer, d.rms_norm("post_attention_layernorm", x));
         d.note_hidden(x);
     }
     d.finish(

@@ -15,6 +15,8 @@ QKV llama_heads(Decoder& decoder, Tensor x);
 /// down(activation(gate(x)) ∘ up(x)).
 Tensor gated_mlp(Decoder& decoder, Tensor x);
 
+/// Llama's blocks with `mlp` in each.
+void build_llama_with(Decoder& decoder, const std::function<Tensor(std::int64_t layer, Tensor x)>& mlp);
 void build_llama(Decoder& decoder);
 
 }  // namespace vantage

@@ -41,8 +41,6 @@ std::vector<TensorType> infer(const OpCall& call) {
     call.require(s.experts > 0 && s.k == x.shape[1], operand_is(call, w_) + ", but x is " + x.text());
     call.require(s.share > 0 && x.shape[0] * s.share == s.choices,
                  operand_is(call, index_) + ", whose choices do not share the rows of x " + x.text() + " evenly");
-    call.require(info(w.dtype).bytes == 4 || s.n * s.k % 2 == 0,
-                 operand_is(call, w_) + ": matrices of 16-bit numbers have to have an even count of them");
     if (call.has(bias_))
         call.require(call.in(bias_).shape == Shape{s.experts, s.n} && is_float(call.in(bias_).dtype),
                      operand_is(call, bias_) + ", but w is " + w.text());
@@ -154,7 +152,7 @@ Case case_of(const char* name, std::int64_t rows, std::int64_t share, std::int64
 std::vector<Case> cases() {
     return {case_of("5 experts, 2 each", 12, 2, 5, 20, 16, true, false),
             case_of("over tiles", 90, 2, 3, 70, 33 * 2, true, true),
-            case_of("k first", 30, 1, 4, 36, 18, false, true),
+            case_of("k first, odd", 30, 1, 4, 35, 17, false, true),
             case_of("one token", 1, 4, 8, 12, 64, true, true),
             case_of("capacity 2", 12, 1, 4, 10, 8, true, true, 2),
             case_of("no tokens", 0, 1, 2, 4, 4, true, false)};

@@ -13,9 +13,9 @@ void main() {
     uint choice = i / p.n, col = i % p.n, expert = expert_of(choice);
     float sum = 0.0;
     if (expert != NONE) {
-        uvec2 w = matrix_of(expert);
+        Row w = matrix_of(expert);
         for (uint k = 0u; k < p.k; ++k)
-            sum += load(p.x, X_TYPE, choice / p.share * p.k + k) * load(w, W_TYPE, w_index(k, col));
+            sum += load(p.x, X_TYPE, choice / p.share * p.k + k) * weight_at(w, k, col);
         sum = with_bias(sum, expert, col);
     }
     store(p.y, X_TYPE, i, sum);

@@ -18,13 +18,13 @@ void main() {
     uint lane = gl_LocalInvocationID.x, col0 = workgroup_index() % per_choice * COLS;
     if (choice >= p.choices) return;
     uint expert = expert_of(choice), row = choice / p.share * p.k;
-    uvec2 w = matrix_of(expert == NONE ? 0u : expert);
+    Row w = matrix_of(expert == NONE ? 0u : expert);
     float sums[COLS];
     [[unroll]] for (uint c = 0u; c < COLS; ++c) sums[c] = 0.0;
     for (uint k = lane * STEP; k < p.k; k += gl_WorkGroupSize.x * STEP) {
         vec4 a = load_step(p.x, X_TYPE, row + k);
         [[unroll]] for (uint c = 0u; c < COLS; ++c)
-            sums[c] += dot(a, load_step(w, W_TYPE, min(col0 + c, p.n - 1u) * p.k + k));
+            sums[c] += dot(a, load_step(w.address, W_TYPE, w.begin + min(col0 + c, p.n - 1u) * p.k + k));
     }
     [[unroll]] for (uint c = 0u; c < COLS; ++c) {
         float sum = workgroup_sum(sums[c]);

@@ -11,11 +11,11 @@ layout(local_size_x = 256, local_size_x_id = 0) in;
 
 const bool TRANSPOSE_A = false, TRANSPOSE_B = TRANSPOSED;
 uint begin, end, col0;
-uvec2 matrix;
+Row matrix;
 shared uint source[64];  // rows of x
 float tile_a_at(uint row, uint k) { return begin + row < end && k < p.k ? load(p.x, X_TYPE, source[row] * p.k + k) : 0.0; }
 float tile_b_at(uint k, uint col) {
-    return col0 + col < p.n && k < p.k ? load(matrix, W_TYPE, w_index(k, col0 + col)) : 0.0;
+    return col0 + col < p.n && k < p.k ? weight_at(matrix, k, col0 + col) : 0.0;
 }
 #include "lib/tile.glsl"
 

@@ -1,6 +1,7 @@
 // config.json and generation_config.json: both spellings of transformers, and files that make no model.
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
+#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
@@ -48,26 +49,14 @@ struct Bad {
 }  // namespace
 
 TEST_CASE("both spellings of a config say the same", "[config]") {
-    for (const char* name : {"gpt2", "llama", "llama_bf16"}) {
+    int folders = 0;
+    for (const auto& folder : std::filesystem::directory_iterator(oracle(""))) {
+        const std::string name = folder.path().filename().string();
         INFO(name);
-        const ModelConfig a = read(oracle(std::string(name) + "/config.json")),
-                          b = read(oracle(std::string(name) + "/config.v4.json"));
-        CHECK(a.architecture == b.architecture);
-        CHECK(a.layers == b.layers);
-        CHECK(a.width == b.width);
-        CHECK(a.heads == b.heads);
-        CHECK(a.kv_heads == b.kv_heads);
-        CHECK(a.head_width == b.head_width);
-        CHECK(a.inner == b.inner);
-        CHECK(a.vocab == b.vocab);
-        CHECK(a.context == b.context);
-        CHECK(a.norm_eps == b.norm_eps);
-        CHECK(a.activation == b.activation);
-        CHECK(a.tied == b.tied);
-        CHECK(a.rope_theta == b.rope_theta);
-        CHECK(a.rope_scaling == b.rope_scaling);
-        CHECK(a.end_tokens == b.end_tokens);
+        CHECK(read(oracle(name + "/config.json")) == read(oracle(name + "/config.v4.json")));
+        ++folders;
     }
+    CHECK(folders >= 23);
 }
 
 TEST_CASE("GPT-2's fields", "[config]") {
