@@ -137,12 +137,13 @@ MODELS = {
     "bart": entry("BartForConditionalGeneration", 226,
                   dict(vocab_size=103, max_position_embeddings=64, d_model=32, encoder_layers=2, decoder_layers=2,
                        encoder_attention_heads=2, decoder_attention_heads=4, encoder_ffn_dim=48, decoder_ffn_dim=56,
-                       scale_embedding=True), kind="encoder-decoder"),
+                       scale_embedding=True), kind="encoder-decoder",
+                  gains={"bias": 0.3, "[qk]_proj": 2, "fc2": 0.6, "shared": 0.5, "decoder.embed_positions": 2}),
     # d_kv times heads is not d_model
     "t5": entry("T5ForConditionalGeneration", 227,
                 dict(vocab_size=101, d_model=32, d_kv=12, d_ff=48, num_layers=2, num_heads=2,
                      relative_attention_num_buckets=16, relative_attention_max_distance=40, decoder_start_token_id=0),
-                gains={r"Attention\.q\.": 0.4}, kind="encoder-decoder"),
+                gains={r"Attention\.q\.": 0.4, "shared": 3, r"(wo|\.o)\.weight": 5}, kind="encoder-decoder"),
     "t5_gated": entry("T5ForConditionalGeneration", 228,
                       dict(vocab_size=109, d_model=32, d_kv=8, d_ff=40, num_layers=2, num_heads=3,
                            feed_forward_proj="gated-gelu", tie_word_embeddings=False, decoder_start_token_id=0),
@@ -157,14 +158,15 @@ MODELS = {
                            kind="image"),
     "longformer": entry("LongformerForMaskedLM", 231,
                         dict(BERT, hidden_size=32, num_attention_heads=2, type_vocab_size=1, layer_norm_eps=1e-5,
-                             attention_window=[8, 12]), kind="encoder"),
+                             attention_window=[8, 4]), kind="encoder"),
 }
 
 
 def initialise(model, seed, gains):
     """Own initial values; norm gains around the value that means one, biases non-zero, matrices by their fan-in."""
     g = torch.Generator().manual_seed(seed)
-    tied = model.config.tie_word_embeddings
+    head = model.get_output_embeddings()
+    tied = head is not None and head.weight is model.get_input_embeddings().weight
     done = set()
     for module_name, module in model.named_modules():
         kind = type(module).__name__
@@ -185,7 +187,7 @@ def initialise(model, seed, gains):
                 inputs = p.shape[-2] if "experts" in name and kind.startswith("GptOss") else p[0].numel()
                 if p.ndim == 3 and "experts" in name and not kind.startswith("GptOss"):
                     inputs = p.shape[-1]
-                x = (2.0 if module is model.get_output_embeddings() else 1.4) / math.sqrt(inputs) * x
+                x = (2.0 if module is head else 1.4) / math.sqrt(inputs) * x
             for pattern, factor in gains.items():
                 if re.search(pattern, name):
                     x = x * factor
@@ -193,7 +195,7 @@ def initialise(model, seed, gains):
             assert not leaf.endswith("bias") or "relative" in name or (p != 0).all()
             assert not kind.endswith("Norm") or (p != (leaf == "weight" and not kind.startswith("Gemma"))).all()
     if hasattr(model, "final_logits_bias"):  # BART's, stored though not a parameter
-        model.final_logits_bias.copy_(torch.randn(model.final_logits_bias.shape, generator=g))
+        model.final_logits_bias.copy_(0.2 * torch.randn(model.final_logits_bias.shape, generator=g))
 
 
 def alibi_once():
@@ -220,8 +222,8 @@ def config_v4(config, spec):
     c = {k: v for k, v in config.items() if k not in spec["drop"]}
     c["transformers_version"] = "4.44.0"
     c["torch_dtype"] = c.pop("dtype")
-    default = getattr(transformers, spec["cls"]).config_class().tie_word_embeddings
-    if c.get("tie_word_embeddings") and default:
+    default = getattr(transformers, spec["cls"]).config_class()
+    if c.get("tie_word_embeddings") and getattr(default, "tie_word_embeddings", False):
         del c["tie_word_embeddings"]
     rope = c.pop("rope_parameters", None)
     if rope:
@@ -467,6 +469,8 @@ def make(name):
 def fill(folder, name, spec):
     cls = getattr(transformers, spec["cls"])
     model = cls(cls.config_class(**spec["config"])).eval()
+    if spec["config"].get("tie_word_embeddings") is False:  # transformers 5 ties every T5 that it does not load
+        model.get_output_embeddings().weight = torch.nn.Parameter(model.get_input_embeddings().weight.clone())
     initialise(model, spec["seed"], spec["gains"])
     model.to(getattr(torch, spec["dtype"])).save_pretrained(folder, max_shard_size=spec["shard"])
     if model.can_generate():
