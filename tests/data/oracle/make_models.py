@@ -184,9 +184,8 @@ def initialise(model, seed, gains):
                 small = tied and module is model.get_input_embeddings()
                 x = 2 / math.sqrt(p.shape[1]) * x if small else x
             elif p.ndim >= 2:
-                inputs = p.shape[-2] if "experts" in name and kind.startswith("GptOss") else p[0].numel()
-                if p.ndim == 3 and "experts" in name and not kind.startswith("GptOss"):
-                    inputs = p.shape[-1]
+                experts = p.ndim == 3 and "experts" in name  # [experts, inputs, outputs] in gpt-oss
+                inputs = p.shape[1 if kind.startswith("GptOss") else 2] if experts else p[0].numel()
                 x = (2.0 if module is head else 1.4) / math.sqrt(inputs) * x
             for pattern, factor in gains.items():
                 if re.search(pattern, name):
@@ -415,8 +414,9 @@ def encoder_decoder(model, spec, e, meta):
         out = model(**given, output_hidden_states=True, output_attentions=True)
         e[f"p{i}.input_ids"], e[f"p{i}.decoder_input_ids"] = prompts[i][0], new[0]
         e[f"p{i}.logits"], e[f"p{i}.encoder_last_hidden"] = out.logits[0], out.encoder_last_hidden_state[0]
-    e["p2.encoder_hidden"], e["p2.decoder_hidden"] = torch.cat(out.encoder_hidden_states), torch.cat(out.decoder_hidden_states)
-    e["p2.encoder_attn"], e["p2.decoder_attn"] = torch.cat(out.encoder_attentions), torch.cat(out.decoder_attentions)
+    for part, states, attentions in (("encoder", out.encoder_hidden_states, out.encoder_attentions),
+                                     ("decoder", out.decoder_hidden_states, out.decoder_attentions)):
+        e[f"p2.{part}_hidden"], e[f"p2.{part}_attn"] = torch.cat(states), torch.cat(attentions)
     e["p2.cross_attn"] = torch.cat(out.cross_attentions)
     meta["attention_entropy"] = {k: entropy(v) for k, v in e.items() if k.endswith("attn")}
     forward, start = forward_for(prompts[1])
