@@ -17,6 +17,8 @@ same model: weights and prompts come from the seeds alone. A folder is written o
 * eager and sdpa attention agree, where transformers has both
 * greedy decoding with and without a KV cache agree, margins >= 0.05, >= 6 distinct ids
 * right-padded batches of encoders give the values of the single runs
+
+Weights are stored under the names of the hub even where transformers renames or fuses them after loading.
 """
 
 import json
@@ -122,13 +124,51 @@ MODELS = {
                                             truncate=False, original_max_position_embeddings=16)),
                      v4=dict(experts_per_token=3, swiglu_limit=7.0), dtype="bfloat16",
                      gains={"gate_up_proj$": 2.5, "down_proj$": 0.3}),  # some values reach the clamp
+    "bert_classification": entry("BertForSequenceClassification", 221, dict(BERT, num_labels=3), kind="encoder"),
+    "roberta": entry("RobertaForMaskedLM", 222, dict(BERT, hidden_size=32, num_attention_heads=4, type_vocab_size=1,
+                                                     layer_norm_eps=1e-5), kind="encoder"),
+    "roberta_classification": entry("RobertaForSequenceClassification", 223,
+                                    dict(BERT, hidden_size=36, type_vocab_size=1, layer_norm_eps=1e-5, num_labels=5),
+                                    kind="encoder"),
+    "distilbert": entry("DistilBertForMaskedLM", 224,
+                        dict(vocab_size=107, dim=36, hidden_dim=64, n_layers=2, n_heads=3,
+                             max_position_embeddings=64), kind="encoder"),
+    "distilbert_classification": entry("DistilBertForSequenceClassification", 225,
+                                       dict(vocab_size=101, dim=32, hidden_dim=64, n_layers=2, n_heads=2,
+                                            max_position_embeddings=64, num_labels=4), kind="encoder"),
+    "bart": entry("BartForConditionalGeneration", 226,
+                  dict(vocab_size=103, max_position_embeddings=64, d_model=32, encoder_layers=2, decoder_layers=2,
+                       encoder_attention_heads=2, decoder_attention_heads=4, encoder_ffn_dim=40, decoder_ffn_dim=48,
+                       scale_embedding=True), kind="encoder-decoder",
+                  gains={"bias": 0.3, "[qk]_proj": 1.2, "fc2": 0.6, "shared": 0.5, "decoder.embed_positions": 3}),
+    # d_kv times heads is not d_model
+    "t5": entry("T5ForConditionalGeneration", 227,
+                dict(vocab_size=101, d_model=32, d_kv=12, d_ff=48, num_layers=2, num_heads=2,
+                     relative_attention_num_buckets=16, relative_attention_max_distance=40, decoder_start_token_id=0),
+                gains={r"Attention\.q\.": 0.4, "shared": 3, r"(wo|\.o)\.weight": 5}, kind="encoder-decoder"),
+    "t5_gated": entry("T5ForConditionalGeneration", 228,
+                      dict(vocab_size=103, d_model=32, d_kv=8, d_ff=40, num_layers=2, num_heads=3,
+                           feed_forward_proj="gated-gelu", tie_word_embeddings=False, decoder_start_token_id=0),
+                      gains={r"Attention\.q\.": 0.4}, kind="encoder-decoder", v4=dict(tie_word_embeddings=False),
+                      drop=["scale_decoder_outputs"]),
+    "vit": entry("ViTForImageClassification", 229,
+                 dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64, image_size=32,
+                      patch_size=8, num_labels=7), kind="image"),
+    "vit_rectangle": entry("ViTForImageClassification", 230,
+                           dict(hidden_size=48, num_hidden_layers=2, num_attention_heads=3, intermediate_size=64,
+                                image_size=[24, 40], patch_size=[8, 4], num_channels=1, num_labels=3, qkv_bias=False),
+                           kind="image"),
+    "longformer": entry("LongformerForMaskedLM", 231,
+                        dict(BERT, hidden_size=32, num_attention_heads=2, type_vocab_size=1, layer_norm_eps=1e-5,
+                             attention_window=[8, 4]), kind="encoder"),
 }
 
 
 def initialise(model, seed, gains):
     """Own initial values; norm gains around the value that means one, biases non-zero, matrices by their fan-in."""
     g = torch.Generator().manual_seed(seed)
-    tied = model.config.tie_word_embeddings
+    head = model.get_output_embeddings()
+    tied = head is not None and head.weight is model.get_input_embeddings().weight
     done = set()
     for module_name, module in model.named_modules():
         kind = type(module).__name__
@@ -142,20 +182,21 @@ def initialise(model, seed, gains):
                 x = 0.2 * x + float(not kind.startswith("Gemma"))  # Gemma multiplies by 1 + w
             elif leaf.endswith("bias") and "relative" not in name:
                 x = 0.2 * x + 0.05 * x.sign()
-            elif kind == "Embedding" or "Embedding" in kind and p.ndim == 2:
+            elif isinstance(module, torch.nn.Embedding) or kind == "ViTEmbeddings":
                 small = tied and module is model.get_input_embeddings()
                 x = 2 / math.sqrt(p.shape[1]) * x if small else x
             elif p.ndim >= 2:
-                inputs = p.shape[-2] if "experts" in name and kind.startswith("GptOss") else p[0].numel()
-                if p.ndim == 3 and "experts" in name and not kind.startswith("GptOss"):
-                    inputs = p.shape[-1]
-                x = (2.0 if module is model.get_output_embeddings() else 1.4) / math.sqrt(inputs) * x
+                experts = p.ndim == 3 and "experts" in name  # [experts, inputs, outputs] in gpt-oss
+                inputs = p.shape[1 if kind.startswith("GptOss") else 2] if experts else p[0].numel()
+                x = (2.0 if module is head else 1.4) / math.sqrt(inputs) * x
             for pattern, factor in gains.items():
                 if re.search(pattern, name):
                     x = x * factor
             p.data = x
-            assert leaf != "bias" or (p != 0).all()
+            assert not leaf.endswith("bias") or "relative" in name or (p != 0).all()
             assert not kind.endswith("Norm") or (p != (leaf == "weight" and not kind.startswith("Gemma"))).all()
+    if hasattr(model, "final_logits_bias"):  # BART's, stored though not a parameter
+        model.final_logits_bias.copy_(0.2 * torch.randn(model.final_logits_bias.shape, generator=g))
 
 
 def alibi_once():
@@ -182,8 +223,8 @@ def config_v4(config, spec):
     c = {k: v for k, v in config.items() if k not in spec["drop"]}
     c["transformers_version"] = "4.44.0"
     c["torch_dtype"] = c.pop("dtype")
-    default = getattr(transformers, spec["cls"]).config_class().tie_word_embeddings
-    if c.get("tie_word_embeddings") and default:
+    default = getattr(transformers, spec["cls"]).config_class()
+    if c.get("tie_word_embeddings") and getattr(default, "tie_word_embeddings", False):
         del c["tie_word_embeddings"]
     rope = c.pop("rope_parameters", None)
     if rope:
@@ -227,6 +268,16 @@ def good(new, margin):
     return margin.min() >= 0.05 and len(new.unique()) >= 6
 
 
+def routing_gap(model, ids):
+    """Per row of ids the smallest distance between the last expert that is taken and the first that is not."""
+    if not hasattr(model, "num_experts_per_tok"):
+        return torch.full((len(ids),), math.inf)
+    out = model(input_ids=ids, use_cache=False, output_router_logits=True)
+    k = model.num_experts_per_tok
+    top = torch.stack(out.router_logits).topk(k + 1).values
+    return (top[..., k - 1] - top[..., k]).view(-1, *ids.shape).amin((0, 2))
+
+
 def find_prompt(model, seed, vocab, forward_for):
     """A prompt of 17 ids whose greedy continuation is well separated."""
     for batch in range(40):
@@ -234,7 +285,7 @@ def find_prompt(model, seed, vocab, forward_for):
         forward, start = forward_for(ids)
         new, margin = decode(model, forward, start)
         for i in range(len(ids)):
-            if good(new[i], margin[i]):
+            if good(new[i], margin[i]) and routing_gap(model, torch.cat([ids[i], new[i]])[None]) >= 0.02:
                 return ids[i : i + 1]
     raise SystemExit("no prompt with clear margins")
 
@@ -261,8 +312,10 @@ def noise(cls, folder, run, reference):
 def decoder(model, spec, e, meta):
     vocab, seed = model.config.vocab_size, spec["seed"]
     cached = lambda ids, past: model(input_ids=ids, past_key_values=past, use_cache=True)
+    long = random_ids(seed + 1, 256 if hasattr(model, "num_experts_per_tok") else 1, LENGTHS[2], vocab=vocab)
+    best = routing_gap(model, long).argmax()
     prompts = [random_ids(seed, 1, 1, vocab=vocab), find_prompt(model, seed, vocab, lambda ids: (cached, ids)),
-               random_ids(seed + 1, 1, LENGTHS[2], vocab=vocab)]
+               long[best : best + 1]]
     for i, ids in enumerate(prompts):
         options = dict(output_hidden_states=True, output_attentions=True) if i == 2 else {}
         if i == 2 and hasattr(model, "num_experts_per_tok"):
@@ -276,15 +329,115 @@ def decoder(model, spec, e, meta):
     e["p2.hidden"], e["p2.attn"] = torch.cat(hidden), torch.cat(out.attentions)
     e["p2.loss"] = torch.nn.functional.cross_entropy(out.logits[0, :-1], ids[0, 1:])[None]
     if "output_router_logits" in options:
-        e["p2.router_logits"] = r = torch.stack(out.router_logits)
-        k = model.num_experts_per_tok
-        top = r.topk(k + 1).values
-        meta["moe_min_gap_topk_boundary"] = round((top[..., k - 1] - top[..., k]).min().item(), 5)
+        e["p2.router_logits"] = torch.stack(out.router_logits)
+        meta["moe_min_gap_topk_boundary"] = round(routing_gap(model, ids).item(), 5)
     greedy(e, "greedy", model, prompts[1], cached)
     greedy(e, "greedy0", model, prompts[0], cached)
     e["greedy.prompt_ids"], e["greedy0.prompt_ids"] = prompts[1][0], prompts[0][0]
     meta["attention_entropy"] = {"p2.attn": entropy(e["p2.attn"])}
     return lambda m: m(input_ids=ids, use_cache=False).logits[0]
+
+
+def encoder(model, spec, e, meta):
+    c, seed = model.config, spec["seed"]
+    types = getattr(c, "type_vocab_size", 1) > 1
+
+    def inputs(ids, mask=None):
+        mask = torch.ones_like(ids) if mask is None else mask
+        given = dict(input_ids=ids, attention_mask=mask)
+        if types:  # two segments
+            given["token_type_ids"] = (torch.arange(ids.shape[1]) >= mask.sum(1, keepdim=True) // 2).long() * mask
+        if c.model_type == "longformer":  # as transformers does for classification
+            given["global_attention_mask"] = (torch.arange(ids.shape[1]) == 0).long().expand_as(ids)
+        return given
+
+    def store(prefix, given, extra=()):
+        for key in ("input_ids", "token_type_ids", "global_attention_mask") + extra:
+            if key in given:
+                e[f"{prefix}.{key}"] = given[key] if extra else given[key][0]
+
+    for i, n in enumerate(LENGTHS):
+        given = inputs(random_ids(seed + i, 1, n, vocab=c.vocab_size))
+        store(f"p{i}", given)
+        out = model(**given, output_hidden_states=True, output_attentions=True)
+        e[f"p{i}.logits"], e[f"p{i}.last_hidden"] = out.logits[0], out.hidden_states[-1][0]
+        e[f"p{i}.mean_pooled"] = out.hidden_states[-1][0].mean(0)
+        pooled = getattr(model.base_model(**given), "pooler_output", None)
+        if pooled is not None:
+            e[f"p{i}.pooler_output"] = pooled[0]
+    e["p2.hidden"] = torch.cat(out.hidden_states)
+    e["p2.attn"] = dense(out, c.attention_window) if c.model_type == "longformer" else torch.cat(out.attentions)
+    assert (e["p2.attn"].sum(-1) - 1).abs().max() < 1e-5
+    meta["attention_entropy"] = {"p2.attn": entropy(e["p2.attn"])}
+
+    ids = torch.full((2, LENGTHS[2]), c.pad_token_id)
+    for row in (0, 1):
+        ids[row, : LENGTHS[row + 1]] = e[f"p{row + 1}.input_ids"]
+    batch = inputs(ids, (torch.arange(ids.shape[1]) < torch.tensor(LENGTHS[1:])[:, None]).long())
+    store("batch", batch, ("attention_mask",))
+    last = model(**batch, output_hidden_states=True).hidden_states[-1] * batch["attention_mask"][..., None]
+    for row in (0, 1):
+        single = model(**inputs(ids[row : row + 1, : LENGTHS[row + 1]]), output_hidden_states=True).hidden_states[-1]
+        assert (last[row, : LENGTHS[row + 1]] - single[0]).abs().max() < 1e-4, "padding"
+    e["batch.last_hidden"] = last
+    return lambda m: m(**given).logits[0]
+
+
+def dense(out, windows):
+    """Longformer's attention as full matrices, from its band, the columns and the rows of the global tokens."""
+    layers = []
+    for band, rows, window in zip(out.attentions, out.global_attentions, windows):
+        band, n, reach = band[0], band.shape[2], window // 2
+        p = torch.zeros(band.shape[0], n, n + 2 * reach)
+        for i in range(n):
+            p[:, i, i : i + 2 * reach + 1] = band[:, i, 1:]
+        p = p[:, :, reach : reach + n]
+        p[:, :, 0] += band[:, :, 0]
+        p[:, 0] = rows[0, :, :n, 0]
+        layers.append(p)
+    return torch.stack(layers)
+
+
+def encoder_decoder(model, spec, e, meta):
+    c, seed = model.config, spec["seed"]
+    first = torch.tensor([[c.decoder_start_token_id]])
+
+    def forward_for(ids):
+        encoded = model.get_encoder()(input_ids=ids)
+        forward = lambda new, past: model(encoder_outputs=encoded, decoder_input_ids=new, past_key_values=past,
+                                          use_cache=True)
+        return forward, first.expand(len(ids), 1)
+
+    prompts = [random_ids(seed, 1, 1, vocab=c.vocab_size), find_prompt(model, seed, c.vocab_size, forward_for),
+               random_ids(seed + 1, 1, LENGTHS[2], vocab=c.vocab_size)]
+    for i, m in enumerate(DECODER_LENGTHS):
+        new = torch.cat([first, random_ids(seed + 2 + i, 1, m - 1, vocab=c.vocab_size)], 1)
+        given = dict(input_ids=prompts[i], decoder_input_ids=new, use_cache=False)
+        out = model(**given, output_hidden_states=True, output_attentions=True)
+        e[f"p{i}.input_ids"], e[f"p{i}.decoder_input_ids"] = prompts[i][0], new[0]
+        e[f"p{i}.logits"], e[f"p{i}.encoder_last_hidden"] = out.logits[0], out.encoder_last_hidden_state[0]
+    for part, states, attentions in (("encoder", out.encoder_hidden_states, out.encoder_attentions),
+                                     ("decoder", out.decoder_hidden_states, out.decoder_attentions)):
+        e[f"p2.{part}_hidden"], e[f"p2.{part}_attn"] = torch.cat(states), torch.cat(attentions)
+    e["p2.cross_attn"] = torch.cat(out.cross_attentions)
+    meta["attention_entropy"] = {k: entropy(v) for k, v in e.items() if k.endswith("attn")}
+    forward, start = forward_for(prompts[1])
+    greedy(e, "greedy", model, start, forward)
+    e["greedy.prompt_ids"], e["greedy.decoder_start"] = prompts[1][0], first[0]
+    return lambda m: m(**given).logits[0]
+
+
+def image(model, spec, e, meta):
+    size = model.vit.embeddings.image_size
+    pixels = torch.randn(3, model.config.num_channels, *size, generator=torch.Generator().manual_seed(spec["seed"]))
+    with LastBlock(model) as last:
+        out = model(pixel_values=pixels, output_hidden_states=True, output_attentions=True)
+    hidden = [h[0] for h in out.hidden_states[:-1]] + [last.output[0]]
+    e["pixel_values"], e["logits"] = pixels, out.logits
+    e["last_hidden"] = model.vit(pixel_values=pixels).last_hidden_state
+    e["i0.hidden"], e["i0.attn"] = torch.stack(hidden), torch.stack([a[0] for a in out.attentions])
+    meta["attention_entropy"] = {"i0.attn": entropy(e["i0.attn"])}
+    return lambda m: m(pixel_values=pixels.to(m.dtype)).logits
 
 
 class LastBlock:
@@ -318,9 +471,12 @@ def make(name):
 def fill(folder, name, spec):
     cls = getattr(transformers, spec["cls"])
     model = cls(cls.config_class(**spec["config"])).eval()
+    if spec["config"].get("tie_word_embeddings") is False:  # transformers 5 ties every T5 that it does not load
+        model.get_output_embeddings().weight = torch.nn.Parameter(model.get_input_embeddings().weight.clone())
     initialise(model, spec["seed"], spec["gains"])
     model.to(getattr(torch, spec["dtype"])).save_pretrained(folder, max_shard_size=spec["shard"])
-    os.remove(os.path.join(folder, "generation_config.json"))
+    if model.can_generate():
+        os.remove(os.path.join(folder, "generation_config.json"))
     stored, model = model.state_dict(), load(cls, folder)
     for key, p in model.state_dict().items():
         assert torch.equal(p, stored[key].float()), key
@@ -391,7 +547,7 @@ def table():
         f.write(f"\nSum of the model folders: {total // 1024} K.\n")
 
 
-KINDS = dict(decoder=decoder)
+KINDS = {"decoder": decoder, "encoder": encoder, "encoder-decoder": encoder_decoder, "image": image}
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
