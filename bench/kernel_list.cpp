@@ -10,7 +10,7 @@
 #include "runtime/base/spirv.h"
 #include "runtime/graph/fuse.h"
 #include "runtime/graph/schedule.h"
-#include "runtime/models/decoder.h"
+#include "runtime/models/model_builder.h"
 #include "vantage/error.h"
 
 using namespace vantage;
@@ -49,7 +49,7 @@ public:
         for (const Storage& storage : storages)
             for (std::int64_t rows : {1, 8, 128})
                 for (bool logits : {false, true}) {
-                    const DecoderOptions options{.rows = rows,
+                    const BuildOptions options{.rows = rows,
                                                  .context = config.context,
                                                  .cache = storage.cache,
                                                  .watch = {true},

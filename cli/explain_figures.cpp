@@ -6,7 +6,7 @@
 #include "runtime/base/log.h"
 #include "runtime/graph/fuse.h"
 #include "runtime/graph/schedule.h"
-#include "runtime/models/decoder.h"
+#include "runtime/models/model_builder.h"
 
 namespace vantage::cli {
 
@@ -24,7 +24,7 @@ const char* component_of(const std::string& weight) {
     return weight == "lm_head.weight" ? "head" : "other";
 }
 
-DecoderOptions decoder_options(const Model& model, std::int64_t rows, std::int64_t context, Precision precision,
+BuildOptions build_options(const Model& model, std::int64_t rows, std::int64_t context, Precision precision,
                                bool watch = false) {
     return {.rows = rows,
             .context = context,
@@ -41,7 +41,7 @@ DecoderOptions decoder_options(const Model& model, std::int64_t rows, std::int64
 std::vector<Component> components(const Model& model) {
     std::vector<Component> parts = {{"embedding"}, {"positions"}, {"attention"}, {"mlp"},
                                     {"norms"},     {"head"},      {"other"}};
-    const Graph graph = model.graph(decoder_options(model, 1, 1, Precision::f16));
+    const Graph graph = model.graph(build_options(model, 1, 1, Precision::f16));
     for (const Value& value : graph.values()) {
         if (value.kind != ValueKind::weight) continue;
         Component& part = *std::find_if(parts.begin(), parts.end(),
@@ -55,7 +55,7 @@ std::vector<Component> components(const Model& model) {
 
 std::map<std::string, std::uint64_t> weight_bytes(const Model& model) {
     std::map<std::string, std::uint64_t> bytes;
-    const Graph graph = model.graph(decoder_options(model, 1, 1, Precision::f16));
+    const Graph graph = model.graph(build_options(model, 1, 1, Precision::f16));
     for (const Value& value : graph.values())
         if (value.kind == ValueKind::weight) bytes[name_of(value.type.dtype)] += value.type.bytes();
     return bytes;
@@ -64,7 +64,7 @@ std::map<std::string, std::uint64_t> weight_bytes(const Model& model) {
 std::map<std::string, std::uint64_t> state_bytes(const Model& model, std::int64_t context, Precision precision,
                                                  bool watch) {
     std::map<std::string, std::uint64_t> bytes;
-    const Graph graph = model.graph(decoder_options(model, 1, context, precision, watch));
+    const Graph graph = model.graph(build_options(model, 1, context, precision, watch));
     for (const Value& value : graph.values())
         if (value.kind == ValueKind::state) bytes[value.name.substr(0, value.name.find('.'))] += value.type.bytes();
     return bytes;
@@ -83,7 +83,7 @@ Cost Work::total() const {
 }
 
 Work work(const Model& model, std::int64_t position, std::int64_t rows, Precision precision) {
-    Graph graph = model.graph(decoder_options(model, rows, position + rows, precision));
+    Graph graph = model.graph(build_options(model, rows, position + rows, precision));
     fuse(graph);
     Work work;
     for (int index : live_nodes(graph)) {

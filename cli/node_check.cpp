@@ -6,7 +6,7 @@
 #include "progress.h"
 #include "runtime/base/log.h"
 #include "runtime/graph/schedule.h"
-#include "runtime/models/decoder.h"
+#include "runtime/models/model_builder.h"
 #include "shaders/params/step.h"
 
 namespace vantage::cli {
@@ -46,8 +46,8 @@ NodeCheck check_nodes(const Model& model, std::span<const std::int32_t> ids, Pre
     const auto run = [&](std::int64_t rows) {
         Plan& plan = session.plan(rows);
         if (first) {
-            plan.write(decoder_names::tokens, std::span<const std::int32_t>(padded));
-            plan.write_bytes(decoder_names::step, first_step(ids.size(), context));
+            plan.write(model_names::tokens, std::span<const std::int32_t>(padded));
+            plan.write_bytes(model_names::step, first_step(ids.size(), context));
             first = false;
         }
         result.rows = rows;

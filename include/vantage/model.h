@@ -12,7 +12,7 @@
 namespace vantage {
 
 struct ModelConfig;
-struct DecoderOptions;
+struct BuildOptions;
 
 /// Sizes of a model that programs ask for.
 struct ModelInfo {
@@ -40,7 +40,7 @@ public:
     // for the runtime and tools
     const ModelConfig& config() const;
     /// The model's graph; `Bindings` hold its weights.
-    Graph graph(const DecoderOptions& options) const;
+    Graph graph(const BuildOptions& options) const;
     const std::shared_ptr<Bindings>& weights() const;
 
 private:

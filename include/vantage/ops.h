@@ -13,8 +13,9 @@ namespace vantage {
 
 /// What may follow a linear layer in the same kernel (Φ the normal distribution, σ the logistic function).
 /// gelu_erf: x Φ(x) = x (1 + erf(x / √2)) / 2; gelu_tanh: x (1 + tanh(√(2/π) (x + 0.044715 x³))) / 2; quick_gelu:
-/// x σ(1.702 x) (all three Hendrycks & Gimpel 2016); silu: x σ(x) (Elfwing et al. 2017; Swish); relu: max(x, 0).
-enum class Activation : std::uint8_t { none, gelu_erf, gelu_tanh, quick_gelu, silu, relu };
+/// x σ(1.702 x) (all three Hendrycks & Gimpel 2016); silu: x σ(x) (Elfwing et al. 2017; Swish); relu: max(x, 0); relu2: its
+/// square (So et al. 2021); sigmoid: σ(x); tanh.
+enum class Activation : std::uint8_t { none, gelu_erf, gelu_tanh, quick_gelu, silu, relu, relu2, sigmoid, tanh };
 const char* name_of(Activation activation);
 Activation activation_named(const std::string& name);
 

@@ -72,10 +72,11 @@ public:
 
     /// Forgets everything and sets how tokens are drawn.
     void restart(const Sampling& sampling = {});
-    /// Takes tokens into the sequence; they run with the next call of `process` or `next`. Throws usage for an id outside
-    /// of the vocabulary, and when the context is full.
-    void append(std::span<const std::int32_t> ids);
-    /// Runs all tokens that wait but draws none. Throws as Plan::run.
+    /// Takes tokens into the sequence; they run with the next call of `process` or `next`. `types` are those of an encoder's
+    /// tokens (0 for the first text, 1 for the second), all 0 when left out. Throws usage for an id or a type that the model
+    /// does not have, and when the context is full.
+    void append(std::span<const std::int32_t> ids, std::span<const std::int32_t> types = {});
+    /// Runs all tokens that wait but draws none; an encoder runs the whole sequence, in one piece. Throws as Plan::run.
     void process();
     /// Draws the next token. Nothing when the sequence has ended: at an end token (which is returned first), or when the
     /// context is full. Throws usage when there is nothing to continue, and as Plan::run.
@@ -98,11 +99,15 @@ public:
     std::vector<float> log_sum_exp(std::int64_t layer, std::int64_t head, std::int64_t first_row, std::int64_t rows);
 
     /// With SessionOptions::inspect: logits [tokens, vocab] and the residual stream [layers + 1, tokens, width] (embedding,
-    /// each block, the last one after the final norm) of the tokens processed so far.
+    /// each block, the last one after the final norm) of the tokens processed so far. Of an encoder logits are [tokens,
+    /// vocab] or [labels] or empty, by its head; the last hidden state is there without `inspect`, too.
     const std::vector<float>& logits() const;
     std::vector<float> hidden() const;
     /// What the routers of a mixture of experts said, [layers, tokens, experts], before the softmax; empty for other models.
     std::vector<float> router_logits() const;
+    /// Of an encoder with a pooler: its output [width]. Of BERT with both its heads: whether the second text follows, [2].
+    const std::vector<float>& pooled() const;
+    const std::vector<float>& relation() const;
 
     const Model& model() const;
     const SessionStats& stats() const;

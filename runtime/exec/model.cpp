@@ -214,7 +214,7 @@ const Tokenizer& Model::tokenizer() const {
 }
 const Device& Model::device() const { return state_->device; }
 const ModelConfig& Model::config() const { return state_->config; }
-Graph Model::graph(const DecoderOptions& options) const {
+Graph Model::graph(const BuildOptions& options) const {
     return build_model(state_->config, options,
                        [state = state_](const std::string& name) { return state->types.at(name); });
 }

@@ -15,7 +15,7 @@
 #include "runtime/exec/tap.h"
 #include "runtime/gpu/commands.h"
 #include "runtime/gpu/device.h"
-#include "runtime/models/decoder.h"
+#include "runtime/models/model_builder.h"
 #include "runtime/ops/attention_rules.h"
 #include "shaders/params/step.h"
 
@@ -59,13 +59,13 @@ struct Session::State {
     gpu::Buffer step, token_buffer;
     Tap tap;
 
-    std::vector<std::int32_t> tokens;  // the sequence as the caller knows it
-    std::int64_t processed = 0;        // tokens whose keys are in the cache
+    std::vector<std::int32_t> tokens, types;  // the sequence as the caller knows it
+    std::int64_t processed = 0;               // tokens whose keys are in the cache
     std::deque<std::uint64_t> in_flight;
     bool step_current = false;  // the device's step continues where `tokens` ends
     bool ended = false;
     SessionStats stats;
-    std::vector<float> logits;
+    std::vector<float> logits, pooled, relation;
     std::vector<std::vector<float>> hidden, router;
     std::vector<DispatchTiming> timings;
     std::unique_ptr<Session> replay;  // the same tokens, with the layer watched that was asked for last
@@ -78,13 +78,14 @@ struct Session::State {
                                                      static_cast<long long>(layer), model.info().name.c_str(),
                                                      static_cast<long long>(model.config().layers - 1)));
         context = chosen_context();
-        graph = model.graph(decoder_options(1));
+        graph = model.graph(build_options(1));
         hidden.resize(static_cast<std::size_t>(model.config().layers + 1));
         router.resize(model.config().experts > 0 ? hidden.size() - 1 : 0);
         make_states();
     }
     ~State() { gpu::wait_idle(device); }
 
+    bool encodes() const { return model.config().kind == ModelKind::encoder; }
     DType cache_type() const { return options.precision == Precision::f32 ? DType::f32 : DType::f16; }
     std::vector<bool> watched() const {
         std::vector<bool> by_layer;
@@ -92,7 +93,7 @@ struct Session::State {
             by_layer.push_back(options.watch.includes(layer));
         return by_layer;
     }
-    DecoderOptions decoder_options(std::int64_t rows) const {
+    BuildOptions build_options(std::int64_t rows) const {
         return {.rows = rows,
                 .context = context,
                 .cache = cache_type(),
@@ -111,6 +112,7 @@ struct Session::State {
     void finish_flight();
     void settle() const;
     void sync_device();
+    void forget_results();
     void make_plans(std::int64_t left, bool draw);
     void run_prompt(bool draw);
     void run_chunk(std::int64_t size, std::int64_t rows, bool draw);
@@ -126,7 +128,7 @@ struct Session::State {
 // What a session keeps on the device for one token of its context: caches, watched rows, tables, the token.
 std::uint64_t Session::State::bytes_per_token() const {
     const auto kept = [&](std::int64_t count) {
-        DecoderOptions shape = decoder_options(1);
+        BuildOptions shape = build_options(1);
         shape.context = count;
         std::uint64_t bytes = 0;
         const Graph sized = model.graph(shape);
@@ -165,13 +167,13 @@ void Session::State::make_states() {
         if (value.kind != ValueKind::state && value.kind != ValueKind::constant) continue;
         bindings->buffers[value.name] = allocate_value(device, value, guard);
     }
-    step = bindings->buffers.at(decoder_names::step);
-    token_buffer = bindings->buffers.at(decoder_names::tokens);
+    step = bindings->buffers.at(model_names::step);
+    token_buffer = bindings->buffers.at(model_names::tokens);
 }
 
 Plan& Session::State::plan(std::int64_t rows) {
     if (const auto made = plans.find(rows); made != plans.end()) return *made->second;
-    auto made = std::make_unique<Plan>(model.graph(decoder_options(rows)), model.device(),
+    auto made = std::make_unique<Plan>(model.graph(build_options(rows)), model.device(),
                                        CompileOptions{.fuse = options.fuse,
                                                       .profile = options.profile,
                                                       .guard = options.guard,
@@ -182,6 +184,11 @@ Plan& Session::State::plan(std::int64_t rows) {
 
 // The smallest size that holds all that waits, unless it would be padding for the most part.
 std::int64_t Session::State::chunk_for(std::int64_t waiting) const {
+    if (encodes()) {  // in one piece: the first tokens see the last
+        std::int64_t size = chunk_sizes[1];
+        while (size < waiting) size *= 4;
+        return size;
+    }
     std::int64_t best = 1;
     for (std::int64_t size : chunk_sizes) {
         if (size > options.largest_chunk) break;
@@ -219,6 +226,15 @@ void Session::State::sync_device() {
     words[STEP_END_TOKENS] = static_cast<std::uint32_t>(ends);
     for (std::size_t i = 0; i < ends; ++i) words[STEP_END_TOKEN + i] = static_cast<std::uint32_t>(c.end_tokens[i]);
     std::memcpy(token_buffer.mapped(), tokens.data(), tokens.size() * sizeof(std::int32_t));
+    if (const auto place = bindings->buffers.find(model_names::types); place != bindings->buffers.end())
+        std::memcpy(place->second.mapped(), types.data(), types.size() * sizeof(std::int32_t));
+}
+
+void Session::State::forget_results() {
+    for (std::vector<float>* result : {&logits, &pooled, &relation}) result->clear();
+    for (std::vector<float>& stream : hidden) stream.clear();
+    for (std::vector<float>& stream : router) stream.clear();
+    processed = 0;
 }
 
 void Session::State::collect(Plan& p, std::int64_t rows) {
@@ -226,25 +242,28 @@ void Session::State::collect(Plan& p, std::int64_t rows) {
         const std::vector<DispatchTiming> some = p.timings();
         timings.insert(timings.end(), some.begin(), some.end());
     }
-    if (!options.inspect) return;
-    const auto append = [&](std::vector<float>& to, const std::string& name) {
-        const std::vector<float> some = p.read_rows(name, rows);
+    const auto append = [&](std::vector<float>& to, const std::string& name, std::int64_t count) {
+        if (p.graph().outputs().count(name) == 0) return;
+        const std::vector<float> some = p.read_rows(name, count);
         to.insert(to.end(), some.begin(), some.end());
     };
-    append(logits, decoder_names::logits);
+    append(logits, model_names::logits, model.config().head == Head::classification ? 1 : rows);
+    append(pooled, model_names::pooled, 1);
+    append(relation, model_names::relation, 1);
     for (std::size_t i = 0; i < hidden.size(); ++i)
-        append(hidden[i], decoder_names::hidden(static_cast<std::int64_t>(i)));
+        append(hidden[i], model_names::hidden(static_cast<std::int64_t>(i)), rows);
     for (std::size_t i = 0; i < router.size(); ++i)
-        append(router[i], decoder_names::router(static_cast<std::int64_t>(i)));
+        append(router[i], model_names::router(static_cast<std::int64_t>(i)), rows);
 }
 
 // One run of `rows` tokens by the plan for `size`, the rest padding; on with the output head where it is wanted.
 void Session::State::run_chunk(std::int64_t size, std::int64_t rows, bool draw) {
     Plan& p = plan(size);
-    const int segments[] = {decoder_names::body, decoder_names::head};
+    const int segments[] = {model_names::body, model_names::head};
     processed += rows;
-    const std::uint64_t ticket = p.submit(std::span(segments, draw || options.inspect ? 2 : 1), filled(processed));
-    if (options.inspect || options.profile) {
+    const bool look = options.inspect || encodes();
+    const std::uint64_t ticket = p.submit(std::span(segments, draw || look ? 2 : 1), filled(processed));
+    if (look || options.profile) {
         p.wait(ticket);
         collect(p, rows);
     }
@@ -282,7 +301,7 @@ void Session::State::run_prompt(bool draw) {
 }
 
 void Session::State::submit_draw() {
-    const int segments[] = {decoder_names::body, decoder_names::head};
+    const int segments[] = {model_names::body, model_names::head};
     Plan& p = plan(1);
     in_flight.push_back(p.submit(segments, filled(static_cast<std::int64_t>(tokens.size() + in_flight.size()))));
     if (options.profile) {
@@ -309,13 +328,13 @@ TapSource Session::State::source(std::int64_t layer) {
     TapSource source;
     for (const Value& value : graph.values()) {
         if (value.kind != ValueKind::state) continue;
-        if (value.name == decoder_names::watched_queries(layer)) source.q = tensor(value);
-        if (value.name == decoder_names::watched_lse(layer)) source.lse = tensor(value);
-        if (value.name == decoder_names::keys(layer)) source.k = tensor(value);
+        if (value.name == model_names::watched_queries(layer)) source.q = tensor(value);
+        if (value.name == model_names::watched_lse(layer)) source.lse = tensor(value);
+        if (value.name == model_names::keys(layer)) source.k = tensor(value);
     }
     for (const Node& node : graph.nodes()) {
         if (std::string(node.op->name) != "attention") continue;
-        if (graph.value(graph.storage(node.inputs[attention_operands::keys])).name != decoder_names::keys(layer))
+        if (graph.value(graph.storage(node.inputs[attention_operands::keys])).name != model_names::keys(layer))
             continue;
         source.attrs = node.attrs;
         if (const int bias = node.inputs[attention_operands::position_bias]; bias >= 0)
@@ -374,18 +393,25 @@ void Session::restart(const Sampling& sampling) {
     s.sampling = sampling;
     s.sampling.top_k = std::min(sampling.top_k, s.model.config().vocab);
     s.tokens.clear();
-    s.logits.clear();
-    for (std::vector<float>& stream : s.hidden) stream.clear();
-    for (std::vector<float>& stream : s.router) stream.clear();
-    s.processed = 0;
+    s.types.clear();
+    s.forget_results();
     s.ended = s.step_current = false;
     s.stats = {};
-    const gpu::Buffer& seen = s.bindings->buffers.at(decoder_names::seen);
+    if (s.encodes()) return;
+    const gpu::Buffer& seen = s.bindings->buffers.at(model_names::seen);
     gpu::fill(s.device, seen, 0, static_cast<std::uint64_t>((s.model.config().vocab + 31) / 32) * 4, 0);
 }
 
-void Session::append(std::span<const std::int32_t> ids) {
+void Session::append(std::span<const std::int32_t> ids, std::span<const std::int32_t> types) {
     State& s = *state_;
+    if (!types.empty() && types.size() != ids.size())
+        throw Error(ErrorKind::usage,
+                    format("%zu tokens have %zu types; one for each is wanted", ids.size(), types.size()));
+    for (std::int32_t type : types)
+        if (type < 0 || type >= std::max<std::int64_t>(s.model.config().token_types, 1))
+            throw Error(ErrorKind::usage,
+                        format("token type %d is none of the %lld of %s", type,
+                               static_cast<long long>(s.model.config().token_types), s.model.info().name.c_str()));
     for (std::int32_t id : ids)
         if (id < 0 || id >= s.model.config().vocab)
             throw Error(ErrorKind::usage,
@@ -398,16 +424,23 @@ void Session::append(std::span<const std::int32_t> ids) {
                            ids.size(), static_cast<long long>(s.context), s.tokens.size(),
                            s.context < s.model.config().context ? ", or raise --ctx" : ""));
     s.tokens.insert(s.tokens.end(), ids.begin(), ids.end());
+    s.types.insert(s.types.end(), types.begin(), types.end());
+    s.types.resize(s.tokens.size());
     s.ended = s.step_current = false;
 }
 
 void Session::process() {
     State& s = *state_;
-    if (static_cast<std::int64_t>(s.tokens.size()) > s.processed) s.run_prompt(false);
+    if (static_cast<std::int64_t>(s.tokens.size()) == s.processed) return;
+    if (s.encodes()) s.forget_results();
+    s.run_prompt(false);
 }
 
 std::optional<std::int32_t> Session::next() {
     State& s = *state_;
+    if (s.encodes())
+        throw Error(ErrorKind::usage, s.model.info().name + " is an encoder (" + s.model.info().architecture +
+                                          "): it draws no tokens, but inspect, embed and classify take it");
     if (s.tokens.empty()) throw Error(ErrorKind::usage, "there is nothing to continue: the prompt has no tokens");
     if (s.ended || context_full()) return std::nullopt;
     if (s.options.inspect) throw Error(ErrorKind::usage, "a session that inspects does not draw tokens");
@@ -481,6 +514,8 @@ std::vector<float> Session::log_sum_exp(std::int64_t layer, std::int64_t head, s
 
 const std::vector<float>& Session::logits() const { return state_->logits; }
 std::vector<float> Session::hidden() const { return joined(state_->hidden); }
+const std::vector<float>& Session::pooled() const { return state_->pooled; }
+const std::vector<float>& Session::relation() const { return state_->relation; }
 std::vector<float> Session::router_logits() const { return joined(state_->router); }
 
 const Model& Session::model() const { return state_->model; }

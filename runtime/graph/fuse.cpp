@@ -65,8 +65,7 @@ private:
     void merge_activation(Node& node) {
         Node* matmul = sole_producer(node.inputs[0], "matmul");
         const std::string kind = node.attrs.text("kind");
-        const bool known =
-            kind == "gelu_erf" || kind == "gelu_tanh" || kind == "quick_gelu" || kind == "silu" || kind == "relu";
+        const bool known = kind != "elu" && kind != "softplus" && kind != "softcap";  // those have a parameter
         if (matmul == nullptr || !known || matmul->attrs.has("activation") || matmul->inputs[3] >= 0) return;
         matmul->attrs.set("activation", kind);
         replace(node, *matmul, kind);

@@ -7,7 +7,7 @@
 
 #include "runtime/io/json.h"
 #include "runtime/models/config.h"
-#include "runtime/models/decoder.h"
+#include "runtime/models/model_builder.h"
 
 namespace vantage {
 
@@ -18,7 +18,7 @@ struct Architecture {
     std::vector<const char*> prefixes;
     /// Takes what it needs from config.json. Throws bad_file for what makes no model, or one that is not built.
     void (*read)(const JsonFields& fields, ModelConfig& config);
-    void (*build)(Decoder& decoder);
+    void (*build)(ModelBuilder& builder);
     /// Endings of tensors that checkpoints carry beside the weights: masks and frequencies, made by other means here.
     std::vector<const char*> ignored = {};
 };

@@ -7,11 +7,13 @@
 namespace vantage {
 
 extern const Architecture gpt2, gptj, gpt_neox, opt, bloom, falcon, phi, phi3;
+extern const Architecture bert, roberta, distilbert;
 extern const Architecture llama, mistral, mixtral, qwen2, qwen3, gemma2, gpt_oss;
 
 std::span<const Architecture* const> all_architectures() {
-    static constexpr std::array list = {&gpt2,  &gptj,    &gpt_neox, &opt,   &bloom, &falcon, &phi,    &phi3,
-                                        &llama, &mistral, &mixtral,  &qwen2, &qwen3, &gemma2, &gpt_oss};
+    static constexpr std::array list = {&gpt2,  &gptj,   &gpt_neox, &opt,     &bloom,   &falcon,
+                                        &phi,   &phi3,   &llama,    &mistral, &mixtral, &qwen2,
+                                        &qwen3, &gemma2, &gpt_oss,  &bert,    &roberta, &distilbert};
     return list;
 }
 
@@ -24,10 +26,10 @@ const Architecture& architecture_named(const std::string& name, const std::strin
     throw Error(ErrorKind::bad_file, file + ": the architecture is " + in_quotes(name) + ", but built are " + known);
 }
 
-Graph build_model(const ModelConfig& config, const DecoderOptions& options, Graph::WeightTypes types) {
+Graph build_model(const ModelConfig& config, const BuildOptions& options, Graph::WeightTypes types) {
     Graph graph(std::move(types));
-    Decoder decoder(graph, config, options);
-    architecture_named(config.architecture, "the model").build(decoder);
+    ModelBuilder builder(graph, config, options);
+    architecture_named(config.architecture, "the model").build(builder);
     return graph;
 }
 

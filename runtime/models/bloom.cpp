@@ -21,7 +21,7 @@ void read(const JsonFields& fields, ModelConfig& c) {
     c.own.set("residual_after_norm", fields.optional_flag("apply_residual_connection_post_layernorm").value_or(false));
 }
 
-void build(Decoder& d) {
+void build(ModelBuilder& d) {
     const ModelConfig& c = d.config;
     const bool after_norm = c.own.flag("residual_after_norm");
     const Tensor embed = d.graph.weight("word_embeddings.weight", {c.vocab, c.width});

@@ -50,6 +50,43 @@ void read_sizes(const JsonFields& fields, ModelConfig& c, const FieldDefaults& d
     if (c.head_width == 0) divide_heads(fields, c, "hidden_size", "num_attention_heads");
 }
 
+namespace {
+
+// id2label {"0": "NEGATIVE", …}, or num_labels, or the two that transformers takes.
+void read_labels(const JsonFields& fields, ModelConfig& c) {
+    const std::optional<JsonFields> names = fields.optional_object("id2label");
+    const std::int64_t count = names ? static_cast<std::int64_t>(names->json().size())
+                                     : fields.optional_integer("num_labels", 1, most_vocab).value_or(2);
+    if (count == 0) fields.fail("id2label", "a name for each label");
+    for (std::int64_t i = 0; i < count; ++i) {
+        const std::string key = std::to_string(i);
+        c.labels.push_back(names ? names->text(key) : "LABEL_" + key);
+    }
+}
+
+std::string class_of(const JsonFields& fields) {
+    if (!fields.has("architectures") || fields.list("architectures").empty()) return {};
+    const Json& name = fields.list("architectures")[0];
+    return name.is_string() ? name.get<std::string>() : std::string();
+}
+
+}  // namespace
+
+void read_head(const JsonFields& fields, ModelConfig& c) {
+    c.kind = ModelKind::encoder;
+    const std::string name = class_of(fields);
+    if (name.ends_with("ForMaskedLM") || name.ends_with("ForPreTraining")) {
+        c.head = Head::masked_lm;
+    } else if (name.ends_with("Classification") && !name.ends_with("TokenClassification")) {
+        c.head = Head::classification;
+        read_labels(fields, c);
+    } else if (!name.empty() && !name.ends_with("Model")) {
+        throw Error(ErrorKind::bad_file, fields.name() + ": \"architectures\" is " + in_quotes(name) +
+                                             ", but built are …Model, …ForMaskedLM, …ForPreTraining and "
+                                             "…ForSequenceClassification");
+    }
+}
+
 void read_experts(const JsonFields& fields, ModelConfig& c, std::int64_t experts, std::int64_t per_token) {
     const char* key = fields.has("num_local_experts") ? "num_local_experts" : "num_experts";
     c.experts = fields.optional_integer(key, 1, most_experts).value_or(experts);
@@ -66,8 +103,10 @@ Activation read_activation(const JsonFields& fields, const char* key, const char
     if (name == "quick_gelu") return Activation::quick_gelu;
     if (name == "silu" || name == "swish") return Activation::silu;
     if (name == "relu") return Activation::relu;
+    if (name == "relu2") return Activation::relu2;
+    if (name == "tanh") return Activation::tanh;
     throw Error(ErrorKind::bad_file, fields.name() + ": \"" + key + "\" is " + in_quotes(name) +
-                                         ", but built are gelu, gelu_new, quick_gelu, silu and relu");
+                                         ", but built are gelu, gelu_new, quick_gelu, silu, relu, relu2 and tanh");
 }
 
 bool read_tied(const JsonFields& fields, bool otherwise) {
@@ -200,7 +239,8 @@ std::string architecture_of(const JsonFields& fields) {
 
 AttentionOptions ModelConfig::attention(std::int64_t layer) const {
     const double base = attention_scale > 0 ? attention_scale : 1 / std::sqrt(static_cast<double>(head_width));
-    AttentionOptions options{.causal = true, .scale = scale_by_layer ? base / static_cast<double>(layer + 1) : base};
+    AttentionOptions options{.causal = kind == ModelKind::decoder,
+                             .scale = scale_by_layer ? base / static_cast<double>(layer + 1) : base};
     options.softcap = attention_softcap;
     if (!windows.empty())
         if (const std::int64_t window = windows[static_cast<std::size_t>(layer)]; window > 0)

@@ -10,8 +10,17 @@
 
 namespace vantage {
 
+/// What a model is for: text that goes on, or vectors and answers about a text that is there.
+enum class ModelKind : std::uint8_t { decoder, encoder };
+/// What an encoder's last layer is: none, the tokens that were masked, or one answer for all of the input.
+enum class Head : std::uint8_t { none, masked_lm, classification };
+
 struct ModelConfig {
-    std::string architecture;  ///< as config.json's model_type: "gpt2", "llama"
+    ModelKind kind = ModelKind::decoder;
+    Head head = Head::none;
+    std::vector<std::string> labels;  ///< of a classification, by number
+    std::int64_t token_types = 0;     ///< kinds of tokens (first and second text), 0 = not told apart
+    std::string architecture;         ///< as config.json's model_type: "gpt2", "llama"
     std::int64_t layers = 0, width = 0, heads = 0, kv_heads = 0, head_width = 0, inner = 0, vocab = 0;
     std::int64_t context = 0;  ///< positions that the model allows
     double norm_eps = 1e-5;
@@ -41,7 +50,7 @@ struct ModelConfig {
     std::int64_t top_k = 0;
 
     bool operator==(const ModelConfig&) const = default;
-    /// How a layer attends: causal, scale, soft-cap, window. Tensors (slopes, sinks) are the builder's.
+    /// How a layer attends: causal or not, scale, soft-cap, window. Tensors (slopes, sinks) are the builder's.
     AttentionOptions attention(std::int64_t layer) const;
 };
 

@@ -32,6 +32,8 @@ void read_sizes(const JsonFields& fields, ModelConfig& config, const FieldDefaul
 void divide_heads(const JsonFields& fields, ModelConfig& config, const char* width_key, const char* heads_key);
 void require_divides(const JsonFields& fields, const char* what, std::int64_t whole, const char* by, std::int64_t part);
 
+/// Which head an encoder has, by its class: …ForMaskedLM, …ForSequenceClassification with id2label or num_labels, …Model.
+void read_head(const JsonFields& fields, ModelConfig& config);
 /// num_local_experts (or num_experts) and num_experts_per_tok.
 void read_experts(const JsonFields& fields, ModelConfig& config, std::int64_t experts, std::int64_t per_token);
 

@@ -47,7 +47,7 @@ std::vector<float> rounded_alibi(std::int64_t heads, std::int64_t keys, double s
     return table;
 }
 
-Tensor attention_of(Decoder& d, std::int64_t layer, Tensor y) {
+Tensor attention_of(ModelBuilder& d, std::int64_t layer, Tensor y) {
     const ModelConfig& c = d.config;
     const Tensor packed =
         d.dense("self_attention.query_key_value", y, (c.heads + 2 * c.kv_heads) * c.head_width, c.qkv_bias);
@@ -63,7 +63,7 @@ Tensor attention_of(Decoder& d, std::int64_t layer, Tensor y) {
                    c.attention_out_bias);
 }
 
-void build(Decoder& d) {
+void build(ModelBuilder& d) {
     const ModelConfig& c = d.config;
     const bool two_norms = c.own.flag("two_norms");
     const Tensor embed = d.graph.weight("word_embeddings.weight", {c.vocab, c.width});

@@ -26,7 +26,7 @@ void read(const JsonFields& fields, ModelConfig& c) {
                  [](std::int64_t layer) { return layer % 2 == 0; });
 }
 
-void build(Decoder& d) {
+void build(ModelBuilder& d) {
     const ModelConfig& c = d.config;
     const auto norm = [&](const char* name, Tensor x) { return d.rms_norm(name, x, gain_offset); };
     const Tensor embed = d.graph.weight("embed_tokens.weight", {c.vocab, c.width});

@@ -27,7 +27,7 @@ void read(const JsonFields& fields, ModelConfig& c) {
                         ": \"add_cross_attention\" is true, but GPT-2 is built as a decoder without cross-attention");
 }
 
-void build(Decoder& d) {
+void build(ModelBuilder& d) {
     const ModelConfig& c = d.config;
     const Tensor wte = d.graph.weight("wte.weight", {c.vocab, c.width}),
                  wpe = d.graph.weight("wpe.weight", {c.context, c.width});

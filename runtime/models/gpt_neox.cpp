@@ -19,7 +19,7 @@ void read(const JsonFields& fields, ModelConfig& c) {
     read_rope(fields, c, 10000, 0.25);
 }
 
-void build(Decoder& d) {
+void build(ModelBuilder& d) {
     const ModelConfig& c = d.config;
     const Tensor embed = d.graph.weight("embed_in.weight", {c.vocab, c.width});
     Tensor x = d.embed(embed);  // [n, width]

@@ -20,7 +20,7 @@ void read(const JsonFields& fields, ModelConfig& c) {
                  [](std::int64_t layer) { return layer % 2 == 0; });
 }
 
-Tensor experts(Decoder& d, std::int64_t layer, Tensor x) {
+Tensor experts(ModelBuilder& d, std::int64_t layer, Tensor x) {
     const ModelConfig& c = d.config;
     const Graph::Scope mlp = d.graph.scope("mlp");
     const Tensor logits = d.dense("router", x, c.experts, true);
@@ -36,7 +36,7 @@ Tensor experts(Decoder& d, std::int64_t layer, Tensor x) {
         {.gating = {Activation::quick_gelu, true, c.own.number("swiglu_limit"), 1}, .transposed = false});
 }
 
-void build(Decoder& d) {
+void build(ModelBuilder& d) {
     const ModelConfig& c = d.config;
     const Tensor embed = d.graph.weight("embed_tokens.weight", {c.vocab, c.width});
     Tensor x = d.embed(embed);  // [n, width]

@@ -28,7 +28,7 @@ void read(const JsonFields& fields, ModelConfig& c) {
                     format("an even number up to the width of a head, %lld", static_cast<long long>(c.head_width)));
 }
 
-void build(Decoder& d) {
+void build(ModelBuilder& d) {
     const ModelConfig& c = d.config;
     const Tensor wte = d.graph.weight("wte.weight", {c.vocab, c.width});
     Tensor x = d.embed(wte);  // [n, width]

@@ -16,7 +16,7 @@ void read_llama(const JsonFields& fields, ModelConfig& c, const FieldDefaults& d
     read_rope(fields, c, defaults.rope_theta);
 }
 
-QKV llama_heads(Decoder& d, Tensor x) {
+QKV llama_heads(ModelBuilder& d, Tensor x) {
     const ModelConfig& c = d.config;
     Tensor q = d.heads(d.dense("self_attn.q_proj", x, c.heads * c.head_width, c.qkv_bias), c.heads);
     Tensor k = d.heads(d.dense("self_attn.k_proj", x, c.kv_heads * c.head_width, c.qkv_bias), c.kv_heads);
@@ -28,18 +28,18 @@ QKV llama_heads(Decoder& d, Tensor x) {
     return {d.rotate(q), d.rotate(k), v};
 }
 
-Tensor gated_mlp(Decoder& d, Tensor x) {
+Tensor gated_mlp(ModelBuilder& d, Tensor x) {
     const ModelConfig& c = d.config;
     const Tensor gate = d.dense("mlp.gate_proj", x, c.inner, c.mlp_bias),
                  up = d.dense("mlp.up_proj", x, c.inner, c.mlp_bias);
     return d.dense("mlp.down_proj", swiglu(gate, up, c.activation), c.width, c.mlp_bias);
 }
 
-void build_llama(Decoder& d) {
+void build_llama(ModelBuilder& d) {
     build_llama_with(d, [&](std::int64_t, Tensor x) { return gated_mlp(d, x); });
 }
 
-void build_llama_with(Decoder& d, const std::function<Tensor(std::int64_t, Tensor)>& mlp) {
+void build_llama_with(ModelBuilder& d, const std::function<Tensor(std::int64_t, Tensor)>& mlp) {
     const ModelConfig& c = d.config;
     const Tensor embed = d.graph.weight("embed_tokens.weight", {c.vocab, c.width});
     Tensor x = d.embed(embed);  // [n, width]

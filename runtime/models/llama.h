@@ -11,12 +11,12 @@ void read_llama(const JsonFields& fields, ModelConfig& config, const FieldDefaul
 void read_qwen_windows(const JsonFields& fields, ModelConfig& config);
 
 /// Queries, keys and values of `x` with their heads, turned: q [n, H, D], k [n, Hk, D], v [n, Hk, D].
-QKV llama_heads(Decoder& decoder, Tensor x);
+QKV llama_heads(ModelBuilder& builder, Tensor x);
 /// down(activation(gate(x)) ∘ up(x)).
-Tensor gated_mlp(Decoder& decoder, Tensor x);
+Tensor gated_mlp(ModelBuilder& builder, Tensor x);
 
 /// Llama's blocks with `mlp` in each.
-void build_llama_with(Decoder& decoder, const std::function<Tensor(std::int64_t layer, Tensor x)>& mlp);
-void build_llama(Decoder& decoder);
+void build_llama_with(ModelBuilder& builder, const std::function<Tensor(std::int64_t layer, Tensor x)>& mlp);
+void build_llama(ModelBuilder& builder);
 
 }  // namespace vantage

@@ -14,7 +14,7 @@ void read(const JsonFields& fields, ModelConfig& c) {
                  [](std::int64_t) { return true; });
 }
 
-void build(Decoder& d) {
+void build(ModelBuilder& d) {
     const ModelConfig& c = d.config;
     build_llama_with(d, [&](std::int64_t layer, Tensor x) {
         const Graph::Scope moe = d.graph.scope("block_sparse_moe");

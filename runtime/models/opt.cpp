@@ -29,7 +29,7 @@ void read(const JsonFields& fields, ModelConfig& c) {
         fields.fail("layer_norm_elementwise_affine", "true");
 }
 
-void build(Decoder& d) {
+void build(ModelBuilder& d) {
     const ModelConfig& c = d.config;
     const bool norm_first = c.own.flag("do_layer_norm_before");
     const std::int64_t embed_width = c.own.integer("word_embed_proj_dim");

@@ -12,7 +12,7 @@ void read(const JsonFields& fields, ModelConfig& c) {
                  [](std::int64_t) { return true; });
 }
 
-void build(Decoder& d) {
+void build(ModelBuilder& d) {
     const ModelConfig& c = d.config;
     const Tensor embed = d.graph.weight("embed_tokens.weight", {c.vocab, c.width});
     Tensor x = d.embed(embed);  // [n, width]

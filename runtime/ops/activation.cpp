@@ -32,7 +32,10 @@ static_assert(static_cast<int>(Activation::none) == ACTIVATION_NONE &&
               static_cast<int>(Activation::gelu_tanh) == ACTIVATION_GELU_TANH &&
               static_cast<int>(Activation::quick_gelu) == ACTIVATION_QUICK_GELU &&
               static_cast<int>(Activation::silu) == ACTIVATION_SILU &&
-              static_cast<int>(Activation::relu) == ACTIVATION_RELU);
+              static_cast<int>(Activation::relu) == ACTIVATION_RELU &&
+              static_cast<int>(Activation::relu2) == ACTIVATION_RELU2 &&
+              static_cast<int>(Activation::sigmoid) == ACTIVATION_SIGMOID &&
+              static_cast<int>(Activation::tanh) == ACTIVATION_TANH);
 
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "oracle_model.h"
 #include "runtime/base/log.h"
 #include "runtime/io/json.h"
 #include "runtime/io/safetensors.h"
@@ -17,57 +18,13 @@
 #include "vantage/session.h"
 
 using namespace vantage;
+using namespace vantage::test;
 
 namespace {
 
 namespace fs = std::filesystem;
 
-const std::string oracle = std::string(VANTAGE_TEST_DATA) + "/data/oracle/models/";
 const std::string built_in = std::string(VANTAGE_ROOT) + "/assets/models/mini-world";
-
-template <class T>
-std::vector<T> values_of(const TensorEntry& entry) {
-    std::vector<T> values(entry.data.size() / sizeof(T));
-    std::memcpy(values.data(), entry.data.data(), entry.data.size());
-    return values;
-}
-
-struct Allowed {
-    double logits = 2e-4, logits_rms = 1e-4;
-    double hidden = 1e-3;          ///< absolute, or
-    double hidden_of_largest = 0;  ///< this share of a layer's largest value
-    double attention = 5e-5;
-};
-
-/// In f16 the noise that meta.json measured for the model decides.
-Allowed allowed_in(Precision precision, const std::string& folder) {
-    if (precision == Precision::f32) return {};
-    const Json meta = read_json(folder + "/meta.json");
-    const Json& noise = meta.at("noise_p2_logits").at("f16");
-    return {.logits = 4 * noise.at("max").get<double>(),
-            .logits_rms = 3 * noise.at("rms").get<double>(),
-            .hidden = 0,
-            .hidden_of_largest = 3e-2,
-            .attention = 1e-2};
-}
-
-/// Largest and root mean square difference.
-std::pair<double, double> difference(std::span<const float> got, std::span<const float> want) {
-    REQUIRE(got.size() == want.size());
-    double worst = 0, sum = 0;
-    for (std::size_t i = 0; i < got.size(); ++i) {
-        const double d = std::abs(static_cast<double>(got[i]) - static_cast<double>(want[i]));
-        worst = d <= worst ? worst : d;  // a NaN stays
-        sum += d * d;
-    }
-    return {worst, std::sqrt(sum / static_cast<double>(std::max<std::size_t>(got.size(), 1)))};
-}
-
-double largest_of(std::span<const float> values) {
-    float largest = 0;
-    for (const float v : values) largest = std::max(largest, std::abs(v));
-    return static_cast<double>(largest);
-}
 
 Session pass(const Model& model, const std::vector<std::int32_t>& ids, Precision precision) {
     Session session(model, {.context = static_cast<std::int64_t>(ids.size()),
@@ -100,33 +57,6 @@ std::size_t tokens_of_clear_choice(const SafeTensors& file, std::size_t chosen, 
         if (sorted[chosen - 1] - sorted[chosen] <= 0.05F) clear = std::min(clear, row % tokens);
     }
     return clear;
-}
-
-/// [layers, tokens, width], of each layer the first `tokens` rows.
-void check_layers(std::span<const float> got, const TensorEntry& want, std::size_t tokens, const Allowed& allowed) {
-    const std::vector<float> all = values_of<float>(want);
-    REQUIRE(got.size() == all.size());
-    const std::size_t layers = static_cast<std::size_t>(want.shape[0]), each = all.size() / layers,
-                      rows = tokens * static_cast<std::size_t>(want.shape[2]);
-    for (std::size_t layer = 0; layer < layers; ++layer) {
-        INFO("layer " << layer << ", " << tokens << " tokens");
-        const std::span<const float> there = std::span(all).subspan(layer * each, rows);
-        CHECK(difference(got.subspan(layer * each, rows), there).first <=
-              allowed.hidden + allowed.hidden_of_largest * largest_of(there));
-    }
-}
-
-void check_attention(Session& session, const TensorEntry& want, const Allowed& allowed) {
-    const std::vector<float> all = values_of<float>(want);
-    const std::int64_t layers = want.shape[0], heads = want.shape[1], tokens = want.shape[2];
-    const auto each = static_cast<std::size_t>(tokens * tokens);
-    for (std::int64_t layer = 0; layer < layers; ++layer)
-        for (std::int64_t head = 0; head < heads; ++head) {
-            INFO("layer " << layer << ", head " << head);
-            const std::vector<float> got = session.attention(layer, head, 0, tokens, 0, tokens);
-            CHECK(difference(got, std::span(all).subspan(static_cast<std::size_t>(layer * heads + head) * each, each))
-                      .first <= allowed.attention);
-        }
 }
 
 std::vector<std::int32_t> greedy(const Model& model, const std::vector<std::int32_t>& ids, std::size_t count,
@@ -203,7 +133,7 @@ TEST_CASE("the oracle's models come out as PyTorch computed them", "[models][ora
     const std::string name = GENERATE(from_range(folders()));
     const Precision precision = GENERATE(Precision::f32, Precision::f16);
     INFO(name << (precision == Precision::f32 ? " in f32" : " with an f16 cache"));
-    check_against_oracle(oracle + name, oracle + name, precision);
+    check_against_oracle(oracle_models + name, oracle_models + name, precision);
 }
 
 // Of the others the host's tests compare what is read from both.
@@ -211,19 +141,19 @@ TEST_CASE("a configuration as transformers 4 wrote it gives the same model", "[m
     const std::string name = GENERATE("gpt2", "llama");
     INFO(name);
     const test::TemporaryDirectory folder;
-    spell_as_version_4(oracle + name, folder);
-    check_against_oracle(folder.path(), oracle + name, Precision::f32);
+    spell_as_version_4(oracle_models + name, folder);
+    check_against_oracle(folder.path(), oracle_models + name, Precision::f32);
 }
 
 TEST_CASE("a prompt's text encodes to the oracle's ids", "[models][oracle]") {
     const std::string name = GENERATE("gpt2", "llama", "llama_bf16");
     INFO(name);
-    const Model model = Model::load(test_device(), oracle + name);
-    const SafeTensors file(oracle + name + "/expected.safetensors");
+    const Model model = Model::load(test_device(), oracle_models + name);
+    const SafeTensors file(oracle_models + name + "/expected.safetensors");
     const auto want = values_of<std::int32_t>(file.at("p1.input_ids"));
     std::vector<std::int32_t> got =
         model.tokenizer()
-            .encode(read_json(oracle + name + "/meta.json").at("prompts").at("p1").get<std::string>(), true)
+            .encode(read_json(oracle_models + name + "/meta.json").at("prompts").at("p1").get<std::string>(), true)
             .ids;
     got.resize(std::min(got.size(), want.size()));
     CHECK(got == want);

@@ -29,7 +29,8 @@ inline void write_random_model(const std::string& folder, const std::string& con
         for (double& x : tensor.data) x = draw(random);
         data.push_back(narrow(tensor));
         const auto sizes = value.type.shape.sizes();
-        const std::string name = value.name == "lm_head.weight" ? value.name : checkpoint_prefixes(config).front() + value.name;
+        const std::string name =
+            value.name == "lm_head.weight" ? value.name : checkpoint_prefixes(config).front() + value.name;
         tensors.push_back({name,
                            type == DType::f32   ? "F32"
                            : type == DType::f16 ? "F16"

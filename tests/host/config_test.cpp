@@ -2,6 +2,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 #include <filesystem>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -49,14 +50,20 @@ struct Bad {
 }  // namespace
 
 TEST_CASE("both spellings of a config say the same", "[config]") {
+    const std::set<std::string> not_built = {"bart", "longformer", "t5", "t5_gated", "vit", "vit_rectangle"};
     int folders = 0;
     for (const auto& folder : std::filesystem::directory_iterator(oracle(""))) {
         const std::string name = folder.path().filename().string();
         INFO(name);
+        if (not_built.count(name) != 0) {
+            expect_error(ErrorKind::bad_file, {"the architecture is", "but built are gpt2"},
+                         [&] { read(oracle(name + "/config.json")); });
+            continue;
+        }
         CHECK(read(oracle(name + "/config.json")) == read(oracle(name + "/config.v4.json")));
         ++folders;
     }
-    CHECK(folders >= 23);
+    CHECK(folders == 29);
 }
 
 TEST_CASE("GPT-2's fields", "[config]") {

@@ -12,7 +12,7 @@
 #include "runtime/base/os.h"
 #include "runtime/graph/fuse.h"
 #include "runtime/graph/schedule.h"
-#include "runtime/models/decoder.h"
+#include "runtime/models/model_builder.h"
 #include "shaders/params/step.h"
 #include "vantage/session.h"
 
@@ -251,9 +251,9 @@ std::vector<double> contents(const Value& value) {
             value.name.find("norm") != std::string::npos || value.name.find("ln_") != std::string::npos ? 1 : 0, 0.2);
         for (double& x : data) x = normal(random);
     }
-    if (value.name == decoder_names::tokens)
+    if (value.name == model_names::tokens)
         for (std::size_t i = 0; i < count; ++i) data[i] = static_cast<double>(i * 7 % 50);
-    if (value.name == decoder_names::step) {
+    if (value.name == model_names::step) {
         data[STEP_END] = 11;
         data[STEP_LIMIT] = 64;
     }
@@ -307,7 +307,7 @@ TEST_CASE("a fused model computes what the unfused one does", "[graph][fuse]") {
         for (bool inspect : {false, true}) {
             INFO(model << (inspect ? ", inspected" : ""));
             const ModelConfig config = config_of(model);
-            const DecoderOptions options{.rows = 8,
+            const BuildOptions options{.rows = 8,
                                          .context = 64,
                                          .cache = DType::f32,
                                          .watch = std::vector<bool>(static_cast<std::size_t>(config.layers), true),

@@ -13,7 +13,7 @@
 #include "runtime/graph/fuse.h"
 #include "runtime/graph/memory_plan.h"
 #include "runtime/graph/schedule.h"
-#include "runtime/models/decoder.h"
+#include "runtime/models/model_builder.h"
 
 using namespace vantage;
 
@@ -68,7 +68,7 @@ const ModelConfig& model(const std::string& name) {
     return std::find_if(models().begin(), models().end(), [&](const NamedConfig& m) { return m.name == name; })->config;
 }
 
-DecoderOptions options_of(const ModelConfig& config, std::int64_t rows, bool watch, bool inspect) {
+BuildOptions options_of(const ModelConfig& config, std::int64_t rows, bool watch, bool inspect) {
     return {.rows = rows,
             .context = std::min<std::int64_t>(config.context, 600),
             .cache = DType::f16,

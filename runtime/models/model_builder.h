@@ -1,4 +1,4 @@
-// What all decoders share around their blocks: the sequence's tokens and step, the cache, watched rows, the output head.
+// What all models share around their blocks: the sequence's tokens and step, the cache, watched rows, the output head.
 #pragma once
 
 #include <functional>
@@ -11,8 +11,8 @@
 
 namespace vantage {
 
-/// How a decoder's graph is built.
-struct DecoderOptions {
+/// How a model's graph is built.
+struct BuildOptions {
     std::int64_t rows = 1;     ///< tokens of a run
     std::int64_t context = 0;  ///< rows of the cache
     DType cache = DType::f16;
@@ -22,11 +22,14 @@ struct DecoderOptions {
 };
 
 /// Names of the states and outputs, and the segments of the graph.
-namespace decoder_names {
-inline const char* tokens = "tokens";  ///< i32 [context]: the whole sequence, host-visible
-inline const char* step = "step";      ///< u32 [STEP_WORDS], host-visible
-inline const char* seen = "seen";      ///< u32 [vocab / 32]
-inline const char* logits = "logits";  ///< f32 [rows, vocab]
+namespace model_names {
+inline const char* tokens = "tokens";      ///< i32 [context]: the whole sequence, host-visible
+inline const char* step = "step";          ///< u32 [STEP_WORDS], host-visible
+inline const char* seen = "seen";          ///< u32 [vocab / 32]
+inline const char* types = "token_types";  ///< i32 [context], of encoders that tell types of tokens apart; host-visible
+inline const char* logits = "logits";      ///< f32 [rows, vocab], or [1, labels]
+inline const char* pooled = "pooled";      ///< f32 [1, width], of encoders that have a pooler
+inline const char* relation = "relation";  ///< f32 [1, 2], BERT's: does the second text follow the first?
 std::string keys(std::int64_t layer);
 std::string values(std::int64_t layer);
 std::string watched_queries(std::int64_t layer);
@@ -34,17 +37,17 @@ std::string watched_lse(std::int64_t layer);
 std::string hidden(std::int64_t index);
 std::string router(std::int64_t layer);
 enum : int { body = 0, head = 1 };  ///< segments: everything up to the last block; the output head and the draw
-}  // namespace decoder_names
+}  // namespace model_names
 
 /// The words in which builders say what a paper says. Weights are named as in the checkpoint, below the scopes that are open:
 /// `name` stands for name.weight and name.bias.
-class Decoder {
+class ModelBuilder {
 public:
-    Decoder(Graph& graph, const ModelConfig& config, const DecoderOptions& options);
+    ModelBuilder(Graph& graph, const ModelConfig& config, const BuildOptions& options);
 
     Graph& graph;
     const ModelConfig& config;
-    const DecoderOptions& options;
+    const BuildOptions& options;
     Tensor tokens, step;
 
     /// Rows of the table `embedding` [vocab, ..] for the run's tokens, times `scale`, plus those of learned `positions`.
@@ -69,6 +72,12 @@ public:
     void note_hidden(Tensor x);
     /// The final norm, the output layer and the draw of the next token. `norm` makes the final norm of what it is given.
     void finish(Tensor x, const std::function<Tensor(Tensor)>& norm, const std::function<Tensor(Tensor)>& output);
+    /// The tokens' types' rows of a table [types, width].
+    Tensor type_embedding(Tensor table);
+    /// Row 0 of x [n, cols] → [1, cols]: what encoders answer from.
+    Tensor first_row(Tensor x);
+    /// An encoder's last hidden state; what its head makes of it is added by output().
+    void finish_encoder(Tensor x);
     /// The usual output layer: the embedding when they are tied, else `name`.
     Tensor output(Tensor x, Tensor embedding, const std::string& name = "lm_head", bool bias = false);
 
@@ -78,6 +87,6 @@ private:
 
 /// The graph of any architecture. Weights keep their names in the checkpoint without the prefix that some checkpoints have
 /// ("transformer.", "model.").
-Graph build_model(const ModelConfig& config, const DecoderOptions& options, Graph::WeightTypes types = {});
+Graph build_model(const ModelConfig& config, const BuildOptions& options, Graph::WeightTypes types = {});
 
 }  // namespace vantage

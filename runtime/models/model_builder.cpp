@@ -1,4 +1,4 @@
-#include "runtime/models/decoder.h"
+#include "runtime/models/model_builder.h"
 
 #include <numeric>
 #include <span>
@@ -7,26 +7,26 @@
 
 namespace vantage {
 
-namespace decoder_names {
+namespace model_names {
 std::string keys(std::int64_t layer) { return "cache.k." + std::to_string(layer); }
 std::string values(std::int64_t layer) { return "cache.v." + std::to_string(layer); }
 std::string watched_queries(std::int64_t layer) { return "watch.q." + std::to_string(layer); }
 std::string watched_lse(std::int64_t layer) { return "watch.lse." + std::to_string(layer); }
 std::string router(std::int64_t layer) { return "router." + std::to_string(layer); }
 std::string hidden(std::int64_t index) { return "hidden." + std::to_string(index); }
-}  // namespace decoder_names
+}  // namespace model_names
 
-Decoder::Decoder(Graph& g, const ModelConfig& c, const DecoderOptions& o) : graph(g), config(c), options(o) {
-    tokens = graph.state(decoder_names::tokens, {options.context}, DType::i32, true);
-    step = begin_step(graph.state(decoder_names::step, {STEP_WORDS}, DType::u32, true), options.rows);
+ModelBuilder::ModelBuilder(Graph& g, const ModelConfig& c, const BuildOptions& o) : graph(g), config(c), options(o) {
+    tokens = graph.state(model_names::tokens, {options.context}, DType::i32, true);
+    step = begin_step(graph.state(model_names::step, {STEP_WORDS}, DType::u32, true), options.rows);
 }
 
-Tensor Decoder::embed(Tensor table, Tensor positions, std::int64_t position_offset, double factor) {
+Tensor ModelBuilder::embed(Tensor table, Tensor positions, std::int64_t position_offset, double factor) {
     return embedding(tokens, table, positions,
                      {.scale = factor, .position_offset = position_offset, .rows = options.rows, .step = step});
 }
 
-Tensor Decoder::positions(Tensor table, std::int64_t offset) {
+Tensor ModelBuilder::positions(Tensor table, std::int64_t offset) {
     std::vector<std::int32_t> ids(
         static_cast<std::size_t>(options.context));  // of a sequence whose ids are its positions
     std::iota(ids.begin(), ids.end(), static_cast<std::int32_t>(offset));
@@ -36,31 +36,40 @@ Tensor Decoder::positions(Tensor table, std::int64_t offset) {
     return embedding(places, table, {}, {.rows = options.rows, .step = step});
 }
 
-Tensor Decoder::conv1d(const std::string& name, Tensor x, std::int64_t out) {
+Tensor ModelBuilder::type_embedding(Tensor table) {
+    const Tensor types = graph.state(model_names::types, {options.context}, DType::i32, true);
+    return embedding(types, table, {}, {.rows = options.rows, .step = step});
+}
+
+Tensor ModelBuilder::first_row(Tensor x) {
+    return embedding(graph.constant("first", {1}, DType::i32, std::vector<std::byte>(4)), x);
+}
+
+Tensor ModelBuilder::conv1d(const std::string& name, Tensor x, std::int64_t out) {
     return linear(x, graph.weight(name + ".weight", {x.shape()[-1], out}), graph.weight(name + ".bias", {out}));
 }
 
-Tensor Decoder::dense(const std::string& name, Tensor x, std::int64_t out, bool bias) {
+Tensor ModelBuilder::dense(const std::string& name, Tensor x, std::int64_t out, bool bias) {
     return linear_transposed(x, graph.weight(name + ".weight", {out, x.shape()[-1]}),
                              bias ? graph.weight(name + ".bias", {out}) : Tensor());
 }
 
-Tensor Decoder::layer_norm(const std::string& name, Tensor x) {
+Tensor ModelBuilder::layer_norm(const std::string& name, Tensor x) {
     const Shape row{x.shape()[-1]};
     return vantage::layer_norm(x, graph.weight(name + ".weight", row), graph.weight(name + ".bias", row),
                                config.norm_eps);
 }
 
-Tensor Decoder::rms_norm(const std::string& name, Tensor x, double weight_offset) {
+Tensor ModelBuilder::rms_norm(const std::string& name, Tensor x, double weight_offset) {
     return vantage::rms_norm(x, graph.weight(name + ".weight", {x.shape()[-1]}), config.norm_eps, weight_offset);
 }
 
-Tensor Decoder::heads(Tensor x, std::int64_t count) {
+Tensor ModelBuilder::heads(Tensor x, std::int64_t count) {
     return graph.reshape(x, {options.rows, count, x.shape()[-1] / count});
 }
 
 // LongRoPE has factors for contexts beyond the one that it was first trained with; the whole sequence takes one kind.
-Tensor Decoder::rotate(Tensor x) {
+Tensor ModelBuilder::rotate(Tensor x) {
     RopeScaling scaling = config.rope_scaling;
     if (!config.rope_long_factors.empty() && options.context > scaling.original_context)
         scaling.factors = config.rope_long_factors;
@@ -68,7 +77,7 @@ Tensor Decoder::rotate(Tensor x) {
     return rope(x, table, {.interleaved = config.rope_interleaved, .step = step});
 }
 
-Tensor Decoder::attend(std::int64_t layer, Tensor q, Tensor k, Tensor v, AttentionOptions more) {
+Tensor ModelBuilder::attend(std::int64_t layer, Tensor q, Tensor k, Tensor v, AttentionOptions more) {
     const auto cached = [&](const std::string& name, Tensor rows) {
         return write(graph.state(name, {options.context, config.kv_heads, rows.shape()[-1]}, options.cache), rows,
                      step);
@@ -77,29 +86,29 @@ Tensor Decoder::attend(std::int64_t layer, Tensor q, Tensor k, Tensor v, Attenti
     how.step = step;
     how.sinks = more.sinks, how.alibi_slopes = more.alibi_slopes, how.key_bias = more.key_bias;
     const AttentionResult result =
-        attention(q, cached(decoder_names::keys(layer), k), cached(decoder_names::values(layer), v), how);
+        attention(q, cached(model_names::keys(layer), k), cached(model_names::values(layer), v), how);
     if (const auto i = static_cast<std::size_t>(layer); i < options.watch.size() && options.watch[i]) {
-        write(graph.state(decoder_names::watched_queries(layer), {options.context, config.heads, config.head_width},
+        write(graph.state(model_names::watched_queries(layer), {options.context, config.heads, config.head_width},
                           DType::f32),
               q, step);
-        write(graph.state(decoder_names::watched_lse(layer), {options.context, config.heads}, DType::f32), result.lse,
+        write(graph.state(model_names::watched_lse(layer), {options.context, config.heads}, DType::f32), result.lse,
               step);
     }
     return graph.reshape(result.o, {options.rows, config.heads * v.shape()[-1]});
 }
 
-void Decoder::note_router(std::int64_t layer, Tensor logits) {
-    if (options.hidden) graph.output(decoder_names::router(layer), logits);
+void ModelBuilder::note_router(std::int64_t layer, Tensor logits) {
+    if (options.hidden) graph.output(model_names::router(layer), logits);
 }
 
-void Decoder::note_hidden(Tensor x) {
-    if (options.hidden && noted_ < config.layers) graph.output(decoder_names::hidden(noted_), x);
+void ModelBuilder::note_hidden(Tensor x) {
+    if (options.hidden && noted_ < config.layers) graph.output(model_names::hidden(noted_), x);
     ++noted_;
 }
 
-void Decoder::finish(Tensor x, const std::function<Tensor(Tensor)>& norm, const std::function<Tensor(Tensor)>& out) {
-    const Tensor seen =
-        mark_seen(graph.state(decoder_names::seen, {(config.vocab + 31) / 32}, DType::u32), tokens, step);
+void ModelBuilder::finish(Tensor x, const std::function<Tensor(Tensor)>& norm,
+                          const std::function<Tensor(Tensor)>& out) {
+    const Tensor seen = mark_seen(graph.state(model_names::seen, {(config.vocab + 31) / 32}, DType::u32), tokens, step);
     graph.segment("head");
     const auto logits = [&](Tensor normed) {
         const Tensor raw = out(normed);
@@ -107,14 +116,19 @@ void Decoder::finish(Tensor x, const std::function<Tensor(Tensor)>& norm, const 
     };
     if (options.all_logits) {
         const Tensor last = norm(x);
-        if (options.hidden) graph.output(decoder_names::hidden(config.layers), last);
-        graph.output(decoder_names::logits, logits(last));
+        if (options.hidden) graph.output(model_names::hidden(config.layers), last);
+        graph.output(model_names::logits, logits(last));
     } else {
         sample(logits(norm(last_row(x, step))), tokens, step, seen);
     }
 }
 
-Tensor Decoder::output(Tensor x, Tensor embedding, const std::string& name, bool bias) {
+void ModelBuilder::finish_encoder(Tensor x) {
+    graph.segment("head");
+    graph.output(model_names::hidden(config.layers), x);
+}
+
+Tensor ModelBuilder::output(Tensor x, Tensor embedding, const std::string& name, bool bias) {
     if (config.tied)
         return linear_transposed(x, embedding, bias ? graph.weight(name + ".bias", {config.vocab}) : Tensor());
     return dense(name, x, config.vocab, bias);

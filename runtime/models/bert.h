@@ -1,0 +1,16 @@
+// BERT's encoder, which RoBERTa and Longformer have, too.
+#pragma once
+
+#include "runtime/models/architecture.h"
+#include "runtime/models/config_fields.h"
+
+namespace vantage {
+
+void read_bert(const JsonFields& fields, ModelConfig& config);
+/// Embeddings and blocks; positions begin at row `first_position` of their table. Returns the last hidden state [n, width].
+Tensor bert_encoder(ModelBuilder& builder, std::int64_t first_position);
+/// tanh(W x[0] + b), an output.
+Tensor bert_pooler(ModelBuilder& builder, Tensor x, const std::string& name);
+Tensor word_embeddings(ModelBuilder& builder);
+
+}  // namespace vantage

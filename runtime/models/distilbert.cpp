@@ -1,0 +1,63 @@
+// DistilBERT: BERT's blocks, fewer of them, without token types and pooler.
+//   masked tokens: ln(gelu(W x + b)) wordᵀ + b;  classification: W' relu(W x_0 + b) + b'
+// Sanh, Debut, Chaumond, Wolf, "DistilBERT, a distilled version of BERT" (2019).
+#include "runtime/models/architecture.h"
+#include "runtime/models/config_fields.h"
+
+namespace vantage {
+
+namespace {
+
+void read(const JsonFields& fields, ModelConfig& c) {
+    c.layers = one_integer(fields, {"n_layers", "num_hidden_layers"}, most_layers);
+    c.width = one_integer(fields, {"dim", "hidden_size"}, most_width);
+    c.heads = c.kv_heads = one_integer(fields, {"n_heads", "num_attention_heads"}, most_heads);
+    c.inner = fields.optional_integer("hidden_dim", 1, most_width).value_or(4 * c.width);
+    c.vocab = fields.integer("vocab_size", 1, most_vocab);
+    c.context = fields.optional_integer("max_position_embeddings", 1, most_context).value_or(512);
+    c.norm_eps = 1e-12;
+    c.activation = read_activation(fields, "activation", "gelu");
+    c.tied = read_tied(fields, true);
+    divide_heads(fields, c, "dim", "n_heads");
+    read_head(fields, c);
+}
+
+void build(ModelBuilder& d) {
+    const ModelConfig& c = d.config;
+    const Tensor words = d.graph.weight("embeddings.word_embeddings.weight", {c.vocab, c.width}),
+                 positions = d.graph.weight("embeddings.position_embeddings.weight", {c.context, c.width});
+    Tensor x = d.layer_norm("embeddings.LayerNorm", d.embed(words, positions));  // [n, width]
+    d.note_hidden(x);
+    for (int layer = 0; layer < c.layers; ++layer) {
+        const Graph::Scope block = d.graph.scope("transformer.layer", layer);
+        const auto heads = [&](const char* name) { return d.heads(d.dense(name, x, c.width, true), c.heads); };
+        const Tensor seen =
+            d.attend(layer, heads("attention.q_lin"), heads("attention.k_lin"), heads("attention.v_lin"));
+        x = d.layer_norm("sa_layer_norm", x + d.dense("attention.out_lin", seen, c.width, true));
+        const Tensor inner = activate(d.dense("ffn.lin1", x, c.inner, true), c.activation);
+        x = d.layer_norm("output_layer_norm", x + d.dense("ffn.lin2", inner, c.width, true));
+        d.note_hidden(x);
+    }
+    d.finish_encoder(x);
+    if (c.head == Head::classification) {
+        const Tensor inner = relu(d.dense("pre_classifier", d.first_row(x), c.width, true));
+        d.graph.output(model_names::logits,
+                       d.dense("classifier", inner, static_cast<std::int64_t>(c.labels.size()), true));
+    }
+    if (c.head != Head::masked_lm) return;
+    const Tensor inner = activate(d.dense("vocab_transform", x, c.width, true), c.activation);
+    const Tensor bias = d.graph.weight("vocab_projector.bias", {c.vocab});
+    d.graph.output(model_names::logits, linear_transposed(d.layer_norm("vocab_layer_norm", inner), words, bias));
+}
+
+}  // namespace
+
+extern const Architecture distilbert;
+const Architecture distilbert = {.name = "distilbert",
+                                 .class_begin = "DistilBert",
+                                 .prefixes = {"distilbert."},
+                                 .read = read,
+                                 .build = build,
+                                 .ignored = {"vocab_projector.weight"}};
+
+}  // namespace vantage

@@ -1,0 +1,44 @@
+// RoBERTa: BERT's encoder with positions that begin behind the padding token's, and heads of its own.
+//   masked tokens: ln(gelu(W x + b)) wordᵀ + b;  classification: W' tanh(W x_0 + b) + b'
+// Liu et al., "RoBERTa: A Robustly Optimized BERT Pretraining Approach" (2019).
+#include "runtime/models/bert.h"
+
+namespace vantage {
+
+namespace {
+
+void read(const JsonFields& fields, ModelConfig& c) {
+    read_bert(fields, c);
+    const std::int64_t first = fields.optional_integer("pad_token_id", 0, most_vocab).value_or(1) + 1;
+    c.own.set("first_position", first);
+    c.context -= first;
+    if (c.context < 1) fields.fail("max_position_embeddings", "more than pad_token_id + 1");
+}
+
+void build(ModelBuilder& d) {
+    const ModelConfig& c = d.config;
+    const Tensor x = bert_encoder(d, c.own.integer("first_position"));
+    if (c.head == Head::none) bert_pooler(d, x, "pooler.dense");
+    if (c.head == Head::classification) {
+        const Tensor inner = activate(d.dense("classifier.dense", d.first_row(x), c.width, true), Activation::tanh);
+        d.graph.output(model_names::logits,
+                       d.dense("classifier.out_proj", inner, static_cast<std::int64_t>(c.labels.size()), true));
+    }
+    if (c.head != Head::masked_lm) return;
+    const Tensor transformed = d.layer_norm("lm_head.layer_norm", gelu(d.dense("lm_head.dense", x, c.width, true)));
+    const Tensor bias = d.graph.weight("lm_head.bias", {c.vocab});
+    d.graph.output(model_names::logits, linear_transposed(transformed, word_embeddings(d), bias));
+}
+
+}  // namespace
+
+extern const Architecture roberta;
+const Architecture roberta = {.name = "roberta",
+                              .class_begin = "Roberta",
+                              .prefixes = {"roberta."},
+                              .read = read,
+                              .build = build,
+                              .ignored = {"pooler.dense.weight", "pooler.dense.bias", "embeddings.position_ids",
+                                          "lm_head.decoder.weight", "lm_head.decoder.bias"}};
+
+}  // namespace vantage

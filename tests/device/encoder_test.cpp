@@ -1,0 +1,80 @@
+// Encoders against what PyTorch computed: hidden states, attention, pooled vectors and heads, in f32 and with f16 keys.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include "oracle_model.h"
+#include "tests/host/expect_error.h"
+
+using namespace vantage;
+using namespace vantage::test;
+
+namespace {
+
+Session encode(const Model& model, const SafeTensors& file, const std::string& prompt, Precision precision) {
+    const auto ids = values_of<std::int32_t>(file.at(prompt + ".input_ids"));
+    Session session(model, {.context = static_cast<std::int64_t>(ids.size()),
+                            .precision = precision,
+                            .watch = Watch::all(),
+                            .inspect = true,
+                            .guard = true});
+    const TensorEntry* types = file.find(prompt + ".token_type_ids");
+    session.append(ids, types != nullptr ? values_of<std::int32_t>(*types) : std::vector<std::int32_t>());
+    session.process();
+    return session;
+}
+
+void check_if_there(const SafeTensors& file, const std::string& name, std::span<const float> got, double allowed) {
+    const TensorEntry* want = file.find(name);
+    if (want == nullptr) return;
+    INFO(name);
+    CHECK(difference(got, values_of<float>(*want)).first <= allowed);
+}
+
+}  // namespace
+
+TEST_CASE("the oracle's encoders come out as PyTorch computed them", "[models][oracle]") {
+    const std::string name = GENERATE("bert", "bert_classification", "roberta", "roberta_classification", "distilbert",
+                                      "distilbert_classification");
+    const Precision precision = GENERATE(Precision::f32, Precision::f16);
+    INFO(name << (precision == Precision::f32 ? " in f32" : " with f16 keys"));
+    const std::string folder = oracle_models + name;
+    const Model model = Model::load(test_device(), folder);
+    const SafeTensors file(folder + "/expected.safetensors");
+    const Allowed allowed = allowed_in(precision, folder);
+    const double pooled = precision == Precision::f32 ? 2e-4 : 2e-2;
+    for (const std::string prompt : {"p0", "p1", "p2"}) {
+        INFO(prompt);
+        Session session = encode(model, file, prompt, precision);
+        check_if_there(file, prompt + ".logits", session.logits(), allowed.logits);
+        check_if_there(file, prompt + ".pooler_output", session.pooled(), pooled);
+        check_if_there(file, prompt + ".seq_relationship_logits", session.relation(), pooled);
+        const std::vector<float> last = values_of<float>(file.at(prompt + ".last_hidden")), all = session.hidden();
+        CHECK(difference(std::span(all).last(last.size()), last).first <=
+              allowed.hidden + allowed.hidden_of_largest * largest_of(last));
+        if (file.find(prompt + ".hidden") == nullptr) continue;
+        check_layers(all, file.at(prompt + ".hidden"), last.size() / static_cast<std::size_t>(model.info().width),
+                     allowed);
+        check_attention(session, file.at(prompt + ".attn"), allowed);
+    }
+}
+
+TEST_CASE("an encoder runs the whole sequence again when it grows, and draws nothing", "[models]") {
+    const Model model = Model::load(test_device(), oracle_models + "roberta");
+    const std::vector<std::int32_t> ids = {5, 17, 40, 9, 77, 3};
+    const auto last_hidden = [&](std::size_t cut) {
+        Session session(model, {.context = 6, .precision = Precision::f32});
+        session.append(std::span(ids).first(cut));
+        session.process();
+        session.append(std::span(ids).subspan(cut));
+        session.process();
+        return session.hidden();
+    };
+    CHECK(last_hidden(6) == last_hidden(2));
+    Session session(model, {.context = 6});
+    session.append(ids);
+    expect_error(ErrorKind::usage, {"roberta", "encoder", "draws no tokens"}, [&] { session.next(); });
+    expect_error(ErrorKind::usage, {"token type 1"}, [&] {
+        session.restart();
+        session.append(ids, std::vector<std::int32_t>{0, 0, 0, 0, 0, 1});
+    });
+}
