@@ -56,6 +56,13 @@ PreTokenizer make_character_split(bool (*wanted)(char32_t), SplitBehavior behavi
     return make_split([wanted](std::string_view text) { return find_characters(text, wanted); }, behavior);
 }
 
+PreTokenizer make_bert() {
+    return [](Pieces& pieces) {
+        make_character_split(is_white_space, SplitBehavior::removed)(pieces);
+        make_character_split(is_punctuation, SplitBehavior::isolated)(pieces);
+    };
+}
+
 PreTokenizer make_metaspace(const JsonFields& fields) {
     const Metaspace options = read_metaspace(fields);
     std::string sign;
@@ -100,8 +107,9 @@ Metaspace read_metaspace(const JsonFields& fields) {
 }
 
 PreTokenizer make_pre_tokenizer(const JsonFields& fields) {
-    const std::string kind = fields.one_of("type", {"Sequence", "ByteLevel", "Split", "Metaspace", "Digits",
-                                                    "Whitespace", "WhitespaceSplit", "Punctuation"});
+    const std::string kind =
+        fields.one_of("type", {"Sequence", "ByteLevel", "Split", "Metaspace", "Digits", "Whitespace", "WhitespaceSplit",
+                               "Punctuation", "BertPreTokenizer"});
     if (kind == "Sequence") return make_sequence(fields);
     if (kind == "ByteLevel") return make_byte_level(fields);
     if (kind == "Split")
@@ -113,6 +121,7 @@ PreTokenizer make_pre_tokenizer(const JsonFields& fields) {
     }
     if (kind == "Whitespace")
         return make_split(make_regex_finder(R"(\w+|[^\w\s]+)", "words"), SplitBehavior::removed, true);
+    if (kind == "BertPreTokenizer") return make_bert();
     if (kind == "WhitespaceSplit") return make_character_split(is_white_space, SplitBehavior::removed);
     return make_character_split(is_punctuation,
                                 fields.has("behavior") ? read_behavior(fields) : SplitBehavior::isolated);
