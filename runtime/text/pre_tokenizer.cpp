@@ -56,6 +56,9 @@ PreTokenizer make_character_split(bool (*wanted)(char32_t), SplitBehavior behavi
     return make_split([wanted](std::string_view text) { return find_characters(text, wanted); }, behavior);
 }
 
+/// Words and runs of punctuation, by Rust's rules, where the two joiners belong to a word, too.
+constexpr const char* words = R"([\w\x{200c}\x{200d}]+|[^\w\s\x{200c}\x{200d}]+)";
+
 PreTokenizer make_bert() {
     return [](Pieces& pieces) {
         make_character_split(is_white_space, SplitBehavior::removed)(pieces);
@@ -119,8 +122,7 @@ PreTokenizer make_pre_tokenizer(const JsonFields& fields) {
         const bool single = fields.optional_flag("individual_digits").value_or(false);
         return make_character_split(is_numeric, single ? SplitBehavior::isolated : SplitBehavior::contiguous);
     }
-    if (kind == "Whitespace")
-        return make_split(make_regex_finder(R"(\w+|[^\w\s]+)", "words"), SplitBehavior::removed, true);
+    if (kind == "Whitespace") return make_split(make_regex_finder(words, "words"), SplitBehavior::removed, true);
     if (kind == "BertPreTokenizer") return make_bert();
     if (kind == "WhitespaceSplit") return make_character_split(is_white_space, SplitBehavior::removed);
     return make_character_split(is_punctuation,

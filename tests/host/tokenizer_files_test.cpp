@@ -134,8 +134,9 @@ TEST_CASE("tokenizer: patterns in Ruby's syntax", "[tokenizer]") {
     CHECK(found(R"([^\s]+)", "a b\u180ec") == Words{"a", "b\u180ec"});
     CHECK(found(R"([\S]+)", "a b\u180ec") == Words{"a", "b\u180ec"});
     CHECK(found(R"(\S+)", "a b\u180ec") == Words{"a", "b\u180ec"});
-    CHECK(found(R"(\w+)", "né\u0301 x_1‿½") == Words{"né\u0301", "x_1‿"});
-    CHECK(found(R"(\W+)", "a-½b") == Words{"-½"});
+    CHECK(found(R"(\w+)", "né\u0301 x_1‿½ ⅓") == Words{"né\u0301", "x_1‿½"});
+    CHECK(found(R"([\w]+)", "x_1‿½") == Words{"x_1‿"});
+    CHECK(found(R"(\W+)", "a-½⅓b") == Words{"-", "⅓"});
     CHECK(found(R"(\h+)", "xAf0g") == Words{"Af0"});
     CHECK(found(R"((?m:a.b))", "a\nb") == Words{"a\nb"});
     CHECK(found(R"(^b$)", "a\nb\nc") == Words{"b"});

@@ -138,6 +138,8 @@ TEST_CASE("tokenizer: the smaller pre-tokenizers", "[tokenizer]") {
     CHECK(words_of(R"({"type": "Punctuation", "behavior": "Contiguous"})", known, "ab,.x") == Words{"ab", ",.", "x"});
     CHECK(words_of(R"({"type": "WhitespaceSplit"})", known, " ab\u2003é!\n") == Words{"ab", "é!"});
     CHECK(words_of(R"({"type": "Whitespace"})", known, " ab ,. x\n") == Words{"ab", ",.", "x"});
+    CHECK(words_of(R"({"type": "Whitespace"})", {"a\u200db", "\u200c", "½,"}, "a\u200db½,\u200c") ==
+          Words{"a\u200db", "½,", "\u200c"});  // joiners are part of a word, ½ is none here
     const std::string metaspace = R"({"type": "Metaspace", "replacement": "▁", "prepend_scheme": )";
     CHECK(words_of(metaspace + R"("always"})", known, "ab  x") == Words{"▁ab", "▁", "▁x"});
     CHECK(words_of(metaspace + R"("never"})", known, "ab x") == Words{"ab", "▁x"});
