@@ -189,8 +189,7 @@ public:
         if (!value->is_array()) return {integer(key, min, max)};
         for (const Json& element : *value) {
             const std::optional<std::int64_t> number = integer_of(element);
-            if (!number || *number < min || *number > max)
-                fail_element(key, numbers.size(), integer_text(min, max));
+            if (!number || *number < min || *number > max) fail_element(key, numbers.size(), integer_text(min, max));
             numbers.push_back(*number);
         }
         return numbers;

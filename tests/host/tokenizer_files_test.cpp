@@ -8,7 +8,7 @@
 #include "tests/host/small_tokenizer.h"
 
 using namespace vantage;
-using vantage::test::expect_error, vantage::test::small, vantage::test::small_file;
+using vantage::test::expect_error, vantage::test::small;
 
 namespace {
 using Ids = std::vector<std::int32_t>;
