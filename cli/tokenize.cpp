@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
+#include <optional>
 
 #include "cli/commands.h"
 #include "cli/token_ids.h"
@@ -18,6 +19,7 @@ namespace {
 
 struct TokenizeOptions {
     std::string model, tokenizer;
+    std::optional<std::string> pair;
     bool json = false, decode = false, skip_special = false;
 };
 
@@ -53,18 +55,27 @@ std::string table(const Tokenizer& tokenizer, const Tokenizer::Encoding& encodin
     return text;
 }
 
+void warn_unless_utf8(const std::string& text, const char* name) {
+    if (!is_utf8(text))
+        log(LogLevel::warning, "%s is not UTF-8 everywhere: each broken sequence is read as U+FFFD", name);
+}
+
 void encode_stdin(const TokenizeOptions& options, const Tokenizer& tokenizer) {
     const std::string input = read_stdin();
-    if (!is_utf8(input))
-        log(LogLevel::warning, "stdin is not UTF-8 everywhere: each broken sequence is read as U+FFFD");
-    const Tokenizer::Encoding encoding = tokenizer.encode(input, false);
+    warn_unless_utf8(input, "stdin");
+    if (options.pair) warn_unless_utf8(*options.pair, "--pair");
+    // Two texts make no sense without what stands between them.
+    const Tokenizer::Encoding encoding =
+        options.pair ? tokenizer.encode_pair(input, *options.pair) : tokenizer.encode(input, false);
     if (!options.json) return print(table(tokenizer, encoding));
     Json offsets = Json::array();
     for (const auto& [begin, end] : encoding.offsets) offsets.push_back({begin, end});
-    print(Json{{"ids", encoding.ids},
-               {"ids_with_special", tokenizer.encode(input, true).ids},
-               {"tokens", encoding.tokens},
-               {"offsets", offsets}});
+    Json result{{"ids", encoding.ids},
+                {"ids_with_special", options.pair ? encoding.ids : tokenizer.encode(input, true).ids},
+                {"tokens", encoding.tokens},
+                {"offsets", offsets}};
+    if (options.pair) result["type_ids"] = encoding.type_ids;
+    print(result);
 }
 
 // ---- ids to text -----------------------------------------------------------------------------------------------------
@@ -93,11 +104,17 @@ void add_tokenize(CLI::App& app) {
         ->type_name("DIR");
     command->add_option("--tokenizer", options->tokenizer, "A tokenizer.json by itself, without a model")
         ->type_name("FILE");
-    command->add_flag("--json", options->json,
-                      "JSON: ids, ids_with_special, tokens, offsets (in Unicode code points); with --decode: text");
+    command->add_flag(
+        "--json", options->json,
+        "JSON: ids, ids_with_special, tokens, offsets (in Unicode code points); with --pair also type_ids, and "
+        "ids with special tokens; with --decode: text");
     CLI::Option* decode =
         command->add_flag("--decode", options->decode,
                           "Read ids (spaces or commas between them, or a JSON list), write their text exactly");
+    command
+        ->add_option("--pair", options->pair, "A second text, put behind the first with the special tokens of a pair")
+        ->type_name("TEXT")
+        ->excludes(decode);
     command->add_flag("--skip-special", options->skip_special, "Leave special tokens out of the decoded text")
         ->needs(decode);
     command->footer(
@@ -105,6 +122,7 @@ void add_tokenize(CLI::App& app) {
         "Examples:\n"
         "  printf 'Hello, world' | vantage tokenize\n"
         "  printf 'Hello, world' | vantage tokenize --json -m models/gpt2\n"
+        "  printf 'Who barked?' | vantage tokenize --pair 'The dog did.' -m models/bert\n"
         "  echo '15496 11 995' | vantage tokenize --decode -m models/gpt2");
     command->callback([options] {
         const Tokenizer tokenizer = open_tokenizer(*options);

@@ -20,8 +20,8 @@ class DecoderStream;
 
 /// A tokenizer, never changed after loading: copies are free and may be used from several threads at once.
 ///
-/// Model: byte-pair encoding (BPE), byte-level as GPT-2's and Llama 3's or SentencePiece-like with byte fallback as
-/// Llama 2's. Results are those of the Hugging Face library `tokenizers`, with two settings of the file left out:
+/// Models: byte-pair encoding (BPE), byte-level as GPT-2's, RoBERTa's and Llama 3's or SentencePiece-like with byte
+/// fallback as Llama 2's; WordPiece as BERT's; Unigram as T5's and XLM-R's. Results are those of the Hugging Face library `tokenizers`, with two settings of the file left out:
 /// `truncation` and `padding` are for batches of a training run.
 /// Source: https://huggingface.co/docs/tokenizers
 class Tokenizer {
@@ -36,7 +36,7 @@ public:
     struct Encoding {
         std::vector<std::int32_t> ids;
         std::vector<std::int32_t> type_ids;  ///< which of two texts, or what the template says
-        std::vector<std::string> tokens;     ///< the vocabulary's spelling, such as "Ġthe" or "▁the"
+        std::vector<std::string> tokens;  ///< the vocabulary's spelling, such as "Ġthe"; Unigram's unknown: the text's
         /// The part of the original text behind each token: begin and end in Unicode code points. Several tokens of one
         /// character all have its place; special tokens that were added have (0, 0).
         std::vector<std::pair<std::size_t, std::size_t>> offsets;
@@ -47,7 +47,8 @@ public:
     /// UTF-8 counts as one U+FFFD. Throws usage for a text of 2 GiB or more, and bad_file where a pattern of the file
     /// runs into its limits on this text.
     Encoding encode(std::string_view utf8, bool add_special) const;
-    /// Two texts in one sequence, with special tokens.
+    /// Two texts in one sequence, with special tokens; `type_ids` tell them apart where the file does, and each offset is
+    /// in its own text.
     Encoding encode_pair(std::string_view first, std::string_view second) const;
 
     /// The text of ids, always valid UTF-8: what is not becomes U+FFFD. Ids without a token give nothing: models may have

@@ -189,9 +189,7 @@ public:
         if (!value->is_array()) return {integer(key, min, max)};
         for (const Json& element : *value) {
             const std::optional<std::int64_t> number = integer_of(element);
-            if (!number || *number < min || *number > max)
-                fail_at(std::string(key) + "[" + std::to_string(numbers.size()) + "]", describe(element),
-                        integer_text(min, max));
+            if (!number || *number < min || *number > max) fail_element(key, numbers.size(), integer_text(min, max));
             numbers.push_back(*number);
         }
         return numbers;
@@ -236,6 +234,10 @@ public:
         if (found == object_->end())
             throw Error(ErrorKind::bad_file, name_ + ": " + in_quotes(path_of(key)) + " is missing, wanted " + wanted);
         fail_at(key, describe(*found), wanted);
+    }
+    /// The same about element `i` of the list `key`.
+    [[noreturn]] void fail_element(std::string_view key, std::size_t i, const std::string& wanted) const {
+        fail_at(std::string(key) + "[" + std::to_string(i) + "]", describe(list(key).at(i)), wanted);
     }
 
 private:

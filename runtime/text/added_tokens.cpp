@@ -1,6 +1,7 @@
 #include "runtime/text/added_tokens.h"
 
 #include <algorithm>
+#include <deque>
 
 #include "runtime/text/unicode.h"
 
@@ -8,29 +9,13 @@ namespace vantage::text {
 
 // ---- searching -------------------------------------------------------------------------------------------------------
 
-void LongestMatcher::add(std::string_view text, std::size_t value) {
-    if (text.empty()) return;
-    std::uint32_t node = 0;
-    for (const char c : text) {
-        const auto fresh = static_cast<std::uint32_t>(nodes_.size());
-        const auto [child, added] = nodes_[node].children.emplace(static_cast<unsigned char>(c), fresh);
-        node = child->second;
-        if (added) nodes_.emplace_back();
-    }
-    if (!nodes_[node].value) nodes_[node].value = value;
-}
-
 std::optional<LongestMatcher::Found> LongestMatcher::find(std::string_view text, std::size_t from) const {
-    if (nodes_.size() == 1) return std::nullopt;
+    if (!any_) return std::nullopt;
     for (std::size_t begin = from; begin < text.size(); ++begin) {
         std::optional<Found> longest;
-        std::uint32_t node = 0;
-        for (std::size_t at = begin; at < text.size(); ++at) {
-            const auto child = nodes_[node].children.find(static_cast<unsigned char>(text[at]));
-            if (child == nodes_[node].children.end()) break;
-            node = child->second;
-            if (nodes_[node].value) longest = Found{{begin, at + 1}, *nodes_[node].value};
-        }
+        tree_.visit_prefixes(text.substr(begin), [&](std::size_t length, std::int32_t value) {
+            longest = Found{{begin, begin + length}, static_cast<std::size_t>(value)};
+        });
         if (longest) return longest;
     }
     return std::nullopt;
@@ -99,29 +84,38 @@ AddedToken read_token(const JsonFields& fields) {
 
 // ---- the list --------------------------------------------------------------------------------------------------------
 
-AddedTokens::AddedTokens(const JsonFields& file, const Bpe& model, const Normalizer& normalizer) {
+AddedTokens::AddedTokens(const JsonFields& file, const Vocabulary& vocabulary, const Normalizer& normalizer) {
     if (!file.has("added_tokens")) return;
     for (std::size_t i = 0; i < file.list("added_tokens").size(); ++i) {
         AddedToken token = read_token(file.element("added_tokens", i));
         if (token.content.empty()) continue;
-        token.id = model.id_of(token.content).value_or(token.id);
+        token.id = vocabulary.id_of(token.content).value_or(token.id);
         by_id_[token.id] = tokens_.size();
         by_content_[token.content] = tokens_.size();
         tokens_.push_back(std::move(token));
     }
+    make_matchers(normalizer);
+}
+
+void AddedTokens::make_matchers(const Normalizer& normalizer) {
+    std::vector<PrefixTree::Entry> verbatim, normalized;
+    std::deque<std::string> normal_forms;  // stay where they are while others come
     // Special ones first: of two that look alike after normalization the first wins.
     for (const bool special : {true, false}) {
         for (std::size_t i = 0; i < tokens_.size(); ++i) {
             const AddedToken& token = tokens_[i];
             if (token.special != special || by_id_.at(token.id) != i) continue;  // one defined anew counts once
+            const auto value = static_cast<std::int32_t>(i);
             if (!token.normalized)
-                verbatim_.add(token.content, i);
+                verbatim.push_back({token.content, value});
             else if (!normalizer)
-                normalized_.add(token.content, i);
+                normalized.push_back({token.content, value});
             else
-                normalized_.add(normalizer(AlignedText(token.content)).bytes, i);
+                normalized.push_back({normal_forms.emplace_back(normalizer(AlignedText(token.content)).bytes), value});
         }
     }
+    verbatim_ = LongestMatcher(std::move(verbatim));
+    normalized_ = LongestMatcher(std::move(normalized));
 }
 
 const AddedToken* AddedTokens::by_id(std::int32_t id) const {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -11,8 +10,9 @@
 
 #include "runtime/io/json.h"
 #include "runtime/text/aligned_text.h"
-#include "runtime/text/bpe.h"
 #include "runtime/text/normalizer.h"
+#include "runtime/text/prefix_tree.h"
+#include "runtime/text/vocabulary.h"
 
 namespace vantage::text {
 
@@ -29,8 +29,9 @@ struct AddedToken {
 /// Finds the longest of several strings at each place, from left to right.
 class LongestMatcher {
 public:
-    /// Of two equal strings the first counts; an empty one is never found.
-    void add(std::string_view text, std::size_t value);
+    LongestMatcher() = default;
+    explicit LongestMatcher(std::vector<PrefixTree::Entry> entries)
+        : any_(!entries.empty()), tree_(std::move(entries)) {}
     struct Found {
         Match range;
         std::size_t value;
@@ -39,19 +40,15 @@ public:
     std::optional<Found> find(std::string_view text, std::size_t from) const;
 
 private:
-    // A tree of bytes: node 0 is the root.
-    struct Node {
-        std::map<unsigned char, std::uint32_t> children;
-        std::optional<std::size_t> value;
-    };
-    std::vector<Node> nodes_ = std::vector<Node>(1);
+    bool any_ = false;
+    PrefixTree tree_;
 };
 
 class AddedTokens {
 public:
     AddedTokens() = default;
     /// The field "added_tokens" of tokenizer.json. A token that the model has too keeps the model's id.
-    AddedTokens(const JsonFields& file, const Bpe& model, const Normalizer& normalizer);
+    AddedTokens(const JsonFields& file, const Vocabulary& vocabulary, const Normalizer& normalizer);
 
     /// Cuts the text at the tokens that are looked for as they are, normalizes what lies between, and cuts that at the
     /// tokens that are looked for in normalized form.
@@ -63,6 +60,7 @@ public:
     std::int32_t largest_id() const;
 
 private:
+    void make_matchers(const Normalizer& normalizer);
     void cut(Pieces& pieces, const LongestMatcher& matcher) const;
     std::vector<Piece> pieces_of(std::string_view text, std::size_t offset, const LongestMatcher& matcher) const;
 

@@ -35,6 +35,17 @@ void AlignedText::append(const AlignedText& other, std::size_t begin, std::size_
                    other.origins.begin() + static_cast<std::ptrdiff_t>(end));
 }
 
+void check_growth(const AlignedText& text, std::size_t size) {
+    if (text.origins.empty()) return;
+    const std::size_t original = std::size_t{text.origins.back().end} - text.origins.front().begin;
+    constexpr std::size_t factor = 64, allowance = 256;
+    if (size > factor * original + allowance)
+        throw Error(ErrorKind::bad_file,
+                    format("the tokenizer's normalizer blows up %zu bytes of text to %zu, wanted at most "
+                           "%zu times as much; is its file damaged?",
+                           original, size, factor));
+}
+
 namespace {
 
 /// The origin of what is inserted behind the first `at` bytes.
@@ -58,22 +69,6 @@ AlignedText apply_changes(const AlignedText& text, const std::vector<Change>& ch
     }
     return out;
 }
-
-namespace {
-
-/// A few replacements, each of which doubles its text, would fill any memory: files are not trusted that far.
-void check_growth(const AlignedText& text, std::size_t size) {
-    if (text.origins.empty()) return;
-    const std::size_t original = std::size_t{text.origins.back().end} - text.origins.front().begin;
-    constexpr std::size_t factor = 64, allowance = 256;
-    if (size > factor * original + allowance)
-        throw Error(ErrorKind::bad_file,
-                    format("the tokenizer's normalizer blows up %zu bytes of text to %zu, wanted at most "
-                           "%zu times as much; is its file damaged?",
-                           original, size, factor));
-}
-
-}  // namespace
 
 AlignedText replace_matches(const AlignedText& text, const std::vector<Match>& matches, std::string_view content) {
     check_growth(text, text.bytes.size() + matches.size() * content.size());

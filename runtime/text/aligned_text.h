@@ -32,6 +32,10 @@ struct AlignedText {
     void append(const AlignedText& other, std::size_t begin, std::size_t end);
 };
 
+/// A few replacements, each of which doubles its text, would fill any memory: files are not trusted that far. Throws
+/// bad_file when what the text came from became so many bytes by now that no sensible file does it.
+void check_growth(const AlignedText& text, std::size_t size);
+
 /// Replaces the text by what the changes say (see Change). Inserted characters take the origin of the old character
 /// before them; at the very start, where there is none, an empty one.
 AlignedText apply_changes(const AlignedText& text, const std::vector<Change>& changes);

@@ -1,7 +1,6 @@
 #include "runtime/text/bpe.h"
 
 #include <algorithm>
-#include <charconv>
 #include <queue>
 
 #include "runtime/text/unicode.h"
@@ -34,80 +33,37 @@ std::pair<std::string, std::string> sides_of(const Json& merge) {
 
 }  // namespace
 
-std::optional<std::uint8_t> byte_of_token(std::string_view token) {
-    if (token.size() != 6 || !token.starts_with("<0x") || token.back() != '>') return std::nullopt;
-    std::uint8_t byte = 0;
-    const char* begin = token.data() + 3;
-    const auto [end, error] = std::from_chars(begin, begin + 2, byte, 16);
-    return error == std::errc() && end == begin + 2 ? std::optional(byte) : std::nullopt;
-}
-
 // ---- reading ---------------------------------------------------------------------------------------------------------
 
-Bpe::Bpe(const JsonFields& model) : name_(model.name()) {
-    if (model.has("type") || !model.has("merges")) model.one_of("type", {"BPE"});  // the oldest files name no type
+Bpe::Bpe(const JsonFields& model) : Model(model, read_vocabulary(model)) {
     if (model.optional_number("dropout", 0, 1).value_or(0) > 0)
         model.fail("dropout", "null: encoding must not be random");
     unknown_ = model.optional_text("unk_token");
     prefix_ = model.optional_text("continuing_subword_prefix").value_or("");
     suffix_ = model.optional_text("end_of_word_suffix").value_or("");
     fuse_unknown_ = model.optional_flag("fuse_unk").value_or(false);
-    byte_fallback_ = model.optional_flag("byte_fallback").value_or(false);
     ignore_merges_ = model.optional_flag("ignore_merges").value_or(false);
-    read_vocabulary(model);
+    if (model.optional_flag("byte_fallback").value_or(false)) byte_tokens_.emplace(vocabulary());
     read_merges(model);
-    find_byte_tokens();
-}
-
-void Bpe::read_vocabulary(const JsonFields& model) {
-    const JsonFields vocabulary = model.object("vocab");
-    ids_.reserve(vocabulary.json().size());
-    texts_.reserve(vocabulary.json().size());
-    for (const auto& [token, value] : vocabulary.json().items()) {
-        const std::optional<std::int64_t> number = JsonFields::integer_of(value);
-        if (!number || *number < 0 || *number > largest_token_id)
-            vocabulary.fail(token, "an id from 0 to " + std::to_string(largest_token_id));
-        const auto id = static_cast<std::int32_t>(*number);
-        texts_.emplace(id, &ids_.emplace(token, id).first->first);  // of two tokens with one id the first is decoded
-        largest_id_ = std::max(largest_id_, id);
-    }
 }
 
 void Bpe::read_merges(const JsonFields& model) {
     const Json& list = model.list("merges");
     merges_.reserve(list.size());
     for (std::size_t i = 0; i < list.size(); ++i) {
-        const std::string field = "merges[" + std::to_string(i) + "]";
-        const auto complain = [&](const std::string& wanted) {
-            throw Error(ErrorKind::bad_file, name_ + ": " + in_quotes(model.path_of(field)) + " is " +
-                                                 describe(list[i]) + ", wanted " + wanted);
-        };
+        const auto complain = [&](const std::string& wanted) { model.fail_element("merges", i, wanted); };
         if (list[i].is_string() && list[i].get_ref<const std::string&>().starts_with("#version")) continue;
         const auto [left, right] = sides_of(list[i]);
         if (left.empty() || right.empty()) complain("two tokens");
-        const std::optional<std::int32_t> left_id = id_of(left), right_id = id_of(right);
+        const std::optional<std::int32_t> left_id = vocabulary().id_of(left), right_id = vocabulary().id_of(right);
         if (!left_id || !right_id) complain("two tokens of the vocabulary");
         if (!right.starts_with(prefix_)) complain("a second token that starts with the prefix " + describe(prefix_));
-        const std::optional<std::int32_t> joined = id_of(left + right.substr(prefix_.size()));
+        const std::optional<std::int32_t> joined = vocabulary().id_of(left + right.substr(prefix_.size()));
         if (!joined)
             complain("two tokens whose joint " + describe(left + right.substr(prefix_.size())) +
                      " is in the vocabulary");
         merges_[pair_key(*left_id, *right_id)] = {static_cast<std::uint32_t>(i), *joined};
     }
-}
-
-void Bpe::find_byte_tokens() {
-    for (unsigned byte = 0; byte < 256; ++byte) byte_ids_[byte] = id_of(format("<0x%02X>", byte)).value_or(-1);
-}
-
-std::optional<std::int32_t> Bpe::id_of(std::string_view token) const {
-    const auto found = ids_.find(token);
-    return found == ids_.end() ? std::nullopt : std::optional(found->second);
-}
-
-const std::string* Bpe::text_of(std::int32_t id) const {
-    const auto found = texts_.find(id);
-    return found == texts_.end() ? nullptr : found->second;
 }
 
 const Bpe::Merge* Bpe::find_merge(std::int32_t left, std::int32_t right) const {
@@ -117,26 +73,12 @@ const Bpe::Merge* Bpe::find_merge(std::int32_t left, std::int32_t right) const {
 
 // ---- encoding --------------------------------------------------------------------------------------------------------
 
-std::int32_t Bpe::unknown_id() const {
-    if (const std::optional<std::int32_t> id = id_of(*unknown_)) return *id;
-    throw Error(ErrorKind::bad_file,
-                name_ + ": \"model.unk_token\" is " + describe(*unknown_) + ", wanted a token of the vocabulary");
-}
-
-/// <0xE2> <0x96> … for each byte, if the vocabulary has all of them.
-bool Bpe::append_bytes(std::string_view text, std::vector<Symbol>& symbols) const {
-    const auto id_of_byte = [this](char byte) { return byte_ids_[static_cast<unsigned char>(byte)]; };
-    if (std::any_of(text.begin(), text.end(), [&](char byte) { return id_of_byte(byte) < 0; })) return false;
-    for (const char byte : text) symbols.push_back({id_of_byte(byte), 1, -1, -1});
-    return true;
-}
-
 std::vector<Bpe::Symbol> Bpe::characters_of(std::string_view word) const {
     std::vector<Symbol> symbols;
     symbols.reserve(word.size());
     std::optional<std::uint32_t> unknown;  // bytes of an unknown token that is not written yet
     const auto write_unknown = [&] {
-        if (unknown) symbols.push_back({unknown_id(), *unknown, -1, -1});
+        if (unknown) symbols.push_back({id_of_unknown(*unknown_), *unknown, -1, -1});
         unknown.reset();
     };
     std::string decorated;
@@ -148,11 +90,12 @@ std::vector<Bpe::Symbol> Bpe::characters_of(std::string_view word) const {
             text = decorated;
         }
         at += bytes;
-        if (const std::optional<std::int32_t> id = id_of(text)) {
+        if (const std::optional<std::int32_t> id = vocabulary().id_of(text)) {
             write_unknown();
             symbols.push_back({*id, bytes, -1, -1});
-        } else if (byte_fallback_ && append_bytes(text, symbols)) {
+        } else if (byte_tokens_ && byte_tokens_->cover(text)) {
             // An unknown token that waits stays waiting, behind these bytes: so does the reference implementation.
+            for (const char byte : text) symbols.push_back({byte_tokens_->id_of(byte), 1, -1, -1});
         } else if (unknown_) {
             if (unknown && !fuse_unknown_) write_unknown();
             unknown = unknown.value_or(0) + bytes;
@@ -208,15 +151,18 @@ void Bpe::merge_all(std::vector<Symbol>& symbols) const {
 
 void Bpe::tokenize(std::string_view word, std::vector<Token>& out) const {
     if (ignore_merges_) {
-        if (const std::optional<std::int32_t> id = id_of(word)) {
-            out.push_back({*id, static_cast<std::uint32_t>(word.size())});
+        if (const std::optional<std::int32_t> id = vocabulary().id_of(word)) {
+            out.push_back({*id, 0, static_cast<std::uint32_t>(word.size())});
             return;
         }
     }
     std::vector<Symbol> symbols = characters_of(word);
     merge_all(symbols);
-    for (const Symbol& symbol : symbols)
-        if (symbol.bytes > 0) out.push_back({symbol.id, symbol.bytes});
+    std::uint32_t at = 0;
+    for (const Symbol& symbol : symbols) {
+        if (symbol.bytes > 0) out.push_back({symbol.id, at, at + symbol.bytes});
+        at += symbol.bytes;
+    }
 }
 
 }  // namespace vantage::text

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "runtime/text/bpe.h"
 #include "runtime/text/byte_level.h"
+#include "runtime/text/byte_tokens.h"
 #include "runtime/text/pattern.h"
 #include "runtime/text/pre_tokenizer.h"
 #include "runtime/text/unicode.h"
@@ -212,6 +212,43 @@ private:
     std::string token_;
 };
 
+/// A token with the prefix continues a word, any other begins one, with a space before it unless it is the first.
+struct WordPieceRule {
+    std::string prefix;
+    bool cleanup;  ///< no spaces before punctuation and short forms
+
+    std::string text_of(std::string_view token, bool first) const {
+        const bool continues = !first && token.starts_with(prefix);
+        if (continues) token.remove_prefix(prefix.size());
+        std::string text = (first || continues ? "" : " ") + std::string(token);
+        static constexpr std::pair<const char*, const char*> short_forms[] = {
+            {" .", "."},   {" ?", "?"},           {" !", "!"},   {" ,", ","},     {" ' ", "'"},   {" n't", "n't"},
+            {" 'm", "'m"}, {" do not", " don't"}, {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
+        if (cleanup)
+            for (const auto& [wanted, content] : short_forms)
+                text = with_replaced(text, find_string(text, wanted), content);
+        return text;
+    }
+};
+
+class WordPieceStage : public DecoderStage {
+public:
+    explicit WordPieceStage(WordPieceRule rule) : rule_(std::move(rule)) {}
+    void push(std::string_view chunk, bool ends) override {
+        token_ += chunk;
+        if (!ends) return;
+        next().push(rule_.text_of(token_, first_), true);
+        token_.clear();
+        first_ = false;
+    }
+    void finish() override { next().finish(); }
+
+private:
+    WordPieceRule rule_;
+    std::string token_;
+    bool first_ = true;
+};
+
 /// The sign for a space becomes one again; in the first token, unless texts got no sign in front, it is dropped.
 class MetaspaceStage : public DecoderStage {
 public:
@@ -274,8 +311,8 @@ Decoder::Decoder() { stages_.push_back(plain<Spaced>()); }
 Decoder::Decoder(const JsonFields& fields) { add(fields); }
 
 void Decoder::add(const JsonFields& fields) {
-    const std::string kind =
-        fields.one_of("type", {"Sequence", "ByteLevel", "ByteFallback", "Fuse", "Strip", "Replace", "Metaspace"});
+    const std::string kind = fields.one_of(
+        "type", {"Sequence", "ByteLevel", "ByteFallback", "Fuse", "Strip", "Replace", "Metaspace", "WordPiece"});
     if (kind == "Sequence") {
         for (std::size_t i = 0; i < fields.list("decoders").size(); ++i) add(fields.element("decoders", i));
     } else if (kind == "ByteLevel") {
@@ -292,6 +329,10 @@ void Decoder::add(const JsonFields& fields) {
         const std::optional<std::string> plain_text = plain_pattern(fields);
         stages_.push_back(make_replace(fields, plain_text));
         if (plain_text) add_rule(*plain_text, fields.text("content"), fields.name());
+    } else if (kind == "WordPiece") {
+        const WordPieceRule rule{fields.text("prefix"), fields.optional_flag("cleanup").value_or(true)};
+        stages_.emplace_back([rule](const DecoderBudget&) { return std::make_unique<WordPieceStage>(rule); });
+        rules_.push_back({[rule](const std::string& token, std::size_t) { return rule.text_of(token, false); }, false});
     } else {
         const Metaspace options = read_metaspace(fields);
         stages_.emplace_back([options](const DecoderBudget&) { return std::make_unique<MetaspaceStage>(options); });

@@ -1,7 +1,8 @@
 #include "runtime/text/normalizer.h"
 
-#include <map>
+#include <memory>
 
+#include "runtime/text/character_map.h"
 #include "runtime/text/pattern.h"
 
 namespace vantage::text {
@@ -20,19 +21,25 @@ Normalizer make_form(NormalForm form) {
     };
 }
 
-AlignedText lower_cased(const AlignedText& text) {
-    std::vector<Change> changes;
+/// Each character becomes what `change` says, in its place.
+AlignedText mapped(const AlignedText& text, std::u32string (*change)(char32_t)) {
+    AlignedText out;
+    out.bytes.reserve(text.bytes.size());
+    out.origins.reserve(text.bytes.size());
     for (std::size_t at = 0; at < text.bytes.size();) {
         const Character c = character_at(text.bytes, at);
+        for (const char32_t changed : change(c.code)) out.append(changed, text.origins[at]);
         at += c.bytes;
-        int change = 0;
-        for (const char32_t lower : lower_case(c.code)) changes.push_back({lower, change++ == 0 ? 0 : 1});
     }
-    return apply_changes(text, changes);
+    return out;
 }
 
-AlignedText without_marks(const AlignedText& text) {
-    return replace_matches(text, find_characters(text.bytes, is_combining_mark), "");
+Normalizer make_map(std::u32string (*change)(char32_t)) {
+    return [change](const AlignedText& text) { return mapped(text, change); };
+}
+
+AlignedText without(const AlignedText& text, bool (*unwanted)(char32_t)) {
+    return replace_matches(text, find_characters(text.bytes, unwanted), "");
 }
 
 /// Removes white space at the ends.
@@ -73,6 +80,51 @@ Normalizer make_strip(const JsonFields& fields) {
     };
 }
 
+// ---- BERT, and Google's machine translation ------------------------------------------------------------------------------
+
+std::u32string without_controls(char32_t c) {
+    if (c == '\t' || c == '\n' || c == '\r') return U" ";
+    if (c == 0 || c == 0xFFFD || is_control(c)) return {};
+    return is_white_space(c) ? U" " : std::u32string(1, c);
+}
+
+/// Each ideograph becomes a word of its own. The blocks are BERT's; later ones are not among them.
+std::u32string with_spaced_ideographs(char32_t c) {
+    const bool ideograph = (c >= 0x4E00 && c <= 0x9FFF) || (c >= 0x3400 && c <= 0x4DBF) ||
+                           (c >= 0x20000 && c <= 0x2A6DF) || (c >= 0x2A700 && c <= 0x2B81F) ||
+                           (c >= 0x2B920 && c <= 0x2CEAF) || (c >= 0xF900 && c <= 0xFAFF) ||
+                           (c >= 0x2F800 && c <= 0x2FA1F);
+    return ideograph ? std::u32string{U' ', c, U' '} : std::u32string(1, c);
+}
+
+Normalizer make_bert(const JsonFields& fields) {
+    const bool clean = fields.optional_flag("clean_text").value_or(true);
+    const bool space_ideographs = fields.optional_flag("handle_chinese_chars").value_or(true);
+    const bool lower = fields.optional_flag("lowercase").value_or(true);
+    const bool strip = fields.optional_flag("strip_accents").value_or(lower);
+    return [=, decompose = make_form(NormalForm::nfd)](AlignedText text) {
+        if (clean) text = mapped(text, without_controls);
+        if (space_ideographs) text = mapped(text, with_spaced_ideographs);
+        if (strip) text = without(decompose(std::move(text)), is_nonspacing_mark);
+        if (lower) text = mapped(text, lower_case);
+        return text;
+    };
+}
+
+std::u32string nmt(char32_t c) {
+    if ((c >= 0x01 && c <= 0x08) || c == 0x0B || (c >= 0x0E && c <= 0x1F) || c == 0x7F || c == 0x8F || c == 0x9F)
+        return {};
+    const bool space = c == 0x09 || c == 0x0A || c == 0x0C || c == 0x0D || c == 0x1680 ||
+                       (c >= 0x200B && c <= 0x200F) || c == 0x2028 || c == 0x2029 || c == 0x2581 || c == 0xFEFF ||
+                       c == 0xFFFD;
+    return space ? U" " : std::u32string(1, c);
+}
+
+Normalizer make_precompiled(const JsonFields& fields) {
+    const auto map = std::make_shared<const CharacterMap>(fields);
+    return [map](const AlignedText& text) { return map->apply(text); };
+}
+
 Normalizer make_sequence(const JsonFields& fields) {
     std::vector<Normalizer> steps;
     for (std::size_t i = 0; i < fields.list("normalizers").size(); ++i)
@@ -86,8 +138,9 @@ Normalizer make_sequence(const JsonFields& fields) {
 }  // namespace
 
 Normalizer make_normalizer(const JsonFields& fields) {
-    const std::string kind = fields.one_of(
-        "type", {"Sequence", "Prepend", "Replace", "NFC", "NFD", "NFKC", "NFKD", "Lowercase", "Strip", "StripAccents"});
+    const std::string kind =
+        fields.one_of("type", {"Sequence", "Prepend", "Replace", "NFC", "NFD", "NFKC", "NFKD", "Lowercase", "Strip",
+                               "StripAccents", "BertNormalizer", "Precompiled", "Nmt"});
     if (kind == "Sequence") return make_sequence(fields);
     if (kind == "Prepend") return make_prepend(fields);
     if (kind == "Replace") return make_replace(fields);
@@ -95,8 +148,11 @@ Normalizer make_normalizer(const JsonFields& fields) {
     if (kind == "NFD") return make_form(NormalForm::nfd);
     if (kind == "NFKC") return make_form(NormalForm::nfkc);
     if (kind == "NFKD") return make_form(NormalForm::nfkd);
-    if (kind == "Lowercase") return lower_cased;
-    if (kind == "StripAccents") return without_marks;
+    if (kind == "Lowercase") return make_map(lower_case);
+    if (kind == "StripAccents") return [](const AlignedText& text) { return without(text, is_combining_mark); };
+    if (kind == "BertNormalizer") return make_bert(fields);
+    if (kind == "Precompiled") return make_precompiled(fields);
+    if (kind == "Nmt") return make_map(nmt);
     return make_strip(fields);
 }
 

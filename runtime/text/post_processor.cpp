@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "runtime/text/bpe.h"
 #include "runtime/text/byte_level.h"
 #include "runtime/text/unicode.h"
+#include "runtime/text/vocabulary.h"
 
 namespace vantage::text {
 namespace {
@@ -108,6 +108,41 @@ PostProcessor make_template(const JsonFields& fields) {
     };
 }
 
+// ---- BertProcessing, RobertaProcessing: [CLS] A [SEP] B [SEP], <s> A </s> </s> B </s> -------------------------------------
+
+/// A field such as ["[SEP]", 102].
+Encoding read_token(const JsonFields& fields, std::string_view key) {
+    const Json& pair = fields.list(key);
+    const bool well_formed = pair.size() == 2 && pair[0].is_string();
+    const std::int64_t id = (well_formed ? JsonFields::integer_of(pair[1]) : std::nullopt).value_or(-1);
+    if (id < 0 || id > largest_token_id) fields.fail(key, "a list of a token and its id");
+    return {{static_cast<std::int32_t>(id)}, {0}, {pair[0].get<std::string>()}, {{0, 0}}};
+}
+
+PostProcessor make_bert(const JsonFields& fields) {
+    const Encoding begin = read_token(fields, "cls"), end = read_token(fields, "sep");
+    Encoding end_of_second = end;
+    end_of_second.type_ids = {1};
+    return [=](std::vector<Encoding> parts, bool add_special) {
+        if (!add_special) return parts;
+        for (std::size_t i = 0; i < parts.size(); ++i)
+            parts[i] = i == 0 ? concatenated({begin, parts[i], end}) : concatenated({parts[i], end_of_second});
+        return parts;
+    };
+}
+
+PostProcessor make_roberta(const JsonFields& fields) {
+    const Encoding begin = read_token(fields, "cls"), end = read_token(fields, "sep");
+    return [=, trim = make_byte_level(fields)](std::vector<Encoding> parts, bool add_special) {
+        parts = trim(std::move(parts), add_special);
+        for (std::size_t i = 0; i < parts.size(); ++i) {
+            std::fill(parts[i].type_ids.begin(), parts[i].type_ids.end(), 0);  // RoBERTa has no types
+            if (add_special) parts[i] = concatenated({i == 0 ? begin : end, parts[i], end});
+        }
+        return parts;
+    };
+}
+
 // ---- Sequence ------------------------------------------------------------------------------------------------------------
 
 PostProcessor make_sequence(const JsonFields& fields) {
@@ -128,9 +163,12 @@ void append(std::vector<T>& list, const std::vector<T>& more) {
 }  // namespace
 
 PostProcessor make_post_processor(const JsonFields& fields) {
-    const std::string kind = fields.one_of("type", {"Sequence", "ByteLevel", "TemplateProcessing"});
+    const std::string kind =
+        fields.one_of("type", {"Sequence", "ByteLevel", "TemplateProcessing", "BertProcessing", "RobertaProcessing"});
     if (kind == "Sequence") return make_sequence(fields);
     if (kind == "ByteLevel") return make_byte_level(fields);
+    if (kind == "BertProcessing") return make_bert(fields);
+    if (kind == "RobertaProcessing") return make_roberta(fields);
     return make_template(fields);
 }
 

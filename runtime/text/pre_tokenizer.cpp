@@ -56,6 +56,16 @@ PreTokenizer make_character_split(bool (*wanted)(char32_t), SplitBehavior behavi
     return make_split([wanted](std::string_view text) { return find_characters(text, wanted); }, behavior);
 }
 
+/// Words and runs of punctuation, by Rust's rules, where the two joiners belong to a word, too.
+constexpr const char* words = R"([\w\x{200c}\x{200d}]+|[^\w\s\x{200c}\x{200d}]+)";
+
+PreTokenizer make_bert() {
+    return [](Pieces& pieces) {
+        make_character_split(is_white_space, SplitBehavior::removed)(pieces);
+        make_character_split(is_punctuation, SplitBehavior::isolated)(pieces);
+    };
+}
+
 PreTokenizer make_metaspace(const JsonFields& fields) {
     const Metaspace options = read_metaspace(fields);
     std::string sign;
@@ -100,8 +110,9 @@ Metaspace read_metaspace(const JsonFields& fields) {
 }
 
 PreTokenizer make_pre_tokenizer(const JsonFields& fields) {
-    const std::string kind = fields.one_of("type", {"Sequence", "ByteLevel", "Split", "Metaspace", "Digits",
-                                                    "Whitespace", "WhitespaceSplit", "Punctuation"});
+    const std::string kind =
+        fields.one_of("type", {"Sequence", "ByteLevel", "Split", "Metaspace", "Digits", "Whitespace", "WhitespaceSplit",
+                               "Punctuation", "BertPreTokenizer"});
     if (kind == "Sequence") return make_sequence(fields);
     if (kind == "ByteLevel") return make_byte_level(fields);
     if (kind == "Split")
@@ -111,8 +122,8 @@ PreTokenizer make_pre_tokenizer(const JsonFields& fields) {
         const bool single = fields.optional_flag("individual_digits").value_or(false);
         return make_character_split(is_numeric, single ? SplitBehavior::isolated : SplitBehavior::contiguous);
     }
-    if (kind == "Whitespace")
-        return make_split(make_regex_finder(R"(\w+|[^\w\s]+)", "words"), SplitBehavior::removed, true);
+    if (kind == "Whitespace") return make_split(make_regex_finder(words, "words"), SplitBehavior::removed, true);
+    if (kind == "BertPreTokenizer") return make_bert();
     if (kind == "WhitespaceSplit") return make_character_split(is_white_space, SplitBehavior::removed);
     return make_character_split(is_punctuation,
                                 fields.has("behavior") ? read_behavior(fields) : SplitBehavior::isolated);

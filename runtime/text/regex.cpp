@@ -199,12 +199,14 @@ private:
         // White_Space and not PCRE2's \s, which has U+180E; a word by Unicode's rules and not just letters and numbers.
         static constexpr const char* space = "\\t-\\r\\x{85}\\p{Z}";
         static constexpr const char* word = "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}";
+        // Outside of classes ² ³ ¹ ¼ ½ ¾ are words, too: Oniguruma has a table of its own for Latin-1.
+        static constexpr const char* bare_word = "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\xB2\\xB3\\xB9\\xBC-\\xBE";
         static constexpr const char* hex = "0-9a-fA-F";
         switch (at_ + 1 < in_.size() ? in_[at_ + 1] : '\0') {
             case 's': return put_set(space, false);
             case 'S': return in_class_ ? put("\\S\\x{180e}", 2) : put_set(space, true);
-            case 'w': return put_set(word, false);
-            case 'W': return in_class_ ? take(2) : put_set(word, true);
+            case 'w': return put_set(in_class_ ? word : bare_word, false);
+            case 'W': return in_class_ ? take(2) : put_set(bare_word, true);
             case 'h': return put_set(hex, false);
             case 'H': return in_class_ ? fail(where_, "\\H inside [] is not supported") : put_set(hex, true);
             case 'u': return unicode_escape();

@@ -2,8 +2,8 @@
 
 #include "runtime/base/os.h"
 #include "runtime/text/added_tokens.h"
-#include "runtime/text/bpe.h"
 #include "runtime/text/decoder.h"
+#include "runtime/text/model.h"
 #include "runtime/text/normalizer.h"
 #include "runtime/text/post_processor.h"
 #include "runtime/text/pre_tokenizer.h"
@@ -25,7 +25,7 @@ public:
 
     Normalizer normalizer;  // empty: none
     PreTokenizer pre_tokenizer;
-    Bpe model;
+    std::unique_ptr<const Model> model;
     AddedTokens added;
     PostProcessor post_processor;
     Decoder decoder;
@@ -60,8 +60,8 @@ private:
 TokenizerState::TokenizerState(const JsonFields& file)
     : normalizer(made_of(file.optional_object("normalizer"), make_normalizer)),
       pre_tokenizer(made_of(file.optional_object("pre_tokenizer"), make_pre_tokenizer)),
-      model(file.object("model")),
-      added(file, model, normalizer),
+      model(make_model(file.object("model"))),
+      added(file, model->vocabulary(), normalizer),
       post_processor(made_of(file.optional_object("post_processor"), make_post_processor)) {
     if (const std::optional<JsonFields> fields = file.optional_object("decoder")) decoder = Decoder(*fields);
 }
@@ -79,18 +79,17 @@ Tokenizer::Encoding TokenizerState::encode(std::string_view original, std::int32
         encoding.tokens.emplace_back(spelling);
         encoding.offsets.emplace_back(characters(origins[begin].begin), characters(origins[end - 1].end));
     };
-    std::vector<Bpe::Token> word;
+    std::vector<Model::Token> word;
     for (const Piece& piece : pieces.pieces) {
         if (piece.is_token()) {
             add(piece.token, pieces.view(piece), piece.begin, piece.end);
             continue;
         }
         word.clear();
-        model.tokenize(pieces.view(piece), word);
-        std::size_t at = piece.begin;
-        for (const Bpe::Token& part : word) {
-            add(part.id, *model.text_of(part.id), at, at + part.bytes);
-            at += part.bytes;
+        model->tokenize(pieces.view(piece), word);
+        for (const Model::Token& part : word) {
+            const std::size_t begin = piece.begin + part.begin, end = piece.begin + part.end;
+            add(part.id, part.verbatim ? pieces.view(begin, end) : *model->vocabulary().text_of(part.id), begin, end);
         }
     }
     return encoding;
@@ -103,7 +102,7 @@ std::vector<Tokenizer::Encoding> TokenizerState::post_process(std::vector<Tokeni
 
 const std::string* TokenizerState::token(std::int32_t id) const {
     if (const AddedToken* found = added.by_id(id)) return &found->content;
-    return model.text_of(id);
+    return model->vocabulary().text_of(id);
 }
 
 namespace {
@@ -185,11 +184,13 @@ std::string Tokenizer::decode(std::span<const std::int32_t> ids, bool skip_speci
     return text + stream.finish();
 }
 
-int Tokenizer::vocab_size() const { return std::max(state_->model.largest_id(), state_->added.largest_id()) + 1; }
+int Tokenizer::vocab_size() const {
+    return std::max(state_->model->vocabulary().largest_id(), state_->added.largest_id()) + 1;
+}
 
 std::optional<int> Tokenizer::id_of(std::string_view token) const {
     if (const text::AddedToken* found = state_->added.by_content(token)) return found->id;
-    return state_->model.id_of(token);
+    return state_->model->vocabulary().id_of(token);
 }
 
 std::string Tokenizer::token_text(std::int32_t id) const {

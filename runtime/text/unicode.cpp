@@ -36,6 +36,13 @@ bool is_combining_mark(char32_t c) {
     return kind >= UTF8PROC_CATEGORY_MN && kind <= UTF8PROC_CATEGORY_ME;
 }
 
+bool is_nonspacing_mark(char32_t c) { return category(c) == UTF8PROC_CATEGORY_MN; }
+
+bool is_control(char32_t c) {
+    const utf8proc_category_t kind = category(c);
+    return kind == UTF8PROC_CATEGORY_CC || kind == UTF8PROC_CATEGORY_CF || kind == UTF8PROC_CATEGORY_CO;
+}
+
 bool is_invisible(char32_t c) {
     if (c >= 0x20 && c < 0x7F) return false;
     const utf8proc_category_t kind = category(c);
@@ -45,6 +52,21 @@ bool is_invisible(char32_t c) {
 std::u32string lower_case(char32_t c) {
     if (c == 0x130) return U"i\u0307";  // the only character whose lowercase is longer than one
     return std::u32string(1, static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(c))));
+}
+
+std::size_t grapheme_bytes(std::string_view valid, std::size_t at) {
+    const std::size_t begin = at;
+    utf8proc_int32_t state = 0;
+    for (;;) {
+        const Character c = character_at(valid, at);
+        at += c.bytes;
+        if (at == valid.size()) break;
+        const char32_t next = character_at(valid, at).code;
+        if (utf8proc_grapheme_break_stateful(static_cast<utf8proc_int32_t>(c.code), static_cast<utf8proc_int32_t>(next),
+                                             &state))
+            break;
+    }
+    return at - begin;
 }
 
 // ---- normalization forms (Unicode Standard Annex 15) -----------------------------------------------------------------

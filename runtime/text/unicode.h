@@ -11,14 +11,18 @@
 
 namespace vantage::text {
 
-bool is_white_space(char32_t c);     ///< property White_Space
-bool is_numeric(char32_t c);         ///< categories Nd, Nl, No
-bool is_punctuation(char32_t c);     ///< categories P*, and ASCII punctuation
-bool is_combining_mark(char32_t c);  ///< categories Mn, Mc, Me
+bool is_white_space(char32_t c);      ///< property White_Space
+bool is_numeric(char32_t c);          ///< categories Nd, Nl, No
+bool is_punctuation(char32_t c);      ///< categories P*, and ASCII punctuation
+bool is_combining_mark(char32_t c);   ///< categories Mn, Mc, Me
+bool is_nonspacing_mark(char32_t c);  ///< category Mn
+bool is_control(char32_t c);          ///< categories Cc, Cf, Co
 bool is_invisible(
     char32_t c);  ///< controls, format characters, surrogates, private use, unassigned, separators but ' '
 /// Full lowercase mapping without context, one to two characters.
 std::u32string lower_case(char32_t c);
+/// The length of the extended grapheme cluster at a place: what a reader sees as one character.
+std::size_t grapheme_bytes(std::string_view valid, std::size_t at);
 
 enum class NormalForm { nfc, nfd, nfkc, nfkd };
 

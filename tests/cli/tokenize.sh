@@ -45,6 +45,15 @@ expect 0 '{"text":"a"}' "$program" tokenize --decode --skip-special --json --tok
 input='1,351 351\n'
 expect 0 'a a' "$program" tokenize --decode --skip-special --tokenizer "$llama"
 
+# Two texts, told apart by type_ids; the second may be empty.
+bert=$data/bert_wordpiece_uncased/tokenizer.json
+input='the'
+expect 0 '"type_ids":[0,0,0,1,1]' "$program" tokenize --json --tokenizer "$bert" --pair 'of'
+expect 0 '"tokens":["[CLS]","the","[SEP]","[SEP]"],"type_ids":[0,0,0,1]' "$program" tokenize --json --tokenizer "$bert" --pair ''
+expect 0 '[SEP]' "$program" tokenize --tokenizer "$bert" --pair 'of'
+expect 0 '--pair is not UTF-8 everywhere' "$program" tokenize --tokenizer "$bert" --pair $'\xff'
+expect 2 '--pair' "$program" tokenize --decode --tokenizer "$bert" --pair 'of'
+
 # On a terminal: id, place, and the token so that it can be seen.
 input='a\tb'
 expect 0 '1-2            \t' "$program" tokenize --tokenizer "$gpt2"
@@ -71,8 +80,8 @@ expect 2 '"99999999999" is no token id' "$program" tokenize --decode --tokenizer
 input=''
 expect 2 '--decode' "$program" tokenize --skip-special --tokenizer "$gpt2"
 expect 6 'no/such/tokenizer.json' "$program" tokenize --tokenizer no/such/tokenizer.json
-echo '{"model": {"type": "Unigram"}}' >"$scratch/unigram.json"
-expect 6 '"model.type" is "Unigram", wanted one of: BPE' "$program" tokenize --tokenizer "$scratch/unigram.json"
+echo '{"model": {"type": "WordLevel"}}' >"$scratch/level.json"
+expect 6 '"model.type" is "WordLevel", wanted one of: BPE' "$program" tokenize --tokenizer "$scratch/level.json"
 echo '{"model": ' >"$scratch/broken.json"
 expect 6 'broken.json: not JSON' "$program" tokenize --tokenizer "$scratch/broken.json"
 input='a'

@@ -8,7 +8,7 @@
 #include "tests/host/small_tokenizer.h"
 
 using namespace vantage;
-using vantage::test::expect_error, vantage::test::small, vantage::test::small_file;
+using vantage::test::expect_error, vantage::test::small;
 
 namespace {
 using Ids = std::vector<std::int32_t>;
@@ -25,8 +25,8 @@ TEST_CASE("tokenizer: bad files are named with what was found and what is known"
         {"{\"model\": {", {"bad.json", "not JSON"}},
         {"[]", {"bad.json", "a list", "wanted an object"}},
         {"{}", {"\"model\" is missing"}},
-        {R"({"model": {"type": "Unigram", "vocab": []}})", {"\"model.type\" is \"Unigram\"", "one of: BPE"}},
-        {R"({"model": {"type": "WordPiece", "vocab": {}}})", {"WordPiece", "one of: BPE"}},
+        {R"({"model": {"type": "WordLevel", "vocab": {}}})",
+         {"\"model.type\" is \"WordLevel\"", "one of: BPE, WordPiece, Unigram"}},
         {R"({"model": {"vocab": {}}})", {"\"model.type\" is missing"}},
         {R"({"model": {"type": "BPE", "merges": []}})", {"\"model.vocab\" is missing"}},
         {R"({"model": {"type": "BPE", "vocab": {"a": "x"}, "merges": []}})",
@@ -40,26 +40,30 @@ TEST_CASE("tokenizer: bad files are named with what was found and what is known"
         {R"({"model": {"type": "BPE", "vocab": {"a": 0}, "merges": ["a b"]}})", {"\"a b\"", "of the vocabulary"}},
         {R"({"model": {"type": "BPE", "vocab": {"a": 0}, "merges": ["a a"]}})", {"joint \"aa\""}},
         {R"({"model": {"type": "BPE", "vocab": {}, "merges": [], "dropout": 0.1}})", {"\"model.dropout\" is 0.1"}},
-        {R"({"model": {"type": "BPE", "vocab": {}, "merges": []}, "normalizer": {"type": "Precompiled"}})",
-         {"\"normalizer.type\" is \"Precompiled\"", "NFKC", "Prepend"}},
-        {R"({"model": {"type": "BPE", "vocab": {}, "merges": []}, "normalizer": {"type": "Sequence", "normalizers": [{"type": "Nmt"}]}})",
-         {"\"normalizer.normalizers[0].type\" is \"Nmt\""}},
+        {R"({"model": {"type": "BPE", "vocab": {}, "merges": []}, "normalizer": {"type": "Rot13"}})",
+         {"\"normalizer.type\" is \"Rot13\"", "NFKC", "BertNormalizer"}},
+        {R"({"model": {"type": "BPE", "vocab": {}, "merges": []}, "normalizer": {"type": "Sequence", "normalizers": [{"type": 7}]}})",
+         {"\"normalizer.normalizers[0].type\" is 7"}},
         {R"({"model": {"type": "BPE", "vocab": {}, "merges": []}, "normalizer": {"type": "Prepend"}})",
          {"\"normalizer.prepend\" is missing"}},
         {R"({"model": {"type": "BPE", "vocab": {}, "merges": []}, "normalizer": {"type": "Replace", "pattern": {"Regex": "("}, "content": ""}})",
          {"\"normalizer.pattern.Regex\"", "not a regular expression"}},
         {R"({"model": {"type": "BPE", "vocab": {}, "merges": []}, "normalizer": {"type": "Replace", "pattern": {"String": ""}, "content": ""}})",
          {"\"normalizer.pattern.String\" is \"\""}},
-        {R"({"model": {"type": "BPE", "vocab": {}, "merges": []}, "pre_tokenizer": {"type": "BertPreTokenizer"}})",
-         {"\"pre_tokenizer.type\" is \"BertPreTokenizer\"", "ByteLevel"}},
+        {R"({"model": {"type": "BPE", "vocab": {}, "merges": []}, "pre_tokenizer": {"type": "UnicodeScripts"}})",
+         {"\"pre_tokenizer.type\" is \"UnicodeScripts\"", "ByteLevel"}},
         {R"({"model": {"type": "BPE", "vocab": {}, "merges": []}, "pre_tokenizer": {"type": "Split", "pattern": {"String": "a"}, "behavior": "Maybe"}})",
          {"\"pre_tokenizer.behavior\" is \"Maybe\"", "Isolated"}},
         {R"({"model": {"type": "BPE", "vocab": {}, "merges": []}, "pre_tokenizer": {"type": "Split", "pattern": {"Glob": "a"}, "behavior": "Isolated"}})",
          {"\"pre_tokenizer.pattern\"", "String, Regex"}},
         {R"({"model": {"type": "BPE", "vocab": {}, "merges": []}, "pre_tokenizer": {"type": "Metaspace", "replacement": "ab"}})",
          {"\"pre_tokenizer.replacement\" is \"ab\"", "one character"}},
-        {R"({"model": {"type": "BPE", "vocab": {}, "merges": []}, "post_processor": {"type": "BertProcessing"}})",
-         {"\"post_processor.type\" is \"BertProcessing\"", "TemplateProcessing"}},
+        {R"({"model": {"type": "BPE", "vocab": {}, "merges": []}, "post_processor": {"type": "GptProcessing"}})",
+         {"\"post_processor.type\" is \"GptProcessing\"", "TemplateProcessing"}},
+        {R"({"model": {"type": "BPE", "vocab": {}, "merges": []}, "post_processor": {"type": "BertProcessing", "sep": ["a", 1]}})",
+         {"\"post_processor.cls\" is missing", "a list"}},
+        {R"({"model": {"type": "BPE", "vocab": {}, "merges": []}, "post_processor": {"type": "RobertaProcessing", "cls": ["a", -1]}})",
+         {"\"post_processor.cls\" is a list of 2", "a token and its id"}},
         {R"({"model": {"type": "BPE", "vocab": {}, "merges": []}, "post_processor": {"type": "TemplateProcessing", "pair": [],
              "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}}], "special_tokens": {}}})",
          {"\"post_processor.single\"", "it has no \"<s>\""}},
@@ -130,8 +134,9 @@ TEST_CASE("tokenizer: patterns in Ruby's syntax", "[tokenizer]") {
     CHECK(found(R"([^\s]+)", "a b\u180ec") == Words{"a", "b\u180ec"});
     CHECK(found(R"([\S]+)", "a b\u180ec") == Words{"a", "b\u180ec"});
     CHECK(found(R"(\S+)", "a b\u180ec") == Words{"a", "b\u180ec"});
-    CHECK(found(R"(\w+)", "né\u0301 x_1‿½") == Words{"né\u0301", "x_1‿"});
-    CHECK(found(R"(\W+)", "a-½b") == Words{"-½"});
+    CHECK(found(R"(\w+)", "né\u0301 x_1‿½ ⅓") == Words{"né\u0301", "x_1‿½"});
+    CHECK(found(R"([\w]+)", "x_1‿½") == Words{"x_1‿"});
+    CHECK(found(R"(\W+)", "a-½⅓b") == Words{"-", "⅓"});
     CHECK(found(R"(\h+)", "xAf0g") == Words{"Af0"});
     CHECK(found(R"((?m:a.b))", "a\nb") == Words{"a\nb"});
     CHECK(found(R"(^b$)", "a\nb\nc") == Words{"b"});

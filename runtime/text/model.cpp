@@ -1,0 +1,36 @@
+#include "runtime/text/model.h"
+
+#include "runtime/text/bpe.h"
+#include "runtime/text/unigram.h"
+#include "runtime/text/word_piece.h"
+
+namespace vantage::text {
+
+std::int32_t Model::id_of_unknown(const std::string& token) const {
+    if (const std::optional<std::int32_t> id = vocabulary_.id_of(token)) return *id;
+    throw Error(ErrorKind::bad_file,
+                name_ + ": \"model.unk_token\" is " + describe(token) + ", wanted a token of the vocabulary");
+}
+
+namespace {
+
+/// The oldest files name no type: their fields tell.
+std::string kind_of(const JsonFields& fields) {
+    if (!fields.has("type")) {
+        if (fields.has("merges")) return "BPE";
+        if (fields.has("max_input_chars_per_word")) return "WordPiece";
+        if (fields.has("vocab") && fields.json()["vocab"].is_array()) return "Unigram";
+    }
+    return fields.one_of("type", {"BPE", "WordPiece", "Unigram"});
+}
+
+}  // namespace
+
+std::unique_ptr<const Model> make_model(const JsonFields& fields) {
+    const std::string kind = kind_of(fields);
+    if (kind == "BPE") return std::make_unique<Bpe>(fields);
+    if (kind == "WordPiece") return std::make_unique<WordPiece>(fields);
+    return std::make_unique<Unigram>(fields);
+}
+
+}  // namespace vantage::text

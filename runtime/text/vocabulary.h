@@ -1,0 +1,53 @@
+// The tokens of a model, by spelling and by id.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+
+#include "runtime/io/json.h"
+
+namespace vantage::text {
+
+/// Lookup by string_view without making a string.
+struct StringHash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
+};
+template <class T>
+using StringMap = std::unordered_map<std::string, T, StringHash, std::equal_to<>>;
+
+/// Ids that a tokenizer file may use; beyond it no vocabulary exists, and sums of ids and sizes stay in 32 bits.
+inline constexpr std::int64_t largest_token_id = (std::int64_t{1} << 30) - 1;
+
+class Vocabulary {
+public:
+    Vocabulary() = default;
+    Vocabulary(const Vocabulary&) = delete;
+    Vocabulary& operator=(const Vocabulary&) = delete;
+    Vocabulary(Vocabulary&&) = default;
+    Vocabulary& operator=(Vocabulary&&) = default;
+
+    void reserve(std::size_t count);
+    /// Of a token with two ids the last is encoded, of two tokens with one id the first is decoded. Returns the token,
+    /// which stays where it is.
+    const std::string& add(const std::string& token, std::int32_t id);
+
+    std::optional<std::int32_t> id_of(std::string_view token) const;
+    /// Nothing for an id without a token.
+    const std::string* text_of(std::int32_t id) const;
+    std::int32_t largest_id() const { return largest_id_; }  ///< -1 when there is no token
+    const StringMap<std::int32_t>& ids() const { return ids_; }
+
+private:
+    StringMap<std::int32_t> ids_;
+    std::unordered_map<std::int32_t, const std::string*> texts_;  // point at the keys of ids_
+    std::int32_t largest_id_ = -1;
+};
+
+/// The field "vocab" of a model whose tokens name their ids: {"the": 5, …}.
+Vocabulary read_vocabulary(const JsonFields& model);
+
+}  // namespace vantage::text

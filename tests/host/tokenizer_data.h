@@ -1,0 +1,45 @@
+// Tokenizers with expected results in tests/data.
+#pragma once
+
+#include <catch2/catch_test_macros.hpp>
+#include <string>
+#include <vector>
+
+#include "runtime/base/utf8.h"
+#include "runtime/io/json.h"
+#include "vantage/tokenizer.h"
+
+namespace vantage::test {
+
+/// Every folder, by its place in tests/data.
+inline constexpr const char* tokenizer_folders[] = {
+    "oracle/tokenizers/gpt2_bytebpe",
+    "oracle/tokenizers/llama_sp_bpe",
+    "oracle/tokenizers/bert_wordpiece_uncased",
+    "oracle/tokenizers/unigram_metaspace",
+    "tokenizers/bert_cased",
+    "tokenizers/roberta",
+    "tokenizers/t5",
+    "tokenizers/unigram_bytes",
+    "tokenizers/llama3",
+};
+
+inline std::string in_test_data(const std::string& path) { return std::string(VANTAGE_TEST_DATA) + "/data/" + path; }
+inline Tokenizer tokenizer_in(const std::string& folder) {
+    return Tokenizer::load(in_test_data(folder + "/tokenizer.json"));
+}
+
+/// Joins what a stream gives, checking that each part is whole characters.
+inline std::string streamed(const Tokenizer& tokenizer, const std::vector<std::int32_t>& ids, bool skip_special) {
+    StreamDecoder stream(tokenizer, skip_special);
+    std::string text;
+    const auto take = [&](const std::string& part) {
+        CHECK(is_utf8(part));
+        text += part;
+    };
+    for (const std::int32_t id : ids) take(stream.push(id));
+    take(stream.finish());
+    return text;
+}
+
+}  // namespace vantage::test
