@@ -15,6 +15,8 @@ namespace vantage::cli {
 void add_demo(CLI::App& app);
 void add_run(CLI::App& app);
 void add_inspect(CLI::App& app);
+void add_embed(CLI::App& app);
+void add_classify(CLI::App& app);
 void add_tokenize(CLI::App& app);
 void add_devices(CLI::App& app);
 void add_conform(CLI::App& app);

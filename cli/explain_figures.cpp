@@ -14,18 +14,25 @@ namespace {
 
 bool contains(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
 
-// By the names that GPT-2 and Llama give their weights.
+// By the names that the architectures give their weights; the first word that is in the name decides.
 const char* component_of(const std::string& weight) {
-    if (weight == "wte.weight" || weight == "embed_tokens.weight") return "embedding";
-    if (weight == "wpe.weight") return "positions";
-    if (contains(weight, "ln_") || contains(weight, "norm")) return "norms";
-    if (contains(weight, "attn.")) return "attention";
-    if (contains(weight, "mlp.")) return "mlp";
-    return weight == "lm_head.weight" ? "head" : "other";
+    static constexpr std::pair<const char*, const char*> words[] = {
+        {"norm", "norms"},          {"Norm", "norms"},           {"ln_", "norms"},
+        {"router", "router"},       {"moe.gate", "router"},      {"experts", "experts"},
+        {"cls.", "head"},           {"classifier", "head"},      {"pooler", "head"},
+        {"vocab_", "head"},         {"lm_head", "head"},         {"embed_out", "head"},
+        {"attn", "attention"},      {"attention", "attention"},  {"mlp", "mlp"},
+        {"fc1", "mlp"},             {"fc2", "mlp"},              {"ffn", "mlp"},
+        {"intermediate", "mlp"},    {"output.dense", "mlp"},     {"wpe", "positions"},
+        {"position", "positions"},  {"wte", "embedding"},        {"embed", "embedding"},
+        {"project_", "embedding"}};
+    for (const auto& [word, component] : words)
+        if (contains(weight, word)) return component;
+    return "other";
 }
 
 BuildOptions build_options(const Model& model, std::int64_t rows, std::int64_t context, Precision precision,
-                               bool watch = false) {
+                           bool watch = false) {
     return {.rows = rows,
             .context = context,
             .cache = precision == Precision::f32 ? DType::f32 : DType::f16,
@@ -39,8 +46,8 @@ BuildOptions build_options(const Model& model, std::int64_t rows, std::int64_t c
 // ---- parameters and memory -------------------------------------------------------------------------------------------
 
 std::vector<Component> components(const Model& model) {
-    std::vector<Component> parts = {{"embedding"}, {"positions"}, {"attention"}, {"mlp"},
-                                    {"norms"},     {"head"},      {"other"}};
+    std::vector<Component> parts = {{"embedding"}, {"positions"}, {"attention"}, {"mlp"},  {"router"},
+                                    {"experts"},   {"norms"},     {"head"},      {"other"}};
     const Graph graph = model.graph(build_options(model, 1, 1, Precision::f16));
     for (const Value& value : graph.values()) {
         if (value.kind != ValueKind::weight) continue;

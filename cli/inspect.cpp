@@ -16,19 +16,33 @@
 #include "runtime/base/units.h"
 #include "runtime/io/safetensors.h"
 #include "runtime/io/shown_text.h"
+#include "runtime/models/config.h"
 #include "token_ids.h"
+#include "vectors.h"
 
 namespace vantage::cli {
 
 namespace {
 
 struct InspectOptions {
-    std::string prompt, ids, save, pictures, precision = "f32";
+    std::string prompt, ids, types, save, pictures, precision = "f32";
     std::int64_t greedy = 0;
     bool from_ids = false, json = false, check = false;
 };
 
 // ---- what is asked for, before anything runs -------------------------------------------------------------------------
+
+std::vector<std::int32_t> types_of(const InspectOptions& o, const Model& model, std::size_t tokens) {
+    if (o.types.empty()) return {};
+    if (model.config().token_types == 0)
+        throw Error(ErrorKind::usage, "inspect: --type-ids goes with encoders that tell types of tokens apart, but " +
+                                          model.info().name + " is " + model.info().architecture);
+    std::vector<std::int32_t> types = read_ids(o.types, "inspect: --type-ids");
+    if (types.size() != tokens)
+        throw Error(ErrorKind::usage,
+                    format("inspect: --type-ids has %zu types, but there are %zu tokens", types.size(), tokens));
+    return types;
+}
 
 std::vector<std::int32_t> tokens_of(const InspectOptions& o, const Model& model) {
     const std::vector<std::int32_t> ids =
@@ -110,10 +124,24 @@ void save(const InspectOptions& o, const HeadSurvey& survey, const std::vector<s
     const std::vector<float> hidden = session.hidden(), attention = all_weights(survey);
     std::vector<TensorToWrite> tensors{
         {"input_ids", "I32", {n}, std::as_bytes(std::span(session.tokens()))},
-        {"logits", "F32", {n, info.vocab}, std::as_bytes(std::span(session.logits()))},
         {"hidden", "F32", {info.layers + 1, n, info.width}, std::as_bytes(std::span(hidden))},
         {"attn", "F32", {info.layers, info.heads, n, n}, std::as_bytes(std::span(attention))},
     };
+    const auto add = [&](const char* name, std::vector<std::int64_t> shape, const std::vector<float>& values) {
+        if (!values.empty()) tensors.push_back({name, "F32", std::move(shape), std::as_bytes(std::span(values))});
+    };
+    const ModelConfig& config = session.model().config();
+    const bool labels = config.head == Head::classification;
+    add("logits", labels ? std::vector{std::ssize(config.labels)} : std::vector{n, info.vocab}, session.logits());
+    const std::vector<float> router = session.router_logits();
+    add("router_logits", {info.layers, n, config.experts}, router);
+    const std::vector<float> last = session.last_hidden(), mean = mean_rows(last, info.width);
+    if (config.kind == ModelKind::encoder) {
+        add("last_hidden", {n, info.width}, last);
+        add("mean_pooled", {info.width}, mean);
+    }
+    add("pooler_output", {info.width}, session.pooled());
+    add("seq_relationship_logits", {2}, session.relation());
     if (o.greedy > 0)
         tensors.push_back(
             {"greedy.ids", "I32", {static_cast<std::int64_t>(greedy.size())}, std::as_bytes(std::span(greedy))});
@@ -126,6 +154,9 @@ void save(const InspectOptions& o, const HeadSurvey& survey, const std::vector<s
 /// The N most probable tokens, one after the other, in a session of its own: one that inspects draws none.
 std::vector<std::int32_t> continued(const InspectOptions& o, const Model& model, const std::vector<std::int32_t>& ids) {
     if (o.greedy == 0) return {};
+    if (model.config().kind == ModelKind::encoder)
+        throw Error(ErrorKind::usage,
+                    "inspect: --greedy continues a text, but " + model.info().name + " is an encoder");
     Session session(model, {.context = static_cast<std::int64_t>(ids.size()) + o.greedy,
                             .precision = precision_named(o.precision)});
     session.restart({.ignore_end = true});
@@ -150,7 +181,7 @@ void run(const InspectOptions& o) {
                             .watch = Watch::all(),
                             .inspect = true,
                             .profile = static_cast<bool>(profile)});
-    session.append(ids);
+    session.append(ids, types_of(o, model, ids.size()));
     profile.device_begins();
     profile.timed("forward pass", [&] { session.process(); });
     const HeadSurvey survey = profile.timed("read heads", [&] { return HeadSurvey(session, ids.size()); });
@@ -177,7 +208,9 @@ void add_inspect(CLI::App& app) {
     CLI::App* command = app.add_subcommand("inspect", "Run a text once, and show what the model made of it");
     command->footer(
         "OUT holds input_ids [n], logits [n, vocab], hidden [layers + 1, n, width], attn [layers, heads, n, n], "
-        "greedy.ids [N].\n\n"
+        "greedy.ids [N]; with experts router_logits [layers, n, experts]; of encoders last_hidden [n, width], "
+        "mean_pooled and "
+        "pooler_output [width], logits [n, vocab] or [labels].\n\n"
         "Examples:\n"
         "  vantage inspect -p \"The dog chased the birds. They\" --png heads\n"
         "  vantage inspect -m models/gpt2 --ids 464,3290 --save out.safetensors --greedy 20");
@@ -186,6 +219,10 @@ void add_inspect(CLI::App& app) {
         command->add_option("-p,--prompt", o->prompt, "Text to look at; - reads stdin")->type_name("TEXT");
     CLI::Option* ids =
         command->add_option("--ids", o->ids, "Token ids instead of a text: 1,2,3")->type_name("IDS")->excludes(prompt);
+    command
+        ->add_option("--type-ids", o->types,
+                     "Types of an encoder's tokens, 0 for the first text and 1 for the second: 0,0,1")
+        ->type_name("TYPES");
     command->add_option("--save", o->save, "Write logits, hidden states and attention of the pass (safetensors)")
         ->type_name("OUT");
     command->add_option("--greedy", o->greedy, "Continue by the N most probable tokens, through end tokens, too")

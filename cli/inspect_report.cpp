@@ -4,42 +4,39 @@
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "page.h"
 #include "runtime/base/log.h"
 #include "runtime/io/shown_text.h"
 #include "runtime/io/weight_scale.h"
+#include "runtime/models/config.h"
 #include "vantage/model.h"
+#include "vectors.h"
 
 namespace vantage::cli {
 
 namespace {
 
-constexpr int next_tokens_shown = 8, longest_word = 16;
+constexpr int answers_shown = 8, longest_word = 16;
 
-struct NextToken {
+struct Answer {
+    std::string name;  ///< a token's text, or a label
     std::int32_t id = 0;
     double probability = 0;
 };
 
-/// The most probable tokens after the text, by the logits of its last row.
-std::vector<NextToken> next_tokens(const Session& session, std::size_t count) {
-    const auto vocab = static_cast<std::size_t>(session.model().info().vocab);
-    const std::span<const float> row = std::span(session.logits()).last(vocab);
-    const double largest = static_cast<double>(*std::max_element(row.begin(), row.end()));
-    double sum = 0;
-    for (const float logit : row) sum += std::exp(static_cast<double>(logit) - largest);
-    std::vector<std::int32_t> order(vocab);
-    std::iota(order.begin(), order.end(), 0);
-    count = std::min(count, vocab);
-    const auto logit_of = [&](std::int32_t id) { return row[static_cast<std::size_t>(id)]; };
-    std::partial_sort(
-        order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
-        [&](std::int32_t a, std::int32_t b) { return logit_of(a) != logit_of(b) ? logit_of(a) > logit_of(b) : a < b; });
-    std::vector<NextToken> best;
-    for (std::size_t i = 0; i < count; ++i)
-        best.push_back({order[i], std::exp(static_cast<double>(logit_of(order[i])) - largest) / sum});
+/// What the model answers: the most probable next tokens, or an encoder's labels; nothing from one without such a head.
+std::vector<Answer> answers(const Session& session) {
+    const ModelConfig& config = session.model().config();
+    std::vector<Answer> best;
+    if (config.kind == ModelKind::encoder && config.head != Head::classification) return best;
+    const bool labels = config.head == Head::classification;
+    const auto count = labels ? config.labels.size() : static_cast<std::size_t>(config.vocab);
+    const std::vector<double> p = probabilities(std::span(session.logits()).last(count));
+    for (const std::size_t i : largest(p, answers_shown)) {
+        const auto id = static_cast<std::int32_t>(i);
+        best.push_back({labels ? config.labels[i] : token_text(session.model(), id), id, p[i]});
+    }
     return best;
 }
 
@@ -73,12 +70,15 @@ std::string bar(double part, int width) {
     return text;
 }
 
-void print_next(const HeadSurvey& survey, const Page& page) {
-    std::printf("%s\n", page.bold("next token").c_str());
-    for (const NextToken& next : next_tokens(survey.session(), next_tokens_shown)) {
-        const std::string word = token_label(token_text(survey.session().model(), next.id));
-        std::printf("  %.3f  %s %s\n", next.probability, left(shortened(word, longest_word), longest_word).c_str(),
-                    page.accent(bar(next.probability, 40)).c_str());
+void print_answers(const HeadSurvey& survey, const Page& page) {
+    const std::vector<Answer> all = answers(survey.session());
+    if (all.empty()) return;
+    const bool labels = survey.session().model().config().head == Head::classification;
+    std::printf("%s\n", page.bold(labels ? "label" : "next token").c_str());
+    for (const Answer& answer : all) {
+        const std::string word = labels ? without_controls(answer.name) : token_label(answer.name);
+        std::printf("  %.3f  %s %s\n", answer.probability, left(shortened(word, longest_word), longest_word).c_str(),
+                    page.accent(bar(answer.probability, 40)).c_str());
     }
 }
 
@@ -162,7 +162,7 @@ void print_summary(const InspectReport& report) {
                 page.dim(format("on %s · %s · %d token%s", model.device().caps().name.c_str(), report.precision.c_str(),
                                 survey.tokens(), survey.tokens() == 1 ? "" : "s"))
                     .c_str());
-    print_next(survey, page);
+    print_answers(survey, page);
     if (!report.greedy.empty()) {
         std::string text;
         for (const std::int32_t id : report.greedy) text += token_text(model, id);
@@ -185,15 +185,17 @@ void print_summary(const InspectReport& report) {
 void print_json(const InspectReport& report) {
     const HeadSurvey& survey = report.survey;
     const Model& model = survey.session().model();
-    json next = json::array();
-    for (const NextToken& token : next_tokens(survey.session(), next_tokens_shown))
-        next.push_back({{"id", token.id}, {"text", token_text(model, token.id)}, {"probability", token.probability}});
+    const bool labels = model.config().head == Head::classification;
+    json list = json::array();
+    for (const Answer& answer : answers(survey.session()))
+        list.push_back(
+            {{"id", answer.id}, {labels ? "label" : "text", answer.name}, {"probability", answer.probability}});
     json all = {{"schema_version", 1},
                 {"model", model.info().name},
                 {"device", model.device().caps().name},
                 {"precision", report.precision},
                 {"tokens", tokens_json(model, survey.session().tokens())},
-                {"next", next},
+                {labels ? "labels" : "next", list},
                 {"layers", survey.layers()},
                 {"heads_per_layer", survey.heads()},
                 {"heads", json_of(survey)},

@@ -76,6 +76,8 @@ int run(int argc, char** argv) {
     add_demo(app);
     add_run(app);
     add_inspect(app);
+    add_embed(app);
+    add_classify(app);
     add_tokenize(app);
     add_explain(app);
     add_devices(app);

@@ -103,6 +103,8 @@ public:
     /// vocab] or [labels] or empty, by its head; the last hidden state is there without `inspect`, too.
     const std::vector<float>& logits() const;
     std::vector<float> hidden() const;
+    /// An encoder's last hidden state [tokens, width].
+    std::vector<float> last_hidden() const;
     /// What the routers of a mixture of experts said, [layers, tokens, experts], before the softmax; empty for other models.
     std::vector<float> router_logits() const;
     /// Of an encoder with a pooler: its output [width]. Of BERT with both its heads: whether the second text follows, [2].

@@ -513,6 +513,7 @@ std::vector<float> Session::log_sum_exp(std::int64_t layer, std::int64_t head, s
 }
 
 const std::vector<float>& Session::logits() const { return state_->logits; }
+std::vector<float> Session::last_hidden() const { return state_->hidden.back(); }
 std::vector<float> Session::hidden() const { return joined(state_->hidden); }
 const std::vector<float>& Session::pooled() const { return state_->pooled; }
 const std::vector<float>& Session::relation() const { return state_->relation; }

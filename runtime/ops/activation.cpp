@@ -132,9 +132,10 @@ const char* name_of(Activation activation) { return names[static_cast<std::size_
 
 Activation activation_named(const std::string& name) {
     const int kind = activation_kind(name);
-    if (kind < 0 || kind > ACTIVATION_RELU)
-        throw Error(ErrorKind::usage,
-                    "activation " + name + " is none of none, gelu_erf, gelu_tanh, quick_gelu, silu, relu");
+    if (kind < 0 || kind > ACTIVATION_TANH)
+        throw Error(ErrorKind::usage, "activation " + name +
+                                          " is none of none, gelu_erf, gelu_tanh, quick_gelu, silu, relu, relu2, "
+                                          "sigmoid, tanh");
     return static_cast<Activation>(kind);
 }
 

@@ -172,10 +172,10 @@ Launch flash(const OpCall& call, const Caps& caps, const char* shader, std::uint
 }
 
 // One row, or 4, or 8 where registers hold them: a row costs a lane its features of v and three more. GPUs of narrow subgroups
-// have 64 registers a lane, of which 32 features took twice as many as there are (bench/devices.py, Mali-G610).
+// take one: they have 64 registers a lane, and two rows of 64 features spill (bench/devices.py, Mali-G610).
 std::uint32_t rows_for(const Sizes& s, std::uint32_t lanes, const Caps& caps) {
-    const bool narrow = caps.max_subgroup_size <= 16 && caps.type != DeviceType::cpu;
-    const std::uint32_t by_registers = std::max(1u, (narrow ? 8u : 32u) / ceil_div(s.dv, lanes));
+    if (caps.max_subgroup_size <= 16 && caps.type != DeviceType::cpu) return 1;
+    const std::uint32_t by_registers = std::max(1u, 32u / ceil_div(s.dv, lanes));
     const std::uint32_t by_memory =
         std::max(1u, (caps.max_shared_memory / 4 - lanes) / (static_cast<std::uint32_t>(s.d) + lanes));
     const std::uint32_t wanted = s.n * s.group() == 1 ? 1 : s.n * s.group() <= 4 ? 4 : 8;
