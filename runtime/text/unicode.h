@@ -19,6 +19,8 @@ bool is_invisible(
     char32_t c);  ///< controls, format characters, surrogates, private use, unassigned, separators but ' '
 /// Full lowercase mapping without context, one to two characters.
 std::u32string lower_case(char32_t c);
+/// The simple mapping: one character for one.
+char32_t upper_case(char32_t c);
 
 enum class NormalForm { nfc, nfd, nfkc, nfkd };
 
