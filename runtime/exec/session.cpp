@@ -100,6 +100,7 @@ struct Session::State {
     std::uint32_t* step_words() const { return reinterpret_cast<std::uint32_t*>(step.mapped()); }
     void finish_flight();
     void settle() const;
+    void mark_seen();
     void sync_device();
     void make_plans(std::int64_t left, bool draw);
     void run_prompt(bool draw);
@@ -187,6 +188,14 @@ void Session::State::finish_flight() {
     in_flight.clear();
 }
 
+// Makes the set of tokens that the repetition penalty is for what has run, and no more. Only while nothing runs.
+void Session::State::mark_seen() {
+    std::vector<std::uint32_t> words(static_cast<std::size_t>((model.config().vocab + 31) / 32));
+    for (const std::int32_t token : std::span(tokens).first(static_cast<std::size_t>(processed)))
+        words[static_cast<std::size_t>(token / 32)] |= 1u << (token % 32);
+    gpu::upload(device, bindings->buffers.at(decoder_names::seen), 0, std::as_bytes(std::span(words)));
+}
+
 // Waits for all that runs; what was drawn meanwhile can still be read.
 void Session::State::settle() const { gpu::wait(device, device.submitted); }
 
@@ -230,8 +239,9 @@ void Session::State::collect(Plan& p, std::int64_t rows) {
 void Session::State::run_chunk(std::int64_t size, std::int64_t rows, bool draw) {
     Plan& p = plan(size);
     const int segments[] = {decoder_names::body, decoder_names::head};
-    processed += rows;
-    const std::uint64_t ticket = p.submit(std::span(segments, draw || options.inspect ? 2 : 1), filled(processed));
+    const std::uint64_t ticket =
+        p.submit(std::span(segments, draw || options.inspect ? 2 : 1), filled(processed + rows));
+    processed += rows;  // not when Ctrl-C came before all of it was submitted
     if (options.inspect || options.profile) {
         p.wait(ticket);
         collect(p, rows);
@@ -376,6 +386,24 @@ void Session::append(std::span<const std::int32_t> ids) {
                            s.context < s.model.config().context ? ", or raise --ctx" : ""));
     s.tokens.insert(s.tokens.end(), ids.begin(), ids.end());
     s.ended = s.step_current = false;
+}
+
+void Session::rewind(std::int64_t count) {
+    State& s = *state_;
+    if (count < 0 || count > static_cast<std::int64_t>(s.tokens.size()))
+        throw Error(ErrorKind::usage, format("a session of %zu tokens cannot go back to token %lld", s.tokens.size(),
+                                             static_cast<long long>(count)));
+    s.finish_flight();
+    s.replay.reset();
+    s.tokens.resize(static_cast<std::size_t>(count));
+    s.processed = std::min(s.processed, count);
+    s.ended = s.step_current = false;
+    if (s.options.inspect) {
+        s.logits.resize(static_cast<std::size_t>(s.processed * s.model.config().vocab));
+        for (std::vector<float>& stream : s.hidden)
+            stream.resize(static_cast<std::size_t>(s.processed * s.model.config().width));
+    }
+    s.mark_seen();
 }
 
 void Session::process() {

@@ -65,7 +65,7 @@ void add_token(const JsonFields& config, const char* key, jinja::OrderedJson& to
 
 }  // namespace
 
-ChatFormat read_chat_format(const std::string& folder) {
+ChatFormat read_chat_format(const std::string& folder, bool with_template) {
     const std::filesystem::path config = std::filesystem::path(folder) / "tokenizer_config.json",
                                 beside = std::filesystem::path(folder) / "chat_template.jinja";
     ChatFormat format{std::nullopt, jinja::OrderedJson::object()};
@@ -76,7 +76,7 @@ ChatFormat read_chat_format(const std::string& folder) {
     if (!std::filesystem::exists(config, ignored)) return format;
     const Json tree = read_json(config.string(), largest_file);
     const JsonFields fields(tree, config.string());
-    if (!has_own_file) format.chat_template = template_in(fields);
+    if (with_template && !has_own_file) format.chat_template = template_in(fields);
     for (const char* key : {"bos_token", "eos_token", "unk_token", "pad_token"}) add_token(fields, key, format.tokens);
     return format;
 }

@@ -41,7 +41,7 @@ struct ChatFormat {
     jinja::OrderedJson tokens;                  ///< bos_token, eos_token …: texts that templates ask for
 };
 /// Reads chat_template.jinja, else "chat_template" of tokenizer_config.json (of several the one called "default"); the
-/// tokens are tokenizer_config.json's. Throws as parse().
-ChatFormat read_chat_format(const std::string& folder);
+/// tokens are tokenizer_config.json's. `with_template`: false where another template takes its place. Throws as parse().
+ChatFormat read_chat_format(const std::string& folder, bool with_template = true);
 
 }  // namespace vantage::text

@@ -283,7 +283,7 @@ Value item_of(const Value& value, const Value& key, Budget& budget) {
         return place ? (*list)->items[*place] : missing(key, budget);
     }
     if (const std::string* text = text_in(value); text != nullptr && index != nullptr) {
-        budget.read(text->size());
+        budget.read(16 * text->size());  // character by character
         const auto place = place_of(*index, character_count(*text));
         return place ? budget.text(std::string(character(*text, *place))) : missing(key, budget);
     }

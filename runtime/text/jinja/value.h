@@ -77,7 +77,7 @@ struct Namespace {
 struct Limits {
     int depth = 600;                            ///< evaluations inside of each other, calls of macros included
     std::size_t steps = 1'000'000;              ///< evaluations; 256 bytes looked at count as one
-    std::size_t made = std::size_t{256} << 20;  ///< bytes of all texts and lists on the way
+    std::size_t made = std::size_t{128} << 20;  ///< bytes of all texts and lists on the way
     std::size_t output = std::size_t{16} << 20;
 };
 inline constexpr int deepest_value = 100;  ///< lists in lists
