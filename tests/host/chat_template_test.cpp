@@ -138,7 +138,8 @@ TEST_CASE("chat templates: hostile ones end with one line", "[chat]") {
     refused("nested deeper than", times(10'000, "{% for i in [1] %}"));
     refused("deeper than 600 levels", "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}");
     refused("steps", "{% macro m(n) %}{% if n %}{{ m(n - 1) }}{{ m(n - 1) }}{% endif %}{% endmacro %}{{ m(40) }}");
-    refused("steps", times(8, "{% for i in range(9) %}") + times(8, "{% endfor %}"));
+    refused("steps",
+            "{% set l = [1, 2, 3, 4, 5, 6, 7, 8, 9] %}" + times(8, "{% for i in l %}") + times(8, "{% endfor %}"));
     refused("MiB",
             "{% set s = namespace(x='aaaaaaaa') %}{% for i in range(60) %}{% set s.x = s.x ~ s.x %}{% endfor %}");
     refused("MiB", "{% set s = namespace(x=[1]) %}{% for i in range(60) %}{% set s.x = s.x + s.x %}{% endfor %}");
