@@ -75,6 +75,7 @@ int run(int argc, char** argv) {
     add_common(app);
     add_demo(app);
     add_run(app);
+    add_chat(app);
     add_inspect(app);
     add_embed(app);
     add_classify(app);

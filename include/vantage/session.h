@@ -76,6 +76,9 @@ public:
     /// tokens (0 for the first text, 1 for the second), all 0 when left out. Throws usage for an id or a type that the model
     /// does not have, and when the context is full.
     void append(std::span<const std::int32_t> ids, std::span<const std::int32_t> types = {});
+    /// Forgets the tokens from position `count` on; those before it need not run again (an encoder's do). Throws usage for
+    /// more than there are.
+    void rewind(std::int64_t count);
     /// Runs all tokens that wait but draws none; an encoder runs the whole sequence, in one piece. Throws as Plan::run.
     void process();
     /// Draws the next token. Nothing when the sequence has ended: at an end token (which is returned first), or when the
@@ -142,7 +145,8 @@ const char* name_of(Ending ending);
 
 struct GeneratorOptions {
     std::int64_t max_tokens = 256;
-    std::vector<std::string> stop;  ///< texts that end the generation; they are not printed
+    std::vector<std::string> stop;         ///< texts that end the generation; they are not printed
+    std::vector<std::int32_t> end_tokens;  ///< tokens that end it beside the model's own
     SessionOptions session = {};
 };
 
@@ -151,8 +155,12 @@ public:
     explicit Generator(const Model& model) : Generator(model, recommended_sampling(model)) {}
     Generator(const Model& model, const Sampling& sampling, GeneratorOptions options = {});
     ~Generator();
+    Generator(Generator&&) noexcept;
     /// Continues `prompt`; calls `on_token` for each piece of text, which may end it by returning false.
     Ending generate(const std::string& prompt, const std::function<bool(const Token&)>& on_token);
+    /// Continues `ids`. What the session already has of their beginning is kept, and only the rest runs: a conversation costs
+    /// its new tokens alone.
+    Ending generate(std::span<const std::int32_t> ids, const std::function<bool(const Token&)>& on_token);
     /// The whole continuation.
     std::string complete(const std::string& prompt);
 

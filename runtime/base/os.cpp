@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -158,11 +159,11 @@ std::string temporary_name(const std::string& target) {
     return target + format(".tmp-%ld-%u", static_cast<long>(::getpid()), counter.fetch_add(1));
 }
 
-std::atomic<bool> interrupt_flag{false};
-static_assert(std::atomic<bool>::is_always_lock_free, "a signal handler may touch nothing else");
+std::atomic<int> interrupt_signal{0};
+static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may touch nothing else");
 
-extern "C" void on_interrupt(int) {
-    if (interrupt_flag.exchange(true)) ::_exit(130);
+extern "C" void on_interrupt(int signal) {
+    if (interrupt_signal.exchange(signal) != 0) ::_exit(130);
 }
 
 }  // namespace
@@ -227,6 +228,28 @@ std::string read_stdin() {
     return text;
 }
 
+std::optional<std::string> read_line() {
+    static std::string ahead;  // read, but not yet asked for
+    std::array<char, 4096> piece{};
+    std::size_t end = ahead.find('\n'), looked_at = 0;
+    while (end == std::string::npos) {
+        throw_if_interrupted();
+        looked_at = ahead.size();
+        const ssize_t count = ::read(STDIN_FILENO, piece.data(), piece.size());
+        if (count < 0 && errno == EINTR) continue;
+        if (count < 0) throw_file_error("cannot read", "standard input", errno);
+        if (count == 0) {
+            if (ahead.empty()) return std::nullopt;
+            return std::exchange(ahead, {});
+        }
+        ahead.append(piece.data(), static_cast<std::size_t>(count));
+        end = ahead.find('\n', looked_at);
+    }
+    std::string line = ahead.substr(0, end);
+    ahead.erase(0, end + 1);
+    return line;
+}
+
 void write_file(const std::string& path, std::span<const std::byte> bytes) {
     std::string target = path;
     mode_t mode = 0;  // of the file that is replaced; 0: there is none, the umask decides
@@ -279,10 +302,15 @@ void catch_interrupts() {
     ::sigaction(SIGTERM, &action, nullptr);
 }
 
-bool interrupted() { return interrupt_flag.load(std::memory_order_relaxed); }
+bool interrupted() { return interrupt_signal.load(std::memory_order_relaxed) != 0; }
 
 void throw_if_interrupted() {
     if (interrupted()) throw Error(ErrorKind::interrupted, "interrupted");
+}
+
+bool take_interrupt() {
+    int expected = SIGINT;
+    return interrupt_signal.compare_exchange_strong(expected, 0);
 }
 
 std::string program_path() {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -31,6 +32,8 @@ private:
 std::string read_file(const std::string& path, std::size_t limit = std::size_t{1} << 30);
 /// All of stdin, byte for byte.
 std::string read_stdin();
+/// The next line of stdin, without its end; nothing when there is none. Throws interrupted on Ctrl-C.
+std::optional<std::string> read_line();
 /// Writes beside the target, then renames: a reader never sees half a file. Throws bad_file.
 void write_file(const std::string& path, std::span<const std::byte> bytes);
 void write_file(const std::string& path, const std::string& text);
@@ -43,6 +46,8 @@ int terminal_columns(int fd);  ///< 80 when unknown
 void catch_interrupts();
 bool interrupted();
 void throw_if_interrupted();
+/// Takes a Ctrl-C back: true when there was one, and work may go on. A SIGTERM stays.
+bool take_interrupt();
 
 /// Path of the running program, empty when unknown.
 std::string program_path();

@@ -43,6 +43,19 @@ struct Generator::State {
     void begin(const std::string& prompt) {
         session.restart(sampling);
         session.append(model.tokenizer().encode(prompt, true).ids);
+        begin_text();
+    }
+
+    void begin(std::span<const std::int32_t> ids) {
+        const std::vector<std::int32_t>& there = session.tokens();
+        const auto same = std::ranges::mismatch(there, ids).in1 - there.begin();
+        if (same == 0) session.restart(sampling);  // sets the sampling, too
+        session.rewind(same);
+        session.append(ids.subspan(static_cast<std::size_t>(same)));
+        begin_text();
+    }
+
+    void begin_text() {
         decoder = StreamDecoder(model.tokenizer());
         held.clear();
         drawn = 0;
@@ -89,19 +102,30 @@ struct Generator::State {
         const std::optional<std::int32_t> id = session.next();
         if (!id) return end_with(session.context_full() ? Ending::context_full : Ending::end_token);
         ++drawn;
+        if (std::ranges::count(options.end_tokens, *id) > 0) return end_with(Ending::end_token);
         return Token{*id, release(decoder.push(*id))};
+    }
+
+    Ending go_on(const std::function<bool(const Token&)>& on_token) {
+        while (const std::optional<Token> token = advance())
+            if (!on_token(*token)) break;
+        return ending;
     }
 };
 
 Generator::Generator(const Model& model, const Sampling& sampling, GeneratorOptions options)
     : state_(std::make_unique<State>(model, sampling, std::move(options))) {}
 Generator::~Generator() = default;
+Generator::Generator(Generator&&) noexcept = default;
 
 Ending Generator::generate(const std::string& prompt, const std::function<bool(const Token&)>& on_token) {
     state_->begin(prompt);
-    while (const std::optional<Token> token = state_->advance())
-        if (!on_token(*token)) break;
-    return state_->ending;
+    return state_->go_on(on_token);
+}
+
+Ending Generator::generate(std::span<const std::int32_t> ids, const std::function<bool(const Token&)>& on_token) {
+    state_->begin(ids);
+    return state_->go_on(on_token);
 }
 
 std::string Generator::complete(const std::string& prompt) {

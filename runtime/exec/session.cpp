@@ -111,6 +111,7 @@ struct Session::State {
     std::uint32_t* step_words() const { return reinterpret_cast<std::uint32_t*>(step.mapped()); }
     void finish_flight();
     void settle() const;
+    void mark_seen();
     void sync_device();
     void forget_results();
     void make_plans(std::int64_t left, bool draw);
@@ -203,6 +204,14 @@ void Session::State::finish_flight() {
     in_flight.clear();
 }
 
+// Makes the set of tokens that the repetition penalty is for what has run, and no more. Only while nothing runs.
+void Session::State::mark_seen() {
+    std::vector<std::uint32_t> words(static_cast<std::size_t>((model.config().vocab + 31) / 32));
+    for (const std::int32_t token : std::span(tokens).first(static_cast<std::size_t>(processed)))
+        words[static_cast<std::size_t>(token / 32)] |= 1u << (token % 32);
+    gpu::upload(device, bindings->buffers.at(model_names::seen), 0, std::as_bytes(std::span(words)));
+}
+
 // Waits for all that runs; what was drawn meanwhile can still be read.
 void Session::State::settle() const { gpu::wait(device, device.submitted); }
 
@@ -260,9 +269,9 @@ void Session::State::collect(Plan& p, std::int64_t rows) {
 void Session::State::run_chunk(std::int64_t size, std::int64_t rows, bool draw) {
     Plan& p = plan(size);
     const int segments[] = {model_names::body, model_names::head};
-    processed += rows;
     const bool look = options.inspect || encodes();
-    const std::uint64_t ticket = p.submit(std::span(segments, draw || look ? 2 : 1), filled(processed));
+    const std::uint64_t ticket = p.submit(std::span(segments, draw || look ? 2 : 1), filled(processed + rows));
+    processed += rows;  // not when Ctrl-C came before all of it was submitted
     if (look || options.profile) {
         p.wait(ticket);
         collect(p, rows);
@@ -427,6 +436,27 @@ void Session::append(std::span<const std::int32_t> ids, std::span<const std::int
     s.types.insert(s.types.end(), types.begin(), types.end());
     s.types.resize(s.tokens.size());
     s.ended = s.step_current = false;
+}
+
+void Session::rewind(std::int64_t count) {
+    State& s = *state_;
+    if (count < 0 || count > static_cast<std::int64_t>(s.tokens.size()))
+        throw Error(ErrorKind::usage, format("a session of %zu tokens cannot go back to token %lld", s.tokens.size(),
+                                             static_cast<long long>(count)));
+    s.finish_flight();
+    s.replay.reset();
+    s.tokens.resize(static_cast<std::size_t>(count));
+    s.types.resize(s.tokens.size());
+    s.ended = s.step_current = false;
+    if (s.encodes()) return s.forget_results();
+    s.processed = std::min(s.processed, count);
+    const auto keep = [&](std::vector<float>& rows, std::int64_t width) {
+        if (!rows.empty()) rows.resize(static_cast<std::size_t>(s.processed * width));
+    };
+    keep(s.logits, s.model.config().vocab);
+    for (std::vector<float>& stream : s.hidden) keep(stream, s.model.config().width);
+    for (std::vector<float>& stream : s.router) keep(stream, s.model.config().experts);
+    s.mark_seen();
 }
 
 void Session::process() {

@@ -23,6 +23,8 @@ bool is_invisible(
 std::u32string lower_case(char32_t c);
 /// The length of the extended grapheme cluster at a place: what a reader sees as one character.
 std::size_t grapheme_bytes(std::string_view valid, std::size_t at);
+/// The simple mapping: one character for one.
+char32_t upper_case(char32_t c);
 
 enum class NormalForm { nfc, nfd, nfkc, nfkd };
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "../host/expect_error.h"
 #include "runtime/gpu/faults.h"
 #include "test_device.h"
 #include "test_model.h"
@@ -74,6 +75,44 @@ TEST_CASE("the same seed repeats, another one differs", "[session]") {
     const std::vector<std::int32_t> first = draw(1);
     CHECK(draw(1) == first);
     CHECK(draw(2) != first);
+}
+
+TEST_CASE("a session goes back, and on from there as if the rest had never been", "[session]") {
+    const Sampling sampling{.temperature = 0.9, .repeat_penalty = 1.5, .seed = 4, .ignore_end = true};
+    Session one(mini_world(), {.precision = Precision::f32}), two(mini_world(), {.precision = Precision::f32});
+    one.restart(sampling), two.restart(sampling);
+    one.append(some_ids(40));
+    one.generate(12);
+    one.rewind(21);
+    CHECK(one.tokens() == some_ids(21));
+    one.append(std::vector<std::int32_t>{5, 6, 7});
+    two.append(some_ids(21));
+    two.append(std::vector<std::int32_t>{5, 6, 7});
+    CHECK(one.generate(20) == two.generate(20));
+    CHECK(one.stats().prompt_tokens == 43);  // the first 21 have run once
+    one.rewind(30), two.rewind(30);          // into what was drawn; the last token runs again
+    CHECK(one.generate(5) == two.generate(5));
+    test::expect_error(ErrorKind::usage, {"36", "35"}, [&] { one.rewind(36); });
+}
+
+TEST_CASE("a generator keeps the beginning that its ids share with the session", "[session]") {
+    Generator generator(mini_world(), {}, {.max_tokens = 6, .session = {.precision = Precision::f32}});
+    const auto drawn = [&](const std::vector<std::int32_t>& ids) {
+        std::vector<std::int32_t> out;
+        generator.generate(std::span(ids), [&](const Token& token) {
+            out.push_back(token.id);
+            return true;
+        });
+        return out;
+    };
+    std::vector<std::int32_t> ids = some_ids(30);
+    const std::vector<std::int32_t> first = drawn(ids);
+    CHECK(generator.session().stats().prompt_tokens == 30);
+    CHECK(drawn(ids) == first);
+    CHECK(generator.session().stats().prompt_tokens == 31);  // the last one, to draw from
+    ids[20] = 1;
+    drawn(ids);
+    CHECK(generator.session().stats().prompt_tokens == 41);
 }
 
 TEST_CASE("what is appended after tokens were drawn continues from them", "[session]") {

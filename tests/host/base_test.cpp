@@ -420,6 +420,17 @@ TEST_CASE("the first Ctrl-C sets a flag, the second ends the process", "[base]")
     }
 }
 
+TEST_CASE("a Ctrl-C can be taken back, a SIGTERM not", "[base]") {
+    CHECK_FALSE(take_interrupt());
+    CHECK(status_of_child([] {
+              catch_interrupts();
+              ::raise(SIGINT);
+              const bool taken = take_interrupt() && !interrupted();
+              ::raise(SIGTERM);
+              return taken && !take_interrupt() && interrupted() ? 42 : 1;
+          }) == 42);
+}
+
 TEST_CASE("a lock is held by one at a time", "[base]") {
     const TemporaryDirectory directory;
     const std::string path = directory.path("new/directory/lock");

@@ -1,0 +1,26 @@
+// How text is drawn and what a session may hold: options that `run` and `chat` share.
+#pragma once
+
+#include <string>
+
+#include "vantage/session.h"
+
+namespace CLI {
+class App;
+}
+
+namespace vantage::cli {
+
+struct GenerationOptions {
+    Sampling sampling = usual_sampling;
+    GeneratorOptions generator = {};
+    std::string precision = "f16";
+};
+void add_generation_options(CLI::App& command, GenerationOptions& options);
+/// What the model recommends holds where nothing else was typed.
+Generator make_generator(const CLI::App& command, const Model& model, GenerationOptions options);
+
+/// Text to stdout, at once; it may hold any byte, and what cannot be written is an error.
+void write_out(const std::string& text);
+
+}  // namespace vantage::cli

@@ -1,0 +1,276 @@
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+
+#include "runtime/base/log.h"
+#include "runtime/io/json.h"
+#include "runtime/text/jinja/functions.h"
+#include "runtime/text/jinja/print.h"
+#include "runtime/text/jinja/strings.h"
+
+namespace vantage::text::jinja {
+
+std::vector<const Value*> Arguments::bind(const std::string& callee, std::initializer_list<const char*> names) const {
+    if (by_place.size() > names.size())
+        fail(format("%s: %zu arguments, wanted at most %zu", callee.c_str(), by_place.size(), names.size()));
+    std::vector<const Value*> bound(names.size());
+    for (std::size_t i = 0; i < by_place.size(); ++i) bound[i] = &by_place[i];
+    for (const auto& [name, value] : by_name) {
+        const auto found = std::find(names.begin(), names.end(), name);
+        if (found == names.end()) not_built(callee + " with " + in_quotes(name));
+        bound[static_cast<std::size_t>(found - names.begin())] = &value;
+    }
+    return bound;
+}
+
+Arguments rest_of(const Arguments& arguments, std::size_t first) {
+    Arguments rest;
+    for (std::size_t i = first; i < arguments.by_place.size(); ++i) rest.by_place.push_back(arguments.by_place[i]);
+    rest.by_name = arguments.by_name;
+    return rest;
+}
+
+namespace {
+
+const std::string& wanted_text(const Value* value, const char* what) {
+    if (value != nullptr) require_defined(*value);
+    const std::string* text = value == nullptr ? nullptr : text_in(*value);
+    if (text == nullptr)
+        fail(std::string(what) + (value == nullptr ? " is missing" : " is " + std::string(kind_of(*value))) +
+             ", wanted a text");
+    return *text;
+}
+
+// ---- one value -------------------------------------------------------------------------------------------------------
+
+Value trim(const Value& input, const Arguments& arguments, Budget& budget) {
+    const Value* removed = arguments.bind("trim", {"chars"})[0];
+    const std::string text = str(input, budget);
+    if (removed == nullptr || is_none(*removed)) return budget.text(std::string(strip(text, Side::both)));
+    return budget.text(std::string(strip(text, Side::both, wanted_text(removed, "trim: chars"))));
+}
+
+template <std::string (*change)(std::string_view)>
+Value changed(const Value& input, const Arguments& arguments, Budget& budget) {
+    arguments.bind("this filter", {});
+    return budget.text(change(str(input, budget)));
+}
+
+Value as_text(const Value& input, const Arguments& arguments, Budget& budget) {
+    arguments.bind("this filter", {});
+    return budget.text(str(input, budget));
+}
+
+Value replaced(const Value& input, const Arguments& arguments, Budget& budget) {
+    return method("replace", budget.text(str(input, budget)), arguments, budget);
+}
+
+Value count(const Value& input, const Arguments& arguments, Budget& budget) {
+    arguments.bind("length", {});
+    return static_cast<std::int64_t>(length(input, budget));
+}
+
+Value otherwise(const Value& input, const Arguments& arguments, Budget&) {
+    const auto given = arguments.bind("default", {"default_value", "boolean"});
+    const bool boolean = given[1] != nullptr && truth(*given[1]);
+    if (!is_undefined(input) && (!boolean || truth(input))) return input;
+    return given[0] != nullptr ? *given[0] : Value(std::make_shared<const std::string>());
+}
+
+// A text as a number, as far as Python's int() and float() would take it.
+std::optional<double> real_in(const std::string& text) {
+    const std::string bare(strip(text, Side::both));
+    if (bare.empty() || bare.find_first_not_of("+-.0123456789eE") != std::string::npos) return std::nullopt;
+    char* end = nullptr;
+    const double number = std::strtod(bare.c_str(), &end);
+    return *end == '\0' ? std::optional(number) : std::nullopt;
+}
+std::optional<std::int64_t> integer_in_text(const std::string& text) {
+    std::string_view bare = strip(text, Side::both);
+    if (bare.size() > 1 && bare[0] == '+' && bare[1] != '-') bare.remove_prefix(1);
+    std::int64_t number = 0;
+    const auto [end, error] = std::from_chars(bare.data(), bare.data() + bare.size(), number);
+    return error == std::errc() && end == bare.data() + bare.size() ? std::optional(number) : std::nullopt;
+}
+std::optional<std::int64_t> truncated(double number) {
+    if (!(std::abs(number) < 0x1p63)) return std::nullopt;
+    return static_cast<std::int64_t>(number);
+}
+
+Value integer(const Value& input, const Arguments& arguments, Budget&) {
+    const Value* given = arguments.bind("int", {"default"})[0];
+    const Value otherwise = given == nullptr ? Value(std::int64_t{0}) : *given;
+    require_defined(input);
+    if (const std::int64_t* number = integer_in(input)) return *number;
+    const std::string* text = text_in(input);
+    if (text != nullptr)
+        if (const auto number = integer_in_text(*text)) return *number;
+    const std::optional<double> number = text != nullptr    ? real_in(*text)
+                                         : is_number(input) ? std::optional(number_of(input))
+                                                            : std::nullopt;
+    const std::optional<std::int64_t> whole = number ? truncated(*number) : std::nullopt;
+    return whole ? Value(*whole) : otherwise;
+}
+
+Value real(const Value& input, const Arguments& arguments, Budget&) {
+    const Value* given = arguments.bind("float", {"default"})[0];
+    const Value otherwise = given == nullptr ? Value(0.0) : *given;
+    require_defined(input);
+    if (is_number(input)) return number_of(input);
+    const std::string* text = text_in(input);
+    const std::optional<double> number = text == nullptr ? std::nullopt : real_in(*text);
+    return number ? Value(*number) : otherwise;
+}
+
+Value json(const Value& input, const Arguments& arguments, Budget& budget) {
+    const auto given = arguments.bind("tojson", {"ensure_ascii", "indent", "separators", "sort_keys"});
+    JsonStyle style;
+    style.ascii = given[0] != nullptr && truth(*given[0]);
+    if (given[1] != nullptr && !is_none(*given[1])) style.indent = integer_of(*given[1], "tojson: indent");
+    style.sorted = given[3] != nullptr && truth(*given[3]);
+    if (given[2] != nullptr && !is_none(*given[2])) {
+        const Values both = elements(*given[2], budget);
+        if (both.size() != 2) fail("tojson: separators are two texts");
+        style.between_items = wanted_text(&both[0], "tojson: a separator");
+        style.behind_keys = wanted_text(&both[1], "tojson: a separator");
+    }
+    return budget.text(to_json(input, style, budget));
+}
+
+Value items(const Value& input, const Arguments& arguments, Budget& budget) {
+    if (is_undefined(input)) return budget.list({});
+    if (as<DictRef>(input) == nullptr) fail(std::string("items of ") + kind_of(input) + ", wanted a mapping");
+    return method("items", input, arguments, budget);
+}
+
+// ---- many values -----------------------------------------------------------------------------------------------------
+
+// An attribute as filters name it: a.b.0
+Value deep_attribute(Value value, const Value& path, Budget& budget) {
+    const std::string* text = text_in(path);
+    if (text == nullptr) return item_of(value, path, budget);
+    for (const std::string_view name : split(*text, ".", -1)) {
+        const std::string key(name);
+        const bool digits = !key.empty() && key.find_first_not_of("0123456789") == std::string::npos;
+        const auto place = digits ? integer_in_text(key) : std::nullopt;
+        value = item_of(value, place ? Value(*place) : budget.text(key), budget);
+    }
+    return value;
+}
+
+Value list(const Value& input, const Arguments& arguments, Budget& budget) {
+    arguments.bind("list", {});
+    return budget.list(elements(input, budget));
+}
+
+Value first(const Value& input, const Arguments& arguments, Budget& budget) {
+    arguments.bind("first", {});
+    const Values all = elements(input, budget);
+    return all.empty() ? Value() : all.front();
+}
+Value last(const Value& input, const Arguments& arguments, Budget& budget) {
+    arguments.bind("last", {});
+    const Values all = elements(input, budget);
+    return all.empty() ? Value() : all.back();
+}
+
+Value reversed(const Value& input, const Arguments& arguments, Budget& budget) {
+    arguments.bind("reverse", {});
+    SliceBounds backwards;
+    backwards.step = std::int64_t{-1};
+    return slice_of(text_in(input) != nullptr ? input : budget.list(elements(input, budget)), backwards, budget);
+}
+
+Value join(const Value& input, const Arguments& arguments, Budget& budget) {
+    const auto given = arguments.bind("join", {"d", "attribute"});
+    const std::string between = given[0] == nullptr ? "" : str(*given[0], budget);
+    std::string out;
+    bool begun = false;
+    for (const Value& item : elements(input, budget)) {
+        if (std::exchange(begun, true)) out += between;
+        budget.make(between.size());
+        out += str(given[1] == nullptr ? item : deep_attribute(item, *given[1], budget), budget);
+    }
+    return budget.text(std::move(out));
+}
+
+Value map(const Value& input, const Arguments& arguments, Budget& budget) {
+    Values out;
+    const bool by_attribute = arguments.by_place.empty();
+    const auto given = by_attribute ? arguments.bind("map", {"attribute", "default"}) : std::vector<const Value*>(2);
+    if (by_attribute && given[0] == nullptr) fail("map wants a filter or an attribute");
+    if (!by_attribute && wanted_text(&arguments.by_place[0], "map: the filter") == "map")
+        not_built("map inside of map");
+    for (const Value& item : elements(input, budget)) {
+        budget.step();
+        if (!by_attribute) {
+            out.push_back(filtered(wanted_text(arguments.by_place.data(), "map: the filter"), item,
+                                   rest_of(arguments, 1), budget));
+            continue;
+        }
+        Value found = deep_attribute(item, *given[0], budget);
+        out.push_back(is_undefined(found) && given[1] != nullptr ? *given[1] : std::move(found));
+    }
+    return budget.list(std::move(out));
+}
+
+// select, reject, selectattr, rejectattr: with the test named at `place`, or by truth where none is.
+template <bool keep, std::size_t place>
+Value selected(const Value& input, const Arguments& arguments, Budget& budget) {
+    if (place == 1 && arguments.by_place.empty()) fail("the attribute to select by is missing");
+    const bool by_truth = arguments.by_place.size() <= place;
+    Values out;
+    for (const Value& item : elements(input, budget)) {
+        budget.step();
+        const Value looked_at = place == 1 ? deep_attribute(item, arguments.by_place[0], budget) : item;
+        const bool holds = by_truth ? truth(looked_at)
+                                    : tested(wanted_text(&arguments.by_place[place], "the test to select by"),
+                                             looked_at, rest_of(arguments, place + 1), budget);
+        if (holds == keep) out.push_back(item);
+    }
+    return budget.list(std::move(out));
+}
+
+struct Filter {
+    const char* name;
+    Value (*apply)(const Value& input, const Arguments& arguments, Budget& budget);
+};
+constexpr Filter filters[] = {
+    {"trim", trim},
+    {"upper", changed<upper>},
+    {"lower", changed<lower>},
+    {"title", changed<title_words>},
+    {"capitalize", changed<capitalize>},
+    {"string", as_text},
+    {"safe", as_text},
+    {"replace", replaced},
+    {"length", count},
+    {"count", count},
+    {"default", otherwise},
+    {"d", otherwise},
+    {"int", integer},
+    {"float", real},
+    {"tojson", json},
+    {"items", items},
+    {"list", list},
+    {"first", first},
+    {"last", last},
+    {"reverse", reversed},
+    {"join", join},
+    {"map", map},
+    {"select", selected<true, 0>},
+    {"reject", selected<false, 0>},
+    {"selectattr", selected<true, 1>},
+    {"rejectattr", selected<false, 1>},
+};
+
+}  // namespace
+
+Value filtered(const std::string& name, const Value& input, const Arguments& arguments, Budget& budget) {
+    for (const Filter& filter : filters)
+        if (name == filter.name) return filter.apply(input, arguments, budget);
+    not_built("the filter " + in_quotes(name));
+}
+
+}  // namespace vantage::text::jinja
