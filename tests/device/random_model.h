@@ -21,22 +21,22 @@ inline void write_random_model(const std::string& folder, const std::string& con
     std::mt19937 random(seed);
     std::vector<std::vector<std::byte>> data;
     std::vector<TensorToWrite> tensors;
+    const std::string storage = type == DType::f32 ? "F32" : type == DType::f16 ? "F16" : "BF16";
     for (const Value& value : graph.values()) {
         if (value.kind != ValueKind::weight) continue;
         const bool gain = value.name.find("norm") != std::string::npos || value.name.find("ln_") != std::string::npos;
         std::normal_distribution<double> draw(gain && value.name.find("bias") == std::string::npos ? 1 : 0, 0.1);
-        HostTensor tensor(TensorType{value.type.shape, type});
-        for (double& x : tensor.data) x = draw(random);
-        data.push_back(narrow(tensor));
-        const auto sizes = value.type.shape.sizes();
-        const std::string name =
-            value.name == "lm_head.weight" ? value.name : checkpoint_prefixes(config).front() + value.name;
-        tensors.push_back({name,
-                           type == DType::f32   ? "F32"
-                           : type == DType::f16 ? "F16"
-                                                : "BF16",
-                           {sizes.begin(), sizes.end()},
-                           {}});
+        // a stack is as many tensors of the file
+        const std::vector<std::string> names = value.parts.empty() ? std::vector{value.name} : value.parts;
+        const auto sizes = value.type.shape.sizes().subspan(value.parts.empty() ? 0 : 1);
+        for (const std::string& bare : names) {
+            HostTensor tensor(TensorType{Shape({sizes.begin(), sizes.end()}), type});
+            for (double& x : tensor.data) x = draw(random);
+            data.push_back(narrow(tensor));
+            const bool is_head = bare == "lm_head.weight" || bare == "lm_head.bias";
+            const std::string name = is_head ? bare : checkpoint_prefixes(config).front() + bare;
+            tensors.push_back({name, storage, {sizes.begin(), sizes.end()}, {}});
+        }
     }
     for (std::size_t i = 0; i < data.size(); ++i) tensors[i].data = data[i];
     write_safetensors(folder + "/model.safetensors", tensors);

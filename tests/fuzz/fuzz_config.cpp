@@ -18,6 +18,8 @@ void check_model(const vantage::ModelConfig& c) {
     for (const std::int64_t size : {c.layers, c.width, c.heads, c.kv_heads, c.head_width, c.inner, c.vocab, c.context})
         require(size > 0 && size <= std::int64_t{1} << 28);
     require(c.heads % c.kv_heads == 0 && c.head_width <= 256);
+    require(c.rotary_width % 2 == 0 && c.rotary_width <= c.head_width && c.experts_per_token <= c.experts);
+    require(c.windows.empty() || static_cast<std::int64_t>(c.windows.size()) == c.layers);
     require(c.norm_eps >= 0 && c.rope_theta >= 1 && c.rope_scaling.factor > 0);
     for (const std::int64_t layer : {std::int64_t{0}, c.layers - 1}) {
         const double scale = *c.attention(layer).scale;

@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# vantage embed, classify and inspect on encoders: vectors, answers, the saved file, and what is refused.
+set -uo pipefail
+program=${VANTAGE_BIN:?}
+models=${VANTAGE_ROOT:?}/tests/data/oracle/models
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+failures=0
+export VANTAGE_CACHE_DIR=$scratch/cache
+cd "$scratch" || exit 1
+
+fail() {
+    echo "FAILED: $*"
+    failures=$((failures + 1))
+}
+# ends CODE TEXT ARGUMENTS…: ends with CODE and one line on stderr with TEXT in it.
+ends() {
+    local code=$1 text=$2 got=0
+    shift 2
+    "$program" "$@" >out 2>err </dev/null || got=$?
+    if ((got != code || $(wc -l <err) != 1)) || [[ $(<err) != *"$text"* ]]; then
+        fail "$*: wanted $code and one line with \"$text\", got $got: $(<err)"
+    fi
+}
+# gives TEXT ARGUMENTS…: ends with 0 and TEXT is in what it prints.
+gives() {
+    local text=$1
+    shift
+    "$program" "$@" >out 2>err || fail "$*: $(<err)"
+    [[ $(<out) == *"$text"* ]] || fail "$*: wanted \"$text\", got $(<out)"
+}
+
+# vectors: one line each, 48 numbers, the same from -p and from stdin
+"$program" embed -m "$models/bert" -p "the dog" -p "a red key" >two || fail "embed -p"
+printf 'the dog\na red key' | "$program" embed -m "$models/bert" >lines || fail "embed from stdin"
+cmp -s two lines || fail "embed: -p and stdin differ"
+[[ $(wc -l <two) == 2 && $(head -n 1 two | tr ',' '\n' | wc -l) == 48 ]] || fail "embed: wanted 2 vectors of 48, got $(<two)"
+length=$("$program" embed -m "$models/bert" -p "the dog" --normalise --pooling cls | tr -d '[]' | tr ',' '\n' | awk '{s += $1 * $1} END {printf "%.4f", s}')
+[[ $length == 1.0000 ]] || fail "embed --normalise: the square of the length is $length"
+"$program" embed -m "$models/bert" -p "the dog" --save saved.safetensors || fail "embed --save"
+grep -aq '"embeddings"' saved.safetensors || fail "embed --save: no tensor embeddings"
+ends 2 "made by encoders" embed -p x
+ends 2 "there is no text" embed -m "$models/bert"
+ends 6 "cannot write" embed -m "$models/bert" -p x --save nowhere/out.safetensors
+
+# answers
+gives "gap 2" classify -m "$models/bert" -p "the [MASK] and the [MASK]" --top 3
+gives '"probability"' classify -m "$models/bert" -p "the [MASK]" --json
+ends 2 "write [MASK] for each" classify -m "$models/bert" -p "the dog"
+ends 2 "no head that answers" classify -p x
+ends 6 "tokenizer.json: no such file" classify -m "$models/bert_classification" -p x
+
+# the pass
+gives "LABEL_" inspect -m "$models/bert_classification" --ids 2,3,4 --type-ids 0,0,1 --save pass.safetensors
+for name in last_hidden mean_pooled pooler_output logits hidden attn; do
+    grep -aq "\"$name\"" pass.safetensors || fail "inspect --save: $name is missing"
+done
+gives '"labels"' inspect -m "$models/bert_classification" --ids 2,3,4 --json
+"$program" inspect -m "$models/mixtral" --ids 2,3,4 --save experts.safetensors >/dev/null || fail "inspect mixtral"
+grep -aq '"router_logits"' experts.safetensors || fail "inspect --save: router_logits is missing"
+ends 2 "token type 2" inspect -m "$models/bert_classification" --ids 2,3 --type-ids 0,2
+ends 2 "has 1 types" inspect -m "$models/bert_classification" --ids 2,3 --type-ids 0
+ends 2 "--type-ids goes with encoders" inspect --ids 2,3 --type-ids 0,0
+ends 2 "is an encoder" inspect -m "$models/bert" --ids 2,3 --greedy 2
+ends 2 "draws no tokens" run -m "$models/bert" -p "the dog"
+
+exit $((failures > 0))

@@ -1,0 +1,95 @@
+// Every architecture's config.json with one field that makes no model: refused with the field and what was wanted.
+#include <catch2/catch_test_macros.hpp>
+#include <string>
+#include <vector>
+
+#include "expect_error.h"
+#include "runtime/base/os.h"
+#include "runtime/graph/op.h"
+#include "runtime/io/json.h"
+#include "runtime/models/architecture.h"
+
+using namespace vantage;
+using vantage::test::expect_error;
+
+namespace {
+
+Json config_of(const std::string& folder) {
+    return read_json(std::string(VANTAGE_ROOT) + "/tests/data/oracle/models/" + folder + "/config.json");
+}
+
+struct Bad {
+    const char *folder, *key, *value;  ///< the value as JSON
+    std::vector<const char*> parts;
+};
+
+}  // namespace
+
+TEST_CASE("fields that make no model are named, in every architecture", "[config][bad]") {
+    const std::vector<Bad> all = {
+        {"gptj", "rotary_dim", "7", {"rotary_dim", "7", "even"}},
+        {"gptj", "rotary_dim", "64", {"rotary_dim", "64", "16"}},
+        {"gptj", "n_head", "3", {"n_embd", "n_head", "3"}},
+        {"gpt_neox", "hidden_size", "null", {"hidden_size", "is null"}},
+        {"gpt_neox",
+         "rope_parameters",
+         R"({"rope_type": "default", "partial_rotary_factor": 0})",
+         {"0 features", "pairs"}},
+        {"gpt_neox",
+         "rope_parameters",
+         R"({"rope_type": "default", "partial_rotary_factor": 1.5})",
+         {"partial_rotary_factor", "1.5"}},
+        {"opt", "word_embed_proj_dim", "-4", {"word_embed_proj_dim", "-4"}},
+        {"opt", "layer_norm_elementwise_affine", "false", {"layer_norm_elementwise_affine", "true"}},
+        {"bloom", "n_head", "5", {"n_head", "5"}},
+        {"falcon", "num_kv_heads", "3", {"num_attention_heads", "num_kv_heads", "3"}},
+        {"falcon", "activation", "\"mish\"", {"activation", "mish"}},
+        {"phi", "num_attention_heads", "0", {"num_attention_heads", "is 0"}},
+        {"phi3", "num_key_value_heads", "7", {"num_key_value_heads", "7"}},
+        {"phi3_longrope",
+         "rope_parameters",
+         R"({"rope_type": "longrope", "short_factor": [1], "long_factor": [1]})",
+         {"short_factor", "numbers"}},
+        {"phi3_longrope", "rope_parameters", R"({"rope_type": "longrope"})", {"short_factor", "missing"}},
+        {"mistral", "sliding_window", "0", {"sliding_window", "is 0"}},
+        {"mixtral", "num_experts_per_tok", "5", {"num_experts_per_tok", "5", "4 experts"}},
+        {"mixtral", "num_local_experts", "0", {"num_local_experts", "is 0"}},
+        {"mixtral", "num_local_experts", "1000000", {"num_local_experts", "1000000"}},
+        {"qwen3", "head_dim", "300", {"300", "256"}},
+        {"gemma2", "layer_types", R"(["full_attention"])", {"layer_types", "one for each layer"}},
+        {"gemma2", "query_pre_attn_scalar", "0", {"query_pre_attn_scalar", "is 0"}},
+        {"gemma2", "attn_logit_softcapping", "-1", {"attn_logit_softcapping", "-1"}},
+        {"gpt_oss", "layer_types", "7", {"layer_types", "7", "a list"}},
+        {"gpt_oss", "swiglu_limit", "-1", {"swiglu_limit", "-1"}},
+        {"bert", "architectures", R"(["BertForQuestionAnswering"])", {"BertForQuestionAnswering", "ForMaskedLM"}},
+        {"bert", "type_vocab_size", "0", {"type_vocab_size", "is 0"}},
+        {"bert", "is_decoder", "true", {"is_decoder"}},
+        {"bert_classification", "id2label", "{}", {"id2label"}},
+        {"bert_classification", "id2label", R"({"1": "a", "2": "b"})", {"id2label.0", "missing"}},
+        {"roberta", "pad_token_id", "90", {"max_position_embeddings", "pad_token_id"}},
+        {"distilbert", "n_heads", "5", {"dim", "n_heads", "5"}},
+    };
+    for (const Bad& one : all) {
+        Json tree = config_of(one.folder);
+        tree[one.key] = Json::parse(one.value);
+        INFO(one.folder << " " << one.key << " = " << one.value);
+        for (const char* part : one.parts)
+            expect_error(ErrorKind::bad_file, {"config.json: ", part},
+                         [&] { parse_model_config(tree.dump(), "config.json"); });
+    }
+}
+
+TEST_CASE("every architecture is built from the least that its files say", "[config]") {
+    // transformers writes only what differs from the class's defaults
+    for (const char* folder : {"gptj", "gpt_neox", "opt", "bloom", "falcon", "phi", "phi3", "mixtral", "qwen2",
+                               "gemma2", "gpt_oss", "bert", "roberta", "distilbert"}) {
+        INFO(folder);
+        const ModelConfig config = parse_model_config(config_of(folder).dump(), folder);
+        const Graph graph = build_model(config, {.rows = 3, .context = 16, .all_logits = true, .hidden = true});
+        std::int64_t parameters = 0;
+        for (const Value& value : graph.values())
+            if (value.kind == ValueKind::weight) parameters += value.type.shape.elements();
+        CHECK(parameters > 10000);
+        CHECK(graph.outputs().count(model_names::hidden(config.layers)) == 1);
+    }
+}
