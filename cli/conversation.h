@@ -1,8 +1,10 @@
 // A conversation with a model: its history as the model's chat template writes it, and the replies.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "runtime/text/chat_template.h"
 #include "vantage/session.h"

@@ -1,7 +1,6 @@
 // Chat templates against Jinja2 (tests/data/chat), with other names too; hostile ones; folders of models.
-#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
-#include <chrono>
+#include <ctime>
 
 #include "runtime/base/os.h"
 #include "runtime/text/chat_template.h"
@@ -28,8 +27,9 @@ std::time_t some_time() {
     return std::mktime(&time);
 }
 
-std::string rendered(const std::string& source, const OrderedJson& variables = OrderedJson::object()) {
-    return ChatTemplate::parse(source, "t").render(variables, some_time());
+std::string rendered(const std::string& source, const OrderedJson& variables = OrderedJson::object(),
+                     const text::jinja::Limits& limits = {}) {
+    return ChatTemplate::parse(source, "t").render(variables, some_time(), limits);
 }
 
 // The same text as Jinja2, or an error of one line where Jinja2 has one.
@@ -48,11 +48,10 @@ void compare(const std::string& source, const OrderedJson& variables, const Orde
     }
 }
 
-void expect_refusal(ErrorKind kind, std::initializer_list<const char*> parts, const std::string& source) {
+void expect_refusal(ErrorKind kind, std::initializer_list<const char*> parts, const std::string& source,
+                    const text::jinja::Limits& limits = {}) {
     CAPTURE(source.substr(0, 200));
-    const auto begin = std::chrono::steady_clock::now();
-    expect_error(kind, parts, [&] { rendered(source); });
-    CHECK(std::chrono::steady_clock::now() - begin < std::chrono::seconds(20));  // sanitizers included
+    expect_error(kind, parts, [&] { rendered(source, OrderedJson::object(), limits); });
 }
 
 std::string times(std::size_t count, const std::string& text) {
@@ -122,19 +121,23 @@ TEST_CASE("chat templates: a template may refuse a conversation", "[chat]") {
 }
 
 TEST_CASE("chat templates: hostile ones end with one line", "[chat]") {
-    const auto refused = [](const char* what, const std::string& source) {
-        expect_refusal(ErrorKind::bad_file, {"t, line ", what}, source);
+    // An eighth of the usual limits: sanitizers are slow.
+    const text::jinja::Limits limits{.steps = 125'000, .made = std::size_t{16} << 20, .output = std::size_t{2} << 20};
+    const auto refused = [&](const char* what, const std::string& source) {
+        const std::clock_t begin = std::clock();
+        expect_refusal(ErrorKind::bad_file, {"t, line ", what}, source, limits);
+        CHECK(std::clock() - begin < 10 * CLOCKS_PER_SEC);
     };
-    refused("nested deeper than", "{{ " + times(100'000, "(") + "1" + times(100'000, ")") + " }}");
-    refused("nested deeper than", "{{ " + times(100'000, "[") + times(100'000, "]") + " }}");
-    refused("nested deeper than", "{{ " + times(100'000, "not ") + "1 }}");
-    refused("nested deeper than", "{{ " + times(100'000, "-") + "1 }}");
-    refused("nested deeper than", "{{ 1" + times(100'000, " + 1") + " }}");
-    refused("nested deeper than", "{{ 1" + times(100'000, "|string") + " }}");
-    refused("nested deeper than", "{{ a" + times(100'000, ".a") + " }}");
-    refused("nested deeper than", "{{ a" + times(50'000, " is defined") + " }}");
-    refused("nested deeper than", "{{ 1" + times(50'000, " if 1 else 1") + " }}");
-    refused("nested deeper than", times(40'000, "{% if 1 %}") + times(40'000, "{% endif %}"));
+    refused("nested deeper than", "{{ " + times(10'000, "(") + "1" + times(10'000, ")") + " }}");
+    refused("nested deeper than", "{{ " + times(10'000, "[") + times(10'000, "]") + " }}");
+    refused("nested deeper than", "{{ " + times(10'000, "not ") + "1 }}");
+    refused("nested deeper than", "{{ " + times(10'000, "-") + "1 }}");
+    refused("nested deeper than", "{{ 1" + times(10'000, " + 1") + " }}");
+    refused("nested deeper than", "{{ 1" + times(10'000, "|string") + " }}");
+    refused("nested deeper than", "{{ a" + times(10'000, ".a") + " }}");
+    refused("nested deeper than", "{{ a" + times(10'000, " is defined") + " }}");
+    refused("nested deeper than", "{{ 1" + times(10'000, " if 1 else 1") + " }}");
+    refused("nested deeper than", times(10'000, "{% if 1 %}") + times(10'000, "{% endif %}"));
     refused("nested deeper than", times(10'000, "{% for i in [1] %}"));
     refused("deeper than 600 levels", "{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}");
     refused("steps", "{% macro m(n) %}{% if n %}{{ m(n - 1) }}{{ m(n - 1) }}{% endif %}{% endmacro %}{{ m(40) }}");
@@ -158,10 +161,9 @@ TEST_CASE("chat templates: hostile ones end with one line", "[chat]") {
     refused("MiB",
             "{{ [[[[1]]]] | tojson(indent=1000000000) | length }}{{ ([[[[1]]]] * 1000) | tojson(indent=1000000000) }}");
     refused("are written", "{% set a = 'a' * 1000000 %}{% for i in range(20) %}{{ a }}{% endfor %}");
+    refused("steps", "{% set a = 'a' * 1000000 %}{% for i in range(100000) %}{% if 'b' in a %}{% endif %}{% endfor %}");
     refused("steps",
-            "{% set a = 'a' * 10000000 %}{% for i in range(100000) %}{% if 'b' in a %}{% endif %}{% endfor %}");
-    refused("steps",
-            "{% set a = 'a' * 10000000 %}{% for i in range(100000) %}{% if a[-1] == a %}{% endif %}{% endfor %}");
+            "{% set a = 'a' * 1000000 %}{% for i in range(100000) %}{% if a[-1] == a %}{% endif %}{% endfor %}");
     refused("range() of more than", "{% for i in range(9223372036854775807) %}{% endfor %}");
     refused("beyond 64 bits", "{{ 9223372036854775807 + 1 }}");
     refused("beyond 64 bits", "{{ -(0 - 9223372036854775807 - 1) }}");
@@ -170,6 +172,8 @@ TEST_CASE("chat templates: hostile ones end with one line", "[chat]") {
     refused("division by zero", "{{ 1 / 0 }}");
     refused("division by zero", "{{ 1.5 % 0 }}");
     refused("is no namespace", "{% set a = 1 %}{% set a.b = 2 %}");
+    expect_refusal(ErrorKind::bad_file, {"more than 1000000 steps"},
+                   "{% macro m(n) %}{% if n %}{{ m(n - 1) }}{{ m(n - 1) }}{% endif %}{% endmacro %}{{ m(40) }}");
     CHECK(rendered("{{ (0 - 9223372036854775807 - 1) % -1 }}") == "0");
     CHECK(rendered("{% set n = namespace() %}{% set n.n = n %}{% set n.l = [n, {'n': n}] %}{{ n.n.n.l | length }}") ==
           "2");

@@ -209,8 +209,8 @@ Value map(const Value& input, const Arguments& arguments, Budget& budget) {
                                    rest_of(arguments, 1), budget));
             continue;
         }
-        Value found = deep_attribute(item, *given[0], budget);
-        out.push_back(is_undefined(found) && given[1] != nullptr ? *given[1] : std::move(found));
+        const Value found = deep_attribute(item, *given[0], budget);
+        out.push_back(is_undefined(found) && given[1] != nullptr ? *given[1] : found);
     }
     return budget.list(std::move(out));
 }
