@@ -50,6 +50,8 @@ struct AttentionOptions {
     bool causal = false;
     std::optional<double> scale;  ///< default 1/sqrt(D)
     bool heads_first = false;
+    bool hard =
+        false;      ///< o = v of the key with the largest score, the first of equal ones; lse is that score. No sinks
     Tensor step;    ///< u32 step state
     Tensor kv_len;  ///< i32 [batch]: keys from here on are not seen
 

@@ -1,5 +1,6 @@
 // Attention in tiles, the matrix of weights never stored; the natural log-sum-exp of each row is a result.
 //   o_i = Σ_j exp(scale q_i·k_j - lse_i) v_j,  lse_i = ln Σ_j exp(scale q_i·k_j)
+// Hard attention takes one key instead: o_i = v_j of the largest score, which is lse_i.
 // Vaswani et al. 2017; Milakov & Gimelshein 2018 (online softmax); Dao et al. 2022 (FlashAttention); Ainslie et al. 2023 (GQA).
 #include <algorithm>
 #include <bit>
@@ -86,12 +87,23 @@ std::vector<TensorType> infer(const OpCall& call) {
     check_rule_operands(call, rule_operands, {s.batch, s.heads, s.n, s.m}, AttentionRules(call.attrs));
     call.require(!call.has(step_) || !(call.has(mask_) || call.has(segments_)),
                  "with a step the keys are a cache, whose rows have no mask and no segments");
+    call.require(!call.attrs.flag("hard") || !call.has(sinks_), "sinks share a softmax, and hard attention has none");
     if (call.has(sinks_))
         call.require(call.in(sinks_) == TensorType{Shape{s.heads}, DType::f32},
                      operand_is(call, sinks_) + ", but q is " + q.text() + ": one f32 for each head is wanted");
     Shape o = q.shape, lse(q.shape.sizes().first(static_cast<std::size_t>(rank - 1)));
     o[-1] = s.dv;
     return {{o, q.dtype}, {lse, DType::f32}};
+}
+
+// The value of the key with the largest score, the first of equal ones.
+void take_largest(const std::vector<std::pair<std::int64_t, double>>& scores, std::int64_t row, const HostTensor& v,
+                  const Sizes& s, std::int64_t b, std::int64_t h, std::span<HostTensor> out) {
+    const auto best = std::max_element(scores.begin(), scores.end(),
+                                       [](const auto& x, const auto& y) { return x.second < y.second; });
+    out[lse_][row] = best == scores.end() ? -infinity : best->second;
+    for (std::int64_t d = 0; d < s.dv && best != scores.end(); ++d)
+        out[o_][row * s.dv + d] = v[s.k_row(b, best->first, h / s.group()) * s.dv + d];
 }
 
 void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
@@ -118,6 +130,10 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
                     if (const auto score = ruled_score(call, in, rule_operands, {s.batch, s.heads, s.n, s.m}, rules,
                                                        scale * dot, b, h, i, position, j))
                         scores.emplace_back(j, *score);
+                }
+                if (call.attrs.flag("hard")) {
+                    take_largest(scores, row, in[v_], s, b, h, out);
+                    continue;
                 }
                 const double sink = call.has(sinks_) ? in[sinks_][h] : -infinity;
                 double peak = sink;
@@ -184,7 +200,14 @@ std::uint32_t rows_for(const Sizes& s, std::uint32_t lanes, const Caps& caps) {
 
 std::uint32_t lanes_for(const Caps& caps) { return std::clamp(caps.subgroup_size, 16u, 64u); }
 
-LaunchPlan launch_flash(const OpCall& call, const Caps& caps, const char* shader) {
+LaunchPlan launch_hard(const OpCall& call, const Caps& caps, const char* shader) {
+    Launch l = flash(call, caps, shader, workgroup_size(caps, 64), 1, 0);
+    l.groups = flat_grid(static_cast<std::uint64_t>(sizes_of(call).rows()), caps);
+    return l;
+}
+
+LaunchPlan launch_flash(const OpCall& call, const Caps& caps, const char* shader, const char* hard) {
+    if (call.attrs.flag("hard")) return launch_hard(call, caps, hard);
     const std::uint32_t lanes = lanes_for(caps);
     return flash(call, caps, shader, lanes, rows_for(sizes_of(call), lanes, caps), 0);
 }
@@ -219,7 +242,7 @@ LaunchPlan launch_split(const OpCall& call, const Caps& caps, const char* shader
 // Few queries leave most of a device idle unless the keys are shared out.
 bool fits_split(const OpCall& call, const Caps& caps) {
     const Sizes s = sizes_of(call);
-    return s.n >= 1 && s.n <= 8 && s.m > keys_per_split && s.batch >= 1 &&
+    return !call.attrs.flag("hard") && s.n >= 1 && s.n <= 8 && s.m > keys_per_split && s.batch >= 1 &&
            s.batch * s.kv_heads <= caps.max_workgroup_count[2] &&
            ceil_div(s.m, keys_per_split) <= caps.max_workgroup_count[0];
 }
@@ -281,6 +304,10 @@ std::vector<Case> ruled_cases() {
     add("cache, bias by distance", 4, 70, {{"causal", true}, {"position_bias", "distance"}},
         {{step_, cache}, {position_bias_, floats({33, 3})}});
     add("bias by key", 30, 70, {{"causal", true}, {"position_bias", "key"}}, {{position_bias_, floats({70, 3})}});
+    add("hard", 30, 70, {{"hard", true}});
+    add("hard, cache, window, bias", 4, 70,
+        {{"hard", true}, {"causal", true}, {"window_left", I{6}}, {"position_bias", "distance"}},
+        {{step_, cache}, {position_bias_, floats({17, 3})}});
     add("sinks, split", 1, 600, {{"causal", true}}, {{sinks_, floats({3}, 3)}});
     add("mask by head", 17, 70, {}, {{mask_, floats({3, 17, 70})}});
     // more queries than keys: the first ones sit in front of all keys
@@ -345,24 +372,27 @@ const OpDef attention_op = {
     .infer = infer,
     .reference = reference,
     .cost = cost,
-    .kernels = {{.name = "split_subgroup",
-                 .needs = need_subgroup,
-                 .fits = fits_split,
-                 .launch = [](const OpCall& c, const Caps& d) { return launch_split(c, d, "attention_subgroup"); }},
-                {.name = "split",
-                 .fits = fits_split,
-                 .launch = [](const OpCall& c, const Caps& d) { return launch_split(c, d, "attention"); }},
-                {.name = "subgroup",
-                 .needs = need_subgroup,
-                 .launch = [](const OpCall& c, const Caps& d) { return launch_flash(c, d, "attention_subgroup"); }},
-                {.name = "plain",
-                 .launch = [](const OpCall& c, const Caps& d) { return launch_flash(c, d, "attention"); }}},
+    .kernels =
+        {{.name = "split_subgroup",
+          .needs = need_subgroup,
+          .fits = fits_split,
+          .launch = [](const OpCall& c, const Caps& d) { return launch_split(c, d, "attention_subgroup"); }},
+         {.name = "split",
+          .fits = fits_split,
+          .launch = [](const OpCall& c, const Caps& d) { return launch_split(c, d, "attention"); }},
+         {.name = "subgroup",
+          .needs = need_subgroup,
+          .launch = [](const OpCall& c,
+                       const Caps& d) { return launch_flash(c, d, "attention_subgroup", "attention_hard_subgroup"); }},
+         {.name = "plain",
+          .launch = [](const OpCall& c, const Caps& d) { return launch_flash(c, d, "attention", "attention_hard"); }}},
     .cases = cases,
 };
 
 AttentionResult attention(Tensor q, Tensor k, Tensor v, AttentionOptions options, Where where) {
     Attrs attrs = rule_attrs(options);
     if (options.heads_first) attrs.set("heads_first", true);
+    if (options.hard) attrs.set("hard", true);
     const std::vector<Tensor> results =
         q.graph().call(attention_op,
                        {q, k, v, options.step, options.kv_len, options.mask, position_bias_of(options),

@@ -138,6 +138,9 @@ const OpDef attention_weights_op = {
 
 Tensor attention_weights(Tensor q, Tensor k, Tensor lse, AttentionWindow w, const AttentionOptions& options,
                          Where where) {
+    if (options.hard)
+        throw Error(ErrorKind::usage, "attention_weights: hard attention has one weight, of the key whose score is lse",
+                    where);
     if (options.heads_first || options.kv_len)
         throw Error(ErrorKind::usage,
                     "attention_weights: keys and queries are wanted tokens first, and keys beyond kv_len are not to be "
