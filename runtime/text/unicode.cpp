@@ -47,9 +47,7 @@ std::u32string lower_case(char32_t c) {
     return std::u32string(1, static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(c))));
 }
 
-char32_t upper_case(char32_t c) {
-    return static_cast<char32_t>(utf8proc_toupper(static_cast<utf8proc_int32_t>(c)));
-}
+char32_t upper_case(char32_t c) { return static_cast<char32_t>(utf8proc_toupper(static_cast<utf8proc_int32_t>(c))); }
 
 // ---- normalization forms (Unicode Standard Annex 15) -----------------------------------------------------------------
 
