@@ -43,8 +43,7 @@ std::int32_t mask_token(const Model& model) {
     throw Error(ErrorKind::bad_file, model.info().name + ": its tokenizer has neither [MASK] nor <mask>");
 }
 
-std::vector<Guess> best(std::span<const float> logits, std::size_t count, const auto& name) {
-    const std::vector<double> p = probabilities(logits);
+std::vector<Guess> best(const std::vector<double>& p, std::size_t count, const auto& name) {
     std::vector<Guess> guesses;
     for (const std::size_t i : largest(p, count)) guesses.push_back({name(i), p[i]});
     return guesses;
@@ -54,14 +53,15 @@ std::vector<Question> questions(const Session& session, std::size_t top) {
     const Model& model = session.model();
     const ModelConfig& config = model.config();
     if (config.head == Head::classification)
-        return {{"label", best(session.logits(), top, [&](std::size_t i) { return config.labels[i]; })}};
+        return {{"label",
+                 best(label_values(config, session.logits()), top, [&](std::size_t i) { return config.labels[i]; })}};
     const std::int32_t mask = mask_token(model);
     const auto vocab = static_cast<std::size_t>(config.vocab);
     std::vector<Question> all;
     for (std::size_t i = 0; i < session.tokens().size(); ++i) {
         if (session.tokens()[i] != mask) continue;
         all.push_back({format("gap %zu", all.size() + 1),
-                       best(std::span(session.logits()).subspan(i * vocab, vocab), top,
+                       best(probabilities(std::span(session.logits()).subspan(i * vocab, vocab)), top,
                             [&](std::size_t id) { return token_text(model, static_cast<std::int32_t>(id)); })});
     }
     if (all.empty())
@@ -102,6 +102,7 @@ void run(ClassifyOptions& o) {
                         "masked tokens");
     const Tokenizer::Encoding text =
         o.pair.empty() ? model.tokenizer().encode(o.prompt, true) : model.tokenizer().encode_pair(o.prompt, o.pair);
+    if (text.ids.empty()) throw Error(ErrorKind::usage, "classify: the text has no tokens");
     Session session(model, {.precision = precision_named(o.precision)});
     session.append(text.ids, config.token_types > 1 ? text.type_ids : std::vector<std::int32_t>());
     session.process();

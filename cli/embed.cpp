@@ -69,7 +69,11 @@ void run(const EmbedOptions& o) {
     for (std::size_t i = 0; i < texts.size(); ++i) {
         progress.show(static_cast<std::int64_t>(i), std::ssize(texts));
         session.restart();
-        session.append(model.tokenizer().encode(texts[i], true).ids);
+        const std::vector<std::int32_t> ids = model.tokenizer().encode(texts[i], true).ids;
+        if (ids.empty() || std::ssize(ids) > session.context())
+            throw Error(ErrorKind::usage, format("embed: text %zu has %zu tokens, wanted 1 to %lld", i + 1, ids.size(),
+                                                 static_cast<long long>(session.context())));
+        session.append(ids);
         session.process();
         std::vector<float> vector = vector_of(session, o.pooling);
         if (o.normalise) normalise(vector);

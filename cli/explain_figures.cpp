@@ -17,14 +17,18 @@ bool contains(const std::string& text, const char* part) { return text.find(part
 // By the names that the architectures give their weights; the first word that is in the name decides.
 const char* component_of(const std::string& weight) {
     static constexpr std::pair<const char*, const char*> words[] = {
-        {"norm", "norms"},          {"Norm", "norms"},           {"ln_", "norms"},
-        {"router", "router"},       {"moe.gate", "router"},      {"experts", "experts"},
-        {"cls.", "head"},           {"classifier", "head"},      {"pooler", "head"},
-        {"vocab_", "head"},         {"lm_head", "head"},         {"embed_out", "head"},
-        {"attn", "attention"},      {"attention", "attention"},  {"mlp", "mlp"},
-        {"fc1", "mlp"},             {"fc2", "mlp"},              {"ffn", "mlp"},
-        {"intermediate", "mlp"},    {"output.dense", "mlp"},     {"wpe", "positions"},
-        {"position", "positions"},  {"wte", "embedding"},        {"embed", "embedding"},
+        {"norm", "norms"},        {"Norm", "norms"},
+        {"ln_", "norms"},         {"router", "router"},
+        {"moe.gate", "router"},   {"experts", "experts"},
+        {"cls.", "head"},         {"classifier", "head"},
+        {"pooler", "head"},       {"vocab_", "head"},
+        {"lm_head", "head"},      {"embed_out", "head"},
+        {"attn", "attention"},    {"attention", "attention"},
+        {"mlp", "mlp"},           {"fc1", "mlp"},
+        {"fc2", "mlp"},           {"ffn", "mlp"},
+        {"intermediate", "mlp"},  {"output.dense", "mlp"},
+        {"wpe", "positions"},     {"position", "positions"},
+        {"wte", "embedding"},     {"embed", "embedding"},
         {"project_", "embedding"}};
     for (const auto& [word, component] : words)
         if (contains(weight, word)) return component;

@@ -32,7 +32,8 @@ std::vector<Answer> answers(const Session& session) {
     if (config.kind == ModelKind::encoder && config.head != Head::classification) return best;
     const bool labels = config.head == Head::classification;
     const auto count = labels ? config.labels.size() : static_cast<std::size_t>(config.vocab);
-    const std::vector<double> p = probabilities(std::span(session.logits()).last(count));
+    const std::span<const float> logits = std::span(session.logits()).last(count);
+    const std::vector<double> p = labels ? label_values(config, logits) : probabilities(logits);
     for (const std::size_t i : largest(p, answers_shown)) {
         const auto id = static_cast<std::int32_t>(i);
         best.push_back({labels ? config.labels[i] : token_text(session.model(), id), id, p[i]});

@@ -63,7 +63,7 @@ NodeCheck check_nodes(const Model& model, std::span<const std::int32_t> ids, Pre
         done += chunk;
     }
     progress.show(tokens, tokens + 1);
-    if (tokens < context) run(1);
+    if (tokens < context && model.config().kind == ModelKind::decoder) run(1);
     return result;
 }
 

@@ -27,6 +27,14 @@ std::vector<double> probabilities(std::span<const float> logits) {
     return p;
 }
 
+std::vector<double> label_values(const ModelConfig& config, std::span<const float> logits) {
+    if (config.labelling == ModelConfig::Labelling::one_of) return probabilities(logits);
+    std::vector<double> values(logits.begin(), logits.end());
+    if (config.labelling == ModelConfig::Labelling::each)
+        for (double& x : values) x = 1 / (1 + std::exp(-x));
+    return values;
+}
+
 std::vector<std::size_t> largest(std::span<const double> values, std::size_t count) {
     std::vector<std::size_t> order(values.size());
     std::iota(order.begin(), order.end(), std::size_t{0});

@@ -206,6 +206,7 @@ struct Routing {
 };
 Routing route(Tensor logits, std::int64_t top_k, bool renormalise, Tensor step = {}, Where where = Where::here());
 /// experts Σ_e f_e P_e, f_e the choices of expert e per token, P_e its mean probability → f32 [1]; top_k at best.
+/// Padding is left out.
 Tensor load_balance(Routing routing, Where where = Where::here());
 
 /// The choices of `index` sorted by expert, none dropped but where `capacity` (0 = none) says how many an expert takes: slots

@@ -26,6 +26,14 @@ DType dtype_of(const WeightFiles& files, const std::string& name, const TensorEn
                 files.file_of(name) + ": " + name + " is " + entry.dtype + ", wanted F32, F16 or BF16");
 }
 
+// BERT's first checkpoints call a norm's gain and bias gamma and beta.
+std::string older_spelling(const std::string& weight) {
+    for (const auto& [now, then] :
+         {std::pair{"LayerNorm.weight", "LayerNorm.gamma"}, {"LayerNorm.bias", "LayerNorm.beta"}})
+        if (weight.ends_with(now)) return weight.substr(0, weight.size() - std::string(now).size()) + then;
+    return weight;
+}
+
 // The tensors of the checkpoint that a weight is made of.
 std::vector<std::string> parts_of(const Value& value) {
     return value.parts.empty() ? std::vector{value.name} : value.parts;
@@ -38,9 +46,10 @@ public:
 
     const WeightFiles& files() const { return files_; }
     std::string name_of(const std::string& weight) const {
-        for (const std::string& prefix : checkpoint_prefixes(config_))
-            if (files_.find(prefix + weight) != nullptr) return prefix + weight;
-        return checkpoint_prefixes(config_).front() + weight;
+        for (const std::string& spelling : {weight, older_spelling(weight)})
+            for (const std::string& prefix : checkpoint_prefixes(config_))
+                if (files_.find(prefix + spelling) != nullptr) return prefix + spelling;
+        return is_head_weight(weight) ? weight : checkpoint_prefixes(config_).front() + weight;
     }
     const TensorEntry& entry(const std::string& weight) const {
         if (const TensorEntry* found = files_.find(name_of(weight))) return *found;

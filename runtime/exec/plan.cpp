@@ -74,9 +74,12 @@ struct Plan::State {
         const Value& value = graph.value(id);
         const auto [buffer, offset] = memory.place_of(graph, schedule, id);
         if (!value.packed) return gpu::upload(device.state(), buffer, offset, bytes);
-        const Shape& shape = value.type.shape;
-        gpu::upload(device.state(), buffer, offset,
-                    transposed(bytes, shape[1], shape[0], info(value.type.dtype).bytes));
+        const Shape& shape = value.type.shape;  // [.., out, in]
+        const std::size_t size = info(value.type.dtype).bytes,
+                          matrix = static_cast<std::size_t>(shape[-1] * shape[-2]) * size;
+        for (std::size_t at = 0; at < bytes.size(); at += matrix)
+            gpu::upload(device.state(), buffer, offset + at,
+                        transposed(bytes.subspan(at, matrix), shape[-1], shape[-2], size));
     }
 
     std::vector<std::byte> download(int id, std::uint64_t bytes) const {

@@ -96,6 +96,7 @@ struct Session::State {
     BuildOptions build_options(std::int64_t rows) const {
         return {.rows = rows,
                 .context = context,
+                .longest = options.rope_context,
                 .cache = cache_type(),
                 .watch = watched(),
                 .all_logits = options.inspect,
@@ -151,13 +152,16 @@ std::int64_t Session::State::chosen_context() const {
     const std::uint64_t each = bytes_per_token();
     const auto holds = static_cast<std::int64_t>(
         share_of_memory * static_cast<double>(model.device().memory_available()) / static_cast<double>(each));
-    if (holds >= c.context) return c.context;
+    // LongRoPE's long angles are for long contexts only: who wants one says so
+    const std::int64_t usual =
+        c.rope_long_factors.empty() ? c.context : std::min(c.context, c.rope_scaling.original_context);
+    if (holds >= usual) return usual;
     if (holds < 1)
         throw Error(ErrorKind::out_of_memory, "there is no device memory left for a context of even one token");
     fall_back(
         format("the context is %lld tokens instead of the model's %lld: more would not fit the device's memory (%.0f "
                "KiB a token); --ctx sets it",
-               static_cast<long long>(holds), static_cast<long long>(c.context), static_cast<double>(each) / 1024));
+               static_cast<long long>(holds), static_cast<long long>(usual), static_cast<double>(each) / 1024));
     return holds;
 }
 
@@ -187,7 +191,7 @@ Plan& Session::State::plan(std::int64_t rows) {
 std::int64_t Session::State::chunk_for(std::int64_t waiting) const {
     if (encodes()) {  // in one piece: the first tokens see the last
         std::int64_t size = chunk_sizes[1];
-        while (size < waiting) size *= 4;
+        while (size < waiting) size *= 2;
         return size;
     }
     std::int64_t best = 1;
@@ -361,10 +365,11 @@ Session& Session::State::replay_watching(std::int64_t layer) {
                      static_cast<long long>(layer), static_cast<long long>(processed)));
     SessionOptions watching = options;
     watching.watch = {.layers = {layer}}, watching.inspect = watching.profile = false;
+    watching.rope_context = context;
     watching.context = processed;  // a context that was chosen to fill the memory would not fit twice
     replay.reset();                // its memory first
     replay = std::make_unique<Session>(model, watching);
-    replay->append(ran);
+    replay->append(ran, std::span(types).first(ran.size()));
     replay->process();
     return *replay;
 }

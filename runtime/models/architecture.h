@@ -29,6 +29,8 @@ const Architecture& architecture_named(const std::string& name, const std::strin
 
 /// A tensor of the checkpoint that no weight of the graph is made from, and that is no mistake.
 bool is_ignored_tensor(const ModelConfig& config, const std::string& name);
+/// A weight of an output layer, which checkpoints name without a prefix: lm_head, embed_out, cls, classifier …
+bool is_head_weight(const std::string& weight);
 /// The prefixes that a checkpoint of this architecture may put in front of every name but the output layer's, none at last.
 std::vector<std::string> checkpoint_prefixes(const ModelConfig& config);
 

@@ -40,6 +40,12 @@ std::vector<std::string> checkpoint_prefixes(const ModelConfig& config) {
     return prefixes;
 }
 
+bool is_head_weight(const std::string& weight) {
+    for (const char* begin : {"lm_head.", "embed_out.", "cls.", "classifier.", "pre_classifier.", "vocab_"})
+        if (weight.starts_with(begin)) return true;
+    return false;
+}
+
 bool is_ignored_tensor(const ModelConfig& config, const std::string& name) {
     for (const char* end : architecture_named(config.architecture, "the model").ignored)
         if (name.ends_with(end)) return true;

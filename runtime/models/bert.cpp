@@ -8,6 +8,8 @@ namespace vantage {
 
 void read_bert(const JsonFields& fields, ModelConfig& c) {
     read_sizes(fields, c, {.context = 512});
+    c.kv_heads = c.heads;  // keys for other counts and widths are not the architecture's
+    divide_heads(fields, c, "hidden_size", "num_attention_heads");
     read_head(fields, c);
     c.norm_eps = fields.optional_number("layer_norm_eps", 0, 1).value_or(1e-12);
     c.activation = read_activation(fields, "hidden_act", "gelu");
@@ -46,10 +48,15 @@ Tensor bert_encoder(ModelBuilder& d, std::int64_t first_position) {
     return x;
 }
 
-Tensor bert_pooler(ModelBuilder& d, Tensor x, const std::string& name) {
-    const Tensor pooled = activate(d.dense(name, d.first_row(x), d.config.width, true), Activation::tanh);
+Tensor bert_pooler(ModelBuilder& d, Tensor x) {
+    const Tensor pooled = activate(d.dense("pooler.dense", d.first_row(x), d.config.width, true), Activation::tanh);
     d.graph.output(model_names::pooled, pooled);
     return pooled;
+}
+
+Tensor masked_logits(ModelBuilder& d, Tensor x, const std::string& own, const std::string& bias) {
+    const Tensor words = d.config.tied ? word_embeddings(d) : d.graph.weight(own, {d.config.vocab, d.config.width});
+    return linear_transposed(x, words, d.graph.weight(bias, {d.config.vocab}));
 }
 
 namespace {
@@ -64,7 +71,7 @@ void read(const JsonFields& fields, ModelConfig& c) {
 void build(ModelBuilder& d) {
     const ModelConfig& c = d.config;
     const Tensor x = bert_encoder(d, 0);
-    const Tensor pooled = c.own.flag("pooler") ? bert_pooler(d, x, "pooler.dense") : Tensor();
+    const Tensor pooled = c.own.flag("pooler") ? bert_pooler(d, x) : Tensor();
     if (c.own.flag("relation")) d.graph.output(model_names::relation, d.dense("cls.seq_relationship", pooled, 2, true));
     if (c.head == Head::classification)
         d.graph.output(model_names::logits,
@@ -72,8 +79,8 @@ void build(ModelBuilder& d) {
     if (c.head != Head::masked_lm) return;
     const Tensor inner = activate(d.dense("cls.predictions.transform.dense", x, c.width, true), c.activation);
     const Tensor transformed = d.layer_norm("cls.predictions.transform.LayerNorm", inner);
-    const Tensor bias = d.graph.weight("cls.predictions.bias", {c.vocab});
-    d.graph.output(model_names::logits, linear_transposed(transformed, word_embeddings(d), bias));
+    d.graph.output(model_names::logits,
+                   masked_logits(d, transformed, "cls.predictions.decoder.weight", "cls.predictions.bias"));
 }
 
 }  // namespace

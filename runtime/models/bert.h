@@ -1,4 +1,4 @@
-// BERT's encoder, which RoBERTa and Longformer have, too.
+// BERT's encoder, which RoBERTa has, too.
 #pragma once
 
 #include "runtime/models/architecture.h"
@@ -10,7 +10,9 @@ void read_bert(const JsonFields& fields, ModelConfig& config);
 /// Embeddings and blocks; positions begin at row `first_position` of their table. Returns the last hidden state [n, width].
 Tensor bert_encoder(ModelBuilder& builder, std::int64_t first_position);
 /// tanh(W x[0] + b), an output.
-Tensor bert_pooler(ModelBuilder& builder, Tensor x, const std::string& name);
+Tensor bert_pooler(ModelBuilder& builder, Tensor x);
+/// Logits of all words: x wordᵀ + bias, or with a matrix of its own where that is not tied.
+Tensor masked_logits(ModelBuilder& builder, Tensor x, const std::string& own, const std::string& bias);
 Tensor word_embeddings(ModelBuilder& builder);
 
 }  // namespace vantage

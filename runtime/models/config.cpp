@@ -56,8 +56,13 @@ namespace {
 void read_labels(const JsonFields& fields, ModelConfig& c) {
     const std::optional<JsonFields> names = fields.optional_object("id2label");
     const std::int64_t count = names ? static_cast<std::int64_t>(names->json().size())
-                                     : fields.optional_integer("num_labels", 1, most_vocab).value_or(2);
+                                     : fields.optional_integer("num_labels", 1, 1 << 16).value_or(2);
     if (count == 0) fields.fail("id2label", "a name for each label");
+    const std::string problem = fields.optional_text("problem_type").value_or("");
+    if (problem == "regression")
+        c.labelling = ModelConfig::Labelling::numbers;
+    else if (problem == "multi_label_classification" || count == 1)
+        c.labelling = ModelConfig::Labelling::each;
     for (std::int64_t i = 0; i < count; ++i) {
         const std::string key = std::to_string(i);
         c.labels.push_back(names ? names->text(key) : "LABEL_" + key);
@@ -113,6 +118,11 @@ bool read_tied(const JsonFields& fields, bool otherwise) {
     return fields.optional_flag("tie_word_embeddings").value_or(otherwise);
 }
 
+std::int64_t read_window(const JsonFields& fields, std::int64_t usual) {
+    if (!fields.json().contains("sliding_window")) return usual;
+    return fields.optional_integer("sliding_window", 1, most_context).value_or(0);
+}
+
 void read_windows(const JsonFields& fields, ModelConfig& c, std::int64_t window,
                   const std::function<bool(std::int64_t)>& slides) {
     if (window == 0) return;
@@ -120,9 +130,14 @@ void read_windows(const JsonFields& fields, ModelConfig& c, std::int64_t window,
     if (listed && static_cast<std::int64_t>(fields.list("layer_types").size()) != c.layers)
         fields.fail("layer_types", "one for each layer");
     for (std::int64_t layer = 0; layer < c.layers; ++layer) {
-        const bool slid =
-            listed ? fields.list("layer_types")[static_cast<std::size_t>(layer)] == "sliding_attention" : slides(layer);
-        c.windows.push_back(slid ? window : 0);
+        if (!listed) {
+            c.windows.push_back(slides(layer) ? window : 0);
+            continue;
+        }
+        const Json& type = fields.list("layer_types")[static_cast<std::size_t>(layer)];
+        if (type != "sliding_attention" && type != "full_attention")
+            fields.fail("layer_types", "sliding_attention or full_attention for each layer");
+        c.windows.push_back(type == "sliding_attention" ? window : 0);
     }
 }
 
@@ -158,16 +173,17 @@ void read_longrope(const JsonFields& fields, const JsonFields& rope, ModelConfig
     const auto factors = [&](const char* key) {
         std::vector<double> list;
         for (const Json& factor : rope.list(key))
-            if (factor.is_number() && factor.get<double>() > 0) list.push_back(factor.get<double>());
+            if (factor.is_number() && factor.get<double>() >= 1e-3 && factor.get<double>() <= 1e6)
+                list.push_back(factor.get<double>());
         if (list.size() != rope.list(key).size() || static_cast<std::int64_t>(list.size()) != c.rotary_width / 2)
-            rope.fail(key, format("%lld numbers above 0", static_cast<long long>(c.rotary_width / 2)));
+            rope.fail(key, format("%lld numbers from 0.001 to 1e6", static_cast<long long>(c.rotary_width / 2)));
         return list;
     };
     c.rope_scaling.factors = factors("short_factor");
     c.rope_long_factors = factors("long_factor");
     const JsonFields& place = fields.has("original_max_position_embeddings") ? fields : rope;
     c.rope_scaling.original_context =
-        place.optional_integer("original_max_position_embeddings", 1, most_context).value_or(c.context);
+        place.optional_integer("original_max_position_embeddings", 2, most_context).value_or(c.context);
     c.rope_scaling.factor =
         rope.optional_number("factor", 1e-3, 1e6)
             .value_or(static_cast<double>(c.context) / static_cast<double>(c.rope_scaling.original_context));
@@ -175,15 +191,18 @@ void read_longrope(const JsonFields& fields, const JsonFields& rope, ModelConfig
 }
 
 void read_scaling(const JsonFields& fields, const JsonFields& rope, ModelConfig& c) {
+    c.rope_scaling = {};
     std::string kind = rope.has("rope_type") ? rope.text("rope_type") : rope.optional_text("type").value_or("default");
     if (kind == "su") kind = "longrope";  // its first name
-    if (kind == "default") return;
+    // "dynamic" stretches only beyond the context that the model allows, where no session goes
+    if (kind == "default" || kind == "dynamic") return;
     if (kind != "linear" && kind != "llama3" && kind != "yarn" && kind != "longrope")
         throw Error(ErrorKind::bad_file, fields.name() + ": rope scaling is " + in_quotes(kind) +
                                              ", but built are default, linear, llama3, yarn and longrope");
     c.rope_scaling.type = kind;
     if (kind == "longrope") return read_longrope(fields, rope, c);
     c.rope_scaling.factor = rope.number("factor", 1e-3, 1e6);
+    if (kind == "yarn" && c.rope_theta <= 1) rope.fail("rope_theta", "a number above 1");
     if (kind == "yarn") read_yarn(rope, c);
     if (kind == "llama3") read_llama3(rope, c);
 }
@@ -195,11 +214,15 @@ void read_scaling(const JsonFields& fields, const JsonFields& rope, ModelConfig&
 void read_rope(const JsonFields& fields, ModelConfig& c, double theta, double share) {
     std::optional<JsonFields> rope = fields.optional_object("rope_parameters");
     if (!rope) rope = fields.optional_object("rope_scaling");
+    if (rope)
+        for (const auto& [key, value] : rope->json().items())
+            if (value.is_object())
+                fields.fail(fields.has("rope_parameters") ? "rope_parameters" : "rope_scaling",
+                            "one for all layers; one for each kind of layer is not built");
     const auto number = [&](const char* key, const char* older, double low, double high, double otherwise) {
         if (rope && rope->has(key)) return rope->number(key, low, high);
         return fields.optional_number(fields.has(key) ? key : older, low, high).value_or(otherwise);
     };
-    c.rotary = true;
     c.rope_theta = number("rope_theta", "rotary_emb_base", 1, 1e12, theta);
     share = number("partial_rotary_factor", "rotary_pct", 0, 1, share);
     c.rotary_width = static_cast<std::int64_t>(share * static_cast<double>(c.head_width));

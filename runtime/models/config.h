@@ -19,8 +19,10 @@ struct ModelConfig {
     ModelKind kind = ModelKind::decoder;
     Head head = Head::none;
     std::vector<std::string> labels;  ///< of a classification, by number
-    std::int64_t token_types = 0;     ///< kinds of tokens (first and second text), 0 = not told apart
-    std::string architecture;         ///< as config.json's model_type: "gpt2", "llama"
+    /// What its logits mean: one label of several (softmax), each label by itself (σ), or numbers as they are.
+    enum class Labelling : std::uint8_t { one_of, each, numbers } labelling = Labelling::one_of;
+    std::int64_t token_types = 0;  ///< kinds of tokens (first and second text), 0 = not told apart
+    std::string architecture;      ///< as config.json's model_type: "gpt2", "llama"
     std::int64_t layers = 0, width = 0, heads = 0, kv_heads = 0, head_width = 0, inner = 0, vocab = 0;
     std::int64_t context = 0;  ///< positions that the model allows
     double norm_eps = 1e-5;
@@ -30,7 +32,6 @@ struct ModelConfig {
     bool head_norms = false;  ///< queries and keys are normalised by head
     bool parallel = false;    ///< attention and MLP read the same residual stream
 
-    bool rotary = false;
     std::int64_t rotary_width = 0;  ///< features of a head that are turned, from the first on
     bool rope_interleaved = false;  ///< pairs (2i, 2i + 1) instead of (i, i + rotary_width / 2)
     double rope_theta = 10000;

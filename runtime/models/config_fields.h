@@ -44,6 +44,8 @@ bool read_tied(const JsonFields& fields, bool otherwise);
 /// (transformers 4), or rope_parameters (5). Throws bad_file for a scaling that is not built.
 void read_rope(const JsonFields& fields, ModelConfig& config, double theta = 10000, double share = 1);
 
+/// sliding_window: null says that there is none, a file that does not say takes `usual` (0 = none).
+std::int64_t read_window(const JsonFields& fields, std::int64_t usual);
 /// Layers that attend to a window only: those that layer_types calls sliding_attention, else those that `slides` says.
 void read_windows(const JsonFields& fields, ModelConfig& config, std::int64_t window,
                   const std::function<bool(std::int64_t layer)>& slides);

@@ -46,8 +46,9 @@ void build(ModelBuilder& d) {
     }
     if (c.head != Head::masked_lm) return;
     const Tensor inner = activate(d.dense("vocab_transform", x, c.width, true), c.activation);
-    const Tensor bias = d.graph.weight("vocab_projector.bias", {c.vocab});
-    d.graph.output(model_names::logits, linear_transposed(d.layer_norm("vocab_layer_norm", inner), words, bias));
+    const Tensor out = c.tied ? words : d.graph.weight("vocab_projector.weight", {c.vocab, c.width});
+    d.graph.output(model_names::logits, linear_transposed(d.layer_norm("vocab_layer_norm", inner), out,
+                                                          d.graph.weight("vocab_projector.bias", {c.vocab})));
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ void read(const JsonFields& fields, ModelConfig& c) {
     if (!c.own.flag("alibi")) read_rope(fields, c);
 }
 
-// ALiBi as Falcon was trained with it: slope and slope times key position rounded to bfloat16, divided by √D as the scores
+// ALiBi as Falcon was trained with it: slope, key position and their product rounded to bfloat16, divided by √D as the scores
 // are. By key, because the rounding is not the same for equal distances.
 std::vector<float> rounded_alibi(std::int64_t heads, std::int64_t keys, double scale) {
     const auto rounded = [](float x) { return bfloat_to_float(float_to_bfloat(x)); };
@@ -43,7 +43,7 @@ std::vector<float> rounded_alibi(std::int64_t heads, std::int64_t keys, double s
     std::vector<float> table;
     for (std::int64_t j = 0; j < keys; ++j)
         for (const float slope : slopes)
-            table.push_back(static_cast<float>(scale) * rounded(rounded(slope) * static_cast<float>(j)));
+            table.push_back(static_cast<float>(scale) * rounded(rounded(slope) * rounded(static_cast<float>(j))));
     return table;
 }
 

@@ -22,8 +22,7 @@ void read(const JsonFields& fields, ModelConfig& c) {
     };
     c.attention_softcap = cap("attn_logit_softcapping", 50);
     c.logit_softcap = cap("final_logit_softcapping", 30);
-    read_windows(fields, c, fields.optional_integer("sliding_window", 1, most_context).value_or(4096),
-                 [](std::int64_t layer) { return layer % 2 == 0; });
+    read_windows(fields, c, read_window(fields, 4096), [](std::int64_t layer) { return layer % 2 == 0; });
 }
 
 void build(ModelBuilder& d) {

@@ -11,11 +11,13 @@ namespace {
 
 void read(const JsonFields& fields, ModelConfig& c) {
     read_sizes(fields, c);
+    c.kv_heads = c.heads;  // keys for other counts and widths are not the architecture's
+    divide_heads(fields, c, "hidden_size", "num_attention_heads");
     c.norm_eps = fields.optional_number("layer_norm_eps", 0, 1).value_or(1e-5);
     c.activation = read_activation(fields, "hidden_act", "gelu");
     c.tied = read_tied(fields, false);
     c.parallel = fields.optional_flag("use_parallel_residual").value_or(true);
-    c.qkv_bias = fields.optional_flag("attention_bias").value_or(true);
+    c.qkv_bias = c.attention_out_bias = fields.optional_flag("attention_bias").value_or(true);
     read_rope(fields, c, 10000, 0.25);
 }
 
@@ -30,7 +32,7 @@ void build(ModelBuilder& d) {
             d.dense("attention.query_key_value", d.layer_norm("input_layernorm", x), 3 * c.width, c.qkv_bias);
         const QKV heads = split_qkv(packed, c.heads, c.heads, true);
         const Tensor seen = d.attend(layer, d.rotate(heads.q), d.rotate(heads.k), heads.v);
-        const Tensor after = x + d.dense("attention.dense", seen, c.width, c.qkv_bias);
+        const Tensor after = x + d.dense("attention.dense", seen, c.width, c.attention_out_bias);
         const Tensor y = d.layer_norm("post_attention_layernorm", c.parallel ? x : after);
         const Tensor inner = activate(d.dense("mlp.dense_h_to_4h", y, c.inner, true), c.activation);
         x = after + d.dense("mlp.dense_4h_to_h", inner, c.width, true);

@@ -16,8 +16,7 @@ void read(const JsonFields& fields, ModelConfig& c) {
     c.qkv_bias = c.attention_out_bias = fields.optional_flag("attention_bias").value_or(true);
     read_experts(fields, c, 128, 4);
     c.own.set("swiglu_limit", fields.optional_number("swiglu_limit", 1e-3, 1e6).value_or(7));
-    read_windows(fields, c, fields.optional_integer("sliding_window", 1, most_context).value_or(128),
-                 [](std::int64_t layer) { return layer % 2 == 0; });
+    read_windows(fields, c, read_window(fields, 128), [](std::int64_t layer) { return layer % 2 == 0; });
 }
 
 Tensor experts(ModelBuilder& d, std::int64_t layer, Tensor x) {

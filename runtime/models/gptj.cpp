@@ -20,7 +20,7 @@ void read(const JsonFields& fields, ModelConfig& c) {
     c.activation = read_activation(fields, "activation_function", "gelu_new");
     c.tied = read_tied(fields, false);
     divide_heads(fields, c, "n_embd", "n_head");
-    c.rotary = c.rope_interleaved = true;
+    c.rope_interleaved = true;
     c.rotary_width = fields.optional_integer("rotary_dim", 2, most_width)
                          .value_or(fields.json().contains("rotary_dim") ? c.head_width : 64);
     if (c.rotary_width % 2 != 0 || c.rotary_width > c.head_width)

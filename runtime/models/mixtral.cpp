@@ -10,8 +10,7 @@ namespace {
 void read(const JsonFields& fields, ModelConfig& c) {
     read_llama(fields, c, {.kv_heads = 8, .norm_eps = 1e-5, .rope_theta = 1e6});
     read_experts(fields, c, 8, 2);
-    read_windows(fields, c, fields.optional_integer("sliding_window", 1, most_context).value_or(0),
-                 [](std::int64_t) { return true; });
+    read_windows(fields, c, read_window(fields, 0), [](std::int64_t) { return true; });
 }
 
 void build(ModelBuilder& d) {

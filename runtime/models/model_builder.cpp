@@ -71,20 +71,21 @@ Tensor ModelBuilder::heads(Tensor x, std::int64_t count) {
 // LongRoPE has factors for contexts beyond the one that it was first trained with; the whole sequence takes one kind.
 Tensor ModelBuilder::rotate(Tensor x) {
     RopeScaling scaling = config.rope_scaling;
-    if (!config.rope_long_factors.empty() && options.context > scaling.original_context)
+    if (!config.rope_long_factors.empty() && options.rope_context() > scaling.original_context)
         scaling.factors = config.rope_long_factors;
     const Tensor table = rope_table(graph, options.context, config.rotary_width, config.rope_theta, scaling);
     return rope(x, table, {.interleaved = config.rope_interleaved, .step = step});
 }
 
-Tensor ModelBuilder::attend(std::int64_t layer, Tensor q, Tensor k, Tensor v, AttentionOptions more) {
+Tensor ModelBuilder::attend(std::int64_t layer, Tensor q, Tensor k, Tensor v, AttentionOptions how) {
     const auto cached = [&](const std::string& name, Tensor rows) {
         return write(graph.state(name, {options.context, config.kv_heads, rows.shape()[-1]}, options.cache), rows,
                      step);
     };
-    AttentionOptions how = config.attention(layer);
+    const AttentionOptions usual = config.attention(layer);
+    how.causal = usual.causal, how.scale = usual.scale, how.softcap = usual.softcap;
+    how.window_left = usual.window_left;
     how.step = step;
-    how.sinks = more.sinks, how.alibi_slopes = more.alibi_slopes, how.key_bias = more.key_bias;
     const AttentionResult result =
         attention(q, cached(model_names::keys(layer), k), cached(model_names::values(layer), v), how);
     if (const auto i = static_cast<std::size_t>(layer); i < options.watch.size() && options.watch[i]) {

@@ -15,10 +15,13 @@ namespace vantage {
 struct BuildOptions {
     std::int64_t rows = 1;     ///< tokens of a run
     std::int64_t context = 0;  ///< rows of the cache
+    std::int64_t longest =
+        0;  ///< positions that the sequence may come to, where that is more; decides LongRoPE's factors
     DType cache = DType::f16;
     std::vector<bool> watch;  ///< by layer: keep the rows of Q and the log-sum-exps, so that weights can be asked for
     bool all_logits = false;  ///< the logits of all rows are an output, instead of a drawn token
     bool hidden = false;      ///< the residual stream after each block is an output: "hidden.0" …
+    std::int64_t rope_context() const { return longest > context ? longest : context; }
 };
 
 /// Names of the states and outputs, and the segments of the graph.
@@ -64,8 +67,8 @@ public:
     /// The features of heads [n, H, D] turned by their position.
     Tensor rotate(Tensor heads);
     /// Appends k and v to the cache of `layer` and attends to all of it, as config.attention(layer) and
-    /// `more` (sinks, biases) say. q [n, H, D], k and v [n, Hk, D] → [n, H D].
-    Tensor attend(std::int64_t layer, Tensor q, Tensor k, Tensor v, AttentionOptions more = {});
+    /// `how` (sinks, biases) say. q [n, H, D], k and v [n, Hk, D] → [n, H D].
+    Tensor attend(std::int64_t layer, Tensor q, Tensor k, Tensor v, AttentionOptions how = {});
     /// Notes what the router of a layer says, [n, experts].
     void note_router(std::int64_t layer, Tensor logits);
     /// Notes the residual stream: after the embedding, then after each block but the last.

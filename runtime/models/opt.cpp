@@ -19,7 +19,7 @@ void read(const JsonFields& fields, ModelConfig& c) {
     c.context = fields.optional_integer("max_position_embeddings", 1, most_context).value_or(2048);
     c.activation = read_activation(fields, "activation_function", "relu");
     c.tied = read_tied(fields, true);
-    c.qkv_bias = fields.optional_flag("enable_bias").value_or(true);
+    c.qkv_bias = c.attention_out_bias = c.mlp_bias = fields.optional_flag("enable_bias").value_or(true);
     divide_heads(fields, c, "hidden_size", "num_attention_heads");
     const bool first = fields.optional_flag("do_layer_norm_before").value_or(true);
     c.own.set("do_layer_norm_before", first);
@@ -49,10 +49,11 @@ void build(ModelBuilder& d) {
         const auto heads = [&](const char* name) { return d.heads(d.dense(name, y, c.width, c.qkv_bias), c.heads); };
         const Tensor seen =
             d.attend(layer, heads("self_attn.q_proj"), heads("self_attn.k_proj"), heads("self_attn.v_proj"));
-        x = norm("self_attn_layer_norm", x + d.dense("self_attn.out_proj", seen, c.width, c.qkv_bias), !norm_first);
+        x = norm("self_attn_layer_norm", x + d.dense("self_attn.out_proj", seen, c.width, c.attention_out_bias),
+                 !norm_first);
         const Tensor z = norm("final_layer_norm", x, norm_first);
-        const Tensor inner = activate(d.dense("fc1", z, c.inner, c.qkv_bias), c.activation);
-        x = norm("final_layer_norm", x + d.dense("fc2", inner, c.width, c.qkv_bias), !norm_first);
+        const Tensor inner = activate(d.dense("fc1", z, c.inner, c.mlp_bias), c.activation);
+        x = norm("final_layer_norm", x + d.dense("fc2", inner, c.width, c.mlp_bias), !norm_first);
         d.note_hidden(x);
     }
     d.finish(

@@ -8,8 +8,7 @@ namespace {
 
 void read(const JsonFields& fields, ModelConfig& c) {
     read_llama(fields, c, {.norm_eps = 1e-5});
-    read_windows(fields, c, fields.optional_integer("sliding_window", 1, most_context).value_or(0),
-                 [](std::int64_t) { return true; });
+    read_windows(fields, c, read_window(fields, 0), [](std::int64_t) { return true; });
 }
 
 void build(ModelBuilder& d) {

@@ -18,7 +18,7 @@ void read(const JsonFields& fields, ModelConfig& c) {
 void build(ModelBuilder& d) {
     const ModelConfig& c = d.config;
     const Tensor x = bert_encoder(d, c.own.integer("first_position"));
-    if (c.head == Head::none) bert_pooler(d, x, "pooler.dense");
+    if (c.head == Head::none) bert_pooler(d, x);
     if (c.head == Head::classification) {
         const Tensor inner = activate(d.dense("classifier.dense", d.first_row(x), c.width, true), Activation::tanh);
         d.graph.output(model_names::logits,
@@ -26,8 +26,7 @@ void build(ModelBuilder& d) {
     }
     if (c.head != Head::masked_lm) return;
     const Tensor transformed = d.layer_norm("lm_head.layer_norm", gelu(d.dense("lm_head.dense", x, c.width, true)));
-    const Tensor bias = d.graph.weight("lm_head.bias", {c.vocab});
-    d.graph.output(model_names::logits, linear_transposed(transformed, word_embeddings(d), bias));
+    d.graph.output(model_names::logits, masked_logits(d, transformed, "lm_head.decoder.weight", "lm_head.bias"));
 }
 
 }  // namespace

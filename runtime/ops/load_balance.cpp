@@ -23,12 +23,14 @@ std::vector<TensorType> infer(const OpCall& call) {
 
 void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
     const std::int64_t rows = call.in(probs_).shape[0], experts = call.in(probs_).shape[1];
-    if (rows == 0) return;
+    std::int64_t tokens = 0;  // without padding, which chose nothing
+    for (std::int64_t row = 0; row < rows; ++row) tokens += in[index_][row * call.in(index_).shape[1]] >= 0 ? 1 : 0;
+    if (tokens == 0) return;
     for (std::int64_t e = 0; e < experts; ++e) {
         double count = 0, mass = 0;
         for (const double chosen : in[index_].data) count += chosen == static_cast<double>(e) ? 1 : 0;
         for (std::int64_t row = 0; row < rows; ++row) mass += in[probs_][row * experts + e];
-        out[0][0] += static_cast<double>(experts) * count * mass / static_cast<double>(rows * rows);
+        out[0][0] += static_cast<double>(experts) * count * mass / static_cast<double>(tokens * tokens);
     }
 }
 

@@ -69,9 +69,7 @@ std::size_t grapheme_bytes(std::string_view valid, std::size_t at) {
     return at - begin;
 }
 
-char32_t upper_case(char32_t c) {
-    return static_cast<char32_t>(utf8proc_toupper(static_cast<utf8proc_int32_t>(c)));
-}
+char32_t upper_case(char32_t c) { return static_cast<char32_t>(utf8proc_toupper(static_cast<utf8proc_int32_t>(c))); }
 
 // ---- normalization forms (Unicode Standard Annex 15) -----------------------------------------------------------------
 

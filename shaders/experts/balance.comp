@@ -11,7 +11,9 @@ layout(push_constant) uniform Push { LoadBalanceParams p; };
 
 void main() {
     uint lane = gl_LocalInvocationID.x;
-    float loss = 0.0, tokens = float(p.rows);
+    float loss = 0.0, tokens = 0.0;  // without padding, which chose nothing
+    for (uint row = lane; row < p.rows; row += gl_WorkGroupSize.x) tokens += float(int(ReadWords(p.index).at[row * p.top_k]) >= 0);
+    tokens = workgroup_sum(tokens);
     for (uint e = lane; e < p.experts; e += gl_WorkGroupSize.x) {
         uint count = 0u;
         float mass = 0.0;
@@ -20,5 +22,5 @@ void main() {
         loss += float(count) / tokens * (mass / tokens);
     }
     loss = workgroup_sum(loss) * float(p.experts);
-    if (lane == 0u) Floats(p.loss).at[0] = p.rows > 0u ? loss : 0.0;
+    if (lane == 0u) Floats(p.loss).at[0] = tokens > 0.0 ? loss : 0.0;
 }

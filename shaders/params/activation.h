@@ -1,4 +1,4 @@
-// Numbers of the activations, the same in GLSL, in `enum class Activation` (the first six) and in the specialization
+// Numbers of the activations, the same in GLSL, in `enum class Activation` (the first nine) and in the specialization
 // constants of every kernel that ends in one; and the parameters of the op `activation`.
 #include "params/types.h"
 #ifndef VANTAGE_ACTIVATION_H

@@ -3,7 +3,9 @@
 #include <catch2/generators/catch_generators.hpp>
 
 #include "oracle_model.h"
+#include "runtime/base/os.h"
 #include "tests/host/expect_error.h"
+#include "tests/host/temporary_directory.h"
 
 using namespace vantage;
 using namespace vantage::test;
@@ -56,6 +58,32 @@ TEST_CASE("the oracle's encoders come out as PyTorch computed them", "[models][o
                      allowed);
         check_attention(session, file.at(prompt + ".attn"), allowed);
     }
+}
+
+TEST_CASE("a replay of an encoder has its token types", "[models]") {
+    const Model model = Model::load(test_device(), oracle_models + "bert_classification");
+    const std::vector<std::int32_t> ids = {5, 17, 40, 9, 77, 3}, types = {0, 0, 0, 1, 1, 1};
+    const auto weights = [&](const Watch& watch) {
+        Session session(model, {.context = 6, .precision = Precision::f32, .watch = watch});
+        session.append(ids, types);
+        session.process();
+        return session.attention(1, 2, 0, 6, 0, 6);
+    };
+    CHECK(weights(Watch::all()) == weights({}));
+}
+
+TEST_CASE("BERT's first checkpoints say gamma and beta", "[models]") {
+    const test::TemporaryDirectory folder;
+    const std::string source = oracle_models + "bert_classification";
+    std::string weights = read_file(source + "/model.safetensors");
+    for (const auto& [now, then] :
+         {std::pair{"LayerNorm.weight", "LayerNorm.gamma\" "}, {"LayerNorm.bias", "LayerNorm.beta"}})
+        for (std::size_t at = 0; (at = weights.find(now, at)) != std::string::npos; ++at)
+            weights.replace(at, std::string(now).size() + (then[std::string(then).size() - 1] == ' ' ? 1 : 0), then);
+    write_file(folder.path("model.safetensors"), weights);
+    write_file(folder.path("config.json"), read_file(source + "/config.json"));
+    CHECK(Model::load(test_device(), folder.path()).info().parameters ==
+          Model::load(test_device(), source).info().parameters);
 }
 
 TEST_CASE("an encoder runs the whole sequence again when it grows, and draws nothing", "[models]") {

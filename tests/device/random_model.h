@@ -33,8 +33,7 @@ inline void write_random_model(const std::string& folder, const std::string& con
             HostTensor tensor(TensorType{Shape({sizes.begin(), sizes.end()}), type});
             for (double& x : tensor.data) x = draw(random);
             data.push_back(narrow(tensor));
-            const bool is_head = bare == "lm_head.weight" || bare == "lm_head.bias";
-            const std::string name = is_head ? bare : checkpoint_prefixes(config).front() + bare;
+            const std::string name = is_head_weight(bare) ? bare : checkpoint_prefixes(config).front() + bare;
             tensors.push_back({name, storage, {sizes.begin(), sizes.end()}, {}});
         }
     }

@@ -60,6 +60,15 @@ TEST_CASE("fields that make no model are named, in every architecture", "[config
         {"gemma2", "query_pre_attn_scalar", "0", {"query_pre_attn_scalar", "is 0"}},
         {"gemma2", "attn_logit_softcapping", "-1", {"attn_logit_softcapping", "-1"}},
         {"gpt_oss", "layer_types", "7", {"layer_types", "7", "a list"}},
+        {"gpt_oss", "layer_types", R"(["full_attention", "linear_attention"])", {"layer_types", "sliding_attention"}},
+        {"gpt_oss",
+         "rope_parameters",
+         R"({"full_attention": {"rope_type": "default"}, "sliding_attention": {"rope_type": "default"}})",
+         {"rope_parameters", "each kind of layer"}},
+        {"gpt_oss",
+         "rope_parameters",
+         R"({"rope_type": "yarn", "rope_theta": 1, "factor": 8})",
+         {"rope_theta", "above 1"}},
         {"gpt_oss", "swiglu_limit", "-1", {"swiglu_limit", "-1"}},
         {"bert", "architectures", R"(["BertForQuestionAnswering"])", {"BertForQuestionAnswering", "ForMaskedLM"}},
         {"bert", "type_vocab_size", "0", {"type_vocab_size", "is 0"}},
@@ -77,6 +86,22 @@ TEST_CASE("fields that make no model are named, in every architecture", "[config
             expect_error(ErrorKind::bad_file, {"config.json: ", part},
                          [&] { parse_model_config(tree.dump(), "config.json"); });
     }
+}
+
+TEST_CASE("what a file says itself wins over what its class usually has", "[config]") {
+    const auto changed = [](const char* folder, const char* key, const char* value) {
+        Json tree = config_of(folder);
+        tree[key] = Json::parse(value);
+        return parse_model_config(tree.dump(), "config.json");
+    };
+    CHECK(changed("gpt_oss", "rope_parameters", R"({"rope_type": "default"})").rope_scaling == RopeScaling{});
+    CHECK(changed("gemma2", "sliding_window", "null").windows.empty());
+    CHECK(changed("gpt_neox", "num_key_value_heads", "1").kv_heads == 2);
+    CHECK(changed("llama_linear", "rope_parameters", R"({"rope_type": "dynamic", "factor": 2})").rope_scaling ==
+          RopeScaling{});
+    using Labelling = ModelConfig::Labelling;
+    CHECK(changed("bert_classification", "id2label", R"({"0": "score"})").labelling == Labelling::each);
+    CHECK(changed("bert_classification", "problem_type", "\"regression\"").labelling == Labelling::numbers);
 }
 
 TEST_CASE("every architecture is built from the least that its files say", "[config]") {

@@ -187,7 +187,7 @@ TEST_CASE("configs that make no model are refused with field, value and what is 
         {small_llama, {{"rms_norm_eps", "2"}}, {"rms_norm_eps", "is 2"}},
         {small_llama, {{"hidden_act", "\"mish\""}}, {"hidden_act", "mish", "silu"}},
         {small_llama, {{"rope_theta", "0"}}, {"rope_theta", "is 0"}},
-        {small_llama, {{"rope_scaling", R"({"type": "dynamic", "factor": 2})"}}, {"dynamic", "linear", "llama3"}},
+        {small_llama, {{"rope_scaling", R"({"type": "spiral", "factor": 2})"}}, {"spiral", "linear", "llama3"}},
         {small_llama, {{"rope_scaling", R"({"type": "linear"})"}}, {"rope_scaling.factor", "missing"}},
         {small_llama, {{"rope_scaling", R"({"type": "linear", "factor": 0})"}}, {"rope_scaling.factor", "is 0"}},
         {small_llama,

@@ -308,11 +308,11 @@ TEST_CASE("a fused model computes what the unfused one does", "[graph][fuse]") {
             INFO(model << (inspect ? ", inspected" : ""));
             const ModelConfig config = config_of(model);
             const BuildOptions options{.rows = 8,
-                                         .context = 64,
-                                         .cache = DType::f32,
-                                         .watch = std::vector<bool>(static_cast<std::size_t>(config.layers), true),
-                                         .all_logits = inspect,
-                                         .hidden = inspect};
+                                       .context = 64,
+                                       .cache = DType::f32,
+                                       .watch = std::vector<bool>(static_cast<std::size_t>(config.layers), true),
+                                       .all_logits = inspect,
+                                       .hidden = inspect};
             const Graph plain = build_model(config, options);
             Graph fused = build_model(config, options);
             CHECK(!fuse(fused).empty());
