@@ -50,10 +50,10 @@ public:
             for (std::int64_t rows : {1, 8, 128})
                 for (bool logits : {false, true}) {
                     const BuildOptions options{.rows = rows,
-                                                 .context = config.context,
-                                                 .cache = storage.cache,
-                                                 .watch = {true},
-                                                 .all_logits = logits};
+                                               .context = config.context,
+                                               .cache = storage.cache,
+                                               .watch = {true},
+                                               .all_logits = logits};
                     Graph graph = build_model(config, options, [&](const std::string&) { return storage.weights; });
                     fuse(graph);
                     add_schedule(graph, make_schedule(graph, caps_));
