@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
+#include "generation_options.h"
 #include "head_survey.h"
 #include "page.h"
 #include "runtime/base/log.h"
@@ -122,10 +123,7 @@ void add_classify(CLI::App& app) {
     command->add_option("-p,--prompt", o->prompt, "The text; - reads stdin")->required()->type_name("TEXT");
     command->add_option("--pair", o->pair, "A second text, for models of pairs")->type_name("TEXT");
     command->add_option("--top", o->top, "Answers to show")->capture_default_str()->check(CLI::PositiveNumber);
-    command
-        ->add_option("--precision", o->precision, "f16: keys and values in half precision; f32: everything in single")
-        ->check(CLI::IsMember({"f16", "f32"}))
-        ->capture_default_str();
+    add_precision_option(*command, o->precision);
     command->add_flag("--json", o->json, "One JSON object on stdout");
     command->callback([o] { run(*o); });
 }

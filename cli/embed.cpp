@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
+#include "generation_options.h"
 #include "progress.h"
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
@@ -108,10 +109,7 @@ void add_embed(CLI::App& app) {
         ->capture_default_str();
     command->add_flag("--normalise,--normalize", o->normalise, "Divide by the length, so that products are cosines");
     command->add_option("--save", o->save, "Write the vectors to a file (safetensors) instead")->type_name("OUT");
-    command
-        ->add_option("--precision", o->precision, "f16: keys and values in half precision; f32: everything in single")
-        ->check(CLI::IsMember({"f16", "f32"}))
-        ->capture_default_str();
+    add_precision_option(*command, o->precision);
     command->callback([o] { run(*o); });
 }
 

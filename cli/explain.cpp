@@ -10,6 +10,7 @@
 
 #include "commands.h"
 #include "explain_figures.h"
+#include "generation_options.h"
 #include "runtime/base/log.h"
 #include "runtime/base/units.h"
 #include "runtime/graph/schedule.h"
@@ -259,10 +260,7 @@ void add_explain(CLI::App& app) {
                      "Context in tokens; 0 = what the model allows and the memory holds")
         ->check(CLI::NonNegativeNumber)
         ->capture_default_str();
-    command
-        ->add_option("--precision", o->precision, "f16: keys and values in half precision; f32: everything in single")
-        ->check(CLI::IsMember({"f16", "f32"}))
-        ->capture_default_str();
+    add_precision_option(*command, o->precision);
     command->add_flag("--json", o->json, "One JSON object on stdout");
     command->callback([o] { run(*o); });
 }

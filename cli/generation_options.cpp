@@ -7,6 +7,12 @@
 
 namespace vantage::cli {
 
+void add_precision_option(CLI::App& command, std::string& precision) {
+    command.add_option("--precision", precision, "f16: keys and values in half precision; f32: everything in single")
+        ->check(CLI::IsMember({"f16", "f32"}))
+        ->capture_default_str();
+}
+
 void add_generation_options(CLI::App& command, GenerationOptions& o) {
     Sampling& s = o.sampling;
     SessionOptions& session = o.generator.session;
@@ -28,9 +34,7 @@ void add_generation_options(CLI::App& command, GenerationOptions& o) {
         .add_option("-c,--ctx", session.context, "Context in tokens; 0 = what the model allows and the memory holds")
         ->capture_default_str()
         ->check(CLI::NonNegativeNumber);
-    command.add_option("--precision", o.precision, "f16: keys and values in half precision; f32: everything in single")
-        ->check(CLI::IsMember({"f16", "f32"}))
-        ->capture_default_str();
+    add_precision_option(command, o.precision);
     command.add_flag("--ignore-eos", s.ignore_end, "Go on after the model's end tokens");
 }
 

@@ -16,6 +16,8 @@ struct GenerationOptions {
     GeneratorOptions generator = {};
     std::string precision = "f16";
 };
+/// --precision f16|f32, with what it holds now as the default.
+void add_precision_option(CLI::App& command, std::string& precision);
 void add_generation_options(CLI::App& command, GenerationOptions& options);
 /// What the model recommends holds where nothing else was typed.
 Generator make_generator(const CLI::App& command, const Model& model, GenerationOptions options);

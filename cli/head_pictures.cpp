@@ -12,12 +12,12 @@ namespace vantage::cli {
 
 namespace {
 
-constexpr int longest_quotation = 120;  // columns of the text in a caption; pictures wrap it
+constexpr int longest_caption = 120;  // columns of the text in a caption; pictures wrap it
 
 std::string quotation(const HeadSurvey& survey) {
     std::string text;
     for (const std::string& token : survey.texts()) text += token;
-    return "“" + shortened(without_controls(text), longest_quotation) + "”";
+    return "“" + shortened(without_controls(text), longest_caption) + "”";
 }
 
 /// What a reader needs to make the same picture again.

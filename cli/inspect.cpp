@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
+#include "generation_options.h"
 #include "head_pictures.h"
 #include "head_survey.h"
 #include "inspect_report.h"
@@ -232,10 +233,7 @@ void add_inspect(CLI::App& app) {
         ->add_option("--png", o->pictures,
                      "Draw all heads (heads.png) and each of them (layer-L-head-H.png) into this folder")
         ->type_name("DIR");
-    command
-        ->add_option("--precision", o->precision, "f32: everything in single precision; f16: keys and values in half")
-        ->check(CLI::IsMember({"f16", "f32"}))
-        ->capture_default_str();
+    add_precision_option(*command, o->precision);
     command->add_flag(
         "--check", o->check,
         "Compare every node of the plans with its reference; the first that differs is named (exit code 7)");

@@ -28,9 +28,9 @@ std::vector<double> probabilities(std::span<const float> logits) {
 }
 
 std::vector<double> label_values(const ModelConfig& config, std::span<const float> logits) {
-    if (config.labelling == ModelConfig::Labelling::one_of) return probabilities(logits);
+    if (config.labelling == Labelling::one_of) return probabilities(logits);
     std::vector<double> values(logits.begin(), logits.end());
-    if (config.labelling == ModelConfig::Labelling::each)
+    if (config.labelling == Labelling::each)
         for (double& x : values) x = 1 / (1 + std::exp(-x));
     return values;
 }

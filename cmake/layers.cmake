@@ -1,12 +1,19 @@
-# vantage_layer(NAME DIRECTORIES dir… LINK target… [HEADERS_OF target…] [GENERATED file…])
-# One static library per layer. LINK is what the layer may call; HEADERS_OF is needed to compile it, not to use it.
+# vantage_layer(NAME DIRECTORIES dir… LINK target… [HEADERS_OF target…] [GENERATED file…] [ALONE pattern…])
+# One static library per layer. LINK is what the layer may call; HEADERS_OF is needed to compile it, not to use it. Files
+# that match ALONE are never compiled together with others (VANTAGE_UNITY).
 function(vantage_layer name)
-  cmake_parse_arguments(arg "" "" "DIRECTORIES;LINK;HEADERS_OF;GENERATED" ${ARGN})
+  cmake_parse_arguments(arg "" "" "DIRECTORIES;LINK;HEADERS_OF;GENERATED;ALONE" ${ARGN})
   set(sources ${arg_GENERATED})
   foreach(directory IN LISTS arg_DIRECTORIES)
     file(GLOB found CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${directory}/*.cpp")
     list(APPEND sources ${found})
   endforeach()
+  set(alone ${arg_GENERATED})
+  foreach(pattern IN LISTS arg_ALONE)
+    file(GLOB found CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${pattern}")
+    list(APPEND alone ${found})
+  endforeach()
+  set_source_files_properties(${alone} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   if(NOT sources)
     add_library(${name} INTERFACE)
     set(scope INTERFACE)

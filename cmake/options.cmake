@@ -40,6 +40,9 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
        -Wno-restrict              # GCC bug 105651: false alarms for "text" + std::string
        -Wno-maybe-uninitialized)  # GCC bug 80635: false alarms for std::optional
 endif()
+if(VANTAGE_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  list(APPEND vantage_warning_flags -Wno-subobject-linkage)  # takes a source file that another includes for a header
+endif()
 if(VANTAGE_WERROR)
   list(APPEND vantage_warning_flags -Werror)
 endif()
@@ -52,4 +55,10 @@ function(vantage_warnings target)
   if(VANTAGE_TIDY)
     set_target_properties(${target} PROPERTIES CXX_CLANG_TIDY "${VANTAGE_CLANG_TIDY};--quiet")
   endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${VANTAGE_UNITY} UNITY_BUILD_BATCH_SIZE 8)
+endfunction()
+
+# Programs and tests, which call what is fast: optimised little, since they take half of the time to build.
+function(vantage_optimise_little target)
+  target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
 endfunction()

@@ -9,6 +9,7 @@ function(vantage_test_program name pattern)
   target_link_libraries(${name} PRIVATE vantage nlohmann_json::nlohmann_json Catch2::Catch2WithMain)
   target_compile_definitions(${name} PRIVATE VANTAGE_TEST_DATA="${PROJECT_SOURCE_DIR}/tests" VANTAGE_ROOT="${PROJECT_SOURCE_DIR}")
   vantage_warnings(${name})
+  vantage_optimise_little(${name})
   add_test(NAME ${name} COMMAND ${name})
 endfunction()
 
@@ -62,4 +63,5 @@ foreach(source IN LISTS fuzzers)
   endif()
   target_link_libraries(${target} PRIVATE vantage_models nlohmann_json::nlohmann_json)  # files are read below the device layer
   vantage_warnings(${target})
+  vantage_optimise_little(${target})
 endforeach()

@@ -50,8 +50,8 @@ struct AttentionOptions {
     bool causal = false;
     std::optional<double> scale;  ///< default 1/sqrt(D)
     bool heads_first = false;
-    bool hard =
-        false;      ///< o = v of the key with the largest score, the first of equal ones; lse is that score. No sinks
+    /// Takes one key: o = v of the largest score, the first of equal ones, and lse is that score. Not with sinks.
+    bool hard = false;
     Tensor step;    ///< u32 step state
     Tensor kv_len;  ///< i32 [batch]: keys from here on are not seen
 
@@ -174,17 +174,13 @@ inline Tensor silu(Tensor x, Where where = Where::here()) { return activate(x, A
 inline Tensor relu(Tensor x, Where where = Where::here()) { return activate(x, Activation::relu, where); }
 /// cap tanh(x / cap) (Gemma Team 2024).
 Tensor softcap(Tensor x, double cap, Where where = Where::here());
-/// activation(gate) ∘ up, of one shape (Shazeer 2020: SwiGLU with silu, GEGLU with gelu). Without `up` the rows of `gate`
-/// are [gate | up] of twice the width (Phi-3), or gate and up by turns where `interleaved`.
+/// activation(gate) ∘ (up + up_offset), of one shape (Shazeer 2020: SwiGLU with silu, GEGLU with gelu). Without `up` the rows
+/// of `gate` are [gate | up] of twice the width (Phi-3), or gate and up by turns where `interleaved`.
 struct Gating {
     Activation activation = Activation::silu;
     bool interleaved = false;
     double limit = 0;      ///< gate ≤ limit and |up| ≤ limit before anything else (gpt-oss); 0 = none
     double up_offset = 0;  ///< added to up
-    Gating() = default;
-    Gating(Activation a) : activation(a) {}
-    Gating(Activation a, bool by_turns, double most, double offset)
-        : activation(a), interleaved(by_turns), limit(most), up_offset(offset) {}
 };
 Tensor swiglu(Tensor gate, Tensor up, Gating gating = {}, Where where = Where::here());
 /// A tensor and the line that names it: a shape error of `x + y` carries the caller's line.

@@ -51,7 +51,7 @@ struct SessionOptions {
     bool fuse = true, guard = false;
     std::int64_t largest_chunk = 512;  ///< a prompt runs in chunks of at most this many tokens
     double submission_seconds = 0.1;   ///< CompileOptions::submission_seconds
-    /// Models with LongRoPE have other angles for contexts beyond their original one; 0 = `context` decides.
+    /// Models with LongRoPE have other angles for contexts beyond their original one: this, where it is more than `context`.
     std::int64_t rope_context = 0;
 };
 

@@ -8,6 +8,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
 #include "runtime/exec/bindings.h"
+#include "runtime/exec/upload_turned.h"
 #include "runtime/gpu/device.h"
 #include "runtime/graph/fuse.h"
 #include "runtime/graph/op.h"
@@ -47,9 +48,9 @@ public:
     const WeightFiles& files() const { return files_; }
     std::string name_of(const std::string& weight) const {
         for (const std::string& spelling : {weight, older_spelling(weight)})
-            for (const std::string& prefix : checkpoint_prefixes(config_))
+            for (const std::string& prefix : checkpoint_prefixes(config_, weight))
                 if (files_.find(prefix + spelling) != nullptr) return prefix + spelling;
-        return is_head_weight(weight) ? weight : checkpoint_prefixes(config_).front() + weight;
+        return checkpoint_prefixes(config_, weight).front() + weight;
     }
     const TensorEntry& entry(const std::string& weight) const {
         if (const TensorEntry* found = files_.find(name_of(weight))) return *found;
@@ -87,42 +88,14 @@ private:
     const ModelConfig& config_;
 };
 
-// Where a weight, or one part of it, goes.
-struct Target {
-    gpu::DeviceState& device;
-    const gpu::Buffer& buffer;
-    std::uint64_t offset;
-};
-
-// A matrix [in, out] of the file becomes [out, in]: turned and uploaded some output rows at a time, never held twice.
-void upload_turned(const Target& to, std::int64_t out, std::int64_t in, std::size_t size, const std::byte* bytes) {
-    const std::size_t row = static_cast<std::size_t>(in) * size;
-    const std::int64_t rows_each = std::max<std::int64_t>(1, (std::int64_t{4} << 20) / std::max<std::int64_t>(in, 1));
-    std::vector<std::byte> block;
-    for (std::int64_t first = 0; first < out; first += rows_each) {
-        const std::int64_t rows = std::min(rows_each, out - first);
-        block.resize(static_cast<std::size_t>(rows) * row);
-        for (std::int64_t i = 0; i < in; ++i)
-            for (std::int64_t r = 0; r < rows; ++r)
-                std::memcpy(block.data() + static_cast<std::size_t>(r) * row + static_cast<std::size_t>(i) * size,
-                            bytes + static_cast<std::size_t>(i * out + first + r) * size, size);
-        gpu::upload(to.device, to.buffer, to.offset + static_cast<std::uint64_t>(first) * row, block);
-    }
-}
-
-// One tensor of the file: as it is, turned matrix by matrix, or widened (small ones that kernels want in f32).
-void upload_tensor(const Target& to, const Value& value, const TensorEntry& entry, DType type) {
-    if (type != value.type.dtype)
-        return gpu::upload(to.device, to.buffer, to.offset, narrow([&] {
-                               HostTensor wide = widen({value.type.shape, type}, entry.data);
-                               wide.type.dtype = value.type.dtype;
-                               return wide;
-                           }()));
-    if (!value.packed) return gpu::upload(to.device, to.buffer, to.offset, entry.data);
-    const std::int64_t out = value.type.shape[-2], in = value.type.shape[-1];
-    const std::size_t size = info(type).bytes, matrix = static_cast<std::size_t>(out * in) * size;
-    for (std::size_t at = 0; at < entry.data.size(); at += matrix)
-        upload_turned({to.device, to.buffer, to.offset + at}, out, in, size, entry.data.data() + at);
+// One tensor of the file: as it is, turned, or widened (small ones that kernels want in f32).
+void upload_tensor(gpu::DeviceState& device, const gpu::Buffer& to, std::uint64_t offset, const Value& value,
+                   const TensorEntry& entry, DType type) {
+    if (value.packed) return upload_turned(device, to, offset, value.type, entry.data);
+    if (type == value.type.dtype) return gpu::upload(device, to, offset, entry.data);
+    HostTensor wide = widen({value.type.shape, type}, entry.data);
+    wide.type = value.type;
+    gpu::upload(device, to, offset, narrow(wide));
 }
 
 std::string join(const std::string& directory, const char* file) {
@@ -175,7 +148,7 @@ void Model::State::load_weights(const std::string& directory) {
         for (const std::string& part : parts_of(value)) {
             throw_if_interrupted();
             const TensorEntry& entry = checkpoint.entry(part);
-            upload_tensor({device.state(), buffer, offset}, value, entry, checkpoint.dtype(part));
+            upload_tensor(device.state(), buffer, offset, value, entry, checkpoint.dtype(part));
             checkpoint.files().release(checkpoint.name_of(part));
             offset += entry.data.size();
             types[part] = value.type.dtype;

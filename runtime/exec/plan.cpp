@@ -9,23 +9,13 @@
 #include "runtime/exec/bindings.h"
 #include "runtime/exec/guard.h"
 #include "runtime/exec/recorder.h"
+#include "runtime/exec/upload_turned.h"
 #include "runtime/graph/compare.h"
 #include "runtime/graph/fuse.h"
 
 namespace vantage {
 
 namespace {
-
-std::vector<std::byte> transposed(std::span<const std::byte> bytes, std::int64_t rows, std::int64_t cols,
-                                  std::size_t size) {
-    std::vector<std::byte> result(bytes.size());
-    for (std::int64_t r = 0; r < rows; ++r)
-        for (std::int64_t c = 0; c < cols; ++c)
-            std::copy_n(
-                bytes.begin() + static_cast<std::ptrdiff_t>((r * cols + c)) * static_cast<std::ptrdiff_t>(size), size,
-                result.begin() + static_cast<std::ptrdiff_t>((c * rows + r)) * static_cast<std::ptrdiff_t>(size));
-    return result;
-}
 
 template <class T>
 HostTensor host_tensor(const TensorType& type, std::span<const T> values) {
@@ -74,12 +64,7 @@ struct Plan::State {
         const Value& value = graph.value(id);
         const auto [buffer, offset] = memory.place_of(graph, schedule, id);
         if (!value.packed) return gpu::upload(device.state(), buffer, offset, bytes);
-        const Shape& shape = value.type.shape;  // [.., out, in]
-        const std::size_t size = info(value.type.dtype).bytes,
-                          matrix = static_cast<std::size_t>(shape[-1] * shape[-2]) * size;
-        for (std::size_t at = 0; at < bytes.size(); at += matrix)
-            gpu::upload(device.state(), buffer, offset + at,
-                        transposed(bytes.subspan(at, matrix), shape[-1], shape[-2], size));
+        upload_turned(device.state(), buffer, offset, value.type, bytes);
     }
 
     std::vector<std::byte> download(int id, std::uint64_t bytes) const {

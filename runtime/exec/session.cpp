@@ -16,7 +16,6 @@
 #include "runtime/gpu/commands.h"
 #include "runtime/gpu/device.h"
 #include "runtime/models/model_builder.h"
-#include "runtime/ops/attention_rules.h"
 #include "shaders/params/step.h"
 
 namespace vantage {
@@ -96,11 +95,11 @@ struct Session::State {
     BuildOptions build_options(std::int64_t rows) const {
         return {.rows = rows,
                 .context = context,
-                .longest = options.rope_context,
                 .cache = cache_type(),
                 .watch = watched(),
                 .all_logits = options.inspect,
-                .hidden = options.inspect};
+                .hidden = options.inspect,
+                .rope_context = options.rope_context};
     }
 
     std::uint64_t bytes_per_token() const;
@@ -336,7 +335,7 @@ std::optional<std::int32_t> Session::State::read_draw() {
 
 TapSource Session::State::source(std::int64_t layer) {
     const auto tensor = [&](const Value& value) {
-        return TapSource::Tensor{bindings->buffers.at(value.name), value.type};
+        return TapSource::Data{bindings->buffers.at(value.name), value.type};
     };
     TapSource source;
     for (const Value& value : graph.values()) {
@@ -347,10 +346,9 @@ TapSource Session::State::source(std::int64_t layer) {
     }
     for (const Node& node : graph.nodes()) {
         if (std::string(node.op->name) != "attention") continue;
-        if (graph.value(graph.storage(node.inputs[attention_operands::keys])).name != model_names::keys(layer))
-            continue;
+        if (graph.value(graph.storage(operand_named(node, "k"))).name != model_names::keys(layer)) continue;
         source.attrs = node.attrs;
-        if (const int bias = node.inputs[attention_operands::position_bias]; bias >= 0)
+        if (const int bias = operand_named(node, "position_bias"); bias >= 0)
             source.position_bias = tensor(graph.value(bias));
     }
     return source;
@@ -365,7 +363,7 @@ Session& Session::State::replay_watching(std::int64_t layer) {
                      static_cast<long long>(layer), static_cast<long long>(processed)));
     SessionOptions watching = options;
     watching.watch = {.layers = {layer}}, watching.inspect = watching.profile = false;
-    watching.rope_context = context;
+    watching.rope_context = std::max(context, options.rope_context);
     watching.context = processed;  // a context that was chosen to fill the memory would not fit twice
     replay.reset();                // its memory first
     replay = std::make_unique<Session>(model, watching);

@@ -13,11 +13,11 @@ namespace vantage {
 /// What the weights of one layer are made from: q [ctx, H, D] f32, k [ctx, Hk, D], lse [ctx, H] f32; and how the layer
 /// attended: its node's options, and its position_bias.
 struct TapSource {
-    struct Tensor {
+    struct Data {
         gpu::Buffer buffer;
-        std::optional<TensorType> type;
+        std::optional<TensorType> type;  ///< nothing: there is none
     };
-    Tensor q, k, lse, position_bias;
+    Data q, k, lse, position_bias;
     Attrs attrs;
 };
 

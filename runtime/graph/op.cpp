@@ -55,6 +55,13 @@ bool provides(const Caps& caps, std::uint32_t needs) {
            (!(needs & need_int8_dot) || caps.integer_dot);
 }
 
+int operand_named(const Node& node, const std::string& name) {
+    const std::vector<const char*>& names = node.op->operands;
+    const auto found = std::find(names.begin(), names.end(), name);
+    const auto i = static_cast<std::size_t>(found - names.begin());
+    return i < node.inputs.size() ? node.inputs[i] : -1;
+}
+
 const OpDef* find_op(const std::string& name) {
     for (const OpDef* op : all_ops())
         if (name == op->name) return op;

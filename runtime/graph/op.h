@@ -71,14 +71,14 @@ bool provides(const Caps& caps, std::uint32_t needs);
 struct Operand {
     enum Kind : std::uint8_t { input, output, scratch } kind = input;
     std::uint8_t index = 0;
-    enum Access : std::uint8_t { read = 1, write = 2, read_write = 3 } access = read;
+    enum Access : std::uint8_t { reads = 1, writes = 2, reads_writes = 3 } access = reads;
 };
-constexpr Operand in(int i) { return {Operand::input, static_cast<std::uint8_t>(i), Operand::read}; }
-constexpr Operand out(int i) { return {Operand::output, static_cast<std::uint8_t>(i), Operand::write}; }
+constexpr Operand in(int i) { return {Operand::input, static_cast<std::uint8_t>(i), Operand::reads}; }
+constexpr Operand out(int i) { return {Operand::output, static_cast<std::uint8_t>(i), Operand::writes}; }
 /// An output that aliases a state and of which only a part is written, or which is read as well.
-constexpr Operand update(int i) { return {Operand::output, static_cast<std::uint8_t>(i), Operand::read_write}; }
-constexpr Operand scratch_out(int i) { return {Operand::scratch, static_cast<std::uint8_t>(i), Operand::write}; }
-constexpr Operand scratch_in(int i) { return {Operand::scratch, static_cast<std::uint8_t>(i), Operand::read}; }
+constexpr Operand update(int i) { return {Operand::output, static_cast<std::uint8_t>(i), Operand::reads_writes}; }
+constexpr Operand scratch_out(int i) { return {Operand::scratch, static_cast<std::uint8_t>(i), Operand::writes}; }
+constexpr Operand scratch_in(int i) { return {Operand::scratch, static_cast<std::uint8_t>(i), Operand::reads}; }
 
 /// One dispatch as data. The params struct begins with one `uvec2` address for each operand, in the order of `operands`
 /// (0 for an absent input); exec fills them in. The rest is as the launch function made it.
@@ -164,6 +164,9 @@ struct OpDef {
     /// alias[i] = index of the input whose memory output i is (a state's next version); -1 = memory of its own.
     std::array<std::int8_t, 4> alias{-1, -1, -1, -1};
 };
+
+/// The value that a node has for the operand of this name, -1 where it has none.
+int operand_named(const Node& node, const std::string& name);
 
 /// All ops, and one by name (null when there is none).
 std::span<const OpDef* const> all_ops();

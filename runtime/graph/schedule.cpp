@@ -97,7 +97,7 @@ private:
                           .segment = node.segment,
                           .label = name_of(graph_, node) + "/" + kernel->name};
         for (const Operand& operand : launch.operands) dispatch.uses.push_back(use_of(node, operand, scratch));
-        if (grid >= 0) dispatch.uses.push_back(touch(grid, 12, Operand::read));
+        if (grid >= 0) dispatch.uses.push_back(touch(grid, 12, Operand::reads));
         dispatch.launch = std::move(launch);
         schedule_.dispatches.push_back(std::move(dispatch));
     }
@@ -108,8 +108,8 @@ private:
         return {.buffer = -1,
                 .offset = static_cast<std::uint64_t>(lifetime),
                 .bytes = bytes,
-                .reads = (access & Operand::read) != 0,
-                .writes = (access & Operand::write) != 0};
+                .reads = (access & Operand::reads) != 0,
+                .writes = (access & Operand::writes) != 0};
     }
 
     MemoryUse use_of(const Node& node, const Operand& operand, const std::vector<int>& scratch) {
@@ -128,8 +128,8 @@ private:
         return {.buffer = storage,
                 .offset = 0,
                 .bytes = schedule_.placements[static_cast<std::size_t>(storage)].bytes,
-                .reads = (operand.access & Operand::read) != 0,
-                .writes = (operand.access & Operand::write) != 0};
+                .reads = (operand.access & Operand::reads) != 0,
+                .writes = (operand.access & Operand::writes) != 0};
     }
 
     // The lifetime that holds the grid of a launch that follows the keys; made by one dispatch per distinct grid.
@@ -146,7 +146,7 @@ private:
         const int storage = graph_.storage(step);
         dispatch.uses = {
             {.buffer = storage, .bytes = schedule_.placements[static_cast<std::size_t>(storage)].bytes, .reads = true},
-            touch(lifetime, 12, Operand::write)};
+            touch(lifetime, 12, Operand::writes)};
         schedule_.dispatches.push_back(std::move(dispatch));
         return grids_[key] = lifetime;
     }

@@ -3,9 +3,9 @@
 namespace vantage {
 namespace {
 
-constexpr char32_t first = 0x20, last = 0x7e;
+constexpr char32_t first_glyph = 0x20, last_glyph = 0x7e;
 
-constexpr std::array<BitmapGlyph, last - first + 1> glyphs{{
+constexpr std::array<BitmapGlyph, last_glyph - first_glyph + 1> glyphs{{
     {0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00}, {0x04, 0x04, 0x04, 0x04, 0x04, 0x00, 0x04},  // space !
     {0x0a, 0x0a, 0x0a, 0x00, 0x00, 0x00, 0x00}, {0x0a, 0x0a, 0x1f, 0x0a, 0x1f, 0x0a, 0x0a},  // " #
     {0x04, 0x0f, 0x14, 0x0e, 0x05, 0x1e, 0x04}, {0x18, 0x19, 0x02, 0x04, 0x08, 0x13, 0x03},  // $ %
@@ -59,7 +59,7 @@ constexpr std::array<BitmapGlyph, last - first + 1> glyphs{{
 }  // namespace
 
 const BitmapGlyph* bitmap_glyph(char32_t character) {
-    return character >= first && character <= last ? &glyphs[character - first] : nullptr;
+    return character >= first_glyph && character <= last_glyph ? &glyphs[character - first_glyph] : nullptr;
 }
 
 }  // namespace vantage

@@ -8,13 +8,13 @@
 namespace vantage {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using OrderedJson = nlohmann::ordered_json;
 
 constexpr int process_id = 1;
 constexpr double counter_mark = -1.0;
 
-Json json_of(const TraceArguments& arguments) {
-    Json object = Json::object();
+OrderedJson json_of(const TraceArguments& arguments) {
+    OrderedJson object = OrderedJson::object();
     for (const auto& [name, value] : arguments) {
         if (const auto* whole = std::get_if<std::int64_t>(&value)) object[name] = *whole;
         if (const auto* number = std::get_if<double>(&value)) object[name] = *number;
@@ -24,15 +24,15 @@ Json json_of(const TraceArguments& arguments) {
 }
 
 /// The names of the process and of its tracks are events, too.
-Json naming_event(const char* what, std::size_t track, const char* key, const Json& value) {
+OrderedJson naming_event(const char* what, std::size_t track, const char* key, const OrderedJson& value) {
     return {{"ph", "M"}, {"pid", process_id}, {"tid", track}, {"name", what}, {"args", {{key, value}}}};
 }
 
-void append(std::string& text, const Json& event) {
+void append(std::string& text, const OrderedJson& event) {
     if (text.back() != '[') text += ',';
     text += '\n';
     // Names come from models and prompts: what is no UTF-8 is replaced.
-    text += event.dump(-1, ' ', false, Json::error_handler_t::replace);
+    text += event.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 
 }  // namespace
@@ -61,7 +61,8 @@ std::string ChromeTrace::text() const {
     }
     for (const Event& event : events_) {
         const bool is_counter = event.duration_us < 0;
-        Json json{{"ph", is_counter ? "C" : "X"}, {"pid", process_id}, {"name", event.name}, {"ts", event.start_us}};
+        OrderedJson json{
+            {"ph", is_counter ? "C" : "X"}, {"pid", process_id}, {"name", event.name}, {"ts", event.start_us}};
         if (!is_counter) {
             json["tid"] = event.track + 1;
             json["dur"] = event.duration_us;

@@ -12,7 +12,6 @@ namespace {
 
 constexpr int usual_width = 1240, usual_height = 1400;  // of all maps together, where their number allows
 constexpr int smallest_map = 20, largest_map = 172;
-constexpr int gap = 8, gap_before_bar = 28;
 constexpr TextStyle note_style{11, style::faint, TextWeight::regular};
 
 void check(const HeadGridPicture& picture) {
@@ -68,7 +67,7 @@ public:
         paint_labels(image);
         paint_axis_titles(image);
         const Rect& first = layout_.maps.front();
-        style::draw_colour_bar(image, {layout_.maps.back().right() + gap_before_bar, first.y}, bar_height_, bar_,
+        style::draw_colour_bar(image, {layout_.maps.back().right() + style::gap_before_bar, first.y}, bar_height_, bar_,
                                layout_.other_texts);
         paint_footer(image);
         return image;
@@ -84,11 +83,11 @@ private:
 
     void place() {
         const TextRaster& raster = TextRaster::shared();
-        const int room = std::clamp(std::min(usual_width / picture_.heads, usual_height / picture_.layers) - gap,
+        const int room = std::clamp(std::min(usual_width / picture_.heads, usual_height / picture_.layers) - style::gap,
                                     smallest_map, largest_map);
         across_ = side_of(picture_.cols, room);
         down_ = side_of(picture_.rows, room);
-        space_ = room >= 48 ? gap : gap / 2;
+        space_ = room >= 48 ? style::gap : style::gap / 2;
         notes_shown_ = !picture_.notes.empty() &&
                        std::all_of(picture_.notes.begin(), picture_.notes.end(), [&](const std::string& note) {
                            return raster.measure(note, note_style).width <= across_.pixels();
@@ -97,12 +96,12 @@ private:
 
         const int line = raster.measure("", style::axis).height();
         const int label_width = raster.measure(format("L%d", picture_.layers - 1), bold_label()).width;
-        const int x = style::margin + line + gap + label_width + gap;
+        const int x = style::margin + line + style::gap + label_width + style::gap;
         const int right = x + picture_.heads * (across_.pixels() + space_) - space_;
-        layout_.width = right + gap_before_bar + style::colour_bar_width(bar_) + style::margin;
+        layout_.width = right + style::gap_before_bar + style::colour_bar_width(bar_) + style::margin;
         layout_.width = std::max(layout_.width, 460);
         const int header = style::header_height(picture_.title, picture_.caption, layout_.width - 2 * style::margin);
-        const int y = style::margin + header + 2 * (line + gap);
+        const int y = style::margin + header + 2 * (line + style::gap);
         for (int layer = 0; layer < picture_.layers; ++layer) {
             for (int head = 0; head < picture_.heads; ++head) {
                 layout_.maps.push_back({x + head * (across_.pixels() + space_),
@@ -111,9 +110,10 @@ private:
             }
         }
         bar_height_ = std::max(layout_.maps.back().bottom() - y, style::colour_bar_least_height);
-        layout_.height = std::max(layout_.maps.back().bottom() + note_height + (any_framed() ? 2 * gap + line : 0),
-                                  y + bar_height_) +
-                         style::margin;
+        layout_.height =
+            std::max(layout_.maps.back().bottom() + note_height + (any_framed() ? 2 * style::gap + line : 0),
+                     y + bar_height_) +
+            style::margin;
     }
 
     void paint_map(Image& image, int layer, int head) {
@@ -158,7 +158,7 @@ private:
             const std::string text = format("L%d", layer);
             const TextExtent extent = raster.measure(text, how);
             const Rect& map = layout_.maps[index(layer, 0)];
-            const Point at{map.x - gap - 2 - extent.width, map.y + map.height / 2 + extent.ascent * 3 / 8};
+            const Point at{map.x - style::gap - 2 - extent.width, map.y + map.height / 2 + extent.ascent * 3 / 8};
             layout_.layer_labels.push_back({text, raster.draw(image, at, text, how)});
         }
         const int widest = raster.measure(format("H%d", picture_.heads - 1), bold_label()).width;
@@ -168,7 +168,7 @@ private:
             const std::string text = format("H%d", head);
             const TextExtent extent = raster.measure(text, how);
             const Rect& map = layout_.maps[index(0, head)];
-            const Point at{map.x + (map.width - extent.width) / 2, map.y - gap - extent.descent + 1};
+            const Point at{map.x + (map.width - extent.width) / 2, map.y - style::gap - extent.descent + 1};
             layout_.head_labels.push_back({text, raster.draw(image, at, text, how)});
         }
     }
@@ -178,7 +178,7 @@ private:
         const Rect &first = layout_.maps.front(), &last = layout_.maps.back();
         const TextExtent across = raster.measure("head", style::axis), down = raster.measure("layer", style::axis);
         const Point above{(first.x + last.right() - across.width) / 2,
-                          first.y - 2 * gap - across.height() - across.descent};
+                          first.y - 2 * style::gap - across.height() - across.descent};
         layout_.other_texts.push_back({"head", raster.draw(image, above, "head", style::axis)});
         const Point beside{style::margin + down.ascent, (first.y + last.bottom() + down.width) / 2};
         layout_.other_texts.push_back({"layer", raster.draw_upwards(image, beside, "layer", style::axis)});
@@ -200,7 +200,7 @@ private:
     WeightLook look_;
     style::ColourBar bar_;
     Side across_, down_;
-    int space_ = gap, bar_height_ = 0;
+    int space_ = style::gap, bar_height_ = 0;
     bool notes_shown_ = false;
 };
 

@@ -13,7 +13,7 @@ namespace {
 
 constexpr int usual_side = 760;  // of the map, where the number of tokens allows
 constexpr int largest_cell = 54, cell_with_gap = 16, cell_with_number = 34;
-constexpr int gap = 8, gap_to_labels = 9, gap_before_bar = 30;
+constexpr int gap_to_labels = 9;
 
 /// Square cells where both sides allow; a map of few rows gets rows that are high enough to read, and one of few columns
 /// gets columns that are wide enough for their labels.
@@ -63,7 +63,7 @@ public:
         paint_row_labels(image);
         paint_col_labels(image);
         paint_axis_titles(image);
-        style::draw_colour_bar(image, {layout_.map.right() + gap_before_bar, layout_.map.y}, bar_height_, bar_,
+        style::draw_colour_bar(image, {layout_.map.right() + style::gap_before_bar, layout_.map.y}, bar_height_, bar_,
                                layout_.other_texts);
         style::draw_notes(image, {layout_.map.x, layout_.map.bottom()}, notes_, notes_width_, layout_.other_texts);
         return image;
@@ -81,21 +81,21 @@ private:
         Rect& map = layout_.map;
         map.width = layout_.cell_width * layout_.weights.cols;
         map.height = layout_.cell_height * layout_.weights.rows;
-        map.x =
-            style::margin + axis_height + gap + (row_labels_.labels.empty() ? 0 : row_labels_.extent() + gap_to_labels);
-        const int right = map.right() + gap_before_bar + style::colour_bar_width(bar_) + style::margin;
+        map.x = style::margin + axis_height + style::gap +
+                (row_labels_.labels.empty() ? 0 : row_labels_.extent() + gap_to_labels);
+        const int right = map.right() + style::gap_before_bar + style::colour_bar_width(bar_) + style::margin;
         const int title_width = raster.measure(picture_.title, style::title).width;
         layout_.width = std::max({right, 460, std::min(title_width + 2 * style::margin, 900)});
         content_width_ = layout_.width - 2 * style::margin;
 
-        map.y =
-            style::margin + style::header_height(picture_.title, picture_.caption, content_width_) + axis_height + gap;
+        map.y = style::margin + style::header_height(picture_.title, picture_.caption, content_width_) + axis_height +
+                style::gap;
         map.y += col_labels_height();
         bar_height_ = std::max(map.height, style::colour_bar_least_height);
         collect_notes();
         // Beside a bar that reaches below the map, notes would run into it.
         notes_width_ =
-            map.height == bar_height_ ? layout_.width - style::margin - map.x : map.width + gap_before_bar / 2;
+            map.height == bar_height_ ? layout_.width - style::margin - map.x : map.width + style::gap_before_bar / 2;
         const int below = std::max(map.bottom() + style::notes_height(notes_, notes_width_), map.y + bar_height_);
         layout_.height = below + style::margin;
     }
@@ -161,7 +161,7 @@ private:
         }
     }
 
-    /// Height of the column labels with the gap below them.
+    /// Height of the column labels with the style::gap below them.
     int col_labels_height() const {
         if (col_labels_.labels.empty()) return 0;
         const int height = upright_ ? TextRaster::shared().measure("", style::label).height() : col_labels_.extent();
@@ -173,7 +173,7 @@ private:
         const Rect& map = layout_.map;
         const std::string across = "key (is read)", down = "query (reads)";
         const TextExtent extent = raster.measure(across, style::axis);
-        const int baseline = map.y - gap - extent.descent - col_labels_height();
+        const int baseline = map.y - style::gap - extent.descent - col_labels_height();
         const int x = std::clamp(map.x + (map.width - extent.width) / 2, style::margin, layout_.width - extent.width);
         layout_.other_texts.push_back({across, raster.draw(image, {x, baseline}, across, style::axis)});
         const int length = raster.measure(down, style::axis).width;

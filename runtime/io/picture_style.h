@@ -21,7 +21,7 @@ inline constexpr Rgb accent{72, 219, 205};   ///< what is pointed at; no colour 
 inline constexpr Rgb dark_number{24, 14, 30}, bright_number{232, 228, 240};  ///< in bright and in dark cells
 inline constexpr Rgb not_a_number{0, 229, 90};
 
-inline constexpr int margin = 30;
+inline constexpr int margin = 30, gap = 8, gap_before_bar = 28;
 inline constexpr TextStyle title{21, strong, TextWeight::bold};
 inline constexpr TextStyle caption{13, faint, TextWeight::regular};
 inline constexpr TextStyle axis{13, faint, TextWeight::regular};

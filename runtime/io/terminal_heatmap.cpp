@@ -15,7 +15,7 @@ namespace {
 
 constexpr int longest_row_label = 16, longest_column_label = 10, most_rows = 60;
 constexpr std::string_view leading_space = "·";
-constexpr int cell_with_number = 4, usual_cell = 5, least_columns = 24;
+constexpr int columns_with_number = 4, usual_cell = 5, least_columns = 24;
 
 /// Nearest entry of the 256 colours that terminals have had for long: a cube of 6 × 6 × 6 and 24 greys.
 int palette_index(Rgb colour) {
@@ -170,7 +170,7 @@ private:
         first_row_ = picture_.rows - std::min(rows, most_rows);
     }
 
-    bool numbers() const { return picture_.numbers && cell_ >= cell_with_number; }
+    bool numbers() const { return picture_.numbers && cell_ >= columns_with_number; }
     bool coloured() const { return colours_ != TerminalColours::none; }
 
     std::string header() const {

@@ -19,6 +19,8 @@ struct Architecture {
     /// Takes what it needs from config.json. Throws bad_file for what makes no model, or one that is not built.
     void (*read)(const JsonFields& fields, ModelConfig& config);
     void (*build)(ModelBuilder& builder);
+    /// How the names begin that have no prefix: those of the output layers.
+    std::vector<const char*> bare = {"lm_head."};
     /// Endings of tensors that checkpoints carry beside the weights: masks and frequencies, made by other means here.
     std::vector<const char*> ignored = {};
 };
@@ -29,9 +31,7 @@ const Architecture& architecture_named(const std::string& name, const std::strin
 
 /// A tensor of the checkpoint that no weight of the graph is made from, and that is no mistake.
 bool is_ignored_tensor(const ModelConfig& config, const std::string& name);
-/// A weight of an output layer, which checkpoints name without a prefix: lm_head, embed_out, cls, classifier …
-bool is_head_weight(const std::string& weight);
-/// The prefixes that a checkpoint of this architecture may put in front of every name but the output layer's, none at last.
-std::vector<std::string> checkpoint_prefixes(const ModelConfig& config);
+/// What a checkpoint of this architecture may put in front of a weight's name, the usual one first.
+std::vector<std::string> checkpoint_prefixes(const ModelConfig& config, const std::string& weight);
 
 }  // namespace vantage

@@ -1,4 +1,5 @@
 // Every architecture there is. An explicit list, as that of the ops.
+#include <algorithm>
 #include <array>
 
 #include "runtime/base/log.h"
@@ -33,17 +34,13 @@ Graph build_model(const ModelConfig& config, const BuildOptions& options, Graph:
     return graph;
 }
 
-std::vector<std::string> checkpoint_prefixes(const ModelConfig& config) {
+std::vector<std::string> checkpoint_prefixes(const ModelConfig& config, const std::string& weight) {
     const Architecture& architecture = architecture_named(config.architecture, "the model");
     std::vector<std::string> prefixes(architecture.prefixes.begin(), architecture.prefixes.end());
-    prefixes.emplace_back();
+    const bool bare = std::any_of(architecture.bare.begin(), architecture.bare.end(),
+                                  [&](const char* begin) { return weight.starts_with(begin); });
+    prefixes.insert(bare ? prefixes.begin() : prefixes.end(), std::string());
     return prefixes;
-}
-
-bool is_head_weight(const std::string& weight) {
-    for (const char* begin : {"lm_head.", "embed_out.", "cls.", "classifier.", "pre_classifier.", "vocab_"})
-        if (weight.starts_with(begin)) return true;
-    return false;
 }
 
 bool is_ignored_tensor(const ModelConfig& config, const std::string& name) {

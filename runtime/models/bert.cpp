@@ -6,7 +6,7 @@
 
 namespace vantage {
 
-void read_bert(const JsonFields& fields, ModelConfig& c) {
+void read_bert_fields(const JsonFields& fields, ModelConfig& c) {
     read_sizes(fields, c, {.context = 512});
     c.kv_heads = c.heads;  // keys for other counts and widths are not the architecture's
     divide_heads(fields, c, "hidden_size", "num_attention_heads");
@@ -61,14 +61,14 @@ Tensor masked_logits(ModelBuilder& d, Tensor x, const std::string& own, const st
 
 namespace {
 
-void read(const JsonFields& fields, ModelConfig& c) {
-    read_bert(fields, c);
+void read_bert(const JsonFields& fields, ModelConfig& c) {
+    read_bert_fields(fields, c);
     const bool pretraining = c.head == Head::masked_lm && fields.json()["architectures"][0] == "BertForPreTraining";
     c.own.set("relation", pretraining);
     c.own.set("pooler", c.head != Head::masked_lm || pretraining);
 }
 
-void build(ModelBuilder& d) {
+void build_bert(ModelBuilder& d) {
     const ModelConfig& c = d.config;
     const Tensor x = bert_encoder(d, 0);
     const Tensor pooled = c.own.flag("pooler") ? bert_pooler(d, x) : Tensor();
@@ -90,8 +90,9 @@ const Architecture bert = {
     .name = "bert",
     .class_begin = "Bert",
     .prefixes = {"bert."},
-    .read = read,
-    .build = build,
+    .read = read_bert,
+    .build = build_bert,
+    .bare = {"cls.", "classifier."},
     // the first four are heads that a file may have beside those that its class asks for
     .ignored = {"pooler.dense.weight", "pooler.dense.bias", "cls.seq_relationship.weight", "cls.seq_relationship.bias",
                 "embeddings.position_ids", "cls.predictions.decoder.weight", "cls.predictions.decoder.bias"}};

@@ -6,7 +6,7 @@
 
 namespace vantage {
 
-void read_bert(const JsonFields& fields, ModelConfig& config);
+void read_bert_fields(const JsonFields& fields, ModelConfig& config);
 /// Embeddings and blocks; positions begin at row `first_position` of their table. Returns the last hidden state [n, width].
 Tensor bert_encoder(ModelBuilder& builder, std::int64_t first_position);
 /// tanh(W x[0] + b), an output.

@@ -8,7 +8,7 @@ namespace vantage {
 
 namespace {
 
-void read(const JsonFields& fields, ModelConfig& c) {
+void read_bloom(const JsonFields& fields, ModelConfig& c) {
     c.layers = one_integer(fields, {"num_hidden_layers", "n_layer"}, most_layers);
     c.width = one_integer(fields, {"n_embed", "hidden_size"}, most_width);
     c.heads = c.kv_heads = one_integer(fields, {"num_attention_heads", "n_head"}, most_heads);
@@ -17,11 +17,12 @@ void read(const JsonFields& fields, ModelConfig& c) {
     c.context = fields.optional_integer("seq_length", 1, most_context).value_or(2048);  // what it was trained with
     c.norm_eps = fields.optional_number("layer_norm_epsilon", 0, 1).value_or(1e-5);
     c.tied = read_tied(fields, true);
-    divide_heads(fields, c, "hidden_size", "n_head");
+    divide_heads(fields, c, one_key(fields, {"n_embed", "hidden_size"}),
+                 one_key(fields, {"num_attention_heads", "n_head"}));
     c.own.set("residual_after_norm", fields.optional_flag("apply_residual_connection_post_layernorm").value_or(false));
 }
 
-void build(ModelBuilder& d) {
+void build_bloom(ModelBuilder& d) {
     const ModelConfig& c = d.config;
     const bool after_norm = c.own.flag("residual_after_norm");
     const Tensor embed = d.graph.weight("word_embeddings.weight", {c.vocab, c.width});
@@ -49,6 +50,6 @@ void build(ModelBuilder& d) {
 
 extern const Architecture bloom;
 const Architecture bloom = {
-    .name = "bloom", .class_begin = "Bloom", .prefixes = {"transformer."}, .read = read, .build = build};
+    .name = "bloom", .class_begin = "Bloom", .prefixes = {"transformer."}, .read = read_bloom, .build = build_bloom};
 
 }  // namespace vantage

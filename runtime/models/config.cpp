@@ -12,10 +12,14 @@ namespace vantage {
 
 // ---- what many architectures have ------------------------------------------------------------------------------------
 
-std::int64_t one_integer(const JsonFields& fields, std::initializer_list<const char*> keys, std::int64_t most) {
+const char* one_key(const JsonFields& fields, std::initializer_list<const char*> keys) {
     for (const char* key : keys)
-        if (fields.has(key)) return fields.integer(key, 1, most);
-    return fields.integer(*std::prev(keys.end()), 1, most);
+        if (fields.has(key)) return key;
+    return *std::prev(keys.end());
+}
+
+std::int64_t one_integer(const JsonFields& fields, std::initializer_list<const char*> keys, std::int64_t most) {
+    return fields.integer(one_key(fields, keys), 1, most);
 }
 
 void require_divides(const JsonFields& fields, const char* what, std::int64_t whole, const char* by,
@@ -60,9 +64,9 @@ void read_labels(const JsonFields& fields, ModelConfig& c) {
     if (count == 0) fields.fail("id2label", "a name for each label");
     const std::string problem = fields.optional_text("problem_type").value_or("");
     if (problem == "regression")
-        c.labelling = ModelConfig::Labelling::numbers;
+        c.labelling = Labelling::numbers;
     else if (problem == "multi_label_classification" || count == 1)
-        c.labelling = ModelConfig::Labelling::each;
+        c.labelling = Labelling::each;
     for (std::int64_t i = 0; i < count; ++i) {
         const std::string key = std::to_string(i);
         c.labels.push_back(names ? names->text(key) : "LABEL_" + key);
@@ -275,6 +279,9 @@ ModelConfig parse_model_config(std::string_view json, const std::string& name) {
     const Json tree = parse_json(json, name);
     const JsonFields fields(tree, name);
     const Architecture& architecture = architecture_named(architecture_of(fields), name);
+    if (fields.has("quantization_config"))
+        throw Error(ErrorKind::bad_file,
+                    name + ": the weights are quantised (\"quantization_config\"), but built are f32, f16 and bf16");
     ModelConfig config;
     config.architecture = architecture.name;
     architecture.read(fields, config);

@@ -15,14 +15,16 @@ enum class ModelKind : std::uint8_t { decoder, encoder };
 /// What an encoder's last layer is: none, the tokens that were masked, or one answer for all of the input.
 enum class Head : std::uint8_t { none, masked_lm, classification };
 
+/// What a classification's logits mean: one label of several (softmax), each label by itself (σ), or numbers as they are.
+enum class Labelling : std::uint8_t { one_of, each, numbers };
+
 struct ModelConfig {
+    std::string architecture;  ///< as config.json's model_type: "gpt2", "llama"
     ModelKind kind = ModelKind::decoder;
     Head head = Head::none;
     std::vector<std::string> labels;  ///< of a classification, by number
-    /// What its logits mean: one label of several (softmax), each label by itself (σ), or numbers as they are.
-    enum class Labelling : std::uint8_t { one_of, each, numbers } labelling = Labelling::one_of;
+    Labelling labelling = Labelling::one_of;
     std::int64_t token_types = 0;  ///< kinds of tokens (first and second text), 0 = not told apart
-    std::string architecture;      ///< as config.json's model_type: "gpt2", "llama"
     std::int64_t layers = 0, width = 0, heads = 0, kv_heads = 0, head_width = 0, inner = 0, vocab = 0;
     std::int64_t context = 0;  ///< positions that the model allows
     double norm_eps = 1e-5;
@@ -43,7 +45,7 @@ struct ModelConfig {
     double attention_softcap = 0, logit_softcap = 0;  ///< 0 = none
     std::vector<std::int64_t> windows;  ///< by layer: keys that a query sees, its own included; 0 = all. Empty = all
     std::int64_t experts = 0, experts_per_token = 0;
-    Attrs own;  ///< what only one architecture knows, by its names in config.json
+    Attrs own;  ///< what only one architecture knows, under names of its own
 
     std::vector<std::int64_t> end_tokens;
     /// Sampling that generation_config.json recommends; 0 and 1 mean "not said".

@@ -15,6 +15,8 @@ constexpr std::int64_t most_layers = 4096, most_width = 1 << 20, most_heads = 1 
 
 /// The first of several names that the file has: "n_head", "num_attention_heads".
 std::int64_t one_integer(const JsonFields& fields, std::initializer_list<const char*> keys, std::int64_t most);
+/// The first of these keys that the file has, the last when it has none.
+const char* one_key(const JsonFields& fields, std::initializer_list<const char*> keys);
 
 /// What an architecture takes for keys that its files leave out. transformers writes only what differs from these.
 struct FieldDefaults {

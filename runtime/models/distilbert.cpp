@@ -8,7 +8,7 @@ namespace vantage {
 
 namespace {
 
-void read(const JsonFields& fields, ModelConfig& c) {
+void read_distilbert(const JsonFields& fields, ModelConfig& c) {
     c.layers = one_integer(fields, {"n_layers", "num_hidden_layers"}, most_layers);
     c.width = one_integer(fields, {"dim", "hidden_size"}, most_width);
     c.heads = c.kv_heads = one_integer(fields, {"n_heads", "num_attention_heads"}, most_heads);
@@ -18,11 +18,12 @@ void read(const JsonFields& fields, ModelConfig& c) {
     c.norm_eps = 1e-12;
     c.activation = read_activation(fields, "activation", "gelu");
     c.tied = read_tied(fields, true);
-    divide_heads(fields, c, "dim", "n_heads");
+    divide_heads(fields, c, one_key(fields, {"dim", "hidden_size"}),
+                 one_key(fields, {"n_heads", "num_attention_heads"}));
     read_head(fields, c);
 }
 
-void build(ModelBuilder& d) {
+void build_distilbert(ModelBuilder& d) {
     const ModelConfig& c = d.config;
     const Tensor words = d.graph.weight("embeddings.word_embeddings.weight", {c.vocab, c.width}),
                  positions = d.graph.weight("embeddings.position_embeddings.weight", {c.context, c.width});
@@ -57,8 +58,9 @@ extern const Architecture distilbert;
 const Architecture distilbert = {.name = "distilbert",
                                  .class_begin = "DistilBert",
                                  .prefixes = {"distilbert."},
-                                 .read = read,
-                                 .build = build,
+                                 .read = read_distilbert,
+                                 .build = build_distilbert,
+                                 .bare = {"vocab_", "classifier.", "pre_classifier."},
                                  .ignored = {"vocab_projector.weight"}};
 
 }  // namespace vantage

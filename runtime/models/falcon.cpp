@@ -11,7 +11,7 @@ namespace vantage {
 
 namespace {
 
-void read(const JsonFields& fields, ModelConfig& c) {
+void read_falcon(const JsonFields& fields, ModelConfig& c) {
     c.layers = one_integer(fields, {"num_hidden_layers", "n_layer"}, most_layers);
     c.width = fields.integer("hidden_size", 1, most_width);
     c.heads = one_integer(fields, {"num_attention_heads", "n_head"}, most_heads);
@@ -21,13 +21,14 @@ void read(const JsonFields& fields, ModelConfig& c) {
     c.norm_eps = fields.optional_number("layer_norm_epsilon", 0, 1).value_or(1e-5);
     c.activation = read_activation(fields, "activation", "gelu");
     c.tied = read_tied(fields, true);
-    divide_heads(fields, c, "hidden_size", "num_attention_heads");
+    const char* heads_key = one_key(fields, {"num_attention_heads", "n_head"});
+    divide_heads(fields, c, "hidden_size", heads_key);
     const auto flag = [&](const char* key, bool usual) { return fields.optional_flag(key).value_or(usual); };
     const bool grouped = flag("new_decoder_architecture", false);
-    c.kv_heads = grouped ? fields.optional_integer("num_kv_heads", 1, most_heads)
-                               .value_or(fields.optional_integer("n_head_kv", 1, most_heads).value_or(c.heads))
+    const char* kv_heads_key = one_key(fields, {"num_kv_heads", "n_head_kv"});
+    c.kv_heads = grouped ? fields.optional_integer(kv_heads_key, 1, most_heads).value_or(c.heads)
                          : (flag("multi_query", true) ? 1 : c.heads);
-    require_divides(fields, "num_attention_heads", c.heads, "num_kv_heads", c.kv_heads);
+    require_divides(fields, heads_key, c.heads, kv_heads_key, c.kv_heads);
     c.qkv_bias = c.attention_out_bias = c.mlp_bias = flag("bias", false);
     c.parallel = grouped || flag("parallel_attn", true);
     c.own.set("two_norms", grouped && fields.optional_integer("num_ln_in_parallel_attn", 1, 2).value_or(2) == 2);
@@ -63,7 +64,7 @@ Tensor attention_of(ModelBuilder& d, std::int64_t layer, Tensor y) {
                    c.attention_out_bias);
 }
 
-void build(ModelBuilder& d) {
+void build_falcon(ModelBuilder& d) {
     const ModelConfig& c = d.config;
     const bool two_norms = c.own.flag("two_norms");
     const Tensor embed = d.graph.weight("word_embeddings.weight", {c.vocab, c.width});
@@ -90,8 +91,8 @@ extern const Architecture falcon;
 const Architecture falcon = {.name = "falcon",
                              .class_begin = "Falcon",
                              .prefixes = {"transformer."},
-                             .read = read,
-                             .build = build,
+                             .read = read_falcon,
+                             .build = build_falcon,
                              .ignored = {".rotary_emb.inv_freq"}};
 
 }  // namespace vantage

@@ -13,7 +13,7 @@ namespace {
 
 constexpr double gain_offset = 1;
 
-void read(const JsonFields& fields, ModelConfig& c) {
+void read_gemma2(const JsonFields& fields, ModelConfig& c) {
     read_llama(fields, c, {.kv_heads = 4, .head_width = 256, .tied = true});
     c.activation = read_activation(fields, "hidden_activation", "gelu_pytorch_tanh");
     c.attention_scale = 1 / std::sqrt(fields.optional_number("query_pre_attn_scalar", 1e-6, 1e6).value_or(256));
@@ -25,7 +25,7 @@ void read(const JsonFields& fields, ModelConfig& c) {
     read_windows(fields, c, read_window(fields, 4096), [](std::int64_t layer) { return layer % 2 == 0; });
 }
 
-void build(ModelBuilder& d) {
+void build_gemma2(ModelBuilder& d) {
     const ModelConfig& c = d.config;
     const auto norm = [&](const char* name, Tensor x) { return d.rms_norm(name, x, gain_offset); };
     const Tensor embed = d.graph.weight("embed_tokens.weight", {c.vocab, c.width});
@@ -49,8 +49,8 @@ extern const Architecture gemma2;
 const Architecture gemma2 = {.name = "gemma2",
                              .class_begin = "Gemma2",
                              .prefixes = {"model."},
-                             .read = read,
-                             .build = build,
+                             .read = read_gemma2,
+                             .build = build_gemma2,
                              .ignored = {".rotary_emb.inv_freq"}};
 
 }  // namespace vantage

@@ -8,7 +8,7 @@ namespace vantage {
 
 namespace {
 
-void read(const JsonFields& fields, ModelConfig& c) {
+void read_gpt2(const JsonFields& fields, ModelConfig& c) {
     c.layers = fields.integer("n_layer", 1, most_layers);
     c.width = fields.integer("n_embd", 1, most_width);
     c.heads = c.kv_heads = fields.integer("n_head", 1, most_heads);
@@ -27,7 +27,7 @@ void read(const JsonFields& fields, ModelConfig& c) {
                         ": \"add_cross_attention\" is true, but GPT-2 is built as a decoder without cross-attention");
 }
 
-void build(ModelBuilder& d) {
+void build_gpt2(ModelBuilder& d) {
     const ModelConfig& c = d.config;
     const Tensor wte = d.graph.weight("wte.weight", {c.vocab, c.width}),
                  wpe = d.graph.weight("wpe.weight", {c.context, c.width});
@@ -52,8 +52,8 @@ extern const Architecture gpt2;
 const Architecture gpt2 = {.name = "gpt2",
                            .class_begin = "GPT2",
                            .prefixes = {"transformer."},
-                           .read = read,
-                           .build = build,
+                           .read = read_gpt2,
+                           .build = build_gpt2,
                            .ignored = {".attn.bias", ".attn.masked_bias"}};
 
 }  // namespace vantage

@@ -9,7 +9,7 @@ namespace vantage {
 
 namespace {
 
-void read(const JsonFields& fields, ModelConfig& c) {
+void read_gpt_neox(const JsonFields& fields, ModelConfig& c) {
     read_sizes(fields, c);
     c.kv_heads = c.heads;  // keys for other counts and widths are not the architecture's
     divide_heads(fields, c, "hidden_size", "num_attention_heads");
@@ -21,7 +21,7 @@ void read(const JsonFields& fields, ModelConfig& c) {
     read_rope(fields, c, 10000, 0.25);
 }
 
-void build(ModelBuilder& d) {
+void build_gpt_neox(ModelBuilder& d) {
     const ModelConfig& c = d.config;
     const Tensor embed = d.graph.weight("embed_in.weight", {c.vocab, c.width});
     Tensor x = d.embed(embed);  // [n, width]
@@ -49,8 +49,9 @@ extern const Architecture gpt_neox;
 const Architecture gpt_neox = {.name = "gpt_neox",
                                .class_begin = "GPTNeoX",
                                .prefixes = {"gpt_neox."},
-                               .read = read,
-                               .build = build,
+                               .read = read_gpt_neox,
+                               .build = build_gpt_neox,
+                               .bare = {"embed_out."},
                                .ignored = {".attention.bias", ".attention.masked_bias", ".rotary_emb.inv_freq"}};
 
 }  // namespace vantage

@@ -8,13 +8,15 @@ namespace vantage {
 
 namespace {
 
-void read(const JsonFields& fields, ModelConfig& c) {
+void read_gpt_oss(const JsonFields& fields, ModelConfig& c) {
     c.rope_scaling = {.type = "yarn", .factor = 32, .original_context = 4096, .truncate = false};
     read_llama(
         fields, c,
         {.kv_heads = 8, .head_width = 64, .inner = 2880, .context = 131072, .norm_eps = 1e-5, .rope_theta = 150000});
     c.qkv_bias = c.attention_out_bias = fields.optional_flag("attention_bias").value_or(true);
     read_experts(fields, c, 128, 4);
+    constexpr double alpha = 1.702;  // of quick_gelu
+    if (fields.optional_number("swiglu_alpha", 0, 1e6).value_or(alpha) != alpha) fields.fail("swiglu_alpha", "1.702");
     c.own.set("swiglu_limit", fields.optional_number("swiglu_limit", 1e-3, 1e6).value_or(7));
     read_windows(fields, c, read_window(fields, 128), [](std::int64_t layer) { return layer % 2 == 0; });
 }
@@ -25,38 +27,29 @@ Tensor experts(ModelBuilder& d, std::int64_t layer, Tensor x) {
     const Tensor logits = d.dense("router", x, c.experts, true);
     d.note_router(layer, logits);
     const auto weight = [&](const char* name, Shape shape) { return d.graph.weight(name, shape); };
-    return mixture_of_experts(
-        x, route(logits, c.experts_per_token, true, d.step),
-        {.gate = weight("experts.gate_up_proj", {c.experts, c.width, 2 * c.inner}),
-         .up = {},
-         .down = weight("experts.down_proj", {c.experts, c.inner, c.width}),
-         .gate_bias = weight("experts.gate_up_proj_bias", {c.experts, 2 * c.inner}),
-         .down_bias = weight("experts.down_proj_bias", {c.experts, c.width})},
-        {.gating = {Activation::quick_gelu, true, c.own.number("swiglu_limit"), 1}, .transposed = false});
+    return mixture_of_experts(x, route(logits, c.experts_per_token, true, d.step),
+                              {.gate = weight("experts.gate_up_proj", {c.experts, c.width, 2 * c.inner}),
+                               .up = {},
+                               .down = weight("experts.down_proj", {c.experts, c.inner, c.width}),
+                               .gate_bias = weight("experts.gate_up_proj_bias", {c.experts, 2 * c.inner}),
+                               .down_bias = weight("experts.down_proj_bias", {c.experts, c.width})},
+                              {.gating = {.activation = Activation::quick_gelu,
+                                          .interleaved = true,
+                                          .limit = c.own.number("swiglu_limit"),
+                                          .up_offset = 1},
+                               .transposed = false});
 }
 
-void build(ModelBuilder& d) {
-    const ModelConfig& c = d.config;
-    const Tensor embed = d.graph.weight("embed_tokens.weight", {c.vocab, c.width});
-    Tensor x = d.embed(embed);  // [n, width]
-    d.note_hidden(x);
-    for (int layer = 0; layer < c.layers; ++layer) {
-        const Graph::Scope block = d.graph.scope("layers", layer);
-        const QKV heads = llama_heads(d, d.rms_norm("input_layernorm", x));
-        const Tensor seen =
-            d.attend(layer, heads.q, heads.k, heads.v, {.sinks = d.graph.weight_f32("self_attn.sinks", {c.heads})});
-        x = x + d.dense("self_attn.o_proj", seen, c.width, c.attention_out_bias);
-        x = x + experts(d, layer, d.rms_norm("post_attention_layernorm", x));
-        d.note_hidden(x);
-    }
-    d.finish(
-        x, [&](Tensor last) { return d.rms_norm("norm", last); }, [&](Tensor last) { return d.output(last, embed); });
+void build_gpt_oss(ModelBuilder& d) {
+    const auto sinks = [&] { return d.graph.weight_f32("self_attn.sinks", {d.config.heads}); };
+    build_llama_with(d, {.attention = [&] { return AttentionOptions{.sinks = sinks()}; },
+                         .mlp = [&](std::int64_t layer, Tensor x) { return experts(d, layer, x); }});
 }
 
 }  // namespace
 
 extern const Architecture gpt_oss;
 const Architecture gpt_oss = {
-    .name = "gpt_oss", .class_begin = "GptOss", .prefixes = {"model."}, .read = read, .build = build};
+    .name = "gpt_oss", .class_begin = "GptOss", .prefixes = {"model."}, .read = read_gpt_oss, .build = build_gpt_oss};
 
 }  // namespace vantage

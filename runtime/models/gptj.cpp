@@ -9,7 +9,7 @@ namespace vantage {
 
 namespace {
 
-void read(const JsonFields& fields, ModelConfig& c) {
+void read_gptj(const JsonFields& fields, ModelConfig& c) {
     c.layers = fields.integer("n_layer", 1, most_layers);
     c.width = fields.integer("n_embd", 1, most_width);
     c.heads = c.kv_heads = fields.integer("n_head", 1, most_heads);
@@ -28,7 +28,7 @@ void read(const JsonFields& fields, ModelConfig& c) {
                     format("an even number up to the width of a head, %lld", static_cast<long long>(c.head_width)));
 }
 
-void build(ModelBuilder& d) {
+void build_gptj(ModelBuilder& d) {
     const ModelConfig& c = d.config;
     const Tensor wte = d.graph.weight("wte.weight", {c.vocab, c.width});
     Tensor x = d.embed(wte);  // [n, width]
@@ -55,8 +55,8 @@ extern const Architecture gptj;
 const Architecture gptj = {.name = "gptj",
                            .class_begin = "GPTJ",
                            .prefixes = {"transformer."},
-                           .read = read,
-                           .build = build,
+                           .read = read_gptj,
+                           .build = build_gptj,
                            .ignored = {".attn.bias", ".attn.masked_bias"}};
 
 }  // namespace vantage

@@ -32,24 +32,25 @@ Tensor gated_mlp(ModelBuilder& d, Tensor x) {
     const ModelConfig& c = d.config;
     const Tensor gate = d.dense("mlp.gate_proj", x, c.inner, c.mlp_bias),
                  up = d.dense("mlp.up_proj", x, c.inner, c.mlp_bias);
-    return d.dense("mlp.down_proj", swiglu(gate, up, c.activation), c.width, c.mlp_bias);
+    return d.dense("mlp.down_proj", swiglu(gate, up, {.activation = c.activation}), c.width, c.mlp_bias);
 }
 
-void build_llama(ModelBuilder& d) {
-    build_llama_with(d, [&](std::int64_t, Tensor x) { return gated_mlp(d, x); });
-}
+void build_llama(ModelBuilder& d) { build_llama_with(d, {}); }
 
-void build_llama_with(ModelBuilder& d, const std::function<Tensor(std::int64_t, Tensor)>& mlp) {
+void build_llama_with(ModelBuilder& d, const LlamaBlock& with) {
     const ModelConfig& c = d.config;
     const Tensor embed = d.graph.weight("embed_tokens.weight", {c.vocab, c.width});
     Tensor x = d.embed(embed);  // [n, width]
     d.note_hidden(x);
     for (int layer = 0; layer < c.layers; ++layer) {
         const Graph::Scope block = d.graph.scope("layers", layer);
-        const QKV heads = llama_heads(d, d.rms_norm("input_layernorm", x));
-        const Tensor seen = d.attend(layer, heads.q, heads.k, heads.v);
+        const Tensor y = d.rms_norm("input_layernorm", x);
+        const QKV heads = with.heads ? with.heads(y) : llama_heads(d, y);
+        const Tensor seen =
+            d.attend(layer, heads.q, heads.k, heads.v, with.attention ? with.attention() : AttentionOptions{});
         x = x + d.dense("self_attn.o_proj", seen, c.width, c.attention_out_bias);
-        x = x + mlp(layer, d.rms_norm("post_attention_layernorm", x));
+        const Tensor z = d.rms_norm("post_attention_layernorm", x);
+        x = x + (with.mlp ? with.mlp(layer, z) : gated_mlp(d, z));
         d.note_hidden(x);
     }
     d.finish(

@@ -15,8 +15,13 @@ QKV llama_heads(ModelBuilder& builder, Tensor x);
 /// down(activation(gate(x)) ∘ up(x)).
 Tensor gated_mlp(ModelBuilder& builder, Tensor x);
 
-/// Llama's blocks with `mlp` in each.
-void build_llama_with(ModelBuilder& builder, const std::function<Tensor(std::int64_t layer, Tensor x)>& mlp);
+/// What other architectures do otherwise in Llama's block; x [n, width] is normed already.
+struct LlamaBlock {
+    std::function<QKV(Tensor x)> heads = {};                       ///< instead of llama_heads
+    std::function<AttentionOptions()> attention = {};              ///< none
+    std::function<Tensor(std::int64_t layer, Tensor x)> mlp = {};  ///< instead of gated_mlp
+};
+void build_llama_with(ModelBuilder& builder, const LlamaBlock& block);
 void build_llama(ModelBuilder& builder);
 
 }  // namespace vantage

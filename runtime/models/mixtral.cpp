@@ -7,15 +7,15 @@ namespace vantage {
 
 namespace {
 
-void read(const JsonFields& fields, ModelConfig& c) {
+void read_mixtral(const JsonFields& fields, ModelConfig& c) {
     read_llama(fields, c, {.kv_heads = 8, .norm_eps = 1e-5, .rope_theta = 1e6});
     read_experts(fields, c, 8, 2);
     read_windows(fields, c, read_window(fields, 0), [](std::int64_t) { return true; });
 }
 
-void build(ModelBuilder& d) {
+void build_mixtral(ModelBuilder& d) {
     const ModelConfig& c = d.config;
-    build_llama_with(d, [&](std::int64_t layer, Tensor x) {
+    const auto mlp = [&](std::int64_t layer, Tensor x) {
         const Graph::Scope moe = d.graph.scope("block_sparse_moe");
         const Tensor logits = d.dense("gate", x, c.experts, false);
         d.note_router(layer, logits);
@@ -26,8 +26,9 @@ void build(ModelBuilder& d) {
                                   {.gate = experts("w1.weight", {c.inner, c.width}),
                                    .up = experts("w3.weight", {c.inner, c.width}),
                                    .down = experts("w2.weight", {c.width, c.inner})},
-                                  {.gating = c.activation});
-    });
+                                  {.gating = {.activation = c.activation}});
+    };
+    build_llama_with(d, {.mlp = mlp});
 }
 
 }  // namespace
@@ -36,8 +37,8 @@ extern const Architecture mixtral;
 const Architecture mixtral = {.name = "mixtral",
                               .class_begin = "Mixtral",
                               .prefixes = {"model."},
-                              .read = read,
-                              .build = build,
+                              .read = read_mixtral,
+                              .build = build_mixtral,
                               .ignored = {".rotary_emb.inv_freq"}};
 
 }  // namespace vantage

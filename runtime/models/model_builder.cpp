@@ -1,5 +1,6 @@
 #include "runtime/models/model_builder.h"
 
+#include <algorithm>
 #include <numeric>
 #include <span>
 
@@ -71,7 +72,7 @@ Tensor ModelBuilder::heads(Tensor x, std::int64_t count) {
 // LongRoPE has factors for contexts beyond the one that it was first trained with; the whole sequence takes one kind.
 Tensor ModelBuilder::rotate(Tensor x) {
     RopeScaling scaling = config.rope_scaling;
-    if (!config.rope_long_factors.empty() && options.rope_context() > scaling.original_context)
+    if (!config.rope_long_factors.empty() && std::max(options.context, options.rope_context) > scaling.original_context)
         scaling.factors = config.rope_long_factors;
     const Tensor table = rope_table(graph, options.context, config.rotary_width, config.rope_theta, scaling);
     return rope(x, table, {.interleaved = config.rope_interleaved, .step = step});

@@ -15,13 +15,11 @@ namespace vantage {
 struct BuildOptions {
     std::int64_t rows = 1;     ///< tokens of a run
     std::int64_t context = 0;  ///< rows of the cache
-    std::int64_t longest =
-        0;  ///< positions that the sequence may come to, where that is more; decides LongRoPE's factors
     DType cache = DType::f16;
     std::vector<bool> watch;  ///< by layer: keep the rows of Q and the log-sum-exps, so that weights can be asked for
     bool all_logits = false;  ///< the logits of all rows are an output, instead of a drawn token
     bool hidden = false;      ///< the residual stream after each block is an output: "hidden.0" …
-    std::int64_t rope_context() const { return longest > context ? longest : context; }
+    std::int64_t rope_context = 0;  ///< as SessionOptions has it: LongRoPE's factors are for so long a context
 };
 
 /// Names of the states and outputs, and the segments of the graph.
@@ -79,7 +77,7 @@ public:
     Tensor type_embedding(Tensor table);
     /// Row 0 of x [n, cols] → [1, cols]: what encoders answer from.
     Tensor first_row(Tensor x);
-    /// An encoder's last hidden state; what its head makes of it is added by output().
+    /// An encoder's last hidden state, an output. What its heads make of it comes behind.
     void finish_encoder(Tensor x);
     /// The usual output layer: the embedding when they are tied, else `name`.
     Tensor output(Tensor x, Tensor embedding, const std::string& name = "lm_head", bool bias = false);

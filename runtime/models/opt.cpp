@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::int64_t first_position = 2;  // rows 0 and 1 of the table belong to padding
 
-void read(const JsonFields& fields, ModelConfig& c) {
+void read_opt(const JsonFields& fields, ModelConfig& c) {
     c.layers = fields.integer("num_hidden_layers", 1, most_layers);
     c.width = fields.integer("hidden_size", 1, most_width);
     c.heads = c.kv_heads = fields.integer("num_attention_heads", 1, most_heads);
@@ -29,7 +29,7 @@ void read(const JsonFields& fields, ModelConfig& c) {
         fields.fail("layer_norm_elementwise_affine", "true");
 }
 
-void build(ModelBuilder& d) {
+void build_opt(ModelBuilder& d) {
     const ModelConfig& c = d.config;
     const bool norm_first = c.own.flag("do_layer_norm_before");
     const std::int64_t embed_width = c.own.integer("word_embed_proj_dim");
@@ -66,7 +66,10 @@ void build(ModelBuilder& d) {
 }  // namespace
 
 extern const Architecture opt;
-const Architecture opt = {
-    .name = "opt", .class_begin = "OPT", .prefixes = {"model.decoder.", "decoder."}, .read = read, .build = build};
+const Architecture opt = {.name = "opt",
+                          .class_begin = "OPT",
+                          .prefixes = {"model.decoder.", "decoder."},
+                          .read = read_opt,
+                          .build = build_opt};
 
 }  // namespace vantage

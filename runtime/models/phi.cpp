@@ -8,7 +8,7 @@ namespace vantage {
 
 namespace {
 
-void read(const JsonFields& fields, ModelConfig& c) {
+void read_phi(const JsonFields& fields, ModelConfig& c) {
     read_sizes(fields, c);
     c.norm_eps = fields.optional_number("layer_norm_eps", 0, 1).value_or(1e-5);
     c.activation = read_activation(fields, "hidden_act", "gelu_new");
@@ -17,7 +17,7 @@ void read(const JsonFields& fields, ModelConfig& c) {
     read_rope(fields, c, 10000, 0.5);
 }
 
-void build(ModelBuilder& d) {
+void build_phi(ModelBuilder& d) {
     const ModelConfig& c = d.config;
     const Tensor embed = d.graph.weight("embed_tokens.weight", {c.vocab, c.width});
     Tensor x = d.embed(embed);  // [n, width]
@@ -50,8 +50,8 @@ extern const Architecture phi;
 const Architecture phi = {.name = "phi",
                           .class_begin = "Phi",
                           .prefixes = {"model."},
-                          .read = read,
-                          .build = build,
+                          .read = read_phi,
+                          .build = build_phi,
                           .ignored = {".rotary_emb.inv_freq"}};
 
 }  // namespace vantage

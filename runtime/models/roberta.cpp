@@ -7,15 +7,15 @@ namespace vantage {
 
 namespace {
 
-void read(const JsonFields& fields, ModelConfig& c) {
-    read_bert(fields, c);
+void read_roberta(const JsonFields& fields, ModelConfig& c) {
+    read_bert_fields(fields, c);
     const std::int64_t first = fields.optional_integer("pad_token_id", 0, most_vocab).value_or(1) + 1;
     c.own.set("first_position", first);
     c.context -= first;
     if (c.context < 1) fields.fail("max_position_embeddings", "more than pad_token_id + 1");
 }
 
-void build(ModelBuilder& d) {
+void build_roberta(ModelBuilder& d) {
     const ModelConfig& c = d.config;
     const Tensor x = bert_encoder(d, c.own.integer("first_position"));
     if (c.head == Head::none) bert_pooler(d, x);
@@ -35,8 +35,9 @@ extern const Architecture roberta;
 const Architecture roberta = {.name = "roberta",
                               .class_begin = "Roberta",
                               .prefixes = {"roberta."},
-                              .read = read,
-                              .build = build,
+                              .read = read_roberta,
+                              .build = build_roberta,
+                              .bare = {"lm_head.", "classifier."},
                               .ignored = {"pooler.dense.weight", "pooler.dense.bias", "embeddings.position_ids",
                                           "lm_head.decoder.weight", "lm_head.decoder.bias"}};
 

@@ -51,10 +51,6 @@ struct RuleSizes {
 };
 void check_rule_operands(const OpCall& call, const RuleOperands& at, const RuleSizes& sizes,
                          const AttentionRules& rules);
-/// Operands of the attention op that its tap looks at.
-namespace attention_operands {
-enum : std::size_t { keys = 1, position_bias = 6 };
-}
 constexpr std::size_t first_rule_constant = 9;
 /// The specialization constants from there on of lib/attention_rules.glsl.
 std::vector<std::uint32_t> rule_constants(const OpCall& call, const RuleOperands& at, const AttentionRules& rules);

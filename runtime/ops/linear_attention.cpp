@@ -119,7 +119,7 @@ LaunchPlan launch(const OpCall& call, const Caps& caps, const char* rows_shader)
                                             .causal = causal,
                                             .heads_first = s.heads_first,
                                             .eps = static_cast<float>(call.attrs.number("eps", 0))};
-    const Operand sums{Operand::scratch, 0, Operand::read_write};
+    const Operand sums{Operand::scratch, 0, Operand::reads_writes};
     LaunchPlan plan;
     plan.scratch = {static_cast<std::uint64_t>(s.cells() * chunks) * 4};
     Launch first{.shader = "linear_attention_sums",

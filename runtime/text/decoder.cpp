@@ -290,14 +290,14 @@ std::optional<std::string> bytes_of_fallback(const std::string& token, std::size
     return byte ? std::optional(std::string(1, static_cast<char>(*byte))) : std::nullopt;
 }
 
-Decoder::Make make_strip(const JsonFields& fields) {
+Decoder::Make make_strip_decoder(const JsonFields& fields) {
     const char32_t content = one_character(fields, "content");
     const auto start = static_cast<std::size_t>(fields.optional_integer("start", 0).value_or(0));
     const auto stop = static_cast<std::size_t>(fields.optional_integer("stop", 0).value_or(0));
     return [=](const DecoderBudget&) { return std::make_unique<Strip>(content, start, stop); };
 }
 
-Decoder::Make make_replace(const JsonFields& fields, const std::optional<std::string>& plain_text) {
+Decoder::Make make_replace_decoder(const JsonFields& fields, const std::optional<std::string>& plain_text) {
     const bool one = plain_text && !plain_text->empty() && character_at(*plain_text, 0).bytes == plain_text->size();
     const auto rule = std::make_shared<const Replace::Rule>(
         Replace::Rule{make_finder(fields), fields.text("content"), one, fields.name()});
@@ -324,10 +324,10 @@ void Decoder::add(const JsonFields& fields) {
     } else if (kind == "Fuse") {
         stages_.push_back(plain<Fuse>());
     } else if (kind == "Strip") {
-        stages_.push_back(make_strip(fields));
+        stages_.push_back(make_strip_decoder(fields));
     } else if (kind == "Replace") {
         const std::optional<std::string> plain_text = plain_pattern(fields);
-        stages_.push_back(make_replace(fields, plain_text));
+        stages_.push_back(make_replace_decoder(fields, plain_text));
         if (plain_text) add_rule(*plain_text, fields.text("content"), fields.name());
     } else if (kind == "WordPiece") {
         const WordPieceRule rule{fields.text("prefix"), fields.optional_flag("cleanup").value_or(true)};

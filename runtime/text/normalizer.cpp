@@ -14,7 +14,7 @@ bool is_ascii(std::string_view text) {
     return true;
 }
 
-Normalizer make_form(NormalForm form) {
+Normalizer make_form_normalizer(NormalForm form) {
     return [form](AlignedText text) {
         if (is_ascii(text.bytes)) return text;  // in every form already
         return apply_changes(text, normalize(text.bytes, form));
@@ -34,7 +34,7 @@ AlignedText mapped(const AlignedText& text, std::u32string (*change)(char32_t)) 
     return out;
 }
 
-Normalizer make_map(std::u32string (*change)(char32_t)) {
+Normalizer make_map_normalizer(std::u32string (*change)(char32_t)) {
     return [change](const AlignedText& text) { return mapped(text, change); };
 }
 
@@ -59,21 +59,21 @@ AlignedText stripped(const AlignedText& text, bool left, bool right) {
     return out;
 }
 
-Normalizer make_prepend(const JsonFields& fields) {
+Normalizer make_prepend_normalizer(const JsonFields& fields) {
     return [prefix = fields.text("prepend")](AlignedText text) {
         prepend(text, prefix);
         return text;
     };
 }
 
-Normalizer make_replace(const JsonFields& fields) {
+Normalizer make_replace_normalizer(const JsonFields& fields) {
     return [find = make_finder(fields), content = fields.text("content")](const AlignedText& text) {
         const std::vector<Match> matches = find(text.bytes);
         return matches.empty() ? text : replace_matches(text, matches, content);
     };
 }
 
-Normalizer make_strip(const JsonFields& fields) {
+Normalizer make_strip_normalizer(const JsonFields& fields) {
     return [left = fields.optional_flag("strip_left").value_or(true),
             right = fields.optional_flag("strip_right").value_or(true)](const AlignedText& text) {
         return stripped(text, left, right);
@@ -97,12 +97,12 @@ std::u32string with_spaced_ideographs(char32_t c) {
     return ideograph ? std::u32string{U' ', c, U' '} : std::u32string(1, c);
 }
 
-Normalizer make_bert(const JsonFields& fields) {
+Normalizer make_bert_normalizer(const JsonFields& fields) {
     const bool clean = fields.optional_flag("clean_text").value_or(true);
     const bool space_ideographs = fields.optional_flag("handle_chinese_chars").value_or(true);
     const bool lower = fields.optional_flag("lowercase").value_or(true);
     const bool strip = fields.optional_flag("strip_accents").value_or(lower);
-    return [=, decompose = make_form(NormalForm::nfd)](AlignedText text) {
+    return [=, decompose = make_form_normalizer(NormalForm::nfd)](AlignedText text) {
         if (clean) text = mapped(text, without_controls);
         if (space_ideographs) text = mapped(text, with_spaced_ideographs);
         if (strip) text = without(decompose(std::move(text)), is_nonspacing_mark);
@@ -120,12 +120,12 @@ std::u32string nmt(char32_t c) {
     return space ? U" " : std::u32string(1, c);
 }
 
-Normalizer make_precompiled(const JsonFields& fields) {
+Normalizer make_precompiled_normalizer(const JsonFields& fields) {
     const auto map = std::make_shared<const CharacterMap>(fields);
     return [map](const AlignedText& text) { return map->apply(text); };
 }
 
-Normalizer make_sequence(const JsonFields& fields) {
+Normalizer make_sequence_normalizer(const JsonFields& fields) {
     std::vector<Normalizer> steps;
     for (std::size_t i = 0; i < fields.list("normalizers").size(); ++i)
         steps.push_back(make_normalizer(fields.element("normalizers", i)));
@@ -141,19 +141,19 @@ Normalizer make_normalizer(const JsonFields& fields) {
     const std::string kind =
         fields.one_of("type", {"Sequence", "Prepend", "Replace", "NFC", "NFD", "NFKC", "NFKD", "Lowercase", "Strip",
                                "StripAccents", "BertNormalizer", "Precompiled", "Nmt"});
-    if (kind == "Sequence") return make_sequence(fields);
-    if (kind == "Prepend") return make_prepend(fields);
-    if (kind == "Replace") return make_replace(fields);
-    if (kind == "NFC") return make_form(NormalForm::nfc);
-    if (kind == "NFD") return make_form(NormalForm::nfd);
-    if (kind == "NFKC") return make_form(NormalForm::nfkc);
-    if (kind == "NFKD") return make_form(NormalForm::nfkd);
-    if (kind == "Lowercase") return make_map(lower_case);
+    if (kind == "Sequence") return make_sequence_normalizer(fields);
+    if (kind == "Prepend") return make_prepend_normalizer(fields);
+    if (kind == "Replace") return make_replace_normalizer(fields);
+    if (kind == "NFC") return make_form_normalizer(NormalForm::nfc);
+    if (kind == "NFD") return make_form_normalizer(NormalForm::nfd);
+    if (kind == "NFKC") return make_form_normalizer(NormalForm::nfkc);
+    if (kind == "NFKD") return make_form_normalizer(NormalForm::nfkd);
+    if (kind == "Lowercase") return make_map_normalizer(lower_case);
     if (kind == "StripAccents") return [](const AlignedText& text) { return without(text, is_combining_mark); };
-    if (kind == "BertNormalizer") return make_bert(fields);
-    if (kind == "Precompiled") return make_precompiled(fields);
-    if (kind == "Nmt") return make_map(nmt);
-    return make_strip(fields);
+    if (kind == "BertNormalizer") return make_bert_normalizer(fields);
+    if (kind == "Precompiled") return make_precompiled_normalizer(fields);
+    if (kind == "Nmt") return make_map_normalizer(nmt);
+    return make_strip_normalizer(fields);
 }
 
 }  // namespace vantage::text

@@ -31,7 +31,7 @@ void trim_offsets(Encoding& encoding, bool prefix_added) {
     }
 }
 
-PostProcessor make_byte_level(const JsonFields& fields) {
+PostProcessor make_byte_level_processor(const JsonFields& fields) {
     const bool trim = fields.optional_flag("trim_offsets").value_or(true);
     const bool prefix_added = fields.optional_flag("add_prefix_space").value_or(true);
     return [=](std::vector<Encoding> parts, bool) {
@@ -88,7 +88,7 @@ std::vector<TemplatePiece> read_template(const JsonFields& fields, std::string_v
     return pieces;
 }
 
-PostProcessor make_template(const JsonFields& fields) {
+PostProcessor make_template_processor(const JsonFields& fields) {
     const std::vector<TemplatePiece> single = read_template(fields, "single", 1),
                                      pair = read_template(fields, "pair", 2);
     return [single, pair, name = fields.name()](const std::vector<Encoding>& texts, bool add_special) {
@@ -119,7 +119,7 @@ Encoding read_token(const JsonFields& fields, std::string_view key) {
     return {{static_cast<std::int32_t>(id)}, {0}, {pair[0].get<std::string>()}, {{0, 0}}};
 }
 
-PostProcessor make_bert(const JsonFields& fields) {
+PostProcessor make_bert_processor(const JsonFields& fields) {
     const Encoding begin = read_token(fields, "cls"), end = read_token(fields, "sep");
     Encoding end_of_second = end;
     end_of_second.type_ids = {1};
@@ -131,9 +131,9 @@ PostProcessor make_bert(const JsonFields& fields) {
     };
 }
 
-PostProcessor make_roberta(const JsonFields& fields) {
+PostProcessor make_roberta_processor(const JsonFields& fields) {
     const Encoding begin = read_token(fields, "cls"), end = read_token(fields, "sep");
-    return [=, trim = make_byte_level(fields)](std::vector<Encoding> parts, bool add_special) {
+    return [=, trim = make_byte_level_processor(fields)](std::vector<Encoding> parts, bool add_special) {
         parts = trim(std::move(parts), add_special);
         for (std::size_t i = 0; i < parts.size(); ++i) {
             std::fill(parts[i].type_ids.begin(), parts[i].type_ids.end(), 0);  // RoBERTa has no types
@@ -145,7 +145,7 @@ PostProcessor make_roberta(const JsonFields& fields) {
 
 // ---- Sequence ------------------------------------------------------------------------------------------------------------
 
-PostProcessor make_sequence(const JsonFields& fields) {
+PostProcessor make_sequence_processor(const JsonFields& fields) {
     std::vector<PostProcessor> steps;
     for (std::size_t i = 0; i < fields.list("processors").size(); ++i)
         steps.push_back(make_post_processor(fields.element("processors", i)));
@@ -165,11 +165,11 @@ void append(std::vector<T>& list, const std::vector<T>& more) {
 PostProcessor make_post_processor(const JsonFields& fields) {
     const std::string kind =
         fields.one_of("type", {"Sequence", "ByteLevel", "TemplateProcessing", "BertProcessing", "RobertaProcessing"});
-    if (kind == "Sequence") return make_sequence(fields);
-    if (kind == "ByteLevel") return make_byte_level(fields);
-    if (kind == "BertProcessing") return make_bert(fields);
-    if (kind == "RobertaProcessing") return make_roberta(fields);
-    return make_template(fields);
+    if (kind == "Sequence") return make_sequence_processor(fields);
+    if (kind == "ByteLevel") return make_byte_level_processor(fields);
+    if (kind == "BertProcessing") return make_bert_processor(fields);
+    if (kind == "RobertaProcessing") return make_roberta_processor(fields);
+    return make_template_processor(fields);
 }
 
 Encoding concatenated(const std::vector<Encoding>& parts) {

@@ -23,7 +23,7 @@ AlignedText to_letters(const AlignedText& text) {
     return out;
 }
 
-PreTokenizer make_byte_level(const JsonFields& fields) {
+PreTokenizer make_byte_level_pre_tokenizer(const JsonFields& fields) {
     const bool prefix = fields.optional_flag("add_prefix_space").value_or(true);
     Finder words;
     if (fields.optional_flag("use_regex").value_or(true)) words = make_regex_finder(gpt2_words, "GPT-2's words");
@@ -48,25 +48,26 @@ SplitBehavior read_behavior(const JsonFields& fields) {
     return SplitBehavior::contiguous;
 }
 
-PreTokenizer make_split(const Finder& find, SplitBehavior behavior, bool invert = false) {
+PreTokenizer make_split_pre_tokenizer(const Finder& find, SplitBehavior behavior, bool invert = false) {
     return [=](Pieces& pieces) { split(pieces, find, behavior, invert); };
 }
 
-PreTokenizer make_character_split(bool (*wanted)(char32_t), SplitBehavior behavior) {
-    return make_split([wanted](std::string_view text) { return find_characters(text, wanted); }, behavior);
+PreTokenizer make_character_split_pre_tokenizer(bool (*wanted)(char32_t), SplitBehavior behavior) {
+    return make_split_pre_tokenizer([wanted](std::string_view text) { return find_characters(text, wanted); },
+                                    behavior);
 }
 
 /// Words and runs of punctuation, by Rust's rules, where the two joiners belong to a word, too.
 constexpr const char* words = R"([\w\x{200c}\x{200d}]+|[^\w\s\x{200c}\x{200d}]+)";
 
-PreTokenizer make_bert() {
+PreTokenizer make_bert_pre_tokenizer() {
     return [](Pieces& pieces) {
-        make_character_split(is_white_space, SplitBehavior::removed)(pieces);
-        make_character_split(is_punctuation, SplitBehavior::isolated)(pieces);
+        make_character_split_pre_tokenizer(is_white_space, SplitBehavior::removed)(pieces);
+        make_character_split_pre_tokenizer(is_punctuation, SplitBehavior::isolated)(pieces);
     };
 }
 
-PreTokenizer make_metaspace(const JsonFields& fields) {
+PreTokenizer make_metaspace_pre_tokenizer(const JsonFields& fields) {
     const Metaspace options = read_metaspace(fields);
     std::string sign;
     append_utf8(sign, options.replacement);
@@ -85,7 +86,7 @@ PreTokenizer make_metaspace(const JsonFields& fields) {
     };
 }
 
-PreTokenizer make_sequence(const JsonFields& fields) {
+PreTokenizer make_sequence_pre_tokenizer(const JsonFields& fields) {
     std::vector<PreTokenizer> steps;
     for (std::size_t i = 0; i < fields.list("pretokenizers").size(); ++i)
         steps.push_back(make_pre_tokenizer(fields.element("pretokenizers", i)));
@@ -113,20 +114,23 @@ PreTokenizer make_pre_tokenizer(const JsonFields& fields) {
     const std::string kind =
         fields.one_of("type", {"Sequence", "ByteLevel", "Split", "Metaspace", "Digits", "Whitespace", "WhitespaceSplit",
                                "Punctuation", "BertPreTokenizer"});
-    if (kind == "Sequence") return make_sequence(fields);
-    if (kind == "ByteLevel") return make_byte_level(fields);
+    if (kind == "Sequence") return make_sequence_pre_tokenizer(fields);
+    if (kind == "ByteLevel") return make_byte_level_pre_tokenizer(fields);
     if (kind == "Split")
-        return make_split(make_finder(fields), read_behavior(fields), fields.optional_flag("invert").value_or(false));
-    if (kind == "Metaspace") return make_metaspace(fields);
+        return make_split_pre_tokenizer(make_finder(fields), read_behavior(fields),
+                                        fields.optional_flag("invert").value_or(false));
+    if (kind == "Metaspace") return make_metaspace_pre_tokenizer(fields);
     if (kind == "Digits") {
         const bool single = fields.optional_flag("individual_digits").value_or(false);
-        return make_character_split(is_numeric, single ? SplitBehavior::isolated : SplitBehavior::contiguous);
+        return make_character_split_pre_tokenizer(is_numeric,
+                                                  single ? SplitBehavior::isolated : SplitBehavior::contiguous);
     }
-    if (kind == "Whitespace") return make_split(make_regex_finder(words, "words"), SplitBehavior::removed, true);
-    if (kind == "BertPreTokenizer") return make_bert();
-    if (kind == "WhitespaceSplit") return make_character_split(is_white_space, SplitBehavior::removed);
-    return make_character_split(is_punctuation,
-                                fields.has("behavior") ? read_behavior(fields) : SplitBehavior::isolated);
+    if (kind == "Whitespace")
+        return make_split_pre_tokenizer(make_regex_finder(words, "words"), SplitBehavior::removed, true);
+    if (kind == "BertPreTokenizer") return make_bert_pre_tokenizer();
+    if (kind == "WhitespaceSplit") return make_character_split_pre_tokenizer(is_white_space, SplitBehavior::removed);
+    return make_character_split_pre_tokenizer(is_punctuation,
+                                              fields.has("behavior") ? read_behavior(fields) : SplitBehavior::isolated);
 }
 
 }  // namespace vantage::text

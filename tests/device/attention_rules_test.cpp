@@ -233,3 +233,30 @@ TEST_CASE("a patch embedding is a convolution of its stride", "[properties]") {
                 CHECK(std::abs(y[static_cast<std::size_t>((r * 3 + c) * out + o)] - sum) < 1e-4);
             }
 }
+
+TEST_CASE("a bias by distance that is a slope is ALiBi", "[properties][attention]") {
+    constexpr std::int64_t tokens = 40, reach = 60;
+    const auto attend = [&](bool by_distance) {
+        Sheet sheet;
+        const Tensor q = sheet.input("q", {tokens, heads, width}, normal(tokens * heads * width, 1)),
+                     k = sheet.input("k", {tokens, 1, width}, normal(tokens * width, 2)),
+                     v = sheet.input("v", {tokens, 1, width}, normal(tokens * width, 3));
+        AttentionOptions options{.causal = true};
+        const std::vector<float> slopes = alibi_slopes(heads);
+        Values table;
+        for (std::int64_t distance = -reach; distance <= reach; ++distance)
+            for (const float slope : slopes) table.push_back(slope * static_cast<float>(distance));
+        if (by_distance)
+            options.distance_bias = sheet.input("table", {2 * reach + 1, heads}, table);
+        else
+            options.alibi_slopes = sheet.input("slopes", {heads}, slopes);
+        const AttentionResult result = attention(q, k, v, options);
+        sheet.graph.output("o", result.o);
+        sheet.graph.output("p",
+                           attention_weights(q, k, result.lse, {.head = 2, .rows = tokens, .keys = tokens}, options));
+        return sheet.run();
+    };
+    auto a = attend(true), b = attend(false);
+    for (const char* name : {"o", "p"})
+        for (std::size_t i = 0; i < a.at(name).size(); ++i) CHECK(std::abs(a.at(name)[i] - b.at(name)[i]) < 1e-5F);
+}

@@ -10,17 +10,17 @@ using namespace vantage;
 
 namespace {
 
-constexpr std::int64_t n = 37, width = 16, inner = 20, experts = 6;
+constexpr std::int64_t n = 37, model_width = 16, inner = 20, experts = 6;
 
 struct Weights {
-    Values gate = normal(experts * inner * width, 2, 0.3F), up = normal(experts * inner * width, 3, 0.3F),
-           down = normal(experts * width * inner, 4, 0.3F);
+    Values gate = normal(experts * inner * model_width, 2, 0.3F), up = normal(experts * inner * model_width, 3, 0.3F),
+           down = normal(experts * model_width * inner, 4, 0.3F);
 };
 
 ExpertWeights inputs(Sheet& sheet, const Weights& w) {
-    return {.gate = sheet.input("gate", {experts, inner, width}, w.gate),
-            .up = sheet.input("up", {experts, inner, width}, w.up),
-            .down = sheet.input("down", {experts, width, inner}, w.down)};
+    return {.gate = sheet.input("gate", {experts, inner, model_width}, w.gate),
+            .up = sheet.input("up", {experts, inner, model_width}, w.up),
+            .down = sheet.input("down", {experts, model_width, inner}, w.down)};
 }
 
 /// down (silu(gate x) ∘ up x) of one expert, by the definition.
@@ -34,10 +34,10 @@ std::vector<double> expert(const Weights& w, std::int64_t e, const float* x) {
     };
     std::vector<double> hidden, y;
     for (std::int64_t i = 0; i < inner; ++i) {
-        const double gate = row(w.gate, i, inner, width, x);
-        hidden.push_back(gate / (1 + std::exp(-gate)) * row(w.up, i, inner, width, x));
+        const double gate = row(w.gate, i, inner, model_width, x);
+        hidden.push_back(gate / (1 + std::exp(-gate)) * row(w.up, i, inner, model_width, x));
     }
-    for (std::int64_t i = 0; i < width; ++i) y.push_back(row(w.down, i, width, inner, hidden.data()));
+    for (std::int64_t i = 0; i < model_width; ++i) y.push_back(row(w.down, i, model_width, inner, hidden.data()));
     return y;
 }
 
@@ -45,36 +45,36 @@ std::vector<double> expert(const Weights& w, std::int64_t e, const float* x) {
 
 TEST_CASE("as many choices as experts are the dense mixture", "[properties][experts]") {
     const Weights weights;
-    const Values x = normal(n * width, 1), logits = normal(n * experts, 5);
+    const Values x = normal(n * model_width, 1), logits = normal(n * experts, 5);
     Sheet sheet;
-    const Tensor rows = sheet.input("x", {n, width}, x);
+    const Tensor rows = sheet.input("x", {n, model_width}, x);
     const Routing routing = route(sheet.input("logits", {n, experts}, logits), experts, false);
     sheet.graph.output("y", mixture_of_experts(rows, routing, inputs(sheet, weights)));
     const Values y = sheet.run().at("y");
     for (std::int64_t t = 0; t < n; ++t) {
-        std::vector<double> want(width);
+        std::vector<double> want(model_width);
         double sum = 0;
         for (std::int64_t e = 0; e < experts; ++e)
             sum += std::exp(static_cast<double>(logits[static_cast<std::size_t>(t * experts + e)]));
         for (std::int64_t e = 0; e < experts; ++e) {
             const double p = std::exp(static_cast<double>(logits[static_cast<std::size_t>(t * experts + e)])) / sum;
-            const std::vector<double> part = expert(weights, e, x.data() + t * width);
+            const std::vector<double> part = expert(weights, e, x.data() + t * model_width);
             for (std::size_t i = 0; i < part.size(); ++i) want[i] += p * part[i];
         }
         for (std::size_t i = 0; i < want.size(); ++i)
-            CHECK(std::abs(static_cast<double>(y[static_cast<std::size_t>(t * width) + i]) - want[i]) < 2e-5);
+            CHECK(std::abs(static_cast<double>(y[static_cast<std::size_t>(t * model_width) + i]) - want[i]) < 2e-5);
     }
 }
 
 TEST_CASE("a token's mixture does not depend on the other tokens", "[properties][experts]") {
     const Weights weights;
-    const Values x = normal(n * width, 1), logits = normal(n * experts, 5);
+    const Values x = normal(n * model_width, 1), logits = normal(n * experts, 5);
     const auto mixture = [&](std::int64_t first, std::int64_t rows) {
         const auto part = [&](const Values& all, std::int64_t each) {
             return Values(all.begin() + first * each, all.begin() + (first + rows) * each);
         };
         Sheet sheet;
-        const Tensor in = sheet.input("x", {rows, width}, part(x, width));
+        const Tensor in = sheet.input("x", {rows, model_width}, part(x, model_width));
         const Routing routing = route(sheet.input("logits", {rows, experts}, part(logits, experts)), 2, true);
         sheet.graph.output("y", mixture_of_experts(in, routing, inputs(sheet, weights)));
         return sheet.run().at("y");
@@ -83,26 +83,26 @@ TEST_CASE("a token's mixture does not depend on the other tokens", "[properties]
     for (const std::int64_t t : {std::int64_t{0}, std::int64_t{11}, n - 1}) {
         const Values alone = mixture(t, 1);
         for (std::size_t i = 0; i < alone.size(); ++i)
-            CHECK(std::abs(alone[i] - together[static_cast<std::size_t>(t * width) + i]) < 1e-5F);
+            CHECK(std::abs(alone[i] - together[static_cast<std::size_t>(t * model_width) + i]) < 1e-5F);
     }
 }
 
 TEST_CASE("choices beyond an expert's capacity add nothing", "[properties][experts]") {
     const Weights weights;
     Sheet sheet;
-    const Values x = normal(n * width, 1);
+    const Values x = normal(n * model_width, 1);
     Values logits(static_cast<std::size_t>(n * experts));
     for (std::int64_t t = 0; t < n; ++t)
         logits[static_cast<std::size_t>(t * experts + 3)] = 5;  // all want the same one
-    const Tensor rows = sheet.input("x", {n, width}, x);
+    const Tensor rows = sheet.input("x", {n, model_width}, x);
     const Routing routing = route(sheet.input("logits", {n, experts}, logits), 1, true);
     sheet.graph.output("y", mixture_of_experts(rows, routing, inputs(sheet, weights), {.capacity = 4}));
     sheet.graph.output("loss", load_balance(routing));
     auto got = sheet.run();
     for (std::int64_t t = 0; t < n; ++t) {
-        const std::vector<double> part = expert(weights, 3, x.data() + t * width);
+        const std::vector<double> part = expert(weights, 3, x.data() + t * model_width);
         for (std::size_t i = 0; i < part.size(); ++i)
-            CHECK(std::abs(static_cast<double>(got.at("y")[static_cast<std::size_t>(t * width) + i]) -
+            CHECK(std::abs(static_cast<double>(got.at("y")[static_cast<std::size_t>(t * model_width) + i]) -
                            (t < 4 ? part[i] : 0)) < 2e-5);
     }
     const double p = std::exp(5.0) / (std::exp(5.0) + experts - 1);
@@ -133,31 +133,4 @@ TEST_CASE("k of E experts cost k / E of all", "[experts][cost]") {
         CHECK((work(tokens, 2).second - experts_and_rest) * 4 == work(tokens, 8).second - experts_and_rest);
     }
     CHECK(work(4096, 2).first == 4 * work(1024, 2).first);
-}
-
-TEST_CASE("a bias by distance that is a slope is ALiBi", "[properties][attention]") {
-    constexpr std::int64_t tokens = 40, heads = 3, reach = 60;
-    const auto attend = [&](bool by_distance) {
-        Sheet sheet;
-        const Tensor q = sheet.input("q", {tokens, heads, 24}, normal(tokens * heads * 24, 1)),
-                     k = sheet.input("k", {tokens, 1, 24}, normal(tokens * 24, 2)),
-                     v = sheet.input("v", {tokens, 1, 24}, normal(tokens * 24, 3));
-        AttentionOptions options{.causal = true};
-        const std::vector<float> slopes = alibi_slopes(heads);
-        Values table;
-        for (std::int64_t distance = -reach; distance <= reach; ++distance)
-            for (const float slope : slopes) table.push_back(slope * static_cast<float>(distance));
-        if (by_distance)
-            options.distance_bias = sheet.input("table", {2 * reach + 1, heads}, table);
-        else
-            options.alibi_slopes = sheet.input("slopes", {heads}, slopes);
-        const AttentionResult result = attention(q, k, v, options);
-        sheet.graph.output("o", result.o);
-        sheet.graph.output("p",
-                           attention_weights(q, k, result.lse, {.head = 2, .rows = tokens, .keys = tokens}, options));
-        return sheet.run();
-    };
-    auto a = attend(true), b = attend(false);
-    for (const char* name : {"o", "p"})
-        for (std::size_t i = 0; i < a.at(name).size(); ++i) CHECK(std::abs(a.at(name)[i] - b.at(name)[i]) < 1e-5F);
 }

@@ -3,16 +3,13 @@
 #include <string>
 #include <vector>
 
+#include "test_model.h"
 #include "vantage/vantage.h"
 
 using namespace vantage;
 
 namespace {
 
-const Model& mini_world() {
-    static const Model model = Model::load(Device::open(), std::string(VANTAGE_ROOT) + "/assets/models/mini-world");
-    return model;
-}
 const char* prompt = "The animal didn't cross the street because it was too tired.";
 const char* greedy_text = " The animal was too tired, not the street.";
 

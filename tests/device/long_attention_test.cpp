@@ -6,6 +6,7 @@
 #include <random>
 #include <vector>
 
+#include "sheet.h"
 #include "test_device.h"
 #include "vantage/ops.h"
 #include "vantage/plan.h"
@@ -13,14 +14,6 @@
 using namespace vantage;
 
 namespace {
-
-std::vector<float> normal(std::int64_t count, unsigned seed, double mean = 0, double deviation = 1) {
-    std::mt19937 random(seed);
-    std::normal_distribution<float> draw(static_cast<float>(mean), static_cast<float>(deviation));
-    std::vector<float> values(static_cast<std::size_t>(count));
-    for (float& value : values) value = draw(random);
-    return values;
-}
 
 struct Sizes {
     std::int64_t n = 24, m = 24, heads = 4, kv_heads = 2, d = 16, dv = 16;

@@ -8,6 +8,7 @@
 #include "random_model.h"
 #include "runtime/gpu/faults.h"
 #include "test_device.h"
+#include "test_model.h"
 #include "vantage/session.h"
 
 using namespace vantage;
@@ -40,12 +41,6 @@ const char* const falcon_24 =
     R"({"model_type":"falcon","num_hidden_layers":1,"hidden_size":72,"num_attention_heads":3,"vocab_size":997,"alibi":true,
     "multi_query":true,"parallel_attn":false,"bias":true,"max_position_embeddings":300})";
 
-std::vector<std::int32_t> some_ids(std::int64_t count) {
-    std::vector<std::int32_t> ids;
-    for (std::int64_t i = 0; i < count; ++i) ids.push_back(static_cast<std::int32_t>((i * 37 + 11) % 997));
-    return ids;
-}
-
 struct RandomModel {
     test::TemporaryDirectory folder;
     Model model;
@@ -64,7 +59,7 @@ TEST_CASE("models of other sizes and types run as their references say", "[model
         const RandomModel random(config, type);
         Session session(random.model, {.context = 290, .watch = Watch::all()});
         session.restart({.temperature = 0.8, .seed = 2, .ignore_end = true});
-        session.append(some_ids(21));
+        session.append(some_ids(21, 997));
         session.process();
         session.generate(3);
         session.process();
@@ -79,7 +74,7 @@ TEST_CASE("fused and unfused runs of a rotated model agree", "[models]") {
     std::vector<std::vector<float>> logits;
     for (bool fuse : {true, false}) {
         Session session(random.model, {.context = 64, .precision = Precision::f32, .inspect = true, .fuse = fuse});
-        session.append(some_ids(33));
+        session.append(some_ids(33, 997));
         session.process();
         logits.push_back(session.logits());
     }
@@ -91,7 +86,7 @@ TEST_CASE("200 tokens cross a chunk and a split of the keys without recording or
     auto free = std::make_optional<WithoutGuard>();
     Session session(random.model, {.context = 700, .watch = Watch::all(), .largest_chunk = 128});
     session.restart({.temperature = 0.7, .seed = 3, .ignore_end = true});
-    session.append(some_ids(150));  // chunks of 128 and 32; token 256 is the first of the second split
+    session.append(some_ids(150, 997));  // chunks of 128 and 32; token 256 is the first of the second split
     REQUIRE(session.next().has_value());
     const gpu::CallCounts before = gpu::call_counts();
     REQUIRE(session.generate(200).size() == 200);
@@ -114,7 +109,7 @@ TEST_CASE("the tap gives a long head piece by piece", "[models][session]") {
     Session session(random.model, {.watch = Watch::all()});
     CHECK(session.context() == 2200);
     const std::int64_t n = 1500;  // 2.25 M weights: three pieces
-    session.append(some_ids(n));
+    session.append(some_ids(n, 997));
     session.process();
     const std::vector<float> p = session.attention(1, 3, 0, n, 0, n);
     for (std::int64_t row = 0; row < n; ++row) {

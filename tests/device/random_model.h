@@ -33,7 +33,7 @@ inline void write_random_model(const std::string& folder, const std::string& con
             HostTensor tensor(TensorType{Shape({sizes.begin(), sizes.end()}), type});
             for (double& x : tensor.data) x = draw(random);
             data.push_back(narrow(tensor));
-            const std::string name = is_head_weight(bare) ? bare : checkpoint_prefixes(config).front() + bare;
+            const std::string name = checkpoint_prefixes(config, bare).front() + bare;
             tensors.push_back({name, storage, {sizes.begin(), sizes.end()}, {}});
         }
     }

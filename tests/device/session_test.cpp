@@ -14,12 +14,6 @@ using namespace vantage;
 
 namespace {
 
-std::vector<std::int32_t> some_ids(std::int64_t count) {
-    std::vector<std::int32_t> ids;
-    for (std::int64_t i = 0; i < count; ++i) ids.push_back(static_cast<std::int32_t>((i * 37 + 11) % 1900 + 50));
-    return ids;
-}
-
 std::vector<float> all_logits(std::int64_t largest_chunk, std::span<const std::int32_t> ids) {
     Session session(mini_world(),
                     {.precision = Precision::f32, .inspect = true, .guard = true, .largest_chunk = largest_chunk});

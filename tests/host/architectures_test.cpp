@@ -14,11 +14,11 @@ using vantage::test::expect_error;
 
 namespace {
 
-Json config_of(const std::string& folder) {
+Json json_of(const std::string& folder) {
     return read_json(std::string(VANTAGE_ROOT) + "/tests/data/oracle/models/" + folder + "/config.json");
 }
 
-struct Bad {
+struct BadField {
     const char *folder, *key, *value;  ///< the value as JSON
     std::vector<const char*> parts;
 };
@@ -26,7 +26,7 @@ struct Bad {
 }  // namespace
 
 TEST_CASE("fields that make no model are named, in every architecture", "[config][bad]") {
-    const std::vector<Bad> all = {
+    const std::vector<BadField> all = {
         {"gptj", "rotary_dim", "7", {"rotary_dim", "7", "even"}},
         {"gptj", "rotary_dim", "64", {"rotary_dim", "64", "16"}},
         {"gptj", "n_head", "3", {"n_embd", "n_head", "3"}},
@@ -78,8 +78,8 @@ TEST_CASE("fields that make no model are named, in every architecture", "[config
         {"roberta", "pad_token_id", "90", {"max_position_embeddings", "pad_token_id"}},
         {"distilbert", "n_heads", "5", {"dim", "n_heads", "5"}},
     };
-    for (const Bad& one : all) {
-        Json tree = config_of(one.folder);
+    for (const BadField& one : all) {
+        Json tree = json_of(one.folder);
         tree[one.key] = Json::parse(one.value);
         INFO(one.folder << " " << one.key << " = " << one.value);
         for (const char* part : one.parts)
@@ -90,7 +90,7 @@ TEST_CASE("fields that make no model are named, in every architecture", "[config
 
 TEST_CASE("what a file says itself wins over what its class usually has", "[config]") {
     const auto changed = [](const char* folder, const char* key, const char* value) {
-        Json tree = config_of(folder);
+        Json tree = json_of(folder);
         tree[key] = Json::parse(value);
         return parse_model_config(tree.dump(), "config.json");
     };
@@ -99,7 +99,6 @@ TEST_CASE("what a file says itself wins over what its class usually has", "[conf
     CHECK(changed("gpt_neox", "num_key_value_heads", "1").kv_heads == 2);
     CHECK(changed("llama_linear", "rope_parameters", R"({"rope_type": "dynamic", "factor": 2})").rope_scaling ==
           RopeScaling{});
-    using Labelling = ModelConfig::Labelling;
     CHECK(changed("bert_classification", "id2label", R"({"0": "score"})").labelling == Labelling::each);
     CHECK(changed("bert_classification", "problem_type", "\"regression\"").labelling == Labelling::numbers);
 }
@@ -109,7 +108,7 @@ TEST_CASE("every architecture is built from the least that its files say", "[con
     for (const char* folder : {"gptj", "gpt_neox", "opt", "bloom", "falcon", "phi", "phi3", "mixtral", "qwen2",
                                "gemma2", "gpt_oss", "bert", "roberta", "distilbert"}) {
         INFO(folder);
-        const ModelConfig config = parse_model_config(config_of(folder).dump(), folder);
+        const ModelConfig config = parse_model_config(json_of(folder).dump(), folder);
         const Graph graph = build_model(config, {.rows = 3, .context = 16, .all_logits = true, .hidden = true});
         std::int64_t parameters = 0;
         for (const Value& value : graph.values())

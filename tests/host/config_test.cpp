@@ -17,10 +17,8 @@ using vantage::test::expect_error;
 
 namespace {
 
-const std::string root = VANTAGE_ROOT;
-
 ModelConfig read(const std::string& path) { return parse_model_config(read_file(path), path); }
-std::string oracle(const std::string& file) { return root + "/tests/data/oracle/models/" + file; }
+std::string oracle(const std::string& file) { return VANTAGE_ROOT "/tests/data/oracle/models/" + file; }
 
 const char* small_gpt2 =
     R"({"model_type": "gpt2", "n_layer": 2, "n_embd": 48, "n_head": 3, "vocab_size": 1000, "n_positions": 96})";
@@ -41,7 +39,7 @@ std::string with(const char* base, const Changes& changes) {
     return tree.dump();
 }
 
-struct Bad {
+struct BadConfig {
     const char* base;
     Changes changes;
     std::vector<const char*> parts;
@@ -144,7 +142,7 @@ TEST_CASE("the architecture is named by model_type, or by the class", "[config]"
 }
 
 TEST_CASE("configs that make no model are refused with field, value and what is wanted", "[config][bad]") {
-    const std::vector<Bad> all = {
+    const std::vector<BadConfig> all = {
         {small_gpt2, {{"model_type", "\"mamba\""}}, {"mamba", "gpt2", "llama"}},
         {small_gpt2, {{"model_type", "7"}}, {"model_type", "7", "a text"}},
         {small_gpt2, {{"n_layer", "0"}}, {"n_layer", "is 0", "from 1"}},
@@ -202,7 +200,7 @@ TEST_CASE("configs that make no model are refused with field, value and what is 
         {small_llama, {{"model_type", R"("a\n\u001b[2J")"}}, {R"("a\n\u001b[2J")"}},
         {small_llama, {{"rope_scaling", R"({"type": "a\n\u001b[2J"})"}}, {R"("a\n\u001b[2J")"}},
     };
-    for (const Bad& one : all) {
+    for (const BadConfig& one : all) {
         const std::string text = with(one.base, one.changes);
         INFO(text);
         for (const char* part : one.parts)

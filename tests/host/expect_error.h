@@ -9,6 +9,8 @@
 
 namespace vantage::test {
 
+inline bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
 /// Runs `action` and expects an Error of this kind, of one line, in which each of `parts` occurs.
 template <class Action>
 void expect_error(ErrorKind kind, std::initializer_list<const char*> parts, Action action) {

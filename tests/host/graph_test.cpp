@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "expect_error.h"
-#include "runtime/base/os.h"
+#include "known_configs.h"
 #include "runtime/graph/fuse.h"
 #include "runtime/graph/schedule.h"
 #include "runtime/models/model_builder.h"
@@ -17,17 +17,10 @@
 #include "vantage/session.h"
 
 using namespace vantage;
+using vantage::test::config_of;
 using vantage::test::expect_error;
 
 namespace {
-
-const std::string root = VANTAGE_ROOT;
-
-ModelConfig config_of(const std::string& model) {
-    const std::string path = model == "mini-world" ? root + "/assets/models/mini-world/config.json"
-                                                   : root + "/tests/data/oracle/models/" + model + "/config.json";
-    return parse_model_config(read_file(path), path);
-}
 
 const Value& value_named(const Graph& graph, const std::string& name) {
     for (const Value& value : graph.values())

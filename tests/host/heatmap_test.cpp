@@ -35,7 +35,7 @@ std::vector<float> causal_attention(int tokens, unsigned seed = 1) {
     return values;
 }
 
-std::vector<std::string> tokens_of(int count) {
+std::vector<std::string> numbered_labels(int count) {
     static const std::vector<std::string> words{"Once",   " upon", " a",   " time",  " there", " was",  " a",
                                                 " small", " ex",   "pect", "ations", "\n",     " 日本", "."};
     std::vector<std::string> tokens;
@@ -48,7 +48,7 @@ HeatmapPicture picture_of(const std::vector<float>& values, int tokens) {
     HeatmapPicture picture;
     picture.rows = picture.cols = tokens;
     picture.values = values;
-    picture.row_labels = picture.col_labels = tokens_of(tokens);
+    picture.row_labels = picture.col_labels = numbered_labels(tokens);
     picture.title = "layer 1 · head 0";
     picture.caption = "mini-world · “Once upon a time”";
     picture.causal = true;
@@ -98,8 +98,6 @@ std::string without_escapes(const std::string& text) {
     }
     return plain;
 }
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 }  // namespace
 
@@ -289,8 +287,8 @@ TEST_CASE("maps of few queries, without labels, with odd numbers", "[io]") {
     CHECK(count_overlaps(all_texts(layout)) == 0);
     std::string notes;
     for (const auto& text : layout.other_texts) notes += text.text + "|";
-    CHECK(contains(notes, "not a number"));
-    CHECK(contains(notes, "≥ 1|"));
+    CHECK(test::contains(notes, "not a number"));
+    CHECK(test::contains(notes, "≥ 1|"));
 }
 
 TEST_CASE("heatmaps refuse what does not fit together", "[io]") {
@@ -410,7 +408,7 @@ TEST_CASE("a font that cannot be read is named in a warning", "[io]") {
     const TextRaster raster({directory.path("broken.ttf")}, {});
     set_log_sink({});
     CHECK(raster.built_in());
-    CHECK(contains(warnings, "broken.ttf"));
+    CHECK(test::contains(warnings, "broken.ttf"));
 }
 
 TEST_CASE("UTF-8 is decoded strictly and measured in columns", "[io]") {
@@ -451,16 +449,16 @@ TEST_CASE("the terminal shows the labels and fits its columns", "[io]") {
             const std::string full = terminal_heatmap(picture, columns, TerminalColours::full);
             const std::string palette = terminal_heatmap(picture, columns, TerminalColours::palette);
             CHECK(plain.find('\033') == std::string::npos);
-            CHECK(contains(full, "\033[48;2;"));
-            CHECK(contains(palette, "\033[48;5;"));
-            CHECK_FALSE(contains(palette, "48;2;"));
+            CHECK(test::contains(full, "\033[48;2;"));
+            CHECK(test::contains(palette, "\033[48;5;"));
+            CHECK_FALSE(test::contains(palette, "48;2;"));
             for (const std::string& text : {plain, without_escapes(full), without_escapes(palette)}) {
                 CHECK(text.back() == '\n');
-                CHECK(contains(text, "layer 1 · head 0"));
+                CHECK(test::contains(text, "layer 1 · head 0"));
                 for (const std::string& line : lines_of(text)) CHECK(column_width(line) <= columns);
             }
             for (const std::string& line : lines_of(full)) {
-                if (contains(line, "\033")) CHECK(line.substr(line.rfind('\033')).starts_with("\033[0m"));
+                if (test::contains(line, "\033")) CHECK(line.substr(line.rfind('\033')).starts_with("\033[0m"));
             }
         }
     }
@@ -475,14 +473,14 @@ TEST_CASE("terminal rows name queries, columns name keys, cells hold weights", "
     picture.causal = true;
     const std::vector<std::string> lines = lines_of(terminal_heatmap(picture, 80, TerminalColours::none));
     REQUIRE(lines.size() == 5);
-    CHECK(contains(lines[1], "Apple"));
-    CHECK(contains(lines[1], "revenue"));
-    CHECK(contains(lines[1], "<1B>[2J"));
-    CHECK(contains(lines[2], "Apple"));
-    CHECK(contains(lines[3], ".25"));
-    CHECK(contains(lines[3], ".75"));
-    CHECK(contains(lines[4], ".50"));
-    CHECK(contains(lines[4], "·"));  // a weight of zero that is not hidden
+    CHECK(test::contains(lines[1], "Apple"));
+    CHECK(test::contains(lines[1], "revenue"));
+    CHECK(test::contains(lines[1], "<1B>[2J"));
+    CHECK(test::contains(lines[2], "Apple"));
+    CHECK(test::contains(lines[3], ".25"));
+    CHECK(test::contains(lines[3], ".75"));
+    CHECK(test::contains(lines[4], ".50"));
+    CHECK(test::contains(lines[4], "·"));  // a weight of zero that is not hidden
     // A number stands below its key.
     const std::size_t key = lines[1].find("revenue"), number = lines[3].find(".75");
     CHECK(number >= key);
@@ -494,7 +492,7 @@ TEST_CASE("a terminal that is too narrow shows the last keys and the sum of the 
     const std::vector<float> values = causal_attention(tokens);
     const HeatmapPicture picture = picture_of(values, tokens);
     const std::string text = terminal_heatmap(picture, 60, TerminalColours::none);
-    CHECK(contains(text, "of 50 keys"));
-    CHECK(contains(text, "of 50 queries"));
-    CHECK(contains(text, "…"));
+    CHECK(test::contains(text, "of 50 keys"));
+    CHECK(test::contains(text, "of 50 queries"));
+    CHECK(test::contains(text, "…"));
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "known_configs.h"
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
 #include "runtime/exec/case_runner.h"
@@ -18,8 +19,6 @@
 using namespace vantage;
 
 namespace {
-
-const std::string root = VANTAGE_ROOT;
 
 Caps graphics_card() {
     Caps caps;
@@ -54,12 +53,8 @@ struct NamedConfig {
 const std::vector<NamedConfig>& models() {
     static const std::vector<NamedConfig> all = [] {
         std::vector<NamedConfig> list;
-        for (const char* name : {"gpt2", "llama", "llama_bf16"}) {
-            const std::string path = root + "/tests/data/oracle/models/" + name + "/config.json";
-            list.push_back({name, parse_model_config(read_file(path), path)});
-        }
-        const std::string path = root + "/assets/models/mini-world/config.json";
-        list.push_back({"mini-world", parse_model_config(read_file(path), path)});
+        for (const char* name : {"gpt2", "llama", "llama_bf16", "mini-world"})
+            list.push_back({name, test::config_of(name)});
         return list;
     }();
     return all;

@@ -29,6 +29,10 @@ inline Tokenizer tokenizer_in(const std::string& folder) {
     return Tokenizer::load(in_test_data(folder + "/tokenizer.json"));
 }
 
+inline std::vector<std::string> tokens_of(const Tokenizer& tokenizer, const std::string& text) {
+    return tokenizer.encode(text, false).tokens;
+}
+
 /// Joins what a stream gives, checking that each part is whole characters.
 inline std::string streamed(const Tokenizer& tokenizer, const std::vector<std::int32_t>& ids, bool skip_special) {
     StreamDecoder stream(tokenizer, skip_special);

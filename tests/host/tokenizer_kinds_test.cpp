@@ -36,8 +36,6 @@ Tokenizer unigram(const Json& pieces, const std::string& more = "", const std::s
     return with_model(R"("type": "Unigram", "vocab": )" + pieces.dump() + ", " + model_more, more);
 }
 
-Words tokens_of(const Tokenizer& tokenizer, const std::string& text) { return tokenizer.encode(text, false).tokens; }
-
 /// What a normalizer makes of a text: with no known character each one becomes a token of its own.
 Tokenizer::Encoding normalized(const std::string& normalizer, const std::string& text) {
     const std::string one_by_one =
@@ -52,22 +50,22 @@ Tokenizer::Encoding normalized(const std::string& normalizer, const std::string&
 
 TEST_CASE("WordPiece: the longest token first, a word that does not work out is unknown", "[tokenizer]") {
     const Tokenizer tokenizer = word_piece({"?", "play", "pl", "##ay", "##ing", "##in", "##g", "é", "##é"});
-    CHECK(tokens_of(tokenizer, "playing") == Words{"play", "##ing"});
-    CHECK(tokens_of(tokenizer, "playgé") == Words{"play", "##g", "##é"});
+    CHECK(test::tokens_of(tokenizer, "playing") == Words{"play", "##ing"});
+    CHECK(test::tokens_of(tokenizer, "playgé") == Words{"play", "##g", "##é"});
     CHECK(tokenizer.encode("éplaying", false).tokens == Words{"?"});
     CHECK(tokenizer.encode("éplaying", false).offsets == Offsets{{0, 8}});
     CHECK(tokenizer.encode("plé", false).offsets == Offsets{{0, 2}, {2, 3}});
-    CHECK(tokens_of(tokenizer, "##ing") == Words{"##ing"});  // at the start a token is a token
-    CHECK(tokens_of(tokenizer, "playx") == Words{"?"});
-    CHECK(tokens_of(word_piece({"?", "ab", "b"}, "", 100, ""), "abb") == Words{"ab", "b"});
+    CHECK(test::tokens_of(tokenizer, "##ing") == Words{"##ing"});  // at the start a token is a token
+    CHECK(test::tokens_of(tokenizer, "playx") == Words{"?"});
+    CHECK(test::tokens_of(word_piece({"?", "ab", "b"}, "", 100, ""), "abb") == Words{"ab", "b"});
 }
 
 TEST_CASE("WordPiece: words of more characters than the file allows are unknown", "[tokenizer]") {
     const Tokenizer tokenizer = word_piece({"?", "é", "##é"}, "", 3);
-    CHECK(tokens_of(tokenizer, "ééé") == Words{"é", "##é", "##é"});
-    CHECK(tokens_of(tokenizer, "éééé") == Words{"?"});
+    CHECK(test::tokens_of(tokenizer, "ééé") == Words{"é", "##é", "##é"});
+    CHECK(test::tokens_of(tokenizer, "éééé") == Words{"?"});
     expect_error(ErrorKind::bad_file, {"small.json", "model.unk_token", "\"?\""},
-                 [] { tokens_of(word_piece({"a"}), "b"); });
+                 [] { test::tokens_of(word_piece({"a"}), "b"); });
 }
 
 TEST_CASE("WordPiece: decoding with and without cleanup", "[tokenizer]") {
@@ -98,9 +96,9 @@ TEST_CASE("Unigram: the largest sum of scores; of two equal ones that with the l
           "[tokenizer]") {
     const Json pieces = Json::parse(
         R"([["?", 0], ["a", 0], ["b", 0], ["c", 0], ["d", 0], ["cd", 1], ["ab", 2], ["abc", 5], ["abcd", 10]])");
-    CHECK(tokens_of(unigram(pieces), "abcdacdxx") == Words{"abcd", "a", "cd", "xx"});
-    CHECK(tokens_of(unigram(Json::parse(R"([["?", 0], ["a", -1], ["aa", -2]])")), "aaa") == Words{"a", "aa"});
-    CHECK(tokens_of(unigram(Json::parse(R"([["?", 0], ["ab", -9], ["a", -1]])")), "ab") == Words{"ab"});
+    CHECK(test::tokens_of(unigram(pieces), "abcdacdxx") == Words{"abcd", "a", "cd", "xx"});
+    CHECK(test::tokens_of(unigram(Json::parse(R"([["?", 0], ["a", -1], ["aa", -2]])")), "aaa") == Words{"a", "aa"});
+    CHECK(test::tokens_of(unigram(Json::parse(R"([["?", 0], ["ab", -9], ["a", -1]])")), "ab") == Words{"ab"});
 }
 
 TEST_CASE("Unigram: unknown neighbours are one token in the text's spelling", "[tokenizer]") {
@@ -127,10 +125,11 @@ TEST_CASE("Unigram: byte fallback for a whole run", "[tokenizer]") {
 // ---- models of old and of damaged files --------------------------------------------------------------------------------
 
 TEST_CASE("tokenizer: files that name no type of model", "[tokenizer]") {
-    CHECK(tokens_of(with_model(R"("unk_id": 0, "vocab": [["?", 0], ["a", -1]])"), "ab") == Words{"a", "b"});
-    CHECK(tokens_of(with_model(R"("unk_token": "?", "continuing_subword_prefix": "#", "max_input_chars_per_word": 9,
+    CHECK(test::tokens_of(with_model(R"("unk_id": 0, "vocab": [["?", 0], ["a", -1]])"), "ab") == Words{"a", "b"});
+    CHECK(
+        test::tokens_of(with_model(R"("unk_token": "?", "continuing_subword_prefix": "#", "max_input_chars_per_word": 9,
                                   "vocab": {"?": 0, "a": 1, "#b": 2})"),
-                    "ab") == Words{"a", "#b"});
+                        "ab") == Words{"a", "#b"});
 }
 
 TEST_CASE("tokenizer: bad WordPiece and Unigram models", "[tokenizer][bad]") {
@@ -163,7 +162,7 @@ TEST_CASE("tokenizer: long words and hostile vocabularies take seconds at most",
         const auto start = std::chrono::steady_clock::now();
         const Tokenizer::Encoding encoding = tokenizer.encode(text, false);
         CHECK(is_utf8(tokenizer.decode(encoding.ids, false)));
-        // A quadratic loop takes an hour; sanitizers and a busy machine take their time too.
+        // A quadratic loop takes many minutes; sanitizers and a busy machine take their time too.
         CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(60));
     };
     for (const char* folder : tokenizer_folders) {
@@ -171,7 +170,7 @@ TEST_CASE("tokenizer: long words and hostile vocabularies take seconds at most",
         const Tokenizer tokenizer = tokenizer_in(folder);
         for (const char* letter : {"a", "\x80"}) {
             std::string text;
-            while (text.size() < 1'000'000) text += letter;
+            while (text.size() < 200'000) text += letter;
             check(tokenizer, text);
         }
     }

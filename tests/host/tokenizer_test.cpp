@@ -30,9 +30,6 @@ std::vector<std::string> letters(const std::string& all) {
     }
     return words;
 }
-std::vector<std::string> tokens_of(const Tokenizer& tokenizer, const std::string& text) {
-    return tokenizer.encode(text, false).tokens;
-}
 using Words = std::vector<std::string>;
 
 }  // namespace
@@ -48,7 +45,7 @@ const char* const llama3_pre_tokenizer = R"("pre_tokenizer": {"type": "Sequence"
 
 /// Splits with a pre-tokenizer: no merges, but every character known, so words show as runs; made visible by `ignore_merges`.
 Words words_of(const std::string& pre_tokenizer, const std::vector<std::string>& known, const std::string& text) {
-    return tokens_of(small(known, {}, "\"pre_tokenizer\": " + pre_tokenizer, R"("ignore_merges": true)"), text);
+    return test::tokens_of(small(known, {}, "\"pre_tokenizer\": " + pre_tokenizer, R"("ignore_merges": true)"), text);
 }
 
 }  // namespace
@@ -89,15 +86,15 @@ TEST_CASE("tokenizer: merges as texts and as pairs", "[tokenizer]") {
 
 TEST_CASE("tokenizer: the merge learned first goes first, at equal rank the leftmost", "[tokenizer]") {
     const Tokenizer tokenizer = small({"a", "b", "c", "bc", "ab", "aa"}, {"b c", "a b", "a a"});
-    CHECK(tokens_of(tokenizer, "abc") == Words{"a", "bc"});
-    CHECK(tokens_of(tokenizer, "aaa") == Words{"aa", "a"});
-    CHECK(tokens_of(tokenizer, "aabab") == Words{"a", "ab", "ab"});
+    CHECK(test::tokens_of(tokenizer, "abc") == Words{"a", "bc"});
+    CHECK(test::tokens_of(tokenizer, "aaa") == Words{"aa", "a"});
+    CHECK(test::tokens_of(tokenizer, "aabab") == Words{"a", "ab", "ab"});
 }
 
 TEST_CASE("tokenizer: unknown characters, fused and not; byte tokens where all are there", "[tokenizer]") {
     const std::string unknown = R"("unk_token": "?")";
-    CHECK(tokens_of(small({"?", "a"}, {}), "axya") == Words{"a", "a"});  // no unknown token: dropped
-    CHECK(tokens_of(small({"?", "a"}, {}, "", unknown), "axya") == Words{"a", "?", "?", "a"});
+    CHECK(test::tokens_of(small({"?", "a"}, {}), "axya") == Words{"a", "a"});  // no unknown token: dropped
+    CHECK(test::tokens_of(small({"?", "a"}, {}, "", unknown), "axya") == Words{"a", "?", "?", "a"});
     const Tokenizer fused = small({"?", "a"}, {}, "", unknown + R"(, "fuse_unk": true)");
     CHECK(fused.encode("axéa", false).tokens == Words{"a", "?", "a"});
     CHECK(fused.encode("axéa", false).offsets == Offsets{{0, 1}, {1, 3}, {3, 4}});
@@ -106,13 +103,13 @@ TEST_CASE("tokenizer: unknown characters, fused and not; byte tokens where all a
     CHECK(bytes.encode("éaè", false).tokens == Words{"<0xC3>", "<0xA9>", "a", "?"});
     CHECK(bytes.encode("éaè", false).offsets == Offsets{{0, 1}, {0, 1}, {1, 2}, {2, 3}});
     expect_error(ErrorKind::bad_file, {"small.json", "model.unk_token", "nowhere"},
-                 [] { tokens_of(small({"a"}, {}, "", R"("unk_token": "nowhere")"), "b"); });
+                 [] { test::tokens_of(small({"a"}, {}, "", R"("unk_token": "nowhere")"), "b"); });
 }
 
 TEST_CASE("tokenizer: prefixes inside words and suffixes at their end", "[tokenizer]") {
     const Tokenizer tokenizer = small({"a", "##b", "##c</w>", "a##b", "ab"}, {"a ##b"}, "",
                                       R"("continuing_subword_prefix": "##", "end_of_word_suffix": "</w>")");
-    CHECK(tokens_of(tokenizer, "abc") == Words{"ab", "##c</w>"});
+    CHECK(test::tokens_of(tokenizer, "abc") == Words{"ab", "##c</w>"});
 }
 
 TEST_CASE("tokenizer: what Split does with what it found", "[tokenizer]") {
@@ -153,7 +150,7 @@ TEST_CASE("tokenizer: Metaspace first: a sign before the text, none behind a spe
         "pre_tokenizer": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "first"},
         "decoder": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "first"})",
               R"("ignore_merges": true)");
-    CHECK(tokens_of(tokenizer, "ab<s>ab ab") == Words{"▁ab", "<s>", "ab", "▁ab"});
+    CHECK(test::tokens_of(tokenizer, "ab<s>ab ab") == Words{"▁ab", "<s>", "ab", "▁ab"});
     CHECK(tokenizer.decode(Ids{0, 1, 0}, false) == "abab ab");
 }
 
