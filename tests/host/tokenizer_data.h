@@ -11,6 +11,20 @@
 
 namespace vantage::test {
 
+// A text this long takes a quadratic loop many minutes. Under a sanitizer, which looks for other mistakes, it is shorter.
+#if defined(__SANITIZE_ADDRESS__)
+#define VANTAGE_TESTS_SANITIZED
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define VANTAGE_TESTS_SANITIZED
+#endif
+#endif
+#ifdef VANTAGE_TESTS_SANITIZED
+inline constexpr std::size_t long_text = 20'000;
+#else
+inline constexpr std::size_t long_text = 1'000'000;
+#endif
+
 /// Every folder, by its place in tests/data.
 inline constexpr const char* tokenizer_folders[] = {
     "oracle/tokenizers/gpt2_bytebpe",

@@ -162,7 +162,7 @@ TEST_CASE("tokenizer: long words and hostile vocabularies take seconds at most",
         const auto start = std::chrono::steady_clock::now();
         const Tokenizer::Encoding encoding = tokenizer.encode(text, false);
         CHECK(is_utf8(tokenizer.decode(encoding.ids, false)));
-        // A quadratic loop takes many minutes; sanitizers and a busy machine take their time too.
+        // A busy machine takes its time too.
         CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(60));
     };
     for (const char* folder : tokenizer_folders) {
@@ -170,13 +170,13 @@ TEST_CASE("tokenizer: long words and hostile vocabularies take seconds at most",
         const Tokenizer tokenizer = tokenizer_in(folder);
         for (const char* letter : {"a", "\x80"}) {
             std::string text;
-            while (text.size() < 200'000) text += letter;
+            while (text.size() < test::long_text) text += letter;
             check(tokenizer, text);
         }
     }
     Json runs = Json::parse(R"([["?", 0]])");  // every token is found at every place
     for (std::size_t i = 1; i <= 512; ++i) runs.push_back({std::string(i, 'a'), -1.0 - static_cast<double>(i)});
-    check(unigram(runs), std::string(50'000, 'a'));
+    check(unigram(runs), std::string(test::long_text / 20, 'a'));
     const std::string long_run = std::string(509, 'a') + "b";  // almost found at every place
     check(word_piece({"?", "a", "##a", long_run, "##" + long_run}, "", 50'000), std::string(50'000, 'a'));
 }
