@@ -1,7 +1,8 @@
 // vantage_kernel_list CAPS.json DIR: what the plans of GPT-2 small, Llama 1B and Llama 8B would dispatch on a device
-// with these capabilities (chunks of 1, 8 and 128 rows; weights in f16, bf16 and f32; a cache in f16 and f32), and the
-// largest test case of every other op. Writes each SPIR-V module to DIR/MODULE.spv and prints one line per distinct
+// with these capabilities (chunks of 1, 8 and 128 rows; weights in f16, bf16 and f32; a cache in f16 and f32), and for
+// every other module the largest test case that needs it. Writes each SPIR-V module to DIR/MODULE.spv and prints one line per distinct
 // pipeline: op, kernel, module, push constant bytes, subgroup size, specialization constants. No driver is needed.
+#include <algorithm>
 #include <cstdio>
 #include <set>
 #include <string>
@@ -60,18 +61,19 @@ public:
                 }
     }
 
-    // Ops that no model has: by the test case with the most arithmetic.
+    // Modules that none of these models needs: by the largest test case that a device would run with one.
     void add_rest() {
         for (const OpDef* op : all_ops()) {
-            if (seen_ops_.count(op->name) != 0 || op->cases == nullptr) continue;
-            const Case* largest = nullptr;
-            double most = -1;
-            const std::vector<Case> cases = op->cases();
-            for (const Case& test : cases)
-                if (const double size = size_of(test); size > most) most = size, largest = &test;
-            OpCall call = call_of_case(*op, *largest);
-            const Kernel* kernel = choose_kernel(call, caps_);
-            for (const Launch& launch : kernel->launch(call, caps_).launches) add(op->name, kernel->name, launch);
+            if (op->cases == nullptr) continue;
+            std::vector<Case> cases = op->cases();
+            std::stable_sort(cases.begin(), cases.end(),
+                             [](const Case& a, const Case& b) { return size_of(a) > size_of(b); });
+            for (const Case& test : cases) {
+                OpCall call = call_of_case(*op, test);
+                const Kernel* kernel = choose_kernel(call, caps_);
+                for (const Launch& launch : kernel->launch(call, caps_).launches)
+                    if (written_.count(launch.shader) == 0) add(op->name, kernel->name, launch);
+            }
         }
     }
 
@@ -101,7 +103,6 @@ private:
     }
 
     void add(const std::string& op, const std::string& kernel, const Launch& launch) {
-        seen_ops_.insert(op);
         std::string line = op + "\t" + kernel + "\t" + launch.shader + "\t" + std::to_string(launch.params.size()) +
                            "\t" + std::to_string(launch.subgroup_size) + "\t";
         for (std::size_t i = 0; i < launch.spec.size(); ++i)
@@ -116,7 +117,7 @@ private:
 
     Caps caps_;
     std::string directory_;
-    std::set<std::string> seen_ops_, lines_, written_;
+    std::set<std::string> lines_, written_;
 };
 
 }  // namespace

@@ -43,6 +43,9 @@ endif()
 if(VANTAGE_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   list(APPEND vantage_warning_flags -Wno-subobject-linkage)  # takes a source file that another includes for a header
 endif()
+if(VANTAGE_UNITY AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+  list(APPEND vantage_warning_flags -Wno-shadow)  # of names in other files; g++, which compiles fewer at once, looks for it
+endif()
 if(VANTAGE_WERROR)
   list(APPEND vantage_warning_flags -Werror)
 endif()
@@ -55,7 +58,7 @@ function(vantage_warnings target)
   if(VANTAGE_TIDY)
     set_target_properties(${target} PROPERTIES CXX_CLANG_TIDY "${VANTAGE_CLANG_TIDY};--quiet")
   endif()
-  set_target_properties(${target} PROPERTIES UNITY_BUILD ${VANTAGE_UNITY} UNITY_BUILD_BATCH_SIZE 8)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${VANTAGE_UNITY} UNITY_BUILD_BATCH_SIZE ${VANTAGE_UNITY_FILES})
 endfunction()
 
 # Programs and tests, which call what is fast: optimised little, since they take half of the time to build.

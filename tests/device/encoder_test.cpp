@@ -75,12 +75,16 @@ TEST_CASE("a replay of an encoder has its token types", "[models]") {
 TEST_CASE("BERT's first checkpoints say gamma and beta", "[models]") {
     const test::TemporaryDirectory folder;
     const std::string source = oracle_models + "bert_classification";
-    std::string weights = read_file(source + "/model.safetensors");
-    for (const auto& [now, then] :
-         {std::pair{"LayerNorm.weight", "LayerNorm.gamma\" "}, {"LayerNorm.bias", "LayerNorm.beta"}})
-        for (std::size_t at = 0; (at = weights.find(now, at)) != std::string::npos; ++at)
-            weights.replace(at, std::string(now).size() + (then[std::string(then).size() - 1] == ' ' ? 1 : 0), then);
-    write_file(folder.path("model.safetensors"), weights);
+    const SafeTensors now(source + "/model.safetensors");
+    std::vector<TensorToWrite> then;
+    for (const auto& [name, entry] : now.entries()) {
+        std::string older = name;
+        for (const auto& [ending, spelling] :
+             {std::pair{"LayerNorm.weight", "LayerNorm.gamma"}, {"LayerNorm.bias", "LayerNorm.beta"}})
+            if (name.ends_with(ending)) older.replace(name.size() - std::string(ending).size(), name.npos, spelling);
+        then.push_back({older, entry.dtype, entry.shape, entry.data});
+    }
+    write_safetensors(folder.path("model.safetensors"), then);
     write_file(folder.path("config.json"), read_file(source + "/config.json"));
     CHECK(Model::load(test_device(), folder.path()).info().parameters ==
           Model::load(test_device(), source).info().parameters);

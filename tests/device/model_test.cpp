@@ -135,7 +135,7 @@ TEST_CASE("the oracle's models come out as PyTorch computed them", "[models][ora
     check_against_oracle(oracle_models + name, oracle_models + name, Precision::f32);
 }
 
-// Of each kind of attention one: the kernels for f16 are others by their storage only, and each costs a second here.
+// Six that differ in their attention: the kernels for f16 are others by their storage only, and each costs a second here.
 TEST_CASE("the oracle's models come out within the noise of f16 with an f16 cache", "[models][oracle]") {
     const std::string name = GENERATE("gpt2", "llama", "llama_bf16", "falcon_alibi", "gemma2", "gpt_oss");
     INFO(name);
