@@ -1,7 +1,8 @@
 // vantage_kernel_list CAPS.json DIR: what the plans of GPT-2 small, Llama 1B and Llama 8B would dispatch on a device
 // with these capabilities (chunks of 1, 8 and 128 rows; weights in f16, bf16 and f32; a cache in f16 and f32), and for
-// every other module the largest test case that needs it. Writes each SPIR-V module to DIR/MODULE.spv and prints one line per distinct
-// pipeline: op, kernel, module, push constant bytes, subgroup size, specialization constants. No driver is needed.
+// every other module the largest test case that needs it. Writes each SPIR-V module to DIR/MODULE.spv and prints one line
+// per distinct pipeline: op, kernel, module, push constant bytes, subgroup size, specialization constants. No driver is
+// needed.
 #include <algorithm>
 #include <cstdio>
 #include <set>
