@@ -1,15 +1,12 @@
 #include "profile.h"
 
-#include <chrono>
-
 #include "runtime/base/log.h"
+#include "runtime/base/os.h"
 
 namespace vantage::cli {
 
 namespace {
-double now_us() {
-    return std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+double now_us() { return 1e6 * seconds_now(); }
 }  // namespace
 
 ProfileWriter::Span::Span(ProfileWriter& writer, std::string name)

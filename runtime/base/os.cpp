@@ -313,6 +313,10 @@ bool take_interrupt() {
     return interrupt_signal.compare_exchange_strong(expected, 0);
 }
 
+double seconds_now() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
 std::string program_path() {
     std::error_code error;
     const std::filesystem::path path = std::filesystem::read_symlink("/proc/self/exe", error);

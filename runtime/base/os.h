@@ -51,6 +51,10 @@ bool take_interrupt();
 
 /// Path of the running program, empty when unknown.
 std::string program_path();
+
+/// A clock that only goes forward, in seconds.
+double seconds_now();
+
 /// Process-wide lock on `path` (created when missing), held while the object lives; used for the on-disk caches.
 class FileLock {
 public:

@@ -1,12 +1,12 @@
 #include "runtime/exec/recorder.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <utility>
 
 #include "runtime/base/log.h"
+#include "runtime/base/os.h"
 #include "runtime/exec/guard.h"
 
 namespace vantage {
@@ -18,10 +18,6 @@ constexpr std::size_t dispatches_per_piece =
 
 // Work per second that even a slow device manages; the first cut is made by it. Watchdogs end what lasts some seconds.
 constexpr double slow_gpu = 5e9, slow_cpu = 5e8;
-
-double now_seconds() {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 // Part `part` of `parts` of a grid along its longest axis: first workgroup and number of workgroups. x is cut only where y is
 // 1, since flat grids count workgroups by the width of x.
@@ -213,7 +209,7 @@ std::uint64_t Recorder::submit(std::span<const int> segments, double filled) {
     const double pieces_each =
         measured_ ? submission_seconds_ * static_cast<double>(run_.size()) / (seconds_per_work_ * work) : 1;
     const auto each = static_cast<std::size_t>(std::clamp(pieces_each, 1.0, static_cast<double>(run_.size())));
-    const double begin = now_seconds();
+    const double begin = seconds_now();
     std::uint64_t before = 0, last = 0;
     for (std::size_t first = 0; first < run_.size(); first += each) {
         if (before > 0) gpu::wait(device_, before);
@@ -223,7 +219,7 @@ std::uint64_t Recorder::submit(std::span<const int> segments, double filled) {
     if (run_.size() > each || !measured_ || profile_) {
         gpu::wait(device_, last);
         if (profile_) collect_timings();
-        note_time(work, now_seconds() - begin, filled);
+        note_time(work, seconds_now() - begin, filled);
     }
     return last;
 }

@@ -1,0 +1,95 @@
+// What a session is made of; its member functions are in session*.cpp.
+#pragma once
+
+#include <deque>
+#include <map>
+
+#include "runtime/exec/bindings.h"
+#include "runtime/exec/tap.h"
+#include "runtime/gpu/device.h"
+#include "runtime/models/model_builder.h"
+#include "vantage/session.h"
+
+namespace vantage {
+
+struct Session::State {
+    Model model;
+    SessionOptions options;
+    gpu::DeviceState& device;
+    std::int64_t context = 0;
+    Graph graph;  // of one token: what the states are, and how layers attend
+    Sampling sampling;
+    std::shared_ptr<Bindings> bindings = std::make_shared<Bindings>();
+    std::map<std::int64_t, std::unique_ptr<Plan>> plans;  // by rows
+    gpu::Buffer step, token_buffer;
+    Tap tap;
+
+    std::vector<std::int32_t> tokens, types;  // the sequence as the caller knows it
+    std::int64_t processed = 0;               // tokens whose keys are in the cache
+    std::deque<std::uint64_t> in_flight;
+    bool step_current = false;  // the device's step continues where `tokens` ends
+    bool ended = false;
+    SessionStats stats;
+    std::vector<float> logits, pooled, relation;
+    std::vector<std::vector<float>> hidden, router;
+    std::vector<DispatchTiming> timings;
+    std::unique_ptr<Session> replay;  // the same tokens, with the layer watched that was asked for last
+
+    State(const Model& m, const SessionOptions& o)
+        : model(m), options(o), device(m.device().state()), tap(m.device().state()) {
+        for (std::int64_t layer : options.watch.layers)
+            if (layer < 0 || layer >= model.config().layers)
+                throw Error(ErrorKind::usage, format("layer %lld cannot be watched: %s has layers 0 … %lld",
+                                                     static_cast<long long>(layer), model.info().name.c_str(),
+                                                     static_cast<long long>(model.config().layers - 1)));
+        context = chosen_context();
+        graph = model.graph(build_options(1));
+        hidden.resize(static_cast<std::size_t>(model.config().layers + 1));
+        router.resize(model.config().experts > 0 ? hidden.size() - 1 : 0);
+        make_states();
+    }
+    ~State() { gpu::wait_idle(device); }
+
+    bool encodes() const { return model.config().kind == ModelKind::encoder; }
+    DType cache_type() const { return options.precision == Precision::f32 ? DType::f32 : DType::f16; }
+    std::vector<bool> watched() const {
+        std::vector<bool> by_layer;
+        for (std::int64_t layer = 0; layer < model.config().layers; ++layer)
+            by_layer.push_back(options.watch.includes(layer));
+        return by_layer;
+    }
+    BuildOptions build_options(std::int64_t rows) const {
+        return {.rows = rows,
+                .context = context,
+                .cache = cache_type(),
+                .watch = watched(),
+                .all_logits = options.inspect,
+                .hidden = options.inspect,
+                .rope_context = options.rope_context};
+    }
+
+    std::uint64_t bytes_per_token() const;
+    std::int64_t chosen_context() const;
+    void make_states();
+    Plan& plan(std::int64_t rows);
+    std::int64_t chunk_for(std::int64_t waiting) const;
+    double filled(std::int64_t count) const { return static_cast<double>(count) / static_cast<double>(context); }
+    std::uint32_t* step_words() const { return reinterpret_cast<std::uint32_t*>(step.mapped()); }
+    void finish_flight();
+    void settle() const;
+    void mark_seen();
+    void sync_device();
+    void forget_results();
+    void make_plans(std::int64_t left, bool draw);
+    void run_prompt(bool draw);
+    void run_chunk(std::int64_t size, std::int64_t rows, bool draw);
+    void collect(Plan& plan, std::int64_t rows);
+    void submit_draw();
+    std::optional<std::int32_t> read_draw();
+    TapSource source(std::int64_t layer);
+    Session& replay_watching(std::int64_t layer);
+    void check_window(std::int64_t layer, std::int64_t head, std::int64_t first, std::int64_t count,
+                      const char* what) const;
+};
+
+}  // namespace vantage
