@@ -14,12 +14,20 @@ namespace vantage {
 struct ModelConfig;
 struct BuildOptions;
 
-/// Sizes of a model that programs ask for.
+/// Whose attention it is: a model's own; of encoder–decoders the decoder's own, the encoder's, or what the decoder pays to the
+/// encoder's tokens.
+enum class AttentionOf : std::uint8_t { self, encoder, cross };
+
+/// Sizes of a model that programs ask for; of an encoder–decoder layers and heads are the decoder's.
 struct ModelInfo {
     std::string name;  ///< the folder's name
     std::string directory;
     std::string architecture;  ///< "gpt2", "llama"
     std::int64_t layers = 0, width = 0, heads = 0, kv_heads = 0, head_width = 0, inner = 0, vocab = 0, context = 0;
+    std::int64_t encoder_layers = 0, encoder_heads = 0;  ///< of an encoder–decoder
+    /// Layers, and heads of a layer, that attend this way; 0 where the model does not.
+    std::int64_t layers_of(AttentionOf of) const;
+    std::int64_t heads_of(AttentionOf of) const;
     std::uint64_t parameters = 0, weight_bytes = 0;
     std::string weight_types;  ///< "f16", "f32 bf16"
 };

@@ -310,8 +310,8 @@ QKV split_qkv(Tensor x, std::int64_t heads, std::int64_t kv_heads, bool per_head
 /// position += valid; valid = min(rows, end - position); keys = position + valid.
 Tensor begin_step(Tensor step, std::int64_t rows, Where where = Where::here());
 /// The state's next version: row r of `rows` [n, …] goes to row position + r of the state [ctx, …], for r < valid; converts
-/// to the state's storage type. Returns the state as it is afterwards.
-Tensor write(Tensor state, Tensor rows, Tensor step, Where where = Where::here());
+/// to the state's storage type. Without a step all rows go to the first ones. Returns the state as it is afterwards.
+Tensor write(Tensor state, Tensor rows, Tensor step = {}, Where where = Where::here());
 /// Row valid - 1 of x [n, cols] → [1, cols]: what the next token is computed from.
 Tensor last_row(Tensor x, Tensor step, Where where = Where::here());
 /// Sets the bits of the run's tokens in `seen` [ceil(vocab / 32)] u32; the repetition penalty reads them.

@@ -74,6 +74,10 @@ public:
 
     /// Forgets everything and sets how tokens are drawn.
     void restart(const Sampling& sampling = {});
+    /// Of an encoder–decoder: forgets everything, runs the encoder over the text, and begins the sequence with the decoder's
+    /// start token, so that `next` draws what the model writes about it. Throws usage for other models, for an id that the
+    /// model does not have, for no text and for one that does not fit the context; and as Plan::run.
+    void encode(std::span<const std::int32_t> ids);
     /// Takes tokens into the sequence; they run with the next call of `process` or `next`. `types` are those of an encoder's
     /// tokens (0 for the first text, 1 for the second), all 0 when left out. Throws usage for an id or a type that the model
     /// does not have, and when the context is full.
@@ -95,13 +99,14 @@ public:
     /// An end token was drawn, or the context is full.
     bool ended() const;
 
-    /// Exact attention weights of one head after the run: p_ij for rows and keys by position, row-major, f32. Masked weights
+    /// Exact attention weights of one head after the run, of the decoder's rows or the encoder's as `of` says: p_ij for rows and keys by position, row-major, f32. Masked weights
     /// are 0. Throws usage for what is not there. Where the layer was not watched the sequence is replayed, and a line says
     /// so; the replay and its memory are kept until `restart`, for further questions about that layer.
     std::vector<float> attention(std::int64_t layer, std::int64_t head, std::int64_t first_row, std::int64_t rows,
-                                 std::int64_t first_key, std::int64_t keys);
+                                 std::int64_t first_key, std::int64_t keys, AttentionOf of = AttentionOf::self);
     /// ln Σ exp of a head's scores, by row. Replays like attention().
-    std::vector<float> log_sum_exp(std::int64_t layer, std::int64_t head, std::int64_t first_row, std::int64_t rows);
+    std::vector<float> log_sum_exp(std::int64_t layer, std::int64_t head, std::int64_t first_row, std::int64_t rows,
+                                   AttentionOf of = AttentionOf::self);
 
     /// With SessionOptions::inspect: logits [tokens, vocab] and the residual stream [layers + 1, tokens, width] (embedding,
     /// each block, the last one after the final norm) of the tokens processed so far. Of an encoder logits are [tokens,
@@ -110,6 +115,11 @@ public:
     std::vector<float> hidden() const;
     /// An encoder's last hidden state [tokens, width].
     std::vector<float> last_hidden() const;
+    /// Of an encoder–decoder: what the encoder has read, and its hidden states [encoder layers + 1, tokens, width] (with
+    /// `inspect`) and the last of them [tokens, width].
+    const std::vector<std::int32_t>& source_tokens() const;
+    std::vector<float> encoder_hidden() const;
+    std::vector<float> encoder_last_hidden() const;
     /// What the routers of a mixture of experts said, [layers, tokens, experts], before the softmax; empty for other models.
     std::vector<float> router_logits() const;
     /// Of an encoder with a pooler: its output [width]. Of BERT with both its heads: whether the second text follows, [2].
@@ -127,6 +137,8 @@ public:
     std::int64_t chunk(std::int64_t waiting) const;
     /// Plans by chunk size, for tools (explain, check); made when first asked for.
     Plan& plan(std::int64_t rows);
+    /// Of an encoder–decoder: the encoder's plan for a text of so many tokens.
+    Plan& encoder_plan(std::int64_t tokens);
     /// Dispatch times of all that ran since the last call, with SessionOptions::profile.
     std::vector<DispatchTiming> take_timings();
 

@@ -57,6 +57,13 @@ public:
         throw Error(ErrorKind::bad_file, files_.file_of(weight) + ": tensor " + name_of(weight) +
                                              " is missing, wanted by " + config_.architecture);
     }
+    /// Optional weights that are not there.
+    std::vector<std::string> absent() const {
+        std::vector<std::string> missing;
+        for (const char* weight : optional_weights(config_))
+            if (files_.find(name_of(weight)) == nullptr) missing.emplace_back(weight);
+        return missing;
+    }
     DType dtype(const std::string& weight) const { return dtype_of(files_, name_of(weight), entry(weight)); }
 
     void check_shape(const Value& value) const {
@@ -108,6 +115,20 @@ bool exists(const std::string& path) {
 
 }  // namespace
 
+std::int64_t ModelInfo::layers_of(AttentionOf of) const {
+    switch (of) {
+        case AttentionOf::self: return layers;
+        case AttentionOf::encoder: return encoder_layers;
+        case AttentionOf::cross: return encoder_layers > 0 ? layers : 0;
+    }
+    return 0;
+}
+
+std::int64_t ModelInfo::heads_of(AttentionOf of) const {
+    if (layers_of(of) == 0) return 0;
+    return of == AttentionOf::encoder ? encoder_heads : heads;
+}
+
 struct Model::State {
     Device device;
     ModelConfig config;
@@ -117,31 +138,45 @@ struct Model::State {
     std::shared_ptr<Bindings> weights = std::make_shared<Bindings>();
 
     explicit State(Device d) : device(std::move(d)) {}
+    std::vector<Value> wanted_weights(const Checkpoint& checkpoint) const;
     void load_weights(const std::string& directory);
     void describe(const std::string& directory);
 };
 
+// The weights of the model's graph; of an encoder–decoder those of both, the shared ones once.
+std::vector<Value> Model::State::wanted_weights(const Checkpoint& checkpoint) const {
+    std::vector<Value> wanted;
+    std::set<std::string> names;
+    const auto add = [&](bool encoder) {
+        const BuildOptions shape{.rows = 1, .context = std::min<std::int64_t>(config.context, 16), .encoder = encoder};
+        Graph graph = build_model(config, shape, [&](const std::string& name) { return checkpoint.dtype(name); });
+        pack_weights(graph);
+        for (const Value& value : graph.values())
+            if (value.kind == ValueKind::weight && names.insert(value.name).second) wanted.push_back(value);
+    };
+    add(false);
+    if (config.kind == ModelKind::encoder_decoder) add(true);
+    return wanted;
+}
+
 void Model::State::load_weights(const std::string& directory) {
     const Checkpoint checkpoint(directory, config);
-    Graph graph = build_model(config, {.rows = 1, .context = std::min<std::int64_t>(config.context, 16)},
-                              [&](const std::string& name) { return checkpoint.dtype(name); });
-    pack_weights(graph);
+    config.absent = checkpoint.absent();
+    const std::vector<Value> wanted = wanted_weights(checkpoint);
     std::set<std::string> used;
     std::uint64_t total = 0;
-    for (const Value& value : graph.values())
-        if (value.kind == ValueKind::weight) {
-            checkpoint.check_shape(value);
-            for (const std::string& part : parts_of(value)) used.insert(checkpoint.name_of(part));
-            total += value.type.bytes();
-        }
+    for (const Value& value : wanted) {
+        checkpoint.check_shape(value);
+        for (const std::string& part : parts_of(value)) used.insert(checkpoint.name_of(part));
+        total += value.type.bytes();
+    }
     checkpoint.check_surplus(used);
     if (const std::uint64_t available = device.memory_available(); total > available)
         throw Error(ErrorKind::out_of_memory,
                     format("%s: the weights take %.1f MiB of device memory, but %.1f MiB are available on %s",
                            directory.c_str(), static_cast<double>(total) / 0x1p20,
                            static_cast<double>(available) / 0x1p20, device.caps().name.c_str()));
-    for (const Value& value : graph.values()) {
-        if (value.kind != ValueKind::weight) continue;
+    for (const Value& value : wanted) {
         const gpu::Buffer buffer =
             gpu::allocate(device.state(), value.type.bytes(), gpu::MemoryKind::device, value.name);
         std::uint64_t offset = 0;
@@ -167,6 +202,7 @@ void Model::State::describe(const std::string& directory) {
     info.layers = config.layers, info.width = config.width, info.heads = config.heads, info.kv_heads = config.kv_heads;
     info.head_width = config.head_width, info.inner = config.inner, info.vocab = config.vocab,
     info.context = config.context;
+    info.encoder_layers = config.encoder.layers, info.encoder_heads = config.encoder.heads;
     std::set<std::string> names;
     for (const auto& [name, type] : types) names.insert(name_of(type));
     for (const std::string& name : names) info.weight_types += (info.weight_types.empty() ? "" : " ") + name;

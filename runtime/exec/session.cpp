@@ -49,12 +49,29 @@ void Session::restart(const Sampling& sampling) {
     s.sampling.top_k = std::min(sampling.top_k, s.model.config().vocab);
     s.tokens.clear();
     s.types.clear();
+    s.source_tokens.clear();
     s.forget_results();
     s.ended = s.step_current = false;
     s.stats = {};
     if (s.encodes()) return;
     const gpu::Buffer& seen = s.bindings->buffers.at(model_names::seen);
     gpu::fill(s.device, seen, 0, static_cast<std::uint64_t>((s.model.config().vocab + 31) / 32) * 4, 0);
+}
+
+void Session::State::check_ids(std::span<const std::int32_t> ids) const {
+    for (std::int32_t id : ids)
+        if (id < 0 || id >= model.config().vocab)
+            throw Error(ErrorKind::usage,
+                        format("token id %d is outside of the vocabulary of %s: 0 … %lld", id,
+                               model.info().name.c_str(), static_cast<long long>(model.config().vocab - 1)));
+}
+
+void Session::State::check_room(std::size_t there, std::size_t more) const {
+    if (static_cast<std::int64_t>(there + more) > context)
+        throw Error(
+            ErrorKind::usage,
+            format("%zu tokens do not fit the context of %lld (%zu are there); shorten the prompt%s", more,
+                   static_cast<long long>(context), there, context < model.config().context ? ", or raise --ctx" : ""));
 }
 
 void Session::append(std::span<const std::int32_t> ids, std::span<const std::int32_t> types) {
@@ -67,17 +84,9 @@ void Session::append(std::span<const std::int32_t> ids, std::span<const std::int
             throw Error(ErrorKind::usage,
                         format("token type %d is none of the %lld of %s", type,
                                static_cast<long long>(s.model.config().token_types), s.model.info().name.c_str()));
-    for (std::int32_t id : ids)
-        if (id < 0 || id >= s.model.config().vocab)
-            throw Error(ErrorKind::usage,
-                        format("token id %d is outside of the vocabulary of %s: 0 … %lld", id,
-                               s.model.info().name.c_str(), static_cast<long long>(s.model.config().vocab - 1)));
+    s.check_ids(ids);
     s.finish_flight();
-    if (static_cast<std::int64_t>(s.tokens.size() + ids.size()) > s.context)
-        throw Error(ErrorKind::usage,
-                    format("%zu tokens do not fit the context of %lld (%zu are there); shorten the prompt%s",
-                           ids.size(), static_cast<long long>(s.context), s.tokens.size(),
-                           s.context < s.model.config().context ? ", or raise --ctx" : ""));
+    s.check_room(s.tokens.size(), ids.size());
     s.tokens.insert(s.tokens.end(), ids.begin(), ids.end());
     s.types.insert(s.types.end(), types.begin(), types.end());
     s.types.resize(s.tokens.size());
@@ -107,6 +116,7 @@ void Session::rewind(std::int64_t count) {
 
 void Session::process() {
     State& s = *state_;
+    s.require_source();
     if (static_cast<std::int64_t>(s.tokens.size()) == s.processed) return;
     if (s.encodes()) s.forget_results();
     s.run_prompt(false);
@@ -117,6 +127,7 @@ std::optional<std::int32_t> Session::next() {
     if (s.encodes())
         throw Error(ErrorKind::usage, s.model.info().name + " is an encoder (" + s.model.info().architecture +
                                           "): it draws no tokens, but inspect, embed and classify take it");
+    s.require_source();
     if (s.tokens.empty()) throw Error(ErrorKind::usage, "there is nothing to continue: the prompt has no tokens");
     if (s.ended || context_full()) return std::nullopt;
     if (s.options.inspect) throw Error(ErrorKind::usage, "a session that inspects does not draw tokens");
@@ -171,7 +182,7 @@ std::vector<float> Session::router_logits() const { return joined(state_->router
 const Model& Session::model() const { return state_->model; }
 const SessionStats& Session::stats() const { return state_->stats; }
 std::int64_t Session::chunk(std::int64_t waiting) const { return state_->chunk_for(waiting); }
-Plan& Session::plan(std::int64_t rows) { return state_->plan(rows); }
+Plan& Session::plan(std::int64_t rows) { return state_->plan(state_->own, rows); }
 std::vector<DispatchTiming> Session::take_timings() { return std::exchange(state_->timings, {}); }
 
 Session::Memory Session::memory() const {
@@ -182,7 +193,8 @@ Session::Memory Session::memory() const {
          : name.rfind("watch.", 0) == 0 ? m.watched
                                         : m.states) += buffer.bytes();
     }
-    for (const auto& [rows, plan] : state_->plans) m.intermediates += plan->arena_bytes();
+    for (const State::Side* side : {&state_->own, &state_->source})
+        for (const auto& [rows, plan] : side->plans) m.intermediates += plan->arena_bytes();
     return m;
 }
 

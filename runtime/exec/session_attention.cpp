@@ -9,25 +9,26 @@
 
 namespace vantage {
 
-TapSource Session::State::source(std::int64_t layer) {
+TapSource Session::State::tap_source(std::int64_t layer, AttentionOf of) {
+    const Graph& graph = of == AttentionOf::encoder ? source.graph : own.graph;
     const auto tensor = [&](const Value& value) {
         return TapSource::Data{bindings->buffers.at(value.name), value.type};
     };
-    TapSource source;
+    TapSource tapped;
     for (const Value& value : graph.values()) {
         if (value.kind != ValueKind::state) continue;
-        if (value.name == model_names::watched_queries(layer)) source.q = tensor(value);
-        if (value.name == model_names::watched_lse(layer)) source.lse = tensor(value);
-        if (value.name == model_names::keys(layer)) source.k = tensor(value);
+        if (value.name == model_names::watched_queries(layer, of)) tapped.q = tensor(value);
+        if (value.name == model_names::watched_lse(layer, of)) tapped.lse = tensor(value);
+        if (value.name == model_names::keys(layer, of)) tapped.k = tensor(value);
     }
     for (const Node& node : graph.nodes()) {
         if (std::string(node.op->name) != "attention") continue;
-        if (graph.value(graph.storage(operand_named(node, "k"))).name != model_names::keys(layer)) continue;
-        source.attrs = node.attrs;
+        if (graph.value(graph.storage(operand_named(node, "k"))).name != model_names::keys(layer, of)) continue;
+        tapped.attrs = node.attrs;
         if (const int bias = operand_named(node, "position_bias"); bias >= 0)
-            source.position_bias = tensor(graph.value(bias));
+            tapped.position_bias = tensor(graph.value(graph.storage(bias)));
     }
-    return source;
+    return tapped;
 }
 
 // All that has run, once more in a session that watches `layer`.
@@ -40,52 +41,70 @@ Session& Session::State::replay_watching(std::int64_t layer) {
     SessionOptions watching = options;
     watching.watch = {.layers = {layer}}, watching.inspect = watching.profile = false;
     watching.rope_context = std::max(context, options.rope_context);
-    watching.context = processed;  // a context that was chosen to fill the memory would not fit twice
-    replay.reset();                // its memory first
+    watching.context = std::max(
+        processed, std::ssize(source_tokens));  // a context that was chosen to fill the memory would not fit twice
+    replay.reset();                             // its memory first
     replay = std::make_unique<Session>(model, watching);
+    if (translates()) {
+        replay->encode(source_tokens);
+        replay->rewind(0);
+    }
     replay->append(ran, std::span(types).first(ran.size()));
     replay->process();
     return *replay;
 }
 
-void Session::State::check_window(std::int64_t layer, std::int64_t head, std::int64_t first, std::int64_t count,
-                                  const char* what) const {
-    const ModelConfig& c = model.config();
-    if (layer < 0 || layer >= c.layers)
+void Session::State::check_head(std::int64_t layer, std::int64_t head, AttentionOf of) const {
+    const ModelInfo& info = model.info();
+    const std::int64_t layers = info.layers_of(of), heads = info.heads_of(of);
+    if (layers == 0)
+        throw Error(ErrorKind::usage, "attention: " + info.name + " (" + info.architecture +
+                                          ") is no encoder–decoder: its attention is its own");
+    if (layer < 0 || layer >= layers)
         throw Error(ErrorKind::usage, format("attention: layer %lld is outside of 0 … %lld",
-                                             static_cast<long long>(layer), static_cast<long long>(c.layers - 1)));
-    if (head < 0 || head >= c.heads)
+                                             static_cast<long long>(layer), static_cast<long long>(layers - 1)));
+    if (head < 0 || head >= heads)
         throw Error(ErrorKind::usage, format("attention: head %lld is outside of 0 … %lld",
-                                             static_cast<long long>(head), static_cast<long long>(c.heads - 1)));
-    if (first < 0 || count < 0 || first > processed || count > processed - first)
-        throw Error(ErrorKind::usage,
-                    format("attention: %lld %s from %lld on are not inside of the %lld positions that have run",
-                           static_cast<long long>(count), what, static_cast<long long>(first),
-                           static_cast<long long>(processed)));
+                                             static_cast<long long>(head), static_cast<long long>(heads - 1)));
+}
+
+void Session::State::check_positions(std::int64_t first, std::int64_t count, std::size_t there,
+                                     const char* what) const {
+    const auto ran = static_cast<std::int64_t>(there);
+    if (first < 0 || count < 0 || first > ran || count > ran - first)
+        throw Error(
+            ErrorKind::usage,
+            format("attention: %lld %s from %lld on are not inside of the %lld positions that have run",
+                   static_cast<long long>(count), what, static_cast<long long>(first), static_cast<long long>(ran)));
 }
 
 std::vector<float> Session::attention(std::int64_t layer, std::int64_t head, std::int64_t first_row, std::int64_t rows,
-                                      std::int64_t first_key, std::int64_t keys) {
+                                      std::int64_t first_key, std::int64_t keys, AttentionOf of) {
     State& s = *state_;
-    s.check_window(layer, head, first_row, rows, "rows");
-    s.check_window(layer, head, first_key, keys, "keys");
+    const auto ran = static_cast<std::size_t>(s.processed);
+    s.check_head(layer, head, of);
+    s.check_positions(first_row, rows, of == AttentionOf::encoder ? s.source_tokens.size() : ran, "rows");
+    s.check_positions(first_key, keys, of == AttentionOf::self ? ran : s.source_tokens.size(), "keys");
     if (rows == 0 || keys == 0) return {};
     s.settle();
     if (!s.options.watch.includes(layer))
-        return s.replay_watching(layer).attention(layer, head, first_row, rows, first_key, keys);
-    return s.tap.weights(s.source(layer), head, first_row, rows, first_key, keys);
+        return s.replay_watching(layer).attention(layer, head, first_row, rows, first_key, keys, of);
+    return s.tap.weights(s.tap_source(layer, of), head, first_row, rows, first_key, keys);
 }
 
 std::vector<float> Session::log_sum_exp(std::int64_t layer, std::int64_t head, std::int64_t first_row,
-                                        std::int64_t rows) {
+                                        std::int64_t rows, AttentionOf of) {
     State& s = *state_;
-    s.check_window(layer, head, first_row, rows, "rows");
+    s.check_head(layer, head, of);
+    s.check_positions(first_row, rows,
+                      of == AttentionOf::encoder ? s.source_tokens.size() : static_cast<std::size_t>(s.processed),
+                      "rows");
     if (rows == 0) return {};
     s.settle();
-    if (!s.options.watch.includes(layer)) return s.replay_watching(layer).log_sum_exp(layer, head, first_row, rows);
-    const auto heads = s.model.config().heads;
+    if (!s.options.watch.includes(layer)) return s.replay_watching(layer).log_sum_exp(layer, head, first_row, rows, of);
+    const std::int64_t heads = s.model.info().heads_of(of);
     std::vector<float> all(static_cast<std::size_t>(rows * heads)), some;
-    gpu::download(s.device, s.source(layer).lse.buffer, static_cast<std::uint64_t>(first_row * heads) * 4,
+    gpu::download(s.device, s.tap_source(layer, of).lse.buffer, static_cast<std::uint64_t>(first_row * heads) * 4,
                   std::as_writable_bytes(std::span(all)));
     for (std::int64_t row = 0; row < rows; ++row) some.push_back(all[static_cast<std::size_t>(row * heads + head)]);
     return some;

@@ -24,13 +24,20 @@ constexpr double share_of_memory = 0.5;  // of what is available, that an unaske
 // What a session keeps on the device for one token of its context: caches, watched rows, tables, the token.
 std::uint64_t Session::State::bytes_per_token() const {
     const auto kept = [&](std::int64_t count) {
-        BuildOptions shape = build_options(1);
-        shape.context = count;
-        std::uint64_t bytes = 0;
-        const Graph sized = model.graph(shape);
-        for (const Value& value : sized.values())
-            if (value.kind == ValueKind::state || value.kind == ValueKind::constant) bytes += value.type.bytes();
-        return bytes;
+        std::map<std::string, std::uint64_t> bytes;  // by name: two graphs share some
+        const auto add = [&](bool encoder) {
+            BuildOptions shape = build_options(1, encoder);
+            shape.context = count;
+            const Graph sized = model.graph(shape);
+            for (const Value& value : sized.values())
+                if (value.kind == ValueKind::state || value.kind == ValueKind::constant)
+                    bytes[value.name] = value.type.bytes();
+        };
+        add(false);
+        if (translates()) add(true);
+        std::uint64_t sum = 0;
+        for (const auto& [name, size] : bytes) sum += size;
+        return sum;
     };
     return kept(2) - kept(1);
 }
@@ -46,9 +53,7 @@ std::int64_t Session::State::chosen_context() const {
     const std::uint64_t each = bytes_per_token();
     const auto holds = static_cast<std::int64_t>(
         share_of_memory * static_cast<double>(model.device().memory_available()) / static_cast<double>(each));
-    // LongRoPE's long angles are for long contexts only: who wants one says so
-    const std::int64_t usual =
-        c.rope_long_factors.empty() ? c.context : std::min(c.context, c.rope_scaling.original_context);
+    const std::int64_t usual = c.usual_context > 0 ? c.usual_context : c.context;
     if (holds >= usual) return usual;
     if (holds < 1)
         throw Error(ErrorKind::out_of_memory, "there is no device memory left for a context of even one token");
@@ -62,32 +67,40 @@ std::int64_t Session::State::chosen_context() const {
 void Session::State::make_states() {
     const bool guard = options.guard || environment_flag("VANTAGE_GUARD");
     bindings->buffers = model.weights()->buffers;
-    for (const Value& value : graph.values()) {
-        if (value.kind != ValueKind::state && value.kind != ValueKind::constant) continue;
-        bindings->buffers[value.name] = allocate_value(device, value, guard);
-    }
-    step = bindings->buffers.at(model_names::step);
-    token_buffer = bindings->buffers.at(model_names::tokens);
+    for (const Graph* graph : {&own.graph, &source.graph})
+        for (const Value& value : graph->values()) {
+            if (value.kind != ValueKind::state && value.kind != ValueKind::constant) continue;
+            if (bindings->buffers.count(value.name) == 0)
+                bindings->buffers[value.name] = allocate_value(device, value, guard);
+        }
+    own.step = bindings->buffers.at(model_names::step);
+    own.tokens = bindings->buffers.at(model_names::tokens);
+    if (!translates()) return;
+    source.step = bindings->buffers.at(model_names::source_step);
+    source.tokens = bindings->buffers.at(model_names::source_tokens);
 }
 
-Plan& Session::State::plan(std::int64_t rows) {
-    if (const auto made = plans.find(rows); made != plans.end()) return *made->second;
-    auto made = std::make_unique<Plan>(model.graph(build_options(rows)), model.device(),
+Plan& Session::State::plan(Side& side, std::int64_t rows) {
+    if (const auto made = side.plans.find(rows); made != side.plans.end()) return *made->second;
+    auto made = std::make_unique<Plan>(model.graph(build_options(rows, side.encoder)), model.device(),
                                        CompileOptions{.fuse = options.fuse,
                                                       .profile = options.profile,
                                                       .guard = options.guard,
                                                       .submission_seconds = options.submission_seconds},
                                        bindings);
-    return *(plans[rows] = std::move(made));
+    return *(side.plans[rows] = std::move(made));
+}
+
+// Rows of an encoder's plan for a text: the first tokens see the last.
+std::int64_t Session::State::one_piece(std::int64_t waiting) const {
+    std::int64_t size = chunk_sizes[1];
+    while (size < waiting) size *= 2;
+    return size;
 }
 
 // The smallest size that holds all that waits, unless it would be padding for the most part.
 std::int64_t Session::State::chunk_for(std::int64_t waiting) const {
-    if (encodes()) {  // in one piece: the first tokens see the last
-        std::int64_t size = chunk_sizes[1];
-        while (size < waiting) size *= 2;
-        return size;
-    }
+    if (encodes()) return one_piece(waiting);
     std::int64_t best = 1;
     for (std::int64_t size : chunk_sizes) {
         if (size > options.largest_chunk) break;
@@ -116,7 +129,7 @@ void Session::State::settle() const { gpu::wait(device, device.submitted); }
 // Makes the device's step and tokens what the host knows. Only while nothing runs.
 void Session::State::sync_device() {
     finish_flight();
-    std::uint32_t* words = step_words();
+    auto* words = reinterpret_cast<std::uint32_t*>(own.step.mapped());
     std::memset(words, 0, STEP_WORDS * 4);
     const ModelConfig& c = model.config();
     words[STEP_POSITION] = static_cast<std::uint32_t>(processed);
@@ -132,7 +145,7 @@ void Session::State::sync_device() {
     const std::size_t ends = sampling.ignore_end ? 0 : std::min<std::size_t>(c.end_tokens.size(), 8);
     words[STEP_END_TOKENS] = static_cast<std::uint32_t>(ends);
     for (std::size_t i = 0; i < ends; ++i) words[STEP_END_TOKEN + i] = static_cast<std::uint32_t>(c.end_tokens[i]);
-    std::memcpy(token_buffer.mapped(), tokens.data(), tokens.size() * sizeof(std::int32_t));
+    std::memcpy(own.tokens.mapped(), tokens.data(), tokens.size() * sizeof(std::int32_t));
     if (const auto place = bindings->buffers.find(model_names::types); place != bindings->buffers.end())
         std::memcpy(place->second.mapped(), types.data(), types.size() * sizeof(std::int32_t));
 }
@@ -165,7 +178,7 @@ void Session::State::collect(Plan& p, std::int64_t rows) {
 
 // One run of `rows` tokens by the plan for `size`, the rest padding; on with the output head where it is wanted.
 void Session::State::run_chunk(std::int64_t size, std::int64_t rows, bool draw) {
-    Plan& p = plan(size);
+    Plan& p = plan(own, size);
     const int segments[] = {model_names::body, model_names::head};
     const bool look = options.inspect || encodes();
     const std::uint64_t ticket = p.submit(std::span(segments, draw || look ? 2 : 1), filled(processed + rows));
@@ -182,9 +195,9 @@ void Session::State::make_plans(std::int64_t left, bool draw) {
     const double begin = seconds_now();
     for (std::int64_t size = 0; left > 0; left -= size) {
         throw_if_interrupted();
-        plan(size = chunk_for(left));
+        plan(own, size = chunk_for(left));
     }
-    if (draw) plan(1);
+    if (draw) plan(own, 1);
     stats.compile_seconds += seconds_now() - begin;
 }
 
@@ -209,7 +222,7 @@ void Session::State::run_prompt(bool draw) {
 
 void Session::State::submit_draw() {
     const int segments[] = {model_names::body, model_names::head};
-    Plan& p = plan(1);
+    Plan& p = plan(own, 1);
     in_flight.push_back(p.submit(segments, filled(static_cast<std::int64_t>(tokens.size() + in_flight.size()))));
     if (options.profile) {
         p.wait(in_flight.back());
@@ -221,9 +234,9 @@ void Session::State::submit_draw() {
 std::optional<std::int32_t> Session::State::read_draw() {
     gpu::wait(device, in_flight.front());
     in_flight.pop_front();
-    const std::uint32_t end = reinterpret_cast<const volatile std::uint32_t*>(step.mapped())[STEP_END];
+    const std::uint32_t end = reinterpret_cast<const volatile std::uint32_t*>(own.step.mapped())[STEP_END];
     if (end <= tokens.size()) return std::nullopt;
-    const std::int32_t token = reinterpret_cast<const volatile std::int32_t*>(token_buffer.mapped())[tokens.size()];
+    const std::int32_t token = reinterpret_cast<const volatile std::int32_t*>(own.tokens.mapped())[tokens.size()];
     tokens.push_back(token);
     return tokens.back();
 }

@@ -19,16 +19,22 @@ struct Architecture {
     /// Takes what it needs from config.json. Throws bad_file for what makes no model, or one that is not built.
     void (*read)(const JsonFields& fields, ModelConfig& config);
     void (*build)(ModelBuilder& builder);
+    /// Of an encoder–decoder: the encoder's graph, and the keys and values that the decoder's layers take from it.
+    void (*build_encoder)(ModelBuilder& builder) = nullptr;
     /// How the names begin that have no prefix: those of the output layers.
     std::vector<const char*> bare = {"lm_head."};
     /// Endings of tensors that checkpoints carry beside the weights: masks and frequencies, made by other means here.
     std::vector<const char*> ignored = {};
+    /// Weights that a checkpoint may leave out; builders ask `has` before they take one.
+    std::vector<const char*> optional = {};
 };
 
 std::span<const Architecture* const> all_architectures();
 /// Throws bad_file with the list when there is none of this name.
 const Architecture& architecture_named(const std::string& name, const std::string& file);
 
+/// Weights that a checkpoint of this architecture may leave out.
+std::span<const char* const> optional_weights(const ModelConfig& config);
 /// A tensor of the checkpoint that no weight of the graph is made from, and that is no mistake.
 bool is_ignored_tensor(const ModelConfig& config, const std::string& name);
 /// What a checkpoint of this architecture may put in front of a weight's name, the usual one first.

@@ -9,12 +9,13 @@ namespace vantage {
 
 extern const Architecture gpt2, gptj, gpt_neox, opt, bloom, falcon, phi, phi3;
 extern const Architecture bert, roberta, distilbert;
+extern const Architecture bart, t5, transformer;
 extern const Architecture llama, mistral, mixtral, qwen2, qwen3, gemma2, gpt_oss;
 
 std::span<const Architecture* const> all_architectures() {
-    static constexpr std::array list = {&gpt2,  &gptj,   &gpt_neox, &opt,     &bloom,   &falcon,
-                                        &phi,   &phi3,   &llama,    &mistral, &mixtral, &qwen2,
-                                        &qwen3, &gemma2, &gpt_oss,  &bert,    &roberta, &distilbert};
+    static constexpr std::array list = {&gpt2,    &gptj,  &gpt_neox, &opt,        &bloom, &falcon, &phi,
+                                        &phi3,    &llama, &mistral,  &mixtral,    &qwen2, &qwen3,  &gemma2,
+                                        &gpt_oss, &bert,  &roberta,  &distilbert, &bart,  &t5,     &transformer};
     return list;
 }
 
@@ -30,7 +31,8 @@ const Architecture& architecture_named(const std::string& name, const std::strin
 Graph build_model(const ModelConfig& config, const BuildOptions& options, Graph::WeightTypes types) {
     Graph graph(std::move(types));
     ModelBuilder builder(graph, config, options);
-    architecture_named(config.architecture, "the model").build(builder);
+    const Architecture& architecture = architecture_named(config.architecture, "the model");
+    (options.encoder ? architecture.build_encoder : architecture.build)(builder);
     return graph;
 }
 
@@ -41,6 +43,10 @@ std::vector<std::string> checkpoint_prefixes(const ModelConfig& config, const st
                                   [&](const char* begin) { return weight.starts_with(begin); });
     prefixes.insert(bare ? prefixes.begin() : prefixes.end(), std::string());
     return prefixes;
+}
+
+std::span<const char* const> optional_weights(const ModelConfig& config) {
+    return architecture_named(config.architecture, "the model").optional;
 }
 
 bool is_ignored_tensor(const ModelConfig& config, const std::string& name) {

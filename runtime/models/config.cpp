@@ -105,7 +105,10 @@ void read_experts(const JsonFields& fields, ModelConfig& c, std::int64_t experts
 }
 
 Activation read_activation(const JsonFields& fields, const char* key, const char* otherwise) {
-    const std::string name = fields.optional_text(key).value_or(otherwise);
+    return activation_of(fields, key, fields.optional_text(key).value_or(otherwise));
+}
+
+Activation activation_of(const JsonFields& fields, const char* key, const std::string& name) {
     if (name == "gelu_new" || name == "gelu_pytorch_tanh" || name == "gelu_tanh" || name == "gelu_fast")
         return Activation::gelu_tanh;
     if (name == "gelu") return Activation::gelu_erf;
@@ -116,6 +119,17 @@ Activation read_activation(const JsonFields& fields, const char* key, const char
     if (name == "tanh") return Activation::tanh;
     throw Error(ErrorKind::bad_file, fields.name() + ": \"" + key + "\" is " + in_quotes(name) +
                                          ", but built are gelu, gelu_new, quick_gelu, silu, relu, relu2 and tanh");
+}
+
+void read_start(const JsonFields& fields, ModelConfig& c, std::int64_t otherwise) {
+    const std::string name = class_of(fields);
+    if (!name.empty() && !name.ends_with("ForConditionalGeneration") &&
+        (!name.ends_with("Model") || name.ends_with("EncoderModel")))
+        throw Error(ErrorKind::bad_file, fields.name() + ": \"architectures\" is " + in_quotes(name) +
+                                             ", but built are …ForConditionalGeneration and …Model");
+    c.start_token = fields.optional_integer("decoder_start_token_id", 0, c.vocab - 1).value_or(otherwise);
+    if (c.start_token >= c.vocab) fields.fail("decoder_start_token_id", "a token of the vocabulary");
+    c.forced_first_token = fields.optional_integer("forced_bos_token_id", 0, c.vocab - 1).value_or(-1);
 }
 
 bool read_tied(const JsonFields& fields, bool otherwise) {
@@ -192,6 +206,8 @@ void read_longrope(const JsonFields& fields, const JsonFields& rope, ModelConfig
         rope.optional_number("factor", 1e-3, 1e6)
             .value_or(static_cast<double>(c.context) / static_cast<double>(c.rope_scaling.original_context));
     c.rope_scaling.attention_factor = rope.optional_number("attention_factor", 0, 1e3).value_or(0);
+    // the long angles are for long contexts only: who wants one says so
+    c.usual_context = std::min(c.context, c.rope_scaling.original_context);
 }
 
 void read_scaling(const JsonFields& fields, const JsonFields& rope, ModelConfig& c) {
@@ -265,9 +281,11 @@ std::string architecture_of(const JsonFields& fields) {
 }  // namespace
 
 AttentionOptions ModelConfig::attention(std::int64_t layer) const {
-    const double base = attention_scale > 0 ? attention_scale : 1 / std::sqrt(static_cast<double>(head_width));
-    AttentionOptions options{.causal = kind == ModelKind::decoder,
-                             .scale = scale_by_layer ? base / static_cast<double>(layer + 1) : base};
+    AttentionOptions options{.causal = kind != ModelKind::encoder};
+    if (attention_scale > 0) options.scale = attention_scale;
+    if (scale_by_layer)
+        options.scale =
+            options.scale.value_or(1 / std::sqrt(static_cast<double>(head_width))) / static_cast<double>(layer + 1);
     options.softcap = attention_softcap;
     if (!windows.empty())
         if (const std::int64_t window = windows[static_cast<std::size_t>(layer)]; window > 0)
@@ -300,6 +318,12 @@ void apply_generation_config(ModelConfig& config, std::string_view json, const s
     config.top_p = fields.optional_number("top_p", 0, 1).value_or(1);
     config.top_k = fields.optional_integer("top_k", 0, most_vocab).value_or(0);
     config.repetition_penalty = fields.optional_number("repetition_penalty", 1e-3, 1e3).value_or(1);
+    if (config.kind != ModelKind::encoder_decoder) return;
+    const auto token = [&](const char* key, std::int64_t otherwise) {
+        return fields.optional_integer(key, 0, config.vocab - 1).value_or(otherwise);
+    };
+    config.start_token = token("decoder_start_token_id", config.start_token);
+    config.forced_first_token = token("forced_bos_token_id", config.forced_first_token);
 }
 
 }  // namespace vantage

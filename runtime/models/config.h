@@ -10,8 +10,8 @@
 
 namespace vantage {
 
-/// What a model is for: text that goes on, or vectors and answers about a text that is there.
-enum class ModelKind : std::uint8_t { decoder, encoder };
+/// What a model is for: text that goes on, vectors and answers about a text that is there, or a text that answers another.
+enum class ModelKind : std::uint8_t { decoder, encoder, encoder_decoder };
 /// What an encoder's last layer is: none, the tokens that were masked, or one answer for all of the input.
 enum class Head : std::uint8_t { none, masked_lm, classification };
 
@@ -26,7 +26,16 @@ struct ModelConfig {
     Labelling labelling = Labelling::one_of;
     std::int64_t token_types = 0;  ///< kinds of tokens (first and second text), 0 = not told apart
     std::int64_t layers = 0, width = 0, heads = 0, kv_heads = 0, head_width = 0, inner = 0, vocab = 0;
-    std::int64_t context = 0;  ///< positions that the model allows
+    std::int64_t context = 0;        ///< positions that the model allows
+    std::int64_t usual_context = 0;  ///< what a session takes that was not told more; 0 = all of them
+    /// The encoder of an encoder–decoder, whose decoder is what the sizes above say.
+    struct Encoder {
+        std::int64_t layers = 0, heads = 0, inner = 0;
+        bool operator==(const Encoder&) const = default;
+    } encoder;
+    std::int64_t start_token = 0;          ///< of an encoder–decoder: the decoder begins with it
+    std::int64_t forced_first_token = -1;  ///< and every text that it writes with this one; -1 = any
+    std::vector<std::string> absent = {};  ///< optional weights that the checkpoint does not have
     double norm_eps = 1e-5;
     Activation activation = Activation::gelu_tanh;
     bool tied = true;  ///< the output layer is the embedding

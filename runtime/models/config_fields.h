@@ -40,6 +40,11 @@ void read_head(const JsonFields& fields, ModelConfig& config);
 void read_experts(const JsonFields& fields, ModelConfig& config, std::int64_t experts, std::int64_t per_token);
 
 Activation read_activation(const JsonFields& fields, const char* key, const char* otherwise);
+/// An activation by transformers' name, which `key` says.
+Activation activation_of(const JsonFields& fields, const char* key, const std::string& name);
+/// Which token an encoder–decoder's decoder begins with: decoder_start_token_id, and forced_bos_token_id. Of the classes
+/// …ForConditionalGeneration and …Model are built.
+void read_start(const JsonFields& fields, ModelConfig& config, std::int64_t otherwise);
 bool read_tied(const JsonFields& fields, bool otherwise);
 
 /// Rotary positions of `share` of each head, unless the file says another share: rope_theta and rope_scaling

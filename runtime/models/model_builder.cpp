@@ -9,17 +9,25 @@
 namespace vantage {
 
 namespace model_names {
-std::string keys(std::int64_t layer) { return "cache.k." + std::to_string(layer); }
-std::string values(std::int64_t layer) { return "cache.v." + std::to_string(layer); }
-std::string watched_queries(std::int64_t layer) { return "watch.q." + std::to_string(layer); }
-std::string watched_lse(std::int64_t layer) { return "watch.lse." + std::to_string(layer); }
+namespace {
+std::string of_layer(const char* what, std::int64_t layer, AttentionOf of) {
+    const char* whose = of == AttentionOf::self ? "" : of == AttentionOf::encoder ? "encoder." : "cross.";
+    return std::string(what) + whose + std::to_string(layer);
+}
+}  // namespace
+std::string keys(std::int64_t layer, AttentionOf of) { return of_layer("cache.k.", layer, of); }
+std::string values(std::int64_t layer, AttentionOf of) { return of_layer("cache.v.", layer, of); }
+std::string watched_queries(std::int64_t layer, AttentionOf of) { return of_layer("watch.q.", layer, of); }
+std::string watched_lse(std::int64_t layer, AttentionOf of) { return of_layer("watch.lse.", layer, of); }
 std::string router(std::int64_t layer) { return "router." + std::to_string(layer); }
 std::string hidden(std::int64_t index) { return "hidden." + std::to_string(index); }
 }  // namespace model_names
 
 ModelBuilder::ModelBuilder(Graph& g, const ModelConfig& c, const BuildOptions& o) : graph(g), config(c), options(o) {
-    tokens = graph.state(model_names::tokens, {options.context}, DType::i32, true);
-    step = begin_step(graph.state(model_names::step, {STEP_WORDS}, DType::u32, true), options.rows);
+    const auto [ids, place] = options.encoder ? std::pair(model_names::source_tokens, model_names::source_step)
+                                              : std::pair(model_names::tokens, model_names::step);
+    tokens = graph.state(ids, {options.context}, DType::i32, true);
+    step = begin_step(graph.state(place, {STEP_WORDS}, DType::u32, true), options.rows);
 }
 
 Tensor ModelBuilder::embed(Tensor table, Tensor positions, std::int64_t position_offset, double factor) {
@@ -27,14 +35,17 @@ Tensor ModelBuilder::embed(Tensor table, Tensor positions, std::int64_t position
                      {.scale = factor, .position_offset = position_offset, .rows = options.rows, .step = step});
 }
 
+Tensor ModelBuilder::integers(const std::string& name, std::span<const std::int32_t> values) {
+    const auto bytes = std::as_bytes(values);
+    return graph.constant(name, {static_cast<std::int64_t>(values.size())}, DType::i32,
+                          std::vector<std::byte>(bytes.begin(), bytes.end()));
+}
+
 Tensor ModelBuilder::positions(Tensor table, std::int64_t offset) {
     std::vector<std::int32_t> ids(
         static_cast<std::size_t>(options.context));  // of a sequence whose ids are its positions
     std::iota(ids.begin(), ids.end(), static_cast<std::int32_t>(offset));
-    const auto bytes = std::as_bytes(std::span(ids));
-    const Tensor places =
-        graph.constant("positions", {options.context}, DType::i32, std::vector<std::byte>(bytes.begin(), bytes.end()));
-    return embedding(places, table, {}, {.rows = options.rows, .step = step});
+    return embedding(integers("positions", ids), table, {}, {.rows = options.rows, .step = step});
 }
 
 Tensor ModelBuilder::type_embedding(Tensor table) {
@@ -42,9 +53,7 @@ Tensor ModelBuilder::type_embedding(Tensor table) {
     return embedding(types, table, {}, {.rows = options.rows, .step = step});
 }
 
-Tensor ModelBuilder::first_row(Tensor x) {
-    return embedding(graph.constant("first", {1}, DType::i32, std::vector<std::byte>(4)), x);
-}
+Tensor ModelBuilder::first_row(Tensor x) { return embedding(integers("first", std::vector<std::int32_t>{0}), x); }
 
 Tensor ModelBuilder::conv1d(const std::string& name, Tensor x, std::int64_t out) {
     return linear(x, graph.weight(name + ".weight", {x.shape()[-1], out}), graph.weight(name + ".bias", {out}));
@@ -78,33 +87,56 @@ Tensor ModelBuilder::rotate(Tensor x) {
     return rope(x, table, {.interleaved = config.rope_interleaved, .step = step});
 }
 
+Tensor ModelBuilder::cached(const std::string& name, Tensor rows) {
+    const Shape& row = rows.shape();
+    return write(graph.state(name, {options.context, row[1], row[2]}, options.cache), rows, step);
+}
+
+void ModelBuilder::watch(std::int64_t layer, AttentionOf of, Tensor q, Tensor lse) {
+    if (const auto i = static_cast<std::size_t>(layer); i >= options.watch.size() || !options.watch[i]) return;
+    const Shape& row = q.shape();
+    write(graph.state(model_names::watched_queries(layer, of), {options.context, row[1], row[2]}, DType::f32), q, step);
+    write(graph.state(model_names::watched_lse(layer, of), {options.context, row[1]}, DType::f32), lse, step);
+}
+
 Tensor ModelBuilder::attend(std::int64_t layer, Tensor q, Tensor k, Tensor v, AttentionOptions how) {
-    const auto cached = [&](const std::string& name, Tensor rows) {
-        return write(graph.state(name, {options.context, config.kv_heads, rows.shape()[-1]}, options.cache), rows,
-                     step);
-    };
     const AttentionOptions usual = config.attention(layer);
-    how.causal = usual.causal, how.scale = usual.scale, how.softcap = usual.softcap;
+    how.causal = usual.causal && !options.encoder, how.scale = usual.scale, how.softcap = usual.softcap;
     how.window_left = usual.window_left;
     how.step = step;
-    const AttentionResult result =
-        attention(q, cached(model_names::keys(layer), k), cached(model_names::values(layer), v), how);
-    if (const auto i = static_cast<std::size_t>(layer); i < options.watch.size() && options.watch[i]) {
-        write(graph.state(model_names::watched_queries(layer), {options.context, config.heads, config.head_width},
-                          DType::f32),
-              q, step);
-        write(graph.state(model_names::watched_lse(layer), {options.context, config.heads}, DType::f32), result.lse,
-              step);
-    }
-    return graph.reshape(result.o, {options.rows, config.heads * v.shape()[-1]});
+    const Tensor keys = cached(model_names::keys(layer, own()), k),
+                 values = cached(model_names::values(layer, own()), v);
+    const AttentionResult result = attention(q, keys, values, how);
+    watch(layer, own(), q, result.lse);
+    return graph.reshape(result.o, {options.rows, q.shape()[1] * v.shape()[2]});
 }
+
+void ModelBuilder::offer_source(std::int64_t layer, Tensor k, Tensor v) {
+    cached(model_names::keys(layer, AttentionOf::cross), k);
+    cached(model_names::values(layer, AttentionOf::cross), v);
+}
+
+Tensor ModelBuilder::attend_source(std::int64_t layer, Tensor q) {
+    const auto offered = [&](const std::string& name) {
+        return graph.state(name, {options.context, config.kv_heads, config.head_width}, options.cache);
+    };
+    if (!source_length_) source_length_ = graph.state(model_names::source_length, {1}, DType::i32, true);
+    const AttentionResult result = attention(q, offered(model_names::keys(layer, AttentionOf::cross)),
+                                             offered(model_names::values(layer, AttentionOf::cross)),
+                                             {.scale = config.attention(layer).scale, .kv_len = source_length_});
+    watch(layer, AttentionOf::cross, q, result.lse);
+    return graph.reshape(result.o, {options.rows, config.heads * config.head_width});
+}
+
+bool ModelBuilder::has(const std::string& weight) const { return std::ranges::count(config.absent, weight) == 0; }
 
 void ModelBuilder::note_router(std::int64_t layer, Tensor logits) {
     if (options.hidden) graph.output(model_names::router(layer), logits);
 }
 
 void ModelBuilder::note_hidden(Tensor x) {
-    if (options.hidden && noted_ < config.layers) graph.output(model_names::hidden(noted_), x);
+    const std::int64_t layers = options.encoder ? config.encoder.layers : config.layers;
+    if (options.hidden && noted_ < layers) graph.output(model_names::hidden(noted_), x);
     ++noted_;
 }
 
@@ -127,7 +159,7 @@ void ModelBuilder::finish(Tensor x, const std::function<Tensor(Tensor)>& norm,
 
 void ModelBuilder::finish_encoder(Tensor x) {
     graph.segment("head");
-    graph.output(model_names::hidden(config.layers), x);
+    graph.output(model_names::hidden(options.encoder ? config.encoder.layers : config.layers), x);
 }
 
 Tensor ModelBuilder::output(Tensor x, Tensor embedding, const std::string& name, bool bias) {

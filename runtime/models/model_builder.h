@@ -2,11 +2,13 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "runtime/models/config.h"
 #include "vantage/graph.h"
+#include "vantage/model.h"
 #include "vantage/ops.h"
 
 namespace vantage {
@@ -15,6 +17,7 @@ namespace vantage {
 struct BuildOptions {
     std::int64_t rows = 1;     ///< tokens of a run
     std::int64_t context = 0;  ///< rows of the cache
+    bool encoder = false;  ///< of an encoder–decoder: the graph of its encoder, whose rows are the text that is read
     DType cache = DType::f16;
     std::vector<bool> watch;  ///< by layer: keep the rows of Q and the log-sum-exps, so that weights can be asked for
     bool all_logits = false;  ///< the logits of all rows are an output, instead of a drawn token
@@ -24,17 +27,20 @@ struct BuildOptions {
 
 /// Names of the states and outputs, and the segments of the graph.
 namespace model_names {
-inline const char* tokens = "tokens";      ///< i32 [context]: the whole sequence, host-visible
-inline const char* step = "step";          ///< u32 [STEP_WORDS], host-visible
-inline const char* seen = "seen";          ///< u32 [vocab / 32]
+inline const char* tokens = "tokens";                ///< i32 [context]: the whole sequence, host-visible
+inline const char* step = "step";                    ///< u32 [STEP_WORDS], host-visible
+inline const char* source_tokens = "source.tokens";  ///< the two of an encoder–decoder's encoder
+inline const char* source_step = "source.step";
+inline const char* source_length = "source.length";  ///< i32 [1]: tokens that the encoder has read; host-visible
+inline const char* seen = "seen";                    ///< u32 [vocab / 32]
 inline const char* types = "token_types";  ///< i32 [context], of encoders that tell types of tokens apart; host-visible
 inline const char* logits = "logits";      ///< f32 [rows, vocab], or [1, labels]
 inline const char* pooled = "pooled";      ///< f32 [1, width], of encoders that have a pooler
 inline const char* relation = "relation";  ///< f32 [1, 2], BERT's: does the second text follow the first?
-std::string keys(std::int64_t layer);
-std::string values(std::int64_t layer);
-std::string watched_queries(std::int64_t layer);
-std::string watched_lse(std::int64_t layer);
+std::string keys(std::int64_t layer, AttentionOf of = AttentionOf::self);
+std::string values(std::int64_t layer, AttentionOf of = AttentionOf::self);
+std::string watched_queries(std::int64_t layer, AttentionOf of = AttentionOf::self);
+std::string watched_lse(std::int64_t layer, AttentionOf of = AttentionOf::self);
 std::string hidden(std::int64_t index);
 std::string router(std::int64_t layer);
 enum : int { body = 0, head = 1 };  ///< segments: everything up to the last block; the output head and the draw
@@ -53,6 +59,8 @@ public:
 
     /// Rows of the table `embedding` [vocab, ..] for the run's tokens, times `scale`, plus those of learned `positions`.
     Tensor embed(Tensor table, Tensor positions = {}, std::int64_t position_offset = 0, double scale = 1);
+    /// A constant of whole numbers; one name, one content.
+    Tensor integers(const std::string& name, std::span<const std::int32_t> values);
     /// Rows of learned positions for the run's tokens: row position + offset.
     Tensor positions(Tensor table, std::int64_t offset);
     /// A linear layer with its bias: x W + b, W [in, out] (GPT-2), or x Wᵀ + b, W [out, in].
@@ -67,6 +75,12 @@ public:
     /// Appends k and v to the cache of `layer` and attends to all of it, as config.attention(layer) and
     /// `how` (sinks, biases) say. q [n, H, D], k and v [n, Hk, D] → [n, H D].
     Tensor attend(std::int64_t layer, Tensor q, Tensor k, Tensor v, AttentionOptions how = {});
+    /// The queries of an encoder–decoder's decoder, q [n, H, D], attend to what its encoder offered for `layer` → [n, H D].
+    Tensor attend_source(std::int64_t layer, Tensor q);
+    /// In the encoder's graph: keys and values [n, Hk, D] of its last hidden state, for the decoder's `layer`.
+    void offer_source(std::int64_t layer, Tensor k, Tensor v);
+    /// Whether the checkpoint has an optional weight (Architecture::optional).
+    bool has(const std::string& weight) const;
     /// Notes what the router of a layer says, [n, experts].
     void note_router(std::int64_t layer, Tensor logits);
     /// Notes the residual stream: after the embedding, then after each block but the last.
@@ -83,6 +97,10 @@ public:
     Tensor output(Tensor x, Tensor embedding, const std::string& name = "lm_head", bool bias = false);
 
 private:
+    AttentionOf own() const { return options.encoder ? AttentionOf::encoder : AttentionOf::self; }
+    Tensor cached(const std::string& name, Tensor rows);
+    void watch(std::int64_t layer, AttentionOf of, Tensor q, Tensor lse);
+    Tensor source_length_;
     std::int64_t noted_ = 0;
 };
 

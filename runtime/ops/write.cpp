@@ -1,5 +1,5 @@
 // Rows of a run go into a state: keys and values into the cache, what a tap may ask for into its store.
-//   state[position + r] = x_r for r < valid, in the state's storage type
+//   state[position + r] = x_r for r < valid, in the state's storage type; without a step all rows, from the first on
 #include "shaders/params/write.h"
 #include "runtime/base/log.h"
 #include "runtime/graph/op.h"
@@ -30,9 +30,10 @@ std::vector<TensorType> infer(const OpCall& call) {
 }
 
 void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
-    const std::int64_t cols = row_size(call.in(x_).shape), first = word(in[step_], STEP_POSITION),
-                       valid = word(in[step_], STEP_VALID);
-    for (std::int64_t r = 0; r < std::min(call.in(x_).shape[0], valid) && first + r < call.in(state_).shape[0]; ++r)
+    const std::int64_t cols = row_size(call.in(x_).shape), rows = call.in(x_).shape[0],
+                       first = call.has(step_) ? word(in[step_], STEP_POSITION) : 0,
+                       valid = call.has(step_) ? word(in[step_], STEP_VALID) : rows;
+    for (std::int64_t r = 0; r < std::min(rows, valid) && first + r < call.in(state_).shape[0]; ++r)
         for (std::int64_t col = 0; col < cols; ++col) out[0][(first + r) * cols + col] = in[x_][r * cols + col];
 }
 
@@ -65,6 +66,7 @@ std::vector<Case> cases() {
         {.name = "f32 rows of 64", .attrs = {}, .inputs = {state({5, 64}), rows({1, 64}, true), step_of_case(4, 1)}},
         {.name = "beyond the state", .attrs = {}, .inputs = {state({6, 5}), rows({4, 5}), step_of_case(5, 4)}},
         {.name = "a number a row", .attrs = {}, .inputs = {state({12}), rows({5}), step_of_case(2, 5)}},
+        {.name = "without a step", .attrs = {}, .inputs = {state({4, 8}), rows({2, 8})}},
         {.name = "nothing valid", .attrs = {}, .inputs = {state({4, 8}), rows({2, 8}), step_of_case(1, 0)}},
     };
 }

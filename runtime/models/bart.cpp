@@ -1,0 +1,145 @@
+// BART: an encoder–decoder, norm last, learned positions.
+//   x = ln(s embed[token] + position[i + 2]);  encoder block  x = ln(x + attention(x)),  x = ln(x + fc2(act(fc1(x))))
+//   decoder block  x = ln(x + attention(x)),  x = ln(x + attention(x, encoder)),  x = ln(x + fc2(act(fc1(x))))
+//   logits = x embedᵀ + bias
+// Lewis et al., "BART: Denoising Sequence-to-Sequence Pre-training" (2019).
+#include "runtime/models/bart.h"
+
+#include <cmath>
+
+namespace vantage {
+
+namespace {
+
+constexpr std::int64_t first_bart_position = 2;  // rows before it were once the padding's
+
+// A sublayer with its residual: norm last, or norm first.
+Tensor residual(ModelBuilder& d, const BartForm& form, const std::string& norm, Tensor x,
+                const std::function<Tensor(Tensor)>& sublayer) {
+    if (form.norm_first) return x + sublayer(d.layer_norm(norm, x));
+    return d.layer_norm(norm, x + sublayer(x));
+}
+
+Tensor projected(ModelBuilder& d, const std::string& name, Tensor x, std::int64_t heads) {
+    return d.heads(d.dense(name, x, d.config.width, true), heads);
+}
+
+Tensor attend_to_itself(ModelBuilder& d, const BartForm& form, int layer, Tensor x, std::int64_t heads) {
+    return residual(d, form, "self_attn_layer_norm", x, [&](Tensor y) {
+        const Tensor seen =
+            d.attend(layer, projected(d, "self_attn.q_proj", y, heads), projected(d, "self_attn.k_proj", y, heads),
+                     projected(d, "self_attn.v_proj", y, heads));
+        return d.dense("self_attn.out_proj", seen, d.config.width, true);
+    });
+}
+
+Tensor attend_to_source(ModelBuilder& d, const BartForm& form, int layer, Tensor x) {
+    return residual(d, form, "encoder_attn_layer_norm", x, [&](Tensor y) {
+        const Tensor seen = d.attend_source(layer, projected(d, "encoder_attn.q_proj", y, d.config.heads));
+        return d.dense("encoder_attn.out_proj", seen, d.config.width, true);
+    });
+}
+
+Tensor mlp(ModelBuilder& d, const BartForm& form, Tensor x, std::int64_t inner) {
+    return residual(d, form, "final_layer_norm", x, [&](Tensor y) {
+        return d.dense("fc2", activate(d.dense("fc1", y, inner, true), d.config.activation), d.config.width, true);
+    });
+}
+
+Tensor shared_table(ModelBuilder& d) { return d.graph.weight("shared.weight", {d.config.vocab, d.config.width}); }
+
+}  // namespace
+
+void build_bart_encoder(ModelBuilder& d, const BartForm& form) {
+    const ModelConfig& c = d.config;
+    const Tensor table = shared_table(d);
+    Tensor x;
+    {
+        const Graph::Scope encoder = d.graph.scope("encoder");
+        x = form.embed(d, table);  // [n, width]
+        d.note_hidden(x);
+        for (int layer = 0; layer < c.encoder.layers; ++layer) {
+            const Graph::Scope block = d.graph.scope("layers", layer);
+            x = attend_to_itself(d, form, layer, x, c.encoder.heads);
+            x = mlp(d, form, x, c.encoder.inner);
+            d.note_hidden(x);
+        }
+        if (form.norm_first) x = d.layer_norm("layer_norm", x);
+    }
+    for (int layer = 0; layer < c.layers; ++layer) {
+        const Graph::Scope block = d.graph.scope("decoder.layers", layer);
+        d.offer_source(layer, projected(d, "encoder_attn.k_proj", x, c.heads),
+                       projected(d, "encoder_attn.v_proj", x, c.heads));
+    }
+    d.finish_encoder(x);
+}
+
+void build_bart_decoder(ModelBuilder& d, const BartForm& form) {
+    const ModelConfig& c = d.config;
+    const Tensor table = shared_table(d);
+    Tensor x;
+    {
+        const Graph::Scope decoder = d.graph.scope("decoder");
+        x = form.embed(d, table);
+        d.note_hidden(x);
+        for (int layer = 0; layer < c.layers; ++layer) {
+            const Graph::Scope block = d.graph.scope("layers", layer);
+            x = attend_to_itself(d, form, layer, x, c.heads);
+            x = attend_to_source(d, form, layer, x);
+            x = mlp(d, form, x, c.inner);
+            d.note_hidden(x);
+        }
+    }
+    const auto norm = [&](Tensor last) { return form.norm_first ? d.layer_norm("decoder.layer_norm", last) : last; };
+    d.finish(x, norm, [&](Tensor last) {
+        const Tensor words = c.tied ? table : d.graph.weight("lm_head.weight", {c.vocab, c.width});
+        const std::string bias = "final_logits_bias";
+        return linear_transposed(
+            last, words, d.has(bias) ? d.graph.reshape(d.graph.weight(bias, {1, c.vocab}), {c.vocab}) : Tensor());
+    });
+}
+
+namespace {
+
+void read_bart(const JsonFields& fields, ModelConfig& c) {
+    c.kind = ModelKind::encoder_decoder;
+    c.width = fields.integer("d_model", 1, most_width);
+    c.layers = fields.integer("decoder_layers", 1, most_layers);
+    c.heads = fields.integer("decoder_attention_heads", 1, most_heads);
+    c.inner = fields.integer("decoder_ffn_dim", 1, most_width);
+    c.encoder = {.layers = fields.integer("encoder_layers", 1, most_layers),
+                 .heads = fields.integer("encoder_attention_heads", 1, most_heads),
+                 .inner = fields.integer("encoder_ffn_dim", 1, most_width)};
+    require_divides(fields, "d_model", c.width, "encoder_attention_heads", c.encoder.heads);
+    divide_heads(fields, c, "d_model", "decoder_attention_heads");
+    c.kv_heads = c.heads;
+    c.vocab = fields.integer("vocab_size", 1, most_vocab);
+    c.context = fields.optional_integer("max_position_embeddings", 1, most_context).value_or(1024);
+    c.activation = read_activation(fields, "activation_function", "gelu");
+    c.tied = read_tied(fields, true);
+    c.own.set("scale_embedding", fields.optional_flag("scale_embedding").value_or(false));
+    read_start(fields, c, 2);
+}
+
+Tensor embed_bart(ModelBuilder& d, Tensor table) {
+    const ModelConfig& c = d.config;
+    const Tensor positions = d.graph.weight("embed_positions.weight", {c.context + first_bart_position, c.width});
+    const double factor = c.own.flag("scale_embedding") ? std::sqrt(static_cast<double>(c.width)) : 1;
+    return d.layer_norm("layernorm_embedding", d.embed(table, positions, first_bart_position, factor));
+}
+
+}  // namespace
+
+extern const Architecture bart;
+const Architecture bart = {
+    .name = "bart",
+    .class_begin = "BartForConditionalGeneration",
+    .prefixes = {"model."},
+    .read = read_bart,
+    .build = [](ModelBuilder& d) { build_bart_decoder(d, {.embed = embed_bart}); },
+    .build_encoder = [](ModelBuilder& d) { build_bart_encoder(d, {.embed = embed_bart}); },
+    .bare = {"lm_head.", "final_logits_bias"},
+    .ignored = {"encoder.embed_tokens.weight", "decoder.embed_tokens.weight"},  // the shared table once more
+    .optional = {"final_logits_bias"}};
+
+}  // namespace vantage

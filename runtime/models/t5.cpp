@@ -1,0 +1,152 @@
+// T5: an encoder–decoder, norm first without bias or mean, positions only as a bias of scores by distance; no score is scaled.
+//   encoder block  x += o(attention(rms(x))),  x += mlp(rms(x));  decoder block with x += o(attention(rms(x), encoder)) between
+//   mlp(y) = wo(act(wi y)), or gated: wo(act(wi_0 y) ∘ wi_1 y)
+//   logits = rms(x) headᵀ, the shared table as head with x / √width
+// Raffel et al., "Exploring the Limits of Transfer Learning" (2020); Shazeer, "GLU Variants" (2020; T5 v1.1).
+#include <cmath>
+
+#include "runtime/models/architecture.h"
+#include "runtime/models/config_fields.h"
+
+namespace vantage {
+
+namespace {
+
+// Positions have no end; a session takes n_positions of them unless it is told more.
+constexpr std::int64_t longest_t5_text = 1 << 15;
+
+void read_t5_mlp(const JsonFields& fields, ModelConfig& c) {
+    std::string form = fields.optional_text("feed_forward_proj").value_or("relu");
+    const bool gated = form.starts_with("gated-");
+    if (gated) form = form.substr(6);
+    if (gated && form == "gelu") form = "gelu_new";
+    c.activation = activation_of(fields, "feed_forward_proj", form);
+    c.own.set("gated", gated);
+}
+
+void read_t5(const JsonFields& fields, ModelConfig& c) {
+    c.kind = ModelKind::encoder_decoder;
+    c.width = fields.integer("d_model", 1, most_width);
+    c.heads = c.kv_heads = fields.integer("num_heads", 1, most_heads);
+    c.head_width = fields.integer("d_kv", 1, most_width);
+    c.inner = fields.integer("d_ff", 1, most_width);
+    c.encoder = {.layers = fields.integer("num_layers", 1, most_layers), .heads = c.heads, .inner = c.inner};
+    c.layers = fields.optional_integer("num_decoder_layers", 1, most_layers).value_or(c.encoder.layers);
+    c.vocab = fields.integer("vocab_size", 1, most_vocab);
+    c.usual_context = fields.optional_integer("n_positions", 1, longest_t5_text).value_or(512);
+    c.context = longest_t5_text;
+    c.norm_eps = fields.optional_number("layer_norm_epsilon", 0, 1).value_or(1e-6);
+    c.attention_scale = 1;
+    // transformers 5 says tied throughout, and here whether the output is the shared table, scaled, or one of its own
+    c.tied = fields.optional_flag("scale_decoder_outputs").value_or(read_tied(fields, true));
+    const std::int64_t buckets = fields.optional_integer("relative_attention_num_buckets", 4, 1 << 16).value_or(32),
+                       most = fields.optional_integer("relative_attention_max_distance", 1, 1 << 20).value_or(128);
+    if (buckets % 2 != 0) fields.fail("relative_attention_num_buckets", "an even number");
+    if (most <= buckets / 2) fields.fail("relative_attention_max_distance", "more than half of the buckets");
+    c.own.set("buckets", buckets);
+    c.own.set("max_distance", most);
+    read_t5_mlp(fields, c);
+    read_start(fields, c, 0);
+}
+
+// bias[distance + w, h] for the distances -w … w: rows of the table [buckets, heads] that all layers of a stack share. It is a
+// state, so that the tap finds it after the run.
+Tensor distance_bias(ModelBuilder& d, bool encoder) {
+    const std::int64_t buckets = d.config.own.integer("buckets"), w = d.config.own.integer("max_distance");
+    const auto before = t5_relative_buckets(w + 1, 1, encoder, buckets, w),  // 0, -1 … -w
+        behind = t5_relative_buckets(1, w + 1, encoder, buckets, w);         // 0, 1 … w
+    std::vector<std::int32_t> ids(before.rbegin(), before.rend());
+    ids.insert(ids.end(), behind.begin() + 1, behind.end());
+    const Tensor table =
+        d.graph.weight("block.0.layer.0.SelfAttention.relative_attention_bias.weight", {buckets, d.config.heads});
+    const Tensor rows = embedding(d.integers(encoder ? "source.distances" : "distances", ids), table);
+    return write(d.graph.state(encoder ? "source.distance_bias" : "distance_bias", rows.shape(), DType::f32), rows);
+}
+
+Tensor t5_heads(ModelBuilder& d, const std::string& name, Tensor x) {
+    return d.heads(d.dense(name, x, d.config.heads * d.config.head_width, false), d.config.heads);
+}
+
+Tensor t5_mlp(ModelBuilder& d, Tensor x) {
+    const ModelConfig& c = d.config;
+    const auto inner = [&](const char* name) { return d.dense(name, x, c.inner, false); };
+    const Tensor y = c.own.flag("gated") ? swiglu(inner("wi_0"), inner("wi_1"), {.activation = c.activation})
+                                         : activate(inner("wi"), c.activation);
+    return d.dense("wo", y, c.width, false);
+}
+
+// The blocks of the encoder or of the decoder; its scope is open.
+Tensor t5_stack(ModelBuilder& d, Tensor table, bool encoder) {
+    const ModelConfig& c = d.config;
+    Tensor x = d.embed(table);  // [n, width]
+    const Tensor bias = distance_bias(d, encoder);
+    d.note_hidden(x);
+    for (int layer = 0; layer < (encoder ? c.encoder.layers : c.layers); ++layer) {
+        const Graph::Scope block = d.graph.scope("block", layer);
+        const auto sublayer = [&](int index, const char* name, const std::function<Tensor(Tensor)>& f) {
+            const Graph::Scope at = d.graph.scope("layer", index);
+            const Tensor y = d.rms_norm("layer_norm", x);
+            const Graph::Scope inside = d.graph.scope(name);
+            x = x + f(y);
+        };
+        sublayer(0, "SelfAttention", [&](Tensor y) {
+            const Tensor seen =
+                d.attend(layer, t5_heads(d, "q", y), t5_heads(d, "k", y), t5_heads(d, "v", y), {.distance_bias = bias});
+            return d.dense("o", seen, c.width, false);
+        });
+        if (!encoder)
+            sublayer(1, "EncDecAttention", [&](Tensor y) {
+                return d.dense("o", d.attend_source(layer, t5_heads(d, "q", y)), c.width, false);
+            });
+        sublayer(encoder ? 1 : 2, "DenseReluDense", [&](Tensor y) { return t5_mlp(d, y); });
+        d.note_hidden(x);
+    }
+    return x;
+}
+
+Tensor shared_words(ModelBuilder& d) { return d.graph.weight("shared.weight", {d.config.vocab, d.config.width}); }
+
+void build_t5_encoder(ModelBuilder& d) {
+    const Tensor table = shared_words(d);
+    Tensor x;
+    {
+        const Graph::Scope encoder = d.graph.scope("encoder");
+        x = d.rms_norm("final_layer_norm", t5_stack(d, table, true));
+    }
+    for (int layer = 0; layer < d.config.layers; ++layer) {
+        const Graph::Scope block = d.graph.scope("decoder.block", layer);
+        const Graph::Scope attention = d.graph.scope("layer.1.EncDecAttention");
+        d.offer_source(layer, t5_heads(d, "k", x), t5_heads(d, "v", x));
+    }
+    d.finish_encoder(x);
+}
+
+void build_t5(ModelBuilder& d) {
+    const ModelConfig& c = d.config;
+    const Tensor table = shared_words(d);
+    Tensor x;
+    {
+        const Graph::Scope decoder = d.graph.scope("decoder");
+        x = t5_stack(d, table, false);
+    }
+    d.finish(
+        x, [&](Tensor last) { return d.rms_norm("decoder.final_layer_norm", last); },
+        [&](Tensor last) {
+            return d.output(c.tied ? scale(last, 1 / std::sqrt(static_cast<double>(c.width))) : last, table);
+        });
+}
+
+}  // namespace
+
+extern const Architecture t5;
+const Architecture t5 = {.name = "t5",
+                         .class_begin = "T5ForConditionalGeneration",
+                         .prefixes = {},
+                         .read = read_t5,
+                         .build = build_t5,
+                         .build_encoder = build_t5_encoder,
+                         // copies of the shared table, and a bias that no version has used
+                         .ignored = {"encoder.embed_tokens.weight", "decoder.embed_tokens.weight",
+                                     "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight"}};
+
+}  // namespace vantage

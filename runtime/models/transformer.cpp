@@ -1,0 +1,53 @@
+// The Transformer, the encoder–decoder of its first paper, with a config.json of Vantage's own (docs/models.md).
+//   x = √width embed[token] + sinusoid(i);  blocks as BART's: ln(x + f(x)), or x + f(ln(x)) with "norm_first"
+//   logits = x embedᵀ
+// Vaswani et al., "Attention Is All You Need" (2017); Xiong et al., "On Layer Normalization in the Transformer" (2020).
+#include <cmath>
+
+#include "runtime/models/bart.h"
+
+namespace vantage {
+
+namespace {
+
+void read_transformer(const JsonFields& fields, ModelConfig& c) {
+    c.kind = ModelKind::encoder_decoder;
+    c.width = fields.integer("d_model", 1, most_width);
+    c.heads = fields.integer("num_heads", 1, most_heads);
+    c.inner = fields.integer("d_ff", 1, most_width);
+    c.encoder = {.layers = fields.integer("num_encoder_layers", 1, most_layers), .heads = c.heads, .inner = c.inner};
+    c.layers = fields.integer("num_decoder_layers", 1, most_layers);
+    divide_heads(fields, c, "d_model", "num_heads");
+    if (c.width % 2 != 0) fields.fail("d_model", "an even number: sines and cosines by turns");
+    c.kv_heads = c.heads;
+    c.vocab = fields.integer("vocab_size", 1, most_vocab);
+    c.context = fields.optional_integer("max_position_embeddings", 1, most_context).value_or(1024);
+    c.activation = read_activation(fields, "activation_function", "relu");
+    c.norm_eps = fields.optional_number("layer_norm_eps", 0, 1).value_or(1e-5);
+    c.tied = read_tied(fields, true);
+    c.own.set("norm_first", fields.optional_flag("norm_first").value_or(false));
+    read_start(fields, c, 0);
+}
+
+Tensor embed_transformer(ModelBuilder& d, Tensor table) {
+    const std::int64_t width = d.config.width;
+    return d.embed(table, sinusoidal_positions(d.graph, d.options.context, width), 0,
+                   std::sqrt(static_cast<double>(width)));
+}
+
+BartForm form_of(const ModelBuilder& d) {
+    return {.embed = embed_transformer, .norm_first = d.config.own.flag("norm_first")};
+}
+
+}  // namespace
+
+extern const Architecture transformer;
+const Architecture transformer = {.name = "transformer",
+                                  .class_begin = "Transformer",
+                                  .prefixes = {},
+                                  .read = read_transformer,
+                                  .build = [](ModelBuilder& d) { build_bart_decoder(d, form_of(d)); },
+                                  .build_encoder = [](ModelBuilder& d) { build_bart_encoder(d, form_of(d)); },
+                                  .optional = {"final_logits_bias"}};
+
+}  // namespace vantage
