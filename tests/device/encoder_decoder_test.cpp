@@ -37,7 +37,7 @@ std::vector<std::int32_t> greedy(const Model& model, const SafeTensors& file, st
 }  // namespace
 
 TEST_CASE("the oracle's encoder–decoders come out as PyTorch computed them", "[models][oracle]") {
-    const std::string name = GENERATE("bart", "t5", "t5_gated");
+    const std::string name = GENERATE("bart", "t5", "t5_gated", "transformer", "transformer_norm_first");
     const Precision precision = GENERATE(Precision::f32, Precision::f16);
     INFO(name << (precision == Precision::f32 ? " in f32" : " with f16 keys"));
     const std::string folder = oracle_models + name;
