@@ -26,13 +26,15 @@ void write_json(const Model& model, const std::string& prompt, const std::string
                 Ending ending) {
     const SessionStats& s = session.stats();
     const std::vector<std::int32_t>& tokens = session.tokens();
-    const auto prompt_tokens = std::ssize(tokens) - static_cast<std::ptrdiff_t>(s.generated_tokens);
+    const std::ptrdiff_t before = std::ssize(tokens) - static_cast<std::ptrdiff_t>(s.generated_tokens);
+    const std::ptrdiff_t read = std::ssize(session.source_tokens());  // by an encoder
+    const std::ptrdiff_t prompt_tokens = read > 0 ? read : before;
     nlohmann::json json = {{"schema_version", 1},
                            {"model", model.info().name},
                            {"device", model.device().caps().name},
                            {"prompt", prompt},
                            {"text", text},
-                           {"ids", std::vector<std::int32_t>(tokens.begin() + prompt_tokens, tokens.end())},
+                           {"ids", std::vector<std::int32_t>(tokens.begin() + before, tokens.end())},
                            {"ending", name_of(ending)},
                            {"prompt_tokens", prompt_tokens},
                            {"generated_tokens", s.generated_tokens},
@@ -76,10 +78,11 @@ void run(const CLI::App& command, RunOptions& o) {
 
 void add_run(CLI::App& app) {
     auto o = std::make_shared<RunOptions>();
-    CLI::App* command = app.add_subcommand("run", "Continue a prompt");
+    CLI::App* command = app.add_subcommand("run", "Continue a prompt; with an encoder–decoder, answer it");
     command->footer("Example:\n  vantage run -p \"Mia put the red key in the box.\" -n 40 --temp 0.7");
     add_model_option(*command);
-    command->add_option("-p,--prompt", o->prompt, "Text to continue; - reads stdin")->required();
+    command->add_option("-p,--prompt", o->prompt, "Text to continue, or that the encoder reads; - reads stdin")
+        ->required();
     add_generation_options(*command, o->generation);
     command->add_flag("--json", o->json, "One JSON object on stdout when the text is complete");
     command->callback([o, command] { run(*command, *o); });

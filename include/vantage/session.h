@@ -170,7 +170,7 @@ public:
     Generator(const Model& model, const Sampling& sampling, GeneratorOptions options = {});
     ~Generator();
     Generator(Generator&&) noexcept;
-    /// Continues `prompt`; calls `on_token` for each piece of text, which may end it by returning false.
+    /// Continues `prompt`, or of an encoder–decoder answers it; calls `on_token` for each piece of text, which may end it by returning false.
     Ending generate(const std::string& prompt, const std::function<bool(const Token&)>& on_token);
     /// Continues `ids`. What the session already has of their beginning is kept, and only the rest runs: a conversation costs
     /// its new tokens alone.

@@ -42,11 +42,20 @@ struct Generator::State {
 
     void begin(const std::string& prompt) {
         session.restart(sampling);
-        session.append(model.tokenizer().encode(prompt, true).ids);
+        begin(model.tokenizer().encode(prompt, true).ids);
+    }
+
+    // An encoder–decoder reads the ids, and writes about them.
+    void begin_after(std::span<const std::int32_t> source) {
+        session.restart(sampling);
+        session.encode(source);
+        const auto first = static_cast<std::int32_t>(model.config().forced_first_token);
+        if (first >= 0) session.append(std::span(&first, 1));
         begin_text();
     }
 
     void begin(std::span<const std::int32_t> ids) {
+        if (model.config().kind == ModelKind::encoder_decoder) return begin_after(ids);
         const std::vector<std::int32_t>& there = session.tokens();
         const auto same = std::ranges::mismatch(there, ids).in1 - there.begin();
         if (same == 0) session.restart(sampling);  // sets the sampling, too

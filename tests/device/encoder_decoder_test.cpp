@@ -63,3 +63,44 @@ TEST_CASE("the oracle's encoder–decoders come out as PyTorch computed them", "
         CHECK(greedy(model, file, want.size()) == want);
     }
 }
+
+TEST_CASE("a replay of an encoder–decoder reads its text again", "[models]") {
+    const Model model = Model::load(test_device(), oracle_models + "t5");
+    const std::vector<std::int32_t> source = {5, 17, 40, 9, 77, 3}, target = {0, 8, 21};
+    const auto weights = [&](const Watch& watch, AttentionOf of, std::int64_t rows, std::int64_t keys) {
+        Session session(model, {.context = 6, .precision = Precision::f32, .watch = watch});
+        session.encode(source);
+        session.rewind(0);
+        session.append(target);
+        session.process();
+        return session.attention(1, 1, 0, rows, 0, keys, of);
+    };
+    CHECK(weights(Watch::all(), AttentionOf::self, 3, 3) == weights({}, AttentionOf::self, 3, 3));
+    CHECK(weights(Watch::all(), AttentionOf::encoder, 6, 6) == weights({}, AttentionOf::encoder, 6, 6));
+    CHECK(weights(Watch::all(), AttentionOf::cross, 3, 6) == weights({}, AttentionOf::cross, 3, 6));
+}
+
+TEST_CASE("a text of its own for each encode, and nothing without one", "[models]") {
+    const Model model = Model::load(test_device(), oracle_models + "bart");
+    const auto first_logits = [&](Session& session, std::initializer_list<std::int32_t> source) {
+        session.encode(std::vector<std::int32_t>(source));
+        session.process();
+        return session.logits();
+    };
+    const SessionOptions options{.context = 6, .precision = Precision::f32, .inspect = true};
+    Session again(model, options), fresh(model, options);
+    expect_error(ErrorKind::usage, {"bart", "encode()"}, [&] { again.process(); });
+    first_logits(again, {4, 5, 6, 7, 8, 9});
+    CHECK(first_logits(again, {11, 12}) == first_logits(fresh, {11, 12}));  // nothing of the longer text is left
+    expect_error(ErrorKind::usage, {"nothing to read"}, [&] { again.encode({}); });
+    expect_error(ErrorKind::usage, {"token id 103"}, [&] { again.encode(std::vector<std::int32_t>{103}); });
+    expect_error(ErrorKind::usage, {"7 tokens do not fit"}, [&] { again.encode(std::vector<std::int32_t>(7, 4)); });
+    expect_error(ErrorKind::usage, {"layer 2"}, [&] { again.attention(2, 0, 0, 1, 0, 1, AttentionOf::cross); });
+    expect_error(ErrorKind::usage, {"head 2"}, [&] { again.attention(0, 2, 0, 1, 0, 1, AttentionOf::encoder); });
+    const Model decoder = Model::load(test_device(), oracle_models + "llama");
+    Session plain(decoder, {.context = 4});
+    expect_error(ErrorKind::usage, {"llama", "no encoder–decoder"},
+                 [&] { plain.encode(std::vector<std::int32_t>{4}); });
+    expect_error(ErrorKind::usage, {"llama", "no encoder–decoder"},
+                 [&] { plain.attention(0, 0, 0, 0, 0, 0, AttentionOf::cross); });
+}

@@ -80,6 +80,23 @@ TEST_CASE("fields that make no model are named, in every architecture", "[config
         {"bert_classification", "id2label", R"({"1": "a", "2": "b"})", {"id2label.0", "missing"}},
         {"roberta", "pad_token_id", "90", {"max_position_embeddings", "pad_token_id"}},
         {"distilbert", "n_heads", "5", {"dim", "n_heads", "5"}},
+        {"bart", "decoder_attention_heads", "5", {"d_model", "decoder_attention_heads", "5"}},
+        {"bart", "encoder_attention_heads", "3", {"d_model", "encoder_attention_heads", "3"}},
+        {"bart", "encoder_layers", "0", {"encoder_layers", "is 0"}},
+        {"bart", "decoder_start_token_id", "103", {"decoder_start_token_id", "103"}},
+        {"bart",
+         "architectures",
+         R"(["BartForSequenceClassification"])",
+         {"BartForSequenceClassification", "built are"}},
+        {"t5", "d_kv", "300", {"300", "256"}},
+        {"t5", "num_decoder_layers", "-1", {"num_decoder_layers", "-1"}},
+        {"t5", "relative_attention_num_buckets", "7", {"relative_attention_num_buckets", "7", "even"}},
+        {"t5", "relative_attention_max_distance", "4", {"relative_attention_max_distance", "4", "half of the buckets"}},
+        {"t5", "feed_forward_proj", "\"gated-mish\"", {"feed_forward_proj", "mish"}},
+        {"t5", "architectures", R"(["T5EncoderModel"])", {"T5EncoderModel", "built are"}},
+        {"transformer", "num_heads", "5", {"d_model", "num_heads", "5"}},
+        {"transformer", "d_model", "33", {"d_model", "33"}},
+        {"transformer", "activation_function", "7", {"activation_function", "7"}},
     };
     for (const BadField& one : all) {
         Json tree = json_of(one.folder);
@@ -109,7 +126,7 @@ TEST_CASE("what a file says itself wins over what its class usually has", "[conf
 TEST_CASE("every architecture is built from the least that its files say", "[config]") {
     // transformers writes only what differs from the class's defaults
     for (const char* folder : {"gptj", "gpt_neox", "opt", "bloom", "falcon", "phi", "phi3", "mixtral", "qwen2",
-                               "gemma2", "gpt_oss", "bert", "roberta", "distilbert"}) {
+                               "gemma2", "gpt_oss", "bert", "roberta", "distilbert", "bart", "t5", "transformer"}) {
         INFO(folder);
         const ModelConfig config = parse_model_config(json_of(folder).dump(), folder);
         const Graph graph = build_model(config, {.rows = 3, .context = 16, .all_logits = true, .hidden = true});

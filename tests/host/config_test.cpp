@@ -48,7 +48,7 @@ struct BadConfig {
 }  // namespace
 
 TEST_CASE("both spellings of a config say the same", "[config]") {
-    const std::set<std::string> not_built = {"bart", "longformer", "t5", "t5_gated", "vit", "vit_rectangle"};
+    const std::set<std::string> not_built = {"longformer", "vit", "vit_rectangle"};
     int folders = 0;
     for (const auto& folder : std::filesystem::directory_iterator(oracle(""))) {
         const std::string name = folder.path().filename().string();
@@ -58,10 +58,11 @@ TEST_CASE("both spellings of a config say the same", "[config]") {
                          [&] { read(oracle(name + "/config.json")); });
             continue;
         }
-        CHECK(read(oracle(name + "/config.json")) == read(oracle(name + "/config.v4.json")));
         ++folders;
+        if (name.starts_with("transformer")) continue;  // Vantage's own has one spelling
+        CHECK(read(oracle(name + "/config.json")) == read(oracle(name + "/config.v4.json")));
     }
-    CHECK(folders == 29);
+    CHECK(folders == 34);
 }
 
 TEST_CASE("GPT-2's fields", "[config]") {
@@ -79,7 +80,7 @@ TEST_CASE("GPT-2's fields", "[config]") {
     CHECK(c.activation == Activation::gelu_tanh);
     CHECK(c.tied);
     CHECK(c.end_tokens == std::vector<std::int64_t>{0});
-    CHECK(c.attention(1).scale == 0.25);
+    CHECK(!c.attention(1).scale);  // 1/√16, the op's own
     const auto changed = [](const Changes& changes) { return parse_model_config(with(small_gpt2, changes), "c"); };
     CHECK(changed({{"n_inner", "100"}}).inner == 100);
     CHECK(changed({{"activation_function", "\"gelu\""}}).activation == Activation::gelu_erf);
