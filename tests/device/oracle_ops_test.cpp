@@ -112,9 +112,9 @@ TEST_CASE("every kernel of every op agrees with the oracle", "[ops][oracle][subg
         });
     }
     if (!wish.empty() || !kernel.empty()) return;
-    // what fits everything has run on every case, in both storages
-    CHECK(runs["matmul/plain"] == 2 * 13 + 2 * 9);  // and the products in attention, patch_embed and moe
-    CHECK(runs["attention/plain"] == 2 * 41 - 1);   // huge logits do not fit f16
+    // what fits everything has run on every case, in both storages but for eight of attention
+    CHECK(runs["matmul/plain"] == 2 * 13 + 2 * 9);     // and the products in attention, patch_embed and moe
+    CHECK(runs["attention/plain"] == 2 * 41 - 1 - 8);  // huge logits do not fit f16
     CHECK(runs["attention_weights/plain"] == 2 * 2);
     CHECK(runs["rope_frequencies/host"] == 3);
     CHECK(runs["sinusoidal_positions/host"] == 4);
