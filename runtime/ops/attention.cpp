@@ -290,8 +290,9 @@ std::vector<Case> ruled_cases() {
     const Case::Input cache{
         .type = TensorType{Shape{STEP_WORDS}, DType::u32}, .fill = Case::Fill::given, .given = step};
     add("causal window", 70, 70, {{"causal", true}, {"window_left", I{6}}});
+    // of three shares of the keys the first has the global ones, the second nothing, the last the window
     add("window of few queries, split", 2, 700,
-        {{"causal", true}, {"window_left", I{300}}, {"global_tokens", I{2}}, {"softcap", 5.0}});
+        {{"causal", true}, {"window_left", I{4}}, {"window_right", I{4}}, {"global_tokens", I{2}}});
     add("two-sided window, global tokens", 70, 70,
         {{"window_left", I{4}}, {"window_right", I{4}}, {"global_tokens", I{2}}});
     add("dilated", 40, 70, {{"causal", true}, {"window_left", I{12}}, {"dilation", I{3}}});
@@ -300,7 +301,7 @@ std::vector<Case> ruled_cases() {
     add("segments", 70, 70, {}, {{segments_, integers({70}, 3)}});
     add("alibi causal, sinks", 30, 70, {{"causal", true}}, {{position_bias_, floats({3}, 0.2)}, {sinks_, floats({3})}});
     add("alibi both ways", 30, 70, {}, {{position_bias_, floats({3}, 0.2)}});
-    add("bias by distance", 30, 70, {{"position_bias", "distance"}}, {{position_bias_, floats({17, 3})}});
+    add("bias by distance", 30, 70, {{"position_bias", "distance"}}, {{position_bias_, floats({33, 3})}});
     add("cache, bias by distance", 4, 70, {{"causal", true}, {"position_bias", "distance"}},
         {{step_, cache}, {position_bias_, floats({33, 3})}});
     add("bias by key", 30, 70, {{"causal", true}, {"position_bias", "key"}}, {{position_bias_, floats({70, 3})}});
@@ -313,11 +314,11 @@ std::vector<Case> ruled_cases() {
     // more queries than keys: the first ones sit in front of all keys
     add("window, more queries than keys", 40, 20,
         {{"window_left", I{4}}, {"window_right", I{4}}, {"global_tokens", I{2}}});
-    add("blocks, more queries than keys", 30, 20, {{"causal", true}, {"prefix_len", I{6}}, {"block_size", I{8}}},
+    add("blocks, more queries than keys", 30, 20, {{"causal", true}, {"block_size", I{8}}},
         {{block_mask_, integers({3, 3}, 2)}});
     add("segments, more queries than keys", 30, 20, {}, {{segments_, integers({20}, 2)}});
     add("cache, window", 4, 70, {{"causal", true}, {"window_left", I{6}}}, {{step_, cache}});
-    add("cache, blocks, alibi, sinks", 4, 70, {{"causal", true}, {"prefix_len", I{6}}, {"block_size", I{8}}},
+    add("cache, blocks, alibi, sinks", 4, 70, {{"causal", true}, {"block_size", I{8}}},
         {{step_, cache},
          {block_mask_, integers({9, 9}, 2)},
          {position_bias_, floats({3}, 0.2)},
@@ -343,17 +344,17 @@ std::vector<Case> cases() {
     std::vector<double> decode(STEP_WORDS);
     decode[STEP_POSITION] = 530, decode[STEP_VALID] = 1, decode[STEP_KEYS] = 531;
     const Attrs causal = {{"causal", true}};
-    std::vector<Case> list = {test_case("causal n=37 d=24 dv=40 gqa", {37, 4, 24}, {37, 2, 24}, 40, causal),
+    std::vector<Case> list = {test_case("causal n=37 d=24 dv=32 gqa", {37, 4, 24}, {37, 2, 24}, 32, causal),
                               test_case("full n=5 m=70 d=17 heads_first batch", {2, 3, 5, 17}, {2, 3, 70, 17}, 17,
                                         {{"heads_first", true}, {"scale", 0.3}}),
                               test_case("one by one", {1, 1, 24}, {1, 1, 24}, 24, causal),
                               test_case("chunk n=7 m=19", {7, 2, 64}, {19, 2, 64}, 64, causal),
-                              test_case("more queries than keys", {6, 1, 16}, {4, 1, 16}, 16, causal),
+                              test_case("more queries than keys", {6, 1, 24}, {4, 1, 24}, 24, causal),
                               test_case("d=256", {3, 1, 256}, {33, 1, 256}, 256, {}),
-                              test_case("cache n=4 valid=3", {4, 2, 16}, {40, 1, 16}, 16, causal, step),
-                              test_case("split over keys", {1, 4, 32}, {700, 2, 32}, 32, causal, decode),
-                              test_case("split without step n=3", {3, 2, 24}, {300, 2, 24}, 40, causal),
-                              test_case("kv_len", {2, 4, 1, 16}, {2, 9, 1, 16}, 16, {}, {}, {5, 0}),
+                              test_case("cache n=4 valid=3", {4, 2, 24}, {40, 1, 24}, 24, causal, step),
+                              test_case("split over keys", {1, 4, 24}, {700, 2, 24}, 24, causal, decode),
+                              test_case("split without step n=7", {7, 2, 24}, {300, 2, 24}, 32, causal),
+                              test_case("kv_len", {2, 4, 1, 24}, {2, 9, 1, 24}, 24, {}, {}, {5, 0}),
                               test_case("no keys", {3, 1, 24}, {0, 1, 24}, 24, {})};
     const std::vector<Case> ruled = ruled_cases();
     list.insert(list.end(), ruled.begin(), ruled.end());

@@ -78,8 +78,7 @@ Cost cost(const OpCall& call) { return streaming_cost(call, 8.0 * static_cast<do
 LaunchPlan launch(const OpCall& call, const Caps& caps, const char* shader) {
     const Sizes s = sizes_of(call);
     Launch l{.shader = shader,
-             .spec = {workgroup_size(caps), storage_of(call, x_), storage_of(call, call.has(gamma_) ? gamma_ : beta_),
-                      trains(call)},
+             .spec = {workgroup_size(caps), storage_of(call, x_), storage_of(call, {gamma_, beta_, x_}), trains(call)},
              .operands = {in(x_), in(gamma_), in(beta_), in(mean_), in(variance_), out(0)},
              .groups = flat_grid(static_cast<std::uint64_t>(s.channels), caps)};
     if (trains(call)) l.operands.insert(l.operands.end(), {out(1), out(2)});

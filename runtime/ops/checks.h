@@ -1,6 +1,7 @@
 // Checks and choices that many ops share.
 #pragma once
 
+#include <initializer_list>
 #include <string>
 
 #include "runtime/graph/op.h"
@@ -24,10 +25,14 @@ inline void require_floats(const OpCall& call) {
 /// How many elements a kernel takes at a time (lib/steps.glsl): 4 where rows of `cols` begin on such a boundary.
 inline std::uint32_t step_of(std::int64_t cols) { return cols % 4 == 0 ? 4 : 1; }
 
-/// Storage of an operand that may be absent, as a specialization constant.
-inline std::uint32_t storage_of(const OpCall& call, int i) {
-    return storage_of(call.has(i) ? call.in(i).dtype : DType::f32);
+/// Storage of the first of these operands that is there, as a specialization constant: calls without an operand that may be
+/// absent share the pipelines of those with it.
+inline std::uint32_t storage_of(const OpCall& call, std::initializer_list<int> operands) {
+    for (int i : operands)
+        if (call.has(i)) return storage_of(call.in(i).dtype);
+    return storage_of(DType::f32);
 }
+inline std::uint32_t storage_of(const OpCall& call, int i) { return storage_of(call, {i}); }
 
 /// A grid with one invocation for each `step` of `count` elements.
 inline std::array<std::uint32_t, 3> element_grid(std::int64_t count, std::int64_t step, const Caps& caps) {

@@ -44,7 +44,7 @@ LaunchPlan launch(const OpCall& call, const Caps& caps, std::uint32_t kind) {
     const TensorType& a = call.in(0);
     const std::int64_t count = a.shape.elements();
     Launch l{.shader = "elementwise",
-             .spec = {workgroup_size(caps), storage_of(a.dtype), storage_of(call, 1)},
+             .spec = {workgroup_size(caps), storage_of(a.dtype), storage_of(call, {1, 0})},
              .operands = {in(0), in(1), out(0)},
              .groups = element_grid(count, 4, caps)};
     return l.with(

@@ -112,8 +112,7 @@ Cost cost(const OpCall& call) {
 Launch base_launch(const OpCall& call, const char* shader, std::uint32_t lanes, const Sizes& s) {
     Launch l{.shader = shader,
              .spec = {lanes, storage_of(call.in(a_).dtype), storage_of(call.in(b_).dtype),
-                      storage_of(call.has(bias_) ? call.in(bias_).dtype : DType::f32), call.attrs.flag("transpose_a"),
-                      call.attrs.flag("transpose_b"),
+                      storage_of(call, {bias_, b_}), call.attrs.flag("transpose_a"), call.attrs.flag("transpose_b"),
                       static_cast<std::uint32_t>(activation_named(call.attrs.text("activation", "none")))},
              .operands = {in(a_), in(b_), in(bias_), in(residual_), out(0)}};
     const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
@@ -174,23 +173,30 @@ std::vector<Case> cases() {
     std::vector<Case> list;
     const auto type = [](Shape shape) { return std::optional(TensorType{shape, DType::f32}); };
     const auto one = [&](const char* name, Shape a, Shape b, Attrs attrs, bool bias = false, Shape residual = {}) {
-        Case c{.name = name,
-               .attrs = attrs,
-               .inputs = {{.type = type(a)}, {.type = type(b), .weight = b.rank() == 2 && attrs.flag("transpose_b")}}};
+        Case c{.name = name, .attrs = attrs, .inputs = {{.type = type(a)}, {.type = type(b)}}};
         const std::int64_t n = attrs.flag("transpose_b") ? b[-2] : b[-1];
-        c.inputs.push_back(bias ? Case::Input{.type = type({n}), .weight = true} : Case::Input{});
+        c.inputs.push_back(bias ? Case::Input{.type = type({n})} : Case::Input{});
         c.inputs.push_back(residual.rank() > 0 ? Case::Input{.type = type(residual)} : Case::Input{});
         list.push_back(c);
+    };
+    // These vary the storage of the weights, or the activation; others share their pipelines.
+    const auto with_weights = [&] { list.back().inputs[b_].weight = list.back().inputs[bias_].weight = true; };
+    const auto in_f32 = [&] {
+        for (Case::Input& input : list.back().inputs) input.fixed_type = true;
     };
     one("1x1x1", {1, 1}, {1, 1}, {});
     one("17x33x29 NN", {17, 29}, {29, 33}, {});
     one("17x33x29 TT", {29, 17}, {33, 29}, {{"transpose_a", true}, {"transpose_b", true}});
-    one("70x130x48 NT bias gelu", {70, 48}, {130, 48},
-        {{"transpose_b", true}, {"activation", std::string("gelu_tanh")}}, true);
+    one("70x130x48 NT bias", {70, 48}, {130, 48}, {{"transpose_b", true}}, true);
+    with_weights();
+    one("17x33x48 NT bias gelu", {17, 48}, {33, 48}, {{"transpose_b", true}, {"activation", std::string("gelu_tanh")}},
+        true);
+    in_f32();
     one("1x37x64 NT bias residual", {1, 64}, {37, 64}, {{"transpose_b", true}}, true, {1, 37});
+    with_weights();
     one("1x21x35 NT", {1, 35}, {21, 35}, {{"transpose_b", true}}, true, {1, 21});
-    one("5x40x132 NT silu", {5, 132}, {40, 132}, {{"transpose_b", true}, {"activation", std::string("silu")}});
-    for (Case::Input& input : list.back().inputs) input.fixed_type = true;  // an activation does not depend on it
+    one("5x40x132 NT gelu", {5, 132}, {40, 132}, {{"transpose_b", true}, {"activation", std::string("gelu_tanh")}});
+    in_f32();
     one("batch 2x3 broadcast", {2, 1, 9, 20}, {3, 20, 11}, {});
     one("batch shared b", {3, 7, 16}, {16, 10}, {{"alpha", 0.5}, {"beta", -1.25}}, false, {3, 7, 10});
     one("k=0", {2, 0}, {0, 3}, {}, true);

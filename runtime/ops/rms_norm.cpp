@@ -50,7 +50,7 @@ LaunchPlan launch(const OpCall& call, const Caps& caps, const char* shader) {
     const TensorType& x = call.in(x_);
     Launch l{
         .shader = shader,
-        .spec = {workgroup_size(caps), storage_of(x.dtype), storage_of(call, weight_), step_of(x.shape[-1])},
+        .spec = {workgroup_size(caps), storage_of(x.dtype), storage_of(call, {weight_, x_}), step_of(x.shape[-1])},
         .operands = {in(x_), in(weight_), in(residual_), out(0), out(1), call.has(residual_) ? out(2) : in(residual_)},
         .groups = flat_grid(static_cast<std::uint64_t>(x.shape.rows()), caps)};
     return l.with(params::RmsNormParams{.rows = static_cast<std::uint32_t>(x.shape.rows()),
@@ -63,10 +63,11 @@ std::vector<Case> cases() {
     std::vector<Case> list;
     const auto add = [&](const char* name, Shape shape, double offset, bool weight, bool residual) {
         const TensorType x{shape, DType::f32}, row{Shape{shape[-1]}, DType::f32};
+        const bool wide = shape[-1] % 4 == 0;  // other storages of the weights: only in rows that are read by four
         Case c{.name = name,
                .attrs = {{"eps", 1e-5}, {"weight_offset", offset}},
                .inputs = {{.type = x, .low = 0.5, .high = 2}}};
-        c.inputs.push_back(weight ? Case::Input{.type = row, .low = 1 - offset, .high = 0.2, .weight = true}
+        c.inputs.push_back(weight ? Case::Input{.type = row, .low = 1 - offset, .high = 0.2, .weight = wide}
                                   : Case::Input{});
         c.inputs.push_back(residual ? Case::Input{.type = x} : Case::Input{});
         list.push_back(c);

@@ -54,7 +54,9 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
 }
 
 std::vector<Case> cases() {
-    const auto state = [](Shape shape) { return Case::Input{.type = TensorType{shape, DType::f32}, .weight = true}; };
+    const auto state = [](Shape shape, bool weight = true) {
+        return Case::Input{.type = TensorType{shape, DType::f32}, .weight = weight};
+    };
     const auto rows = [](Shape shape, bool fixed = false) {
         return Case::Input{.type = TensorType{shape, DType::f32}, .fixed_type = fixed};
     };
@@ -64,8 +66,8 @@ std::vector<Case> cases() {
          .attrs = {},
          .inputs = {state({20, 33}), rows({8, 33}, true), step_of_case(7, 3)}},
         {.name = "f32 rows of 64", .attrs = {}, .inputs = {state({5, 64}), rows({1, 64}, true), step_of_case(4, 1)}},
-        {.name = "beyond the state", .attrs = {}, .inputs = {state({6, 5}), rows({4, 5}), step_of_case(5, 4)}},
-        {.name = "a number a row", .attrs = {}, .inputs = {state({12}), rows({5}), step_of_case(2, 5)}},
+        {.name = "beyond the state", .attrs = {}, .inputs = {state({6, 5}, false), rows({4, 5}), step_of_case(5, 4)}},
+        {.name = "a number a row", .attrs = {}, .inputs = {state({12}, false), rows({5}), step_of_case(2, 5)}},
         {.name = "without a step", .attrs = {}, .inputs = {state({4, 8}), rows({2, 8})}},
         {.name = "nothing valid", .attrs = {}, .inputs = {state({4, 8}), rows({2, 8}), step_of_case(1, 0)}},
     };

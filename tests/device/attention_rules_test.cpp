@@ -94,8 +94,8 @@ TEST_CASE("one rule said in two ways is one rule", "[properties][attention]") {
                                    alibi_slopes(heads)[static_cast<std::size_t>(h)] * static_cast<float>(j - i);
                    return AttentionOptions{.causal = true, .mask = sheet.input("mask", {heads, n, n}, mask)};
                }));
-    const Run prefix = attend(n, [](Sheet&) { return AttentionOptions{.causal = true, .prefix_len = n}; });
-    check_same(prefix, attend(n, [](Sheet&) { return AttentionOptions{}; }));
+    const Run prefix = attend(w, [=](Sheet&) { return AttentionOptions{.causal = true, .prefix_len = w}; });
+    check_same(prefix, attend(w, [](Sheet&) { return AttentionOptions{}; }));
 }
 
 TEST_CASE("the tap's weights of a ruled row sum to 1, or to what a sink leaves", "[properties][attention]") {
@@ -152,10 +152,10 @@ TEST_CASE("the cost of a window grows with n, of full attention with its square"
 
 TEST_CASE("linear attention is what its definition says, and linear", "[properties][attention]") {
     // A value of all ones is kept by any weights that sum to 1.
-    constexpr std::int64_t n = 150;
+    constexpr std::int64_t n = 150, features = 12;
     Sheet sheet;
-    const Tensor q = sheet.input("q", {n, 2, width}, normal(n * 2 * width, 1)),
-                 k = sheet.input("k", {n, 2, width}, normal(n * 2 * width, 2)),
+    const Tensor q = sheet.input("q", {n, 2, features}, normal(n * 2 * features, 1)),
+                 k = sheet.input("k", {n, 2, features}, normal(n * 2 * features, 2)),
                  ones = sheet.input("v", {n, 2, 8}, Values(n * 2 * 8, 1));
     for (bool causal : {false, true})
         sheet.graph.output(causal ? "causal" : "full", linear_attention(q, k, ones, {.causal = causal}).o);
@@ -235,7 +235,7 @@ TEST_CASE("a patch embedding is a convolution of its stride", "[properties]") {
 }
 
 TEST_CASE("a bias by distance that is a slope is ALiBi", "[properties][attention]") {
-    constexpr std::int64_t tokens = 40, reach = 60;
+    constexpr std::int64_t tokens = 17, reach = 16;
     const auto attend = [&](bool by_distance) {
         Sheet sheet;
         const Tensor q = sheet.input("q", {tokens, heads, width}, normal(tokens * heads * width, 1)),

@@ -78,6 +78,20 @@ TEST_CASE("the oracle's op cases are all known, and those that are built are nam
         }
 }
 
+namespace {
+
+/// Which keys a query sees is the same code in every storage, so f32 is enough: each rule is another pipeline, and attention
+/// takes the longest of all to compile. Whole models with rules run in f16, too (other_sizes_test.cpp).
+bool is_worth_compiling(const OracleCall& call) {
+    if (call.op != "attention" || call.call.in(0).dtype == DType::f32) return true;
+    const Attrs& attrs = call.call.attrs;
+    for (const char* rule : {"softcap", "window_left", "window_right", "prefix_len", "block_size"})
+        if (attrs.has(rule)) return false;
+    return true;
+}
+
+}  // namespace
+
 TEST_CASE("every kernel of every op agrees with the oracle", "[ops][oracle][subgroup]") {
     const Device& device = test_device();
     const std::string wish = environment("VANTAGE_TEST_CASE").value_or(""),
@@ -86,7 +100,7 @@ TEST_CASE("every kernel of every op agrees with the oracle", "[ops][oracle][subg
     std::set<std::string> in_f16;
     for (const OracleCase& test : cases()) {
         if (!wish.empty() && wish != test.name) continue;
-        run_oracle_case(device, test, {}, kernel, [&](const OracleRun& run) {
+        run_oracle_case(device, test, is_worth_compiling, kernel, [&](const OracleRun& run) {
             ++runs[run.call.op + "/" + run.kernel];
             if (run.storage == DType::f16) in_f16.insert(test.name);
             INFO(run.call.op << " (" << test.name << (run.call.part.empty() ? "" : ", ") << run.call.part << ", "
@@ -98,9 +112,9 @@ TEST_CASE("every kernel of every op agrees with the oracle", "[ops][oracle][subg
         });
     }
     if (!wish.empty() || !kernel.empty()) return;
-    // what fits everything has run on every case, in both storages
-    CHECK(runs["matmul/plain"] == 2 * 13 + 2 * 9);  // and the products in attention, patch_embed and moe
-    CHECK(runs["attention/plain"] == 2 * 41 - 1);   // huge logits do not fit f16
+    // what fits everything has run on every case, in both storages but for eight of attention
+    CHECK(runs["matmul/plain"] == 2 * 13 + 2 * 9);     // and the products in attention, patch_embed and moe
+    CHECK(runs["attention/plain"] == 2 * 41 - 1 - 8);  // huge logits do not fit f16
     CHECK(runs["attention_weights/plain"] == 2 * 2);
     CHECK(runs["rope_frequencies/host"] == 3);
     CHECK(runs["sinusoidal_positions/host"] == 4);

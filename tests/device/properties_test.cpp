@@ -294,7 +294,7 @@ TEST_CASE("heads: a packed projection comes apart into three projections", "[pro
 }
 
 TEST_CASE("heads: attention over split heads is attention with heads inside", "[properties]") {
-    const std::int64_t n = 11, heads = 3, d = 10;
+    const std::int64_t n = 11, heads = 3, d = 17;
     Sheet sheet;
     std::vector<Tensor> inside, split;
     for (const char* name : {"q", "k", "v"}) {
@@ -341,7 +341,7 @@ TEST_CASE("attention: weights of a row sum to 1, and the output is their mean of
           "[properties][subgroup]") {
     const std::string kernel = GENERATE("", "split", "plain");
     const bool causal = GENERATE(false, true);
-    const Attended a(7, 150, 4, 2, 24, 40);
+    const Attended a(7, 150, 4, 2, 24, 32);
     Sheet sheet;
     const Tensor q = sheet.input("q", {a.n, a.heads, a.d}, a.q), k = sheet.input("k", {a.m, a.kv_heads, a.d}, a.k),
                  v = sheet.input("v", {a.m, a.kv_heads, a.dv}, a.v);
@@ -379,33 +379,33 @@ TEST_CASE("attention: weights of a row sum to 1, and the output is their mean of
 
 TEST_CASE("attention: the order of keys is nothing, the order of queries is the output's", "[properties][subgroup]") {
     const std::string kernel = GENERATE("", "split", "plain");
-    const Attended a(9, 70, 2, 1, 16, 16);
+    const Attended a(9, 70, 2, 1, 24, 24);
     const std::vector<std::size_t> keys = shuffled(70, 24), queries = shuffled(9, 25);
     Attended by_key = a, by_query = a;
-    by_key.k = permuted(a.k, 16, keys), by_key.v = permuted(a.v, 16, keys);
-    by_query.q = permuted(a.q, 32, queries);
+    by_key.k = permuted(a.k, 24, keys), by_key.v = permuted(a.v, 24, keys);
+    by_query.q = permuted(a.q, 48, queries);
     Sheet sheet;
     sheet.graph.output("o", attend(sheet, a, false).o);
     sheet.graph.output("by key", attend(sheet, by_key, false, "key ").o);
     sheet.graph.output("by query", attend(sheet, by_query, false, "query ").o);
     const auto got = sheet.run(kernel);
     check_close("keys permuted", got.at("by key"), got.at("o"), 2e-6, 2e-6);
-    check_close("queries permuted", got.at("by query"), permuted(got.at("o"), 32, queries), 1e-6, 1e-6);
+    check_close("queries permuted", got.at("by query"), permuted(got.at("o"), 48, queries), 1e-6, 1e-6);
 }
 
 TEST_CASE("attention: a causal row sees nothing of what comes later", "[properties][subgroup]") {
     const std::string kernel = GENERATE("", "split", "plain");
     for (const std::int64_t n : {40, 5}) {
         const std::int64_t m = 80, changed = 77;  // tokens from position 77 on are others
-        const Attended a(n, m, 2, 2, 8, 8);
+        const Attended a(n, m, 2, 2, 24, 24);
         Attended b = a;
-        for (std::size_t i = changed * 16; i < b.k.size(); ++i) b.k[i] += 3, b.v[i] -= 2;
-        for (std::size_t i = static_cast<std::size_t>(changed - (m - n)) * 16; i < b.q.size(); ++i) b.q[i] += 1;
+        for (std::size_t i = changed * 48; i < b.k.size(); ++i) b.k[i] += 3, b.v[i] -= 2;
+        for (std::size_t i = static_cast<std::size_t>(changed - (m - n)) * 48; i < b.q.size(); ++i) b.q[i] += 1;
         Sheet sheet;
         sheet.graph.output("a", attend(sheet, a, true).o);
         sheet.graph.output("b", attend(sheet, b, true, "b ").o);
         const auto got = sheet.run(kernel);
-        const auto same = static_cast<std::ptrdiff_t>((changed - (m - n)) * 16);
+        const auto same = static_cast<std::ptrdiff_t>((changed - (m - n)) * 48);
         CHECK(std::equal(got.at("a").begin(), got.at("a").begin() + same, got.at("b").begin()));
         CHECK(!std::equal(got.at("a").begin() + same, got.at("a").end(), got.at("b").begin() + same));
     }

@@ -36,8 +36,10 @@ TEST_CASE("a fault anywhere under a session ends in its error and leaves nothing
                                  Fault{VK_ERROR_DEVICE_LOST, ErrorKind::device_lost});
     const std::vector<std::int32_t> want = whole_session();
     int struck = 0, harmless = 0;
-    // Every call at first, where a device is opened; then ever wider apart: they repeat by weight and by layer.
-    for (std::uint64_t nth = 1; nth < 100000; nth += 1 + nth / 8) {
+    // Every call at first, where a device is opened; then ever wider apart: they repeat by weight and by layer. The second
+    // fault strikes elsewhere than the first.
+    const std::uint64_t apart = fault.kind == ErrorKind::device_lost ? 1 : 0;
+    for (std::uint64_t nth = 1; nth < 100000; nth += nth < 8 ? 1 : nth / 4 + apart) {
         INFO("call " << nth << " gives " << gpu::name_of(fault.result));
         gpu::arm_fault(gpu::FaultPoint::any, nth, fault.result);
         try {
@@ -52,7 +54,7 @@ TEST_CASE("a fault anywhere under a session ends in its error and leaves nothing
         ++struck;
     }
     gpu::arm_fault(gpu::FaultPoint::any, 0, VK_SUCCESS);
-    CHECK(struck > 25);
+    CHECK(struck > 20);
     CHECK(harmless <= 4);
     CHECK(whole_session() == want);
     CHECK(Device::validation_errors() == 0);
