@@ -32,6 +32,17 @@ std::vector<float> joined(const std::vector<std::vector<float>>& parts) {
     return all;
 }
 
+void check_global_tokens(const Model& model, const std::optional<std::int64_t>& count) {
+    if (!count) return;
+    if (!model.config().own.has("global_tokens"))
+        throw Error(ErrorKind::usage, model.info().name + " (" + model.info().architecture + ") has no global tokens");
+    if (*count < 0 || *count > model.config().context)
+        throw Error(ErrorKind::usage,
+                    format("%lld global tokens were asked for, wanted 0 to %lld, what %s allows",
+                           static_cast<long long>(*count), static_cast<long long>(model.config().context),
+                           model.info().name.c_str()));
+}
+
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 }  // namespace
@@ -76,6 +87,7 @@ struct Session::State {
                 throw Error(ErrorKind::usage, format("layer %lld cannot be watched: %s has layers 0 … %lld",
                                                      static_cast<long long>(layer), model.info().name.c_str(),
                                                      static_cast<long long>(model.config().layers - 1)));
+        check_global_tokens(model, options.global_tokens);
         context = chosen_context();
         graph = model.graph(build_options(1));
         hidden.resize(static_cast<std::size_t>(model.config().layers + 1));
@@ -99,7 +111,8 @@ struct Session::State {
                 .watch = watched(),
                 .all_logits = options.inspect,
                 .hidden = options.inspect,
-                .rope_context = options.rope_context};
+                .rope_context = options.rope_context,
+                .global_tokens = options.global_tokens};
     }
 
     std::uint64_t bytes_per_token() const;
@@ -120,7 +133,8 @@ struct Session::State {
     void collect(Plan& plan, std::int64_t rows);
     void submit_draw();
     std::optional<std::int32_t> read_draw();
-    TapSource source(std::int64_t layer);
+    TapSource source(std::int64_t layer, const std::string& keys);
+    std::int64_t own_rows(std::int64_t layer) const;
     Session& replay_watching(std::int64_t layer);
     void check_window(std::int64_t layer, std::int64_t head, std::int64_t first, std::int64_t count,
                       const char* what) const;
@@ -333,7 +347,8 @@ std::optional<std::int32_t> Session::State::read_draw() {
     return tokens.back();
 }
 
-TapSource Session::State::source(std::int64_t layer) {
+// What the weights of a layer's rows are made from, by the name of the keys that these rows look at.
+TapSource Session::State::source(std::int64_t layer, const std::string& keys) {
     const auto tensor = [&](const Value& value) {
         return TapSource::Data{bindings->buffers.at(value.name), value.type};
     };
@@ -342,16 +357,22 @@ TapSource Session::State::source(std::int64_t layer) {
         if (value.kind != ValueKind::state) continue;
         if (value.name == model_names::watched_queries(layer)) source.q = tensor(value);
         if (value.name == model_names::watched_lse(layer)) source.lse = tensor(value);
-        if (value.name == model_names::keys(layer)) source.k = tensor(value);
+        if (value.name == keys) source.k = tensor(value);
     }
     for (const Node& node : graph.nodes()) {
         if (std::string(node.op->name) != "attention") continue;
-        if (graph.value(graph.storage(operand_named(node, "k"))).name != model_names::keys(layer)) continue;
+        if (graph.value(graph.storage(operand_named(node, "k"))).name != keys) continue;
         source.attrs = node.attrs;
         if (const int bias = operand_named(node, "position_bias"); bias >= 0)
             source.position_bias = tensor(graph.value(bias));
     }
     return source;
+}
+
+// How many of the first rows look at keys of their own.
+std::int64_t Session::State::own_rows(std::int64_t layer) const {
+    if (bindings->buffers.count(model_names::global_keys(layer)) == 0) return 0;
+    return options.global_tokens.value_or(model.config().own.integer("global_tokens"));
 }
 
 // All that has run, once more in a session that watches `layer`.
@@ -527,7 +548,13 @@ std::vector<float> Session::attention(std::int64_t layer, std::int64_t head, std
     s.settle();
     if (!s.options.watch.includes(layer))
         return s.replay_watching(layer).attention(layer, head, first_row, rows, first_key, keys);
-    return s.tap.weights(s.source(layer), head, first_row, rows, first_key, keys);
+    const std::int64_t own = std::clamp<std::int64_t>(s.own_rows(layer) - first_row, 0, rows);
+    std::vector<float> p =
+        s.tap.weights(s.source(layer, model_names::global_keys(layer)), head, first_row, own, first_key, keys);
+    const std::vector<float> others =
+        s.tap.weights(s.source(layer, model_names::keys(layer)), head, first_row + own, rows - own, first_key, keys);
+    p.insert(p.end(), others.begin(), others.end());
+    return p;
 }
 
 std::vector<float> Session::log_sum_exp(std::int64_t layer, std::int64_t head, std::int64_t first_row,
@@ -539,8 +566,8 @@ std::vector<float> Session::log_sum_exp(std::int64_t layer, std::int64_t head, s
     if (!s.options.watch.includes(layer)) return s.replay_watching(layer).log_sum_exp(layer, head, first_row, rows);
     const auto heads = s.model.config().heads;
     std::vector<float> all(static_cast<std::size_t>(rows * heads)), some;
-    gpu::download(s.device, s.source(layer).lse.buffer, static_cast<std::uint64_t>(first_row * heads) * 4,
-                  std::as_writable_bytes(std::span(all)));
+    gpu::download(s.device, s.source(layer, model_names::keys(layer)).lse.buffer,
+                  static_cast<std::uint64_t>(first_row * heads) * 4, std::as_writable_bytes(std::span(all)));
     for (std::int64_t row = 0; row < rows; ++row) some.push_back(all[static_cast<std::size_t>(row * heads + head)]);
     return some;
 }

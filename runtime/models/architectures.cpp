@@ -8,13 +8,13 @@
 namespace vantage {
 
 extern const Architecture gpt2, gptj, gpt_neox, opt, bloom, falcon, phi, phi3;
-extern const Architecture bert, roberta, distilbert;
+extern const Architecture bert, roberta, longformer, distilbert;
 extern const Architecture llama, mistral, mixtral, qwen2, qwen3, gemma2, gpt_oss;
 
 std::span<const Architecture* const> all_architectures() {
-    static constexpr std::array list = {&gpt2,  &gptj,   &gpt_neox, &opt,     &bloom,   &falcon,
-                                        &phi,   &phi3,   &llama,    &mistral, &mixtral, &qwen2,
-                                        &qwen3, &gemma2, &gpt_oss,  &bert,    &roberta, &distilbert};
+    static constexpr std::array list = {&gpt2,    &gptj,  &gpt_neox, &opt,        &bloom,     &falcon, &phi,
+                                        &phi3,    &llama, &mistral,  &mixtral,    &qwen2,     &qwen3,  &gemma2,
+                                        &gpt_oss, &bert,  &roberta,  &longformer, &distilbert};
     return list;
 }
 

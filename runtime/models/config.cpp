@@ -270,8 +270,10 @@ AttentionOptions ModelConfig::attention(std::int64_t layer) const {
                              .scale = scale_by_layer ? base / static_cast<double>(layer + 1) : base};
     options.softcap = attention_softcap;
     if (!windows.empty())
-        if (const std::int64_t window = windows[static_cast<std::size_t>(layer)]; window > 0)
+        if (const std::int64_t window = windows[static_cast<std::size_t>(layer)]; window > 0) {
             options.window_left = window - 1;
+            if (!options.causal) options.window_right = window - 1;
+        }
     return options;
 }
 

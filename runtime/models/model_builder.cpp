@@ -11,6 +11,8 @@ namespace vantage {
 namespace model_names {
 std::string keys(std::int64_t layer) { return "cache.k." + std::to_string(layer); }
 std::string values(std::int64_t layer) { return "cache.v." + std::to_string(layer); }
+std::string global_keys(std::int64_t layer) { return "cache.global_k." + std::to_string(layer); }
+std::string global_values(std::int64_t layer) { return "cache.global_v." + std::to_string(layer); }
 std::string watched_queries(std::int64_t layer) { return "watch.q." + std::to_string(layer); }
 std::string watched_lse(std::int64_t layer) { return "watch.lse." + std::to_string(layer); }
 std::string router(std::int64_t layer) { return "router." + std::to_string(layer); }
@@ -42,8 +44,16 @@ Tensor ModelBuilder::type_embedding(Tensor table) {
     return embedding(types, table, {}, {.rows = options.rows, .step = step});
 }
 
-Tensor ModelBuilder::first_row(Tensor x) {
-    return embedding(graph.constant("first", {1}, DType::i32, std::vector<std::byte>(4)), x);
+Tensor ModelBuilder::first_rows(Tensor x, std::int64_t count) {
+    Tensor& rows = first_[count];
+    if (!rows) {
+        std::vector<std::int32_t> numbers(static_cast<std::size_t>(count));
+        std::iota(numbers.begin(), numbers.end(), 0);
+        const auto bytes = std::as_bytes(std::span(numbers));
+        rows = graph.constant("first." + std::to_string(count), {count}, DType::i32,
+                              std::vector<std::byte>(bytes.begin(), bytes.end()));
+    }
+    return embedding(rows, x);
 }
 
 Tensor ModelBuilder::conv1d(const std::string& name, Tensor x, std::int64_t out) {
@@ -66,7 +76,7 @@ Tensor ModelBuilder::rms_norm(const std::string& name, Tensor x, double weight_o
 }
 
 Tensor ModelBuilder::heads(Tensor x, std::int64_t count) {
-    return graph.reshape(x, {options.rows, count, x.shape()[-1] / count});
+    return graph.reshape(x, {x.shape()[0], count, x.shape()[-1] / count});
 }
 
 // LongRoPE has factors for contexts beyond the one that it was first trained with; the whole sequence takes one kind.
@@ -78,25 +88,34 @@ Tensor ModelBuilder::rotate(Tensor x) {
     return rope(x, table, {.interleaved = config.rope_interleaved, .step = step});
 }
 
-Tensor ModelBuilder::attend(std::int64_t layer, Tensor q, Tensor k, Tensor v, AttentionOptions how) {
-    const auto cached = [&](const std::string& name, Tensor rows) {
-        return write(graph.state(name, {options.context, config.kv_heads, rows.shape()[-1]}, options.cache), rows,
-                     step);
-    };
+Tensor ModelBuilder::cached(const std::string& name, Tensor rows) {
+    return write(graph.state(name, {options.context, config.kv_heads, rows.shape()[-1]}, options.cache), rows, step);
+}
+
+void ModelBuilder::watch(std::int64_t layer, Tensor q, Tensor lse) {
+    if (const auto i = static_cast<std::size_t>(layer); i >= options.watch.size() || !options.watch[i]) return;
+    write(graph.state(model_names::watched_queries(layer), {options.context, config.heads, config.head_width},
+                      DType::f32),
+          q, step);
+    write(graph.state(model_names::watched_lse(layer), {options.context, config.heads}, DType::f32), lse, step);
+}
+
+Tensor ModelBuilder::attend(std::int64_t layer, Tensor q, Tensor k, Tensor v, AttentionOptions how, const QKV& first) {
     const AttentionOptions usual = config.attention(layer);
     how.causal = usual.causal, how.scale = usual.scale, how.softcap = usual.softcap;
-    how.window_left = usual.window_left;
+    how.window_left = usual.window_left, how.window_right = usual.window_right;
     how.step = step;
-    const AttentionResult result =
+    AttentionResult seen =
         attention(q, cached(model_names::keys(layer), k), cached(model_names::values(layer), v), how);
-    if (const auto i = static_cast<std::size_t>(layer); i < options.watch.size() && options.watch[i]) {
-        write(graph.state(model_names::watched_queries(layer), {options.context, config.heads, config.head_width},
-                          DType::f32),
-              q, step);
-        write(graph.state(model_names::watched_lse(layer), {options.context, config.heads}, DType::f32), result.lse,
-              step);
+    if (first.q) {  // rows in place of those that stand there: an encoder's run begins at position 0
+        const AttentionResult own =
+            attention(first.q, cached(model_names::global_keys(layer), first.k),
+                      cached(model_names::global_values(layer), first.v), {.scale = usual.scale, .step = step});
+        seen = {write(seen.o, own.o, step), write(seen.lse, own.lse, step)};
+        q = write(q, first.q, step);
     }
-    return graph.reshape(result.o, {options.rows, config.heads * v.shape()[-1]});
+    watch(layer, q, seen.lse);
+    return graph.reshape(seen.o, {options.rows, config.heads * v.shape()[-1]});
 }
 
 void ModelBuilder::note_router(std::int64_t layer, Tensor logits) {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <functional>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,6 +22,7 @@ struct BuildOptions {
     bool all_logits = false;  ///< the logits of all rows are an output, instead of a drawn token
     bool hidden = false;      ///< the residual stream after each block is an output: "hidden.0" …
     std::int64_t rope_context = 0;  ///< as SessionOptions has it: LongRoPE's factors are for so long a context
+    std::optional<std::int64_t> global_tokens = {};  ///< as SessionOptions has it
 };
 
 /// Names of the states and outputs, and the segments of the graph.
@@ -33,6 +36,8 @@ inline const char* pooled = "pooled";      ///< f32 [1, width], of encoders that
 inline const char* relation = "relation";  ///< f32 [1, 2], BERT's: does the second text follow the first?
 std::string keys(std::int64_t layer);
 std::string values(std::int64_t layer);
+std::string global_keys(std::int64_t layer);  ///< of the first rows' own attention, see ModelBuilder::attend
+std::string global_values(std::int64_t layer);
 std::string watched_queries(std::int64_t layer);
 std::string watched_lse(std::int64_t layer);
 std::string hidden(std::int64_t index);
@@ -65,8 +70,9 @@ public:
     /// The features of heads [n, H, D] turned by their position.
     Tensor rotate(Tensor heads);
     /// Appends k and v to the cache of `layer` and attends to all of it, as config.attention(layer) and
-    /// `how` (sinks, biases) say. q [n, H, D], k and v [n, Hk, D] → [n, H D].
-    Tensor attend(std::int64_t layer, Tensor q, Tensor k, Tensor v, AttentionOptions how = {});
+    /// `how` (sinks, biases) say. q [n, H, D], k and v [n, Hk, D] → [n, H D]. With `first`, an encoder's first rows attend to
+    /// all keys by projections of their own instead: q [g, H, D], k and v [n, Hk, D].
+    Tensor attend(std::int64_t layer, Tensor q, Tensor k, Tensor v, AttentionOptions how = {}, const QKV& first = {});
     /// Notes what the router of a layer says, [n, experts].
     void note_router(std::int64_t layer, Tensor logits);
     /// Notes the residual stream: after the embedding, then after each block but the last.
@@ -75,14 +81,20 @@ public:
     void finish(Tensor x, const std::function<Tensor(Tensor)>& norm, const std::function<Tensor(Tensor)>& output);
     /// The tokens' types' rows of a table [types, width].
     Tensor type_embedding(Tensor table);
-    /// Row 0 of x [n, cols] → [1, cols]: what encoders answer from.
-    Tensor first_row(Tensor x);
+    /// Row 0 of x [n, cols] → [1, cols]: what encoders answer from. Or the first `count` rows.
+    Tensor first_row(Tensor x) { return first_rows(x, 1); }
+    Tensor first_rows(Tensor x, std::int64_t count);
     /// An encoder's last hidden state, an output. What its heads make of it comes behind.
     void finish_encoder(Tensor x);
     /// The usual output layer: the embedding when they are tied, else `name`.
     Tensor output(Tensor x, Tensor embedding, const std::string& name = "lm_head", bool bias = false);
 
 private:
+    /// The state `name` [context, heads, D] with this run's keys or values in it.
+    Tensor cached(const std::string& name, Tensor rows);
+    /// Keeps what the tap makes a layer's weights from.
+    void watch(std::int64_t layer, Tensor q, Tensor lse);
+    std::map<std::int64_t, Tensor> first_;  ///< the numbers of the first rows, by how many
     std::int64_t noted_ = 0;
 };
 

@@ -72,6 +72,12 @@ TEST_CASE("fields that make no model are named, in every architecture", "[config
         {"gpt_oss", "swiglu_limit", "-1", {"swiglu_limit", "-1"}},
         {"gpt_oss", "swiglu_alpha", "2", {"swiglu_alpha", "is 2", "1.702"}},
         {"gpt_oss", "quantization_config", R"({"quant_method": "mxfp4"})", {"quantised", "quantization_config"}},
+        {"longformer", "attention_window", "7", {"attention_window", "is 7", "even"}},
+        {"longformer", "attention_window", "0", {"attention_window", "is 0", "from 2"}},
+        {"longformer", "attention_window", "[8]", {"attention_window", "a list of 1", "one for each layer"}},
+        {"longformer", "attention_window", "[8, 5]", {"attention_window", "even"}},
+        {"longformer", "attention_window", "[8, \"4\"]", {"attention_window[1]", "\"4\""}},
+        {"longformer", "attention_window", "[8, 4, 4]", {"attention_window", "one for each layer"}},
         {"distilbert", "n_heads", "5", {"dim", "n_heads", "5"}},
         {"bert", "architectures", R"(["BertForQuestionAnswering"])", {"BertForQuestionAnswering", "ForMaskedLM"}},
         {"bert", "type_vocab_size", "0", {"type_vocab_size", "is 0"}},
@@ -102,6 +108,8 @@ TEST_CASE("what a file says itself wins over what its class usually has", "[conf
     CHECK(changed("gpt_neox", "num_key_value_heads", "1").kv_heads == 2);
     CHECK(changed("llama_linear", "rope_parameters", R"({"rope_type": "dynamic", "factor": 2})").rope_scaling ==
           RopeScaling{});
+    CHECK(changed("longformer", "attention_window", "null").windows == std::vector<std::int64_t>{257, 257});
+    CHECK(changed("longformer", "attention_window", "6").attention(1).window_right == 3);
     CHECK(changed("bert_classification", "id2label", R"({"0": "score"})").labelling == Labelling::each);
     CHECK(changed("bert_classification", "problem_type", "\"regression\"").labelling == Labelling::numbers);
 }
@@ -109,7 +117,7 @@ TEST_CASE("what a file says itself wins over what its class usually has", "[conf
 TEST_CASE("every architecture is built from the least that its files say", "[config]") {
     // transformers writes only what differs from the class's defaults
     for (const char* folder : {"gptj", "gpt_neox", "opt", "bloom", "falcon", "phi", "phi3", "mixtral", "qwen2",
-                               "gemma2", "gpt_oss", "bert", "roberta", "distilbert"}) {
+                               "gemma2", "gpt_oss", "bert", "roberta", "longformer", "distilbert"}) {
         INFO(folder);
         const ModelConfig config = parse_model_config(json_of(folder).dump(), folder);
         const Graph graph = build_model(config, {.rows = 3, .context = 16, .all_logits = true, .hidden = true});
