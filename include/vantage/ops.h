@@ -44,6 +44,8 @@ Tensor linear_transposed(Tensor x, Tensor weight, Tensor bias = {}, Where where 
 /// Causal masks are aligned bottom-right: query i sits at position i + m - n and sees keys j ≤ that.
 /// With a `step` (see begin_step) the rows of k and v are a cache of which the first `keys` are valid, query i sits at
 /// `position + i`, and rows from `valid` on see no key.
+/// Heads are joined by a linear layer: of [n, Hq Dv] under one W_O, which is the sum of each head's own o_h W_O,h over heads,
+/// with the W_O,h stacked (Vaswani et al. 2017; Elhage et al. 2021).
 /// lse [n, Hq] is the natural logarithm of the softmax denominator: p_ij = exp(s_ij - lse_i). A row that sees no key gives
 /// o = 0 and lse = -inf (with sinks, the sink).
 struct AttentionOptions {
@@ -52,6 +54,8 @@ struct AttentionOptions {
     bool heads_first = false;
     /// Takes one key: o = v of the largest score, the first of equal ones, and lse is that score. Not with sinks.
     bool hard = false;
+    /// Entropies and largest weights of the rows are results, too. Not with `hard`.
+    bool statistics = false;
     Tensor step;    ///< u32 step state
     Tensor kv_len;  ///< i32 [batch]: keys from here on are not seen
 
@@ -76,14 +80,25 @@ struct AttentionOptions {
     /// of the first key (more queries than keys) has no block and no segment, and sees nothing.
     Tensor segment_ids;
 };
+/// With `statistics` entropy [n, Hq] is -Σ_j p_ij ln p_ij in nats (Shannon 1948) and largest [n, Hq] the largest p_ij; both
+/// are 0 for a row that sees no key. They are made in the same pass as o, by all kernels. A sink takes its share of the weights
+/// and adds nothing itself.
 struct AttentionResult {
-    Tensor o, lse;
+    Tensor o, lse, entropy, largest;
 };
 AttentionResult attention(Tensor q, Tensor k, Tensor v, AttentionOptions options = {}, Where where = Where::here());
 
 /// ALiBi's slopes (Press, Smith & Lewis 2021), [heads]: 2^(-8 (h + 1) / heads) for a power of two; for another number those of
 /// the power below it, then every other one of the power above.
 std::vector<float> alibi_slopes(std::int64_t heads);
+/// BigBird's mask of blocks for AttentionOptions::block_mask (Zaheer et al. 2020), [blocks, blocks]: the first `global` blocks see
+/// all and are seen by all, each block sees the `window` ones around it, itself among them, and `random` others, or all where
+/// there are not so many. The same seed gives the same mask.
+struct BigBirdOptions {
+    std::int64_t global = 2, window = 3, random = 3;  ///< in blocks; the window is odd, or 0
+    std::uint64_t seed = 0;
+};
+std::vector<std::int32_t> bigbird_block_mask(std::int64_t blocks, const BigBirdOptions& options = {});
 /// T5's buckets of relative positions (Raffel et al. 2020), i32 [n, m]: bucket of j - i, half of the buckets exact, the others
 /// logarithmic up to max_distance; both directions apart where bidirectional; i and j count from 0. Their rows of a table
 /// [buckets, heads] are [n, m, heads]; with the heads in front they are an additive mask for n = m.

@@ -111,7 +111,7 @@ Tensor ModelBuilder::attend(std::int64_t layer, Tensor q, Tensor k, Tensor v, At
         const AttentionResult own =
             attention(first.q, cached(model_names::global_keys(layer), first.k),
                       cached(model_names::global_values(layer), first.v), {.scale = usual.scale, .step = step});
-        seen = {write(seen.o, own.o, step), write(seen.lse, own.lse, step)};
+        seen = {.o = write(seen.o, own.o, step), .lse = write(seen.lse, own.lse, step)};
         q = write(q, first.q, step);
     }
     watch(layer, q, seen.lse);
