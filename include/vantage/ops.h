@@ -120,16 +120,39 @@ Tensor attention_weights(Tensor q, Tensor k, Tensor lse, AttentionWindow window,
 /// o_i = φ(q_i)ᵀ S / (φ(q_i)ᵀ z + eps), S = Σ_j φ(k_j) v_jᵀ, z = Σ_j φ(k_j), over all tokens, or over j ≤ i when causal; 0 where
 /// the denominator is. φ(x) = elu(x) + 1; with elu = false x itself, for features made before, which may not be negative.
 /// q, k [n, H, D], v [n, H, Dv] → o [n, H, Dv], with a batch in front or heads_first as in attention. The state after the last
-/// token: kv = S [H, D, Dv] and k = z [H, D], f32.
+/// token: kv = S [H, D, Dv] and k = z [H, D], f32. lse [n, H] = ln(φ(q_i)ᵀ z + eps): where softmax attention has its log-sum-exp.
 struct LinearAttentionOptions {
     bool causal = false, heads_first = false, elu = true;
     double eps = 0;
 };
 struct LinearAttentionResult {
-    Tensor o, state_kv, state_k;
+    Tensor o, state_kv, state_k, lse;
 };
 LinearAttentionResult linear_attention(Tensor q, Tensor k, Tensor v, LinearAttentionOptions options = {},
                                        Where where = Where::here());
+/// What its weights are, for few rows: p_ij = φ(q_i)·φ(k_j) / exp(lse_i), 0 where masked; rows sum to 1 where eps is 0. As
+/// attention_weights in all else.
+Tensor linear_attention_weights(Tensor q, Tensor k, Tensor lse, AttentionWindow window,
+                                LinearAttentionOptions options = {}, Where where = Where::here());
+
+/// Features with which linear_attention (elu = false) comes to softmax attention in O(n), the nearer the more there are: FAVOR+
+/// (Choromanski et al. 2020). φ(x) = exp(w·x' - |x'|² / 2) / √m for m vectors w, x' = √scale x, so that the mean of φ(q)·φ(k)
+/// is exp(scale q·k); those of a query, and those of all keys of a head, are each divided by one number, which the output does
+/// not see: with it no exp leaves the range of f32. Hence eps = 0. Keys of a head whose |k|² lie far apart (by more than
+/// 170 / scale) can vanish beside the largest. q and k [n, H, D] (or with a batch, or heads_first) f32 → [n, H, m].
+struct PerformerOptions {
+    std::int64_t features = 256;  ///< m
+    std::uint64_t seed = 0;
+    std::optional<double> scale;  ///< default 1/sqrt(D)
+    bool heads_first = false;
+};
+struct PerformerFeatures {
+    Tensor q, k;
+};
+PerformerFeatures performer_features(Tensor q, Tensor k, PerformerOptions options = {}, Where where = Where::here());
+/// The vectors w, [features, width]: each has a normal vector's distribution, and within every `width` of them they are
+/// orthogonal. Counted random numbers: the same seed gives the same vectors.
+std::vector<float> performer_projection(std::int64_t features, std::int64_t width, std::uint64_t seed);
 
 /// The attentions before the Transformer. q [(batch,) n, Dq], k [(batch,) m, Dk], v [(batch,) m, Dv]; the scores are
 /// [(batch,) n, m] (f32 where additive, else q's storage type), p = softmax(scores) over keys, context = p v.
