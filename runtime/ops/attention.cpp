@@ -252,12 +252,12 @@ LaunchPlan launch_split(const OpCall& call, const Caps& caps, const char* shader
         parts.keys_per_group = keys_per_split;
         parts.step = 3;
     }
+    const bool statistics = call.attrs.flag("statistics");
     Launch join{.shader = "attention_join",
-                .spec = {workgroup_size(caps, 64), storage_of(call.in(q_).dtype), keys_per_split,
-                         call.attrs.flag("statistics")},
-                .operands = {scratch_in(0), scratch_in(1), in(step_), out(o_), out(lse_), in(sinks_), out(entropy_),
-                             out(largest_)},
+                .spec = {workgroup_size(caps, 64), storage_of(call.in(q_).dtype), keys_per_split, statistics},
+                .operands = {scratch_in(0), scratch_in(1), in(step_), out(o_), out(lse_), in(sinks_)},
                 .groups = flat_grid(static_cast<std::uint64_t>(s.rows()), caps)};
+    if (statistics) join.operands.insert(join.operands.end(), {out(entropy_), out(largest_)});
     join.with(params::AttentionJoinParams{.m = static_cast<std::uint32_t>(s.m),
                                           .rows = static_cast<std::uint32_t>(s.rows()),
                                           .dv = static_cast<std::uint32_t>(s.dv),
