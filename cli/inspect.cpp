@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "commands.h"
 #include "generation_options.h"
@@ -28,6 +29,7 @@ namespace {
 struct InspectOptions {
     std::string prompt, ids, types, save, pictures, precision = "f32";
     std::int64_t greedy = 0;
+    std::optional<std::int64_t> global_tokens;
     bool from_ids = false, json = false, check = false;
 };
 
@@ -181,7 +183,8 @@ void run(const InspectOptions& o) {
                             .precision = precision,
                             .watch = Watch::all(),
                             .inspect = true,
-                            .profile = static_cast<bool>(profile)});
+                            .profile = static_cast<bool>(profile),
+                            .global_tokens = o.global_tokens});
     session.append(ids, types_of(o, model, ids.size()));
     profile.device_begins();
     profile.timed("forward pass", [&] { session.process(); });
@@ -224,6 +227,10 @@ void add_inspect(CLI::App& app) {
         ->add_option("--type-ids", o->types,
                      "Types of an encoder's tokens, 0 for the first text and 1 for the second: 0,0,1")
         ->type_name("TYPES");
+    command
+        ->add_option("--global-tokens", o->global_tokens,
+                     "How many of the first tokens see all and are seen by all (Longformer)")
+        ->type_name("N");
     command->add_option("--save", o->save, "Write logits, hidden states and attention of the pass (safetensors)")
         ->type_name("OUT");
     command->add_option("--greedy", o->greedy, "Continue by the N most probable tokens, through end tokens, too")

@@ -11,6 +11,7 @@ vantage_shader(NAME attention_subgroup SOURCE attention/flash.comp DEFINES USE_S
 vantage_shader(NAME attention_hard SOURCE attention/hard.comp)
 vantage_shader(NAME attention_hard_subgroup SOURCE attention/hard.comp DEFINES USE_SUBGROUP=1 PROBE subgroup)
 vantage_shader(NAME attention_join SOURCE attention/join.comp)
+vantage_shader(NAME attention_statistics SOURCE attention/statistics.comp)
 vantage_shader(NAME attention_weights SOURCE attention/weights.comp)
 vantage_shader(NAME additive_scores_plain SOURCE additive_scores/plain.comp)
 vantage_shader(NAME additive_scores_tiled SOURCE additive_scores/tiled.comp)

@@ -44,6 +44,8 @@ Tensor linear_transposed(Tensor x, Tensor weight, Tensor bias = {}, Where where 
 /// Causal masks are aligned bottom-right: query i sits at position i + m - n and sees keys j ≤ that.
 /// With a `step` (see begin_step) the rows of k and v are a cache of which the first `keys` are valid, query i sits at
 /// `position + i`, and rows from `valid` on see no key.
+/// Heads are joined by a linear layer: of [n, Hq Dv] under one W_O, which is the sum of each head's own o_h W_O,h over heads,
+/// with the W_O,h stacked (Vaswani et al. 2017; Elhage et al. 2021).
 /// lse [n, Hq] is the natural logarithm of the softmax denominator: p_ij = exp(s_ij - lse_i). A row that sees no key gives
 /// o = 0 and lse = -inf (with sinks, the sink).
 struct AttentionOptions {
@@ -52,6 +54,8 @@ struct AttentionOptions {
     bool heads_first = false;
     /// Takes one key: o = v of the largest score, the first of equal ones, and lse is that score. Not with sinks.
     bool hard = false;
+    /// Entropies and largest weights of the rows are results, too. Not with `hard`.
+    bool statistics = false;
     Tensor step;    ///< u32 step state
     Tensor kv_len;  ///< i32 [batch]: keys from here on are not seen
 
@@ -76,14 +80,25 @@ struct AttentionOptions {
     /// of the first key (more queries than keys) has no block and no segment, and sees nothing.
     Tensor segment_ids;
 };
+/// With `statistics` entropy [n, Hq] is -Σ_j p_ij ln p_ij in nats (Shannon 1948) and largest [n, Hq] the largest p_ij; both
+/// are 0 for a row that sees no key. They are made in the same pass as o, by all kernels. A sink takes its share of the weights
+/// and adds nothing itself.
 struct AttentionResult {
-    Tensor o, lse;
+    Tensor o, lse, entropy, largest;
 };
 AttentionResult attention(Tensor q, Tensor k, Tensor v, AttentionOptions options = {}, Where where = Where::here());
 
 /// ALiBi's slopes (Press, Smith & Lewis 2021), [heads]: 2^(-8 (h + 1) / heads) for a power of two; for another number those of
 /// the power below it, then every other one of the power above.
 std::vector<float> alibi_slopes(std::int64_t heads);
+/// BigBird's mask of blocks for AttentionOptions::block_mask (Zaheer et al. 2020), [blocks, blocks]: the first `global` blocks see
+/// all and are seen by all, each block sees the `window` ones around it, itself among them, and `random` others, or all where
+/// there are not so many. The same seed gives the same mask.
+struct BigBirdOptions {
+    std::int64_t global = 2, window = 3, random = 3;  ///< in blocks; the window is odd, or 0
+    std::uint64_t seed = 0;
+};
+std::vector<std::int32_t> bigbird_block_mask(std::int64_t blocks, const BigBirdOptions& options = {});
 /// T5's buckets of relative positions (Raffel et al. 2020), i32 [n, m]: bucket of j - i, half of the buckets exact, the others
 /// logarithmic up to max_distance; both directions apart where bidirectional; i and j count from 0. Their rows of a table
 /// [buckets, heads] are [n, m, heads]; with the heads in front they are an additive mask for n = m.
@@ -105,16 +120,39 @@ Tensor attention_weights(Tensor q, Tensor k, Tensor lse, AttentionWindow window,
 /// o_i = φ(q_i)ᵀ S / (φ(q_i)ᵀ z + eps), S = Σ_j φ(k_j) v_jᵀ, z = Σ_j φ(k_j), over all tokens, or over j ≤ i when causal; 0 where
 /// the denominator is. φ(x) = elu(x) + 1; with elu = false x itself, for features made before, which may not be negative.
 /// q, k [n, H, D], v [n, H, Dv] → o [n, H, Dv], with a batch in front or heads_first as in attention. The state after the last
-/// token: kv = S [H, D, Dv] and k = z [H, D], f32.
+/// token: kv = S [H, D, Dv] and k = z [H, D], f32. lse [n, H] = ln(φ(q_i)ᵀ z + eps): where softmax attention has its log-sum-exp.
 struct LinearAttentionOptions {
     bool causal = false, heads_first = false, elu = true;
     double eps = 0;
 };
 struct LinearAttentionResult {
-    Tensor o, state_kv, state_k;
+    Tensor o, state_kv, state_k, lse;
 };
 LinearAttentionResult linear_attention(Tensor q, Tensor k, Tensor v, LinearAttentionOptions options = {},
                                        Where where = Where::here());
+/// What its weights are, for few rows: p_ij = φ(q_i)·φ(k_j) / exp(lse_i), 0 where masked; rows sum to 1 where eps is 0. As
+/// attention_weights in all else.
+Tensor linear_attention_weights(Tensor q, Tensor k, Tensor lse, AttentionWindow window,
+                                LinearAttentionOptions options = {}, Where where = Where::here());
+
+/// Features with which linear_attention (elu = false) comes to softmax attention in O(n), the nearer the more there are: FAVOR+
+/// (Choromanski et al. 2020). φ(x) = exp(w·x' - |x'|² / 2) / √m for m vectors w, x' = √scale x, so that the mean of φ(q)·φ(k)
+/// is exp(scale q·k); those of a query, and those of all keys of a head, are each divided by one number, which the output does
+/// not see: with it no exp leaves the range of f32. Hence eps = 0. Keys of a head whose |k|² lie far apart (by more than
+/// 170 / scale) can vanish beside the largest. q and k [n, H, D] (or with a batch, or heads_first) f32 → [n, H, m].
+struct PerformerOptions {
+    std::int64_t features = 256;  ///< m
+    std::uint64_t seed = 0;
+    std::optional<double> scale;  ///< default 1/sqrt(D)
+    bool heads_first = false;
+};
+struct PerformerFeatures {
+    Tensor q, k;
+};
+PerformerFeatures performer_features(Tensor q, Tensor k, PerformerOptions options = {}, Where where = Where::here());
+/// The vectors w, [features, width]: each has a normal vector's distribution, and within every `width` of them they are
+/// orthogonal. Counted random numbers: the same seed gives the same vectors.
+std::vector<float> performer_projection(std::int64_t features, std::int64_t width, std::uint64_t seed);
 
 /// The attentions before the Transformer. q [(batch,) n, Dq], k [(batch,) m, Dk], v [(batch,) m, Dv]; the scores are
 /// [(batch,) n, m] (f32 where additive, else q's storage type), p = softmax(scores) over keys, context = p v.

@@ -53,6 +53,9 @@ struct SessionOptions {
     double submission_seconds = 0.1;   ///< CompileOptions::submission_seconds
     /// Models with LongRoPE have other angles for contexts beyond their original one: this, where it is more than `context`.
     std::int64_t rope_context = 0;
+    /// How many of the first tokens see all and are seen by all, in models that have such (Longformer); nothing = as many as
+    /// the model takes by itself. Throws usage for other models.
+    std::optional<std::int64_t> global_tokens = {};
 };
 
 /// Times and counts of a session, on the host's clock.

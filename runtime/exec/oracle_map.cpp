@@ -106,6 +106,7 @@ void add_weights(OracleReader& r, Calls& calls, const HostTensor& q, const HostT
         for (std::int64_t h = 0; h < q.type.shape[1]; ++h) {
             Attrs attrs = options;
             attrs.erase("heads_first");
+            attrs.erase("statistics");
             for (const auto& [key, value] : {std::pair{"head", h}, {"rows", n}, {"keys", m}, {"position", m - n}})
                 attrs.set(key, value);
             OracleCall call =
@@ -129,8 +130,10 @@ Calls map_attention(OracleReader& r) {
     std::vector<HostTensor> inputs{q, k, r.floats("v"), {}};
     for (const char* name : {"kv_len", "mask", "alibi_slopes", "block_mask", "segment_ids", "sinks"})
         inputs.push_back(r.has(name) ? r.exact(name) : HostTensor());
+    if (r.wants("entropy")) attrs.set("statistics", true);
     OracleCall call = call_of("attention", std::move(inputs), attrs);
     expect_result(call, 0, "o", r.wanted("o"));
+    expect_if_there(r, call, 2, "entropy");
     expect_if_there(r, call, 1, "lse");
     Calls calls = one(std::move(call));
     // a row's weights need no length of the keys: it is in the log-sum-exp only

@@ -58,6 +58,18 @@ void Session::restart(const Sampling& sampling) {
     gpu::fill(s.device, seen, 0, static_cast<std::uint64_t>((s.model.config().vocab + 31) / 32) * 4, 0);
 }
 
+void Session::State::check_global_tokens() const {
+    const std::optional<std::int64_t>& count = options.global_tokens;
+    if (!count) return;
+    if (!model.config().own.has("global_tokens"))
+        throw Error(ErrorKind::usage, model.info().name + " (" + model.info().architecture + ") has no global tokens");
+    if (*count < 0 || *count > model.config().context)
+        throw Error(ErrorKind::usage,
+                    format("%lld global tokens were asked for, wanted 0 to %lld, what %s allows",
+                           static_cast<long long>(*count), static_cast<long long>(model.config().context),
+                           model.info().name.c_str()));
+}
+
 void Session::State::check_ids(std::span<const std::int32_t> ids) const {
     for (std::int32_t id : ids)
         if (id < 0 || id >= model.config().vocab)

@@ -9,7 +9,8 @@
 
 namespace vantage {
 
-TapSource Session::State::tap_source(std::int64_t layer, AttentionOf of) {
+// What the weights of a layer's rows are made from, by the name of the keys that these rows look at.
+TapSource Session::State::tap_source(std::int64_t layer, AttentionOf of, const std::string& keys) {
     const Graph& graph = of == AttentionOf::encoder ? source.graph : own.graph;
     const auto tensor = [&](const Value& value) {
         return TapSource::Data{bindings->buffers.at(value.name), value.type};
@@ -19,16 +20,22 @@ TapSource Session::State::tap_source(std::int64_t layer, AttentionOf of) {
         if (value.kind != ValueKind::state) continue;
         if (value.name == model_names::watched_queries(layer, of)) tapped.q = tensor(value);
         if (value.name == model_names::watched_lse(layer, of)) tapped.lse = tensor(value);
-        if (value.name == model_names::keys(layer, of)) tapped.k = tensor(value);
+        if (value.name == keys) tapped.k = tensor(value);
     }
     for (const Node& node : graph.nodes()) {
         if (std::string(node.op->name) != "attention") continue;
-        if (graph.value(graph.storage(operand_named(node, "k"))).name != model_names::keys(layer, of)) continue;
+        if (graph.value(graph.storage(operand_named(node, "k"))).name != keys) continue;
         tapped.attrs = node.attrs;
         if (const int bias = operand_named(node, "position_bias"); bias >= 0)
             tapped.position_bias = tensor(graph.value(graph.storage(bias)));
     }
     return tapped;
+}
+
+// How many of the first rows look at keys of their own.
+std::int64_t Session::State::global_rows(std::int64_t layer) const {
+    if (bindings->buffers.count(model_names::global_keys(layer)) == 0) return 0;
+    return options.global_tokens.value_or(model.config().own.integer("global_tokens"));
 }
 
 // All that has run, once more in a session that watches `layer`.
@@ -89,7 +96,13 @@ std::vector<float> Session::attention(std::int64_t layer, std::int64_t head, std
     s.settle();
     if (!s.options.watch.includes(layer))
         return s.replay_watching(layer).attention(layer, head, first_row, rows, first_key, keys, of);
-    return s.tap.weights(s.tap_source(layer, of), head, first_row, rows, first_key, keys);
+    const std::int64_t own = std::clamp<std::int64_t>(s.global_rows(layer) - first_row, 0, rows);
+    std::vector<float> p =
+        s.tap.weights(s.tap_source(layer, of, model_names::global_keys(layer)), head, first_row, own, first_key, keys);
+    const std::vector<float> others = s.tap.weights(s.tap_source(layer, of, model_names::keys(layer, of)), head,
+                                                    first_row + own, rows - own, first_key, keys);
+    p.insert(p.end(), others.begin(), others.end());
+    return p;
 }
 
 std::vector<float> Session::log_sum_exp(std::int64_t layer, std::int64_t head, std::int64_t first_row,
@@ -104,8 +117,8 @@ std::vector<float> Session::log_sum_exp(std::int64_t layer, std::int64_t head, s
     if (!s.options.watch.includes(layer)) return s.replay_watching(layer).log_sum_exp(layer, head, first_row, rows, of);
     const std::int64_t heads = s.model.info().heads_of(of);
     std::vector<float> all(static_cast<std::size_t>(rows * heads)), some;
-    gpu::download(s.device, s.tap_source(layer, of).lse.buffer, static_cast<std::uint64_t>(first_row * heads) * 4,
-                  std::as_writable_bytes(std::span(all)));
+    gpu::download(s.device, s.tap_source(layer, of, model_names::keys(layer, of)).lse.buffer,
+                  static_cast<std::uint64_t>(first_row * heads) * 4, std::as_writable_bytes(std::span(all)));
     for (std::int64_t row = 0; row < rows; ++row) some.push_back(all[static_cast<std::size_t>(row * heads + head)]);
     return some;
 }

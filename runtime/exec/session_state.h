@@ -51,6 +51,7 @@ struct Session::State {
                 throw Error(ErrorKind::usage, format("layer %lld cannot be watched: %s has layers 0 … %lld",
                                                      static_cast<long long>(layer), model.info().name.c_str(),
                                                      static_cast<long long>(most_layers() - 1)));
+        check_global_tokens();
         context = chosen_context();
         own.graph = model.graph(build_options(1));
         if (translates()) source.graph = model.graph(build_options(1, true));
@@ -78,7 +79,8 @@ struct Session::State {
                 .watch = watched(),
                 .all_logits = options.inspect,
                 .hidden = options.inspect,
-                .rope_context = options.rope_context};
+                .rope_context = options.rope_context,
+                .global_tokens = options.global_tokens};
     }
 
     std::uint64_t bytes_per_token() const;
@@ -99,11 +101,13 @@ struct Session::State {
     void collect(Plan& plan, std::int64_t rows);
     void submit_draw();
     std::optional<std::int32_t> read_draw();
+    void check_global_tokens() const;
     void check_ids(std::span<const std::int32_t> ids) const;
     void check_room(std::size_t there, std::size_t more) const;
     void require_source() const;
     void run_source();
-    TapSource tap_source(std::int64_t layer, AttentionOf of);
+    TapSource tap_source(std::int64_t layer, AttentionOf of, const std::string& keys);
+    std::int64_t global_rows(std::int64_t layer) const;
     Session& replay_watching(std::int64_t layer);
     void check_head(std::int64_t layer, std::int64_t head, AttentionOf of) const;
     void check_positions(std::int64_t first, std::int64_t count, std::size_t there, const char* what) const;

@@ -8,14 +8,15 @@
 namespace vantage {
 
 extern const Architecture gpt2, gptj, gpt_neox, opt, bloom, falcon, phi, phi3;
-extern const Architecture bert, roberta, distilbert;
+extern const Architecture bert, roberta, longformer, distilbert;
 extern const Architecture bart, t5, transformer;
 extern const Architecture llama, mistral, mixtral, qwen2, qwen3, gemma2, gpt_oss;
 
 std::span<const Architecture* const> all_architectures() {
-    static constexpr std::array list = {&gpt2,    &gptj,  &gpt_neox, &opt,        &bloom, &falcon, &phi,
-                                        &phi3,    &llama, &mistral,  &mixtral,    &qwen2, &qwen3,  &gemma2,
-                                        &gpt_oss, &bert,  &roberta,  &distilbert, &bart,  &t5,     &transformer};
+    static constexpr std::array list = {&gpt2,       &gptj,   &gpt_neox, &opt,        &bloom,   &falcon,
+                                        &phi,        &phi3,   &llama,    &mistral,    &mixtral, &qwen2,
+                                        &qwen3,      &gemma2, &gpt_oss,  &bert,       &roberta, &longformer,
+                                        &distilbert, &bart,   &t5,       &transformer};
     return list;
 }
 

@@ -24,7 +24,14 @@ Tensor word_embeddings(ModelBuilder& d) {
     return d.graph.weight("embeddings.word_embeddings.weight", {d.config.vocab, d.config.width});
 }
 
-Tensor bert_encoder(ModelBuilder& d, std::int64_t first_position) {
+Tensor bert_attention(ModelBuilder& d, std::int64_t layer, Tensor x) {
+    const auto heads = [&](const char* name) {
+        return d.heads(d.dense(name, x, d.config.width, true), d.config.heads);
+    };
+    return d.attend(layer, heads("attention.self.query"), heads("attention.self.key"), heads("attention.self.value"));
+}
+
+Tensor bert_encoder(ModelBuilder& d, std::int64_t first_position, const SelfAttention& attention) {
     const ModelConfig& c = d.config;
     const auto table = [&](const char* name, std::int64_t rows) {
         return d.graph.weight(std::string("embeddings.") + name + ".weight", {rows, c.width});
@@ -36,9 +43,7 @@ Tensor bert_encoder(ModelBuilder& d, std::int64_t first_position) {
     d.note_hidden(x);
     for (int layer = 0; layer < c.layers; ++layer) {
         const Graph::Scope block = d.graph.scope("encoder.layer", layer);
-        const auto heads = [&](const char* name) { return d.heads(d.dense(name, x, c.width, true), c.heads); };
-        const Tensor seen =
-            d.attend(layer, heads("attention.self.query"), heads("attention.self.key"), heads("attention.self.value"));
+        const Tensor seen = attention(layer, x);
         x = d.layer_norm("attention.output.LayerNorm", x + d.dense("attention.output.dense", seen, c.width, true));
         const Tensor inner = activate(d.dense("intermediate.dense", x, c.inner, true), c.activation);
         x = d.layer_norm("output.LayerNorm", x + d.dense("output.dense", inner, c.width, true));
@@ -70,7 +75,8 @@ void read_bert(const JsonFields& fields, ModelConfig& c) {
 
 void build_bert(ModelBuilder& d) {
     const ModelConfig& c = d.config;
-    const Tensor x = bert_encoder(d, 0);
+    const Tensor x =
+        bert_encoder(d, 0, [&](std::int64_t layer, Tensor rows) { return bert_attention(d, layer, rows); });
     const Tensor pooled = c.own.flag("pooler") ? bert_pooler(d, x) : Tensor();
     if (c.own.flag("relation")) d.graph.output(model_names::relation, d.dense("cls.seq_relationship", pooled, 2, true));
     if (c.head == Head::classification)

@@ -7,8 +7,12 @@
 namespace vantage {
 
 void read_bert_fields(const JsonFields& fields, ModelConfig& config);
+/// What a layer's tokens make of each other: x [n, width] → [n, width].
+using SelfAttention = std::function<Tensor(std::int64_t layer, Tensor x)>;
+/// Each token sees all: query, key and value of "attention.self".
+Tensor bert_attention(ModelBuilder& builder, std::int64_t layer, Tensor x);
 /// Embeddings and blocks; positions begin at row `first_position` of their table. Returns the last hidden state [n, width].
-Tensor bert_encoder(ModelBuilder& builder, std::int64_t first_position);
+Tensor bert_encoder(ModelBuilder& builder, std::int64_t first_position, const SelfAttention& attention);
 /// tanh(W x[0] + b), an output.
 Tensor bert_pooler(ModelBuilder& builder, Tensor x);
 /// Logits of all words: x wordᵀ + bias, or with a matrix of its own where that is not tied.

@@ -52,7 +52,8 @@ struct ModelConfig {
     double attention_scale = 0;   ///< of q·k; 0 = 1/sqrt(head_width)
     bool scale_by_layer = false;  ///< divided by layer + 1, too (GPT-2's scale_attn_by_inverse_layer_idx)
     double attention_softcap = 0, logit_softcap = 0;  ///< 0 = none
-    std::vector<std::int64_t> windows;  ///< by layer: keys that a query sees, its own included; 0 = all. Empty = all
+    /// By layer: keys that a query sees up to its own, that included, and in an encoder as many behind it; 0 = all. Empty = all.
+    std::vector<std::int64_t> windows;
     std::int64_t experts = 0, experts_per_token = 0;
     Attrs own;  ///< what only one architecture knows, under names of its own
 

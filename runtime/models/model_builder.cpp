@@ -17,6 +17,8 @@ std::string of_layer(const char* what, std::int64_t layer, AttentionOf of) {
 }  // namespace
 std::string keys(std::int64_t layer, AttentionOf of) { return of_layer("cache.k.", layer, of); }
 std::string values(std::int64_t layer, AttentionOf of) { return of_layer("cache.v.", layer, of); }
+std::string global_keys(std::int64_t layer) { return "cache.global_k." + std::to_string(layer); }
+std::string global_values(std::int64_t layer) { return "cache.global_v." + std::to_string(layer); }
 std::string watched_queries(std::int64_t layer, AttentionOf of) { return of_layer("watch.q.", layer, of); }
 std::string watched_lse(std::int64_t layer, AttentionOf of) { return of_layer("watch.lse.", layer, of); }
 std::string router(std::int64_t layer) { return "router." + std::to_string(layer); }
@@ -36,9 +38,12 @@ Tensor ModelBuilder::embed(Tensor table, Tensor positions, std::int64_t position
 }
 
 Tensor ModelBuilder::integers(const std::string& name, std::span<const std::int32_t> values) {
+    Tensor& made = integers_[name];
     const auto bytes = std::as_bytes(values);
-    return graph.constant(name, {static_cast<std::int64_t>(values.size())}, DType::i32,
-                          std::vector<std::byte>(bytes.begin(), bytes.end()));
+    if (!made)
+        made = graph.constant(name, {static_cast<std::int64_t>(values.size())}, DType::i32,
+                              std::vector<std::byte>(bytes.begin(), bytes.end()));
+    return made;
 }
 
 Tensor ModelBuilder::positions(Tensor table, std::int64_t offset) {
@@ -53,7 +58,11 @@ Tensor ModelBuilder::type_embedding(Tensor table) {
     return embedding(types, table, {}, {.rows = options.rows, .step = step});
 }
 
-Tensor ModelBuilder::first_row(Tensor x) { return embedding(integers("first", std::vector<std::int32_t>{0}), x); }
+Tensor ModelBuilder::first_rows(Tensor x, std::int64_t count) {
+    std::vector<std::int32_t> numbers(static_cast<std::size_t>(count));
+    std::iota(numbers.begin(), numbers.end(), 0);
+    return embedding(integers("first." + std::to_string(count), numbers), x);
+}
 
 Tensor ModelBuilder::conv1d(const std::string& name, Tensor x, std::int64_t out) {
     return linear(x, graph.weight(name + ".weight", {x.shape()[-1], out}), graph.weight(name + ".bias", {out}));
@@ -75,7 +84,7 @@ Tensor ModelBuilder::rms_norm(const std::string& name, Tensor x, double weight_o
 }
 
 Tensor ModelBuilder::heads(Tensor x, std::int64_t count) {
-    return graph.reshape(x, {options.rows, count, x.shape()[-1] / count});
+    return graph.reshape(x, {x.shape()[0], count, x.shape()[-1] / count});
 }
 
 // LongRoPE has factors for contexts beyond the one that it was first trained with; the whole sequence takes one kind.
@@ -99,16 +108,23 @@ void ModelBuilder::watch(std::int64_t layer, AttentionOf of, Tensor q, Tensor ls
     write(graph.state(model_names::watched_lse(layer, of), {options.context, row[1]}, DType::f32), lse, step);
 }
 
-Tensor ModelBuilder::attend(std::int64_t layer, Tensor q, Tensor k, Tensor v, AttentionOptions how) {
+Tensor ModelBuilder::attend(std::int64_t layer, Tensor q, Tensor k, Tensor v, AttentionOptions how, const QKV& first) {
     const AttentionOptions usual = config.attention(layer);
     how.causal = usual.causal && !options.encoder, how.scale = usual.scale, how.softcap = usual.softcap;
-    how.window_left = usual.window_left;
+    how.window_left = usual.window_left, how.window_right = usual.window_right;
     how.step = step;
     const Tensor keys = cached(model_names::keys(layer, own()), k),
                  values = cached(model_names::values(layer, own()), v);
-    const AttentionResult result = attention(q, keys, values, how);
-    watch(layer, own(), q, result.lse);
-    return graph.reshape(result.o, {options.rows, q.shape()[1] * v.shape()[2]});
+    AttentionResult seen = attention(q, keys, values, how);
+    if (first.q) {  // rows in place of those that stand there: an encoder's run begins at position 0
+        const AttentionResult global =
+            attention(first.q, cached(model_names::global_keys(layer), first.k),
+                      cached(model_names::global_values(layer), first.v), {.scale = usual.scale, .step = step});
+        seen = {.o = write(seen.o, global.o, step), .lse = write(seen.lse, global.lse, step)};
+        q = write(q, first.q, step);
+    }
+    watch(layer, own(), q, seen.lse);
+    return graph.reshape(seen.o, {options.rows, q.shape()[1] * v.shape()[2]});
 }
 
 void ModelBuilder::offer_source(std::int64_t layer, Tensor k, Tensor v) {

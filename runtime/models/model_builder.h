@@ -2,6 +2,8 @@
 #pragma once
 
 #include <functional>
+#include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,6 +25,7 @@ struct BuildOptions {
     bool all_logits = false;  ///< the logits of all rows are an output, instead of a drawn token
     bool hidden = false;      ///< the residual stream after each block is an output: "hidden.0" …
     std::int64_t rope_context = 0;  ///< as SessionOptions has it: LongRoPE's factors are for so long a context
+    std::optional<std::int64_t> global_tokens = {};  ///< as SessionOptions has it
 };
 
 /// Names of the states and outputs, and the segments of the graph.
@@ -39,6 +42,8 @@ inline const char* pooled = "pooled";      ///< f32 [1, width], of encoders that
 inline const char* relation = "relation";  ///< f32 [1, 2], BERT's: does the second text follow the first?
 std::string keys(std::int64_t layer, AttentionOf of = AttentionOf::self);
 std::string values(std::int64_t layer, AttentionOf of = AttentionOf::self);
+std::string global_keys(std::int64_t layer);  ///< of the first rows' own attention, see ModelBuilder::attend
+std::string global_values(std::int64_t layer);
 std::string watched_queries(std::int64_t layer, AttentionOf of = AttentionOf::self);
 std::string watched_lse(std::int64_t layer, AttentionOf of = AttentionOf::self);
 std::string hidden(std::int64_t index);
@@ -59,7 +64,7 @@ public:
 
     /// Rows of the table `embedding` [vocab, ..] for the run's tokens, times `scale`, plus those of learned `positions`.
     Tensor embed(Tensor table, Tensor positions = {}, std::int64_t position_offset = 0, double scale = 1);
-    /// A constant of whole numbers; one name, one content.
+    /// A constant of whole numbers. The same name gives the same tensor.
     Tensor integers(const std::string& name, std::span<const std::int32_t> values);
     /// Rows of learned positions for the run's tokens: row position + offset.
     Tensor positions(Tensor table, std::int64_t offset);
@@ -73,8 +78,9 @@ public:
     /// The features of heads [n, H, D] turned by their position.
     Tensor rotate(Tensor heads);
     /// Appends k and v to the cache of `layer` and attends to all of it, as config.attention(layer) and
-    /// `how` (sinks, biases) say. q [n, H, D], k and v [n, Hk, D] → [n, H D].
-    Tensor attend(std::int64_t layer, Tensor q, Tensor k, Tensor v, AttentionOptions how = {});
+    /// `how` (sinks, biases) say. q [n, H, D], k and v [n, Hk, D] → [n, H D]. With `first`, an encoder's first rows attend to
+    /// all keys by projections of their own instead: q [g, H, D], k and v [n, Hk, D].
+    Tensor attend(std::int64_t layer, Tensor q, Tensor k, Tensor v, AttentionOptions how = {}, const QKV& first = {});
     /// The queries of an encoder–decoder's decoder, q [n, H, D], attend to what its encoder offered for `layer` → [n, H D].
     Tensor attend_source(std::int64_t layer, Tensor q);
     /// In the encoder's graph: keys and values [n, Hk, D] of its last hidden state, for the decoder's `layer`.
@@ -89,8 +95,9 @@ public:
     void finish(Tensor x, const std::function<Tensor(Tensor)>& norm, const std::function<Tensor(Tensor)>& output);
     /// The tokens' types' rows of a table [types, width].
     Tensor type_embedding(Tensor table);
-    /// Row 0 of x [n, cols] → [1, cols]: what encoders answer from.
-    Tensor first_row(Tensor x);
+    /// Row 0 of x [n, cols] → [1, cols]: what encoders answer from. Or the first `count` rows.
+    Tensor first_row(Tensor x) { return first_rows(x, 1); }
+    Tensor first_rows(Tensor x, std::int64_t count);
     /// An encoder's last hidden state, an output. What its heads make of it comes behind.
     void finish_encoder(Tensor x);
     /// The usual output layer: the embedding when they are tied, else `name`.
@@ -98,9 +105,12 @@ public:
 
 private:
     AttentionOf own() const { return options.encoder ? AttentionOf::encoder : AttentionOf::self; }
+    /// The state `name` [context, heads, D] with this run's keys or values in it.
     Tensor cached(const std::string& name, Tensor rows);
+    /// Keeps what the tap makes a layer's weights from.
     void watch(std::int64_t layer, AttentionOf of, Tensor q, Tensor lse);
     Tensor source_length_;
+    std::map<std::string, Tensor> integers_;
     std::int64_t noted_ = 0;
 };
 

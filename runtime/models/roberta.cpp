@@ -1,13 +1,11 @@
 // RoBERTa: BERT's encoder with positions that begin behind the padding token's, and heads of its own.
 //   masked tokens: ln(gelu(W x + b)) wordᵀ + b;  classification: W' tanh(W x_0 + b) + b'
 // Liu et al., "RoBERTa: A Robustly Optimized BERT Pretraining Approach" (2019).
-#include "runtime/models/bert.h"
+#include "runtime/models/roberta.h"
 
 namespace vantage {
 
-namespace {
-
-void read_roberta(const JsonFields& fields, ModelConfig& c) {
+void read_roberta_fields(const JsonFields& fields, ModelConfig& c) {
     read_bert_fields(fields, c);
     const std::int64_t first = fields.optional_integer("pad_token_id", 0, most_vocab).value_or(1) + 1;
     c.own.set("first_position", first);
@@ -15,9 +13,9 @@ void read_roberta(const JsonFields& fields, ModelConfig& c) {
     if (c.context < 1) fields.fail("max_position_embeddings", "more than pad_token_id + 1");
 }
 
-void build_roberta(ModelBuilder& d) {
+void build_roberta_with(ModelBuilder& d, const SelfAttention& attention) {
     const ModelConfig& c = d.config;
-    const Tensor x = bert_encoder(d, c.own.integer("first_position"));
+    const Tensor x = bert_encoder(d, c.own.integer("first_position"), attention);
     if (c.head == Head::none) bert_pooler(d, x);
     if (c.head == Head::classification) {
         const Tensor inner = activate(d.dense("classifier.dense", d.first_row(x), c.width, true), Activation::tanh);
@@ -29,16 +27,21 @@ void build_roberta(ModelBuilder& d) {
     d.graph.output(model_names::logits, masked_logits(d, transformed, "lm_head.decoder.weight", "lm_head.bias"));
 }
 
+namespace {
+
+void build_roberta(ModelBuilder& d) {
+    build_roberta_with(d, [&](std::int64_t layer, Tensor x) { return bert_attention(d, layer, x); });
+}
+
 }  // namespace
 
 extern const Architecture roberta;
 const Architecture roberta = {.name = "roberta",
                               .class_begin = "Roberta",
                               .prefixes = {"roberta."},
-                              .read = read_roberta,
+                              .read = read_roberta_fields,
                               .build = build_roberta,
                               .bare = {"lm_head.", "classifier."},
-                              .ignored = {"pooler.dense.weight", "pooler.dense.bias", "embeddings.position_ids",
-                                          "lm_head.decoder.weight", "lm_head.decoder.bias"}};
+                              .ignored = roberta_ignored};
 
 }  // namespace vantage

@@ -1,5 +1,6 @@
 // Attention in tiles, the matrix of weights never stored; the natural log-sum-exp of each row is a result.
 //   o_i = Σ_j exp(scale q_i·k_j - lse_i) v_j,  lse_i = ln Σ_j exp(scale q_i·k_j)
+// and where they are wanted entropy -Σ_j p_ij ln p_ij and largest weight of each row, from sums made in the same pass.
 // Hard attention takes one key instead: o_i = v_j of the largest score, which is lse_i.
 // Vaswani et al. 2017; Milakov & Gimelshein 2018 (online softmax); Dao et al. 2022 (FlashAttention); Ainslie et al. 2023 (GQA).
 #include <algorithm>
@@ -22,7 +23,7 @@ namespace {
 enum : int { q_, k_, v_, step_, kv_len_, mask_, position_bias_, block_mask_, segments_, sinks_ };
 constexpr RuleOperands rule_operands{
     .mask = mask_, .position_bias = position_bias_, .block_mask = block_mask_, .segments = segments_};
-enum : int { o_, lse_ };
+enum : int { o_, lse_, entropy_, largest_ };
 
 // Keys that one workgroup of a split attention covers: fixed, so that results do not depend on the context's size.
 constexpr std::int64_t keys_per_split = 256;
@@ -93,7 +94,11 @@ std::vector<TensorType> infer(const OpCall& call) {
                      operand_is(call, sinks_) + ", but q is " + q.text() + ": one f32 for each head is wanted");
     Shape o = q.shape, lse(q.shape.sizes().first(static_cast<std::size_t>(rank - 1)));
     o[-1] = s.dv;
-    return {{o, q.dtype}, {lse, DType::f32}};
+    call.require(!(call.attrs.flag("statistics") && call.attrs.flag("hard")),
+                 "hard attention takes one key: its entropy is 0, and nothing counts it");
+    std::vector<TensorType> results{{o, q.dtype}, {lse, DType::f32}};
+    if (call.attrs.flag("statistics")) results.insert(results.end(), 2, {lse, DType::f32});
+    return results;
 }
 
 // The value of the key with the largest score, the first of equal ones.
@@ -148,6 +153,12 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
                     out[o_][row * s.dv + d] = o;
                 }
                 out[lse_][row] = lse;
+                if (!call.attrs.flag("statistics")) continue;
+                for (const auto& [j, x] : scores) {
+                    const double p = std::exp(x - lse);
+                    out[entropy_][row] += p > 0 ? p * (lse - x) : 0;
+                    out[largest_][row] = std::max(out[largest_][row], p);
+                }
             }
 }
 
@@ -177,6 +188,8 @@ Launch flash(const OpCall& call, const Caps& caps, const char* shader, std::uint
                                  : flat_grid(static_cast<std::uint64_t>(s.batch * s.kv_heads) * blocks, caps)};
     const std::vector<std::uint32_t> rules = rule_constants(call, rule_operands, AttentionRules(call.attrs));
     l.spec.insert(l.spec.end(), rules.begin(), rules.end());
+    l.spec.push_back(call.attrs.flag("statistics"));
+    l.spec.push_back(call.attrs.flag("counts"));
     return l.with(params::AttentionParams{.n = u(s.n),
                                           .m = u(s.m),
                                           .batch = u(s.batch),
@@ -208,8 +221,22 @@ LaunchPlan launch_hard(const OpCall& call, const Caps& caps, const char* shader)
 
 LaunchPlan launch_flash(const OpCall& call, const Caps& caps, const char* shader, const char* hard) {
     if (call.attrs.flag("hard")) return launch_hard(call, caps, hard);
+    const Sizes s = sizes_of(call);
     const std::uint32_t lanes = lanes_for(caps);
-    return flash(call, caps, shader, lanes, rows_for(sizes_of(call), lanes, caps), 0);
+    LaunchPlan plan = flash(call, caps, shader, lanes, rows_for(s, lanes, caps), 0);
+    if (!call.attrs.flag("statistics")) return plan;
+    plan.scratch = {static_cast<std::uint64_t>(s.rows()) * 12};
+    plan.launches.front().operands.back() = scratch_out(0);  // in place of lse
+    const std::uint32_t size = workgroup_size(caps, 64);
+    Launch finish{.shader = "attention_statistics",
+                  .spec = {size},
+                  .operands = {scratch_in(0), in(sinks_), out(lse_), out(entropy_), out(largest_)},
+                  .groups = flat_grid(ceil_div(s.rows(), size), caps)};
+    plan.launches.push_back(finish.with(params::AttentionStatisticsParams{.rows = static_cast<std::uint32_t>(s.rows()),
+                                                                          .n = static_cast<std::uint32_t>(s.n),
+                                                                          .heads = static_cast<std::uint32_t>(s.heads),
+                                                                          .heads_first = s.heads_first}));
+    return plan;
 }
 
 LaunchPlan launch_split(const OpCall& call, const Caps& caps, const char* shader) {
@@ -217,7 +244,7 @@ LaunchPlan launch_split(const OpCall& call, const Caps& caps, const char* shader
     const std::uint32_t lanes = lanes_for(caps), splits = std::max(1u, ceil_div(s.m, keys_per_split));
     LaunchPlan plan;
     plan.scratch = {splits * static_cast<std::uint64_t>(s.rows() * s.dv) * 4,
-                    splits * static_cast<std::uint64_t>(s.rows()) * 8};
+                    splits * static_cast<std::uint64_t>(s.rows()) * (call.attrs.flag("statistics") ? 12 : 8)};
     Launch parts = flash(call, caps, shader, lanes, rows_for(s, lanes, caps), keys_per_split);
     parts.operands.end()[-2] = scratch_out(0);  // in place of o and lse
     parts.operands.end()[-1] = scratch_out(1);
@@ -225,10 +252,12 @@ LaunchPlan launch_split(const OpCall& call, const Caps& caps, const char* shader
         parts.keys_per_group = keys_per_split;
         parts.step = 3;
     }
+    const bool statistics = call.attrs.flag("statistics");
     Launch join{.shader = "attention_join",
-                .spec = {workgroup_size(caps, 64), storage_of(call.in(q_).dtype), keys_per_split},
+                .spec = {workgroup_size(caps, 64), storage_of(call.in(q_).dtype), keys_per_split, statistics},
                 .operands = {scratch_in(0), scratch_in(1), in(step_), out(o_), out(lse_), in(sinks_)},
                 .groups = flat_grid(static_cast<std::uint64_t>(s.rows()), caps)};
+    if (statistics) join.operands.insert(join.operands.end(), {out(entropy_), out(largest_)});
     join.with(params::AttentionJoinParams{.m = static_cast<std::uint32_t>(s.m),
                                           .rows = static_cast<std::uint32_t>(s.rows()),
                                           .dv = static_cast<std::uint32_t>(s.dv),
@@ -242,8 +271,8 @@ LaunchPlan launch_split(const OpCall& call, const Caps& caps, const char* shader
 // Few queries leave most of a device idle unless the keys are shared out.
 bool fits_split(const OpCall& call, const Caps& caps) {
     const Sizes s = sizes_of(call);
-    return !call.attrs.flag("hard") && s.n >= 1 && s.n <= 8 && s.m > keys_per_split && s.batch >= 1 &&
-           s.batch * s.kv_heads <= caps.max_workgroup_count[2] &&
+    return !call.attrs.flag("hard") && !call.attrs.flag("counts") && s.n >= 1 && s.n <= 8 && s.m > keys_per_split &&
+           s.batch >= 1 && s.batch * s.kv_heads <= caps.max_workgroup_count[2] &&
            ceil_div(s.m, keys_per_split) <= caps.max_workgroup_count[0];
 }
 
@@ -310,6 +339,9 @@ std::vector<Case> ruled_cases() {
         {{"hard", true}, {"causal", true}, {"window_left", I{6}}, {"position_bias", "distance"}},
         {{step_, cache}, {position_bias_, floats({17, 3})}});
     add("sinks, split", 1, 600, {{"causal", true}}, {{sinks_, floats({3}, 3)}});
+    add("entropy, window", 70, 70, {{"causal", true}, {"window_left", I{6}}, {"statistics", true}});
+    add("entropy, sinks, split", 1, 600, {{"causal", true}, {"statistics", true}}, {{sinks_, floats({3}, 3)}});
+    add("entropy, cache", 4, 70, {{"causal", true}, {"statistics", true}}, {{step_, cache}, {sinks_, floats({3})}});
     add("mask by head", 17, 70, {}, {{mask_, floats({3, 17, 70})}});
     // more queries than keys: the first ones sit in front of all keys
     add("window, more queries than keys", 40, 20,
@@ -333,7 +365,7 @@ std::vector<Case> ruled_cases() {
     batch.inputs[sinks_] = floats({3});
     for (Case::Input& input : batch.inputs) input.fixed_type = true;
     list.push_back(batch);
-    add("nothing seen", 3, 5, {{"causal", true}, {"block_size", I{8}}},
+    add("nothing seen", 3, 5, {{"causal", true}, {"block_size", I{8}}, {"statistics", true}},
         {{block_mask_, {.type = TensorType{Shape{1, 1}, DType::i32}, .fill = Case::Fill::zeros}}});
     return list;
 }
@@ -394,12 +426,14 @@ AttentionResult attention(Tensor q, Tensor k, Tensor v, AttentionOptions options
     Attrs attrs = rule_attrs(options);
     if (options.heads_first) attrs.set("heads_first", true);
     if (options.hard) attrs.set("hard", true);
+    if (options.statistics) attrs.set("statistics", true);
     const std::vector<Tensor> results =
         q.graph().call(attention_op,
                        {q, k, v, options.step, options.kv_len, options.mask, position_bias_of(options),
                         options.block_mask, options.segment_ids, options.sinks},
                        attrs, where);
-    return {results[0], results[1]};
+    if (!options.statistics) return {.o = results[0], .lse = results[1]};
+    return {.o = results[0], .lse = results[1], .entropy = results[2], .largest = results[3]};
 }
 
 }  // namespace vantage

@@ -1,5 +1,6 @@
 // The tap: attention weights of one head, for a window of rows and keys, from what the flash kernel left behind.
 //   p_ij = exp(s_ij - lse_i), 0 where masked; s_ij = scale q_i·k_j and the rules (attention_rules.h)
+// Of linear attention with features φ (linear_attention.cpp): p_ij = φ(q_i)·φ(k_j) exp(-lse_i).
 // Exact for one dot product each; nothing grows with the square of the sequence but the window asked for.
 #include <cmath>
 
@@ -23,6 +24,16 @@ RuleSizes sizes_of(const OpCall& call) {
     return {.batch = 1, .heads = q[1], .n = q[0], .m = k[0]};
 }
 
+/// How queries and keys become weights, as the kernel numbers it.
+enum class Feature : std::uint8_t { softmax, elu_plus_1, none };
+Feature feature_of(const OpCall& call) {
+    const std::string name = call.attrs.text("feature", "softmax");
+    if (name == "softmax") return Feature::softmax;
+    call.require(name == "elu+1" || name == "none", "feature is " + name + ", but has to be softmax, elu+1 or none");
+    return name == "elu+1" ? Feature::elu_plus_1 : Feature::none;
+}
+double featured(Feature feature, double x) { return feature != Feature::elu_plus_1 ? x : x > 0 ? x + 1 : std::exp(x); }
+
 std::vector<TensorType> infer(const OpCall& call) {
     const TensorType &q = call.in(q_), &k = call.in(k_), &lse = call.in(lse_);
     call.require(q.shape.rank() == 3 && k.shape.rank() == 3,
@@ -31,6 +42,7 @@ std::vector<TensorType> infer(const OpCall& call) {
                  "k is " + k.text() + ", but q is " + q.text());
     call.require(lse == TensorType{Shape{q.shape[0], q.shape[1]}, DType::f32},
                  "lse is " + lse.text() + ", but q is " + q.text());
+    feature_of(call);
     check_rule_operands(call, rule_operands, sizes_of(call), AttentionRules(call.attrs));
     const Attrs& a = call.attrs;
     const auto inside = [&](const char* what, std::int64_t first, std::int64_t count, std::int64_t limit) {
@@ -55,16 +67,22 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
     const Shape &q = call.in(q_).shape, &k = call.in(k_).shape;
     const std::int64_t head = a.integer("head"), kv_head = head / (q[1] / k[1]), width = q[2], keys = a.integer("keys");
     const AttentionRules rules(a);
+    const Feature feature = feature_of(call);
+    const double scale = feature == Feature::softmax ? scale_of(call) : 1;
     for (std::int64_t r = 0; r < a.integer("rows"); ++r)
         for (std::int64_t c = 0; c < keys; ++c) {
             const std::int64_t row = a.integer("first_row") + r, key = a.integer("first_key") + c;
             const double lse = in[lse_][row * q[1] + head];
             double dot = 0;
             for (std::int64_t d = 0; d < width; ++d)
-                dot += in[q_][(row * q[1] + head) * width + d] * in[k_][(key * k[1] + kv_head) * width + d];
-            const auto score = ruled_score(call, in, rule_operands, sizes_of(call), rules, scale_of(call) * dot, 0,
-                                           head, row, a.integer("position") + row, key);
-            out[0][r * keys + c] = score && std::isfinite(lse) ? std::exp(*score - lse) : 0;
+                dot += featured(feature, in[q_][(row * q[1] + head) * width + d]) *
+                       featured(feature, in[k_][(key * k[1] + kv_head) * width + d]);
+            const auto score = ruled_score(call, in, rule_operands, sizes_of(call), rules, scale * dot, 0, head, row,
+                                           a.integer("position") + row, key);
+            const bool seen = score && std::isfinite(lse);
+            out[0][r * keys + c] = !seen                         ? 0
+                                   : feature == Feature::softmax ? std::exp(*score - lse)
+                                                                 : *score * std::exp(-lse);
         }
 }
 
@@ -85,6 +103,7 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
     const std::vector<std::uint32_t> rules = rule_constants(call, rule_operands, AttentionRules(a));
     l.spec.resize(first_rule_constant);
     l.spec.insert(l.spec.end(), rules.begin(), rules.end());
+    l.spec.push_back(static_cast<std::uint32_t>(feature_of(call)));
     return l.with(params::AttentionWeightsParams{.n = u(q[0]),
                                                  .m = u(k[0]),
                                                  .heads = u(q[1]),
@@ -110,16 +129,19 @@ std::vector<Case> cases() {
                                {.type = TensorType{Shape{12, heads}}, .low = 4, .high = 0.5, .fixed_type = true}}};
     };
     using I = std::int64_t;
-    return {one("causal window", 4, 2, 24,
-                {{"head", I{3}},
-                 {"first_row", I{2}},
-                 {"rows", I{9}},
-                 {"first_key", I{1}},
-                 {"keys", I{17}},
-                 {"causal", true},
-                 {"position", I{5}}}),
-            one("all keys", 1, 1, 8, {{"head", I{0}}, {"rows", I{12}}, {"keys", I{20}}}),
-            one("nothing", 1, 1, 8, {{"head", I{0}}, {"rows", I{0}}, {"keys", I{20}}})};
+    return {
+        one("causal window", 4, 2, 24,
+            {{"head", I{3}},
+             {"first_row", I{2}},
+             {"rows", I{9}},
+             {"first_key", I{1}},
+             {"keys", I{17}},
+             {"causal", true},
+             {"position", I{5}}}),
+        one("all keys", 1, 1, 8, {{"head", I{0}}, {"rows", I{12}}, {"keys", I{20}}}),
+        one("linear attention, causal", 2, 1, 8,
+            {{"head", I{1}}, {"rows", I{12}}, {"keys", I{20}}, {"causal", true}, {"feature", std::string("elu+1")}}),
+        one("nothing", 1, 1, 8, {{"head", I{0}}, {"rows", I{0}}, {"keys", I{20}}})};
 }
 
 }  // namespace
@@ -136,6 +158,20 @@ const OpDef attention_weights_op = {
     .cases = cases,
 };
 
+namespace {
+
+void set_window(Attrs& attrs, const AttentionWindow& w) {
+    for (const auto& [name, value] : {std::pair{"head", w.head},
+                                      {"first_row", w.first_row},
+                                      {"rows", w.rows},
+                                      {"first_key", w.first_key},
+                                      {"keys", w.keys},
+                                      {"position", w.position}})
+        attrs.set(name, value);
+}
+
+}  // namespace
+
 Tensor attention_weights(Tensor q, Tensor k, Tensor lse, AttentionWindow w, const AttentionOptions& options,
                          Where where) {
     if (options.hard)
@@ -147,16 +183,20 @@ Tensor attention_weights(Tensor q, Tensor k, Tensor lse, AttentionWindow w, cons
                     "asked for",
                     where);
     Attrs attrs = rule_attrs(options);
-    for (const auto& [name, value] : {std::pair{"head", w.head},
-                                      {"first_row", w.first_row},
-                                      {"rows", w.rows},
-                                      {"first_key", w.first_key},
-                                      {"keys", w.keys},
-                                      {"position", w.position}})
-        attrs.set(name, value);
+    set_window(attrs, w);
     return q.graph().call(attention_weights_op,
                           {q, k, lse, options.mask, position_bias_of(options), options.block_mask, options.segment_ids},
                           attrs, where)[0];
+}
+
+Tensor linear_attention_weights(Tensor q, Tensor k, Tensor lse, AttentionWindow w, LinearAttentionOptions options,
+                                Where where) {
+    if (options.heads_first)
+        throw Error(ErrorKind::usage, "linear_attention_weights: keys and queries are wanted tokens first", where);
+    Attrs attrs{{"feature", std::string(options.elu ? "elu+1" : "none")}};
+    if (options.causal) attrs.set("causal", true);
+    set_window(attrs, w);
+    return q.graph().call(attention_weights_op, {q, k, lse}, attrs, where)[0];
 }
 
 }  // namespace vantage

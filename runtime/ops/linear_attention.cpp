@@ -2,9 +2,10 @@
 //   o_i = φ(q_i)ᵀ S_i / (φ(q_i)ᵀ z_i + eps),  S_i = Σ_j φ(k_j) v_jᵀ,  z_i = Σ_j φ(k_j), over all j, or j ≤ i when causal
 // with φ(x) = elu(x) + 1 (Katharopoulos et al. 2020), or x itself where features are made before (Performer, Choromanski et al.
 // 2020). As a scan by chunks of 64 tokens: the sums of each chunk, those of all chunks before it, then every row by itself:
-// O(n D Dv), no matrix of n × n.
+// O(n D Dv), no matrix of n × n. lse_i = ln of the denominator.
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "runtime/base/log.h"
 #include "runtime/graph/op.h"
@@ -17,6 +18,7 @@ namespace vantage {
 namespace {
 
 enum : int { q_, k_, v_ };
+enum : int { o_, state_kv_, state_k_, lse_ };
 constexpr std::int64_t chunk_tokens = 64;
 
 struct Sizes {
@@ -59,7 +61,8 @@ std::vector<TensorType> infer(const OpCall& call) {
                  operand_is(call, q_) + ": the sums of its chunks would be more than 2^31 numbers");
     const Shape state = q.shape.rank() == 4 ? Shape{s.batch, s.heads, s.d} : Shape{s.heads, s.d};
     const Shape outer = q.shape.rank() == 4 ? Shape{s.batch, s.heads, s.d, s.dv} : Shape{s.heads, s.d, s.dv};
-    return {v, {outer, DType::f32}, {state, DType::f32}};
+    const Shape lse(q.shape.sizes().first(static_cast<std::size_t>(q.shape.rank() - 1)));
+    return {v, {outer, DType::f32}, {state, DType::f32}, {lse, DType::f32}};
 }
 
 // By the definition, quadratic: that the scan agrees is what the tests are for.
@@ -84,15 +87,17 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
                         sums[static_cast<std::size_t>(e)] += weight * at(v_, j, e, s.dv);
                 }
                 for (std::int64_t e = 0; e < s.dv; ++e)
-                    out[0][s.row(b, h, i) * s.dv + e] =
+                    out[o_][s.row(b, h, i) * s.dv + e] =
                         denominator > 0 ? sums[static_cast<std::size_t>(e)] / denominator : 0;
+                out[lse_][s.row(b, h, i)] =
+                    denominator > 0 ? std::log(denominator) : -std::numeric_limits<double>::infinity();
             }
             for (std::int64_t d = 0; d < s.d; ++d)
                 for (std::int64_t j = 0; j < s.n; ++j) {
                     const double key = feature(at(k_, j, d, s.d));
                     const std::int64_t cell = (b * s.heads + h) * s.d + d;
-                    out[2][cell] += key;
-                    for (std::int64_t e = 0; e < s.dv; ++e) out[1][cell * s.dv + e] += key * at(v_, j, e, s.dv);
+                    out[state_k_][cell] += key;
+                    for (std::int64_t e = 0; e < s.dv; ++e) out[state_kv_][cell * s.dv + e] += key * at(v_, j, e, s.dv);
                 }
         }
 }
@@ -128,11 +133,11 @@ LaunchPlan launch(const OpCall& call, const Caps& caps, const char* rows_shader)
                  .groups = flat_grid(static_cast<std::uint64_t>(s.batch * s.heads * chunks), caps)};
     Launch second{.shader = "linear_attention_scan",
                   .spec = {lanes},
-                  .operands = {sums, out(1), out(2)},
+                  .operands = {sums, out(state_kv_), out(state_k_)},
                   .groups = flat_grid(ceil_div(s.cells(), lanes), caps)};
     Launch third{.shader = rows_shader,
                  .spec = {lanes, type, feature, u(chunk_tokens), u(s.d)},
-                 .operands = {in(q_), in(k_), in(v_), scratch_in(0), out(0)},
+                 .operands = {in(q_), in(k_), in(v_), scratch_in(0), out(o_), out(lse_)},
                  .groups = flat_grid(static_cast<std::uint64_t>(s.batch * s.heads * s.n), caps)};
     plan.launches = {first.with(all),
                      second.with(params::LinearAttentionScanParams{
@@ -188,7 +193,7 @@ LinearAttentionResult linear_attention(Tensor q, Tensor k, Tensor v, LinearAtten
     if (options.heads_first) attrs.set("heads_first", true);
     if (!options.elu) attrs.set("feature", std::string("none"));
     const std::vector<Tensor> results = q.graph().call(linear_attention_op, {q, k, v}, attrs, where);
-    return {results[0], results[1], results[2]};
+    return {results[o_], results[state_kv_], results[state_k_], results[lse_]};
 }
 
 }  // namespace vantage

@@ -5,6 +5,7 @@
 // that a key is read once for all of them. In a tile each lane scores one key; then lanes take the value's features.
 // With SPLIT keys per workgroup (few queries) it leaves sums, maxima and denominators to attention/join.comp.
 // Maxima start from a finite minimum, so that no inf - inf arises; a row that sees nothing gives o = 0 and lse = -inf.
+// With STATISTICS it leaves what entropies are made from, too (lib/row_statistics.glsl), in place of the log-sum-exps.
 // Windows, masks, biases and sinks: lib/attention_rules.glsl. Tiles of keys that a causal mask, a window or a block mask hides
 // from all rows of the workgroup are not visited.
 #version 460
@@ -22,8 +23,10 @@ layout(constant_id = 8) const uint EACH = 1;      // features of v per lane: cei
 #include "lib/cache.glsl"
 #include "lib/index.glsl"
 #include "lib/reduce.glsl"
-#include "lib/sinks.glsl"
+#include "lib/row_statistics.glsl"
 #include "params/attention.h"
+layout(constant_id = 21) const bool STATISTICS = false;
+layout(constant_id = 22) const bool COUNTS = false;  // for tests: lse is the number of keys that were scored for the row
 layout(push_constant) uniform Push { AttentionParams p; };
 #include "lib/attention_rules.glsl"
 
@@ -108,10 +111,11 @@ void main() {
         uint r = i / D;
         queries[i] = query_of(r) < p.n ? p.scale * load(p.q, Q_TYPE, result_row(r) * D + i % D) : 0.0;
     }
-    float maximum[ROWS], denominator[ROWS], sums[ROWS][EACH];
+    float maximum[ROWS], denominator[ROWS], drop[ROWS], sums[ROWS][EACH];
+    uint scored = 0u;
     for (uint r = 0u; r < ROWS; ++r) {
         maximum[r] = LOWEST;
-        denominator[r] = 0.0;
+        denominator[r] = drop[r] = 0.0;
         for (uint e = 0u; e < EACH; ++e) sums[r][e] = 0.0;
     }
     uint begin = RULES ? first_seen(sees) : 0u;
@@ -121,6 +125,7 @@ void main() {
         if (tile >= last) break;
         uint key = tile + lane, count = min(LANES, last - tile);
         if (RULES && !tile_allowed(tile, tile + count, sees)) continue;
+        scored += count;
         float s[ROWS];
         scores(min(key, last - 1u), s);
         for (uint r = 0u; r < ROWS; ++r) {
@@ -133,6 +138,8 @@ void main() {
             float peak = max(maximum[r], workgroup_max(seen ? s[r] : LOWEST));
             float weight = seen ? exp(s[r] - peak) : 0.0;
             float shrink = exp(maximum[r] - peak);
+            if (STATISTICS)
+                drop[r] = drop_moved(drop[r], denominator[r], maximum[r], peak) * shrink + workgroup_sum(seen ? weight * (s[r] - peak) : 0.0);
             weights[r * LANES + lane] = weight;
             denominator[r] = denominator[r] * shrink + workgroup_sum(weight);
             maximum[r] = peak;
@@ -152,21 +159,24 @@ void main() {
     }
     for (uint r = 0u; r < ROWS; ++r) {
         if (query_of(r) >= p.n) break;
-        uint row = result_row(r);
+        uint row = result_row(r), slot = (SPLIT > 0u ? gl_WorkGroupID.x * (p.batch * p.n * p.heads) : 0u) + row;
+        if (lane == 0u && (SPLIT > 0u || STATISTICS)) {
+            const uint each = STATISTICS ? 3u : 2u;
+            Floats(p.lse).at[slot * each] = maximum[r];
+            Floats(p.lse).at[slot * each + 1u] = denominator[r];
+            if (STATISTICS) Floats(p.lse).at[slot * each + 2u] = drop[r];
+        }
         if (SPLIT > 0u) {
-            uint slot = gl_WorkGroupID.x * (p.batch * p.n * p.heads) + row;
             for (uint e = 0u; e < EACH; ++e)
                 if (lane + e * LANES < DV) Floats(p.o).at[slot * DV + lane + e * LANES] = sums[r][e];
-            if (lane == 0u) {
-                Floats(p.lse).at[slot * 2u] = maximum[r];
-                Floats(p.lse).at[slot * 2u + 1u] = denominator[r];
-            }
         } else {
             float shrink = with_sink(maximum[r], denominator[r], p.sinks, head_of(r));
             float over = denominator[r] > 0.0 ? shrink / denominator[r] : 0.0;
             for (uint e = 0u; e < EACH; ++e)
                 if (lane + e * LANES < DV) store(p.o, Q_TYPE, row * DV + lane + e * LANES, sums[r][e] * over);
-            if (lane == 0u) Floats(p.lse).at[row] = denominator[r] > 0.0 ? maximum[r] + log(denominator[r]) : uintBitsToFloat(0xff800000u);
+            if (lane > 0u || STATISTICS) continue;
+            Floats(p.lse).at[row] = denominator[r] > 0.0 ? maximum[r] + log(denominator[r]) : uintBitsToFloat(0xff800000u);
+            if (COUNTS) Floats(p.lse).at[row] = float(scored);
         }
     }
 }

@@ -1,5 +1,5 @@
 // The tap: p_ij = exp(s_ij - lse_i), s_ij = scale q_i k_j and the rules, for a window of rows and keys of one head, 0 where masked.
-//
+// With a FEATURE map phi (linear attention) p_ij = phi(q_i) phi(k_j) exp(-lse_i), without a scale.
 // One invocation per weight, one dot product each: exact because q, k and lse are the values that the flash kernel used.
 #version 460
 #extension GL_GOOGLE_include_directive : require
@@ -9,6 +9,7 @@ layout(constant_id = 2) const uint K_TYPE = 0;
 #include "lib/index.glsl"
 #include "lib/cache.glsl"
 #include "params/attention.h"
+layout(constant_id = 21) const uint FEATURE = 0;  // 0: none, a softmax; 1: elu(x) + 1; 2: x itself
 layout(push_constant) uniform Push { AttentionWeightsParams p; };
 #include "lib/attention_rules.glsl"
 
@@ -26,8 +27,12 @@ void main() {
     uint row_of_q = cache_head_row(row, p.head, p.heads);
     uint q0 = row_of_q * p.d, k0 = cache_head_row(key, kv_head, p.kv_heads) * p.d;
     float score = 0.0;
-    for (uint d = 0u; d < p.d; ++d) score += p.scale * load(p.q, Q_TYPE, q0 + d) * load(p.k, K_TYPE, k0 + d);
+    for (uint d = 0u; d < p.d; ++d) {
+        float q = load(p.q, Q_TYPE, q0 + d), k = load(p.k, K_TYPE, k0 + d);
+        score += FEATURE == 1u ? elu_plus_1(q) * elu_plus_1(k) : FEATURE == 2u ? q * k : p.scale * q * k;
+    }
     if (RULES) score = ruled_score(score, 0u, p.head, row, position, key);
     float lse = ReadFloats(p.lse).at[row_of_q];
-    Floats(p.p).at[i] = lse > LOWEST && !(score <= LOWEST) ? exp(score - lse) : 0.0;
+    float weight = FEATURE > 0u ? score * exp(-lse) : exp(score - lse);
+    Floats(p.p).at[i] = lse > LOWEST && !(score <= LOWEST) ? weight : 0.0;
 }

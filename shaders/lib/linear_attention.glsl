@@ -11,8 +11,5 @@ uint head_row(uint batch_and_head, uint i) {
     uint head = batch_and_head % p.heads, batch = batch_and_head / p.heads;
     return p.heads_first != 0u ? (batch * p.heads + head) * p.n + i : (batch * p.n + i) * p.heads + head;
 }
-float feature(float x) {
-    if (FEATURE == 0u) return x;
-    return x > 0.0 ? x + 1.0 : exp(max(x, vanished));
-}
+float feature(float x) { return FEATURE == 0u ? x : elu_plus_1(x); }
 uint first_cell(uint batch_and_head, uint chunk) { return (batch_and_head * p.chunks + chunk) * p.d * (p.dv + 1u); }

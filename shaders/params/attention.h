@@ -9,17 +9,24 @@ struct AttentionParams {
     uvec2 block_mask, segments;  // (blocks, blocks) i32 or 0; (batch, m) i32 or 0
     uvec2 sinks;                 // (heads) f32 or 0
     uvec2 o,
-        lse;  // one pass: results. Split: partial sums (splits, rows, Dv) and (splits, rows, 2) = maximum, denominator
+        lse;  // one pass: results. Split: partial sums (splits, rows, Dv) and (splits, rows, 2) = maximum, denominator; with
+              // statistics (splits, rows, 3), lib/row_statistics.glsl, in one pass, too
     uint n, m;  // queries; keys, or rows of the cache
     uint batch, heads, kv_heads;
     uint causal, heads_first;  // 0 or 1
     float scale;
 };
 struct AttentionJoinParams {
-    uvec2 sums, partials, step;  // (splits, rows, Dv), (splits, rows, 2)
+    uvec2 sums, partials, step;  // (splits, rows, Dv), (splits, rows, 2 or 3)
     uvec2 o, lse, sinks;
+    uvec2 entropy, largest;  // (rows), with statistics
     uint m, rows, dv;  // rows = batch * n * heads
     uint n, heads, heads_first;
+};
+struct AttentionStatisticsParams {
+    uvec2 partials, sinks;        // (rows, 3), (heads)
+    uvec2 lse, entropy, largest;  // (rows)
+    uint rows, n, heads, heads_first;
 };
 struct AttentionWeightsParams {
     uvec2 q, k, lse;                                  // (n, heads, D), (m, kv_heads, D), (n, heads)

@@ -4,7 +4,7 @@ VANTAGE_PARAMS_BEGIN
 struct LinearAttentionParams {
     uvec2 q, k, v;  // as in AttentionParams; heads as many for keys as for queries
     uvec2 sums;     // (batch * heads, chunks, D, Dv + 1)
-    uvec2 o;        // of the last kernel only
+    uvec2 o, lse;   // of the last kernel only
     uint n, batch, heads, d, dv;
     uint chunks, causal, heads_first;
     float eps;

@@ -58,6 +58,8 @@ done
 gives '"labels"' inspect -m "$models/bert_classification" --ids 2,3,4 --json
 "$program" inspect -m "$models/mixtral" --ids 2,3,4 --save experts.safetensors >/dev/null || fail "inspect mixtral"
 grep -aq '"router_logits"' experts.safetensors || fail "inspect --save: router_logits is missing"
+gives "longformer" inspect -m "$models/longformer" --ids 2,3,4 --global-tokens 1
+ends 2 "has no global tokens" inspect -m "$models/bert" --ids 2,3 --global-tokens 1
 ends 2 "token type 2" inspect -m "$models/bert_classification" --ids 2,3 --type-ids 0,2
 ends 2 "has 1 types" inspect -m "$models/bert_classification" --ids 2,3 --type-ids 0
 ends 2 "--type-ids goes with encoders" inspect --ids 2,3 --type-ids 0,0

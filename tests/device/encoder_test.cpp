@@ -1,6 +1,9 @@
 // Encoders against what PyTorch computed: hidden states, attention, pooled vectors and heads, in f32 and with f16 keys.
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
+#include <cmath>
+#include <optional>
 
 #include "oracle_model.h"
 #include "runtime/base/os.h"
@@ -12,13 +15,22 @@ using namespace vantage::test;
 
 namespace {
 
+/// Longformer's: ones in a mask, which begins with them.
+std::optional<std::int64_t> global_tokens(const SafeTensors& file, const std::string& prompt) {
+    const TensorEntry* mask = file.find(prompt + ".global_attention_mask");
+    if (mask == nullptr) return std::nullopt;
+    const auto ones = values_of<std::int32_t>(*mask);
+    return std::count(ones.begin(), ones.end(), 1);
+}
+
 Session encode(const Model& model, const SafeTensors& file, const std::string& prompt, Precision precision) {
     const auto ids = values_of<std::int32_t>(file.at(prompt + ".input_ids"));
     Session session(model, {.context = static_cast<std::int64_t>(ids.size()),
                             .precision = precision,
                             .watch = Watch::all(),
                             .inspect = true,
-                            .guard = true});
+                            .guard = true,
+                            .global_tokens = global_tokens(file, prompt)});
     const TensorEntry* types = file.find(prompt + ".token_type_ids");
     session.append(ids, types != nullptr ? values_of<std::int32_t>(*types) : std::vector<std::int32_t>());
     session.process();
@@ -35,8 +47,8 @@ void check_if_there(const SafeTensors& file, const std::string& name, std::span<
 }  // namespace
 
 TEST_CASE("the oracle's encoders come out as PyTorch computed them", "[models][oracle]") {
-    const std::string name = GENERATE("bert", "bert_classification", "roberta", "roberta_classification", "distilbert",
-                                      "distilbert_classification");
+    const std::string name = GENERATE("bert", "bert_classification", "roberta", "roberta_classification", "longformer",
+                                      "distilbert", "distilbert_classification");
     const Precision precision = GENERATE(Precision::f32, Precision::f16);
     INFO(name << (precision == Precision::f32 ? " in f32" : " with f16 keys"));
     const std::string folder = oracle_models + name;
@@ -70,6 +82,40 @@ TEST_CASE("a replay of an encoder has its token types", "[models]") {
         return session.attention(1, 2, 0, 6, 0, 6);
     };
     CHECK(weights(Watch::all()) == weights({}));
+}
+
+TEST_CASE("Longformer's first tokens are global as many as the session says", "[models]") {
+    const Model model = Model::load(test_device(), oracle_models + "longformer");  // windows of 8 and of 4 tokens
+    const std::vector<std::int32_t> ids = {5, 17, 40, 9, 77, 3, 12, 60, 33, 81, 7, 25};
+    const auto n = std::ssize(ids);
+    const auto session_with = [&](std::optional<std::int64_t> count, const Watch& watch) {
+        Session session(model, {.context = n, .precision = Precision::f32, .watch = watch, .global_tokens = count});
+        session.append(ids);
+        session.process();
+        return session;
+    };
+    for (const std::int64_t count : {0, 3, 12}) {
+        Session session = session_with(count, Watch::all());
+        for (const Divergence& d : session.plan(16).check(3)) FAIL_CHECK(d.node << ": " << d.message);
+        const std::vector<float> p = session.attention(1, 1, 0, n, 0, n);
+        for (std::int64_t i = 0; i < n; ++i) {
+            double sum = 0;
+            for (std::int64_t j = 0; j < n; ++j) {
+                const float weight = p[static_cast<std::size_t>(i * n + j)];
+                const bool seen = std::abs(i - j) <= 2 || i < count || j < count;
+                CHECK((weight > 0) == seen);
+                sum += static_cast<double>(weight);
+            }
+            CHECK(std::abs(sum - 1) < 1e-5);
+        }
+        CHECK(session.attention(1, 1, 2, 5, 3, 6) ==
+              session_with(count, {}).attention(1, 1, 2, 5, 3, 6));  // a replay, across the last global row
+    }
+    CHECK(session_with({}, {}).last_hidden() == session_with(0, {}).last_hidden());  // masked words: none by itself
+    expect_error(ErrorKind::usage, {"longformer", "-1 global tokens"}, [&] { session_with(-1, {}); });
+    const Model other = Model::load(test_device(), oracle_models + "roberta");
+    expect_error(ErrorKind::usage, {"roberta", "no global tokens"},
+                 [&] { const Session session(other, {.context = 6, .global_tokens = 1}); });
 }
 
 TEST_CASE("BERT's first checkpoints say gamma and beta", "[models]") {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
+#include <limits>
 
 #include "runtime/graph/op.h"
 #include "sheet.h"
@@ -107,6 +108,25 @@ TEST_CASE("choices beyond an expert's capacity add nothing", "[properties][exper
     }
     const double p = std::exp(5.0) / (std::exp(5.0) + experts - 1);
     CHECK(std::abs(static_cast<double>(got.at("loss")[0]) - static_cast<double>(experts) * p) < 1e-5);
+}
+
+TEST_CASE("an expert that no token chose is not even read", "[properties][experts]") {
+    // Weights of NaN that are read, if only to be multiplied with a choice of 0, are in the result.
+    Weights weights;
+    for (Values* all : {&weights.gate, &weights.up, &weights.down})
+        for (std::size_t i = 0; i < all->size(); ++i)
+            if (const std::size_t e = i / (inner * model_width); e != 1 && e != 4)
+                (*all)[i] = std::numeric_limits<float>::quiet_NaN();
+    Values logits(static_cast<std::size_t>(n * experts));
+    for (std::int64_t t = 0; t < n; ++t) logits[static_cast<std::size_t>(t * experts + (t % 3 == 0 ? 4 : 1))] = 5;
+    for (const std::int64_t rows : {n, std::int64_t{1}}) {  // by tiles, and the kernel for few rows
+        Sheet sheet;
+        const Tensor x = sheet.input("x", {rows, model_width}, normal(rows * model_width, 1));
+        const Values some(logits.begin(), logits.begin() + rows * experts);
+        const Routing routing = route(sheet.input("logits", {rows, experts}, some), 1, true);
+        sheet.graph.output("y", mixture_of_experts(x, routing, inputs(sheet, weights)));
+        for (const float y : sheet.run().at("y")) CHECK(std::isfinite(y));
+    }
 }
 
 TEST_CASE("k of E experts cost k / E of all", "[experts][cost]") {

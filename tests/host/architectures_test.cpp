@@ -125,8 +125,9 @@ TEST_CASE("what a file says itself wins over what its class usually has", "[conf
 
 TEST_CASE("every architecture is built from the least that its files say", "[config]") {
     // transformers writes only what differs from the class's defaults
-    for (const char* folder : {"gptj", "gpt_neox", "opt", "bloom", "falcon", "phi", "phi3", "mixtral", "qwen2",
-                               "gemma2", "gpt_oss", "bert", "roberta", "distilbert", "bart", "t5", "transformer"}) {
+    for (const char* folder :
+         {"gptj", "gpt_neox", "opt", "bloom", "falcon", "phi", "phi3", "mixtral", "qwen2", "gemma2", "gpt_oss", "bert",
+          "roberta", "longformer", "distilbert", "bart", "t5", "transformer"}) {
         INFO(folder);
         const ModelConfig config = parse_model_config(json_of(folder).dump(), folder);
         const Graph graph = build_model(config, {.rows = 3, .context = 16, .all_logits = true, .hidden = true});

@@ -1,0 +1,46 @@
+// BigBird's mask of blocks: global blocks, a window of blocks, and random ones from a seed.
+// Zaheer et al., "Big Bird: Transformers for Longer Sequences" (2020), the variant whose global tokens are of the sequence (ITC).
+#include <algorithm>
+#include <cstdlib>
+#include <utility>
+
+#include "runtime/base/log.h"
+#include "runtime/ops/sampling.h"
+#include "vantage/ops.h"
+
+namespace vantage {
+
+std::vector<std::int32_t> bigbird_block_mask(std::int64_t blocks, const BigBirdOptions& options) {
+    constexpr std::int64_t most = 1 << 15;
+    if (blocks < 0 || blocks > most || options.global < 0 || options.random < 0 || options.window < 0 ||
+        (options.window > 0 && options.window % 2 == 0))
+        throw Error(
+            ErrorKind::usage,
+            format("bigbird_block_mask: %lld blocks, %lld global, a window of %lld, %lld random ones: at most %lld, "
+                   "none below 0 and an odd window are wanted",
+                   static_cast<long long>(blocks), static_cast<long long>(options.global),
+                   static_cast<long long>(options.window), static_cast<long long>(options.random),
+                   static_cast<long long>(most)));
+    std::vector<std::int32_t> mask(static_cast<std::size_t>(blocks * blocks));
+    for (std::int64_t i = 0; i < blocks; ++i) {
+        std::vector<std::int64_t> others;
+        for (std::int64_t j = 0; j < blocks; ++j) {
+            const bool seen = i < options.global || j < options.global || 2 * std::abs(i - j) < options.window;
+            mask[static_cast<std::size_t>(i * blocks + j)] = seen;
+            if (!seen) others.push_back(j);
+        }
+        // the first of a shuffle (Fisher and Yates), each number by row and place, whatever the other rows draw
+        for (std::int64_t drawn = 0; drawn < std::min(options.random, std::ssize(others)); ++drawn) {
+            const auto word =
+                philox({static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(drawn), 0, 0},
+                       {static_cast<std::uint32_t>(options.seed), static_cast<std::uint32_t>(options.seed >> 32)})[0];
+            const std::uint64_t left = static_cast<std::uint64_t>(std::ssize(others) - drawn);
+            const auto at = static_cast<std::size_t>(drawn) + static_cast<std::size_t>(word * left >> 32);
+            std::swap(others[static_cast<std::size_t>(drawn)], others[at]);
+            mask[static_cast<std::size_t>(i * blocks + others[static_cast<std::size_t>(drawn)])] = 1;
+        }
+    }
+    return mask;
+}
+
+}  // namespace vantage

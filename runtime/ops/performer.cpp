@@ -1,0 +1,111 @@
+// Positive random features for attention without a softmax, by composition.
+//   exp(q·k) = E_w[φ_w(q) φ_w(k)],  φ_w(x) = exp(w·x - |x|² / 2),  w ~ N(0, I);  m of them in the mean, orthogonal by blocks
+// Choromanski et al., "Rethinking Attention with Performers" (2020): FAVOR+. linear_attention divides by the sum of the weights, so
+// what is common to a query's features, or to those of all keys of a head, falls out. A softmax over just these has the maximum
+// taken off, which keeps every exp in range, and costs no kernel of its own.
+#include <array>
+#include <bit>
+#include <cmath>
+#include <numbers>
+
+#include "runtime/base/log.h"
+#include "runtime/ops/sampling.h"
+#include "vantage/ops.h"
+
+namespace vantage {
+
+namespace {
+
+// Normal numbers by Box and Muller (1958), from Philox counters: number `i` of a seed is the same whatever else is drawn.
+double normal_number(std::uint64_t seed, std::uint64_t i) {
+    const auto words = philox({static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(i >> 32), 0, 0},
+                              {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});
+    const auto unit = [&](std::size_t at) { return (static_cast<double>(words[at]) + 0.5) * 0x1p-32; };
+    return std::sqrt(-2 * std::log(unit(0))) * std::cos(2 * std::numbers::pi * unit(1));
+}
+
+double dot(const double* a, const double* b, std::int64_t width) {
+    double sum = 0;
+    for (std::int64_t i = 0; i < width; ++i) sum += a[i] * b[i];
+    return sum;
+}
+
+// Tokens first or heads first → [batch H, n m], all features of a head in one row; and back.
+Tensor softmax_by_head(Tensor x, std::int64_t heads, bool heads_first, Where where) {
+    Graph& g = x.graph();
+    const Shape shape = x.shape();
+    const std::int64_t batch = shape.rank() == 4 ? shape[0] : 1, n = heads_first ? shape[-2] : shape[-3],
+                       features = shape[-1];
+    if (!heads_first) x = split_heads(g.reshape(x, {batch, n, heads * features}), heads, where);
+    Tensor y = softmax(g.reshape(x, {batch * heads, n * features}), -1, 1, where);
+    if (!heads_first) y = merge_heads(g.reshape(y, {batch, heads, n, features}), where);
+    return g.reshape(y, shape);
+}
+
+}  // namespace
+
+std::vector<float> performer_projection(std::int64_t features, std::int64_t width, std::uint64_t seed) {
+    if (features < 1 || width < 1 || features > (std::int64_t{1} << 31) / width)
+        throw Error(ErrorKind::usage,
+                    format("performer_projection: %lld features of vectors of width %lld make no sense",
+                           static_cast<long long>(features), static_cast<long long>(width)));
+    const auto cells = static_cast<std::size_t>(features * width);
+    std::vector<double> w(cells), lengths(static_cast<std::size_t>(features));
+    for (std::size_t i = 0; i < cells; ++i) w[i] = normal_number(seed, i);
+    for (std::int64_t row = 0; row < features; ++row) {
+        // Gram and Schmidt within each block of `width` rows, which then gets back a normal vector's length
+        double* one = w.data() + row * width;
+        double length = 0;  // of other numbers than the direction's
+        for (std::int64_t i = 0; i < width; ++i) {
+            const double x = normal_number(seed, cells + static_cast<std::size_t>(row * width + i));
+            length += x * x;
+        }
+        for (std::int64_t other = row / width * width; other < row; ++other) {
+            const double* before = w.data() + other * width;
+            const double along = dot(one, before, width);
+            for (std::int64_t i = 0; i < width; ++i) one[i] -= along * before[i];
+        }
+        const double scale = 1 / std::sqrt(dot(one, one, width));
+        for (std::int64_t i = 0; i < width; ++i) one[i] *= scale;
+        lengths[static_cast<std::size_t>(row)] = std::sqrt(length);
+    }
+    std::vector<float> result(cells);
+    for (std::size_t i = 0; i < cells; ++i)
+        result[i] = static_cast<float>(w[i] * lengths[i / static_cast<std::size_t>(width)]);
+    return result;
+}
+
+PerformerFeatures performer_features(Tensor q, Tensor k, PerformerOptions options, Where where) {
+    Graph& g = q.graph();
+    const std::int64_t width = q.shape()[-1], features = options.features;
+    for (const Tensor& x : {q, k})
+        if (x.dtype() != DType::f32 || x.shape().rank() < 3 || x.shape()[-1] != width)
+            throw Error(ErrorKind::usage,
+                        "performer_features: q is " + q.type().text() + " and k is " + k.type().text() +
+                            ", but heads of one width are wanted, in f32: features span more than f16 holds",
+                        where);
+    // both sides take the root of the scale: (√s q)·(√s k) = s q·k
+    const double scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(width))), root = std::sqrt(scale);
+    const std::string name = format("performer.%lld.%lld.%llu", static_cast<long long>(features),
+                                    static_cast<long long>(width), static_cast<unsigned long long>(options.seed));
+    const Tensor w = g.constant(name, {features, width},
+                                [=, seed = options.seed] { return performer_projection(features, width, seed); });
+    const auto shaped = [&](Tensor y, Tensor like) {
+        Shape shape = like.shape();
+        shape[-1] = features;
+        return g.reshape(y, shape);
+    };
+    const auto rows = [&](Tensor x) { return g.reshape(x, {x.shape().elements() / width, width}); };
+    // a query's |q|² is common to its features
+    const Tensor of_q = softmax(matmul(rows(q), w, {.transpose_b = true, .alpha = root}, {}, {}, where), -1, 1, where);
+    const Tensor projected = matmul(rows(k), w, {.transpose_b = true, .alpha = root}, {}, {}, where);
+    const Tensor ones = g.constant(
+        format("ones.%lld.%lld", static_cast<long long>(features), static_cast<long long>(width)), {features, width},
+        [cells = static_cast<std::size_t>(features * width)] { return std::vector<float>(cells, 1); });
+    const Tensor of_k = matmul(mul(rows(k), rows(k), where), ones, {.transpose_b = true, .alpha = -scale / 2}, {},
+                               projected, where);  // w·k - |k|² / 2
+    const bool first = options.heads_first;
+    return {.q = shaped(of_q, q), .k = softmax_by_head(shaped(of_k, k), k.shape()[first ? -3 : -2], first, where)};
+}
+
+}  // namespace vantage

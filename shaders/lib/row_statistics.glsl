@@ -1,0 +1,23 @@
+// Entropy and largest weight of a row of attention, from sums made online. With w_j = exp(s_j - m) below the running maximum m,
+//   l = sum_j w_j,  d = sum_j w_j (s_j - m),  and when the maximum moves to M:  l -> l e^(m-M),  d -> (d + (m-M) l) e^(m-M)
+// In the end p_j = w_j / L, L = l and a sink's share:  entropy = -sum_j p_j ln p_j = (l ln L - d) / L,  largest = 1 / L.
+#ifndef VANTAGE_ROW_STATISTICS_GLSL
+#define VANTAGE_ROW_STATISTICS_GLSL
+#include "lib/sinks.glsl"
+
+// d when the maximum moves, but for the factor e^(m-M). A row without keys has a maximum that is no score.
+float drop_moved(float drop, float denominator, float from, float to) {
+    return denominator > 0.0 ? drop + (from - to) * denominator : 0.0;
+}
+
+void store_statistics(uint row, float keys_maximum, float keys_denominator, float drop, uvec2 sinks, uint head, uvec2 lse, uvec2 entropy,
+                      uvec2 largest) {
+    float maximum = keys_maximum, denominator = keys_denominator, shrink = with_sink(maximum, denominator, sinks, head);
+    drop = drop_moved(drop, keys_denominator, keys_maximum, maximum) * shrink;
+    float log_all = denominator > 0.0 ? log(denominator) : 0.0;
+    float h = denominator > 0.0 ? (keys_denominator * shrink * log_all - drop) / denominator : 0.0;
+    Floats(lse).at[row] = denominator > 0.0 ? maximum + log_all : uintBitsToFloat(0xff800000u);
+    Floats(entropy).at[row] = h < 0.0 ? 0.0 : h;  // NaN stays
+    Floats(largest).at[row] = keys_denominator > 0.0 ? shrink / denominator : 0.0;
+}
+#endif
