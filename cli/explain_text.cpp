@@ -66,7 +66,9 @@ void print_parameters(const Explanation& e) {
     table.row({"total", exact_text(info.parameters), "", bytes_text(info.weight_bytes),
                sum_text(parameters_formula(e), e.cost.values())});
     print("Parameters", table);
-    if (e.model.config().tied) std::printf("  the output layer is the embedding, stored once\n");
+    const bool has_output = std::any_of(e.prompt.parts.begin(), e.prompt.parts.end(),
+                                        [](const RunCost::PartCost& part) { return part.part == Part::output; });
+    if (e.model.config().tied && has_output) std::printf("  the output layer is the embedding, stored once\n");
     if (const ModelConfig& c = e.model.config(); c.experts > 0)
         std::printf("  a token meets %s of them (%s): k = %lld of E = %lld experts\n",
                     exact_text(active_parameters(e)).c_str(),
@@ -92,8 +94,9 @@ void print_work(const Explanation& e, const std::string& heading, const RunCost&
     const auto n = static_cast<double>(tokens);
     if (tokens > 1) row("per token", {all.flops / n, all.bytes_read / n, all.bytes_written / n}, "", "");
     print(heading, table);
-    std::printf("  formulas count matrix products and attention, %s of the FLOP\n",
-                share_text(run.flops().value(run.values), all.flops).c_str());
+    std::printf(
+        "  formulas count matrix products and attention, %s of the FLOP; other: rotations, gates, caches, drawing\n",
+        share_text(run.flops().value(run.values), all.flops).c_str());
     std::printf("  read: %s of weights, each once; %s of keys and values, %s; %s between operations\n",
                 memory_text(run.weight_bytes).c_str(), memory_text(run.cache_bytes).c_str(),
                 (e.cost.cache_per_token() * Formula::of("n")).text().c_str(),
@@ -118,8 +121,8 @@ void print_cache(const Explanation& e) {
           table);
     if (!c.windows.empty()) std::printf("  a window saves arithmetic, not memory: all keys are kept\n");
     if (c.kv_heads < c.heads)
-        std::printf("  %lld heads share %lld key heads: 1/%lld of what a key head for each would take\n",
-                    number(c.heads), number(c.kv_heads), number(c.heads / c.kv_heads));
+        std::printf("  %lld key head%s for %lld heads: 1/%lld of what one for each would take\n", number(c.kv_heads),
+                    c.kv_heads == 1 ? "" : "s", number(c.heads), number(c.heads / c.kv_heads));
 }
 
 void print_memory(const Explanation& e) {

@@ -83,9 +83,20 @@ void Parts::trace(int value, const Columns& made) {
         if (std::find(known.begin(), known.end(), made) == known.end()) known.push_back(made);
         return;
     }
-    if (is_op(node, "add")) return;  // the residual stream: nobody's projection
+    if (is_op(node, "add") || is_op(node, "embedding")) return;  // the residual stream: nobody's projection
     for (const int input : node.inputs)
         if (input >= 0) trace(input, made);
+}
+
+// Through what joins, adds or chooses between results of attention; a matrix product or a norm makes something else of them.
+bool Parts::comes_from_attention(int value) const {
+    const Value& from = graph_.value(behind_views(graph_, value));
+    if (from.kind != ValueKind::node) return false;
+    const Node& node = graph_.nodes()[static_cast<std::size_t>(from.node)];
+    if (is_op(node, "attention")) return true;
+    if (is_norm(node) || is_op(node, "matmul") || is_op(node, "expert_linear")) return false;
+    return std::any_of(node.inputs.begin(), node.inputs.end(),
+                       [&](int input) { return input >= 0 && comes_from_attention(input); });
 }
 
 Part Parts::part_of(std::size_t index) const {
@@ -93,10 +104,11 @@ Part Parts::part_of(std::size_t index) const {
     if (is_norm(node)) return Part::norms;
     if (is_op(node, "attention")) return Part::attention;
     if (is_op(node, "expert_linear")) return Part::experts;
-    if (is_op(node, "embedding"))
-        return !is_weight(operand_named(node, "w"))                                       ? Part::other
-               : graph_.value(graph_.storage(node.inputs[0])).name == model_names::tokens ? Part::embedding
-                                                                                          : Part::positions;
+    if (is_op(node, "embedding")) {
+        if (!is_weight(operand_named(node, "w"))) return Part::other;  // rows of something that was computed
+        const Value& ids = graph_.value(graph_.storage(node.inputs[0]));
+        return ids.kind == ValueKind::constant || ids.name == model_names::types ? Part::positions : Part::embedding;
+    }
     if (!is_op(node, "matmul")) return Part::other;
     if (!is_weight(operand_named(node, "b"))) return config_.experts > 0 ? Part::experts : Part::other;
     if (const auto found = columns_.find(index); found != columns_.end())
@@ -105,9 +117,7 @@ Part Parts::part_of(std::size_t index) const {
         const bool words = graph_.value(node.outputs[0]).type.shape[-1] == config_.vocab;
         return words || config_.kind == ModelKind::decoder ? Part::output : Part::heads;
     }
-    const Value& from = graph_.value(behind_views(graph_, node.inputs[0]));
-    if (from.kind == ValueKind::node && is_op(graph_.nodes()[static_cast<std::size_t>(from.node)], "attention"))
-        return Part::attention_out;
+    if (comes_from_attention(node.inputs[0])) return Part::attention_out;
     return in_layer(index) ? Part::mlp : Part::embedding;
 }
 

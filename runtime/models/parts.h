@@ -11,7 +11,8 @@
 namespace vantage {
 
 /// In the order in which data meets them. Weights are of query, key and value apart, nodes of all three (projections); the
-/// scores q·k and the mixing of values are attention; its only weights are sinks.
+/// scores q·k and the mixing of values are attention; its only weights are sinks. Kinds of tokens (BERT's) are
+/// among positions.
 enum class Part : std::uint8_t {
     embedding,
     positions,
@@ -54,6 +55,7 @@ private:
     Part part_of(std::size_t node) const;
     /// The linear layers behind a value, through norms of heads, rotations, splits and caches, are of this part.
     void trace(int value, const Columns& made);
+    bool comes_from_attention(int value) const;
     bool is_weight(int value) const;
     bool in_head(std::size_t node) const;
 

@@ -64,7 +64,7 @@ done
 expect 0 "keys and values f32"*"50 tokens of context" "$program" explain -m "$model" --ctx 50 --precision f32
 expect 0 '"formula": "L·d² + L·d"'*'"parameters_formula": "12·L·d²'*'"total_parameters": 109248' "$program" explain -m "$model" --json
 expect 0 "rope_write" "$program" explain -m "$data/models/llama"
-expect 0 "a token meets 22 240 of them (70.7 %): k = 2 of E = 4 experts"*"4 heads share 2 key heads" "$program" explain -m "$data/models/mixtral"
+expect 0 "a token meets 22 240 of them (70.7 %): k = 2 of E = 4 experts"*"2 key heads for 4 heads: 1/2 of" "$program" explain -m "$data/models/mixtral"
 expect 0 "window of w = 11 keys in 2 of 2 layers"*"4·L·d·w" "$program" explain -m "$data/models/mistral"
 "$program" explain -m "$data/models/bert" >"$scratch/explained" || failures=$((failures + 1))
 expect 0 "A text of n = 64 tokens"*"4·L·d·n²"*"encoder.layer.0 … encoder.layer.1  (2 times)" cat "$scratch/explained"
