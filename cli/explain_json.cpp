@@ -44,6 +44,7 @@ Json run_json(const Explanation& e, const RunCost& run) {
             {"formula_flops", run.flops().value(run.values)},
             {"n", run.values.at('n')},
             {"weight_bytes_read", run.weight_bytes},
+            {"matrix_elements_read", e.cost.simplified(run.matrices).text()},
             {"cache_bytes_read", run.cache_bytes}};
 }
 

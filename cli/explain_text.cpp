@@ -97,9 +97,11 @@ void print_work(const Explanation& e, const std::string& heading, const RunCost&
     std::printf(
         "  formulas count matrix products and attention, %s of the FLOP; other: rotations, gates, caches, drawing\n",
         share_text(run.flops().value(run.values), all.flops).c_str());
-    std::printf("  read: %s of weights, each once; %s of keys and values, %s; %s between operations\n",
-                memory_text(run.weight_bytes).c_str(), memory_text(run.cache_bytes).c_str(),
-                (e.cost.cache_per_token() * Formula::of("n")).text().c_str(),
+    std::printf("  read: %s of weights, each once: %s in matrices\n", memory_text(run.weight_bytes).c_str(),
+                sum_text(e.cost.simplified(run.matrices), run.values).c_str());
+    std::printf("        %s of keys and values: %s bytes%s; %s between operations\n",
+                memory_text(run.cache_bytes).c_str(), (e.cost.cache_per_token() * Formula::of("n")).text().c_str(),
+                e.model.config().windows.empty() ? "" : " (a window reads less)",
                 memory_text(all.bytes_read - run.weight_bytes - run.cache_bytes).c_str());
 }
 

@@ -37,6 +37,7 @@ struct RunCost {
     std::vector<PartCost> parts;  ///< in the order of `Part`
     std::vector<OpCost> ops;      ///< in the order in which ops come first
     double weight_bytes = 0;      ///< of what is read: weights
+    Formula matrices;             ///< elements of the matrices among these weights
     double cache_bytes = 0;       ///< of what is read: keys and values
     SymbolValues values;          ///< of the symbols in the formulas
     Cost total() const;

@@ -49,6 +49,18 @@ public:
         return formula.value(values_) == counted ? formula : Formula(std::llround(counted));
     }
 
+    /// Elements of the matrix that the node reads; of experts' as many as there can be among the choices.
+    Formula matrix_read(std::size_t index) const {
+        const Node& node = graph_.nodes()[index];
+        if (node.op->name == std::string("expert_linear"))
+            return expert_matrix(node) * (choices(node) >= values_.at('E')
+                                              ? Formula::of("E")
+                                              : Formula::of("k") * run_rows(choices(node) / values_.at('k')));
+        const bool matmul = node.op->name == std::string("matmul") &&
+                            graph_.value(graph_.storage(operand_named(node, "b"))).kind == ValueKind::weight;
+        return matmul ? matrix(index) : Formula();
+    }
+
 private:
     const Shape& shape(int id) const { return graph_.value(id).type.shape; }
     Formula run_rows(std::int64_t count) const {
@@ -56,27 +68,35 @@ private:
     }
 
     Formula matrix_product(std::size_t index) const {  // 2 rows in out
+        const Shape& out = shape(graph_.nodes()[index].outputs[0]);
+        const Formula rows = run_rows(out.elements() / std::max<std::int64_t>(out[-1], 1));
+        if (parts_.of(index) == Part::experts)  // the sum of what a token's experts say
+            return 2 * rows * Formula::of("k") * size_formula(values_, out[-1], "d");
+        return 2 * rows * matrix(index);
+    }
+
+    Formula matrix(std::size_t index) const {  // in out
         const Node& node = graph_.nodes()[index];
-        const Shape& out = shape(node.outputs[0]);
-        const std::int64_t cols = out[-1], rows = out.elements() / std::max<std::int64_t>(cols, 1);
         const Part part = parts_.of(index);
-        const std::int64_t inner = shape(node.inputs[0])[-1];
-        if (part == Part::experts)  // the sum of what a token's experts say
-            return 2 * run_rows(rows) * Formula::of("k") * size_formula(values_, cols, "d");
         Formula columns;
         if (part == Part::projections || part == Part::router)
             for (const Parts::Columns& one : parts_.columns(index)) columns += columns_formula(values_, one);
         else
-            columns = size_formula(values_, cols, symbols_of(part));
+            columns = size_formula(values_, shape(node.outputs[0])[-1], symbols_of(part));
         const std::string_view order = part == Part::output || part == Part::heads ? "d" : symbols_of(part);
-        return 2 * run_rows(rows) * columns * size_formula(values_, inner, order);
+        return columns * size_formula(values_, shape(node.inputs[0])[-1], order);
     }
 
     Formula expert_product(const Node& node) const {  // 2 choices in out
-        const Shape &out = shape(node.outputs[0]), &w = shape(operand_named(node, "w"));
-        return 2 * Formula::of("k") * run_rows(out[0] / values_.at('k')) * size_formula(values_, out[1], "df") *
-               size_formula(values_, w.elements() / w[0] / out[1], "df");
+        return 2 * Formula::of("k") * run_rows(choices(node) / values_.at('k')) * expert_matrix(node);
     }
+
+    Formula expert_matrix(const Node& node) const {  // in out
+        const Shape& w = shape(operand_named(node, "w"));
+        const std::int64_t cols = shape(node.outputs[0])[1];
+        return size_formula(values_, cols, "df") * size_formula(values_, w.elements() / w[0] / cols, "df");
+    }
+    std::int64_t choices(const Node& node) const { return shape(node.outputs[0])[0]; }
 
     // 2 (D + Dv) for each key that each head's queries see: n of them, or w of a window, or a triangle of both.
     Formula attention(const Node& node) {
@@ -141,6 +161,7 @@ RunCost CostModel::run(std::int64_t rows, std::int64_t keys, SymbolValues values
     RunFormulas formulas(model, parts, rows, run.values);
     std::map<Part, Cost> costs;
     std::map<Part, ByLayer> flops;
+    ByLayer matrices;
     for (const int index : live_nodes(model)) {
         const auto i = static_cast<std::size_t>(index);
         const Node& node = model.nodes()[i];
@@ -153,9 +174,11 @@ RunCost CostModel::run(std::int64_t rows, std::int64_t keys, SymbolValues values
         if (op == run.ops.end()) op = run.ops.insert(op, {.op = node.op->name, .cost = {}});
         ++op->calls;
         add(op->cost, cost);
+        (parts.in_layer(i) ? matrices.in_layers : matrices.outside) += formulas.matrix_read(i);
         run.weight_bytes += weight_bytes_of(model, node);
         run.cache_bytes += cache_bytes_of(model, node);
     }
+    run.matrices = matrices.sum(config_.layers);
     for (const auto& [part, cost] : costs)
         run.parts.push_back({.part = part, .cost = cost, .flops = flops[part].sum(config_.layers)});
     return run;

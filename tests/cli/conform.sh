@@ -56,7 +56,7 @@ model=$data/models/gpt2
 "$program" explain -m "$model" --tokens 20 >"$scratch/explained" || failures=$((failures + 1))
 for text in "L = 2 layers, d = 48 width, H = 3 heads" "embedding "*"48 000 "*"V·d"*"attention q "*"4 704 "*"L·d² + L·d"*"mlp"*"norms"*"total "*"109 248 " \
     "A prompt of n = 20 tokens"*"attention scores "*"2·L·d·n² + 2·L·d·n"*"24·L·d²·n + 2·L·d·n² + 2·L·d·n + 2·V·d"*"per token" \
-    "which sees n = 21 keys"*"total "*"24·L·d² + 4·L·d·n + 2·V·d" "2·L·d·b bytes for each token, 384 B in f16"*"96    36.0 KiB    72.0 KiB" \
+    "which sees n = 21 keys"*"total "*"24·L·d² + 4·L·d·n + 2·V·d" "of weights, each once: "*" in matrices" "2·L·d·n·b bytes;" "2·L·d·b bytes for each token, 384 B in f16"*"96    36.0 KiB    72.0 KiB" \
     "keys and values f16"*"96 tokens of context" "Plan of 1 row: "*"barriers" \
     "h.0 … h.1  (2 times)" "matmul attn.c_proj + bias + residual" "fused: matmul + gelu_tanh (2), matmul + residual (4)"; do
     expect 0 "$text" cat "$scratch/explained"

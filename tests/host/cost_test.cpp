@@ -324,7 +324,9 @@ TEST_CASE("k of E experts cost k/E of all of them", "[cost][forms]") {
     CHECK(weights_of(two, Part::experts).formula.text() == "3·L·E·d·f");
     CHECK(weights_of(two, Part::experts).active * 4 == weights_of(two, Part::experts).parameters);
     CHECK(weights_of(two, Part::router).formula.text() == "L·E·d");
-    // and of the weights a token reads those of its experts only
+    // and of the weights a token reads those of its experts only, a prompt those of all
+    CHECK(two.simplified(some.matrices).text() == "3·L·k·d·f + L·E·d + 2·L·d² + 2·L·d·K·D + V·d");
+    CHECK(two.prompt(64).matrices.value(two.values()) == all.matrices.value(eight.values()));
     CHECK(all.weight_bytes - some.weight_bytes == 6.0 * 3 * 32 * 4096 * 14336 * 4);  // f32
 }
 
@@ -332,6 +334,8 @@ TEST_CASE("a token reads every weight it meets once, and the keys and values so 
     const CostModel gpt2(parsed(gpt2_small));
     const RunCost run = gpt2.token(500);
     CHECK(run.weight_bytes == 4.0 * (124'439'808 - 1024 * 768));  // all but the positions, of which a row is read
+    CHECK(gpt2.simplified(run.matrices).text() == "12·L·d² + V·d");
+    CHECK(run.weight_bytes == 4 * run.matrices.value(run.values) + 4.0 * (13 * 12 * 768 + 2 * 768));  // biases, norms
     CHECK(run.cache_bytes == 500.0 * static_cast<double>(gpt2.cache_bytes(1)));
     CHECK(run.total().bytes_read > run.weight_bytes + run.cache_bytes);
     CHECK(gpt2.prompt(64).weight_bytes == run.weight_bytes);  // once for all of its tokens
