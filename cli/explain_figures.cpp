@@ -4,36 +4,12 @@
 #include <cctype>
 
 #include "runtime/base/log.h"
-#include "runtime/graph/fuse.h"
 #include "runtime/graph/schedule.h"
 #include "runtime/models/model_builder.h"
 
 namespace vantage::cli {
 
 namespace {
-
-bool contains(const std::string& text, const char* part) { return text.find(part) != std::string::npos; }
-
-// By the names that the architectures give their weights; the first word that is in the name decides.
-const char* component_of(const std::string& weight) {
-    static constexpr std::pair<const char*, const char*> words[] = {
-        {"norm", "norms"},        {"Norm", "norms"},
-        {"ln_", "norms"},         {"router", "router"},
-        {"moe.gate", "router"},   {"experts", "experts"},
-        {"cls.", "head"},         {"classifier", "head"},
-        {"pooler", "head"},       {"vocab_", "head"},
-        {"lm_head", "head"},      {"embed_out", "head"},
-        {"attn", "attention"},    {"attention", "attention"},
-        {"mlp", "mlp"},           {"fc1", "mlp"},
-        {"fc2", "mlp"},           {"ffn", "mlp"},
-        {"intermediate", "mlp"},  {"output.dense", "mlp"},
-        {"wpe", "positions"},     {"position", "positions"},
-        {"wte", "embedding"},     {"embed", "embedding"},
-        {"project_", "embedding"}};
-    for (const auto& [word, component] : words)
-        if (contains(weight, word)) return component;
-    return "other";
-}
 
 BuildOptions build_options(const Model& model, std::int64_t rows, std::int64_t context, Precision precision,
                            bool watch = false) {
@@ -47,22 +23,45 @@ BuildOptions build_options(const Model& model, std::int64_t rows, std::int64_t c
 
 }  // namespace
 
-// ---- parameters and memory -------------------------------------------------------------------------------------------
-
-std::vector<Component> components(const Model& model) {
-    std::vector<Component> parts = {{"embedding"}, {"positions"}, {"attention"}, {"mlp"},  {"router"},
-                                    {"experts"},   {"norms"},     {"head"},      {"other"}};
-    const Graph graph = model.graph(build_options(model, 1, 1, Precision::f16));
-    for (const Value& value : graph.values()) {
-        if (value.kind != ValueKind::weight) continue;
-        Component& part = *std::find_if(parts.begin(), parts.end(),
-                                        [&](const Component& c) { return c.name == component_of(value.name); });
-        part.parameters += static_cast<std::uint64_t>(value.type.shape.elements());
-        part.bytes += value.type.bytes();
-    }
-    std::erase_if(parts, [](const Component& c) { return c.parameters == 0; });
-    return parts;
+Explanation explanation(const Model& model, Session& session, std::int64_t tokens, Precision precision) {
+    const bool decoder = model.config().kind == ModelKind::decoder;
+    const CostModel cost(model.config(), precision == Precision::f32 ? DType::f32 : DType::f16,
+                         [&model](const BuildOptions& options) { return model.graph(options); });
+    Explanation e{.model = model,
+                  .session = session,
+                  .tokens = tokens,
+                  .precision = precision,
+                  .cost = cost,
+                  .weights = cost.weights(),
+                  .prompt = cost.prompt(tokens),
+                  .token = decoder ? std::optional(cost.token(tokens + 1)) : std::nullopt,
+                  .plans = {session.chunk(tokens)}};
+    if (decoder && e.plans.front() != 1) e.plans.push_back(1);
+    return e;
 }
+
+Formula parameters_formula(const Explanation& e) {
+    Formula sum;
+    for (const PartWeights& part : e.weights) sum += part.formula;
+    return e.cost.simplified(sum);
+}
+
+std::uint64_t active_parameters(const Explanation& e) {
+    std::uint64_t sum = 0;
+    for (const PartWeights& part : e.weights) sum += part.active;
+    return sum;
+}
+
+std::vector<std::int64_t> shown_contexts(std::int64_t most) {
+    std::int64_t first = 1024;
+    while (first > 1 && first * 4 > most) first /= 2;
+    std::vector<std::int64_t> contexts;
+    for (std::int64_t tokens = first; tokens < most; tokens *= 2) contexts.push_back(tokens);
+    contexts.push_back(most);
+    return contexts;
+}
+
+// ---- memory ----------------------------------------------------------------------------------------------------------
 
 std::map<std::string, std::uint64_t> weight_bytes(const Model& model) {
     std::map<std::string, std::uint64_t> bytes;
@@ -81,48 +80,20 @@ std::map<std::string, std::uint64_t> state_bytes(const Model& model, std::int64_
     return bytes;
 }
 
-// ---- work ------------------------------------------------------------------------------------------------------------
-
-Cost Work::total() const {
-    Cost sum;
-    for (const Part& part : parts) {
-        sum.flops += part.cost.flops;
-        sum.bytes_read += part.cost.bytes_read;
-        sum.bytes_written += part.cost.bytes_written;
-    }
-    return sum;
-}
-
-Work work(const Model& model, std::int64_t position, std::int64_t rows, Precision precision) {
-    Graph graph = model.graph(build_options(model, rows, position + rows, precision));
-    fuse(graph);
-    Work work;
-    for (int index : live_nodes(graph)) {
-        const Node& node = graph.nodes()[static_cast<std::size_t>(index)];
-        auto part = std::find_if(work.parts.begin(), work.parts.end(),
-                                 [&](const Work::Part& p) { return p.op == node.op->name; });
-        if (part == work.parts.end()) part = work.parts.insert(part, {.op = node.op->name, .calls = 0, .cost = {}});
-        const Cost cost = node.op->cost != nullptr ? node.op->cost(call_of(graph, node)) : Cost{};
-        ++part->calls;
-        part->cost.flops += cost.flops;
-        part->cost.bytes_read += cost.bytes_read;
-        part->cost.bytes_written += cost.bytes_written;
-    }
-    return work;
-}
-
 // ---- the plan --------------------------------------------------------------------------------------------------------
 
 namespace {
 
-/// "h.3." of "h.3.attn.c_attn.weight"; empty where no layer is in the name.
+/// "encoder.layer.3." of "encoder.layer.3.output.dense.weight"; empty where no layer is in the name.
 std::string layer_of(const std::string& name) {
-    const std::size_t dot = name.find('.');
-    if (dot == std::string::npos || dot + 1 >= name.size() ||
-        std::isdigit(static_cast<unsigned char>(name[dot + 1])) == 0)
-        return {};
-    const std::size_t end = name.find('.', dot + 1);
-    return end == std::string::npos ? std::string() : name.substr(0, end + 1);
+    const auto digit = [&](std::size_t at) {
+        return at < name.size() && std::isdigit(static_cast<unsigned char>(name[at])) != 0;
+    };
+    for (std::size_t dot = name.find('.'); dot != std::string::npos; dot = name.find('.', dot + 1))
+        if (digit(dot + 1))
+            if (const std::size_t end = name.find('.', dot + 1); end != std::string::npos)
+                return name.substr(0, end + 1);
+    return {};
 }
 
 std::string without(const std::string& layer, const std::string& name) {

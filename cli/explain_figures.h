@@ -1,39 +1,40 @@
-// What a model costs, worked out from its graphs and plans: the figures behind `vantage explain`.
+// The figures behind `vantage explain`: costs from the model's graphs, memory and dispatches from its plans.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "runtime/graph/op.h"
+#include "runtime/models/cost.h"
 #include "vantage/session.h"
 
 namespace vantage::cli {
 
-/// Parameters of one part of a model: embedding, positions, attention, mlp, norms, head.
-struct Component {
-    std::string name;
-    std::uint64_t parameters = 0, bytes = 0;
+/// All that is known about a model, once.
+struct Explanation {
+    const Model& model;
+    Session& session;
+    std::int64_t tokens;  ///< of the prompt
+    Precision precision;
+    CostModel cost;
+    std::vector<PartWeights> weights;
+    RunCost prompt;
+    std::optional<RunCost> token;     ///< the one after the prompt; an encoder has none
+    std::vector<std::int64_t> plans;  ///< by rows: the prompt's first, then the generated token's
 };
-/// In the order in which data meets them.
-std::vector<Component> components(const Model& model);
+Explanation explanation(const Model& model, Session& session, std::int64_t tokens, Precision precision);
+void print_text(const Explanation& e);
+void print_json(const Explanation& e);
+
+/// Formula of all parameters, and how many of them one token meets.
+Formula parameters_formula(const Explanation& e);
+std::uint64_t active_parameters(const Explanation& e);
+/// Contexts for a table: 1024, 2048, … (from less on where the model's context is small), and the model's.
+std::vector<std::int64_t> shown_contexts(std::int64_t most);
 /// Bytes of the weights by storage type.
 std::map<std::string, std::uint64_t> weight_bytes(const Model& model);
-
-/// Arithmetic and traffic of a run, by op, in the order in which ops come first.
-struct Work {
-    struct Part {
-        std::string op;
-        int calls = 0;
-        Cost cost;
-    };
-    std::vector<Part> parts;
-    Cost total() const;
-};
-/// `rows` tokens behind `position` others, in one run. The cache holds no more than these, so that costs are those of
-/// the position and not of the context's size.
-Work work(const Model& model, std::int64_t position, std::int64_t rows, Precision precision);
 
 /// Bytes that the states of a session with these options would take, by the first word of their names.
 std::map<std::string, std::uint64_t> state_bytes(const Model& model, std::int64_t context, Precision precision,

@@ -29,18 +29,18 @@ void write_json(const Model& model, const std::string& prompt, const std::string
     const std::ptrdiff_t before = std::ssize(tokens) - static_cast<std::ptrdiff_t>(s.generated_tokens);
     const std::ptrdiff_t read = std::ssize(session.source_tokens());  // by an encoder
     const std::ptrdiff_t prompt_tokens = read > 0 ? read : before;
-    nlohmann::json json = {{"schema_version", 1},
-                           {"model", model.info().name},
-                           {"device", model.device().caps().name},
-                           {"prompt", prompt},
-                           {"text", text},
-                           {"ids", std::vector<std::int32_t>(tokens.begin() + before, tokens.end())},
-                           {"ending", name_of(ending)},
-                           {"prompt_tokens", prompt_tokens},
-                           {"generated_tokens", s.generated_tokens},
-                           {"prompt_tokens_per_second", rate(s.prompt_tokens, s.prompt_seconds)},
-                           {"generated_tokens_per_second", rate(s.generated_tokens, s.generate_seconds)}};
-    write_out(json.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+    nlohmann::json all = {{"schema_version", 1},
+                          {"model", model.info().name},
+                          {"device", model.device().caps().name},
+                          {"prompt", prompt},
+                          {"text", text},
+                          {"ids", std::vector<std::int32_t>(tokens.begin() + before, tokens.end())},
+                          {"ending", name_of(ending)},
+                          {"prompt_tokens", prompt_tokens},
+                          {"generated_tokens", s.generated_tokens},
+                          {"prompt_tokens_per_second", rate(s.prompt_tokens, s.prompt_seconds)},
+                          {"generated_tokens_per_second", rate(s.generated_tokens, s.generate_seconds)}};
+    write_out(all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
 void run(const CLI::App& command, RunOptions& o) {

@@ -1,0 +1,35 @@
+// Sizes of a model as the symbols of formulas.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "runtime/models/formula.h"
+#include "runtime/models/parts.h"
+
+namespace vantage {
+
+/// L layers, d width, H heads of width D, K of them for keys, f inner width, V vocabulary, C context, E experts of which a
+/// token takes k; and of a run: n tokens (of a prompt) or keys (that a token sees), w window, b bytes of a cached number.
+struct ModelSymbol {
+    char symbol;
+    const char* meaning;
+};
+const std::vector<ModelSymbol>& model_symbols();
+SymbolValues symbol_values(const ModelConfig& config, DType cache);
+
+/// `size` as the first symbol of `order` that has this value, else as a number. In `order` H and K stand for H·D and K·D, h for
+/// H alone; f is found in 2·f, and C in a table with a few rows more.
+Formula size_formula(const SymbolValues& values, std::int64_t size, std::string_view order);
+/// The symbols among which the sizes of a part's weights are looked for.
+std::string_view symbols_of(Part part);
+/// Columns of queries, keys or values: H·D and K·D, or d where they are as many.
+Formula columns_formula(const SymbolValues& values, const Parts::Columns& columns);
+
+/// A sum over all nodes, in which what every layer has becomes L times that.
+struct ByLayer {
+    Formula in_layers, outside;
+    Formula sum(std::int64_t layers) const { return in_layers.in_units_of('L', layers) + outside; }
+};
+
+}  // namespace vantage

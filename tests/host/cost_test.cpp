@@ -1,0 +1,367 @@
+// Costs of models, counted on graphs: against checkpoints, against sizes that are known, and against the closed forms of papers.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+#include <string>
+
+#include "known_configs.h"
+#include "runtime/graph/schedule.h"
+#include "runtime/io/safetensors.h"
+#include "runtime/models/architecture.h"
+#include "runtime/models/cost.h"
+
+using namespace vantage;
+using vantage::test::config_of;
+using vantage::test::folder_of;
+
+namespace {
+
+ModelConfig parsed(const std::string& json) { return parse_model_config(json, "config.json"); }
+
+// The published configurations, as far as sizes and parts depend on them.
+const char* const gpt2_small =
+    R"({"model_type": "gpt2", "n_layer": 12, "n_embd": 768, "n_head": 12, "n_positions": 1024, "vocab_size": 50257})";
+const char* const gpt3 =
+    R"({"model_type": "gpt2", "n_layer": 96, "n_embd": 12288, "n_head": 96, "n_positions": 2048, "vocab_size": 50257})";
+const char* const bert_base =
+    R"({"model_type": "bert", "architectures": ["BertModel"], "hidden_size": 768, "num_hidden_layers": 12,
+        "num_attention_heads": 12, "intermediate_size": 3072, "vocab_size": 30522, "max_position_embeddings": 512})";
+const char* const llama3_8b =
+    R"({"model_type": "llama", "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32,
+        "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 128256, "max_position_embeddings": 8192})";
+const char* const llama3_70b =
+    R"({"model_type": "llama", "hidden_size": 8192, "num_hidden_layers": 80, "num_attention_heads": 64,
+        "num_key_value_heads": 8, "intermediate_size": 28672, "vocab_size": 128256, "max_position_embeddings": 8192})";
+const char* const mistral_7b =
+    R"({"model_type": "mistral", "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32,
+        "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 32000, "max_position_embeddings": 32768,
+        "sliding_window": 4096})";
+const char* const mixtral_8x7b =
+    R"({"model_type": "mixtral", "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32,
+        "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 32000, "max_position_embeddings": 32768,
+        "num_local_experts": 8, "num_experts_per_tok": 2})";
+
+std::uint64_t parameters(const CostModel& cost) {
+    std::uint64_t sum = 0;
+    for (const PartWeights& part : cost.weights()) sum += part.parameters;
+    return sum;
+}
+std::uint64_t active_parameters(const CostModel& cost) {
+    std::uint64_t sum = 0;
+    for (const PartWeights& part : cost.weights()) sum += part.active;
+    return sum;
+}
+Formula weights_formula(const CostModel& cost) {
+    Formula sum;
+    for (const PartWeights& part : cost.weights()) sum += part.formula;
+    return cost.simplified(sum);
+}
+PartWeights weights_of(const CostModel& cost, Part part) {
+    for (const PartWeights& one : cost.weights())
+        if (one.part == part) return one;
+    return {.part = part, .formula = {}};
+}
+double flops_of(const RunCost& run, Part part) {
+    for (const RunCost::PartCost& one : run.parts)
+        if (one.part == part) return one.cost.flops;
+    return 0;
+}
+
+// Folders of the oracle whose architecture is built: decoders and encoders of text.
+std::vector<std::string> known_folders() {
+    std::vector<std::string> folders;
+    const std::string all = std::string(VANTAGE_ROOT) + "/tests/data/oracle/models";
+    for (const auto& entry : std::filesystem::directory_iterator(all)) {
+        const std::string name = entry.path().filename().string();
+        const Json tree = read_json(folder_of(name) + "/config.json");
+        for (const Architecture* one : all_architectures()) {
+            if (tree["model_type"] != one->name) continue;
+            const ModelConfig config = config_of(name);
+            if (config.vocab > 0 && (config.kind == ModelKind::decoder || config.kind == ModelKind::encoder))
+                folders.push_back(name);
+        }
+    }
+    return folders;
+}
+
+// Elements of the tensors that the model's weights are made from.
+std::uint64_t stored_parameters(const ModelConfig& config, const WeightFiles& files) {
+    const Graph graph = build_model(config, {.rows = 1, .context = 1});
+    std::uint64_t sum = 0;
+    for (const Value& value : graph.values()) {
+        if (value.kind != ValueKind::weight) continue;
+        for (const std::string& part : value.parts.empty() ? std::vector{value.name} : value.parts)
+            for (const std::string& prefix : checkpoint_prefixes(config, part))
+                if (const TensorEntry* found = files.find(prefix + part)) {
+                    sum += static_cast<std::uint64_t>(found->elements());
+                    break;
+                }
+    }
+    return sum;
+}
+
+// "params" of a row in MODELS.md: what PyTorch counted.
+std::uint64_t counted_by_torch(const std::string& model) {
+    std::ifstream file(std::string(VANTAGE_ROOT) + "/tests/data/oracle/MODELS.md");
+    for (std::string line; std::getline(file, line);) {
+        if (!line.starts_with("| " + model + " |")) continue;
+        std::istringstream cells(line);
+        std::string cell;
+        for (int i = 0; i <= 7; ++i) std::getline(cells, cell, '|');
+        return std::stoull(cell);
+    }
+    return 0;
+}
+
+}  // namespace
+
+TEST_CASE("the parts of every model have as many parameters as its checkpoint", "[cost]") {
+    const std::vector<std::string> folders = known_folders();
+    CHECK(folders.size() >= 28);
+    for (const std::string& name : folders) {
+        const ModelConfig config = config_of(name);
+        const CostModel cost(config);
+        INFO(name << ": " << weights_formula(cost).text());
+        CHECK(parameters(cost) == stored_parameters(config, WeightFiles(folder_of(name))));
+        CHECK(parameters(cost) == counted_by_torch(name));
+        CHECK(weights_of(cost, Part::other).parameters == 0);
+        for (const PartWeights& part : cost.weights()) {
+            INFO(name_of(part.part) << ": " << part.formula.text());
+            CHECK(part.formula.value(cost.values()) == static_cast<double>(part.parameters));
+        }
+    }
+}
+
+TEST_CASE("every model's runs cost what their closed forms say", "[cost]") {
+    for (const std::string& name : known_folders()) {
+        const CostModel cost(config_of(name));
+        SymbolValues zeros = cost.values();
+        zeros['n'] = zeros['w'] = 0;
+        for (auto& [symbol, value] : zeros) value = 0;
+        for (const RunCost& run : {cost.prompt(1), cost.prompt(50), cost.token(1), cost.token(50)}) {
+            for (const RunCost::PartCost& part : run.parts) {
+                INFO(name << " " << name_of(part.part) << ": " << part.flops.text());
+                if (part.part == Part::projections || part.part == Part::attention || part.part == Part::mlp ||
+                    part.part == Part::attention_out || part.part == Part::router || part.part == Part::experts ||
+                    part.part == Part::output) {
+                    CHECK(part.flops.value(run.values) == part.cost.flops);
+                    CHECK(part.flops.value(zeros) == 0);  // symbols only: a number would be what was counted
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("published models have their published sizes", "[cost]") {
+    // what the models' pages and PyTorch say, to the last one
+    const std::vector<std::pair<const char*, std::uint64_t>> published = {
+        {gpt2_small, 124'439'808},
+        {bert_base, 109'482'240},
+        {llama3_8b, 8'030'261'248},
+        {llama3_70b, 70'553'706'496},
+        {mistral_7b, 7'241'732'096},
+        {mixtral_8x7b, 46'702'792'704},
+        {R"({"model_type": "roberta", "architectures": ["RobertaModel"], "hidden_size": 768, "num_hidden_layers": 12,
+             "num_attention_heads": 12, "intermediate_size": 3072, "vocab_size": 50265, "pad_token_id": 1,
+             "max_position_embeddings": 514, "type_vocab_size": 1})",
+         124'645'632},
+        {R"({"model_type": "distilbert", "architectures": ["DistilBertModel"], "dim": 768, "n_layers": 6, "n_heads": 12,
+             "hidden_dim": 3072, "vocab_size": 30522, "max_position_embeddings": 512})",
+         66'362'880},
+        {R"({"model_type": "bloom", "n_embed": 1024, "n_layer": 24, "n_head": 16, "vocab_size": 250880})", 559'214'592},
+        {R"({"model_type": "opt", "hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12,
+             "ffn_dim": 3072, "vocab_size": 50272, "max_position_embeddings": 2048, "word_embed_proj_dim": 768})",
+         125'239'296},
+        {R"({"model_type": "gptj", "n_embd": 4096, "n_layer": 28, "n_head": 16, "rotary_dim": 64, "vocab_size": 50400,
+             "n_positions": 2048, "tie_word_embeddings": false})",
+         6'050'882'784},
+        {R"({"model_type": "gpt_neox", "hidden_size": 512, "num_hidden_layers": 6, "num_attention_heads": 8,
+             "intermediate_size": 2048, "vocab_size": 50304, "max_position_embeddings": 2048,
+             "tie_word_embeddings": false})",  // Pythia-70m
+         70'426'624},
+        {R"({"model_type": "falcon", "hidden_size": 4544, "num_hidden_layers": 32, "num_attention_heads": 71,
+             "multi_query": true, "parallel_attn": true, "bias": false, "vocab_size": 65024})",
+         6'921'720'704},
+        {R"({"model_type": "phi", "hidden_size": 2560, "num_hidden_layers": 32, "num_attention_heads": 32,
+             "intermediate_size": 10240, "vocab_size": 51200, "max_position_embeddings": 2048,
+             "partial_rotary_factor": 0.4, "tie_word_embeddings": false})",  // Phi-2
+         2'779'683'840},
+        {R"({"model_type": "phi3", "hidden_size": 3072, "num_hidden_layers": 32, "num_attention_heads": 32,
+             "num_key_value_heads": 32, "intermediate_size": 8192, "vocab_size": 32064,
+             "max_position_embeddings": 4096, "tie_word_embeddings": false})",
+         3'821'079'552},
+        {R"({"model_type": "qwen2", "hidden_size": 896, "num_hidden_layers": 24, "num_attention_heads": 14,
+             "num_key_value_heads": 2, "intermediate_size": 4864, "vocab_size": 151936,
+             "max_position_embeddings": 32768, "tie_word_embeddings": true})",
+         494'032'768},
+        {R"({"model_type": "qwen3", "hidden_size": 1024, "num_hidden_layers": 28, "num_attention_heads": 16,
+             "num_key_value_heads": 8, "head_dim": 128, "intermediate_size": 3072, "vocab_size": 151936,
+             "max_position_embeddings": 40960, "tie_word_embeddings": true})",
+         596'049'920},
+        {R"({"model_type": "gemma2", "hidden_size": 2304, "num_hidden_layers": 26, "num_attention_heads": 8,
+             "num_key_value_heads": 4, "head_dim": 256, "intermediate_size": 9216, "vocab_size": 256000,
+             "max_position_embeddings": 8192})",
+         2'614'341'888},
+        {R"({"model_type": "gpt_oss", "hidden_size": 2880, "num_hidden_layers": 24, "num_attention_heads": 64,
+             "num_key_value_heads": 8, "head_dim": 64, "intermediate_size": 2880, "vocab_size": 201088,
+             "num_local_experts": 32, "num_experts_per_tok": 4})",
+         20'914'757'184},
+    };
+    for (const auto& [config, size] : published) {
+        INFO(config);
+        const CostModel cost(parsed(config));
+        CHECK(parameters(cost) == size);
+        CHECK(weights_of(cost, Part::other).parameters == 0);
+    }
+    // of Mixtral's 46.7 billion a token meets 12.9
+    CHECK(active_parameters(CostModel(parsed(mixtral_8x7b))) == 12'879'925'248);
+}
+
+// ---- the closed forms of lectures and papers ---------------------------------------------------------------------------
+
+TEST_CASE("a block of width d has 12 d² weights in matrices, and GPT-2 has 124 million", "[cost][forms]") {
+    const CostModel gpt2(parsed(gpt2_small));
+    CHECK(weights_formula(gpt2).text() == "12·L·d² + 13·L·d + V·d + C·d + 2·d");
+    CHECK(weights_of(gpt2, Part::query).formula.text() == "L·d² + L·d");
+    CHECK(weights_of(gpt2, Part::mlp).formula.text() == "2·L·d·f + L·d + L·f");
+    CHECK(weights_of(gpt2, Part::embedding).formula.text() == "V·d");
+    CHECK(weights_of(gpt2, Part::output).parameters == 0);  // the embedding once more
+
+    // 12·L·d² alone: 174 billion of GPT-3's 175
+    const CostModel large(parsed(gpt3));
+    CHECK(Formula::of("Ldd").value(large.values()) * 12 == 12.0 * 96 * 12288 * 12288);
+    CHECK(parameters(large) / 1'000'000'000 == 174);
+    CHECK(static_cast<double>(parameters(large)) < 1.005 * 12.0 * 96 * 12288 * 12288);
+}
+
+TEST_CASE("BERT-base: 7.09 million parameters a block, 85 million in blocks, 110 million in all", "[cost][forms]") {
+    const CostModel bert(parsed(bert_base));
+    std::uint64_t blocks = 0;
+    for (const Part part : {Part::query, Part::key, Part::value, Part::attention_out, Part::mlp})
+        blocks += weights_of(bert, part).parameters;
+    blocks += 12 * 4 * 768;  // two norms
+    CHECK(blocks / 12 == 7'087'872);
+    CHECK(blocks == 85'054'464);
+    std::uint64_t attention = 0;
+    for (const Part part : {Part::query, Part::key, Part::value, Part::attention_out})
+        attention += weights_of(bert, part).parameters - 12 * 768;                      // without biases
+    CHECK(attention / 12 == 4 * 768 * 768);                                             // 2.36 million
+    CHECK(weights_of(bert, Part::mlp).parameters / 12 == 2 * 768 * 3072 + 3072 + 768);  // 4.72 million
+    CHECK(weights_of(bert, Part::norms).parameters == (12 * 4 + 2) * 768);
+    CHECK(weights_of(bert, Part::heads).parameters == 768 * 768 + 768);  // the pooler
+}
+
+TEST_CASE("many narrow heads cost what one wide head costs", "[cost][forms]") {
+    std::string one = gpt2_small;
+    one.replace(one.find("\"n_head\": 12"), 12, "\"n_head\": 3");
+    const CostModel twelve(parsed(gpt2_small)), three(parsed(one));
+    CHECK(parameters(three) == parameters(twelve));
+    CHECK(three.prompt(64).total().flops == twelve.prompt(64).total().flops);
+}
+
+TEST_CASE("a token costs 24 L d² + 4 L d n, two operations for each weight it meets", "[cost][forms]") {
+    const CostModel gpt2(parsed(gpt2_small));
+    const RunCost run = gpt2.token(100);
+    CHECK(gpt2.simplified(run.flops()).text() == "24·L·d² + 4·L·d·n + 2·V·d");
+    CHECK(flops_of(run, Part::projections) + flops_of(run, Part::attention_out) + flops_of(run, Part::mlp) ==
+          24.0 * 12 * 768 * 768);
+    CHECK(flops_of(run, Part::attention) == 4.0 * 12 * 768 * 100);
+    CHECK(flops_of(run, Part::output) == 2.0 * 768 * 50257);
+    // what the formulas leave out is little
+    CHECK(run.total().flops < 1.01 * run.flops().value(run.values));
+    CHECK(run.total().flops > run.flops().value(run.values));
+
+    // a prompt: the same for each of its tokens, n²/2 pairs of tokens, and one output
+    const RunCost prompt = gpt2.prompt(100);
+    CHECK(gpt2.simplified(prompt.flops()).text() == "24·L·d²·n + 2·L·d·n² + 2·L·d·n + 2·V·d");
+    CHECK(flops_of(prompt, Part::mlp) == 100 * flops_of(run, Part::mlp));
+    CHECK(flops_of(prompt, Part::attention) == 2.0 * 12 * 768 * 100 * 101);
+}
+
+TEST_CASE("attention of everything to everything grows with n²", "[cost][forms]") {
+    const CostModel bert(parsed(bert_base));
+    const auto attention = [&](std::int64_t n) { return flops_of(bert.prompt(n), Part::attention); };
+    CHECK(attention(128) == 4.0 * 12 * 768 * 128 * 128);
+    CHECK(attention(512) == 16 * attention(128));
+    CHECK(bert.simplified(bert.prompt(128).flops()).text() == "24·L·d²·n + 4·L·d·n² + 2·d²");
+}
+
+TEST_CASE("what a window hides costs nothing", "[cost][forms]") {
+    const CostModel mistral(parsed(mistral_7b));
+    const auto attention = [&](std::int64_t keys) { return flops_of(mistral.token(keys), Part::attention); };
+    CHECK(attention(4096) == 4.0 * 32 * 4096 * 4096);
+    CHECK(attention(32768) == attention(4096));
+    // twice the prompt beyond the window: twice the cost, but for the first window's triangle
+    const auto prompt = [&](std::int64_t tokens) { return flops_of(mistral.prompt(tokens), Part::attention); };
+    CHECK(prompt(32768) - prompt(16384) == prompt(24576) - prompt(8192));
+    CHECK(prompt(16384) < 2.4 * prompt(8192));
+    const RunCost run = mistral.prompt(8192);
+    for (const RunCost::PartCost& part : run.parts)
+        if (part.part == Part::attention) CHECK(part.flops.text() == "4·L·d·n·w - 2·L·d·w² + 2·L·d·w");
+}
+
+TEST_CASE("grouped heads shrink keys, values and their cache", "[cost][forms]") {
+    const CostModel llama(parsed(llama3_8b)), gpt2(parsed(gpt2_small));
+    CHECK(weights_of(llama, Part::key).formula.text() == "L·d·K·D");
+    CHECK(weights_of(llama, Part::key).parameters * 4 == weights_of(llama, Part::query).parameters);
+    CHECK(llama.cache_per_token().text() == "2·L·K·D·b");
+    CHECK(llama.cache_bytes(1) == 2 * 32 * 8 * 128 * 2);             // 128 KiB
+    CHECK(llama.cache_bytes(8192) == std::uint64_t{1} << 30);        // 1 GiB
+    CHECK(CostModel(parsed(llama3_70b)).cache_bytes(1) == 327'680);  // 320 KiB
+    CHECK(gpt2.cache_per_token().text() == "2·L·d·b");
+    CHECK(CostModel(parsed(gpt2_small), DType::f32).cache_bytes(1024) == 2ull * 12 * 768 * 4 * 1024);
+}
+
+TEST_CASE("k of E experts cost k/E of all of them", "[cost][forms]") {
+    std::string every = mixtral_8x7b;
+    every.replace(every.find("\"num_experts_per_tok\": 2"), 24, "\"num_experts_per_tok\": 8");
+    const CostModel two(parsed(mixtral_8x7b)), eight(parsed(every));
+    const RunCost some = two.token(1), all = eight.token(1);
+    CHECK(flops_of(some, Part::experts) * 4 == flops_of(all, Part::experts));
+    CHECK(parameters(two) == parameters(eight));
+    CHECK(weights_of(two, Part::experts).formula.text() == "3·L·E·d·f");
+    CHECK(weights_of(two, Part::experts).active * 4 == weights_of(two, Part::experts).parameters);
+    CHECK(weights_of(two, Part::router).formula.text() == "L·E·d");
+    // and of the weights a token reads those of its experts only, a prompt those of all
+    CHECK(two.simplified(some.matrices).text() == "3·L·k·d·f + L·E·d + 2·L·d² + 2·L·d·K·D + V·d");
+    CHECK(two.prompt(64).matrices.value(two.values()) == all.matrices.value(eight.values()));
+    CHECK(all.weight_bytes - some.weight_bytes == 6.0 * 3 * 32 * 4096 * 14336 * 4);  // f32
+}
+
+TEST_CASE("a token reads every weight it meets once, and the keys and values so far", "[cost][forms]") {
+    const CostModel gpt2(parsed(gpt2_small));
+    const RunCost run = gpt2.token(500);
+    CHECK(run.weight_bytes == 4.0 * (124'439'808 - 1024 * 768));  // all but the positions, of which a row is read
+    CHECK(gpt2.simplified(run.matrices).text() == "12·L·d² + V·d");
+    CHECK(run.weight_bytes == 4 * run.matrices.value(run.values) + 4.0 * (13 * 12 * 768 + 2 * 768));  // biases, norms
+    CHECK(run.cache_bytes == 500.0 * static_cast<double>(gpt2.cache_bytes(1)));
+    CHECK(run.total().bytes_read > run.weight_bytes + run.cache_bytes);
+    CHECK(gpt2.prompt(64).weight_bytes == run.weight_bytes);  // once for all of its tokens
+}
+
+TEST_CASE("the cache that is counted is the cache that a session has", "[cost]") {
+    for (const std::string& name : known_folders()) {
+        const ModelConfig config = config_of(name);
+        const CostModel cost(config, DType::f32);
+        const Graph graph = build_model(config, {.rows = 1, .context = 16, .cache = DType::f32});
+        std::uint64_t states = 0;
+        for (const Value& value : graph.values())
+            if (value.kind == ValueKind::state && value.name.starts_with("cache.")) states += value.type.bytes();
+        INFO(name << ": " << cost.cache_per_token().text());
+        CHECK(cost.cache_bytes(16) == states);
+    }
+}
+
+TEST_CASE("formulas are sums of products", "[cost]") {
+    const Formula d = Formula::of("d"), n = Formula::of("n"), f = Formula::of("f");
+    CHECK((4 * d * d + 2 * d * f).text() == "4·d² + 2·d·f");
+    CHECK((4 * d * d + 2 * d * f).with('f', 4 * d).text() == "12·d²");
+    CHECK((12 * d * d + d).in_units_of('L', 12).text() == "L·d² + d");
+    CHECK((n * n + -1 * n * n).text() == "0");
+    CHECK((n + -3).text() == "n - 3");
+    CHECK((-1 * d).text() == "-d");
+    CHECK((100 * d * d + d + n).larger_terms(0.01, {{'d', 9}, {'n', 500}}).text() == "100·d² + n");
+    CHECK((d * (n + 1)).value({{'d', 3}, {'n', 4}}) == 15);
+}
