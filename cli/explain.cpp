@@ -26,7 +26,7 @@ void run(ExplainOptions& o) {
     const Model model = load_model(device);
     o.session.precision = precision_named(o.precision);
     Session session(model, o.session);
-    const bool decoder = model.config().kind == ModelKind::decoder;
+    const bool decoder = model.config().kind != ModelKind::encoder;
     const std::int64_t most = session.context() - (decoder ? 1 : 0);  // the token after the prompt has to fit, too
     if (o.tokens > most || most < 1)
         throw Error(ErrorKind::usage,

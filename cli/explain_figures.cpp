@@ -21,10 +21,21 @@ BuildOptions build_options(const Model& model, std::int64_t rows, std::int64_t c
             .hidden = false};
 }
 
+// What the decoder's graph does not have.
+PartWeights encoder_weights(const Model& model, const std::vector<PartWeights>& decoder) {
+    PartWeights rest{.part = Part::encoder,
+                     .parameters = model.info().parameters,
+                     .bytes = model.info().weight_bytes,
+                     .formula = {}};
+    for (const PartWeights& part : decoder) rest.parameters -= part.parameters, rest.bytes -= part.bytes;
+    rest.active = rest.parameters;
+    return rest;
+}
+
 }  // namespace
 
 Explanation explanation(const Model& model, Session& session, std::int64_t tokens, Precision precision) {
-    const bool decoder = model.config().kind == ModelKind::decoder;
+    const bool decoder = model.config().kind != ModelKind::encoder;
     const CostModel cost(model.config(), precision == Precision::f32 ? DType::f32 : DType::f16,
                          [&model](const BuildOptions& options) { return model.graph(options); });
     Explanation e{.model = model,
@@ -37,6 +48,7 @@ Explanation explanation(const Model& model, Session& session, std::int64_t token
                   .token = decoder ? std::optional(cost.token(tokens + 1)) : std::nullopt,
                   .plans = {session.chunk(tokens)}};
     if (decoder && e.plans.front() != 1) e.plans.push_back(1);
+    if (model.config().kind == ModelKind::encoder_decoder) e.weights.push_back(encoder_weights(model, e.weights));
     return e;
 }
 

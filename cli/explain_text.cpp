@@ -55,6 +55,8 @@ void print_sizes(const Explanation& e) {
                     number(*std::max_element(c.windows.begin(), c.windows.end())), windowed, number(c.layers));
 }
 
+bool translates(const Explanation& e) { return e.model.config().kind == ModelKind::encoder_decoder; }
+
 void print_parameters(const Explanation& e) {
     const ModelInfo& info = e.model.info();
     const auto all = static_cast<double>(info.parameters);
@@ -62,10 +64,15 @@ void print_parameters(const Explanation& e) {
     table.row({"", "parameters", "share", "bytes", "formula"});
     for (const PartWeights& part : e.weights)
         table.row({name_of(part.part), exact_text(part.parameters),
-                   share_text(static_cast<double>(part.parameters), all), bytes_text(part.bytes), part.formula.text()});
+                   share_text(static_cast<double>(part.parameters), all), bytes_text(part.bytes),
+                   part.part == Part::encoder ? "with keys and values for the decoder" : part.formula.text()});
     table.row({"total", exact_text(info.parameters), "", bytes_text(info.weight_bytes),
                sum_text(parameters_formula(e), e.cost.values())});
     print("Parameters", table);
+    if (translates(e))
+        std::printf(
+            "  formulas, and all that follows, are of the decoder; the encoder, %lld layers, runs once a text\n",
+            number(e.model.config().encoder.layers));
     const bool has_output = std::any_of(e.prompt.parts.begin(), e.prompt.parts.end(),
                                         [](const RunCost::PartCost& part) { return part.part == Part::output; });
     if (e.model.config().tied && has_output) std::printf("  the output layer is the embedding, stored once\n");

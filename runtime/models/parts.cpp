@@ -40,6 +40,7 @@ const char* name_of(Part part) {
         case Part::norms: return "norms";
         case Part::output: return "output layer";
         case Part::heads: return "heads";
+        case Part::encoder: return "encoder";
         case Part::other: return "other";
     }
     return "";
@@ -115,7 +116,7 @@ Part Parts::part_of(std::size_t index) const {
         return found->second.front().part == Part::router ? Part::router : Part::projections;
     if (in_head(index)) {
         const bool words = graph_.value(node.outputs[0]).type.shape[-1] == config_.vocab;
-        return words || config_.kind == ModelKind::decoder ? Part::output : Part::heads;
+        return words || config_.kind != ModelKind::encoder ? Part::output : Part::heads;
     }
     if (comes_from_attention(node.inputs[0])) return Part::attention_out;
     return in_layer(index) ? Part::mlp : Part::embedding;

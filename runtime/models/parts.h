@@ -29,6 +29,7 @@ enum class Part : std::uint8_t {
     norms,
     output,
     heads,
+    encoder,  ///< all of an encoder–decoder's encoder, which reads a text once
     other
 };
 const char* name_of(Part part);
