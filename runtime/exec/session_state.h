@@ -47,6 +47,7 @@ struct Session::State {
         hidden.resize(static_cast<std::size_t>(model.config().layers + 1));
         router.resize(model.config().experts > 0 ? hidden.size() - 1 : 0);
         make_states();
+        set_head_mask();
     }
     ~State() { gpu::wait_idle(device); }
 
@@ -65,12 +66,14 @@ struct Session::State {
                 .watch = watched(),
                 .all_logits = options.inspect,
                 .hidden = options.inspect,
+                .head_mask = options.silenced.has_value(),
                 .rope_context = options.rope_context};
     }
 
     std::uint64_t bytes_per_token() const;
     std::int64_t chosen_context() const;
     void make_states();
+    void set_head_mask();
     Plan& plan(std::int64_t rows);
     std::int64_t chunk_for(std::int64_t waiting) const;
     double filled(std::int64_t count) const { return static_cast<double>(count) / static_cast<double>(context); }
@@ -87,6 +90,7 @@ struct Session::State {
     void submit_draw();
     std::optional<std::int32_t> read_draw();
     TapSource source(std::int64_t layer);
+    std::vector<float> output_projection(std::int64_t layer, std::int64_t width) const;
     Session& replay_watching(std::int64_t layer);
     void check_window(std::int64_t layer, std::int64_t head, std::int64_t first, std::int64_t count,
                       const char* what) const;

@@ -13,6 +13,7 @@ std::string keys(std::int64_t layer) { return "cache.k." + std::to_string(layer)
 std::string values(std::int64_t layer) { return "cache.v." + std::to_string(layer); }
 std::string watched_queries(std::int64_t layer) { return "watch.q." + std::to_string(layer); }
 std::string watched_lse(std::int64_t layer) { return "watch.lse." + std::to_string(layer); }
+std::string head_mask(std::int64_t layer) { return "head_mask." + std::to_string(layer); }
 std::string router(std::int64_t layer) { return "router." + std::to_string(layer); }
 std::string hidden(std::int64_t index) { return "hidden." + std::to_string(index); }
 }  // namespace model_names
@@ -96,7 +97,12 @@ Tensor ModelBuilder::attend(std::int64_t layer, Tensor q, Tensor k, Tensor v, At
         write(graph.state(model_names::watched_lse(layer), {options.context, config.heads}, DType::f32), result.lse,
               step);
     }
-    return graph.reshape(result.o, {options.rows, config.heads * v.shape()[-1]});
+    return masked(layer, graph.reshape(result.o, {options.rows, config.heads * v.shape()[-1]}));
+}
+
+Tensor ModelBuilder::masked(std::int64_t layer, Tensor heads) {
+    if (!options.head_mask) return heads;
+    return heads * graph.state(model_names::head_mask(layer), {heads.shape()[-1]}, DType::f32, true);
 }
 
 void ModelBuilder::note_router(std::int64_t layer, Tensor logits) {
