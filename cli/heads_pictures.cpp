@@ -20,7 +20,7 @@ std::string write_patterns(const HeadsReport& report, const std::string& path) {
     picture.panels.resize(report.rows.size());
     for (const HeadRow& row : report.rows)
         picture.panels[static_cast<std::size_t>(row.layer * survey.heads() + row.head)] = {
-            row.pattern.name(), row.pattern.note(), row.pattern.share, row.numbers->received};
+            row.pattern.name(), row.pattern.label(), row.pattern.share, row.numbers->received};
     picture.title = survey.session().model().info().name +
                     format(": patterns of %d layers × %d heads", picture.layers, picture.heads);
     picture.caption = prompt_quoted(survey);

@@ -53,10 +53,7 @@ std::vector<Column> columns_of(const HeadsReport& report) {
     const HeadRow& any = report.rows.front();
     std::vector<Column> all = {
         {"head", 6, false, [](const HeadRow& row) { return format("%d.%d", row.layer, row.head); }},
-        {"pattern", 14, false, [](const HeadRow& row) {
-             const HeadHabit& p = row.pattern;
-             return p.kind == HeadHabit::mixed ? p.name() : p.name() + " " + share_of_one(p.share);
-         }}};
+        {"pattern", 14, false, [](const HeadRow& row) { return row.pattern.label(); }}};
     if (any.loss_change)
         all.push_back(number("Δ loss", [](const HeadRow& row) { return format("%+.3f", *row.loss_change); }));
     all.push_back(number("tells", [](const HeadRow& row) { return format("%.2f", row.telling); }));
@@ -70,8 +67,13 @@ std::vector<Column> columns_of(const HeadsReport& report) {
     if (encoder) all.push_back(share_column("next", &HeadStatistics::next));
     all.push_back(share_column("first", &HeadStatistics::first));
     all.push_back(share_column("delim", &HeadStatistics::delimiters));
-    all.push_back(share_column("induct", &HeadStatistics::induction_score));
-    all.push_back(share_column("same", &HeadStatistics::duplicate_score));
+    for (Column column : {share_column("induct", &HeadStatistics::induction_score),
+                          share_column("same", &HeadStatistics::duplicate_score)}) {
+        column.text = [text = column.text](const HeadRow& row) {
+            return row.numbers->repeats == 0 ? "–" : text(row);  // nothing comes back in the text
+        };
+        all.push_back(column);
+    }
     if (any.values)
         all.push_back({"first‖Wv‖", 10, true, [](const HeadRow& row) { return share_of_one(row.values->first); },
                        [](const HeadRow& row) { return row.values->first; }});

@@ -18,7 +18,7 @@ struct Words {
 /// By kind.
 constexpr std::array<Words, 10> descriptions{
     {{"mixed", "reads here and there", "mixed", "no rule holds", 0},
-     {"diffuse", "spreads over all", "spread", "entropy of uniform", nearly_uniform},
+     {"diffuse", "spreads over all", "spread", "share of a uniform row's entropy", nearly_uniform},
      {"sink", "rests on the first token", "first", "mass on the first token", half},
      {"previous", "reads the token before", "before", "mass on the token before", half},
      {"self", "reads itself", "self", "mass on itself", half},
@@ -27,6 +27,9 @@ constexpr std::array<Words, 10> descriptions{
      {"next", "reads the token behind", "behind", "mass on the token behind", half},
      {"broadcast", "reads one token from everywhere", "one", "mass on one token", half},
      {"local", "reads nearby", "near", "mass within 3 tokens", mostly_near}}};
+
+/// " .93" and " 1".
+std::string hundredths(double share) { return share >= 0.995 ? " 1" : format(" .%02.0f", 100 * share); }
 
 }  // namespace
 
@@ -42,8 +45,8 @@ HeadHabit habit_of(const HeadStatistics& head) {
     if (habit.kind != HeadHabit::mixed) return habit;
     const double most = head.most_received < 0 ? 0 : head.received[static_cast<std::size_t>(head.most_received)];
     for (const auto& [kind, share] : {std::pair{HeadHabit::broadcast, most},
-                                      {HeadHabit::local, head.near},
-                                      {HeadHabit::spread, head.relative_entropy}})
+                                      {HeadHabit::spread, head.relative_entropy},
+                                      {HeadHabit::local, head.near}})
         if (share >= descriptions[kind].least) return {kind, share};
     return habit;
 }
@@ -56,7 +59,8 @@ std::string HeadHabit::rule() const {
 }
 
 std::string HeadHabit::condition() const {
-    return kind == mixed ? descriptions[kind].measure : descriptions[kind].measure + format(" ≥ %.2f", descriptions[kind].least);
+    return kind == mixed ? descriptions[kind].measure
+                         : descriptions[kind].measure + format(" ≥ %.2f", descriptions[kind].least);
 }
 
 std::string HeadHabit::text() const {
@@ -64,10 +68,11 @@ std::string HeadHabit::text() const {
     return kind == mixed || kind == spread ? sentence : sentence + format(" (%.2f)", share);
 }
 
+std::string HeadHabit::label() const { return kind == mixed ? name() : name() + hundredths(share); }
+
 std::string HeadHabit::note() const {
     const std::string word = descriptions[kind].note;
-    if (kind == mixed || kind == spread) return word;
-    return word + (share >= 0.995 ? std::string(" 1") : format(" .%02.0f", 100 * share));
+    return kind == mixed || kind == spread ? word : word + hundredths(share);
 }
 
 }  // namespace vantage

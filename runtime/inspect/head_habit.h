@@ -12,8 +12,8 @@ namespace vantage {
 ///   1. one of its masses is half of the attention at least, and the largest such:  induction, duplicate (means over the
 ///      queries that repeat a token), previous, next, first (a sink), self
 ///   2. broadcast: one other token gets half of the attention of those that see it, which are half of the queries at least
-///   3. local: 0.6 of the attention stays within 3 tokens
-///   4. diffuse (`spread`): its entropy is 0.85 of that of uniform attention
+///   3. diffuse (`spread`): its entropy is 0.85 of that of uniform attention
+///   4. local: 0.6 of the attention stays within 3 tokens
 ///   5. mixed: none of these
 struct HeadHabit {
     enum Kind : std::uint8_t { mixed, spread, first, previous, self, induction, duplicate, next, broadcast, local };
@@ -23,6 +23,7 @@ struct HeadHabit {
     std::string rule() const;       ///< what decided it: "mass on the token before 0.99 ≥ 0.50"
     std::string condition() const;  ///< of the kind: "mass on the token before ≥ 0.50"
     std::string text() const;       ///< "reads the token before (0.99)"
+    std::string label() const;      ///< "previous .99"
     std::string note() const;       ///< "before .99", to stand below a small map
 };
 

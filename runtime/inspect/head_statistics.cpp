@@ -96,7 +96,7 @@ void find_received(HeadStatistics& result, const HeadView& view) {
     for (int key = 0; key < result.tokens; ++key) {
         const double seen = view.key(key, KEY_SEEN), mean = seen > 0 ? view.key(key, KEY_RECEIVED) / seen : 0;
         result.received.push_back(mean);
-        if (2 * seen >= result.tokens && mean > most) most = mean, result.most_received = key;
+        if (key > 0 && 2 * seen >= result.tokens && mean > most) most = mean, result.most_received = key;
     }
 }
 

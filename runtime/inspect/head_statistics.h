@@ -57,7 +57,7 @@ struct HeadStatistics {
     double standing_out = 0;
     Read outstanding;
     std::vector<double> received;  ///< by key: mean weight that it has from the queries that see it
-    /// Of the keys that at least half of the queries see the one that receives most, −1: none.
+    /// Of the keys behind the first that at least half of the queries see the one that receives most, −1: none.
     int most_received = -1;
 };
 

@@ -182,9 +182,9 @@ TEST_CASE("head statistics: scores are those of TransformerLens's head detector,
     CHECK(head.received[0] == Approx(1.8 / 5));
     CHECK(head.received[1] == Approx(1.4 / 4));
     CHECK(head.received[4] == Approx(0.4));
-    CHECK(head.most_received == 0);
-    CHECK(habit_of(head).kind == HeadHabit::local);
-    CHECK(habit_of(head).rule() == "mass within 3 tokens 0.95 ≥ 0.60");
+    CHECK(head.most_received == 1);
+    CHECK(habit_of(head).name() == "diffuse");  // (1.280 / ln 4 + 1.471 / ln 5) / 2
+    CHECK(habit_of(head).rule() == "share of a uniform row's entropy 0.92 ≥ 0.85");
 }
 
 TEST_CASE("head statistics: an encoder's queries see what is behind them") {
