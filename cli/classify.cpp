@@ -5,6 +5,7 @@
 
 #include "commands.h"
 #include "generation_options.h"
+#include "head_mask.h"
 #include "head_survey.h"
 #include "page.h"
 #include "runtime/base/log.h"
@@ -19,7 +20,7 @@ namespace vantage::cli {
 namespace {
 
 struct ClassifyOptions {
-    std::string prompt, pair, precision = "f16";
+    std::string prompt, pair, precision = "f16", masked;
     std::size_t top = 5;
     bool json = false;
 };
@@ -104,7 +105,7 @@ void run(ClassifyOptions& o) {
     const Tokenizer::Encoding text =
         o.pair.empty() ? model.tokenizer().encode(o.prompt, true) : model.tokenizer().encode_pair(o.prompt, o.pair);
     if (text.ids.empty()) throw Error(ErrorKind::usage, "classify: the text has no tokens");
-    Session session(model, {.precision = precision_named(o.precision)});
+    Session session(model, {.precision = precision_named(o.precision), .silenced = masked_heads(o.masked)});
     session.append(text.ids, config.token_types > 1 ? text.type_ids : std::vector<std::int32_t>());
     session.process();
     print(questions(session, o.top), model, o.json);
@@ -124,6 +125,7 @@ void add_classify(CLI::App& app) {
     command->add_option("--pair", o->pair, "A second text, for models of pairs")->type_name("TEXT");
     command->add_option("--top", o->top, "Answers to show")->capture_default_str()->check(CLI::PositiveNumber);
     add_precision_option(*command, o->precision);
+    add_head_mask_option(*command, o->masked);
     command->add_flag("--json", o->json, "One JSON object on stdout");
     command->callback([o] { run(*o); });
 }

@@ -16,6 +16,7 @@ void add_demo(CLI::App& app);
 void add_run(CLI::App& app);
 void add_chat(CLI::App& app);
 void add_inspect(CLI::App& app);
+void add_heads(CLI::App& app);
 void add_embed(CLI::App& app);
 void add_classify(CLI::App& app);
 void add_tokenize(CLI::App& app);

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
+#include "head_mask.h"
 #include "head_pictures.h"
 #include "head_survey.h"
 #include "page.h"
@@ -23,7 +24,7 @@ constexpr std::size_t most_drawn = 24;    // tokens in that case
 constexpr int widest_page = 100;          // columns of the terminal
 
 struct DemoOptions {
-    std::string prompt = usual_prompt, folder = "vantage-demo";
+    std::string prompt = usual_prompt, folder = "vantage-demo", masked;
     std::int64_t tokens = 40;
     double temperature = 0.7;
     std::uint64_t seed = 10;
@@ -109,7 +110,7 @@ void print_head(const Page& page, const HeadSurvey& survey) {
         std::printf("\n");
     };
     std::printf("\n");
-    const auto& telling = survey.telling();
+    const auto telling = survey.telling();
     if (!telling) return print("In so short a text no head reads anything but its neighbours.");
     const std::vector<float> weights = survey.weights(telling->layer, telling->head);
     HeatmapPicture picture = head_picture(survey, telling->layer, telling->head, weights);
@@ -134,7 +135,7 @@ void print_what_next(const Page& page, const std::vector<std::string>& files) {
 std::vector<std::string> draw(const HeadSurvey& survey, const std::string& folder) {
     make_folder(folder);
     std::vector<std::string> files{write_head_grid(survey, folder)};
-    if (const auto& telling = survey.telling())
+    if (const auto telling = survey.telling())
         files.push_back(write_head(survey, telling->layer, telling->head, folder));
     return files;
 }
@@ -150,7 +151,7 @@ void print_json(const DemoOptions& o, const Device& device, const WorkedExampleP
                 {"text", text},
                 {"files", files},
                 {"most_telling", nullptr}};
-    if (const auto& telling = survey.telling())
+    if (const auto telling = survey.telling())
         all["most_telling"] = {{"layer", telling->layer},
                                {"head", telling->head},
                                {"score", telling->score},
@@ -168,7 +169,9 @@ void run(const DemoOptions& o) {
     const Model model = profile.timed("load model", [&] { return load_model(device); });
     Generator generator(
         model, {.temperature = o.temperature, .seed = o.seed},
-        {.max_tokens = o.tokens, .session = {.watch = Watch::all(), .profile = static_cast<bool>(profile)}});
+        {.max_tokens = o.tokens,
+         .session = {
+             .watch = Watch::all(), .profile = static_cast<bool>(profile), .silenced = masked_heads(o.masked)}});
     profile.device_begins();
     const std::string text = profile.timed("write", [&] { return write_on(o, page, generator); });
     const HeadSurvey survey = profile.timed(
@@ -201,6 +204,7 @@ void add_demo(CLI::App& app) {
     command->add_option("--temp", o->temperature, "Temperature; greedy text (0) of so small a model loops")
         ->capture_default_str();
     command->add_option("-s,--seed", o->seed, "The same seed gives the same text")->capture_default_str();
+    add_head_mask_option(*command, o->masked);
     command->add_flag("--json", o->json, "One JSON object on stdout");
     command->callback([o] { run(*o); });
 }

@@ -6,6 +6,7 @@
 
 #include "commands.h"
 #include "generation_options.h"
+#include "head_mask.h"
 #include "progress.h"
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
@@ -20,7 +21,7 @@ namespace {
 
 struct EmbedOptions {
     std::vector<std::string> prompts;
-    std::string pooling = "mean", save, precision = "f16";
+    std::string pooling = "mean", save, precision = "f16", masked;
     bool normalise = false;
 };
 
@@ -64,7 +65,7 @@ void run(const EmbedOptions& o) {
         throw Error(ErrorKind::usage,
                     "embed: " + model.info().name + " is " + model.info().architecture +
                         ", which continues texts; vectors are made by encoders (bert, roberta, distilbert)");
-    Session session(model, {.precision = precision_named(o.precision)});
+    Session session(model, {.precision = precision_named(o.precision), .silenced = masked_heads(o.masked)});
     std::vector<float> all;
     Progress progress("embedding");
     for (std::size_t i = 0; i < texts.size(); ++i) {
@@ -110,6 +111,7 @@ void add_embed(CLI::App& app) {
     command->add_flag("--normalise,--normalize", o->normalise, "Divide by the length, so that products are cosines");
     command->add_option("--save", o->save, "Write the vectors to a file (safetensors) instead")->type_name("OUT");
     add_precision_option(*command, o->precision);
+    add_head_mask_option(*command, o->masked);
     command->callback([o] { run(*o); });
 }
 

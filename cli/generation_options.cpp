@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "head_mask.h"
+
 namespace vantage::cli {
 
 void add_precision_option(CLI::App& command, std::string& precision) {
@@ -35,6 +37,7 @@ void add_generation_options(CLI::App& command, GenerationOptions& o) {
         ->capture_default_str()
         ->check(CLI::NonNegativeNumber);
     add_precision_option(command, o.precision);
+    add_head_mask_option(command, o.masked);
     command.add_flag("--ignore-eos", s.ignore_end, "Go on after the model's end tokens");
 }
 
@@ -46,6 +49,7 @@ Generator make_generator(const CLI::App& command, const Model& model, Generation
     if (!typed("--top-p")) o.sampling.top_p = recommended.top_p;
     if (!typed("--repeat-penalty")) o.sampling.repeat_penalty = recommended.repeat_penalty;
     o.generator.session.precision = precision_named(o.precision);
+    o.generator.session.silenced = masked_heads(o.masked);
     return {model, o.sampling, o.generator};
 }
 

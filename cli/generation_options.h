@@ -14,7 +14,7 @@ namespace vantage::cli {
 struct GenerationOptions {
     Sampling sampling = usual_sampling;
     GeneratorOptions generator = {};
-    std::string precision = "f16";
+    std::string precision = "f16", masked;  ///< masked: heads, as --mask-heads names them
 };
 /// --precision f16|f32, with what it holds now as the default.
 void add_precision_option(CLI::App& command, std::string& precision);

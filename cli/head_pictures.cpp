@@ -14,27 +14,25 @@ namespace {
 
 constexpr int longest_caption = 120;  // columns of the text in a caption; pictures wrap it
 
-std::string quotation(const HeadSurvey& survey) {
-    std::string text;
-    for (const std::string& token : survey.texts()) text += token;
-    return "“" + shortened(without_controls(text), longest_caption) + "”";
-}
-
-/// What a reader needs to make the same picture again.
-void add_origin(PngTexts& texts, const HeadSurvey& survey) {
-    const Model& model = survey.session().model();
-    std::string ids;
-    for (int i = 0; i < survey.tokens(); ++i) ids += (i == 0 ? "" : ",") + std::to_string(survey.id(i));
-    texts.insert(texts.end(), {{"Vantage-Model", model.info().name},
-                               {"Vantage-Device", model.device().caps().name},
-                               {"Vantage-Tokens", ids}});
-}
-
 std::string join(const std::string& folder, const std::string& file) {
     return (std::filesystem::path(folder) / file).string();
 }
 
 }  // namespace
+
+std::string prompt_quoted(const HeadSurvey& survey) {
+    std::string text;
+    for (const std::string& token : survey.texts()) text += token;
+    return "“" + shortened(without_controls(text), longest_caption) + "”";
+}
+
+PngTexts origin_texts(const HeadSurvey& survey) {
+    const Model& model = survey.session().model();
+    std::string ids;
+    for (int i = 0; i < survey.tokens(); ++i) ids += (i == 0 ? "" : ",") + std::to_string(survey.id(i));
+    return {
+        {"Vantage-Model", model.info().name}, {"Vantage-Device", model.device().caps().name}, {"Vantage-Tokens", ids}};
+}
 
 HeatmapPicture head_picture(const HeadSurvey& survey, int layer, int head, std::span<const float> weights) {
     const HeadStatistics& numbers = survey.of(layer, head);
@@ -43,7 +41,7 @@ HeatmapPicture head_picture(const HeadSurvey& survey, int layer, int head, std::
     picture.values = weights;
     picture.row_labels = picture.col_labels = survey.texts();
     picture.title = format("layer %d · head %d", layer, head);
-    const auto& telling = survey.telling();
+    const auto telling = survey.telling();
     const bool is_telling = telling && telling->layer == layer && telling->head == head;
     const std::string habit = habit_of(numbers).text() + format(" · entropy %.2f nats (%.0f\u00a0%%)", numbers.entropy,
                                                                 100 * numbers.relative_entropy);
@@ -63,15 +61,16 @@ std::string write_head_grid(const HeadSurvey& survey, const std::string& folder)
             picture.notes.push_back(habit_of(survey.of(layer, head)).note());
     picture.title =
         survey.session().model().info().name + format(": %d layers × %d heads", picture.layers, picture.heads);
-    picture.caption = quotation(survey);
-    if (const auto& telling = survey.telling()) {
+    picture.caption = prompt_quoted(survey);
+    if (const auto telling = survey.telling()) {
         picture.telling_layer = telling->layer;
         picture.telling_head = telling->head;
         picture.telling_reason = reason_text(survey);
     }
     picture.causal = true;
     PngTexts texts = texts_of(picture);
-    add_origin(texts, survey);
+    const PngTexts origin = origin_texts(survey);
+    texts.insert(texts.end(), origin.begin(), origin.end());
     std::string path = join(folder, "heads.png");
     write_png(path, draw_head_grid(picture), texts);
     return path;
@@ -81,7 +80,8 @@ std::string write_head(const HeadSurvey& survey, int layer, int head, const std:
     const std::vector<float> weights = survey.weights(layer, head);
     const HeatmapPicture picture = head_picture(survey, layer, head, weights);
     PngTexts texts = texts_of(picture);
-    add_origin(texts, survey);
+    const PngTexts origin = origin_texts(survey);
+    texts.insert(texts.end(), origin.begin(), origin.end());
     texts.insert(texts.end(), {{"Vantage-Layer", std::to_string(layer)}, {"Vantage-Head", std::to_string(head)}});
     std::string path = join(folder, format("layer-%d-head-%d.png", layer, head));
     write_png(path, draw_heatmap(picture), texts);

@@ -6,6 +6,7 @@
 
 #include "head_survey.h"
 #include "runtime/io/heatmap.h"
+#include "runtime/io/png.h"
 
 namespace vantage::cli {
 
@@ -18,6 +19,10 @@ std::string write_head_grid(const HeadSurvey& survey, const std::string& folder)
 std::string write_head(const HeadSurvey& survey, int layer, int head, const std::string& folder);
 /// The grid and every head; makes the folder.
 std::vector<std::string> write_head_pictures(const HeadSurvey& survey, const std::string& folder);
+
+/// The text that was looked at, for captions; and what a reader needs to make the same picture again.
+std::string prompt_quoted(const HeadSurvey& survey);
+PngTexts origin_texts(const HeadSurvey& survey);
 
 /// Makes a folder with all above it; throws bad_file.
 void make_folder(const std::string& folder);

@@ -7,12 +7,13 @@
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
 #include "runtime/io/shown_text.h"
+#include "runtime/models/config.h"
 
 namespace vantage::cli {
 
 namespace {
-constexpr std::int64_t cells_at_once = 1 << 22;  // 16 MiB of weights on the host, whatever the length of the text
 constexpr int longest_quotation = 20;
+constexpr std::size_t most_telling = 5;
 }  // namespace
 
 HeadSurvey::HeadSurvey(Session& session, std::size_t tokens)
@@ -22,25 +23,22 @@ HeadSurvey::HeadSurvey(Session& session, std::size_t tokens)
       heads_(static_cast<int>(session.model().info().heads)) {
     sequence_.ids.assign(session.tokens().begin(), session.tokens().begin() + tokens_);
     for (const std::int32_t id : sequence_.ids) texts_.push_back(token_text(session.model(), id));
-    if (session.model().has_tokenizer()) sequence_.words = words_among(texts_);
-    const std::int64_t rows_each =
-        std::clamp<std::int64_t>(cells_at_once / std::max(tokens_, 1), 1, std::max(tokens_, 1));
+    if (session.model().has_tokenizer()) {
+        sequence_.words = words_among(texts_);
+        sequence_.delimiters = delimiters_among(texts_);
+        for (std::size_t i = 0; i < texts_.size(); ++i)
+            if (session.model().tokenizer().is_special(sequence_.ids[i])) sequence_.delimiters[i] = true;
+    }
+    const bool causal = session.model().config().kind != ModelKind::encoder;
+    const std::vector<std::int32_t> marks = sequence_.marks();
     Progress progress("reading the heads");
-    for (int layer = 0; layer < layers_; ++layer)
-        for (int head = 0; head < heads_; ++head) {
-            HeadReader reader(sequence_);
-            for (std::int64_t row = 0; row < tokens_; row += rows_each) {
-                progress.show(1000 * static_cast<std::int64_t>(numbers_.size()) + 1000 * row / tokens_,
-                              1000L * layers_ * heads_);
-                const std::int64_t rows = std::min<std::int64_t>(rows_each, tokens_ - row);
-                const std::vector<float> block = session.attention(layer, head, row, rows, 0, tokens_);
-                for (std::int64_t r = 0; r < rows; ++r)
-                    reader.add(std::span(block).subspan(static_cast<std::size_t>(r * tokens_),
-                                                        static_cast<std::size_t>(tokens_)));
-            }
-            numbers_.push_back(reader.finished());
-        }
-    telling_ = most_telling_head(numbers_, heads_);
+    for (int layer = 0; layer < layers_; ++layer) {
+        progress.show(layer, layers_);
+        const HeadTable table = session.head_statistics(layer, marks);
+        const std::vector<HeadStatistics> some = head_statistics(table.rows, table.keys, sequence_, heads_, causal);
+        numbers_.insert(numbers_.end(), some.begin(), some.end());
+    }
+    telling_ = telling_heads(numbers_, heads_, most_telling);
 }
 
 std::vector<float> HeadSurvey::weights(int layer, int head) const {
@@ -59,12 +57,14 @@ std::string HeadSurvey::quoted(int token) const {
     return "“" + shortened(token_label(text), longest_quotation) + "”";
 }
 
+std::string reason_text(const HeadSurvey& survey, const TellingHead& telling) {
+    const std::string link = survey.quoted(telling.read.query) + " reads " + survey.quoted(telling.read.key);
+    const char* why = telling.reason == TellingHead::copies ? ", which came next last time" : "";
+    return link + why + format(" (%.2f)", static_cast<double>(telling.read.weight));
+}
+
 std::string reason_text(const HeadSurvey& survey) {
-    const std::optional<TellingHead>& telling = survey.telling();
-    if (!telling) return "";
-    const std::string link = survey.quoted(telling->read.query) + " reads " + survey.quoted(telling->read.key);
-    const char* why = telling->reason == TellingHead::copies ? ", which came next last time" : "";
-    return link + why + format(" (%.2f)", static_cast<double>(telling->read.weight));
+    return survey.telling() ? reason_text(survey, *survey.telling()) : "";
 }
 
 }  // namespace vantage::cli

@@ -13,8 +13,7 @@ namespace vantage::cli {
 
 class HeadSurvey {
 public:
-    /// The session watches, and has run its first `tokens` tokens. Reads the weights of all heads, a block of rows at a
-    /// time.
+    /// The session watches, and has run its first `tokens` tokens.
     HeadSurvey(Session& session, std::size_t tokens);
 
     int tokens() const { return tokens_; }
@@ -24,11 +23,17 @@ public:
         return numbers_[static_cast<std::size_t>(layer * heads_ + head)];
     }
     /// The head that is worth a look, and why; nothing where no head reads beyond its neighbours.
-    const std::optional<TellingHead>& telling() const { return telling_; }
+    std::optional<TellingHead> telling() const {
+        return telling_.empty() ? std::nullopt : std::optional(telling_.front());
+    }
+    /// The five best of them, the best first; fewer where fewer read beyond their neighbours.
+    const std::vector<TellingHead>& all_telling() const { return telling_; }
+    const std::vector<HeadStatistics>& numbers() const { return numbers_; }
     /// The whole matrix [tokens, tokens] of a head.
     std::vector<float> weights(int layer, int head) const;
     /// The text of each token, for labels.
     const std::vector<std::string>& texts() const { return texts_; }
+    const TokenSequence& sequence() const { return sequence_; }
     std::int32_t id(int token) const { return sequence_.ids[static_cast<std::size_t>(token)]; }
     /// A token in quotation marks, short and without anything that a terminal would obey.
     std::string quoted(int token) const;
@@ -40,12 +45,13 @@ private:
     std::vector<std::string> texts_;
     TokenSequence sequence_;
     std::vector<HeadStatistics> numbers_;
-    std::optional<TellingHead> telling_;
+    std::vector<TellingHead> telling_;
 };
 
 /// The text of a token by itself; "#17" where the model has no tokenizer.
 std::string token_text(const Model& model, std::int32_t id);
-/// Why the telling head is one: "“it” reads “animal” (0.61)"; empty where there is none.
+std::string reason_text(const HeadSurvey& survey, const TellingHead& telling);
+/// Why the most telling head is one: "“it” reads “animal” (0.61)"; empty where there is none.
 std::string reason_text(const HeadSurvey& survey);
 
 }  // namespace vantage::cli

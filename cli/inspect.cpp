@@ -7,6 +7,7 @@
 
 #include "commands.h"
 #include "generation_options.h"
+#include "head_mask.h"
 #include "head_pictures.h"
 #include "head_survey.h"
 #include "inspect_report.h"
@@ -27,7 +28,7 @@ namespace vantage::cli {
 namespace {
 
 struct InspectOptions {
-    std::string prompt, ids, types, save, pictures, precision = "f32";
+    std::string prompt, ids, types, save, pictures, precision = "f32", masked;
     std::int64_t greedy = 0;
     std::optional<std::int64_t> global_tokens;
     bool from_ids = false, json = false, check = false;
@@ -161,7 +162,8 @@ std::vector<std::int32_t> continued(const InspectOptions& o, const Model& model,
         throw Error(ErrorKind::usage,
                     "inspect: --greedy continues a text, but " + model.info().name + " is an encoder");
     Session session(model, {.context = static_cast<std::int64_t>(ids.size()) + o.greedy,
-                            .precision = precision_named(o.precision)});
+                            .precision = precision_named(o.precision),
+                            .silenced = masked_heads(o.masked)});
     session.restart({.ignore_end = true});
     session.append(ids);
     Progress progress("continuing");
@@ -184,7 +186,8 @@ void run(const InspectOptions& o) {
                             .watch = Watch::all(),
                             .inspect = true,
                             .profile = static_cast<bool>(profile),
-                            .global_tokens = o.global_tokens});
+                            .global_tokens = o.global_tokens,
+                            .silenced = masked_heads(o.masked)});
     session.append(ids, types_of(o, model, ids.size()));
     profile.device_begins();
     profile.timed("forward pass", [&] { session.process(); });
@@ -241,6 +244,7 @@ void add_inspect(CLI::App& app) {
                      "Draw all heads (heads.png) and each of them (layer-L-head-H.png) into this folder")
         ->type_name("DIR");
     add_precision_option(*command, o->precision);
+    add_head_mask_option(*command, o->masked);
     command->add_flag(
         "--check", o->check,
         "Compare every node of the plans with its reference; the first that differs is named (exit code 7)");

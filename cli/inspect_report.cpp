@@ -171,7 +171,7 @@ void print_summary(const InspectReport& report) {
     }
     std::printf("\n");
     print_heads(survey, page);
-    if (const auto& telling = survey.telling())
+    if (const auto telling = survey.telling())
         std::printf("\n%s layer %d, head %d: %s\n", page.bold("most telling").c_str(), telling->layer, telling->head,
                     reason_text(survey).c_str());
     if (report.check && !report.check->diverged)

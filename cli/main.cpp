@@ -77,6 +77,7 @@ int run(int argc, char** argv) {
     add_run(app);
     add_chat(app);
     add_inspect(app);
+    add_heads(app);
     add_embed(app);
     add_classify(app);
     add_tokenize(app);

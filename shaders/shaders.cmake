@@ -13,6 +13,8 @@ vantage_shader(NAME attention_hard_subgroup SOURCE attention/hard.comp DEFINES U
 vantage_shader(NAME attention_join SOURCE attention/join.comp)
 vantage_shader(NAME attention_statistics SOURCE attention/statistics.comp)
 vantage_shader(NAME attention_weights SOURCE attention/weights.comp)
+vantage_shader(NAME head_statistics_rows SOURCE head_statistics/rows.comp)
+vantage_shader(NAME head_statistics_keys SOURCE head_statistics/keys.comp)
 vantage_shader(NAME additive_scores_plain SOURCE additive_scores/plain.comp)
 vantage_shader(NAME additive_scores_tiled SOURCE additive_scores/tiled.comp)
 vantage_shader(NAME linear_attention_sums SOURCE linear_attention/sums.comp)

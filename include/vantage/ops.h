@@ -115,6 +115,17 @@ struct AttentionWindow {
 };
 Tensor attention_weights(Tensor q, Tensor k, Tensor lse, AttentionWindow window, const AttentionOptions& options = {},
                          Where where = Where::here());
+/// What every head does with every row and every key, in numbers made of those weights one by one; no matrix of them is ever
+/// held. Query i sits at position i. tokens i32 [m, 2] are ids and marks (delimiter, word); `factors` f32 [m, Hq], when it is
+/// there, multiplies the weights of key j of head h (norm-weighted attention: Kobayashi et al. 2020).
+/// → rows f32 [rows, Hq, ROW_NUMBERS] of the queries from `first_row` on, and keys f32 [KEY_NUMBERS, Hq, keys] summed over
+/// them: shaders/params/head_statistics.h says which numbers.
+struct HeadNumbers {
+    Tensor rows, keys;
+};
+HeadNumbers head_statistics(Tensor q, Tensor k, Tensor lse, Tensor tokens, Tensor factors, std::int64_t first_row,
+                            std::int64_t rows, std::int64_t keys, const AttentionOptions& options = {},
+                            Where where = Where::here());
 
 /// Attention without a softmax, linear in the length (Katharopoulos et al. 2020), as a scan by chunks of 64 tokens:
 /// o_i = φ(q_i)ᵀ S / (φ(q_i)ᵀ z + eps), S = Σ_j φ(k_j) v_jᵀ, z = Σ_j φ(k_j), over all tokens, or over j ≤ i when causal; 0 where

@@ -42,6 +42,18 @@ struct Watch {
     bool includes(std::int64_t layer) const;
 };
 
+/// A head of a model, both numbers from 0.
+struct HeadPlace {
+    std::int64_t layer = 0, head = 0;
+    bool operator==(const HeadPlace&) const = default;
+};
+
+/// What the heads of a layer do, in numbers: rows [tokens, heads, ROW_NUMBERS] and keys [KEY_NUMBERS, heads, tokens] as
+/// shaders/params/head_statistics.h lists them.
+struct HeadTable {
+    std::vector<float> rows, keys;
+};
+
 struct SessionOptions {
     std::int64_t context = 0;  ///< tokens; 0 = what the model allows and the memory budget holds
     Precision precision = Precision::f16;
@@ -56,6 +68,9 @@ struct SessionOptions {
     /// How many of the first tokens see all and are seen by all, in models that have such (Longformer); nothing = as many as
     /// the model takes by itself. Throws usage for other models.
     std::optional<std::int64_t> global_tokens = {};
+    /// Heads whose output is 0, as if they were cut out of the model; throws usage for one that it does not have. Where there
+    /// is a list, be it empty, `silence` can change it.
+    std::optional<std::vector<HeadPlace>> silenced = {};
 };
 
 /// Times and counts of a session, on the host's clock.
@@ -110,6 +125,17 @@ public:
     /// ln Σ exp of a head's scores, by row. Replays like attention().
     std::vector<float> log_sum_exp(std::int64_t layer, std::int64_t head, std::int64_t first_row, std::int64_t rows,
                                    AttentionOf of = AttentionOf::self);
+    /// What all heads of a layer do with the first marks.size() tokens, computed on the device: no matrix of weights is made.
+    /// `marks` are bits for each of them (MARK_DELIMITER, MARK_WORD); `factors` [tokens, heads], unless empty, multiply the
+    /// weights of a key. Replays like attention().
+    HeadTable head_statistics(std::int64_t layer, std::span<const std::int32_t> marks,
+                              std::span<const float> factors = {});
+    /// ‖v_j‖ by token and head, [tokens, heads]; with `projected` ‖W_O v_j‖, how long a step the head's value takes in the
+    /// residual stream where its weight is 1 (Kobayashi et al. 2020).
+    std::vector<float> value_norms(std::int64_t layer, bool projected);
+    /// Silences these heads instead of those that were before. What has run is forgotten: `process` runs it again. Throws usage
+    /// for heads that are not there, and without SessionOptions::silenced.
+    void silence(std::span<const HeadPlace> heads);
 
     /// With SessionOptions::inspect: logits [tokens, vocab] and the residual stream [layers + 1, tokens, width] (embedding,
     /// each block, the last one after the final norm) of the tokens processed so far. Of an encoder logits are [tokens,

@@ -123,4 +123,33 @@ std::vector<float> Session::log_sum_exp(std::int64_t layer, std::int64_t head, s
     return some;
 }
 
+HeadTable Session::head_statistics(std::int64_t layer, std::span<const std::int32_t> marks,
+                                   std::span<const float> factors) {
+    State& s = *state_;
+    const std::int64_t count = std::ssize(marks), heads = s.model.config().heads;
+    s.check_head(layer, 0, AttentionOf::self);
+    s.check_positions(0, count, static_cast<std::size_t>(s.processed), "rows");
+    if (!factors.empty() && std::ssize(factors) != count * heads)
+        throw Error(ErrorKind::usage,
+                    format("head statistics: %zu factors do not fit %lld tokens and %lld heads", factors.size(),
+                           static_cast<long long>(count), static_cast<long long>(heads)));
+    if (count == 0) return {};
+    s.settle();
+    if (!s.options.watch.includes(layer)) return s.replay_watching(layer).head_statistics(layer, marks, factors);
+    const TapSource source = s.tap_source(layer, AttentionOf::self, model_names::keys(layer));
+    const auto positions = static_cast<std::size_t>(source.k.type->shape[0]);
+    std::vector<std::int32_t> tokens(2 * positions);
+    for (std::size_t i = 0; i < marks.size(); ++i) tokens[2 * i] = s.tokens[i], tokens[2 * i + 1] = marks[i];
+    std::vector<float> all_factors(factors.begin(), factors.end());
+    if (!factors.empty()) all_factors.resize(positions * static_cast<std::size_t>(heads));
+    const std::int64_t own = std::min(s.global_rows(layer), count);
+    HeadTable table = s.tap.statistics(source, own, count - own, count, tokens, all_factors);
+    if (own == 0) return table;
+    const HeadTable global = s.tap.statistics(s.tap_source(layer, AttentionOf::self, model_names::global_keys(layer)),
+                                              0, own, count, tokens, all_factors);
+    table.rows.insert(table.rows.begin(), global.rows.begin(), global.rows.end());
+    for (std::size_t i = 0; i < table.keys.size(); ++i) table.keys[i] += global.keys[i];
+    return table;
+}
+
 }  // namespace vantage

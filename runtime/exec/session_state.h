@@ -59,6 +59,7 @@ struct Session::State {
         source_hidden.resize(translates() ? static_cast<std::size_t>(model.config().encoder.layers + 1) : 0);
         router.resize(model.config().experts > 0 ? hidden.size() - 1 : 0);
         make_states();
+        set_head_mask();
     }
     ~State() { gpu::wait_idle(device); }
 
@@ -79,6 +80,7 @@ struct Session::State {
                 .watch = watched(),
                 .all_logits = options.inspect,
                 .hidden = options.inspect,
+                .head_mask = options.silenced.has_value(),
                 .rope_context = options.rope_context,
                 .global_tokens = options.global_tokens};
     }
@@ -86,6 +88,7 @@ struct Session::State {
     std::uint64_t bytes_per_token() const;
     std::int64_t chosen_context() const;
     void make_states();
+    void set_head_mask();
     Plan& plan(Side& side, std::int64_t rows);
     std::int64_t one_piece(std::int64_t waiting) const;
     std::int64_t chunk_for(std::int64_t waiting) const;
@@ -108,6 +111,7 @@ struct Session::State {
     void run_source();
     TapSource tap_source(std::int64_t layer, AttentionOf of, const std::string& keys);
     std::int64_t global_rows(std::int64_t layer) const;
+    std::vector<float> output_projection(std::int64_t layer, std::int64_t width) const;
     Session& replay_watching(std::int64_t layer);
     void check_head(std::int64_t layer, std::int64_t head, AttentionOf of) const;
     void check_positions(std::int64_t first, std::int64_t count, std::size_t there, const char* what) const;

@@ -1,4 +1,5 @@
-// The tap on attention: weights of one head recomputed from the rows that a session kept, into a buffer of fixed size.
+// The tap on attention: weights of one head recomputed from the rows that a session kept, into a buffer of fixed size; and
+// what all heads do, in numbers, made of those weights on the device.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +8,7 @@
 
 #include "runtime/gpu/device.h"
 #include "runtime/graph/op.h"
+#include "vantage/session.h"
 
 namespace vantage {
 
@@ -27,9 +29,14 @@ public:
     /// p_ij for a window of positions, row-major. Runs in pieces that fit the tap's buffer.
     std::vector<float> weights(const TapSource& source, std::int64_t head, std::int64_t first_row, std::int64_t rows,
                                std::int64_t first_key, std::int64_t keys);
+    /// The numbers of a window of rows, with the first `count` keys. tokens [ctx, 2] are ids and marks; factors
+    /// [ctx, H], or nothing.
+    HeadTable statistics(const TapSource& source, std::int64_t first_row, std::int64_t rows, std::int64_t count,
+                         std::span<const std::int32_t> tokens, std::span<const float> factors);
 
 private:
-    void piece(const TapSource& source, Attrs attrs, std::span<float> to);
+    /// Runs the op's kernel, and brings its outputs, one after the other.
+    void run(OpCall call, const std::vector<gpu::Buffer>& inputs, std::span<const std::span<float>> outputs);
     gpu::DeviceState& device_;
     gpu::Buffer result_;
 };

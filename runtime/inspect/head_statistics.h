@@ -1,7 +1,6 @@
-// What one head does with one text, in numbers: from its attention weights, one query after the other.
+// What one head does with one text, in numbers: means over the rows that the device has summed up (op head_statistics).
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -12,12 +11,18 @@ namespace vantage {
 /// The tokens of a text as the statistics see them.
 struct TokenSequence {
     std::vector<std::int32_t> ids;
-    std::vector<bool> words;  ///< the token begins a word; empty = all do
+    std::vector<bool> words;       ///< the token begins a word; empty = all do
+    std::vector<bool> delimiters;  ///< punctuation, line ends, special tokens; empty = none
     int size() const { return static_cast<int>(ids.size()); }
     bool is_word(int i) const { return words.empty() || words[static_cast<std::size_t>(i)]; }
+    bool is_delimiter(int i) const { return !delimiters.empty() && delimiters[static_cast<std::size_t>(i)]; }
+    /// Bits for Session::head_statistics.
+    std::vector<std::int32_t> marks() const;
 };
 /// Which tokens begin a word, by their texts: no punctuation, and not the later pieces of a word.
 std::vector<bool> words_among(std::span<const std::string> token_texts);
+/// Which tokens have neither letters nor digits: punctuation, line ends, spaces.
+std::vector<bool> delimiters_among(std::span<const std::string> token_texts);
 
 /// A query that reads a key; −1 where there is none.
 struct Read {
@@ -25,57 +30,40 @@ struct Read {
     float weight = 0;
 };
 
-/// Means are over the queries that count: those from `first_query` on, since a query that sees two or three keys only
-/// looks sharp whatever it does. Masses are shares of a row's weight, 0 to 1.
+/// Means are over the queries that count: of a decoder those from `first_query` on, since a query that sees two or three
+/// keys only looks sharp whatever it does; of an encoder all. Masses are shares of a row's weight, 0 to 1.
 struct HeadStatistics {
     int tokens = 0, first_query = 0;
     double entropy = 0;           ///< −Σ p ln p, in nats
     double relative_entropy = 0;  ///< the same divided by ln(keys that the query sees): 1 is uniform, 0 reads one key
+    double effective = 0;         ///< exp(entropy) of each row: how many tokens it reads, as it were
     double largest = 0;           ///< the row's largest weight
-    double first = 0, previous = 0, self = 0;  ///< mass on the first token (a sink), the one before, the query itself
+    double distance = 0;          ///< Σ p |i − j|, in tokens
+    double first = 0, previous = 0, self = 0, next = 0;  ///< mass on token 0, the one before, the query, the one behind
+    double near = 0;                                     ///< mass on tokens at most 3 away
+    double delimiters = 0;                               ///< mass on delimiters
+    double total = 0;                                    ///< mass on all keys: 1, less what a learned sink takes
     /// Mass on keys j + 1 and j for the earlier tokens j that are the same as the query, where j + 1 is neither the query
     /// nor the token before it; mean over the `repeats` queries that have such a j. 0 where there is none.
     /// (Olsson et al., "In-context Learning and Induction Heads", 2022.)
     double induction = 0, duplicate = 0;
     int repeats = 0;
+    /// TransformerLens's detect_head with error_measure="mul": Σ A ∘ pattern / Σ A over all rows, for its patterns
+    /// previous_token_head, duplicate_token_head and induction_head.
+    double previous_score = 0, duplicate_score = 0, induction_score = 0;
     Read strongest;            ///< the largest weight of all
     Read strongest_induction;  ///< the largest on a key j + 1
     /// How far one link stands out from all else that the head reads, and that link; see telling_head.h.
     double standing_out = 0;
     Read outstanding;
+    std::vector<double> received;  ///< by key: mean weight that it has from the queries that see it
+    /// Of the keys behind the first that at least half of the queries see the one that receives most, −1: none.
+    int most_received = -1;
 };
 
-/// Collects a head's numbers. Rows come in order, so that a long text need not be held as a whole matrix.
-class HeadReader {
-public:
-    /// `text` has to outlive the reader.
-    explicit HeadReader(const TokenSequence& text);
-    /// The weights of the next query; those of keys behind it do not count. Throws usage for a row too many, or too short.
-    void add(std::span<const float> row);
-    /// After all rows; throws usage before.
-    HeadStatistics finished() const;
-
-private:
-    static constexpr int candidates = 4;  ///< links of each query that may come to stand out
-    struct FarReads {
-        int query = 0;
-        std::array<Read, candidates> best;  ///< the largest weight first
-    };
-    void add_means(int query, std::span<const float> row);
-    void add_repeats(int query, std::span<const float> row);
-    void add_far_reads(int query, std::span<const float> row);
-    double specific(const Read& read) const;
-    void find_outstanding(HeadStatistics& result) const;
-
-    const TokenSequence& text_;
-    std::vector<int> same_before_;  ///< the last earlier token that is the same, −1: none
-    std::vector<double> received_;  ///< by key: the sum of its weights in the rows for which it is far
-    std::vector<FarReads> far_;
-    HeadStatistics sums_;
-    int next_ = 0;
-};
-
-/// Of a whole matrix [tokens, tokens].
-HeadStatistics head_statistics(std::span<const float> weights, const TokenSequence& text);
+/// Numbers of all heads of a layer, from rows [tokens, heads, ROW_NUMBERS] and keys [KEY_NUMBERS, heads, tokens] as the op
+/// head_statistics gives them. Throws usage for other sizes.
+std::vector<HeadStatistics> head_statistics(std::span<const float> rows, std::span<const float> keys,
+                                            const TokenSequence& text, int heads, bool causal);
 
 }  // namespace vantage

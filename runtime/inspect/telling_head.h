@@ -18,6 +18,7 @@
 
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "runtime/inspect/head_statistics.h"
 
@@ -31,7 +32,9 @@ struct TellingHead {
     Read read;  ///< the link to look at
 };
 
-/// Of all heads, layer by layer; nothing where no head has a score (texts of three tokens have no far keys).
+/// The `count` most telling of all heads, which come layer by layer, the best first; fewer where fewer have a score (in texts
+/// of three tokens there are no far keys).
+std::vector<TellingHead> telling_heads(std::span<const HeadStatistics> heads, int heads_per_layer, std::size_t count);
 std::optional<TellingHead> most_telling_head(std::span<const HeadStatistics> heads, int heads_per_layer);
 
 }  // namespace vantage

@@ -24,6 +24,7 @@ struct BuildOptions {
     std::vector<bool> watch;  ///< by layer: keep the rows of Q and the log-sum-exps, so that weights can be asked for
     bool all_logits = false;  ///< the logits of all rows are an output, instead of a drawn token
     bool hidden = false;      ///< the residual stream after each block is an output: "hidden.0" …
+    bool head_mask = false;   ///< the output of every head is multiplied by a state's number: 0 silences it
     std::int64_t rope_context = 0;  ///< as SessionOptions has it: LongRoPE's factors are for so long a context
     std::optional<std::int64_t> global_tokens = {};  ///< as SessionOptions has it
 };
@@ -47,6 +48,7 @@ std::string global_values(std::int64_t layer);
 std::string watched_queries(std::int64_t layer, AttentionOf of = AttentionOf::self);
 std::string watched_lse(std::int64_t layer, AttentionOf of = AttentionOf::self);
 std::string hidden(std::int64_t index);
+std::string head_mask(std::int64_t layer);  ///< f32 [heads Dv], 1 or 0 for each feature of a head; host-visible
 std::string router(std::int64_t layer);
 enum : int { body = 0, head = 1 };  ///< segments: everything up to the last block; the output head and the draw
 }  // namespace model_names
@@ -109,6 +111,8 @@ private:
     Tensor cached(const std::string& name, Tensor rows);
     /// Keeps what the tap makes a layer's weights from.
     void watch(std::int64_t layer, AttentionOf of, Tensor q, Tensor lse);
+    /// The heads' outputs [n, H Dv], those of heads that the state says times 0.
+    Tensor masked(std::int64_t layer, Tensor heads);
     Tensor source_length_;
     std::map<std::string, Tensor> integers_;
     std::int64_t noted_ = 0;

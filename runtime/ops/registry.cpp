@@ -6,7 +6,8 @@
 namespace vantage {
 
 // linear algebra, attention
-extern const OpDef matmul_op, attention_op, attention_weights_op, linear_attention_op, additive_scores_op;
+extern const OpDef matmul_op, attention_op, attention_weights_op, head_statistics_op, linear_attention_op;
+extern const OpDef additive_scores_op;
 // experts
 extern const OpDef route_op, sort_by_expert_op, expert_linear_op, load_balance_op;
 // norms, softmax
@@ -23,6 +24,7 @@ std::span<const OpDef* const> all_ops() {
         &matmul_op,
         &attention_op,
         &attention_weights_op,
+        &head_statistics_op,
         &linear_attention_op,
         &additive_scores_op,
         &route_op,

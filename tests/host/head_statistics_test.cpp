@@ -7,6 +7,7 @@
 #include <functional>
 #include <numeric>
 
+#include "runtime/graph/op.h"
 #include "runtime/inspect/head_habit.h"
 #include "runtime/inspect/telling_head.h"
 #include "runtime/io/json.h"
@@ -54,8 +55,40 @@ double stripe(int query, int key, int to) {
     return query <= to ? resting(query, key) : key == to ? 0.9 : key == 0 ? 0.1 : 0;
 }
 
+/// What the op's reference says of heads whose weights are `weights` [heads, n, n]: with q_i the i-th unit vector and
+/// k_j = ln p_.j scores are the weights' logarithms, and 0 is their log-sum-exp.
+std::vector<HeadStatistics> of_weights(std::span<const float> weights, const TokenSequence& text, bool causal = true) {
+    const std::int64_t n = text.size(), heads = std::ssize(weights) / (n * n);
+    const auto typed = [](Shape shape, DType type = DType::f32) { return HostTensor(TensorType{shape, type}); };
+    std::vector<HostTensor> in(9);
+    HostTensor &q = in[0] = typed({n, heads, n}), &k = in[1] = typed({n, heads, n}),
+               &tokens = in[8] = typed({n, 2}, DType::i32);
+    in[2] = typed({n, heads});
+    const std::vector<std::int32_t> marks = text.marks();
+    for (std::int64_t i = 0; i < n; ++i) {
+        tokens[2 * i] = text.ids[static_cast<std::size_t>(i)], tokens[2 * i + 1] = marks[static_cast<std::size_t>(i)];
+        for (std::int64_t h = 0; h < heads; ++h) {
+            q[(i * heads + h) * n + i] = 1;
+            for (std::int64_t j = 0; j < n; ++j) {
+                const auto p = static_cast<double>(weights[static_cast<std::size_t>((h * n + i) * n + j)]);
+                k[(j * heads + h) * n + i] = p > 0 ? std::log(p) : -1e30;
+            }
+        }
+    }
+    OpCall call{.op = find_op("head_statistics"),
+                .attrs = {{"scale", 1.0}, {"rows", n}, {"keys", n}},
+                .inputs = {q.type, k.type, in[2].type, {}, {}, {}, {}, {}, tokens.type},
+                .outputs = {}};
+    if (causal) call.attrs.set("causal", true);
+    std::vector<HostTensor> out;
+    for (const TensorType& type : call.outputs = call.op->infer(call)) out.emplace_back(type);
+    call.op->reference(call, in, out);
+    const auto floats = [](const HostTensor& t) { return std::vector<float>(t.data.begin(), t.data.end()); };
+    return head_statistics(floats(out[0]), floats(out[1]), text, static_cast<int>(heads), causal);
+}
+
 HeadStatistics of(const TokenSequence& text, const std::function<double(int, int)>& weight) {
-    return head_statistics(matrix(text.size(), weight), text);
+    return of_weights(matrix(text.size(), weight), text).front();
 }
 
 }  // namespace
@@ -126,23 +159,52 @@ TEST_CASE("head statistics: the first rows do not count, unless there are no oth
     CHECK(linked.outstanding.weight == Approx(0.7f));
 }
 
-TEST_CASE("head statistics: rows one by one give what the matrix gives, and have to fit") {
-    const TokenSequence text = different_tokens(20);
-    const std::vector<float> weights = matrix(20, [](int q, int k) { return 1 + std::sin(3.0 * q * k); });
-    HeadReader reader(text);
-    for (std::size_t q = 0; q < 20; ++q)
-        reader.add(std::span(weights).subspan(q * 20, q + 1));  // no more keys than it sees
-    const HeadStatistics by_rows = reader.finished(), whole = head_statistics(weights, text);
-    CHECK(by_rows.entropy == whole.entropy);
-    CHECK(by_rows.standing_out == whole.standing_out);
-    test::expect_error(ErrorKind::usage, {"20 tokens", "row 20"}, [&] { reader.add(weights); });
-    test::expect_error(ErrorKind::usage, {"20 tokens", "only 1 rows"}, [&] {
-        HeadReader early(text);
-        early.add(weights);
-        static_cast<void>(early.finished());
-    });
-    test::expect_error(ErrorKind::usage, {"400"},
-                       [&] { static_cast<void>(head_statistics(std::span(weights).first(399), text)); });
+// A = rows (1), (.4 .6), (.2 .5 .3), (.1 .2 .3 .4), (.1 .1 .2 .2 .4) with the tokens 7 8 7 8 7. By hand, of a sum of 5:
+//   previous: .4 + .5 + .3 + .2;  duplicate, A[i, j] for j < i with the same token: .2 + .2 + (.1 + .2);
+//   induction, one to the right of those, up to the query: A[2,1] + A[3,2] + A[4,1] + A[4,3] = .5 + .3 + .1 + .2
+TEST_CASE("head statistics: scores are those of TransformerLens's head detector, and columns add up") {
+    const TokenSequence text{.ids = {7, 8, 7, 8, 7}, .words = {}, .delimiters = {false, false, false, true, false}};
+    const std::vector<float> a{1, 0, 0,    0,    0,    0.4f, 0.6f, 0,    0,    0,    0.2f, 0.5f, 0.3f,
+                               0, 0, 0.1f, 0.2f, 0.3f, 0.4f, 0,    0.1f, 0.1f, 0.2f, 0.2f, 0.4f};
+    const HeadStatistics head = of_weights(a, text).front();
+    CHECK(head.previous_score == Approx(1.4 / 5));
+    CHECK(head.duplicate_score == Approx(0.7 / 5));
+    CHECK(head.induction_score == Approx(1.1 / 5));
+    CHECK(head.total == Approx(1));
+    CHECK(head.delimiters == Approx((0.4 + 0.2) / 2));  // the queries that count are 3 and 4
+    CHECK(head.distance == Approx((0.1 * 3 + 0.2 * 2 + 0.3 + 0.1 * 4 + 0.1 * 3 + 0.2 * 2 + 0.2) / 2));
+    CHECK(head.near == Approx((1 + 0.9) / 2));
+    CHECK(head.effective ==
+          Approx((std::exp(-0.1 * std::log(0.1) - 0.2 * std::log(0.2) - 0.3 * std::log(0.3) - 0.4 * std::log(0.4)) +
+                  std::exp(-0.2 * std::log(0.1) - 0.4 * std::log(0.2) - 0.4 * std::log(0.4))) /
+                 2));
+    REQUIRE(head.received.size() == 5);
+    CHECK(head.received[0] == Approx(1.8 / 5));
+    CHECK(head.received[1] == Approx(1.4 / 4));
+    CHECK(head.received[4] == Approx(0.4));
+    CHECK(head.most_received == 1);
+    CHECK(habit_of(head).name() == "diffuse");  // (1.280 / ln 4 + 1.471 / ln 5) / 2
+    CHECK(habit_of(head).rule() == "share of a uniform row's entropy 0.92 ≥ 0.85");
+}
+
+TEST_CASE("head statistics: an encoder's queries see what is behind them") {
+    const TokenSequence text = different_tokens(5);
+    std::vector<float> a(25);
+    for (std::size_t i = 0; i < 5; ++i) a[i * 5 + std::min<std::size_t>(i + 1, 4)] = 1;  // each reads the next
+    const HeadStatistics head = of_weights(a, text, false).front();
+    CHECK(head.first_query == 0);
+    CHECK(head.next == Approx(0.8));
+    CHECK(head.self == Approx(0.2));
+    CHECK(habit_of(head).name() == "next");
+    std::ranges::fill(a, 0.2f);
+    CHECK(of_weights(a, text, false).front().relative_entropy == Approx(1));
+    CHECK(of_weights(a, text, false).front().received[4] == Approx(0.2));
+}
+
+TEST_CASE("head statistics: tables have to fit the text") {
+    const TokenSequence text = different_tokens(4);
+    test::expect_error(ErrorKind::usage, {"4 tokens", "2 heads"},
+                       [&] { static_cast<void>(head_statistics(std::vector<float>(7), {}, text, 2, true)); });
 }
 
 TEST_CASE("words are told from punctuation and from the later pieces of words") {
@@ -220,7 +282,22 @@ TEST_CASE("a head's habit is named, and said in a note") {
     CHECK(habit([](int q, int k) { return 0.72 * back_by(1, q, k) + 0.28 * resting(q, k); }).note() == "before .72");
     CHECK(habit(itself).note() == "self 1");
     CHECK(habit([](int q, int k) { return 0.4 * back_by(1, q, k) + 0.4 * itself(q, k) + 0.2 * resting(q, k); }).kind ==
+          HeadHabit::local);
+    CHECK(habit([](int q, int k) { return 0.45 * back_by(1, q, k) + 0.55 * one_if(k == std::max(0, q - 5)); }).kind ==
           HeadHabit::mixed);
+    CHECK(habit([](int q, int k) { return stripe(q, k, 2); }).kind == HeadHabit::broadcast);
+}
+
+TEST_CASE("the most telling heads come in order, each once") {
+    const TokenSequence text = different_tokens(14);
+    const std::vector<HeadStatistics> heads{of(text, uniform),
+                                            of(text, [](int q, int k) { return one_link(q, k, 9, 1, 0.4); }),
+                                            of(text, [](int q, int k) { return one_link(q, k, 9, 1, 0.6); }),
+                                            of(text, [](int q, int k) { return one_link(q, k, 8, 2, 0.5); })};
+    const std::vector<TellingHead> best = telling_heads(heads, 2, 2);
+    REQUIRE(best.size() == 2);
+    CHECK((best[0].layer == 1 && best[0].head == 0));
+    CHECK((best[1].layer == 1 && best[1].head == 1));
 }
 
 TEST_CASE("in the built-in model the rule finds what a person would point at") {
@@ -239,7 +316,7 @@ TEST_CASE("in the built-in model the rule finds what a person would point at") {
         const std::size_t each = texts.size() * texts.size();
         std::vector<HeadStatistics> heads;
         for (std::size_t head = 0; head < weights.size() / each; ++head)
-            heads.push_back(head_statistics(std::span(weights).subspan(head * each, each), text));
+            heads.push_back(of_weights(std::span(weights).subspan(head * each, each), text).front());
         const std::optional<TellingHead> telling = most_telling_head(heads, static_cast<int>(entry.shape[1]));
         REQUIRE(telling);
         CHECK(telling->reason == TellingHead::stands_out);

@@ -1,0 +1,42 @@
+#include "head_mask.h"
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <string_view>
+
+namespace vantage::cli {
+
+namespace {
+
+HeadPlace head_named(std::string_view text) {
+    HeadPlace place;
+    const char *begin = text.data(), *end = begin + text.size();
+    const auto layer = std::from_chars(begin, end, place.layer);
+    if (layer.ec == std::errc() && layer.ptr != end && *layer.ptr == '.') {
+        const auto head = std::from_chars(layer.ptr + 1, end, place.head);
+        if (head.ec == std::errc() && head.ptr == end && place.layer >= 0 && place.head >= 0) return place;
+    }
+    throw Error(ErrorKind::usage,
+                "--mask-heads: \"" + std::string(text) + "\" is no head; wanted is layer.head, both from 0: 3.2,5.0");
+}
+
+}  // namespace
+
+void add_head_mask_option(CLI::App& command, std::string& heads) {
+    command
+        .add_option("--mask-heads", heads, "Silence these heads, layer.head from 0, as if they were cut out: 3.2,5.0")
+        ->type_name("HEADS");
+}
+
+std::optional<std::vector<HeadPlace>> masked_heads(const std::string& heads) {
+    if (heads.empty()) return std::nullopt;
+    std::vector<HeadPlace> places;
+    for (std::size_t begin = 0; begin <= heads.size();) {
+        const std::size_t end = std::min(heads.find(',', begin), heads.size());
+        places.push_back(head_named(std::string_view(heads).substr(begin, end - begin)));
+        begin = end + 1;
+    }
+    return places;
+}
+
+}  // namespace vantage::cli

@@ -1,0 +1,21 @@
+// --mask-heads: heads that are silenced while a command runs.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "vantage/session.h"
+
+namespace CLI {
+class App;
+}
+
+namespace vantage::cli {
+
+/// --mask-heads 3.2,5.0: layer.head, both from 0.
+void add_head_mask_option(CLI::App& command, std::string& heads);
+/// What it names, for SessionOptions::silenced; nothing where it names none. Throws usage for what is no list of heads.
+std::optional<std::vector<HeadPlace>> masked_heads(const std::string& heads);
+
+}  // namespace vantage::cli

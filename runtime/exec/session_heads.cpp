@@ -1,0 +1,134 @@
+// Heads one by one: silenced ones, and how long their values are before and behind the output projection.
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/base/log.h"
+#include "runtime/exec/session_state.h"
+#include "runtime/gpu/commands.h"
+#include "runtime/graph/fuse.h"
+#include "runtime/graph/op.h"
+
+namespace vantage {
+
+// Writes 1 and 0 for every feature of every head. Only while nothing runs.
+void Session::State::set_head_mask() {
+    if (!options.silenced) return;
+    const ModelConfig& c = model.config();
+    for (const HeadPlace& place : *options.silenced)
+        if (place.layer < 0 || place.layer >= c.layers || place.head < 0 || place.head >= c.heads)
+            throw Error(ErrorKind::usage,
+                        format("head %lld.%lld cannot be silenced: %s has layers 0 … %lld with heads 0 … %lld",
+                               static_cast<long long>(place.layer), static_cast<long long>(place.head),
+                               model.info().name.c_str(), static_cast<long long>(c.layers - 1),
+                               static_cast<long long>(c.heads - 1)));
+    for (std::int64_t layer = 0; layer < c.layers; ++layer) {
+        const gpu::Buffer& buffer = bindings->buffers.at(model_names::head_mask(layer));
+        auto* numbers = reinterpret_cast<float*>(buffer.mapped());
+        const Value& value = *std::ranges::find(own.graph.values(), model_names::head_mask(layer), &Value::name);
+        const std::int64_t features = value.type.shape[0], width = features / c.heads;
+        std::fill_n(numbers, features, 1.0f);
+        for (const HeadPlace& place : *options.silenced)
+            if (place.layer == layer) std::fill_n(numbers + place.head * width, width, 0.0f);
+    }
+}
+
+void Session::silence(std::span<const HeadPlace> heads) {
+    State& s = *state_;
+    if (!s.options.silenced)
+        throw Error(ErrorKind::usage, "heads can be silenced in a session that was made with SessionOptions::silenced");
+    s.finish_flight();
+    std::vector<HeadPlace> before = std::exchange(*s.options.silenced, {heads.begin(), heads.end()});
+    try {
+        s.set_head_mask();
+    } catch (const Error&) {
+        *s.options.silenced = std::move(before);
+        throw;
+    }
+    s.replay.reset();
+    s.forget_results();
+    s.ended = s.step_current = false;
+    if (!s.encodes()) s.mark_seen();
+}
+
+// W_O of a layer as rows [features of the heads, width of the model]: the matrix that the attention's output is multiplied with.
+std::vector<float> Session::State::output_projection(std::int64_t layer, std::int64_t features) const {
+    Graph packed = own.graph.copy();
+    pack_weights(packed);  // as the weights were loaded
+    int joined = -1;       // the heads' outputs, masked or not
+    for (const Node& node : packed.nodes()) {
+        if (std::string(node.op->name) == "attention" &&
+            packed.value(packed.storage(operand_named(node, "k"))).name == model_names::keys(layer))
+            joined = node.outputs[0];
+        if (joined < 0 || node.inputs[0] < 0 || packed.storage(node.inputs[0]) != joined) continue;
+        if (std::string(node.op->name) == "mul") joined = node.outputs[0];
+        if (std::string(node.op->name) != "matmul") continue;
+        const Value& weight = packed.value(packed.storage(node.inputs[1]));
+        const TensorType type = packed.value(node.inputs[1]).type;
+        std::vector<std::byte> bytes(static_cast<std::size_t>(type.bytes()));
+        gpu::download(device, bindings->buffers.at(weight.name), 0, bytes);
+        const HostTensor matrix = widen(type, bytes);
+        const bool turned = node.attrs.flag("transpose_b");
+        const std::int64_t width = type.shape[turned ? 0 : 1];
+        std::vector<float> rows(static_cast<std::size_t>(features * width));
+        for (std::int64_t i = 0; i < features; ++i)
+            for (std::int64_t o = 0; o < width; ++o)
+                rows[static_cast<std::size_t>(i * width + o)] =
+                    static_cast<float>(matrix[turned ? o * features + i : i * width + o]);
+        return rows;
+    }
+    throw Error(ErrorKind::unsupported,
+                format("%s: the attention of layer %lld has no output projection that is a matrix",
+                       model.info().name.c_str(), static_cast<long long>(layer)));
+}
+
+namespace {
+
+/// W_hᵀ W_h of a head [Dv, Dv], W_h its rows of W_O: ‖W_h v‖² = vᵀ (W_hᵀ W_h) v costs Dv² a token, not Dv times the width.
+std::vector<double> gram(std::span<const float> rows, std::size_t dv) {
+    const std::size_t width = rows.size() / dv;
+    std::vector<double> products(dv * dv);
+    for (std::size_t a = 0; a < dv; ++a)
+        for (std::size_t b = 0; b <= a; ++b) {
+            double sum = 0;
+            for (std::size_t o = 0; o < width; ++o)
+                sum += static_cast<double>(rows[a * width + o]) * static_cast<double>(rows[b * width + o]);
+            products[a * dv + b] = products[b * dv + a] = sum;
+        }
+    return products;
+}
+
+}  // namespace
+
+std::vector<float> Session::value_norms(std::int64_t layer, bool projected) {
+    State& s = *state_;
+    s.check_head(layer, 0, AttentionOf::self);
+    s.settle();
+    const Value& value = *std::ranges::find(s.own.graph.values(), model_names::values(layer), &Value::name);
+    const TensorType type{Shape{s.processed, value.type.shape[1], value.type.shape[2]}, value.type.dtype};
+    std::vector<std::byte> bytes(static_cast<std::size_t>(type.bytes()));
+    gpu::download(s.device, s.bindings->buffers.at(value.name), 0, bytes);
+    const HostTensor v = widen(type, bytes);
+    const auto tokens = static_cast<std::size_t>(s.processed), heads = static_cast<std::size_t>(s.model.config().heads),
+               kv_heads = static_cast<std::size_t>(type.shape[1]), dv = static_cast<std::size_t>(type.shape[2]);
+    const std::vector<float> w =
+        projected ? s.output_projection(layer, static_cast<std::int64_t>(heads * dv)) : std::vector<float>();
+    std::vector<float> norms(tokens * heads);
+    for (std::size_t head = 0; head < heads; ++head) {
+        const std::vector<double> metric =
+            projected ? gram(std::span(w).subspan(head * (w.size() / heads), w.size() / heads), dv)
+                      : std::vector<double>();
+        for (std::size_t token = 0; token < tokens; ++token) {
+            const double* x = &v.data[(token * kv_heads + head / (heads / kv_heads)) * dv];
+            double square = 0;
+            for (std::size_t a = 0; a < dv; ++a)
+                if (!projected)
+                    square += x[a] * x[a];
+                else
+                    for (std::size_t b = 0; b < dv; ++b) square += x[a] * metric[a * dv + b] * x[b];
+            norms[token * heads + head] = static_cast<float>(std::sqrt(std::max(square, 0.0)));
+        }
+    }
+    return norms;
+}
+
+}  // namespace vantage

@@ -1,0 +1,45 @@
+// Which tokens are words and which are delimiters, by their texts.
+#include <algorithm>
+
+#include "runtime/inspect/head_statistics.h"
+#include "shaders/params/head_statistics.h"
+
+namespace vantage {
+
+namespace {
+
+bool is_ascii(char c) { return static_cast<unsigned char>(c) < 0x80; }
+/// Letters, digits, and everything that is not ASCII: bytes of a character that a token may hold only in part.
+bool is_letter(char c) {
+    return !is_ascii(c) || (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
+}
+bool has_letters(const std::string& text) { return std::any_of(text.begin(), text.end(), is_letter); }
+
+}  // namespace
+
+std::vector<bool> words_among(std::span<const std::string> token_texts) {
+    std::vector<bool> words;
+    bool letters_before = false;
+    for (const std::string& text : token_texts) {
+        const bool letters = has_letters(text);
+        // scripts beyond ASCII may have no spaces between words
+        words.push_back(letters && (!letters_before || text.front() == ' ' || !is_ascii(text.front())));
+        letters_before = letters;
+    }
+    return words;
+}
+
+std::vector<bool> delimiters_among(std::span<const std::string> token_texts) {
+    std::vector<bool> delimiters;
+    for (const std::string& text : token_texts) delimiters.push_back(!has_letters(text));
+    return delimiters;
+}
+
+std::vector<std::int32_t> TokenSequence::marks() const {
+    std::vector<std::int32_t> marks;
+    for (int i = 0; i < size(); ++i)
+        marks.push_back((is_delimiter(i) ? MARK_DELIMITER : 0) | (is_word(i) ? MARK_WORD : 0));
+    return marks;
+}
+
+}  // namespace vantage

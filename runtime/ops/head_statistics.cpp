@@ -1,0 +1,252 @@
+// What heads do, in numbers: of each row the sums and the largest of its weights, of each key what it receives.
+//   p_ij = exp(s_ij - lse_i) factor_j, s_ij = scale q_i·k_j and the rules (attention_rules.h); query i sits at position i
+// shaders/params/head_statistics.h lists the numbers. The sums for previous, duplicate and induction heads are those of
+// TransformerLens's head detector with its error measure "mul" (Nanda & Bloom 2022) before the mean over rows; induction heads
+// are Olsson et al. 2022. Weights are made one by one, twice: by rows and by keys; no matrix of them is held.
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "runtime/base/log.h"
+#include "runtime/graph/op.h"
+#include "runtime/ops/attention_rules.h"
+#include "runtime/ops/checks.h"
+#include "shaders/params/head_statistics.h"
+#include "vantage/ops.h"
+
+namespace vantage {
+
+namespace {
+
+enum : int { q_, k_, lse_, mask_, position_bias_, block_mask_, segments_, factors_, tokens_ };
+constexpr RuleOperands rule_operands{
+    .mask = mask_, .position_bias = position_bias_, .block_mask = block_mask_, .segments = segments_};
+
+struct Sizes {
+    std::int64_t n, m, heads, kv_heads, width, first_row, rows, keys;
+    explicit Sizes(const OpCall& call)
+        : n(call.in(q_).shape[0]),
+          m(call.in(k_).shape[0]),
+          heads(call.in(q_).shape[1]),
+          kv_heads(call.in(k_).shape[1]),
+          width(call.in(q_).shape[2]),
+          first_row(call.attrs.integer("first_row")),
+          rows(call.attrs.integer("rows")),
+          keys(call.attrs.integer("keys")) {}
+    RuleSizes rules() const { return {.batch = 1, .heads = heads, .n = n, .m = m}; }
+};
+
+std::vector<TensorType> infer(const OpCall& call) {
+    const TensorType &q = call.in(q_), &k = call.in(k_), &lse = call.in(lse_), &tokens = call.in(tokens_);
+    call.require(q.shape.rank() == 3 && k.shape.rank() == 3,
+                 "q " + q.text() + " and k " + k.text() + " have to be [n, heads, D]");
+    call.require(q.shape[2] == k.shape[2] && k.shape[1] > 0 && q.shape[1] % k.shape[1] == 0,
+                 "k is " + k.text() + ", but q is " + q.text());
+    call.require(lse == TensorType{Shape{q.shape[0], q.shape[1]}, DType::f32},
+                 "lse is " + lse.text() + ", but q is " + q.text());
+    const Sizes s(call);
+    call.require(tokens == TensorType{Shape{s.m, 2}, DType::i32},
+                 "tokens is " + tokens.text() + ", but has to be " + TensorType{Shape{s.m, 2}, DType::i32}.text());
+    const TensorType factors{Shape{s.m, s.heads}, DType::f32};
+    if (call.has(factors_))
+        call.require(call.in(factors_) == factors, operand_is(call, factors_) + ", but has to be " + factors.text());
+    check_rule_operands(call, rule_operands, s.rules(), AttentionRules(call.attrs));
+    call.require(s.first_row >= 0 && s.rows >= 0 && s.first_row <= s.n && s.rows <= s.n - s.first_row,
+                 format("rows %lld … are %lld, but q has %lld", static_cast<long long>(s.first_row),
+                        static_cast<long long>(s.rows), static_cast<long long>(s.n)));
+    // a query finds itself among the tokens
+    call.require(s.keys >= 0 && s.keys <= s.m && s.first_row + s.rows <= s.m,
+                 format("%lld keys and rows up to %lld are asked for, but k has %lld", static_cast<long long>(s.keys),
+                        static_cast<long long>(s.first_row + s.rows), static_cast<long long>(s.m)));
+    return {{Shape{s.rows, s.heads, ROW_NUMBERS}, DType::f32}, {Shape{KEY_NUMBERS, s.heads, s.keys}, DType::f32}};
+}
+
+double scale_of(const OpCall& call) {
+    return call.attrs.number("scale", 1 / std::sqrt(static_cast<double>(call.in(q_).shape[2])));
+}
+
+// ---- the specification -----------------------------------------------------------------------------------------------
+
+/// Nothing where the key is not seen.
+std::optional<double> weight_of(const OpCall& call, std::span<const HostTensor> in, const AttentionRules& rules,
+                                std::int64_t head, std::int64_t row, std::int64_t key) {
+    const Sizes s(call);
+    const std::int64_t kv_head = head / (s.heads / s.kv_heads);
+    double dot = 0;
+    for (std::int64_t d = 0; d < s.width; ++d)
+        dot += in[q_][(row * s.heads + head) * s.width + d] * in[k_][(key * s.kv_heads + kv_head) * s.width + d];
+    const auto score =
+        ruled_score(call, in, rule_operands, s.rules(), rules, scale_of(call) * dot, 0, head, row, row, key);
+    const double lse = in[lse_][row * s.heads + head];
+    if (!score || !std::isfinite(lse)) return std::nullopt;
+    return std::exp(*score - lse) * (call.has(factors_) ? in[factors_][key * s.heads + head] : 1);
+}
+
+struct Text {
+    const HostTensor& tokens;
+    bool same(std::int64_t i, std::int64_t j) const { return tokens[2 * i] == tokens[2 * j]; }
+    bool marked(std::int64_t i, int mark) const { return (static_cast<int>(tokens[2 * i + 1]) & mark) != 0; }
+};
+
+bool is_far(std::int64_t distance, std::int64_t key) { return key > 0 && std::abs(distance) > 1; }
+
+/// The sums that weight p of query i and key j belongs to.
+void add_to_sums(double* sums, const Text& text, std::int64_t i, std::int64_t j, double p) {
+    const std::int64_t distance = i - j;
+    const bool same = text.same(i, j), follows = j > 0 && text.same(j - 1, i);
+    sums[ROW_TOTAL] += p;
+    sums[ROW_VISIBLE] += 1;
+    sums[ROW_ENTROPY] -= p > 0 ? p * std::log(p) : 0;
+    sums[ROW_DISTANCE] += p * static_cast<double>(std::abs(distance));
+    for (const auto& [number, counts] : {std::pair{ROW_NEAR, std::abs(distance) <= NEAR_KEYS},
+                                         {ROW_SELF, distance == 0},
+                                         {ROW_PREVIOUS, distance == 1},
+                                         {ROW_NEXT, distance == -1},
+                                         {ROW_FIRST, j == 0},
+                                         {ROW_DELIMITERS, text.marked(j, MARK_DELIMITER)},
+                                         {ROW_DUPLICATE, same && distance > 0},
+                                         {ROW_INDUCTION, follows && distance >= 0},
+                                         {ROW_REPEATED, same && distance > 2},
+                                         {ROW_COPIED, follows && distance > 1}})
+        if (counts) sums[number] += p;
+}
+
+/// The `count` largest of the weights, with their keys: (0, -1) where there are no more. Of equal ones the first.
+void write_largest(double* to, std::vector<std::pair<double, std::int64_t>> reads, std::size_t count) {
+    std::erase_if(reads, [](const auto& read) { return !(read.first > 0); });
+    std::stable_sort(reads.begin(), reads.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+    for (std::size_t i = 0; i < count; ++i) {
+        to[2 * i] = i < reads.size() ? reads[i].first : 0;
+        to[2 * i + 1] = i < reads.size() ? static_cast<double>(reads[i].second) : -1;
+    }
+}
+
+void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
+    const Sizes s(call);
+    const AttentionRules rules(call.attrs);
+    const Text text{in[tokens_]};
+    for (std::int64_t r = 0; r < s.rows; ++r)
+        for (std::int64_t head = 0; head < s.heads; ++head) {
+            const std::int64_t i = s.first_row + r;
+            double* numbers = &out[0].data[static_cast<std::size_t>((r * s.heads + head) * ROW_NUMBERS)];
+            std::vector<std::pair<double, std::int64_t>> all, copies, links;
+            for (std::int64_t j = 0; j < s.keys; ++j) {
+                const std::optional<double> p = weight_of(call, in, rules, head, i, j);
+                if (!p) continue;
+                add_to_sums(numbers, text, i, j, *p);
+                all.emplace_back(*p, j);
+                if (i - j > 1 && j > 0 && text.same(j - 1, i)) copies.emplace_back(*p, j);
+                if (is_far(i - j, j) && text.marked(i, MARK_WORD) && text.marked(j, MARK_WORD))
+                    links.emplace_back(*p, j);
+                const auto add = [&](std::int64_t number, double value) {
+                    out[1][(number * s.heads + head) * s.keys + j] += value;
+                };
+                add(KEY_RECEIVED, *p);
+                add(KEY_SEEN, 1);
+                if (is_far(i - j, j)) add(KEY_FAR_RECEIVED, *p), add(KEY_FAR_SEEN, 1);
+            }
+            write_largest(numbers + ROW_LARGEST, std::move(all), 1);
+            write_largest(numbers + ROW_COPY, std::move(copies), 1);
+            write_largest(numbers + ROW_LINKS, std::move(links), ROW_LINK_COUNT);
+        }
+}
+
+// ---- kernels ---------------------------------------------------------------------------------------------------------
+
+Cost cost(const OpCall& call) {
+    const Sizes s(call);
+    return streaming_cost(call, 4.0 * static_cast<double>(s.rows * s.heads * s.keys * s.width));  // by rows, by keys
+}
+
+LaunchPlan launch(const OpCall& call, const Caps& caps) {
+    const Sizes s(call);
+    const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
+    const std::uint32_t lanes = workgroup_size(caps, 64);
+    std::vector<std::uint32_t> spec{lanes, storage_of(call.in(q_).dtype), storage_of(call.in(k_).dtype),
+                                    step_of(s.width)};
+    const std::vector<std::uint32_t> rules = rule_constants(call, rule_operands, AttentionRules(call.attrs));
+    spec.resize(first_rule_constant);
+    spec.insert(spec.end(), rules.begin(), rules.end());
+    const params::HeadStatisticsParams params{.n = u(s.n),
+                                              .m = u(s.m),
+                                              .heads = u(s.heads),
+                                              .kv_heads = u(s.kv_heads),
+                                              .d = u(s.width),
+                                              .causal = call.attrs.flag("causal"),
+                                              .first_row = u(s.first_row),
+                                              .rows = u(s.rows),
+                                              .keys = u(s.keys),
+                                              .scale = static_cast<float>(scale_of(call))};
+    LaunchPlan plan;
+    const auto add = [&](const char* shader, int result, std::array<std::uint32_t, 3> groups) {
+        std::vector<Operand> operands;
+        for (int i = 0; i <= tokens_; ++i) operands.push_back(in(i));
+        operands.push_back(out(result));
+        Launch l{.shader = shader, .spec = spec, .operands = std::move(operands), .groups = groups};
+        plan.launches.push_back(l.with(params));
+    };
+    add("head_statistics_rows", 0, flat_grid(static_cast<std::uint64_t>(s.rows * s.heads), caps));
+    add("head_statistics_keys", 1, flat_grid(ceil_div(s.keys * s.heads, lanes), caps));
+    return plan;
+}
+
+std::vector<Case> cases() {
+    using I = std::int64_t;
+    // lse large enough that weights stay below 1; ids and marks of 0 to 3, so that tokens repeat
+    const auto one = [](const char* name, I heads, I kv_heads, I width, Attrs attrs) {
+        return Case{.name = name,
+                    .attrs = std::move(attrs),
+                    .inputs = {{.type = TensorType{Shape{20, heads, width}}},
+                               {.type = TensorType{Shape{22, kv_heads, width}}},
+                               {.type = TensorType{Shape{20, heads}}, .low = 4, .high = 0.5, .fixed_type = true},
+                               {},
+                               {},
+                               {},
+                               {},
+                               {},
+                               {.type = TensorType{Shape{22, 2}, DType::i32}, .fill = Case::Fill::ids, .high = 4}}};
+    };
+    std::vector<Case> list = {
+        one("causal", 4, 2, 24, {{"first_row", I{2}}, {"rows", I{18}}, {"keys", I{20}}, {"causal", true}}),
+        one("all keys", 2, 2, 24, {{"rows", I{20}}, {"keys", I{22}}}),
+        one("nothing", 1, 1, 24, {{"rows", I{0}}, {"keys", I{0}}}),
+        one("window", 2, 1, 7,
+            {{"rows", I{20}}, {"keys", I{20}}, {"causal", true}, {"window_left", I{5}}, {"softcap", 3.0}})};
+    Case& window = list.back();  // and slopes, and the norms of values
+    window.inputs[position_bias_] = {
+        .type = TensorType{Shape{2}}, .fill = Case::Fill::uniform, .high = 0.5, .fixed_type = true};
+    window.inputs[factors_] = {
+        .type = TensorType{Shape{22, 2}}, .fill = Case::Fill::uniform, .high = 2, .fixed_type = true};
+    return list;
+}
+
+}  // namespace
+
+extern const OpDef head_statistics_op;
+const OpDef head_statistics_op = {
+    .name = "head_statistics",
+    .summary = "sums and maxima of p_ij = exp(s_ij - lse_i) over the rows and the columns of every head",
+    .operands = {"q", "k", "lse", "mask", "position_bias", "block_mask", "segments", "factors", "tokens"},
+    .infer = infer,
+    .reference = reference,
+    .cost = cost,
+    .kernels = {{.name = "plain", .launch = launch}},
+    .cases = cases,
+};
+
+HeadNumbers head_statistics(Tensor q, Tensor k, Tensor lse, Tensor tokens, Tensor factors, std::int64_t first_row,
+                            std::int64_t rows, std::int64_t keys, const AttentionOptions& options, Where where) {
+    if (options.hard || options.heads_first || options.kv_len)
+        throw Error(ErrorKind::usage,
+                    "head_statistics: soft attention is wanted, tokens first, of keys that are all there", where);
+    Attrs attrs = rule_attrs(options);
+    for (const auto& [name, value] : {std::pair{"first_row", first_row}, {"rows", rows}, {"keys", keys}})
+        attrs.set(name, value);
+    const std::vector<Tensor> results = q.graph().call(
+        head_statistics_op,
+        {q, k, lse, options.mask, position_bias_of(options), options.block_mask, options.segment_ids, factors, tokens},
+        attrs, where);
+    return {results[0], results[1]};
+}
+
+}  // namespace vantage

@@ -1,0 +1,96 @@
+// What each row of a head does, in numbers (params/head_statistics.h): sums over its weights p_ij, and the largest of them.
+//
+// One workgroup per row of a head; lanes stride over the keys, and each weight is made once and forgotten: nothing grows with
+// the square of the sequence. Then every number has a lane that joins the parts of all lanes, in their order.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+layout(local_size_x = 64, local_size_x_id = 0) in;
+#include "lib/head_weights.glsl"
+
+// Weights with their keys, as integers: those of positive floats are in the same order.
+const uvec2 NONE = uvec2(0u, NO_LIMIT);
+bool is_larger(uvec2 a, uvec2 b) { return a.x > b.x || (a.x == b.x && a.y < b.y); }
+
+shared float sum_slots[ROW_SUMS * gl_WorkGroupSize.x];
+shared uvec2 read_slots[(2 + ROW_LINK_COUNT) * gl_WorkGroupSize.x];  // of a lane: largest, largest copy, links
+
+float sums[ROW_SUMS];
+uvec2 largest = NONE, copy = NONE, links[ROW_LINK_COUNT];
+
+void take_link(uvec2 link) {
+    if (!is_larger(link, links[ROW_LINK_COUNT - 1])) return;
+    links[ROW_LINK_COUNT - 1] = link;
+    for (int i = ROW_LINK_COUNT - 1; i > 0 && is_larger(links[i], links[i - 1]); --i) {
+        uvec2 other = links[i - 1];
+        links[i - 1] = links[i];
+        links[i] = other;
+    }
+}
+
+void take(uint row, uint key, float weight) {
+    int distance = int(row) - int(key);
+    bool same = token_id(key) == token_id(row), follows = key > 0u && token_id(max(key, 1u) - 1u) == token_id(row);
+    sums[ROW_TOTAL] += weight;
+    sums[ROW_VISIBLE] += 1.0;
+    sums[ROW_ENTROPY] -= weight > 0.0 ? weight * log(weight) : 0.0;
+    sums[ROW_DISTANCE] += weight * float(abs(distance));
+    if (abs(distance) <= NEAR_KEYS) sums[ROW_NEAR] += weight;
+    if (distance == 0) sums[ROW_SELF] += weight;
+    if (distance == 1) sums[ROW_PREVIOUS] += weight;
+    if (distance == -1) sums[ROW_NEXT] += weight;
+    if (key == 0u) sums[ROW_FIRST] += weight;
+    if (has_mark(key, MARK_DELIMITER)) sums[ROW_DELIMITERS] += weight;
+    if (same && distance > 0) sums[ROW_DUPLICATE] += weight;
+    if (follows && distance >= 0) sums[ROW_INDUCTION] += weight;
+    if (same && distance > 2) sums[ROW_REPEATED] += weight;
+    if (follows && distance > 1) sums[ROW_COPIED] += weight;
+    uvec2 read = uvec2(floatBitsToUint(weight), key);
+    if (!(weight > 0.0)) return;
+    if (is_larger(read, largest)) largest = read;
+    if (follows && distance > 1 && is_larger(read, copy)) copy = read;
+    if (is_far(distance, key) && has_mark(row, MARK_WORD) && has_mark(key, MARK_WORD)) take_link(read);
+}
+
+uvec2 joined(uint place) {
+    uvec2 best = NONE;
+    for (uint i = 0u; i < gl_WorkGroupSize.x; ++i) {
+        uvec2 other = read_slots[place * gl_WorkGroupSize.x + i];
+        if (is_larger(other, best)) best = other;
+    }
+    return best;
+}
+void write_read(uint at, uvec2 read) {
+    Floats(p.result).at[at] = uintBitsToFloat(read.x);
+    Floats(p.result).at[at + 1u] = read == NONE ? -1.0 : float(read.y);
+}
+
+void main() {
+    uint lane = gl_LocalInvocationID.x, at = workgroup_index();
+    if (at >= p.rows * p.heads) return;
+    uint head = at % p.heads, row = p.first_row + at / p.heads, end = window_end(int(row), p.keys);
+    if (p.causal != 0u) end = min(end, max(row + 1u, PREFIX));
+    for (uint i = 0u; i < ROW_SUMS; ++i) sums[i] = 0.0;
+    for (uint i = 0u; i < ROW_LINK_COUNT; ++i) links[i] = NONE;
+    for (uint key = (GLOBAL == 0u ? window_begin(int(row)) : 0u) + lane; key < end; key += gl_WorkGroupSize.x) {
+        Weight weight = weight_of(head, row, key);
+        if (weight.seen) take(row, key, weight.value);
+    }
+    for (uint i = 0u; i < ROW_SUMS; ++i) sum_slots[i * gl_WorkGroupSize.x + lane] = sums[i];
+    read_slots[lane] = largest;
+    read_slots[gl_WorkGroupSize.x + lane] = copy;
+    for (uint i = 0u; i < ROW_LINK_COUNT; ++i) read_slots[(2u + i) * gl_WorkGroupSize.x + lane] = links[i];
+    barrier();
+    uint first = at * ROW_NUMBERS;
+    if (lane < ROW_SUMS) {
+        float sum = 0.0;
+        for (uint i = 0u; i < gl_WorkGroupSize.x; ++i) sum += sum_slots[lane * gl_WorkGroupSize.x + i];
+        Floats(p.result).at[first + lane] = sum;
+    }
+    if (lane == ROW_SUMS) write_read(first + ROW_LARGEST, joined(0u));
+    if (lane == ROW_SUMS + 1) write_read(first + ROW_COPY, joined(1u));
+    if (lane == ROW_SUMS + 2) {
+        for (uint i = 0u; i < ROW_LINK_COUNT; ++i) links[i] = NONE;
+        for (uint i = 0u; i < ROW_LINK_COUNT * gl_WorkGroupSize.x; ++i) take_link(read_slots[2u * gl_WorkGroupSize.x + i]);
+        for (uint i = 0u; i < ROW_LINK_COUNT; ++i) write_read(first + ROW_LINKS + 2u * i, links[i]);
+    }
+}

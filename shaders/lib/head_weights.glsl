@@ -1,0 +1,39 @@
+// One weight of a head, as the tap makes it, times its key's factor: p_ij = exp(s_ij - lse_i) factor_jh. Row i of q is the
+// query at position i. The including kernel's parameters are p, a HeadStatisticsParams.
+#ifndef VANTAGE_HEAD_WEIGHTS_GLSL
+#define VANTAGE_HEAD_WEIGHTS_GLSL
+layout(constant_id = 1) const uint Q_TYPE = 0;
+layout(constant_id = 2) const uint K_TYPE = 0;
+layout(constant_id = 3) const uint STEP = 1;  // elements of a head that are read at once: lib/steps.glsl
+#include "lib/cache.glsl"
+#include "lib/index.glsl"
+#include "lib/steps.glsl"
+#include "params/head_statistics.h"
+layout(push_constant) uniform Push { HeadStatisticsParams p; };
+#include "lib/attention_rules.glsl"
+
+struct Weight {
+    bool seen;
+    float value;
+};
+
+Weight weight_of(uint head, uint row, uint key) {
+    int i = int(row);
+    bool allowed = p.causal == 0u || int(key) <= i || key < PREFIX;
+    if (!allowed || (RULES && !rules_allow(0u, i, key))) return Weight(false, 0.0);
+    uint row_of_q = cache_head_row(row, head, p.heads);
+    uint q0 = row_of_q * p.d, k0 = cache_head_row(key, head / (p.heads / p.kv_heads), p.kv_heads) * p.d;
+    float score = 0.0;
+    for (uint d = 0u; d < p.d; d += STEP)
+        score += p.scale * step_sum(load_step(p.q, Q_TYPE, q0 + d) * load_step(p.k, K_TYPE, k0 + d));
+    if (RULES) score = ruled_score(score, 0u, head, row, i, key);
+    float lse = ReadFloats(p.lse).at[row_of_q];
+    if (!(lse > LOWEST) || score <= LOWEST) return Weight(false, 0.0);
+    float factor = present(p.factors) ? ReadFloats(p.factors).at[key * p.heads + head] : 1.0;
+    return Weight(true, exp(score - lse) * factor);
+}
+
+uint token_id(uint at) { return ReadWords(p.tokens).at[2u * at]; }
+bool has_mark(uint at, uint mark) { return (ReadWords(p.tokens).at[2u * at + 1u] & mark) != 0u; }
+bool is_far(int distance, uint key) { return key > 0u && abs(distance) > 1; }
+#endif

@@ -1,0 +1,83 @@
+#!/usr/bin/env bash
+# vantage heads: table, JSON, CSV, pictures, ablation, masks, and what it says to bad input.
+set -uo pipefail
+program=${VANTAGE_BIN:?}
+models=${VANTAGE_ROOT:?}/tests/data/oracle/models
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+failures=0
+export VANTAGE_CACHE_DIR=$scratch/cache
+cd "$scratch" || exit 1
+prompt="The animal didn't cross the street because it was too tired."
+
+fail() {
+    echo "FAILED: $*"
+    failures=$((failures + 1))
+}
+# holds FILE TEXT…: each text is in the file.
+holds() {
+    local file=$1 text
+    shift
+    for text in "$@"; do grep -qF -- "$text" "$file" || fail "$file has no \"$text\": $(head -c 600 "$file")"; done
+}
+# ends CODE TEXT ARGUMENTS…: the program ends with CODE and one line on stderr with TEXT in it.
+ends() {
+    local code=$1 text=$2 got=0
+    shift 2
+    "$program" "$@" >out 2>err || got=$?
+    if ((got != code || $(wc -l <err) != 1)) || [[ $(<err) != *"$text"* ]]; then
+        fail "$*: wanted $code and one line with \"$text\", got $got: $(<err)"
+    fi
+}
+
+# ---- the built-in model ----------------------------------------------------------------------------------------------
+
+"$program" heads -p "$prompt" --ablate --values --rollout --flow --png pictures >table 2>err || fail "table: $(<err)"
+holds table "“it” reads “animal”" "most telling" "patterns" "rollout" "flow" "Δ loss" "first‖Wv‖" "sorted by loss_change"
+for picture in patterns rollout flow; do [[ $(head -c 4 "pictures/$picture.png" | tail -c 3) == PNG ]] || fail "$picture.png"; done
+
+"$program" heads -p "$prompt" --csv --sort head >csv 2>err || fail "csv: $(<err)"
+holds csv "layer,head,pattern,share,telling,entropy"
+[[ $(awk -F, '{ print NF }' csv | sort -u | wc -l) == 1 ]] || fail "lines of the CSV differ in length"
+[[ $(sed -n 2p csv | cut -d, -f1,2) == 0,0 ]] || fail "--sort head begins with head 0.0"
+"$program" heads -p "$prompt" --csv --sort entropy 2>err | awk -F, 'NR > 2 && $6 > last { bad = 1 } { last = $6 } END { exit bad }' || fail "--sort entropy"
+
+# one head silenced by --mask-heads is what --ablate found for it
+"$program" heads -p "$prompt" --json --ablate --sort head >all.json 2>err || fail "json: $(<err)"
+"$program" heads -p "$prompt" --json --ablate --sort head --mask-heads 1.2 >masked.json 2>err || fail "masked: $(<err)"
+holds all.json '"schema_version": 1' '"pattern":' '"rule":' '"received":' '"most_telling":' '"example":'
+loss() { sed -n 's/^  "loss": \([0-9.e+-]*\),*$/\1/p' "$1"; }
+change() { awk -v want="$2" '/"loss_change":/ { if (n++ == want) { gsub(/[",]/, ""); print $2 } }' "$1"; }
+heads=$(tail -n +2 csv | grep -c ^0,)
+paste <(loss all.json) <(change all.json $((heads + 2))) <(loss masked.json) |
+    awk '{ d = $1 + $2 - $3; exit !(NF == 3 && d < 1e-5 && d > -1e-5) }' || fail "--mask-heads 1.2: $(loss all.json) + $(change all.json $((heads + 2))) is not $(loss masked.json)"
+
+# ---- other models: an encoder, and ids -------------------------------------------------------------------------------
+
+"$program" heads -m "$models/bert" --ids 5,6,7,5,6,8 --csv >encoder 2>err || fail "encoder: $(<err)"
+[[ $(wc -l <encoder) -gt 2 ]] || fail "encoder: $(<encoder)"
+"$program" run -p "The red boat" -n 4 --temp 0 --mask-heads 0.0,1.1 >run 2>err || fail "run --mask-heads: $(<err)"
+"$program" embed -m "$models/bert" -p "the" --mask-heads 0.0 >vector 2>err || fail "embed --mask-heads: $(<err)"
+
+# ---- bad input -------------------------------------------------------------------------------------------------------
+
+ends 2 "nothing to look at" heads
+ends 2 "has no tokens" heads -p ""
+ends 2 "is no head; wanted is layer.head" heads -p a --mask-heads 3
+ends 2 "is no head; wanted is layer.head" run -p a --mask-heads 0.0,
+ends 2 "is no head; wanted is layer.head" run -p a --mask-heads -1.0
+ends 2 "head 99.0 cannot be silenced" run -p a --mask-heads 99.0
+ends 2 "head 0.99 cannot be silenced" inspect -p a --mask-heads 0.99
+ends 2 "goes with --ablate" heads -p "a b c" --sort loss_change
+ends 2 "is an encoder" heads -m "$models/bert" --ids 5,6 --ablate
+ends 2 "two tokens" heads --ids 5 --ablate
+ends 2 "--flow takes 64 tokens at most" heads --flow --ids "$(seq -s, 1 65)"
+ends 2 "outside of the vocabulary" heads --ids 1,99999999
+ends 2 "--sort" heads -p a --sort beauty
+ends 2 "excludes" heads -p a --json --csv
+
+if ((failures)); then
+    echo "$failures failures"
+    exit 1
+fi
+echo "heads: ok"
