@@ -43,7 +43,10 @@ Session& Session::State::replay_watching(std::int64_t layer) {
     watching.context = processed;  // a context that was chosen to fill the memory would not fit twice
     replay.reset();                // its memory first
     replay = std::make_unique<Session>(model, watching);
-    replay->append(ran, std::span(types).first(ran.size()));
+    if (sees())
+        replay->look(pixels);
+    else
+        replay->append(ran, std::span(types).first(ran.size()));
     replay->process();
     return *replay;
 }

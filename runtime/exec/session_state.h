@@ -30,7 +30,8 @@ struct Session::State {
     bool step_current = false;  // the device's step continues where `tokens` ends
     bool ended = false;
     SessionStats stats;
-    std::vector<float> logits, pooled, relation;
+    std::vector<float> pixels;  // of the image that is looked at
+    std::vector<float> logits, pooled, relation, last_hidden;
     std::vector<std::vector<float>> hidden, router;
     std::vector<DispatchTiming> timings;
     std::unique_ptr<Session> replay;  // the same tokens, with the layer watched that was asked for last
@@ -50,6 +51,7 @@ struct Session::State {
     }
     ~State() { gpu::wait_idle(device); }
 
+    bool sees() const { return model.config().sees(); }
     bool encodes() const { return model.config().kind == ModelKind::encoder; }
     DType cache_type() const { return options.precision == Precision::f32 ? DType::f32 : DType::f16; }
     std::vector<bool> watched() const {

@@ -8,13 +8,13 @@
 namespace vantage {
 
 extern const Architecture gpt2, gptj, gpt_neox, opt, bloom, falcon, phi, phi3;
-extern const Architecture bert, roberta, distilbert;
+extern const Architecture bert, roberta, distilbert, vit;
 extern const Architecture llama, mistral, mixtral, qwen2, qwen3, gemma2, gpt_oss;
 
 std::span<const Architecture* const> all_architectures() {
-    static constexpr std::array list = {&gpt2,  &gptj,   &gpt_neox, &opt,     &bloom,   &falcon,
-                                        &phi,   &phi3,   &llama,    &mistral, &mixtral, &qwen2,
-                                        &qwen3, &gemma2, &gpt_oss,  &bert,    &roberta, &distilbert};
+    static constexpr std::array list = {&gpt2,    &gptj,  &gpt_neox, &opt,        &bloom, &falcon, &phi,
+                                        &phi3,    &llama, &mistral,  &mixtral,    &qwen2, &qwen3,  &gemma2,
+                                        &gpt_oss, &bert,  &roberta,  &distilbert, &vit};
     return list;
 }
 
@@ -29,7 +29,9 @@ const Architecture& architecture_named(const std::string& name, const std::strin
 
 Graph build_model(const ModelConfig& config, const BuildOptions& options, Graph::WeightTypes types) {
     Graph graph(std::move(types));
-    ModelBuilder builder(graph, config, options);
+    BuildOptions whole = options;
+    if (config.sees()) whole.rows = whole.context = config.context;  // an image is not read piece by piece
+    ModelBuilder builder(graph, config, whole);
     architecture_named(config.architecture, "the model").build(builder);
     return graph;
 }

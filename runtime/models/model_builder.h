@@ -28,9 +28,11 @@ inline const char* tokens = "tokens";      ///< i32 [context]: the whole sequenc
 inline const char* step = "step";          ///< u32 [STEP_WORDS], host-visible
 inline const char* seen = "seen";          ///< u32 [vocab / 32]
 inline const char* types = "token_types";  ///< i32 [context], of encoders that tell types of tokens apart; host-visible
+inline const char* pixels = "pixels";      ///< f32 [1, channels, height, width], of models that see; host-visible
 inline const char* logits = "logits";      ///< f32 [rows, vocab], or [1, labels]
 inline const char* pooled = "pooled";      ///< f32 [1, width], of encoders that have a pooler
-inline const char* relation = "relation";  ///< f32 [1, 2], BERT's: does the second text follow the first?
+inline const char* last_hidden = "last_hidden";  ///< f32 [rows, width], of encoders with a norm behind the last block
+inline const char* relation = "relation";        ///< f32 [1, 2], BERT's: does the second text follow the first?
 std::string keys(std::int64_t layer);
 std::string values(std::int64_t layer);
 std::string watched_queries(std::int64_t layer);

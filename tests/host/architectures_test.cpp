@@ -80,6 +80,18 @@ TEST_CASE("fields that make no model are named, in every architecture", "[config
         {"bert_classification", "id2label", R"({"1": "a", "2": "b"})", {"id2label.0", "missing"}},
         {"roberta", "pad_token_id", "90", {"max_position_embeddings", "pad_token_id"}},
         {"distilbert", "n_heads", "5", {"dim", "n_heads", "5"}},
+        {"vit", "image_size", "0", {"image_size", "is 0"}},
+        {"vit", "image_size", "[32, 32, 32]", {"image_size", "a list of 3", "[height, width]"}},
+        {"vit", "image_size", "[]", {"image_size", "a list of 0", "[height, width]"}},
+        {"vit", "image_size", "100000", {"image_size", "100000"}},
+        {"vit", "patch_size", "5", {"32 × 32", "5 × 5", "patch_size"}},
+        {"vit", "patch_size", "[8, 64]", {"32 × 32", "8 × 64"}},
+        {"vit", "patch_size", "\"8\"", {"patch_size", "an integer"}},
+        {"vit", "num_channels", "0", {"num_channels", "is 0"}},
+        {"vit", "num_attention_heads", "5", {"hidden_size", "num_attention_heads", "5"}},
+        {"vit", "architectures", R"(["ViTForMaskedImageModeling"])", {"ViTForMaskedImageModeling", "ForImage"}},
+        {"vit", "architectures", R"(["ViTForMaskedLM"])", {"architectures", "ViTForImageClassification"}},
+        {"vit_rectangle", "image_size", "[24, 42]", {"24 × 42", "8 × 4"}},
     };
     for (const BadField& one : all) {
         Json tree = json_of(one.folder);
