@@ -38,10 +38,11 @@ JpegReader& reader_of(j_common_ptr jpeg) { return *static_cast<JpegReader*>(jpeg
     std::longjmp(reader_of(jpeg).failed, 1);
 }
 
-// Level -1 is a warning, others trace. libjpeg fills the missing end of a file with grey; that is no picture of anything.
+// Level -1 is a warning, others trace. What a file's end or an early marker leaves out libjpeg fills with grey: that is no
+// picture of anything.
 void on_message(j_common_ptr jpeg, int level) {
     if (level >= 0) return;
-    if (jpeg->err->msg_code == JWRN_JPEG_EOF) give_up(jpeg);
+    if (jpeg->err->msg_code == JWRN_JPEG_EOF || jpeg->err->msg_code == JWRN_HIT_MARKER) give_up(jpeg);
     if (jpeg->err->num_warnings++ > 0) return;
     char text[JMSG_LENGTH_MAX];
     jpeg->err->format_message(jpeg, text);

@@ -59,9 +59,8 @@ std::vector<Window> windows(int from, int to, const Filter& filter) {
     std::vector<Window> all(static_cast<std::size_t>(to));
     std::vector<double> shares;
     for (int i = 0; i < to; ++i) {
-        const double centre = (i + 0.5) * scale;
-        const int first = std::max(static_cast<int>(centre - reach + 0.5), 0),
-                  end = std::min(static_cast<int>(centre + reach + 0.5), from);
+        const double centre = (i + 0.5) * scale, left = centre - reach + 0.5, right = centre + reach + 0.5;
+        const int first = std::max(static_cast<int>(left), 0), end = std::min(static_cast<int>(right), from);
         shares.clear();
         double sum = 0;
         for (int x = first; x < end; ++x) sum += shares.emplace_back(filter.at((x - centre + 0.5) * narrow));

@@ -28,6 +28,7 @@ void read_vit(const JsonFields& fields, ModelConfig& c) {
     c.norm_eps = fields.optional_number("layer_norm_eps", 0, 1).value_or(1e-12);
     c.activation = read_activation(fields, "hidden_act", "gelu");
     c.qkv_bias = fields.optional_flag("qkv_bias").value_or(true);
+    c.tied = false;
     divide_heads(fields, c, "hidden_size", "num_attention_heads");
     read_head(fields, c);
     if (c.head == Head::masked_lm) fields.fail("architectures", "ViTModel or ViTForImageClassification");

@@ -60,10 +60,7 @@ TEST_CASE("shape errors name op, operand, shape and the caller's line", "[graph]
         {__LINE__, "attention", "sinks is", "f32 [512]", [&] { attention(q, q, q, {.sinks = odd}); }},
         {__LINE__, "linear_attention", "k is", "f32 [7, 4, 32]", [&] { linear_attention(q, k, q); }},
         {__LINE__, "patches", "x is f32 [3, 768]", "batch, channels", [&] { patches(x, 2, 2); }},
-        {__LINE__, "concat", "a is f32 [3, 768]", "b is f32",
-         [&] {
-             concat(x, g.input("other rows", {2, 512}));
-         }},
+        {__LINE__, "concat", "a is f32 [3, 768]", "b is f32 [512]", [&] { concat(x, odd); }},
         {__LINE__, "attention", "6 query heads", "4 key heads", [&] { attention(q, k, k); }},
         {__LINE__, "attention", "v is", "f32 [5, 6, 32]", [&] { attention(q, k, q); }},
         {__LINE__, "attention", "q is", "f32 [3, 768]", [&] { attention(x, x, x); }},

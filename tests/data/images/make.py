@@ -6,7 +6,7 @@ photo.png     a 53 x 37 picture of gradients, waves and noise: RGB
 photo.jpg     the same, as a JPEG with halved colour planes
 kinds.safetensors      name of a picture in kinds/ -> u8 [h, w, 3], what Pillow's convert("RGB") makes of it
 resized.safetensors    "FILTER HEIGHTxWIDTH" -> u8 [h, w, 3], photo.png resized
-processed.safetensors  name of a case in processors.json -> f32 [C, H, W], photo.png preprocessed
+processed.safetensors  name of a case in processors.json -> f32 [C, H, W], photo.png preprocessed ("grey": grey.png)
 """
 import json
 import os
@@ -71,7 +71,7 @@ cases = {
 }
 processed = {name: ViTImageProcessorPil(**options)(picture, return_tensors="np")["pixel_values"][0].astype(np.float32)
              for name, options in cases.items()}
-grey = picture.convert("L")
+grey = small.convert("L")  # of kinds/grey.png
 cases["grey"] = dict(size={"height": 24, "width": 40}, image_mean=[0.5], image_std=[0.25])
 processed["grey"] = ViTImageProcessorPil(**cases["grey"])(Image.merge("RGB", [grey] * 3), return_tensors="np",
                                                           image_mean=0.5, image_std=0.25)["pixel_values"][0][:1].copy()
