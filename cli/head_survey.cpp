@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <numeric>
 
+#include "model_images.h"
 #include "progress.h"
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
 #include "runtime/io/shown_text.h"
+#include "runtime/models/config.h"
 
 namespace vantage::cli {
 
@@ -21,7 +24,12 @@ HeadSurvey::HeadSurvey(Session& session, std::size_t tokens)
       layers_(static_cast<int>(session.model().info().layers)),
       heads_(static_cast<int>(session.model().info().heads)) {
     sequence_.ids.assign(session.tokens().begin(), session.tokens().begin() + tokens_);
-    for (const std::int32_t id : sequence_.ids) texts_.push_back(token_text(session.model(), id));
+    if (session.model().config().sees()) {
+        std::iota(sequence_.ids.begin(), sequence_.ids.end(), 0);  // no patch is the same token as another
+        texts_ = place_names(session.model());
+    }
+    for (std::size_t i = texts_.size(); i < sequence_.ids.size(); ++i)
+        texts_.push_back(token_text(session.model(), sequence_.ids[i]));
     if (session.model().has_tokenizer()) sequence_.words = words_among(texts_);
     const std::int64_t rows_each =
         std::clamp<std::int64_t>(cells_at_once / std::max(tokens_, 1), 1, std::max(tokens_, 1));

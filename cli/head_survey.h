@@ -27,7 +27,7 @@ public:
     const std::optional<TellingHead>& telling() const { return telling_; }
     /// The whole matrix [tokens, tokens] of a head.
     std::vector<float> weights(int layer, int head) const;
-    /// The text of each token, for labels.
+    /// The text of each token, or the place of each patch, for labels.
     const std::vector<std::string>& texts() const { return texts_; }
     std::int32_t id(int token) const { return sequence_.ids[static_cast<std::size_t>(token)]; }
     /// A token in quotation marks, short and without anything that a terminal would obey.

@@ -1,4 +1,4 @@
-// vantage inspect: one forward pass over a text, and all that can be seen of it.
+// vantage inspect: one forward pass over a text or an image, and all that can be seen of it.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
@@ -8,7 +8,9 @@
 #include "generation_options.h"
 #include "head_pictures.h"
 #include "head_survey.h"
+#include "image_overlay.h"
 #include "inspect_report.h"
+#include "model_images.h"
 #include "node_check.h"
 #include "profile.h"
 #include "progress.h"
@@ -26,8 +28,9 @@ namespace vantage::cli {
 namespace {
 
 struct InspectOptions {
-    std::string prompt, ids, types, save, pictures, precision = "f32";
+    std::string prompt, ids, types, image, save, pictures, precision = "f32";
     std::int64_t greedy = 0;
+    std::size_t image_index = 0;
     bool from_ids = false, json = false, check = false;
 };
 
@@ -45,7 +48,20 @@ std::vector<std::int32_t> types_of(const InspectOptions& o, const Model& model, 
     return types;
 }
 
+/// The image to look at, for models that do; nothing for others.
+std::optional<ModelImage> image_of(const InspectOptions& o, const Model& model) {
+    if (model.config().sees() && o.image.empty())
+        throw Error(ErrorKind::usage, "inspect: " + model.info().name + " looks at images; give --image FILE");
+    if (o.image.empty()) return std::nullopt;
+    std::vector<ModelImage> images = read_model_images(model, o.image);
+    if (o.image_index >= images.size())
+        throw Error(ErrorKind::usage, format("inspect: --image-index is %zu, but %s has images 0 to %zu", o.image_index,
+                                             o.image.c_str(), images.size() - 1));
+    return std::move(images[o.image_index]);
+}
+
 std::vector<std::int32_t> tokens_of(const InspectOptions& o, const Model& model) {
+    if (model.config().sees()) return std::vector<std::int32_t>(static_cast<std::size_t>(model.info().context));
     const std::vector<std::int32_t> ids =
         o.from_ids ? read_ids(o.ids, "inspect: --ids")
                    : model.tokenizer().encode(o.prompt == "-" ? read_stdin() : o.prompt, true).ids;
@@ -118,13 +134,13 @@ std::vector<float> all_weights(const HeadSurvey& survey) {
     return all;
 }
 
-void save(const InspectOptions& o, const HeadSurvey& survey, const std::vector<std::int32_t>& greedy) {
+void save(const InspectOptions& o, const HeadSurvey& survey, const std::vector<std::int32_t>& greedy,
+          const std::optional<ModelImage>& image) {
     const Session& session = survey.session();
     const ModelInfo& info = session.model().info();
     const std::int64_t n = survey.tokens();
     const std::vector<float> hidden = session.hidden(), attention = all_weights(survey);
     std::vector<TensorToWrite> tensors{
-        {"input_ids", "I32", {n}, std::as_bytes(std::span(session.tokens()))},
         {"hidden", "F32", {info.layers + 1, n, info.width}, std::as_bytes(std::span(hidden))},
         {"attn", "F32", {info.layers, info.heads, n, n}, std::as_bytes(std::span(attention))},
     };
@@ -132,6 +148,10 @@ void save(const InspectOptions& o, const HeadSurvey& survey, const std::vector<s
         if (!values.empty()) tensors.push_back({name, "F32", std::move(shape), std::as_bytes(std::span(values))});
     };
     const ModelConfig& config = session.model().config();
+    if (image)
+        add("pixel_values", {config.image.channels, config.image.height, config.image.width}, image->pixels);
+    else
+        tensors.push_back({"input_ids", "I32", {n}, std::as_bytes(std::span(session.tokens()))});
     const bool labels = config.head == Head::classification;
     add("logits", labels ? std::vector{std::ssize(config.labels)} : std::vector{n, info.vocab}, session.logits());
     const std::vector<float> router = session.router_logits();
@@ -150,6 +170,16 @@ void save(const InspectOptions& o, const HeadSurvey& survey, const std::vector<s
         o.save, tensors,
         {{"model", info.name}, {"device", session.model().device().caps().name}, {"precision", o.precision}});
     log(LogLevel::info, "saved: %s", o.save.c_str());
+}
+
+std::vector<std::string> draw(const InspectOptions& o, const HeadSurvey& survey,
+                              const std::optional<ModelImage>& image) {
+    std::vector<std::string> files = write_head_pictures(survey, o.pictures);
+    if (image && image->seen.width > 0) {
+        const std::vector<std::string> overlays = write_image_overlays(survey, image->seen, o.pictures);
+        files.insert(files.end(), overlays.begin(), overlays.end());
+    }
+    return files;
 }
 
 /// The N most probable tokens, one after the other, in a session of its own: one that inspects draws none.
@@ -174,6 +204,7 @@ void run(const InspectOptions& o) {
     ProfileWriter profile(common().profile);
     const Device device = profile.timed("open device", [] { return open_device(); });
     const Model model = profile.timed("load model", [&] { return load_model(device); });
+    const std::optional<ModelImage> image = image_of(o, model);
     const std::vector<std::int32_t> ids = tokens_of(o, model);
     check_memory(o, model.info(), ids.size());
     const Precision precision = precision_named(o.precision);
@@ -182,17 +213,21 @@ void run(const InspectOptions& o) {
                             .watch = Watch::all(),
                             .inspect = true,
                             .profile = static_cast<bool>(profile)});
-    session.append(ids, types_of(o, model, ids.size()));
+    if (image)
+        session.look(image->pixels);
+    else
+        session.append(ids, types_of(o, model, ids.size()));
     profile.device_begins();
     profile.timed("forward pass", [&] { session.process(); });
     const HeadSurvey survey = profile.timed("read heads", [&] { return HeadSurvey(session, ids.size()); });
 
     InspectReport report{.survey = survey, .precision = o.precision};
     report.greedy = profile.timed("continue", [&] { return continued(o, model, ids); });
-    if (!o.save.empty()) profile.timed("save", [&] { save(o, survey, report.greedy); });
-    if (!o.pictures.empty())
-        report.files = profile.timed("draw", [&] { return write_head_pictures(survey, o.pictures); });
-    if (o.check) report.check = profile.timed("check", [&] { return check_nodes(model, ids, precision); });
+    if (!o.save.empty()) profile.timed("save", [&] { save(o, survey, report.greedy, image); });
+    if (!o.pictures.empty()) report.files = profile.timed("draw", [&] { return draw(o, survey, image); });
+    if (o.check)
+        report.check = profile.timed(
+            "check", [&] { return check_nodes(model, ids, precision, image ? image->pixels : std::vector<float>()); });
     if (!o.save.empty()) report.files.insert(report.files.begin(), o.save);
     if (o.json)
         print_json(report);
@@ -206,15 +241,19 @@ void run(const InspectOptions& o) {
 
 void add_inspect(CLI::App& app) {
     auto o = std::make_shared<InspectOptions>();
-    CLI::App* command = app.add_subcommand("inspect", "Run a text once, and show what the model made of it");
+    CLI::App* command =
+        app.add_subcommand("inspect", "Run a text or an image once, and show what the model made of it");
     command->footer(
         "OUT holds input_ids [n], logits [n, vocab], hidden [layers + 1, n, width], attn [layers, heads, n, n], "
         "greedy.ids [N]; with experts router_logits [layers, n, experts]; of encoders last_hidden [n, width], "
         "mean_pooled and "
-        "pooler_output [width], logits [n, vocab] or [labels].\n\n"
+        "pooler_output [width], logits [n, vocab] or [labels]; of an image pixel_values [channels, height, width] in "
+        "place of input_ids, and n = 1 "
+        "+ patches.\n\n"
         "Examples:\n"
         "  vantage inspect -p \"The dog chased the birds. They\" --png heads\n"
-        "  vantage inspect -m models/gpt2 --ids 464,3290 --save out.safetensors --greedy 20");
+        "  vantage inspect -m models/gpt2 --ids 464,3290 --save out.safetensors --greedy 20\n"
+        "  vantage inspect -m models/vit --image cat.jpg --png heads");
     add_model_option(*command);
     CLI::Option* prompt =
         command->add_option("-p,--prompt", o->prompt, "Text to look at; - reads stdin")->type_name("TEXT");
@@ -224,24 +263,38 @@ void add_inspect(CLI::App& app) {
         ->add_option("--type-ids", o->types,
                      "Types of an encoder's tokens, 0 for the first text and 1 for the second: 0,0,1")
         ->type_name("TYPES");
+    CLI::Option* image =
+        command
+            ->add_option("--image", o->image,
+                         "An image: PNG or JPEG, by the folder's preprocessor_config.json; or pixel_values of a "
+                         "safetensors file")
+            ->type_name("FILE")
+            ->excludes(prompt)
+            ->excludes(ids);
+    command->add_option("--image-index", o->image_index, "Which of several pixel_values, from 0 on")
+        ->type_name("N")
+        ->needs(image);
     command->add_option("--save", o->save, "Write logits, hidden states and attention of the pass (safetensors)")
         ->type_name("OUT");
     command->add_option("--greedy", o->greedy, "Continue by the N most probable tokens, through end tokens, too")
         ->type_name("N")
         ->check(CLI::NonNegativeNumber);
     command
-        ->add_option("--png", o->pictures,
-                     "Draw all heads (heads.png) and each of them (layer-L-head-H.png) into this folder")
+        ->add_option(
+            "--png", o->pictures,
+            "Draw all heads (heads.png) and each of them (layer-L-head-H.png) into this folder; of an image also what "
+            "its class reads of it (layer-L-cls.png)")
         ->type_name("DIR");
     add_precision_option(*command, o->precision);
     command->add_flag(
         "--check", o->check,
         "Compare every node of the plans with its reference; the first that differs is named (exit code 7)");
     command->add_flag("--json", o->json, "One JSON object on stdout");
-    command->callback([o, prompt, ids] {
+    command->callback([o, prompt, ids, image] {
         o->from_ids = ids->count() > 0;
-        if (!o->from_ids && prompt->count() == 0)
-            throw Error(ErrorKind::usage, "inspect: there is nothing to look at; give -p TEXT or --ids 1,2,3");
+        if (!o->from_ids && prompt->count() == 0 && image->count() == 0)
+            throw Error(ErrorKind::usage,
+                        "inspect: there is nothing to look at; give -p TEXT, --ids 1,2,3 or --image FILE");
         run(*o);
     });
 }

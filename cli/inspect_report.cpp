@@ -153,6 +153,19 @@ json tokens_json(const Model& model, std::span<const std::int32_t> ids) {
     return tokens;
 }
 
+/// "7 tokens"; an image is as long as it has patches.
+std::string length_text(const HeadSurvey& survey) {
+    const bool image = survey.session().model().config().sees();
+    const int count = survey.tokens() - (image ? 1 : 0);
+    return format("%d %s%s", count, image ? "patch" : "token", count == 1 ? "" : image ? "es" : "s");
+}
+
+json places_json(const HeadSurvey& survey) {
+    json places = json::array();
+    for (const std::string& text : survey.texts()) places.push_back({{"text", text}});
+    return places;
+}
+
 }  // namespace
 
 void print_summary(const InspectReport& report) {
@@ -160,8 +173,8 @@ void print_summary(const InspectReport& report) {
     const Model& model = survey.session().model();
     const Page page;
     std::printf("%s %s\n\n", page.bold(model.info().name).c_str(),
-                page.dim(format("on %s · %s · %d token%s", model.device().caps().name.c_str(), report.precision.c_str(),
-                                survey.tokens(), survey.tokens() == 1 ? "" : "s"))
+                page.dim(format("on %s · %s · %s", model.device().caps().name.c_str(), report.precision.c_str(),
+                                length_text(survey).c_str()))
                     .c_str());
     print_answers(survey, page);
     if (!report.greedy.empty()) {
@@ -195,7 +208,7 @@ void print_json(const InspectReport& report) {
                 {"model", model.info().name},
                 {"device", model.device().caps().name},
                 {"precision", report.precision},
-                {"tokens", tokens_json(model, survey.session().tokens())},
+                {"tokens", model.config().sees() ? places_json(survey) : tokens_json(model, survey.session().tokens())},
                 {labels ? "labels" : "next", list},
                 {"layers", survey.layers()},
                 {"heads_per_layer", survey.heads()},

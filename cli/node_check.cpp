@@ -35,7 +35,8 @@ std::string NodeCheck::text() const {
                   diverged->message.c_str());
 }
 
-NodeCheck check_nodes(const Model& model, std::span<const std::int32_t> ids, Precision precision) {
+NodeCheck check_nodes(const Model& model, std::span<const std::int32_t> ids, Precision precision,
+                      std::span<const float> pixels) {
     const auto tokens = static_cast<std::int64_t>(ids.size()), context = std::min(model.info().context, tokens + 1);
     Session session(model, {.context = context, .precision = precision, .watch = Watch::all()});
     std::vector<std::int32_t> padded(ids.begin(), ids.end());
@@ -46,7 +47,10 @@ NodeCheck check_nodes(const Model& model, std::span<const std::int32_t> ids, Pre
     const auto run = [&](std::int64_t rows) {
         Plan& plan = session.plan(rows);
         if (first) {
-            plan.write(model_names::tokens, std::span<const std::int32_t>(padded));
+            if (pixels.empty())
+                plan.write(model_names::tokens, std::span<const std::int32_t>(padded));
+            else
+                plan.write(model_names::pixels, pixels);
             plan.write_bytes(model_names::step, first_step(ids.size(), context));
             first = false;
         }

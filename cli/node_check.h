@@ -17,7 +17,8 @@ struct NodeCheck {
 };
 
 /// Runs the plans that a prompt and then a generated token take, node by node, each from what the device had computed so
-/// far; stops at the first node that is not what its reference says.
-NodeCheck check_nodes(const Model& model, std::span<const std::int32_t> ids, Precision precision);
+/// far; stops at the first node that is not what its reference says. Of a model that sees, `pixels` are the image.
+NodeCheck check_nodes(const Model& model, std::span<const std::int32_t> ids, Precision precision,
+                      std::span<const float> pixels = {});
 
 }  // namespace vantage::cli
