@@ -1,4 +1,4 @@
-// vantage classify: labels of a text, or the words that fit its gaps, by an encoder.
+// vantage classify: labels of a text or of images, or the words that fit a text's gaps, by an encoder.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -7,6 +7,7 @@
 #include "generation_options.h"
 #include "head_mask.h"
 #include "head_survey.h"
+#include "model_images.h"
 #include "page.h"
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
@@ -21,6 +22,7 @@ namespace {
 
 struct ClassifyOptions {
     std::string prompt, pair, precision = "f16", masked;
+    std::vector<std::string> images;
     std::size_t top = 5;
     bool json = false;
 };
@@ -30,7 +32,7 @@ struct Guess {
     double probability;
 };
 
-/// One question that the text asks: its label, or one gap.
+/// One question that is asked: the label of a text or an image, or one gap.
 struct Question {
     std::string name;
     std::vector<Guess> guesses;
@@ -51,12 +53,15 @@ std::vector<Guess> best(const std::vector<double>& p, std::size_t count, const a
     return guesses;
 }
 
+Question label_of(const std::string& what, const Session& session, std::size_t top) {
+    const ModelConfig& config = session.model().config();
+    return {what, best(label_values(config, session.logits()), top, [&](std::size_t i) { return config.labels[i]; })};
+}
+
 std::vector<Question> questions(const Session& session, std::size_t top) {
     const Model& model = session.model();
     const ModelConfig& config = model.config();
-    if (config.head == Head::classification)
-        return {{"label",
-                 best(label_values(config, session.logits()), top, [&](std::size_t i) { return config.labels[i]; })}};
+    if (config.head == Head::classification) return {label_of("label", session, top)};
     const std::int32_t mask = mask_token(model);
     const auto vocab = static_cast<std::size_t>(config.vocab);
     std::vector<Question> all;
@@ -93,41 +98,71 @@ void print(const std::vector<Question>& all, const Model& model, bool json) {
     }
 }
 
-void run(ClassifyOptions& o) {
+std::vector<Question> about_images(const ClassifyOptions& o, const Model& model) {
+    Session session(model, {.precision = precision_named(o.precision), .silenced = masked_heads(o.masked)});
+    std::vector<Question> all;
+    for (const std::string& file : o.images)
+        for (const ModelImage& image : read_model_images(model, file)) {
+            session.look(image.pixels);
+            session.process();
+            all.push_back(label_of(image.name, session, o.top));
+        }
+    return all;
+}
+
+std::vector<Question> about_text(ClassifyOptions& o, const Model& model) {
     if (o.prompt == "-") o.prompt = read_stdin();
+    const Tokenizer::Encoding text =
+        o.pair.empty() ? model.tokenizer().encode(o.prompt, true) : model.tokenizer().encode_pair(o.prompt, o.pair);
+    if (text.ids.empty()) throw Error(ErrorKind::usage, "classify: the text has no tokens");
+    Session session(model, {.precision = precision_named(o.precision), .silenced = masked_heads(o.masked)});
+    session.append(text.ids, model.config().token_types > 1 ? text.type_ids : std::vector<std::int32_t>());
+    session.process();
+    return questions(session, o.top);
+}
+
+void run(ClassifyOptions& o) {
     const Model model = load_model(open_device());
     const ModelConfig& config = model.config();
     if (config.kind != ModelKind::encoder || config.head == Head::none)
         throw Error(ErrorKind::usage,
                     "classify: " + model.info().name + " (" + model.info().architecture +
-                        ") has no head that answers; wanted is a model for sequence classification or "
+                        ") has no head that answers; wanted is a model for sequence or image classification or "
                         "masked tokens");
-    const Tokenizer::Encoding text =
-        o.pair.empty() ? model.tokenizer().encode(o.prompt, true) : model.tokenizer().encode_pair(o.prompt, o.pair);
-    if (text.ids.empty()) throw Error(ErrorKind::usage, "classify: the text has no tokens");
-    Session session(model, {.precision = precision_named(o.precision), .silenced = masked_heads(o.masked)});
-    session.append(text.ids, config.token_types > 1 ? text.type_ids : std::vector<std::int32_t>());
-    session.process();
-    print(questions(session, o.top), model, o.json);
+    if (config.sees() && o.images.empty())
+        throw Error(ErrorKind::usage, "classify: " + model.info().name + " looks at images; give --image FILE");
+    print(o.images.empty() ? about_text(o, model) : about_images(o, model), model, o.json);
 }
 
 }  // namespace
 
 void add_classify(CLI::App& app) {
     auto o = std::make_shared<ClassifyOptions>();
-    CLI::App* command = app.add_subcommand("classify", "Label a text, or fill its gaps, by an encoder");
+    CLI::App* command = app.add_subcommand("classify", "Label a text or images, or fill a text's gaps, by an encoder");
     command->footer(
         "Examples:\n"
         "  vantage classify -m models/distilbert-sst2 -p \"What a fine day.\"\n"
-        "  vantage classify -m models/bert -p \"The dog chased the [MASK].\"");
+        "  vantage classify -m models/bert -p \"The dog chased the [MASK].\"\n"
+        "  vantage classify -m models/vit --image cat.jpg dog.png --top 3");
     add_model_option(*command);
-    command->add_option("-p,--prompt", o->prompt, "The text; - reads stdin")->required()->type_name("TEXT");
+    CLI::Option* prompt = command->add_option("-p,--prompt", o->prompt, "The text; - reads stdin")->type_name("TEXT");
+    CLI::Option* images =
+        command
+            ->add_option("--image", o->images,
+                         "Images: PNG or JPEG, by the folder's preprocessor_config.json; or pixel_values of a "
+                         "safetensors file")
+            ->type_name("FILE")
+            ->excludes(prompt);
     command->add_option("--pair", o->pair, "A second text, for models of pairs")->type_name("TEXT");
     command->add_option("--top", o->top, "Answers to show")->capture_default_str()->check(CLI::PositiveNumber);
     add_precision_option(*command, o->precision);
     add_head_mask_option(*command, o->masked);
     command->add_flag("--json", o->json, "One JSON object on stdout");
-    command->callback([o] { run(*o); });
+    command->callback([o, prompt, images] {
+        if (prompt->count() + images->count() == 0)
+            throw Error(ErrorKind::usage, "classify: there is nothing to label; give -p TEXT or --image FILE");
+        run(*o);
+    });
 }
 
 }  // namespace vantage::cli

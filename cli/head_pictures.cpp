@@ -7,6 +7,7 @@
 #include "runtime/io/head_grid.h"
 #include "runtime/io/png.h"
 #include "runtime/io/shown_text.h"
+#include "runtime/models/config.h"
 
 namespace vantage::cli {
 
@@ -21,6 +22,9 @@ std::string join(const std::string& folder, const std::string& file) {
 }  // namespace
 
 std::string prompt_quoted(const HeadSurvey& survey) {
+    if (const ImageInput& image = survey.session().model().config().image; image.channels > 0)
+        return format("an image in %lld × %lld patches", static_cast<long long>(image.rows()),
+                      static_cast<long long>(image.columns()));
     std::string text;
     for (const std::string& token : survey.texts()) text += token;
     return "“" + shortened(without_controls(text), longest_caption) + "”";
@@ -46,7 +50,7 @@ HeatmapPicture head_picture(const HeadSurvey& survey, int layer, int head, std::
     const std::string habit = habit_of(numbers).text() + format(" · entropy %.2f nats (%.0f\u00a0%%)", numbers.entropy,
                                                                 100 * numbers.relative_entropy);
     picture.caption = survey.session().model().info().name + " · " + (is_telling ? reason_text(survey) : habit);
-    picture.causal = true;
+    picture.causal = survey.causal();
     return picture;
 }
 
@@ -67,7 +71,7 @@ std::string write_head_grid(const HeadSurvey& survey, const std::string& folder)
         picture.telling_head = telling->head;
         picture.telling_reason = reason_text(survey);
     }
-    picture.causal = true;
+    picture.causal = survey.causal();
     PngTexts texts = texts_of(picture);
     const PngTexts origin = origin_texts(survey);
     texts.insert(texts.end(), origin.begin(), origin.end());

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <numeric>
 
+#include "model_images.h"
 #include "progress.h"
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
@@ -22,24 +24,30 @@ HeadSurvey::HeadSurvey(Session& session, std::size_t tokens)
       layers_(static_cast<int>(session.model().info().layers)),
       heads_(static_cast<int>(session.model().info().heads)) {
     sequence_.ids.assign(session.tokens().begin(), session.tokens().begin() + tokens_);
-    for (const std::int32_t id : sequence_.ids) texts_.push_back(token_text(session.model(), id));
+    if (session.model().config().sees()) {
+        std::iota(sequence_.ids.begin(), sequence_.ids.end(), 0);  // no patch is the same token as another
+        texts_ = place_names(session.model());
+    }
+    for (std::size_t i = texts_.size(); i < sequence_.ids.size(); ++i)
+        texts_.push_back(token_text(session.model(), sequence_.ids[i]));
     if (session.model().has_tokenizer()) {
         sequence_.words = words_among(texts_);
         sequence_.delimiters = delimiters_among(texts_);
         for (std::size_t i = 0; i < texts_.size(); ++i)
             if (session.model().tokenizer().is_special(sequence_.ids[i])) sequence_.delimiters[i] = true;
     }
-    const bool causal = session.model().config().kind != ModelKind::encoder;
     const std::vector<std::int32_t> marks = sequence_.marks();
     Progress progress("reading the heads");
     for (int layer = 0; layer < layers_; ++layer) {
         progress.show(layer, layers_);
         const HeadTable table = session.head_statistics(layer, marks);
-        const std::vector<HeadStatistics> some = head_statistics(table.rows, table.keys, sequence_, heads_, causal);
+        const std::vector<HeadStatistics> some = head_statistics(table.rows, table.keys, sequence_, heads_, causal());
         numbers_.insert(numbers_.end(), some.begin(), some.end());
     }
     telling_ = telling_heads(numbers_, heads_, most_telling);
 }
+
+bool HeadSurvey::causal() const { return session_.model().config().kind != ModelKind::encoder; }
 
 std::vector<float> HeadSurvey::weights(int layer, int head) const {
     return session_.attention(layer, head, 0, tokens_, 0, tokens_);

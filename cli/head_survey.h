@@ -31,10 +31,12 @@ public:
     const std::vector<HeadStatistics>& numbers() const { return numbers_; }
     /// The whole matrix [tokens, tokens] of a head.
     std::vector<float> weights(int layer, int head) const;
-    /// The text of each token, for labels.
+    /// The text of each token, or the place of each patch, for labels.
     const std::vector<std::string>& texts() const { return texts_; }
     const TokenSequence& sequence() const { return sequence_; }
     std::int32_t id(int token) const { return sequence_.ids[static_cast<std::size_t>(token)]; }
+    /// Whether no token sees a later one.
+    bool causal() const;
     /// A token in quotation marks, short and without anything that a terminal would obey.
     std::string quoted(int token) const;
     Session& session() const { return session_; }

@@ -38,7 +38,7 @@ std::string write_matrix(const HeadsReport& report, const SquareMatrix& matrix, 
     picture.row_labels = picture.col_labels = survey.texts();
     picture.title = name;
     picture.caption = survey.session().model().info().name + " · " + what;
-    picture.causal = survey.session().model().config().kind != ModelKind::encoder;
+    picture.causal = survey.causal();
     PngTexts texts = texts_of(picture), origin = origin_texts(survey);
     texts.insert(texts.end(), origin.begin(), origin.end());
     write_png(path, draw_heatmap(picture), texts);

@@ -22,13 +22,12 @@ std::vector<HeadRow> head_rows(const HeadSurvey& survey) {
 void add_value_reads(const HeadSurvey& survey, std::vector<HeadRow>& rows) {
     Session& session = survey.session();
     const std::vector<std::int32_t> marks = survey.sequence().marks();
-    const bool causal = session.model().config().kind != ModelKind::encoder;
     Progress progress("weighing values");
     for (int layer = 0; layer < survey.layers(); ++layer) {
         progress.show(layer, survey.layers());
         const auto weighed = [&](bool projected) {
             const HeadTable table = session.head_statistics(layer, marks, session.value_norms(layer, projected));
-            return head_statistics(table.rows, table.keys, survey.sequence(), survey.heads(), causal);
+            return head_statistics(table.rows, table.keys, survey.sequence(), survey.heads(), survey.causal());
         };
         const std::vector<HeadStatistics> bare = weighed(false), projected = weighed(true);
         for (int head = 0; head < survey.heads(); ++head) {

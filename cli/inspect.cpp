@@ -1,4 +1,4 @@
-// vantage inspect: one forward pass over a text, and all that can be seen of it.
+// vantage inspect: one forward pass over a text or an image, and all that can be seen of it.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
@@ -10,7 +10,10 @@
 #include "head_mask.h"
 #include "head_pictures.h"
 #include "head_survey.h"
+#include "image_overlay.h"
 #include "inspect_report.h"
+#include "inspect_save.h"
+#include "model_images.h"
 #include "node_check.h"
 #include "profile.h"
 #include "progress.h"
@@ -21,6 +24,7 @@
 #include "runtime/io/shown_text.h"
 #include "runtime/models/config.h"
 #include "token_ids.h"
+#include "translation.h"
 #include "vectors.h"
 
 namespace vantage::cli {
@@ -28,9 +32,10 @@ namespace vantage::cli {
 namespace {
 
 struct InspectOptions {
-    std::string prompt, ids, types, save, pictures, precision = "f32", masked;
+    std::string prompt, ids, types, image, decoder_ids, save, pictures, precision = "f32", masked;
     std::int64_t greedy = 0;
     std::optional<std::int64_t> global_tokens;
+    std::size_t image_index = 0;
     bool from_ids = false, json = false, check = false;
 };
 
@@ -48,7 +53,20 @@ std::vector<std::int32_t> types_of(const InspectOptions& o, const Model& model, 
     return types;
 }
 
+/// The image to look at, for models that do; nothing for others.
+std::optional<ModelImage> image_of(const InspectOptions& o, const Model& model) {
+    if (model.config().sees() && o.image.empty())
+        throw Error(ErrorKind::usage, "inspect: " + model.info().name + " looks at images; give --image FILE");
+    if (o.image.empty()) return std::nullopt;
+    std::vector<ModelImage> images = read_model_images(model, o.image);
+    if (o.image_index >= images.size())
+        throw Error(ErrorKind::usage, format("inspect: --image-index is %zu, but %s has images 0 to %zu", o.image_index,
+                                             o.image.c_str(), images.size() - 1));
+    return std::move(images[o.image_index]);
+}
+
 std::vector<std::int32_t> tokens_of(const InspectOptions& o, const Model& model) {
+    if (model.config().sees()) return std::vector<std::int32_t>(static_cast<std::size_t>(model.info().context));
     const std::vector<std::int32_t> ids =
         o.from_ids ? read_ids(o.ids, "inspect: --ids")
                    : model.tokenizer().encode(o.prompt == "-" ? read_stdin() : o.prompt, true).ids;
@@ -70,6 +88,43 @@ std::vector<std::int32_t> tokens_of(const InspectOptions& o, const Model& model)
                    static_cast<long long>(count), static_cast<long long>(o.greedy),
                    static_cast<long long>(count + o.greedy), info.name.c_str(), static_cast<long long>(info.context)));
     return ids;
+}
+
+constexpr std::int64_t most_written = 32;  // tokens that an encoder–decoder writes by itself
+
+/// What an encoder–decoder's decoder is given: --decoder-ids; with --greedy its start token; else what it writes by itself.
+std::vector<std::int32_t> decoder_ids_of(const InspectOptions& o, const Model& model,
+                                         const std::vector<std::int32_t>& source) {
+    if (!o.decoder_ids.empty()) {
+        const std::vector<std::int32_t> ids = read_ids(o.decoder_ids, "inspect: --decoder-ids");
+        if (std::ssize(ids) + o.greedy > model.info().context)
+            throw Error(ErrorKind::usage,
+                        format("inspect: --decoder-ids and --greedy are %lld tokens, but %s allows %lld",
+                               static_cast<long long>(std::ssize(ids) + o.greedy), model.info().name.c_str(),
+                               static_cast<long long>(model.info().context)));
+        return ids;
+    }
+    if (o.greedy > 0) return {static_cast<std::int32_t>(model.config().start_token)};
+    return written_about(model, source, most_written, precision_named(o.precision));
+}
+
+struct Input {
+    std::optional<ModelImage> image;
+    std::vector<std::int32_t> source;  ///< what an encoder–decoder's encoder reads
+    std::vector<std::int32_t> ids, types;
+};
+
+Input input_of(const InspectOptions& o, const Model& model) {
+    const bool translates = model.config().kind == ModelKind::encoder_decoder;
+    if (!translates && !o.decoder_ids.empty())
+        throw Error(ErrorKind::usage, "inspect: --decoder-ids goes with encoder–decoders, but " + model.info().name +
+                                          " is " + model.info().architecture);
+    Input input{.image = image_of(o, model), .source = {}, .ids = tokens_of(o, model), .types = {}};
+    input.types = types_of(o, model, input.ids.size());
+    if (!translates) return input;
+    input.source = std::move(input.ids);
+    input.ids = decoder_ids_of(o, model, input.source);
+    return input;
 }
 
 /// Bytes that the host has left, as far as the system says so.
@@ -105,67 +160,37 @@ void check_memory(const InspectOptions& o, const ModelInfo& info, std::size_t to
                        bytes_text(available).c_str(), o.save.empty() ? "" : ", or leave --save out"));
 }
 
-// ---- the file --------------------------------------------------------------------------------------------------------
-
-std::vector<float> all_weights(const HeadSurvey& survey) {
-    std::vector<float> all;
-    const auto tokens = static_cast<std::size_t>(survey.tokens());
-    all.reserve(static_cast<std::size_t>(survey.layers() * survey.heads()) * tokens * tokens);
-    Progress progress("collecting attention");
-    for (int layer = 0; layer < survey.layers(); ++layer)
-        for (int head = 0; head < survey.heads(); ++head) {
-            progress.show(layer * survey.heads() + head, survey.layers() * survey.heads());
-            const std::vector<float> weights = survey.weights(layer, head);
-            all.insert(all.end(), weights.begin(), weights.end());
-        }
-    return all;
+std::vector<std::string> draw(const InspectOptions& o, const HeadSurvey& survey,
+                              const std::optional<ModelImage>& image) {
+    std::vector<std::string> files = write_head_pictures(survey, o.pictures);
+    if (image && image->seen.width > 0) {
+        const std::vector<std::string> overlays = write_image_overlays(survey, image->seen, o.pictures);
+        files.insert(files.end(), overlays.begin(), overlays.end());
+    }
+    return files;
 }
 
-void save(const InspectOptions& o, const HeadSurvey& survey, const std::vector<std::int32_t>& greedy) {
-    const Session& session = survey.session();
-    const ModelInfo& info = session.model().info();
-    const std::int64_t n = survey.tokens();
-    const std::vector<float> hidden = session.hidden(), attention = all_weights(survey);
-    std::vector<TensorToWrite> tensors{
-        {"input_ids", "I32", {n}, std::as_bytes(std::span(session.tokens()))},
-        {"hidden", "F32", {info.layers + 1, n, info.width}, std::as_bytes(std::span(hidden))},
-        {"attn", "F32", {info.layers, info.heads, n, n}, std::as_bytes(std::span(attention))},
-    };
-    const auto add = [&](const char* name, std::vector<std::int64_t> shape, const std::vector<float>& values) {
-        if (!values.empty()) tensors.push_back({name, "F32", std::move(shape), std::as_bytes(std::span(values))});
-    };
-    const ModelConfig& config = session.model().config();
-    const bool labels = config.head == Head::classification;
-    add("logits", labels ? std::vector{std::ssize(config.labels)} : std::vector{n, info.vocab}, session.logits());
-    const std::vector<float> router = session.router_logits();
-    add("router_logits", {info.layers, n, config.experts}, router);
-    const std::vector<float> last = session.last_hidden(), mean = mean_rows(last, info.width);
-    if (config.kind == ModelKind::encoder) {
-        add("last_hidden", {n, info.width}, last);
-        add("mean_pooled", {info.width}, mean);
+/// Gives a session what is to be looked at.
+void begin(Session& session, const Input& input) {
+    if (input.image) return session.look(input.image->pixels);
+    if (!input.source.empty()) {
+        session.encode(input.source);
+        session.rewind(0);
     }
-    add("pooler_output", {info.width}, session.pooled());
-    add("seq_relationship_logits", {2}, session.relation());
-    if (o.greedy > 0)
-        tensors.push_back(
-            {"greedy.ids", "I32", {static_cast<std::int64_t>(greedy.size())}, std::as_bytes(std::span(greedy))});
-    write_safetensors(
-        o.save, tensors,
-        {{"model", info.name}, {"device", session.model().device().caps().name}, {"precision", o.precision}});
-    log(LogLevel::info, "saved: %s", o.save.c_str());
+    session.append(input.ids, input.types);
 }
 
 /// The N most probable tokens, one after the other, in a session of its own: one that inspects draws none.
-std::vector<std::int32_t> continued(const InspectOptions& o, const Model& model, const std::vector<std::int32_t>& ids) {
+std::vector<std::int32_t> continued(const InspectOptions& o, const Model& model, const Input& input) {
     if (o.greedy == 0) return {};
     if (model.config().kind == ModelKind::encoder)
         throw Error(ErrorKind::usage,
                     "inspect: --greedy continues a text, but " + model.info().name + " is an encoder");
-    Session session(model, {.context = static_cast<std::int64_t>(ids.size()) + o.greedy,
+    Session session(model, {.context = std::max(std::ssize(input.ids) + o.greedy, std::ssize(input.source)),
                             .precision = precision_named(o.precision),
                             .silenced = masked_heads(o.masked)});
     session.restart({.ignore_end = true});
-    session.append(ids);
+    begin(session, input);
     Progress progress("continuing");
     std::int64_t done = 0;
     return session.generate(o.greedy, [&](std::int32_t) {
@@ -178,27 +203,34 @@ void run(const InspectOptions& o) {
     ProfileWriter profile(common().profile);
     const Device device = profile.timed("open device", [] { return open_device(); });
     const Model model = profile.timed("load model", [&] { return load_model(device); });
-    const std::vector<std::int32_t> ids = tokens_of(o, model);
-    check_memory(o, model.info(), ids.size());
+    const Input input = input_of(o, model);
+    check_memory(o, model.info(), std::max(input.ids.size(), input.source.size()));
     const Precision precision = precision_named(o.precision);
-    Session session(model, {.context = static_cast<std::int64_t>(ids.size()),
+    Session session(model, {.context = std::max(std::ssize(input.ids), std::ssize(input.source)),
                             .precision = precision,
                             .watch = Watch::all(),
                             .inspect = true,
                             .profile = static_cast<bool>(profile),
                             .global_tokens = o.global_tokens,
                             .silenced = masked_heads(o.masked)});
-    session.append(ids, types_of(o, model, ids.size()));
     profile.device_begins();
-    profile.timed("forward pass", [&] { session.process(); });
-    const HeadSurvey survey = profile.timed("read heads", [&] { return HeadSurvey(session, ids.size()); });
+    profile.timed("forward pass", [&] {
+        begin(session, input);
+        session.process();
+    });
+    const HeadSurvey survey = profile.timed("read heads", [&] { return HeadSurvey(session, input.ids.size()); });
 
     InspectReport report{.survey = survey, .precision = o.precision};
-    report.greedy = profile.timed("continue", [&] { return continued(o, model, ids); });
-    if (!o.save.empty()) profile.timed("save", [&] { save(o, survey, report.greedy); });
-    if (!o.pictures.empty())
-        report.files = profile.timed("draw", [&] { return write_head_pictures(survey, o.pictures); });
-    if (o.check) report.check = profile.timed("check", [&] { return check_nodes(model, ids, precision); });
+    report.greedy = profile.timed("continue", [&] { return continued(o, model, input); });
+    if (!input.source.empty()) report.reads = source_reads(session);
+    if (!o.save.empty())
+        profile.timed("save", [&] { save_pass(o.save, survey, report.greedy, input.image, o.precision); });
+    if (!o.pictures.empty()) report.files = profile.timed("draw", [&] { return draw(o, survey, input.image); });
+    if (o.check)
+        report.check = profile.timed("check", [&] {
+            return check_nodes(model, input.ids, precision, input.image ? input.image->pixels : std::vector<float>(),
+                               input.source);
+        });
     if (!o.save.empty()) report.files.insert(report.files.begin(), o.save);
     if (o.json)
         print_json(report);
@@ -212,15 +244,20 @@ void run(const InspectOptions& o) {
 
 void add_inspect(CLI::App& app) {
     auto o = std::make_shared<InspectOptions>();
-    CLI::App* command = app.add_subcommand("inspect", "Run a text once, and show what the model made of it");
+    CLI::App* command =
+        app.add_subcommand("inspect", "Run a text or an image once, and show what the model made of it");
     command->footer(
         "OUT holds input_ids [n], logits [n, vocab], hidden [layers + 1, n, width], attn [layers, heads, n, n], "
         "greedy.ids [N]; with experts router_logits [layers, n, experts]; of encoders last_hidden [n, width], "
         "mean_pooled and "
-        "pooler_output [width], logits [n, vocab] or [labels].\n\n"
+        "pooler_output [width], logits [n, vocab] or [labels]; of an image pixel_values [channels, height, width] in "
+        "place of input_ids, and n = 1 "
+        "+ patches; of encoder–decoders decoder_input_ids [m], logits [m, vocab], encoder_last_hidden [n, width], "
+        "encoder_hidden, decoder_hidden, encoder_attn, decoder_attn and cross_attn [layers, heads, m, n].\n\n"
         "Examples:\n"
         "  vantage inspect -p \"The dog chased the birds. They\" --png heads\n"
-        "  vantage inspect -m models/gpt2 --ids 464,3290 --save out.safetensors --greedy 20");
+        "  vantage inspect -m models/gpt2 --ids 464,3290 --save out.safetensors --greedy 20\n"
+        "  vantage inspect -m models/vit --image cat.jpg --png heads");
     add_model_option(*command);
     CLI::Option* prompt =
         command->add_option("-p,--prompt", o->prompt, "Text to look at; - reads stdin")->type_name("TEXT");
@@ -234,14 +271,32 @@ void add_inspect(CLI::App& app) {
         ->add_option("--global-tokens", o->global_tokens,
                      "How many of the first tokens see all and are seen by all (Longformer)")
         ->type_name("N");
+    CLI::Option* image =
+        command
+            ->add_option("--image", o->image,
+                         "An image: PNG or JPEG, by the folder's preprocessor_config.json; or pixel_values of a "
+                         "safetensors file")
+            ->type_name("FILE")
+            ->excludes(prompt)
+            ->excludes(ids);
+    command->add_option("--image-index", o->image_index, "Which of several pixel_values, from 0 on")
+        ->type_name("N")
+        ->needs(image);
+    command
+        ->add_option("--decoder-ids", o->decoder_ids,
+                     "What an encoder–decoder's decoder is given, its start token first; otherwise what it writes by "
+                     "itself: 0,5,9")
+        ->type_name("IDS");
     command->add_option("--save", o->save, "Write logits, hidden states and attention of the pass (safetensors)")
         ->type_name("OUT");
     command->add_option("--greedy", o->greedy, "Continue by the N most probable tokens, through end tokens, too")
         ->type_name("N")
         ->check(CLI::NonNegativeNumber);
     command
-        ->add_option("--png", o->pictures,
-                     "Draw all heads (heads.png) and each of them (layer-L-head-H.png) into this folder")
+        ->add_option(
+            "--png", o->pictures,
+            "Draw all heads (heads.png) and each of them (layer-L-head-H.png) into this folder; of an image also what "
+            "its class reads of it (layer-L-cls.png)")
         ->type_name("DIR");
     add_precision_option(*command, o->precision);
     add_head_mask_option(*command, o->masked);
@@ -249,10 +304,11 @@ void add_inspect(CLI::App& app) {
         "--check", o->check,
         "Compare every node of the plans with its reference; the first that differs is named (exit code 7)");
     command->add_flag("--json", o->json, "One JSON object on stdout");
-    command->callback([o, prompt, ids] {
+    command->callback([o, prompt, ids, image] {
         o->from_ids = ids->count() > 0;
-        if (!o->from_ids && prompt->count() == 0)
-            throw Error(ErrorKind::usage, "inspect: there is nothing to look at; give -p TEXT or --ids 1,2,3");
+        if (!o->from_ids && prompt->count() == 0 && image->count() == 0)
+            throw Error(ErrorKind::usage,
+                        "inspect: there is nothing to look at; give -p TEXT, --ids 1,2,3 or --image FILE");
         run(*o);
     });
 }

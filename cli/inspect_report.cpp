@@ -107,6 +107,23 @@ void print_heads(const HeadSurvey& survey, const Page& page) {
         }
 }
 
+/// Which token of the source each token of the decoder reads most.
+void print_reads(const InspectReport& report, const Page& page) {
+    if (report.reads.empty()) return;
+    const Session& session = report.survey.session();
+    std::printf(
+        "\n%s%s\n", page.bold("reads of the text").c_str(),
+        page.dim(format("  means over all heads that look at its %zu tokens", session.source_tokens().size())).c_str());
+    for (std::size_t row = 0; row < report.reads.size(); ++row) {
+        const SourceRead& read = report.reads[row];
+        const std::string source =
+            token_label(token_text(session.model(), session.source_tokens()[static_cast<std::size_t>(read.key)]));
+        std::printf("  %s %s %s\n",
+                    left(shortened(report.survey.quoted(static_cast<int>(row)), longest_word), longest_word).c_str(),
+                    share_cell(page, read.weight).c_str(), shortened(source, longest_word).c_str());
+    }
+}
+
 // ---- for programs ----------------------------------------------------------------------------------------------------
 
 using nlohmann::json;
@@ -153,6 +170,19 @@ json tokens_json(const Model& model, std::span<const std::int32_t> ids) {
     return tokens;
 }
 
+/// "7 tokens"; an image is as long as it has patches.
+std::string length_text(const HeadSurvey& survey) {
+    const bool image = survey.session().model().config().sees();
+    const int count = survey.tokens() - (image ? 1 : 0);
+    return format("%d %s%s", count, image ? "patch" : "token", count == 1 ? "" : image ? "es" : "s");
+}
+
+json places_json(const HeadSurvey& survey) {
+    json places = json::array();
+    for (const std::string& text : survey.texts()) places.push_back({{"text", text}});
+    return places;
+}
+
 }  // namespace
 
 void print_summary(const InspectReport& report) {
@@ -160,8 +190,8 @@ void print_summary(const InspectReport& report) {
     const Model& model = survey.session().model();
     const Page page;
     std::printf("%s %s\n\n", page.bold(model.info().name).c_str(),
-                page.dim(format("on %s · %s · %d token%s", model.device().caps().name.c_str(), report.precision.c_str(),
-                                survey.tokens(), survey.tokens() == 1 ? "" : "s"))
+                page.dim(format("on %s · %s · %s", model.device().caps().name.c_str(), report.precision.c_str(),
+                                length_text(survey).c_str()))
                     .c_str());
     print_answers(survey, page);
     if (!report.greedy.empty()) {
@@ -169,6 +199,7 @@ void print_summary(const InspectReport& report) {
         for (const std::int32_t id : report.greedy) text += token_text(model, id);
         std::printf("\n%s\n  %s\n", page.bold("continued").c_str(), without_controls(text).c_str());
     }
+    print_reads(report, page);
     std::printf("\n");
     print_heads(survey, page);
     if (const auto telling = survey.telling())
@@ -195,13 +226,19 @@ void print_json(const InspectReport& report) {
                 {"model", model.info().name},
                 {"device", model.device().caps().name},
                 {"precision", report.precision},
-                {"tokens", tokens_json(model, survey.session().tokens())},
+                {"tokens", model.config().sees() ? places_json(survey) : tokens_json(model, survey.session().tokens())},
                 {labels ? "labels" : "next", list},
                 {"layers", survey.layers()},
                 {"heads_per_layer", survey.heads()},
                 {"heads", json_of(survey)},
                 {"most_telling", json_of(survey.telling())},
                 {"files", report.files}};
+    if (!report.reads.empty()) {
+        all["source"] = tokens_json(model, survey.session().source_tokens());
+        json reads = json::array();
+        for (const SourceRead& read : report.reads) reads.push_back({{"key", read.key}, {"weight", read.weight}});
+        all["source_reads"] = reads;
+    }
     if (!report.greedy.empty()) all["greedy"] = tokens_json(model, report.greedy);
     if (const auto& check = report.check)
         all["check"] = {{"nodes", check->nodes},

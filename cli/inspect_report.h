@@ -7,6 +7,7 @@
 
 #include "head_survey.h"
 #include "node_check.h"
+#include "translation.h"
 
 namespace vantage::cli {
 
@@ -16,6 +17,7 @@ struct InspectReport {
     std::vector<std::int32_t> greedy = {};
     std::vector<std::string> files = {};  ///< that were written
     std::optional<NodeCheck> check = {};
+    std::vector<SourceRead> reads = {};  ///< of an encoder–decoder, by token of the decoder
 };
 
 void print_summary(const InspectReport& report);

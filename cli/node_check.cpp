@@ -35,35 +35,48 @@ std::string NodeCheck::text() const {
                   diverged->message.c_str());
 }
 
-NodeCheck check_nodes(const Model& model, std::span<const std::int32_t> ids, Precision precision) {
-    const auto tokens = static_cast<std::int64_t>(ids.size()), context = std::min(model.info().context, tokens + 1);
+NodeCheck check_nodes(const Model& model, std::span<const std::int32_t> ids, Precision precision,
+                      std::span<const float> pixels, std::span<const std::int32_t> source) {
+    const std::int64_t tokens = std::ssize(ids),
+                       context = std::min(model.info().context, std::max(tokens, std::ssize(source)) + 1);
     Session session(model, {.context = context, .precision = precision, .watch = Watch::all()});
-    std::vector<std::int32_t> padded(ids.begin(), ids.end());
-    padded.resize(static_cast<std::size_t>(context));
     NodeCheck result;
     Progress progress("checking");
-    bool first = true;
-    const auto run = [&](std::int64_t rows) {
-        Plan& plan = session.plan(rows);
-        if (first) {
-            plan.write(model_names::tokens, std::span<const std::int32_t>(padded));
-            plan.write_bytes(model_names::step, first_step(ids.size(), context));
-            first = false;
-        }
+    const auto write_sequence = [&](Plan& plan, const char* name, const char* step, std::span<const std::int32_t> of) {
+        std::vector<std::int32_t> padded(of.begin(), of.end());
+        padded.resize(static_cast<std::size_t>(context));
+        plan.write(name, std::span<const std::int32_t>(padded));
+        plan.write_bytes(step, first_step(of.size(), context));
+    };
+    const auto check = [&](Plan& plan, std::int64_t rows) {
         result.rows = rows;
         const std::vector<Divergence> found = plan.check();
         result.nodes += live_nodes(plan.graph()).size();
         if (!found.empty()) result.diverged = found.front();
         return found.empty();
     };
+    Plan& first = session.plan(session.chunk(tokens));
+    if (!source.empty()) {
+        Plan& encoder = session.encoder_plan(std::ssize(source));
+        write_sequence(encoder, model_names::source_tokens, model_names::source_step, source);
+        const std::int32_t length[] = {static_cast<std::int32_t>(source.size())};
+        first.write(model_names::source_length, std::span<const std::int32_t>(length));
+        if (!check(encoder, std::ssize(source))) return result;
+    }
+    if (pixels.empty())
+        write_sequence(first, model_names::tokens, model_names::step, ids);
+    else {
+        first.write(model_names::pixels, pixels);
+        first.write_bytes(model_names::step, first_step(ids.size(), context));
+    }
     for (std::int64_t done = 0; done < tokens;) {  // in the chunks that a session takes
         progress.show(done, tokens + 1);
         const std::int64_t chunk = session.chunk(tokens - done);
-        if (!run(chunk)) return result;
+        if (!check(session.plan(chunk), chunk)) return result;
         done += chunk;
     }
     progress.show(tokens, tokens + 1);
-    if (tokens < context && model.config().kind == ModelKind::decoder) run(1);
+    if (tokens < context && model.config().kind != ModelKind::encoder) check(session.plan(1), 1);
     return result;
 }
 

@@ -1,6 +1,6 @@
-// patches: y[b, r columns + c, (channel, i, j)] = x[b, channel, r P + i, c P + j]: an image's patches as rows.
+// patches: y[b, r columns + c, (channel, i, j)] = x[b, channel, r h + i, c w + j]: an image's patches, h × w, as rows.
 //
-// One invocation per element of y, so that writes are in order and reads are runs of P elements.
+// One invocation per element of y, so that writes are in order and reads are runs of w elements.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 
@@ -15,9 +15,11 @@ layout(push_constant) uniform Push { PatchesParams p; };
 void main() {
     uint to = invocation_index();
     if (to >= p.count) return;
-    uint j = to % p.edge, i = to / p.edge % p.edge, channel = to / (p.edge * p.edge) % p.channels;
-    uint cell = to / (p.edge * p.edge * p.channels), per_image = p.height / p.edge * p.columns;
+    uint area = p.patch_height * p.patch_width;
+    uint j = to % p.patch_width, i = to / p.patch_width % p.patch_height, channel = to / area % p.channels;
+    uint cell = to / (area * p.channels), per_image = p.height / p.patch_height * p.columns;
     uint row = cell % per_image / p.columns, column = cell % p.columns, image = cell / per_image;
-    uint from = ((image * p.channels + channel) * p.height + row * p.edge + i) * p.width + column * p.edge + j;
+    uint from = ((image * p.channels + channel) * p.height + row * p.patch_height + i) * p.width +
+                column * p.patch_width + j;
     store(p.y, X_TYPE, to, load(p.x, X_TYPE, from));
 }

@@ -53,6 +53,7 @@ vantage_shader(NAME swap_axes SOURCE swap_axes.comp)
 vantage_shader(NAME split_qkv SOURCE split_qkv.comp)
 vantage_shader(NAME grid SOURCE grid.comp)
 vantage_shader(NAME patches SOURCE patches.comp)
+vantage_shader(NAME concat SOURCE concat.comp)
 
 # tests of the device layer
 vantage_shader(NAME selftest SOURCE selftest.comp)

@@ -338,10 +338,13 @@ Tensor sinusoidal_positions(Graph& graph, std::int64_t n, std::int64_t dim, doub
                             bool interleaved = true);
 std::vector<float> sinusoidal_table(std::int64_t n, std::int64_t dim, double base = 10000, bool interleaved = true);
 
-/// An image's patches as rows: x [B, C, H, W] → [B, H/P W/P, C P P], patches row by row (Dosovitskiy et al. 2020).
-Tensor patches(Tensor x, std::int64_t patch, Where where = Where::here());
-/// Their embedding, a convolution of stride P: patches(x, P) Wᵀ + b with weight [D, C, P, P], bias [D] → [B, H/P W/P, D].
+/// An image's patches of h × w as rows: x [B, C, H, W] → [B, H/h W/w, C h w], row by row (Dosovitskiy et al. 2020).
+Tensor patches(Tensor x, std::int64_t height, std::int64_t width, Where where = Where::here());
+/// Their embedding, a convolution whose stride is its size: patches(x, h, w) Wᵀ + b with weight [D, C, h, w], bias [D]
+/// → [B, H/h W/w, D].
 Tensor patch_embed(Tensor x, Tensor weight, Tensor bias = {}, Where where = Where::here());
+/// The rows of a and then those of b: a [n, ..], b [m, ..] → [n + m, ..], in b's storage type.
+Tensor concat(Tensor a, Tensor b, Where where = Where::here());
 
 /// [.., n, H D] → [.., H, n, D] and back.
 Tensor split_heads(Tensor x, std::int64_t heads, Where where = Where::here());

@@ -55,7 +55,8 @@ struct HeadTable {
 };
 
 struct SessionOptions {
-    std::int64_t context = 0;  ///< tokens; 0 = what the model allows and the memory budget holds
+    std::int64_t context =
+        0;  ///< tokens (an image has as many as it has); 0 = what the model allows and the memory budget holds
     Precision precision = Precision::f16;
     Watch watch = {};      ///< throws usage for a layer that the model does not have
     bool inspect = false;  ///< keep logits and hidden states of every token on the host
@@ -100,6 +101,10 @@ public:
     /// tokens (0 for the first text, 1 for the second), all 0 when left out. Throws usage for an id or a type that the model
     /// does not have, and when the context is full.
     void append(std::span<const std::int32_t> ids, std::span<const std::int32_t> types = {});
+    /// Takes an image, [channels, height, width] as the model's preprocessor leaves it, in place of the one before; it is
+    /// seen with the next call of `process`. Its places count as tokens, all 0: the class's first, then its patches row by
+    /// row. Throws usage for another number of pixels, for one that is not finite, and with a model that reads text.
+    void look(std::span<const float> pixels);
     /// Forgets the tokens from position `count` on; those before it need not run again (an encoder's do). Throws usage for
     /// more than there are.
     void rewind(std::int64_t count);
@@ -142,7 +147,7 @@ public:
     /// vocab] or [labels] or empty, by its head; the last hidden state is there without `inspect`, too.
     const std::vector<float>& logits() const;
     std::vector<float> hidden() const;
-    /// An encoder's last hidden state [tokens, width].
+    /// An encoder's last hidden state [tokens, width]; after its final norm, where it has one (ViT), which is not in hidden().
     std::vector<float> last_hidden() const;
     /// Of an encoder–decoder: what the encoder has read, and its hidden states [encoder layers + 1, tokens, width] (with
     /// `inspect`) and the last of them [tokens, width].

@@ -293,7 +293,8 @@ Calls map_entropy(OracleReader& r) {
 /// Patches by their own op, then the linear layer on the patches that they should be.
 Calls map_patch_embed(OracleReader& r) {
     const HostTensor x = r.floats("x"), w = r.floats("w");
-    OracleCall cut = call_of("patches", {x}, {{"patch", r.integer("patch", 1)}});
+    const std::int64_t edge = r.integer("patch", 1);
+    OracleCall cut = call_of("patches", {x}, {{"patch_height", edge}, {"patch_width", edge}});
     const HostTensor rows = made_by("patches", {x}, cut.call.attrs);
     HostTensor weight = w;
     weight.type.shape = {w.type.shape[0], w.type.shape.elements() / w.type.shape[0]};

@@ -88,6 +88,9 @@ void Session::State::check_room(std::size_t there, std::size_t more) const {
 
 void Session::append(std::span<const std::int32_t> ids, std::span<const std::int32_t> types) {
     State& s = *state_;
+    if (s.sees())
+        throw Error(ErrorKind::usage,
+                    s.model.info().name + " looks at images (" + s.model.info().architecture + "): it takes no tokens");
     if (!types.empty() && types.size() != ids.size())
         throw Error(ErrorKind::usage,
                     format("%zu tokens have %zu types; one for each is wanted", ids.size(), types.size()));
@@ -110,6 +113,8 @@ void Session::rewind(std::int64_t count) {
     if (count < 0 || count > static_cast<std::int64_t>(s.tokens.size()))
         throw Error(ErrorKind::usage, format("a session of %zu tokens cannot go back to token %lld", s.tokens.size(),
                                              static_cast<long long>(count)));
+    if (s.sees() && count > 0 && count < s.context)
+        throw Error(ErrorKind::usage, s.model.info().name + " looks at whole images: it cannot go back into one");
     s.finish_flight();
     s.replay.reset();
     s.tokens.resize(static_cast<std::size_t>(count));
@@ -185,7 +190,9 @@ bool Session::context_full() const { return static_cast<std::int64_t>(state_->to
 bool Session::ended() const { return state_->ended || context_full(); }
 
 const std::vector<float>& Session::logits() const { return state_->logits; }
-std::vector<float> Session::last_hidden() const { return state_->hidden.back(); }
+std::vector<float> Session::last_hidden() const {
+    return state_->last_hidden.empty() ? state_->hidden.back() : state_->last_hidden;
+}
 std::vector<float> Session::hidden() const { return joined(state_->hidden); }
 const std::vector<float>& Session::pooled() const { return state_->pooled; }
 const std::vector<float>& Session::relation() const { return state_->relation; }

@@ -56,7 +56,10 @@ Session& Session::State::replay_watching(std::int64_t layer) {
         replay->encode(source_tokens);
         replay->rewind(0);
     }
-    replay->append(ran, std::span(types).first(ran.size()));
+    if (sees())
+        replay->look(pixels);
+    else
+        replay->append(ran, std::span(types).first(ran.size()));
     replay->process();
     return *replay;
 }

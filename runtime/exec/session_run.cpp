@@ -49,6 +49,7 @@ std::int64_t Session::State::chosen_context() const {
                                              static_cast<long long>(options.context), model.info().name.c_str(),
                                              static_cast<long long>(c.context)));
     if (options.context < 0) throw Error(ErrorKind::usage, "a context has at least one token");
+    if (sees()) return c.context;
     if (options.context > 0) return options.context;
     const std::uint64_t each = bytes_per_token();
     const auto holds = static_cast<std::int64_t>(
@@ -100,6 +101,7 @@ std::int64_t Session::State::one_piece(std::int64_t waiting) const {
 
 // The smallest size that holds all that waits, unless it would be padding for the most part.
 std::int64_t Session::State::chunk_for(std::int64_t waiting) const {
+    if (sees()) return context;
     if (encodes()) return one_piece(waiting);
     std::int64_t best = 1;
     for (std::int64_t size : chunk_sizes) {
@@ -148,10 +150,12 @@ void Session::State::sync_device() {
     std::memcpy(own.tokens.mapped(), tokens.data(), tokens.size() * sizeof(std::int32_t));
     if (const auto place = bindings->buffers.find(model_names::types); place != bindings->buffers.end())
         std::memcpy(place->second.mapped(), types.data(), types.size() * sizeof(std::int32_t));
+    if (sees())
+        std::memcpy(bindings->buffers.at(model_names::pixels).mapped(), pixels.data(), pixels.size() * sizeof(float));
 }
 
 void Session::State::forget_results() {
-    for (std::vector<float>* result : {&logits, &pooled, &relation}) result->clear();
+    for (std::vector<float>* result : {&logits, &pooled, &relation, &last_hidden}) result->clear();
     for (std::vector<float>& stream : hidden) stream.clear();
     for (std::vector<float>& stream : router) stream.clear();
     processed = 0;
@@ -170,6 +174,7 @@ void Session::State::collect(Plan& p, std::int64_t rows) {
     append(logits, model_names::logits, model.config().head == Head::classification ? 1 : rows);
     append(pooled, model_names::pooled, 1);
     append(relation, model_names::relation, 1);
+    append(last_hidden, model_names::last_hidden, rows);
     for (std::size_t i = 0; i < hidden.size(); ++i)
         append(hidden[i], model_names::hidden(static_cast<std::int64_t>(i)), rows);
     for (std::size_t i = 0; i < router.size(); ++i)

@@ -37,7 +37,8 @@ struct Session::State {
     bool step_current = false;  // the device's step continues where `tokens` ends
     bool ended = false;
     SessionStats stats;
-    std::vector<float> logits, pooled, relation;
+    std::vector<float> pixels;  // of the image that is looked at
+    std::vector<float> logits, pooled, relation, last_hidden;
     std::vector<std::vector<float>> hidden, router;
     std::vector<std::int32_t> source_tokens;  // what the encoder of an encoder–decoder has read
     std::vector<std::vector<float>> source_hidden;
@@ -63,6 +64,7 @@ struct Session::State {
     }
     ~State() { gpu::wait_idle(device); }
 
+    bool sees() const { return model.config().sees(); }
     bool encodes() const { return model.config().kind == ModelKind::encoder; }
     bool translates() const { return model.config().kind == ModelKind::encoder_decoder; }
     std::int64_t most_layers() const { return std::max(model.config().layers, model.config().encoder.layers); }

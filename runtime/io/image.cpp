@@ -7,14 +7,27 @@
 
 namespace vantage {
 
+namespace {
+constexpr int longest_side = 1 << 15;
+}
+
 Image::Image(int width_in, int height_in, Rgb background) : width(width_in), height(height_in) {
-    constexpr int most = 1 << 15;
-    if (width < 0 || height < 0 || width > most || height > most) {
+    if (width < 0 || height < 0 || width > longest_side || height > longest_side) {
         throw Error(ErrorKind::usage,
-                    format("a picture of %d × %d pixels: at most %d a side are possible", width, height, most));
+                    format("a picture of %d × %d pixels: at most %d a side are possible", width, height, longest_side));
     }
     rgb.resize(static_cast<std::size_t>(width) * static_cast<std::size_t>(height) * 3);
     fill(*this, {0, 0, width, height}, background);
+}
+
+Image image_of_file(const std::string& path, std::int64_t width, std::int64_t height) {
+    if (width < 1 || height < 1 || width > longest_side || height > longest_side || width * height > most_pixels_read)
+        throw Error(
+            ErrorKind::bad_file,
+            format("cannot read the picture '%s': it has %lld × %lld pixels, wanted at most %lld, and %d a side",
+                   path.c_str(), static_cast<long long>(width), static_cast<long long>(height),
+                   static_cast<long long>(most_pixels_read), longest_side));
+    return {static_cast<int>(width), static_cast<int>(height), Rgb{}};
 }
 
 Rgb Image::at(int x, int y) const {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "runtime/io/colour_map.h"
@@ -44,6 +45,11 @@ private:
         return (static_cast<std::size_t>(y) * static_cast<std::size_t>(width) + static_cast<std::size_t>(x)) * 3;
     }
 };
+
+/// Most pixels of a picture that is read: beyond it a file is no picture for a model, but a trap.
+inline constexpr std::int64_t most_pixels_read = std::int64_t{1} << 26;
+/// Room for the picture of a file that says it has this size. Throws bad_file naming the file where it is empty or too large.
+Image image_of_file(const std::string& path, std::int64_t width, std::int64_t height);
 
 void fill(Image& image, const Rect& rect, Rgb colour);
 /// A frame of `thickness` just inside of `rect`.

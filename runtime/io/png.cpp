@@ -166,9 +166,11 @@ void write_png(const std::string& path, const Image& image, const PngTexts& text
     write_file(path, encode_png(image, texts));
 }
 
-PngContent read_png(const std::string& path) {
+PngContent read_png(const std::string& path) { return decode_png(read_file(path), path); }
+
+PngContent decode_png(std::string bytes, const std::string& path) {
     Reader reader;
-    reader.bytes = read_file(path);
+    reader.bytes = std::move(bytes);
     reader.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &reader.error, on_error, on_warning);
     if (reader.png != nullptr) reader.info = png_create_info_struct(reader.png);
     if (reader.info == nullptr) throw Error(ErrorKind::out_of_memory, "no memory to decode a PNG");
@@ -176,8 +178,8 @@ PngContent read_png(const std::string& path) {
     if (png_get_channels(reader.png, reader.info) != 3 || png_get_bit_depth(reader.png, reader.info) != 8) {
         throw_damaged(path, "its pixels cannot be read as RGB");
     }
-    reader.image = Image(static_cast<int>(png_get_image_width(reader.png, reader.info)),
-                         static_cast<int>(png_get_image_height(reader.png, reader.info)), Rgb{});
+    reader.image = image_of_file(path, png_get_image_width(reader.png, reader.info),
+                                 png_get_image_height(reader.png, reader.info));
     reader.rows = rows_of(reader.image);
     if (!decode_pixels(reader)) throw_damaged(path, reader.error);
     return {std::move(reader.image), texts_of(reader)};

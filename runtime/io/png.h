@@ -21,7 +21,8 @@ struct PngContent {
     Image image;
     PngTexts texts;
 };
-/// Reads any PNG as 8-bit RGB, without its transparency. Throws bad_file.
+/// Reads any PNG as 8-bit RGB, without its transparency. Throws bad_file naming `path`: damaged, cut off, too large.
+PngContent decode_png(std::string bytes, const std::string& path);
 PngContent read_png(const std::string& path);
 
 }  // namespace vantage

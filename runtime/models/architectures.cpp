@@ -8,15 +8,14 @@
 namespace vantage {
 
 extern const Architecture gpt2, gptj, gpt_neox, opt, bloom, falcon, phi, phi3;
-extern const Architecture bert, roberta, longformer, distilbert;
+extern const Architecture bert, roberta, longformer, distilbert, vit;
 extern const Architecture bart, t5, transformer;
 extern const Architecture llama, mistral, mixtral, qwen2, qwen3, gemma2, gpt_oss;
 
 std::span<const Architecture* const> all_architectures() {
-    static constexpr std::array list = {&gpt2,       &gptj,   &gpt_neox, &opt,        &bloom,   &falcon,
-                                        &phi,        &phi3,   &llama,    &mistral,    &mixtral, &qwen2,
-                                        &qwen3,      &gemma2, &gpt_oss,  &bert,       &roberta, &longformer,
-                                        &distilbert, &bart,   &t5,       &transformer};
+    static constexpr std::array list = {&gpt2,    &gptj,       &gpt_neox,   &opt,   &bloom, &falcon, &phi,        &phi3,
+                                        &llama,   &mistral,    &mixtral,    &qwen2, &qwen3, &gemma2, &gpt_oss,    &bert,
+                                        &roberta, &longformer, &distilbert, &vit,   &bart,  &t5,     &transformer};
     return list;
 }
 
@@ -31,7 +30,9 @@ const Architecture& architecture_named(const std::string& name, const std::strin
 
 Graph build_model(const ModelConfig& config, const BuildOptions& options, Graph::WeightTypes types) {
     Graph graph(std::move(types));
-    ModelBuilder builder(graph, config, options);
+    BuildOptions whole = options;
+    if (config.sees()) whole.rows = whole.context = config.context;  // an image is not read piece by piece
+    ModelBuilder builder(graph, config, whole);
     const Architecture& architecture = architecture_named(config.architecture, "the model");
     (options.encoder ? architecture.build_encoder : architecture.build)(builder);
     return graph;

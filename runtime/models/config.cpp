@@ -91,8 +91,8 @@ void read_head(const JsonFields& fields, ModelConfig& c) {
         read_labels(fields, c);
     } else if (!name.empty() && !name.ends_with("Model")) {
         throw Error(ErrorKind::bad_file, fields.name() + ": \"architectures\" is " + in_quotes(name) +
-                                             ", but built are …Model, …ForMaskedLM, …ForPreTraining and "
-                                             "…ForSequenceClassification");
+                                             ", but built are …Model, …ForMaskedLM, …ForPreTraining, "
+                                             "…ForSequenceClassification and …ForImageClassification");
     }
 }
 

@@ -18,6 +18,17 @@ enum class Head : std::uint8_t { none, masked_lm, classification };
 /// What a classification's logits mean: one label of several (softmax), each label by itself (σ), or numbers as they are.
 enum class Labelling : std::uint8_t { one_of, each, numbers };
 
+/// The image that a model takes in place of tokens: its size, and that of the patches that are its tokens.
+struct ImageInput {
+    std::int64_t channels = 0;  ///< 0 = the model takes tokens
+    std::int64_t height = 0, width = 0, patch_height = 0, patch_width = 0;
+    std::int64_t rows() const { return height / patch_height; }  ///< of patches
+    std::int64_t columns() const { return width / patch_width; }
+    std::int64_t places() const { return 1 + rows() * columns(); }  ///< the class's, then the patches row by row
+    std::int64_t pixels() const { return channels * height * width; }
+    bool operator==(const ImageInput&) const = default;
+};
+
 struct ModelConfig {
     std::string architecture;  ///< as config.json's model_type: "gpt2", "llama"
     ModelKind kind = ModelKind::decoder;
@@ -36,6 +47,7 @@ struct ModelConfig {
     std::int64_t start_token = 0;          ///< of an encoder–decoder: the decoder begins with it
     std::int64_t forced_first_token = -1;  ///< and every text that it writes with this one; -1 = any
     std::vector<std::string> absent = {};  ///< optional weights that the checkpoint does not have
+    ImageInput image;                      ///< of models that see
     double norm_eps = 1e-5;
     Activation activation = Activation::gelu_tanh;
     bool tied = true;  ///< the output layer is the embedding
@@ -63,6 +75,8 @@ struct ModelConfig {
     std::int64_t top_k = 0;
 
     bool operator==(const ModelConfig&) const = default;
+    /// Takes images in place of tokens.
+    bool sees() const { return image.channels > 0; }
     /// How a layer attends: causal or not, scale, soft-cap, window. Tensors (slopes, sinks) are the builder's.
     AttentionOptions attention(std::int64_t layer) const;
 };

@@ -38,9 +38,11 @@ inline const char* source_step = "source.step";
 inline const char* source_length = "source.length";  ///< i32 [1]: tokens that the encoder has read; host-visible
 inline const char* seen = "seen";                    ///< u32 [vocab / 32]
 inline const char* types = "token_types";  ///< i32 [context], of encoders that tell types of tokens apart; host-visible
+inline const char* pixels = "pixels";      ///< f32 [1, channels, height, width], of models that see; host-visible
 inline const char* logits = "logits";      ///< f32 [rows, vocab], or [1, labels]
 inline const char* pooled = "pooled";      ///< f32 [1, width], of encoders that have a pooler
-inline const char* relation = "relation";  ///< f32 [1, 2], BERT's: does the second text follow the first?
+inline const char* last_hidden = "last_hidden";  ///< f32 [rows, width], of encoders with a norm behind the last block
+inline const char* relation = "relation";        ///< f32 [1, 2], BERT's: does the second text follow the first?
 std::string keys(std::int64_t layer, AttentionOf of = AttentionOf::self);
 std::string values(std::int64_t layer, AttentionOf of = AttentionOf::self);
 std::string global_keys(std::int64_t layer);  ///< of the first rows' own attention, see ModelBuilder::attend

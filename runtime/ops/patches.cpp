@@ -1,6 +1,7 @@
 // An image cut into patches, each one a row: what a vision transformer embeds by a linear layer.
-//   x [B, C, H, W] -> y [B, H/P W/P, C P P], patches row by row, within one [channel][row][column]
-// Dosovitskiy et al., "An Image is Worth 16x16 Words" (2020): patch_embed(x) = patches(x) Wᵀ + b, a convolution of stride P.
+//   x [B, C, H, W] -> y [B, H/h W/w, C h w], patches of h × w row by row, within one [channel][row][column]
+// Dosovitskiy et al., "An Image is Worth 16x16 Words" (2020): patch_embed(x) = patches(x) Wᵀ + b, a convolution whose stride
+// is its size.
 #include "shaders/params/patches.h"
 #include "runtime/base/log.h"
 #include "runtime/graph/op.h"
@@ -11,35 +12,49 @@ namespace vantage {
 
 namespace {
 
-std::int64_t patch_of(const OpCall& call) { return call.attrs.integer("patch", 1); }
+struct PatchSize {
+    std::int64_t height, width;
+};
+PatchSize patch_of(const OpCall& call) {
+    return {call.attrs.integer("patch_height", 1), call.attrs.integer("patch_width", 1)};
+}
 
 std::vector<TensorType> infer(const OpCall& call) {
     require_floats(call);
     const TensorType& x = call.in(0);
-    const std::int64_t patch = patch_of(call);
+    const PatchSize patch = patch_of(call);
+    const auto divides = [](std::int64_t edge, std::int64_t whole) {
+        return edge > 0 && edge <= 1 << 15 && whole % edge == 0;
+    };
     call.require(x.shape.rank() == 4, operand_is(call, 0) + ", but has to be [batch, channels, height, width]");
-    call.require(patch > 0 && patch <= 1 << 15 && x.shape[2] % patch == 0 && x.shape[3] % patch == 0,
-                 operand_is(call, 0) + ", which does not divide into patches of " + std::to_string(patch));
-    return {{Shape{x.shape[0], x.shape[2] / patch * (x.shape[3] / patch), x.shape[1] * patch * patch}, x.dtype}};
+    call.require(
+        divides(patch.height, x.shape[2]) && divides(patch.width, x.shape[3]),
+        operand_is(call, 0) + format(", which does not divide into patches of %lld × %lld",
+                                     static_cast<long long>(patch.height), static_cast<long long>(patch.width)));
+    return {{Shape{x.shape[0], x.shape[2] / patch.height * (x.shape[3] / patch.width),
+                   x.shape[1] * patch.height * patch.width},
+             x.dtype}};
 }
 
 void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
     const Shape& x = call.in(0).shape;
-    const std::int64_t patch = patch_of(call), columns = x[3] / patch;
+    const PatchSize patch = patch_of(call);
+    const std::int64_t columns = x[3] / patch.width;
     std::int64_t to = 0;
     for (std::int64_t b = 0; b < x[0]; ++b)
         for (std::int64_t index = 0; index < call.out(0).shape[1]; ++index)
             for (std::int64_t c = 0; c < x[1]; ++c)
-                for (std::int64_t i = 0; i < patch; ++i)
-                    for (std::int64_t j = 0; j < patch; ++j)
-                        out[0][to++] = in[0][((b * x[1] + c) * x[2] + index / columns * patch + i) * x[3] +
-                                             index % columns * patch + j];
+                for (std::int64_t i = 0; i < patch.height; ++i)
+                    for (std::int64_t j = 0; j < patch.width; ++j)
+                        out[0][to++] = in[0][((b * x[1] + c) * x[2] + index / columns * patch.height + i) * x[3] +
+                                             index % columns * patch.width + j];
 }
 
 Cost cost(const OpCall& call) { return streaming_cost(call, 0); }
 
 LaunchPlan launch(const OpCall& call, const Caps& caps) {
     const Shape& x = call.in(0).shape;
+    const PatchSize patch = patch_of(call);
     const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
     Launch l{.shader = "patches",
              .spec = {workgroup_size(caps), storage_of(call, 0)},
@@ -49,21 +64,23 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
                                         .channels = u(x[1]),
                                         .height = u(x[2]),
                                         .width = u(x[3]),
-                                        .edge = u(patch_of(call)),
-                                        .columns = u(x[3] / patch_of(call))});
+                                        .patch_height = u(patch.height),
+                                        .patch_width = u(patch.width),
+                                        .columns = u(x[3] / patch.width)});
 }
 
 std::vector<Case> cases() {
     std::vector<Case> list;
-    const auto add = [&](Shape x, std::int64_t patch) {
-        list.push_back({.name = x.text() + format(" by %lld", static_cast<long long>(patch)),
-                        .attrs = {{"patch", patch}},
+    const auto add = [&](Shape x, std::int64_t height, std::int64_t width) {
+        list.push_back({.name = x.text() + format(" by %lld x %lld", static_cast<long long>(height),
+                                                  static_cast<long long>(width)),
+                        .attrs = {{"patch_height", height}, {"patch_width", width}},
                         .inputs = {{.type = TensorType{x}}}});
     };
-    add({2, 3, 12, 18}, 6);
-    add({1, 1, 5, 7}, 1);
-    add({3, 2, 9, 6}, 3);
-    add({0, 3, 4, 4}, 2);
+    add({2, 3, 12, 18}, 6, 6);
+    add({1, 1, 5, 7}, 1, 1);
+    add({3, 2, 9, 8}, 3, 4);
+    add({0, 3, 4, 4}, 2, 2);
     return list;
 }
 
@@ -72,7 +89,7 @@ std::vector<Case> cases() {
 extern const OpDef patches_op;
 const OpDef patches_op = {
     .name = "patches",
-    .summary = "an image's patches as rows: [B, C, H, W] -> [B, H/P W/P, C P P] (Dosovitskiy et al. 2020)",
+    .summary = "an image's patches as rows: [B, C, H, W] -> [B, H/h W/w, C h w] (Dosovitskiy et al. 2020)",
     .operands = {"x"},
     .infer = infer,
     .reference = reference,
@@ -81,17 +98,18 @@ const OpDef patches_op = {
     .cases = cases,
 };
 
-Tensor patches(Tensor x, std::int64_t patch, Where where) {
-    return x.graph().call(patches_op, {x}, {{"patch", patch}}, where)[0];
+Tensor patches(Tensor x, std::int64_t height, std::int64_t width, Where where) {
+    return x.graph().call(patches_op, {x}, {{"patch_height", height}, {"patch_width", width}}, where)[0];
 }
 
 Tensor patch_embed(Tensor x, Tensor weight, Tensor bias, Where where) {
-    const Shape& w = weight.shape();  // [out, channels, P, P]
-    if (w.rank() != 4 || w[2] != w[3])
+    const Shape& w = weight.shape();  // [out, channels, h, w]
+    if (w.rank() != 4)
         throw Error(ErrorKind::usage,
-                    "patch_embed: weight is " + weight.type().text() + ", but has to be [out, channels, P, P]", where);
-    return linear_transposed(patches(x, w[2], where), weight.graph().reshape(weight, {w[0], w[1] * w[2] * w[3]}, where),
-                             bias, where);
+                    "patch_embed: weight is " + weight.type().text() + ", but has to be [out, channels, height, width]",
+                    where);
+    return linear_transposed(patches(x, w[2], w[3], where),
+                             weight.graph().reshape(weight, {w[0], w[1] * w[2] * w[3]}, where), bias, where);
 }
 
 }  // namespace vantage

@@ -14,7 +14,7 @@ extern const OpDef route_op, sort_by_expert_op, expert_linear_op, load_balance_o
 extern const OpDef layer_norm_op, rms_norm_op, batch_norm_op, softmax_op, log_softmax_op, entropy_op;
 // element by element, heads
 extern const OpDef add_op, mul_op, scale_op, activation_op, swiglu_op, split_heads_op, merge_heads_op, split_qkv_op;
-extern const OpDef patches_op;
+extern const OpDef patches_op, concat_op;
 // positions, tokens, states, sampling
 extern const OpDef embedding_op, rope_op, rope_write_op, begin_step_op, write_op, last_row_op, mark_seen_op;
 extern const OpDef argmax_op, sampling_probs_op, repetition_penalty_op, sample_op;
@@ -46,6 +46,7 @@ std::span<const OpDef* const> all_ops() {
         &merge_heads_op,
         &split_qkv_op,
         &patches_op,
+        &concat_op,
         &embedding_op,
         &rope_op,
         &rope_write_op,

@@ -1,9 +1,9 @@
 #include "params/types.h"
 VANTAGE_PARAMS_BEGIN
 struct PatchesParams {
-    uvec2 x, y;  // (batch, channels, height, width), (batch, rows * columns, channels * edge * edge)
+    uvec2 x, y;  // (batch, channels, height, width), (batch, rows * columns, channels * patch_height * patch_width)
     uint count;  // elements of y
     uint channels, height, width;
-    uint edge, columns;  // of a patch; patches side by side
+    uint patch_height, patch_width, columns;  // columns: patches side by side
 };
 VANTAGE_PARAMS_END

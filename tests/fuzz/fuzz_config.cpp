@@ -1,11 +1,12 @@
-// The readers of config.json and generation_config.json on arbitrary bytes, the same for both: they accept or name what
-// is wrong, and never anything else. What they accept is inside the limits that the builders rely on.
+// The readers of config.json, generation_config.json and preprocessor_config.json on arbitrary bytes, the same for all:
+// they accept or name what is wrong, and never anything else. What they accept is inside the limits that the builders rely on.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 
 #include "runtime/models/config.h"
+#include "runtime/models/image_processor.h"
 #include "tests/fuzz/require.h"
 
 namespace {
@@ -15,8 +16,9 @@ void check_ends(const vantage::ModelConfig& c) {
 }
 
 void check_model(const vantage::ModelConfig& c) {
-    for (const std::int64_t size : {c.layers, c.width, c.heads, c.kv_heads, c.head_width, c.inner, c.vocab, c.context})
+    for (const std::int64_t size : {c.layers, c.width, c.heads, c.kv_heads, c.head_width, c.inner, c.context})
         require(size > 0 && size <= std::int64_t{1} << 28);
+    require(c.sees() ? c.vocab == 0 && c.image.places() == c.context : c.vocab > 0 && c.vocab <= std::int64_t{1} << 28);
     require(c.heads % c.kv_heads == 0 && c.head_width <= 256);
     require(c.rotary_width % 2 == 0 && c.rotary_width <= c.head_width && c.experts_per_token <= c.experts);
     require(c.windows.empty() || static_cast<std::int64_t>(c.windows.size()) == c.layers);
@@ -54,6 +56,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         vantage::ModelConfig config;
         vantage::apply_generation_config(config, text, "fuzz.json");
         check_generation(config);
+    });
+    accept_or_complain([&] {
+        const vantage::ImageProcessor p = vantage::parse_image_processor(text, "fuzz.json");
+        for (const int side : {p.height, p.width, p.crop_height, p.crop_width}) require(side > 0 && side <= 1 << 13);
+        for (const double deviation : p.deviation) require(deviation > 0);
     });
     return 0;
 }

@@ -97,6 +97,18 @@ TEST_CASE("fields that make no model are named, in every architecture", "[config
         {"transformer", "num_heads", "5", {"d_model", "num_heads", "5"}},
         {"transformer", "d_model", "33", {"d_model", "33"}},
         {"transformer", "activation_function", "7", {"activation_function", "7"}},
+        {"vit", "image_size", "0", {"image_size", "is 0"}},
+        {"vit", "image_size", "[32, 32, 32]", {"image_size", "a list of 3", "[height, width]"}},
+        {"vit", "image_size", "[]", {"image_size", "a list of 0", "[height, width]"}},
+        {"vit", "image_size", "100000", {"image_size", "100000"}},
+        {"vit", "patch_size", "5", {"32 × 32", "5 × 5", "patch_size"}},
+        {"vit", "patch_size", "[8, 64]", {"32 × 32", "8 × 64"}},
+        {"vit", "patch_size", "\"8\"", {"patch_size", "an integer"}},
+        {"vit", "num_channels", "0", {"num_channels", "is 0"}},
+        {"vit", "num_attention_heads", "5", {"hidden_size", "num_attention_heads", "5"}},
+        {"vit", "architectures", R"(["ViTForMaskedImageModeling"])", {"ViTForMaskedImageModeling", "ForImage"}},
+        {"vit", "architectures", R"(["ViTForMaskedLM"])", {"architectures", "ViTForImageClassification"}},
+        {"vit_rectangle", "image_size", "[24, 42]", {"24 × 42", "8 × 4"}},
     };
     for (const BadField& one : all) {
         Json tree = json_of(one.folder);

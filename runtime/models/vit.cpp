@@ -1,0 +1,109 @@
+// ViT: an encoder, norm first, whose tokens are the patches of an image, behind one that stands for all of it.
+//   x = [class; W patch + b] + position;  per block  x += attention(ln_1(x)),  x += mlp(ln_2(x));  then ln(x)
+//   classification: W x_0 + b;  pooler of the bare model: tanh(W x_0 + b)
+// Dosovitskiy et al., "An Image is Worth 16x16 Words: Transformers for Image Recognition at Scale" (2020).
+#include "runtime/base/log.h"
+#include "runtime/models/architecture.h"
+#include "runtime/models/config_fields.h"
+
+namespace vantage {
+
+namespace {
+
+constexpr std::int64_t most_pixels_a_side = 1 << 13;
+
+// One number for both, or [height, width].
+std::pair<std::int64_t, std::int64_t> height_and_width(const JsonFields& fields, const char* key, std::int64_t usual) {
+    const std::vector<std::int64_t> sides = fields.integers(key, 1, most_pixels_a_side);
+    if (!fields.has(key)) return {usual, usual};
+    if (sides.empty() || sides.size() > 2) fields.fail(key, "one number, or [height, width]");
+    return {sides.front(), sides.back()};
+}
+
+void read_vit(const JsonFields& fields, ModelConfig& c) {
+    c.layers = fields.integer("num_hidden_layers", 1, most_layers);
+    c.width = fields.integer("hidden_size", 1, most_width);
+    c.heads = c.kv_heads = fields.integer("num_attention_heads", 1, most_heads);
+    c.inner = fields.integer("intermediate_size", 1, most_width);
+    c.norm_eps = fields.optional_number("layer_norm_eps", 0, 1).value_or(1e-12);
+    c.activation = read_activation(fields, "hidden_act", "gelu");
+    c.qkv_bias = fields.optional_flag("qkv_bias").value_or(true);
+    c.tied = false;
+    divide_heads(fields, c, "hidden_size", "num_attention_heads");
+    read_head(fields, c);
+    if (c.head == Head::masked_lm) fields.fail("architectures", "ViTModel or ViTForImageClassification");
+
+    ImageInput& i = c.image;
+    i.channels = fields.optional_integer("num_channels", 1, 1024).value_or(3);
+    std::tie(i.height, i.width) = height_and_width(fields, "image_size", 224);
+    std::tie(i.patch_height, i.patch_width) = height_and_width(fields, "patch_size", 16);
+    if (i.height % i.patch_height != 0 || i.width % i.patch_width != 0)
+        throw Error(ErrorKind::bad_file,
+                    format("%s: \"image_size\" is %lld × %lld, which does not divide into patches of %lld × %lld "
+                           "(\"patch_size\")",
+                           fields.name().c_str(), static_cast<long long>(i.height), static_cast<long long>(i.width),
+                           static_cast<long long>(i.patch_height), static_cast<long long>(i.patch_width)));
+    c.context = i.places();
+    if (c.head == Head::none) {
+        const std::string act = fields.optional_text("pooler_act").value_or("tanh");
+        if (act != "tanh") fields.fail("pooler_act", "\"tanh\"");
+        c.own.set("pooler_output_size", fields.optional_integer("pooler_output_size", 1, most_width).value_or(c.width));
+    }
+}
+
+/// The patches' embeddings behind that of the class, with their positions: [1 + patches, width].
+Tensor embed_image(ModelBuilder& d) {
+    const ModelConfig& c = d.config;
+    const ImageInput& i = c.image;
+    const Graph::Scope scope = d.graph.scope("embeddings");
+    const Tensor image = d.graph.state(model_names::pixels, {1, i.channels, i.height, i.width}, DType::f32, true);
+    const std::string projection = "patch_embeddings.projection.";
+    const Tensor patches =
+        patch_embed(image, d.graph.weight(projection + "weight", {c.width, i.channels, i.patch_height, i.patch_width}),
+                    d.graph.weight(projection + "bias", {c.width}));
+    const auto rows = [&](Tensor x, std::int64_t count) { return d.graph.reshape(x, {count, c.width}); };
+    const Tensor x =
+        concat(rows(d.graph.weight("cls_token", {1, 1, c.width}), 1), rows(patches, i.rows() * i.columns()));
+    return x + rows(d.graph.weight("position_embeddings", {1, i.places(), c.width}), i.places());
+}
+
+void build_vit(ModelBuilder& d) {
+    const ModelConfig& c = d.config;
+    Tensor x = embed_image(d);
+    d.note_hidden(x);
+    for (int layer = 0; layer < c.layers; ++layer) {
+        const Graph::Scope block = d.graph.scope("encoder.layer", layer);
+        const Tensor y = d.layer_norm("layernorm_before", x);
+        const auto heads = [&](const char* name) { return d.heads(d.dense(name, y, c.width, c.qkv_bias), c.heads); };
+        const Tensor seen = d.attend(layer, heads("attention.attention.query"), heads("attention.attention.key"),
+                                     heads("attention.attention.value"));
+        x = x + d.dense("attention.output.dense", seen, c.width, true);
+        const Tensor z = d.layer_norm("layernorm_after", x);
+        x = x + d.dense("output.dense", activate(d.dense("intermediate.dense", z, c.inner, true), c.activation),
+                        c.width, true);
+        d.note_hidden(x);
+    }
+    d.finish_encoder(x);
+    const Tensor last = d.layer_norm("layernorm", x), answer = d.first_row(last);
+    d.graph.output(model_names::last_hidden, last);
+    if (c.head == Head::classification)
+        d.graph.output(model_names::logits,
+                       d.dense("classifier", answer, static_cast<std::int64_t>(c.labels.size()), true));
+    else
+        d.graph.output(
+            model_names::pooled,
+            activate(d.dense("pooler.dense", answer, c.own.integer("pooler_output_size"), true), Activation::tanh));
+}
+
+}  // namespace
+
+extern const Architecture vit;
+const Architecture vit = {.name = "vit",
+                          .class_begin = "ViT",
+                          .prefixes = {"vit."},
+                          .read = read_vit,
+                          .build = build_vit,
+                          .bare = {"classifier."},
+                          .ignored = {"pooler.dense.weight", "pooler.dense.bias"}};
+
+}  // namespace vantage

@@ -1,0 +1,77 @@
+// Two tensors one after the other along their first axis: a vision transformer's class token before its patches.
+//   y = [a; b], a [n, ..], b [m, ..] -> y [n + m, ..]
+#include "shaders/params/concat.h"
+#include "runtime/graph/op.h"
+#include "runtime/ops/checks.h"
+#include "vantage/ops.h"
+
+namespace vantage {
+
+namespace {
+
+enum : int { a_, b_ };
+
+std::int64_t row_size(const Shape& shape) {
+    std::int64_t size = 1;
+    for (int i = 1; i < shape.rank(); ++i) size *= shape[i];
+    return size;
+}
+
+std::vector<TensorType> infer(const OpCall& call) {
+    require_floats(call);
+    Shape y = call.in(b_).shape, rest = call.in(a_).shape;
+    call.require(y.rank() >= 1 && y.rank() == rest.rank(), operand_is(call, a_) + ", but " + operand_is(call, b_));
+    const std::int64_t rows = rest[0] + y[0];
+    rest[0] = y[0];
+    call.require(rest == y, operand_is(call, a_) + ", but " + operand_is(call, b_) + ": only the first may differ");
+    y[0] = rows;
+    return {{y, call.in(b_).dtype}};
+}
+
+void reference(const OpCall&, std::span<const HostTensor> in, std::span<HostTensor> out) {
+    out[0].data = in[a_].data;
+    out[0].data.insert(out[0].data.end(), in[b_].data.begin(), in[b_].data.end());
+}
+
+Cost cost(const OpCall& call) { return streaming_cost(call, 0); }
+
+LaunchPlan launch(const OpCall& call, const Caps& caps) {
+    const Shape& y = call.out(0).shape;
+    const std::uint32_t step = step_of(row_size(y));
+    Launch l{.shader = "concat",
+             .spec = {workgroup_size(caps), storage_of(call, a_), storage_of(call, b_), step},
+             .operands = {in(a_), in(b_), out(0)},
+             .groups = element_grid(y.elements(), step, caps)};
+    return l.with(params::ConcatParams{.count = static_cast<std::uint32_t>(y.elements()),
+                                       .a_count = static_cast<std::uint32_t>(call.in(a_).shape.elements())});
+}
+
+std::vector<Case> cases() {
+    const auto rows = [](Shape shape, bool weight = false) {
+        return Case::Input{.type = TensorType{shape}, .weight = weight};
+    };
+    return {
+        {.name = "a row before 6 of 48", .attrs = {}, .inputs = {rows({1, 48}, true), rows({6, 48})}},
+        {.name = "rows of 3x11", .attrs = {}, .inputs = {rows({2, 3, 11}, true), rows({5, 3, 11})}},
+        {.name = "nothing first", .attrs = {}, .inputs = {rows({0, 8}, true), rows({3, 8})}},
+        {.name = "nothing behind", .attrs = {}, .inputs = {rows({3, 8}, true), rows({0, 8})}},
+    };
+}
+
+}  // namespace
+
+extern const OpDef concat_op;
+const OpDef concat_op = {
+    .name = "concat",
+    .summary = "y = [a; b] along the first axis, in b's storage type",
+    .operands = {"a", "b"},
+    .infer = infer,
+    .reference = reference,
+    .cost = cost,
+    .kernels = {{.name = "plain", .launch = launch}},
+    .cases = cases,
+};
+
+Tensor concat(Tensor a, Tensor b, Where where) { return a.graph().call(concat_op, {a, b}, {}, where)[0]; }
+
+}  // namespace vantage

@@ -1,0 +1,89 @@
+#!/usr/bin/env bash
+# vantage classify and inspect on images: pictures and numbers, the saved file, drawings, and what is refused.
+set -uo pipefail
+program=${VANTAGE_BIN:?}
+models=${VANTAGE_ROOT:?}/tests/data/oracle/models
+images=$VANTAGE_ROOT/tests/data/images
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+failures=0
+export VANTAGE_CACHE_DIR=$scratch/cache
+cd "$scratch" || exit 1
+
+fail() {
+    echo "FAILED: $*"
+    failures=$((failures + 1))
+}
+# ends CODE TEXT ARGUMENTS…: ends with CODE and one line on stderr with TEXT in it.
+ends() {
+    local code=$1 text=$2 got=0
+    shift 2
+    "$program" "$@" >out 2>err </dev/null || got=$?
+    if ((got != code || $(wc -l <err) != 1)) || [[ $(<err) != *"$text"* ]]; then
+        fail "$*: wanted $code and one line with \"$text\", got $got: $(<err)"
+    fi
+}
+# gives TEXT ARGUMENTS…: ends with 0 and TEXT is in what it prints.
+gives() {
+    local text=$1
+    shift
+    "$program" "$@" >out 2>err || fail "$*: $(<err)"
+    [[ $(<out) == *"$text"* ]] || fail "$*: wanted \"$text\", got $(<out)"
+}
+
+cp -r "$models/vit" "$models/vit_rectangle" .
+cp "$images/photo.png" "$images/photo.jpg" .
+echo '{"image_processor_type": "ViTImageProcessor", "size": {"height": 32, "width": 32}}' >vit/preprocessor_config.json
+echo '{"size": {"height": 24, "width": 40}, "image_mean": [0.5], "image_std": [0.25]}' >vit_rectangle/preprocessor_config.json
+numbers=vit/expected.safetensors
+
+# labels: of each of the oracle's images its most probable one, and of a picture whatever it is
+"$program" classify -m vit --image $numbers --top 1 --precision f32 >out || fail "classify of numbers"
+diff - out <<'END' || fail "classify: the labels of the oracle's images differ"
+vit/expected.safetensors[0]
+  0.419  LABEL_1
+vit/expected.safetensors[1]
+  0.354  LABEL_1
+vit/expected.safetensors[2]
+  0.687  LABEL_1
+END
+gives '"name": "photo.jpg"' classify -m vit --image photo.png photo.jpg --json
+gives "LABEL_" classify -m vit_rectangle --image photo.png # one channel, not square
+
+# the pass: names and shapes, and the numbers of the picture that a later pass takes as they are
+gives "LABEL_" inspect -m vit --image photo.png --save pass.safetensors
+header=$(head -c 900 pass.safetensors | tr -d '\0')
+for entry in 'pixel_values [3,32,32]' 'logits [7]' 'last_hidden [17,32]' 'hidden [3,17,32]' 'attn [2,4,17,17]'; do
+    [[ $header == *"\"${entry% *}\":{\"dtype\":\"F32\",\"shape\":${entry#* }"* ]] || fail "inspect --save: no $entry in $header"
+done
+[[ $header != *input_ids* ]] || fail "inspect --save: an image has no input_ids"
+"$program" inspect -m vit --image pass.safetensors --save again.safetensors >/dev/null || fail "inspect of its own pixel_values"
+cmp -s pass.safetensors again.safetensors || fail "inspect: the picture and its pixel_values differ"
+gives '"text": "3,3"' inspect -m vit --image $numbers --image-index 2 --json
+gives "nodes agree" inspect -m vit_rectangle --image photo.jpg --check
+gives "wrote" inspect -m vit --image photo.jpg --png pictures
+[[ -s pictures/heads.png && -s pictures/layer-1-head-3.png && -s pictures/layer-1-cls.png ]] || fail "inspect --png: $(ls pictures)"
+
+# refused
+ends 2 "give --image FILE" classify -m vit -p "a cat"
+ends 2 "give --image FILE" inspect -m vit --ids 1,2
+ends 2 "nothing to label" classify -m vit
+ends 2 "reads text" classify -m "$models/bert_classification" --image photo.png
+ends 2 "reads text" inspect --image photo.png
+ends 2 "images 0 to 2" inspect -m vit --image $numbers --image-index 3
+ends 2 "is an encoder" inspect -m vit --image photo.png --greedy 2
+ends 6 "preprocessor_config.json: no such file" classify -m "$models/vit" --image photo.png
+ends 6 "pixel_values is F32 [3, 3, 32, 32], wanted floats [1, 24, 40]" classify -m vit_rectangle --image $numbers
+ends 6 "pixel_values" classify -m vit --image vit/model.safetensors
+ends 6 "neither a PNG nor a JPEG" classify -m vit --image vit/config.json
+ends 6 "nowhere.jpg" classify -m vit --image nowhere.jpg
+head -c 900 photo.jpg >cut.jpg
+ends 6 "cut.jpg" classify -m vit --image cut.jpg
+head -c 900 photo.png >cut.png
+ends 6 "cut.png" inspect -m vit --image cut.png
+echo '{"size": 16}' >vit/preprocessor_config.json
+ends 6 "16 × 16" classify -m vit --image photo.png
+echo '{"size": -1}' >vit/preprocessor_config.json
+ends 6 '"size" is -1' classify -m vit --image photo.png
+
+exit $((failures > 0))
