@@ -21,6 +21,7 @@
 
 namespace vantage {
 
+namespace ops::activation {
 namespace {
 
 // In the order of shaders/params/activation.h.
@@ -104,13 +105,15 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
+}  // namespace ops::activation
 
 int activation_kind(const std::string& name) {
-    const auto found = std::find(names.begin(), names.end(), name);
-    return found == names.end() ? -1 : static_cast<int>(found - names.begin());
+    const auto found = std::find(ops::activation::names.begin(), ops::activation::names.end(), name);
+    return found == ops::activation::names.end() ? -1 : static_cast<int>(found - ops::activation::names.begin());
 }
 
 double activation_value(int kind, double x, double parameter) {
+    using ops::activation::product, ops::activation::sigmoid;
     switch (kind) {
         case ACTIVATION_GELU_ERF: return product(x, 0.5 * std::erfc(-x / std::numbers::sqrt2));
         case ACTIVATION_GELU_TANH:
@@ -128,7 +131,7 @@ double activation_value(int kind, double x, double parameter) {
     }
 }
 
-const char* name_of(Activation activation) { return names[static_cast<std::size_t>(activation)]; }
+const char* name_of(Activation activation) { return ops::activation::names[static_cast<std::size_t>(activation)]; }
 
 Activation activation_named(const std::string& name) {
     const int kind = activation_kind(name);
@@ -146,11 +149,11 @@ const OpDef activation_op = {
         "y = f(x): gelu_erf, gelu_tanh, quick_gelu, silu, relu, relu2, sigmoid, tanh, elu, softplus, softcap "
         "(Hendrycks, Gimpel 2016 and others)",
     .operands = {"x"},
-    .infer = infer,
-    .reference = reference,
-    .cost = cost,
-    .kernels = {{.name = "plain", .launch = launch}},
-    .cases = cases,
+    .infer = ops::activation::infer,
+    .reference = ops::activation::reference,
+    .cost = ops::activation::cost,
+    .kernels = {{.name = "plain", .launch = ops::activation::launch}},
+    .cases = ops::activation::cases,
 };
 
 Tensor activate(Tensor x, Activation activation, Where where) {

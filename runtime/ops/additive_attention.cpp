@@ -12,6 +12,7 @@
 
 namespace vantage {
 
+namespace ops::additive_attention {
 namespace {
 
 enum : int { q_, k_, w_ };
@@ -106,18 +107,21 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
+}  // namespace ops::additive_attention
 
 extern const OpDef additive_scores_op;
 const OpDef additive_scores_op = {
     .name = "additive_scores",
     .summary = "s_ij = sum_a w_a tanh(q_ia + k_ja) (Bahdanau, Cho, Bengio 2014)",
     .operands = {"q", "k", "w"},
-    .infer = infer,
-    .reference = reference,
-    .cost = cost,
-    .kernels = {{.name = "tiled", .fits = fits_tiled, .launch = launch_tiled},
-                {.name = "plain", .launch = launch_plain}},
-    .cases = cases,
+    .infer = ops::additive_attention::infer,
+    .reference = ops::additive_attention::reference,
+    .cost = ops::additive_attention::cost,
+    .kernels = {{.name = "tiled",
+                 .fits = ops::additive_attention::fits_tiled,
+                 .launch = ops::additive_attention::launch_tiled},
+                {.name = "plain", .launch = ops::additive_attention::launch_plain}},
+    .cases = ops::additive_attention::cases,
 };
 
 Tensor additive_scores(Tensor q, Tensor k, Tensor w, Where where) {

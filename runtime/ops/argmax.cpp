@@ -11,6 +11,7 @@
 
 namespace vantage {
 
+namespace ops::argmax {
 namespace {
 
 std::vector<TensorType> infer(const OpCall& call) {
@@ -63,20 +64,22 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
+}  // namespace ops::argmax
 
 extern const OpDef argmax_op;
 const OpDef argmax_op = {
     .name = "argmax",
     .summary = "index of the largest element of every row, the first of equal ones; NaN is never the largest",
     .operands = {"x"},
-    .infer = infer,
-    .reference = reference,
-    .cost = cost,
+    .infer = ops::argmax::infer,
+    .reference = ops::argmax::reference,
+    .cost = ops::argmax::cost,
     .kernels = {{.name = "subgroup",
                  .needs = need_subgroup,
-                 .launch = [](const OpCall& c, const Caps& d) { return launch(c, d, "argmax_subgroup"); }},
-                {.name = "plain", .launch = [](const OpCall& c, const Caps& d) { return launch(c, d, "argmax"); }}},
-    .cases = cases,
+                 .launch = [](const OpCall& c, const Caps& d) { return ops::argmax::launch(c, d, "argmax_subgroup"); }},
+                {.name = "plain",
+                 .launch = [](const OpCall& c, const Caps& d) { return ops::argmax::launch(c, d, "argmax"); }}},
+    .cases = ops::argmax::cases,
 };
 
 Tensor argmax(Tensor x, Where where) { return x.graph().call(argmax_op, {x}, {}, where)[0]; }

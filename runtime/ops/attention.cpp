@@ -18,6 +18,7 @@
 
 namespace vantage {
 
+namespace ops::attention {
 namespace {
 
 enum : int { q_, k_, v_, step_, kv_len_, mask_, position_bias_, block_mask_, segments_, sinks_ };
@@ -394,6 +395,7 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
+}  // namespace ops::attention
 
 extern const OpDef attention_op;
 const OpDef attention_op = {
@@ -402,24 +404,28 @@ const OpDef attention_op = {
         "o = softmax(scale q k^T + mask) v in tiles, lse = ln of the denominator (Vaswani 2017, Dao 2022); GQA: head h "
         "reads key head h / (Hq / Hk)",
     .operands = {"q", "k", "v", "step", "kv_len", "mask", "position_bias", "block_mask", "segments", "sinks"},
-    .infer = infer,
-    .reference = reference,
-    .cost = cost,
+    .infer = ops::attention::infer,
+    .reference = ops::attention::reference,
+    .cost = ops::attention::cost,
     .kernels =
         {{.name = "split_subgroup",
           .needs = need_subgroup,
-          .fits = fits_split,
-          .launch = [](const OpCall& c, const Caps& d) { return launch_split(c, d, "attention_subgroup"); }},
+          .fits = ops::attention::fits_split,
+          .launch = [](const OpCall& c,
+                       const Caps& d) { return ops::attention::launch_split(c, d, "attention_subgroup"); }},
          {.name = "split",
-          .fits = fits_split,
-          .launch = [](const OpCall& c, const Caps& d) { return launch_split(c, d, "attention"); }},
+          .fits = ops::attention::fits_split,
+          .launch = [](const OpCall& c, const Caps& d) { return ops::attention::launch_split(c, d, "attention"); }},
          {.name = "subgroup",
           .needs = need_subgroup,
-          .launch = [](const OpCall& c,
-                       const Caps& d) { return launch_flash(c, d, "attention_subgroup", "attention_hard_subgroup"); }},
+          .launch =
+              [](const OpCall& c, const Caps& d) {
+                  return ops::attention::launch_flash(c, d, "attention_subgroup", "attention_hard_subgroup");
+              }},
          {.name = "plain",
-          .launch = [](const OpCall& c, const Caps& d) { return launch_flash(c, d, "attention", "attention_hard"); }}},
-    .cases = cases,
+          .launch = [](const OpCall& c,
+                       const Caps& d) { return ops::attention::launch_flash(c, d, "attention", "attention_hard"); }}},
+    .cases = ops::attention::cases,
 };
 
 AttentionResult attention(Tensor q, Tensor k, Tensor v, AttentionOptions options, Where where) {

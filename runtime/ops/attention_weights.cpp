@@ -12,6 +12,7 @@
 
 namespace vantage {
 
+namespace ops::attention_weights {
 namespace {
 
 enum : int { q_, k_, lse_, mask_, position_bias_, block_mask_, segments_ };
@@ -145,17 +146,18 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
+}  // namespace ops::attention_weights
 
 extern const OpDef attention_weights_op;
 const OpDef attention_weights_op = {
     .name = "attention_weights",
     .summary = "p_ij = exp(s_ij - lse_i) for a window of rows and keys of one head",
     .operands = {"q", "k", "lse", "mask", "position_bias", "block_mask", "segments"},
-    .infer = infer,
-    .reference = reference,
-    .cost = cost,
-    .kernels = {{.name = "plain", .launch = launch}},
-    .cases = cases,
+    .infer = ops::attention_weights::infer,
+    .reference = ops::attention_weights::reference,
+    .cost = ops::attention_weights::cost,
+    .kernels = {{.name = "plain", .launch = ops::attention_weights::launch}},
+    .cases = ops::attention_weights::cases,
 };
 
 namespace {

@@ -13,6 +13,7 @@
 
 namespace vantage {
 
+namespace ops::batch_norm {
 namespace {
 
 enum : int { x_, gamma_, beta_, mean_, variance_ };
@@ -112,6 +113,7 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
+}  // namespace ops::batch_norm
 
 extern const OpDef batch_norm_op;
 const OpDef batch_norm_op = {
@@ -120,14 +122,16 @@ const OpDef batch_norm_op = {
         "y = (x - mean) / sqrt(var + eps) gamma + beta by channel, statistics running or the batch's (Ioffe, "
         "Szegedy 2015)",
     .operands = {"x", "gamma", "beta", "mean", "variance"},
-    .infer = infer,
-    .reference = reference,
-    .cost = cost,
+    .infer = ops::batch_norm::infer,
+    .reference = ops::batch_norm::reference,
+    .cost = ops::batch_norm::cost,
     .kernels = {{.name = "subgroup",
                  .needs = need_subgroup,
-                 .launch = [](const OpCall& c, const Caps& d) { return launch(c, d, "batch_norm_subgroup"); }},
-                {.name = "plain", .launch = [](const OpCall& c, const Caps& d) { return launch(c, d, "batch_norm"); }}},
-    .cases = cases,
+                 .launch = [](const OpCall& c,
+                              const Caps& d) { return ops::batch_norm::launch(c, d, "batch_norm_subgroup"); }},
+                {.name = "plain",
+                 .launch = [](const OpCall& c, const Caps& d) { return ops::batch_norm::launch(c, d, "batch_norm"); }}},
+    .cases = ops::batch_norm::cases,
 };
 
 BatchNormResult batch_norm(Tensor x, Tensor gamma, Tensor beta, Tensor mean, Tensor variance, BatchNormOptions options,

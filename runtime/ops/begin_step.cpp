@@ -8,6 +8,7 @@
 
 namespace vantage {
 
+namespace ops::begin_step {
 namespace {
 
 std::vector<TensorType> infer(const OpCall& call) {
@@ -49,17 +50,18 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
+}  // namespace ops::begin_step
 
 extern const OpDef begin_step_op;
 const OpDef begin_step_op = {
     .name = "begin_step",
     .summary = "position += valid; valid = min(rows, end - position); keys = position + valid",
     .operands = {"step"},
-    .infer = infer,
-    .reference = reference,
-    .cost = cost,
-    .kernels = {{.name = "plain", .launch = launch}},
-    .cases = cases,
+    .infer = ops::begin_step::infer,
+    .reference = ops::begin_step::reference,
+    .cost = ops::begin_step::cost,
+    .kernels = {{.name = "plain", .launch = ops::begin_step::launch}},
+    .cases = ops::begin_step::cases,
     .alias = {0, -1, -1, -1},
 };
 

@@ -7,6 +7,7 @@
 
 namespace vantage {
 
+namespace ops::concat {
 namespace {
 
 enum : int { a_, b_ };
@@ -59,17 +60,18 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
+}  // namespace ops::concat
 
 extern const OpDef concat_op;
 const OpDef concat_op = {
     .name = "concat",
     .summary = "y = [a; b] along the first axis, in b's storage type",
     .operands = {"a", "b"},
-    .infer = infer,
-    .reference = reference,
-    .cost = cost,
-    .kernels = {{.name = "plain", .launch = launch}},
-    .cases = cases,
+    .infer = ops::concat::infer,
+    .reference = ops::concat::reference,
+    .cost = ops::concat::cost,
+    .kernels = {{.name = "plain", .launch = ops::concat::launch}},
+    .cases = ops::concat::cases,
 };
 
 Tensor concat(Tensor a, Tensor b, Where where) { return a.graph().call(concat_op, {a, b}, {}, where)[0]; }

@@ -8,6 +8,7 @@
 
 namespace vantage {
 
+namespace ops::elementwise {
 namespace {
 
 // Whether b, without leading dimensions of 1, is the end of a's shape.
@@ -82,19 +83,23 @@ std::vector<Case> cases_one() {
 }
 
 }  // namespace
+}  // namespace ops::elementwise
 
 extern const OpDef add_op;
 const OpDef add_op = {
     .name = "add",
     .summary = "y = a + b; b repeats over the leading dimensions of a",
     .operands = {"a", "b"},
-    .infer = infer_pair,
-    .reference = [](const OpCall&, std::span<const HostTensor> in,
-                    std::span<HostTensor> out) { combine(in, out, [](double a, double b) { return a + b; }); },
-    .cost = cost,
+    .infer = ops::elementwise::infer_pair,
+    .reference =
+        [](const OpCall&, std::span<const HostTensor> in, std::span<HostTensor> out) {
+            ops::elementwise::combine(in, out, [](double a, double b) { return a + b; });
+        },
+    .cost = ops::elementwise::cost,
     .kernels = {{.name = "plain",
-                 .launch = [](const OpCall& c, const Caps& d) { return launch(c, d, ELEMENTWISE_ADD); }}},
-    .cases = cases_pair,
+                 .launch = [](const OpCall& c,
+                              const Caps& d) { return ops::elementwise::launch(c, d, ELEMENTWISE_ADD); }}},
+    .cases = ops::elementwise::cases_pair,
 };
 
 extern const OpDef mul_op;
@@ -102,13 +107,16 @@ const OpDef mul_op = {
     .name = "mul",
     .summary = "y = a b, element by element; b repeats over the leading dimensions of a",
     .operands = {"a", "b"},
-    .infer = infer_pair,
-    .reference = [](const OpCall&, std::span<const HostTensor> in,
-                    std::span<HostTensor> out) { combine(in, out, [](double a, double b) { return a * b; }); },
-    .cost = cost,
+    .infer = ops::elementwise::infer_pair,
+    .reference =
+        [](const OpCall&, std::span<const HostTensor> in, std::span<HostTensor> out) {
+            ops::elementwise::combine(in, out, [](double a, double b) { return a * b; });
+        },
+    .cost = ops::elementwise::cost,
     .kernels = {{.name = "plain",
-                 .launch = [](const OpCall& c, const Caps& d) { return launch(c, d, ELEMENTWISE_MUL); }}},
-    .cases = cases_pair,
+                 .launch = [](const OpCall& c,
+                              const Caps& d) { return ops::elementwise::launch(c, d, ELEMENTWISE_MUL); }}},
+    .cases = ops::elementwise::cases_pair,
 };
 
 extern const OpDef scale_op;
@@ -116,16 +124,17 @@ const OpDef scale_op = {
     .name = "scale",
     .summary = "y = factor x",
     .operands = {"x"},
-    .infer = infer_one,
+    .infer = ops::elementwise::infer_one,
     .reference =
         [](const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
             for (std::size_t i = 0; i < in[0].data.size(); ++i)
                 out[0].data[i] = call.attrs.number("factor", 1) * in[0].data[i];
         },
-    .cost = cost,
+    .cost = ops::elementwise::cost,
     .kernels = {{.name = "plain",
-                 .launch = [](const OpCall& c, const Caps& d) { return launch(c, d, ELEMENTWISE_SCALE); }}},
-    .cases = cases_one,
+                 .launch = [](const OpCall& c,
+                              const Caps& d) { return ops::elementwise::launch(c, d, ELEMENTWISE_SCALE); }}},
+    .cases = ops::elementwise::cases_one,
 };
 
 Tensor add(Tensor a, Tensor b, Where where) { return a.graph().call(add_op, {a, b}, {}, where)[0]; }

@@ -9,6 +9,7 @@
 
 namespace vantage {
 
+namespace ops::embedding {
 namespace {
 
 enum : int { ids_, w_, positions_, step_ };
@@ -116,17 +117,18 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
+}  // namespace ops::embedding
 
 extern const OpDef embedding_op;
 const OpDef embedding_op = {
     .name = "embedding",
     .summary = "y_r = scale w[ids_r] + positions[offset + r] (Vaswani et al. 2017; Radford et al. 2019)",
     .operands = {"ids", "w", "positions", "step"},
-    .infer = infer,
-    .reference = reference,
-    .cost = cost,
-    .kernels = {{.name = "plain", .launch = launch}},
-    .cases = cases,
+    .infer = ops::embedding::infer,
+    .reference = ops::embedding::reference,
+    .cost = ops::embedding::cost,
+    .kernels = {{.name = "plain", .launch = ops::embedding::launch}},
+    .cases = ops::embedding::cases,
 };
 
 Tensor embedding(Tensor ids, Tensor w, Tensor positions, EmbeddingOptions options, Where where) {

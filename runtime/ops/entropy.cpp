@@ -11,6 +11,7 @@
 
 namespace vantage {
 
+namespace ops::entropy {
 namespace {
 
 std::vector<TensorType> infer(const OpCall& call) {
@@ -52,20 +53,23 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
+}  // namespace ops::entropy
 
 extern const OpDef entropy_op;
 const OpDef entropy_op = {
     .name = "entropy",
     .summary = "h = -sum p ln p over rows, in nats; 0 ln 0 = 0 (Shannon 1948)",
     .operands = {"p"},
-    .infer = infer,
-    .reference = reference,
-    .cost = cost,
+    .infer = ops::entropy::infer,
+    .reference = ops::entropy::reference,
+    .cost = ops::entropy::cost,
     .kernels = {{.name = "subgroup",
                  .needs = need_subgroup,
-                 .launch = [](const OpCall& c, const Caps& d) { return launch(c, d, "entropy_subgroup"); }},
-                {.name = "plain", .launch = [](const OpCall& c, const Caps& d) { return launch(c, d, "entropy"); }}},
-    .cases = cases,
+                 .launch = [](const OpCall& c,
+                              const Caps& d) { return ops::entropy::launch(c, d, "entropy_subgroup"); }},
+                {.name = "plain",
+                 .launch = [](const OpCall& c, const Caps& d) { return ops::entropy::launch(c, d, "entropy"); }}},
+    .cases = ops::entropy::cases,
 };
 
 Tensor entropy(Tensor p, Where where) { return p.graph().call(entropy_op, {p}, {}, where)[0]; }

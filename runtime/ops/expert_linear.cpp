@@ -11,6 +11,7 @@
 
 namespace vantage {
 
+namespace ops::expert_linear {
 namespace {
 
 enum : int { x_, w_, bias_, index_, slots_, order_, offsets_ };
@@ -160,28 +161,33 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
+}  // namespace ops::expert_linear
 
 extern const OpDef expert_linear_op;
 const OpDef expert_linear_op = {
     .name = "expert_linear",
     .summary = "y[c] = x[c / share] W_e^T + b_e, e the expert of choice c: a grouped matrix product (Gale et al. 2022)",
     .operands = {"x", "w", "bias", "index", "slots", "order", "offsets"},
-    .infer = infer,
-    .reference = reference,
-    .cost = cost,
+    .infer = ops::expert_linear::infer,
+    .reference = ops::expert_linear::reference,
+    .cost = ops::expert_linear::cost,
     .kernels = {{.name = "rows_subgroup",
                  .needs = need_subgroup,
-                 .fits = fits_rows,
+                 .fits = ops::expert_linear::fits_rows,
                  .launch =
                      [](const OpCall& c, const Caps& d) {
-                         return launch_rows(c, d, "expert_linear_rows_subgroup", std::clamp(d.subgroup_size, 8u, 64u));
+                         return ops::expert_linear::launch_rows(c, d, "expert_linear_rows_subgroup",
+                                                                std::clamp(d.subgroup_size, 8u, 64u));
                      }},
                 {.name = "rows",
-                 .fits = fits_rows,
-                 .launch = [](const OpCall& c, const Caps& d) { return launch_rows(c, d, "expert_linear_rows", 32); }},
-                {.name = "tiled", .fits = fits_tiled, .launch = launch_tiled},
-                {.name = "plain", .launch = launch_plain}},
-    .cases = cases,
+                 .fits = ops::expert_linear::fits_rows,
+                 .launch =
+                     [](const OpCall& c, const Caps& d) {
+                         return ops::expert_linear::launch_rows(c, d, "expert_linear_rows", 32);
+                     }},
+                {.name = "tiled", .fits = ops::expert_linear::fits_tiled, .launch = ops::expert_linear::launch_tiled},
+                {.name = "plain", .launch = ops::expert_linear::launch_plain}},
+    .cases = ops::expert_linear::cases,
 };
 
 Tensor expert_linear(Tensor x, Tensor weight, ExpertOrder to, Tensor bias, bool transposed, Where where) {

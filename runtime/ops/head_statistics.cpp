@@ -16,6 +16,7 @@
 
 namespace vantage {
 
+namespace ops::head_statistics {
 namespace {
 
 enum : int { q_, k_, lse_, mask_, position_bias_, block_mask_, segments_, factors_, tokens_ };
@@ -221,17 +222,18 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
+}  // namespace ops::head_statistics
 
 extern const OpDef head_statistics_op;
 const OpDef head_statistics_op = {
     .name = "head_statistics",
     .summary = "sums and maxima of p_ij = exp(s_ij - lse_i) over the rows and the columns of every head",
     .operands = {"q", "k", "lse", "mask", "position_bias", "block_mask", "segments", "factors", "tokens"},
-    .infer = infer,
-    .reference = reference,
-    .cost = cost,
-    .kernels = {{.name = "plain", .launch = launch}},
-    .cases = cases,
+    .infer = ops::head_statistics::infer,
+    .reference = ops::head_statistics::reference,
+    .cost = ops::head_statistics::cost,
+    .kernels = {{.name = "plain", .launch = ops::head_statistics::launch}},
+    .cases = ops::head_statistics::cases,
 };
 
 HeadNumbers head_statistics(Tensor q, Tensor k, Tensor lse, Tensor tokens, Tensor factors, std::int64_t first_row,

@@ -10,6 +10,7 @@
 
 namespace vantage {
 
+namespace ops::heads {
 namespace {
 
 // y[o, j, i, :] = x[o, i, j, :]
@@ -98,19 +99,21 @@ std::vector<Case> cases_merge() {
 }
 
 }  // namespace
+}  // namespace ops::heads
 
 extern const OpDef split_heads_op;
 const OpDef split_heads_op = {
     .name = "split_heads",
     .summary = "[.., n, heads * width] -> [.., heads, n, width] (Vaswani et al. 2017)",
     .operands = {"x"},
-    .infer = infer_split,
+    .infer = ops::heads::infer_split,
     .reference = [](const OpCall& c, std::span<const HostTensor> in,
-                    std::span<HostTensor> out) { swap(axes_of_split(c), in[0], out[0]); },
-    .cost = cost,
+                    std::span<HostTensor> out) { ops::heads::swap(ops::heads::axes_of_split(c), in[0], out[0]); },
+    .cost = ops::heads::cost,
     .kernels = {{.name = "plain",
-                 .launch = [](const OpCall& c, const Caps& d) { return launch(c, d, axes_of_split(c)); }}},
-    .cases = cases_split,
+                 .launch = [](const OpCall& c,
+                              const Caps& d) { return ops::heads::launch(c, d, ops::heads::axes_of_split(c)); }}},
+    .cases = ops::heads::cases_split,
 };
 
 extern const OpDef merge_heads_op;
@@ -118,13 +121,14 @@ const OpDef merge_heads_op = {
     .name = "merge_heads",
     .summary = "[.., heads, n, width] -> [.., n, heads * width] (Vaswani et al. 2017)",
     .operands = {"x"},
-    .infer = infer_merge,
+    .infer = ops::heads::infer_merge,
     .reference = [](const OpCall& c, std::span<const HostTensor> in,
-                    std::span<HostTensor> out) { swap(axes_of_merge(c), in[0], out[0]); },
-    .cost = cost,
+                    std::span<HostTensor> out) { ops::heads::swap(ops::heads::axes_of_merge(c), in[0], out[0]); },
+    .cost = ops::heads::cost,
     .kernels = {{.name = "plain",
-                 .launch = [](const OpCall& c, const Caps& d) { return launch(c, d, axes_of_merge(c)); }}},
-    .cases = cases_merge,
+                 .launch = [](const OpCall& c,
+                              const Caps& d) { return ops::heads::launch(c, d, ops::heads::axes_of_merge(c)); }}},
+    .cases = ops::heads::cases_merge,
 };
 
 Tensor split_heads(Tensor x, std::int64_t heads, Where where) {

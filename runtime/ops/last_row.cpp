@@ -8,6 +8,7 @@
 
 namespace vantage {
 
+namespace ops::last_row {
 namespace {
 
 enum : int { x_, step_ };
@@ -55,17 +56,18 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
+}  // namespace ops::last_row
 
 extern const OpDef last_row_op;
 const OpDef last_row_op = {
     .name = "last_row",
     .summary = "y = x[valid - 1], the row from which the next token is computed",
     .operands = {"x", "step"},
-    .infer = infer,
-    .reference = reference,
-    .cost = cost,
-    .kernels = {{.name = "plain", .launch = launch}},
-    .cases = cases,
+    .infer = ops::last_row::infer,
+    .reference = ops::last_row::reference,
+    .cost = ops::last_row::cost,
+    .kernels = {{.name = "plain", .launch = ops::last_row::launch}},
+    .cases = ops::last_row::cases,
 };
 
 Tensor last_row(Tensor x, Tensor step, Where where) { return x.graph().call(last_row_op, {x, step}, {}, where)[0]; }

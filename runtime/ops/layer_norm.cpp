@@ -11,6 +11,7 @@
 
 namespace vantage {
 
+namespace ops::layer_norm {
 namespace {
 
 enum : int { x_, gamma_, beta_, residual_ };
@@ -97,20 +98,23 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
+}  // namespace ops::layer_norm
 
 extern const OpDef layer_norm_op;
 const OpDef layer_norm_op = {
     .name = "layer_norm",
     .summary = "y = (x - mean) / sqrt(var + eps) * gamma + beta over rows, biased variance (Ba, Kiros, Hinton 2016)",
     .operands = {"x", "gamma", "beta", "residual"},
-    .infer = infer,
-    .reference = reference,
-    .cost = cost,
+    .infer = ops::layer_norm::infer,
+    .reference = ops::layer_norm::reference,
+    .cost = ops::layer_norm::cost,
     .kernels = {{.name = "subgroup",
                  .needs = need_subgroup,
-                 .launch = [](const OpCall& c, const Caps& d) { return launch(c, d, "layer_norm_subgroup"); }},
-                {.name = "plain", .launch = [](const OpCall& c, const Caps& d) { return launch(c, d, "layer_norm"); }}},
-    .cases = cases,
+                 .launch = [](const OpCall& c,
+                              const Caps& d) { return ops::layer_norm::launch(c, d, "layer_norm_subgroup"); }},
+                {.name = "plain",
+                 .launch = [](const OpCall& c, const Caps& d) { return ops::layer_norm::launch(c, d, "layer_norm"); }}},
+    .cases = ops::layer_norm::cases,
 };
 
 Tensor layer_norm(Tensor x, Tensor gamma, Tensor beta, double eps, Where where) {

@@ -15,6 +15,7 @@
 
 namespace vantage {
 
+namespace ops::linear_attention {
 namespace {
 
 enum : int { q_, k_, v_ };
@@ -168,6 +169,7 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
+}  // namespace ops::linear_attention
 
 extern const OpDef linear_attention_op;
 const OpDef linear_attention_op = {
@@ -175,16 +177,19 @@ const OpDef linear_attention_op = {
     .summary =
         "o_i = phi(q_i)^T sum phi(k_j) v_j^T / phi(q_i)^T sum phi(k_j), a scan by chunks (Katharopoulos et al. 2020)",
     .operands = {"q", "k", "v"},
-    .infer = infer,
-    .reference = reference,
-    .cost = cost,
+    .infer = ops::linear_attention::infer,
+    .reference = ops::linear_attention::reference,
+    .cost = ops::linear_attention::cost,
     .kernels = {{.name = "subgroup",
                  .needs = need_subgroup,
-                 .launch = [](const OpCall& c,
-                              const Caps& d) { return launch(c, d, "linear_attention_rows_subgroup"); }},
+                 .launch =
+                     [](const OpCall& c, const Caps& d) {
+                         return ops::linear_attention::launch(c, d, "linear_attention_rows_subgroup");
+                     }},
                 {.name = "plain",
-                 .launch = [](const OpCall& c, const Caps& d) { return launch(c, d, "linear_attention_rows"); }}},
-    .cases = cases,
+                 .launch = [](const OpCall& c,
+                              const Caps& d) { return ops::linear_attention::launch(c, d, "linear_attention_rows"); }}},
+    .cases = ops::linear_attention::cases,
 };
 
 LinearAttentionResult linear_attention(Tensor q, Tensor k, Tensor v, LinearAttentionOptions options, Where where) {
@@ -193,7 +198,8 @@ LinearAttentionResult linear_attention(Tensor q, Tensor k, Tensor v, LinearAtten
     if (options.heads_first) attrs.set("heads_first", true);
     if (!options.elu) attrs.set("feature", std::string("none"));
     const std::vector<Tensor> results = q.graph().call(linear_attention_op, {q, k, v}, attrs, where);
-    return {results[o_], results[state_kv_], results[state_k_], results[lse_]};
+    return {results[ops::linear_attention::o_], results[ops::linear_attention::state_kv_],
+            results[ops::linear_attention::state_k_], results[ops::linear_attention::lse_]};
 }
 
 }  // namespace vantage

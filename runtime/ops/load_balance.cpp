@@ -8,6 +8,7 @@
 
 namespace vantage {
 
+namespace ops::load_balance {
 namespace {
 
 enum : int { probs_, index_ };
@@ -61,21 +62,24 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
+}  // namespace ops::load_balance
 
 extern const OpDef load_balance_op;
 const OpDef load_balance_op = {
     .name = "load_balance",
     .summary = "experts sum_e f_e P_e: choices per token times mean probability (Fedus et al. 2021)",
     .operands = {"probs", "index"},
-    .infer = infer,
-    .reference = reference,
-    .cost = cost,
+    .infer = ops::load_balance::infer,
+    .reference = ops::load_balance::reference,
+    .cost = ops::load_balance::cost,
     .kernels = {{.name = "subgroup",
                  .needs = need_subgroup,
-                 .launch = [](const OpCall& c, const Caps& d) { return launch(c, d, "load_balance_subgroup"); }},
+                 .launch = [](const OpCall& c,
+                              const Caps& d) { return ops::load_balance::launch(c, d, "load_balance_subgroup"); }},
                 {.name = "plain",
-                 .launch = [](const OpCall& c, const Caps& d) { return launch(c, d, "load_balance"); }}},
-    .cases = cases,
+                 .launch = [](const OpCall& c,
+                              const Caps& d) { return ops::load_balance::launch(c, d, "load_balance"); }}},
+    .cases = ops::load_balance::cases,
 };
 
 Tensor load_balance(Routing routing, Where where) {

@@ -8,6 +8,7 @@
 
 namespace vantage {
 
+namespace ops::mark_seen {
 namespace {
 
 enum : int { seen_, tokens_, step_ };
@@ -63,18 +64,19 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
+}  // namespace ops::mark_seen
 
 extern const OpDef mark_seen_op;
 const OpDef mark_seen_op = {
     .name = "mark_seen",
     .summary = "sets the bit of every token of a run in a set of seen tokens",
     .operands = {"seen", "tokens", "step"},
-    .infer = infer,
-    .reference = reference,
-    .cost = cost,
-    .kernels = {{.name = "plain", .launch = launch}},
-    .cases = cases,
-    .alias = {seen_, -1, -1, -1},
+    .infer = ops::mark_seen::infer,
+    .reference = ops::mark_seen::reference,
+    .cost = ops::mark_seen::cost,
+    .kernels = {{.name = "plain", .launch = ops::mark_seen::launch}},
+    .cases = ops::mark_seen::cases,
+    .alias = {ops::mark_seen::seen_, -1, -1, -1},
 };
 
 Tensor mark_seen(Tensor seen, Tensor tokens, Tensor step, Where where) {

@@ -15,6 +15,7 @@
 
 namespace vantage {
 
+namespace ops::matmul {
 namespace {
 
 enum : int { a_, b_, bias_, residual_ };
@@ -205,6 +206,7 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
+}  // namespace ops::matmul
 
 extern const OpDef matmul_op;
 const OpDef matmul_op = {
@@ -213,22 +215,24 @@ const OpDef matmul_op = {
         "c = activation(alpha a b + bias) + beta residual; a [.., m, k], b [.., k, n], either transposed, batches "
         "broadcast",
     .operands = {"a", "b", "bias", "residual"},
-    .infer = infer,
-    .reference = reference,
-    .cost = cost,
+    .infer = ops::matmul::infer,
+    .reference = ops::matmul::reference,
+    .cost = ops::matmul::cost,
     .kernels = {{.name = "rows_subgroup",
                  .needs = need_subgroup,
-                 .fits = fits_rows,
+                 .fits = ops::matmul::fits_rows,
                  .launch =
                      [](const OpCall& c, const Caps& d) {
-                         return launch_rows(c, d, "matmul_rows_subgroup", std::clamp(d.subgroup_size, 8u, 64u));
+                         return ops::matmul::launch_rows(c, d, "matmul_rows_subgroup",
+                                                         std::clamp(d.subgroup_size, 8u, 64u));
                      }},
                 {.name = "rows",
-                 .fits = fits_rows,
-                 .launch = [](const OpCall& c, const Caps& d) { return launch_rows(c, d, "matmul_rows", 32); }},
-                {.name = "tiled", .fits = fits_tiled, .launch = launch_tiled},
-                {.name = "plain", .launch = launch_plain}},
-    .cases = cases,
+                 .fits = ops::matmul::fits_rows,
+                 .launch = [](const OpCall& c,
+                              const Caps& d) { return ops::matmul::launch_rows(c, d, "matmul_rows", 32); }},
+                {.name = "tiled", .fits = ops::matmul::fits_tiled, .launch = ops::matmul::launch_tiled},
+                {.name = "plain", .launch = ops::matmul::launch_plain}},
+    .cases = ops::matmul::cases,
 };
 
 Tensor matmul(Tensor a, Tensor b, MatmulOptions options, Tensor bias, Tensor residual, Where where) {

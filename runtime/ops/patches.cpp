@@ -10,6 +10,7 @@
 
 namespace vantage {
 
+namespace ops::patches {
 namespace {
 
 struct PatchSize {
@@ -85,17 +86,18 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
+}  // namespace ops::patches
 
 extern const OpDef patches_op;
 const OpDef patches_op = {
     .name = "patches",
     .summary = "an image's patches as rows: [B, C, H, W] -> [B, H/h W/w, C h w] (Dosovitskiy et al. 2020)",
     .operands = {"x"},
-    .infer = infer,
-    .reference = reference,
-    .cost = cost,
-    .kernels = {{.name = "plain", .launch = launch}},
-    .cases = cases,
+    .infer = ops::patches::infer,
+    .reference = ops::patches::reference,
+    .cost = ops::patches::cost,
+    .kernels = {{.name = "plain", .launch = ops::patches::launch}},
+    .cases = ops::patches::cases,
 };
 
 Tensor patches(Tensor x, std::int64_t height, std::int64_t width, Where where) {

@@ -9,6 +9,7 @@
 
 namespace vantage {
 
+namespace ops::repetition_penalty {
 namespace {
 
 enum : int { x_, seen_ };
@@ -61,17 +62,18 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
+}  // namespace ops::repetition_penalty
 
 extern const OpDef repetition_penalty_op;
 const OpDef repetition_penalty_op = {
     .name = "repetition_penalty",
     .summary = "y_i = x_i / penalty or x_i penalty, whichever is less, for tokens seen before (Keskar et al. 2019)",
     .operands = {"logits", "seen"},
-    .infer = infer,
-    .reference = reference,
-    .cost = cost,
-    .kernels = {{.name = "plain", .launch = launch}},
-    .cases = cases,
+    .infer = ops::repetition_penalty::infer,
+    .reference = ops::repetition_penalty::reference,
+    .cost = ops::repetition_penalty::cost,
+    .kernels = {{.name = "plain", .launch = ops::repetition_penalty::launch}},
+    .cases = ops::repetition_penalty::cases,
 };
 
 Tensor repetition_penalty(Tensor logits, Tensor seen, double penalty, Where where) {

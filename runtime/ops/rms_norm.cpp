@@ -10,6 +10,7 @@
 
 namespace vantage {
 
+namespace ops::rms_norm {
 namespace {
 
 enum : int { x_, weight_, residual_ };
@@ -86,6 +87,7 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
+}  // namespace ops::rms_norm
 
 extern const OpDef rms_norm_op;
 const OpDef rms_norm_op = {
@@ -93,14 +95,16 @@ const OpDef rms_norm_op = {
     .summary =
         "y = s / sqrt(mean(s^2) + eps) * (weight_offset + weight) over rows, s = x + residual (Zhang, Sennrich 2019)",
     .operands = {"x", "weight", "residual"},
-    .infer = infer,
-    .reference = reference,
-    .cost = cost,
+    .infer = ops::rms_norm::infer,
+    .reference = ops::rms_norm::reference,
+    .cost = ops::rms_norm::cost,
     .kernels = {{.name = "subgroup",
                  .needs = need_subgroup,
-                 .launch = [](const OpCall& c, const Caps& d) { return launch(c, d, "rms_norm_subgroup"); }},
-                {.name = "plain", .launch = [](const OpCall& c, const Caps& d) { return launch(c, d, "rms_norm"); }}},
-    .cases = cases,
+                 .launch = [](const OpCall& c,
+                              const Caps& d) { return ops::rms_norm::launch(c, d, "rms_norm_subgroup"); }},
+                {.name = "plain",
+                 .launch = [](const OpCall& c, const Caps& d) { return ops::rms_norm::launch(c, d, "rms_norm"); }}},
+    .cases = ops::rms_norm::cases,
 };
 
 Tensor rms_norm(Tensor x, Tensor weight, double eps, double weight_offset, Where where) {

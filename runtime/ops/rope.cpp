@@ -9,6 +9,7 @@
 
 namespace vantage {
 
+namespace ops::rope {
 namespace {
 
 enum : int { x_, table_, positions_, step_ };
@@ -191,17 +192,18 @@ std::vector<Case> cases_write() {
 }
 
 }  // namespace
+}  // namespace ops::rope
 
 extern const OpDef rope_op;
 const OpDef rope_op = {
     .name = "rope",
     .summary = "a' = a cos - b sin, b' = b cos + a sin for pairs of features, by position (Su et al. 2021)",
     .operands = {"x", "table", "positions", "step"},
-    .infer = infer,
-    .reference = reference,
-    .cost = cost,
-    .kernels = {{.name = "plain", .launch = launch}},
-    .cases = cases,
+    .infer = ops::rope::infer,
+    .reference = ops::rope::reference,
+    .cost = ops::rope::cost,
+    .kernels = {{.name = "plain", .launch = ops::rope::launch}},
+    .cases = ops::rope::cases,
 };
 
 extern const OpDef rope_write_op;
@@ -209,12 +211,12 @@ const OpDef rope_write_op = {
     .name = "rope_write",
     .summary = "state[position + r] = rope(x_r) for the valid rows of a run: rope and write in one (Su et al. 2021)",
     .operands = {"x", "table", "step", "state"},
-    .infer = infer_write,
-    .reference = reference_write,
-    .cost = cost,
-    .kernels = {{.name = "plain", .launch = launch_write}},
-    .cases = cases_write,
-    .alias = {to_cache::state_, -1, -1, -1},
+    .infer = ops::rope::infer_write,
+    .reference = ops::rope::reference_write,
+    .cost = ops::rope::cost,
+    .kernels = {{.name = "plain", .launch = ops::rope::launch_write}},
+    .cases = ops::rope::cases_write,
+    .alias = {ops::rope::to_cache::state_, -1, -1, -1},
 };
 
 Tensor rope(Tensor x, Tensor table, RopeOptions options, Where where) {

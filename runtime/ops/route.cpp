@@ -16,6 +16,7 @@
 
 namespace vantage {
 
+namespace ops::route {
 namespace {
 
 enum : int { logits_, step_ };
@@ -104,20 +105,22 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
+}  // namespace ops::route
 
 extern const OpDef route_op;
 const OpDef route_op = {
     .name = "route",
     .summary = "p = softmax(logits), the top_k largest and their weights p or p / sum (Shazeer et al. 2017)",
     .operands = {"logits", "step"},
-    .infer = infer,
-    .reference = reference,
-    .cost = cost,
+    .infer = ops::route::infer,
+    .reference = ops::route::reference,
+    .cost = ops::route::cost,
     .kernels = {{.name = "subgroup",
                  .needs = need_subgroup,
-                 .launch = [](const OpCall& c, const Caps& d) { return launch(c, d, "route_subgroup"); }},
-                {.name = "plain", .launch = [](const OpCall& c, const Caps& d) { return launch(c, d, "route"); }}},
-    .cases = cases,
+                 .launch = [](const OpCall& c, const Caps& d) { return ops::route::launch(c, d, "route_subgroup"); }},
+                {.name = "plain",
+                 .launch = [](const OpCall& c, const Caps& d) { return ops::route::launch(c, d, "route"); }}},
+    .cases = ops::route::cases,
 };
 
 Routing route(Tensor logits, std::int64_t top_k, bool renormalise, Tensor step, Where where) {

@@ -10,6 +10,7 @@
 
 namespace vantage {
 
+namespace ops::sample {
 namespace {
 
 enum : int { logits_, tokens_, step_, seen_ };
@@ -125,6 +126,7 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
+}  // namespace ops::sample
 
 extern const OpDef sample_op;
 const OpDef sample_op = {
@@ -133,15 +135,16 @@ const OpDef sample_op = {
         "tokens[end++] ~ penalty, temperature, top-k, softmax, top-p, min-p; counted random numbers (Salmon et al. "
         "2011)",
     .operands = {"logits", "tokens", "step", "seen"},
-    .infer = infer,
-    .reference = reference,
-    .cost = cost,
+    .infer = ops::sample::infer,
+    .reference = ops::sample::reference,
+    .cost = ops::sample::cost,
     .kernels = {{.name = "subgroup",
                  .needs = need_subgroup,
-                 .launch = [](const OpCall& c, const Caps& d) { return launch(c, d, "sample_subgroup"); }},
-                {.name = "plain", .launch = [](const OpCall& c, const Caps& d) { return launch(c, d, "sample"); }}},
-    .cases = cases,
-    .alias = {tokens_, step_, -1, -1},
+                 .launch = [](const OpCall& c, const Caps& d) { return ops::sample::launch(c, d, "sample_subgroup"); }},
+                {.name = "plain",
+                 .launch = [](const OpCall& c, const Caps& d) { return ops::sample::launch(c, d, "sample"); }}},
+    .cases = ops::sample::cases,
+    .alias = {ops::sample::tokens_, ops::sample::step_, -1, -1},
 };
 
 SampleResult sample(Tensor logits, Tensor tokens, Tensor step, Tensor seen, Where where) {

@@ -13,6 +13,7 @@
 
 namespace vantage {
 
+namespace ops::sampling_probs {
 namespace {
 
 SamplingRule rule_of(const OpCall& call) {
@@ -103,21 +104,24 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
+}  // namespace ops::sampling_probs
 
 extern const OpDef sampling_probs_op;
 const OpDef sampling_probs_op = {
     .name = "sampling_probs",
     .summary = "softmax(x / temperature) over what top-k, top-p and min-p leave (Fan 2018, Holtzman 2019, Nguyen 2024)",
     .operands = {"logits"},
-    .infer = infer,
-    .reference = reference,
-    .cost = cost,
+    .infer = ops::sampling_probs::infer,
+    .reference = ops::sampling_probs::reference,
+    .cost = ops::sampling_probs::cost,
     .kernels = {{.name = "subgroup",
                  .needs = need_subgroup,
-                 .launch = [](const OpCall& c, const Caps& d) { return launch(c, d, "sampling_probs_subgroup"); }},
+                 .launch = [](const OpCall& c,
+                              const Caps& d) { return ops::sampling_probs::launch(c, d, "sampling_probs_subgroup"); }},
                 {.name = "plain",
-                 .launch = [](const OpCall& c, const Caps& d) { return launch(c, d, "sampling_probs"); }}},
-    .cases = cases,
+                 .launch = [](const OpCall& c,
+                              const Caps& d) { return ops::sampling_probs::launch(c, d, "sampling_probs"); }}},
+    .cases = ops::sampling_probs::cases,
 };
 
 Tensor sampling_probs(Tensor logits, SamplingOptions options, Where where) {

@@ -13,6 +13,7 @@
 
 namespace vantage {
 
+namespace ops::softmax {
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -95,6 +96,7 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
+}  // namespace ops::softmax
 
 extern const OpDef softmax_op;
 const OpDef softmax_op = {
@@ -102,16 +104,18 @@ const OpDef softmax_op = {
     .summary =
         "y = exp(s - max s) / sum exp(s - max s) over an axis, s = scale x; zeros where all is -inf (Bridle 1990)",
     .operands = {"x"},
-    .infer = infer,
+    .infer = ops::softmax::infer,
     .reference = [](const OpCall& c, std::span<const HostTensor> in,
-                    std::span<HostTensor> out) { reference(c, in, out, false); },
-    .cost = cost,
+                    std::span<HostTensor> out) { ops::softmax::reference(c, in, out, false); },
+    .cost = ops::softmax::cost,
     .kernels = {{.name = "subgroup",
                  .needs = need_subgroup,
-                 .launch = [](const OpCall& c, const Caps& d) { return launch(c, d, "softmax_subgroup", false); }},
+                 .launch = [](const OpCall& c,
+                              const Caps& d) { return ops::softmax::launch(c, d, "softmax_subgroup", false); }},
                 {.name = "plain",
-                 .launch = [](const OpCall& c, const Caps& d) { return launch(c, d, "softmax", false); }}},
-    .cases = cases,
+                 .launch = [](const OpCall& c,
+                              const Caps& d) { return ops::softmax::launch(c, d, "softmax", false); }}},
+    .cases = ops::softmax::cases,
 };
 
 extern const OpDef log_softmax_op;
@@ -119,16 +123,17 @@ const OpDef log_softmax_op = {
     .name = "log_softmax",
     .summary = "y = s - max s - ln sum exp(s - max s) over an axis, s = scale x; -inf where all is -inf (Bridle 1990)",
     .operands = {"x"},
-    .infer = infer,
+    .infer = ops::softmax::infer,
     .reference = [](const OpCall& c, std::span<const HostTensor> in,
-                    std::span<HostTensor> out) { reference(c, in, out, true); },
-    .cost = cost,
+                    std::span<HostTensor> out) { ops::softmax::reference(c, in, out, true); },
+    .cost = ops::softmax::cost,
     .kernels = {{.name = "subgroup",
                  .needs = need_subgroup,
-                 .launch = [](const OpCall& c, const Caps& d) { return launch(c, d, "softmax_subgroup", true); }},
+                 .launch = [](const OpCall& c,
+                              const Caps& d) { return ops::softmax::launch(c, d, "softmax_subgroup", true); }},
                 {.name = "plain",
-                 .launch = [](const OpCall& c, const Caps& d) { return launch(c, d, "softmax", true); }}},
-    .cases = cases,
+                 .launch = [](const OpCall& c, const Caps& d) { return ops::softmax::launch(c, d, "softmax", true); }}},
+    .cases = ops::softmax::cases,
 };
 
 Tensor softmax(Tensor x, int axis, double scale, Where where) {

@@ -10,6 +10,7 @@
 
 namespace vantage {
 
+namespace ops::sort_by_expert {
 namespace {
 
 enum : int { slots_, order_, offsets_ };
@@ -85,17 +86,18 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
+}  // namespace ops::sort_by_expert
 
 extern const OpDef sort_by_expert_op;
 const OpDef sort_by_expert_op = {
     .name = "sort_by_expert",
     .summary = "choices in the order of their experts: slots, order, offsets; with a capacity the rest is dropped",
     .operands = {"index"},
-    .infer = infer,
-    .reference = reference,
-    .cost = cost,
-    .kernels = {{.name = "plain", .launch = launch}},
-    .cases = cases,
+    .infer = ops::sort_by_expert::infer,
+    .reference = ops::sort_by_expert::reference,
+    .cost = ops::sort_by_expert::cost,
+    .kernels = {{.name = "plain", .launch = ops::sort_by_expert::launch}},
+    .cases = ops::sort_by_expert::cases,
 };
 
 ExpertOrder sort_by_expert(Tensor index, std::int64_t experts, std::int64_t capacity, Where where) {

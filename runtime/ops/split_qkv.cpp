@@ -11,6 +11,7 @@
 
 namespace vantage {
 
+namespace ops::split_qkv {
 namespace {
 
 struct Packing {
@@ -119,6 +120,7 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
+}  // namespace ops::split_qkv
 
 extern const OpDef split_qkv_op;
 const OpDef split_qkv_op = {
@@ -127,11 +129,11 @@ const OpDef split_qkv_op = {
         "packed [.., n, (heads + 2 kv_heads) width] -> q, k, v with their heads (Radford et al. 2019; Ainslie et al. "
         "2023)",
     .operands = {"x"},
-    .infer = infer,
-    .reference = reference,
-    .cost = cost,
-    .kernels = {{.name = "plain", .launch = launch}},
-    .cases = cases,
+    .infer = ops::split_qkv::infer,
+    .reference = ops::split_qkv::reference,
+    .cost = ops::split_qkv::cost,
+    .kernels = {{.name = "plain", .launch = ops::split_qkv::launch}},
+    .cases = ops::split_qkv::cases,
 };
 
 QKV split_qkv(Tensor x, std::int64_t heads, std::int64_t kv_heads, bool per_head, Where where) {

@@ -14,6 +14,7 @@
 
 namespace vantage {
 
+namespace ops::swiglu {
 namespace {
 
 enum : int { gate_, up_ };
@@ -101,17 +102,18 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
+}  // namespace ops::swiglu
 
 extern const OpDef swiglu_op;
 const OpDef swiglu_op = {
     .name = "swiglu",
     .summary = "y = silu(gate) up, or with kind=gelu_tanh GEGLU (Shazeer 2020)",
     .operands = {"gate", "up"},
-    .infer = infer,
-    .reference = reference,
-    .cost = cost,
-    .kernels = {{.name = "plain", .launch = launch}},
-    .cases = cases,
+    .infer = ops::swiglu::infer,
+    .reference = ops::swiglu::reference,
+    .cost = ops::swiglu::cost,
+    .kernels = {{.name = "plain", .launch = ops::swiglu::launch}},
+    .cases = ops::swiglu::cases,
 };
 
 Tensor swiglu(Tensor gate, Tensor up, Gating gating, Where where) {

@@ -8,6 +8,7 @@
 
 namespace vantage {
 
+namespace ops::write {
 namespace {
 
 enum : int { state_, x_, step_ };
@@ -74,18 +75,19 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
+}  // namespace ops::write
 
 extern const OpDef write_op;
 const OpDef write_op = {
     .name = "write",
     .summary = "state[position + r] = x_r for the valid rows of a run, in the state's storage type",
     .operands = {"state", "rows", "step"},
-    .infer = infer,
-    .reference = reference,
-    .cost = cost,
-    .kernels = {{.name = "plain", .launch = launch}},
-    .cases = cases,
-    .alias = {state_, -1, -1, -1},
+    .infer = ops::write::infer,
+    .reference = ops::write::reference,
+    .cost = ops::write::cost,
+    .kernels = {{.name = "plain", .launch = ops::write::launch}},
+    .cases = ops::write::cases,
+    .alias = {ops::write::state_, -1, -1, -1},
 };
 
 Tensor write(Tensor state, Tensor rows, Tensor step, Where where) {

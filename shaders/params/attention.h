@@ -1,4 +1,6 @@
 #include "params/types.h"
+#ifndef VANTAGE_ATTENTION_H
+#define VANTAGE_ATTENTION_H
 VANTAGE_PARAMS_BEGIN
 // Tokens-first layout: q (batch, n, heads, D), k (batch, m, kv_heads, D), v (batch, m, kv_heads, Dv), o (batch, n, heads, Dv),
 // lse (batch, n, heads). Heads-first: (batch, heads, n, D) and so on.
@@ -38,3 +40,4 @@ struct AttentionWeightsParams {
     float scale;
 };
 VANTAGE_PARAMS_END
+#endif

@@ -1,4 +1,6 @@
 #include "params/types.h"
+#ifndef VANTAGE_EXPERTS_H
+#define VANTAGE_EXPERTS_H
 VANTAGE_PARAMS_BEGIN
 #define MOST_EXPERTS_PER_TOKEN 64  // chosen ones are kept in shared memory
 struct RouteParams {
@@ -27,3 +29,4 @@ struct LoadBalanceParams {
     uint rows, experts, top_k;
 };
 VANTAGE_PARAMS_END
+#endif
