@@ -308,7 +308,7 @@ void add_inspect(CLI::App& app) {
         o->from_ids = ids->count() > 0;
         if (!o->from_ids && prompt->count() == 0 && image->count() == 0)
             throw Error(ErrorKind::usage,
-                        "inspect: there is nothing to look at; give -p TEXT, --ids 1,2,3 or --image FILE");
+                        "inspect: there is nothing to look at; give -p TEXT or --ids 1,2,3 (or --image FILE)");
         run(*o);
     });
 }
