@@ -17,15 +17,15 @@ constexpr TextStyle panel_note{11, style::ink, TextWeight::regular};
 
 /// Apart in hue and alike in lightness on the dark background (Okabe & Ito 2008, lightened).
 constexpr std::array<std::pair<const char*, Rgb>, 10> pattern_colours{{{"induction", {255, 176, 59}},
-                                                               {"duplicate", {240, 228, 120}},
-                                                               {"previous", {86, 180, 233}},
-                                                               {"next", {120, 150, 255}},
-                                                               {"self", {190, 160, 255}},
-                                                               {"local", {60, 200, 160}},
-                                                               {"sink", {213, 94, 94}},
-                                                               {"broadcast", {226, 130, 190}},
-                                                               {"diffuse", {142, 149, 168}},
-                                                               {"mixed", {96, 103, 122}}}};
+                                                                       {"duplicate", {240, 228, 120}},
+                                                                       {"previous", {86, 180, 233}},
+                                                                       {"next", {120, 150, 255}},
+                                                                       {"self", {190, 160, 255}},
+                                                                       {"local", {60, 200, 160}},
+                                                                       {"sink", {213, 94, 94}},
+                                                                       {"broadcast", {226, 130, 190}},
+                                                                       {"diffuse", {142, 149, 168}},
+                                                                       {"mixed", {96, 103, 122}}}};
 
 Rgb blended(Rgb a, Rgb b, double share) {
     const auto part = [&](std::uint8_t from, std::uint8_t to) {
