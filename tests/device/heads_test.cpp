@@ -17,12 +17,12 @@ using Catch::Approx;
 
 namespace {
 
-constexpr std::int64_t count = 26;  // more than the window of the smallest Mistral
+constexpr std::int64_t tokens_looked_at = 26;  // more than the window of the smallest Mistral
 
 /// Ids of which some come back.
 std::vector<std::int32_t> repeating_ids() {
     std::vector<std::int32_t> ids;
-    for (std::int32_t i = 0; i < count; ++i) ids.push_back(5 + i * i % 13);
+    for (std::int32_t i = 0; i < tokens_looked_at; ++i) ids.push_back(5 + i * i % 13);
     return ids;
 }
 
@@ -51,7 +51,7 @@ void check_layer(Session& session, std::int64_t layer, std::span<const std::int3
     REQUIRE(table.rows.size() == n * heads * ROW_NUMBERS);
     for (std::size_t head = 0; head < heads; ++head) {
         const std::vector<float> weights =
-            session.attention(layer, static_cast<std::int64_t>(head), 0, count, 0, count);
+            session.attention(layer, static_cast<std::int64_t>(head), 0, tokens_looked_at, 0, tokens_looked_at);
         std::vector<double> received(n);
         for (std::size_t i = 0; i < n; ++i) {
             const std::span<const float> p = std::span(weights).subspan(i * n, n);
@@ -72,7 +72,7 @@ void check_layer(Session& session, std::int64_t layer, std::span<const std::int3
 void check_model(const Model& model) {
     INFO(model.info().name);
     const std::vector<std::int32_t> ids = repeating_ids();
-    Session session(model, {.context = count, .precision = Precision::f32, .watch = Watch::all()});
+    Session session(model, {.context = tokens_looked_at, .precision = Precision::f32, .watch = Watch::all()});
     session.append(ids);
     session.process();
     for (std::int64_t layer = 0; layer < model.config().layers; ++layer) check_layer(session, layer, ids);
@@ -80,7 +80,7 @@ void check_model(const Model& model) {
 
 std::vector<float> logits_of(const Model& model, std::optional<std::vector<HeadPlace>> silenced) {
     Session session(model,
-                    {.context = count, .precision = Precision::f32, .inspect = true, .silenced = std::move(silenced)});
+                    {.context = tokens_looked_at, .precision = Precision::f32, .inspect = true, .silenced = std::move(silenced)});
     session.append(repeating_ids());
     session.process();
     return session.logits();
@@ -132,7 +132,7 @@ TEST_CASE("a silenced head is one whose output projection is zero", "[heads]") {
 TEST_CASE("a session silences other heads without another plan", "[heads]") {
     const Model& model = mini_world();
     const std::vector<HeadPlace> one{{1, 0}}, none;
-    Session session(model, {.context = count, .precision = Precision::f32, .inspect = true, .silenced = none});
+    Session session(model, {.context = tokens_looked_at, .precision = Precision::f32, .inspect = true, .silenced = none});
     session.append(repeating_ids());
     session.process();
     const std::vector<float> plain = session.logits();
@@ -177,7 +177,7 @@ TEST_CASE("norms of values are those of the checkpoint's", "[heads]") {
                     static_cast<double>(w[k * 3 * d + 2 * d + i]);
     }
     Session session(Model::load(test_device(), folder),
-                    {.context = count, .precision = Precision::f32, .watch = Watch::all()});
+                    {.context = tokens_looked_at, .precision = Precision::f32, .watch = Watch::all()});
     session.append(ids);
     session.process();
     const std::vector<float> bare = session.value_norms(0, false), projected = session.value_norms(0, true);

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# vantage run, inspect and explain on encoder–decoders: text that answers a text, the saved file, and what is refused.
+set -uo pipefail
+program=${VANTAGE_BIN:?}
+models=${VANTAGE_ROOT:?}/tests/data/oracle/models
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+failures=0
+export VANTAGE_CACHE_DIR=$scratch/cache
+cd "$scratch" || exit 1
+
+fail() {
+    echo "FAILED: $*"
+    failures=$((failures + 1))
+}
+# ends CODE TEXT ARGUMENTS…: ends with CODE and one line on stderr with TEXT in it.
+ends() {
+    local code=$1 text=$2 got=0
+    shift 2
+    "$program" "$@" >out 2>err </dev/null || got=$?
+    if ((got != code || $(wc -l <err) != 1)) || [[ $(<err) != *"$text"* ]]; then
+        fail "$*: wanted $code and one line with \"$text\", got $got: $(<err)"
+    fi
+}
+# gives TEXT ARGUMENTS…: ends with 0 and TEXT is in what it prints.
+gives() {
+    local text=$1
+    shift
+    "$program" "$@" >out 2>err || fail "$*: $(<err)"
+    [[ $(<out) == *"$text"* ]] || fail "$*: wanted \"$text\", got $(<out)"
+}
+
+# a tokenizer of one character a token, so that the model has a text to read
+cp -r "$models/transformer_norm_first" words
+awk 'BEGIN {
+    printf "{\"added_tokens\": [], \"model\": {\"type\": \"BPE\", \"merges\": [], \"vocab\": {"
+    for (i = 0; i < 97; ++i) { c = sprintf("%c", 32 + i); printf "%s\"%s%s\": %d", i ? ", " : "", c == "\"" || c == "\\" ? "\\" : "", i < 95 ? c : "<" i ">", i }
+    printf "}}}\n" }' >words/tokenizer.json
+
+"$program" run -m words -p "abc" -n 6 --temp 0 -q >first || fail "run: $(<first)"
+printf 'abc' | "$program" run -m words -p - -n 6 --temp 0 -q >again || fail "run from stdin"
+cmp -s first again || fail "run: -p and stdin differ: $(<first) and $(<again)"
+gives '"prompt_tokens": 3' run -m words -p "abc" -n 4 --temp 0 --json
+gives '"generated_tokens": 4' run -m words -p "abc" -n 4 --temp 0 --json
+ends 2 "do not fit the context of 4" run -m words -p "abcdef" --ctx 4
+ends 2 "has no tokens" run -m words -p ""
+
+# what it writes is what inspect looks at
+gives "reads of the text" inspect -m words -p "abc"
+gives "nodes agree" inspect -m "$models/t5" --ids 5,6,7 --decoder-ids 0,8 --check
+"$program" inspect -m "$models/bart" --ids 5,6,7 --decoder-ids 2,8 --save pass.safetensors --greedy 3 >/dev/null || fail "inspect --save"
+for name in input_ids decoder_input_ids logits encoder_last_hidden encoder_hidden decoder_hidden encoder_attn decoder_attn cross_attn greedy.ids; do
+    grep -aq "\"$name\"" pass.safetensors || fail "inspect --save: $name is missing"
+done
+gives '"source_reads"' inspect -m "$models/bart" --ids 5,6,7 --decoder-ids 2,8 --json
+ends 2 "goes with encoder–decoders" inspect -m "$models/llama" --ids 5,6 --decoder-ids 1
+ends 2 "token id 500" inspect -m "$models/bart" --ids 5,6 --decoder-ids 2,500
+gives "runs once a text" explain -m "$models/t5"
+ends 2 "vectors are made by encoders" embed -m "$models/bart" -p x
+ends 2 "no head that answers" classify -m "$models/bart" -p x
+
+exit $((failures > 0))
