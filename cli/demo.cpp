@@ -90,7 +90,7 @@ std::size_t tokens_to_draw(const DemoOptions& o, Session& session) {
 }
 
 /// What is to be seen in the map, in two sentences.
-std::string explanation(const HeadSurvey& survey, const TellingHead& telling) {
+std::string what_it_reads(const HeadSurvey& survey, const TellingHead& telling) {
     const bool copies = telling.reason == TellingHead::copies;
     const std::string link =
         survey.quoted(telling.read.query) +
@@ -116,7 +116,7 @@ void print_head(const Page& page, const HeadSurvey& survey) {
     HeatmapPicture picture = head_picture(survey, telling->layer, telling->head, weights);
     picture.title = "Its most telling head: " + picture.title;
     std::printf("%s\n", terminal_heatmap(picture, page_columns(), page.colours()).c_str());
-    print(explanation(survey, *telling));
+    print(what_it_reads(survey, *telling));
 }
 
 void print_what_next(const Page& page, const std::vector<std::string>& files) {
@@ -155,7 +155,7 @@ void print_json(const DemoOptions& o, const Device& device, const WorkedExampleP
         all["most_telling"] = {{"layer", telling->layer},
                                {"head", telling->head},
                                {"score", telling->score},
-                               {"sentence", explanation(survey, *telling)}};
+                               {"sentence", what_it_reads(survey, *telling)}};
     std::printf("%s\n", all.dump(2, ' ', false, json::error_handler_t::replace).c_str());
 }
 

@@ -54,7 +54,7 @@ public:
         double flow = 0;
         while (find_levels(source, sink)) {
             std::fill(next_.begin(), next_.end(), 0);
-            while (const double pushed = push(source, sink, 2)) flow += pushed;  // no row has more than 1
+            for (double pushed; (pushed = push(source, sink, 2)) > 0;) flow += pushed;  // no row has more than 1
         }
         return flow;
     }
