@@ -82,9 +82,11 @@ std::string write_on(const DemoOptions& o, const Page& page, Generator& generato
     return text;
 }
 
-/// How many tokens the map shows: the prompt; of a very short one, the beginning of what followed, too.
+/// How many tokens the map shows: the prompt; of a very short one, the beginning of what followed, too. Of an encoder–decoder
+/// what it wrote.
 std::size_t tokens_to_draw(const DemoOptions& o, Session& session) {
     session.process();  // the last token that was drawn has not run yet
+    if (!session.source_tokens().empty()) return std::min(session.tokens().size(), most_drawn);
     const std::size_t prompt = session.model().tokenizer().encode(o.prompt, true).ids.size();
     return prompt >= enough_to_see ? prompt : std::min(session.tokens().size(), most_drawn);
 }

@@ -61,10 +61,10 @@ void normalise(std::vector<float>& vector) {
 void run(const EmbedOptions& o) {
     const std::vector<std::string> texts = texts_of(o);
     const Model model = load_model(open_device());
-    if (model.config().kind != ModelKind::encoder)
+    if (model.config().kind != ModelKind::encoder || model.config().sees())
         throw Error(ErrorKind::usage,
                     "embed: " + model.info().name + " is " + model.info().architecture +
-                        ", which continues texts; vectors are made by encoders (bert, roberta, distilbert)");
+                        ", but vectors are made by encoders of text (bert, roberta, longformer, distilbert)");
     Session session(model, {.precision = precision_named(o.precision), .silenced = masked_heads(o.masked)});
     std::vector<float> all;
     Progress progress("embedding");

@@ -34,6 +34,7 @@ void run(ExplainOptions& o) {
                                    : "a text of %lld tokens does not fit the context of %lld",
                            static_cast<long long>(std::max<std::int64_t>(o.tokens, 1)),
                            static_cast<long long>(session.context())));
+    if (model.config().sees()) o.tokens = most;  // an image is seen whole
     const std::int64_t tokens = o.tokens > 0 ? o.tokens : std::min<std::int64_t>(64, most);
     const Explanation e = explanation(model, session, tokens, o.session.precision);
     for (const std::int64_t rows : e.plans) session.plan(rows);

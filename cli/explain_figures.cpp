@@ -16,7 +16,8 @@ BuildOptions build_options(const Model& model, std::int64_t rows, std::int64_t c
     return {.rows = rows,
             .context = context,
             .cache = precision == Precision::f32 ? DType::f32 : DType::f16,
-            .watch = std::vector<bool>(static_cast<std::size_t>(model.config().layers), watch),
+            .watch = std::vector<bool>(
+                static_cast<std::size_t>(std::max(model.config().layers, model.config().encoder.layers)), watch),
             .all_logits = false,
             .hidden = false};
 }
@@ -75,20 +76,37 @@ std::vector<std::int64_t> shown_contexts(std::int64_t most) {
 
 // ---- memory ----------------------------------------------------------------------------------------------------------
 
+namespace {
+
+/// Values of a kind in the model's graph, of an encoder–decoder in both, by name.
+std::map<std::string, TensorType> values_of(const Model& model, BuildOptions shape, ValueKind kind) {
+    std::map<std::string, TensorType> found;
+    const auto add = [&](bool encoder) {
+        shape.encoder = encoder;
+        const Graph graph = model.graph(shape);
+        for (const Value& value : graph.values())
+            if (value.kind == kind) found.emplace(value.name, value.type);
+    };
+    add(false);
+    if (model.config().kind == ModelKind::encoder_decoder) add(true);
+    return found;
+}
+
+}  // namespace
+
 std::map<std::string, std::uint64_t> weight_bytes(const Model& model) {
     std::map<std::string, std::uint64_t> bytes;
-    const Graph graph = model.graph(build_options(model, 1, 1, Precision::f16));
-    for (const Value& value : graph.values())
-        if (value.kind == ValueKind::weight) bytes[name_of(value.type.dtype)] += value.type.bytes();
+    for (const auto& [name, type] : values_of(model, build_options(model, 1, 1, Precision::f16), ValueKind::weight))
+        bytes[name_of(type.dtype)] += type.bytes();
     return bytes;
 }
 
 std::map<std::string, std::uint64_t> state_bytes(const Model& model, std::int64_t context, Precision precision,
                                                  bool watch) {
     std::map<std::string, std::uint64_t> bytes;
-    const Graph graph = model.graph(build_options(model, 1, context, precision, watch));
-    for (const Value& value : graph.values())
-        if (value.kind == ValueKind::state) bytes[value.name.substr(0, value.name.find('.'))] += value.type.bytes();
+    for (const auto& [name, type] :
+         values_of(model, build_options(model, 1, context, precision, watch), ValueKind::state))
+        bytes[name.substr(0, name.find('.'))] += type.bytes();
     return bytes;
 }
 

@@ -51,8 +51,10 @@ void print_sizes(const Explanation& e) {
     std::printf("%s: %s\n  %s\n", e.model.info().name.c_str(), c.architecture.c_str(), text.c_str());
     const auto windowed = std::count_if(c.windows.begin(), c.windows.end(), [](std::int64_t w) { return w > 0; });
     if (windowed > 0)
-        std::printf("  a query sees a window of w = %lld keys in %td of %lld layers\n",
-                    number(*std::max_element(c.windows.begin(), c.windows.end())), windowed, number(c.layers));
+        std::printf("  a query sees a window of w = %lld keys%s in %td of %lld layers\n",
+                    number(*std::max_element(c.windows.begin(), c.windows.end())),
+                    c.kind == ModelKind::encoder ? " on each side, its own counted on both" : "", windowed,
+                    number(c.layers));
 }
 
 bool translates(const Explanation& e) { return e.model.config().kind == ModelKind::encoder_decoder; }

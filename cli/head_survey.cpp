@@ -34,7 +34,10 @@ HeadSurvey::HeadSurvey(Session& session, std::size_t tokens)
         sequence_.words = words_among(texts_);
         sequence_.delimiters = delimiters_among(texts_);
         for (std::size_t i = 0; i < texts_.size(); ++i)
-            if (session.model().tokenizer().is_special(sequence_.ids[i])) sequence_.delimiters[i] = true;
+            if (session.model().tokenizer().is_special(sequence_.ids[i])) {
+                sequence_.delimiters[i] = true;
+                sequence_.words[i] = false;
+            }
     }
     const std::vector<std::int32_t> marks = sequence_.marks();
     Progress progress("reading the heads");

@@ -69,6 +69,9 @@ void add_paths(const HeadsOptions& o, HeadsReport& report) {
 void run(const HeadsOptions& o) {
     const std::optional<std::vector<HeadPlace>> masked = masked_heads(o.masked);
     const Model model = load_model(open_device());
+    if (model.config().sees() || model.config().kind == ModelKind::encoder_decoder)
+        throw Error(ErrorKind::usage, "heads: " + model.info().name + " is " + model.info().architecture +
+                                          ", but heads are told of models of one text; inspect shows those of others");
     const std::vector<std::int32_t> ids = tokens_of(o, model);
     const Precision precision = precision_named(o.precision);
     Session session(model,

@@ -81,7 +81,7 @@ std::vector<std::int32_t> tokens_of(const InspectOptions& o, const Model& model)
         throw Error(ErrorKind::usage,
                     format("inspect: the prompt has %lld tokens, but %s allows %lld; shorten it",
                            static_cast<long long>(count), info.name.c_str(), static_cast<long long>(info.context)));
-    if (count + o.greedy > info.context)
+    if (model.config().kind != ModelKind::encoder_decoder && count + o.greedy > info.context)
         throw Error(
             ErrorKind::usage,
             format("inspect: %lld tokens and %lld more with --greedy are %lld, but %s allows %lld",
@@ -95,17 +95,18 @@ constexpr std::int64_t most_written = 32;  // tokens that an encoder–decoder w
 /// What an encoder–decoder's decoder is given: --decoder-ids; with --greedy its start token; else what it writes by itself.
 std::vector<std::int32_t> decoder_ids_of(const InspectOptions& o, const Model& model,
                                          const std::vector<std::int32_t>& source) {
-    if (!o.decoder_ids.empty()) {
-        const std::vector<std::int32_t> ids = read_ids(o.decoder_ids, "inspect: --decoder-ids");
-        if (std::ssize(ids) + o.greedy > model.info().context)
-            throw Error(ErrorKind::usage,
-                        format("inspect: --decoder-ids and --greedy are %lld tokens, but %s allows %lld",
-                               static_cast<long long>(std::ssize(ids) + o.greedy), model.info().name.c_str(),
-                               static_cast<long long>(model.info().context)));
-        return ids;
-    }
-    if (o.greedy > 0) return {static_cast<std::int32_t>(model.config().start_token)};
-    return written_about(model, source, most_written, precision_named(o.precision));
+    if (o.decoder_ids.empty() && o.greedy == 0)
+        return written_about(model, source, most_written,
+                             {.precision = precision_named(o.precision), .silenced = masked_heads(o.masked)});
+    const std::vector<std::int32_t> ids = o.decoder_ids.empty()
+                                              ? std::vector{static_cast<std::int32_t>(model.config().start_token)}
+                                              : read_ids(o.decoder_ids, "inspect: --decoder-ids");
+    if (std::ssize(ids) + o.greedy > model.info().context)
+        throw Error(ErrorKind::usage,
+                    format("inspect: the decoder would have %lld tokens with --greedy, but %s allows %lld",
+                           static_cast<long long>(std::ssize(ids) + o.greedy), model.info().name.c_str(),
+                           static_cast<long long>(model.info().context)));
+    return ids;
 }
 
 struct Input {
@@ -140,24 +141,24 @@ std::uint64_t host_memory_available() {
 
 /// All rows' logits, the residual stream, and with --save the weights of every head are on the host at once: better an
 /// error with numbers than a machine that swaps.
-void check_memory(const InspectOptions& o, const ModelInfo& info, std::size_t tokens) {
-    const auto n = static_cast<std::uint64_t>(tokens);
+void check_memory(const InspectOptions& o, const ModelInfo& info, const Input& input) {
+    const std::uint64_t n = input.ids.size(), source = input.source.size();
     const auto of = [](std::int64_t size) { return static_cast<std::uint64_t>(size); };
-    const std::uint64_t logits = 4 * n * of(info.vocab), hidden = 4 * n * of((info.layers + 1) * info.width),
-                        head = 4 * n * n;
-    std::uint64_t wanted = logits + 2 * hidden + (o.pictures.empty() ? 0 : 2 * head);
-    if (!o.save.empty())
-        wanted = 2 * (logits + hidden + of(info.layers * info.heads) * head) +
-                 hidden;  // once more while the file is written
+    const auto heads = [&](AttentionOf kind) { return of(info.layers_of(kind) * info.heads_of(kind)); };
+    const std::uint64_t logits = 4 * n * of(info.vocab),
+                        hidden = 4 * of(info.width) * (n * of(info.layers + 1) + source * of(info.encoder_layers + 1)),
+                        attention = 4 * (heads(AttentionOf::self) * n * n + heads(AttentionOf::cross) * n * source +
+                                         heads(AttentionOf::encoder) * source * source);
+    std::uint64_t wanted = logits + 2 * hidden + (o.pictures.empty() ? 0 : 8 * n * n);
+    if (!o.save.empty()) wanted = 2 * (logits + hidden + attention) + hidden;  // once more while the file is written
     const std::uint64_t available = host_memory_available();
     if (wanted <= available) return;
     throw Error(ErrorKind::out_of_memory,
-                format("inspect: %llu tokens take %s of the host's memory (attention of %lld heads %s, logits %s), but "
+                format("inspect: %llu tokens take %s of the host's memory (attention of all heads %s, logits %s), but "
                        "%s are available; shorten the prompt%s",
-                       static_cast<unsigned long long>(n), bytes_text(wanted).c_str(),
-                       static_cast<long long>(info.layers * info.heads),
-                       bytes_text(of(info.layers * info.heads) * head).c_str(), bytes_text(logits).c_str(),
-                       bytes_text(available).c_str(), o.save.empty() ? "" : ", or leave --save out"));
+                       static_cast<unsigned long long>(n + source), bytes_text(wanted).c_str(),
+                       bytes_text(attention).c_str(), bytes_text(logits).c_str(), bytes_text(available).c_str(),
+                       o.save.empty() ? "" : ", or leave --save out"));
 }
 
 std::vector<std::string> draw(const InspectOptions& o, const HeadSurvey& survey,
@@ -204,7 +205,7 @@ void run(const InspectOptions& o) {
     const Device device = profile.timed("open device", [] { return open_device(); });
     const Model model = profile.timed("load model", [&] { return load_model(device); });
     const Input input = input_of(o, model);
-    check_memory(o, model.info(), std::max(input.ids.size(), input.source.size()));
+    check_memory(o, model.info(), input);
     const Precision precision = precision_named(o.precision);
     Session session(model, {.context = std::max(std::ssize(input.ids), std::ssize(input.source)),
                             .precision = precision,
@@ -226,9 +227,11 @@ void run(const InspectOptions& o) {
     if (!o.save.empty())
         profile.timed("save", [&] { save_pass(o.save, survey, report.greedy, input.image, o.precision); });
     if (!o.pictures.empty()) report.files = profile.timed("draw", [&] { return draw(o, survey, input.image); });
+    const SessionOptions checked{
+        .precision = precision, .global_tokens = o.global_tokens, .silenced = masked_heads(o.masked)};
     if (o.check)
         report.check = profile.timed("check", [&] {
-            return check_nodes(model, input.ids, precision, input.image ? input.image->pixels : std::vector<float>(),
+            return check_nodes(model, input.ids, checked, input.image ? input.image->pixels : std::vector<float>(),
                                input.source);
         });
     if (!o.save.empty()) report.files.insert(report.files.begin(), o.save);

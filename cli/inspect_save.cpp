@@ -60,7 +60,7 @@ public:
             add("last_hidden", {n, info.width}, last_);
             add("mean_pooled", {info.width}, mean_);
         }
-        add("pooler_output", {info.width}, session.pooled());
+        add("pooler_output", {std::ssize(session.pooled())}, session.pooled());
         add("seq_relationship_logits", {2}, session.relation());
         return all;
     }

@@ -35,11 +35,12 @@ std::string NodeCheck::text() const {
                   diverged->message.c_str());
 }
 
-NodeCheck check_nodes(const Model& model, std::span<const std::int32_t> ids, Precision precision,
+NodeCheck check_nodes(const Model& model, std::span<const std::int32_t> ids, SessionOptions options,
                       std::span<const float> pixels, std::span<const std::int32_t> source) {
     const std::int64_t tokens = std::ssize(ids),
                        context = std::min(model.info().context, std::max(tokens, std::ssize(source)) + 1);
-    Session session(model, {.context = context, .precision = precision, .watch = Watch::all()});
+    options.context = context, options.watch = Watch::all();
+    Session session(model, options);
     NodeCheck result;
     Progress progress("checking");
     const auto write_sequence = [&](Plan& plan, const char* name, const char* step, std::span<const std::int32_t> of) {

@@ -19,7 +19,7 @@ struct NodeCheck {
 /// Runs the plans that a prompt and then a generated token take, node by node, each from what the device had computed so
 /// far; stops at the first node that is not what its reference says. Of a model that sees, `pixels` are the image; of an
 /// encoder–decoder `source` is what its encoder reads.
-NodeCheck check_nodes(const Model& model, std::span<const std::int32_t> ids, Precision precision,
+NodeCheck check_nodes(const Model& model, std::span<const std::int32_t> ids, SessionOptions options,
                       std::span<const float> pixels = {}, std::span<const std::int32_t> source = {});
 
 }  // namespace vantage::cli

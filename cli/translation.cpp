@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "progress.h"
+#include "runtime/models/config.h"
 
 namespace vantage::cli {
 
@@ -16,10 +17,12 @@ std::pair<std::int64_t, std::int64_t> rows_and_keys(const Session& session, Atte
 }  // namespace
 
 std::vector<std::int32_t> written_about(const Model& model, const std::vector<std::int32_t>& source, std::int64_t most,
-                                        Precision precision) {
-    const std::int64_t context = std::min(model.info().context, std::max<std::int64_t>(std::ssize(source), most + 1));
-    Session session(model, {.context = context, .precision = precision});
+                                        SessionOptions options) {
+    options.context = std::min(model.info().context, std::max<std::int64_t>(std::ssize(source), most + 2));
+    Session session(model, options);
     session.encode(source);
+    if (const auto first = static_cast<std::int32_t>(model.config().forced_first_token); first >= 0)
+        session.append(std::span(&first, 1));
     Progress progress("writing");
     std::int64_t done = 0;
     session.generate(most, [&](std::int32_t) {

@@ -11,7 +11,7 @@ namespace vantage::cli {
 
 /// What the model writes about the text by itself, its start token first: the most probable tokens, at most `most`.
 std::vector<std::int32_t> written_about(const Model& model, const std::vector<std::int32_t>& source, std::int64_t most,
-                                        Precision precision);
+                                        SessionOptions options);
 
 /// The session's text, hidden states and three kinds of attention under the names of `inspect --save`. Holds the numbers that
 /// its tensors refer to.

@@ -69,7 +69,8 @@ struct SessionOptions {
     /// How many of the first tokens see all and are seen by all, in models that have such (Longformer); nothing = as many as
     /// the model takes by itself. Throws usage for other models.
     std::optional<std::int64_t> global_tokens = {};
-    /// Heads whose output is 0, as if they were cut out of the model; throws usage for one that it does not have. Where there
+    /// Heads whose output is 0, as if they were cut out of the model (of an encoder–decoder: of its
+    /// decoder's own attention); throws usage for one that it does not have. Where there
     /// is a list, be it empty, `silence` can change it.
     std::optional<std::vector<HeadPlace>> silenced = {};
 };
@@ -207,7 +208,7 @@ public:
     /// Continues `prompt`, or of an encoder–decoder answers it; calls `on_token` for each piece of text, which may end it by returning false.
     Ending generate(const std::string& prompt, const std::function<bool(const Token&)>& on_token);
     /// Continues `ids`. What the session already has of their beginning is kept, and only the rest runs: a conversation costs
-    /// its new tokens alone.
+    /// its new tokens alone. An encoder–decoder reads all of them anew.
     Ending generate(std::span<const std::int32_t> ids, const std::function<bool(const Token&)>& on_token);
     /// The whole continuation.
     std::string complete(const std::string& prompt);

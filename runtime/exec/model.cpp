@@ -225,6 +225,9 @@ Model Model::load(const Device& device, const std::string& directory) {
 const ModelInfo& Model::info() const { return state_->info; }
 bool Model::has_tokenizer() const { return state_->tokenizer.has_value(); }
 const Tokenizer& Model::tokenizer() const {
+    if (state_->config.sees())
+        throw Error(ErrorKind::usage,
+                    state_->info.name + " (" + state_->info.architecture + ") looks at images: it reads no text");
     if (!state_->tokenizer)
         throw Error(ErrorKind::bad_file, join(state_->info.directory, "tokenizer.json") +
                                              ": no such file; without it this model takes ids only");

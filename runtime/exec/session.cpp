@@ -50,6 +50,7 @@ void Session::restart(const Sampling& sampling) {
     s.tokens.clear();
     s.types.clear();
     s.source_tokens.clear();
+    for (std::vector<float>& stream : s.source_hidden) stream.clear();
     s.forget_results();
     s.ended = s.step_current = false;
     s.stats = {};

@@ -142,7 +142,10 @@ HeadTable Session::head_statistics(std::int64_t layer, std::span<const std::int3
     const TapSource source = s.tap_source(layer, AttentionOf::self, model_names::keys(layer));
     const auto positions = static_cast<std::size_t>(source.k.type->shape[0]);
     std::vector<std::int32_t> tokens(2 * positions);
-    for (std::size_t i = 0; i < marks.size(); ++i) tokens[2 * i] = s.tokens[i], tokens[2 * i + 1] = marks[i];
+    for (std::size_t i = 0; i < marks.size(); ++i) {
+        tokens[2 * i] = s.sees() ? static_cast<std::int32_t>(i) : s.tokens[i];  // no patch is the same as another
+        tokens[2 * i + 1] = marks[i];
+    }
     std::vector<float> all_factors(factors.begin(), factors.end());
     if (!factors.empty()) all_factors.resize(positions * static_cast<std::size_t>(heads));
     const std::int64_t own = std::min(s.global_rows(layer), count);

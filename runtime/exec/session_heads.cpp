@@ -102,6 +102,10 @@ std::vector<double> gram(std::span<const float> rows, std::size_t dv) {
 std::vector<float> Session::value_norms(std::int64_t layer, bool projected) {
     State& s = *state_;
     s.check_head(layer, 0, AttentionOf::self);
+    if (s.global_rows(layer) > 0)
+        throw Error(ErrorKind::unsupported, s.model.info().name +
+                                                ": global tokens read values of their own, whose "
+                                                "lengths are not told apart");
     s.settle();
     const Value& value = *std::ranges::find(s.own.graph.values(), model_names::values(layer), &Value::name);
     const TensorType type{Shape{s.processed, value.type.shape[1], value.type.shape[2]}, value.type.dtype};

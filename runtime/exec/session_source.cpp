@@ -15,8 +15,8 @@ void Session::State::require_source() const {
                                           "): it writes about a text, which encode() gives it first");
 }
 
-void Session::State::run_source() {
-    const auto count = static_cast<std::int64_t>(source_tokens.size());
+void Session::State::run_source(std::span<const std::int32_t> ids) {
+    const std::int64_t count = std::ssize(ids);
     double begin = seconds_now();
     Plan& p = plan(source, one_piece(count));
     stats.compile_seconds += seconds_now() - begin;
@@ -25,7 +25,7 @@ void Session::State::run_source() {
     words[STEP_END] = static_cast<std::uint32_t>(count);
     words[STEP_LIMIT] = static_cast<std::uint32_t>(context);
     std::memcpy(source.step.mapped(), words, sizeof words);
-    std::memcpy(source.tokens.mapped(), source_tokens.data(), source_tokens.size() * sizeof(std::int32_t));
+    std::memcpy(source.tokens.mapped(), ids.data(), ids.size_bytes());
     const auto length = static_cast<std::int32_t>(count);
     std::memcpy(bindings->buffers.at(model_names::source_length).mapped(), &length, sizeof length);
     const int segments[] = {model_names::body, model_names::head};
@@ -38,6 +38,7 @@ void Session::State::run_source() {
         if (const std::string name = model_names::hidden(static_cast<std::int64_t>(i));
             p.graph().outputs().count(name) != 0)
             source_hidden[i] = p.read_rows(name, count);
+    source_tokens.assign(ids.begin(), ids.end());
     stats.prompt_tokens += count;
     stats.prompt_seconds += seconds_now() - begin;
 }
@@ -51,8 +52,7 @@ void Session::encode(std::span<const std::int32_t> ids) {
     s.check_ids(ids);
     s.check_room(0, ids.size());
     restart(s.sampling);
-    s.source_tokens.assign(ids.begin(), ids.end());
-    s.run_source();
+    s.run_source(ids);
     const auto start = static_cast<std::int32_t>(s.model.config().start_token);
     append(std::span(&start, 1));
 }

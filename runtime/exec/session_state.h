@@ -110,7 +110,7 @@ struct Session::State {
     void check_ids(std::span<const std::int32_t> ids) const;
     void check_room(std::size_t there, std::size_t more) const;
     void require_source() const;
-    void run_source();
+    void run_source(std::span<const std::int32_t> ids);
     TapSource tap_source(std::int64_t layer, AttentionOf of, const std::string& keys);
     std::int64_t global_rows(std::int64_t layer) const;
     std::vector<float> output_projection(std::int64_t layer, std::int64_t width) const;

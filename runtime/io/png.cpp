@@ -104,6 +104,8 @@ bool encode(Writer& writer) {
 bool decode_header(Reader& reader) {
     if (setjmp(png_jmpbuf(reader.png)) != 0) return false;
     png_set_read_fn(reader.png, &reader, take_bytes);
+    png_set_chunk_cache_max(reader.png, 64);         // texts and profiles of files that somebody else made: few,
+    png_set_chunk_malloc_max(reader.png, 1u << 20);  // and none that inflates without end
     png_read_info(reader.png, reader.info);
     png_set_expand(reader.png);
     png_set_strip_16(reader.png);

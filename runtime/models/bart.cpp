@@ -111,6 +111,7 @@ void read_bart(const JsonFields& fields, ModelConfig& c) {
                  .heads = fields.integer("encoder_attention_heads", 1, most_heads),
                  .inner = fields.integer("encoder_ffn_dim", 1, most_width)};
     require_divides(fields, "d_model", c.width, "encoder_attention_heads", c.encoder.heads);
+    if (c.width / c.encoder.heads > 256) fields.fail("encoder_attention_heads", "heads of at most 256 features");
     divide_heads(fields, c, "d_model", "decoder_attention_heads");
     c.kv_heads = c.heads;
     c.vocab = fields.integer("vocab_size", 1, most_vocab);

@@ -107,7 +107,7 @@ Formula CostModel::cache_per_token() const {
     ByLayer sum;
     for (const Value& value : model.values())
         if (value.kind == ValueKind::state && value.name.starts_with("cache."))
-            sum.in_layers += size_formula(values_, value.type.shape.elements(), "dKH") * Formula::of("b");
+            sum.in_layers += size_formula(values_, value.type.shape[1] * value.type.shape[2], "dKH") * Formula::of("b");
     return sum.sum(config_.layers);
 }
 

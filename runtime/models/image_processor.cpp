@@ -98,6 +98,10 @@ Image ImageProcessor::framed(const Image& image) const {
         h = image.width <= image.height ? static_cast<int>(edge * image.height / image.width) : shortest_edge;
         w = image.width <= image.height ? shortest_edge : static_cast<int>(edge * image.width / image.height);
     }
+    if (resize && (w < 1 || h < 1 || static_cast<std::int64_t>(w) * h > most_pixels_read))
+        throw Error(ErrorKind::bad_file,
+                    format("%s: a picture of %d × %d pixels (height × width) would have to become one of %d × %d",
+                           file.c_str(), image.height, image.width, h, w));
     const Image result = resize ? resized(image, w, h, resampling) : image;
     return crop ? cropped(result, crop_height, crop_width) : result;
 }

@@ -196,6 +196,7 @@ std::vector<Case> cases() {
     one("1x37x64 NT bias residual", {1, 64}, {37, 64}, {{"transpose_b", true}}, true, {1, 37});
     with_weights();
     one("1x21x35 NT", {1, 35}, {21, 35}, {{"transpose_b", true}}, true, {1, 21});
+    with_weights();
     one("5x40x132 NT gelu", {5, 132}, {40, 132}, {{"transpose_b", true}, {"activation", std::string("gelu_tanh")}});
     in_f32();
     one("batch 2x3 broadcast", {2, 1, 9, 20}, {3, 20, 11}, {});

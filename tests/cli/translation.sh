@@ -56,7 +56,7 @@ gives '"source_reads"' inspect -m "$models/bart" --ids 5,6,7 --decoder-ids 2,8 -
 ends 2 "goes with encoder–decoders" inspect -m "$models/llama" --ids 5,6 --decoder-ids 1
 ends 2 "token id 500" inspect -m "$models/bart" --ids 5,6 --decoder-ids 2,500
 gives "runs once a text" explain -m "$models/t5"
-ends 2 "vectors are made by encoders" embed -m "$models/bart" -p x
+ends 2 "vectors are made by encoders of text" embed -m "$models/bart" -p x
 ends 2 "no head that answers" classify -m "$models/bart" -p x
 
 exit $((failures > 0))

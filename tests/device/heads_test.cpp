@@ -79,8 +79,9 @@ void check_model(const Model& model) {
 }
 
 std::vector<float> logits_of(const Model& model, std::optional<std::vector<HeadPlace>> silenced) {
-    Session session(model,
-                    {.context = tokens_looked_at, .precision = Precision::f32, .inspect = true, .silenced = std::move(silenced)});
+    Session session(
+        model,
+        {.context = tokens_looked_at, .precision = Precision::f32, .inspect = true, .silenced = std::move(silenced)});
     session.append(repeating_ids());
     session.process();
     return session.logits();
@@ -132,7 +133,8 @@ TEST_CASE("a silenced head is one whose output projection is zero", "[heads]") {
 TEST_CASE("a session silences other heads without another plan", "[heads]") {
     const Model& model = mini_world();
     const std::vector<HeadPlace> one{{1, 0}}, none;
-    Session session(model, {.context = tokens_looked_at, .precision = Precision::f32, .inspect = true, .silenced = none});
+    Session session(model,
+                    {.context = tokens_looked_at, .precision = Precision::f32, .inspect = true, .silenced = none});
     session.append(repeating_ids());
     session.process();
     const std::vector<float> plain = session.logits();

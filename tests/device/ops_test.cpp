@@ -26,6 +26,7 @@ void check_kernels(bool (*wanted)(std::string_view op)) {
         return true;
     };
     const std::string only = wish("VANTAGE_TEST_OP");
+    if (!only.empty()) REQUIRE(find_op(only) != nullptr);
     for (const OpDef* op : all_ops()) {
         if (!wanted(op->name) || (!only.empty() && only != op->name)) continue;
         runs.clear();
