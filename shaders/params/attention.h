@@ -22,7 +22,7 @@ struct AttentionJoinParams {
     uvec2 sums, partials, step;  // (splits, rows, Dv), (splits, rows, 2 or 3)
     uvec2 o, lse, sinks;
     uvec2 entropy, largest;  // (rows), with statistics
-    uint m, rows, dv;  // rows = batch * n * heads
+    uint m, rows, dv;        // rows = batch * n * heads
     uint n, heads, heads_first;
 };
 struct AttentionStatisticsParams {
