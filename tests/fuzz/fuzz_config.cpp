@@ -24,7 +24,7 @@ void check_model(const vantage::ModelConfig& c) {
     require(c.windows.empty() || static_cast<std::int64_t>(c.windows.size()) == c.layers);
     require(c.norm_eps >= 0 && c.rope_theta >= 1 && c.rope_scaling.factor > 0);
     for (const std::int64_t layer : {std::int64_t{0}, c.layers - 1}) {
-        const double scale = *c.attention(layer).scale;
+        const double scale = c.attention(layer).scale.value_or(1);  // without one 1/√head_width
         require(std::isfinite(scale) && scale > 0);
     }
     check_ends(c);
