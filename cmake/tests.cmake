@@ -1,4 +1,5 @@
 # tests/host (no device), tests/device (any device), tests/cli/*.sh (VANTAGE_BIN), tests/fuzz (replayed), tests/build, tests/consumer.
+# A script with a line "# Once: …" has the label `once`: `./vantage test` runs it on one device instead of on each.
 
 function(vantage_test_program name pattern)
   file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${pattern}")
@@ -26,6 +27,10 @@ if(VANTAGE_BUILD_TESTS AND NOT VANTAGE_FUZZ)
       add_test(NAME cli_${name} COMMAND bash "${script}")
       set_tests_properties(cli_${name} PROPERTIES TIMEOUT 600 FAIL_REGULAR_EXPRESSION "Validation Error|VUID-"
         ENVIRONMENT "VANTAGE_BIN=$<TARGET_FILE:vantage_cli>;VANTAGE_ROOT=${PROJECT_SOURCE_DIR};VANTAGE_GUARD=1")
+      file(STRINGS "${script}" once REGEX "^# Once: ")
+      if(once)
+        set_tests_properties(cli_${name} PROPERTIES LABELS once)
+      endif()
     endforeach()
   endif()
 endif()

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # vantage embed, classify and inspect on encoders: vectors, answers, the saved file, and what is refused.
+# Once: nothing in it depends on the device.
 set -uo pipefail
 program=${VANTAGE_BIN:?}
 models=${VANTAGE_ROOT:?}/tests/data/oracle/models
