@@ -46,13 +46,18 @@ Tensor mlp(ModelBuilder& d, const BartForm& form, Tensor x, std::int64_t inner) 
     });
 }
 
-Tensor shared_table(ModelBuilder& d) { return d.graph.weight("shared.weight", {d.config.vocab, d.config.width}); }
+// The embedding of `side`: the shared one, or (transformers 5, untied) its own.
+Tensor table_of(ModelBuilder& d, const BartForm& form, const char* side) {
+    const std::string own = std::string(side) + ".embed_tokens.weight";
+    const bool apart = form.own_tables && !d.config.tied && d.has(own);
+    return d.graph.weight(apart ? own : "shared.weight", {d.config.vocab, d.config.width});
+}
 
 }  // namespace
 
 void build_bart_encoder(ModelBuilder& d, const BartForm& form) {
     const ModelConfig& c = d.config;
-    const Tensor table = shared_table(d);
+    const Tensor table = table_of(d, form, "encoder");
     Tensor x;
     {
         const Graph::Scope encoder = d.graph.scope("encoder");
@@ -76,7 +81,7 @@ void build_bart_encoder(ModelBuilder& d, const BartForm& form) {
 
 void build_bart_decoder(ModelBuilder& d, const BartForm& form) {
     const ModelConfig& c = d.config;
-    const Tensor table = shared_table(d);
+    const Tensor table = table_of(d, form, "decoder");
     Tensor x;
     {
         const Graph::Scope decoder = d.graph.scope("decoder");
@@ -129,6 +134,8 @@ Tensor embed_bart(ModelBuilder& d, Tensor table) {
     return d.layer_norm("layernorm_embedding", d.embed(table, positions, first_bart_position, factor));
 }
 
+const BartForm bart_form{.embed = embed_bart, .own_tables = true};
+
 }  // namespace
 
 extern const Architecture bart;
@@ -137,10 +144,11 @@ const Architecture bart = {
     .class_begin = "BartForConditionalGeneration",
     .prefixes = {"model."},
     .read = read_bart,
-    .build = [](ModelBuilder& d) { build_bart_decoder(d, {.embed = embed_bart}); },
-    .build_encoder = [](ModelBuilder& d) { build_bart_encoder(d, {.embed = embed_bart}); },
+    .build = [](ModelBuilder& d) { build_bart_decoder(d, bart_form); },
+    .build_encoder = [](ModelBuilder& d) { build_bart_encoder(d, bart_form); },
     .bare = {"lm_head.", "final_logits_bias"},
-    .ignored = {"encoder.embed_tokens.weight", "decoder.embed_tokens.weight"},  // the shared table once more
-    .optional = {"final_logits_bias"}};
+    // the shared table once more; or, where both sides have their own, nobody's
+    .ignored = {"encoder.embed_tokens.weight", "decoder.embed_tokens.weight", "shared.weight"},
+    .optional = {"final_logits_bias", "encoder.embed_tokens.weight", "decoder.embed_tokens.weight"}};
 
 }  // namespace vantage

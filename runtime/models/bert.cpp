@@ -60,8 +60,10 @@ Tensor bert_pooler(ModelBuilder& d, Tensor x) {
 }
 
 Tensor masked_logits(ModelBuilder& d, Tensor x, const std::string& own, const std::string& bias) {
-    const Tensor words = d.config.tied ? word_embeddings(d) : d.graph.weight(own, {d.config.vocab, d.config.width});
-    return linear_transposed(x, words, d.graph.weight(bias, {d.config.vocab}));
+    const ModelConfig& c = d.config;
+    const bool apart = !c.tied && d.has(own + ".bias");  // transformers 4 ties the biases in any case
+    return linear_transposed(x, c.tied ? word_embeddings(d) : d.graph.weight(own + ".weight", {c.vocab, c.width}),
+                             d.graph.weight(apart ? own + ".bias" : bias, {c.vocab}));
 }
 
 namespace {
@@ -86,7 +88,7 @@ void build_bert(ModelBuilder& d) {
     const Tensor inner = activate(d.dense("cls.predictions.transform.dense", x, c.width, true), c.activation);
     const Tensor transformed = d.layer_norm("cls.predictions.transform.LayerNorm", inner);
     d.graph.output(model_names::logits,
-                   masked_logits(d, transformed, "cls.predictions.decoder.weight", "cls.predictions.bias"));
+                   masked_logits(d, transformed, "cls.predictions.decoder", "cls.predictions.bias"));
 }
 
 }  // namespace
@@ -101,6 +103,8 @@ const Architecture bert = {
     .bare = {"cls.", "classifier."},
     // the first four are heads that a file may have beside those that its class asks for
     .ignored = {"pooler.dense.weight", "pooler.dense.bias", "cls.seq_relationship.weight", "cls.seq_relationship.bias",
-                "embeddings.position_ids", "cls.predictions.decoder.weight", "cls.predictions.decoder.bias"}};
+                "embeddings.position_ids", "cls.predictions.decoder.weight", "cls.predictions.decoder.bias",
+                "cls.predictions.bias"},
+    .optional = {"cls.predictions.decoder.bias"}};
 
 }  // namespace vantage

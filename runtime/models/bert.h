@@ -15,7 +15,7 @@ Tensor bert_attention(ModelBuilder& builder, std::int64_t layer, Tensor x);
 Tensor bert_encoder(ModelBuilder& builder, std::int64_t first_position, const SelfAttention& attention);
 /// tanh(W x[0] + b), an output.
 Tensor bert_pooler(ModelBuilder& builder, Tensor x);
-/// Logits of all words: x wordᵀ + bias, or with a matrix of its own where that is not tied.
+/// Logits of all words: x wordᵀ + bias, or with a layer `own` where that is not tied.
 Tensor masked_logits(ModelBuilder& builder, Tensor x, const std::string& own, const std::string& bias);
 Tensor word_embeddings(ModelBuilder& builder);
 

@@ -109,16 +109,19 @@ Activation read_activation(const JsonFields& fields, const char* key, const char
 }
 
 Activation activation_of(const JsonFields& fields, const char* key, const std::string& name) {
-    if (name == "gelu_new" || name == "gelu_pytorch_tanh" || name == "gelu_tanh" || name == "gelu_fast")
-        return Activation::gelu_tanh;
-    if (name == "gelu") return Activation::gelu_erf;
+    for (const char* tanh_form :
+         {"gelu_new", "gelu_pytorch_tanh", "gelu_python_tanh", "gelu_tanh", "gelu_fast", "gelu_accurate"})
+        if (name == tanh_form) return Activation::gelu_tanh;
+    if (name == "gelu" || name == "gelu_python") return Activation::gelu_erf;
     if (name == "quick_gelu") return Activation::quick_gelu;
     if (name == "silu" || name == "swish") return Activation::silu;
     if (name == "relu") return Activation::relu;
     if (name == "relu2") return Activation::relu2;
+    if (name == "sigmoid") return Activation::sigmoid;
     if (name == "tanh") return Activation::tanh;
-    throw Error(ErrorKind::bad_file, fields.name() + ": \"" + key + "\" is " + in_quotes(name) +
-                                         ", but built are gelu, gelu_new, quick_gelu, silu, relu, relu2 and tanh");
+    throw Error(ErrorKind::bad_file,
+                fields.name() + ": \"" + key + "\" is " + in_quotes(name) +
+                    ", but built are gelu, gelu_new, quick_gelu, silu, relu, relu2, sigmoid and tanh");
 }
 
 void read_start(const JsonFields& fields, ModelConfig& c, std::int64_t otherwise) {

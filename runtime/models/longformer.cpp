@@ -51,6 +51,7 @@ const Architecture longformer = {.name = "longformer",
                                  .read = read_longformer,
                                  .build = build_longformer,
                                  .bare = {"lm_head.", "classifier."},
-                                 .ignored = roberta_ignored};
+                                 .ignored = roberta_ignored,
+                                 .optional = roberta_optional};
 
 }  // namespace vantage

@@ -25,15 +25,17 @@ void read_opt(const JsonFields& fields, ModelConfig& c) {
     c.own.set("do_layer_norm_before", first);
     c.own.set("final_norm", first && !fields.optional_flag("_remove_final_layer_norm").value_or(false));
     c.own.set("word_embed_proj_dim", fields.optional_integer("word_embed_proj_dim", 1, most_width).value_or(c.width));
-    if (!fields.optional_flag("layer_norm_elementwise_affine").value_or(true))
-        fields.fail("layer_norm_elementwise_affine", "true");
+    c.own.set("norm_weights", fields.optional_flag("layer_norm_elementwise_affine").value_or(true));
 }
 
 void build_opt(ModelBuilder& d) {
     const ModelConfig& c = d.config;
     const bool norm_first = c.own.flag("do_layer_norm_before");
     const std::int64_t embed_width = c.own.integer("word_embed_proj_dim");
-    const auto norm = [&](const char* name, Tensor x, bool here) { return here ? d.layer_norm(name, x) : x; };
+    const auto norm = [&](const char* name, Tensor x, bool here) {
+        if (!here) return x;
+        return c.own.flag("norm_weights") ? d.layer_norm(name, x) : layer_norm(x, {}, {}, c.norm_eps);
+    };
     const Tensor embed = d.graph.weight("embed_tokens.weight", {c.vocab, embed_width}),
                  positions = d.graph.weight("embed_positions.weight", {c.context + first_position, c.width});
 

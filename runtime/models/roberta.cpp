@@ -24,7 +24,7 @@ void build_roberta_with(ModelBuilder& d, const SelfAttention& attention) {
     }
     if (c.head != Head::masked_lm) return;
     const Tensor transformed = d.layer_norm("lm_head.layer_norm", gelu(d.dense("lm_head.dense", x, c.width, true)));
-    d.graph.output(model_names::logits, masked_logits(d, transformed, "lm_head.decoder.weight", "lm_head.bias"));
+    d.graph.output(model_names::logits, masked_logits(d, transformed, "lm_head.decoder", "lm_head.bias"));
 }
 
 namespace {
@@ -42,6 +42,7 @@ const Architecture roberta = {.name = "roberta",
                               .read = read_roberta_fields,
                               .build = build_roberta,
                               .bare = {"lm_head.", "classifier."},
-                              .ignored = roberta_ignored};
+                              .ignored = roberta_ignored,
+                              .optional = roberta_optional};
 
 }  // namespace vantage

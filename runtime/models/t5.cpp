@@ -1,7 +1,7 @@
 // T5: an encoder–decoder, norm first without bias or mean, positions only as a bias of scores by distance; no score is scaled.
 //   encoder block  x += o(attention(rms(x))),  x += mlp(rms(x));  decoder block with x += o(attention(rms(x), encoder)) between
 //   mlp(y) = wo(act(wi y)), or gated: wo(act(wi_0 y) ∘ wi_1 y)
-//   logits = rms(x) headᵀ, the shared table as head with x / √width
+//   logits = rms(x) headᵀ, the shared table as head, usually with x / √width
 // Raffel et al., "Exploring the Limits of Transfer Learning" (2020); Shazeer, "GLU Variants" (2020; T5 v1.1).
 #include <cmath>
 
@@ -37,7 +37,8 @@ void read_t5(const JsonFields& fields, ModelConfig& c) {
     c.context = longest_t5_text;
     c.norm_eps = fields.optional_number("layer_norm_epsilon", 0, 1).value_or(1e-6);
     c.attention_scale = 1;
-    // transformers 5 says tied throughout, and here whether the output is the shared table, scaled, or one of its own
+    // transformers 5 says tied throughout, and here whether the output is the shared table, scaled; if not, it is a table of
+    // its own, or the shared one as it is
     c.tied = fields.optional_flag("scale_decoder_outputs").value_or(read_tied(fields, true));
     const std::int64_t buckets = fields.optional_integer("relative_attention_num_buckets", 4, 1 << 16).value_or(32),
                        most = fields.optional_integer("relative_attention_max_distance", 1, 1 << 20).value_or(128);
@@ -132,7 +133,9 @@ void build_t5(ModelBuilder& d) {
     d.finish(
         x, [&](Tensor last) { return d.rms_norm("decoder.final_layer_norm", last); },
         [&](Tensor last) {
-            return d.output(c.tied ? scale(last, 1 / std::sqrt(static_cast<double>(c.width))) : last, table);
+            const Tensor head =
+                !c.tied && d.has("lm_head.weight") ? d.graph.weight("lm_head.weight", {c.vocab, c.width}) : table;
+            return linear_transposed(c.tied ? scale(last, 1 / std::sqrt(static_cast<double>(c.width))) : last, head);
         });
 }
 
@@ -147,6 +150,7 @@ const Architecture t5 = {.name = "t5",
                          .build_encoder = build_t5_encoder,
                          // copies of the shared table, and a bias that no version has used
                          .ignored = {"encoder.embed_tokens.weight", "decoder.embed_tokens.weight",
-                                     "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight"}};
+                                     "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight"},
+                         .optional = {"lm_head.weight"}};
 
 }  // namespace vantage

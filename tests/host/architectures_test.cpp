@@ -40,7 +40,6 @@ TEST_CASE("fields that make no model are named, in every architecture", "[config
          R"({"rope_type": "default", "partial_rotary_factor": 1.5})",
          {"partial_rotary_factor", "1.5"}},
         {"opt", "word_embed_proj_dim", "-4", {"word_embed_proj_dim", "-4"}},
-        {"opt", "layer_norm_elementwise_affine", "false", {"layer_norm_elementwise_affine", "true"}},
         {"bloom", "n_head", "5", {"n_head", "5"}},
         {"falcon", "num_kv_heads", "3", {"num_attention_heads", "num_kv_heads", "3"}},
         {"falcon", "activation", "\"mish\"", {"activation", "mish"}},
