@@ -137,7 +137,7 @@ LaunchPlan launch(const OpCall& call, const Caps& caps, const char* rows_shader)
                   .operands = {sums, out(state_kv_), out(state_k_)},
                   .groups = flat_grid(ceil_div(s.cells(), lanes), caps)};
     Launch third{.shader = rows_shader,
-                 .spec = {lanes, type, feature, u(chunk_tokens), u(s.d)},
+                 .spec = {lanes, type, feature, u(chunk_tokens), u(s.d), call.attrs.flag("counts")},
                  .operands = {in(q_), in(k_), in(v_), scratch_in(0), out(o_), out(lse_)},
                  .groups = flat_grid(static_cast<std::uint64_t>(s.batch * s.heads * s.n), caps)};
     plan.launches = {first.with(all),

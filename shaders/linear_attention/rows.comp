@@ -10,6 +10,7 @@ layout(local_size_x = 64, local_size_x_id = 0) in;
 #include "lib/index.glsl"
 #include "lib/linear_attention.glsl"
 layout(constant_id = 4) const uint D = 64;
+layout(constant_id = 5) const bool COUNTS = false;  // for tests: lse is the number of keys that the row looked at
 #include "lib/reduce.glsl"
 shared float query[D];
 shared float weights[CHUNK];
@@ -21,18 +22,21 @@ void main() {
     uint row = head_row(head, i), chunk = p.causal != 0u ? i / CHUNK : 0u, tokens = p.causal != 0u ? i % CHUNK + 1u : 0u;
     for (uint d = lane; d < D; d += lanes) query[d] = feature(load(p.q, X_TYPE, row * D + d));
     barrier();
-    float part = 0.0;
+    float part = 0.0, looked_at = 0.0;
     for (uint j = lane; j < tokens; j += lanes) {
         uint key = head_row(head, chunk * CHUNK + j) * D;
         float weight = 0.0;
         for (uint d = 0u; d < D; ++d) weight += query[d] * feature(load(p.k, X_TYPE, key + d));
         weights[j] = weight;
         part += weight;
+        looked_at += 1.0;
     }
     uint cells = first_cell(head, chunk);
     for (uint d = lane; d < D; d += lanes) part += query[d] * ReadFloats(p.sums).at[cells + d * (p.dv + 1u) + p.dv];
     float denominator = workgroup_sum(part) + p.eps;
-    if (lane == 0u) Floats(p.lse).at[row] = denominator > 0.0 ? log(denominator) : uintBitsToFloat(0xff800000u);
+    if (COUNTS) looked_at = workgroup_sum(looked_at);
+    if (lane == 0u)
+        Floats(p.lse).at[row] = COUNTS ? looked_at : denominator > 0.0 ? log(denominator) : uintBitsToFloat(0xff800000u);
     barrier();
     for (uint e = lane; e < p.dv; e += lanes) {
         float sum = 0.0;

@@ -15,7 +15,7 @@
 using namespace vantage;
 
 namespace vantage {
-extern const OpDef attention_op;
+extern const OpDef attention_op, linear_attention_op;
 }
 
 namespace attention_forms {
@@ -299,6 +299,24 @@ TEST_CASE("the keys that the kernel scores grow with n under a window or a block
     CHECK(keys_scored(2 * n, {}) == 4 * n * n);
     CHECK(keys_scored(n, window) < 0.5 * keys_scored(n, {}));
     CHECK(keys_scored(n, {}, 0, true) == n * n);  // what only masks is found out
+}
+
+TEST_CASE("the keys that linear attention looks at grow with n", "[attention][cost]") {
+    const auto looked_at = [](std::int64_t n, bool causal) {
+        Sheet sheet;
+        const auto part = [&](const char* name) { return sheet.input(name, {n, 1, width}, normal(n * width, 1)); };
+        Attrs attrs{{"counts", true}};
+        if (causal) attrs.set("causal", true);
+        const std::vector<Tensor> results =
+            sheet.graph.call(linear_attention_op, {part("q"), part("k"), part("v")}, attrs, Where::here());
+        sheet.graph.output("counts", results[3]);
+        const Values counts = sheet.run().at("counts");
+        return std::accumulate(counts.begin(), counts.end(), 0.0);
+    };
+    constexpr std::int64_t n = 128, chunk = 64;
+    CHECK(looked_at(n, true) == static_cast<double>(n * (chunk + 1)) / 2);  // those of its own chunk, up to itself
+    CHECK(looked_at(4 * n, true) == 4 * looked_at(n, true));
+    CHECK(looked_at(4 * n, false) == 0);  // all come from sums, of which there is one for each chunk
 }
 
 }  // namespace attention_forms
