@@ -130,6 +130,12 @@ TEST_CASE("what a file says itself wins over what its class usually has", "[conf
     CHECK(changed("gpt_neox", "num_key_value_heads", "1").kv_heads == 2);
     CHECK(changed("llama_linear", "rope_parameters", R"({"rope_type": "dynamic", "factor": 2})").rope_scaling ==
           RopeScaling{});
+    // Phi-3's files have called LongRoPE all three
+    for (const char* kind : {"longrope", "su", "yarn"}) {
+        Json rope = json_of("phi3_longrope")["rope_parameters"];
+        rope["rope_type"] = rope["type"] = kind;
+        CHECK(changed("phi3_longrope", "rope_parameters", rope.dump().c_str()).rope_scaling.type == "longrope");
+    }
     CHECK(changed("bert_classification", "id2label", R"({"0": "score"})").labelling == Labelling::each);
     CHECK(changed("bert_classification", "problem_type", "\"regression\"").labelling == Labelling::numbers);
 }
