@@ -57,6 +57,7 @@ TEST_CASE("fields that make no model are named, in every architecture", "[config
         {"qwen3", "head_dim", "300", {"300", "256"}},
         {"gemma2", "layer_types", R"(["full_attention"])", {"layer_types", "one for each layer"}},
         {"gemma2", "query_pre_attn_scalar", "0", {"query_pre_attn_scalar", "is 0"}},
+        {"gemma2", "use_bidirectional_attention", "true", {"use_bidirectional_attention", "a decoder"}},
         {"gemma2", "attn_logit_softcapping", "-1", {"attn_logit_softcapping", "-1"}},
         {"gpt_oss", "layer_types", "7", {"layer_types", "7", "a list"}},
         {"gpt_oss", "layer_types", R"(["full_attention", "linear_attention"])", {"layer_types", "sliding_attention"}},
