@@ -168,23 +168,38 @@ namespace {
 
 double yarn_scale(double factor, double weight) { return factor <= 1 ? 1 : 0.1 * weight * std::log(factor) + 1; }
 
+// The context that a model was first trained with: beside the scaling, else in it, else all of the context.
+std::int64_t original_context(const JsonFields& fields, const JsonFields& rope, const ModelConfig& c,
+                              std::int64_t least) {
+    const char* key = "original_max_position_embeddings";
+    return (fields.has(key) ? fields : rope).optional_integer(key, least, most_context).value_or(c.context);
+}
+
+double stretch(const JsonFields& rope, const ModelConfig& c) {
+    return rope.optional_number("factor", 1e-3, 1e6)
+        .value_or(static_cast<double>(c.context) / static_cast<double>(c.rope_scaling.original_context));
+}
+
 // Peng et al., "YaRN" (2023).
-void read_yarn(const JsonFields& rope, ModelConfig& c) {
+void read_yarn(const JsonFields& fields, const JsonFields& rope, ModelConfig& c) {
+    c.rope_scaling.original_context = original_context(fields, rope, c, 1);
+    c.rope_scaling.factor = stretch(rope, c);
     c.rope_scaling.beta_fast = rope.optional_number("beta_fast", 1e-3, 1e6).value_or(32);
     c.rope_scaling.beta_slow = rope.optional_number("beta_slow", 1e-3, 1e6).value_or(1);
     c.rope_scaling.attention_factor = rope.optional_number("attention_factor", 0, 1e3).value_or(0);
-    if (rope.has("mscale") && rope.has("mscale_all_dim") && !rope.has("attention_factor"))
-        c.rope_scaling.attention_factor = yarn_scale(c.rope_scaling.factor, rope.number("mscale", 0, 1e3)) /
-                                          yarn_scale(c.rope_scaling.factor, rope.number("mscale_all_dim", 0, 1e3));
+    const double weight = rope.optional_number("mscale", 0, 1e3).value_or(0),
+                 whole = rope.optional_number("mscale_all_dim", 0, 1e3).value_or(0);
+    if (weight > 0 && whole > 0 && !rope.has("attention_factor"))
+        c.rope_scaling.attention_factor =
+            yarn_scale(c.rope_scaling.factor, weight) / yarn_scale(c.rope_scaling.factor, whole);
     c.rope_scaling.truncate = rope.optional_flag("truncate").value_or(true);
-    c.rope_scaling.original_context =
-        rope.optional_integer("original_max_position_embeddings", 1, most_context).value_or(c.context);
 }
 
-void read_llama3(const JsonFields& rope, ModelConfig& c) {
+void read_llama3(const JsonFields& fields, const JsonFields& rope, ModelConfig& c) {
+    c.rope_scaling.factor = rope.number("factor", 1e-3, 1e6);
     c.rope_scaling.low_freq_factor = rope.number("low_freq_factor", 1e-3, 1e6);
     c.rope_scaling.high_freq_factor = rope.number("high_freq_factor", 1e-3, 1e6);
-    c.rope_scaling.original_context = rope.integer("original_max_position_embeddings", 1, most_context);
+    c.rope_scaling.original_context = original_context(fields, rope, c, 1);
     if (c.rope_scaling.high_freq_factor <= c.rope_scaling.low_freq_factor)
         rope.fail("high_freq_factor", "more than \"low_freq_factor\"");
 }
@@ -202,12 +217,8 @@ void read_longrope(const JsonFields& fields, const JsonFields& rope, ModelConfig
     };
     c.rope_scaling.factors = factors("short_factor");
     c.rope_long_factors = factors("long_factor");
-    const JsonFields& place = fields.has("original_max_position_embeddings") ? fields : rope;
-    c.rope_scaling.original_context =
-        place.optional_integer("original_max_position_embeddings", 2, most_context).value_or(c.context);
-    c.rope_scaling.factor =
-        rope.optional_number("factor", 1e-3, 1e6)
-            .value_or(static_cast<double>(c.context) / static_cast<double>(c.rope_scaling.original_context));
+    c.rope_scaling.original_context = original_context(fields, rope, c, 2);
+    c.rope_scaling.factor = stretch(rope, c);
     c.rope_scaling.attention_factor = rope.optional_number("attention_factor", 0, 1e3).value_or(0);
     // the long angles are for long contexts only: who wants one says so
     c.usual_context = std::min(c.context, c.rope_scaling.original_context);
@@ -216,18 +227,19 @@ void read_longrope(const JsonFields& fields, const JsonFields& rope, ModelConfig
 void read_scaling(const JsonFields& fields, const JsonFields& rope, ModelConfig& c) {
     c.rope_scaling = {};
     std::string kind = rope.has("rope_type") ? rope.text("rope_type") : rope.optional_text("type").value_or("default");
-    if (kind == "su") kind = "longrope";  // its first name
+    // its first names, in Phi-3's files
+    if (kind == "su" || (kind == "yarn" && rope.has("short_factor"))) kind = "longrope";
     // "dynamic" stretches only beyond the context that the model allows, where no session goes
     if (kind == "default" || kind == "dynamic") return;
     if (kind != "linear" && kind != "llama3" && kind != "yarn" && kind != "longrope")
         throw Error(ErrorKind::bad_file, fields.name() + ": rope scaling is " + in_quotes(kind) +
                                              ", but built are default, linear, llama3, yarn and longrope");
     c.rope_scaling.type = kind;
-    if (kind == "longrope") return read_longrope(fields, rope, c);
-    c.rope_scaling.factor = rope.number("factor", 1e-3, 1e6);
     if (kind == "yarn" && c.rope_theta <= 1) rope.fail("rope_theta", "a number above 1");
-    if (kind == "yarn") read_yarn(rope, c);
-    if (kind == "llama3") read_llama3(rope, c);
+    if (kind == "linear") c.rope_scaling.factor = rope.number("factor", 1e-3, 1e6);
+    if (kind == "llama3") read_llama3(fields, rope, c);
+    if (kind == "yarn") read_yarn(fields, rope, c);
+    if (kind == "longrope") read_longrope(fields, rope, c);
 }
 
 }  // namespace
@@ -248,12 +260,17 @@ void read_rope(const JsonFields& fields, ModelConfig& c, double theta, double sh
     };
     c.rope_theta = number("rope_theta", "rotary_emb_base", 1, 1e12, theta);
     share = number("partial_rotary_factor", "rotary_pct", 0, 1, share);
-    c.rotary_width = static_cast<std::int64_t>(share * static_cast<double>(c.head_width));
-    if (c.rotary_width % 2 != 0 || c.rotary_width == 0)
+    const auto turned = static_cast<std::int64_t>(share * static_cast<double>(c.head_width));
+    const bool odd = turned % 2 != 0;
+    c.rotary_width = turned + (odd ? 1 : 0);
+    // a quarter of 12 features: transformers turns 4, by the angles θ^(-2i/3), which are those of a larger θ for 4
+    if (odd) c.rope_theta = std::pow(c.rope_theta, static_cast<double>(c.rotary_width) / static_cast<double>(turned));
+    if (rope) read_scaling(fields, *rope, c);
+    const bool counted = c.rope_scaling.type == "yarn" || c.rope_scaling.type == "longrope";  // pairs have numbers
+    if (turned == 0 || c.rotary_width > c.head_width || (odd && counted))
         throw Error(ErrorKind::bad_file,
                     format("%s: %lld features of heads of width %lld cannot be rotated in pairs", fields.name().c_str(),
-                           static_cast<long long>(c.rotary_width), static_cast<long long>(c.head_width)));
-    if (rope) read_scaling(fields, *rope, c);
+                           static_cast<long long>(turned), static_cast<long long>(c.head_width)));
 }
 
 // ---- the file --------------------------------------------------------------------------------------------------------

@@ -16,6 +16,8 @@ constexpr double gain_offset = 1;
 void read_gemma2(const JsonFields& fields, ModelConfig& c) {
     read_llama(fields, c, {.kv_heads = 4, .head_width = 256, .tied = true});
     c.activation = read_activation(fields, "hidden_activation", "gelu_pytorch_tanh");
+    if (fields.optional_flag("use_bidirectional_attention").value_or(false))
+        fields.fail("use_bidirectional_attention", "false: a decoder");
     c.attention_scale = 1 / std::sqrt(fields.optional_number("query_pre_attn_scalar", 1e-6, 1e6).value_or(256));
     const auto cap = [&](const char* key, double usual) {
         return fields.optional_number(key, 1e-3, 1e6).value_or(fields.json().contains(key) ? 0 : usual);

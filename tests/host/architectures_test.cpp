@@ -57,6 +57,7 @@ TEST_CASE("fields that make no model are named, in every architecture", "[config
         {"qwen3", "head_dim", "300", {"300", "256"}},
         {"gemma2", "layer_types", R"(["full_attention"])", {"layer_types", "one for each layer"}},
         {"gemma2", "query_pre_attn_scalar", "0", {"query_pre_attn_scalar", "is 0"}},
+        {"gemma2", "use_bidirectional_attention", "true", {"use_bidirectional_attention", "a decoder"}},
         {"gemma2", "attn_logit_softcapping", "-1", {"attn_logit_softcapping", "-1"}},
         {"gpt_oss", "layer_types", "7", {"layer_types", "7", "a list"}},
         {"gpt_oss", "layer_types", R"(["full_attention", "linear_attention"])", {"layer_types", "sliding_attention"}},
@@ -130,6 +131,12 @@ TEST_CASE("what a file says itself wins over what its class usually has", "[conf
     CHECK(changed("gpt_neox", "num_key_value_heads", "1").kv_heads == 2);
     CHECK(changed("llama_linear", "rope_parameters", R"({"rope_type": "dynamic", "factor": 2})").rope_scaling ==
           RopeScaling{});
+    // Phi-3's files have called LongRoPE all three
+    for (const char* kind : {"longrope", "su", "yarn"}) {
+        Json rope = json_of("phi3_longrope")["rope_parameters"];
+        rope["rope_type"] = rope["type"] = kind;
+        CHECK(changed("phi3_longrope", "rope_parameters", rope.dump().c_str()).rope_scaling.type == "longrope");
+    }
     CHECK(changed("bert_classification", "id2label", R"({"0": "score"})").labelling == Labelling::each);
     CHECK(changed("bert_classification", "problem_type", "\"regression\"").labelling == Labelling::numbers);
 }

@@ -119,6 +119,25 @@ TEST_CASE("Llama's fields, and its rotary scalings", "[config]") {
     CHECK(changed({{"rope_scaling", v4.c_str()}, {"rope_theta", "5e5"}}).rope_theta == 5e5);
     CHECK(changed({{"rope_scaling", R"({"type": "linear", "factor": 2.5})"}}).rope_scaling ==
           RopeScaling{.type = "linear", .factor = 2.5});
+    // what transformers takes for what a file leaves out, and a context that stands beside the scaling
+    const char* shorter = R"({"type": "llama3", "factor": 8, "low_freq_factor": 1, "high_freq_factor": 4})";
+    CHECK(changed({{"rope_scaling", shorter}}).rope_scaling.original_context == 128);
+    const ModelConfig yarn =
+        changed({{"rope_scaling", R"({"type": "yarn", "factor": null, "mscale": 1, "mscale_all_dim": 0})"},
+                 {"original_max_position_embeddings", "32"}});
+    CHECK(yarn.rope_scaling == RopeScaling{.type = "yarn", .factor = 4, .original_context = 32});
+}
+
+TEST_CASE("an odd share of a head is rotated as transformers does", "[config]") {
+    // int(12 / 4) = 3 features give two frequencies, θ^0 and θ^(-2/3), and these turn four features
+    const ModelConfig c = parse_model_config(
+        R"({"model_type": "gpt_neox", "num_hidden_layers": 1, "hidden_size": 24, "num_attention_heads": 2,
+        "intermediate_size": 30, "vocab_size": 10, "rotary_pct": 0.25})",
+        "c");
+    CHECK(c.rotary_width == 4);
+    const std::vector<double> frequencies = rope_frequencies(c.rotary_width, c.rope_theta, c.rope_scaling);
+    CHECK(frequencies[0] == 1);
+    CHECK(std::abs(frequencies[1] - std::pow(10000.0, -2.0 / 3)) < 1e-15);
 }
 
 TEST_CASE("the architecture is named by model_type, or by the class", "[config]") {
@@ -183,9 +202,6 @@ TEST_CASE("configs that make no model are refused with field, value and what is 
         {small_llama, {{"rope_scaling", R"({"type": "spiral", "factor": 2})"}}, {"spiral", "linear", "llama3"}},
         {small_llama, {{"rope_scaling", R"({"type": "linear"})"}}, {"rope_scaling.factor", "missing"}},
         {small_llama, {{"rope_scaling", R"({"type": "linear", "factor": 0})"}}, {"rope_scaling.factor", "is 0"}},
-        {small_llama,
-         {{"rope_scaling", R"({"rope_type": "llama3", "factor": 8, "low_freq_factor": 1, "high_freq_factor": 4})"}},
-         {"original_max_position_embeddings", "missing"}},
         {small_llama,
          {{"rope_scaling",
            R"({"rope_type": "llama3", "factor": 8, "low_freq_factor": 4, "high_freq_factor": 4, "original_max_position_embeddings": 64})"}},
