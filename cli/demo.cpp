@@ -184,7 +184,7 @@ void run(const DemoOptions& o) {
         print_json(o, device, example, text, survey, files);
     else
         print_what_next(page, files);
-    profile.write(device, generator.session());
+    profile.write(device, generator.session().take_timings());
 }
 
 }  // namespace

@@ -1,18 +1,20 @@
 // vantage embed: texts to vectors, by an encoder.
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <bit>
 #include <cmath>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "commands.h"
 #include "generation_options.h"
 #include "head_mask.h"
 #include "progress.h"
+#include "prompt_batch.h"
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
 #include "runtime/io/safetensors.h"
 #include "runtime/models/config.h"
-#include "vantage/session.h"
+#include "vantage/batch.h"
 #include "vectors.h"
 
 namespace vantage::cli {
@@ -28,27 +30,42 @@ struct EmbedOptions {
 /// The texts of -p, or the lines of stdin.
 std::vector<std::string> texts_of(const EmbedOptions& o) {
     if (!o.prompts.empty()) return o.prompts;
-    std::vector<std::string> lines;
-    const std::string all = read_stdin();
-    for (std::size_t at = 0; at < all.size();) {
-        const std::size_t end = std::min(all.find('\n', at), all.size());
-        lines.push_back(all.substr(at, end - at));
-        at = end + 1;
-    }
+    const std::vector<std::string> lines = lines_of(read_stdin());
     if (lines.empty())
         throw Error(ErrorKind::usage, "embed: there is no text; give -p TEXT, or a text a line on stdin");
     return lines;
 }
 
-std::vector<float> vector_of(const Session& session, const std::string& pooling) {
-    const std::int64_t width = session.model().info().width;
-    const std::vector<float> rows = session.last_hidden();
+struct Text {
+    std::size_t number;
+    std::vector<std::int32_t> ids;
+    /// Texts of one size run together: at most half of their rows are padding.
+    std::size_t size() const { return std::bit_ceil(std::max<std::size_t>(ids.size(), 8)); }
+};
+
+/// The texts' ids, those of the fewest tokens first.
+std::vector<Text> by_length(const Model& model, const std::vector<std::string>& texts) {
+    std::vector<Text> all;
+    for (std::size_t i = 0; i < texts.size(); ++i) {
+        all.push_back({i, model.tokenizer().encode(texts[i], true).ids});
+        if (const std::size_t count = all.back().ids.size();
+            count == 0 || std::cmp_greater(count, model.info().context))
+            throw Error(ErrorKind::usage, format("embed: text %zu has %zu tokens, wanted 1 to %lld", i + 1, count,
+                                                 static_cast<long long>(model.info().context)));
+    }
+    std::ranges::stable_sort(all, {}, [](const Text& text) { return text.ids.size(); });
+    return all;
+}
+
+std::vector<float> vector_of(const Batch& batch, std::int64_t sequence, const std::string& pooling) {
+    const std::int64_t width = batch.model().info().width;
+    const std::vector<float>& rows = batch.last_hidden(sequence);
     if (pooling == "mean") return mean_rows(rows, width);
     if (pooling == "cls") return {rows.begin(), rows.begin() + width};
-    if (session.pooled().empty())
+    if (batch.pooled(sequence).empty())
         throw Error(ErrorKind::usage,
-                    "embed: " + session.model().info().name + " has no pooler; take --pooling mean or cls");
-    return session.pooled();
+                    "embed: " + batch.model().info().name + " has no pooler; take --pooling mean or cls");
+    return batch.pooled(sequence);
 }
 
 void normalise(std::vector<float>& vector) {
@@ -58,6 +75,26 @@ void normalise(std::vector<float>& vector) {
         for (float& x : vector) x = static_cast<float>(static_cast<double>(x) / std::sqrt(squares));
 }
 
+/// Runs texts of one size, as many at a time as a run takes.
+void embed_size(const Model& model, const EmbedOptions& o, std::span<const Text> texts,
+                const std::function<void(std::size_t, std::vector<float>)>& note) {
+    constexpr std::size_t most_rows = 4096, most_texts = 32;  // of a run
+    const std::size_t size = texts.front().size(),
+                      together = std::min({texts.size(), most_texts, std::max<std::size_t>(most_rows / size, 1)});
+    Batch batch(model, static_cast<std::int64_t>(together),
+                {.context = std::min(model.info().context, static_cast<std::int64_t>(size)),
+                 .precision = precision_named(o.precision),
+                 .silenced = masked_heads(o.masked)});
+    for (std::size_t first = 0; first < texts.size(); first += together) {
+        const std::span<const Text> some = texts.subspan(first, std::min(together, texts.size() - first));
+        batch.restart();
+        for (std::size_t i = 0; i < some.size(); ++i) batch.append(static_cast<std::int64_t>(i), some[i].ids);
+        batch.process();
+        for (std::size_t i = 0; i < some.size(); ++i)
+            note(some[i].number, vector_of(batch, static_cast<std::int64_t>(i), o.pooling));
+    }
+}
+
 void run(const EmbedOptions& o) {
     const std::vector<std::string> texts = texts_of(o);
     const Model model = load_model(open_device());
@@ -65,21 +102,24 @@ void run(const EmbedOptions& o) {
         throw Error(ErrorKind::usage,
                     "embed: " + model.info().name + " is " + model.info().architecture +
                         ", but vectors are made by encoders of text (bert, roberta, longformer, distilbert)");
-    Session session(model, {.precision = precision_named(o.precision), .silenced = masked_heads(o.masked)});
-    std::vector<float> all;
+    std::vector<std::vector<float>> vectors(texts.size());
     Progress progress("embedding");
-    for (std::size_t i = 0; i < texts.size(); ++i) {
-        progress.show(static_cast<std::int64_t>(i), std::ssize(texts));
-        session.restart();
-        const std::vector<std::int32_t> ids = model.tokenizer().encode(texts[i], true).ids;
-        if (ids.empty() || std::ssize(ids) > session.context())
-            throw Error(ErrorKind::usage, format("embed: text %zu has %zu tokens, wanted 1 to %lld", i + 1, ids.size(),
-                                                 static_cast<long long>(session.context())));
-        session.append(ids);
-        session.process();
-        std::vector<float> vector = vector_of(session, o.pooling);
+    std::int64_t done = 0;
+    const auto note = [&](std::size_t number, std::vector<float> vector) {
+        progress.show(++done, std::ssize(texts));
         if (o.normalise) normalise(vector);
-        if (o.save.empty()) std::printf("%s\n", nlohmann::json(vector).dump().c_str());
+        vectors[number] = std::move(vector);
+    };
+    const std::vector<Text> sorted = by_length(model, texts);
+    for (std::span<const Text> rest = sorted; !rest.empty();) {
+        const std::size_t size = rest.front().size();
+        const auto end = std::ranges::find_if(rest, [&](const Text& text) { return text.size() != size; });
+        embed_size(model, o, rest.first(static_cast<std::size_t>(end - rest.begin())), note);
+        rest = rest.subspan(static_cast<std::size_t>(end - rest.begin()));
+    }
+    std::vector<float> all;
+    for (const std::vector<float>& vector : vectors) {
+        if (o.save.empty()) write_out(nlohmann::json(vector).dump() + "\n");
         all.insert(all.end(), vector.begin(), vector.end());
     }
     if (o.save.empty()) return;
@@ -94,7 +134,7 @@ void add_embed(CLI::App& app) {
     auto o = std::make_shared<EmbedOptions>();
     CLI::App* command = app.add_subcommand("embed", "Turn texts into vectors, by an encoder");
     command->footer(
-        "One vector a line, as JSON; OUT holds embeddings [texts, width].\n\n"
+        "One vector a line, as JSON; OUT holds embeddings [texts, width]. Texts of similar lengths run together.\n\n"
         "Examples:\n"
         "  vantage embed -m models/all-MiniLM-L6-v2 -p \"a red key\" -p \"a box\" --normalise\n"
         "  vantage embed -m models/bert --pooling cls --save out.safetensors < lines.txt");

@@ -41,7 +41,7 @@ void add_generation_options(CLI::App& command, GenerationOptions& o) {
     command.add_flag("--ignore-eos", s.ignore_end, "Go on after the model's end tokens");
 }
 
-Generator make_generator(const CLI::App& command, const Model& model, GenerationOptions o) {
+GenerationOptions completed(const CLI::App& command, const Model& model, GenerationOptions o) {
     const Sampling recommended = recommended_sampling(model);
     const auto typed = [&](const char* option) { return command.get_option(option)->count() > 0; };
     if (!typed("--temp")) o.sampling.temperature = recommended.temperature;
@@ -50,6 +50,11 @@ Generator make_generator(const CLI::App& command, const Model& model, Generation
     if (!typed("--repeat-penalty")) o.sampling.repeat_penalty = recommended.repeat_penalty;
     o.generator.session.precision = precision_named(o.precision);
     o.generator.session.silenced = masked_heads(o.masked);
+    return o;
+}
+
+Generator make_generator(const CLI::App& command, const Model& model, const GenerationOptions& options) {
+    const GenerationOptions o = completed(command, model, options);
     return {model, o.sampling, o.generator};
 }
 

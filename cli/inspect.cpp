@@ -239,7 +239,7 @@ void run(const InspectOptions& o) {
         print_json(report);
     else
         print_summary(report);
-    profile.write(device, session);
+    profile.write(device, session.take_timings());
     if (report.check && report.check->diverged) throw Error(ErrorKind::accuracy, report.check->text());
 }
 

@@ -23,9 +23,8 @@ void ProfileWriter::device_begins() {
     device_begin_us_ = now_us() - first_host_us_;
 }
 
-void ProfileWriter::write(const Device& device, Session& session) {
+void ProfileWriter::write(const Device& device, const std::vector<DispatchTiming>& timings) {
     if (path_.empty()) return;
-    const std::vector<DispatchTiming> timings = session.take_timings();
     if (timings.empty())
         log(LogLevel::warning, "%s has no timestamps: the trace shows the host only", device.caps().name.c_str());
     for (const DispatchTiming& t : timings)

@@ -38,8 +38,8 @@ public:
 
     /// The session's first dispatch is about to be submitted: device and host have clocks of their own, and are laid together here.
     void device_begins();
-    /// Adds the session's dispatches and writes the file.
-    void write(const Device& device, Session& session);
+    /// Adds what the session or batch dispatched, and writes the file.
+    void write(const Device& device, const std::vector<DispatchTiming>& timings);
 
 private:
     std::string path_;

@@ -1,7 +1,8 @@
 // rope: rotates the first `rotary` features of every row by the angles of its position,
 //   a' = a cos - b sin,  b' = b cos + a sin,
 // where (a, b) are features (i, i + rotary/2), or (2i, 2i + 1) when interleaved. The others are copied.
-// rope_write is the same with a row of the cache as its target: token r goes to row position + r, padding goes nowhere.
+// rope_write is the same with a row of the cache as its target: token r of a sequence goes to row position + r of its cache,
+// padding goes nowhere.
 //
 // The table holds cos and sin made on the host in double: Vulkan's own are only good to 2^-11.
 // An invocation turns STEP pairs, or copies STEP features, of one row. Positions that the table does not have give zeros.
@@ -42,11 +43,13 @@ void main() {
     if (per_row == 0u || i / per_row >= p.rows) return;
     uint row = i / per_row, unit = i % per_row;
     uint token = p.heads_first != 0u ? row % p.tokens : row / p.heads % p.tokens;
-    uint position = present(p.positions) ? ReadWords(p.positions).at[token] : position_of(p.step, token);
+    uint sequence = p.sequences > 1u ? row / (p.tokens * p.heads) : 0u;
+    uvec2 step = step_of(p.step, sequence);
+    uint position = present(p.positions) ? ReadWords(p.positions).at[token] : position_of(step, token);
     Row y = Row(p.y, row * p.dim);
     if (to_cache) {
-        if (!is_valid(p.step, token) || position >= p.cache_rows) return;
-        y = row_of(p.y, Y_TYPE, cache_row(position), p.heads * p.dim);
+        if (!is_valid(step, token) || position >= p.cache_rows) return;
+        y = row_of(p.y, Y_TYPE, cache_row(sequence, p.cache_rows, position), p.heads * p.dim);
         y.begin += row % p.heads * p.dim;
     }
     uint first = unit < turns ? unit * STEP : p.rotary + (unit - turns) * STEP;

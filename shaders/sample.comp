@@ -1,15 +1,14 @@
-// sample: draws the next token of a sequence and appends it: tokens[end] = token, end += 1.
+// sample: draws the next token of each sequence and appends it: tokens[end] = token, end += 1.
 //   penalty -> temperature -> top-k -> softmax -> top-p -> min-p -> draw; temperature 0 takes the largest.
 //
-// One workgroup; lib/sampling.glsl says how. All parameters are words of the step, so that a recording serves any of them.
+// One workgroup per sequence; lib/sampling.glsl says how. All parameters are words of the step, so that a recording serves any.
 // The random number is counted by seed and by the token's place, so that it does not depend on how the prompt was cut.
 // Nothing happens when the sequence is done, or when the run has not come to its last known token (a prompt in chunks).
 #version 460
 #extension GL_GOOGLE_include_directive : require
-#include "lib/storage.glsl"
 #include "lib/penalty.glsl"
 #include "lib/random.glsl"
-#include "params/step.h"
+#include "lib/rows.glsl"
 #include "params/sample.h"
 
 layout(local_size_x = 256, local_size_x_id = 0) in;
@@ -18,24 +17,28 @@ layout(constant_id = 1) const uint X_TYPE = 0;
 
 layout(push_constant) uniform Push { SampleParams p; };
 
+uint sequence = gl_WorkGroupID.x;
+uvec2 own_step = step_of(p.step, sequence), seen = row_address(p.seen, F32, sequence, p.seen_words);
+Row logits = row_of(p.logits, X_TYPE, sequence, p.vocab);
+
 float penalty;
 uint sampling_key(uint i) {
-    uint key = load_key(p.logits, X_TYPE, i);
-    if (penalty == 1.0 || key == 0u || (ReadWords(p.seen).at[i >> 5] >> (i & 31u) & 1u) == 0u) return key;
+    uint key = load_key(logits.address, X_TYPE, logits.begin + i);
+    if (penalty == 1.0 || key == 0u || (ReadWords(seen).at[i >> 5] >> (i & 31u) & 1u) == 0u) return key;
     precise float value = penalized(order_value(key), penalty);
     return order_key(floatBitsToUint(value));
 }
 
-uint word(uint i) { return Words(p.step).at[i]; }
+uint word(uint i) { return Words(own_step).at[i]; }
 float number(uint i) { return uintBitsToFloat(word(i)); }
 
 void append(uint token, uint end) {
     uint done = end + 1u >= min(word(STEP_LIMIT), p.token_count) ? 2u : 0u;
     for (uint i = 0u; i < min(word(STEP_END_TOKENS), STEP_WORDS - STEP_END_TOKEN); ++i)
         if (word(STEP_END_TOKEN + i) == token) done = 1u;
-    Words(p.tokens).at[end] = token;
-    Words(p.step).at[STEP_END] = end + 1u;
-    Words(p.step).at[STEP_DONE] = done;
+    Words(row_address(p.tokens, F32, sequence, p.token_count)).at[end] = token;
+    Words(own_step).at[STEP_END] = end + 1u;
+    Words(own_step).at[STEP_DONE] = done;
 }
 
 void main() {
@@ -43,7 +46,7 @@ void main() {
     float temperature = number(STEP_TEMPERATURE);
     if (word(STEP_DONE) != 0u || valid == 0u || word(STEP_POSITION) + valid != end) return;
     if (end >= min(word(STEP_LIMIT), p.token_count)) {
-        if (gl_LocalInvocationID.x == 0u) Words(p.step).at[STEP_DONE] = 2u;
+        if (gl_LocalInvocationID.x == 0u) Words(own_step).at[STEP_DONE] = 2u;
         return;
     }
     penalty = present(p.seen) ? number(STEP_PENALTY) : 1.0;

@@ -1,4 +1,4 @@
-// write: state[position + r] = x[r] for the rows of the run that are no padding, in the state's storage type.
+// write: state[position + r] = x[r] for the rows of each sequence that are no padding, in the state's storage type.
 //
 // STEP elements of one row per invocation. A row of odd width in 16 bits shares a word with its neighbour, which another
 // invocation, or nobody, writes: `store` changes one half of it atomically.
@@ -20,8 +20,10 @@ layout(push_constant) uniform Push { WriteParams p; };
 void main() {
     uint per_row = p.cols / STEP, i = invocation_index();
     if (per_row == 0u || i / per_row >= p.rows) return;
-    uint r = i / per_row, col = i % per_row * STEP, position = position_of(p.step, r);
-    if (!is_valid(p.step, r) || position >= p.state_rows) return;
-    Row target = row_of(p.state, STATE_TYPE, cache_row(position), p.cols);
+    uint r = i / per_row, col = i % per_row * STEP, sequence = r / p.rows_each, own = r % p.rows_each;
+    uvec2 step = step_of(p.step, sequence);
+    uint position = position_of(step, own);
+    if (!is_valid(step, own) || position >= p.state_rows) return;
+    Row target = row_of(p.state, STATE_TYPE, cache_row(sequence, p.state_rows, position), p.cols);
     store_step(target.address, STATE_TYPE, target.begin + col, load_step(p.x, X_TYPE, r * p.cols + col));
 }

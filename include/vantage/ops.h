@@ -56,7 +56,7 @@ struct AttentionOptions {
     bool hard = false;
     /// Entropies and largest weights of the rows are results, too. Not with `hard`.
     bool statistics = false;
-    Tensor step;    ///< u32 step state
+    Tensor step;    ///< u32 [STEP_WORDS], or of a batch [B, STEP_WORDS]: one for each
     Tensor kv_len;  ///< i32 [batch]: keys from here on are not seen
 
     // Scores, in this order: scale q·k; softcap tanh(· / softcap) (Gemma 2); + slope_h (j - i), or -slope_h |i - j| where not
@@ -283,7 +283,8 @@ Tensor mixture_of_experts(Tensor x, Routing routing, const ExpertWeights& weight
 // ---- positions and tokens -------------------------------------------------------------------------------------------
 
 /// y = scale w[ids] (+ positions[position_offset + row]); ids [n] i32, w [vocab, width], positions [ctx, width] → [n, width].
-/// With a `step` row r takes ids[position + r] and positions[position + r] (ids are then all tokens of the sequence);
+/// With a `step` row r takes ids[position + r] and positions[position + r] (ids are then all tokens of the sequence; of several
+/// sequences ids are [S, n], or [n] for all of them);
 /// rows from `valid` on become zero. Ids outside the vocabulary, and positions outside their table, give a row of zeros;
 /// callers check them first.
 struct EmbeddingOptions {
@@ -358,13 +359,14 @@ QKV split_qkv(Tensor x, std::int64_t heads, std::int64_t kv_heads, bool per_head
 
 // ---- states ---------------------------------------------------------------------------------------------------------
 
-/// The step of a sequence: which of its tokens a run works on (shaders/params/step.h). At the beginning of a run
-/// position += valid; valid = min(rows, end - position); keys = position + valid.
+/// The step of a sequence, u32 [STEP_WORDS]: which of its tokens a run works on (shaders/params/step.h). At the beginning of a
+/// run position += valid; valid = min(rows, end - position); keys = position + valid. A step [S, STEP_WORDS] is of S sequences:
+/// the rows of a run, and those of a state, are then S parts of one size, and what is [n] of a sequence below is [S, n].
 Tensor begin_step(Tensor step, std::int64_t rows, Where where = Where::here());
 /// The state's next version: row r of `rows` [n, …] goes to row position + r of the state [ctx, …], for r < valid; converts
 /// to the state's storage type. Without a step all rows go to the first ones. Returns the state as it is afterwards.
 Tensor write(Tensor state, Tensor rows, Tensor step = {}, Where where = Where::here());
-/// Row valid - 1 of x [n, cols] → [1, cols]: what the next token is computed from.
+/// Row valid - 1 of x [n, cols] → [1, cols], or of each sequence [S, cols]: what the next token is computed from.
 Tensor last_row(Tensor x, Tensor step, Where where = Where::here());
 /// Sets the bits of the run's tokens in `seen` [ceil(vocab / 32)] u32; the repetition penalty reads them.
 Tensor mark_seen(Tensor seen, Tensor tokens, Tensor step, Where where = Where::here());
@@ -383,7 +385,7 @@ struct SamplingOptions {
 Tensor sampling_probs(Tensor logits, SamplingOptions options, Where where = Where::here());
 /// y_i = x_i / penalty where x_i > 0, x_i penalty where not, for every i whose bit is set in seen (Keskar et al. 2019).
 Tensor repetition_penalty(Tensor logits, Tensor seen, double penalty, Where where = Where::here());
-/// Draws the next token of a sequence from logits [1, vocab] by the step's sampling parameters (penalty → temperature →
+/// Draws the next token of each sequence from logits [1, vocab] ([S, vocab]) by the step's sampling parameters (penalty → temperature →
 /// top-k → softmax → top-p → min-p → draw; temperature 0 = argmax), appends it to tokens [ctx] at `end`, advances `end`,
 /// and sets `done` at an end token (1) or a full context (2). Random numbers are counted: seed and `end` decide.
 /// Nothing is drawn when `done` is set already, nor when the run has not come to the last known token (position + valid <

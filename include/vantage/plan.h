@@ -59,8 +59,8 @@ public:
     /// usage for a name that nothing has.
     std::vector<float> read(const std::string& name) const;
     std::vector<std::byte> read_bytes(const std::string& name) const;
-    /// The first `rows` rows of an output only.
-    std::vector<float> read_rows(const std::string& name, std::int64_t rows) const;
+    /// Rows [first, first + rows) of an output only, those that it has.
+    std::vector<float> read_rows(const std::string& name, std::int64_t rows, std::int64_t first = 0) const;
 
     /// Runs everything and waits. Throws device_lost when the device is lost or does not answer in time (VANTAGE_TIMEOUT), and
     /// interrupted after Ctrl-C where the program catches it; with `guard`, failure naming what a kernel wrote where it must not.

@@ -1,6 +1,7 @@
 // All of Vantage but vulkan.h.
 #pragma once
 
+#include "vantage/batch.h"
 #include "vantage/caps.h"
 #include "vantage/device.h"
 #include "vantage/error.h"

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "runtime/base/os.h"
+#include "runtime/exec/text_stream.h"
 #include "runtime/models/config.h"
 #include "vantage/session.h"
 
@@ -31,14 +32,10 @@ struct Generator::State {
     Sampling sampling;
     GeneratorOptions options;
     Session session;
-    StreamDecoder decoder;
-    std::string held;  // text that may yet turn out to be the beginning of a stop text
-    std::int64_t drawn = 0;
-    Ending ending = Ending::length;
-    bool done = true;
+    std::optional<TextStream> text;  // of the prompt that was last given
 
     State(const Model& m, const Sampling& s, GeneratorOptions o)
-        : model(m), sampling(s), options(std::move(o)), session(m, options.session), decoder(m.tokenizer()) {}
+        : model(m), sampling(s), options(std::move(o)), session(m, options.session) {}
 
     void begin(const std::string& prompt) {
         session.restart(sampling);
@@ -51,7 +48,7 @@ struct Generator::State {
         session.encode(source);
         const auto first = static_cast<std::int32_t>(model.config().forced_first_token);
         if (first >= 0) session.append(std::span(&first, 1));
-        begin_text();
+        text.emplace(model.tokenizer(), options);
     }
 
     void begin(std::span<const std::int32_t> ids) {
@@ -61,64 +58,22 @@ struct Generator::State {
         if (same == 0) session.restart(sampling);  // sets the sampling, too
         session.rewind(same);
         session.append(ids.subspan(static_cast<std::size_t>(same)));
-        begin_text();
-    }
-
-    void begin_text() {
-        decoder = StreamDecoder(model.tokenizer());
-        held.clear();
-        drawn = 0;
-        ending = Ending::length;
-        done = false;
-    }
-
-    // Takes text in, gives out what can no longer become a stop text; sets `done` at one.
-    std::string release(const std::string& text) {
-        held += text;
-        std::size_t keep = 0, first = std::string::npos;
-        for (const std::string& stop : options.stop) {
-            if (stop.empty()) continue;
-            first = std::min(first, held.find(stop));
-            for (std::size_t n = std::min(stop.size() - 1, held.size()); n > keep; --n)
-                if (held.compare(held.size() - n, n, stop, 0, n) == 0) keep = n;
-        }
-        if (first != std::string::npos) {
-            ending = Ending::stop_text;
-            done = true;
-            return held.substr(0, first);
-        }
-        const std::string out = held.substr(0, held.size() - keep);
-        held.erase(0, out.size());
-        return out;
-    }
-
-    std::optional<Token> end_with(Ending why) {
-        ending = why;
-        const std::string rest = release(decoder.finish());
-        done = true;
-        const std::string last = rest + (ending == why ? held : "");
-        held.clear();
-        return last.empty() ? std::nullopt : std::optional(Token{-1, last});
+        text.emplace(model.tokenizer(), options);
     }
 
     std::optional<Token> advance() {
-        if (done) return std::nullopt;
+        if (!text || text->done()) return std::nullopt;
         throw_if_interrupted();
-        if (drawn >= options.max_tokens)
-            return end_with(session.context_full() ? Ending::context_full
-                            : session.ended()      ? Ending::end_token
-                                                   : Ending::length);
-        const std::optional<std::int32_t> id = session.next();
-        if (!id) return end_with(session.context_full() ? Ending::context_full : Ending::end_token);
-        ++drawn;
-        if (std::ranges::count(options.end_tokens, *id) > 0) return end_with(Ending::end_token);
-        return Token{*id, release(decoder.push(*id))};
+        const std::optional<std::int32_t> id = text->wants_more() ? session.next() : std::nullopt;
+        return text->take(id, session.context_full() ? Ending::context_full
+                              : session.ended()      ? Ending::end_token
+                                                     : Ending::length);
     }
 
     Ending go_on(const std::function<bool(const Token&)>& on_token) {
         while (const std::optional<Token> token = advance())
             if (!on_token(*token)) break;
-        return ending;
+        return text->ending();
     }
 };
 

@@ -67,10 +67,10 @@ struct Plan::State {
         upload_turned(device.state(), buffer, offset, value.type, bytes);
     }
 
-    std::vector<std::byte> download(int id, std::uint64_t bytes) const {
+    std::vector<std::byte> download(int id, std::uint64_t bytes, std::uint64_t from = 0) const {
         const auto [buffer, offset] = memory.place_of(graph, schedule, id);
         std::vector<std::byte> data(bytes);
-        gpu::download(device.state(), buffer, offset, data);
+        gpu::download(device.state(), buffer, offset + from, data);
         return data;
     }
     HostTensor host(int id) const { return widen(graph.value(id).type, download(id, graph.value(id).type.bytes())); }
@@ -129,11 +129,12 @@ std::vector<float> Plan::read(const std::string& name) const {
     return {tensor.data.begin(), tensor.data.end()};
 }
 
-std::vector<float> Plan::read_rows(const std::string& name, std::int64_t rows) const {
+std::vector<float> Plan::read_rows(const std::string& name, std::int64_t rows, std::int64_t first) const {
     int id = 0;
-    TensorType type = state_->named(name, id).type;
-    type.shape[0] = std::min(rows, type.shape[0]);
-    const HostTensor tensor = widen(type, state_->download(id, type.bytes()));
+    TensorType type = state_->named(name, id).type, before = type;
+    before.shape[0] = std::clamp<std::int64_t>(first, 0, type.shape[0]);
+    type.shape[0] = std::clamp<std::int64_t>(rows, 0, type.shape[0] - before.shape[0]);
+    const HostTensor tensor = widen(type, state_->download(id, type.bytes(), before.bytes()));
     return {tensor.data.begin(), tensor.data.end()};
 }
 

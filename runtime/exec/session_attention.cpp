@@ -40,26 +40,27 @@ std::int64_t Session::State::global_rows(std::int64_t layer) const {
 
 // All that has run, once more in a session that watches `layer`.
 Session& Session::State::replay_watching(std::int64_t layer) {
-    const auto ran = std::span(tokens).first(static_cast<std::size_t>(processed));
+    const auto ran = std::span(sequence.tokens).first(static_cast<std::size_t>(sequence.processed));
     if (replay && replay->state_->options.watch.includes(layer) && std::ranges::equal(replay->tokens(), ran))
         return *replay;
     fall_back(format("layer %lld was not watched: the sequence of %lld tokens is replayed to see its attention",
-                     static_cast<long long>(layer), static_cast<long long>(processed)));
+                     static_cast<long long>(layer), static_cast<long long>(sequence.processed)));
     SessionOptions watching = options;
     watching.watch = {.layers = {layer}}, watching.inspect = watching.profile = false;
     watching.rope_context = std::max(context, options.rope_context);
-    watching.context = std::max(
-        processed, std::ssize(source_tokens));  // a context that was chosen to fill the memory would not fit twice
+    watching.context =
+        std::max(sequence.processed,
+                 std::ssize(sequence.source));  // a context that was chosen to fill the memory would not fit twice
     replay.reset();                             // its memory first
     replay = std::make_unique<Session>(model, watching);
     if (translates()) {
-        replay->encode(source_tokens);
+        replay->encode(sequence.source);
         replay->rewind(0);
     }
     if (sees())
         replay->look(pixels);
     else
-        replay->append(ran, std::span(types).first(ran.size()));
+        replay->append(ran, std::span(sequence.types).first(ran.size()));
     replay->process();
     return *replay;
 }
@@ -91,10 +92,10 @@ void Session::State::check_positions(std::int64_t first, std::int64_t count, std
 std::vector<float> Session::attention(std::int64_t layer, std::int64_t head, std::int64_t first_row, std::int64_t rows,
                                       std::int64_t first_key, std::int64_t keys, AttentionOf of) {
     State& s = *state_;
-    const auto ran = static_cast<std::size_t>(s.processed);
+    const auto ran = static_cast<std::size_t>(s.sequence.processed);
     s.check_head(layer, head, of);
-    s.check_positions(first_row, rows, of == AttentionOf::encoder ? s.source_tokens.size() : ran, "rows");
-    s.check_positions(first_key, keys, of == AttentionOf::self ? ran : s.source_tokens.size(), "keys");
+    s.check_positions(first_row, rows, of == AttentionOf::encoder ? s.sequence.source.size() : ran, "rows");
+    s.check_positions(first_key, keys, of == AttentionOf::self ? ran : s.sequence.source.size(), "keys");
     if (rows == 0 || keys == 0) return {};
     s.settle();
     if (!s.options.watch.includes(layer))
@@ -112,9 +113,9 @@ std::vector<float> Session::log_sum_exp(std::int64_t layer, std::int64_t head, s
                                         std::int64_t rows, AttentionOf of) {
     State& s = *state_;
     s.check_head(layer, head, of);
-    s.check_positions(first_row, rows,
-                      of == AttentionOf::encoder ? s.source_tokens.size() : static_cast<std::size_t>(s.processed),
-                      "rows");
+    s.check_positions(
+        first_row, rows,
+        of == AttentionOf::encoder ? s.sequence.source.size() : static_cast<std::size_t>(s.sequence.processed), "rows");
     if (rows == 0) return {};
     s.settle();
     if (!s.options.watch.includes(layer)) return s.replay_watching(layer).log_sum_exp(layer, head, first_row, rows, of);
@@ -131,7 +132,7 @@ HeadTable Session::head_statistics(std::int64_t layer, std::span<const std::int3
     State& s = *state_;
     const std::int64_t count = std::ssize(marks), heads = s.model.config().heads;
     s.check_head(layer, 0, AttentionOf::self);
-    s.check_positions(0, count, static_cast<std::size_t>(s.processed), "rows");
+    s.check_positions(0, count, static_cast<std::size_t>(s.sequence.processed), "rows");
     if (!factors.empty() && std::ssize(factors) != count * heads)
         throw Error(ErrorKind::usage,
                     format("head statistics: %zu factors do not fit %lld tokens and %lld heads", factors.size(),
@@ -143,7 +144,8 @@ HeadTable Session::head_statistics(std::int64_t layer, std::span<const std::int3
     const auto positions = static_cast<std::size_t>(source.k.type->shape[0]);
     std::vector<std::int32_t> tokens(2 * positions);
     for (std::size_t i = 0; i < marks.size(); ++i) {
-        tokens[2 * i] = s.sees() ? static_cast<std::int32_t>(i) : s.tokens[i];  // no patch is the same as another
+        tokens[2 * i] =
+            s.sees() ? static_cast<std::int32_t>(i) : s.sequence.tokens[i];  // no patch is the same as another
         tokens[2 * i + 1] = marks[i];
     }
     std::vector<float> all_factors(factors.begin(), factors.end());

@@ -10,28 +10,6 @@
 
 namespace vantage {
 
-// Writes 1 and 0 for every feature of every head. Only while nothing runs.
-void Session::State::set_head_mask() {
-    if (!options.silenced) return;
-    const ModelConfig& c = model.config();
-    for (const HeadPlace& place : *options.silenced)
-        if (place.layer < 0 || place.layer >= c.layers || place.head < 0 || place.head >= c.heads)
-            throw Error(ErrorKind::usage,
-                        format("head %lld.%lld cannot be silenced: %s has layers 0 … %lld with heads 0 … %lld",
-                               static_cast<long long>(place.layer), static_cast<long long>(place.head),
-                               model.info().name.c_str(), static_cast<long long>(c.layers - 1),
-                               static_cast<long long>(c.heads - 1)));
-    for (std::int64_t layer = 0; layer < c.layers; ++layer) {
-        const gpu::Buffer& buffer = bindings->buffers.at(model_names::head_mask(layer));
-        auto* numbers = reinterpret_cast<float*>(buffer.mapped());
-        const Value& value = *std::ranges::find(own.graph.values(), model_names::head_mask(layer), &Value::name);
-        const std::int64_t features = value.type.shape[0], width = features / c.heads;
-        std::fill_n(numbers, features, 1.0f);
-        for (const HeadPlace& place : *options.silenced)
-            if (place.layer == layer) std::fill_n(numbers + place.head * width, width, 0.0f);
-    }
-}
-
 void Session::silence(std::span<const HeadPlace> heads) {
     State& s = *state_;
     if (!s.options.silenced)
@@ -45,9 +23,9 @@ void Session::silence(std::span<const HeadPlace> heads) {
         throw;
     }
     s.replay.reset();
-    s.forget_results();
-    s.ended = s.step_current = false;
-    if (!s.encodes()) s.mark_seen();
+    s.forget_results(s.sequence);
+    s.sequence.ended = s.step_current = false;
+    if (!s.encodes()) s.mark_seen(0);
 }
 
 // W_O of a layer as rows [features of the heads, width of the model]: the matrix that the attention's output is multiplied with.
@@ -108,11 +86,12 @@ std::vector<float> Session::value_norms(std::int64_t layer, bool projected) {
                                                 "lengths are not told apart");
     s.settle();
     const Value& value = *std::ranges::find(s.own.graph.values(), model_names::values(layer), &Value::name);
-    const TensorType type{Shape{s.processed, value.type.shape[1], value.type.shape[2]}, value.type.dtype};
+    const TensorType type{Shape{s.sequence.processed, value.type.shape[1], value.type.shape[2]}, value.type.dtype};
     std::vector<std::byte> bytes(static_cast<std::size_t>(type.bytes()));
     gpu::download(s.device, s.bindings->buffers.at(value.name), 0, bytes);
     const HostTensor v = widen(type, bytes);
-    const auto tokens = static_cast<std::size_t>(s.processed), heads = static_cast<std::size_t>(s.model.config().heads),
+    const auto tokens = static_cast<std::size_t>(s.sequence.processed),
+               heads = static_cast<std::size_t>(s.model.config().heads),
                kv_heads = static_cast<std::size_t>(type.shape[1]), dv = static_cast<std::size_t>(type.shape[2]);
     const std::vector<float> w =
         projected ? s.output_projection(layer, static_cast<std::int64_t>(heads * dv)) : std::vector<float>();

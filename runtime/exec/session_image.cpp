@@ -22,11 +22,11 @@ void Session::look(std::span<const float> pixels) {
         if (!std::isfinite(pixel)) throw Error(ErrorKind::usage, "the image has pixels that are not finite");
     s.finish_flight();
     s.replay.reset();
-    s.forget_results();
+    s.forget_results(s.sequence);
     s.pixels.assign(pixels.begin(), pixels.end());
-    s.tokens.assign(static_cast<std::size_t>(s.context), 0);
-    s.types = s.tokens;
-    s.ended = s.step_current = false;
+    s.sequence.tokens.assign(static_cast<std::size_t>(s.context), 0);
+    s.sequence.types = s.sequence.tokens;
+    s.sequence.ended = s.step_current = false;
 }
 
 }  // namespace vantage

@@ -139,8 +139,11 @@ private:
         const auto key = std::tuple(step, launch.keys_per_group, launch.groups[1], launch.groups[2]);
         if (const auto found = grids_.find(key); found != grids_.end()) return found->second;
         Launch make{.shader = "grid", .operands = {in(0), out(0)}};
-        make.with(
-            params::GridParams{.keys_per_group = launch.keys_per_group, .y = launch.groups[1], .z = launch.groups[2]});
+        const Shape& steps = graph_.value(step).type.shape;  // [STEP_WORDS], or [sequences, STEP_WORDS]
+        make.with(params::GridParams{.keys_per_group = launch.keys_per_group,
+                                     .y = launch.groups[1],
+                                     .z = launch.groups[2],
+                                     .sequences = static_cast<std::uint32_t>(steps.elements() / steps[-1])});
         const int lifetime = add_lifetime(12, now());
         Dispatch dispatch{.launch = make, .segment = node.segment, .label = "grid"};
         const int storage = graph_.storage(step);

@@ -29,13 +29,28 @@ std::string hidden(std::int64_t index) { return "hidden." + std::to_string(index
 ModelBuilder::ModelBuilder(Graph& g, const ModelConfig& c, const BuildOptions& o) : graph(g), config(c), options(o) {
     const auto [ids, place] = options.encoder ? std::pair(model_names::source_tokens, model_names::source_step)
                                               : std::pair(model_names::tokens, model_names::step);
-    tokens = graph.state(ids, {options.context}, DType::i32, true);
-    step = begin_step(graph.state(place, {STEP_WORDS}, DType::u32, true), options.rows);
+    tokens = graph.state(ids, {options.sequences, options.context}, DType::i32, true);
+    step = begin_step(graph.state(place, {options.sequences, STEP_WORDS}, DType::u32, true), options.rows);
+}
+
+Tensor ModelBuilder::by_sequence(Tensor rows) {
+    const auto sizes = rows.shape().sizes();
+    std::vector<std::int64_t> split{options.sequences, sizes[0] / options.sequences};
+    split.insert(split.end(), sizes.begin() + 1, sizes.end());
+    return graph.reshape(rows, Shape(split));
+}
+
+Tensor ModelBuilder::all_rows(Tensor by_sequence) {
+    const auto sizes = by_sequence.shape().sizes();
+    std::vector<std::int64_t> joined{sizes[0] * sizes[1]};
+    joined.insert(joined.end(), sizes.begin() + 2, sizes.end());
+    return graph.reshape(by_sequence, Shape(joined));
 }
 
 Tensor ModelBuilder::embed(Tensor table, Tensor positions, std::int64_t position_offset, double factor) {
-    return embedding(tokens, table, positions,
-                     {.scale = factor, .position_offset = position_offset, .rows = options.rows, .step = step});
+    return embedding(
+        tokens, table, positions,
+        {.scale = factor, .position_offset = position_offset, .rows = options.sequences * options.rows, .step = step});
 }
 
 Tensor ModelBuilder::integers(const std::string& name, std::span<const std::int32_t> values) {
@@ -51,18 +66,21 @@ Tensor ModelBuilder::positions(Tensor table, std::int64_t offset) {
     std::vector<std::int32_t> ids(
         static_cast<std::size_t>(options.context));  // of a sequence whose ids are its positions
     std::iota(ids.begin(), ids.end(), static_cast<std::int32_t>(offset));
-    return embedding(integers("positions", ids), table, {}, {.rows = options.rows, .step = step});
+    return embedding(integers("positions", ids), table, {}, {.rows = options.sequences * options.rows, .step = step});
 }
 
 Tensor ModelBuilder::type_embedding(Tensor table) {
-    const Tensor types = graph.state(model_names::types, {options.context}, DType::i32, true);
-    return embedding(types, table, {}, {.rows = options.rows, .step = step});
+    const Tensor types = graph.state(model_names::types, {options.sequences, options.context}, DType::i32, true);
+    return embedding(types, table, {}, {.rows = options.sequences * options.rows, .step = step});
 }
 
 Tensor ModelBuilder::first_rows(Tensor x, std::int64_t count) {
-    std::vector<std::int32_t> numbers(static_cast<std::size_t>(count));
-    std::iota(numbers.begin(), numbers.end(), 0);
-    return embedding(integers("first." + std::to_string(count), numbers), x);
+    const std::int64_t each = x.shape()[0] / options.sequences;
+    std::vector<std::int32_t> numbers;
+    for (std::int64_t i = 0; i < options.sequences * count; ++i)
+        numbers.push_back(static_cast<std::int32_t>(i / count * each + i % count));
+    const std::string name = "first." + std::to_string(count);
+    return embedding(integers(options.sequences > 1 ? name + " of " + std::to_string(each) : name, numbers), x);
 }
 
 Tensor ModelBuilder::conv1d(const std::string& name, Tensor x, std::int64_t out) {
@@ -99,14 +117,20 @@ Tensor ModelBuilder::rotate(Tensor x) {
 
 Tensor ModelBuilder::cached(const std::string& name, Tensor rows) {
     const Shape& row = rows.shape();
-    return write(graph.state(name, {options.context, row[1], row[2]}, options.cache), rows, step);
+    return write(graph.state(name, {options.sequences * options.context, row[1], row[2]}, options.cache), rows, step);
 }
 
 void ModelBuilder::watch(std::int64_t layer, AttentionOf of, Tensor q, Tensor lse) {
     if (const auto i = static_cast<std::size_t>(layer); i >= options.watch.size() || !options.watch[i]) return;
     const Shape& row = q.shape();
-    write(graph.state(model_names::watched_queries(layer, of), {options.context, row[1], row[2]}, DType::f32), q, step);
-    write(graph.state(model_names::watched_lse(layer, of), {options.context, row[1]}, DType::f32), lse, step);
+    const std::int64_t rows = options.sequences * options.context;
+    write(graph.state(model_names::watched_queries(layer, of), {rows, row[1], row[2]}, DType::f32), q, step);
+    write(graph.state(model_names::watched_lse(layer, of), {rows, row[1]}, DType::f32), lse, step);
+}
+
+AttentionResult ModelBuilder::attend_rows(Tensor q, Tensor keys, Tensor values, const AttentionOptions& how) {
+    const AttentionResult result = attention(by_sequence(q), by_sequence(keys), by_sequence(values), how);
+    return {.o = all_rows(result.o), .lse = all_rows(result.lse)};
 }
 
 Tensor ModelBuilder::attend(std::int64_t layer, Tensor q, Tensor k, Tensor v, AttentionOptions how, const QKV& first) {
@@ -116,16 +140,16 @@ Tensor ModelBuilder::attend(std::int64_t layer, Tensor q, Tensor k, Tensor v, At
     how.step = step;
     const Tensor keys = cached(model_names::keys(layer, own()), k),
                  values = cached(model_names::values(layer, own()), v);
-    AttentionResult seen = attention(q, keys, values, how);
+    AttentionResult seen = attend_rows(q, keys, values, how);
     if (first.q) {  // rows in place of those that stand there: an encoder's run begins at position 0
         const AttentionResult global =
-            attention(first.q, cached(model_names::global_keys(layer), first.k),
-                      cached(model_names::global_values(layer), first.v), {.scale = usual.scale, .step = step});
+            attend_rows(first.q, cached(model_names::global_keys(layer), first.k),
+                        cached(model_names::global_values(layer), first.v), {.scale = usual.scale, .step = step});
         seen = {.o = write(seen.o, global.o, step), .lse = write(seen.lse, global.lse, step)};
         q = write(q, first.q, step);
     }
     watch(layer, own(), q, seen.lse);
-    return masked(layer, graph.reshape(seen.o, {options.rows, q.shape()[1] * v.shape()[2]}));
+    return masked(layer, graph.reshape(seen.o, {q.shape()[0], q.shape()[1] * v.shape()[2]}));
 }
 
 Tensor ModelBuilder::masked(std::int64_t layer, Tensor heads) {
@@ -140,14 +164,16 @@ void ModelBuilder::offer_source(std::int64_t layer, Tensor k, Tensor v) {
 
 Tensor ModelBuilder::attend_source(std::int64_t layer, Tensor q) {
     const auto offered = [&](const std::string& name) {
-        return graph.state(name, {options.context, config.kv_heads, config.head_width}, options.cache);
+        return graph.state(name, {options.sequences * options.context, config.kv_heads, config.head_width},
+                           options.cache);
     };
-    if (!source_length_) source_length_ = graph.state(model_names::source_length, {1}, DType::i32, true);
-    const AttentionResult result = attention(q, offered(model_names::keys(layer, AttentionOf::cross)),
-                                             offered(model_names::values(layer, AttentionOf::cross)),
-                                             {.scale = config.attention(layer).scale, .kv_len = source_length_});
+    if (!source_length_)
+        source_length_ = graph.state(model_names::source_length, {options.sequences}, DType::i32, true);
+    const AttentionResult result = attend_rows(q, offered(model_names::keys(layer, AttentionOf::cross)),
+                                               offered(model_names::values(layer, AttentionOf::cross)),
+                                               {.scale = config.attention(layer).scale, .kv_len = source_length_});
     watch(layer, AttentionOf::cross, q, result.lse);
-    return graph.reshape(result.o, {options.rows, config.heads * config.head_width});
+    return graph.reshape(result.o, {q.shape()[0], config.heads * config.head_width});
 }
 
 bool ModelBuilder::has(const std::string& weight) const { return std::ranges::count(config.absent, weight) == 0; }
@@ -164,7 +190,8 @@ void ModelBuilder::note_hidden(Tensor x) {
 
 void ModelBuilder::finish(Tensor x, const std::function<Tensor(Tensor)>& norm,
                           const std::function<Tensor(Tensor)>& out) {
-    const Tensor seen = mark_seen(graph.state(model_names::seen, {(config.vocab + 31) / 32}, DType::u32), tokens, step);
+    const Tensor seen = mark_seen(
+        graph.state(model_names::seen, {options.sequences, (config.vocab + 31) / 32}, DType::u32), tokens, step);
     graph.segment("head");
     const auto logits = [&](Tensor normed) {
         const Tensor raw = out(normed);

@@ -17,8 +17,9 @@ namespace vantage {
 
 /// How a model's graph is built.
 struct BuildOptions {
-    std::int64_t rows = 1;     ///< tokens of a run
-    std::int64_t context = 0;  ///< rows of the cache
+    std::int64_t rows = 1;       ///< tokens that a run has of a sequence
+    std::int64_t sequences = 1;  ///< of a run: its rows are [sequences * rows], one sequence after the other
+    std::int64_t context = 0;    ///< rows of a sequence's cache
     bool encoder = false;  ///< of an encoder–decoder: the graph of its encoder, whose rows are the text that is read
     DType cache = DType::f16;
     std::vector<bool> watch;  ///< by layer: keep the rows of Q and the log-sum-exps, so that weights can be asked for
@@ -31,18 +32,21 @@ struct BuildOptions {
 
 /// Names of the states and outputs, and the segments of the graph.
 namespace model_names {
-inline const char* tokens = "tokens";                ///< i32 [context]: the whole sequence, host-visible
-inline const char* step = "step";                    ///< u32 [STEP_WORDS], host-visible
+inline const char* tokens = "tokens";                ///< i32 [sequences, context]: the whole of each, host-visible
+inline const char* step = "step";                    ///< u32 [sequences, STEP_WORDS], host-visible
 inline const char* source_tokens = "source.tokens";  ///< the two of an encoder–decoder's encoder
 inline const char* source_step = "source.step";
-inline const char* source_length = "source.length";  ///< i32 [1]: tokens that the encoder has read; host-visible
-inline const char* seen = "seen";                    ///< u32 [vocab / 32]
-inline const char* types = "token_types";  ///< i32 [context], of encoders that tell types of tokens apart; host-visible
-inline const char* pixels = "pixels";      ///< f32 [1, channels, height, width], of models that see; host-visible
-inline const char* logits = "logits";      ///< f32 [rows, vocab], or [1, labels]
-inline const char* pooled = "pooled";      ///< f32 [1, width], of encoders that have a pooler
-inline const char* last_hidden = "last_hidden";  ///< f32 [rows, width], of encoders with a norm behind the last block
-inline const char* relation = "relation";        ///< f32 [1, 2], BERT's: does the second text follow the first?
+inline const char* source_length =
+    "source.length";               ///< i32 [sequences]: tokens that the encoder has read; host-visible
+inline const char* seen = "seen";  ///< u32 [sequences, vocab / 32]
+inline const char* types =
+    "token_types";                     ///< i32 [sequences, context], of encoders that tell types apart; host-visible
+inline const char* pixels = "pixels";  ///< f32 [1, channels, height, width], of models that see; host-visible
+inline const char* logits = "logits";  ///< f32 [all rows, vocab], or [sequences, labels]
+inline const char* pooled = "pooled";  ///< f32 [sequences, width], of encoders that have a pooler
+inline const char* last_hidden =
+    "last_hidden";                         ///< f32 [all rows, width], of encoders with a norm behind the last block
+inline const char* relation = "relation";  ///< f32 [sequences, 2], BERT's: does the second text follow the first?
 std::string keys(std::int64_t layer, AttentionOf of = AttentionOf::self);
 std::string values(std::int64_t layer, AttentionOf of = AttentionOf::self);
 std::string global_keys(std::int64_t layer);  ///< of the first rows' own attention, see ModelBuilder::attend
@@ -56,7 +60,8 @@ enum : int { body = 0, head = 1 };  ///< segments: everything up to the last blo
 }  // namespace model_names
 
 /// The words in which builders say what a paper says. Weights are named as in the checkpoint, below the scopes that are open:
-/// `name` stands for name.weight and name.bias.
+/// `name` stands for name.weight and name.bias. Shapes are those of one sequence, n its rows; of several the n rows of each
+/// follow one another in the first dimension, and builders need not know.
 class ModelBuilder {
 public:
     ModelBuilder(Graph& graph, const ModelConfig& config, const BuildOptions& options);
@@ -99,7 +104,7 @@ public:
     void finish(Tensor x, const std::function<Tensor(Tensor)>& norm, const std::function<Tensor(Tensor)>& output);
     /// The tokens' types' rows of a table [types, width].
     Tensor type_embedding(Tensor table);
-    /// Row 0 of x [n, cols] → [1, cols]: what encoders answer from. Or the first `count` rows.
+    /// Row 0 of each sequence of x [n, cols] → [1, cols]: what encoders answer from. Or the first `count` rows.
     Tensor first_row(Tensor x) { return first_rows(x, 1); }
     Tensor first_rows(Tensor x, std::int64_t count);
     /// An encoder's last hidden state, an output. What its heads make of it comes behind.
@@ -109,8 +114,13 @@ public:
 
 private:
     AttentionOf own() const { return options.encoder ? AttentionOf::encoder : AttentionOf::self; }
-    /// The state `name` [context, heads, D] with this run's keys or values in it.
+    /// The state `name` [sequences * context, heads, D] with this run's keys or values in it.
     Tensor cached(const std::string& name, Tensor rows);
+    /// [sequences * n, …] → [sequences, n, …], as attention sees queries and caches, and back.
+    Tensor by_sequence(Tensor rows);
+    Tensor all_rows(Tensor by_sequence);
+    /// Attention of each sequence's queries to its own keys.
+    AttentionResult attend_rows(Tensor q, Tensor keys, Tensor values, const AttentionOptions& how);
     /// Keeps what the tap makes a layer's weights from.
     void watch(std::int64_t layer, AttentionOf of, Tensor q, Tensor lse);
     /// The heads' outputs [n, H Dv], those of heads that the state says times 0.

@@ -11,9 +11,8 @@
 #include "runtime/base/log.h"
 #include "runtime/graph/op.h"
 #include "runtime/ops/attention_rules.h"
-#include "runtime/ops/checks.h"
+#include "runtime/ops/step.h"
 #include "shaders/params/attention.h"
-#include "shaders/params/step.h"
 #include "vantage/ops.h"
 
 namespace vantage {
@@ -80,9 +79,10 @@ std::vector<TensorType> infer(const OpCall& call) {
     call.require(s.kv_heads > 0 && s.heads % s.kv_heads == 0,
                  format("%lld query heads cannot share %lld key heads evenly", static_cast<long long>(s.heads),
                         static_cast<long long>(s.kv_heads)));
+    require_step(call, step_);
     if (call.has(step_))
-        call.require(call.in(step_) == TensorType{Shape{STEP_WORDS}, DType::u32} && s.batch == 1,
-                     "step is " + call.in(step_).text() + ": one u32 step state and no batch are wanted");
+        call.require(sequences_of(call, step_) == s.batch,
+                     operand_is(call, step_) + ", but q is " + q.text() + ": each of a batch has a step of its own");
     if (call.has(kv_len_))
         call.require(call.in(kv_len_) == TensorType{Shape{s.batch}, DType::i32},
                      "kv_len is " + call.in(kv_len_).text() + ", but q is " + q.text());
@@ -117,17 +117,17 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
     const double scale = scale_of(call);
     const bool stepped = call.has(step_);
     const AttentionRules rules(call.attrs);
-    const auto word = [&](int i) { return static_cast<std::int64_t>(in[step_][i]); };
-    const std::int64_t valid = stepped ? std::min(word(STEP_VALID), s.n) : s.n,
-                       filled = stepped ? std::min(word(STEP_KEYS), s.m) : s.m;
-    for (std::int64_t b = 0; b < s.batch; ++b)
+    for (std::int64_t b = 0; b < s.batch; ++b) {
+        const std::int64_t valid = stepped ? std::min(word(in[step_], STEP_VALID, b), s.n) : s.n,
+                           filled = stepped ? std::min(word(in[step_], STEP_KEYS, b), s.m) : s.m,
+                           first = stepped ? word(in[step_], STEP_POSITION, b) : s.m - s.n;  // of the rows
         for (std::int64_t h = 0; h < s.heads; ++h)
             for (std::int64_t i = 0; i < s.n; ++i) {
                 const std::int64_t sees = i >= valid ? 0
                                           : call.has(kv_len_)
                                               ? std::min(filled, static_cast<std::int64_t>(in[kv_len_][b]))
                                               : filled;
-                const std::int64_t row = s.q_row(b, i, h), position = stepped ? word(STEP_POSITION) + i : i + s.m - s.n;
+                const std::int64_t row = s.q_row(b, i, h), position = first + i;
                 std::vector<std::pair<std::int64_t, double>> scores;
                 for (std::int64_t j = 0; j < sees; ++j) {
                     double dot = 0;
@@ -161,6 +161,7 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
                     out[largest_][row] = std::max(out[largest_][row], p);
                 }
             }
+    }
 }
 
 Cost cost(const OpCall& call) {
@@ -277,17 +278,14 @@ bool fits_split(const OpCall& call, const Caps& caps) {
            ceil_div(s.m, keys_per_split) <= caps.max_workgroup_count[0];
 }
 
-Case test_case(const char* name, Shape q, Shape k, std::int64_t dv, Attrs attrs, std::vector<double> step = {},
+Case test_case(const char* name, Shape q, Shape k, std::int64_t dv, Attrs attrs, const Case::Input& step = {},
                std::vector<double> kv_len = {}) {
     Shape v = k;
     v[-1] = dv;
     Case c{.name = name,
            .attrs = attrs,
            .inputs = {{.type = TensorType{q}}, {.type = TensorType{k}}, {.type = TensorType{v}}}};
-    c.inputs.push_back(
-        step.empty()
-            ? Case::Input{}
-            : Case::Input{.type = TensorType{Shape{STEP_WORDS}, DType::u32}, .fill = Case::Fill::given, .given = step});
+    c.inputs.push_back(step);
     if (!kv_len.empty())
         c.inputs.push_back({.type = TensorType{Shape{static_cast<std::int64_t>(kv_len.size())}, DType::i32},
                             .fill = Case::Fill::given,
@@ -315,10 +313,7 @@ std::vector<Case> ruled_cases() {
         return Case::Input{.type = TensorType{shape, DType::i32}, .fill = Case::Fill::ids, .high = most};
     };
     // a cache of 70 rows of which 43 are filled, the last 3 by this run of 4
-    std::vector<double> step(STEP_WORDS);
-    step[STEP_POSITION] = 40, step[STEP_VALID] = 3, step[STEP_KEYS] = 43;
-    const Case::Input cache{
-        .type = TensorType{Shape{STEP_WORDS}, DType::u32}, .fill = Case::Fill::given, .given = step};
+    const Case::Input cache = step_of_case(40, 3);
     add("causal window", 70, 70, {{"causal", true}, {"window_left", I{6}}});
     // of three shares of the keys the first has the global ones, the second nothing, the last the window
     add("window of few queries, split", 2, 700,
@@ -358,6 +353,11 @@ std::vector<Case> ruled_cases() {
          {sinks_, floats({3})}});
     add("lengths, dilated", 40, 70, {{"causal", true}, {"window_left", I{12}}, {"dilation", I{3}}},
         {{kv_len_, {.type = TensorType{Shape{1}, DType::i32}, .fill = Case::Fill::given, .given = {51}}}});
+    Case sequences =
+        test_case("caches of 2 sequences, window", {2, 4, 3, 24}, {2, 70, 1, 24}, 24,
+                  {{"causal", true}, {"window_left", I{6}}}, steps_of_case({step_of_case(40, 3), step_of_case(2, 4)}));
+    for (Case::Input& input : sequences.inputs) input.fixed_type = true;
+    list.push_back(sequences);
     Case batch = test_case("batch, heads first, segments, mask, sinks, split", {2, 3, 2, 24}, {2, 1, 300, 24}, 24,
                            {{"heads_first", true}});
     batch.inputs.resize(10);
@@ -372,23 +372,24 @@ std::vector<Case> ruled_cases() {
 }
 
 std::vector<Case> cases() {
-    std::vector<double> step(STEP_WORDS);
-    step[STEP_POSITION] = 9, step[STEP_VALID] = 3, step[STEP_KEYS] = 12;
-    std::vector<double> decode(STEP_WORDS);
-    decode[STEP_POSITION] = 530, decode[STEP_VALID] = 1, decode[STEP_KEYS] = 531;
     const Attrs causal = {{"causal", true}};
-    std::vector<Case> list = {test_case("causal n=37 d=24 dv=32 gqa", {37, 4, 24}, {37, 2, 24}, 32, causal),
-                              test_case("full n=5 m=70 d=17 heads_first batch", {2, 3, 5, 17}, {2, 3, 70, 17}, 17,
-                                        {{"heads_first", true}, {"scale", 0.3}}),
-                              test_case("one by one", {1, 1, 24}, {1, 1, 24}, 24, causal),
-                              test_case("chunk n=7 m=19", {7, 2, 64}, {19, 2, 64}, 64, causal),
-                              test_case("more queries than keys", {6, 1, 24}, {4, 1, 24}, 24, causal),
-                              test_case("d=256", {3, 1, 256}, {33, 1, 256}, 256, {}),
-                              test_case("cache n=4 valid=3", {4, 2, 24}, {40, 1, 24}, 24, causal, step),
-                              test_case("split over keys", {1, 4, 24}, {700, 2, 24}, 24, causal, decode),
-                              test_case("split without step n=7", {7, 2, 24}, {300, 2, 24}, 32, causal),
-                              test_case("kv_len", {2, 4, 1, 24}, {2, 9, 1, 24}, 24, {}, {}, {5, 0}),
-                              test_case("no keys", {3, 1, 24}, {0, 1, 24}, 24, {})};
+    std::vector<Case> list = {
+        test_case("causal n=37 d=24 dv=32 gqa", {37, 4, 24}, {37, 2, 24}, 32, causal),
+        test_case("full n=5 m=70 d=17 heads_first batch", {2, 3, 5, 17}, {2, 3, 70, 17}, 17,
+                  {{"heads_first", true}, {"scale", 0.3}}),
+        test_case("one by one", {1, 1, 24}, {1, 1, 24}, 24, causal),
+        test_case("chunk n=7 m=19", {7, 2, 64}, {19, 2, 64}, 64, causal),
+        test_case("more queries than keys", {6, 1, 24}, {4, 1, 24}, 24, causal),
+        test_case("d=256", {3, 1, 256}, {33, 1, 256}, 256, {}),
+        test_case("cache n=4 valid=3", {4, 2, 24}, {40, 1, 24}, 24, causal, step_of_case(9, 3)),
+        test_case("split over keys", {1, 4, 24}, {700, 2, 24}, 24, causal, step_of_case(530, 1)),
+        test_case("cache of 3 sequences, valid 3, 0 and 4", {3, 4, 2, 24}, {3, 40, 1, 24}, 24, causal,
+                  steps_of_case({step_of_case(9, 3), step_of_case(20, 0), step_of_case(36, 4)})),
+        test_case("split over keys of 2 sequences", {2, 1, 4, 24}, {2, 700, 2, 24}, 24, causal,
+                  steps_of_case({step_of_case(530, 1), step_of_case(40, 1)})),
+        test_case("split without step n=7", {7, 2, 24}, {300, 2, 24}, 32, causal),
+        test_case("kv_len", {2, 4, 1, 24}, {2, 9, 1, 24}, 24, {}, {}, {5, 0}),
+        test_case("no keys", {3, 1, 24}, {0, 1, 24}, 24, {})};
     const std::vector<Case> ruled = ruled_cases();
     list.insert(list.end(), ruled.begin(), ruled.end());
     return list;

@@ -1,4 +1,4 @@
-// The beginning of a run: the step moves on to the sequence's next rows.
+// The beginning of a run: the step of each sequence moves on to its next rows.
 //   position += valid;  valid = min(rows, end - position);  keys = position + valid
 #include "shaders/params/begin_step.h"
 #include "runtime/base/log.h"
@@ -14,39 +14,49 @@ namespace {
 std::vector<TensorType> infer(const OpCall& call) {
     require_step(call, 0);
     call.require(call.attrs.integer("rows") > 0, "a run of no rows never comes to an end");
-    return {step_type()};
+    return {call.in(0)};
 }
 
 void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
-    const std::int64_t position = word(in[0], STEP_POSITION) + word(in[0], STEP_VALID),
-                       rest = word(in[0], STEP_END) - position;
-    const std::int64_t valid = std::clamp<std::int64_t>(rest, 0, call.attrs.integer("rows"));
-    out[0][STEP_POSITION] = static_cast<double>(position);
-    out[0][STEP_VALID] = static_cast<double>(valid);
-    out[0][STEP_KEYS] = static_cast<double>(position + valid);
+    for (std::int64_t b = 0; b < sequences_of(call, 0); ++b) {
+        const std::int64_t position = word(in[0], STEP_POSITION, b) + word(in[0], STEP_VALID, b),
+                           rest = word(in[0], STEP_END, b) - position;
+        const std::int64_t valid = std::clamp<std::int64_t>(rest, 0, call.attrs.integer("rows"));
+        double* words = out[0].data.data() + b * STEP_WORDS;
+        words[STEP_POSITION] = static_cast<double>(position);
+        words[STEP_VALID] = static_cast<double>(valid);
+        words[STEP_KEYS] = static_cast<double>(position + valid);
+    }
 }
 
 Cost cost(const OpCall&) { return {4, 12, 12}; }
 
 LaunchPlan launch(const OpCall& call, const Caps&) {
-    Launch l{.shader = "begin_step", .operands = {update(0)}};
+    Launch l{.shader = "begin_step",
+             .operands = {update(0)},
+             .groups = {static_cast<std::uint32_t>(sequences_of(call, 0)), 1, 1}};
     return l.with(params::BeginStepParams{.rows = static_cast<std::uint32_t>(call.attrs.integer("rows"))});
 }
 
 std::vector<Case> cases() {
     const std::int64_t rows = 16;
-    const auto of = [&](const char* name, double position, double valid, double end) {
-        return Case{.name = name,
-                    .attrs = {{"rows", rows}},
-                    .inputs = {step_of_case({{STEP_POSITION, position},
-                                             {STEP_VALID, valid},
-                                             {STEP_END, end},
-                                             {STEP_KEYS, 7},
-                                             {STEP_LIMIT, 99},
-                                             {31, 4e9}})}};
+    const auto step = [](double position, double valid, double end) {
+        return step_of_case({{STEP_POSITION, position},
+                             {STEP_VALID, valid},
+                             {STEP_END, end},
+                             {STEP_KEYS, 7},
+                             {STEP_LIMIT, 99},
+                             {31, 4e9}});
     };
-    return {of("first chunk", 0, 0, 37), of("last chunk", 16, 16, 37), of("one token", 32, 5, 38),
-            of("nothing left", 36, 1, 37), of("end behind", 40, 3, 37)};
+    const auto of = [&](const char* name, const Case::Input& steps) {
+        return Case{.name = name, .attrs = {{"rows", rows}}, .inputs = {steps}};
+    };
+    return {of("first chunk", step(0, 0, 37)),
+            of("last chunk", step(16, 16, 37)),
+            of("one token", step(32, 5, 38)),
+            of("nothing left", step(36, 1, 37)),
+            of("end behind", step(40, 3, 37)),
+            of("3 sequences", steps_of_case({step(16, 16, 37), step(4, 1, 5), step(0, 0, 1)}))};
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // Token embedding, with learned positions where the model has them.
-//   y_r = scale w[ids_r] + positions[position_offset + r]
+//   y_r = scale w[ids_r] + positions[position_offset + r];  with a step r counts from the position of the row's sequence
 // Vaswani et al. 2017, section 3.4 (scale); Radford et al. 2019 (learned positions).
 #include "shaders/params/embedding.h"
 #include "runtime/base/log.h"
@@ -26,14 +26,19 @@ std::int64_t rows_of(const OpCall& call) {
 
 std::vector<TensorType> infer(const OpCall& call) {
     const TensorType &ids = call.in(ids_), &w = call.in(w_);
-    call.require(ids.shape.rank() == 1 && ids.dtype == DType::i32,
-                 operand_is(call, ids_) + ", but has to be i32 [tokens]");
+    require_step(call, step_);
+    const bool own_ids = call.has(step_) && ids.shape.rank() == 2 && is_row_of_each(call, ids_, step_);
+    call.require(
+        (ids.shape.rank() == 1 || own_ids) && ids.dtype == DType::i32,
+        operand_is(call, ids_) + ", but has to be i32 [tokens], or [sequences, tokens] beside a step of several");
     call.require(w.shape.rank() == 2 && is_float(w.dtype),
                  operand_is(call, w_) + ", but has to be floats [vocabulary, width]");
-    require_step(call, step_);
     const std::int64_t rows = rows_of(call), offset = call.attrs.integer("position_offset");
     call.require(rows >= 0 && offset >= 0, format("rows = %lld and position_offset = %lld have to be 0 or more",
                                                   static_cast<long long>(rows), static_cast<long long>(offset)));
+    call.require(rows % sequences_of(call, step_) == 0,
+                 format("%lld rows do not divide evenly among %lld sequences", static_cast<long long>(rows),
+                        static_cast<long long>(sequences_of(call, step_))));
     if (call.has(positions_)) {
         const TensorType& positions = call.in(positions_);
         call.require(positions.shape.rank() == 2 && positions.shape[1] == w.shape[1] && is_float(positions.dtype),
@@ -46,17 +51,20 @@ std::vector<TensorType> infer(const OpCall& call) {
 }
 
 void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
-    const std::int64_t vocab = call.in(w_).shape[0], width = call.in(w_).shape[1], rows = call.out(0).shape[0];
-    const std::int64_t tokens = call.in(ids_).shape[0], table = call.has(positions_) ? call.in(positions_).shape[0] : 0;
-    const std::int64_t first = call.has(step_) ? word(in[step_], STEP_POSITION) : 0;
-    const std::int64_t valid = call.has(step_) ? word(in[step_], STEP_VALID) : rows;
-    for (std::int64_t r = 0; r < std::min(rows, valid); ++r) {
-        const std::int64_t position = first + r + call.attrs.integer("position_offset");
-        const std::int64_t id = first + r < tokens ? static_cast<std::int64_t>(in[ids_][first + r]) : -1;
+    const std::int64_t vocab = call.in(w_).shape[0], width = call.in(w_).shape[1];
+    const std::int64_t each = call.out(0).shape[0] / sequences_of(call, step_);
+    const std::int64_t tokens = call.in(ids_).shape[-1], stride = call.in(ids_).shape.rank() == 2 ? tokens : 0,
+                       table = call.has(positions_) ? call.in(positions_).shape[0] : 0;
+    for (std::int64_t row = 0; row < call.out(0).shape[0]; ++row) {
+        const std::int64_t b = row / each, r = row % each;
+        if (call.has(step_) && r >= word(in[step_], STEP_VALID, b)) continue;
+        const std::int64_t place = (call.has(step_) ? word(in[step_], STEP_POSITION, b) : 0) + r,
+                           position = place + call.attrs.integer("position_offset");
+        const std::int64_t id = place < tokens ? static_cast<std::int64_t>(in[ids_][b * stride + place]) : -1;
         if (id < 0 || id >= vocab || (call.has(positions_) && position >= table)) continue;
         for (std::int64_t col = 0; col < width; ++col)
-            out[0][r * width + col] = call.attrs.number("scale", 1) * in[w_][id * width + col] +
-                                      (call.has(positions_) ? in[positions_][position * width + col] : 0);
+            out[0][row * width + col] = call.attrs.number("scale", 1) * in[w_][id * width + col] +
+                                        (call.has(positions_) ? in[positions_][position * width + col] : 0);
     }
 }
 
@@ -72,6 +80,7 @@ Cost cost(const OpCall& call) {  // of the tables only the rows that are wanted 
 
 LaunchPlan launch(const OpCall& call, const Caps& caps) {
     const TensorType& y = call.out(0);
+    const Shape& ids = call.in(ids_).shape;
     const std::uint32_t step = step_of(y.shape[1]);
     const auto count = [&](int i) { return static_cast<std::uint32_t>(call.has(i) ? call.in(i).shape[0] : 0); };
     Launch l{.shader = "embedding",
@@ -83,7 +92,9 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
         params::EmbeddingParams{.rows = static_cast<std::uint32_t>(y.shape[0]),
                                 .width = static_cast<std::uint32_t>(y.shape[1]),
                                 .vocab = count(w_),
-                                .id_count = count(ids_),
+                                .id_count = static_cast<std::uint32_t>(ids[-1]),
+                                .rows_each = static_cast<std::uint32_t>(y.shape[0] / sequences_of(call, step_)),
+                                .id_stride = ids.rank() == 2 ? static_cast<std::uint32_t>(ids[1]) : 0,
                                 .position_offset = static_cast<std::uint32_t>(call.attrs.integer("position_offset")),
                                 .position_rows = count(positions_),
                                 .scale = static_cast<float>(call.attrs.number("scale", 1))});
@@ -99,7 +110,9 @@ std::vector<Case> cases() {
     };
     const Case::Input odd_ids{
         .type = TensorType{Shape{5}, DType::i32}, .fill = Case::Fill::given, .given = {-1, 0, 12, 13, 70000}};
-    const std::int64_t four = 4, three = 3;
+    Case::Input own_ids = ids(40, 17);
+    own_ids.type->shape = Shape{2, 20};
+    const std::int64_t four = 4, three = 3, eight = 8;
     return {
         {.name = "tokens=7 width=48", .attrs = {}, .inputs = {ids(7, 101), table(101, 48, true)}},
         {.name = "positions, scale, width=33",
@@ -109,6 +122,13 @@ std::vector<Case> cases() {
         {.name = "step, 3 of 4 rows, dtype=f16",
          .attrs = {{"rows", four}, {"dtype", "f16"}},
          .inputs = {ids(20, 17), table(17, 64), table(20, 64), step_of_case(9, 3)}},
+        {.name = "2 sequences, 3 and 1 of 4 rows, dtype=f16",
+         .attrs = {{"rows", eight}, {"dtype", "f16"}},
+         .inputs = {own_ids, table(17, 64), table(20, 64), steps_of_case({step_of_case(9, 3), step_of_case(0, 1)})}},
+        {.name = "2 sequences, ids of both",
+         .attrs = {{"rows", eight}, {"dtype", "f16"}},
+         .inputs = {ids(20, 17), table(17, 64), table(20, 64),
+                    steps_of_case({step_of_case(2, 4), step_of_case(16, 2)})}},
         {.name = "step beyond the table",
          .attrs = {{"rows", four}, {"position_offset", three}},
          .inputs = {ids(12, 17), table(17, 20), table(12, 20), step_of_case(7, 4)}},

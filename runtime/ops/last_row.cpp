@@ -1,5 +1,5 @@
-// The last row of a run that is no padding: from it the next token is computed, so that one row of logits is enough.
-//   y = x_(valid - 1)
+// The last row of each sequence that is no padding: from it the next token is computed, so that one row of logits is enough.
+//   y_b = x_(b, valid_b - 1)
 #include "shaders/params/last_row.h"
 #include "runtime/base/log.h"
 #include "runtime/graph/op.h"
@@ -18,13 +18,17 @@ std::vector<TensorType> infer(const OpCall& call) {
     call.require(x.shape.rank() == 2 && is_float(x.dtype),
                  operand_is(call, x_) + ", but has to be floats [rows, cols]");
     require_step(call, step_);
-    return {{Shape{1, x.shape[1]}, x.dtype}};
+    rows_of_each(call, x_, step_);
+    return {{Shape{sequences_of(call, step_), x.shape[1]}, x.dtype}};
 }
 
 void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
-    const std::int64_t cols = call.in(x_).shape[1],
-                       row = std::min(word(in[step_], STEP_VALID), call.in(x_).shape[0]) - 1;
-    for (std::int64_t col = 0; col < cols; ++col) out[0][col] = row < 0 ? 0 : in[x_][row * cols + col];
+    const std::int64_t cols = call.in(x_).shape[1], each = rows_of_each(call, x_, step_);
+    for (std::int64_t b = 0; b < call.out(0).shape[0]; ++b) {
+        const std::int64_t row = std::min(word(in[step_], STEP_VALID, b), each) - 1;
+        for (std::int64_t col = 0; col < cols; ++col)
+            out[0][b * cols + col] = row < 0 ? 0 : in[x_][(b * each + row) * cols + col];
+    }
 }
 
 Cost cost(const OpCall& call) {
@@ -38,9 +42,10 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
     Launch l{.shader = "last_row",
              .spec = {workgroup_size(caps), storage_of(x.dtype), step},
              .operands = {in(x_), in(step_), out(0)},
-             .groups = element_grid(x.shape[1], step, caps)};
-    return l.with(params::LastRowParams{.rows = static_cast<std::uint32_t>(x.shape[0]),
-                                        .cols = static_cast<std::uint32_t>(x.shape[1])});
+             .groups = element_grid(call.out(0).shape.elements(), step, caps)};
+    return l.with(params::LastRowParams{.rows = static_cast<std::uint32_t>(rows_of_each(call, x_, step_)),
+                                        .cols = static_cast<std::uint32_t>(x.shape[1]),
+                                        .sequences = static_cast<std::uint32_t>(call.out(0).shape[0])});
 }
 
 std::vector<Case> cases() {
@@ -50,6 +55,12 @@ std::vector<Case> cases() {
     return {
         {.name = "5 of 8 rows", .attrs = {}, .inputs = {x(8, 48), step_of_case(30, 5)}},
         {.name = "odd width", .attrs = {}, .inputs = {x(6, 33), step_of_case(0, 6)}},
+        {.name = "5, 0 and 8 of 8 rows of 3 sequences",
+         .attrs = {},
+         .inputs = {x(24, 48), steps_of_case({step_of_case(30, 5), step_of_case(7, 0), step_of_case(0, 8)})}},
+        {.name = "odd width, 2 sequences",
+         .attrs = {},
+         .inputs = {x(6, 33), steps_of_case({step_of_case(0, 2), step_of_case(9, 3)})}},
         {.name = "nothing valid", .attrs = {}, .inputs = {x(3, 8), step_of_case(9, 0)}},
         {.name = "more valid than rows", .attrs = {}, .inputs = {x(2, 1601), step_of_case(0, 7)}},
     };

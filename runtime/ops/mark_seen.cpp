@@ -1,4 +1,4 @@
-// Remembers the tokens of a run as bits: the repetition penalty asks for them.
+// Remembers the tokens of a run as bits, for each of its sequences: the repetition penalty asks for them.
 //   seen |= Σ_r 1 << tokens[position + r], r < valid
 #include "shaders/params/mark_seen.h"
 #include "runtime/base/log.h"
@@ -15,29 +15,36 @@ enum : int { seen_, tokens_, step_ };
 
 std::vector<TensorType> infer(const OpCall& call) {
     const TensorType &seen = call.in(seen_), &tokens = call.in(tokens_);
-    call.require(seen.shape.rank() == 1 && seen.dtype == DType::u32,
-                 operand_is(call, seen_) + ", but has to be u32 [words of 32 bits]");
-    call.require(tokens.shape.rank() == 1 && tokens.dtype == DType::i32,
-                 operand_is(call, tokens_) + ", but has to be i32 [context]");
     require_step(call, step_);
+    call.require(is_row_of_each(call, seen_, step_) && seen.dtype == DType::u32,
+                 operand_is(call, seen_) + ", but has to be u32 [words of 32 bits], of each sequence");
+    call.require(is_row_of_each(call, tokens_, step_) && tokens.dtype == DType::i32,
+                 operand_is(call, tokens_) + ", but has to be i32 [context], of each sequence");
     return {seen};
 }
 
 void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
-    const std::int64_t first = word(in[step_], STEP_POSITION), last = first + word(in[step_], STEP_VALID);
-    for (std::int64_t i = first; i < std::min(last, call.in(tokens_).shape[0]); ++i) {
-        const auto token = static_cast<std::int64_t>(in[tokens_][i]);
-        if (token < 0 || token / 32 >= call.in(seen_).shape[0]) continue;
-        out[0][token / 32] = static_cast<double>(static_cast<std::uint32_t>(out[0][token / 32]) | 1u << (token % 32));
+    const std::int64_t context = call.in(tokens_).shape[-1], words = call.in(seen_).shape[-1];
+    for (std::int64_t b = 0; b < sequences_of(call, step_); ++b) {
+        const std::int64_t first = word(in[step_], STEP_POSITION, b), last = first + word(in[step_], STEP_VALID, b);
+        for (std::int64_t i = first; i < std::min(last, context); ++i) {
+            const auto token = static_cast<std::int64_t>(in[tokens_][b * context + i]);
+            if (token < 0 || token / 32 >= words) continue;
+            double& bits = out[0][b * words + token / 32];
+            bits = static_cast<double>(static_cast<std::uint32_t>(bits) | 1u << (token % 32));
+        }
     }
 }
 
 Cost cost(const OpCall&) { return {}; }  // a few tokens
 
 LaunchPlan launch(const OpCall& call, const Caps& caps) {
-    Launch l{.shader = "mark_seen", .spec = {workgroup_size(caps)}, .operands = {update(0), in(tokens_), in(step_)}};
-    return l.with(params::MarkSeenParams{.words = static_cast<std::uint32_t>(call.in(seen_).shape[0]),
-                                         .token_count = static_cast<std::uint32_t>(call.in(tokens_).shape[0])});
+    Launch l{.shader = "mark_seen",
+             .spec = {workgroup_size(caps)},
+             .operands = {update(0), in(tokens_), in(step_)},
+             .groups = {static_cast<std::uint32_t>(sequences_of(call, step_)), 1, 1}};
+    return l.with(params::MarkSeenParams{.words = static_cast<std::uint32_t>(call.in(seen_).shape[-1]),
+                                         .token_count = static_cast<std::uint32_t>(call.in(tokens_).shape[-1])});
 }
 
 std::vector<Case> cases() {
@@ -51,7 +58,12 @@ std::vector<Case> cases() {
     };
     const Case::Input odd{
         .type = TensorType{Shape{6}, DType::i32}, .fill = Case::Fill::given, .given = {31, -1, 32, 96, 63, 0}};
+    Case::Input two_seen = seen({0, 1, 0, 0, 9, 0}), two_tokens = tokens(10, 96);
+    two_seen.type->shape = Shape{2, 3}, two_tokens.type->shape = Shape{2, 5};
     return {
+        {.name = "2 sequences",
+         .attrs = {},
+         .inputs = {two_seen, two_tokens, steps_of_case({step_of_case(1, 3), step_of_case(4, 2)})}},
         {.name = "300 of 400 tokens",
          .attrs = {},
          .inputs = {seen(std::vector<double>(32)), tokens(400, 997), step_of_case(50, 300)}},

@@ -18,15 +18,23 @@ enum : int { x_, table_, step_, state_ };
 }
 
 struct Sizes {
-    std::int64_t tokens, heads, dim, rotary;
+    std::int64_t sequences, tokens, heads, dim, rotary;  // tokens of a sequence
     bool heads_first;
     std::int64_t token(std::int64_t row) const { return heads_first ? row % tokens : row / heads % tokens; }
+    std::int64_t sequence(std::int64_t row) const { return sequences > 1 ? row / (tokens * heads) : 0; }
 };
 
-Sizes sizes_of(const OpCall& call) {
+// Rows of several sequences are a batch [sequences, tokens, …], or [sequences * tokens, …].
+Sizes sizes_of(const OpCall& call, int step) {
     const Shape& x = call.in(x_).shape;
     const bool first = call.attrs.flag("heads_first");
-    return {first ? x[-2] : x[-3], first ? x[-3] : x[-2], x[-1], call.in(table_).shape[1], first};
+    const std::int64_t sequences = sequences_of(call, step), rows = first ? x[-2] : x[-3];
+    return {.sequences = sequences,
+            .tokens = x.rank() == 4 ? rows : rows / sequences,
+            .heads = first ? x[-3] : x[-2],
+            .dim = x[-1],
+            .rotary = call.in(table_).shape[1],
+            .heads_first = first};
 }
 
 void check_table(const OpCall& call) {
@@ -45,36 +53,42 @@ std::vector<TensorType> infer(const OpCall& call) {
     check_table(call);
     if (call.has(positions_)) {
         call.require(
-            call.in(positions_) == TensorType{Shape{sizes_of(call).tokens}, DType::i32},
+            call.in(positions_) == TensorType{Shape{sizes_of(call, step_).tokens}, DType::i32},
             operand_is(call, positions_) + ", but has to be i32 with one position for each token of x " + x.text());
         call.require(!call.has(step_), "positions and a step contradict each other: one of them");
     }
     require_step(call, step_);
+    if (const std::int64_t sequences = sequences_of(call, step_); sequences > 1) {
+        const bool batch = x.shape.rank() == 4;
+        call.require(batch ? x.shape[0] == sequences : !call.attrs.flag("heads_first") && x.shape[0] % sequences == 0,
+                     format("%s, but with a step of %lld sequences it has to have rows of so many",
+                            operand_is(call, x_).c_str(), static_cast<long long>(sequences)));
+    }
     return {x};
 }
 
 /// Rotates row `row` of x into y from element `at` on.
 void rotate(const OpCall& call, std::span<const HostTensor> in, std::int64_t row, std::int64_t position, HostTensor& y,
             std::int64_t at) {
-    const Sizes s = sizes_of(call);
-    const std::int64_t half = s.rotary / 2;
+    const std::int64_t dim = call.in(x_).shape[-1], rotary = call.in(table_).shape[1], half = rotary / 2;
     const bool interleaved = call.attrs.flag("interleaved"),
                known = position >= 0 && position < call.in(table_).shape[0];
-    for (std::int64_t d = s.rotary; d < s.dim; ++d) y[at + d] = in[x_][row * s.dim + d];
+    for (std::int64_t d = rotary; d < dim; ++d) y[at + d] = in[x_][row * dim + d];
     for (std::int64_t i = 0; i < half; ++i) {
         const std::int64_t first = interleaved ? 2 * i : i, second = interleaved ? 2 * i + 1 : i + half;
-        const double a = in[x_][row * s.dim + first], b = in[x_][row * s.dim + second];
-        const double cosine = known ? in[table_][position * s.rotary + i] : 0,
-                     sine = known ? in[table_][position * s.rotary + half + i] : 0;
+        const double a = in[x_][row * dim + first], b = in[x_][row * dim + second];
+        const double cosine = known ? in[table_][position * rotary + i] : 0,
+                     sine = known ? in[table_][position * rotary + half + i] : 0;
         y[at + first] = a * cosine - b * sine;
         y[at + second] = b * cosine + a * sine;
     }
 }
 
 void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
-    const Sizes s = sizes_of(call);
+    const Sizes s = sizes_of(call, step_);
     for (std::int64_t row = 0; row < call.in(x_).shape.rows(); ++row) {
-        const std::int64_t token = s.token(row), first = call.has(step_) ? word(in[step_], STEP_POSITION) : 0;
+        const std::int64_t token = s.token(row), b = s.sequence(row),
+                           first = call.has(step_) ? word(in[step_], STEP_POSITION, b) : 0;
         rotate(call, in, row, call.has(positions_) ? static_cast<std::int64_t>(in[positions_][token]) : first + token,
                out[0], row * s.dim);
     }
@@ -86,19 +100,24 @@ std::vector<TensorType> infer_write(const OpCall& call) {
                  operand_is(call, x_) + ", but has to be floats [tokens, heads, width]");
     check_table(call);
     require_step(call, to_cache::step_);
+    rows_of_each(call, x_, to_cache::step_);
     const std::int64_t row = x.shape[1] * x.shape[2], rows = state.shape.rank() > 0 ? state.shape[0] : 0;
     call.require(
         state.shape.rank() > 1 && state.shape.elements() == rows * row && is_float(state.dtype),
         operand_is(call, to_cache::state_) + ", but its rows have to hold as many floats as those of x " + x.text());
+    rows_of_each(call, to_cache::state_, to_cache::step_);
     return {state};
 }
 
 void reference_write(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
-    const Sizes s = sizes_of(call);
-    const std::int64_t first = word(in[to_cache::step_], STEP_POSITION), valid = word(in[to_cache::step_], STEP_VALID);
-    for (std::int64_t token = 0; token < std::min(s.tokens, valid) && first + token < out[0].type.shape[0]; ++token)
-        for (std::int64_t head = 0; head < s.heads; ++head)
-            rotate(call, in, token * s.heads + head, first + token, out[0], ((first + token) * s.heads + head) * s.dim);
+    const Sizes s = sizes_of(call, to_cache::step_);
+    const std::int64_t context = rows_of_each(call, to_cache::state_, to_cache::step_);
+    for (std::int64_t row = 0; row < call.in(x_).shape.rows(); ++row) {
+        const std::int64_t token = s.token(row), b = s.sequence(row),
+                           position = word(in[to_cache::step_], STEP_POSITION, b) + token;
+        if (token >= word(in[to_cache::step_], STEP_VALID, b) || position >= context) continue;
+        rotate(call, in, row, position, out[0], ((b * context + position) * s.heads + row % s.heads) * s.dim);
+    }
 }
 
 Cost cost(const OpCall& call) {  // of the table only the rows that are wanted are read, of a cache only those written
@@ -110,8 +129,8 @@ Cost cost(const OpCall& call) {  // of the table only the rows that are wanted a
             cells * info(call.out(0).dtype).bytes};
 }
 
-LaunchPlan launch_to(const OpCall& call, const Caps& caps, std::vector<Operand> operands, bool cache) {
-    const Sizes s = sizes_of(call);
+LaunchPlan launch_to(const OpCall& call, const Caps& caps, std::vector<Operand> operands, int steps, bool cache) {
+    const Sizes s = sizes_of(call, steps);
     const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
     const std::uint32_t step = s.dim % 4 == 0 && s.rotary % 8 == 0 ? 4 : 1;
     const std::int64_t rows = call.in(x_).shape.rows();
@@ -127,14 +146,16 @@ LaunchPlan launch_to(const OpCall& call, const Caps& caps, std::vector<Operand> 
                                      .table_rows = u(call.in(table_).shape[0]),
                                      .heads_first = s.heads_first,
                                      .interleaved = call.attrs.flag("interleaved"),
-                                     .cache_rows = cache ? u(call.out(0).shape[0]) : 0});
+                                     .cache_rows = cache ? u(rows_of_each(call, to_cache::state_, steps)) : 0,
+                                     .sequences = u(s.sequences)});
 }
 
 LaunchPlan launch(const OpCall& call, const Caps& caps) {
-    return launch_to(call, caps, {in(x_), in(table_), in(step_), out(0), in(positions_)}, false);
+    return launch_to(call, caps, {in(x_), in(table_), in(step_), out(0), in(positions_)}, step_, false);
 }
 LaunchPlan launch_write(const OpCall& call, const Caps& caps) {
-    return launch_to(call, caps, {in(to_cache::x_), in(to_cache::table_), in(to_cache::step_), update(0)}, true);
+    return launch_to(call, caps, {in(to_cache::x_), in(to_cache::table_), in(to_cache::step_), update(0)},
+                     to_cache::step_, true);
 }
 
 Case::Input floats(Shape shape) { return {.type = TensorType{shape, DType::f32}}; }
@@ -163,6 +184,14 @@ std::vector<Case> cases() {
         {.name = "gptj dim=24, step",
          .attrs = {{"interleaved", true}},
          .inputs = {floats({6, 2, 24}), table_of(30, 24), {}, step_of_case(11, 4)}},
+        {.name = "gptj dim=24, 2 sequences",
+         .attrs = {{"interleaved", true}},
+         .inputs =
+             {floats({6, 2, 24}), table_of(30, 24), {}, steps_of_case({step_of_case(11, 3), step_of_case(0, 1)})}},
+        {.name = "gptj dim=24, a batch of sequences, heads first",
+         .attrs = {{"interleaved", true}, {"heads_first", true}},
+         .inputs =
+             {floats({2, 2, 3, 24}), table_of(30, 24), {}, steps_of_case({step_of_case(11, 3), step_of_case(28, 3)})}},
         {.name = "gptj dim=10 rotary=4, heads first",
          .attrs = {{"interleaved", true}, {"heads_first", true}},
          .inputs = {floats({3, 5, 10}), table_of(50, 4), given(five)}},
@@ -179,6 +208,10 @@ std::vector<Case> cases_write() {
         {.name = "neox dim=64, 3 of 4 rows",
          .attrs = {},
          .inputs = {floats({4, 2, 64}), table_of(16, 64), step_of_case(5, 3), state({12, 2, 64})}},
+        {.name = "neox dim=64, 3 and 1 of 4 rows of 2 sequences, the second to the end of its cache",
+         .attrs = {},
+         .inputs = {floats({8, 2, 64}), table_of(16, 64), steps_of_case({step_of_case(5, 3), step_of_case(11, 1)}),
+                    state({24, 2, 64})}},
         {.name = "gptj dim=24 rotary=16",
          .attrs = {{"interleaved", true}},
          .inputs = {floats({3, 3, 24}), table_of(9, 16), step_of_case(6, 3), state({9, 72})}},

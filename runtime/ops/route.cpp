@@ -23,11 +23,12 @@ enum : int { logits_, step_ };
 enum : int { probs_, index_, weight_ };
 
 std::vector<TensorType> infer(const OpCall& call) {
-    require_step(call, step_);
     const TensorType& logits = call.in(logits_);
     const std::int64_t top_k = call.attrs.integer("top_k", 1);
     call.require(is_float(logits.dtype) && logits.shape.rank() == 2,
                  operand_is(call, logits_) + ", but has to be [n, experts]");
+    require_step(call, step_);
+    rows_of_each(call, logits_, step_);
     call.require(
         top_k >= 1 && top_k <= std::min<std::int64_t>(logits.shape[1], MOST_EXPERTS_PER_TOKEN),
         format("top_k is %lld, but has to lie between 1 and the %lld experts, %d at most",
@@ -38,9 +39,9 @@ std::vector<TensorType> infer(const OpCall& call) {
 
 void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
     const std::int64_t rows = call.in(logits_).shape[0], experts = call.in(logits_).shape[1],
-                       top_k = call.attrs.integer("top_k", 1);
+                       top_k = call.attrs.integer("top_k", 1), each = rows_of_each(call, logits_, step_);
     for (std::int64_t row = 0; row < rows; ++row) {
-        const bool valid = !call.has(step_) || row < word(in[step_], STEP_VALID);
+        const bool valid = !call.has(step_) || row % each < word(in[step_], STEP_VALID, row / each);
         const double* logit = in[logits_].data.data() + row * experts;
         const double peak = *std::max_element(logit, logit + experts);
         std::vector<double> p(static_cast<std::size_t>(experts));
@@ -79,7 +80,8 @@ LaunchPlan launch(const OpCall& call, const Caps& caps, const char* shader) {
     return l.with(params::RouteParams{.rows = static_cast<std::uint32_t>(logits[0]),
                                       .experts = static_cast<std::uint32_t>(logits[1]),
                                       .top_k = static_cast<std::uint32_t>(call.attrs.integer("top_k", 1)),
-                                      .renormalise = call.attrs.flag("renormalise")});
+                                      .renormalise = call.attrs.flag("renormalise"),
+                                      .rows_each = static_cast<std::uint32_t>(rows_of_each(call, logits_, step_))});
 }
 
 std::vector<Case> cases() {
@@ -94,6 +96,7 @@ std::vector<Case> cases() {
     add("200 experts, 6 chosen", {3, 200}, 6, false);
     add("all chosen", {4, 7}, 7, true);
     add("padding", {4, 8}, 2, true, step_of_case(9, 3));
+    add("padding of 2 sequences", {8, 8}, 2, true, steps_of_case({step_of_case(9, 1), step_of_case(0, 3)}));
     add("no tokens", {0, 8}, 2, true);
     list.push_back({.name = "equal logits",
                     .attrs = {{"top_k", std::int64_t{2}}, {"renormalise", true}},

@@ -1,4 +1,4 @@
-// The next token of a sequence, drawn on the device by the parameters in the step.
+// The next token of each sequence, drawn on the device by the parameters in its step.
 //   penalty -> temperature -> top-k -> softmax -> top-p -> min-p -> draw;  tokens[end] = token, end += 1
 // Random numbers are counted by seed and place (Salmon et al. 2011), so a run repeats exactly.
 #include "shaders/params/sample.h"
@@ -17,50 +17,62 @@ enum : int { logits_, tokens_, step_, seen_ };
 
 std::vector<TensorType> infer(const OpCall& call) {
     const TensorType &logits = call.in(logits_), &tokens = call.in(tokens_);
-    call.require(is_float(logits.dtype) && logits.shape.rank() == 2 && logits.shape[0] == 1 && logits.shape[1] > 0,
-                 operand_is(call, logits_) + ", but has to be floats [1, vocabulary]");
-    call.require(tokens.dtype == DType::i32 && tokens.shape.rank() == 1,
-                 operand_is(call, tokens_) + ", but has to be i32 [context]");
     require_step(call, step_);
+    const std::int64_t sequences = sequences_of(call, step_);
+    call.require(
+        is_float(logits.dtype) && logits.shape.rank() == 2 && logits.shape[0] == sequences && logits.shape[1] > 0,
+        operand_is(call, logits_) +
+            format(", but has to be floats [%lld, vocabulary]", static_cast<long long>(sequences)));
+    call.require(tokens.dtype == DType::i32 && is_row_of_each(call, tokens_, step_),
+                 operand_is(call, tokens_) + ", but has to be i32 [context], of each sequence");
     if (call.has(seen_))
-        call.require(
-            call.in(seen_).dtype == DType::u32 && call.in(seen_).shape.rank() == 1 &&
-                call.in(seen_).shape[0] * 32 >= logits.shape[1],
-            operand_is(call, seen_) + ", but has to be u32 with a bit for each column of logits " + logits.text());
-    return {tokens, step_type()};
+        call.require(call.in(seen_).dtype == DType::u32 && is_row_of_each(call, seen_, step_) &&
+                         call.in(seen_).shape[-1] * 32 >= logits.shape[1],
+                     operand_is(call, seen_) + ", but has to be u32 with a bit for each column of logits " +
+                         logits.text() + ", of each sequence");
+    return {tokens, call.in(step_)};
 }
 
-std::size_t draw(const OpCall& call, std::span<const HostTensor> in) {
-    std::vector<double> x = in[logits_].data;
+// The token of sequence b.
+std::size_t draw(const OpCall& call, std::span<const HostTensor> in, std::int64_t b) {
+    const std::int64_t vocab = call.in(logits_).shape[1], words = call.has(seen_) ? call.in(seen_).shape[-1] : 0;
+    const double* logits = in[logits_].data.data() + b * vocab;
+    std::vector<double> x(logits, logits + vocab);
     const HostTensor& step = in[step_];
-    const double penalty = number(step, STEP_PENALTY);
-    for (std::size_t i = 0; i < x.size() && call.has(seen_); ++i)
-        if ((static_cast<std::uint32_t>(in[seen_].data[i / 32]) >> (i % 32) & 1u) != 0)
-            x[i] = x[i] > 0 ? x[i] / penalty : x[i] * penalty;
-    const SamplingRule rule{.temperature = number(step, STEP_TEMPERATURE),
-                            .top_k = static_cast<std::uint32_t>(step[STEP_TOP_K]),
-                            .top_p = number(step, STEP_TOP_P),
-                            .min_p = number(step, STEP_MIN_P)};
-    const auto whole = [&](int i) { return static_cast<std::uint32_t>(step[i]); };
+    const double penalty = number(step, STEP_PENALTY, b);
+    for (std::size_t i = 0; i < x.size() && call.has(seen_); ++i) {
+        const auto bits = static_cast<std::uint32_t>(in[seen_][b * words + static_cast<std::int64_t>(i / 32)]);
+        if ((bits >> (i % 32) & 1u) != 0) x[i] = x[i] > 0 ? x[i] / penalty : x[i] * penalty;
+    }
+    const SamplingRule rule{.temperature = number(step, STEP_TEMPERATURE, b),
+                            .top_k = static_cast<std::uint32_t>(word(step, STEP_TOP_K, b)),
+                            .top_p = number(step, STEP_TOP_P, b),
+                            .min_p = number(step, STEP_MIN_P, b)};
+    const auto whole = [&](int i) { return static_cast<std::uint32_t>(word(step, i, b)); };
     return sampling_draw(sampling_weights(x, rule),
                          sampling_random(whole(STEP_SEED_LOW), whole(STEP_SEED_HIGH), whole(STEP_END)));
 }
 
-void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
-    HostTensor &tokens = out[0], &step = out[1];
-    const std::int64_t end = word(step, STEP_END), valid = word(step, STEP_VALID),
-                       limit = std::min(word(step, STEP_LIMIT), call.in(tokens_).shape[0]);
-    if (step[STEP_DONE] != 0 || valid == 0 || word(step, STEP_POSITION) + valid != end) return;
+void draw_next(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out, std::int64_t b) {
+    const std::int64_t context = call.in(tokens_).shape[-1];
+    double* step = out[1].data.data() + b * STEP_WORDS;
+    const auto whole = [&](int i) { return static_cast<std::int64_t>(step[i]); };
+    const std::int64_t end = whole(STEP_END), valid = whole(STEP_VALID), limit = std::min(whole(STEP_LIMIT), context);
+    if (step[STEP_DONE] != 0 || valid == 0 || whole(STEP_POSITION) + valid != end) return;
     if (end >= limit) {
         step[STEP_DONE] = 2;
         return;
     }
-    const auto token = static_cast<double>(draw(call, in));
-    tokens[end] = token;
+    const auto token = static_cast<double>(draw(call, in, b));
+    out[0][b * context + end] = token;
     step[STEP_END] = static_cast<double>(end + 1);
     step[STEP_DONE] = end + 1 >= limit ? 2 : 0;
-    for (std::int64_t i = 0; i < word(step, STEP_END_TOKENS); ++i)
+    for (std::int64_t i = 0; i < whole(STEP_END_TOKENS); ++i)
         if (step[STEP_END_TOKEN + i] == token) step[STEP_DONE] = 1;
+}
+
+void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
+    for (std::int64_t b = 0; b < sequences_of(call, step_); ++b) draw_next(call, in, out, b);
 }
 
 Cost cost(const OpCall& call) {  // the parameters are known to the device only: as many passes as there can be
@@ -71,9 +83,11 @@ Cost cost(const OpCall& call) {  // the parameters are known to the device only:
 LaunchPlan launch(const OpCall& call, const Caps& caps, const char* shader) {
     Launch l{.shader = shader,
              .spec = {workgroup_size(caps), storage_of(call.in(logits_).dtype)},
-             .operands = {in(logits_), update(0), update(1), in(seen_)}};
-    return l.with(params::SampleParams{.vocab = static_cast<std::uint32_t>(call.in(logits_).shape[1]),
-                                       .token_count = static_cast<std::uint32_t>(call.in(tokens_).shape[0])});
+             .operands = {in(logits_), update(0), update(1), in(seen_)},
+             .groups = {static_cast<std::uint32_t>(sequences_of(call, step_)), 1, 1}};
+    const auto columns = [&](int i) { return static_cast<std::uint32_t>(call.has(i) ? call.in(i).shape[-1] : 0); };
+    return l.with(
+        params::SampleParams{.vocab = columns(logits_), .token_count = columns(tokens_), .seen_words = columns(seen_)});
 }
 
 struct Draw {
@@ -108,6 +122,21 @@ Case case_of(const char* name, const Draw& d) {
     return {.name = name, .attrs = {}, .inputs = {logits, tokens, step, d.penalty == 1 ? Case::Input{} : bits}};
 }
 
+// Sequences of one vocabulary in one run, each with parameters and an end of its own.
+Case together(const char* name, const std::vector<Case>& sequences) {
+    Case all = sequences.front();
+    all.name = name;
+    for (std::size_t i = 0; i < all.inputs.size(); ++i) {
+        Case::Input& input = all.inputs[i];
+        const std::int64_t columns = input.type->shape[-1];
+        input.type->shape = Shape{static_cast<std::int64_t>(sequences.size()), columns};
+        input.given.clear();
+        for (const Case& one : sequences)
+            input.given.insert(input.given.end(), one.inputs[i].given.begin(), one.inputs[i].given.end());
+    }
+    return all;
+}
+
 std::vector<Case> cases() {
     std::vector<double> all(3);
     for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<double>(i);
@@ -122,6 +151,10 @@ std::vector<Case> cases() {
         case_of("nothing fits", {.vocab = 5, .end = 9, .limit = 9}),
         case_of("done", {.vocab = 5, .done = 1}),
         case_of("prompt goes on", {.vocab = 5, .waiting = 4}),
+        together("3 sequences",
+                 {case_of("", {.temperature = 1.1f, .top_p = 0.95f, .penalty = 1.3f, .top_k = 40, .seed = 5}),
+                  case_of("", {.temperature = 0, .penalty = 1.5f, .end = 15}),
+                  case_of("", {.penalty = 1.1f, .seed = 6, .end = 12, .waiting = 1})}),
     };
 }
 

@@ -6,36 +6,72 @@
 #include <initializer_list>
 #include <utility>
 
+#include "runtime/base/log.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/step.h"
 
 namespace vantage {
 
-inline TensorType step_type() { return {Shape{STEP_WORDS}, DType::u32}; }
-
-/// Operand `i`, where it is there, has to be a step state.
-inline void require_step(const OpCall& call, int i) {
-    if (call.has(i) && call.in(i) != step_type())
-        call.fail(operand_is(call, i) + ", but a step state is " + step_type().text());
+/// How many sequences a run has rows of: one, or as many as its step has rows.
+inline std::int64_t sequences_of(const OpCall& call, int step) {
+    return call.has(step) && call.in(step).shape.rank() == 2 ? call.in(step).shape[0] : 1;
 }
 
-/// Word `i` of a step in a reference.
-inline std::int64_t word(const HostTensor& step, int i) { return static_cast<std::int64_t>(step[i]); }
+/// Operand `i`, where it is there, has to be the step of one sequence, or of several.
+inline void require_step(const OpCall& call, int i) {
+    constexpr std::int64_t most = 65535;  // workgroups that every device runs
+    if (!call.has(i)) return;
+    const TensorType& type = call.in(i);
+    const int rank = type.shape.rank();
+    call.require(
+        (rank == 1 || rank == 2) && type.shape[-1] == STEP_WORDS && type.dtype == DType::u32,
+        operand_is(call, i) + format(", but a step state is u32 [%d], or [sequences, %d]", STEP_WORDS, STEP_WORDS));
+    call.require(rank == 1 || (type.shape[0] >= 1 && type.shape[0] <= most),
+                 operand_is(call, i) + format(", but a run has 1 to %lld sequences", static_cast<long long>(most)));
+}
+
+/// The first dimension of operand `i` are rows of as many sequences as the step has, as many of each: how many.
+inline std::int64_t rows_of_each(const OpCall& call, int i, int step) {
+    const std::int64_t sequences = sequences_of(call, step), rows = call.in(i).shape[0];
+    call.require(rows % sequences == 0, format("%s, but %lld sequences have the same number of rows each",
+                                               operand_is(call, i).c_str(), static_cast<long long>(sequences)));
+    return rows / sequences;
+}
+
+/// Whether operand `i` is [n] beside a step of one sequence, [sequences, n] beside one of several.
+inline bool is_row_of_each(const OpCall& call, int i, int step) {
+    const Shape &shape = call.in(i).shape, &steps = call.in(step).shape;
+    return shape.rank() == steps.rank() && (shape.rank() == 1 || shape[0] == steps[0]);
+}
+
+/// Word `i` of a sequence's step in a reference.
+inline std::int64_t word(const HostTensor& step, int i, std::int64_t sequence = 0) {
+    return static_cast<std::int64_t>(step[sequence * STEP_WORDS + i]);
+}
 /// A word that holds the bits of a float.
-inline float number(const HostTensor& step, int i) { return std::bit_cast<float>(static_cast<std::uint32_t>(step[i])); }
+inline float number(const HostTensor& step, int i, std::int64_t sequence = 0) {
+    return std::bit_cast<float>(static_cast<std::uint32_t>(word(step, i, sequence)));
+}
 inline double bits_of(float value) { return std::bit_cast<std::uint32_t>(value); }
 
 /// A step for a case: the words given, 0 elsewhere.
 inline Case::Input step_of_case(std::initializer_list<std::pair<int, double>> words) {
     std::vector<double> values(STEP_WORDS);
     for (const auto& [index, value] : words) values[static_cast<std::size_t>(index)] = value;
-    return {.type = step_type(), .fill = Case::Fill::given, .given = values};
+    return {.type = TensorType{Shape{STEP_WORDS}, DType::u32}, .fill = Case::Fill::given, .given = values};
 }
 /// The usual one: `valid` rows at `position`.
 inline Case::Input step_of_case(std::int64_t position, std::int64_t valid) {
     const auto first = static_cast<double>(position), count = static_cast<double>(valid);
     return step_of_case(
         {{STEP_POSITION, first}, {STEP_VALID, count}, {STEP_END, first + count}, {STEP_KEYS, first + count}});
+}
+/// The steps of several sequences.
+inline Case::Input steps_of_case(std::initializer_list<Case::Input> sequences) {
+    Case::Input all{.type = TensorType{Shape{static_cast<std::int64_t>(sequences.size()), STEP_WORDS}, DType::u32},
+                    .fill = Case::Fill::given};
+    for (const Case::Input& one : sequences) all.given.insert(all.given.end(), one.given.begin(), one.given.end());
+    return all;
 }
 
 }  // namespace vantage

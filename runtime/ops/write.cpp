@@ -1,5 +1,6 @@
 // Rows of a run go into a state: keys and values into the cache, what a tap may ask for into its store.
 //   state[position + r] = x_r for r < valid, in the state's storage type; without a step all rows, from the first on
+// With steps of several sequences the state has as many parts of the same size, and so have the rows.
 #include "shaders/params/write.h"
 #include "runtime/base/log.h"
 #include "runtime/graph/op.h"
@@ -27,15 +28,20 @@ std::vector<TensorType> infer(const OpCall& call) {
     call.require(row_size(state.shape) == row_size(x.shape),
                  operand_is(call, x_) + ", but rows of the state " + state.text() + " have another size");
     require_step(call, step_);
+    for (int i : {state_, x_}) rows_of_each(call, i, step_);
     return {state};
 }
 
 void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
-    const std::int64_t cols = row_size(call.in(x_).shape), rows = call.in(x_).shape[0],
-                       first = call.has(step_) ? word(in[step_], STEP_POSITION) : 0,
-                       valid = call.has(step_) ? word(in[step_], STEP_VALID) : rows;
-    for (std::int64_t r = 0; r < std::min(rows, valid) && first + r < call.in(state_).shape[0]; ++r)
-        for (std::int64_t col = 0; col < cols; ++col) out[0][(first + r) * cols + col] = in[x_][r * cols + col];
+    const std::int64_t cols = row_size(call.in(x_).shape), each = rows_of_each(call, x_, step_),
+                       context = rows_of_each(call, state_, step_);
+    for (std::int64_t row = 0; row < call.in(x_).shape[0]; ++row) {
+        const std::int64_t b = row / each, r = row % each,
+                           position = (call.has(step_) ? word(in[step_], STEP_POSITION, b) : 0) + r;
+        if (position >= context || (call.has(step_) && r >= word(in[step_], STEP_VALID, b))) continue;
+        for (std::int64_t col = 0; col < cols; ++col)
+            out[0][(b * context + position) * cols + col] = in[x_][row * cols + col];
+    }
 }
 
 Cost cost(const OpCall& call) {  // of the state only the rows that are written
@@ -50,8 +56,10 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
              .spec = {workgroup_size(caps), storage_of(call, state_), storage_of(call, x_), step_of(cols)},
              .operands = {update(0), in(x_), in(step_)},
              .groups = element_grid(call.in(x_).shape.elements(), step_of(cols), caps)};
-    return l.with(params::WriteParams{
-        .rows = u(call.in(x_).shape[0]), .cols = u(cols), .state_rows = u(call.in(state_).shape[0])});
+    return l.with(params::WriteParams{.rows = u(call.in(x_).shape[0]),
+                                      .cols = u(cols),
+                                      .state_rows = u(rows_of_each(call, state_, step_)),
+                                      .rows_each = u(rows_of_each(call, x_, step_))});
 }
 
 std::vector<Case> cases() {
@@ -67,6 +75,9 @@ std::vector<Case> cases() {
          .attrs = {},
          .inputs = {state({20, 33}), rows({8, 33}, true), step_of_case(7, 3)}},
         {.name = "f32 rows of 64", .attrs = {}, .inputs = {state({5, 64}), rows({1, 64}, true), step_of_case(4, 1)}},
+        {.name = "4 and 3 of 4 rows of 2 sequences, the first beyond its part",
+         .attrs = {},
+         .inputs = {state({18, 2, 24}), rows({8, 2, 24}), steps_of_case({step_of_case(8, 4), step_of_case(3, 3)})}},
         {.name = "beyond the state", .attrs = {}, .inputs = {state({6, 5}, false), rows({4, 5}), step_of_case(5, 4)}},
         {.name = "a number a row", .attrs = {}, .inputs = {state({12}, false), rows({5}), step_of_case(2, 5)}},
         {.name = "without a step", .attrs = {}, .inputs = {state({4, 8}), rows({2, 8})}},

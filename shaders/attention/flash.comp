@@ -41,6 +41,7 @@ uint blocks = max(1u, (p.n * group + ROWS - 1u) / ROWS);
 uint block = SPLIT > 0u ? gl_WorkGroupID.y : workgroup_index() % blocks;
 uint head_and_batch = SPLIT > 0u ? gl_WorkGroupID.z : workgroup_index() / blocks;
 uint kv_head = head_and_batch % p.kv_heads, batch = head_and_batch / p.kv_heads;
+uvec2 own_step = step_of(p.step, batch);
 
 // Row r of this workgroup is query `query_of(r)` of head `head_of(r)`; rows beyond the last one are idle.
 uint flat_row(uint r) { return block * ROWS + r; }
@@ -50,29 +51,29 @@ uint result_row(uint r) {
     return p.heads_first != 0u ? (batch * p.heads + head_of(r)) * p.n + query_of(r) : (batch * p.n + query_of(r)) * p.heads + head_of(r);
 }
 uint key_row(uint key) {
-    return p.heads_first != 0u ? (batch * p.kv_heads + kv_head) * p.m + key : cache_head_row(batch * p.m + key, kv_head, p.kv_heads);
+    return p.heads_first != 0u ? (batch * p.kv_heads + kv_head) * p.m + key : cache_head_row(batch, p.m, key, kv_head, p.kv_heads);
 }
 
 // Keys that row r sees: [0, visible).
 uint visible(uint r, uint rows_valid, uint keys_valid) {
     uint i = query_of(r);
     if (i >= rows_valid) return 0u;
-    uint end = p.causal != 0u ? min(keys_valid, max(causal_keys(p.step, i, p.n, p.m), PREFIX)) : keys_valid;
-    return RULES ? window_end(query_position(p.step, i, p.n, p.m), end) : end;
+    uint end = p.causal != 0u ? min(keys_valid, max(causal_keys(own_step, i, p.n, p.m), PREFIX)) : keys_valid;
+    return RULES ? window_end(query_position(own_step, i, p.n, p.m), end) : end;
 }
 
 // The first key beyond the global ones that a row of this workgroup sees, and whether any sees one of a tile by the block mask.
 uint first_seen(uint sees[ROWS]) {
     uint begin = NO_LIMIT;
     for (uint r = 0u; r < ROWS; ++r)
-        if (sees[r] > 0u) begin = min(begin, window_begin(query_position(p.step, query_of(r), p.n, p.m)));
+        if (sees[r] > 0u) begin = min(begin, window_begin(query_position(own_step, query_of(r), p.n, p.m)));
     return begin;
 }
 bool tile_allowed(uint tile, uint end, uint sees[ROWS]) {
     if (BLOCK == 0u) return true;
     for (uint r = 0u; r < ROWS; ++r)
         for (uint key = tile / BLOCK * BLOCK; key < min(end, sees[r]); key += BLOCK)
-            if (block_allows(query_position(p.step, query_of(r), p.n, p.m), key)) return true;
+            if (block_allows(query_position(own_step, query_of(r), p.n, p.m), key)) return true;
     return false;
 }
 
@@ -97,7 +98,7 @@ void scores(uint key, out float s[ROWS]) {
 
 void main() {
     if (batch >= p.batch) return;
-    uint rows_valid = valid_rows(p.step, p.n), keys_valid = valid_keys(p.step, p.m);
+    uint rows_valid = valid_rows(own_step, p.n), keys_valid = valid_keys(own_step, p.m);
     if (present(p.kv_len)) keys_valid = min(keys_valid, uint(max(int(ReadWords(p.kv_len).at[batch]), 0)));
     uint sees[ROWS], last = 0u;
     for (uint r = 0u; r < ROWS; ++r) {
@@ -131,7 +132,7 @@ void main() {
         for (uint r = 0u; r < ROWS; ++r) {
             bool seen = key < min(sees[r], last);
             if (RULES && seen) {
-                int i = query_position(p.step, query_of(r), p.n, p.m);
+                int i = query_position(own_step, query_of(r), p.n, p.m);
                 s[r] = ruled_score(s[r], batch, head_of(r), query_of(r), i, key);
                 seen = rules_allow(batch, i, key) && !(s[r] <= LOWEST);  // NaN stays
             }

@@ -24,8 +24,8 @@ void main() {
         return;
     }
     uint kv_head = p.head / (p.heads / p.kv_heads);
-    uint row_of_q = cache_head_row(row, p.head, p.heads);
-    uint q0 = row_of_q * p.d, k0 = cache_head_row(key, kv_head, p.kv_heads) * p.d;
+    uint row_of_q = cache_head_row(0u, p.n, row, p.head, p.heads);
+    uint q0 = row_of_q * p.d, k0 = cache_head_row(0u, p.m, key, kv_head, p.kv_heads) * p.d;
     float score = 0.0;
     for (uint d = 0u; d < p.d; ++d) {
         float q = load(p.q, Q_TYPE, q0 + d), k = load(p.k, K_TYPE, k0 + d);

@@ -31,7 +31,7 @@ uvec2 next_choice(uint row, uvec2 last) {
 void main() {
     uint row = workgroup_index(), lane = gl_LocalInvocationID.x, lanes = gl_WorkGroupSize.x;
     if (row >= p.rows) return;
-    bool valid = is_valid(p.step, row);
+    bool valid = is_valid(step_of(p.step, row / p.rows_each), row % p.rows_each);
     float peak = -3.0e38, sum = 0.0, kept = 0.0;
     for (uint i = lane; i < p.experts; i += lanes) peak = max(peak, logit(row, i));
     peak = workgroup_max(peak);

@@ -1,4 +1,4 @@
-// Rows of tensors that may be larger than 2^32 bytes (embedding tables, caches), and the rows of a step.
+// Rows of tensors that may be larger than 2^32 bytes (embedding tables, caches), and the rows of steps.
 #ifndef VANTAGE_ROWS_GLSL
 #define VANTAGE_ROWS_GLSL
 #include "lib/storage.glsl"
@@ -14,8 +14,10 @@ Row row_of(uvec2 address, uint type, uint row, uint cols) {
     return Row(row_address(address, type, row & ~1u, cols), (row & 1u) * cols);
 }
 
-// Row r of the run sits at this position of its sequence; without a step row 0 is the first.
+// A run may have rows of several sequences, as many of each, one sequence after the other; each has a step of its own.
+uvec2 step_of(uvec2 steps, uint sequence) { return present(steps) ? row_address(steps, F32, sequence, STEP_WORDS) : steps; }
+// Row r that the run has of a sequence sits at this position; without a step row 0 is the first.
 uint position_of(uvec2 step, uint r) { return present(step) ? ReadWords(step).at[STEP_POSITION] + r : r; }
-// Whether row r of the run is a token and no padding.
+// Whether row r is a token and no padding.
 bool is_valid(uvec2 step, uint r) { return !present(step) || r < ReadWords(step).at[STEP_VALID]; }
 #endif

@@ -6,7 +6,7 @@ VANTAGE_PARAMS_BEGIN
 // lse (batch, n, heads). Heads-first: (batch, heads, n, D) and so on.
 struct AttentionParams {
     uvec2 q, k, v;
-    uvec2 step, kv_len;          // step state or 0; (batch) i32 or 0
+    uvec2 step, kv_len;          // (batch) steps or 0; (batch) i32 or 0
     uvec2 mask, position_bias;   // (batch or 1, heads or 1, n, m) f32 or 0; see lib/attention_rules.glsl
     uvec2 block_mask, segments;  // (blocks, blocks) i32 or 0; (batch, m) i32 or 0
     uvec2 sinks;                 // (heads) f32 or 0

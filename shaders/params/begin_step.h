@@ -2,6 +2,6 @@
 VANTAGE_PARAMS_BEGIN
 struct BeginStepParams {
     uvec2 step;
-    uint rows;  // of the run
+    uint rows;  // that the run has of a sequence
 };
 VANTAGE_PARAMS_END

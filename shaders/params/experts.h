@@ -4,10 +4,11 @@
 VANTAGE_PARAMS_BEGIN
 #define MOST_EXPERTS_PER_TOKEN 64  // chosen ones are kept in shared memory
 struct RouteParams {
-    uvec2 logits, step;          // (rows, experts); step state or 0
+    uvec2 logits, step;          // (rows, experts); steps or 0
     uvec2 probs, index, weight;  // (rows, experts) f32; (rows, top_k) i32, f32
     uint rows, experts, top_k;
     uint renormalise;  // 1: the chosen weights are divided by their sum
+    uint rows_each;    // of a sequence
 };
 // A choice is one of the top_k of a token: choice c of token t is t top_k + c.
 struct SortByExpertParams {

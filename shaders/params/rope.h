@@ -1,11 +1,12 @@
 #include "params/types.h"
 VANTAGE_PARAMS_BEGIN
 struct RopeParams {
-    uvec2 x, table, step;           // rows of `dim`; (table_rows, rotary) f32; step state or 0
-    uvec2 y;                        // as x, or the cache (cache_rows, heads, dim)
+    uvec2 x, table, step;           // rows of `dim`; (table_rows, rotary) f32; steps or 0
+    uvec2 y;                        // as x, or the cache (sequences * cache_rows, heads, dim)
     uvec2 positions;                // (tokens) i32 or 0; rope_write has no such operand: 0
-    uint rows, tokens, heads, dim;  // rows = batch * tokens * heads
+    uint rows, tokens, heads, dim;  // rows = batch * tokens * heads; a batch of more than one step is one of sequences
     uint rotary, table_rows, heads_first, interleaved;
-    uint cache_rows;  // 0: y is no cache
+    uint cache_rows;  // of a sequence; 0: y is no cache
+    uint sequences;   // steps
 };
 VANTAGE_PARAMS_END

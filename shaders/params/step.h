@@ -1,10 +1,10 @@
-// The step of one sequence: a small device buffer, written by the host before a sequence and by the device from then on.
-// A u32 tensor of STEP_WORDS words in graphs; floats are stored by their bits.
+// The step of a sequence: a small device buffer, written by the host before a sequence and by the device from then on.
+// In graphs a u32 tensor [STEP_WORDS], or [sequences, STEP_WORDS] where a run has several; floats are stored by their bits.
 #include "params/types.h"
 #ifndef VANTAGE_STEP_H
 #define VANTAGE_STEP_H
-#define STEP_POSITION 0  // position of the run's first row
-#define STEP_VALID 1     // rows of the run that are real, the others are padding
+#define STEP_POSITION 0  // position of the first row that the run has of the sequence
+#define STEP_VALID 1     // rows that the run has of the sequence; the others are padding
 #define STEP_END 2       // tokens known: the prompt's and the generated ones
 #define STEP_KEYS 3      // rows of the cache that are valid after this run's are written: position + valid
 #define STEP_DONE 4      // 0 = goes on, 1 = end token, 2 = context full

@@ -1,0 +1,32 @@
+// The text of a sequence as its tokens are drawn, up to where it ends.
+#pragma once
+
+#include <string>
+
+#include "vantage/session.h"
+
+namespace vantage {
+
+/// Gives out whole characters only, and nothing that may yet turn out to be the beginning of a stop text.
+class TextStream {
+public:
+    TextStream(const Tokenizer& tokenizer, const GeneratorOptions& options) : options_(&options), decoder_(tokenizer) {}
+    bool done() const { return done_; }
+    Ending ending() const { return ending_; }
+    bool wants_more() const { return !done_ && drawn_ < options_->max_tokens; }
+    /// What the next token completes. Where none was drawn the text ends for the reason `why`, and the rest comes.
+    std::optional<Token> take(std::optional<std::int32_t> id, Ending why);
+
+private:
+    std::string release(const std::string& text);
+    std::optional<Token> end_with(Ending why);
+
+    const GeneratorOptions* options_;
+    StreamDecoder decoder_;
+    std::string held_;
+    std::int64_t drawn_ = 0;
+    Ending ending_ = Ending::length;
+    bool done_ = false;
+};
+
+}  // namespace vantage

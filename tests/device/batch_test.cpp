@@ -1,0 +1,207 @@
+// Several sequences in the same runs: each gets what it gets alone.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/generators/catch_generators.hpp>
+
+#include "oracle_model.h"
+#include "test_model.h"
+#include "tests/host/expect_error.h"
+#include "vantage/batch.h"
+
+using namespace vantage;
+using namespace vantage::test;
+
+namespace {
+
+using Ids = std::vector<std::int32_t>;
+
+// With chunks of 8: a prompt of three runs, one of a single token, one that ends in the first run.
+constexpr std::int64_t chunk = 8;
+std::vector<Ids> prompts_for(const Model& model) {
+    const auto vocab = model.info().vocab - 3;
+    std::vector<Ids> prompts{some_ids(21, vocab), {5}, some_ids(6, vocab)};
+    std::ranges::reverse(prompts[2]);
+    return prompts;
+}
+
+// Kernels of matrix products are chosen by the number of rows, which a batch has more of: sums are rounded in another order.
+// This is the oracle's strict limit for logits in f32.
+constexpr double rounding = 2e-4;
+
+SessionOptions exact(bool inspect) {
+    return {.context = 40, .precision = Precision::f32, .inspect = inspect, .largest_chunk = chunk};
+}
+
+void give(Batch& batch, const std::vector<Ids>& prompts) {
+    for (std::size_t i = 0; i < prompts.size(); ++i) batch.append(static_cast<std::int64_t>(i), prompts[i]);
+}
+
+const std::vector<Sampling>& samplings() {  // one for each sequence: greedy, and drawn in two ways
+    static const std::vector<Sampling> all{
+        {.ignore_end = true},
+        {.temperature = 0.9, .top_p = 0.9, .repeat_penalty = 1.3, .seed = 4, .ignore_end = true},
+        {.temperature = 1.2, .top_k = 20, .repeat_penalty = 1.7, .seed = 5, .ignore_end = true}};
+    return all;
+}
+
+Ids drawn_alone(const Model& model, const Ids& prompt, const Sampling& sampling, std::int64_t count) {
+    Session session(model, exact(false));
+    session.restart(sampling);
+    session.append(prompt);
+    session.generate(count);
+    return session.tokens();
+}
+
+}  // namespace
+
+TEST_CASE("a batch of decoders equals single sessions", "[batch][models]") {
+    // learned positions; rotary ones with grouped heads; a window; soft-caps and windows by turns; experts; ALiBi
+    const std::string name = GENERATE("gpt2", "llama", "mistral", "gemma2", "mixtral", "bloom");
+    INFO(name);
+    const Model model = Model::load(test_device(), oracle_models + name);
+    const std::vector<Ids> prompts = prompts_for(model);
+
+    Batch looked(model, 3, exact(true));
+    give(looked, prompts);
+    looked.process();
+    for (std::int64_t i = 0; i < 3; ++i) {
+        INFO("sequence " << i);
+        Session alone(model, exact(true));
+        alone.append(prompts[static_cast<std::size_t>(i)]);
+        alone.process();
+        CHECK(difference(looked.logits(i), alone.logits()).first <= rounding);
+        CHECK(difference(looked.hidden(i), alone.hidden()).first <= 1e-3);  // the oracle's limit for hidden states
+        CHECK(difference(looked.router_logits(i), alone.router_logits()).first <= rounding);
+    }
+
+    Batch batch(model, 3, exact(false));
+    for (std::size_t i = 0; i < 3; ++i) batch.restart(static_cast<std::int64_t>(i), samplings()[i]);
+    give(batch, prompts);
+    batch.generate(12);
+    for (std::size_t i = 0; i < 3; ++i)
+        CHECK(batch.tokens(static_cast<std::int64_t>(i)) == drawn_alone(model, prompts[i], samplings()[i], 12));
+}
+
+TEST_CASE("a sequence is the same to the last bit, whatever runs beside it and wherever it stands", "[batch]") {
+    const Model model = Model::load(test_device(), oracle_models + std::string(GENERATE("llama", "mixtral")));
+    const std::vector<Ids> prompts = prompts_for(model);
+    Batch all(model, 3, exact(true)), some(model, 3, exact(true));
+    give(all, prompts);
+    all.process();
+    some.append(2, prompts[0]);
+    some.append(0, prompts[2]);
+    some.process();
+    CHECK(all.logits(0) == some.logits(2));
+    CHECK(all.logits(2) == some.logits(0));
+    CHECK(some.logits(1).empty());
+}
+
+TEST_CASE("a batch of encoders equals single sessions", "[batch][models]") {
+    const std::string name = GENERATE("bert", "longformer", "distilbert");
+    INFO(name);
+    const Model model = Model::load(test_device(), oracle_models + name);
+    SessionOptions options{.precision = Precision::f32};
+    if (name == "longformer") options.global_tokens = 2;
+    const std::vector<Ids> prompts = prompts_for(model);
+    Batch batch(model, 3, options);
+    give(batch, prompts);
+    batch.process();
+    for (std::int64_t i = 0; i < 3; ++i) {
+        INFO("sequence " << i);
+        Session alone(model, options);
+        alone.append(prompts[static_cast<std::size_t>(i)]);
+        alone.process();
+        CHECK(difference(batch.last_hidden(i), alone.last_hidden()).first <= 1e-3);  // the oracle's limit
+        CHECK(difference(batch.pooled(i), alone.pooled()).first <= 1e-3);
+        CHECK(difference(batch.logits(i), alone.logits()).first <= rounding);
+    }
+    const std::vector<float> before = batch.last_hidden(0);
+    batch.append(2, Ids{7});  // runs again as a whole; the others have run
+    batch.process();
+    CHECK(batch.last_hidden(0) == before);
+    CHECK(batch.last_hidden(2).size() == batch.last_hidden(0).size() / 21 * 7);
+}
+
+TEST_CASE("a batch of encoder–decoders equals single sessions", "[batch][models]") {
+    const std::string name = GENERATE("t5", "bart");
+    INFO(name);
+    const Model model = Model::load(test_device(), oracle_models + name);
+    const std::vector<Ids> texts = prompts_for(model);
+    Batch batch(model, 3, exact(false));
+    for (std::size_t i = 0; i < 3; ++i) {
+        batch.restart(static_cast<std::int64_t>(i), samplings()[i]);
+        batch.encode(static_cast<std::int64_t>(i), texts[i]);
+    }
+    batch.generate(8);
+    for (std::size_t i = 0; i < 3; ++i) {
+        Session alone(model, exact(false));
+        alone.restart(samplings()[i]);
+        alone.encode(texts[i]);
+        alone.generate(8);
+        CHECK(batch.tokens(static_cast<std::int64_t>(i)) == alone.tokens());
+    }
+}
+
+TEST_CASE("sequences of a batch end one by one, and another takes the place of one", "[batch]") {
+    const Model model = Model::load(test_device(), oracle_models + "gpt2");
+    const std::vector<Ids> prompts = prompts_for(model);
+    SessionOptions options = exact(false);
+    options.context = 30;  // the first has room for 9 more
+    Batch batch(model, 3, options);
+    for (std::size_t i = 0; i < 3; ++i) batch.restart(static_cast<std::int64_t>(i), samplings()[i]);
+    give(batch, prompts);
+    std::int64_t of_last = 0;
+    batch.generate(14, [&](std::int64_t i, std::int32_t) { return i != 2 || ++of_last < 4; });
+    CHECK(batch.context_full(0));
+    CHECK((batch.ended(0) && !batch.ended(1) && batch.ended(2)));
+    CHECK(batch.tokens(0) == drawn_alone(model, prompts[0], samplings()[0], 9));
+    CHECK(batch.tokens(2) == drawn_alone(model, prompts[2], samplings()[2], 4));
+    CHECK_FALSE(batch.next()[0].has_value());  // the other goes on
+
+    batch.restart(0, samplings()[1]);
+    batch.append(0, prompts[2]);
+    const Ids more{3, 1};
+    batch.append(2, more);
+    batch.generate(5);
+    CHECK(batch.tokens(0) == drawn_alone(model, prompts[2], samplings()[1], 5));
+    CHECK(batch.tokens(1) == drawn_alone(model, prompts[1], samplings()[1], 20));
+    Ids after = drawn_alone(model, prompts[2], samplings()[2], 4);
+    after.insert(after.end(), more.begin(), more.end());
+    CHECK(batch.tokens(2) == drawn_alone(model, after, samplings()[2], 5));
+}
+
+TEST_CASE("prompts are completed together as a generator completes each", "[batch]") {
+    const Model& model = mini_world();
+    const std::vector<std::string> prompts{"Once upon a time", "The animal didn't cross the street because it", "A"};
+    const GeneratorOptions options{.max_tokens = 12, .stop = {" the"}, .session = {.precision = Precision::f32}};
+    const Sampling sampling{.temperature = 0.8, .seed = 3};
+    std::vector<Ids> ids;
+    for (const std::string& prompt : prompts) ids.push_back(model.tokenizer().encode(prompt, true).ids);
+    Batch batch(model, 3, {.context = 40, .precision = Precision::f32});
+    const std::vector<Completion> completions = complete(batch, ids, sampling, options);
+    for (std::size_t i = 0; i < prompts.size(); ++i) {
+        Generator generator(model, sampling, options);
+        std::string text;
+        const Ending ending = generator.generate(prompts[i], [&](const Token& token) {
+            text += token.text;
+            return true;
+        });
+        CHECK(completions[i].text == text);
+        CHECK(completions[i].ending == ending);
+    }
+    expect_error(ErrorKind::usage, {"prompt 2 of 2"}, [&] { complete(batch, std::vector<Ids>{{1}, {}}, sampling); });
+    expect_error(ErrorKind::usage, {"4 prompts", "3 sequences"},
+                 [&] { complete(batch, std::vector<Ids>(4, Ids{1}), sampling); });
+}
+
+TEST_CASE("what a batch cannot take is said", "[batch]") {
+    const Model decoder = Model::load(test_device(), oracle_models + "llama"),
+                images = Model::load(test_device(), oracle_models + "vit");
+    expect_error(ErrorKind::usage, {"images"}, [&] { Batch(images, 2); });
+    expect_error(ErrorKind::usage, {"0 sequences"}, [&] { Batch(decoder, 0); });
+    expect_error(ErrorKind::usage, {"watches no attention"}, [&] { Batch(decoder, 2, {.watch = Watch::all()}); });
+    Batch batch(decoder, 2, {.context = 8});
+    expect_error(ErrorKind::usage, {"2 sequences", "no sequence 2"}, [&] { batch.append(2, Ids{1}); });
+    expect_error(ErrorKind::usage, {"nothing to continue"}, [&] { batch.next(); });
+    expect_error(ErrorKind::usage, {"no encoder–decoder"}, [&] { batch.encode(0, Ids{1}); });
+    expect_error(ErrorKind::usage, {"9 tokens do not fit"}, [&] { batch.append(1, Ids(9, 1)); });
+}
