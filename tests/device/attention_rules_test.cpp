@@ -10,6 +10,8 @@
 
 using namespace vantage;
 
+namespace attention_rules {
+
 namespace {
 
 constexpr std::int64_t heads = 3, width = 24;
@@ -260,3 +262,5 @@ TEST_CASE("a bias by distance that is a slope is ALiBi", "[properties][attention
     for (const char* name : {"o", "p"})
         for (std::size_t i = 0; i < a.at(name).size(); ++i) CHECK(std::abs(a.at(name)[i] - b.at(name)[i]) < 1e-5F);
 }
+
+}  // namespace attention_rules

@@ -9,6 +9,8 @@
 
 using namespace vantage;
 
+namespace mixtures {
+
 namespace {
 
 constexpr std::int64_t n = 37, model_width = 16, inner = 20, experts = 6;
@@ -155,3 +157,5 @@ TEST_CASE("k of E experts cost k / E of all", "[experts][cost]") {
     }
     CHECK(work(4096, 2).first == 4 * work(1024, 2).first);
 }
+
+}  // namespace mixtures

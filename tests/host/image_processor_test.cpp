@@ -64,9 +64,9 @@ TEST_CASE("preprocessor_config.json does what transformers does", "[image]") {
 }
 
 TEST_CASE("a preprocessor_config.json that is not built, or does not fit the model, is refused", "[image][bad]") {
-    const auto refused = [](const char* json, const char* field, const char* why) {
-        INFO(json);
-        expect_error(ErrorKind::bad_file, {"p.json: ", field, why}, [&] { parse_image_processor(json, "p.json"); });
+    const auto refused = [](const char* text, const char* field, const char* why) {
+        INFO(text);
+        expect_error(ErrorKind::bad_file, {"p.json: ", field, why}, [&] { parse_image_processor(text, "p.json"); });
     };
     refused("[]", "the file", "an object");
     refused(R"({"image_processor_type": "CLIPImageProcessor"})", "image_processor_type", "ViTImageProcessor");
@@ -83,9 +83,9 @@ TEST_CASE("a preprocessor_config.json that is not built, or does not fit the mod
     refused(R"({"image_mean": ["a"]})", "image_mean[0]", "a number");
     refused(R"({"rescale_factor": -1})", "rescale_factor", "-1");
     const Image picture(32, 24, Rgb{1, 2, 3});
-    const auto unfit = [&](const char* json, const ImageInput& wanted, const char* why) {
-        INFO(json);
-        const ImageProcessor processor = parse_image_processor(json, "p.json");
+    const auto unfit = [&](const char* text, const ImageInput& wanted, const char* why) {
+        INFO(text);
+        const ImageProcessor processor = parse_image_processor(text, "p.json");
         expect_error(ErrorKind::bad_file, {"p.json: ", why},
                      [&] { processor.pixel_values(processor.framed(picture), wanted); });
     };
