@@ -325,6 +325,10 @@ ModelConfig parse_model_config(std::string_view json, const std::string& name) {
     ModelConfig config;
     config.architecture = architecture.name;
     architecture.read(fields, config);
+    if (const std::string of = class_of(fields);
+        config.kind == ModelKind::decoder && (of.ends_with("Classification") || of.ends_with("QuestionAnswering")))
+        throw Error(ErrorKind::bad_file, name + ": \"architectures\" is " + in_quotes(of) +
+                                             ", but built are decoders that continue a text: …ForCausalLM and …Model");
     if (config.head_width > 256)
         throw Error(ErrorKind::bad_file, format("%s: heads are %lld wide, but attention is built for widths up to 256",
                                                 name.c_str(), static_cast<long long>(config.head_width)));
