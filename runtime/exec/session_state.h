@@ -111,12 +111,23 @@ struct Session::State {
     void check_room(std::size_t there, std::size_t more) const;
     void require_source() const;
     void run_source(std::span<const std::int32_t> ids);
+    const Graph& graph_of(AttentionOf of) const { return of == AttentionOf::encoder ? source.graph : own.graph; }
+    /// Tokens that attend this way, and that are attended to.
+    std::int64_t queries_of(AttentionOf of) const {
+        return of == AttentionOf::encoder ? std::ssize(source_tokens) : processed;
+    }
+    std::int64_t keys_of(AttentionOf of) const {
+        return of == AttentionOf::self ? processed : std::ssize(source_tokens);
+    }
     TapSource tap_source(std::int64_t layer, AttentionOf of, const std::string& keys);
     std::int64_t global_rows(std::int64_t layer) const;
-    std::vector<float> output_projection(std::int64_t layer, std::int64_t width) const;
+    std::vector<std::int32_t> marked_tokens(TapSource& tapped, std::span<const std::int32_t> marks,
+                                            AttentionOf of) const;
+    std::vector<float> output_projection(std::int64_t layer, std::int64_t width, AttentionOf of) const;
     Session& replay_watching(std::int64_t layer);
     void check_head(std::int64_t layer, std::int64_t head, AttentionOf of) const;
-    void check_positions(std::int64_t first, std::int64_t count, std::size_t there, const char* what) const;
+    void check_positions(std::int64_t first, std::int64_t count, std::int64_t there, const char* what) const;
+    void check_silenced(const HeadPlace& place) const;
 };
 
 }  // namespace vantage

@@ -4,7 +4,8 @@
 // never stored. A workgroup takes ROWS rows of one key head: queries and, with grouped heads, the heads that share it, so
 // that a key is read once for all of them. In a tile each lane scores one key; then lanes take the value's features.
 // With SPLIT keys per workgroup (few queries) it leaves sums, maxima and denominators to attention/join.comp.
-// Maxima start from a finite minimum, so that no inf - inf arises; a row that sees nothing gives o = 0 and lse = -inf.
+// Maxima start from a finite minimum, so that no inf - inf arises; a row that sees nothing gives o = 0 and lse = -inf,
+// one with a score that is NaN o and lse NaN.
 // With STATISTICS it leaves what entropies are made from, too (lib/row_statistics.glsl), in place of the log-sum-exps.
 // Windows, masks, biases and sinks: lib/attention_rules.glsl. Tiles of keys that a causal mask, a window or a block mask hides
 // from all rows of the workgroup are not visited.
@@ -139,7 +140,7 @@ void main() {
             float weight = seen ? exp(s[r] - peak) : 0.0;
             float shrink = exp(maximum[r] - peak);
             if (STATISTICS)
-                drop[r] = drop_moved(drop[r], denominator[r], maximum[r], peak) * shrink + workgroup_sum(seen ? weight * (s[r] - peak) : 0.0);
+                drop[r] = drop_moved(drop[r], denominator[r], maximum[r], peak) * shrink + workgroup_sum(weight == 0.0 ? 0.0 : weight * (s[r] - peak));
             weights[r * LANES + lane] = weight;
             denominator[r] = denominator[r] * shrink + workgroup_sum(weight);
             maximum[r] = peak;
@@ -175,7 +176,7 @@ void main() {
             for (uint e = 0u; e < EACH; ++e)
                 if (lane + e * LANES < DV) store(p.o, Q_TYPE, row * DV + lane + e * LANES, sums[r][e] * over);
             if (lane > 0u || STATISTICS) continue;
-            Floats(p.lse).at[row] = denominator[r] > 0.0 ? maximum[r] + log(denominator[r]) : uintBitsToFloat(0xff800000u);
+            Floats(p.lse).at[row] = denominator[r] == 0.0 ? uintBitsToFloat(0xff800000u) : maximum[r] + log(denominator[r]);
             if (COUNTS) Floats(p.lse).at[row] = float(scored);
         }
     }
