@@ -43,7 +43,7 @@ void check_lengths(const HeadsOptions& o, const ModelInput& input) {
 void check_values(const HeadsOptions& o, const Model& model) {
     const Attrs& own = model.config().own;
     if (o.values && own.has("global_tokens") && o.input.global_tokens.value_or(own.integer("global_tokens")) > 0)
-        throw Error(ErrorKind::unsupported,
+        throw Error(ErrorKind::usage,
                     "heads: --values does not go with global tokens, which read values of their "
                     "own; --global-tokens 0 leaves them out");
 }

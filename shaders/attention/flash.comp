@@ -4,8 +4,7 @@
 // never stored. A workgroup takes ROWS rows of one key head: queries and, with grouped heads, the heads that share it, so
 // that a key is read once for all of them. In a tile each lane scores one key; then lanes take the value's features.
 // With SPLIT keys per workgroup (few queries) it leaves sums, maxima and denominators to attention/join.comp.
-// Maxima start from a finite minimum, so that no inf - inf arises; a row that sees nothing gives o = 0 and lse = -inf,
-// one with a score that is NaN o and lse NaN.
+// Maxima start from a finite minimum, so that no inf - inf arises; a row that sees nothing gives o = 0 and lse = -inf.
 // With STATISTICS it leaves what entropies are made from, too (lib/row_statistics.glsl), in place of the log-sum-exps.
 // Windows, masks, biases and sinks: lib/attention_rules.glsl. Tiles of keys that a causal mask, a window or a block mask hides
 // from all rows of the workgroup are not visited.
@@ -138,6 +137,7 @@ void main() {
             }
             float peak = max(maximum[r], workgroup_max(seen ? s[r] : LOWEST));
             float weight = seen ? exp(s[r] - peak) : 0.0;
+            if (STATISTICS && seen && isnan(s[r])) weight = s[r];  // not every device's exp keeps it
             float shrink = exp(maximum[r] - peak);
             if (STATISTICS)
                 drop[r] = drop_moved(drop[r], denominator[r], maximum[r], peak) * shrink + workgroup_sum(weight == 0.0 ? 0.0 : weight * (s[r] - peak));

@@ -28,9 +28,10 @@ Weight weight_of(uint head, uint row, uint key) {
         score += p.scale * step_sum(load_step(p.q, Q_TYPE, q0 + d) * load_step(p.k, K_TYPE, k0 + d));
     if (RULES) score = ruled_score(score, 0u, head, row, i, key);
     float lse = ReadFloats(p.lse).at[row_of_q];
-    if (lse <= LOWEST || score <= LOWEST) return Weight(false, 0.0);  // NaN is seen, and stays
+    if (lse <= LOWEST || score <= LOWEST) return Weight(false, 0.0);  // NaN is seen
     float factor = present(p.factors) ? ReadFloats(p.factors).at[key * p.heads + head] : 1.0;
-    return Weight(true, exp(score - lse) * factor);
+    float logarithm = score - lse;
+    return Weight(true, (isnan(logarithm) ? logarithm : exp(logarithm)) * factor);  // not every device's exp keeps NaN
 }
 
 uint token_id(uint at) { return ReadWords(p.tokens).at[2u * at]; }

@@ -16,11 +16,11 @@ void store_statistics(uint row, float keys_maximum, float keys_denominator, floa
                       uvec2 largest) {
     float maximum = keys_maximum, denominator = keys_denominator, shrink = with_sink(maximum, denominator, sinks, head);
     drop = drop_moved(drop, keys_denominator, keys_maximum, maximum) * shrink;
-    bool empty = denominator == 0.0;  // NaN is not
+    bool empty = denominator == 0.0, wrong = isnan(denominator);  // not every device's logarithm keeps NaN
     float log_all = empty ? 0.0 : log(denominator);
     float h = empty ? 0.0 : (keys_denominator * shrink * log_all - drop) / denominator;
-    Floats(lse).at[row] = empty ? uintBitsToFloat(0xff800000u) : maximum + log_all;
-    Floats(entropy).at[row] = h < 0.0 ? 0.0 : h;
+    Floats(lse).at[row] = wrong ? denominator : empty ? uintBitsToFloat(0xff800000u) : maximum + log_all;
+    Floats(entropy).at[row] = wrong ? denominator : max(h, 0.0);
     Floats(largest).at[row] = keys_denominator == 0.0 ? 0.0 : shrink / denominator;
 }
 #endif

@@ -114,9 +114,9 @@ ends 2 "give --image FILE" heads -m vit --ids 5,6
 ends 2 "goes with encoder–decoders" heads -p a --decoder-ids 5
 ends 2 "token id 500 is outside" heads -m "$models/bart" --ids 5,6 --decoder-ids 2,500
 ends 2 "--flow takes 64 tokens at most" heads -m "$models/t5" --flow --ids "$(seq -s, 1 65)"
-ends 6 "read values of their own" heads -m "$models/longformer" --ids 5,6 --values --global-tokens 1
+ends 2 "read values of their own" heads -m "$models/longformer" --ids 5,6 --values --global-tokens 1
 touch in-the-way
-ends 6 "a file of this name is there" heads -p a --png in-the-way
+ends 6 "cannot make the folder" heads -p a --png in-the-way
 ends 2 "is an encoder" heads -m "$models/bert" --ids 5,6 --ablate
 ends 2 "two tokens" heads --ids 5 --ablate
 ends 2 "--flow takes 64 tokens at most" heads --flow --ids "$(seq -s, 1 65)"
