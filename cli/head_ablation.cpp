@@ -11,47 +11,72 @@ namespace vantage::cli {
 
 namespace {
 
+bool names_label(const Model& model) {
+    return model.config().head == Head::classification && model.config().labelling == Labelling::one_of;
+}
+
 /// −ln softmax(logits)[id].
-double surprise(std::span<const float> logits, std::int32_t id) {
+double surprise(std::span<const float> logits, std::size_t id) {
     const double largest = static_cast<double>(*std::ranges::max_element(logits));
     double sum = 0;
     for (const float x : logits) sum += std::exp(static_cast<double>(x) - largest);
-    return largest + std::log(sum) - static_cast<double>(logits[static_cast<std::size_t>(id)]);
+    return largest + std::log(sum) - static_cast<double>(logits[id]);
 }
 
-double mean_loss(const Session& session) {
-    const std::vector<std::int32_t>& ids = session.tokens();
+/// Of the label `answer`, or of the next tokens.
+double loss_of(const Session& session, std::size_t answer) {
     const std::span<const float> logits = session.logits();
+    if (names_label(session.model())) return surprise(logits, answer);
+    const std::vector<std::int32_t>& ids = session.tokens();
     const std::size_t vocab = logits.size() / ids.size();
     double sum = 0;
-    for (std::size_t i = 0; i + 1 < ids.size(); ++i) sum += surprise(logits.subspan(i * vocab, vocab), ids[i + 1]);
+    for (std::size_t i = 0; i + 1 < ids.size(); ++i)
+        sum += surprise(logits.subspan(i * vocab, vocab), static_cast<std::size_t>(ids[i + 1]));
     return sum / static_cast<double>(ids.size() - 1);
 }
 
 }  // namespace
 
-Ablation ablate(const Model& model, std::span<const std::int32_t> ids, Precision precision,
-                const std::vector<HeadPlace>& masked) {
-    const ModelConfig& config = model.config();
-    if (config.kind == ModelKind::encoder)
-        throw Error(ErrorKind::usage, "heads: --ablate measures how well the next token is predicted, but " +
-                                          model.info().name + " is an encoder");
-    if (ids.size() < 2)
+std::vector<AttentionOf> attention_kinds(const Model& model) {
+    if (model.config().kind != ModelKind::encoder_decoder) return {AttentionOf::self};
+    return {AttentionOf::encoder, AttentionOf::self, AttentionOf::cross};
+}
+
+void require_loss(const Model& model) {
+    if (model.config().kind == ModelKind::encoder && !names_label(model))
+        throw Error(ErrorKind::usage, "heads: --ablate measures how well the next token or a label is predicted, but " +
+                                          model.info().name + " is an encoder that names neither");
+}
+
+void require_next_token(const Model& model, const ModelInput& input) {
+    if (!names_label(model) && input.ids.size() < 2)
         throw Error(ErrorKind::usage, "heads: --ablate wants a text of two tokens at least, to predict the second");
-    Session session(model, {.context = std::ssize(ids), .precision = precision, .inspect = true, .silenced = masked});
-    session.append(ids);
+}
+
+Ablation ablate(const Model& model, const ModelInput& input, const SessionOptions& options) {
+    SessionOptions all_logits = options;
+    all_logits.watch = {}, all_logits.inspect = true;
+    const std::vector<HeadPlace> masked = options.silenced.value_or(std::vector<HeadPlace>());
+    all_logits.silenced = masked;
+    Session session(model, all_logits);
+    begin(session, input);
     session.process();
-    Ablation result{.baseline = mean_loss(session), .losses = {}};
+    const std::vector<float>& logits = session.logits();
+    const auto answer = static_cast<std::size_t>(std::ranges::max_element(logits) - logits.begin());
+    Ablation result{.baseline = loss_of(session, answer), .losses = {}};
+    std::vector<HeadPlace> places;
+    for (const AttentionOf of : attention_kinds(model))
+        for (std::int64_t layer = 0; layer < model.info().layers_of(of); ++layer)
+            for (std::int64_t head = 0; head < model.info().heads_of(of); ++head) places.push_back({layer, head, of});
     Progress progress("silencing heads in turn");
-    for (std::int64_t layer = 0; layer < config.layers; ++layer)
-        for (std::int64_t head = 0; head < config.heads; ++head) {
-            progress.show(std::ssize(result.losses), config.layers * config.heads);
-            std::vector<HeadPlace> silenced = masked;
-            silenced.push_back({layer, head});
-            session.silence(silenced);
-            session.process();
-            result.losses.push_back(mean_loss(session));
-        }
+    for (const HeadPlace& place : places) {
+        progress.show(std::ssize(result.losses), std::ssize(places));
+        std::vector<HeadPlace> silenced = masked;
+        silenced.push_back(place);
+        session.silence(silenced);
+        session.process();
+        result.losses.push_back(loss_of(session, answer));
+    }
     return result;
 }
 

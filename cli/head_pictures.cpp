@@ -4,6 +4,7 @@
 
 #include "progress.h"
 #include "runtime/base/log.h"
+#include "runtime/base/os.h"
 #include "runtime/io/head_grid.h"
 #include "runtime/io/png.h"
 #include "runtime/io/shown_text.h"
@@ -41,9 +42,11 @@ PngTexts origin_texts(const HeadSurvey& survey) {
 HeatmapPicture head_picture(const HeadSurvey& survey, int layer, int head, std::span<const float> weights) {
     const HeadStatistics& numbers = survey.of(layer, head);
     HeatmapPicture picture;
-    picture.rows = picture.cols = survey.tokens();
+    picture.rows = survey.queries();
+    picture.cols = survey.tokens();
     picture.values = weights;
-    picture.row_labels = picture.col_labels = survey.texts();
+    picture.row_labels = survey.query_texts();
+    picture.col_labels = survey.texts();
     picture.title = format("layer %d · head %d", layer, head);
     const auto telling = survey.telling();
     const bool is_telling = telling && telling->layer == layer && telling->head == head;
@@ -110,6 +113,9 @@ void make_folder(const std::string& folder) {
     if (error || !std::filesystem::is_directory(folder, error))
         throw Error(ErrorKind::bad_file, "cannot make the folder \"" + folder + "\"" +
                                              (error ? ": " + error.message() : ": a file of this name is there"));
+    const std::string probe = join(folder, ".vantage");
+    write_file(probe, "");
+    std::filesystem::remove(probe, error);
 }
 
 }  // namespace vantage::cli

@@ -24,7 +24,7 @@ std::vector<std::string> write_head_pictures(const HeadSurvey& survey, const std
 std::string prompt_quoted(const HeadSurvey& survey);
 PngTexts origin_texts(const HeadSurvey& survey);
 
-/// Makes a folder with all above it; throws bad_file.
+/// Makes a folder with all above it, and sees that files can be written there; throws bad_file.
 void make_folder(const std::string& folder);
 
 }  // namespace vantage::cli

@@ -1,18 +1,20 @@
-// vantage heads: what every head of a model does with a text, in numbers, by pattern, and by what the model loses without it.
+// vantage heads: what every head of a model does with a text or an image, in numbers, by pattern, and by what the model loses without it.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 
 #include "commands.h"
 #include "generation_options.h"
+#include "head_ablation.h"
 #include "head_mask.h"
+#include "head_pictures.h"
 #include "heads_pictures.h"
 #include "heads_report.h"
+#include "model_input.h"
 #include "progress.h"
 #include "runtime/base/log.h"
-#include "runtime/base/os.h"
 #include "runtime/models/config.h"
-#include "token_ids.h"
+#include "translation.h"
 
 namespace vantage::cli {
 
@@ -21,24 +23,48 @@ namespace {
 constexpr int longest_rollout = 512, longest_flow = 64;  // tokens: n² weights of each layer; n² maximum flows
 
 struct HeadsOptions {
-    std::string prompt, ids, pictures, precision = "f32", masked, sort = "telling";
-    bool from_ids = false, json = false, csv = false, values = false, ablate = false, rollout = false, flow = false;
+    InputOptions input;
+    std::string pictures, precision = "f32", masked, sort = "telling";
+    bool json = false, csv = false, values = false, ablate = false, rollout = false, flow = false;
 };
 
-std::vector<std::int32_t> tokens_of(const HeadsOptions& o, const Model& model) {
-    const std::vector<std::int32_t> ids =
-        o.from_ids ? read_ids(o.ids, "heads: --ids")
-                   : model.tokenizer().encode(o.prompt == "-" ? read_stdin() : o.prompt, true).ids;
-    if (ids.empty()) throw Error(ErrorKind::usage, "heads: there is nothing to look at: the prompt has no tokens");
+// ---- what cannot be done, before anything runs -----------------------------------------------------------------------
+
+void check_lengths(const HeadsOptions& o, const ModelInput& input) {
     const auto limit = [&](bool asked, const char* option, int most, const char* why) {
-        if (asked && ids.size() > static_cast<std::size_t>(most))
-            throw Error(ErrorKind::usage, format("heads: %s takes %d tokens at most, %s, but there are %zu", option,
-                                                 most, why, ids.size()));
+        if (asked && input.longest() > most)
+            throw Error(ErrorKind::usage, format("heads: %s takes %d tokens at most, %s, but there are %lld", option,
+                                                 most, why, static_cast<long long>(input.longest())));
     };
     limit(o.rollout, "--rollout", longest_rollout, "since it holds all weights between them");
     limit(o.flow, "--flow", longest_flow, "since it solves a maximum flow for every two of them");
-    return ids;
 }
+
+void check_values(const HeadsOptions& o, const Model& model) {
+    const Attrs& own = model.config().own;
+    if (o.values && own.has("global_tokens") && o.input.global_tokens.value_or(own.integer("global_tokens")) > 0)
+        throw Error(ErrorKind::usage,
+                    "heads: --values does not go with global tokens, which read values of their "
+                    "own; --global-tokens 0 leaves them out");
+}
+
+/// What is looked at; an encoder–decoder without --decoder-ids writes its text itself.
+ModelInput checked_input(const HeadsOptions& o, const Model& model, const SessionOptions& options) {
+    if (o.ablate) require_loss(model);
+    check_values(o, model);
+    ModelInput input = read_input("heads", o.input, model);
+    check_lengths(o, input);
+    if (!o.pictures.empty()) make_folder(o.pictures);
+    if (!input.source.empty() && input.ids.empty()) {
+        SessionOptions writing = options;
+        writing.watch = {};
+        input.ids = written_about(model, input.source, most_written, writing);
+    }
+    if (o.ablate) require_next_token(model, input);
+    return input;
+}
+
+// ---- what is found out -----------------------------------------------------------------------------------------------
 
 /// Ã of every layer: the mean of its heads' weights, mixed with the residual stream.
 std::vector<SquareMatrix> layers_of(const HeadSurvey& survey) {
@@ -57,39 +83,47 @@ std::vector<SquareMatrix> layers_of(const HeadSurvey& survey) {
     return layers;
 }
 
-void add_paths(const HeadsOptions& o, HeadsReport& report) {
-    if (!o.rollout && !o.flow) return;
-    const std::vector<SquareMatrix> layers = layers_of(report.survey);
-    if (o.rollout) report.rollout = attention_rollout(layers);
+/// Through the layers of one text; cross attention leads from one to another.
+void add_paths(const HeadsOptions& o, HeadsPart& part) {
+    if ((!o.rollout && !o.flow) || part.survey.of() == AttentionOf::cross) return;
+    const std::vector<SquareMatrix> layers = layers_of(part.survey);
+    if (o.rollout) part.rollout = attention_rollout(layers);
     if (!o.flow) return;
     Progress progress("solving flows");
-    report.flow = attention_flow(layers, [&](int row) { progress.show(row, report.survey.tokens()); });
+    part.flow = attention_flow(layers, [&](int row) { progress.show(row, part.survey.tokens()); });
+}
+
+void add_losses(HeadsReport& report, const ModelInput& input, const SessionOptions& options) {
+    const Ablation ablation = ablate(report.model, input, options);
+    report.loss = ablation.baseline;
+    auto loss = ablation.losses.begin();
+    for (HeadsPart& part : report.parts)
+        for (HeadRow& row : part.rows) row.loss_change = *loss++ - ablation.baseline;
 }
 
 void run(const HeadsOptions& o) {
-    const std::optional<std::vector<HeadPlace>> masked = masked_heads(o.masked);
+    check_sort_key(o.sort, o.ablate, o.values);
+    SessionOptions options{.precision = precision_named(o.precision),
+                           .watch = Watch::all(),
+                           .global_tokens = o.input.global_tokens,
+                           .silenced = masked_heads(o.masked)};
     const Model model = load_model(open_device());
-    if (model.config().sees() || model.config().kind == ModelKind::encoder_decoder)
-        throw Error(ErrorKind::usage, "heads: " + model.info().name + " is " + model.info().architecture +
-                                          ", but heads are told of models of one text; inspect shows those of others");
-    const std::vector<std::int32_t> ids = tokens_of(o, model);
-    const Precision precision = precision_named(o.precision);
-    Session session(model,
-                    {.context = std::ssize(ids), .precision = precision, .watch = Watch::all(), .silenced = masked});
-    session.append(ids);
+    ModelInput input = checked_input(o, model, options);
+    options.context = input.longest();
+    Session session(model, options);
+    begin(session, input);
     session.process();
-    const HeadSurvey survey(session, ids.size());
 
-    HeadsReport report{.survey = survey, .precision = o.precision, .rows = head_rows(survey), .sorted_by = o.sort};
-    if (o.values) add_value_reads(survey, report.rows);
-    if (o.ablate) {
-        const Ablation ablation = ablate(model, ids, precision, masked.value_or(std::vector<HeadPlace>()));
-        report.loss = ablation.baseline;
-        for (std::size_t i = 0; i < report.rows.size(); ++i)
-            report.rows[i].loss_change = ablation.losses[i] - ablation.baseline;
+    HeadsReport report{.model = model, .precision = o.precision, .parts = {}, .sorted_by = o.sort};
+    for (const AttentionOf of : attention_kinds(model))
+        report.parts.push_back(heads_part(session, input.ids.size(), of));
+    if (o.ablate) add_losses(report, input, options);
+    for (HeadsPart& part : report.parts) {
+        if (o.values) add_value_reads(part);
+        add_paths(o, part);
+        sort_rows(part.rows, o.sort);
     }
-    sort_rows(report.rows, o.sort);
-    add_paths(o, report);
+    report.image = std::move(input.image);
     if (!o.pictures.empty()) report.files = write_heads_pictures(report, o.pictures);
     (o.json ? print_heads_json : o.csv ? print_heads_csv : print_heads_table)(report);
 }
@@ -101,14 +135,19 @@ void add_choices(CLI::App& command, HeadsOptions& o) {
         ->type_name("KEY")
         ->check(CLI::IsMember(sort_keys()));
     command.add_flag("--values", o.values, "Weigh what is read by the length of the values, ‖v‖ and ‖W_O v‖, too");
-    command.add_flag("--ablate", o.ablate,
-                     "Silence each head in turn: by how much the loss of the text rises (a run for every head)");
+    command.add_flag(
+        "--ablate", o.ablate,
+        "Silence each head in turn: by how much the loss of the text, or of the label, rises (a run for every "
+        "head)");
     command.add_flag(
         "--rollout", o.rollout,
         format("Trace tokens through all layers by products of the weights (up to %d tokens)", longest_rollout));
     command.add_flag("--flow", o.flow, format("The same by maximum flow (up to %d tokens)", longest_flow));
     command
-        .add_option("--png", o.pictures, "Draw patterns.png, and rollout.png and flow.png with these, into this folder")
+        .add_option(
+            "--png", o.pictures,
+            "Draw patterns.png, and rollout.png and flow.png with these, into this folder; of an encoder–decoder one "
+            "for each part, of a picture also rollout-cls.png")
         ->type_name("DIR");
     add_precision_option(command, o.precision);
     add_head_mask_option(command, o.masked);
@@ -120,24 +159,21 @@ void add_choices(CLI::App& command, HeadsOptions& o) {
 
 void add_heads(CLI::App& app) {
     auto o = std::make_shared<HeadsOptions>();
-    CLI::App* command = app.add_subcommand("heads", "What every attention head does with a text");
+    CLI::App* command = app.add_subcommand("heads", "What every attention head does with a text or an image");
     command->footer(
         "docs/reading-attention.md says what the numbers mean, and what they do not.\n\n"
         "Examples:\n"
         "  vantage heads -p \"The animal didn't cross the street because it was too tired.\"\n"
         "  vantage heads -p \"The red boat is small. The red\" --ablate --png heads\n"
-        "  vantage heads -m models/bert --values --csv -p \"The dog chased the birds.\" > heads.csv");
+        "  vantage heads -m models/bert --values --csv -p \"The dog chased the birds.\" > heads.csv\n"
+        "  vantage heads -m models/bart -p \"The dog chased the birds.\" --mask-heads x1.3\n"
+        "  vantage heads -m models/vit --image cat.jpg --rollout --png heads");
     add_model_option(*command);
-    CLI::Option* prompt =
-        command->add_option("-p,--prompt", o->prompt, "Text to look at; - reads stdin")->type_name("TEXT");
-    CLI::Option* ids =
-        command->add_option("--ids", o->ids, "Token ids instead of a text: 1,2,3")->type_name("IDS")->excludes(prompt);
+    add_input_options(*command, o->input);
     add_choices(*command, *o);
     CLI::Option* sort = command->get_option("--sort");
-    command->callback([o, prompt, ids, sort] {
-        o->from_ids = ids->count() > 0;
-        if (!o->from_ids && prompt->count() == 0)
-            throw Error(ErrorKind::usage, "heads: there is nothing to look at; give -p TEXT or --ids 1,2,3");
+    command->callback([o, sort] {
+        require_input("heads", o->input);
         if (o->ablate && sort->count() == 0) o->sort = "loss_change";
         run(*o);
     });

@@ -1,4 +1,5 @@
-// What `heads` draws: patterns.png, and rollout.png and flow.png where they were asked for.
+// What `heads` draws: patterns.png, and rollout.png and flow.png where they were asked for; of an encoder–decoder one of each
+// for every part, as patterns-encoder.png; of a picture also rollout-cls.png.
 #pragma once
 
 #include <string>
@@ -8,7 +9,7 @@
 
 namespace vantage::cli {
 
-/// Makes the folder. Returns the files' paths.
+/// Into a folder that is there. Returns the files' paths.
 std::vector<std::string> write_heads_pictures(const HeadsReport& report, const std::string& folder);
 
 }  // namespace vantage::cli

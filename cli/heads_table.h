@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "head_ablation.h"
 #include "head_survey.h"
+#include "model_images.h"
 #include "runtime/inspect/attention_flow.h"
 
 namespace vantage::cli {
@@ -20,7 +20,7 @@ struct ValueReads {
 };
 
 struct HeadRow {
-    int layer = 0, head = 0;
+    HeadPlace place;
     const HeadStatistics* numbers = nullptr;
     HeadHabit pattern;
     double telling = 0;                 ///< score of telling_head.h
@@ -28,27 +28,41 @@ struct HeadRow {
     std::optional<ValueReads> values;   ///< with --values
 };
 
-/// A text, and all that `heads` found out about it.
-struct HeadsReport {
-    const HeadSurvey& survey;
-    std::string precision;
+/// The heads that attend one way.
+struct HeadsPart {
+    HeadSurvey survey;
     std::vector<HeadRow> rows;  ///< sorted
+    std::optional<SquareMatrix> rollout = {}, flow = {};
+    const char* name() const;  ///< "encoder", "decoder", "cross"
+};
+
+/// An input, and all that `heads` found out about it.
+struct HeadsReport {
+    const Model& model;
+    std::string precision;
+    std::vector<HeadsPart> parts;  ///< three of an encoder–decoder, else one
     std::string sorted_by;
-    std::optional<double> loss;  ///< with --ablate: of the text, before a head is silenced
-    std::optional<SquareMatrix> rollout, flow;
+    std::optional<double> loss = {};       ///< with --ablate: before a head is silenced
+    std::optional<ModelImage> image = {};  ///< that was looked at
     std::vector<std::string> files = {};
+    /// As --mask-heads names it: "1.0", where there are several parts "d1.0".
+    std::string head_name(const HeadPlace& place) const;
+    /// The five most telling heads of all parts, the best first, each with its part.
+    std::vector<std::pair<const HeadsPart*, TellingHead>> most_telling() const;
 };
 
 /// All heads, layer by layer.
-std::vector<HeadRow> head_rows(const HeadSurvey& survey);
+HeadsPart heads_part(Session& session, std::size_t tokens, AttentionOf of);
 /// Asks the session for the norms of its values and weighs the reads by them.
-void add_value_reads(const HeadSurvey& survey, std::vector<HeadRow>& rows);
+void add_value_reads(HeadsPart& part);
 
-/// The numbers of a head by the names that CSV, JSON and --sort know.
+/// The numbers of a head by the names that CSV, JSON and --sort know; NaN is what is not defined.
 std::vector<std::pair<const char*, double>> numbers_of(const HeadRow& row);
 /// Keys of --sort: "head" (as they stand in the model), and numbers_of's.
 std::vector<std::string> sort_keys();
-/// The largest first. Throws usage for a number that was not asked for ("loss" without --ablate).
+/// Throws usage for a number that was not asked for ("loss_change" without --ablate).
+void check_sort_key(const std::string& key, bool ablated, bool with_values);
+/// The largest first, those that are not defined last.
 void sort_rows(std::vector<HeadRow>& rows, const std::string& key);
 
 }  // namespace vantage::cli

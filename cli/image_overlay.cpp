@@ -48,24 +48,26 @@ Rgb grey_of(Rgb colour) {
 
 }  // namespace
 
-std::vector<std::string> write_image_overlays(const HeadSurvey& survey, const Image& seen, const std::string& folder) {
-    const Model& model = survey.session().model();
-    const auto rows = static_cast<int>(model.config().image.rows()),
-               columns = static_cast<int>(model.config().image.columns());
+Image overlaid(const Image& seen, const std::vector<float>& shares, const ImageInput& patches) {
     const int times =
         std::max(1, (least_side + std::max(seen.width, seen.height) - 1) / std::max(seen.width, seen.height));
-    const Image large = resized(seen, times * seen.width, times * seen.height, Resampling::bicubic);
+    Image picture = resized(seen, times * seen.width, times * seen.height, Resampling::bicubic);
+    const Image map = map_of(shares, static_cast<int>(patches.rows()), static_cast<int>(patches.columns()),
+                             picture.width, picture.height);
+    for (int y = 0; y < picture.height; ++y)
+        for (int x = 0; x < picture.width; ++x) {
+            const Rgb colour = colour_at(ColourMap::magma, static_cast<float>(map.at(x, y).r) / 255.0f);
+            picture.set(x, y, mixed(grey_of(picture.at(x, y)), colour, map_over_image));
+        }
+    return picture;
+}
+
+std::vector<std::string> write_image_overlays(const HeadSurvey& survey, const Image& seen, const std::string& folder) {
+    const Model& model = survey.session().model();
     std::vector<std::string> files;
     for (int layer = 0; layer < survey.layers(); ++layer) {
-        const Image map = map_of(read_by_class(survey, layer), rows, columns, large.width, large.height);
-        Image picture = large;
-        for (int y = 0; y < picture.height; ++y)
-            for (int x = 0; x < picture.width; ++x) {
-                const Rgb colour = colour_at(ColourMap::magma, static_cast<float>(map.at(x, y).r) / 255.0f);
-                picture.set(x, y, mixed(grey_of(large.at(x, y)), colour, map_over_image));
-            }
         files.push_back((std::filesystem::path(folder) / format("layer-%d-cls.png", layer)).string());
-        write_png(files.back(), picture,
+        write_png(files.back(), overlaid(seen, read_by_class(survey, layer), model.config().image),
                   {{"Title", format("layer %d: what the class reads, mean of %d heads", layer, survey.heads())},
                    {"Vantage-Model", model.info().name},
                    {"Vantage-Layer", std::to_string(layer)}});

@@ -45,7 +45,7 @@ std::vector<Answer> answers(const Session& session) {
 
 /// ".07", "1", and a dash for what there is none of.
 std::string share(double value, bool there = true) {
-    if (!there) return "–";
+    if (!there || std::isnan(value)) return "–";
     return value >= 0.995 ? "1" : format(".%02.0f", 100 * value);
 }
 
@@ -59,10 +59,11 @@ std::string right(const std::string& text, int width) {
 /// A share on its colour, as in the heat maps.
 std::string share_cell(const Page& page, double value, bool there = true) {
     const std::string text = right(share(value, there), 5) + "   ";
-    return there ? page.on(
-                       colour_at(ColourMap::magma, position_of(static_cast<float>(value), 1, WeightScale::square_root)),
-                       text)
-                 : text;
+    return there && !std::isnan(value)
+               ? page.on(
+                     colour_at(ColourMap::magma, position_of(static_cast<float>(value), 1, WeightScale::square_root)),
+                     text)
+               : text;
 }
 
 std::string bar(double part, int width) {
@@ -85,8 +86,7 @@ void print_answers(const HeadSurvey& survey, const Page& page) {
 
 std::string strongest_text(const HeadSurvey& survey, const HeadStatistics& head) {
     if (head.strongest.query < 0) return "";
-    return survey.quoted(head.strongest.query) + " → " + survey.quoted(head.strongest.key) + " " +
-           share(static_cast<double>(head.strongest.weight));
+    return survey.link_text(head.strongest) + " " + share(static_cast<double>(head.strongest.weight));
 }
 
 void print_heads(const HeadSurvey& survey, const Page& page) {

@@ -42,11 +42,14 @@ struct Watch {
     bool includes(std::int64_t layer) const;
 };
 
-/// A head of a model, both numbers from 0.
+/// A head of a model, both numbers from 0; of an encoder–decoder also one of its encoder's or of its cross attention's.
 struct HeadPlace {
     std::int64_t layer = 0, head = 0;
+    AttentionOf of = AttentionOf::self;
     bool operator==(const HeadPlace&) const = default;
 };
+/// "3.2"; "e3.2" of the encoder, "x3.2" of the cross attention.
+std::string name_of(const HeadPlace& place);
 
 /// What the heads of a layer do, in numbers: rows [tokens, heads, ROW_NUMBERS] and keys [KEY_NUMBERS, heads, tokens] as
 /// shaders/params/head_statistics.h lists them.
@@ -69,9 +72,8 @@ struct SessionOptions {
     /// How many of the first tokens see all and are seen by all, in models that have such (Longformer); nothing = as many as
     /// the model takes by itself. Throws usage for other models.
     std::optional<std::int64_t> global_tokens = {};
-    /// Heads whose output is 0, as if they were cut out of the model (of an encoder–decoder: of its
-    /// decoder's own attention); throws usage for one that it does not have. Where there
-    /// is a list, be it empty, `silence` can change it.
+    /// Heads whose output is 0, as if they were cut out of the model; throws usage for one that it does not have. Where
+    /// there is a list, be it empty, `silence` can change it.
     std::optional<std::vector<HeadPlace>> silenced = {};
 };
 
@@ -132,15 +134,17 @@ public:
     std::vector<float> log_sum_exp(std::int64_t layer, std::int64_t head, std::int64_t first_row, std::int64_t rows,
                                    AttentionOf of = AttentionOf::self);
     /// What all heads of a layer do with the first marks.size() tokens, computed on the device: no matrix of weights is made.
-    /// `marks` are bits for each of them (MARK_DELIMITER, MARK_WORD); `factors` [tokens, heads], unless empty, multiply the
-    /// weights of a key. Replays like attention().
+    /// `marks` are bits for each of them (MARK_DELIMITER, MARK_WORD), of cross attention for all that the encoder has read
+    /// and then for the decoder's; `factors` [keys, heads], unless empty, multiply the weights of a key. Replays like
+    /// attention().
     HeadTable head_statistics(std::int64_t layer, std::span<const std::int32_t> marks,
-                              std::span<const float> factors = {});
-    /// ‖v_j‖ by token and head, [tokens, heads]; with `projected` ‖W_O v_j‖, how long a step the head's value takes in the
+                              std::span<const float> factors = {}, AttentionOf of = AttentionOf::self);
+    /// ‖v_j‖ by key and head, [keys, heads]; with `projected` ‖W_O v_j‖, how long a step the head's value takes in the
     /// residual stream where its weight is 1 (Kobayashi et al. 2020).
-    std::vector<float> value_norms(std::int64_t layer, bool projected);
-    /// Silences these heads instead of those that were before. What has run is forgotten: `process` runs it again. Throws usage
-    /// for heads that are not there, and without SessionOptions::silenced.
+    std::vector<float> value_norms(std::int64_t layer, bool projected, AttentionOf of = AttentionOf::self);
+    /// Silences these heads instead of those that were before. What has run is forgotten: `process` runs it again, and where
+    /// the encoder's heads change, it has read its text again. Throws usage for heads that are not there, and without
+    /// SessionOptions::silenced.
     void silence(std::span<const HeadPlace> heads);
 
     /// With SessionOptions::inspect: logits [tokens, vocab] and the residual stream [layers + 1, tokens, width] (embedding,

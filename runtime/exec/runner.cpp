@@ -243,26 +243,33 @@ void Runner::mark_seen(std::size_t index) {
     gpu::upload(device, bindings->buffers.at(model_names::seen), index * seen_bytes(), std::as_bytes(std::span(words)));
 }
 
+void Runner::check_silenced(const HeadPlace& place) const {
+    const ModelInfo& info = model.info();
+    const std::int64_t layers = info.layers_of(place.of), heads = info.heads_of(place.of);
+    if (layers == 0)
+        throw Error(ErrorKind::usage, "head " + name_of(place) + " cannot be silenced: " + info.name + " (" +
+                                          info.architecture + ") is no encoder–decoder: its heads are layer.head");
+    if (place.layer >= 0 && place.layer < layers && place.head >= 0 && place.head < heads) return;
+    throw Error(ErrorKind::usage,
+                format("head %s cannot be silenced: %s%s has layers 0 … %lld with heads 0 … %lld",
+                       name_of(place).c_str(), info.name.c_str(), place.of == AttentionOf::encoder ? "'s encoder" : "",
+                       static_cast<long long>(layers - 1), static_cast<long long>(heads - 1)));
+}
+
 // Writes 1 and 0 for every feature of every head. Only while nothing runs.
 void Runner::set_head_mask() {
     if (!options.silenced) return;
-    const ModelConfig& c = model.config();
-    for (const HeadPlace& place : *options.silenced)
-        if (place.layer < 0 || place.layer >= c.layers || place.head < 0 || place.head >= c.heads)
-            throw Error(ErrorKind::usage,
-                        format("head %lld.%lld cannot be silenced: %s has layers 0 … %lld with heads 0 … %lld",
-                               static_cast<long long>(place.layer), static_cast<long long>(place.head),
-                               model.info().name.c_str(), static_cast<long long>(c.layers - 1),
-                               static_cast<long long>(c.heads - 1)));
-    for (std::int64_t layer = 0; layer < c.layers; ++layer) {
-        const gpu::Buffer& buffer = bindings->buffers.at(model_names::head_mask(layer));
-        auto* numbers = reinterpret_cast<float*>(buffer.mapped());
-        const Value& value = *std::ranges::find(own.graph.values(), model_names::head_mask(layer), &Value::name);
-        const std::int64_t features = value.type.shape[0], width = features / c.heads;
-        std::fill_n(numbers, features, 1.0f);
-        for (const HeadPlace& place : *options.silenced)
-            if (place.layer == layer) std::fill_n(numbers + place.head * width, width, 0.0f);
-    }
+    for (const HeadPlace& place : *options.silenced) check_silenced(place);
+    for (const AttentionOf of : {AttentionOf::self, AttentionOf::encoder, AttentionOf::cross})
+        for (std::int64_t layer = 0; layer < model.info().layers_of(of); ++layer) {
+            const std::string name = model_names::head_mask(layer, of);
+            auto* numbers = reinterpret_cast<float*>(bindings->buffers.at(name).mapped());
+            const Value& value = *std::ranges::find(graph_of(of).values(), name, &Value::name);
+            const std::int64_t features = value.type.shape[0], width = features / model.info().heads_of(of);
+            std::fill_n(numbers, features, 1.0f);
+            for (const HeadPlace& place : *options.silenced)
+                if (place.layer == layer && place.of == of) std::fill_n(numbers + place.head * width, width, 0.0f);
+        }
 }
 
 }  // namespace vantage

@@ -92,7 +92,9 @@ struct Runner {
     void finish_flight();
     void mark_seen(std::size_t index);
     void forget_results(Sequence& s) const;
+    void check_silenced(const HeadPlace& place) const;
     void set_head_mask();
+    const Graph& graph_of(AttentionOf of) const { return of == AttentionOf::encoder ? source.graph : own.graph; }
     void check_ids(std::span<const std::int32_t> ids) const;
     void check_room(std::size_t there, std::size_t more) const;
     void require_source() const;

@@ -11,7 +11,7 @@ namespace vantage {
 
 // What the weights of a layer's rows are made from, by the name of the keys that these rows look at.
 TapSource Session::State::tap_source(std::int64_t layer, AttentionOf of, const std::string& keys) {
-    const Graph& graph = of == AttentionOf::encoder ? source.graph : own.graph;
+    const Graph& graph = graph_of(of);
     const auto tensor = [&](const Value& value) {
         return TapSource::Data{bindings->buffers.at(value.name), value.type};
     };
@@ -79,9 +79,7 @@ void Session::State::check_head(std::int64_t layer, std::int64_t head, Attention
                                              static_cast<long long>(head), static_cast<long long>(heads - 1)));
 }
 
-void Session::State::check_positions(std::int64_t first, std::int64_t count, std::size_t there,
-                                     const char* what) const {
-    const auto ran = static_cast<std::int64_t>(there);
+void Session::State::check_positions(std::int64_t first, std::int64_t count, std::int64_t ran, const char* what) const {
     if (first < 0 || count < 0 || first > ran || count > ran - first)
         throw Error(
             ErrorKind::usage,
@@ -92,10 +90,9 @@ void Session::State::check_positions(std::int64_t first, std::int64_t count, std
 std::vector<float> Session::attention(std::int64_t layer, std::int64_t head, std::int64_t first_row, std::int64_t rows,
                                       std::int64_t first_key, std::int64_t keys, AttentionOf of) {
     State& s = *state_;
-    const auto ran = static_cast<std::size_t>(s.sequence.processed);
     s.check_head(layer, head, of);
-    s.check_positions(first_row, rows, of == AttentionOf::encoder ? s.sequence.source.size() : ran, "rows");
-    s.check_positions(first_key, keys, of == AttentionOf::self ? ran : s.sequence.source.size(), "keys");
+    s.check_positions(first_row, rows, s.queries_of(of), "rows");
+    s.check_positions(first_key, keys, s.keys_of(of), "keys");
     if (rows == 0 || keys == 0) return {};
     s.settle();
     if (!s.options.watch.includes(layer))
@@ -113,9 +110,7 @@ std::vector<float> Session::log_sum_exp(std::int64_t layer, std::int64_t head, s
                                         std::int64_t rows, AttentionOf of) {
     State& s = *state_;
     s.check_head(layer, head, of);
-    s.check_positions(
-        first_row, rows,
-        of == AttentionOf::encoder ? s.sequence.source.size() : static_cast<std::size_t>(s.sequence.processed), "rows");
+    s.check_positions(first_row, rows, s.queries_of(of), "rows");
     if (rows == 0) return {};
     s.settle();
     if (!s.options.watch.includes(layer)) return s.replay_watching(layer).log_sum_exp(layer, head, first_row, rows, of);
@@ -127,34 +122,52 @@ std::vector<float> Session::log_sum_exp(std::int64_t layer, std::int64_t head, s
     return some;
 }
 
+// The tokens with their marks as the op head_statistics takes them; how queries and keys lie to each other becomes an option of
+// the source.
+std::vector<std::int32_t> Session::State::marked_tokens(TapSource& tapped, std::span<const std::int32_t> marks,
+                                                        AttentionOf of) const {
+    const auto positions = static_cast<std::size_t>(tapped.k.type->shape[0]),
+               keys = static_cast<std::size_t>(keys_of(of));
+    const bool apart = of == AttentionOf::cross;
+    if (apart) tapped.attrs.set("apart", true);
+    if (sees()) tapped.attrs.set("columns", model.config().image.columns());
+    std::vector<std::int32_t> all(2 * (positions + (apart ? static_cast<std::size_t>(tapped.q.type->shape[0]) : 0)));
+    for (std::size_t i = 0; i < marks.size(); ++i) {
+        const bool of_query = apart && i >= keys;
+        const std::size_t at = of_query ? positions + i - keys : i;
+        all[2 * at + 1] = marks[i];
+        if (!sees())
+            all[2 * at] = of == AttentionOf::self ? sequence.tokens[i]
+                          : of_query              ? sequence.tokens[i - keys]
+                                                  : sequence.source[i];
+    }
+    return all;
+}
+
 HeadTable Session::head_statistics(std::int64_t layer, std::span<const std::int32_t> marks,
-                                   std::span<const float> factors) {
+                                   std::span<const float> factors, AttentionOf of) {
     State& s = *state_;
-    const std::int64_t count = std::ssize(marks), heads = s.model.config().heads;
-    s.check_head(layer, 0, AttentionOf::self);
-    s.check_positions(0, count, static_cast<std::size_t>(s.sequence.processed), "rows");
+    const bool apart = of == AttentionOf::cross;
+    s.check_head(layer, 0, of);
+    const std::int64_t count = apart ? s.keys_of(of) : std::ssize(marks),
+                       rows = std::ssize(marks) - (apart ? count : 0), heads = s.model.info().heads_of(of);
+    s.check_positions(0, rows, s.queries_of(of), "rows");
     if (!factors.empty() && std::ssize(factors) != count * heads)
         throw Error(ErrorKind::usage,
                     format("head statistics: %zu factors do not fit %lld tokens and %lld heads", factors.size(),
                            static_cast<long long>(count), static_cast<long long>(heads)));
-    if (count == 0) return {};
+    if (rows == 0) return {};
     s.settle();
-    if (!s.options.watch.includes(layer)) return s.replay_watching(layer).head_statistics(layer, marks, factors);
-    const TapSource source = s.tap_source(layer, AttentionOf::self, model_names::keys(layer));
-    const auto positions = static_cast<std::size_t>(source.k.type->shape[0]);
-    std::vector<std::int32_t> tokens(2 * positions);
-    for (std::size_t i = 0; i < marks.size(); ++i) {
-        tokens[2 * i] =
-            s.sees() ? static_cast<std::int32_t>(i) : s.sequence.tokens[i];  // no patch is the same as another
-        tokens[2 * i + 1] = marks[i];
-    }
+    if (!s.options.watch.includes(layer)) return s.replay_watching(layer).head_statistics(layer, marks, factors, of);
+    TapSource source = s.tap_source(layer, of, model_names::keys(layer, of));
+    const std::vector<std::int32_t> tokens = s.marked_tokens(source, marks, of);
     std::vector<float> all_factors(factors.begin(), factors.end());
-    if (!factors.empty()) all_factors.resize(positions * static_cast<std::size_t>(heads));
-    const std::int64_t own = std::min(s.global_rows(layer), count);
-    HeadTable table = s.tap.statistics(source, own, count - own, count, tokens, all_factors);
+    if (!factors.empty()) all_factors.resize(static_cast<std::size_t>(source.k.type->shape[0] * heads));
+    const std::int64_t own = std::min(s.global_rows(layer), rows);
+    HeadTable table = s.tap.statistics(source, own, rows - own, count, tokens, all_factors);
     if (own == 0) return table;
-    const HeadTable global = s.tap.statistics(s.tap_source(layer, AttentionOf::self, model_names::global_keys(layer)),
-                                              0, own, count, tokens, all_factors);
+    const HeadTable global =
+        s.tap.statistics(s.tap_source(layer, of, model_names::global_keys(layer)), 0, own, count, tokens, all_factors);
     table.rows.insert(table.rows.begin(), global.rows.begin(), global.rows.end());
     for (std::size_t i = 0; i < table.keys.size(); ++i) table.keys[i] += global.keys[i];
     return table;

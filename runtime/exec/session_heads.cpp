@@ -10,32 +10,49 @@
 
 namespace vantage {
 
+std::string name_of(const HeadPlace& place) {
+    const char* whose = place.of == AttentionOf::self ? "" : place.of == AttentionOf::encoder ? "e" : "x";
+    return format("%s%lld.%lld", whose, static_cast<long long>(place.layer), static_cast<long long>(place.head));
+}
+
+namespace {
+
+std::vector<HeadPlace> in_encoder(std::span<const HeadPlace> places) {
+    std::vector<HeadPlace> some;
+    std::ranges::copy_if(places, std::back_inserter(some),
+                         [](const HeadPlace& place) { return place.of == AttentionOf::encoder; });
+    return some;
+}
+
+}  // namespace
+
 void Session::silence(std::span<const HeadPlace> heads) {
     State& s = *state_;
     if (!s.options.silenced)
         throw Error(ErrorKind::usage, "heads can be silenced in a session that was made with SessionOptions::silenced");
     s.finish_flight();
-    std::vector<HeadPlace> before = std::exchange(*s.options.silenced, {heads.begin(), heads.end()});
+    const std::vector<HeadPlace> before = std::exchange(*s.options.silenced, {heads.begin(), heads.end()});
     try {
         s.set_head_mask();
     } catch (const Error&) {
-        *s.options.silenced = std::move(before);
+        *s.options.silenced = before;
         throw;
     }
     s.replay.reset();
     s.forget_results(s.sequence);
     s.sequence.ended = s.step_current = false;
     if (!s.encodes()) s.mark_seen(0);
+    if (!s.sequence.source.empty() && in_encoder(before) != in_encoder(heads)) s.sequence.source_waits = true;
 }
 
 // W_O of a layer as rows [features of the heads, width of the model]: the matrix that the attention's output is multiplied with.
-std::vector<float> Session::State::output_projection(std::int64_t layer, std::int64_t features) const {
-    Graph packed = own.graph.copy();
+std::vector<float> Session::State::output_projection(std::int64_t layer, std::int64_t features, AttentionOf of) const {
+    Graph packed = graph_of(of).copy();
     pack_weights(packed);  // as the weights were loaded
     int joined = -1;       // the heads' outputs, masked or not
     for (const Node& node : packed.nodes()) {
         if (std::string(node.op->name) == "attention" &&
-            packed.value(packed.storage(operand_named(node, "k"))).name == model_names::keys(layer))
+            packed.value(packed.storage(operand_named(node, "k"))).name == model_names::keys(layer, of))
             joined = node.outputs[0];
         if (joined < 0 || node.inputs[0] < 0 || packed.storage(node.inputs[0]) != joined) continue;
         if (std::string(node.op->name) == "mul") joined = node.outputs[0];
@@ -77,24 +94,24 @@ std::vector<double> gram(std::span<const float> rows, std::size_t dv) {
 
 }  // namespace
 
-std::vector<float> Session::value_norms(std::int64_t layer, bool projected) {
+std::vector<float> Session::value_norms(std::int64_t layer, bool projected, AttentionOf of) {
     State& s = *state_;
-    s.check_head(layer, 0, AttentionOf::self);
+    s.check_head(layer, 0, of);
     if (s.global_rows(layer) > 0)
         throw Error(ErrorKind::unsupported, s.model.info().name +
                                                 ": global tokens read values of their own, whose "
                                                 "lengths are not told apart");
     s.settle();
-    const Value& value = *std::ranges::find(s.own.graph.values(), model_names::values(layer), &Value::name);
-    const TensorType type{Shape{s.sequence.processed, value.type.shape[1], value.type.shape[2]}, value.type.dtype};
+    const Value& value = *std::ranges::find(s.graph_of(of).values(), model_names::values(layer, of), &Value::name);
+    const TensorType type{Shape{s.keys_of(of), value.type.shape[1], value.type.shape[2]}, value.type.dtype};
     std::vector<std::byte> bytes(static_cast<std::size_t>(type.bytes()));
     gpu::download(s.device, s.bindings->buffers.at(value.name), 0, bytes);
     const HostTensor v = widen(type, bytes);
-    const auto tokens = static_cast<std::size_t>(s.sequence.processed),
-               heads = static_cast<std::size_t>(s.model.config().heads),
+    const auto tokens = static_cast<std::size_t>(s.keys_of(of)),
+               heads = static_cast<std::size_t>(s.model.info().heads_of(of)),
                kv_heads = static_cast<std::size_t>(type.shape[1]), dv = static_cast<std::size_t>(type.shape[2]);
     const std::vector<float> w =
-        projected ? s.output_projection(layer, static_cast<std::int64_t>(heads * dv)) : std::vector<float>();
+        projected ? s.output_projection(layer, static_cast<std::int64_t>(heads * dv), of) : std::vector<float>();
     std::vector<float> norms(tokens * heads);
     for (std::size_t head = 0; head < heads; ++head) {
         const std::vector<double> metric =

@@ -15,12 +15,21 @@ struct Session::State : Runner {
     State(const Model& m, const SessionOptions& o)
         : Runner(m, o, 1), sequence(sequences.front()), tap(m.device().state()) {}
 
+    /// Tokens that attend this way, and that are attended to.
+    std::int64_t queries_of(AttentionOf of) const {
+        return of == AttentionOf::encoder ? std::ssize(sequence.source) : sequence.processed;
+    }
+    std::int64_t keys_of(AttentionOf of) const {
+        return of == AttentionOf::self ? sequence.processed : std::ssize(sequence.source);
+    }
     TapSource tap_source(std::int64_t layer, AttentionOf of, const std::string& keys);
     std::int64_t global_rows(std::int64_t layer) const;
-    std::vector<float> output_projection(std::int64_t layer, std::int64_t width) const;
+    std::vector<std::int32_t> marked_tokens(TapSource& tapped, std::span<const std::int32_t> marks,
+                                            AttentionOf of) const;
+    std::vector<float> output_projection(std::int64_t layer, std::int64_t width, AttentionOf of) const;
     Session& replay_watching(std::int64_t layer);
     void check_head(std::int64_t layer, std::int64_t head, AttentionOf of) const;
-    void check_positions(std::int64_t first, std::int64_t count, std::size_t there, const char* what) const;
+    void check_positions(std::int64_t first, std::int64_t count, std::int64_t there, const char* what) const;
 };
 
 }  // namespace vantage

@@ -67,9 +67,8 @@ HeadTable Tap::statistics(const TapSource& source, std::int64_t first_row, std::
         return buffer;
     };
     const gpu::Buffer token_buffer = uploaded(tokens, "tap.tokens"), factor_buffer = uploaded(factors, "tap.factors");
-    const std::int64_t positions = source.k.type->shape[0];
     std::optional<TensorType> factor_type;
-    if (!factors.empty()) factor_type = TensorType{Shape{positions, heads}, DType::f32};
+    if (!factors.empty()) factor_type = TensorType{Shape{source.k.type->shape[0], heads}, DType::f32};
     const std::int64_t rows_each =
         std::max<std::int64_t>(1, products_per_piece / std::max<std::int64_t>(1, count * heads * width));
     for (std::int64_t row = 0; row < row_count; row += rows_each) {
@@ -91,7 +90,7 @@ HeadTable Tap::statistics(const TapSource& source, std::int64_t first_row, std::
                         {},
                         {},
                         factor_type,
-                        TensorType{Shape{positions, 2}, DType::i32}},
+                        TensorType{Shape{std::ssize(tokens) / 2, 2}, DType::i32}},
              .outputs = {}},
             {source.q.buffer,
              source.k.buffer,

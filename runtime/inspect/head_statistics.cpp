@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 #include "runtime/base/log.h"
@@ -14,17 +16,18 @@ namespace vantage {
 namespace {
 
 constexpr int queries_skipped = 3;
+constexpr double not_defined = std::numeric_limits<double>::quiet_NaN();
 constexpr std::size_t links_compared = 4;  // that a head's strongest link is measured against, itself included
 
 /// One head's part of a layer's tables.
 struct HeadView {
     std::span<const float> rows, keys;
-    int head, heads, tokens;
+    int head, heads, queries, key_count;
     double row(int query, int number) const {
         return static_cast<double>(rows[static_cast<std::size_t>((query * heads + head) * ROW_NUMBERS + number)]);
     }
     double key(int at, int number) const {
-        return static_cast<double>(keys[static_cast<std::size_t>((number * heads + head) * tokens + at)]);
+        return static_cast<double>(keys[static_cast<std::size_t>((number * heads + head) * key_count + at)]);
     }
     Read read(int query, int number) const {
         return {query, static_cast<int>(row(query, number + 1)), static_cast<float>(row(query, number))};
@@ -44,23 +47,48 @@ std::vector<bool> repeating(const TokenSequence& text) {
     return repeats;
 }
 
+bool has_repetition(const TokenSequence& text) {
+    return std::unordered_set<std::int32_t>(text.ids.begin(), text.ids.end()).size() < text.ids.size();
+}
+
 void add_row(HeadStatistics& sums, const HeadView& view, int query) {
-    const double entropy = std::max(0.0, view.row(query, ROW_ENTROPY));  // not −0, nor −1e-17
+    const double entropy = std::max(view.row(query, ROW_ENTROPY), 0.0);  // not −0, nor −1e-17; NaN stays
     const double visible = view.row(query, ROW_VISIBLE);
     sums.entropy += entropy;
     sums.relative_entropy += visible > 1 ? entropy / std::log(visible) : 0;
     sums.effective += std::exp(entropy);
-    sums.largest += view.row(query, ROW_LARGEST);
-    for (const auto& [sum, number] : {std::pair{&sums.distance, ROW_DISTANCE},
-                                      {&sums.first, ROW_FIRST},
+    sums.largest += std::isnan(view.row(query, ROW_TOTAL)) ? not_defined : view.row(query, ROW_LARGEST);
+    for (const auto& [sum, number] : {std::pair{&sums.first, ROW_FIRST},
                                       {&sums.previous, ROW_PREVIOUS},
                                       {&sums.self, ROW_SELF},
                                       {&sums.next, ROW_NEXT},
-                                      {&sums.near, ROW_NEAR},
                                       {&sums.delimiters, ROW_DELIMITERS},
                                       {&sums.total, ROW_TOTAL}})
         *sum += view.row(query, number);
     keep_larger(sums.strongest, view.read(query, ROW_LARGEST));
+}
+
+/// How far the queries look; of an image only patches look anywhere, and at patches.
+void find_distances(HeadStatistics& result, const HeadView& view, bool image) {
+    int counted = 0;
+    for (int query = std::max(result.first_query, image ? 1 : 0); query < result.tokens; ++query) {
+        const double placed = image ? view.row(query, ROW_TOTAL) - view.row(query, ROW_FIRST) : 1;
+        result.near += view.row(query, ROW_NEAR);
+        result.distance += view.row(query, ROW_DISTANCE) / std::max(placed, 1e-30);
+        ++counted;
+    }
+    for (double* sum : {&result.near, &result.distance}) *sum /= counted;
+}
+
+/// What this kind of attention does not have, and what the text says nothing about.
+void drop_undefined(HeadStatistics& result, const HeadTexts& texts, bool repeats) {
+    const auto drop = [](std::initializer_list<double*> numbers) {
+        for (double* number : numbers) *number = not_defined;
+    };
+    if (!texts.in_line()) drop({&result.previous, &result.next, &result.previous_score});
+    if (texts.queries) drop({&result.self, &result.distance, &result.near});
+    if (texts.keys.delimiters.empty()) drop({&result.delimiters});
+    if (!repeats || !texts.in_line()) drop({&result.duplicate_score, &result.induction_score});
 }
 
 /// By how much this query reads the key more than the other queries do for which it is far.
@@ -93,18 +121,18 @@ void find_outstanding(HeadStatistics& result, const HeadView& view) {
 
 void find_received(HeadStatistics& result, const HeadView& view) {
     double most = 0;
-    for (int key = 0; key < result.tokens; ++key) {
+    for (int key = 0; key < view.key_count; ++key) {
         const double seen = view.key(key, KEY_SEEN), mean = seen > 0 ? view.key(key, KEY_RECEIVED) / seen : 0;
         result.received.push_back(mean);
         if (key > 0 && 2 * seen >= result.tokens && mean > most) most = mean, result.most_received = key;
     }
 }
 
-HeadStatistics numbers_of(const HeadView& view, const std::vector<bool>& repeats, int first_query) {
+HeadStatistics numbers_of(const HeadView& view, const std::vector<bool>& repeats, int first_query, bool image) {
     HeadStatistics s;
-    s.tokens = view.tokens;
+    s.tokens = view.queries;
     s.first_query = first_query;
-    for (int query = 0; query < view.tokens; ++query) {
+    for (int query = 0; query < s.tokens; ++query) {
         s.previous_score += view.row(query, ROW_PREVIOUS);
         s.duplicate_score += view.row(query, ROW_DUPLICATE);
         s.induction_score += view.row(query, ROW_INDUCTION);
@@ -113,7 +141,7 @@ HeadStatistics numbers_of(const HeadView& view, const std::vector<bool>& repeats
     const double weight = std::exchange(s.total, 0);
     for (double* score : {&s.previous_score, &s.duplicate_score, &s.induction_score})
         *score = weight > 0 ? *score / weight : 0;
-    for (int query = first_query; query < view.tokens; ++query) {
+    for (int query = first_query; query < s.tokens; ++query) {
         add_row(s, view, query);
         if (!repeats[static_cast<std::size_t>(query)]) continue;
         ++s.repeats;
@@ -121,10 +149,11 @@ HeadStatistics numbers_of(const HeadView& view, const std::vector<bool>& repeats
         s.induction += view.row(query, ROW_COPIED);
         keep_larger(s.strongest_induction, view.read(query, ROW_COPY));
     }
-    for (double* sum : {&s.entropy, &s.relative_entropy, &s.effective, &s.largest, &s.distance, &s.first, &s.previous,
-                        &s.self, &s.next, &s.near, &s.delimiters, &s.total})
+    for (double* sum : {&s.entropy, &s.relative_entropy, &s.effective, &s.largest, &s.first, &s.previous, &s.self,
+                        &s.next, &s.delimiters, &s.total})
         *sum /= std::max(1, s.tokens - s.first_query);
     for (double* sum : {&s.induction, &s.duplicate}) *sum /= std::max(1, s.repeats);
+    find_distances(s, view, image);
     find_outstanding(s, view);
     find_received(s, view);
     return s;
@@ -133,17 +162,26 @@ HeadStatistics numbers_of(const HeadView& view, const std::vector<bool>& repeats
 }  // namespace
 
 std::vector<HeadStatistics> head_statistics(std::span<const float> rows, std::span<const float> keys,
-                                            const TokenSequence& text, int heads, bool causal) {
-    const auto each = static_cast<std::size_t>(text.size()) * static_cast<std::size_t>(heads);
-    if (rows.size() != each * ROW_NUMBERS || keys.size() != each * KEY_NUMBERS)
+                                            const HeadTexts& texts, int heads) {
+    const TokenSequence& reading = texts.reading();
+    const int queries = reading.size(), key_count = texts.keys.size();
+    const auto each = [&](int tokens, std::size_t numbers) {
+        return static_cast<std::size_t>(tokens) * static_cast<std::size_t>(heads) * numbers;
+    };
+    if (rows.size() != each(queries, ROW_NUMBERS) || keys.size() != each(key_count, KEY_NUMBERS))
         throw Error(ErrorKind::usage,
-                    format("head statistics of %d tokens and %d heads: %zu and %zu numbers do not fit", text.size(),
-                           heads, rows.size(), keys.size()));
-    const int first_query = causal ? std::clamp(text.size() - 1, 0, queries_skipped) : 0;
-    const std::vector<bool> repeats = repeating(text);
+                    format("head statistics of %d tokens and %d heads: %zu and %zu numbers do not fit", queries, heads,
+                           rows.size(), keys.size()));
+    const int first_query = texts.causal ? std::clamp(queries - 1, 0, queries_skipped) : 0;
+    const std::vector<bool> repeats =
+        texts.in_line() ? repeating(reading) : std::vector<bool>(static_cast<std::size_t>(queries));
+    const bool any_again = has_repetition(reading);
     std::vector<HeadStatistics> all;
-    for (int head = 0; head < heads; ++head)
-        all.push_back(numbers_of({rows, keys, head, heads, text.size()}, repeats, first_query));
+    for (int head = 0; head < heads; ++head) {
+        all.push_back(
+            numbers_of({rows, keys, head, heads, queries, key_count}, repeats, first_query, texts.columns > 0));
+        drop_undefined(all.back(), texts, any_again);
+    }
     return all;
 }
 

@@ -42,4 +42,12 @@ std::vector<std::int32_t> TokenSequence::marks() const {
     return marks;
 }
 
+std::vector<std::int32_t> HeadTexts::marks() const {
+    std::vector<std::int32_t> all = keys.marks();
+    if (!queries) return all;
+    const std::vector<std::int32_t> others = queries->marks();
+    all.insert(all.end(), others.begin(), others.end());
+    return all;
+}
+
 }  // namespace vantage

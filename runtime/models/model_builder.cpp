@@ -21,7 +21,7 @@ std::string global_keys(std::int64_t layer) { return "cache.global_k." + std::to
 std::string global_values(std::int64_t layer) { return "cache.global_v." + std::to_string(layer); }
 std::string watched_queries(std::int64_t layer, AttentionOf of) { return of_layer("watch.q.", layer, of); }
 std::string watched_lse(std::int64_t layer, AttentionOf of) { return of_layer("watch.lse.", layer, of); }
-std::string head_mask(std::int64_t layer) { return "head_mask." + std::to_string(layer); }
+std::string head_mask(std::int64_t layer, AttentionOf of) { return of_layer("head_mask.", layer, of); }
 std::string router(std::int64_t layer) { return "router." + std::to_string(layer); }
 std::string hidden(std::int64_t index) { return "hidden." + std::to_string(index); }
 }  // namespace model_names
@@ -149,12 +149,12 @@ Tensor ModelBuilder::attend(std::int64_t layer, Tensor q, Tensor k, Tensor v, At
         q = write(q, first.q, step);
     }
     watch(layer, own(), q, seen.lse);
-    return masked(layer, graph.reshape(seen.o, {q.shape()[0], q.shape()[1] * v.shape()[2]}));
+    return masked(layer, own(), graph.reshape(seen.o, {q.shape()[0], q.shape()[1] * v.shape()[2]}));
 }
 
-Tensor ModelBuilder::masked(std::int64_t layer, Tensor heads) {
-    if (!options.head_mask || options.encoder) return heads;
-    return heads * graph.state(model_names::head_mask(layer), {heads.shape()[-1]}, DType::f32, true);
+Tensor ModelBuilder::masked(std::int64_t layer, AttentionOf of, Tensor heads) {
+    if (!options.head_mask) return heads;
+    return heads * graph.state(model_names::head_mask(layer, of), {heads.shape()[-1]}, DType::f32, true);
 }
 
 void ModelBuilder::offer_source(std::int64_t layer, Tensor k, Tensor v) {
@@ -173,7 +173,7 @@ Tensor ModelBuilder::attend_source(std::int64_t layer, Tensor q) {
                                                offered(model_names::values(layer, AttentionOf::cross)),
                                                {.scale = config.attention(layer).scale, .kv_len = source_length_});
     watch(layer, AttentionOf::cross, q, result.lse);
-    return graph.reshape(result.o, {q.shape()[0], config.heads * config.head_width});
+    return masked(layer, AttentionOf::cross, graph.reshape(result.o, {q.shape()[0], config.heads * config.head_width}));
 }
 
 bool ModelBuilder::has(const std::string& weight) const { return std::ranges::count(config.absent, weight) == 0; }

@@ -54,7 +54,8 @@ std::string global_values(std::int64_t layer);
 std::string watched_queries(std::int64_t layer, AttentionOf of = AttentionOf::self);
 std::string watched_lse(std::int64_t layer, AttentionOf of = AttentionOf::self);
 std::string hidden(std::int64_t index);
-std::string head_mask(std::int64_t layer);  ///< f32 [heads Dv], 1 or 0 for each feature of a head; host-visible
+/// f32 [heads Dv], 1 or 0 for each feature of a head; host-visible.
+std::string head_mask(std::int64_t layer, AttentionOf of = AttentionOf::self);
 std::string router(std::int64_t layer);
 enum : int { body = 0, head = 1 };  ///< segments: everything up to the last block; the output head and the draw
 }  // namespace model_names
@@ -124,7 +125,7 @@ private:
     /// Keeps what the tap makes a layer's weights from.
     void watch(std::int64_t layer, AttentionOf of, Tensor q, Tensor lse);
     /// The heads' outputs [n, H Dv], those of heads that the state says times 0.
-    Tensor masked(std::int64_t layer, Tensor heads);
+    Tensor masked(std::int64_t layer, AttentionOf of, Tensor heads);
     Tensor source_length_;
     std::map<std::string, Tensor> integers_;
     std::int64_t noted_ = 0;

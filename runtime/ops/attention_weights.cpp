@@ -3,6 +3,7 @@
 // Of linear attention with features φ (linear_attention.cpp): p_ij = φ(q_i)·φ(k_j) exp(-lse_i).
 // Exact for one dot product each; nothing grows with the square of the sequence but the window asked for.
 #include <cmath>
+#include <limits>
 
 #include "runtime/base/log.h"
 #include "runtime/graph/op.h"
@@ -80,7 +81,7 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
                        featured(feature, in[k_][(key * k[1] + kv_head) * width + d]);
             const auto score = ruled_score(call, in, rule_operands, sizes_of(call), rules, scale * dot, 0, head, row,
                                            a.integer("position") + row, key);
-            const bool seen = score && std::isfinite(lse);
+            const bool seen = score && lse != -std::numeric_limits<double>::infinity();  // NaN stays
             out[0][r * keys + c] = !seen                         ? 0
                                    : feature == Feature::softmax ? std::exp(*score - lse)
                                                                  : *score * std::exp(-lse);

@@ -1,11 +1,12 @@
 // What heads do, in numbers: of each row the sums and the largest of its weights, of each key what it receives.
-//   p_ij = exp(s_ij - lse_i) factor_j, s_ij = scale q_i·k_j and the rules (attention_rules.h); query i sits at position i
-// shaders/params/head_statistics.h lists the numbers. The sums for previous, duplicate and induction heads are those of
+//   p_ij = exp(s_ij - lse_i) factor_j, s_ij = scale q_i·k_j and the rules (attention_rules.h); query i sits at position i,
+// or, of cross attention, nowhere among the keys. shaders/params/head_statistics.h lists the numbers. The sums for previous, duplicate and induction heads are those of
 // TransformerLens's head detector with its error measure "mul" (Nanda & Bloom 2022) before the mean over rows; induction heads
 // are Olsson et al. 2022. Weights are made one by one, twice: by rows and by keys; no matrix of them is held.
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 
 #include "runtime/base/log.h"
 #include "runtime/graph/op.h"
@@ -24,7 +25,8 @@ constexpr RuleOperands rule_operands{
     .mask = mask_, .position_bias = position_bias_, .block_mask = block_mask_, .segments = segments_};
 
 struct Sizes {
-    std::int64_t n, m, heads, kv_heads, width, first_row, rows, keys;
+    std::int64_t n, m, heads, kv_heads, width, first_row, rows, keys, columns;
+    bool apart;
     explicit Sizes(const OpCall& call)
         : n(call.in(q_).shape[0]),
           m(call.in(k_).shape[0]),
@@ -33,7 +35,9 @@ struct Sizes {
           width(call.in(q_).shape[2]),
           first_row(call.attrs.integer("first_row")),
           rows(call.attrs.integer("rows")),
-          keys(call.attrs.integer("keys")) {}
+          keys(call.attrs.integer("keys")),
+          columns(call.attrs.integer("columns")),
+          apart(call.attrs.flag("apart")) {}
     RuleSizes rules() const { return {.batch = 1, .heads = heads, .n = n, .m = m}; }
 };
 
@@ -46,8 +50,11 @@ std::vector<TensorType> infer(const OpCall& call) {
     call.require(lse == TensorType{Shape{q.shape[0], q.shape[1]}, DType::f32},
                  "lse is " + lse.text() + ", but q is " + q.text());
     const Sizes s(call);
-    call.require(tokens == TensorType{Shape{s.m, 2}, DType::i32},
-                 "tokens is " + tokens.text() + ", but has to be " + TensorType{Shape{s.m, 2}, DType::i32}.text());
+    const TensorType marked{Shape{s.apart ? s.m + s.n : s.m, 2}, DType::i32};
+    call.require(tokens == marked, "tokens is " + tokens.text() + ", but has to be " + marked.text());
+    call.require(!s.apart || !call.attrs.flag("causal"),
+                 "queries of another text come neither before nor behind a key");
+    call.require(s.columns >= 0, format("%lld patches in a row", static_cast<long long>(s.columns)));
     const TensorType factors{Shape{s.m, s.heads}, DType::f32};
     if (call.has(factors_))
         call.require(call.in(factors_) == factors, operand_is(call, factors_) + ", but has to be " + factors.text());
@@ -55,8 +62,8 @@ std::vector<TensorType> infer(const OpCall& call) {
     call.require(s.first_row >= 0 && s.rows >= 0 && s.first_row <= s.n && s.rows <= s.n - s.first_row,
                  format("rows %lld … are %lld, but q has %lld", static_cast<long long>(s.first_row),
                         static_cast<long long>(s.rows), static_cast<long long>(s.n)));
-    // a query finds itself among the tokens
-    call.require(s.keys >= 0 && s.keys <= s.m && s.first_row + s.rows <= s.m,
+    // a query finds itself among the tokens, unless it is of another text
+    call.require(s.keys >= 0 && s.keys <= s.m && (s.apart || s.first_row + s.rows <= s.m),
                  format("%lld keys and rows up to %lld are asked for, but k has %lld", static_cast<long long>(s.keys),
                         static_cast<long long>(s.first_row + s.rows), static_cast<long long>(s.m)));
     return {{Shape{s.rows, s.heads, ROW_NUMBERS}, DType::f32}, {Shape{KEY_NUMBERS, s.heads, s.keys}, DType::f32}};
@@ -79,36 +86,52 @@ std::optional<double> weight_of(const OpCall& call, std::span<const HostTensor> 
     const auto score =
         ruled_score(call, in, rule_operands, s.rules(), rules, scale_of(call) * dot, 0, head, row, row, key);
     const double lse = in[lse_][row * s.heads + head];
-    if (!score || !std::isfinite(lse)) return std::nullopt;
+    if (!score || lse == -std::numeric_limits<double>::infinity()) return std::nullopt;  // NaN stays
     return std::exp(*score - lse) * (call.has(factors_) ? in[factors_][key * s.heads + head] : 1);
 }
 
+/// The tokens, and how queries and keys lie to each other.
 struct Text {
     const HostTensor& tokens;
-    bool same(std::int64_t i, std::int64_t j) const { return tokens[2 * i] == tokens[2 * j]; }
-    bool marked(std::int64_t i, int mark) const { return (static_cast<int>(tokens[2 * i + 1]) & mark) != 0; }
+    const Sizes& s;
+    bool in_line() const { return !s.apart && s.columns == 0; }
+    bool same(std::int64_t i, std::int64_t j) const { return in_line() && tokens[2 * i] == tokens[2 * j]; }
+    bool follows(std::int64_t i, std::int64_t j) const { return j > 0 && same(i, j - 1); }
+    bool marked(std::int64_t at, int mark) const { return (static_cast<int>(tokens[2 * at + 1]) & mark) != 0; }
+    bool are_words(std::int64_t i, std::int64_t j) const {
+        return marked(s.apart ? s.m + i : i, MARK_WORD) && marked(j, MARK_WORD);
+    }
+    /// Nothing where one of them has no place.
+    std::optional<double> distance(std::int64_t i, std::int64_t j) const {
+        if (s.apart) return std::nullopt;
+        if (s.columns == 0 || i == j) return std::abs(static_cast<double>(i - j));
+        if (i == 0 || j == 0) return std::nullopt;
+        const std::int64_t down = (i - 1) / s.columns - (j - 1) / s.columns,
+                           across = (i - 1) % s.columns - (j - 1) % s.columns;
+        return std::hypot(static_cast<double>(down), static_cast<double>(across));
+    }
+    bool is_far(std::int64_t i, std::int64_t j) const { return j > 0 && distance(i, j).value_or(2) > 1.5; }
 };
-
-bool is_far(std::int64_t distance, std::int64_t key) { return key > 0 && std::abs(distance) > 1; }
 
 /// The sums that weight p of query i and key j belongs to.
 void add_to_sums(double* sums, const Text& text, std::int64_t i, std::int64_t j, double p) {
-    const std::int64_t distance = i - j;
-    const bool same = text.same(i, j), follows = j > 0 && text.same(j - 1, i);
+    const std::optional<double> distance = text.distance(i, j);
+    const std::int64_t behind = i - j;
+    const bool in_line = text.in_line(), same = text.same(i, j), follows = text.follows(i, j);
     sums[ROW_TOTAL] += p;
     sums[ROW_VISIBLE] += 1;
-    sums[ROW_ENTROPY] -= p > 0 ? p * std::log(p) : 0;
-    sums[ROW_DISTANCE] += p * static_cast<double>(std::abs(distance));
-    for (const auto& [number, counts] : {std::pair{ROW_NEAR, std::abs(distance) <= NEAR_KEYS},
-                                         {ROW_SELF, distance == 0},
-                                         {ROW_PREVIOUS, distance == 1},
-                                         {ROW_NEXT, distance == -1},
+    sums[ROW_ENTROPY] -= p == 0 ? 0 : p * std::log(p);
+    sums[ROW_DISTANCE] += p * distance.value_or(0);
+    for (const auto& [number, counts] : {std::pair{ROW_NEAR, distance && *distance <= NEAR_KEYS},
+                                         {ROW_SELF, distance && *distance == 0},
+                                         {ROW_PREVIOUS, in_line && behind == 1},
+                                         {ROW_NEXT, in_line && behind == -1},
                                          {ROW_FIRST, j == 0},
                                          {ROW_DELIMITERS, text.marked(j, MARK_DELIMITER)},
-                                         {ROW_DUPLICATE, same && distance > 0},
-                                         {ROW_INDUCTION, follows && distance >= 0},
-                                         {ROW_REPEATED, same && distance > 2},
-                                         {ROW_COPIED, follows && distance > 1}})
+                                         {ROW_DUPLICATE, same && behind > 0},
+                                         {ROW_INDUCTION, follows && behind >= 0},
+                                         {ROW_REPEATED, same && behind > 2},
+                                         {ROW_COPIED, follows && behind > 1}})
         if (counts) sums[number] += p;
 }
 
@@ -125,7 +148,7 @@ void write_largest(double* to, std::vector<std::pair<double, std::int64_t>> read
 void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
     const Sizes s(call);
     const AttentionRules rules(call.attrs);
-    const Text text{in[tokens_]};
+    const Text text{in[tokens_], s};
     for (std::int64_t r = 0; r < s.rows; ++r)
         for (std::int64_t head = 0; head < s.heads; ++head) {
             const std::int64_t i = s.first_row + r;
@@ -136,15 +159,14 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
                 if (!p) continue;
                 add_to_sums(numbers, text, i, j, *p);
                 all.emplace_back(*p, j);
-                if (i - j > 1 && j > 0 && text.same(j - 1, i)) copies.emplace_back(*p, j);
-                if (is_far(i - j, j) && text.marked(i, MARK_WORD) && text.marked(j, MARK_WORD))
-                    links.emplace_back(*p, j);
+                if (i - j > 1 && text.follows(i, j)) copies.emplace_back(*p, j);
+                if (text.is_far(i, j) && text.are_words(i, j)) links.emplace_back(*p, j);
                 const auto add = [&](std::int64_t number, double value) {
                     out[1][(number * s.heads + head) * s.keys + j] += value;
                 };
                 add(KEY_RECEIVED, *p);
                 add(KEY_SEEN, 1);
-                if (is_far(i - j, j)) add(KEY_FAR_RECEIVED, *p), add(KEY_FAR_SEEN, 1);
+                if (text.is_far(i, j)) add(KEY_FAR_RECEIVED, *p), add(KEY_FAR_SEEN, 1);
             }
             write_largest(numbers + ROW_LARGEST, std::move(all), 1);
             write_largest(numbers + ROW_COPY, std::move(copies), 1);
@@ -177,7 +199,9 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
                                               .first_row = u(s.first_row),
                                               .rows = u(s.rows),
                                               .keys = u(s.keys),
-                                              .scale = static_cast<float>(scale_of(call))};
+                                              .scale = static_cast<float>(scale_of(call)),
+                                              .apart = s.apart,
+                                              .columns = u(s.columns)};
     LaunchPlan plan;
     const auto add = [&](const char* shader, int result, std::array<std::uint32_t, 3> groups) {
         std::vector<Operand> operands;
@@ -194,18 +218,22 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
 std::vector<Case> cases() {
     using I = std::int64_t;
     // lse large enough that weights stay below 1; ids and marks of 0 to 3, so that tokens repeat
-    const auto one = [](const char* name, I heads, I kv_heads, I width, Attrs attrs) {
+    const auto sized = [](const char* name, I n, I m, I heads, I kv_heads, I width, Attrs attrs) {
+        const I tokens = attrs.flag("apart") ? n + m : m;
         return Case{.name = name,
                     .attrs = std::move(attrs),
-                    .inputs = {{.type = TensorType{Shape{20, heads, width}}},
-                               {.type = TensorType{Shape{22, kv_heads, width}}},
-                               {.type = TensorType{Shape{20, heads}}, .low = 4, .high = 0.5, .fixed_type = true},
+                    .inputs = {{.type = TensorType{Shape{n, heads, width}}},
+                               {.type = TensorType{Shape{m, kv_heads, width}}},
+                               {.type = TensorType{Shape{n, heads}}, .low = 4, .high = 0.5, .fixed_type = true},
                                {},
                                {},
                                {},
                                {},
                                {},
-                               {.type = TensorType{Shape{22, 2}, DType::i32}, .fill = Case::Fill::ids, .high = 4}}};
+                               {.type = TensorType{Shape{tokens, 2}, DType::i32}, .fill = Case::Fill::ids, .high = 4}}};
+    };
+    const auto one = [&](const char* name, I heads, I kv_heads, I width, Attrs attrs) {
+        return sized(name, 20, 22, heads, kv_heads, width, std::move(attrs));
     };
     std::vector<Case> list = {
         one("causal", 4, 2, 24, {{"first_row", I{2}}, {"rows", I{18}}, {"keys", I{20}}, {"causal", true}}),
@@ -218,6 +246,22 @@ std::vector<Case> cases() {
         .type = TensorType{Shape{2}}, .fill = Case::Fill::uniform, .high = 0.5, .fixed_type = true};
     window.inputs[factors_] = {
         .type = TensorType{Shape{22, 2}}, .fill = Case::Fill::uniform, .high = 2, .fixed_type = true};
+    // more keys than a workgroup has lanes; more queries than keys; a class and 3 rows of 7 patches
+    list.push_back(sized("many keys", 150, 150, 2, 1, 24,
+                         {{"first_row", I{100}}, {"rows", I{50}}, {"keys", I{150}}, {"causal", true}}));
+    list.push_back(sized("another text", 30, 12, 2, 1, 24, {{"rows", I{30}}, {"keys", I{11}}, {"apart", true}}));
+    list.push_back(sized("an image", 22, 22, 2, 2, 24, {{"rows", I{22}}, {"keys", I{22}}, {"columns", I{7}}}));
+    const auto add_ruled = [&](const char* name, Attrs attrs) -> Case& {
+        attrs.set("rows", I{150}), attrs.set("keys", I{150});
+        list.push_back(sized(name, 150, 150, 2, 1, 24, std::move(attrs)));
+        for (Case::Input& input : list.back().inputs) input.fixed_type = true;
+        return list.back();
+    };
+    add_ruled("two-sided window, global tokens",
+              {{"window_left", I{5}}, {"window_right", I{5}}, {"global_tokens", I{2}}});
+    Case& distances =
+        add_ruled("prefix, bias by distance", {{"causal", true}, {"prefix_len", I{70}}, {"position_bias", "distance"}});
+    distances.inputs[position_bias_] = {.type = TensorType{Shape{33, 2}}, .fixed_type = true};
     return list;
 }
 

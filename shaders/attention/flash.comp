@@ -138,9 +138,10 @@ void main() {
             }
             float peak = max(maximum[r], workgroup_max(seen ? s[r] : LOWEST));
             float weight = seen ? exp(s[r] - peak) : 0.0;
+            if (STATISTICS && seen && isnan(s[r])) weight = s[r];  // not every device's exp keeps it
             float shrink = exp(maximum[r] - peak);
             if (STATISTICS)
-                drop[r] = drop_moved(drop[r], denominator[r], maximum[r], peak) * shrink + workgroup_sum(seen ? weight * (s[r] - peak) : 0.0);
+                drop[r] = drop_moved(drop[r], denominator[r], maximum[r], peak) * shrink + workgroup_sum(weight == 0.0 ? 0.0 : weight * (s[r] - peak));
             weights[r * LANES + lane] = weight;
             denominator[r] = denominator[r] * shrink + workgroup_sum(weight);
             maximum[r] = peak;
@@ -176,7 +177,7 @@ void main() {
             for (uint e = 0u; e < EACH; ++e)
                 if (lane + e * LANES < DV) store(p.o, Q_TYPE, row * DV + lane + e * LANES, sums[r][e] * over);
             if (lane > 0u || STATISTICS) continue;
-            Floats(p.lse).at[row] = denominator[r] > 0.0 ? maximum[r] + log(denominator[r]) : uintBitsToFloat(0xff800000u);
+            Floats(p.lse).at[row] = denominator[r] == 0.0 ? uintBitsToFloat(0xff800000u) : maximum[r] + log(denominator[r]);
             if (COUNTS) Floats(p.lse).at[row] = float(scored);
         }
     }

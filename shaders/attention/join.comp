@@ -44,5 +44,5 @@ void main() {
         store(p.o, Q_TYPE, row * p.dv + d, sum * over);
     }
     if (!STATISTICS && gl_LocalInvocationID.x == 0u)
-        Floats(p.lse).at[row] = denominator > 0.0 ? maximum + log(denominator) : uintBitsToFloat(0xff800000u);
+        Floats(p.lse).at[row] = denominator == 0.0 ? uintBitsToFloat(0xff800000u) : maximum + log(denominator);
 }

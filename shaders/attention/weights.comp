@@ -34,5 +34,6 @@ void main() {
     if (RULES) score = ruled_score(score, 0u, p.head, row, position, key);
     float lse = ReadFloats(p.lse).at[row_of_q];
     float weight = FEATURE > 0u ? score * exp(-lse) : exp(score - lse);
-    Floats(p.p).at[i] = lse > LOWEST && !(score <= LOWEST) ? weight : 0.0;
+    if (isnan(score) || isnan(lse)) weight = score + lse;  // not every device's exp keeps NaN
+    Floats(p.p).at[i] = lse <= LOWEST || score <= LOWEST ? 0.0 : weight;
 }

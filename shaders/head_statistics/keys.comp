@@ -17,7 +17,7 @@ void main() {
         if (!weight.seen) continue;
         numbers[KEY_RECEIVED] += weight.value;
         numbers[KEY_SEEN] += 1.0;
-        if (!is_far(int(row) - int(key), key)) continue;
+        if (!is_far(row, key)) continue;
         numbers[KEY_FAR_RECEIVED] += weight.value;
         numbers[KEY_FAR_SEEN] += 1.0;
     }

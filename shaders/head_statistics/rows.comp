@@ -27,28 +27,35 @@ void take_link(uvec2 link) {
     }
 }
 
-void take(uint row, uint key, float weight) {
-    int distance = int(row) - int(key);
+// What needs an order of the tokens. Whether the key is one that COPIED counts.
+bool take_in_line(int distance, uint row, uint key, float weight) {
     bool same = token_id(key) == token_id(row), follows = key > 0u && token_id(max(key, 1u) - 1u) == token_id(row);
-    sums[ROW_TOTAL] += weight;
-    sums[ROW_VISIBLE] += 1.0;
-    sums[ROW_ENTROPY] -= weight > 0.0 ? weight * log(weight) : 0.0;
-    sums[ROW_DISTANCE] += weight * float(abs(distance));
-    if (abs(distance) <= NEAR_KEYS) sums[ROW_NEAR] += weight;
-    if (distance == 0) sums[ROW_SELF] += weight;
     if (distance == 1) sums[ROW_PREVIOUS] += weight;
     if (distance == -1) sums[ROW_NEXT] += weight;
-    if (key == 0u) sums[ROW_FIRST] += weight;
-    if (has_mark(key, MARK_DELIMITER)) sums[ROW_DELIMITERS] += weight;
     if (same && distance > 0) sums[ROW_DUPLICATE] += weight;
     if (follows && distance >= 0) sums[ROW_INDUCTION] += weight;
     if (same && distance > 2) sums[ROW_REPEATED] += weight;
     if (follows && distance > 1) sums[ROW_COPIED] += weight;
+    return follows && distance > 1;
+}
+
+void take(uint row, uint key, float weight) {
+    const float negligible = 1.0e-37;  // whose logarithm a device may take for that of 0
+    float distance = distance_between(row, key);
+    sums[ROW_TOTAL] += weight;
+    sums[ROW_VISIBLE] += 1.0;
+    sums[ROW_ENTROPY] -= weight < negligible ? 0.0 : weight * log(weight);
+    if (distance < NOWHERE) sums[ROW_DISTANCE] += weight * distance;
+    if (distance <= float(NEAR_KEYS)) sums[ROW_NEAR] += weight;
+    if (distance == 0.0) sums[ROW_SELF] += weight;
+    if (key == 0u) sums[ROW_FIRST] += weight;
+    if (has_mark(key, MARK_DELIMITER)) sums[ROW_DELIMITERS] += weight;
+    bool copies = in_line() && take_in_line(int(row) - int(key), row, key, weight);
     uvec2 read = uvec2(floatBitsToUint(weight), key);
     if (!(weight > 0.0)) return;
     if (is_larger(read, largest)) largest = read;
-    if (follows && distance > 1 && is_larger(read, copy)) copy = read;
-    if (is_far(distance, key) && has_mark(row, MARK_WORD) && has_mark(key, MARK_WORD)) take_link(read);
+    if (copies && is_larger(read, copy)) copy = read;
+    if (is_far(row, key) && has_mark(query_token(row), MARK_WORD) && has_mark(key, MARK_WORD)) take_link(read);
 }
 
 uvec2 joined(uint place) {

@@ -28,12 +28,28 @@ Weight weight_of(uint head, uint row, uint key) {
         score += p.scale * step_sum(load_step(p.q, Q_TYPE, q0 + d) * load_step(p.k, K_TYPE, k0 + d));
     if (RULES) score = ruled_score(score, 0u, head, row, i, key);
     float lse = ReadFloats(p.lse).at[row_of_q];
-    if (!(lse > LOWEST) || score <= LOWEST) return Weight(false, 0.0);
+    if (lse <= LOWEST || score <= LOWEST) return Weight(false, 0.0);  // NaN is seen
     float factor = present(p.factors) ? ReadFloats(p.factors).at[key * p.heads + head] : 1.0;
-    return Weight(true, exp(score - lse) * factor);
+    float logarithm = score - lse;
+    return Weight(true, (isnan(logarithm) ? logarithm : exp(logarithm)) * factor);  // not every device's exp keeps NaN
 }
 
 uint token_id(uint at) { return ReadWords(p.tokens).at[2u * at]; }
 bool has_mark(uint at, uint mark) { return (ReadWords(p.tokens).at[2u * at + 1u] & mark) != 0u; }
-bool is_far(int distance, uint key) { return key > 0u && abs(distance) > 1; }
+
+// The place of a query's token among the tokens.
+uint query_token(uint row) { return p.apart != 0u ? p.m + row : row; }
+bool in_line() { return p.apart == 0u && p.columns == 0u; }  // one text: before and behind mean something
+
+const float NOWHERE = 3.0e38;  // the distance where there is none
+float distance_between(uint row, uint key) {
+    if (p.apart != 0u) return NOWHERE;
+    int i = int(row), j = int(key), columns = int(p.columns);
+    if (columns == 0 || i == j) return float(abs(i - j));
+    if (i == 0 || j == 0) return NOWHERE;
+    vec2 step = vec2((i - 1) / columns - (j - 1) / columns, (i - 1) % columns - (j - 1) % columns);
+    return sqrt(dot(step, step));
+}
+// Neither the first key, nor the query, nor beside it (on a grid: touching it).
+bool is_far(uint row, uint key) { return key > 0u && distance_between(row, key) > 1.5; }
 #endif

@@ -6,19 +6,27 @@ VANTAGE_PARAMS_BEGIN
 struct HeadStatisticsParams {
     uvec2 q, k, lse;                                  // (n, heads, D), (m, kv_heads, D), (n, heads)
     uvec2 mask, position_bias, block_mask, segments;  // as in AttentionParams
-    uvec2 factors, tokens;                            // (m, heads) f32 or 0; (m, 2) i32: id, marks
-    uvec2 result;                                     // (rows, heads, ROW_NUMBERS), or (KEY_NUMBERS, heads, keys)
+    uvec2 factors, tokens;  // (m, heads) f32 or 0; (m, or m + n where apart, 2) i32: id, marks
+    uvec2 result;           // (rows, heads, ROW_NUMBERS), or (KEY_NUMBERS, heads, keys)
     uint n, m, heads, kv_heads, d, causal;
     uint first_row, rows, keys;
     float scale;
+    uint apart, columns;  // queries of another text; patches in a row of an image, 0 for a text
 };
 VANTAGE_PARAMS_END
 
+// Queries and keys are one text, in which query i is token i; or the queries are `apart`, of another text (cross attention),
+// whose tokens stand behind those of the keys; or they are an image's: token 0 is the class's, which has no place, then come its
+// patches row by row, and distances are those between the patches' centres. What there is not is 0: of an image before, behind
+// and repetitions (PREVIOUS, NEXT, DUPLICATE to COPIED), of queries apart every number by place. A row that sees no key is 0
+// throughout, its largest weights (0, -1). NaN stays: a row with a score that is NaN has NaN sums, and none of its weights is
+// the largest.
+//
 // What is told of each row of a head: first its sums over the keys …
 #define ROW_TOTAL 0       // of the weights: 1, less what a sink takes
 #define ROW_VISIBLE 1     // keys that the query may see
 #define ROW_ENTROPY 2     // in nats
-#define ROW_DISTANCE 3    // |i - j|
+#define ROW_DISTANCE 3    // distance, |i - j| in a text
 #define ROW_NEAR 4        // mass on keys at most NEAR_KEYS away, the query itself among them
 #define ROW_SELF 5        // … on the query itself
 #define ROW_PREVIOUS 6    // … on the key before
@@ -31,7 +39,7 @@ VANTAGE_PARAMS_END
 #define ROW_COPIED 13     // as INDUCTION, of keys further back than 1
 #define ROW_SUMS 14
 // … then weights, each with its key behind it, -1 for none: the largest, the largest that COPIED counts, and of a word
-// the largest on other words that are far: neither key 0, nor the query, nor beside it.
+// the largest on other words that are far: neither key 0, nor the query, nor beside it (of queries apart: not key 0).
 #define ROW_LARGEST 14
 #define ROW_COPY 16
 #define ROW_LINKS 18

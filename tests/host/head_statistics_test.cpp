@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <limits>
 #include <numeric>
 
 #include "runtime/graph/op.h"
@@ -12,6 +13,7 @@
 #include "runtime/inspect/telling_head.h"
 #include "runtime/io/json.h"
 #include "runtime/io/safetensors.h"
+#include "shaders/params/head_statistics.h"
 #include "tests/host/expect_error.h"
 
 using namespace vantage;
@@ -71,7 +73,7 @@ std::vector<HeadStatistics> of_weights(std::span<const float> weights, const Tok
             q[(i * heads + h) * n + i] = 1;
             for (std::int64_t j = 0; j < n; ++j) {
                 const auto p = static_cast<double>(weights[static_cast<std::size_t>((h * n + i) * n + j)]);
-                k[(j * heads + h) * n + i] = p > 0 ? std::log(p) : -1e30;
+                k[(j * heads + h) * n + i] = p == 0 ? -1e30 : std::log(p);  // NaN stays
             }
         }
     }
@@ -84,7 +86,7 @@ std::vector<HeadStatistics> of_weights(std::span<const float> weights, const Tok
     for (const TensorType& type : call.outputs = call.op->infer(call)) out.emplace_back(type);
     call.op->reference(call, in, out);
     const auto floats = [](const HostTensor& t) { return std::vector<float>(t.data.begin(), t.data.end()); };
-    return head_statistics(floats(out[0]), floats(out[1]), text, static_cast<int>(heads), causal);
+    return head_statistics(floats(out[0]), floats(out[1]), {.keys = text, .causal = causal}, static_cast<int>(heads));
 }
 
 HeadStatistics of(const TokenSequence& text, const std::function<double(int, int)>& weight) {
@@ -203,8 +205,67 @@ TEST_CASE("head statistics: an encoder's queries see what is behind them") {
 
 TEST_CASE("head statistics: tables have to fit the text") {
     const TokenSequence text = different_tokens(4);
-    test::expect_error(ErrorKind::usage, {"4 tokens", "2 heads"},
-                       [&] { static_cast<void>(head_statistics(std::vector<float>(7), {}, text, 2, true)); });
+    test::expect_error(ErrorKind::usage, {"4 tokens", "2 heads"}, [&] {
+        static_cast<void>(head_statistics(std::vector<float>(7), {}, {.keys = text, .causal = true}, 2));
+    });
+}
+
+TEST_CASE("head statistics: of cross attention and of images no number is told that has no meaning") {
+    const TokenSequence read = different_tokens(4), written = different_tokens(3);
+    const auto table = [](std::size_t tokens, std::size_t numbers) { return std::vector<float>(tokens * numbers); };
+    std::vector<float> rows = table(3, ROW_NUMBERS), keys = table(4, KEY_NUMBERS);
+    for (std::size_t i = 0; i < 3; ++i) {
+        rows[i * ROW_NUMBERS + ROW_TOTAL] = 1, rows[i * ROW_NUMBERS + ROW_FIRST] = 0.25f;
+        rows[i * ROW_NUMBERS + ROW_VISIBLE] = 4;
+        rows[i * ROW_NUMBERS + ROW_LINKS] = 0.75f, rows[i * ROW_NUMBERS + ROW_LINKS + 1] = i == 2 ? 3.0f : -1.0f;
+    }
+    const HeadTexts cross{.keys = read, .queries = written};
+    CHECK(cross.marks().size() == 7);
+    const HeadStatistics across = head_statistics(rows, keys, cross, 1).front();
+    CHECK(across.tokens == 3);
+    CHECK(across.first == Approx(0.25));
+    CHECK(across.received.size() == 4);
+    CHECK((across.outstanding.query == 2 && across.outstanding.key == 3));
+    for (const double number : {across.distance, across.near, across.self, across.previous, across.next,
+                                across.previous_score, across.duplicate_score, across.induction_score})
+        CHECK(std::isnan(number));
+    CHECK(habit_of(across).kind == HeadHabit::mixed);
+
+    rows =
+        table(4, ROW_NUMBERS);  // a class and three patches; of a patch's weight half is the class's, the rest 2 away
+    for (std::size_t i = 0; i < 4; ++i) {
+        rows[i * ROW_NUMBERS + ROW_TOTAL] = 1, rows[i * ROW_NUMBERS + ROW_FIRST] = 0.5f;
+        if (i > 0) rows[i * ROW_NUMBERS + ROW_DISTANCE] = 1, rows[i * ROW_NUMBERS + ROW_NEAR] = 0.5f;
+    }
+    const HeadStatistics image = head_statistics(rows, keys, {.keys = read, .columns = 3}, 1).front();
+    CHECK(image.distance == Approx(2));
+    CHECK(image.near == Approx(0.5));
+    CHECK(image.self == 0);
+    CHECK((std::isnan(image.previous) && std::isnan(image.next) && std::isnan(image.duplicate_score)));
+}
+
+// "repeats" counts only what comes back further than 2 behind; a score is defined wherever any token comes back.
+TEST_CASE("head statistics: a small score is a number, one of nothing is none") {
+    const TokenSequence near{.ids = {1, 2, 2, 3}, .words = {}};
+    const HeadStatistics head = of(near, [](int q, int k) { return q == 2 && k == 1 ? 0.01 : one_if(k == 0); });
+    CHECK(head.repeats == 0);
+    CHECK(head.duplicate_score == Approx(0.01 / 1.01 / 4));
+    CHECK(std::isnan(of(different_tokens(4), uniform).duplicate_score));
+    CHECK(std::isnan(head.delimiters));  // it is not known which tokens are some
+}
+
+TEST_CASE("head statistics: what went wrong is not a number, and comes last") {
+    const TokenSequence text = different_tokens(5);
+    std::vector<float> a = matrix(5, uniform);
+    a[4 * 5 + 2] = std::numeric_limits<float>::quiet_NaN();
+    const HeadStatistics head = of_weights(a, text).front();
+    for (const double number : {head.entropy, head.effective, head.largest, head.total}) CHECK(std::isnan(number));
+    CHECK(habit_of(head).kind == HeadHabit::mixed);
+    const double nan = std::nan("");
+    std::vector<double> values{nan, 0.5, nan, -1, 2, nan, 0.5};
+    std::ranges::sort(values, larger_first);
+    CHECK((values[0] == 2 && values[1] == 0.5 && values[2] == 0.5 && values[3] == -1 && std::isnan(values[4])));
+    for (const double x : {nan, 1.0, 2.0}) CHECK_FALSE(larger_first(x, x));
 }
 
 TEST_CASE("words are told from punctuation and from the later pieces of words") {
