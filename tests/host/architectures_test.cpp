@@ -1,5 +1,6 @@
 // Every architecture's config.json with one field that makes no model: refused with the field and what was wanted.
 #include <catch2/catch_test_macros.hpp>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -158,5 +159,40 @@ TEST_CASE("every architecture is built from the least that its files say", "[con
             if (value.kind == ValueKind::weight) parameters += value.type.shape.elements();
         CHECK(parameters > 10000);
         CHECK(graph.outputs().count(model_names::hidden(config.layers)) == 1);
+    }
+}
+
+TEST_CASE("models that are not tied take what their files have of their own", "[config]") {
+    struct Untied {
+        const char *folder, *flag;
+        std::vector<std::string> optional;  ///< what a file may have
+        std::string otherwise;              ///< what is taken where it does not
+    };
+    // transformers 5 writes biases and tables of their own, 4 never did; T5's flag says that the output is not scaled
+    const std::vector<Untied> all = {
+        {"bert", "tie_word_embeddings", {"cls.predictions.decoder.bias"}, "cls.predictions.bias"},
+        {"roberta", "tie_word_embeddings", {"lm_head.decoder.bias"}, "lm_head.bias"},
+        {"bart",
+         "tie_word_embeddings",
+         {"decoder.embed_tokens.weight", "encoder.embed_tokens.weight"},
+         "shared.weight"},
+        {"t5", "scale_decoder_outputs", {"lm_head.weight"}, "shared.weight"},
+    };
+    for (const Untied& one : all) {
+        INFO(one.folder);
+        Json tree = json_of(one.folder);
+        tree[one.flag] = false;
+        const auto weights = [&](const std::vector<std::string>& absent) {
+            ModelConfig config = parse_model_config(tree.dump(), "config.json");
+            config.absent = absent;
+            const Graph graph = build_model(config, {.rows = 1, .context = 16, .all_logits = true});
+            std::set<std::string> names;
+            for (const Value& value : graph.values())
+                if (value.kind == ValueKind::weight) names.insert(value.name);
+            return names;
+        };
+        CHECK(weights({}).count(one.optional.front()) == 1);
+        CHECK(weights(one.optional).count(one.optional.front()) == 0);
+        CHECK(weights(one.optional).count(one.otherwise) == 1);
     }
 }
