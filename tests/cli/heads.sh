@@ -62,7 +62,7 @@ is_change all.json 5 masked.json
 
 pair=(-m "$models/bart" --ids 5,6,7,5,8 --decoder-ids 2,8,9,8) # 2 × 2 heads of the encoder, 2 × 4 of the decoder, 2 × 4 across
 "$program" heads "${pair[@]}" --ablate --sort head --json >all.json 2>err || fail "bart: $(<err)"
-for place in 1:e0.1 8:d1.0 19:x1.3; do
+for place in 1:e0.1 19:x1.3; do
     "$program" heads "${pair[@]}" --ablate --sort head --json --mask-heads "${place#*:}" >masked.json 2>err || fail "masked: $(<err)"
     is_change all.json "${place%:*}" masked.json
 done
@@ -75,7 +75,9 @@ done
 [[ ! -e parts/rollout-cross.png ]] || fail "cross attention has no rollout"
 "$program" heads "${pair[@]}" --csv >csv 2>err || fail "bart's CSV: $(<err)"
 [[ $(awk -F, '{ print NF }' csv | sort -u | wc -l) == 1 ]] || fail "lines of bart's CSV differ in length"
-awk -F, '$1 == "cross" && $11 != "" { bad = 1 } $1 == "encoder" && $11 == "" { bad = 1 } END { exit bad }' csv || fail "distances: $(<csv)"
+# two texts have no distances, and no tokenizer says what a delimiter is
+awk -F, 'NR == 1 { for (i = 1; i <= NF; ++i) at[$i] = i; next }
+    ($at["distance"] == "") != ($1 == "cross") || $at["delimiters"] != "" { bad = 1 } END { exit bad }' csv || fail "distances: $(<csv)"
 
 # ---- images: distances on the grid, the class as the first token, the loss of the label ------------------------------
 
@@ -88,9 +90,9 @@ holds table "16 patches" "Δ loss" "means over the class and 16 patches" "“cls
 # ---- other models: an encoder, and ids; what is not defined, and what is small ---------------------------------------
 
 "$program" heads -m "$models/gpt2" --ids 5,6,6,7,8 --csv --sort duplicate_score >csv 2>err || fail "ids: $(<err)"
-# a token comes back right behind itself: there is a score, but no head could copy; no tokenizer says what a delimiter is
+# a token comes back right behind itself: there is a score, small as it may be, but no head could copy
 awk -F, 'NR == 1 { for (i = 1; i <= NF; ++i) at[$i] = i; next }
-    $at["duplicate_score"] == "" || $at["copies"] != "" || $at["delimiters"] != "" { bad = 1 } END { exit bad }' csv || fail "what is defined: $(<csv)"
+    $at["duplicate_score"] == "" || $at["copies"] != "" { bad = 1 } END { exit bad }' csv || fail "what is defined: $(<csv)"
 
 "$program" heads -m "$models/bert" --ids 5,6,7,5,6,8 --csv >encoder 2>err || fail "encoder: $(<err)"
 [[ $(wc -l <encoder) -gt 2 ]] || fail "encoder: $(<encoder)"

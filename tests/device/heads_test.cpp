@@ -1,15 +1,11 @@
-// What heads do: numbers made on the device against the weights they are made of; silenced heads against a checkpoint whose
-// output projection has zeros for them; norms of values against the weights of the file.
+// What heads do: numbers made on the device against the weights they are made of, and against PyTorch's; rows that see nothing.
 #include <catch2/catch_approx.hpp>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 #include <functional>
 #include <limits>
 
-#include "../host/expect_error.h"
-#include "../host/temporary_directory.h"
 #include "oracle_model.h"
-#include "runtime/base/os.h"
 #include "runtime/exec/case_runner.h"
 #include "runtime/graph/op.h"
 #include "runtime/models/config.h"
@@ -134,49 +130,6 @@ void check_model(const Model& model) {
     for (std::int64_t layer = 0; layer < model.config().layers; ++layer) check_layer(session, layer, ids);
 }
 
-std::vector<float> logits_of(const Model& model, std::optional<std::vector<HeadPlace>> silenced) {
-    Session session(
-        model,
-        {.context = tokens_looked_at, .precision = Precision::f32, .inspect = true, .silenced = std::move(silenced)});
-    session.append(repeating_ids());
-    session.process();
-    return session.logits();
-}
-
-/// The output projection of a head's layer in a checkpoint of GPT-2 or BART.
-std::string projection_of(const HeadPlace& place, bool bart) {
-    if (!bart) return "h." + std::to_string(place.layer) + ".attn.c_proj.weight";
-    return (place.of == AttentionOf::encoder ? "encoder" : "decoder") + std::string(".layers.") +
-           std::to_string(place.layer) + (place.of == AttentionOf::cross ? ".encoder_attn" : ".self_attn") +
-           ".out_proj.weight";
-}
-
-/// The model with zeros in its output projections where they belong to these heads: in rows (GPT-2's are [in, out]), or in columns.
-void write_without_heads(const std::string& folder, const std::string& from, std::span<const HeadPlace> heads,
-                         const std::function<std::size_t(const HeadPlace&)>& width_of_head, bool bart) {
-    const SafeTensors file(from + "/model.safetensors");
-    std::vector<std::vector<float>> changed;
-    std::vector<TensorToWrite> tensors;
-    for (const auto& [name, entry] : file.entries()) changed.push_back(test::values_of<float>(entry));
-    std::size_t at = 0;
-    for (const auto& [name, entry] : file.entries()) {
-        std::vector<float>& values = changed[at++];
-        for (const HeadPlace& place : heads)
-            if (name.ends_with(projection_of(place, bart))) {
-                const auto rows = static_cast<std::size_t>(entry.shape[0]),
-                           columns = static_cast<std::size_t>(entry.shape[1]), each = width_of_head(place),
-                           begin = static_cast<std::size_t>(place.head) * each;
-                for (std::size_t r = 0; r < rows; ++r)
-                    for (std::size_t c = 0; c < columns; ++c)
-                        if (const std::size_t in = bart ? c : r; in >= begin && in < begin + each)
-                            values[r * columns + c] = 0;
-            }
-        tensors.push_back({name, "F32", entry.shape, std::as_bytes(std::span(values))});
-    }
-    write_safetensors(folder + "/model.safetensors", tensors);
-    write_file(folder + "/config.json", read_file(from + "/config.json", 1 << 20));
-}
-
 }  // namespace
 
 TEST_CASE("head statistics on the device are those of the exact weights", "[heads]") {
@@ -222,86 +175,6 @@ TEST_CASE("head statistics are those of the weights that PyTorch computed", "[he
     session.look(std::span(pixels).first(3 * 32 * 32));
     session.process();
     check_oracle(session, file.at("i0.attn"), {.ids = {}, .columns = 4});
-}
-
-TEST_CASE("heads of an encoder–decoder are silenced by whose they are", "[heads]") {
-    const std::string folder = test::oracle_models + "bart";
-    const Model model = Model::load(test_device(), folder);
-    const std::vector<HeadPlace> heads{{0, 1, AttentionOf::encoder}, {1, 0}, {1, 3, AttentionOf::cross}};
-    const std::vector<std::int32_t> read{5, 9, 70, 9, 33}, written{2, 8, 9};
-    const auto session_of = [&](const Model& of, std::optional<std::vector<HeadPlace>> silenced) {
-        Session session(of,
-                        {.context = 8, .precision = Precision::f32, .inspect = true, .silenced = std::move(silenced)});
-        session.encode(read);
-        session.rewind(0);
-        session.append(written);
-        session.process();
-        return session;
-    };
-    const std::vector<float> plain = session_of(model, std::nullopt).logits();
-    Session session = session_of(model, std::vector<HeadPlace>());
-    for (std::size_t count = 1; count <= heads.size(); ++count) {  // one more each time, the encoder's first
-        const std::vector<HeadPlace> some(heads.end() - static_cast<std::ptrdiff_t>(count), heads.end());
-        const test::TemporaryDirectory without;
-        write_without_heads(
-            without.path(), folder, some,
-            [&](const HeadPlace& place) { return static_cast<std::size_t>(32 / model.info().heads_of(place.of)); },
-            true);
-        INFO(count << " heads");
-        const std::vector<float> want = session_of(Model::load(test_device(), without.path()), std::nullopt).logits();
-        CHECK(session_of(model, some).logits() == want);
-        session.silence(some);  // the encoder reads again where its heads change
-        session.process();
-        CHECK(session.logits() == want);
-        CHECK(want != plain);
-    }
-    session.silence({});
-    session.process();
-    CHECK(session.logits() == plain);
-    for (const auto& [place, why] :
-         {std::pair{HeadPlace{2, 0, AttentionOf::encoder}, "encoder has layers 0 … 1 with heads 0 … 1"},
-          {HeadPlace{0, 4, AttentionOf::cross}, "head x0.4"}})
-        test::expect_error(ErrorKind::usage, {"cannot be silenced", why},
-                           [&] { session.silence(std::span(&place, 1)); });
-    test::expect_error(ErrorKind::usage, {"head e0.0", "is no encoder–decoder"}, [&] {
-        Session(mini_world(), {.context = 8, .silenced = std::vector<HeadPlace>{{0, 0, AttentionOf::encoder}}});
-    });
-}
-
-// v_j = W_v x_j + b_v, x the encoder's last hidden state; W_O v with the head's columns of out_proj.
-TEST_CASE("norms of the values that a decoder reads are those of the encoder's text", "[heads]") {
-    const std::string folder = test::oracle_models + "bart";
-    const SafeTensors file(folder + "/model.safetensors");
-    const auto tensor = [&](const std::string& name) {
-        return test::values_of<float>(file.at("model.decoder.layers.1.encoder_attn." + name));
-    };
-    const std::vector<float> w = tensor("v_proj.weight"), b = tensor("v_proj.bias"), out = tensor("out_proj.weight");
-    Session session(Model::load(test_device(), folder),
-                    {.context = 8, .precision = Precision::f32, .watch = Watch::all(), .inspect = true});
-    session.encode(std::vector<std::int32_t>{5, 9, 70, 9, 33});
-    session.process();
-    const std::vector<float> x = session.encoder_last_hidden(),
-                             bare = session.value_norms(1, false, AttentionOf::cross),
-                             projected = session.value_norms(1, true, AttentionOf::cross);
-    const std::size_t d = b.size(), heads = 4, dv = d / heads, token = 3;
-    REQUIRE(bare.size() == 5 * heads);
-    for (std::size_t head = 0; head < heads; ++head) {
-        std::vector<double> v(dv);
-        double norm = 0, step = 0;
-        for (std::size_t i = 0; i < dv; ++i) {
-            v[i] = static_cast<double>(b[head * dv + i]);
-            for (std::size_t k = 0; k < d; ++k)
-                v[i] += static_cast<double>(x[token * d + k]) * static_cast<double>(w[(head * dv + i) * d + k]);
-            norm += v[i] * v[i];
-        }
-        for (std::size_t o = 0; o < d; ++o) {
-            double sum = 0;
-            for (std::size_t i = 0; i < dv; ++i) sum += v[i] * static_cast<double>(out[o * d + head * dv + i]);
-            step += sum * sum;
-        }
-        CHECK(static_cast<double>(bare[token * heads + head]) == Approx(std::sqrt(norm)).epsilon(1e-4));
-        CHECK(static_cast<double>(projected[token * heads + head]) == Approx(std::sqrt(step)).epsilon(1e-4));
-    }
 }
 
 namespace {
@@ -360,87 +233,4 @@ TEST_CASE("rows without keys and rows with NaN have defined statistics", "[heads
                 CHECK((number(row, ROW_LARGEST) == 0 && number(row, ROW_LARGEST + 1) == -1));
             CHECK(std::isfinite(number(wrong + 1, ROW_TOTAL)));
         });
-}
-
-TEST_CASE("a silenced head is one whose output projection is zero", "[heads]") {
-    const std::string folder = test::oracle_models + "gpt2";
-    const Model model = Model::load(test_device(), folder);
-    const std::vector<HeadPlace> heads{{0, 0}, {0, 1}, {0, 2}, {1, 2}};
-    const test::TemporaryDirectory without;
-    const auto width = static_cast<std::size_t>(model.config().head_width);
-    write_without_heads(
-        without.path(), folder, heads, [&](const HeadPlace&) { return width; }, false);
-    const std::vector<float> silenced = logits_of(model, heads), plain = logits_of(model, std::nullopt);
-    CHECK(silenced ==
-          logits_of(Model::load(test_device(), without.path()), std::nullopt));  // zeros add nothing: not a bit
-    CHECK(silenced != plain);
-    CHECK(logits_of(model, std::vector<HeadPlace>()) == plain);
-}
-
-TEST_CASE("a session silences other heads without another plan", "[heads]") {
-    const Model& model = mini_world();
-    const std::vector<HeadPlace> one{{1, 0}}, none;
-    Session session(model,
-                    {.context = tokens_looked_at, .precision = Precision::f32, .inspect = true, .silenced = none});
-    session.append(repeating_ids());
-    session.process();
-    const std::vector<float> plain = session.logits();
-    session.silence(one);
-    session.process();
-    CHECK(session.logits() == logits_of(model, one));
-    test::expect_error(ErrorKind::usage, {"head 99.0", "layers 0"}, [&] {
-        session.silence(std::vector<HeadPlace>{{99, 0}});
-    });
-    session.silence(none);
-    session.process();
-    CHECK(session.logits() == plain);
-    Session without(model, {.context = 8});
-    test::expect_error(ErrorKind::usage, {"SessionOptions::silenced"}, [&] { without.silence(one); });
-    test::expect_error(ErrorKind::usage, {"head 0.77"}, [&] {
-        Session(model, {.context = 8, .silenced = std::vector<HeadPlace>{{0, 77}}});
-    });
-}
-
-// v_j = (ln_1(x_j) W)_v + b_v of the first layer, by hand from the file; ‖W_O v‖ with the head's rows of c_proj.
-TEST_CASE("norms of values are those of the checkpoint's", "[heads]") {
-    const std::string folder = test::oracle_models + "gpt2";
-    const SafeTensors file(folder + "/model.safetensors");
-    const auto tensor = [&](const std::string& name) { return test::values_of<float>(file.at("transformer." + name)); };
-    const std::vector<float> wte = tensor("wte.weight"), wpe = tensor("wpe.weight"), gain = tensor("h.0.ln_1.weight"),
-                             shift = tensor("h.0.ln_1.bias"), w = tensor("h.0.attn.c_attn.weight"),
-                             b = tensor("h.0.attn.c_attn.bias"), out = tensor("h.0.attn.c_proj.weight");
-    const std::vector<std::int32_t> ids = repeating_ids();
-    const std::size_t d = gain.size(), heads = 3, dv = d / heads, j = 4;
-    std::vector<double> x(d), v(d);
-    double mean = 0, variance = 0;
-    for (std::size_t i = 0; i < d; ++i) {
-        x[i] = static_cast<double>(wte[static_cast<std::size_t>(ids[j]) * d + i]) + static_cast<double>(wpe[j * d + i]);
-        mean += x[i] / static_cast<double>(d);
-    }
-    for (const double e : x) variance += (e - mean) * (e - mean) / static_cast<double>(d);
-    for (std::size_t i = 0; i < d; ++i) {
-        v[i] = static_cast<double>(b[2 * d + i]);
-        for (std::size_t k = 0; k < d; ++k)
-            v[i] += ((x[k] - mean) / std::sqrt(variance + 1e-5) * static_cast<double>(gain[k]) +
-                     static_cast<double>(shift[k])) *
-                    static_cast<double>(w[k * 3 * d + 2 * d + i]);
-    }
-    Session session(Model::load(test_device(), folder),
-                    {.context = tokens_looked_at, .precision = Precision::f32, .watch = Watch::all()});
-    session.append(ids);
-    session.process();
-    const std::vector<float> bare = session.value_norms(0, false), projected = session.value_norms(0, true);
-    for (std::size_t head = 0; head < heads; ++head) {
-        double norm = 0, step = 0;
-        for (std::size_t i = 0; i < dv; ++i) norm += v[head * dv + i] * v[head * dv + i];
-        for (std::size_t o = 0; o < d; ++o) {
-            double sum = 0;
-            for (std::size_t i = 0; i < dv; ++i)
-                sum += v[head * dv + i] * static_cast<double>(out[(head * dv + i) * d + o]);
-            step += sum * sum;
-        }
-        CHECK(static_cast<double>(bare[j * heads + head]) ==
-              Approx(std::sqrt(norm)).epsilon(1e-4));  // f32 against double
-        CHECK(static_cast<double>(projected[j * heads + head]) == Approx(std::sqrt(step)).epsilon(1e-4));
-    }
 }
