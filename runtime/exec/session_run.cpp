@@ -10,6 +10,7 @@
 #include "runtime/exec/guard.h"
 #include "runtime/exec/session_state.h"
 #include "runtime/gpu/commands.h"
+#include "runtime/models/architecture.h"
 #include "shaders/params/step.h"
 
 namespace vantage {
@@ -150,6 +151,10 @@ void Session::State::sync_device() {
     std::memcpy(own.tokens.mapped(), tokens.data(), tokens.size() * sizeof(std::int32_t));
     if (const auto place = bindings->buffers.find(model_names::types); place != bindings->buffers.end())
         std::memcpy(place->second.mapped(), types.data(), types.size() * sizeof(std::int32_t));
+    if (const auto place = bindings->buffers.find(model_names::positions); place != bindings->buffers.end()) {
+        const std::vector<std::int32_t> positions = token_positions(c, tokens);
+        std::memcpy(place->second.mapped(), positions.data(), positions.size() * sizeof(std::int32_t));
+    }
     if (sees())
         std::memcpy(bindings->buffers.at(model_names::pixels).mapped(), pixels.data(), pixels.size() * sizeof(float));
 }
@@ -211,7 +216,7 @@ void Session::State::run_prompt(bool draw) {
     std::int64_t left = static_cast<std::int64_t>(tokens.size()) - processed;
     make_plans(left, draw);
     const double begin = seconds_now();
-    stats.prompt_tokens += left;
+    if (!translates()) stats.prompt_tokens += left;  // else the prompt is what the encoder has read
     sync_device();
     while (left > 0) {
         throw_if_interrupted();

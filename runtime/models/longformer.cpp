@@ -51,6 +51,8 @@ const Architecture longformer = {.name = "longformer",
                                  .read = read_longformer,
                                  .build = build_longformer,
                                  .bare = {"lm_head.", "classifier."},
-                                 .ignored = roberta_ignored};
+                                 .ignored = roberta_ignored,
+                                 .optional = {pooler_weight},
+                                 .positions = roberta_positions};
 
 }  // namespace vantage

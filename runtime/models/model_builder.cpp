@@ -54,9 +54,9 @@ Tensor ModelBuilder::positions(Tensor table, std::int64_t offset) {
     return embedding(integers("positions", ids), table, {}, {.rows = options.rows, .step = step});
 }
 
-Tensor ModelBuilder::type_embedding(Tensor table) {
-    const Tensor types = graph.state(model_names::types, {options.context}, DType::i32, true);
-    return embedding(types, table, {}, {.rows = options.rows, .step = step});
+Tensor ModelBuilder::by_token(const char* name, Tensor table) {
+    const Tensor numbers = graph.state(name, {options.context}, DType::i32, true);
+    return embedding(numbers, table, {}, {.rows = options.rows, .step = step});
 }
 
 Tensor ModelBuilder::first_rows(Tensor x, std::int64_t count) {
@@ -140,7 +140,8 @@ void ModelBuilder::offer_source(std::int64_t layer, Tensor k, Tensor v) {
 
 Tensor ModelBuilder::attend_source(std::int64_t layer, Tensor q) {
     const auto offered = [&](const std::string& name) {
-        return graph.state(name, {options.context, config.kv_heads, config.head_width}, options.cache);
+        const std::int64_t rows = options.source_context > 0 ? options.source_context : options.context;
+        return graph.state(name, {rows, config.kv_heads, config.head_width}, options.cache);
     };
     if (!source_length_) source_length_ = graph.state(model_names::source_length, {1}, DType::i32, true);
     const AttentionResult result = attention(q, offered(model_names::keys(layer, AttentionOf::cross)),
