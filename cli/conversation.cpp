@@ -5,6 +5,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
 #include "runtime/base/utf8.h"
+#include "runtime/models/config.h"
 
 namespace vantage::cli {
 
@@ -64,7 +65,8 @@ Conversation::Turn Conversation::reply(const std::function<void(const std::strin
     const std::vector<std::int32_t> ids = tokens(), &there = generator_.session().tokens();
     Turn turn;
     turn.prompt_tokens = std::ssize(ids);
-    turn.kept_tokens = std::ranges::mismatch(there, ids).in1 - there.begin();
+    if (generator_.session().model().config().kind != ModelKind::encoder_decoder)  // which reads all of it anew
+        turn.kept_tokens = std::ranges::mismatch(there, ids).in1 - there.begin();
     try {
         turn.ending = name_of(generator_.generate(ids, [&](const Token& token) {
             turn.generated_tokens += token.id >= 0 ? 1 : 0;

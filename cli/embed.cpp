@@ -1,4 +1,4 @@
-// vantage embed: texts to vectors, by an encoder.
+// vantage embed: texts or images to vectors, by an encoder.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <bit>
@@ -8,6 +8,7 @@
 #include "commands.h"
 #include "generation_options.h"
 #include "head_mask.h"
+#include "model_images.h"
 #include "progress.h"
 #include "prompt_batch.h"
 #include "runtime/base/log.h"
@@ -22,7 +23,7 @@ namespace vantage::cli {
 namespace {
 
 struct EmbedOptions {
-    std::vector<std::string> prompts;
+    std::vector<std::string> prompts, images;
     std::string pooling = "mean", save, precision = "f16", masked;
     bool normalise = false;
 };
@@ -57,15 +58,15 @@ std::vector<Text> by_length(const Model& model, const std::vector<std::string>& 
     return all;
 }
 
-std::vector<float> vector_of(const Batch& batch, std::int64_t sequence, const std::string& pooling) {
-    const std::int64_t width = batch.model().info().width;
-    const std::vector<float>& rows = batch.last_hidden(sequence);
+/// Of the last hidden states [tokens, width] of a text or an image, and of what its pooler made, if it has one.
+std::vector<float> pool(const Model& model, const std::vector<float>& rows, const std::vector<float>& pooled,
+                        const std::string& pooling) {
+    const std::int64_t width = model.info().width;
     if (pooling == "mean") return mean_rows(rows, width);
     if (pooling == "cls") return {rows.begin(), rows.begin() + width};
-    if (batch.pooled(sequence).empty())
-        throw Error(ErrorKind::usage,
-                    "embed: " + batch.model().info().name + " has no pooler; take --pooling mean or cls");
-    return batch.pooled(sequence);
+    if (pooled.empty())
+        throw Error(ErrorKind::usage, "embed: " + model.info().name + " has no pooler; take --pooling mean or cls");
+    return pooled;
 }
 
 void normalise(std::vector<float>& vector) {
@@ -75,9 +76,10 @@ void normalise(std::vector<float>& vector) {
         for (float& x : vector) x = static_cast<float>(static_cast<double>(x) / std::sqrt(squares));
 }
 
+using OnVector = std::function<void(std::size_t number, std::vector<float>)>;
+
 /// Runs texts of one size, as many at a time as a run takes.
-void embed_size(const Model& model, const EmbedOptions& o, std::span<const Text> texts,
-                const std::function<void(std::size_t, std::vector<float>)>& note) {
+void embed_size(const Model& model, const EmbedOptions& o, std::span<const Text> texts, const OnVector& on_vector) {
     constexpr std::size_t most_rows = 4096, most_texts = 32;  // of a run
     const std::size_t size = texts.front().size(),
                       together = std::min({texts.size(), most_texts, std::max<std::size_t>(most_rows / size, 1)});
@@ -90,41 +92,66 @@ void embed_size(const Model& model, const EmbedOptions& o, std::span<const Text>
         batch.restart();
         for (std::size_t i = 0; i < some.size(); ++i) batch.append(static_cast<std::int64_t>(i), some[i].ids);
         batch.process();
-        for (std::size_t i = 0; i < some.size(); ++i)
-            note(some[i].number, vector_of(batch, static_cast<std::int64_t>(i), o.pooling));
+        for (std::size_t i = 0; i < some.size(); ++i) {
+            const auto sequence = static_cast<std::int64_t>(i);
+            on_vector(some[i].number, pool(model, batch.last_hidden(sequence), batch.pooled(sequence), o.pooling));
+        }
+    }
+}
+
+void embed_texts(const Model& model, const EmbedOptions& o, const OnVector& on_vector) {
+    const std::vector<std::string> texts = texts_of(o);
+    const std::vector<Text> sorted = by_length(model, texts);
+    Progress progress("embedding");
+    std::int64_t done = 0;
+    for (std::span<const Text> rest = sorted; !rest.empty();) {
+        const std::size_t size = rest.front().size();
+        const auto end = std::ranges::find_if(rest, [&](const Text& text) { return text.size() != size; });
+        embed_size(model, o, rest.first(static_cast<std::size_t>(end - rest.begin())),
+                   [&](std::size_t number, std::vector<float> vector) {
+                       progress.show(++done, std::ssize(texts));
+                       on_vector(number, std::move(vector));
+                   });
+        rest = rest.subspan(static_cast<std::size_t>(end - rest.begin()));
+    }
+}
+
+void embed_images(const Model& model, const EmbedOptions& o, const OnVector& on_vector) {
+    Session session(model, {.precision = precision_named(o.precision), .silenced = masked_heads(o.masked)});
+    Progress progress("embedding");
+    std::size_t number = 0;
+    for (std::size_t file = 0; file < o.images.size(); ++file) {
+        progress.show(static_cast<std::int64_t>(file), std::ssize(o.images));
+        for (const ModelImage& image : read_model_images(model, o.images[file])) {
+            session.look(image.pixels);
+            session.process();
+            on_vector(number++, pool(model, session.last_hidden(), session.pooled(), o.pooling));
+        }
     }
 }
 
 void run(const EmbedOptions& o) {
-    const std::vector<std::string> texts = texts_of(o);
     const Model model = load_model(open_device());
-    if (model.config().kind != ModelKind::encoder || model.config().sees())
+    if (model.config().kind != ModelKind::encoder)
         throw Error(ErrorKind::usage,
                     "embed: " + model.info().name + " is " + model.info().architecture +
-                        ", but vectors are made by encoders of text (bert, roberta, longformer, distilbert)");
-    std::vector<std::vector<float>> vectors(texts.size());
-    Progress progress("embedding");
-    std::int64_t done = 0;
-    const auto note = [&](std::size_t number, std::vector<float> vector) {
-        progress.show(++done, std::ssize(texts));
+                        ", but vectors are made by encoders (bert, roberta, longformer, distilbert, vit)");
+    if (model.config().sees() && o.images.empty())
+        throw Error(ErrorKind::usage, "embed: " + model.info().name + " looks at images; give --image FILE");
+    std::vector<std::vector<float>> vectors;
+    (o.images.empty() ? embed_texts : embed_images)(model, o, [&](std::size_t number, std::vector<float> vector) {
         if (o.normalise) normalise(vector);
+        vectors.resize(std::max(vectors.size(), number + 1));
         vectors[number] = std::move(vector);
-    };
-    const std::vector<Text> sorted = by_length(model, texts);
-    for (std::span<const Text> rest = sorted; !rest.empty();) {
-        const std::size_t size = rest.front().size();
-        const auto end = std::ranges::find_if(rest, [&](const Text& text) { return text.size() != size; });
-        embed_size(model, o, rest.first(static_cast<std::size_t>(end - rest.begin())), note);
-        rest = rest.subspan(static_cast<std::size_t>(end - rest.begin()));
-    }
+    });
     std::vector<float> all;
     for (const std::vector<float>& vector : vectors) {
         if (o.save.empty()) write_out(nlohmann::json(vector).dump() + "\n");
         all.insert(all.end(), vector.begin(), vector.end());
     }
     if (o.save.empty()) return;
-    write_safetensors(o.save,
-                      {{"embeddings", "F32", {std::ssize(texts), model.info().width}, std::as_bytes(std::span(all))}},
+    const std::int64_t count = std::ssize(vectors);
+    write_safetensors(o.save, {{"embeddings", "F32", {count, std::ssize(all) / count}, std::as_bytes(std::span(all))}},
                       {{"model", model.info().name}, {"pooling", o.pooling}});
 }
 
@@ -132,20 +159,28 @@ void run(const EmbedOptions& o) {
 
 void add_embed(CLI::App& app) {
     auto o = std::make_shared<EmbedOptions>();
-    CLI::App* command = app.add_subcommand("embed", "Turn texts into vectors, by an encoder");
+    CLI::App* command = app.add_subcommand("embed", "Turn texts or images into vectors, by an encoder");
     command->footer(
-        "One vector a line, as JSON; OUT holds embeddings [texts, width]. Texts of similar lengths run together.\n\n"
+        "One vector a line, as JSON; OUT holds embeddings [texts or images, width]. Texts of similar lengths run "
+        "together.\n\n"
         "Examples:\n"
         "  vantage embed -m models/all-MiniLM-L6-v2 -p \"a red key\" -p \"a box\" --normalise\n"
-        "  vantage embed -m models/bert --pooling cls --save out.safetensors < lines.txt");
+        "  vantage embed -m models/bert --pooling cls --save out.safetensors < lines.txt\n"
+        "  vantage embed -m models/vit --pooling cls --image cat.jpg dog.png");
     add_model_option(*command);
+    CLI::Option* prompt = command
+                              ->add_option("-p,--prompt", o->prompts,
+                                           "Text; may be given several times. Without it each line of stdin is one")
+                              ->type_name("TEXT");
     command
-        ->add_option("-p,--prompt", o->prompts,
-                     "Text; may be given several times. Without it each line of stdin is one")
-        ->type_name("TEXT");
+        ->add_option("--image", o->images,
+                     "Images: PNG or JPEG, by the folder's preprocessor_config.json; or pixel_values of a safetensors "
+                     "file")
+        ->type_name("FILE")
+        ->excludes(prompt);
     command
         ->add_option("--pooling", o->pooling,
-                     "mean of all tokens, cls: the first one's, or pooler: what the model makes of that")
+                     "mean of all tokens or patches, cls: the first one's, or pooler: what the model makes of that")
         ->check(CLI::IsMember({"mean", "cls", "pooler"}))
         ->capture_default_str();
     command->add_flag("--normalise,--normalize", o->normalise, "Divide by the length, so that products are cosines");

@@ -37,6 +37,7 @@ void run(ExplainOptions& o) {
     if (model.config().sees()) o.tokens = most;  // an image is seen whole
     const std::int64_t tokens = o.tokens > 0 ? o.tokens : std::min<std::int64_t>(64, most);
     const Explanation e = explanation(model, session, tokens, o.session.precision);
+    if (e.source) session.encoder_plan(tokens);
     for (const std::int64_t rows : e.plans) session.plan(rows);
     o.json ? print_json(e) : print_text(e);
 }

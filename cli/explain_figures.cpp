@@ -22,17 +22,6 @@ BuildOptions build_options(const Model& model, std::int64_t rows, std::int64_t c
             .hidden = false};
 }
 
-// What the decoder's graph does not have.
-PartWeights encoder_weights(const Model& model, const std::vector<PartWeights>& decoder) {
-    PartWeights rest{.part = Part::encoder,
-                     .parameters = model.info().parameters,
-                     .bytes = model.info().weight_bytes,
-                     .formula = {}};
-    for (const PartWeights& part : decoder) rest.parameters -= part.parameters, rest.bytes -= part.bytes;
-    rest.active = rest.parameters;
-    return rest;
-}
-
 }  // namespace
 
 Explanation explanation(const Model& model, Session& session, std::int64_t tokens, Precision precision) {
@@ -45,12 +34,16 @@ Explanation explanation(const Model& model, Session& session, std::int64_t token
                   .precision = precision,
                   .cost = cost,
                   .weights = cost.weights(),
+                  .source = cost.translates() ? std::optional(cost.source(tokens)) : std::nullopt,
                   .prompt = cost.prompt(tokens),
-                  .token = decoder ? std::optional(cost.token(tokens + 1)) : std::nullopt,
+                  .token = decoder ? std::optional(cost.token(tokens + 1, tokens)) : std::nullopt,
                   .plans = {session.chunk(tokens)}};
     if (decoder && e.plans.front() != 1) e.plans.push_back(1);
-    if (model.config().kind == ModelKind::encoder_decoder) e.weights.push_back(encoder_weights(model, e.weights));
     return e;
+}
+
+std::string name_of(const PartWeights& weights) {
+    return std::string(weights.encoder ? "encoder " : "") + name_of(weights.part);
 }
 
 Formula parameters_formula(const Explanation& e) {

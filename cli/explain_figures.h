@@ -20,6 +20,8 @@ struct Explanation {
     Precision precision;
     CostModel cost;
     std::vector<PartWeights> weights;
+    std::optional<RunCost>
+        source;  ///< the text that an encoder–decoder's encoder reads, of as many tokens as the prompt
     RunCost prompt;
     std::optional<RunCost> token;     ///< the one after the prompt; an encoder has none
     std::vector<std::int64_t> plans;  ///< by rows: the prompt's first, then the generated token's
@@ -28,6 +30,8 @@ Explanation explanation(const Model& model, Session& session, std::int64_t token
 void print_text(const Explanation& e);
 void print_json(const Explanation& e);
 
+/// "mlp", "encoder mlp".
+std::string name_of(const PartWeights& weights);
 /// Formula of all parameters, and how many of them one token meets.
 Formula parameters_formula(const Explanation& e);
 std::uint64_t active_parameters(const Explanation& e);

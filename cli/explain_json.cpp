@@ -17,7 +17,7 @@ Json cost_json(const Cost& c) {
 Json parameters_json(const Explanation& e) {
     Json all = Json::array();
     for (const PartWeights& part : e.weights)
-        all.push_back({{"component", name_of(part.part)},
+        all.push_back({{"component", name_of(part)},
                        {"parameters", part.parameters},
                        {"active", part.active},
                        {"bytes", part.bytes},
@@ -43,6 +43,7 @@ Json run_json(const Explanation& e, const RunCost& run) {
             {"formula", e.cost.simplified(run.flops()).text()},
             {"formula_flops", run.flops().value(run.values)},
             {"n", run.values.at('n')},
+            {"m", run.values.at('m')},
             {"weight_bytes_read", run.weight_bytes},
             {"matrix_elements_read", e.cost.simplified(run.matrices).text()},
             {"cache_bytes_read", run.cache_bytes}};
@@ -54,6 +55,8 @@ Json cache_json(const Explanation& e) {
         contexts.push_back({{"tokens", tokens}, {"bytes", e.cost.cache_bytes(tokens)}});
     return {{"bytes_per_token", e.cost.cache_bytes(1)},
             {"formula", e.cost.cache_per_token().text()},
+            {"cross_formula", e.cost.cache_per_token(AttentionOf::cross).text()},
+            {"encoder_formula", e.cost.cache_per_token(AttentionOf::encoder).text()},
             {"contexts", contexts}};
 }
 
@@ -67,8 +70,7 @@ Json memory_json(const Explanation& e) {
             {"context", e.session.context()}};
 }
 
-Json plan_json(const Explanation& e, std::int64_t rows) {
-    const Plan& plan = e.session.plan(rows);
+Json plan_json(const Plan& plan, std::int64_t rows, bool encoder) {
     Json groups = Json::array();
     for (const DispatchGroup& group : dispatch_groups(plan)) {
         Json dispatches = Json::array();
@@ -81,6 +83,7 @@ Json plan_json(const Explanation& e, std::int64_t rows) {
         groups.push_back({{"name", group.name}, {"times", group.times}, {"dispatches", dispatches}});
     }
     return {{"rows", rows},
+            {"encoder", encoder},
             {"dispatches", plan.schedule().dispatches.size()},
             {"groups", groups},
             {"fused", plan.fused()},
@@ -95,9 +98,11 @@ void print_json(const Explanation& e) {
     Json symbols, plans = Json::array();
     for (const auto& [symbol, meaning] : model_symbols())
         symbols[std::string(1, symbol)] = {{"value", e.cost.values().at(symbol)}, {"meaning", meaning}};
-    for (const std::int64_t rows : e.plans) plans.push_back(plan_json(e, rows));
-    Json prompt = run_json(e, e.prompt), token;
+    if (e.source) plans.push_back(plan_json(e.session.encoder_plan(e.tokens), e.tokens, true));
+    for (const std::int64_t rows : e.plans) plans.push_back(plan_json(e.session.plan(rows), rows, false));
+    Json prompt = run_json(e, e.prompt), token, source;
     prompt["tokens"] = e.tokens;
+    if (e.source) source = run_json(e, *e.source), source["tokens"] = e.tokens;
     if (e.token) token = run_json(e, *e.token), token["position"] = e.tokens;
     const Json all = {{"schema_version", 2},
                       {"model", info.name},
@@ -108,6 +113,7 @@ void print_json(const Explanation& e) {
                       {"total_parameters", info.parameters},
                       {"active_parameters", active_parameters(e)},
                       {"parameters_formula", parameters_formula(e).text()},
+                      {"source", source},  // null but for an encoder–decoder
                       {"prompt", prompt},
                       {"generated_token", token},  // null for an encoder
                       {"cache", cache_json(e)},

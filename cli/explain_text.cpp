@@ -28,6 +28,7 @@ std::string exact_text(std::uint64_t value) {
 std::string memory_text(double bytes) { return bytes_text(static_cast<std::uint64_t>(bytes)); }
 std::string share_text(double part, double whole) { return whole > 0 ? format("%.1f %%", 100 * part / whole) : "-"; }
 long long number(std::int64_t value) { return value; }
+std::string rows_text(std::int64_t rows) { return format("%lld row%s", number(rows), rows == 1 ? "" : "s"); }
 
 // All terms of a sum, or those of one per cent and more where there are many.
 std::string sum_text(const Formula& formula, const SymbolValues& values) {
@@ -65,16 +66,13 @@ void print_parameters(const Explanation& e) {
     TextTable table("lrrrl");
     table.row({"", "parameters", "share", "bytes", "formula"});
     for (const PartWeights& part : e.weights)
-        table.row({name_of(part.part), exact_text(part.parameters),
-                   share_text(static_cast<double>(part.parameters), all), bytes_text(part.bytes),
-                   part.part == Part::encoder ? "with keys and values for the decoder" : part.formula.text()});
+        table.row({name_of(part), exact_text(part.parameters), share_text(static_cast<double>(part.parameters), all),
+                   bytes_text(part.bytes), part.formula.text()});
     table.row({"total", exact_text(info.parameters), "", bytes_text(info.weight_bytes),
                sum_text(parameters_formula(e), e.cost.values())});
     print("Parameters", table);
     if (translates(e))
-        std::printf(
-            "  formulas, and all that follows, are of the decoder; the encoder, %lld layers, runs once a text\n",
-            number(e.model.config().encoder.layers));
+        std::printf("  the encoder runs once a text, and makes the keys and values of the decoder's cross-attention\n");
     const bool has_output = std::any_of(e.prompt.parts.begin(), e.prompt.parts.end(),
                                         [](const RunCost::PartCost& part) { return part.part == Part::output; });
     if (e.model.config().tied && has_output) std::printf("  the output layer is the embedding, stored once\n");
@@ -87,7 +85,9 @@ void print_parameters(const Explanation& e) {
 
 // ---- work ------------------------------------------------------------------------------------------------------------
 
-void print_work(const Explanation& e, const std::string& heading, const RunCost& run, std::int64_t tokens) {
+// `cache` are the keys and values that it reads.
+void print_work(const Explanation& e, const std::string& heading, const RunCost& run, std::int64_t tokens,
+                const Formula& cache) {
     TextTable table("lrrrrrl");
     const Cost all = run.total();
     table.row({"", "FLOP", "share", "read", "written", "FLOP/byte", "formula of the FLOP"});
@@ -109,7 +109,7 @@ void print_work(const Explanation& e, const std::string& heading, const RunCost&
     std::printf("  read: %s of weights, each once: %s in matrices\n", memory_text(run.weight_bytes).c_str(),
                 sum_text(e.cost.simplified(run.matrices), run.values).c_str());
     std::printf("        %s of keys and values: %s bytes%s; %s between operations\n",
-                memory_text(run.cache_bytes).c_str(), (e.cost.cache_per_token() * Formula::of("n")).text().c_str(),
+                memory_text(run.cache_bytes).c_str(), cache.text().c_str(),
                 e.model.config().windows.empty() ? "" : " (a window reads less)",
                 memory_text(all.bytes_read - run.weight_bytes - run.cache_bytes).c_str());
 }
@@ -119,7 +119,7 @@ void print_work(const Explanation& e, const std::string& heading, const RunCost&
 void print_cache(const Explanation& e) {
     const ModelConfig& c = e.model.config();
     const auto bytes = [&](std::int64_t tokens, DType type) {
-        const double each = e.cost.cache_per_token().value(e.cost.values()) /
+        const double each = static_cast<double>(e.cost.cache_bytes(1)) /
                             info(e.precision == Precision::f32 ? DType::f32 : DType::f16).bytes;
         return memory_text(each * info(type).bytes * static_cast<double>(tokens));
     };
@@ -127,8 +127,11 @@ void print_cache(const Explanation& e) {
     table.row({"tokens", "f16, b = 2", "f32, b = 4"});
     for (const std::int64_t tokens : shown_contexts(c.context))
         table.row({std::to_string(tokens), bytes(tokens, DType::f16), bytes(tokens, DType::f32)});
-    print("Keys and values: " + e.cost.cache_per_token().text() + " bytes for each token, " + bytes(1, DType::f16) +
-              " in f16",
+    const std::string own = "Keys and values: " + e.cost.cache_per_token().text() + " bytes for each token";
+    print(translates(e) ? own + " that is written, " + e.cost.cache_per_token(AttentionOf::cross).text() + " + " +
+                              e.cost.cache_per_token(AttentionOf::encoder).text() +
+                              " for each that is read (for cross-attention, for the encoder); as many of both:"
+                        : own + ", " + bytes(1, DType::f16) + " in f16",
           table);
     if (!c.windows.empty()) std::printf("  a window saves arithmetic, not memory: all keys are kept\n");
     if (c.kv_heads < c.heads)
@@ -146,11 +149,13 @@ void print_memory(const Explanation& e) {
     row("keys and values " + std::string(e.precision == Precision::f32 ? "f32" : "f16"), m.cache,
         format("%lld tokens of context", number(e.session.context())));
     row("other states", m.states, "tokens, step, tables");
-    for (std::int64_t rows : e.plans) {
-        const Schedule& s = e.session.plan(rows).schedule();
-        row(format("intermediates, %lld row%s", number(rows), rows == 1 ? "" : "s"), s.arena_bytes,
+    const auto intermediates = [&](const std::string& of, const Plan& plan) {
+        const Schedule& s = plan.schedule();
+        row("intermediates, " + of, s.arena_bytes,
             "instead of " + bytes_text(s.naive_bytes) + " if none shared memory");
-    }
+    };
+    if (e.source) intermediates("encoder", e.session.encoder_plan(e.tokens));
+    for (const std::int64_t rows : e.plans) intermediates(rows_text(rows), e.session.plan(rows));
     row("total", e.model.info().weight_bytes + m.cache + m.watched + m.states + m.intermediates, "");
     print("Memory on the device", table);
     const std::uint64_t watched = state_bytes(e.model, e.session.context(), e.precision, true)["watch"];
@@ -168,8 +173,7 @@ std::string fused_text(const Plan& plan) {
     return text;
 }
 
-void print_plan(const Explanation& e, std::int64_t rows) {
-    const Plan& plan = e.session.plan(rows);
+void print_plan(const std::string& of, const Plan& plan) {
     const std::vector<Dispatch>& dispatches = plan.schedule().dispatches;
     const auto barriers =
         std::count_if(dispatches.begin(), dispatches.end(), [](const Dispatch& d) { return d.barrier_before; });
@@ -182,10 +186,35 @@ void print_plan(const Explanation& e, std::int64_t rows) {
         for (const DispatchLine& line : group.dispatches)
             table.row({line.barrier ? "•" : "", margin + line.what, line.kernel, line.result, line.grid});
     }
-    print(format("Plan of %lld row%s: %zu dispatches, %td barriers (• waits for what came before)", number(rows),
-                 rows == 1 ? "" : "s", dispatches.size(), barriers),
+    print(format("Plan of %s: %zu dispatches, %td barriers (• waits for what came before)", of.c_str(),
+                 dispatches.size(), barriers),
           table);
     std::printf("  fused: %s\n", plan.fused().empty() ? "nothing" : fused_text(plan).c_str());
+}
+
+// ---- all of it -------------------------------------------------------------------------------------------------------
+
+void print_runs(const Explanation& e) {
+    const Formula n = Formula::of("n"), m = Formula::of("m");
+    const auto cache = [&](AttentionOf of) { return e.cost.cache_per_token(of); };
+    if (!e.source) {
+        const Formula keys = cache(AttentionOf::self) * n;
+        print_work(e, format("A %s of n = %lld tokens, in one run", e.token ? "prompt" : "text", number(e.tokens)),
+                   e.prompt, e.tokens, keys);
+        if (e.token)
+            print_work(e, format("The token after it, which sees n = %lld keys", number(e.tokens + 1)), *e.token, 1,
+                       keys);
+        return;
+    }
+    const Formula keys = cache(AttentionOf::self) * n + cache(AttentionOf::cross) * m;
+    print_work(e, format("The encoder: a text of m = %lld tokens, once", number(e.tokens)), *e.source, e.tokens,
+               cache(AttentionOf::encoder) * m);
+    print_work(e, format("The decoder: n = %lld tokens about it, in one run", number(e.tokens)), e.prompt, e.tokens,
+               keys);
+    print_work(e,
+               format("The decoder: a token, which sees n = %lld keys of its own and m = %lld of the text",
+                      number(e.tokens + 1), number(e.tokens)),
+               *e.token, 1, keys);
 }
 
 }  // namespace
@@ -193,14 +222,11 @@ void print_plan(const Explanation& e, std::int64_t rows) {
 void print_text(const Explanation& e) {
     print_sizes(e);
     print_parameters(e);
-    const bool decoder = e.token.has_value();
-    print_work(e, format("%s of n = %lld tokens, in one run", decoder ? "A prompt" : "A text", number(e.tokens)),
-               e.prompt, e.tokens);
-    if (decoder)
-        print_work(e, format("The token after it, which sees n = %lld keys", number(e.tokens + 1)), *e.token, 1);
+    print_runs(e);
     print_cache(e);
     print_memory(e);
-    for (const std::int64_t rows : e.plans) print_plan(e, rows);
+    if (e.source) print_plan("the encoder", e.session.encoder_plan(e.tokens));
+    for (const std::int64_t rows : e.plans) print_plan(rows_text(rows), e.session.plan(rows));
 }
 
 }  // namespace vantage::cli

@@ -91,9 +91,9 @@ AttentionResult attention(Tensor q, Tensor k, Tensor v, AttentionOptions options
 /// ALiBi's slopes (Press, Smith & Lewis 2021), [heads]: 2^(-8 (h + 1) / heads) for a power of two; for another number those of
 /// the power below it, then every other one of the power above.
 std::vector<float> alibi_slopes(std::int64_t heads);
-/// BigBird's mask of blocks for AttentionOptions::block_mask (Zaheer et al. 2020), [blocks, blocks]: the first `global` blocks see
-/// all and are seen by all, each block sees the `window` ones around it, itself among them, and `random` others, or all where
-/// there are not so many. The same seed gives the same mask.
+/// BigBird's mask of blocks for AttentionOptions::block_mask (Zaheer et al. 2020), [blocks, blocks]: the first `global`
+/// blocks see all and are seen by all, each block sees the `window` ones around it, itself among them, and `random` others,
+/// or all where there are not so many. The same seed gives the same mask.
 struct BigBirdOptions {
     std::int64_t global = 2, window = 3, random = 3;  ///< in blocks; the window is odd, or 0
     std::uint64_t seed = 0;
@@ -128,10 +128,11 @@ HeadNumbers head_statistics(Tensor q, Tensor k, Tensor lse, Tensor tokens, Tenso
                             Where where = Where::here());
 
 /// Attention without a softmax, linear in the length (Katharopoulos et al. 2020), as a scan by chunks of 64 tokens:
-/// o_i = φ(q_i)ᵀ S / (φ(q_i)ᵀ z + eps), S = Σ_j φ(k_j) v_jᵀ, z = Σ_j φ(k_j), over all tokens, or over j ≤ i when causal; 0 where
-/// the denominator is. φ(x) = elu(x) + 1; with elu = false x itself, for features made before, which may not be negative.
-/// q, k [n, H, D], v [n, H, Dv] → o [n, H, Dv], with a batch in front or heads_first as in attention. The state after the last
-/// token: kv = S [H, D, Dv] and k = z [H, D], f32. lse [n, H] = ln(φ(q_i)ᵀ z + eps): where softmax attention has its log-sum-exp.
+/// o_i = φ(q_i)ᵀ S / (φ(q_i)ᵀ z + eps), S = Σ_j φ(k_j) v_jᵀ, z = Σ_j φ(k_j), over all tokens, or over j ≤ i when causal; 0
+/// where the denominator is. φ(x) = elu(x) + 1; with elu = false x itself, for features made before, which may not be
+/// negative. q, k [n, H, D], v [n, H, Dv] → o [n, H, Dv], with a batch in front or heads_first as in attention. The state
+/// after the last token: kv = S [H, D, Dv] and k = z [H, D], f32. lse [n, H] = ln(φ(q_i)ᵀ z + eps): where softmax attention
+/// has its log-sum-exp.
 struct LinearAttentionOptions {
     bool causal = false, heads_first = false, elu = true;
     double eps = 0;
@@ -189,9 +190,9 @@ Tensor layer_norm(Tensor x, Tensor gamma = {}, Tensor beta = {}, double eps = 1e
 /// y = x / sqrt(mean(x²) + eps) (weight_offset + weight) over the last axis (Zhang & Sennrich 2019; offset 1 is Gemma's).
 Tensor rms_norm(Tensor x, Tensor weight = {}, double eps = 1e-6, double weight_offset = 0, Where where = Where::here());
 
-/// Batch norm by channel of x [N, C, ..] (Ioffe & Szegedy 2015): y = (x - mean) / sqrt(var + eps) gamma + beta, with the running
-/// statistics mean and variance [C] f32. In training those of the batch are used (var biased), and the results' mean and
-/// variance are the running ones moved towards them: (1 - momentum) running + momentum batch (var unbiased).
+/// Batch norm by channel of x [N, C, ..] (Ioffe & Szegedy 2015): y = (x - mean) / sqrt(var + eps) gamma + beta, with the
+/// running statistics mean and variance [C] f32. In training those of the batch are used (var biased), and the results'
+/// mean and variance are the running ones moved towards them: (1 - momentum) running + momentum batch (var unbiased).
 struct BatchNormOptions {
     bool training = false;
     double eps = 1e-5, momentum = 0.1;
@@ -292,8 +293,7 @@ struct EmbeddingOptions {
     std::int64_t position_offset = 0;
     std::int64_t rows = 0;  ///< with a step: rows of the result
     Tensor step;
-    DType dtype =
-        DType::f32;  ///< storage of the result, f32 or f16: f32 for a residual stream, whatever the weights are
+    DType dtype = DType::f32;  ///< of the result, f32 or f16: f32 for a residual stream, whatever the weights are
 };
 Tensor embedding(Tensor ids, Tensor w, Tensor positions = {}, EmbeddingOptions options = {},
                  Where where = Where::here());
@@ -322,10 +322,10 @@ std::vector<double> rope_frequencies(std::int64_t rotary_dim, double theta, cons
 /// their attention factor. The same arguments give the same constant.
 Tensor rope_table(Graph& graph, std::int64_t positions, std::int64_t rotary_dim, double theta,
                   const RopeScaling& scaling = {});
-/// Rotary positions. Rotates the first rotary_dim features of every head: neox layout pairs (i, i + rot/2), interleaved (gptj) pairs
-/// (2i, 2i + 1): a' = a cos - b sin, b' = b cos + a sin (Su et al. 2021). x [n, H, D] (or [B, H, n, D] with heads_first);
-/// positions [n] i32, or a `step`: row r sits at position + r; with neither row r sits at r. A position that the table does
-/// not have gives zeros.
+/// Rotary positions. Rotates the first rotary_dim features of every head: neox layout pairs (i, i + rot/2), interleaved
+/// (gptj) pairs (2i, 2i + 1): a' = a cos - b sin, b' = b cos + a sin (Su et al. 2021). x [n, H, D] (or [B, H, n, D] with
+/// heads_first); positions [n] i32, or a `step`: row r sits at position + r; with neither row r sits at r. A position that
+/// the table does not have gives zeros.
 struct RopeOptions {
     bool interleaved = false, heads_first = false;
     Tensor positions;

@@ -63,7 +63,8 @@ public:
     std::vector<float> read_rows(const std::string& name, std::int64_t rows, std::int64_t first = 0) const;
 
     /// Runs everything and waits. Throws device_lost when the device is lost or does not answer in time (VANTAGE_TIMEOUT), and
-    /// interrupted after Ctrl-C where the program catches it; with `guard`, failure naming what a kernel wrote where it must not.
+    /// interrupted after Ctrl-C where the program catches it; with `guard`, failure naming what a kernel wrote where it
+    /// must not.
     void run();
     /// Submits the segments named by their indices in order, and returns what `wait` takes. Nothing is recorded or
     /// allocated after the first time. Runs that last long are cut into several submissions.

@@ -58,8 +58,8 @@ struct HeadTable {
 };
 
 struct SessionOptions {
-    std::int64_t context =
-        0;  ///< tokens (an image has as many as it has); 0 = what the model allows and the memory budget holds
+    /// Tokens (an image has as many as it has); 0 = what the model allows and the memory budget holds.
+    std::int64_t context = 0;
     Precision precision = Precision::f16;
     Watch watch = {};      ///< throws usage for a layer that the model does not have
     bool inspect = false;  ///< keep logits and hidden states of every token on the host
@@ -79,7 +79,8 @@ struct SessionOptions {
 
 /// Times and counts of a session, on the host's clock.
 struct SessionStats {
-    std::int64_t prompt_tokens = 0, generated_tokens = 0;
+    std::int64_t prompt_tokens = 0;  ///< that have run; of an encoder–decoder those that its encoder has read
+    std::int64_t generated_tokens = 0;
     double compile_seconds = 0;  ///< making plans: kernels compiled, memory placed; not in the times below
     double prompt_seconds = 0, generate_seconds = 0;
     double host_seconds = 0;  ///< of generate_seconds: what the host did beside waiting for the device
@@ -125,9 +126,10 @@ public:
     /// An end token was drawn, or the context is full.
     bool ended() const;
 
-    /// Exact attention weights of one head after the run, of the decoder's rows or the encoder's as `of` says: p_ij for rows and keys by position, row-major, f32. Masked weights
-    /// are 0. Throws usage for what is not there. Where the layer was not watched the sequence is replayed, and a line says
-    /// so; the replay and its memory are kept until `restart`, for further questions about that layer.
+    /// Exact attention weights of one head after the run, of the decoder's rows or the encoder's as `of` says: p_ij for
+    /// rows and keys by position, row-major, f32. Masked weights are 0. Throws usage for what is not there. Where the layer
+    /// was not watched the sequence is replayed, and a line says so; the replay and its memory are kept until `restart`,
+    /// for further questions about that layer.
     std::vector<float> attention(std::int64_t layer, std::int64_t head, std::int64_t first_row, std::int64_t rows,
                                  std::int64_t first_key, std::int64_t keys, AttentionOf of = AttentionOf::self);
     /// ln Σ exp of a head's scores, by row. Replays like attention().
@@ -209,7 +211,8 @@ public:
     Generator(const Model& model, const Sampling& sampling, GeneratorOptions options = {});
     ~Generator();
     Generator(Generator&&) noexcept;
-    /// Continues `prompt`, or of an encoder–decoder answers it; calls `on_token` for each piece of text, which may end it by returning false.
+    /// Continues `prompt`, or of an encoder–decoder answers it; calls `on_token` for each piece of text, which may end it by
+    /// returning false.
     Ending generate(const std::string& prompt, const std::function<bool(const Token&)>& on_token);
     /// Continues `ids`. What the session already has of their beginning is kept, and only the rest runs: a conversation costs
     /// its new tokens alone. An encoder–decoder reads all of them anew.

@@ -21,8 +21,8 @@ class DecoderStream;
 /// A tokenizer, never changed after loading: copies are free and may be used from several threads at once.
 ///
 /// Models: byte-pair encoding (BPE), byte-level as GPT-2's, RoBERTa's and Llama 3's or SentencePiece-like with byte
-/// fallback as Llama 2's; WordPiece as BERT's; Unigram as T5's and XLM-R's. Results are those of the Hugging Face library `tokenizers`, with two settings of the file left out:
-/// `truncation` and `padding` are for batches of a training run.
+/// fallback as Llama 2's; WordPiece as BERT's; Unigram as T5's and XLM-R's. Results are those of the Hugging Face library
+/// `tokenizers`, with two settings of the file left out: `truncation` and `padding` are for batches of a training run.
 /// Source: https://huggingface.co/docs/tokenizers
 class Tokenizer {
 public:

@@ -54,8 +54,13 @@ public:
     }
     const TensorEntry& entry(const std::string& weight) const {
         if (const TensorEntry* found = files_.find(name_of(weight))) return *found;
-        throw Error(ErrorKind::bad_file, files_.file_of(weight) + ": tensor " + name_of(weight) +
-                                             " is missing, wanted by " + config_.architecture);
+        const bool bare = is_of_output_layer(config_, weight);
+        throw Error(ErrorKind::bad_file,
+                    files_.file_of(weight) + ": tensor " + name_of(weight) + " is missing, wanted by " +
+                        config_.architecture +
+                        (bare ? " for its output layer: was the model saved without one (LlamaModel in place of "
+                                "LlamaForCausalLM)?"
+                              : ""));
     }
     /// Optional weights that are not there.
     std::vector<std::string> absent() const {

@@ -7,6 +7,7 @@
 #include "runtime/base/os.h"
 #include "runtime/exec/runner.h"
 #include "runtime/gpu/commands.h"
+#include "runtime/models/architecture.h"
 #include "shaders/params/step.h"
 
 namespace vantage {
@@ -103,14 +104,21 @@ void Runner::write_step(std::size_t index, bool draw, bool hold_back) {
 // Makes the device's steps and tokens what the host knows. Only while nothing runs.
 void Runner::sync_device(bool draw, bool hold_back) {
     finish_flight();
-    const auto place = bindings->buffers.find(model_names::types);
+    const auto place = [&](const char* name) {
+        const auto found = bindings->buffers.find(name);
+        return found == bindings->buffers.end() ? nullptr : found->second.mapped();
+    };
     for (std::size_t i = 0; i < sequences.size(); ++i) {
         const Sequence& s = sequences[i];
         const std::size_t first = i * static_cast<std::size_t>(context) * sizeof(std::int32_t);
         write_step(i, draw, hold_back);
-        std::memcpy(own.tokens.mapped() + first, s.tokens.data(), s.tokens.size() * sizeof(std::int32_t));
-        if (place != bindings->buffers.end())
-            std::memcpy(place->second.mapped() + first, s.types.data(), s.types.size() * sizeof(std::int32_t));
+        const auto write = [&](std::byte* to, const std::vector<std::int32_t>& numbers) {
+            if (to != nullptr) std::memcpy(to + first, numbers.data(), numbers.size() * sizeof(std::int32_t));
+        };
+        write(own.tokens.mapped(), s.tokens);
+        write(place(model_names::types), s.types);
+        if (place(model_names::positions) != nullptr)
+            write(place(model_names::positions), token_positions(model.config(), s.tokens));
     }
     if (sees())
         std::memcpy(bindings->buffers.at(model_names::pixels).mapped(), pixels.data(), pixels.size() * sizeof(float));
@@ -181,7 +189,8 @@ void Runner::run_prompt(bool draw) {
     for (const Sequence& s : sequences) left = std::max(left, waiting(s, draw));
     make_plans(left, draw);
     const double begin = seconds_now();
-    for (const Sequence& s : sequences) stats.prompt_tokens += waiting(s, draw);
+    if (!translates())  // else the prompt is what the encoder has read
+        for (const Sequence& s : sequences) stats.prompt_tokens += waiting(s, draw);
     bool hold_back = draw && sequences.size() > 1 && chunk_for(left) < left;
     sync_device(draw, hold_back);
     while (left > 0) {

@@ -27,12 +27,18 @@ struct Architecture {
     std::vector<const char*> ignored = {};
     /// Weights that a checkpoint may leave out; builders ask `has` before they take one.
     std::vector<const char*> optional = {};
+    /// Where positions depend on what the tokens are: the row of the table of positions for each token of a sequence.
+    std::vector<std::int32_t> (*positions)(const ModelConfig& config, std::span<const std::int32_t> tokens) = nullptr;
 };
 
 std::span<const Architecture* const> all_architectures();
 /// Throws bad_file with the list when there is none of this name.
 const Architecture& architecture_named(const std::string& name, const std::string& file);
 
+/// Architecture::positions of a model that has it.
+std::vector<std::int32_t> token_positions(const ModelConfig& config, std::span<const std::int32_t> tokens);
+/// A weight of the output layers, which bare models (LlamaModel) are saved without.
+bool is_of_output_layer(const ModelConfig& config, const std::string& weight);
 /// Weights that a checkpoint of this architecture may leave out.
 std::span<const char* const> optional_weights(const ModelConfig& config);
 /// A tensor of the checkpoint that no weight of the graph is made from, and that is no mistake.

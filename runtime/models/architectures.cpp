@@ -38,12 +38,19 @@ Graph build_model(const ModelConfig& config, const BuildOptions& options, Graph:
     return graph;
 }
 
+std::vector<std::int32_t> token_positions(const ModelConfig& config, std::span<const std::int32_t> tokens) {
+    return architecture_named(config.architecture, "the model").positions(config, tokens);
+}
+
+bool is_of_output_layer(const ModelConfig& config, const std::string& weight) {
+    return std::ranges::any_of(architecture_named(config.architecture, "the model").bare,
+                               [&](const char* begin) { return weight.starts_with(begin); });
+}
+
 std::vector<std::string> checkpoint_prefixes(const ModelConfig& config, const std::string& weight) {
     const Architecture& architecture = architecture_named(config.architecture, "the model");
     std::vector<std::string> prefixes(architecture.prefixes.begin(), architecture.prefixes.end());
-    const bool bare = std::any_of(architecture.bare.begin(), architecture.bare.end(),
-                                  [&](const char* begin) { return weight.starts_with(begin); });
-    prefixes.insert(bare ? prefixes.begin() : prefixes.end(), std::string());
+    prefixes.insert(is_of_output_layer(config, weight) ? prefixes.begin() : prefixes.end(), std::string());
     return prefixes;
 }
 

@@ -20,9 +20,10 @@ void read_bert_fields(const JsonFields& fields, ModelConfig& c) {
     if (fields.optional_flag("is_decoder").value_or(false)) fields.fail("is_decoder", "false: an encoder");
 }
 
-Tensor word_embeddings(ModelBuilder& d) {
-    return d.graph.weight("embeddings.word_embeddings.weight", {d.config.vocab, d.config.width});
+Tensor bert_table(ModelBuilder& d, const char* name, std::int64_t rows) {
+    return d.graph.weight(std::string("embeddings.") + name + ".weight", {rows, d.config.width});
 }
+Tensor word_embeddings(ModelBuilder& d) { return bert_table(d, "word_embeddings", d.config.vocab); }
 
 Tensor bert_attention(ModelBuilder& d, std::int64_t layer, Tensor x) {
     const auto heads = [&](const char* name) {
@@ -31,14 +32,9 @@ Tensor bert_attention(ModelBuilder& d, std::int64_t layer, Tensor x) {
     return d.attend(layer, heads("attention.self.query"), heads("attention.self.key"), heads("attention.self.value"));
 }
 
-Tensor bert_encoder(ModelBuilder& d, std::int64_t first_position, const SelfAttention& attention) {
+Tensor bert_encoder(ModelBuilder& d, Tensor words, const SelfAttention& attention) {
     const ModelConfig& c = d.config;
-    const auto table = [&](const char* name, std::int64_t rows) {
-        return d.graph.weight(std::string("embeddings.") + name + ".weight", {rows, c.width});
-    };
-    const Tensor words =
-        d.embed(word_embeddings(d), table("position_embeddings", c.context + first_position), first_position);
-    const Tensor types = d.type_embedding(table("token_type_embeddings", c.token_types));
+    const Tensor types = d.type_embedding(bert_table(d, "token_type_embeddings", c.token_types));
     Tensor x = d.layer_norm("embeddings.LayerNorm", words + types);  // [n, width]
     d.note_hidden(x);
     for (int layer = 0; layer < c.layers; ++layer) {
@@ -52,6 +48,8 @@ Tensor bert_encoder(ModelBuilder& d, std::int64_t first_position, const SelfAtte
     d.finish_encoder(x);
     return x;
 }
+
+bool has_bare_pooler(const ModelBuilder& d) { return d.config.head == Head::none && d.has(pooler_weight); }
 
 Tensor bert_pooler(ModelBuilder& d, Tensor x) {
     const Tensor pooled = activate(d.dense("pooler.dense", d.first_row(x), d.config.width, true), Activation::tanh);
@@ -72,14 +70,15 @@ void read_bert(const JsonFields& fields, ModelConfig& c) {
     read_bert_fields(fields, c);
     const bool pretraining = c.head == Head::masked_lm && fields.json()["architectures"][0] == "BertForPreTraining";
     c.own.set("relation", pretraining);
-    c.own.set("pooler", c.head != Head::masked_lm || pretraining);
 }
 
 void build_bert(ModelBuilder& d) {
     const ModelConfig& c = d.config;
+    const Tensor words = d.embed(word_embeddings(d), bert_table(d, "position_embeddings", c.context));
     const Tensor x =
-        bert_encoder(d, 0, [&](std::int64_t layer, Tensor rows) { return bert_attention(d, layer, rows); });
-    const Tensor pooled = c.own.flag("pooler") ? bert_pooler(d, x) : Tensor();
+        bert_encoder(d, words, [&](std::int64_t layer, Tensor rows) { return bert_attention(d, layer, rows); });
+    const bool needs_pooler = c.head == Head::classification || c.own.flag("relation");
+    const Tensor pooled = needs_pooler || has_bare_pooler(d) ? bert_pooler(d, x) : Tensor();
     if (c.own.flag("relation")) d.graph.output(model_names::relation, d.dense("cls.seq_relationship", pooled, 2, true));
     if (c.head == Head::classification)
         d.graph.output(model_names::logits,
@@ -105,6 +104,6 @@ const Architecture bert = {
     .ignored = {"pooler.dense.weight", "pooler.dense.bias", "cls.seq_relationship.weight", "cls.seq_relationship.bias",
                 "embeddings.position_ids", "cls.predictions.decoder.weight", "cls.predictions.decoder.bias",
                 "cls.predictions.bias"},
-    .optional = {"cls.predictions.decoder.bias"}};
+    .optional = {"cls.predictions.decoder.bias", pooler_weight}};
 
 }  // namespace vantage

@@ -9,7 +9,7 @@ namespace vantage {
 namespace {
 
 // Where a symbol stands in a product: counts, then sizes of the model, then those of a run.
-std::size_t place_of(char symbol) { return std::string("LkEVCdHKDfnwb").find(symbol); }
+std::size_t place_of(char symbol) { return std::string("LlkEVCdHKDfgnmwb").find(symbol); }
 bool stands_before(char a, char b) { return place_of(a) < place_of(b); }
 // L·d² before L·d before V·d.
 bool comes_first(const std::string& a, const std::string& b) {

@@ -10,7 +10,7 @@ namespace vantage {
 /// What the symbols of a formula stand for; a symbol is one letter.
 using SymbolValues = std::map<char, std::int64_t>;
 
-/// A polynomial in the symbols with whole coefficients; products stand in the order LkEVCdHKDfnwb.
+/// A polynomial in the symbols with whole coefficients; products stand in the order LlkEVCdHKDfgnmwb.
 class Formula {
 public:
     Formula() = default;  ///< 0

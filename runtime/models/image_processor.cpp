@@ -1,6 +1,7 @@
 #include "runtime/models/image_processor.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "runtime/base/log.h"
@@ -12,25 +13,34 @@ namespace {
 
 constexpr std::int64_t most_side = 1 << 13;
 
-// {"height": 224, "width": 224}, or one number for both.
-void read_square_size(const JsonFields& fields, const char* key, int& height, int& width) {
-    const Json* value = fields.has(key) ? &fields.json()[key] : nullptr;
-    if (value == nullptr) return;
-    if (!value->is_object()) {
-        height = width = static_cast<int>(fields.integer(key, 1, most_side));
+int read_side(const JsonFields& size, const char* key) { return static_cast<int>(size.integer(key, 1, most_side)); }
+
+// {"height": 224, "width": 224}, [224, 224], or one number for both.
+void read_sides(const JsonFields& fields, const char* key, int& height, int& width) {
+    if (!fields.has(key)) return;
+    if (fields.json()[key].is_object()) {
+        const JsonFields size = fields.object(key);
+        height = read_side(size, "height"), width = read_side(size, "width");
         return;
     }
-    const JsonFields size = fields.object(key);
-    height = static_cast<int>(size.integer("height", 1, most_side));
-    width = static_cast<int>(size.integer("width", 1, most_side));
+    const std::vector<std::int64_t> sides = fields.integers(key, 1, most_side);
+    if (fields.json()[key].is_array() && sides.size() != 2) fields.fail(key, "one number, or [height, width]");
+    height = static_cast<int>(sides.front()), width = static_cast<int>(sides.back());
 }
 
 void read_size(const JsonFields& fields, ImageProcessor& p) {
-    if (!fields.has("size") || !fields.json()["size"].contains("shortest_edge"))
-        return read_square_size(fields, "size", p.height, p.width);
-    const JsonFields size = fields.object("size");
-    if (size.has("longest_edge")) size.fail("longest_edge", "shortest_edge alone, or height and width");
-    p.shortest_edge = static_cast<int>(size.integer("shortest_edge", 1, most_side));
+    const Json* value = fields.has("size") ? &fields.json()["size"] : nullptr;
+    const auto says = [&](const char* key) { return value != nullptr && value->is_object() && value->contains(key); };
+    if (says("shortest_edge")) {
+        const JsonFields size = fields.object("size");
+        p.shortest_edge = read_side(size, "shortest_edge");
+        if (size.has("longest_edge")) p.longest_edge = read_side(size, "longest_edge");
+    } else if (says("max_height")) {
+        const JsonFields size = fields.object("size");
+        p.max_height = read_side(size, "max_height"), p.max_width = read_side(size, "max_width");
+    } else {
+        read_sides(fields, "size", p.height, p.width);
+    }
 }
 
 std::vector<double> read_by_channel(const JsonFields& fields, const char* key, double least, double usual) {
@@ -83,7 +93,8 @@ ImageProcessor parse_image_processor(std::string_view json, const std::string& n
     p.rescale = flag("do_rescale", true), p.normalise = flag("do_normalize", true);
     if (flag("do_pad", false)) fields.fail("do_pad", "false");
     read_size(fields, p);
-    read_square_size(fields, "crop_size", p.crop_height, p.crop_width);
+    read_sides(fields, "crop_size", p.crop_height, p.crop_width);
+    if (p.crop && !fields.has("crop_size")) fields.fail("crop_size", "a size, which \"do_center_crop\" asks for");
     p.resampling = static_cast<Resampling>(fields.optional_integer("resample", 0, 5).value_or(2));
     p.factor = fields.optional_number("rescale_factor", 1e-9, 1e6).value_or(1.0 / 255);
     p.mean = read_by_channel(fields, "image_mean", -1e6, 0.5);
@@ -91,18 +102,30 @@ ImageProcessor parse_image_processor(std::string_view json, const std::string& n
     return p;
 }
 
-Image ImageProcessor::framed(const Image& image) const {
-    int h = height, w = width;
-    if (shortest_edge > 0) {
-        const double edge = shortest_edge;
-        h = image.width <= image.height ? static_cast<int>(edge * image.height / image.width) : shortest_edge;
-        w = image.width <= image.height ? shortest_edge : static_cast<int>(edge * image.width / image.height);
+// In double and cut off as Python's int(), so that sides come out as transformers has them.
+ImageProcessor::Size ImageProcessor::resized_size(const Image& image) const {
+    const double h = image.height, w = image.width;
+    if (max_height > 0) {
+        const double scale = std::min(max_height / h, max_width / w);
+        return {std::floor(h * scale), std::floor(w * scale)};
     }
-    if (resize && (w < 1 || h < 1 || static_cast<std::int64_t>(w) * h > most_pixels_read))
+    if (shortest_edge == 0) return {static_cast<double>(height), static_cast<double>(width)};
+    double edge = shortest_edge, exact = shortest_edge;  // of the shorter side
+    if (longest_edge > 0 && std::max(h, w) / std::min(h, w) * edge > longest_edge) {
+        exact = longest_edge * std::min(h, w) / std::max(h, w);
+        edge = std::nearbyint(exact);
+    }
+    if (std::min(h, w) == edge && longest_edge > 0) return {h, w};
+    return w <= h ? Size{std::floor(exact * h / w), edge} : Size{edge, std::floor(exact * w / h)};
+}
+
+Image ImageProcessor::framed(const Image& image) const {
+    const auto [h, w] = resized_size(image);
+    if (resize && (w < 1 || h < 1 || w * h > static_cast<double>(most_pixels_read)))
         throw Error(ErrorKind::bad_file,
-                    format("%s: a picture of %d × %d pixels (height × width) would have to become one of %d × %d",
+                    format("%s: a picture of %d × %d pixels (height × width) would have to become one of %.0f × %.0f",
                            file.c_str(), image.height, image.width, h, w));
-    const Image result = resize ? resized(image, w, h, resampling) : image;
+    const Image result = resize ? resized(image, static_cast<int>(w), static_cast<int>(h), resampling) : image;
     return crop ? cropped(result, crop_height, crop_width) : result;
 }
 

@@ -16,14 +16,20 @@ namespace vantage {
 struct ImageProcessor {
     bool resize = true, crop = false, rescale = true, normalise = true;
     Resampling resampling = Resampling::bilinear;
-    int height = 224, width = 224;  ///< of the resized image
-    int shortest_edge = 0;          ///< not 0: the shorter side becomes this, and the shape stays
+    /// Of the resized image: its sides; or the shape stays, and the shorter side becomes shortest_edge, or less where the
+    /// longer one would become more than longest_edge; or it becomes as large as max_height and max_width let it. 0 = not said.
+    int height = 224, width = 224;
+    int shortest_edge = 0, longest_edge = 0, max_height = 0, max_width = 0;
     int crop_height = 224, crop_width = 224;
     double factor = 1.0 / 255;
     std::vector<double> mean = {0.5}, deviation = {0.5};  ///< by channel, or one for all
 
     /// Resized and cropped; what a crop has beyond the image is black.
     Image framed(const Image& image) const;
+    struct Size {
+        double height, width;  ///< whole numbers, of any size
+    };
+    Size resized_size(const Image& image) const;
     /// The numbers of a framed image, [channels, height, width]; with one channel its lightness. Throws bad_file where the
     /// model takes another size.
     std::vector<float> pixel_values(const Image& framed, const ImageInput& wanted) const;

@@ -52,6 +52,7 @@ const Architecture longformer = {.name = "longformer",
                                  .build = build_longformer,
                                  .bare = {"lm_head.", "classifier."},
                                  .ignored = roberta_ignored,
-                                 .optional = roberta_optional};
+                                 .optional = roberta_optional,
+                                 .positions = roberta_positions};
 
 }  // namespace vantage

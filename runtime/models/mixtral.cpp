@@ -1,5 +1,7 @@
 // Mixtral: Mistral with a mixture of experts in place of the MLP; each token goes to a few of them.
 //   p = softmax(gate(x)), the top_k largest divided by their sum;  y = Σ p_e w2_e(silu(w1_e x) ∘ w3_e x)
+// Checkpoints have w1, w2 and w3 of each expert, or those of all in two tensors, w1 and w3 as one: what transformers 5 has in
+// memory, and saves with save_original_format=False.
 // Jiang et al., "Mixtral of Experts" (2024); Shazeer et al., "Outrageously Large Neural Networks" (2017).
 #include "runtime/models/llama.h"
 
@@ -7,25 +9,41 @@ namespace vantage {
 
 namespace {
 
+constexpr const char* first_joined_experts = "layers.0.mlp.experts.gate_up_proj";
+
 void read_mixtral(const JsonFields& fields, ModelConfig& c) {
     read_llama(fields, c, {.kv_heads = 8, .norm_eps = 1e-5, .rope_theta = 1e6});
     read_experts(fields, c, 8, 2);
     read_windows(fields, c, read_window(fields, 0), [](std::int64_t) { return true; });
+    c.absent = {first_joined_experts};  // unless the checkpoint says otherwise
+}
+
+ExpertWeights experts_one_by_one(ModelBuilder& d) {
+    const ModelConfig& c = d.config;
+    const auto experts = [&](const char* name, Shape shape) {
+        return d.graph.stacked_weights("experts", name, c.experts, shape);
+    };
+    return {.gate = experts("w1.weight", {c.inner, c.width}),
+            .up = experts("w3.weight", {c.inner, c.width}),
+            .down = experts("w2.weight", {c.width, c.inner})};
+}
+
+ExpertWeights experts_joined(ModelBuilder& d) {
+    const ModelConfig& c = d.config;
+    return {.gate = d.graph.weight("experts.gate_up_proj", {c.experts, 2 * c.inner, c.width}),
+            .up = {},
+            .down = d.graph.weight("experts.down_proj", {c.experts, c.width, c.inner})};
 }
 
 void build_mixtral(ModelBuilder& d) {
     const ModelConfig& c = d.config;
+    const bool joined = d.has(first_joined_experts);
     const auto mlp = [&](std::int64_t layer, Tensor x) {
-        const Graph::Scope moe = d.graph.scope("block_sparse_moe");
+        const Graph::Scope moe = d.graph.scope(joined ? "mlp" : "block_sparse_moe");
         const Tensor logits = d.dense("gate", x, c.experts, false);
         d.note_router(layer, logits);
-        const auto experts = [&](const char* name, Shape shape) {
-            return d.graph.stacked_weights("experts", name, c.experts, shape);
-        };
         return mixture_of_experts(x, route(logits, c.experts_per_token, true, d.step),
-                                  {.gate = experts("w1.weight", {c.inner, c.width}),
-                                   .up = experts("w3.weight", {c.inner, c.width}),
-                                   .down = experts("w2.weight", {c.width, c.inner})},
+                                  joined ? experts_joined(d) : experts_one_by_one(d),
                                   {.gating = {.activation = c.activation}});
     };
     build_llama_with(d, {.mlp = mlp});
@@ -39,6 +57,7 @@ const Architecture mixtral = {.name = "mixtral",
                               .prefixes = {"model."},
                               .read = read_mixtral,
                               .build = build_mixtral,
-                              .ignored = {".rotary_emb.inv_freq"}};
+                              .ignored = {".rotary_emb.inv_freq"},
+                              .optional = {first_joined_experts}};
 
 }  // namespace vantage

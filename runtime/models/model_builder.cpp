@@ -69,9 +69,9 @@ Tensor ModelBuilder::positions(Tensor table, std::int64_t offset) {
     return embedding(integers("positions", ids), table, {}, {.rows = options.sequences * options.rows, .step = step});
 }
 
-Tensor ModelBuilder::type_embedding(Tensor table) {
-    const Tensor types = graph.state(model_names::types, {options.sequences, options.context}, DType::i32, true);
-    return embedding(types, table, {}, {.rows = options.sequences * options.rows, .step = step});
+Tensor ModelBuilder::by_token(const char* name, Tensor table) {
+    const Tensor numbers = graph.state(name, {options.sequences, options.context}, DType::i32, true);
+    return embedding(numbers, table, {}, {.rows = options.sequences * options.rows, .step = step});
 }
 
 Tensor ModelBuilder::first_rows(Tensor x, std::int64_t count) {
@@ -164,8 +164,8 @@ void ModelBuilder::offer_source(std::int64_t layer, Tensor k, Tensor v) {
 
 Tensor ModelBuilder::attend_source(std::int64_t layer, Tensor q) {
     const auto offered = [&](const std::string& name) {
-        return graph.state(name, {options.sequences * options.context, config.kv_heads, config.head_width},
-                           options.cache);
+        const std::int64_t rows = options.source_context > 0 ? options.source_context : options.context;
+        return graph.state(name, {options.sequences * rows, config.kv_heads, config.head_width}, options.cache);
     };
     if (!source_length_)
         source_length_ = graph.state(model_names::source_length, {options.sequences}, DType::i32, true);

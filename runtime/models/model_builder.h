@@ -26,7 +26,8 @@ struct BuildOptions {
     bool all_logits = false;  ///< the logits of all rows are an output, instead of a drawn token
     bool hidden = false;      ///< the residual stream after each block is an output: "hidden.0" …
     bool head_mask = false;   ///< the output of every head is multiplied by a state's number: 0 silences it
-    std::int64_t rope_context = 0;  ///< as SessionOptions has it: LongRoPE's factors are for so long a context
+    std::int64_t source_context = 0;  ///< of a decoder: rows of what its encoder offers; 0 = as many as `context`
+    std::int64_t rope_context = 0;    ///< as SessionOptions has it: LongRoPE's factors are for so long a context
     std::optional<std::int64_t> global_tokens = {};  ///< as SessionOptions has it
 };
 
@@ -39,13 +40,14 @@ inline const char* source_step = "source.step";
 inline const char* source_length =
     "source.length";               ///< i32 [sequences]: tokens that the encoder has read; host-visible
 inline const char* seen = "seen";  ///< u32 [sequences, vocab / 32]
-inline const char* types =
-    "token_types";                     ///< i32 [sequences, context], of encoders that tell types apart; host-visible
+/// i32 [sequences, context], host-visible: of encoders that tell types apart, and of models with Architecture::positions.
+inline const char* types = "token_types";
+inline const char* positions = "position_ids";
 inline const char* pixels = "pixels";  ///< f32 [1, channels, height, width], of models that see; host-visible
 inline const char* logits = "logits";  ///< f32 [all rows, vocab], or [sequences, labels]
 inline const char* pooled = "pooled";  ///< f32 [sequences, width], of encoders that have a pooler
-inline const char* last_hidden =
-    "last_hidden";                         ///< f32 [all rows, width], of encoders with a norm behind the last block
+/// f32 [all rows, width], of encoders with a norm behind the last block.
+inline const char* last_hidden = "last_hidden";
 inline const char* relation = "relation";  ///< f32 [sequences, 2], BERT's: does the second text follow the first?
 std::string keys(std::int64_t layer, AttentionOf of = AttentionOf::self);
 std::string values(std::int64_t layer, AttentionOf of = AttentionOf::self);
@@ -104,7 +106,9 @@ public:
     /// The final norm, the output layer and the draw of the next token. `norm` makes the final norm of what it is given.
     void finish(Tensor x, const std::function<Tensor(Tensor)>& norm, const std::function<Tensor(Tensor)>& output);
     /// The tokens' types' rows of a table [types, width].
-    Tensor type_embedding(Tensor table);
+    Tensor type_embedding(Tensor table) { return by_token(model_names::types, table); }
+    /// Rows of learned positions where Architecture::positions says which.
+    Tensor position_embedding(Tensor table) { return by_token(model_names::positions, table); }
     /// Row 0 of each sequence of x [n, cols] → [1, cols]: what encoders answer from. Or the first `count` rows.
     Tensor first_row(Tensor x) { return first_rows(x, 1); }
     Tensor first_rows(Tensor x, std::int64_t count);
@@ -115,6 +119,8 @@ public:
 
 private:
     AttentionOf own() const { return options.encoder ? AttentionOf::encoder : AttentionOf::self; }
+    /// Rows of a table for the run's tokens, by numbers that the host writes into the state `name`.
+    Tensor by_token(const char* name, Tensor table);
     /// The state `name` [sequences * context, heads, D] with this run's keys or values in it.
     Tensor cached(const std::string& name, Tensor rows);
     /// [sequences * n, …] → [sequences, n, …], as attention sees queries and caches, and back.

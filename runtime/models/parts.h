@@ -1,4 +1,4 @@
-// Which part of a model a node and a weight belong to: found by what becomes of a node's result, not by names.
+// Which part of a model a node and a weight belong to: found by what becomes of a node's result, not by the weights' names.
 #pragma once
 
 #include <cstdint>
@@ -23,16 +23,23 @@ enum class Part : std::uint8_t {
     attention,
     attention_out,
     sinks,
+    cross_query,  ///< of an encoder–decoder: its decoder's layers look at the encoder's text
+    cross_key,
+    cross_value,
+    cross_attention,
+    cross_out,
+    unused,  ///< what a run has no use for: Longformer's projections of global tokens where there are none
     mlp,
     router,
     experts,
     norms,
     output,
     heads,
-    encoder,  ///< all of an encoder–decoder's encoder, which reads a text once
     other
 };
 const char* name_of(Part part);
+/// Of the decoder's cross-attention, but in the encoder's graph: the text's keys and values for the decoder's layers.
+inline bool is_offered(Part part) { return part == Part::cross_key || part == Part::cross_value; }
 
 class Parts {
 public:
@@ -41,6 +48,8 @@ public:
     Part of(std::size_t node) const { return parts_[node]; }
     /// Of a weight, by the node that reads it. For projections see `columns`.
     Part of_operand(std::size_t node, std::size_t operand) const;
+    /// The node is a linear layer that makes queries, keys, values or a router's logits: it has `columns`.
+    bool projects(std::size_t node) const { return columns_.count(node) != 0; }
     /// Columns of a projection's result that become queries, keys or values.
     struct Columns {
         Part part;
@@ -56,7 +65,12 @@ private:
     Part part_of(std::size_t node) const;
     /// The linear layers behind a value, through norms of heads, rotations, splits and caches, are of this part.
     void trace(int value, const Columns& made);
-    bool comes_from_attention(int value) const;
+    void trace_attention(const Node& node);
+    /// The keys are an encoder's: this graph reads them, but does not write them.
+    bool is_cross(const Node& attention) const;
+    /// The attention whose result this is, null where it is none's.
+    const Node* attention_behind(int value) const;
+    bool is_read(const Node& node) const;
     bool is_weight(int value) const;
     bool in_head(std::size_t node) const;
 

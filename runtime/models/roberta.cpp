@@ -1,4 +1,5 @@
-// RoBERTa: BERT's encoder with positions that begin behind the padding token's, and heads of its own.
+// RoBERTa: BERT's encoder with heads of its own, and positions that count what is no padding, from behind the padding's on:
+//   position(i) = p for the padding token p, else p + how many tokens up to i are not p
 //   masked tokens: ln(gelu(W x + b)) wordᵀ + b;  classification: W' tanh(W x_0 + b) + b'
 // Liu et al., "RoBERTa: A Robustly Optimized BERT Pretraining Approach" (2019).
 #include "runtime/models/roberta.h"
@@ -7,16 +8,27 @@ namespace vantage {
 
 void read_roberta_fields(const JsonFields& fields, ModelConfig& c) {
     read_bert_fields(fields, c);
-    const std::int64_t first = fields.optional_integer("pad_token_id", 0, most_vocab).value_or(1) + 1;
-    c.own.set("first_position", first);
-    c.context -= first;
+    const std::int64_t padding = fields.optional_integer("pad_token_id", 0, most_vocab).value_or(1);
+    c.own.set("padding_token", padding);
+    c.context -= padding + 1;
     if (c.context < 1) fields.fail("max_position_embeddings", "more than pad_token_id + 1");
+}
+
+std::vector<std::int32_t> roberta_positions(const ModelConfig& c, std::span<const std::int32_t> tokens) {
+    const auto padding = static_cast<std::int32_t>(c.own.integer("padding_token"));
+    std::vector<std::int32_t> rows;
+    std::int32_t last = padding;
+    for (const std::int32_t token : tokens) rows.push_back(token == padding ? padding : ++last);
+    return rows;
 }
 
 void build_roberta_with(ModelBuilder& d, const SelfAttention& attention) {
     const ModelConfig& c = d.config;
-    const Tensor x = bert_encoder(d, c.own.integer("first_position"), attention);
-    if (c.head == Head::none) bert_pooler(d, x);
+    const std::int64_t positions = c.context + c.own.integer("padding_token") + 1;
+    const Tensor words =
+        d.embed(word_embeddings(d)) + d.position_embedding(bert_table(d, "position_embeddings", positions));
+    const Tensor x = bert_encoder(d, words, attention);
+    if (has_bare_pooler(d)) bert_pooler(d, x);
     if (c.head == Head::classification) {
         const Tensor inner = activate(d.dense("classifier.dense", d.first_row(x), c.width, true), Activation::tanh);
         d.graph.output(model_names::logits,
@@ -43,6 +55,7 @@ const Architecture roberta = {.name = "roberta",
                               .build = build_roberta,
                               .bare = {"lm_head.", "classifier."},
                               .ignored = roberta_ignored,
-                              .optional = roberta_optional};
+                              .optional = roberta_optional,
+                              .positions = roberta_positions};
 
 }  // namespace vantage

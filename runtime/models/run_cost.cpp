@@ -43,7 +43,7 @@ public:
         else if (op == "expert_linear")
             formula = expert_product(node);
         else if (op == "attention")
-            formula = attention(node);
+            formula = attention(index);
         else
             return {};
         return formula.value(values_) == counted ? formula : Formula(std::llround(counted));
@@ -79,7 +79,7 @@ private:
         const Node& node = graph_.nodes()[index];
         const Part part = parts_.of(index);
         Formula columns;
-        if (part == Part::projections || part == Part::router)
+        if (parts_.projects(index))
             for (const Parts::Columns& one : parts_.columns(index)) columns += columns_formula(values_, one);
         else
             columns = size_formula(values_, shape(node.outputs[0])[-1], symbols_of(part));
@@ -98,14 +98,16 @@ private:
     }
     std::int64_t choices(const Node& node) const { return shape(node.outputs[0])[0]; }
 
-    // 2 (D + Dv) for each key that each head's queries see: n of them, or w of a window, or a triangle of both.
-    Formula attention(const Node& node) {
+    // 2 (D + Dv) for each key that each head's queries see: n of them, or w of a window, or a triangle of both; or m of the
+    // text that an encoder has read.
+    Formula attention(std::size_t index) {
+        const Node& node = graph_.nodes()[index];
         const Shape &q = shape(node.inputs[0]), &v = shape(operand_named(node, "v"));
         const std::int64_t heads = q[-2], d = q[-1], dv = v[-1], keys = v[-3];
         const Formula n = Formula::of("n");
         const bool causal = node.attrs.flag("causal");
-        Formula twice_seen = causal ? n * n + n : 2 * n * n;
-        if (rows_ == 1) twice_seen = 2 * n;
+        Formula twice_seen = 2 * run_rows(q[-3]) * (parts_.of(index) == Part::cross_attention ? Formula::of("m") : n);
+        if (causal && rows_ > 1) twice_seen = n * n + n;
         if (const std::int64_t window = node.attrs.integer("window_left", keys) + 1; causal && window <= keys) {
             values_['w'] = window;
             const Formula w = Formula::of("w");
@@ -152,39 +154,46 @@ void add(Cost& sum, const Cost& cost) {
 
 }  // namespace
 
-RunCost CostModel::run(std::int64_t rows, std::int64_t keys, SymbolValues values) const {
-    Graph model = graph(rows, keys);
+RunCost CostModel::run(bool encoder, std::int64_t rows, std::int64_t keys, std::int64_t source) const {
+    Graph model = graph(rows, keys, encoder, source);
     fuse(model);
     const Parts parts(model, config_);
-    RunCost run{.parts = {}, .ops = {}, .values = std::move(values)};
-    run.values['n'] = keys;
-    RunFormulas formulas(model, parts, rows, run.values);
+    SymbolValues values = encoder ? encoder_values(config_, cache_) : values_;
+    values['n'] = keys, values['m'] = source > 0 ? source : keys;
+    RunFormulas formulas(model, parts, rows, values);
+    RunCost run{.parts = {}, .ops = {}, .values = values_};
     std::map<Part, Cost> costs;
-    std::map<Part, ByLayer> flops;
-    ByLayer matrices;
+    std::map<Part, ByLayer> flops, matrices;
     for (const int index : live_nodes(model)) {
         const auto i = static_cast<std::size_t>(index);
         const Node& node = model.nodes()[i];
+        const Part part = parts.of(i);
+        const auto of_layers = [&](ByLayer& sum) -> Formula& {
+            return parts.in_layer(i) ? sum.in_layers : sum.outside;
+        };
         const Cost cost = node.op->cost != nullptr ? node.op->cost(call_of(model, node)) : Cost{};
-        add(costs[parts.of(i)], cost);
-        ByLayer& sum = flops[parts.of(i)];
-        (parts.in_layer(i) ? sum.in_layers : sum.outside) += formulas.of(i, cost.flops);
+        add(costs[part], cost);
+        of_layers(flops[part]) += formulas.of(i, cost.flops);
+        of_layers(matrices[part]) += formulas.matrix_read(i);
         auto op = std::find_if(run.ops.begin(), run.ops.end(),
                                [&](const RunCost::OpCost& known) { return known.op == node.op->name; });
         if (op == run.ops.end()) op = run.ops.insert(op, {.op = node.op->name, .cost = {}});
         ++op->calls;
         add(op->cost, cost);
-        (parts.in_layer(i) ? matrices.in_layers : matrices.outside) += formulas.matrix_read(i);
         run.weight_bytes += weight_bytes_of(model, node);
         run.cache_bytes += cache_bytes_of(model, node);
     }
-    run.matrices = matrices.sum(config_.layers);
-    for (const auto& [part, cost] : costs)
-        run.parts.push_back({.part = part, .cost = cost, .flops = flops[part].sum(config_.layers)});
+    for (const char symbol : {'n', 'm', 'w'})
+        if (values.count(symbol) != 0) run.values[symbol] = values.at(symbol);
+    for (const auto& [part, cost] : costs) {
+        run.matrices += closed_form(config_, encoder, part, matrices[part]);
+        run.parts.push_back({.part = part, .cost = cost, .flops = closed_form(config_, encoder, part, flops[part])});
+    }
     return run;
 }
 
-RunCost CostModel::prompt(std::int64_t tokens) const { return run(tokens, tokens, values_); }
-RunCost CostModel::token(std::int64_t keys) const { return run(1, keys, values_); }
+RunCost CostModel::prompt(std::int64_t tokens, std::int64_t source) const { return run(false, tokens, tokens, source); }
+RunCost CostModel::token(std::int64_t keys, std::int64_t source) const { return run(false, 1, keys, source); }
+RunCost CostModel::source(std::int64_t tokens) const { return run(true, tokens, tokens, 0); }
 
 }  // namespace vantage

@@ -4,11 +4,13 @@ namespace vantage {
 
 const std::vector<ModelSymbol>& model_symbols() {
     static const std::vector<ModelSymbol> all = {{'L', "layers"},
+                                                 {'l', "layers of the encoder"},
                                                  {'d', "width"},
                                                  {'H', "heads"},
                                                  {'K', "key heads"},
                                                  {'D', "head width"},
                                                  {'f', "inner width"},
+                                                 {'g', "inner width of the encoder"},
                                                  {'E', "experts"},
                                                  {'k', "experts of a token"},
                                                  {'V', "vocabulary"},
@@ -19,11 +21,13 @@ const std::vector<ModelSymbol>& model_symbols() {
 
 SymbolValues symbol_values(const ModelConfig& c, DType cache) {
     return {{'L', c.layers},
+            {'l', c.encoder.layers},
             {'d', c.width},
             {'H', c.heads},
             {'K', c.kv_heads},
             {'D', c.head_width},
             {'f', c.inner},
+            {'g', c.encoder.inner},
             {'E', c.experts},
             {'k', c.experts_per_token},
             {'V', c.vocab},
@@ -50,6 +54,21 @@ Formula size_formula(const SymbolValues& values, std::int64_t size, std::string_
     return size;
 }
 
+SymbolValues encoder_values(const ModelConfig& c, DType cache) {
+    ModelConfig encoder = c;
+    encoder.layers = c.encoder.layers, encoder.heads = encoder.kv_heads = c.encoder.heads,
+    encoder.inner = c.encoder.inner;
+    encoder.head_width = c.heads * c.head_width / c.encoder.heads;
+    return symbol_values(encoder, cache);
+}
+
+Formula closed_form(const ModelConfig& c, bool encoder, Part part, const ByLayer& sum) {
+    if (!encoder) return sum.sum(c.layers);
+    const Formula m = Formula::of("m");
+    if (is_offered(part)) return sum.sum(c.layers).with('n', m);
+    return sum.sum(c.encoder.layers).with('L', Formula::of("l")).with('f', Formula::of("g")).with('n', m);
+}
+
 std::string_view symbols_of(Part part) {
     switch (part) {
         case Part::embedding:
@@ -57,6 +76,7 @@ std::string_view symbols_of(Part part) {
         case Part::heads: return "Vd";
         case Part::positions: return "dC";
         case Part::sinks: return "h";
+        case Part::cross_out:
         case Part::attention_out: return "dH";
         case Part::router: return "dE";
         case Part::norms: return "dD";
@@ -66,7 +86,8 @@ std::string_view symbols_of(Part part) {
 
 Formula columns_formula(const SymbolValues& values, const Parts::Columns& columns) {
     if (columns.part == Part::router) return Formula::of("E");
-    return size_formula(values, columns.count(), columns.part == Part::query ? "dHK" : "dKH");
+    const bool queries = columns.part == Part::query || columns.part == Part::cross_query;
+    return size_formula(values, columns.count(), queries ? "dHK" : "dKH");
 }
 
 }  // namespace vantage

@@ -11,6 +11,7 @@ namespace vantage {
 namespace {
 
 constexpr std::int64_t most_pixels_a_side = 1 << 13;
+constexpr const char* vit_pooler = "pooler.dense.weight";  // which a bare model may be saved without
 
 // One number for both, or [height, width].
 std::pair<std::int64_t, std::int64_t> height_and_width(const JsonFields& fields, const char* key, std::int64_t usual) {
@@ -89,7 +90,7 @@ void build_vit(ModelBuilder& d) {
     if (c.head == Head::classification)
         d.graph.output(model_names::logits,
                        d.dense("classifier", answer, static_cast<std::int64_t>(c.labels.size()), true));
-    else
+    else if (d.has(vit_pooler))
         d.graph.output(
             model_names::pooled,
             activate(d.dense("pooler.dense", answer, c.own.integer("pooler_output_size"), true), Activation::tanh));
@@ -104,6 +105,7 @@ const Architecture vit = {.name = "vit",
                           .read = read_vit,
                           .build = build_vit,
                           .bare = {"classifier."},
-                          .ignored = {"pooler.dense.weight", "pooler.dense.bias"}};
+                          .ignored = {"pooler.dense.weight", "pooler.dense.bias"},
+                          .optional = {vit_pooler}};
 
 }  // namespace vantage

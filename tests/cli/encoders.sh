@@ -40,6 +40,9 @@ length=$("$program" embed -m "$models/bert" -p "the dog" --normalise --pooling c
 [[ $length == 1.0000 ]] || fail "embed --normalise: the square of the length is $length"
 "$program" embed -m "$models/bert" -p "the dog" --save saved.safetensors || fail "embed --save"
 grep -aq '"embeddings"' saved.safetensors || fail "embed --save: no tensor embeddings"
+cp -r "$models/bert" words
+sed -i 's/BertForPreTraining/BertForMaskedLM/' words/config.json # a class without a pooler
+ends 2 "words has no pooler; take --pooling mean or cls" embed -m words -p "the dog" --pooling pooler
 ends 2 "made by encoders" embed -p x
 ends 2 "there is no text" embed -m "$models/bert"
 ends 6 "cannot write" embed -m "$models/bert" -p x --save nowhere/out.safetensors

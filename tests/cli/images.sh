@@ -51,6 +51,12 @@ END
 gives '"name": "photo.jpg"' classify -m vit --image photo.png photo.jpg --json
 gives "LABEL_" classify -m vit_rectangle --image photo.png # one channel, not square
 
+# vectors: one a line, of pictures and of numbers
+"$program" embed -m vit --image photo.png $numbers --pooling cls >vectors || fail "embed: $(<vectors)"
+[[ $(wc -l <vectors) == 4 && $(head -n 1 vectors | tr ',' '\n' | wc -l) == 32 ]] || fail "embed: wanted 4 vectors of 32, got $(<vectors)"
+"$program" embed -m vit --image photo.png --save vectors.safetensors || fail "embed --save"
+grep -aq '"embeddings":{"dtype":"F32","shape":\[1,32\]' vectors.safetensors || fail "embed --save: no embeddings [1, 32]"
+
 # the pass: names and shapes, and the numbers of the picture that a later pass takes as they are
 gives "LABEL_" inspect -m vit --image photo.png --save pass.safetensors
 header=$(head -c 900 pass.safetensors | tr -d '\0')
@@ -67,6 +73,8 @@ gives "wrote" inspect -m vit --image photo.jpg --png pictures
 
 # refused
 ends 2 "give --image FILE" classify -m vit -p "a cat"
+ends 2 "give --image FILE" embed -m vit -p "a cat"
+ends 2 "has no pooler" embed -m vit --image photo.png --pooling pooler
 ends 2 "give --image FILE" inspect -m vit --ids 1,2
 ends 2 "nothing to label" classify -m vit
 ends 2 "reads text" classify -m "$models/bert_classification" --image photo.png

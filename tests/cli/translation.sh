@@ -56,8 +56,17 @@ done
 gives '"source_reads"' inspect -m "$models/bart" --ids 5,6,7 --decoder-ids 2,8 --json
 ends 2 "goes with encoder–decoders" inspect -m "$models/llama" --ids 5,6 --decoder-ids 1
 ends 2 "token id 500" inspect -m "$models/bart" --ids 5,6 --decoder-ids 2,500
-gives "runs once a text" explain -m "$models/t5"
-ends 2 "vectors are made by encoders of text" embed -m "$models/bart" -p x
+grep -q "prompt 3 tokens" <("$program" run -m words -p "abc" -n 4 --temp 0 2>&1 >out) || fail "run: counts more than the text's tokens"
+echo '{% for message in messages %}{{ message.content }}{% endfor %}' >plain.jinja
+printf 'ab\nab\n' | "$program" chat -m words --template plain.jinja --json -n 3 --temp 0 -q >turns || fail "chat: $(<turns)"
+grep -q '"kept_tokens":0' <(tail -n 1 turns) || fail "chat: the encoder reads all anew, but says $(<turns)"
+
+"$program" explain -m "$models/bart" --tokens 20 >out || fail "explain"
+for text in "l = 2 layers of the encoder" "encoder mlp" "cross-attention k" "The encoder: a text of m = 20 tokens" "4·l·d·m²" "4·L·d·m" "for each that is read" "Plan of the encoder"; do
+    grep -qF -- "$text" out || fail "explain: wanted \"$text\" in $(<out)"
+done
+gives '"encoder_formula": "2·l·H·D·b"' explain -m "$models/t5" --json
+ends 2 "vectors are made by encoders" embed -m "$models/bart" -p x
 ends 2 "no head that answers" classify -m "$models/bart" -p x
 
 exit $((failures > 0))

@@ -56,7 +56,8 @@ TEST_CASE("the oracle's encoders come out as PyTorch computed them", "[models][o
     const SafeTensors file(folder + "/expected.safetensors");
     const Allowed allowed = allowed_in(precision, folder);
     const double pooled = precision == Precision::f32 ? 2e-4 : 2e-2;
-    for (const std::string prompt : {"p0", "p1", "p2"}) {
+    for (const std::string prompt : {"p0", "p1", "p2", "padded"}) {
+        if (file.find(prompt + ".input_ids") == nullptr) continue;  // padding among the tokens, where it matters
         INFO(prompt);
         Session session = encode(model, file, prompt, precision);
         check_if_there(file, prompt + ".logits", session.logits(), allowed.logits);

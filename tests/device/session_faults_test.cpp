@@ -13,11 +13,11 @@ using namespace vantage;
 
 namespace {
 
-const std::string folder = std::string(VANTAGE_ROOT) + "/tests/data/oracle/models/gpt2";
+const std::string gpt2_folder = std::string(VANTAGE_ROOT) + "/tests/data/oracle/models/gpt2";
 
 /// All that a session does with a device.
 std::vector<std::int32_t> whole_session(const Device& device) {
-    const Model model = Model::load(device, folder);
+    const Model model = Model::load(device, gpt2_folder);
     Session session(model, {.context = 24, .watch = {.layers = {1}}, .largest_chunk = 8});
     session.append(std::vector<std::int32_t>{5, 9, 2, 77, 31, 4, 8, 100, 3, 64});
     static_cast<void>(session.generate(4));
@@ -65,7 +65,7 @@ TEST_CASE("a fault anywhere under a session ends in its error and leaves nothing
 
 TEST_CASE("a context that nobody asked for is what the memory holds, and a line says so", "[session]") {
     const Device device = Device::open();
-    const Model model = Model::load(device, folder);
+    const Model model = Model::load(device, gpt2_folder);
     CHECK(Session(model).context() == model.info().context);
 
     std::uint64_t& limit = device.state().memory_limit;

@@ -1,8 +1,11 @@
 // Costs of models, counted on graphs: against checkpoints, against sizes that are known, and against the closed forms of papers.
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <set>
 #include <sstream>
 #include <string>
 
@@ -43,6 +46,10 @@ const char* const mixtral_8x7b =
         "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 32000, "max_position_embeddings": 32768,
         "num_local_experts": 8, "num_experts_per_tok": 2})";
 
+const char* const transformer_base =
+    R"({"model_type": "transformer", "vocab_size": 37000, "d_model": 512, "num_heads": 8, "d_ff": 2048,
+        "num_encoder_layers": 6, "num_decoder_layers": 6})";
+
 std::uint64_t parameters(const CostModel& cost) {
     std::uint64_t sum = 0;
     for (const PartWeights& part : cost.weights()) sum += part.parameters;
@@ -69,36 +76,64 @@ double flops_of(const RunCost& run, Part part) {
     return 0;
 }
 
-// Folders of the oracle whose architecture is built: decoders and encoders of text.
+// Folders of the oracle whose architecture is built.
 std::vector<std::string> known_folders() {
     std::vector<std::string> folders;
     const std::string all = std::string(VANTAGE_ROOT) + "/tests/data/oracle/models";
     for (const auto& entry : std::filesystem::directory_iterator(all)) {
         const std::string name = entry.path().filename().string();
         const Json tree = read_json(folder_of(name) + "/config.json");
-        for (const Architecture* one : all_architectures()) {
-            if (tree["model_type"] != one->name) continue;
-            const ModelConfig config = config_of(name);
-            if (config.vocab > 0 && (config.kind == ModelKind::decoder || config.kind == ModelKind::encoder))
-                folders.push_back(name);
-        }
+        for (const Architecture* one : all_architectures())
+            if (tree["model_type"] == one->name) folders.push_back(name);
     }
     return folders;
 }
 
+// As the model is loaded: optional weights that the checkpoint does not have are left out.
+ModelConfig loaded_config(const std::string& model) {
+    ModelConfig config = config_of(model);
+    const WeightFiles files(folder_of(model));
+    config.absent.clear();
+    for (const char* weight : optional_weights(config))
+        if (std::ranges::none_of(checkpoint_prefixes(config, weight),
+                                 [&](const std::string& prefix) { return files.find(prefix + weight) != nullptr; }))
+            config.absent.emplace_back(weight);
+    return config;
+}
+
+// Every graph of a model: of an encoder–decoder both.
+std::vector<Graph> graphs_of(const ModelConfig& config, std::int64_t context, DType cache) {
+    std::vector<Graph> graphs;
+    for (const bool encoder : {false, true})
+        if (!encoder || config.kind == ModelKind::encoder_decoder)
+            graphs.push_back(build_model(config, {.rows = 1, .context = context, .encoder = encoder, .cache = cache}));
+    return graphs;
+}
+
+// Some runs of a model, of every kind that it has.
+std::vector<RunCost> runs_of(const CostModel& cost, const ModelConfig& config) {
+    if (config.sees()) return {cost.prompt(config.context)};
+    std::vector<RunCost> runs = {cost.prompt(1), cost.prompt(50), cost.token(1), cost.token(50)};
+    if (config.kind == ModelKind::encoder_decoder)
+        for (const RunCost& run : {cost.source(1), cost.source(50), cost.prompt(50, 20), cost.token(50, 20)})
+            runs.push_back(run);
+    return runs;
+}
+
 // Elements of the tensors that the model's weights are made from.
 std::uint64_t stored_parameters(const ModelConfig& config, const WeightFiles& files) {
-    const Graph graph = build_model(config, {.rows = 1, .context = 1});
     std::uint64_t sum = 0;
-    for (const Value& value : graph.values()) {
-        if (value.kind != ValueKind::weight) continue;
-        for (const std::string& part : value.parts.empty() ? std::vector{value.name} : value.parts)
-            for (const std::string& prefix : checkpoint_prefixes(config, part))
-                if (const TensorEntry* found = files.find(prefix + part)) {
-                    sum += static_cast<std::uint64_t>(found->elements());
-                    break;
-                }
-    }
+    std::set<std::string> seen;
+    for (const Graph& graph : graphs_of(config, 1, DType::f32))
+        for (const Value& value : graph.values()) {
+            if (value.kind != ValueKind::weight || !seen.insert(value.name).second) continue;
+            for (const std::string& part : value.parts.empty() ? std::vector{value.name} : value.parts)
+                for (const std::string& prefix : checkpoint_prefixes(config, part))
+                    if (const TensorEntry* found = files.find(prefix + part)) {
+                        sum += static_cast<std::uint64_t>(found->elements());
+                        break;
+                    }
+        }
     return sum;
 }
 
@@ -119,13 +154,15 @@ std::uint64_t counted_by_torch(const std::string& model) {
 
 TEST_CASE("the parts of every model have as many parameters as its checkpoint", "[cost]") {
     const std::vector<std::string> folders = known_folders();
-    CHECK(folders.size() >= 28);
+    CHECK(folders.size() >= 37);
     for (const std::string& name : folders) {
-        const ModelConfig config = config_of(name);
+        const ModelConfig config = loaded_config(name);
         const CostModel cost(config);
         INFO(name << ": " << weights_formula(cost).text());
         CHECK(parameters(cost) == stored_parameters(config, WeightFiles(folder_of(name))));
-        CHECK(parameters(cost) == counted_by_torch(name));
+        const std::int64_t buffers = name == "bart" ? config.vocab : 0;  // final_logits_bias, which is never trained
+        if (config.architecture != "transformer")                        // which transformers does not have
+            CHECK(parameters(cost) == counted_by_torch(name) + static_cast<std::uint64_t>(buffers));
         CHECK(weights_of(cost, Part::other).parameters == 0);
         for (const PartWeights& part : cost.weights()) {
             INFO(name_of(part.part) << ": " << part.formula.text());
@@ -136,16 +173,19 @@ TEST_CASE("the parts of every model have as many parameters as its checkpoint", 
 
 TEST_CASE("every model's runs cost what their closed forms say", "[cost]") {
     for (const std::string& name : known_folders()) {
-        const CostModel cost(config_of(name));
+        const ModelConfig config = config_of(name);
+        const CostModel cost(config);
         SymbolValues zeros = cost.values();
-        zeros['n'] = zeros['w'] = 0;
+        zeros['n'] = zeros['m'] = zeros['w'] = 0;
         for (auto& [symbol, value] : zeros) value = 0;
-        for (const RunCost& run : {cost.prompt(1), cost.prompt(50), cost.token(1), cost.token(50)}) {
+        for (const RunCost& run : runs_of(cost, config)) {
             for (const RunCost::PartCost& part : run.parts) {
                 INFO(name << " " << name_of(part.part) << ": " << part.flops.text());
                 if (part.part == Part::projections || part.part == Part::attention || part.part == Part::mlp ||
                     part.part == Part::attention_out || part.part == Part::router || part.part == Part::experts ||
-                    part.part == Part::output) {
+                    part.part == Part::output || part.part == Part::cross_query || part.part == Part::cross_key ||
+                    part.part == Part::cross_value || part.part == Part::cross_attention ||
+                    part.part == Part::cross_out) {
                     CHECK(part.flops.value(run.values) == part.cost.flops);
                     CHECK(part.flops.value(zeros) == 0);  // symbols only: a number would be what was counted
                 }
@@ -208,6 +248,20 @@ TEST_CASE("published models have their published sizes", "[cost]") {
              "num_key_value_heads": 8, "head_dim": 64, "intermediate_size": 2880, "vocab_size": 201088,
              "num_local_experts": 32, "num_experts_per_tok": 4})",
          20'914'757'184},
+        {R"({"model_type": "longformer", "architectures": ["LongformerModel"], "hidden_size": 768,
+             "num_hidden_layers": 12, "num_attention_heads": 12, "intermediate_size": 3072, "vocab_size": 50265,
+             "pad_token_id": 1, "max_position_embeddings": 4098, "type_vocab_size": 1, "attention_window": 512})",
+         148'659'456},
+        {R"({"model_type": "t5", "d_model": 512, "d_kv": 64, "d_ff": 2048, "num_layers": 6, "num_heads": 8,
+             "vocab_size": 32128})",
+         60'506'624},
+        {R"({"model_type": "bart", "d_model": 768, "encoder_layers": 6, "decoder_layers": 6, "vocab_size": 50265,
+             "encoder_attention_heads": 12, "decoder_attention_heads": 12, "encoder_ffn_dim": 3072,
+             "decoder_ffn_dim": 3072, "max_position_embeddings": 1024})",
+         139'420'416 + 50'265},  // with final_logits_bias
+        {R"({"model_type": "vit", "architectures": ["ViTForImageClassification"], "hidden_size": 768,
+             "num_hidden_layers": 12, "num_attention_heads": 12, "intermediate_size": 3072, "num_labels": 1000})",
+         86'567'656},
     };
     for (const auto& [config, size] : published) {
         INFO(config);
@@ -341,16 +395,61 @@ TEST_CASE("a token reads every weight it meets once, and the keys and values so 
     CHECK(gpt2.prompt(64).weight_bytes == run.weight_bytes);  // once for all of its tokens
 }
 
+TEST_CASE("an encoder–decoder reads a text once; each token it writes costs both kinds of attention", "[cost][forms]") {
+    const CostModel base(parsed(transformer_base));
+    const RunCost text = base.source(30), token = base.token(20, 30), five = base.prompt(5, 30);
+    CHECK(base.simplified(text.flops()).text() == "4·L·d²·m + 24·l·d²·m + 4·l·d·m²");
+    CHECK(base.simplified(token.flops()).text() == "28·L·d² + 4·L·d·n + 4·L·d·m + 2·V·d");
+    CHECK(base.simplified(five.flops()).text() == "28·L·d²·n + 2·L·d·n² + 4·L·d·n·m + 2·L·d·n + 2·V·d");
+    CHECK(flops_of(token, Part::cross_attention) == 4.0 * 6 * 512 * 30);
+    CHECK(flops_of(token, Part::attention) == 4.0 * 6 * 512 * 20);
+    CHECK(flops_of(text, Part::cross_key) == 2.0 * 6 * 512 * 512 * 30);
+    // a block of the encoder has 12 d² weights in matrices, one of the decoder 16 d²
+    const double d = 512, f = 2048, attention = 4 * (d * d + d), mlp = 2 * d * f + f + d, norm = 2 * d;
+    std::uint64_t encoder = 0;
+    for (const PartWeights& part : base.weights())
+        if (part.encoder) encoder += part.parameters;
+    CHECK(static_cast<double>(encoder) == 6 * (attention + mlp + 2 * norm));
+    CHECK(static_cast<double>(parameters(base) - encoder) ==
+          6 * (2 * attention + mlp + 3 * norm) + 37000 * d + 37000);  // and a bias of the logits
+    CHECK(weights_of(base, Part::cross_key).formula.text() == "L·d² + L·d");
+    // both kinds of keys and values for the decoder's layers, and the encoder's own
+    CHECK(base.cache_per_token().text() == "2·L·d·b");
+    CHECK(base.cache_per_token(AttentionOf::cross).text() == "2·L·d·b");
+    CHECK(base.cache_per_token(AttentionOf::encoder).text() == "2·l·d·b");
+    CHECK(token.cache_bytes == 2.0 * 6 * 512 * 2 * (20 + 30));
+    // the weights that the decoder's token reads: no keys' and values' of the cross-attention, and a row of the table
+    CHECK(base.simplified(token.matrices).text() == "14·L·d² + V·d");
+}
+
+TEST_CASE("a Longformer without global tokens has projections that it does not use", "[cost]") {
+    const ModelConfig config = config_of("longformer");
+    const CostModel cost(config);
+    CHECK(weights_of(cost, Part::unused).formula.text() == "3·L·d² + 3·L·d");
+    CHECK(weights_of(cost, Part::mlp).formula.text() == "2·L·d·f + L·d + L·f");
+    CHECK(flops_of(cost.prompt(50), Part::unused) == 0);
+    const CostModel global(config, DType::f16, [&](BuildOptions options) {
+        options.global_tokens = 1;
+        return build_model(config, options);
+    });
+    CHECK(weights_of(global, Part::unused).parameters == 0);
+    CHECK(weights_of(global, Part::query).formula.text() == "2·L·d² + 2·L·d");
+}
+
 TEST_CASE("the cache that is counted is the cache that a session has", "[cost]") {
     for (const std::string& name : known_folders()) {
         const ModelConfig config = config_of(name);
+        if (config.sees()) continue;  // an image has as many tokens as it has
         const CostModel cost(config, DType::f32);
-        const Graph graph = build_model(config, {.rows = 1, .context = 16, .cache = DType::f32});
-        std::uint64_t states = 0;
-        for (const Value& value : graph.values())
-            if (value.kind == ValueKind::state && value.name.starts_with("cache.")) states += value.type.bytes();
+        std::map<std::string, std::uint64_t> states;  // by name: an encoder's graph and the decoder's share some
+        std::uint64_t sum = 0;
+        for (const Graph& graph : graphs_of(config, 16, DType::f32))
+            for (const Value& value : graph.values())
+                if (value.kind == ValueKind::state && value.name.starts_with("cache."))
+                    states[value.name] = value.type.bytes();
+        for (const auto& [state, bytes] : states) sum += bytes;
         INFO(name << ": " << cost.cache_per_token().text());
-        CHECK(cost.cache_bytes(16) == states);
+        CHECK(cost.cache_bytes(16) == sum);
     }
 }
 

@@ -73,8 +73,12 @@ TEST_CASE("a preprocessor_config.json that is not built, or does not fit the mod
     refused(R"({"size": 0})", "size", "is 0");
     refused(R"({"size": {"height": 32}})", "size.width", "missing");
     refused(R"({"size": {"height": 32, "width": 1e9}})", "size.width", "8192");
-    refused(R"({"size": {"shortest_edge": 32, "longest_edge": 64}})", "size.longest_edge", "shortest_edge alone");
-    refused(R"({"size": [32, 32]})", "size", "an integer");
+    refused(R"({"size": {"shortest_edge": 32, "longest_edge": 0}})", "size.longest_edge", "is 0");
+    refused(R"({"size": {"longest_edge": 64}})", "size.height", "missing");
+    refused(R"({"size": {"max_height": 64}})", "size.max_width", "missing");
+    refused(R"({"size": [32, 32, 3]})", "size", "[height, width]");
+    refused(R"({"size": "32"})", "size", "an integer");
+    refused(R"({"do_center_crop": true})", "crop_size", "do_center_crop");
     refused(R"({"resample": 6})", "resample", "from 0 to 5");
     refused(R"({"do_resize": 1})", "do_resize", "true or false");
     refused(R"({"do_pad": true})", "do_pad", "false");
@@ -91,6 +95,7 @@ TEST_CASE("a preprocessor_config.json that is not built, or does not fit the mod
     };
     unfit(R"({"size": 32})", input_of(3, 24, 32), "32 × 32 pixels");
     unfit(R"({"size": {"shortest_edge": 12}})", input_of(3, 12, 12), "12 × 16 pixels");
+    unfit(R"({"size": {"shortest_edge": 12, "longest_edge": 12}})", input_of(3, 12, 12), "9 × 12 pixels");
     unfit(R"({"size": 8})", input_of(4, 8, 8), "takes 4");
     unfit(R"({"size": 8, "image_mean": [0.5, 0.5, 0.5]})", input_of(1, 8, 8), "image_mean");
 }

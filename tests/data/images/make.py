@@ -64,6 +64,11 @@ cases = {
     "usual": dict(size={"height": 32, "width": 32}),
     "number": dict(size=24, resample=3, image_mean=[0.485, 0.456, 0.406], image_std=[0.229, 0.224, 0.225]),
     "edge_and_crop": dict(size={"shortest_edge": 30}, resample=3, do_center_crop=True, crop_size=24),
+    "list": dict(size=[16, 24], do_center_crop=True, crop_size=[12, 14]),
+    "both_edges": dict(size={"shortest_edge": 30, "longest_edge": 40}),  # the longer one decides
+    "both_edges_shorter": dict(size={"shortest_edge": 20, "longest_edge": 40}),
+    "height_and_width_at_most": dict(size={"max_height": 25, "max_width": 30}),
+    "crop_tall": dict(do_resize=False, do_center_crop=True, crop_size={"height": 40, "width": 21}),
     "crop_beyond": dict(do_resize=False, do_center_crop=True, crop_size={"height": 41, "width": 48},
                         do_normalize=False),
     "bytes": dict(size={"height": 16, "width": 24}, do_rescale=False, do_normalize=False),

@@ -370,6 +370,13 @@ def encoder(model, spec, e, meta):
     assert (e["p2.attn"].sum(-1) - 1).abs().max() < 1e-5
     meta["attention_entropy"] = {"p2.attn": entropy(e["p2.attn"])}
 
+    if c.model_type in ("roberta", "longformer"):  # positions do not count padding, wherever it stands
+        padded = e["p1.input_ids"][None].clone()
+        padded[0, [0, 3, 4, 11]] = c.pad_token_id
+        store("padded", inputs(padded))
+        out = model(**inputs(padded), output_hidden_states=True)
+        e["padded.logits"], e["padded.last_hidden"] = out.logits[0], out.hidden_states[-1][0]
+
     ids = torch.full((2, LENGTHS[2]), c.pad_token_id)
     for row in (0, 1):
         ids[row, : LENGTHS[row + 1]] = e[f"p{row + 1}.input_ids"]

@@ -1,0 +1,72 @@
+// What stands inside of {{ }} and {% %}: expressions, by recursive descent, from the loosest operator to the tightest.
+#pragma once
+
+#include "runtime/text/jinja/token_reader.h"
+
+namespace vantage::text::jinja {
+
+class ExpressionParser : protected TokenReader {
+protected:
+    ExpressionParser(std::vector<Token> tokens, const std::string& name) : TokenReader(std::move(tokens), name) {}
+
+    ExpressionRef expression();
+    /// One expression, or several with commas; `conditional`: where `a if b else c` may stand.
+    ExpressionRef tuple(bool conditional);
+
+    int macros_ = 0;  ///< that are open; inside of them some names mean what is not built
+
+private:
+    using Kind = Expression::Kind;
+    using Rule = ExpressionRef (ExpressionParser::*)();
+
+    ExpressionRef make(Kind kind, int line, std::string text = {}, std::vector<ExpressionRef> parts = {}) const;
+    /// A chain such as a + b + c … is as deep as it is long.
+    void deepen(Expression& e) const;
+    template <class... Parts>
+    static std::vector<ExpressionRef> list_of(Parts... parts) {
+        std::vector<ExpressionRef> all;
+        (all.push_back(std::move(parts)), ...);
+        return all;
+    }
+    /// part, operator, part …, from the left.
+    template <class AtOperator>
+    ExpressionRef chain(Rule part, const AtOperator& at_operator) {
+        ExpressionRef left = (this->*part)();
+        while (at_operator()) {
+            const Token token = take();
+            left = make(Kind::binary, token.line, token.text, list_of(std::move(left), (this->*part)()));
+        }
+        return left;
+    }
+    bool ends_tuple() const;
+    ExpressionRef disjunction();
+    ExpressionRef conjunction();
+    ExpressionRef negation();
+    ExpressionRef comparison();
+    static bool is_comparison(std::string_view sign);
+    ExpressionRef sum();
+    ExpressionRef concatenation();
+    ExpressionRef product();
+    ExpressionRef unary_filtered();
+    ExpressionRef unary();
+    ExpressionRef primary();
+    ExpressionRef constant(int line, Value value) const;
+    ExpressionRef word(const Token& token) const;
+    ExpressionRef text(const Token& token);
+    std::int64_t integer(const Token& token) const;
+    ExpressionRef list(int line);
+    ExpressionRef dict(int line);
+    /// a.b, a[b], a(b)
+    ExpressionRef postfix(ExpressionRef e);
+    ExpressionRef subscript(ExpressionRef from);
+    ExpressionRef call(ExpressionRef callee);
+    void arguments(Expression& call);
+    /// e | filter, e is test
+    ExpressionRef filtered(ExpressionRef e);
+    ExpressionRef filter(ExpressionRef input);
+    ExpressionRef test(ExpressionRef input);
+    /// `is divisibleby 3`: one argument may stand without brackets.
+    bool begins_argument() const;
+};
+
+}  // namespace vantage::text::jinja

@@ -1,0 +1,86 @@
+// A template's tokens, one after the other: what the parser asks of them, and how it fails.
+#pragma once
+
+#include <algorithm>
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "runtime/base/log.h"
+#include "runtime/io/json.h"
+#include "runtime/text/jinja/lexer.h"
+#include "runtime/text/jinja/syntax.h"
+
+namespace vantage::text::jinja {
+
+constexpr int deepest_tree = 200;  // expressions or blocks inside of each other
+
+class TokenReader {
+protected:
+    TokenReader(std::vector<Token> tokens, const std::string& name) : tokens_(std::move(tokens)), name_(name) {}
+
+    const Token& now() const { return tokens_[at_]; }
+    const Token& ahead() const { return tokens_[std::min(at_ + 1, tokens_.size() - 1)]; }
+    Token take() { return tokens_[at_ + 1 < tokens_.size() ? at_++ : at_]; }
+    [[noreturn]] void fail(const std::string& what) const { throw_at(ErrorKind::bad_file, name_, now().line, what); }
+    [[noreturn]] void not_built(const std::string& what) const {
+        throw_at(ErrorKind::unsupported, name_, now().line, what + " is not built");
+    }
+
+    static bool is(const Token& token, Token::Kind kind, std::string_view text) {
+        return token.kind == kind && token.text == text;
+    }
+    bool at_sign(std::string_view sign) const { return is(now(), Token::Kind::sign, sign); }
+    bool at_word(std::string_view word) const { return is(now(), Token::Kind::name, word); }
+    bool at_word(std::initializer_list<std::string_view> words) const {
+        return std::any_of(words.begin(), words.end(), [&](std::string_view word) { return at_word(word); });
+    }
+    bool skip_sign(std::string_view sign) { return at_sign(sign) && (take(), true); }
+    bool skip_word(std::string_view word) { return at_word(word) && (take(), true); }
+
+    static std::string seen(const Token& token) {
+        if (token.kind == Token::Kind::end) return "the template ends";
+        if (token.kind == Token::Kind::string) return "the text " + in_quotes(token.text) + " stands";
+        return in_quotes(token.text) + " stands";
+    }
+    std::string found() const { return seen(now()); }
+    void expect_sign(std::string_view sign) {
+        if (!skip_sign(sign)) fail(found() + " where " + in_quotes(std::string(sign)) + " was wanted");
+    }
+    void expect(Token::Kind kind, const char* what) {
+        if (now().kind != kind) fail(found() + " where " + what + " was wanted");
+        take();
+    }
+    std::string name(const char* what) {
+        if (now().kind != Token::Kind::name) fail(found() + " where " + what + " was wanted");
+        return take().text;
+    }
+
+    /// A level of recursion; trees are walked by recursion again.
+    class Level {
+    public:
+        explicit Level(TokenReader& reader) : reader_(reader) {
+            if (++reader_.levels_ > deepest_tree) reader_.too_deep();
+        }
+        ~Level() { --reader_.levels_; }
+        Level(const Level&) = delete;
+        Level& operator=(const Level&) = delete;
+
+    private:
+        TokenReader& reader_;
+    };
+    [[noreturn]] void too_deep() const { fail(format("nested deeper than %d levels", deepest_tree)); }
+
+    const std::string& template_name() const { return name_; }
+    /// The line of the token before the next one; 1 at the beginning.
+    int line_before() const { return at_ > 0 ? tokens_[at_ - 1].line : 1; }
+
+private:
+    std::vector<Token> tokens_;
+    const std::string& name_;
+    std::size_t at_ = 0;
+    int levels_ = 0;
+};
+
+}  // namespace vantage::text::jinja
