@@ -65,7 +65,7 @@ grep -q '"kept_tokens":0' <(tail -n 1 turns) || fail "chat: the encoder reads al
 for text in "l = 2 layers of the encoder" "encoder mlp" "cross-attention k" "The encoder: a text of m = 20 tokens" "4·l·d·m²" "4·L·d·m" "for each that is read" "Plan of the encoder"; do
     grep -qF -- "$text" out || fail "explain: wanted \"$text\" in $(<out)"
 done
-gives '"encoder_formula": "2·l·H·D·b"' explain -m "$models/t5" --json
+gives '"encoder_formula": "2·l·K·D·b"' explain -m "$models/t5" --json
 ends 2 "vectors are made by encoders" embed -m "$models/bart" -p x
 ends 2 "no head that answers" classify -m "$models/bart" -p x
 
