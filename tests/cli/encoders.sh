@@ -35,6 +35,11 @@ gives() {
 "$program" embed -m "$models/bert" -p "the dog" -p "a red key" >two || fail "embed -p"
 printf 'the dog\na red key' | "$program" embed -m "$models/bert" >lines || fail "embed from stdin"
 cmp -s two lines || fail "embed: -p and stdin differ"
+# among others a vector is what it is alone, up to the rounding of f16 keys
+awk 'BEGIN {for (i = 0; i < 40; ++i) print "a box of red keys and dogs"; print "the dog"; print "a red key"}' | "$program" embed -m "$models/bert" | tail -n 2 |
+    paste -d, - - | tr -d '[]' | tr ',' '\n' >together
+paste -d, - - <two | tr -d '[]' | tr ',' '\n' | paste together - |
+    awk '{d = $1 - $2; if (d < -1e-3 || d > 1e-3) bad = 1} END {exit bad || NR != 96}' || fail "embed: texts alone and among others differ"
 [[ $(wc -l <two) == 2 && $(head -n 1 two | tr ',' '\n' | wc -l) == 48 ]] || fail "embed: wanted 2 vectors of 48, got $(<two)"
 length=$("$program" embed -m "$models/bert" -p "the dog" --normalise --pooling cls | tr -d '[]' | tr ',' '\n' | awk '{s += $1 * $1} END {printf "%.4f", s}')
 [[ $length == 1.0000 ]] || fail "embed --normalise: the square of the length is $length"

@@ -32,6 +32,16 @@ check "what is typed wins over the environment" test "$first" = "$(VANTAGE_SEED=
 check "JSON" grep -q '"generated_tokens": 3' "$scratch/json"
 check "a full context is said" grep -q 'the context of 16 tokens is full' <("$program" run -p "$prompt" --ctx 16 --ignore-eos 2>&1 >/dev/null)
 
+# several prompts in the same runs: each text is that of its prompt alone
+printf 'Once upon a time\nA\n' >"$scratch/prompts"
+"$program" run -q -p "$prompt" --prompts "$scratch/prompts" -n 12 --temp 0 --precision f32 --stop ', not' >"$scratch/several"
+check "several prompts, each text under its own" test "$(head -n 2 "$scratch/several")" = "> $prompt"$'\n'" The animal was too tired"
+check "a text for each prompt" test "$(grep -c '^> ' "$scratch/several")" = 3
+"$program" run -q --prompts "$scratch/prompts" --batch 1 -n 12 --temp 0 --precision f32 --stop ', not' >"$scratch/one-by-one"
+check "the same one by one" test "$(tail -n +4 "$scratch/several")" = "$(cat "$scratch/one-by-one")"
+check "an object a line" test "$("$program" run -q --json --prompts "$scratch/prompts" -n 2 | grep -c '^{.*"ending":"length".*}$')" = 2
+check "no prompt is said" grep -q 'there is no prompt' <("$program" run 2>&1)
+
 "$program" run -q -p "$prompt" -n 4 --profile "$scratch/trace.json" >/dev/null
 check "a trace has the prompt's dispatches" grep -q 'h.3.attention' "$scratch/trace.json"
 check "a trace has the host's spans" grep -q '"generate"' "$scratch/trace.json"
