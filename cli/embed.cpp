@@ -45,7 +45,7 @@ struct Text {
 };
 
 /// The texts' ids, those of the fewest tokens first.
-std::vector<Text> by_length(const Model& model, const std::vector<std::string>& texts) {
+std::vector<Text> by_length(const Model& model, std::span<const std::string> texts) {
     std::vector<Text> all;
     for (std::size_t i = 0; i < texts.size(); ++i) {
         all.push_back({i, model.tokenizer().encode(texts[i], true).ids});
@@ -80,7 +80,8 @@ using OnVector = std::function<void(std::size_t number, std::vector<float>)>;
 
 /// Runs texts of one size, as many at a time as a run takes.
 void embed_size(const Model& model, const EmbedOptions& o, std::span<const Text> texts, const OnVector& on_vector) {
-    constexpr std::size_t most_rows = 4096, most_texts = 32;  // of a run
+    // of a run; every row of a model that fills gaps has the logits of the whole vocabulary
+    const std::size_t most_rows = model.config().head == Head::masked_lm ? 512 : 4096, most_texts = 32;
     const std::size_t size = texts.front().size(),
                       together = std::min({texts.size(), most_texts, std::max<std::size_t>(most_rows / size, 1)});
     Batch batch(model, static_cast<std::int64_t>(together),
@@ -99,8 +100,8 @@ void embed_size(const Model& model, const EmbedOptions& o, std::span<const Text>
     }
 }
 
-void embed_texts(const Model& model, const EmbedOptions& o, const OnVector& on_vector) {
-    const std::vector<std::string> texts = texts_of(o);
+void embed_texts(const Model& model, const EmbedOptions& o, std::span<const std::string> texts,
+                 const OnVector& on_vector) {
     const std::vector<Text> sorted = by_length(model, texts);
     Progress progress("embedding");
     std::int64_t done = 0;
@@ -131,6 +132,7 @@ void embed_images(const Model& model, const EmbedOptions& o, const OnVector& on_
 }
 
 void run(const EmbedOptions& o) {
+    const std::vector<std::string> texts = o.images.empty() ? texts_of(o) : std::vector<std::string>();
     const Model model = load_model(open_device());
     if (model.config().kind != ModelKind::encoder)
         throw Error(ErrorKind::usage,
@@ -139,11 +141,15 @@ void run(const EmbedOptions& o) {
     if (model.config().sees() && o.images.empty())
         throw Error(ErrorKind::usage, "embed: " + model.info().name + " looks at images; give --image FILE");
     std::vector<std::vector<float>> vectors;
-    (o.images.empty() ? embed_texts : embed_images)(model, o, [&](std::size_t number, std::vector<float> vector) {
+    const auto note = [&](std::size_t number, std::vector<float> vector) {
         if (o.normalise) normalise(vector);
         vectors.resize(std::max(vectors.size(), number + 1));
         vectors[number] = std::move(vector);
-    });
+    };
+    if (o.images.empty())
+        embed_texts(model, o, texts, note);
+    else
+        embed_images(model, o, note);
     std::vector<float> all;
     for (const std::vector<float>& vector : vectors) {
         if (o.save.empty()) write_out(nlohmann::json(vector).dump() + "\n");

@@ -20,8 +20,7 @@ struct Explanation {
     Precision precision;
     CostModel cost;
     std::vector<PartWeights> weights;
-    std::optional<RunCost>
-        source;  ///< the text that an encoder–decoder's encoder reads, of as many tokens as the prompt
+    std::optional<RunCost> source;  ///< a text as long as the prompt, read by an encoder–decoder's encoder
     RunCost prompt;
     std::optional<RunCost> token;     ///< the one after the prompt; an encoder has none
     std::vector<std::int64_t> plans;  ///< by rows: the prompt's first, then the generated token's

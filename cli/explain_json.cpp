@@ -37,16 +37,17 @@ Json run_json(const Explanation& e, const RunCost& run) {
         entry["op"] = op.op, entry["calls"] = op.calls;
         ops.push_back(entry);
     }
-    return {{"parts", parts},
-            {"ops", ops},
-            {"total", cost_json(run.total())},
-            {"formula", e.cost.simplified(run.flops()).text()},
-            {"formula_flops", run.flops().value(run.values)},
-            {"n", run.values.at('n')},
-            {"m", run.values.at('m')},
-            {"weight_bytes_read", run.weight_bytes},
-            {"matrix_elements_read", e.cost.simplified(run.matrices).text()},
-            {"cache_bytes_read", run.cache_bytes}};
+    Json all = {{"parts", parts},
+                {"ops", ops},
+                {"total", cost_json(run.total())},
+                {"formula", e.cost.simplified(run.flops()).text()},
+                {"formula_flops", run.flops().value(run.values)},
+                {"n", run.values.at('n')},
+                {"weight_bytes_read", run.weight_bytes},
+                {"matrix_elements_read", e.cost.simplified(run.matrices).text()},
+                {"cache_bytes_read", run.cache_bytes}};
+    if (e.source) all["m"] = run.values.at('m');
+    return all;
 }
 
 Json cache_json(const Explanation& e) {

@@ -27,7 +27,7 @@ HeadPlace head_named(std::string_view name) {
     throw Error(
         ErrorKind::usage,
         "--mask-heads: \"" + std::string(name) +
-            "\" is no head; wanted is layer.head, both from 0: 3.2,5.0 (of encoder–decoders also e0.2 and x1.3)");
+            "\" is no head; wanted is layer.head, both from 0: 3.2,5.0 (of encoder–decoders also e0.2, d1.0 and x1.3)");
 }
 
 }  // namespace

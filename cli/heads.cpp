@@ -54,13 +54,14 @@ ModelInput checked_input(const HeadsOptions& o, const Model& model, const Sessio
     check_values(o, model);
     ModelInput input = read_input("heads", o.input, model);
     check_lengths(o, input);
-    if (!o.pictures.empty()) make_folder(o.pictures);
+    if (o.ablate && !input.ids.empty()) require_next_token(model, input);
     if (!input.source.empty() && input.ids.empty()) {
         SessionOptions writing = options;
         writing.watch = {};
         input.ids = written_about(model, input.source, most_written, writing);
     }
     if (o.ablate) require_next_token(model, input);
+    if (!o.pictures.empty()) make_folder(o.pictures);
     return input;
 }
 
@@ -115,6 +116,7 @@ void run(const HeadsOptions& o) {
     session.process();
 
     HeadsReport report{.model = model, .precision = o.precision, .parts = {}, .sorted_by = o.sort};
+    report.parts.reserve(attention_kinds(model).size());  // rows point into their parts
     for (const AttentionOf of : attention_kinds(model))
         report.parts.push_back(heads_part(session, input.ids.size(), of));
     if (o.ablate) add_losses(report, input, options);

@@ -19,7 +19,8 @@ void print_heads_csv(const HeadsReport& report) {
                            static_cast<long long>(row.place.head), row.pattern.name().c_str(), row.pattern.share);
             for (const auto& [name, value] : numbers_of(row)) text += std::isnan(value) ? "," : format(",%.6g", value);
             const Read& read = row.numbers->strongest;
-            text += format(",%d,%d,%.6g\n", read.query, read.key, static_cast<double>(read.weight));
+            text += read.query < 0 ? ",,,\n"
+                                   : format(",%d,%d,%.6g\n", read.query, read.key, static_cast<double>(read.weight));
         }
     std::printf("%s", text.c_str());
 }
@@ -34,9 +35,13 @@ json read_json_of(const Read& read) {
 }
 
 json row_json(const HeadsPart& part, const HeadRow& row) {
-    json head = {{"attention", part.name()},         {"layer", row.place.layer},
-                 {"head", row.place.head},           {"pattern", row.pattern.name()},
-                 {"rule", row.pattern.rule()},       {"strongest", read_json_of(row.numbers->strongest)},
+    json head = {{"attention", part.name()},
+                 {"layer", row.place.layer},
+                 {"head", row.place.head},
+                 {"pattern", row.pattern.name()},
+                 {"share", row.pattern.share},
+                 {"rule", row.pattern.rule()},
+                 {"strongest", read_json_of(row.numbers->strongest)},
                  {"received", row.numbers->received}};
     for (const auto& [name, value] : numbers_of(row)) head[name] = value;  // NaN becomes null
     if (row.values)

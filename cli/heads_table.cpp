@@ -62,7 +62,7 @@ void add_value_reads(HeadsPart& part) {
             const auto i = static_cast<std::size_t>(head);
             const HeadStatistics& numbers = projected[i];
             part.rows[static_cast<std::size_t>(layer * survey.heads()) + i].values = {
-                .first = numbers.total > 0 ? numbers.first / numbers.total : 0,
+                .first = numbers.total == 0 ? 0 : numbers.first / numbers.total,  // NaN stays
                 .strongest = numbers.strongest,
                 .strongest_unprojected = bare[i].strongest};
         }
@@ -119,11 +119,11 @@ void sort_rows(std::vector<HeadRow>& rows, const std::string& key) {
     for (HeadRow& row : rows) {
         const auto numbers = numbers_of(row);
         const auto found = std::ranges::find_if(numbers, [&](const auto& number) { return number.first == key; });
-        keyed.emplace_back(found->second, std::move(row));
+        keyed.emplace_back(found->second, row);
     }
     std::stable_sort(keyed.begin(), keyed.end(),
                      [](const auto& a, const auto& b) { return larger_first(a.first, b.first); });
-    std::ranges::transform(keyed, rows.begin(), [](auto& pair) { return std::move(pair.second); });
+    std::ranges::transform(keyed, rows.begin(), [](const auto& pair) { return pair.second; });
 }
 
 }  // namespace vantage::cli

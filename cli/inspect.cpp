@@ -42,6 +42,9 @@ struct InspectOptions {
 /// What is looked at; an encoder–decoder's decoder without --decoder-ids is given its start token where --greedy continues,
 /// else what it writes by itself.
 ModelInput input_of(const InspectOptions& o, const Model& model) {
+    if (o.greedy > 0 && model.config().kind == ModelKind::encoder)
+        throw Error(ErrorKind::usage,
+                    "inspect: --greedy continues a text, but " + model.info().name + " is an encoder");
     ModelInput input = read_input("inspect", o.input, model);
     if (!input.source.empty() && input.ids.empty()) {
         if (o.greedy > 0)
@@ -106,9 +109,6 @@ std::vector<std::string> draw(const InspectOptions& o, const HeadSurvey& survey,
 /// The N most probable tokens, one after the other, in a session of its own: one that inspects draws none.
 std::vector<std::int32_t> continued(const InspectOptions& o, const Model& model, const ModelInput& input) {
     if (o.greedy == 0) return {};
-    if (model.config().kind == ModelKind::encoder)
-        throw Error(ErrorKind::usage,
-                    "inspect: --greedy continues a text, but " + model.info().name + " is an encoder");
     Session session(model, {.context = std::max(std::ssize(input.ids) + o.greedy, std::ssize(input.source)),
                             .precision = precision_named(o.precision),
                             .silenced = masked_heads(o.masked)});
@@ -154,7 +154,7 @@ void run(const InspectOptions& o) {
     if (o.check)
         report.check = profile.timed("check", [&] {
             return check_nodes(model, input.ids, checked, input.image ? input.image->pixels : std::vector<float>(),
-                               input.source);
+                               input.source, input.types);
         });
     if (!o.save.empty()) report.files.insert(report.files.begin(), o.save);
     if (o.json)

@@ -1,11 +1,13 @@
 #include "node_check.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
 #include "progress.h"
 #include "runtime/base/log.h"
 #include "runtime/graph/schedule.h"
+#include "runtime/models/architecture.h"
 #include "runtime/models/model_builder.h"
 #include "shaders/params/step.h"
 
@@ -36,17 +38,22 @@ std::string NodeCheck::text() const {
 }
 
 NodeCheck check_nodes(const Model& model, std::span<const std::int32_t> ids, SessionOptions options,
-                      std::span<const float> pixels, std::span<const std::int32_t> source) {
+                      std::span<const float> pixels, std::span<const std::int32_t> source,
+                      std::span<const std::int32_t> types) {
     const std::int64_t tokens = std::ssize(ids),
                        context = std::min(model.info().context, std::max(tokens, std::ssize(source)) + 1);
     options.context = context, options.watch = Watch::all();
     Session session(model, options);
     NodeCheck result;
     Progress progress("checking");
-    const auto write_sequence = [&](Plan& plan, const char* name, const char* step, std::span<const std::int32_t> of) {
+    const auto write_state = [&](Plan& plan, const char* name, std::span<const std::int32_t> of) {
         std::vector<std::int32_t> padded(of.begin(), of.end());
         padded.resize(static_cast<std::size_t>(context));
-        plan.write(name, std::span<const std::int32_t>(padded));
+        if (std::ranges::count(plan.graph().values(), name, &Value::name) > 0)
+            plan.write(name, std::span<const std::int32_t>(padded));
+    };
+    const auto write_sequence = [&](Plan& plan, const char* name, const char* step, std::span<const std::int32_t> of) {
+        write_state(plan, name, of);
         plan.write_bytes(step, first_step(of.size(), context));
     };
     const auto check = [&](Plan& plan, std::int64_t rows) {
@@ -64,9 +71,11 @@ NodeCheck check_nodes(const Model& model, std::span<const std::int32_t> ids, Ses
         first.write(model_names::source_length, std::span<const std::int32_t>(length));
         if (!check(encoder, std::ssize(source))) return result;
     }
-    if (pixels.empty())
+    if (pixels.empty()) {
         write_sequence(first, model_names::tokens, model_names::step, ids);
-    else {
+        write_state(first, model_names::types, types);
+        write_state(first, model_names::positions, token_positions(model.config(), ids));
+    } else {
         first.write(model_names::pixels, pixels);
         first.write_bytes(model_names::step, first_step(ids.size(), context));
     }

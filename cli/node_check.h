@@ -18,8 +18,9 @@ struct NodeCheck {
 
 /// Runs the plans that a prompt and then a generated token take, node by node, each from what the device had computed so
 /// far; stops at the first node that is not what its reference says. Of a model that sees, `pixels` are the image; of an
-/// encoder–decoder `source` is what its encoder reads.
+/// encoder–decoder `source` is what its encoder reads; `types` are those of an encoder's tokens, all 0 when left out.
 NodeCheck check_nodes(const Model& model, std::span<const std::int32_t> ids, SessionOptions options,
-                      std::span<const float> pixels = {}, std::span<const std::int32_t> source = {});
+                      std::span<const float> pixels = {}, std::span<const std::int32_t> source = {},
+                      std::span<const std::int32_t> types = {});
 
 }  // namespace vantage::cli

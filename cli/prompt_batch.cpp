@@ -10,9 +10,17 @@ namespace vantage::cli {
 
 namespace {
 
-std::vector<std::vector<std::int32_t>> ids_of(const Model& model, const std::vector<std::string>& prompts) {
+std::vector<std::vector<std::int32_t>> ids_of(const Model& model, const std::vector<std::string>& prompts,
+                                              std::int64_t context) {
+    const std::int64_t most = context > 0 ? context : model.info().context;
     std::vector<std::vector<std::int32_t>> all;
-    for (const std::string& prompt : prompts) all.push_back(model.tokenizer().encode(prompt, true).ids);
+    for (const std::string& prompt : prompts) {
+        all.push_back(model.tokenizer().encode(prompt, true).ids);
+        if (const std::int64_t count = std::ssize(all.back()); count == 0 || count > most)
+            throw Error(ErrorKind::usage,
+                        format("run: prompt %zu of %zu has %lld tokens, wanted 1 to %lld", all.size(), prompts.size(),
+                               static_cast<long long>(count), static_cast<long long>(most)));
+    }
     return all;
 }
 
@@ -40,7 +48,7 @@ void add(SessionStats& sum, const SessionStats& more) {
 std::string quoted(const std::string& text) {
     std::string all;
     for (const std::string& line : lines_of(text)) all += "> " + line + "\n";
-    return all;
+    return all.empty() ? "> \n" : all;
 }
 
 }  // namespace
@@ -50,6 +58,7 @@ std::vector<std::string> lines_of(const std::string& text) {
     for (std::size_t at = 0; at < text.size();) {
         const std::size_t end = std::min(text.find('\n', at), text.size());
         lines.push_back(text.substr(at, end - at));
+        if (lines.back().ends_with('\r')) lines.back().pop_back();
         at = end + 1;
     }
     return lines;
@@ -58,7 +67,7 @@ std::vector<std::string> lines_of(const std::string& text) {
 PromptBatch::PromptBatch(const Model& model, std::vector<std::string> prompts, GenerationOptions options,
                          std::int64_t together)
     : prompts_(std::move(prompts)),
-      ids_(ids_of(model, prompts_)),
+      ids_(ids_of(model, prompts_, options.generator.session.context)),
       options_(std::move(options)),
       batch_(model, std::min(together, std::ssize(prompts_)), session_for(model, ids_, options_.generator)) {}
 
@@ -82,8 +91,8 @@ void PromptBatch::run_some(std::size_t first, std::size_t count, bool json) {
                          return true;
                      });
         for (std::size_t i = 0; i < count; ++i) write(first + i, completions[i], json);
-    } catch (const Error& error) {
-        if (error.kind() == ErrorKind::interrupted && !json)
+    } catch (const Error&) {
+        if (!json)
             for (std::size_t i = 0; i < count; ++i)
                 if (!texts[i].empty()) write(first + i, {.text = texts[i]}, false);
         throw;

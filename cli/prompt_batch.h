@@ -16,7 +16,8 @@ class PromptBatch {
 public:
     /// At most `together` of the prompts run at a time. Without a context of its own each sequence gets what the longest needs.
     PromptBatch(const Model& model, std::vector<std::string> prompts, GenerationOptions options, std::int64_t together);
-    /// Writes each text under its prompt, or a line of JSON for each. After Ctrl-C what there is of them.
+    /// Writes each text under its prompt, or a line of JSON for each. After Ctrl-C, or an error, what there is of
+    /// them; not as JSON.
     SessionStats run(bool json);
     std::vector<DispatchTiming> take_timings() { return batch_.take_timings(); }
 

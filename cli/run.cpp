@@ -99,7 +99,7 @@ void run(const CLI::App& command, RunOptions& o) {
     const Device device = profile.timed("open device", [] { return open_device(); });
     const Model model = profile.timed("load model", [&] { return load_model(device); });
     o.generation.generator.session.profile = static_cast<bool>(profile);
-    if (prompts.size() == 1) return run_one(command, model, prompts.front(), o, profile);
+    if (o.file.empty() && prompts.size() == 1) return run_one(command, model, prompts.front(), o, profile);
     PromptBatch batch(model, prompts, completed(command, model, o.generation), o.together);
     profile.device_begins();
     const SessionStats stats = profile.timed("generate", [&] { return batch.run(o.json); });

@@ -102,7 +102,8 @@ for deb in *.deb; do dpkg -x "$deb" "$work"; done
 find "$work/usr" -name 'libvulkan.so*' -delete  # headers only: the loader is opened at run time
 rm -rf "$work/usr/share/doc"
 mkdir -p "$work/usr/bin"
-flags=(-G Ninja -DCMAKE_BUILD_TYPE=Release)
+# optimised little: they take half of the time to build, and run for seconds
+flags=(-G Ninja -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE=-O1)
 if command -v ccache >/dev/null; then flags+=(-DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DCMAKE_C_COMPILER_LAUNCHER=ccache); fi
 
 # build PACKAGE TARGET PROGRAM FLAGS…: one program from a source package of Debian 13
@@ -118,7 +119,7 @@ build() {
     strip -o "$work/usr/bin/${program##*/}" "build/$program"
 }
 say "building glslang 15 (about a minute) …"
-build glslang glslang-standalone StandAlone/glslang -DENABLE_OPT=OFF -DGLSLANG_TESTS=OFF -DBUILD_SHARED_LIBS=OFF
+build glslang glslang-standalone StandAlone/glslang -DENABLE_OPT=OFF -DENABLE_HLSL=OFF -DGLSLANG_TESTS=OFF -DBUILD_SHARED_LIBS=OFF
 say "building spirv-val (about a minute) …"
 # Without it the system's spirv-val checks all but the newest extensions, and the configure summary names those.
 build spirv-tools spirv-val tools/spirv-val -DSPIRV_SKIP_TESTS=ON -DSPIRV_WERROR=OFF -DSPIRV-Headers_SOURCE_DIR="$work/usr" ||

@@ -18,8 +18,8 @@ struct Batch::State : Runner {
 };
 
 Batch::Batch(const Model& model, std::int64_t sequences, const SessionOptions& options) {
-    if (sequences < 1)
-        throw Error(ErrorKind::usage, format("a batch of %lld sequences was asked for; it has at least one",
+    if (sequences < 1 || sequences > 65535)
+        throw Error(ErrorKind::usage, format("a batch of %lld sequences was asked for; it has 1 to 65535",
                                              static_cast<long long>(sequences)));
     if (model.config().sees())
         throw Error(ErrorKind::usage, model.info().name + " looks at images (" + model.info().architecture +

@@ -117,6 +117,8 @@ private:
     void run_chunk(std::int64_t size, bool draw, bool hold_back, bool with_head);
     void note_timings(const Plan& plan);
     void collect(const Plan& plan, std::size_t index, std::int64_t first, std::int64_t rows);
+    void begin_draws();
+    void draw_all(std::vector<std::optional<std::int32_t>>& drawn);
     void submit_draw();
     std::optional<std::int32_t> read_draw(std::size_t index);
 };

@@ -15,7 +15,8 @@ namespace vantage {
 namespace {
 
 constexpr std::int64_t chunk_sizes[] = {1, 8, 32, 128, 512};
-constexpr int run_ahead = 2;  // generated tokens submitted before the first of them is read
+constexpr std::int64_t most_rows = 16384;  // of a run of several sequences
+constexpr int run_ahead = 2;               // generated tokens submitted before the first of them is read
 
 void start_step(std::uint32_t* words, std::int64_t position, std::int64_t end, std::int64_t context) {
     std::memset(words, 0, STEP_WORDS * 4);
@@ -50,7 +51,7 @@ std::int64_t Runner::chunk_for(std::int64_t waiting) const {
     if (encodes()) return one_piece(waiting);
     std::int64_t best = 1;
     for (std::int64_t size : chunk_sizes) {
-        if (size > options.largest_chunk) break;
+        if (size > options.largest_chunk || (size > 1 && size * std::ssize(sequences) > most_rows)) break;
         if (size >= waiting) return size < 2 * waiting || best == 1 ? size : best;
         best = size;
     }
@@ -103,6 +104,7 @@ void Runner::write_step(std::size_t index, bool draw, bool hold_back) {
 
 // Makes the device's steps and tokens what the host knows. Only while nothing runs.
 void Runner::sync_device(bool draw, bool hold_back) {
+    step_current = false;
     finish_flight();
     const auto place = [&](const char* name) {
         const auto found = bindings->buffers.find(name);
@@ -160,14 +162,14 @@ void Runner::run_chunk(std::int64_t size, bool draw, bool hold_back, bool with_h
         rows.push_back(std::clamp<std::int64_t>(waiting(s, draw) - (hold_back ? 1 : 0), 0, size));
     const std::uint64_t ticket =
         p.submit(std::span(segments, with_head || look ? 2 : 1), filled(std::ranges::max(rows)));
-    // not when Ctrl-C came before all of it was submitted
-    for (std::size_t i = 0; i < rows.size(); ++i) sequences[i].processed += rows[i];
     if (look || options.profile) {
         p.wait(ticket);
         note_timings(p);
         for (std::size_t i = 0; i < rows.size(); ++i)
             if (rows[i] > 0) collect(p, i, static_cast<std::int64_t>(i) * size, rows[i]);
     }
+    // not when Ctrl-C came before all of it was submitted, and collected
+    for (std::size_t i = 0; i < rows.size(); ++i) sequences[i].processed += rows[i];
     in_flight.assign(1, ticket);
 }
 
@@ -258,11 +260,28 @@ std::vector<std::optional<std::int32_t>> Runner::next() {
     if (std::ranges::none_of(sequences, [&](const Sequence& s) { return lives(s); })) return drawn;
     if (options.inspect) throw Error(ErrorKind::usage, "a session that inspects does not draw tokens");
     run_sources();
-    if (!step_current) {
-        for (Sequence& s : sequences)
-            if (lives(s) && s.processed == s.size()) --s.processed;  // all have run: the last one again, to draw
-        run_prompt(true);
+    if (!step_current) begin_draws();
+    try {
+        draw_all(drawn);
+    } catch (...) {  // what runs is not read any more: the next call begins anew behind the tokens that are known
+        step_current = false;
+        throw;
     }
+    return drawn;
+}
+
+// Runs what waits, and draws behind it. Tokens that were drawn and not read are forgotten.
+void Runner::begin_draws() {
+    finish_flight();
+    for (std::size_t i = 0; i < sequences.size(); ++i) {
+        Sequence& s = sequences[i];
+        if (lives(s) && s.processed == s.size()) --s.processed;  // all have run: the last one again, to draw
+        mark_seen(i);
+    }
+    run_prompt(true);
+}
+
+void Runner::draw_all(std::vector<std::optional<std::int32_t>>& drawn) {
     const double begin = seconds_now(), waited = gpu::seconds_waited();
     const auto has_room = [&](const Sequence& s) { return lives(s) && s.size() + std::ssize(in_flight) < context; };
     while (static_cast<int>(in_flight.size()) < run_ahead && std::ranges::any_of(sequences, has_room)) submit_draw();
@@ -272,7 +291,6 @@ std::vector<std::optional<std::int32_t>> Runner::next() {
     const double seconds = seconds_now() - begin;
     stats.generate_seconds += seconds;
     stats.host_seconds += seconds - (gpu::seconds_waited() - waited);
-    return drawn;
 }
 
 // The limit is the host's to write, so that nothing has to stop for it.

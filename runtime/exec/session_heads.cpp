@@ -42,7 +42,9 @@ void Session::silence(std::span<const HeadPlace> heads) {
     s.forget_results(s.sequence);
     s.sequence.ended = s.step_current = false;
     if (!s.encodes()) s.mark_seen(0);
-    if (!s.sequence.source.empty() && in_encoder(before) != in_encoder(heads)) s.sequence.source_waits = true;
+    if (s.sequence.source.empty() || in_encoder(before) == in_encoder(heads)) return;
+    s.sequence.source_waits = true;
+    for (std::vector<float>& stream : s.sequence.source_hidden) stream.clear();
 }
 
 // W_O of a layer as rows [features of the heads, width of the model]: the matrix that the attention's output is multiplied with.

@@ -15,13 +15,13 @@ struct Session::State : Runner {
     State(const Model& m, const SessionOptions& o)
         : Runner(m, o, 1), sequence(sequences.front()), tap(m.device().state()) {}
 
+    /// Tokens of the text that the encoder of an encoder–decoder has read.
+    std::int64_t source_read() const { return sequence.source_waits ? 0 : std::ssize(sequence.source); }
     /// Tokens that attend this way, and that are attended to.
     std::int64_t queries_of(AttentionOf of) const {
-        return of == AttentionOf::encoder ? std::ssize(sequence.source) : sequence.processed;
+        return of == AttentionOf::encoder ? source_read() : sequence.processed;
     }
-    std::int64_t keys_of(AttentionOf of) const {
-        return of == AttentionOf::self ? sequence.processed : std::ssize(sequence.source);
-    }
+    std::int64_t keys_of(AttentionOf of) const { return of == AttentionOf::self ? sequence.processed : source_read(); }
     TapSource tap_source(std::int64_t layer, AttentionOf of, const std::string& keys);
     std::int64_t global_rows(std::int64_t layer) const;
     std::vector<std::int32_t> marked_tokens(TapSource& tapped, std::span<const std::int32_t> marks,

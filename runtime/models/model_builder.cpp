@@ -116,13 +116,13 @@ Tensor ModelBuilder::rotate(Tensor x) {
 }
 
 Tensor ModelBuilder::cached(const std::string& name, Tensor rows) {
-    const Shape& row = rows.shape();
+    const Shape row = rows.shape();
     return write(graph.state(name, {options.sequences * options.context, row[1], row[2]}, options.cache), rows, step);
 }
 
 void ModelBuilder::watch(std::int64_t layer, AttentionOf of, Tensor q, Tensor lse) {
     if (const auto i = static_cast<std::size_t>(layer); i >= options.watch.size() || !options.watch[i]) return;
-    const Shape& row = q.shape();
+    const Shape row = q.shape();
     const std::int64_t rows = options.sequences * options.context;
     write(graph.state(model_names::watched_queries(layer, of), {rows, row[1], row[2]}, DType::f32), q, step);
     write(graph.state(model_names::watched_lse(layer, of), {rows, row[1]}, DType::f32), lse, step);

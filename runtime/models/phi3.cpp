@@ -7,7 +7,7 @@ namespace vantage {
 namespace {
 
 void read_phi3(const JsonFields& fields, ModelConfig& c) {
-    read_llama(fields, c, {.norm_eps = 1e-5});
+    read_llama(fields, c, {.context = 4096, .norm_eps = 1e-5});
     read_windows(fields, c, read_window(fields, 0), [](std::int64_t) { return true; });
 }
 

@@ -40,8 +40,8 @@ Attrs rule_attrs(const AttentionOptions& options);
 /// The one bias by position that is there, or none.
 Tensor position_bias_of(const AttentionOptions& options);
 
-/// Additive mask [n, m], or [B or 1, H or 1, n, m], f32; position_bias [H], [2 w + 1, H] or [m, H] f32; block_mask [⌈m/block⌉, ⌈m/block⌉] i32 by position;
-/// segments [B, m] i32 ([m] without a batch). Indices of these operands in an op that has them.
+/// Additive mask [n, m], or [B or 1, H or 1, n, m], f32; position_bias [H], [2 w + 1, H] or [m, H] f32; block_mask
+/// [⌈m/block⌉, ⌈m/block⌉] i32 by position; segments [B, m] i32 ([m] without a batch). Indices of these operands in an op that has them.
 struct RuleOperands {
     int mask, position_bias, block_mask, segments;
 };

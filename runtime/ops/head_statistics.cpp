@@ -1,8 +1,9 @@
 // What heads do, in numbers: of each row the sums and the largest of its weights, of each key what it receives.
 //   p_ij = exp(s_ij - lse_i) factor_j, s_ij = scale q_i·k_j and the rules (attention_rules.h); query i sits at position i,
-// or, of cross attention, nowhere among the keys. shaders/params/head_statistics.h lists the numbers. The sums for previous, duplicate and induction heads are those of
-// TransformerLens's head detector with its error measure "mul" (Nanda & Bloom 2022) before the mean over rows; induction heads
-// are Olsson et al. 2022. Weights are made one by one, twice: by rows and by keys; no matrix of them is held.
+// or, of cross attention, nowhere among the keys. shaders/params/head_statistics.h lists the numbers. The sums for previous,
+// duplicate and induction heads are those of TransformerLens's head detector with its error measure "mul" (Nanda & Bloom 2022)
+// before the mean over rows; induction heads are Olsson et al. 2022. Weights are made one by one, twice: by rows and by keys;
+// no matrix of them is held.
 #include <algorithm>
 #include <array>
 #include <cmath>

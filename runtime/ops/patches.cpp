@@ -105,7 +105,7 @@ Tensor patches(Tensor x, std::int64_t height, std::int64_t width, Where where) {
 }
 
 Tensor patch_embed(Tensor x, Tensor weight, Tensor bias, Where where) {
-    const Shape& w = weight.shape();  // [out, channels, h, w]
+    const Shape w = weight.shape();  // [out, channels, h, w]
     if (w.rank() != 4)
         throw Error(ErrorKind::usage,
                     "patch_embed: weight is " + weight.type().text() + ", but has to be [out, channels, height, width]",

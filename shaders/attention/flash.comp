@@ -141,7 +141,8 @@ void main() {
             if (STATISTICS && seen && isnan(s[r])) weight = s[r];  // not every device's exp keeps it
             float shrink = exp(maximum[r] - peak);
             if (STATISTICS)
-                drop[r] = drop_moved(drop[r], denominator[r], maximum[r], peak) * shrink + workgroup_sum(weight == 0.0 ? 0.0 : weight * (s[r] - peak));
+                drop[r] = drop_moved(drop[r], denominator[r], maximum[r], peak) * shrink
+                        + workgroup_sum(weight == 0.0 ? 0.0 : weight * (s[r] - peak));
             weights[r * LANES + lane] = weight;
             denominator[r] = denominator[r] * shrink + workgroup_sum(weight);
             maximum[r] = peak;

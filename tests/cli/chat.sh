@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # vantage chat as a script drives it: turns, history that is kept, commands, Ctrl-C, full contexts, models without a template.
-# Once: nothing in it depends on the device.
+# Once: it is about files and texts; what devices compute is compared in tests/device.
 set -uo pipefail
 program=${VANTAGE_BIN:?}
 model=${VANTAGE_ROOT:?}/assets/models/mini-world

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # vantage embed, classify and inspect on encoders: vectors, answers, the saved file, and what is refused.
-# Once: nothing in it depends on the device.
+# Once: it is about files and texts; what devices compute is compared in tests/device.
 set -uo pipefail
 program=${VANTAGE_BIN:?}
 models=${VANTAGE_ROOT:?}/tests/data/oracle/models
@@ -34,6 +34,14 @@ gives() {
 # vectors: one line each, 48 numbers, the same from -p and from stdin
 "$program" embed -m "$models/bert" -p "the dog" -p "a red key" >two || fail "embed -p"
 printf 'the dog\na red key' | "$program" embed -m "$models/bert" >lines || fail "embed from stdin"
+# of several lengths, the longest first: run together, written in their own order, each as alone but for the last bits
+texts=("the dog chased the birds and the birds chased the dog" "the dog" "a red key in the red box")
+printf '%s\n' "${texts[@]}" | "$program" embed -m "$models/bert" --precision f32 >lines-3 || fail "embed of three"
+for i in 0 1 2; do
+    "$program" embed -m "$models/bert" --precision f32 -p "${texts[i]}" | tr -d '[]' | tr ',' '\n' >alone || fail "embed: text $i"
+    sed -n "$((i + 1))p" lines-3 | tr -d '[]' | tr ',' '\n' | paste - alone |
+        awk '{d = $1 - $2; if (d > 1e-4 || d < -1e-4) bad = 1} END {exit bad || NR != 48}' || fail "embed: text $i of three is not what it is alone"
+done
 cmp -s two lines || fail "embed: -p and stdin differ"
 # among others a vector is what it is alone, up to the rounding of f16 keys
 awk 'BEGIN {for (i = 0; i < 40; ++i) print "a box of red keys and dogs"; print "the dog"; print "a red key"}' | "$program" embed -m "$models/bert" | tail -n 2 |

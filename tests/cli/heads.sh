@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # vantage heads: table, JSON, CSV, pictures, ablation, masks, and what it says to bad input.
+# Once: it is about files and texts; what devices compute is compared in tests/device.
 set -uo pipefail
 program=${VANTAGE_BIN:?}
 models=${VANTAGE_ROOT:?}/tests/data/oracle/models

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # vantage classify and inspect on images: pictures and numbers, the saved file, drawings, and what is refused.
-# Once: nothing in it depends on the device.
+# Once: it is about files and texts; what devices compute is compared in tests/device.
 set -uo pipefail
 program=${VANTAGE_BIN:?}
 models=${VANTAGE_ROOT:?}/tests/data/oracle/models

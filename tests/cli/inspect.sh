@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # vantage inspect: the file it saves against what PyTorch computed, the pictures, the summary, the check of every node.
+# Once: it is about files and texts; what devices compute is compared in tests/device.
 set -uo pipefail
 program=${VANTAGE_BIN:?}
 models=${VANTAGE_ROOT:?}/tests/data/oracle/models

@@ -39,6 +39,10 @@ check "several prompts, each text under its own" test "$(head -n 2 "$scratch/sev
 check "a text for each prompt" test "$(grep -c '^> ' "$scratch/several")" = 3
 "$program" run -q --prompts "$scratch/prompts" --batch 1 -n 12 --temp 0 --precision f32 --stop ', not' >"$scratch/one-by-one"
 check "the same one by one" test "$(tail -n +4 "$scratch/several")" = "$(cat "$scratch/one-by-one")"
+check "a file of one line is a list, too" test "$("$program" run -q --json --prompts <(echo Once) -n 1 | grep -c '^{.*}$')" = 1
+code=0
+printf 'Once\n\n' | "$program" run -q --prompts - -n 1 >"$scratch/out" 2>"$scratch/err" || code=$?
+check "an empty line is refused before anything runs" test "$code:$(<"$scratch/out"):$(grep -c 'prompt 2 of 2 has 0 tokens' "$scratch/err")" = 2::1
 check "an object a line" test "$("$program" run -q --json --prompts "$scratch/prompts" -n 2 | grep -c '^{.*"ending":"length".*}$')" = 2
 check "no prompt is said" grep -q 'there is no prompt' <("$program" run 2>&1)
 

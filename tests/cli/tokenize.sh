@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # `vantage tokenize`: byte for byte there and back, JSON, and how it ends when something is wrong.
-# Once: nothing in it depends on the device.
+# Once: it is about files and texts; what devices compute is compared in tests/device.
 set -uo pipefail
 program=${VANTAGE_BIN:?}
 data=${VANTAGE_ROOT:?}/tests/data/oracle/tokenizers

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # vantage run, inspect and explain on encoder–decoders: text that answers a text, the saved file, and what is refused.
-# Once: nothing in it depends on the device.
+# Once: it is about files and texts; what devices compute is compared in tests/device.
 set -uo pipefail
 program=${VANTAGE_BIN:?}
 models=${VANTAGE_ROOT:?}/tests/data/oracle/models

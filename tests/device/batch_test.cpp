@@ -96,7 +96,7 @@ TEST_CASE("a sequence is the same to the last bit, whatever runs beside it and w
 }
 
 TEST_CASE("a batch of encoders equals single sessions", "[batch][models]") {
-    const std::string name = GENERATE("bert", "longformer", "distilbert");
+    const std::string name = GENERATE("bert", "bert_classification", "longformer", "distilbert");
     INFO(name);
     const Model model = Model::load(test_device(), oracle_models + name);
     SessionOptions options{.precision = Precision::f32};
@@ -112,6 +112,7 @@ TEST_CASE("a batch of encoders equals single sessions", "[batch][models]") {
         alone.process();
         CHECK(difference(batch.last_hidden(i), alone.last_hidden()).first <= 1e-3);  // the oracle's limit
         CHECK(difference(batch.pooled(i), alone.pooled()).first <= 1e-3);
+        CHECK(difference(batch.relation(i), alone.relation()).first <= rounding);
         CHECK(difference(batch.logits(i), alone.logits()).first <= rounding);
     }
     const std::vector<float> before = batch.last_hidden(0);

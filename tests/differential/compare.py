@@ -67,7 +67,8 @@ def write_folder(folder, variant, r):
 def inputs_for(model, r, n):
     """The arguments of the model for n tokens, and those of vantage inspect."""
     c = model.config
-    ids = lambda count, vocab: torch.tensor([[r.randrange(3, vocab) for _ in range(count)]], dtype=torch.long)
+    first = 0 if c.model_type in ("roberta", "longformer") else 3  # their padding tokens count in positions
+    ids = lambda count, vocab: torch.tensor([[r.randrange(first, vocab) for _ in range(count)]], dtype=torch.long)
     text = lambda t: ",".join(map(str, t[0].tolist()))
     if c.model_type == "vit":
         size = model.base_model.embeddings.image_size
