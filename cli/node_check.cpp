@@ -49,8 +49,10 @@ NodeCheck check_nodes(const Model& model, std::span<const std::int32_t> ids, Ses
     const auto write_state = [&](Plan& plan, const char* name, std::span<const std::int32_t> of) {
         std::vector<std::int32_t> padded(of.begin(), of.end());
         padded.resize(static_cast<std::size_t>(context));
-        if (std::ranges::count(plan.graph().values(), name, &Value::name) > 0)
-            plan.write(name, std::span<const std::int32_t>(padded));
+        plan.write(name, std::span<const std::int32_t>(padded));
+    };
+    const auto has = [](const Plan& plan, const char* name) {
+        return std::ranges::count(plan.graph().values(), name, &Value::name) > 0;
     };
     const auto write_sequence = [&](Plan& plan, const char* name, const char* step, std::span<const std::int32_t> of) {
         write_state(plan, name, of);
@@ -73,8 +75,9 @@ NodeCheck check_nodes(const Model& model, std::span<const std::int32_t> ids, Ses
     }
     if (pixels.empty()) {
         write_sequence(first, model_names::tokens, model_names::step, ids);
-        write_state(first, model_names::types, types);
-        write_state(first, model_names::positions, token_positions(model.config(), ids));
+        if (has(first, model_names::types)) write_state(first, model_names::types, types);
+        if (has(first, model_names::positions))
+            write_state(first, model_names::positions, token_positions(model.config(), ids));
     } else {
         first.write(model_names::pixels, pixels);
         first.write_bytes(model_names::step, first_step(ids.size(), context));
