@@ -54,7 +54,6 @@ ModelInput checked_input(const HeadsOptions& o, const Model& model, const Sessio
     check_values(o, model);
     ModelInput input = read_input("heads", o.input, model);
     check_lengths(o, input);
-    if (o.ablate && !input.ids.empty()) require_next_token(model, input);
     if (!input.source.empty() && input.ids.empty()) {
         SessionOptions writing = options;
         writing.watch = {};

@@ -1,21 +1,8 @@
 #!/usr/bin/env bash
 # vantage chat as a script drives it: turns, history that is kept, commands, Ctrl-C, full contexts, models without a template.
 # Once: it is about files and texts; what devices compute is compared in tests/device.
-set -uo pipefail
-program=${VANTAGE_BIN:?}
+. "${VANTAGE_ROOT:?}/tests/cli/common.bash"
 model=${VANTAGE_ROOT:?}/assets/models/mini-world
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-export VANTAGE_CACHE_DIR=$scratch/cache
-failures=0
-check() { # WHAT COMMAND…: COMMAND succeeds
-    local what=$1
-    shift
-    if ! "$@"; then
-        printf 'FAILED: %s\n' "$what"
-        failures=$((failures + 1))
-    fi
-}
 chat() { "$program" chat -q --template chatml --precision f32 --temp 0 -n 12 "$@"; }
 # field NAME LINE: a number or a text of a turn's JSON.
 field() { sed -n "$2p" "$scratch/json" | sed "s/.*\"$1\":\(\"[^\"]*\"\|[0-9]*\).*/\1/"; }

@@ -1,17 +1,7 @@
 #!/usr/bin/env bash
 # vantage demo: the lecture's digits, text, the head that the rule finds, pictures, and a clean end by Ctrl-C.
-set -uo pipefail
-program=${VANTAGE_BIN:?}
-scratch=$(mktemp -d)
-trap 'chmod -R u+w "$scratch"; rm -rf "$scratch"' EXIT
-failures=0
-export VANTAGE_CACHE_DIR=$scratch/cache
-cd "$scratch" || exit 1
+. "${VANTAGE_ROOT:?}/tests/cli/common.bash"
 
-fail() {
-    echo "FAILED: $*"
-    failures=$((failures + 1))
-}
 has() { grep -qF -- "$2" "$1" || fail "$1 lacks: $2"; }
 # says FILE TEXT: the same where lines may have been broken.
 says() { tr '\n' ' ' <"$1" | grep -qF -- "$2" || fail "$1 lacks: $2"; }

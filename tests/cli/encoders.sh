@@ -1,35 +1,8 @@
 #!/usr/bin/env bash
 # vantage embed, classify and inspect on encoders: vectors, answers, the saved file, and what is refused.
 # Once: it is about files and texts; what devices compute is compared in tests/device.
-set -uo pipefail
-program=${VANTAGE_BIN:?}
-models=${VANTAGE_ROOT:?}/tests/data/oracle/models
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-failures=0
-export VANTAGE_CACHE_DIR=$scratch/cache
-cd "$scratch" || exit 1
+. "${VANTAGE_ROOT:?}/tests/cli/common.bash"
 
-fail() {
-    echo "FAILED: $*"
-    failures=$((failures + 1))
-}
-# ends CODE TEXT ARGUMENTS…: ends with CODE and one line on stderr with TEXT in it.
-ends() {
-    local code=$1 text=$2 got=0
-    shift 2
-    "$program" "$@" >out 2>err </dev/null || got=$?
-    if ((got != code || $(wc -l <err) != 1)) || [[ $(<err) != *"$text"* ]]; then
-        fail "$*: wanted $code and one line with \"$text\", got $got: $(<err)"
-    fi
-}
-# gives TEXT ARGUMENTS…: ends with 0 and TEXT is in what it prints.
-gives() {
-    local text=$1
-    shift
-    "$program" "$@" >out 2>err || fail "$*: $(<err)"
-    [[ $(<out) == *"$text"* ]] || fail "$*: wanted \"$text\", got $(<out)"
-}
 
 # vectors: one line each, 48 numbers, the same from -p and from stdin
 "$program" embed -m "$models/bert" -p "the dog" -p "a red key" >two || fail "embed -p"

@@ -1,34 +1,14 @@
 #!/usr/bin/env bash
 # vantage heads: table, JSON, CSV, pictures, ablation, masks, and what it says to bad input.
 # Once: it is about files and texts; what devices compute is compared in tests/device.
-set -uo pipefail
-program=${VANTAGE_BIN:?}
-models=${VANTAGE_ROOT:?}/tests/data/oracle/models
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-failures=0
-export VANTAGE_CACHE_DIR=$scratch/cache
-cd "$scratch" || exit 1
+. "${VANTAGE_ROOT:?}/tests/cli/common.bash"
 prompt="The animal didn't cross the street because it was too tired."
 
-fail() {
-    echo "FAILED: $*"
-    failures=$((failures + 1))
-}
 # holds FILE TEXT…: each text is in the file.
 holds() {
     local file=$1 text
     shift
     for text in "$@"; do grep -qF -- "$text" "$file" || fail "$file has no \"$text\": $(head -c 600 "$file")"; done
-}
-# ends CODE TEXT ARGUMENTS…: the program ends with CODE and one line on stderr with TEXT in it.
-ends() {
-    local code=$1 text=$2 got=0
-    shift 2
-    "$program" "$@" >out 2>err || got=$?
-    if ((got != code || $(wc -l <err) != 1)) || [[ $(<err) != *"$text"* ]]; then
-        fail "$*: wanted $code and one line with \"$text\", got $got: $(<err)"
-    fi
 }
 
 # ---- the built-in model ----------------------------------------------------------------------------------------------

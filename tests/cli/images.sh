@@ -1,36 +1,9 @@
 #!/usr/bin/env bash
 # vantage classify and inspect on images: pictures and numbers, the saved file, drawings, and what is refused.
 # Once: it is about files and texts; what devices compute is compared in tests/device.
-set -uo pipefail
-program=${VANTAGE_BIN:?}
-models=${VANTAGE_ROOT:?}/tests/data/oracle/models
+. "${VANTAGE_ROOT:?}/tests/cli/common.bash"
 images=$VANTAGE_ROOT/tests/data/images
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-failures=0
-export VANTAGE_CACHE_DIR=$scratch/cache
-cd "$scratch" || exit 1
 
-fail() {
-    echo "FAILED: $*"
-    failures=$((failures + 1))
-}
-# ends CODE TEXT ARGUMENTS…: ends with CODE and one line on stderr with TEXT in it.
-ends() {
-    local code=$1 text=$2 got=0
-    shift 2
-    "$program" "$@" >out 2>err </dev/null || got=$?
-    if ((got != code || $(wc -l <err) != 1)) || [[ $(<err) != *"$text"* ]]; then
-        fail "$*: wanted $code and one line with \"$text\", got $got: $(<err)"
-    fi
-}
-# gives TEXT ARGUMENTS…: ends with 0 and TEXT is in what it prints.
-gives() {
-    local text=$1
-    shift
-    "$program" "$@" >out 2>err || fail "$*: $(<err)"
-    [[ $(<out) == *"$text"* ]] || fail "$*: wanted \"$text\", got $(<out)"
-}
 
 cp -r "$models/vit" "$models/vit_rectangle" .
 cp "$images/photo.png" "$images/photo.jpg" .

@@ -1,28 +1,8 @@
 #!/usr/bin/env bash
 # vantage inspect: the file it saves against what PyTorch computed, the pictures, the summary, the check of every node.
 # Once: it is about files and texts; what devices compute is compared in tests/device.
-set -uo pipefail
-program=${VANTAGE_BIN:?}
-models=${VANTAGE_ROOT:?}/tests/data/oracle/models
-scratch=$(mktemp -d)
-trap 'chmod -R u+w "$scratch"; rm -rf "$scratch"' EXIT
-failures=0
-export VANTAGE_CACHE_DIR=$scratch/cache
-cd "$scratch" || exit 1
+. "${VANTAGE_ROOT:?}/tests/cli/common.bash"
 
-fail() {
-    echo "FAILED: $*"
-    failures=$((failures + 1))
-}
-# ends CODE TEXT ARGUMENTS…: inspect ends with CODE and one line on stderr with TEXT in it.
-ends() {
-    local code=$1 text=$2 got=0
-    shift 2
-    "$program" inspect "$@" >out 2>err || got=$?
-    if ((got != code || $(wc -l <err) != 1)) || [[ $(<err) != *"$text"* ]]; then
-        fail "inspect $*: wanted $code and one line with \"$text\", got $got: $(<err)"
-    fi
-}
 # place FILE TENSOR: first and last byte of a tensor in a safetensors file.
 place() {
     local header begin end
@@ -82,31 +62,31 @@ for text in '"schema_version": 1' '"most_telling": null' '"greedy"' '"entropy"' 
 mkdir spoiled && cp "$models/gpt2"/{config.json,tokenizer.json,model.safetensors} spoiled && chmod u+w spoiled/*
 read -r begin _ < <(place spoiled/model.safetensors transformer.h.1.ln_2.weight)
 printf '\000\000\300\177' | dd of=spoiled/model.safetensors bs=1 seek="$begin" conv=notrunc status=none  # a NaN
-ends 7 "h.1." -m spoiled --ids 1,2,3 --check
+ends 7 "h.1." inspect -m spoiled --ids 1,2,3 --check
 
 # ---- what makes no sense ---------------------------------------------------------------------------------------------
 
-ends 2 "give -p TEXT or --ids"
-ends 2 "the prompt has no tokens" -p ""
-ends 2 "the prompt has no tokens" --ids ""
-ends 2 "excludes" -p a --ids 1
-ends 2 '"x"' --ids 1,x
-ends 2 "token id 2048 is outside of the vocabulary of mini-world: 0 to 2047" --ids 1,2048
-ends 2 "token id -1" --ids=-1
-ends 2 "257 tokens, but mini-world allows 256" --ids "$(seq -s, 257)"
-ends 2 "1 tokens and 256 more with --greedy are 257, but mini-world allows 256" --ids 1 --greedy 256
-ends 2 "f64" -p a --precision f64
-ends 6 "nowhere" -p a --save nowhere/x.safetensors
-touch file && ends 6 "file" -p a --png file/heads
+ends 2 "give -p TEXT or --ids" inspect
+ends 2 "the prompt has no tokens" inspect -p ""
+ends 2 "the prompt has no tokens" inspect --ids ""
+ends 2 "excludes" inspect -p a --ids 1
+ends 2 '"x"' inspect --ids 1,x
+ends 2 "token id 2048 is outside of the vocabulary of mini-world: 0 to 2047" inspect --ids 1,2048
+ends 2 "token id -1" inspect --ids=-1
+ends 2 "257 tokens, but mini-world allows 256" inspect --ids "$(seq -s, 257)"
+ends 2 "1 tokens and 256 more with --greedy are 257, but mini-world allows 256" inspect --ids 1 --greedy 256
+ends 2 "f64" inspect -p a --precision f64
+ends 6 "nowhere" inspect -p a --save nowhere/x.safetensors
+touch file && ends 6 "file" inspect -p a --png file/heads
 mkdir bare && cp "$models/gpt2"/{config.json,model.safetensors} bare
-ends 6 "tokenizer.json" -m bare -p a
+ends 6 "tokenizer.json" inspect -m bare -p a
 "$program" inspect -m bare --ids 1,2,3 >summary || fail "a model without a tokenizer takes ids"
 
 # attention of 12 heads at 100 000 tokens is 447 GiB: refused before anything is allocated
 mkdir long && cp "$models/llama"/{config.json,tokenizer.json,model.safetensors} long && chmod u+w long/*
 sed -i 's/"max_position_embeddings": [0-9]*/"max_position_embeddings": 131072/' long/config.json
 printf 'the %.0s' {1..100000} >many
-ends 4 "of the host's memory" -m long -p - --save x.safetensors <many
+ends 4 "of the host's memory" inspect -m long -p - --save x.safetensors <many
 
 ((failures == 0)) && echo "inspect: all as it should be"
 exit $((failures > 0))

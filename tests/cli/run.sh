@@ -1,19 +1,6 @@
 #!/usr/bin/env bash
 # vantage run and demo as a person uses them: text, stdin, stop texts, seeds, JSON, traces, Ctrl-C.
-set -uo pipefail
-program=${VANTAGE_BIN:?}
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-export VANTAGE_CACHE_DIR=$scratch/cache
-failures=0
-check() { # WHAT COMMAND…: COMMAND succeeds
-    local what=$1
-    shift
-    if ! "$@"; then
-        printf 'FAILED: %s\n' "$what"
-        failures=$((failures + 1))
-    fi
-}
+. "${VANTAGE_ROOT:?}/tests/cli/common.bash"
 prompt="The animal didn't cross the street because it was too tired."
 expected=" The animal was too tired, not the street."
 

@@ -5,7 +5,7 @@
     export VANTAGE_BIN=build/release/vantage
     python3 compare.py                       # 10 variants of every architecture
     python3 compare.py llama t5 --count 50   # of these
-    python3 compare.py falcon --first 7 --count 1 --keep /tmp/falcon
+    python3 compare.py falcon --first 7 --count 1 --keep kept
 
 A variant's number decides everything about it. Its folder has weights of f32, f16 or bf16, perhaps in shards, and config.json
 as transformers 4 or 5 writes it. The reference is transformers' eager attention in f32, for a short and a long prompt.
