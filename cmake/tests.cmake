@@ -1,5 +1,5 @@
 # tests/host (no device), tests/device (any device), tests/cli/*.sh (VANTAGE_BIN), tests/fuzz (replayed), tests/build, tests/consumer.
-# A script with a line "# Once: …" has the label `once`: `./vantage test` runs it on one device instead of on each.
+# A script with a line "# Once: …" has the label `once`: with VANTAGE_TEST_ONCE=1 `./vantage test` runs it on one device instead of on each.
 
 function(vantage_test_program name pattern)
   file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${pattern}")
