@@ -110,16 +110,25 @@ Recorder::Work Recorder::work_of(const Dispatch& dispatch) const {
 
 Recorder::~Recorder() { gpu::wait_idle(device_); }
 
+// Addresses of a dispatch's operands. An absent one is marked by bit 0, on the address of the largest operand: Mesa 26's lavapipe
+// executes loads from uniform addresses in branches that no invocation takes, and has to find memory there.
+std::vector<std::uint64_t> Recorder::addresses_of(const Dispatch& dispatch) const {
+    const auto largest = std::ranges::max_element(dispatch.uses, {}, &MemoryUse::bytes);
+    std::vector<std::uint64_t> addresses;
+    for (std::size_t i = 0; i < dispatch.launch.operands.size(); ++i)
+        addresses.push_back(dispatch.uses[i].bytes > 0 ? memory_.address_of(dispatch.uses[i])
+                                                       : memory_.address_of(*largest) | 1);
+    return addresses;
+}
+
 gpu::Recording Recorder::record(std::size_t first, std::size_t last, std::uint32_t part, std::uint32_t parts,
                                 const std::string& name) const {
     gpu::Recording recording(device_, name, profile_ ? static_cast<std::uint32_t>(last - first) : 0);
     for (std::size_t i = first; i < last; ++i) {
         const Dispatch& dispatch = schedule_.dispatches[i];
         std::vector<std::byte> push = dispatch.launch.params;
-        for (std::size_t operand = 0; operand < dispatch.launch.operands.size(); ++operand) {
-            const std::uint64_t address = memory_.address_of(dispatch.uses[operand]);
-            std::memcpy(push.data() + operand * sizeof address, &address, sizeof address);
-        }
+        const std::vector<std::uint64_t> addresses = addresses_of(dispatch);
+        std::memcpy(push.data(), addresses.data(), addresses.size() * sizeof(std::uint64_t));
         if (dispatch.barrier_before && i != first) recording.barrier();
         const VkPipeline pipeline = gpu::pipeline(device_, key_of(dispatch.launch, parts > 1));
         const auto [base, groups] = part_of(dispatch.launch.groups, part, parts);

@@ -60,6 +60,7 @@ private:
     };
     gpu::Recording record(std::size_t first, std::size_t last, std::uint32_t part, std::uint32_t parts,
                           const std::string& name) const;
+    std::vector<std::uint64_t> addresses_of(const Dispatch& dispatch) const;
     Work work_of(const Dispatch& dispatch) const;
     void record_all(double filled);
     bool outgrown(double filled);

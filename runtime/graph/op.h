@@ -81,7 +81,7 @@ constexpr Operand scratch_out(int i) { return {Operand::scratch, static_cast<std
 constexpr Operand scratch_in(int i) { return {Operand::scratch, static_cast<std::uint8_t>(i), Operand::reads}; }
 
 /// One dispatch as data. The params struct begins with one `uvec2` address for each operand, in the order of `operands`
-/// (0 for an absent input); exec fills them in. The rest is as the launch function made it.
+/// (bit 0 set for an absent operand); exec fills them in. The rest is as the launch function made it.
 struct Launch {
     const char* shader = nullptr;     ///< name of an embedded SPIR-V module
     std::vector<std::uint32_t> spec;  ///< values of constant_id 0, 1, 2, …

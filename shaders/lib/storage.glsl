@@ -22,7 +22,8 @@ layout(buffer_reference, std430, buffer_reference_align = 4) restrict readonly b
 layout(buffer_reference, std430, buffer_reference_align = 8) restrict readonly buffer ReadPairs { uvec2 at[]; };
 layout(buffer_reference, std430, buffer_reference_align = 16) restrict readonly buffer ReadQuads { vec4 at[]; };
 
-bool present(uvec2 address) { return (address.x | address.y) != 0u; }
+// Absent operands have bit 0 set, or are 0 (Recorder::addresses_of).
+bool present(uvec2 address) { return (address.x & 1u) == 0u && (address.x | address.y) != 0u; }
 
 // address of element `row * cols` of a tensor of `type`; 64-bit, for tensors of more than 2^32 bytes.
 uvec2 row_address(uvec2 address, uint type, uint row, uint cols) {
