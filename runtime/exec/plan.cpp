@@ -9,6 +9,7 @@
 #include "runtime/exec/bindings.h"
 #include "runtime/exec/guard.h"
 #include "runtime/exec/recorder.h"
+#include "runtime/exec/tuning_files.h"
 #include "runtime/exec/upload_turned.h"
 #include "runtime/graph/compare.h"
 #include "runtime/graph/fuse.h"
@@ -86,14 +87,13 @@ Plan::Plan(Graph graph, const Device& device, const CompileOptions& options, std
         s.fused = fuse(s.graph);
     else
         pack_weights(s.graph);
-    ScheduleOptions how{.keep_all = options.keep_all, .red_zone = s.options.guard ? red_zone : 0};
+    const TuningTable& tuning = tuning_of(device.caps());
+    ScheduleOptions how{.tuning = &tuning, .keep_all = options.keep_all, .red_zone = s.options.guard ? red_zone : 0};
     if (!options.kernel.empty())
         how.choose = [&](const OpCall& call, const Caps& caps) -> const Kernel* {
             for (const Kernel& kernel : call.op->kernels)
-                if (options.kernel == kernel.name && provides(caps, kernel.needs) &&
-                    (kernel.fits == nullptr || kernel.fits(call, caps)))
-                    return &kernel;
-            return choose_kernel(call, caps);
+                if (options.kernel == kernel.name && fits(kernel, call, caps)) return &kernel;
+            return choose_kernel(call, caps, &tuning);
         };
     s.schedule = make_schedule(s.graph, device.caps(), how);
     if (s.options.guard)

@@ -5,6 +5,7 @@
 
 #include "runtime/base/half.h"
 #include "runtime/base/log.h"
+#include "runtime/graph/tuning.h"
 
 namespace vantage {
 
@@ -68,9 +69,15 @@ const OpDef* find_op(const std::string& name) {
     return nullptr;
 }
 
-const Kernel* choose_kernel(const OpCall& call, const Caps& caps) {
+bool fits(const Kernel& kernel, const OpCall& call, const Caps& caps) {
+    return provides(caps, kernel.needs) && (kernel.fits == nullptr || kernel.fits(call, caps));
+}
+
+const Kernel* choose_kernel(const OpCall& call, const Caps& caps, const TuningTable* tuning) {
+    if (tuning != nullptr)
+        if (const Kernel* tuned = tuning->choose(call, caps)) return tuned;
     for (const Kernel& kernel : call.op->kernels)
-        if (provides(caps, kernel.needs) && (kernel.fits == nullptr || kernel.fits(call, caps))) return &kernel;
+        if (fits(kernel, call, caps)) return &kernel;
     return nullptr;
 }
 

@@ -17,6 +17,7 @@
 namespace vantage {
 
 struct OpDef;
+struct TuningTable;  // runtime/graph/tuning.h
 
 /// One call of an op: its options and the types of its operands. Absent operands are empty.
 struct OpCall {
@@ -172,8 +173,11 @@ int operand_named(const Node& node, const std::string& name);
 std::span<const OpDef* const> all_ops();
 const OpDef* find_op(const std::string& name);
 
-/// The first kernel of `call.op` that the device provides and that fits; null when none does.
-const Kernel* choose_kernel(const OpCall& call, const Caps& caps);
+/// Whether the device provides what the kernel needs, and it takes the call.
+bool fits(const Kernel& kernel, const OpCall& call, const Caps& caps);
+/// What `tuning` was measured to be the fastest of `call.op`'s kernels; where it knows nothing, or is null, the first one that
+/// the device provides and that fits. Null when none does.
+const Kernel* choose_kernel(const OpCall& call, const Caps& caps, const TuningTable* tuning = nullptr);
 
 /// Workgroup sizes and grids.
 inline std::uint32_t ceil_div(std::int64_t a, std::int64_t b) { return static_cast<std::uint32_t>((a + b - 1) / b); }
