@@ -22,6 +22,7 @@ void add_classify(CLI::App& app);
 void add_tokenize(CLI::App& app);
 void add_devices(CLI::App& app);
 void add_conform(CLI::App& app);
+void add_bench(CLI::App& app);
 void add_explain(CLI::App& app);
 void add_tune(CLI::App& app);
 

@@ -86,6 +86,7 @@ int run(int argc, char** argv) {
     add_devices(app);
     add_conform(app);
     add_tune(app);
+    add_bench(app);
     add_environment_twins(app);
     // of the subcommands only the one that runs: its neighbours share variables with it
     for (CLI::App* command : app.get_subcommands({}))

@@ -32,6 +32,12 @@ struct Subject {
     std::function<Graph(const BuildOptions&)> graph;
 };
 
+DType storage_named(const std::string& name) {
+    for (const DType type : {DType::f32, DType::f16, DType::bf16})
+        if (name == name_of(type)) return type;
+    throw Error(ErrorKind::usage, "weights are stored as f32, f16 or bf16, not as " + name);
+}
+
 Subject subject_of(const TuneCommand& o, const Device& device) {
     if (o.shape.empty()) {
         const Model model = load_model(device);

@@ -39,6 +39,11 @@ public:
     /// with an index; uploads the weights in pieces. Throws bad_file or unsupported naming file, tensor and field,
     /// out_of_memory with the numbers. A folder without a tokenizer still runs on ids.
     static Model load(const Device& device, const std::string& directory);
+    /// A model as `config` (the text of a config.json) describes it, with random weights of this type: for measurements.
+    /// Matrices are drawn from N(0, 0.02²), so that activations stay finite, and gains of norms are 1. They are made on the
+    /// device: the host never holds them. Throws as `load`.
+    static Model random(const Device& device, const std::string& name, const std::string& config,
+                        DType type = DType::f32, std::uint64_t seed = 0);
 
     const ModelInfo& info() const;
     bool has_tokenizer() const;

@@ -37,6 +37,9 @@ inline std::vector<float> joined(const std::vector<std::vector<float>>& parts) {
     return all;
 }
 
+/// Rows of the runs that a sequence's tokens are cut into.
+inline constexpr std::int64_t chunk_sizes[] = {1, 8, 32, 128, 512};
+
 struct Runner {
     /// One of the model's graphs with its plans: the only one, or an encoder–decoder's encoder beside the decoder.
     struct Side {
@@ -74,6 +77,8 @@ struct Runner {
     /// Forgets a sequence and sets how its tokens are drawn.
     void restart(std::size_t index, const Sampling& sampling);
     void append(std::size_t index, std::span<const std::int32_t> ids, std::span<const std::int32_t> types);
+    /// Forgets a sequence's tokens from position `count` on.
+    void rewind(std::size_t index, std::int64_t count);
     /// Takes the text that an encoder–decoder is to read; run_sources reads it.
     void take_source(std::size_t index, std::span<const std::int32_t> ids);
     void run_sources();
