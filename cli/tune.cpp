@@ -8,9 +8,9 @@
 #include "progress.h"
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
-#include "runtime/exec/runner.h"
 #include "runtime/exec/tuning_files.h"
 #include "runtime/graph/fuse.h"
+#include "runtime/models/model_builder.h"
 #include "runtime/models/shapes.h"
 #include "tune_report.h"
 
@@ -145,6 +145,8 @@ void tune(const TuneCommand& o, const Device& device) {
         tune_all(device, o, context, report);
     } catch (const Error&) {
         keep(o, device, report);
+        if (!report.path.empty())
+            log(LogLevel::warning, "what was measured until now is kept in %s", report.path.c_str());
         throw;
     }
     keep(o, device, report);

@@ -37,9 +37,6 @@ inline std::vector<float> joined(const std::vector<std::vector<float>>& parts) {
     return all;
 }
 
-/// Rows of the runs that a sequence's tokens are cut into.
-inline constexpr std::int64_t chunk_sizes[] = {1, 8, 32, 128, 512};
-
 struct Runner {
     /// One of the model's graphs with its plans: the only one, or an encoder–decoder's encoder beside the decoder.
     struct Side {

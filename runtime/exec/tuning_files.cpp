@@ -1,9 +1,11 @@
 #include "runtime/exec/tuning_files.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <regex>
@@ -67,6 +69,17 @@ TuningTable read_if_usable(const std::string& path, const std::function<bool(con
     return {};
 }
 
+// Letters, digits and dots; '-' for all between them.
+std::string file_name_of(const std::string& text) {
+    std::string name;
+    for (const char c : text.substr(0, 200))
+        if (std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.')
+            name += c;
+        else if (!name.empty() && name.back() != '-')
+            name += '-';
+    return name;
+}
+
 bool exists(const std::string& path) {
     std::error_code ignored;
     return !path.empty() && std::filesystem::exists(path, ignored);
@@ -121,8 +134,8 @@ TuningFile tuning_from_json(const std::string& text, const std::string& name) {
 std::string own_tuning_path(const Caps& caps) {
     const std::string directory = cache_directory();
     if (directory.empty()) return "";
-    const std::size_t driver = std::hash<std::string>()(caps.name + "\n" + caps.driver + "\n" + caps.driver_version);
-    return directory + "/tuning/" + format("%s-%016zx.json", uuid_text(caps.uuid).c_str(), driver);
+    return directory + "/tuning/" + file_name_of(caps.name + " " + caps.driver_version + " " + uuid_text(caps.uuid)) +
+           ".json";
 }
 
 TuningTable own_tuning(const Caps& caps) {
