@@ -52,7 +52,7 @@ bool provides(const Caps& caps, std::uint32_t needs) {
     return (!(needs & need_subgroup) || caps.subgroup_arithmetic) && (!(needs & need_fp16) || caps.fp16) &&
            (!(needs & need_storage16) || caps.storage16) &&
            (!(needs & need_coopmat) || !caps.cooperative_matrices.empty()) &&
-           (!(needs & need_int8_dot) || caps.integer_dot);
+           (!(needs & need_int8_dot) || caps.integer_dot) && (!(needs & need_int64) || caps.int64);
 }
 
 int operand_named(const Node& node, const std::string& name) {

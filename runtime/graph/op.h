@@ -63,7 +63,8 @@ enum Need : std::uint32_t {
     need_fp16 = 2,
     need_storage16 = 4,
     need_coopmat = 8,
-    need_int8_dot = 16
+    need_int8_dot = 16,
+    need_int64 = 32
 };
 bool provides(const Caps& caps, std::uint32_t needs);
 

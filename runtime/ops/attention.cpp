@@ -241,6 +241,26 @@ LaunchPlan launch_flash(const OpCall& call, const Caps& caps, const char* shader
     return plan;
 }
 
+bool fits_lanes(const OpCall& call, const Caps& caps) {
+    const Sizes s = sizes_of(call);
+    for (const char* other : {"hard", "statistics", "counts"})
+        if (call.attrs.flag(other)) return false;
+    return caps.is_cpu() && s.rows() > 0 && s.d % 4 == 0 && s.dv % 4 == 0 && s.d <= 256 && s.dv <= 256;
+}
+
+// On CPU devices: a row a lane, tiles of as many keys as keep the unrolled kernel within an instruction cache.
+LaunchPlan launch_lanes(const OpCall& call, const Caps& caps) {
+    const Sizes s = sizes_of(call);
+    const std::uint32_t lanes = 32, keys = std::max(s.d, s.dv) <= 128 ? 8 : 4;
+    Launch l = flash(call, caps, "attention_lanes", lanes, lanes, 0);
+    l.spec.resize(5);
+    l.spec.push_back(keys);
+    const std::vector<std::uint32_t> rules = rule_constants(call, rule_operands, AttentionRules(call.attrs));
+    l.spec.resize(first_rule_constant);
+    l.spec.insert(l.spec.end(), rules.begin(), rules.end());
+    return l;
+}
+
 LaunchPlan launch_split(const OpCall& call, const Caps& caps, const char* shader) {
     const Sizes s = sizes_of(call);
     const std::uint32_t lanes = lanes_for(caps), splits = std::max(1u, ceil_div(s.m, keys_per_split));
@@ -417,6 +437,10 @@ const OpDef attention_op = {
          {.name = "split",
           .fits = ops::attention::fits_split,
           .launch = [](const OpCall& c, const Caps& d) { return ops::attention::launch_split(c, d, "attention"); }},
+         {.name = "lanes",
+          .fits = ops::attention::fits_lanes,
+          .launch = ops::attention::launch_lanes,
+          .pays = [](const OpCall&, const Caps& d) { return d.loads_uniform_once(); }},
          {.name = "subgroup",
           .needs = need_subgroup,
           .launch =
