@@ -39,18 +39,22 @@ vantage_shader(NAME load_balance_subgroup SOURCE experts/balance.comp DEFINES US
 
 # norms, softmax
 vantage_shader(NAME layer_norm SOURCE layer_norm.comp)
+vantage_shader(NAME layer_norm_one_subgroup SOURCE layer_norm.comp DEFINES ONE_SUBGROUP=1 WIDE=1 PROBE subgroup)
 vantage_shader(NAME layer_norm_subgroup SOURCE layer_norm.comp DEFINES USE_SUBGROUP=1 PROBE subgroup)
 vantage_shader(NAME rms_norm SOURCE rms_norm.comp)
+vantage_shader(NAME rms_norm_one_subgroup SOURCE rms_norm.comp DEFINES ONE_SUBGROUP=1 WIDE=1 PROBE subgroup)
 vantage_shader(NAME rms_norm_subgroup SOURCE rms_norm.comp DEFINES USE_SUBGROUP=1 PROBE subgroup)
 vantage_shader(NAME batch_norm SOURCE batch_norm.comp)
 vantage_shader(NAME batch_norm_subgroup SOURCE batch_norm.comp DEFINES USE_SUBGROUP=1 PROBE subgroup)
 vantage_shader(NAME entropy SOURCE entropy.comp)
 vantage_shader(NAME entropy_subgroup SOURCE entropy.comp DEFINES USE_SUBGROUP=1 PROBE subgroup)
 vantage_shader(NAME softmax SOURCE softmax.comp)
+vantage_shader(NAME softmax_one_subgroup SOURCE softmax.comp DEFINES ONE_SUBGROUP=1 WIDE=1 PROBE subgroup)
 vantage_shader(NAME softmax_subgroup SOURCE softmax.comp DEFINES USE_SUBGROUP=1 PROBE subgroup)
 
 # element by element, heads
 vantage_shader(NAME elementwise SOURCE elementwise.comp)
+vantage_shader(NAME elementwise_wide SOURCE elementwise.comp DEFINES WIDE=1)
 vantage_shader(NAME activation SOURCE activation.comp)
 vantage_shader(NAME swiglu SOURCE swiglu.comp)
 vantage_shader(NAME swap_axes SOURCE swap_axes.comp)

@@ -186,6 +186,14 @@ inline std::uint32_t ceil_div(std::int64_t a, std::int64_t b) { return static_ca
 Cost streaming_cost(const OpCall& call, double flops);
 /// The largest power of two ≤ limit that a workgroup of this device may have.
 std::uint32_t workgroup_size(const Caps& caps, std::uint32_t limit = 256);
+/// How a kernel that reduces rows goes about it: its module, the lanes that share a row, and the steps of a loop's round.
+struct RowKernel {
+    const char* shader;
+    std::uint32_t lanes, unroll = 1;
+};
+/// For CPU devices: one subgroup a row, since a barrier costs them all registers, and long rounds, since each is dear.
+inline RowKernel one_subgroup(const char* shader, const Caps& caps) { return {shader, caps.subgroup_size, 4}; }
+inline bool fits_one_subgroup(const OpCall&, const Caps& caps) { return caps.is_cpu(); }
 /// A grid of `groups` workgroups in x that respects the device's limit by spilling into y; kernels use
 /// `workgroup_index()` of lib/index.glsl.
 std::array<std::uint32_t, 3> flat_grid(std::uint64_t groups, const Caps& caps);

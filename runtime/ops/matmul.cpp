@@ -137,7 +137,6 @@ const OpDef matmul_op = {
                  .launch = ops::matmul::launch_rows_subgroup},
                 {.name = "rows", .fits = ops::matmul::fits_rows, .launch = ops::matmul::launch_rows},
                 {.name = "panels",
-                 .needs = need_int64,
                  .fits = ops::matmul::fits_panels,
                  .launch = ops::matmul::launch_panels,
                  .pays = [](const OpCall&, const Caps& d) { return d.loads_uniform_once(); }},

@@ -362,9 +362,7 @@ TEST_CASE("every launch of every case is within a device's limits", "[graph]") {
                 CHECK(cost.flops <= 0.05e9);
                 for (const Caps& caps : devices())
                     for (const Kernel& kernel : op->kernels) {
-                        if (!provides(caps, kernel.needs) ||
-                            (kernel.fits != nullptr && !kernel.fits(prepared.call, caps)))
-                            continue;
+                        if (!eligible(kernel, prepared.call, caps)) continue;
                         const LaunchPlan plan = kernel.launch(prepared.call, caps);
                         INFO(kernel.name << " on " << caps.name);
                         CHECK(!plan.launches.empty());
