@@ -21,4 +21,6 @@ struct BenchOutput {
 };
 void add_bench_output(CLI::App& command, BenchOutput& output);
 
+void add_bench_roofs(CLI::App& bench);
+
 }  // namespace vantage::cli
