@@ -114,7 +114,7 @@ private:
                  choices,
                  choices,
                  {{Shape{experts + 2}, i32}}},
-                {}, is_quick);
+                {{"transpose_w", true}}, is_quick);
         }
     }
 
