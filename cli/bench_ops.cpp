@@ -19,10 +19,10 @@ struct OpsOptions {
     BenchOutput output;
     std::string op, kernel, part_of_case, roofline;
     std::size_t repeats = 5;
-    bool quick = false;
+    bool quick = false, again = false;
 };
 
-constexpr double quick_seconds = 90;  // with the roofs and the last kernel's compilation below two minutes
+constexpr double quick_seconds = 90;  // with the roofs before and the last case behind it less than two minutes
 
 template <class Names>
 void require_known(const char* what, const std::string& name, const Names& known) {
@@ -59,7 +59,7 @@ void run(const OpsOptions& o) {
     const std::vector<BenchCase> cases = cases_of(o);
     const Device device = open_device();
     Progress progress;
-    const Roofs roofs = roofs_of(device, false, [&](const std::string& what) { progress.show("roofs: " + what); });
+    const Roofs roofs = roofs_of(device, o.again, [&](const std::string& what) { progress.show("roofs: " + what); });
     Report report("ops", device.caps());
     report.environment["roofs"] = roofs_to_json(roofs);
     OpsBenchOptions options{.kernel = o.kernel, .repeats = o.repeats};
@@ -95,6 +95,7 @@ void add_bench_ops(CLI::App& bench) {
     command->add_option("--repeats", o->repeats, "Samples of each kernel at the least")
         ->check(CLI::Range(std::size_t{1}, std::size_t{10000}))
         ->capture_default_str();
+    command->add_flag("--again", o->again, "Measure the roofs anew, so that they are of the same run");
     command->add_option("--roofline", o->roofline, "Draw all kernels below the device's roofs: FILE.png or FILE.svg")
         ->type_name("FILE");
     add_bench_output(*command, o->output);

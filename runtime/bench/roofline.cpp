@@ -23,7 +23,7 @@ Roofline roofline_of(const Report& report, const Roofs& roofs) {
             ++without;
             continue;
         }
-        constexpr int longest = 30;
+        constexpr int longest = 44;
         const bool chosen = row.text("chosen") == "*";
         r.points.push_back({row.text("op"),
                             shortened(row.text("op") + " " + (chosen ? row.text("case") : row.text("kernel")), longest),

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <tuple>
 
 #include "runtime/base/log.h"
 
@@ -183,7 +184,8 @@ std::vector<BenchCase> bench_cases(bool quick) {
     if (quick) std::erase_if(all, [](const BenchCase& one) { return !one.quick; });
     const auto ops = all_ops();
     const auto place = [&](const BenchCase& one) {
-        return std::pair(std::ranges::find(ops, one.call.op) - ops.begin(), one.flops() + one.bytes());
+        return std::tuple(quick && one.of_model, std::ranges::find(ops, one.call.op) - ops.begin(),
+                          one.flops() + one.bytes());
     };
     std::ranges::stable_sort(all, {}, place);
     return all;

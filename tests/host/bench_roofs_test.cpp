@@ -135,7 +135,7 @@ TEST_CASE("every op has shapes, each once, under names that tell them apart", "[
         INFO(op->name);
         CHECK(measured.count(op) == 1);
     }
-    // what issue-worthy figures are about has to stay in the quick run
+    // what performance goals are about has to stay in the quick run
     std::set<std::string> quick;
     for (const BenchCase& one : bench_cases(true)) quick.insert(std::string(one.call.op->name) + " " + one.name);
     CHECK(quick.size() < all.size() / 2);
