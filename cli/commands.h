@@ -22,6 +22,7 @@ void add_classify(CLI::App& app);
 void add_tokenize(CLI::App& app);
 void add_devices(CLI::App& app);
 void add_conform(CLI::App& app);
+void add_bench(CLI::App& app);
 void add_explain(CLI::App& app);
 
 /// Folder of the model that is used when none is named: from a checkout or from an installation.

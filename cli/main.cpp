@@ -84,6 +84,7 @@ int run(int argc, char** argv) {
     add_explain(app);
     add_devices(app);
     add_conform(app);
+    add_bench(app);
     add_environment_twins(app);
     // of the subcommands only the one that runs: its neighbours share variables with it
     for (CLI::App* command : app.get_subcommands({}))
