@@ -1,5 +1,6 @@
 // The program: subcommands, options that all of them share, and exit codes.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cctype>
 #include <cerrno>
 #include <cstdio>
@@ -8,10 +9,12 @@
 #include <iostream>
 
 #include "commands.h"
+#include "profile.h"
 #include "runtime/base/fallback.h"
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
 #include "runtime/base/os.h"
+#include "runtime/base/spans.h"
 #include "runtime/base/version.h"
 
 namespace vantage::cli {
@@ -32,13 +35,17 @@ std::string version_text() {
 
 void apply_common(const CLI::App& app) {
     const Common& c = common();
-    const bool runs = app.got_subcommand("run") || app.got_subcommand("inspect") || app.got_subcommand("demo");
-    if (app.get_option("--profile")->count() > 0 && !runs && !environment("VANTAGE_PROFILE"))
-        throw Error(ErrorKind::usage, "--profile goes with run, inspect and demo: nothing else is timed");
+    const auto runs = {"run", "chat", "inspect", "demo", "heads", "embed", "classify"};
+    const bool runs_model = std::ranges::any_of(runs, [&](const char* name) { return app.got_subcommand(name); }) ||
+                            app.get_subcommand("bench")->got_subcommand("model");
+    if (app.get_option("--profile")->count() > 0 && !runs_model && !environment("VANTAGE_PROFILE"))
+        throw Error(ErrorKind::usage, "--profile goes with commands that run a model: run, chat, inspect, demo, heads, "
+                                      "embed, classify and bench model");
     set_strict(c.strict);
     if (c.quiet) set_log_level(LogLevel::error);
     if (c.verbose == 1) set_log_level(LogLevel::info);
     if (c.verbose > 1) set_log_level(LogLevel::debug);
+    begin_profile();
 }
 
 void add_common(CLI::App& app) {
@@ -48,7 +55,8 @@ void add_common(CLI::App& app) {
     app.add_flag("-v,--verbose", c.verbose, "Say what is done; twice for everything");
     app.add_flag("-q,--quiet", c.quiet, "Errors only");
     app.add_flag("--strict", c.strict, "Fail rather than take a slower or lesser way");
-    app.add_option("--profile", c.profile, "Write a Chrome/Perfetto trace of what ran to FILE")->type_name("FILE");
+    app.add_option("--profile", c.profile, "Write a Chrome/Perfetto trace of what ran to FILE; - prints a table by op")
+        ->type_name("FILE");
     app.set_version_flag("--version", version_text(), "Version, commit, compiler, glslang and kernel families");
 }
 
@@ -96,6 +104,7 @@ int run(int argc, char** argv) {
         log(LogLevel::error, "%s; see `vantage --help`", error.what());
         return exit_code(ErrorKind::usage);
     }
+    write_profile();
     return chosen_exit_code;
 }
 
@@ -123,7 +132,7 @@ Device open_device() {
 
 Model load_model(const Device& device) {
     const std::string directory = common().model.empty() ? built_in_model() : common().model;
-    Model model = Model::load(device, directory);
+    Model model = timed("load model", [&] { return Model::load(device, directory); });
     log(LogLevel::info, "model: %s, %.2f M parameters in %s", model.info().name.c_str(),
         static_cast<double>(model.info().parameters) / 1e6, model.info().weight_types.c_str());
     return model;

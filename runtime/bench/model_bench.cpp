@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ctime>
 #include <numeric>
 #include <random>
 
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
+#include "runtime/gpu/device.h"
 #include "runtime/models/config.h"
 
 namespace vantage {
@@ -42,7 +44,7 @@ public:
             for (std::int64_t drawn = 0; drawn < (test_.prompt ? 1 : test_.tokens); ++drawn) batch_.next();
         return seconds_now() - begin;
     }
-    const Batch& batch() const { return batch_; }
+    Batch& batch() { return batch_; }
 
 private:
     SessionOptions sized(SessionOptions options, const Model& model) const {
@@ -107,17 +109,22 @@ double ModelTimes::median() const {
 ModelTimes time_model(const Model& model, const ModelTest& test, const SessionOptions& options, int repeats) {
     require_possible(model, test);
     ModelTimes times;
+    gpu::DeviceState& device = model.device().state();
+    device.most_held = device.held.load();
     const double begin = seconds_now();
     TimedBatch timed(model, test, options);
     timed.run();
     times.compile_seconds = seconds_now() - begin;
     times.tokens = static_cast<double>(test.tokens * test.sequences);
     const SessionStats before = timed.batch().stats();
+    const std::clock_t cpu = std::clock();
     for (int i = 0; i < repeats; ++i) times.seconds.push_back(timed.run());
+    times.cpu_seconds = static_cast<double>(std::clock() - cpu) / CLOCKS_PER_SEC / repeats;
     const SessionStats& after = timed.batch().stats();
     times.host_seconds = (after.host_seconds - before.host_seconds) /
                          static_cast<double>(std::max<std::int64_t>(after.generated_tokens - before.generated_tokens, 1));
-    times.memory = timed.batch().memory();
+    times.peak_bytes = device.most_held;
+    times.dispatches = timed.batch().take_timings();
     return times;
 }
 

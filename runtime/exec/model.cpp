@@ -7,6 +7,7 @@
 
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
+#include "runtime/base/spans.h"
 #include "runtime/exec/bindings.h"
 #include "runtime/exec/random_weights.h"
 #include "runtime/exec/upload_turned.h"
@@ -189,6 +190,7 @@ gpu::Buffer Model::State::add_weight(const Value& value) {
 }
 
 void Model::State::load_weights(const std::string& directory) {
+    const TimedSpan span("upload weights");
     const Checkpoint checkpoint(directory, config);
     config.absent = checkpoint.absent();
     const std::vector<Value> wanted =
@@ -214,6 +216,7 @@ void Model::State::load_weights(const std::string& directory) {
 }
 
 void Model::State::draw_weights(DType type, std::uint64_t seed, const std::string& name) {
+    const TimedSpan span("draw weights");
     const std::vector<Value> wanted = wanted_weights([&](const std::string&) { return type; });
     require_room(wanted, name);
     RandomWeights random(device.state(), seed);
@@ -243,7 +246,7 @@ Model Model::load(const Device& device, const std::string& directory) {
                       tokenizer = join(directory, "tokenizer.json");
     state->config = parse_model_config(read_file(config, 16 << 20), config);
     if (exists(generation)) apply_generation_config(state->config, read_file(generation, 16 << 20), generation);
-    if (exists(tokenizer)) state->tokenizer = Tokenizer::load(tokenizer);
+    if (exists(tokenizer)) state->tokenizer = timed("read tokenizer", [&] { return Tokenizer::load(tokenizer); });
     state->load_weights(directory);
     const std::filesystem::path path = std::filesystem::path(directory).lexically_normal();
     state->info.directory = directory;

@@ -6,6 +6,7 @@
 
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
+#include "runtime/base/spans.h"
 #include "runtime/exec/bindings.h"
 #include "runtime/exec/guard.h"
 #include "runtime/exec/recorder.h"
@@ -80,6 +81,7 @@ struct Plan::State {
 
 Plan::Plan(Graph graph, const Device& device, const CompileOptions& options, std::shared_ptr<const Bindings> bindings)
     : state_(std::make_unique<State>(std::move(graph), device, options)) {
+    const TimedSpan span("compile plan");
     State& s = *state_;
     s.options.guard |= environment_flag("VANTAGE_GUARD");
     if (options.fuse && !environment_flag("VANTAGE_DISABLE_FUSION"))

@@ -1,0 +1,63 @@
+#include "bench_quality.h"
+
+#include <algorithm>
+
+#include "commands.h"
+#include "progress.h"
+#include "runtime/base/log.h"
+#include "runtime/base/os.h"
+#include "runtime/bench/quality.h"
+#include "runtime/models/config.h"
+
+namespace vantage::cli {
+
+namespace {
+
+std::vector<std::int32_t> text_of(const Model& model, const QualityOptions& o) {
+    if (o.text.empty() && !common().model.empty())
+        throw Error(ErrorKind::usage, "bench model: --quality measures a text; name one with --text FILE");
+    const std::string path = o.text.empty() ? built_in_model() + "/valid.txt" : o.text;
+    std::vector<std::int32_t> ids = model.tokenizer().encode(read_file(path), false).ids;
+    if (std::ssize(ids) > o.tokens) ids.resize(static_cast<std::size_t>(o.tokens));
+    return ids;
+}
+
+std::vector<QualityCandidate> candidates_on(const Device& device) {
+    const Model model = load_model(device);
+    return {{"f32", model, Precision::f32}, {"f16", model, Precision::f16}};
+}
+
+}  // namespace
+
+void add_quality_rows(Report& report, const Device& device, const QualityOptions& o) {
+    const std::vector<QualityCandidate> candidates = candidates_on(device);
+    const Model& model = candidates.front().model;
+    if (model.config().kind != ModelKind::decoder)
+        throw Error(ErrorKind::usage, "bench model: --quality measures how well a text goes on, but " +
+                                          model.info().name + " (" + model.info().architecture + ") is no decoder");
+    const std::int64_t window = o.window > 0 ? o.window : std::min<std::int64_t>(model.info().context, 512);
+    const std::vector<std::int32_t> ids = text_of(model, o);
+    Progress progress("measuring quality");
+    const std::vector<Quality> all = measure_quality(
+        candidates, ids, window, [&](std::int64_t done, std::int64_t of) { progress.show(done, of); });
+    progress.clear();
+    for (std::size_t i = 0; i < all.size(); ++i)
+        report.row()
+            .set("model", model.info().name)
+            .set("test", "quality " + candidates[i].name)
+            .set("weights", candidates[i].model.info().weight_types)
+            .set("weights_mib", static_cast<double>(candidates[i].model.info().weight_bytes) / 0x1p20)
+            .set("perplexity", all[i].perplexity())
+            .set("nats", all[i].nats)
+            .set("nats_more", all[i].nats - all[0].nats)
+            .set("kl_nats", all[i].divergence)
+            .set("same_top", all[i].same_top)
+            .set("tokens", all[i].tokens, Shown::data_only)
+            .set("window", window, Shown::data_only);
+    report.note(format("quality: %lld tokens of a text in windows of %lld; nats: mean of -ln p(token), perplexity exp of it; "
+                       "kl_nats: mean KL divergence of the next-token distributions from those of f32; same_top: share of "
+                       "tokens whose most probable successor is the same.",
+                       static_cast<long long>(all[0].tokens), static_cast<long long>(window)));
+}
+
+}  // namespace vantage::cli
