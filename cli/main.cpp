@@ -6,6 +6,7 @@
 #include <cstring>
 #include <filesystem>
 #include <iostream>
+#include <map>
 
 #include "commands.h"
 #include "runtime/base/fallback.h"
@@ -19,6 +20,9 @@ namespace vantage::cli {
 namespace {
 
 int chosen_exit_code = 0;
+
+const std::map<std::string, DType> weight_types = {
+    {"f32", DType::f32}, {"f16", DType::f16}, {"bf16", DType::bf16}, {"q8", DType::q8_0}, {"q4", DType::q4_0}};
 
 std::string version_text() {
     const BuildFacts& facts = build_facts();
@@ -111,6 +115,12 @@ void add_model_option(CLI::App& command) {
             "-m,--model", common().model,
             "Folder of a model (config.json, *.safetensors, tokenizer.json); without it the built-in Mini-world")
         ->type_name("DIR");
+    command
+        .add_option(
+            "--weights", common().weights,
+            "Store the model's matrices as f32, f16, bf16, or in blocks of 32 with 8 or 4 bits an element: q8, q4; "
+            "without it as the file does")
+        ->check(CLI::IsMember(weight_types));
 }
 
 Device open_device() {
@@ -122,7 +132,9 @@ Device open_device() {
 
 Model load_model(const Device& device) {
     const std::string directory = common().model.empty() ? built_in_model() : common().model;
-    Model model = Model::load(device, directory);
+    LoadOptions options;
+    if (!common().weights.empty()) options.weights = weight_types.at(common().weights);
+    Model model = Model::load(device, directory, options);
     log(LogLevel::info, "model: %s, %.2f M parameters in %s", model.info().name.c_str(),
         static_cast<double>(model.info().parameters) / 1e6, model.info().weight_types.c_str());
     return model;
