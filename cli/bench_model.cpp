@@ -19,7 +19,7 @@ namespace vantage::cli {
 namespace {
 
 struct BenchModelOptions {
-    std::string shape, weights = "f32", precision = "f16";
+    std::string shape, precision = "f16";
     std::vector<std::int64_t> prompts, texts, depths = {0};
     std::int64_t sequences = 1;
     int repeats = 5;
@@ -48,16 +48,10 @@ std::vector<ModelTest> tests_of(const BenchModelOptions& o, const Model& model) 
     return tests;
 }
 
-DType weights_named(const std::string& name) {
-    for (const DType type : {DType::f32, DType::f16, DType::bf16})
-        if (name == name_of(type)) return type;
-    throw Error(ErrorKind::usage, "there are no weights of type " + name);
-}
-
 Model model_of(const BenchModelOptions& o, const Device& device) {
     if (o.shape.empty()) return load_model(device);
     const NamedShape& shape = shape_named(o.shape);
-    return Model::random(device, shape.name, shape.config, weights_named(o.weights));
+    return Model::random(device, shape.name, shape.config, load_options().weights.value_or(DType::f32));
 }
 
 SessionOptions session_of(const BenchModelOptions& o) {
@@ -71,7 +65,7 @@ std::vector<std::string> start_arguments(const BenchModelOptions& o) {
         if (!value.empty()) arguments.insert(arguments.end(), {option, value});
     };
     add("--device", common().device), add("--model", common().model), add("--shape", o.shape);
-    add("--weights", o.weights);
+    add("--weights", common().weights);
     return arguments;
 }
 
@@ -167,7 +161,6 @@ void add_bench_model(CLI::App& bench) {
         ->check(CLI::PositiveNumber);
     add_list(*command, "--tg", o->texts, "Drawn tokens")->check(CLI::PositiveNumber);
     add_list(*command, "--depth", o->depths, "Tokens that have run before")->check(CLI::NonNegativeNumber);
-    command->add_option("--weights", o->weights, "f32, f16, bf16");
     add_precision_option(*command, o->precision);
     command->add_option("-r,--repeats", o->repeats, "Repeats, behind one that warms up")
         ->type_name("N")

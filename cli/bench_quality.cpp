@@ -23,8 +23,13 @@ std::vector<std::int32_t> text_of(const Model& model, const QualityOptions& o) {
 }
 
 std::vector<QualityCandidate> candidates_on(const Device& device) {
-    const Model model = load_model(device);
-    return {{"f32", model, Precision::f32}, {"f16", model, Precision::f16}};
+    const std::string directory = common().model.empty() ? built_in_model() : common().model;
+    const auto stored_as = [&](DType type) { return Model::load(device, directory, {.weights = type}); };
+    std::vector<QualityCandidate> all = {{"f32", stored_as(DType::f32), Precision::f32}};
+    for (const auto& [name, type] : {std::pair{"f16", DType::f16}, {"q8", DType::q8_0}, {"q4", DType::q4_0}})
+        if (common().weights.empty() || common().weights == name)
+            all.push_back({name, stored_as(type), Precision::f16});
+    return all;
 }
 
 }  // namespace

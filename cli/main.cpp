@@ -7,6 +7,7 @@
 #include <cstring>
 #include <filesystem>
 #include <iostream>
+#include <map>
 
 #include "commands.h"
 #include "profile.h"
@@ -22,6 +23,9 @@ namespace vantage::cli {
 namespace {
 
 int chosen_exit_code = 0;
+
+const std::map<std::string, DType> weight_types = {
+    {"f32", DType::f32}, {"f16", DType::f16}, {"bf16", DType::bf16}, {"q8", DType::q8_0}, {"q4", DType::q4_0}};
 
 std::string version_text() {
     const BuildFacts& facts = build_facts();
@@ -121,6 +125,12 @@ void add_model_option(CLI::App& command) {
             "-m,--model", common().model,
             "Folder of a model (config.json, *.safetensors, tokenizer.json); without it the built-in Mini-world")
         ->type_name("DIR");
+    command
+        .add_option(
+            "--weights", common().weights,
+            "Store the model's matrices as f32, f16, bf16, or in blocks of 32 with 8 or 4 bits an element: q8, q4; "
+            "without it as the file does")
+        ->check(CLI::IsMember(weight_types));
 }
 
 Device open_device() {
@@ -130,9 +140,14 @@ Device open_device() {
     return device;
 }
 
+LoadOptions load_options() {
+    if (common().weights.empty()) return {};
+    return {.weights = weight_types.at(common().weights)};
+}
+
 Model load_model(const Device& device) {
     const std::string directory = common().model.empty() ? built_in_model() : common().model;
-    Model model = timed("load model", [&] { return Model::load(device, directory); });
+    Model model = timed("load model", [&] { return Model::load(device, directory, load_options()); });
     log(LogLevel::info, "model: %s, %.2f M parameters in %s", model.info().name.c_str(),
         static_cast<double>(model.info().parameters) / 1e6, model.info().weight_types.c_str());
     return model;

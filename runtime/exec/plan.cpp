@@ -10,7 +10,7 @@
 #include "runtime/exec/bindings.h"
 #include "runtime/exec/guard.h"
 #include "runtime/exec/recorder.h"
-#include "runtime/exec/upload_turned.h"
+#include "runtime/exec/upload_weight.h"
 #include "runtime/graph/compare.h"
 #include "runtime/graph/fuse.h"
 
@@ -64,8 +64,7 @@ struct Plan::State {
     void upload(int id, std::span<const std::byte> bytes) {
         const Value& value = graph.value(id);
         const auto [buffer, offset] = memory.place_of(graph, schedule, id);
-        if (!value.packed) return gpu::upload(device.state(), buffer, offset, bytes);
-        upload_turned(device.state(), buffer, offset, value.type, bytes);
+        upload_weight(device.state(), buffer, offset, value.type, value.type.dtype, value.packed, bytes);
     }
 
     std::vector<std::byte> download(int id, std::uint64_t bytes, std::uint64_t from = 0) const {

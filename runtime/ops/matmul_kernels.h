@@ -1,0 +1,31 @@
+// The kernels of matmul (runtime/ops/matmul.cpp): which calls each takes, and how it is launched.
+#pragma once
+
+#include "runtime/graph/op.h"
+
+namespace vantage::ops::matmul {
+
+enum : int { a_, b_, bias_, residual_ };
+
+// Sizes of a call. Batches are the leading dimensions, at most two after broadcasting: (outer, inner).
+struct MatmulSizes {
+    std::int64_t m, n, k, outer = 1, inner = 1;
+    std::array<std::int64_t, 2> a_stride{}, b_stride{};  // elements from batch to batch, (outer, inner); 0 = broadcast
+    std::int64_t batches() const { return outer * inner; }
+};
+
+/// Batch dimension counted from the inside, 1 where absent.
+std::int64_t leading_size(const Shape& shape, int from_inner);
+MatmulSizes matmul_sizes(const OpCall& call);
+
+/// A launch of a kernel that includes lib/matmul.glsl: its specialization constants 0 to 6 and its parameters.
+Launch matmul_launch(const OpCall& call, const char* shader, std::uint32_t lanes, const MatmulSizes& s);
+
+LaunchPlan launch_plain(const OpCall& call, const Caps& caps);
+bool fits_tiled(const OpCall& call, const Caps& caps);
+LaunchPlan launch_tiled(const OpCall& call, const Caps& caps);
+bool fits_rows(const OpCall& call, const Caps& caps);
+LaunchPlan launch_rows(const OpCall& call, const Caps& caps);
+LaunchPlan launch_rows_subgroup(const OpCall& call, const Caps& caps);
+
+}  // namespace vantage::ops::matmul
