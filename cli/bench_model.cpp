@@ -93,7 +93,8 @@ void add_speed_rows(Report& report, const BenchModelOptions& o, const Model& mod
             .set("weight_bytes", model.info().weight_bytes, Shown::data_only);
     }
     report.note(
-        "t_per_s: mean and standard deviation; pp: a prompt and the token behind it, tg: tokens drawn one by one. host_us: "
+        "t_per_s: mean and standard deviation; pp: a prompt and the token behind it, tg: tokens drawn one by one. "
+        "host_us: "
         "what the host does for a token beside waiting. peak_mib: device memory, weights included.");
     if (profiling()) report.note("With --profile every run waits for its timestamps, which makes it slower.");
 }
@@ -154,7 +155,8 @@ void add_bench_model(CLI::App& bench) {
     std::vector<std::string> names;
     for (const NamedShape& shape : named_shapes()) names.emplace_back(shape.name);
     command
-        ->add_option("--shape", o->shape, "A model of this shape with random weights, made on the device: no file is read")
+        ->add_option("--shape", o->shape,
+                     "A model of this shape with random weights, made on the device: no file is read")
         ->check(CLI::IsMember(names))
         ->excludes("--model");
     add_list(*command, "--pp", o->prompts, "Prompts of so many tokens; without --pp and --tg 512 and 128")

@@ -12,7 +12,7 @@ namespace vantage::cli {
 
 struct QualityOptions {
     bool wanted = false;
-    std::string text;                       ///< a file; empty = the text that the built-in model was validated with
+    std::string text;                        ///< a file; empty = the text that the built-in model was validated with
     std::int64_t tokens = 4096, window = 0;  ///< window 0 = the model's context, 512 at most
 };
 

@@ -65,7 +65,8 @@ public:
                                                          {"MESA_SHADER_CACHE_DIR", driver},
                                                          {"__GL_SHADER_DISK_CACHE_PATH", driver}});
         if (finished.code != 0)
-            throw Error(ErrorKind::failure, format("a start that was to be measured ended with code %d", finished.code));
+            throw Error(ErrorKind::failure,
+                        format("a start that was to be measured ended with code %d", finished.code));
         const Json figures = parse_json(finished.out, "the figures of a start");
         for (const char* part : parts) means_[part].add(figures.at(part).get<double>());
         means_["first_token_s"].add(finished.first_output_seconds);
@@ -110,8 +111,10 @@ void add_start_rows(Report& report, const std::vector<std::string>& arguments, i
     for (int i = 0; i < repeats; ++i) starts.run("first");
     starts.add_row(report, model, "start warm: all cached");
     report.note(
-        "start: a new process until the first token behind a prompt of 16. Caches are in a folder of their own: Vantage's, "
-        "and those of drivers that obey XDG_CACHE_HOME, MESA_SHADER_CACHE_DIR or __GL_SHADER_DISK_CACHE_PATH. own_ms: what "
+        "start: a new process until the first token behind a prompt of 16. Caches are in a folder of their own: "
+        "Vantage's, "
+        "and those of drivers that obey XDG_CACHE_HOME, MESA_SHADER_CACHE_DIR or __GL_SHADER_DISK_CACHE_PATH. own_ms: "
+        "what "
         "was not spent in opening the device, making pipelines, submitting and waiting.");
 }
 

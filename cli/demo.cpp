@@ -172,11 +172,10 @@ void run(const DemoOptions& o) {
     Generator generator(
         model, {.temperature = o.temperature, .seed = o.seed},
         {.max_tokens = o.tokens,
-         .session = {
-             .watch = Watch::all(), .profile = profiling(), .silenced = masked_heads(o.masked)}});
+         .session = {.watch = Watch::all(), .profile = profiling(), .silenced = masked_heads(o.masked)}});
     const std::string text = timed("write", [&] { return write_on(o, page, generator); });
-    const HeadSurvey survey = timed(
-        "read heads", [&] { return HeadSurvey(generator.session(), tokens_to_draw(o, generator.session())); });
+    const HeadSurvey survey =
+        timed("read heads", [&] { return HeadSurvey(generator.session(), tokens_to_draw(o, generator.session())); });
     if (!o.json) print_head(page, survey);
     const std::vector<std::string> files = timed("draw", [&] { return draw(survey, o.folder); });
     if (o.json)

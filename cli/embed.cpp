@@ -121,9 +121,8 @@ void embed_texts(const Model& model, const EmbedOptions& o, std::span<const std:
 }
 
 void embed_images(const Model& model, const EmbedOptions& o, const OnVector& on_vector) {
-    Session session(model, {.precision = precision_named(o.precision),
-                            .profile = profiling(),
-                            .silenced = masked_heads(o.masked)});
+    Session session(
+        model, {.precision = precision_named(o.precision), .profile = profiling(), .silenced = masked_heads(o.masked)});
     Progress progress("embedding");
     std::size_t number = 0;
     for (std::size_t file = 0; file < o.images.size(); ++file) {

@@ -145,8 +145,7 @@ void run(const InspectOptions& o) {
     InspectReport report{.survey = survey, .precision = o.precision};
     report.greedy = timed("continue", [&] { return continued(o, model, input); });
     if (!input.source.empty()) report.reads = source_reads(session);
-    if (!o.save.empty())
-        timed("save", [&] { save_pass(o.save, survey, report.greedy, input.image, o.precision); });
+    if (!o.save.empty()) timed("save", [&] { save_pass(o.save, survey, report.greedy, input.image, o.precision); });
     if (!o.pictures.empty()) report.files = timed("draw", [&] { return draw(o, survey, input.image); });
     const SessionOptions checked{
         .precision = precision, .global_tokens = o.input.global_tokens, .silenced = masked_heads(o.masked)};

@@ -43,8 +43,9 @@ void apply_common(const CLI::App& app) {
     const bool runs_model = std::ranges::any_of(runs, [&](const char* name) { return app.got_subcommand(name); }) ||
                             app.get_subcommand("bench")->got_subcommand("model");
     if (app.get_option("--profile")->count() > 0 && !runs_model && !environment("VANTAGE_PROFILE"))
-        throw Error(ErrorKind::usage, "--profile goes with commands that run a model: run, chat, inspect, demo, heads, "
-                                      "embed, classify and bench model");
+        throw Error(ErrorKind::usage,
+                    "--profile goes with commands that run a model: run, chat, inspect, demo, heads, "
+                    "embed, classify and bench model");
     set_strict(c.strict);
     if (c.quiet) set_log_level(LogLevel::error);
     if (c.verbose == 1) set_log_level(LogLevel::info);

@@ -72,3 +72,13 @@ vantage_shader(NAME sampling_probs SOURCE sampling_probs.comp)
 vantage_shader(NAME sampling_probs_subgroup SOURCE sampling_probs.comp DEFINES USE_SUBGROUP=1 PROBE subgroup)
 vantage_shader(NAME sample SOURCE sample.comp)
 vantage_shader(NAME sample_subgroup SOURCE sample.comp DEFINES USE_SUBGROUP=1 PROBE subgroup)
+
+# roofs of `vantage bench`
+vantage_shader(NAME bench_copy SOURCE bench/copy.comp)
+vantage_shader(NAME bench_empty SOURCE bench/empty.comp)
+vantage_shader(NAME bench_fma SOURCE bench/fma.comp)
+vantage_shader(NAME bench_fma_f16 SOURCE bench/fma.comp DEFINES USE_FP16=1 PROBE fp16)
+vantage_shader(NAME bench_dot SOURCE bench/dot.comp PROBE integer_dot)
+vantage_shader(NAME bench_matrix_f16_f16 SOURCE bench/matrix.comp DEFINES FACTOR=float16_t SUM=float16_t PROBE coopmat)
+vantage_shader(NAME bench_matrix_f16_f32 SOURCE bench/matrix.comp DEFINES FACTOR=float16_t SUM=float PROBE coopmat)
+vantage_shader(NAME bench_matrix_s8_s32 SOURCE bench/matrix.comp DEFINES FACTOR=int8_t SUM=int32_t PROBE coopmat)

@@ -35,7 +35,8 @@ public:
         for (std::int64_t i = 0; i < test_.sequences; ++i) batch_.rewind(i, test_.depth);
         const double begin = seconds_now();
         if (kind_ == ModelKind::encoder_decoder)
-            for (std::int64_t i = 0; i < test_.sequences; ++i) batch_.encode(i, first(0, test_.prompt ? test_.tokens : 1));
+            for (std::int64_t i = 0; i < test_.sequences; ++i)
+                batch_.encode(i, first(0, test_.prompt ? test_.tokens : 1));
         else
             append(test_.depth, test_.prompt ? test_.tokens : 1);
         if (kind_ == ModelKind::encoder)
@@ -77,7 +78,8 @@ void require_possible(const Model& model, const ModelTest& test) {
     if (kind == ModelKind::encoder && !test.prompt)
         throw Error(ErrorKind::usage, test.name() + ": " + who + " is an encoder, which draws no tokens");
     if (kind != ModelKind::decoder && test.depth > 0)
-        throw Error(ErrorKind::usage, test.name() + ": " + who + " reads its text in one piece, with nothing before it");
+        throw Error(ErrorKind::usage,
+                    test.name() + ": " + who + " reads its text in one piece, with nothing before it");
 }
 
 }  // namespace
@@ -121,8 +123,9 @@ ModelTimes time_model(const Model& model, const ModelTest& test, const SessionOp
     for (int i = 0; i < repeats; ++i) times.seconds.push_back(timed.run());
     times.cpu_seconds = static_cast<double>(std::clock() - cpu) / CLOCKS_PER_SEC / repeats;
     const SessionStats& after = timed.batch().stats();
-    times.host_seconds = (after.host_seconds - before.host_seconds) /
-                         static_cast<double>(std::max<std::int64_t>(after.generated_tokens - before.generated_tokens, 1));
+    times.host_seconds =
+        (after.host_seconds - before.host_seconds) /
+        static_cast<double>(std::max<std::int64_t>(after.generated_tokens - before.generated_tokens, 1));
     times.peak_bytes = device.most_held;
     times.dispatches = timed.batch().take_timings();
     return times;

@@ -60,8 +60,8 @@ std::string profile_table(std::span<const OpTime> ops, const std::optional<Roofs
                         known ? format("%.0f %%", percent_of_roof(op, *roofs)) : ""},
                        roofs.has_value());
     };
-    std::string text = line_of({"op", "kernel", "dispatches", "ms", "%", "mean us", "GFLOP/s", "GB/s", "roof"},
-                               roofs.has_value());
+    std::string text =
+        line_of({"op", "kernel", "dispatches", "ms", "%", "mean us", "GFLOP/s", "GB/s", "roof"}, roofs.has_value());
     for (const OpTime& op : ops) text += row(op);
     return text + row(sum);
 }

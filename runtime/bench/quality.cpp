@@ -33,8 +33,7 @@ void QualityMeter::add(std::span<const float> reference, std::span<const float> 
                                   q = log_probabilities(logits.subspan(i * vocab, vocab));
         ++tokens_;
         nats_ -= q[static_cast<std::size_t>(targets[i])];
-        for (std::size_t token = 0; token < vocab; ++token)
-            divergence_ += std::exp(p[token]) * (p[token] - q[token]);
+        for (std::size_t token = 0; token < vocab; ++token) divergence_ += std::exp(p[token]) * (p[token] - q[token]);
         same_top_ += std::ranges::max_element(p) - p.begin() == std::ranges::max_element(q) - q.begin() ? 1 : 0;
     }
 }

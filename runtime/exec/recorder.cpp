@@ -122,24 +122,40 @@ std::vector<std::uint64_t> Recorder::addresses_of(const Dispatch& dispatch) cons
     return addresses;
 }
 
+void Recorder::add(gpu::Recording& recording, const Dispatch& dispatch, std::uint32_t part, std::uint32_t parts) const {
+    std::vector<std::byte> push = dispatch.launch.params;
+    const std::vector<std::uint64_t> addresses = addresses_of(dispatch);
+    std::memcpy(push.data(), addresses.data(), addresses.size() * sizeof(std::uint64_t));
+    const VkPipeline pipeline = gpu::pipeline(device_, key_of(dispatch.launch, parts > 1));
+    const auto [base, groups] = part_of(dispatch.launch.groups, part, parts);
+    if (dispatch.indirect)
+        recording.dispatch_indirect(pipeline, push, memory_.arena, dispatch.uses.back().offset, dispatch.label);
+    else if (parts > 1)
+        recording.dispatch_piece(pipeline, push, base, groups, dispatch.label);
+    else
+        recording.dispatch(pipeline, push, groups, dispatch.label);
+}
+
 gpu::Recording Recorder::record(std::size_t first, std::size_t last, std::uint32_t part, std::uint32_t parts,
                                 const std::string& name) const {
     gpu::Recording recording(device_, name, profile_ ? static_cast<std::uint32_t>(last - first) : 0);
     for (std::size_t i = first; i < last; ++i) {
         const Dispatch& dispatch = schedule_.dispatches[i];
-        std::vector<std::byte> push = dispatch.launch.params;
-        const std::vector<std::uint64_t> addresses = addresses_of(dispatch);
-        std::memcpy(push.data(), addresses.data(), addresses.size() * sizeof(std::uint64_t));
         if (dispatch.barrier_before && i != first) recording.barrier();
-        const VkPipeline pipeline = gpu::pipeline(device_, key_of(dispatch.launch, parts > 1));
-        const auto [base, groups] = part_of(dispatch.launch.groups, part, parts);
-        if (dispatch.indirect)
-            recording.dispatch_indirect(pipeline, push, memory_.arena, dispatch.uses.back().offset, dispatch.label);
-        else if (parts > 1)
-            recording.dispatch_piece(pipeline, push, base, groups, dispatch.label);
-        else
-            recording.dispatch(pipeline, push, groups, dispatch.label);
+        add(recording, dispatch, part, parts);
     }
+    recording.end();
+    return recording;
+}
+
+gpu::Recording Recorder::repeated(std::uint32_t times) const {
+    const auto& all = schedule_.dispatches;
+    gpu::Recording recording(device_, "repeated", times * static_cast<std::uint32_t>(all.size()));
+    for (std::uint32_t time = 0; time < times; ++time)
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            if (all[i].barrier_before || (i == 0 && time > 0)) recording.barrier();
+            add(recording, all[i], 0, 1);
+        }
     recording.end();
     return recording;
 }
