@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <functional>
 
 #include "runtime/base/choose.h"
 #include "runtime/base/log.h"
@@ -24,9 +25,9 @@ using gpu::PipelineKey;
 using params::BenchParams;
 
 constexpr double long_enough = 0.02;  // seconds: beyond what starting a dispatch costs, below what a watchdog minds
-constexpr int samples = 7;
-constexpr std::uint32_t invocations = 1u << 18;  // more than the largest device runs at once
-constexpr std::uint32_t most_passes = 1u << 20;
+constexpr double sampling = 0.2;      // seconds for the samples of one figure, of which the best counts
+constexpr int samples = 7;            // of short runs
+constexpr std::uint32_t most_passes = 1u << 16;
 // Working sets: from what a core's own cache holds to what no cache does.
 constexpr std::array<std::uint64_t, 5> copy_sizes{512u << 10, 2u << 20, 8u << 20, 64u << 20, 512u << 20};
 
@@ -48,7 +49,7 @@ private:
     }
     double run(const gpu::Recording& recording) const;
     double seconds(const PipelineKey& key, const BenchParams& params, std::array<std::uint32_t, 3> groups) const;
-    double seconds_a_pass(const PipelineKey& key, BenchParams params, std::array<std::uint32_t, 3> groups) const;
+    double seconds_a_pass(const std::function<double(std::uint32_t passes)>& timed) const;
     double rate(const PipelineKey& key, double operations, std::uint32_t lanes) const;
     std::vector<CopyRoof> copies() const;
     std::vector<MatrixRoof> matrices() const;
@@ -61,6 +62,9 @@ private:
     std::uint32_t lanes() const {
         return caps_.is_cpu() ? std::clamp(caps_.subgroup_size, 4u, 64u) : workgroup_size(caps_);
     }
+
+    // For arithmetic: more than the largest GPU runs at once; on a CPU device more than its threads.
+    std::uint32_t invocations() const { return caps_.is_cpu() ? 1u << 13 : 1u << 18; }
 
     const Device& device_;
     gpu::DeviceState& state_;
@@ -86,29 +90,38 @@ double RoofMeter::seconds(const PipelineKey& key, const BenchParams& params,
     recording.dispatch(gpu::pipeline(state_, key), std::as_bytes(std::span(&params, 1)), groups, key.module);
     recording.end();
     double best = run(recording);
-    for (int i = 1; i < samples && best >= long_enough / 4; ++i) best = std::min(best, run(recording));
+    for (double spent = best; best >= long_enough / 2 && spent < sampling;) {
+        const double taken = run(recording);
+        best = std::min(best, taken);
+        spent += taken;
+    }
     return best;
 }
 
 // As many passes as make it long enough; the first run compiles, and so the second counts.
-double RoofMeter::seconds_a_pass(const PipelineKey& key, BenchParams params,
-                                 std::array<std::uint32_t, 3> groups) const {
-    params.passes = 1;
-    static_cast<void>(seconds(key, params, groups));
-    double taken = seconds(key, params, groups);
-    while (taken < long_enough && params.passes < most_passes) {
+double RoofMeter::seconds_a_pass(const std::function<double(std::uint32_t passes)>& timed) const {
+    std::uint32_t passes = 1;
+    static_cast<void>(timed(passes));
+    double taken = timed(passes);
+    while (taken < long_enough && passes < most_passes) {
         const double more = std::clamp(1.5 * long_enough / std::max(taken, 1e-7), 2.0, 64.0);
-        params.passes = static_cast<std::uint32_t>(std::min<double>(params.passes * more, most_passes));
-        taken = seconds(key, params, groups);
+        passes = static_cast<std::uint32_t>(std::min<double>(passes * more, most_passes));
+        taken = timed(passes);
     }
-    return taken / params.passes;
+    return taken / passes;
 }
 
 // 10^9 operations a second of a kernel that does `operations` in a pass of an invocation.
 double RoofMeter::rate(const PipelineKey& key, double operations, std::uint32_t lanes) const {
-    const BenchParams params{.x = {}, .y = halves(results_.address()), .factor = 0.999f, .summand = 0.001f};
-    const double pass = seconds_a_pass(key, params, flat_grid(invocations / lanes, caps_));
-    return 1e-9 * operations * invocations / pass;
+    const double pass = seconds_a_pass([&](std::uint32_t passes) {
+        const BenchParams params{.x = halves(results_.address()),
+                                 .y = halves(results_.address()),
+                                 .passes = passes,
+                                 .factor = 0.999f,
+                                 .summand = 0.001f};
+        return seconds(key, params, flat_grid(invocations() / lanes, caps_));
+    });
+    return 1e-9 * operations * invocations() / pass;
 }
 
 std::vector<CopyRoof> RoofMeter::copies() const {
@@ -124,7 +137,10 @@ std::vector<CopyRoof> RoofMeter::copies() const {
         const BenchParams params{.x = halves(memory.address()),
                                  .y = halves(memory.address() + half),
                                  .chunks = static_cast<std::uint32_t>(half / chunk)};
-        const double pass = seconds_a_pass({"bench_copy", {lanes(), each}}, params, flat_grid(params.chunks, caps_));
+        const double pass = seconds_a_pass([&](std::uint32_t passes) {
+            return seconds({"bench_copy", {lanes(), each}}, params,
+                           flat_grid(std::uint64_t{params.chunks} * passes, caps_));
+        });
         found.push_back({bytes, 1e-9 * 2 * static_cast<double>(half) / pass});
     }
     return found;
@@ -194,9 +210,9 @@ double RoofMeter::compile_ms() const {
 
 // A number for each invocation, and a tile for each subgroup that multiplies matrices.
 std::uint64_t RoofMeter::bytes_of_results() const {
-    std::uint64_t most = 4ull * invocations;
+    std::uint64_t most = 4ull * invocations();
     for (const CooperativeMatrix& m : caps_.cooperative_matrices)
-        most = std::max<std::uint64_t>(most, 4ull * m.m * m.n * (invocations / caps_.subgroup_size));
+        most = std::max<std::uint64_t>(most, 4ull * m.m * m.n * (invocations() / caps_.subgroup_size));
     return most;
 }
 
@@ -209,6 +225,8 @@ Roofs RoofMeter::measure() {
             .copy = copies(),
             .matrices = {}};
     results_ = gpu::allocate(state_, bytes_of_results(), gpu::MemoryKind::device, "results");
+    gpu::fill(state_, results_, 0, results_.bytes(),
+              0x3c013a03);  // small numbers in every type, no two neighbours alike
     say("f32 arithmetic");
     r.f32_gflops = rate({"bench_fma", {lanes(), 0}}, 20.0 * 3 * 4 * 2, lanes());
     if (caps_.fp16 && has_family("fp16")) {

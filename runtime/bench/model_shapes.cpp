@@ -27,8 +27,8 @@ struct KnownModel {
 };
 
 const std::vector<KnownModel>& known_models() {
-    static const std::vector<ModelRun> long_runs{{512, 512}, {512, 2048},  {512, 8192}, {512, longest_context},
-                                                 {1, 128},   {1, 2048}, {1, 8192},   {1, longest_context}};
+    static const std::vector<ModelRun> long_runs{{512, 512}, {512, 2048}, {512, 8192}, {512, longest_context},
+                                                 {1, 128},   {1, 2048},   {1, 8192},   {1, longest_context}};
     static const std::vector<KnownModel> models{
         {"gpt2-small",
          R"({"model_type":"gpt2","n_layer":12,"n_embd":768,"n_head":12,"vocab_size":50257,"n_positions":1024})",
@@ -57,14 +57,13 @@ void add_run(std::vector<BenchCase>& cases, const KnownModel& model, const Model
     const BuildOptions options{.rows = run.rows, .context = run.context, .watch = {}};
     Graph graph = build_model(config, options, [&](const std::string&) { return model.weights; });
     fuse(graph);
-    const std::string name = run.rows == run.context
-                                 ? format("%s %d", model.name, static_cast<int>(run.rows))
-                                 : format("%s %d of %d", model.name, static_cast<int>(run.rows),
-                                          static_cast<int>(run.context));
+    const std::string name = run.rows == run.context ? format("%s %d", model.name, static_cast<int>(run.rows))
+                                                     : format("%s %d of %d", model.name, static_cast<int>(run.rows),
+                                                              static_cast<int>(run.context));
     for (const int node : live_nodes(graph))
-        add_case(cases, {.name = name,
-                         .call = call_of(graph, graph.nodes()[static_cast<std::size_t>(node)]),
-                         .quick = run.quick});
+        add_case(
+            cases,
+            {.name = name, .call = call_of(graph, graph.nodes()[static_cast<std::size_t>(node)]), .quick = run.quick});
 }
 
 }  // namespace

@@ -253,6 +253,21 @@ ReportRow& ReportRow::put(Entry entry) {
     return *this;
 }
 
+double ReportRow::number(const std::string& name) const {
+    const auto found = std::ranges::find(entries_, name, &Entry::name);
+    if (found == entries_.end()) return 0;
+    if (const auto* value = std::get_if<double>(&found->value)) return *value;
+    if (const auto* value = std::get_if<Spread>(&found->value)) return value->value;
+    if (const auto* value = std::get_if<std::int64_t>(&found->value)) return static_cast<double>(*value);
+    return 0;
+}
+
+std::string ReportRow::text(const std::string& name) const {
+    const auto found = std::ranges::find(entries_, name, &Entry::name);
+    const auto* value = found == entries_.end() ? nullptr : std::get_if<std::string>(&found->value);
+    return value == nullptr ? "" : *value;
+}
+
 Json bench_environment(const std::string& kind, const Caps& caps) {
     const BuildFacts& build = build_facts();
     return {{"schema_version", Report::schema_version},

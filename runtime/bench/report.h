@@ -49,6 +49,9 @@ public:
         return put({name, std::string(text), shown});
     }
     const std::vector<Entry>& entries() const { return entries_; }
+    /// The number or the text of this name; 0 and "" where there is none.
+    double number(const std::string& name) const;
+    std::string text(const std::string& name) const;
 
 private:
     ReportRow& put(Entry entry);  ///< in the place of an entry of the same name, else at the end

@@ -64,7 +64,8 @@ public:
 
     // What the models of add_model_cases do not call, at sizes as theirs.
     void add_others() {
-        const TensorType rows{Shape{512, 4096}, f32}, wide{Shape{16, vocabulary}, f32}, logits{Shape{1, vocabulary}, f32};
+        const TensorType rows{Shape{512, 4096}, f32}, wide{Shape{16, vocabulary}, f32},
+            logits{Shape{1, vocabulary}, f32};
         quick("scale", "512x4096", {rows}, {{"factor", 0.5}});
         for (const char* kind : {"gelu_erf", "gelu_tanh", "silu"})
             add("activation", std::string(kind) + " 1024x3072", {{{Shape{1024, 3072}, f32}}},
@@ -100,7 +101,8 @@ private:
         for (const std::int64_t n : {1, 128, 512}) {
             const std::string name = std::to_string(n) + " rows, 2 of 8 experts";
             const bool is_quick = n == 128;
-            const TensorType logits{Shape{n, experts}, f32}, index{Shape{n, chosen}, i32}, choices{Shape{n * chosen}, i32};
+            const TensorType logits{Shape{n, experts}, f32}, index{Shape{n, chosen}, i32},
+                choices{Shape{n * chosen}, i32};
             add("route", name, {logits}, {{"top_k", chosen}, {"renormalise", true}}, is_quick);
             add("sort_by_expert", name, {index}, {{"experts", experts}, {"capacity", std::int64_t{0}}}, is_quick);
             add("load_balance", name, {logits, index}, {}, is_quick);
@@ -132,6 +134,21 @@ private:
     std::vector<BenchCase>& cases_;
 };
 
+std::string compact(const Shape& shape) {
+    std::string text;
+    for (const std::int64_t size : shape.sizes()) text += (text.empty() ? "" : "x") + std::to_string(size);
+    return text;
+}
+
+// A layer calls some ops several times: the first operand and the result tell these calls apart.
+void make_names_unique(std::vector<BenchCase>& cases) {
+    std::map<std::pair<const OpDef*, std::string>, int> uses;
+    for (const BenchCase& one : cases) ++uses[{one.call.op, one.name}];
+    for (BenchCase& one : cases)
+        if (uses[{one.call.op, one.name}] > 1)
+            one.name += " " + compact(one.call.in(0).shape) + " to " + compact(one.call.out(0).shape);
+}
+
 bool has_step(const OpCall& call) { return std::ranges::count(call.op->operands, std::string_view("step")) > 0; }
 
 }  // namespace
@@ -162,6 +179,7 @@ std::vector<BenchCase> bench_cases(bool quick) {
     fixed.add_compared();
     fixed.add_others();
     add_model_cases(all);
+    make_names_unique(all);
     if (quick) std::erase_if(all, [](const BenchCase& one) { return !one.quick; });
     const auto ops = all_ops();
     const auto place = [&](const BenchCase& one) {

@@ -14,7 +14,7 @@ struct BenchCase {
     OpCall call;       ///< with its results
     bool quick = false;
     double flops() const;
-    double bytes() const;  ///< read and written
+    double bytes() const;                           ///< read and written
     bool operator==(const BenchCase& other) const;  ///< the same call, whatever its name
 };
 

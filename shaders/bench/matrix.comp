@@ -1,6 +1,7 @@
 // c += a b by cooperative matrices that stay in registers: how many operations a second the matrix units do.
 //
-// Two rows of a meet two columns of b, as in a matmul: four chains, each the work of one subgroup.
+// Two rows of a meet two columns of b, as in a matmul: four chains, each the work of one subgroup. The factors are read from
+// memory, or a compiler that sees equal elements multiplies one.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -17,6 +18,7 @@ layout(constant_id = 2) const uint N = 16;
 layout(constant_id = 3) const uint K = 16;
 #include "lib/index.glsl"
 
+layout(buffer_reference, std430, buffer_reference_align = 16) restrict readonly buffer Factors { FACTOR at[]; };
 layout(buffer_reference, std430, buffer_reference_align = 16) restrict writeonly buffer Sums { SUM at[]; };
 layout(push_constant) uniform Push { BenchParams p; };
 
@@ -25,8 +27,12 @@ layout(push_constant) uniform Push { BenchParams p; };
 #define C coopmat<SUM, gl_ScopeSubgroup, M, N, gl_MatrixUseAccumulator>
 
 void main() {
-    A a0 = A(FACTOR(p.factor)), a1 = A(FACTOR(p.summand));
-    B b0 = B(FACTOR(p.summand)), b1 = B(FACTOR(p.factor));
+    A a0, a1;
+    B b0, b1;
+    coopMatLoad(a0, Factors(p.x).at, 0, K, gl_CooperativeMatrixLayoutRowMajor);
+    coopMatLoad(a1, Factors(p.x).at, M * K, K, gl_CooperativeMatrixLayoutRowMajor);
+    coopMatLoad(b0, Factors(p.x).at, 0, N, gl_CooperativeMatrixLayoutRowMajor);
+    coopMatLoad(b1, Factors(p.x).at, K * N, N, gl_CooperativeMatrixLayoutRowMajor);
     C c00 = C(SUM(0)), c01 = C(SUM(0)), c10 = C(SUM(0)), c11 = C(SUM(0));
     for (uint pass = 0u; pass < p.passes; ++pass) {
         [[unroll]] for (uint k = 0u; k < 4u; ++k) {

@@ -4,7 +4,7 @@
 VANTAGE_PARAMS_BEGIN
 struct BenchParams {
     uvec2 x, y;    // what is read and what is written
-    uint chunks;   // copy: x and y are so many; a workgroup moves one at a time
+    uint chunks;   // copy: x and y are so many; a workgroup moves one
     uint passes;   // how often the body runs
     float factor;  // operands that no compiler knows
     float summand;
