@@ -19,6 +19,7 @@ struct BenchOutput {
     ReportFormat checked_format() const { return report_format(format); }
     void write(const Report& report) const { write_report(report, checked_format(), file); }
 };
+void add_bench_model(CLI::App& bench);
 void add_bench_output(CLI::App& command, BenchOutput& output);
 
 void add_bench_roofs(CLI::App& bench);

@@ -46,7 +46,7 @@ struct HostTensor {
     double& operator[](std::int64_t i) { return data[static_cast<std::size_t>(i)]; }
     double operator[](std::int64_t i) const { return data[static_cast<std::size_t>(i)]; }
 };
-/// Storage bytes to doubles and back; narrowing rounds to nearest even.
+/// Storage bytes to doubles and back; narrowing rounds to nearest even, or as base/quantize.h.
 HostTensor widen(const TensorType& type, std::span<const std::byte> bytes);
 std::vector<std::byte> narrow(const HostTensor& tensor);
 

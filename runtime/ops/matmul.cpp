@@ -24,8 +24,9 @@ std::vector<TensorType> infer(const OpCall& call) {
         call.require(call.in(i).shape.rank() >= 2 && call.in(i).shape.rank() <= 4,
                      std::string(call.op->operands[static_cast<std::size_t>(i)]) + " is " + call.in(i).text() +
                          ", but has to have 2 to 4 dimensions");
-    require_floats(call);
     const bool ta = call.attrs.flag("transpose_a"), tb = call.attrs.flag("transpose_b");
+    require_floats(call, b_);
+    require_weights(call, b_);
     const std::int64_t k = ta ? a.shape[-2] : a.shape[-1], k_b = tb ? b.shape[-1] : b.shape[-2];
     if (k != k_b)
         call.fail(format("b is %s%s, but a %s%s has k = %lld", b.text().c_str(), tb ? " transposed" : "",
