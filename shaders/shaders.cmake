@@ -3,6 +3,8 @@
 # NAME is what find_spirv() and the ops ask for; SOURCE is relative to shaders/; PROBE names the optional GLSL extension
 # (see probe/probes.cmake) without which the row is left out.
 vantage_shader(NAME matmul_plain SOURCE matmul/plain.comp)
+vantage_shader(NAME matmul_panels SOURCE matmul/panels.comp)
+vantage_shader(NAME matmul_panels_pack SOURCE matmul/panels_pack.comp)
 vantage_shader(NAME matmul_tiled SOURCE matmul/tiled.comp)
 vantage_shader(NAME matmul_rows SOURCE matmul/rows.comp)
 vantage_shader(NAME matmul_rows_subgroup SOURCE matmul/rows.comp DEFINES USE_SUBGROUP=1 PROBE subgroup)

@@ -101,9 +101,7 @@ std::vector<HostTensor> run_call(const Device& device, const OpCall& call, const
 CaseResult run_case(const Device& device, const OpDef& op, const Case& test, const CaseTypes& types,
                     const Kernel& kernel) {
     const PreparedCase prepared = prepare(op, test, types);
-    if (!provides(device.caps(), kernel.needs) ||
-        (kernel.fits != nullptr && !kernel.fits(prepared.call, device.caps())))
-        return {.status = CaseResult::not_fitting};
+    if (!eligible(kernel, prepared.call, device.caps())) return {.status = CaseResult::not_fitting};
     std::vector<HostTensor> want;
     for (std::size_t i = 0; i < prepared.call.outputs.size(); ++i) {
         const std::int8_t alias = i < op.alias.size() ? op.alias[i] : std::int8_t{-1};

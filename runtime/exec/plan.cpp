@@ -89,9 +89,7 @@ Plan::Plan(Graph graph, const Device& device, const CompileOptions& options, std
     if (!options.kernel.empty())
         how.choose = [&](const OpCall& call, const Caps& caps) -> const Kernel* {
             for (const Kernel& kernel : call.op->kernels)
-                if (options.kernel == kernel.name && provides(caps, kernel.needs) &&
-                    (kernel.fits == nullptr || kernel.fits(call, caps)))
-                    return &kernel;
+                if (options.kernel == kernel.name && eligible(kernel, call, caps)) return &kernel;
             return choose_kernel(call, caps);
         };
     s.schedule = make_schedule(s.graph, device.caps(), how);

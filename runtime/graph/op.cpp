@@ -83,9 +83,13 @@ const OpDef* find_op(const std::string& name) {
     return nullptr;
 }
 
+bool eligible(const Kernel& kernel, const OpCall& call, const Caps& caps) {
+    return provides(caps, kernel.needs) && (kernel.fits == nullptr || kernel.fits(call, caps));
+}
+
 const Kernel* choose_kernel(const OpCall& call, const Caps& caps) {
     for (const Kernel& kernel : call.op->kernels)
-        if (provides(caps, kernel.needs) && (kernel.fits == nullptr || kernel.fits(call, caps))) return &kernel;
+        if (eligible(kernel, call, caps) && (kernel.pays == nullptr || kernel.pays(call, caps))) return &kernel;
     return nullptr;
 }
 

@@ -117,6 +117,8 @@ struct Kernel {
     std::uint32_t needs = need_nothing;
     bool (*fits)(const OpCall&, const Caps&) = nullptr;  ///< null = every call
     LaunchPlan (*launch)(const OpCall&, const Caps&) = nullptr;
+    /// Whether it is worth choosing where it fits; null = always. What fits and does not pay still runs in tests.
+    bool (*pays)(const OpCall&, const Caps&) = nullptr;
 };
 
 /// Allowed error of an element: absolute + relative * |want|. f16 is relative to the root mean square of the wanted tensor:
@@ -172,7 +174,9 @@ int operand_named(const Node& node, const std::string& name);
 std::span<const OpDef* const> all_ops();
 const OpDef* find_op(const std::string& name);
 
-/// The first kernel of `call.op` that the device provides and that fits; null when none does.
+/// Whether the device can run the call by this kernel.
+bool eligible(const Kernel& kernel, const OpCall& call, const Caps& caps);
+/// The first eligible kernel of `call.op` that pays; null when there is none.
 const Kernel* choose_kernel(const OpCall& call, const Caps& caps);
 
 /// Workgroup sizes and grids.

@@ -21,6 +21,8 @@ MatmulSizes matmul_sizes(const OpCall& call);
 /// A launch of a kernel that includes lib/matmul.glsl: its specialization constants 0 to 6 and its parameters.
 Launch matmul_launch(const OpCall& call, const char* shader, std::uint32_t lanes, const MatmulSizes& s);
 
+bool fits_panels(const OpCall& call, const Caps& caps);
+LaunchPlan launch_panels(const OpCall& call, const Caps& caps);
 LaunchPlan launch_plain(const OpCall& call, const Caps& caps);
 bool fits_tiled(const OpCall& call, const Caps& caps);
 LaunchPlan launch_tiled(const OpCall& call, const Caps& caps);

@@ -39,6 +39,13 @@ uvec2 row_address(uvec2 address, uint type, uint row, uint cols) {
     return uvec2(low, address.y + high + carry);
 }
 
+// `bytes` further on.
+uvec2 advance(uvec2 address, uint bytes) {
+    uint carry;
+    uint low = uaddCarry(address.x, bytes, carry);
+    return uvec2(low, address.y + carry);
+}
+
 float widen_half(uint bits, uint type) { return type == F16 ? unpackHalf2x16(bits).x : uintBitsToFloat(bits << 16); }
 vec2 widen_pair(uint word, uint type) {
     return type == F16 ? unpackHalf2x16(word) : vec2(uintBitsToFloat(word << 16), uintBitsToFloat(word & 0xffff0000u));
