@@ -12,7 +12,7 @@ struct Row {
     uint begin;
 };
 Row row_of(uvec2 address, uint type, uint row, uint cols) {
-    if (type == Q8 || type == Q4) return Row(address, row * cols);
+    if (is_quantized(type)) return Row(address, row * cols);
     return Row(row_address(address, type, row & ~1u, cols), (row & 1u) * cols);
 }
 

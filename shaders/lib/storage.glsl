@@ -71,14 +71,14 @@ uint narrow(float value, uint type) { return type == F16 ? narrow_half(value) : 
 // Element i.
 float load(uvec2 address, uint type, uint i) {
     if (type == F32) return ReadFloats(address).at[i];
-    if (type == Q8 || type == Q4) return block_scale(address, type, i) * quants4(address, type, i & ~3u)[i & 3u];
+    if (is_quantized(type)) return load_quantized4(address, type, i & ~3u)[i & 3u];
     uint word = ReadWords(address).at[i >> 1];
     return widen_half((i & 1u) != 0u ? word >> 16 : word & 0xffffu, type);
 }
 // Elements i … i + 3; i a multiple of 4, address aligned to four elements.
 vec4 load4(uvec2 address, uint type, uint i) {
     if (type == F32) return ReadQuads(address).at[i >> 2];
-    if (type == Q8 || type == Q4) return block_scale(address, type, i) * quants4(address, type, i);
+    if (is_quantized(type)) return load_quantized4(address, type, i);
     uvec2 words = ReadPairs(address).at[i >> 2];
     return vec4(widen_pair(words.x, type), widen_pair(words.y, type));
 }
