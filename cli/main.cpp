@@ -11,6 +11,7 @@
 
 #include "commands.h"
 #include "profile.h"
+#include "runtime/base/assets.h"
 #include "runtime/base/fallback.h"
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
@@ -97,6 +98,7 @@ int run(int argc, char** argv) {
     add_explain(app);
     add_devices(app);
     add_conform(app);
+    add_tune(app);
     add_bench(app);
     add_environment_twins(app);
     // of the subcommands only the one that runs: its neighbours share variables with it
@@ -157,21 +159,10 @@ Model load_model(const Device& device) {
 void set_exit_code(int code) { chosen_exit_code = code; }
 
 std::string built_in_model() {
-    namespace fs = std::filesystem;
-    const fs::path program = program_path();
-    std::vector<fs::path> places;
-    if (const auto asset = environment("VANTAGE_ASSETS"))
-        places.emplace_back(fs::path(*asset) / "models" / "mini-world");
-    for (fs::path folder = program.parent_path(); !folder.empty() && folder != folder.root_path();
-         folder = folder.parent_path()) {
-        places.push_back(folder / "share" / "vantage" / "models" /
-                         "mini-world");                                 // an installation: PREFIX/bin/vantage
-        places.push_back(folder / "assets" / "models" / "mini-world");  // a checkout: build/release/vantage
-    }
-    std::error_code ignored;
-    for (const fs::path& place : places)
-        if (fs::exists(place / "config.json", ignored)) return place.string();
-    throw Error(ErrorKind::bad_file, "the built-in model is neither beside " + program.string() +
+    // the folder that has the file, not merely a folder of that name
+    if (const auto config = find_asset("models/mini-world/config.json"))
+        return std::filesystem::path(*config).parent_path().string();
+    throw Error(ErrorKind::bad_file, "the built-in model is neither beside " + program_path() +
                                          " nor in an installation; name a model with -m DIR, or set VANTAGE_ASSETS");
 }
 

@@ -93,7 +93,7 @@ void OpsBench::run(std::span<const BenchCase> cases) {
 void OpsBench::run_case(const BenchCase& one) {
     std::vector<const Kernel*> kernels;
     for (const Kernel& kernel : one.call.op->kernels)
-        if (fits(kernel, one.call, device_.caps()) && (options_.kernel.empty() || options_.kernel == kernel.name))
+        if (eligible(kernel, one.call, device_.caps()) && (options_.kernel.empty() || options_.kernel == kernel.name))
             kernels.push_back(&kernel);
     if (kernels.empty()) return;
     const RoofOfCall roof = roof_of(one, roofs_, kernels);

@@ -69,6 +69,7 @@ struct Prepared {
     std::optional<gpu::Recording>
         repeated;  // some runs in a row; none where one takes so long that it goes out by itself
     std::uint32_t runs = 1;
+    bool ran = false, warm = false;
 };
 
 }  // namespace
@@ -109,7 +110,8 @@ struct MeasuredCall::State {
     bool clocked() const { return device.state().timestamp_bits > 0; }
 
     Prepared& prepared(const Kernel& kernel);
-    void warm_up(Prepared& p);
+    void run(Prepared& p);
+    std::vector<double> warm_up(Prepared& p, double hopeless);
     std::vector<double> take(Prepared& p);
 };
 
@@ -141,8 +143,7 @@ const OpCall& MeasuredCall::call() const { return state_->call; }
 std::uint64_t MeasuredCall::bytes() const { return state_->bytes; }
 
 bool MeasuredCall::fits(const Kernel& kernel) const {
-    const Caps& caps = state_->device.caps();
-    return provides(caps, kernel.needs) && (kernel.fits == nullptr || kernel.fits(state_->call, caps));
+    return vantage::eligible(kernel, state_->call, state_->device.caps());
 }
 
 Prepared& MeasuredCall::State::prepared(const Kernel& kernel) {
@@ -154,31 +155,32 @@ Prepared& MeasuredCall::State::prepared(const Kernel& kernel) {
     p->memory = PlanMemory(graph, p->schedule, device.state(), &bindings, false);
     p->recorder =
         std::make_unique<Recorder>(graph, p->schedule, p->memory, device.state(), CompileOptions{.profile = true});
-    warm_up(*p);
     made = std::move(p);
     return *made;
 }
 
-// The first run compiles and is slow; the second says how many fit one submission.
-void MeasuredCall::State::warm_up(Prepared& p) {
-    constexpr int main_segment[] = {0};
-    double seconds = 0;
-    for (int run = 0; run < 2; ++run) {
-        const double begin = seconds_now();
-        p.recorder->wait(p.recorder->submit(main_segment, 1));
-        seconds = seconds_now() - begin;
-    }
-    if (seconds > submission_seconds) return;
+// The first run compiles and is slow; the second says how many fit one submission, and is a sample if there are no more.
+std::vector<double> MeasuredCall::State::warm_up(Prepared& p, double hopeless) {
+    if (!p.ran) run(p);
+    const std::vector<double> first = take(p);
+    p.warm = true;
+    if (hopeless > 0 && first[0] > hopeless) return first;
+    if (first[0] > submission_seconds) return {};
     p.runs = static_cast<std::uint32_t>(
-        std::clamp(submission_seconds / std::max(seconds, 1e-6), 1.0, static_cast<double>(most_runs)));
+        std::clamp(submission_seconds / std::max(first[0], 1e-6), 1.0, static_cast<double>(most_runs)));
     p.repeated = p.recorder->repeated(p.runs);
-    const gpu::Recording* one[] = {&*p.repeated};
-    gpu::wait(device.state(), gpu::submit(device.state(), one));  // clocks that rise under load have risen
+    take(p);  // clocks that rise under load have risen
+    return {};
+}
+
+void MeasuredCall::State::run(Prepared& p) {
+    constexpr int main_segment[] = {0};
+    p.recorder->wait(p.recorder->submit(main_segment, 1));
+    p.ran = true;
 }
 
 // The samples of one submission.
 std::vector<double> MeasuredCall::State::take(Prepared& p) {
-    constexpr int main_segment[] = {0};
     const double begin = seconds_now();
     std::vector<DispatchTiming> timings;
     if (p.repeated) {
@@ -187,7 +189,7 @@ std::vector<double> MeasuredCall::State::take(Prepared& p) {
         for (const gpu::Recording::Timing& t : p.repeated->timings())
             timings.push_back({t.label, t.begin_ns, t.end_ns});
     } else {
-        p.recorder->wait(p.recorder->submit(main_segment, 1));
+        run(p);
         timings = p.recorder->timings();
     }
     const double host_seconds = seconds_now() - begin;
@@ -202,12 +204,17 @@ Measurement MeasuredCall::measure(const Kernel& kernel, const MeasureOptions& op
     State& s = *state_;
     Prepared& p = s.prepared(kernel);
     std::vector<double> samples;
-    for (double spent = 0;
-         samples.size() < options.least || (samples.size() < options.most && spent < options.seconds);)
-        for (const double sample : s.take(p)) {
-            spent += sample;
-            samples.push_back(sample);
-        }
+    if (!p.warm) samples = s.warm_up(p, options.hopeless);
+    double spent = 0;
+    const auto wanted = [&] {
+        return samples.size() < options.least || (samples.size() < options.most && spent < options.seconds);
+    };
+    if (samples.empty())
+        while (wanted())
+            for (const double sample : s.take(p)) {
+                spent += sample;
+                samples.push_back(sample);
+            }
     Measurement m = measurement_of(std::move(samples));
     m.device_clock = s.clocked();
     m.dispatches = p.schedule.dispatches.size();
@@ -219,8 +226,7 @@ std::vector<HostTensor> MeasuredCall::results(const Kernel& kernel, std::size_t 
     Prepared& p = s.prepared(kernel);
     for (const std::int8_t updated : s.call.op->alias)
         if (updated >= 0 && s.call.has(updated)) s.fill(static_cast<std::size_t>(updated));
-    constexpr int main_segment[] = {0};
-    p.recorder->wait(p.recorder->submit(main_segment, 1));
+    s.run(p);
     std::vector<HostTensor> results;
     for (std::size_t i = 0; i < s.call.outputs.size(); ++i) {
         const TensorType& type = s.call.outputs[i];

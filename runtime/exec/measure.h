@@ -14,6 +14,7 @@ namespace vantage {
 struct MeasureOptions {
     double seconds = 0.25;              ///< of the device's time, for samples; the warm-up comes on top
     std::size_t least = 3, most = 100;  ///< samples: `least` of them even where they take longer
+    double hopeless = 0;  ///< seconds: a kernel whose first warm run takes longer gets no further samples; 0 = never
 };
 
 /// Seconds of the device for one run of a kernel: all of its dispatches, without the submission.

@@ -10,6 +10,7 @@
 #include "runtime/exec/bindings.h"
 #include "runtime/exec/guard.h"
 #include "runtime/exec/recorder.h"
+#include "runtime/exec/tuning_files.h"
 #include "runtime/exec/upload_weight.h"
 #include "runtime/graph/compare.h"
 #include "runtime/graph/fuse.h"
@@ -87,12 +88,13 @@ Plan::Plan(Graph graph, const Device& device, const CompileOptions& options, std
         s.fused = fuse(s.graph);
     else
         pack_weights(s.graph);
-    ScheduleOptions how{.keep_all = options.keep_all, .red_zone = s.options.guard ? red_zone : 0};
+    const TuningTable& tuning = tuning_of(device.caps());
+    ScheduleOptions how{.tuning = &tuning, .keep_all = options.keep_all, .red_zone = s.options.guard ? red_zone : 0};
     if (!options.kernel.empty())
         how.choose = [&](const OpCall& call, const Caps& caps) -> const Kernel* {
             for (const Kernel& kernel : call.op->kernels)
                 if (options.kernel == kernel.name && eligible(kernel, call, caps)) return &kernel;
-            return choose_kernel(call, caps);
+            return choose_kernel(call, caps, &tuning);
         };
     s.schedule = make_schedule(s.graph, device.caps(), how);
     if (s.options.guard)

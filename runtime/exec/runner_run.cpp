@@ -15,7 +15,6 @@ namespace vantage {
 
 namespace {
 
-constexpr std::int64_t chunk_sizes[] = {1, 8, 32, 128, 512};
 constexpr std::int64_t most_rows = 16384;  // of a run of several sequences
 constexpr int run_ahead = 2;               // generated tokens submitted before the first of them is read
 

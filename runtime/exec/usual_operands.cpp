@@ -126,7 +126,9 @@ HostTensor integer_operand(const OpCall& call, int i, std::string_view name, std
 HostTensor float_operand(const OpCall& call, int i, std::string_view name, std::mt19937& random) {
     const TensorType& type = call.in(i);
     const DTypeInfo& storage = info(type.dtype);
-    const std::int64_t count = std::min<std::int64_t>(type.shape.elements(), block_elements * storage.elements);
+    // of block types whole blocks, as many as make about as many elements, but no power of two of them
+    const std::int64_t block = storage.elements == 1 ? block_elements : 251 * std::int64_t{storage.elements};
+    const std::int64_t count = std::min(type.shape.elements(), block);
     HostTensor tensor({Shape{count}, type.dtype});
     double low = -1.7, high = 1.7;
     if (name == "b" || name == "w") {

@@ -17,6 +17,7 @@
 namespace vantage {
 
 struct OpDef;
+struct TuningTable;  // runtime/graph/tuning.h
 
 /// One call of an op: its options and the types of its operands. Absent operands are empty.
 struct OpCall {
@@ -175,10 +176,11 @@ int operand_named(const Node& node, const std::string& name);
 std::span<const OpDef* const> all_ops();
 const OpDef* find_op(const std::string& name);
 
-/// Whether the device can run the call by this kernel.
+/// Whether the device provides what the kernel needs, and it takes the call.
 bool eligible(const Kernel& kernel, const OpCall& call, const Caps& caps);
-/// The first eligible kernel of `call.op` that pays; null when there is none.
-const Kernel* choose_kernel(const OpCall& call, const Caps& caps);
+/// What `tuning` was measured to be the fastest of `call.op`'s kernels; where it knows nothing, or is null, the first eligible
+/// one that pays. Null when there is none.
+const Kernel* choose_kernel(const OpCall& call, const Caps& caps, const TuningTable* tuning = nullptr);
 
 /// Workgroup sizes and grids.
 inline std::uint32_t ceil_div(std::int64_t a, std::int64_t b) { return static_cast<std::uint32_t>((a + b - 1) / b); }
