@@ -4,10 +4,13 @@
 # (see probe/probes.cmake) without which the row is left out.
 vantage_shader(NAME matmul_plain SOURCE matmul/plain.comp)
 vantage_shader(NAME matmul_tiled SOURCE matmul/tiled.comp)
+vantage_shader(NAME matmul_join SOURCE matmul/join.comp)
+vantage_shader(NAME matmul_coopmat SOURCE matmul/coopmat.comp PROBE coopmat)
 vantage_shader(NAME matmul_rows SOURCE matmul/rows.comp)
 vantage_shader(NAME matmul_rows_subgroup SOURCE matmul/rows.comp DEFINES USE_SUBGROUP=1 PROBE subgroup)
 vantage_shader(NAME attention SOURCE attention/flash.comp)
 vantage_shader(NAME attention_subgroup SOURCE attention/flash.comp DEFINES USE_SUBGROUP=1 PROBE subgroup)
+vantage_shader(NAME attention_coopmat SOURCE attention/coopmat.comp PROBE coopmat)
 vantage_shader(NAME attention_hard SOURCE attention/hard.comp)
 vantage_shader(NAME attention_hard_subgroup SOURCE attention/hard.comp DEFINES USE_SUBGROUP=1 PROBE subgroup)
 vantage_shader(NAME attention_join SOURCE attention/join.comp)

@@ -28,40 +28,13 @@ layout(constant_id = 8) const uint EACH = 1;      // features of v per lane: cei
 layout(constant_id = 21) const bool STATISTICS = false;
 layout(constant_id = 22) const bool COUNTS = false;  // for tests: lse is the number of keys that were scored for the row
 layout(push_constant) uniform Push { AttentionParams p; };
-#include "lib/attention_rules.glsl"
+#include "lib/attention_rows.glsl"
 
 const uint LANES = gl_WorkGroupSize.x;
 shared float queries[ROWS * D];
 shared float weights[ROWS * LANES];
 
 uint lane = gl_LocalInvocationID.x;
-uint group = p.heads / p.kv_heads;  // query heads per key head
-// A split run has a grid of (splits, blocks of rows, heads and batches); another a flat one of heads, batches and blocks.
-uint blocks = max(1u, (p.n * group + ROWS - 1u) / ROWS);
-uint block = SPLIT > 0u ? gl_WorkGroupID.y : workgroup_index() % blocks;
-uint head_and_batch = SPLIT > 0u ? gl_WorkGroupID.z : workgroup_index() / blocks;
-uint kv_head = head_and_batch % p.kv_heads, batch = head_and_batch / p.kv_heads;
-uvec2 own_step = step_of(p.step, batch);
-
-// Row r of this workgroup is query `query_of(r)` of head `head_of(r)`; rows beyond the last one are idle.
-uint flat_row(uint r) { return block * ROWS + r; }
-uint query_of(uint r) { return flat_row(r) / group; }
-uint head_of(uint r) { return kv_head * group + flat_row(r) % group; }
-uint result_row(uint r) {
-    return p.heads_first != 0u ? (batch * p.heads + head_of(r)) * p.n + query_of(r) : (batch * p.n + query_of(r)) * p.heads + head_of(r);
-}
-uint key_row(uint key) {
-    return p.heads_first != 0u ? (batch * p.kv_heads + kv_head) * p.m + key : cache_head_row(batch, p.m, key, kv_head, p.kv_heads);
-}
-
-// Keys that row r sees: [0, visible).
-uint visible(uint r, uint rows_valid, uint keys_valid) {
-    uint i = query_of(r);
-    if (i >= rows_valid) return 0u;
-    uint end = p.causal != 0u ? min(keys_valid, max(causal_keys(own_step, i, p.n, p.m), PREFIX)) : keys_valid;
-    return RULES ? window_end(query_position(own_step, i, p.n, p.m), end) : end;
-}
-
 // The first key beyond the global ones that a row of this workgroup sees, and whether any sees one of a tile by the block mask.
 uint first_seen(uint sees[ROWS]) {
     uint begin = NO_LIMIT;
@@ -98,8 +71,7 @@ void scores(uint key, out float s[ROWS]) {
 
 void main() {
     if (batch >= p.batch) return;
-    uint rows_valid = valid_rows(own_step, p.n), keys_valid = valid_keys(own_step, p.m);
-    if (present(p.kv_len)) keys_valid = min(keys_valid, uint(max(int(ReadWords(p.kv_len).at[batch]), 0)));
+    uint rows_valid = valid_rows(own_step, p.n), keys_valid = keys_there();
     uint sees[ROWS], last = 0u;
     for (uint r = 0u; r < ROWS; ++r) {
         sees[r] = visible(r, rows_valid, keys_valid);
