@@ -36,6 +36,15 @@ double scale_of(const OpCall& call) {
     return call.attrs.number("scale", 1 / std::sqrt(static_cast<double>(call.in(q_).shape[-1])));
 }
 
+// Elements of a key that are read at a time. Few rows of a split are bound by reading the cache: there 16 bytes of f16, which also has
+// the kernel read four values at once. With more rows, or where subgroups are narrow and a lane has 64 registers, that spills
+// (bench/devices.py), and arithmetic is the bound.
+static std::uint32_t key_step(const Sizes& s, const Caps& caps, std::uint32_t rows, std::uint32_t split) {
+    const bool registers = rows <= 4 && (caps.max_subgroup_size > 16 || caps.is_cpu());
+    if (split > 0 && s.d % 8 == 0 && registers) return 8;
+    return s.d % 4 == 0 ? 4 : 1;
+}
+
 Launch flash_launch(const OpCall& call, const Caps& caps, const char* shader, std::uint32_t lanes, std::uint32_t rows,
                     std::uint32_t split) {
     const Sizes s = sizes_of(call);
@@ -43,7 +52,7 @@ Launch flash_launch(const OpCall& call, const Caps& caps, const char* shader, st
     const std::uint32_t blocks = std::max(1u, ceil_div(s.n * s.group(), rows));
     Launch l{.shader = shader,
              .spec = {lanes, storage_of(call.in(q_).dtype), storage_of(call.in(k_).dtype), u(s.d), u(s.dv), rows, split,
-                      s.d % 4 == 0, ceil_div(s.dv, lanes)},
+                      key_step(s, caps, rows, split), ceil_div(s.dv, lanes)},
              .operands = {in(q_), in(k_), in(v_), in(step_), in(kv_len_), in(mask_), in(position_bias_),
                           in(block_mask_), in(segments_), in(sinks_), out(o_), out(lse_)},
              .groups = split > 0 ? std::array{std::max(1u, ceil_div(s.m, split)), blocks, u(s.batch * s.kv_heads)}

@@ -182,8 +182,9 @@ TEST_CASE("attention on matrix units: every row once, within a device's limits",
                 INFO(caps.name << ", width " << d << ", " << n << " queries, " << heads << " heads on one");
                 CHECK_FALSE(coopmat(*call.op).fits(call, caps));  // not without leave
                 call.attrs.set("f16_operands", true);
-                REQUIRE(coopmat(*call.op).fits(call, caps));
-                check_attention(call, caps);
+                const bool fits = coopmat(*call.op).fits(call, caps);
+                CHECK((fits || d > 128));  // 32 KiB do not hold the widest
+                if (fits) check_attention(call, caps);
             }
 }
 
