@@ -107,9 +107,7 @@ CaseResult run_case(const Device& device, const OpDef& op, const Case& test, con
                     const Kernel& kernel) {
     PreparedCase prepared = prepare(op, test, types);
     prepared.call.attrs = attrs_for(kernel, prepared.call.attrs);
-    if (!provides(device.caps(), kernel.needs) ||
-        (kernel.fits != nullptr && !kernel.fits(prepared.call, device.caps())))
-        return {.status = CaseResult::not_fitting};
+    if (!eligible(kernel, prepared.call, device.caps())) return {.status = CaseResult::not_fitting};
     std::vector<HostTensor> want;
     for (std::size_t i = 0; i < prepared.call.outputs.size(); ++i) {
         const std::int8_t alias = i < op.alias.size() ? op.alias[i] : std::int8_t{-1};

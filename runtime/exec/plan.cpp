@@ -6,10 +6,11 @@
 
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
+#include "runtime/base/spans.h"
 #include "runtime/exec/bindings.h"
 #include "runtime/exec/guard.h"
 #include "runtime/exec/recorder.h"
-#include "runtime/exec/upload_turned.h"
+#include "runtime/exec/upload_weight.h"
 #include "runtime/graph/compare.h"
 #include "runtime/graph/fuse.h"
 
@@ -63,8 +64,7 @@ struct Plan::State {
     void upload(int id, std::span<const std::byte> bytes) {
         const Value& value = graph.value(id);
         const auto [buffer, offset] = memory.place_of(graph, schedule, id);
-        if (!value.packed) return gpu::upload(device.state(), buffer, offset, bytes);
-        upload_turned(device.state(), buffer, offset, value.type, bytes);
+        upload_weight(device.state(), buffer, offset, value.type, value.type.dtype, value.packed, bytes);
     }
 
     std::vector<std::byte> download(int id, std::uint64_t bytes, std::uint64_t from = 0) const {
@@ -80,6 +80,7 @@ struct Plan::State {
 
 Plan::Plan(Graph graph, const Device& device, const CompileOptions& options, std::shared_ptr<const Bindings> bindings)
     : state_(std::make_unique<State>(std::move(graph), device, options)) {
+    const TimedSpan span("compile plan");
     State& s = *state_;
     s.options.guard |= environment_flag("VANTAGE_GUARD");
     if (options.fuse && !environment_flag("VANTAGE_DISABLE_FUSION"))
@@ -91,9 +92,7 @@ Plan::Plan(Graph graph, const Device& device, const CompileOptions& options, std
     if (!options.kernel.empty())
         how.choose = [&](const OpCall& call, const Caps& caps) -> const Kernel* {
             for (const Kernel& kernel : call.op->kernels)
-                if (options.kernel == kernel.name && provides(caps, kernel.needs) &&
-                    (kernel.fits == nullptr || kernel.fits(call, caps)))
-                    return &kernel;
+                if (options.kernel == kernel.name && eligible(kernel, call, caps)) return &kernel;
             return choose_kernel(call, caps);
         };
     s.schedule = make_schedule(s.graph, device.caps(), how);

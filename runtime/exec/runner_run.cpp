@@ -5,6 +5,7 @@
 
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
+#include "runtime/base/spans.h"
 #include "runtime/exec/runner.h"
 #include "runtime/gpu/commands.h"
 #include "runtime/models/architecture.h"
@@ -146,6 +147,7 @@ void Runner::collect(const Plan& p, std::size_t index, std::int64_t first, std::
         const std::vector<float> some = p.read_rows(name, count, from);
         to.insert(to.end(), some.begin(), some.end());
     };
+    const TimedSpan span("read results");
     Sequence& s = sequences[index];
     const auto number = static_cast<std::int64_t>(index);
     const bool one = model.config().head == Head::classification;
@@ -294,6 +296,7 @@ void Runner::draw_all(std::vector<std::optional<std::int32_t>>& drawn) {
     while (static_cast<int>(in_flight.size()) < run_ahead && std::ranges::any_of(sequences, has_room)) submit_draw();
     gpu::wait(device, in_flight.front());
     in_flight.pop_front();
+    const TimedSpan span("read tokens");
     for (std::size_t i = 0; i < sequences.size(); ++i) drawn[i] = read_draw(i);
     const double seconds = seconds_now() - begin;
     stats.generate_seconds += seconds;

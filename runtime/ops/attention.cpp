@@ -232,6 +232,29 @@ LaunchPlan launch_flash(const OpCall& call, const Caps& caps, const char* shader
     return plan;
 }
 
+bool fits_lanes(const OpCall& call, const Caps& caps) {
+    const Sizes s = sizes_of(call);
+    for (const char* other : {"hard", "statistics", "counts"})
+        if (call.attrs.flag(other)) return false;
+    // Where nobody chooses it, it is kept to calls without rules: they are enough to test it, and each rule is a pipeline.
+    const bool plain = rule_constants(call, rule_operands, AttentionRules(call.attrs)).front() == 0;
+    return caps.is_cpu() && (plain || caps.loads_uniform_once()) && s.rows() > 0 && s.d % 4 == 0 && s.dv % 4 == 0 &&
+           s.d <= 256 && s.dv <= 256;
+}
+
+// On CPU devices: a row a lane, tiles of as many keys as keep the unrolled kernel within an instruction cache.
+LaunchPlan launch_lanes(const OpCall& call, const Caps& caps) {
+    const Sizes s = sizes_of(call);
+    const std::uint32_t lanes = 32, keys = std::max(s.d, s.dv) <= 128 ? 8 : 4;
+    Launch l = flash_launch(call, caps, "attention_lanes", lanes, lanes, 0);
+    l.spec.resize(5);
+    l.spec.push_back(keys);
+    const std::vector<std::uint32_t> rules = rule_constants(call, rule_operands, AttentionRules(call.attrs));
+    l.spec.resize(first_rule_constant);
+    l.spec.insert(l.spec.end(), rules.begin(), rules.end());
+    return l;
+}
+
 LaunchPlan launch_split(const OpCall& call, const Caps& caps, const char* shader) {
     const Sizes s = sizes_of(call);
     const std::uint32_t lanes = lanes_for(caps), splits = std::max(1u, ceil_div(s.m, keys_per_split));
@@ -408,10 +431,15 @@ const OpDef attention_op = {
          {.name = "split",
           .fits = ops::attention::fits_split,
           .launch = [](const OpCall& c, const Caps& d) { return ops::attention::launch_split(c, d, "attention"); }},
+         {.name = "lanes",
+          .fits = ops::attention::fits_lanes,
+          .launch = ops::attention::launch_lanes,
+          .pays = [](const OpCall&, const Caps& d) { return d.loads_uniform_once(); }},
          {.name = "coopmat",
           .needs = need_coopmat | need_fp16 | need_subgroup,
           .fits = ops::attention::fits_coopmat,
-          .launch = ops::attention::launch_coopmat},
+          .launch = ops::attention::launch_coopmat,
+          .pays = [](const OpCall&, const Caps& d) { return !d.is_cpu(); }},
          {.name = "subgroup",
           .needs = need_subgroup,
           .launch =

@@ -24,8 +24,9 @@ std::vector<TensorType> infer(const OpCall& call) {
         call.require(call.in(i).shape.rank() >= 2 && call.in(i).shape.rank() <= 4,
                      std::string(call.op->operands[static_cast<std::size_t>(i)]) + " is " + call.in(i).text() +
                          ", but has to have 2 to 4 dimensions");
-    require_floats(call);
     const bool ta = call.attrs.flag("transpose_a"), tb = call.attrs.flag("transpose_b");
+    require_floats(call, b_);
+    require_weights(call, b_);
     const std::int64_t k = ta ? a.shape[-2] : a.shape[-1], k_b = tb ? b.shape[-1] : b.shape[-2];
     if (k != k_b)
         call.fail(format("b is %s%s, but a %s%s has k = %lld", b.text().c_str(), tb ? " transposed" : "",
@@ -129,15 +130,25 @@ const OpDef matmul_op = {
     .infer = ops::matmul::infer,
     .reference = ops::matmul::reference,
     .cost = ops::matmul::cost,
-    .kernels = {{.name = "rows_subgroup",
+    .kernels = {{.name = "columns",
+                 .needs = need_int64,
+                 .fits = ops::matmul::fits_columns,
+                 .launch = ops::matmul::launch_columns,
+                 .pays = [](const OpCall&, const Caps& d) { return d.loads_uniform_once(); }},
+                {.name = "rows_subgroup",
                  .needs = need_subgroup,
                  .fits = ops::matmul::fits_rows,
                  .launch = ops::matmul::launch_rows_subgroup},
                 {.name = "rows", .fits = ops::matmul::fits_rows, .launch = ops::matmul::launch_rows},
+                {.name = "panels",
+                 .fits = ops::matmul::fits_panels,
+                 .launch = ops::matmul::launch_panels,
+                 .pays = [](const OpCall&, const Caps& d) { return d.loads_uniform_once(); }},
                 {.name = "coopmat",
                  .needs = need_coopmat | need_fp16,
                  .fits = ops::matmul::fits_coopmat,
-                 .launch = ops::matmul::launch_coopmat},
+                 .launch = ops::matmul::launch_coopmat,
+                 .pays = [](const OpCall&, const Caps& d) { return !d.is_cpu(); }},
                 {.name = "tiled", .fits = ops::matmul::fits_tiled, .launch = ops::matmul::launch_tiled},
                 {.name = "plain", .launch = ops::matmul::launch_plain}},
     .cases = ops::matmul::cases,

@@ -28,6 +28,10 @@ bool fits_grid(const std::array<std::uint32_t, 3>& groups, const Caps& caps);
 /// `launch` is that of a kernel that includes lib/matmul_store.glsl, and its slices have `depth` elements of k.
 LaunchPlan with_parts(const OpCall& call, const Caps& caps, Launch launch, const MatmulSizes& s, std::int64_t depth);
 
+bool fits_columns(const OpCall& call, const Caps& caps);
+LaunchPlan launch_columns(const OpCall& call, const Caps& caps);
+bool fits_panels(const OpCall& call, const Caps& caps);
+LaunchPlan launch_panels(const OpCall& call, const Caps& caps);
 LaunchPlan launch_plain(const OpCall& call, const Caps& caps);
 bool fits_coopmat(const OpCall& call, const Caps& caps);
 LaunchPlan launch_coopmat(const OpCall& call, const Caps& caps);

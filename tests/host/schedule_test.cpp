@@ -369,9 +369,7 @@ TEST_CASE("every launch of every case is within a device's limits", "[graph]") {
                 for (const Caps& caps : devices())
                     for (const Kernel& kernel : op->kernels) {
                         prepared.call.attrs = attrs_for(kernel, test.attrs);
-                        if (!provides(caps, kernel.needs) ||
-                            (kernel.fits != nullptr && !kernel.fits(prepared.call, caps)))
-                            continue;
+                        if (!eligible(kernel, prepared.call, caps)) continue;
                         const LaunchPlan plan = kernel.launch(prepared.call, caps);
                         INFO(kernel.name << " on " << caps.name);
                         CHECK(!plan.launches.empty());
