@@ -88,6 +88,7 @@ Plan::Plan(Graph graph, const Device& device, const CompileOptions& options, std
         s.fused = fuse(s.graph);
     else
         pack_weights(s.graph);
+    if (options.f16_operands) allow_f16_operands(s.graph);
     const TuningTable& tuning = tuning_of(device.caps());
     ScheduleOptions how{.tuning = &tuning, .keep_all = options.keep_all, .red_zone = s.options.guard ? red_zone : 0};
     if (!options.kernel.empty())
@@ -167,8 +168,9 @@ std::vector<Divergence> Plan::State::check_node(std::size_t index) {
     node.op->reference(call, inputs, want);
     std::vector<Divergence> found;
     for (std::size_t i = 0; i < want.size(); ++i) {
-        const Comparison c = compare(name_of(graph, node) + (want.size() > 1 ? format(".%zu", i) : ""),
-                                     host(node.outputs[i]), want[i], node.op->tolerance);
+        const Comparison c =
+            compare(name_of(graph, node) + (want.size() > 1 ? format(".%zu", i) : ""), host(node.outputs[i]), want[i],
+                    node.op->tolerance, node.attrs.flag("f16_operands"));
         if (!c.passed) found.push_back({name_of(graph, node), schedule.kernels[index]->name, c.message});
     }
     return found;
