@@ -19,6 +19,9 @@ void add_bench(CLI::App& app) {
     bench->footer("See docs/benchmarks.md for what is measured and how to read it.");
     bench->require_subcommand(1);
     add_bench_model(*bench);
+    add_bench_ops(*bench);
+    add_bench_roofs(*bench);
+    add_bench_compare(*bench);
 }
 
 }  // namespace vantage::cli

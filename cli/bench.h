@@ -22,4 +22,8 @@ struct BenchOutput {
 void add_bench_model(CLI::App& bench);
 void add_bench_output(CLI::App& command, BenchOutput& output);
 
+void add_bench_roofs(CLI::App& bench);
+void add_bench_ops(CLI::App& bench);
+void add_bench_compare(CLI::App& bench);
+
 }  // namespace vantage::cli

@@ -37,13 +37,16 @@ struct Common {
     bool strict = false;  ///< --strict: see runtime/base/fallback.h
     std::string profile;  ///< --profile FILE
     std::string model;    ///< -m, --model
+    std::string weights;  ///< --weights; empty = as the file has them
 };
 Common& common();
-/// Adds -m/--model.
+/// Adds -m/--model and --weights.
 void add_model_option(CLI::App& command);
 /// Opens the device that --device names, or VANTAGE_DEVICE, or the best; throws as Device::open.
 Device open_device();
-/// Loads the model that -m names, or the built-in one, and says so with -v.
+/// What --weights says.
+LoadOptions load_options();
+/// Loads the model that -m names, or the built-in one, as --weights says, and tells of it with -v.
 Model load_model(const Device& device);
 
 /// Ends the program with this code after the subcommand has returned (conform's 7).

@@ -127,7 +127,7 @@ TuneReport report_of(const Device& device, const Subject& subject, const TuneCom
     const Caps& caps = device.caps();
     for (ModelCall& call : calls_of(subject, o, context)) {
         const auto able =
-            std::ranges::count_if(call.call.op->kernels, [&](const Kernel& k) { return fits(k, call.call, caps); });
+            std::ranges::count_if(call.call.op->kernels, [&](const Kernel& k) { return eligible(k, call.call, caps); });
         if (able < 2) continue;
         const Kernel* before = choose_kernel(call.call, caps, &tuning_of(caps));
         report.calls.push_back({.model = std::move(call), .before = before, .result = {}});

@@ -44,6 +44,9 @@ struct Caps {
     std::vector<CooperativeMatrix> cooperative_matrices;
 
     bool is_cpu() const { return type == DeviceType::cpu; }
+    /// A CPU device on which a load from one address for all lanes is one load, and not one for each lane. Measured: lavapipe
+    /// since Mesa 25, which is told from earlier ones and from SwiftShader by its Vulkan version, 1.4.
+    bool loads_uniform_once() const { return is_cpu() && api_version >= (1u << 22 | 4u << 12); }
 };
 
 /// Why a device cannot run Vantage; empty when it can.

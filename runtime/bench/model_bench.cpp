@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <ctime>
 #include <numeric>
 #include <random>
 
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
+#include "runtime/gpu/device.h"
 #include "runtime/models/config.h"
 
 namespace vantage {
@@ -33,7 +35,8 @@ public:
         for (std::int64_t i = 0; i < test_.sequences; ++i) batch_.rewind(i, test_.depth);
         const double begin = seconds_now();
         if (kind_ == ModelKind::encoder_decoder)
-            for (std::int64_t i = 0; i < test_.sequences; ++i) batch_.encode(i, first(0, test_.prompt ? test_.tokens : 1));
+            for (std::int64_t i = 0; i < test_.sequences; ++i)
+                batch_.encode(i, first(0, test_.prompt ? test_.tokens : 1));
         else
             append(test_.depth, test_.prompt ? test_.tokens : 1);
         if (kind_ == ModelKind::encoder)
@@ -42,7 +45,7 @@ public:
             for (std::int64_t drawn = 0; drawn < (test_.prompt ? 1 : test_.tokens); ++drawn) batch_.next();
         return seconds_now() - begin;
     }
-    const Batch& batch() const { return batch_; }
+    Batch& batch() { return batch_; }
 
 private:
     SessionOptions sized(SessionOptions options, const Model& model) const {
@@ -75,7 +78,8 @@ void require_possible(const Model& model, const ModelTest& test) {
     if (kind == ModelKind::encoder && !test.prompt)
         throw Error(ErrorKind::usage, test.name() + ": " + who + " is an encoder, which draws no tokens");
     if (kind != ModelKind::decoder && test.depth > 0)
-        throw Error(ErrorKind::usage, test.name() + ": " + who + " reads its text in one piece, with nothing before it");
+        throw Error(ErrorKind::usage,
+                    test.name() + ": " + who + " reads its text in one piece, with nothing before it");
 }
 
 }  // namespace
@@ -107,17 +111,23 @@ double ModelTimes::median() const {
 ModelTimes time_model(const Model& model, const ModelTest& test, const SessionOptions& options, int repeats) {
     require_possible(model, test);
     ModelTimes times;
+    gpu::DeviceState& device = model.device().state();
+    device.most_held = device.held.load();
     const double begin = seconds_now();
     TimedBatch timed(model, test, options);
     timed.run();
     times.compile_seconds = seconds_now() - begin;
     times.tokens = static_cast<double>(test.tokens * test.sequences);
     const SessionStats before = timed.batch().stats();
+    const std::clock_t cpu = std::clock();
     for (int i = 0; i < repeats; ++i) times.seconds.push_back(timed.run());
+    times.cpu_seconds = static_cast<double>(std::clock() - cpu) / CLOCKS_PER_SEC / repeats;
     const SessionStats& after = timed.batch().stats();
-    times.host_seconds = (after.host_seconds - before.host_seconds) /
-                         static_cast<double>(std::max<std::int64_t>(after.generated_tokens - before.generated_tokens, 1));
-    times.memory = timed.batch().memory();
+    times.host_seconds =
+        (after.host_seconds - before.host_seconds) /
+        static_cast<double>(std::max<std::int64_t>(after.generated_tokens - before.generated_tokens, 1));
+    times.peak_bytes = device.most_held;
+    times.dispatches = timed.batch().take_timings();
     return times;
 }
 

@@ -25,7 +25,11 @@ struct ModelTimes {
     double tokens = 0;            ///< of a repeat, all sequences together
     double compile_seconds = 0;   ///< plans, kernels and the first run, before what is timed
     double host_seconds = 0;      ///< of a drawn token of all sequences: what the host did beside waiting
-    Session::Memory memory;
+    double cpu_seconds =
+        0;  ///< of the process in a repeat, all threads together: what a busy machine does not change much
+    std::vector<DispatchTiming> dispatches;  ///< of all that ran, with SessionOptions::profile
+    std::uint64_t peak_bytes =
+        0;  ///< of device memory while the test ran: weights, states, caches, intermediates, staging
     /// Mean and standard deviation of the repeats' rates; 0 ± for one repeat.
     Spread tokens_per_second() const;
     double median() const;  ///< of the rates

@@ -49,6 +49,9 @@ public:
         return put({name, std::string(text), shown});
     }
     const std::vector<Entry>& entries() const { return entries_; }
+    /// The number or the text of this name; 0 and "" where there is none.
+    double number(const std::string& name) const;
+    std::string text(const std::string& name) const;
 
 private:
     ReportRow& put(Entry entry);  ///< in the place of an entry of the same name, else at the end
@@ -80,6 +83,8 @@ enum class ReportFormat : std::uint8_t { md, csv, json, jsonl };
 ReportFormat report_format(const std::string& word);
 
 std::string report_text(const Report& report, ReportFormat format);
+/// The same as report_text(report, ReportFormat::md).
+std::string report_table(const Report& report);
 /// To stdout, or with a path to that file (written beside it, then renamed).
 void write_report(const Report& report, ReportFormat format, const std::string& path);
 

@@ -144,7 +144,7 @@ const OpCall& MeasuredCall::call() const { return state_->call; }
 std::uint64_t MeasuredCall::bytes() const { return state_->bytes; }
 
 bool MeasuredCall::fits(const Kernel& kernel) const {
-    return vantage::fits(kernel, state_->call, state_->device.caps());
+    return vantage::eligible(kernel, state_->call, state_->device.caps());
 }
 
 Prepared& MeasuredCall::State::prepared(const Kernel& kernel) {

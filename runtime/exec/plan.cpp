@@ -6,11 +6,12 @@
 
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
+#include "runtime/base/spans.h"
 #include "runtime/exec/bindings.h"
 #include "runtime/exec/guard.h"
 #include "runtime/exec/recorder.h"
 #include "runtime/exec/tuning_files.h"
-#include "runtime/exec/upload_turned.h"
+#include "runtime/exec/upload_weight.h"
 #include "runtime/graph/compare.h"
 #include "runtime/graph/fuse.h"
 
@@ -64,8 +65,7 @@ struct Plan::State {
     void upload(int id, std::span<const std::byte> bytes) {
         const Value& value = graph.value(id);
         const auto [buffer, offset] = memory.place_of(graph, schedule, id);
-        if (!value.packed) return gpu::upload(device.state(), buffer, offset, bytes);
-        upload_turned(device.state(), buffer, offset, value.type, bytes);
+        upload_weight(device.state(), buffer, offset, value.type, value.type.dtype, value.packed, bytes);
     }
 
     std::vector<std::byte> download(int id, std::uint64_t bytes, std::uint64_t from = 0) const {
@@ -81,18 +81,20 @@ struct Plan::State {
 
 Plan::Plan(Graph graph, const Device& device, const CompileOptions& options, std::shared_ptr<const Bindings> bindings)
     : state_(std::make_unique<State>(std::move(graph), device, options)) {
+    const TimedSpan span("compile plan");
     State& s = *state_;
     s.options.guard |= environment_flag("VANTAGE_GUARD");
     if (options.fuse && !environment_flag("VANTAGE_DISABLE_FUSION"))
         s.fused = fuse(s.graph);
     else
         pack_weights(s.graph);
+    if (options.f16_operands) allow_f16_operands(s.graph);
     const TuningTable& tuning = tuning_of(device.caps());
     ScheduleOptions how{.tuning = &tuning, .keep_all = options.keep_all, .red_zone = s.options.guard ? red_zone : 0};
     if (!options.kernel.empty())
         how.choose = [&](const OpCall& call, const Caps& caps) -> const Kernel* {
             for (const Kernel& kernel : call.op->kernels)
-                if (options.kernel == kernel.name && fits(kernel, call, caps)) return &kernel;
+                if (options.kernel == kernel.name && eligible(kernel, call, caps)) return &kernel;
             return choose_kernel(call, caps, &tuning);
         };
     s.schedule = make_schedule(s.graph, device.caps(), how);
@@ -166,8 +168,9 @@ std::vector<Divergence> Plan::State::check_node(std::size_t index) {
     node.op->reference(call, inputs, want);
     std::vector<Divergence> found;
     for (std::size_t i = 0; i < want.size(); ++i) {
-        const Comparison c = compare(name_of(graph, node) + (want.size() > 1 ? format(".%zu", i) : ""),
-                                     host(node.outputs[i]), want[i], node.op->tolerance);
+        const Comparison c =
+            compare(name_of(graph, node) + (want.size() > 1 ? format(".%zu", i) : ""), host(node.outputs[i]), want[i],
+                    node.op->tolerance, node.attrs.flag("f16_operands"));
         if (!c.passed) found.push_back({name_of(graph, node), schedule.kernels[index]->name, c.message});
     }
     return found;

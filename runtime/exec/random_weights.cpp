@@ -10,7 +10,7 @@ namespace vantage {
 
 namespace {
 
-constexpr std::int64_t block_elements = 32 * 31251;  // 2^5 3 11 947: whole blocks of quantised types
+constexpr std::int64_t block_elements = 256 * 3907;  // a prime number of whole blocks of quantised types
 constexpr double deviation = 0.02;                   // as GPT-2, BERT and Llama are initialised
 
 bool is_gain(const Value& value) { return value.type.shape.rank() == 1 && value.name.ends_with("weight"); }

@@ -68,7 +68,8 @@ private:
     void record_all(double filled);
     bool outgrown(double filled);
     Piece piece(std::size_t first, std::size_t last, std::uint32_t part = 0, std::uint32_t parts = 1) const;
-    void collect_timings();
+    DispatchTiming described(std::size_t dispatch, std::uint32_t parts, double filled) const;
+    void collect_timings(double submitted, double filled);
     void note_time(double work, double seconds, double filled);
     double predicted_seconds(std::size_t dispatch) const { return seconds_per_work_ * work_[dispatch].at(cut_for_); }
 

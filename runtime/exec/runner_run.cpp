@@ -5,6 +5,7 @@
 
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
+#include "runtime/base/spans.h"
 #include "runtime/exec/runner.h"
 #include "runtime/gpu/commands.h"
 #include "runtime/models/architecture.h"
@@ -24,6 +25,12 @@ void start_step(std::uint32_t* words, std::int64_t position, std::int64_t end, s
     words[STEP_LIMIT] = static_cast<std::uint32_t>(context);
 }
 
+// Matrix units may round to f16 in sessions of that precision, but not where attention is watched: a weight is recomputed
+// from the q, k and log-sum-exp that the kernel used.
+bool rounds_operands(const SessionOptions& options) {
+    return options.precision == Precision::f16 && !options.watch.every && options.watch.layers.empty();
+}
+
 }  // namespace
 
 Plan& Runner::plan(Side& side, std::int64_t rows) {
@@ -32,6 +39,7 @@ Plan& Runner::plan(Side& side, std::int64_t rows) {
                                        CompileOptions{.fuse = options.fuse,
                                                       .profile = options.profile,
                                                       .guard = options.guard,
+                                                      .f16_operands = rounds_operands(options),
                                                       .submission_seconds = options.submission_seconds},
                                        bindings);
     return *(side.plans[rows] = std::move(made));
@@ -138,6 +146,7 @@ void Runner::collect(const Plan& p, std::size_t index, std::int64_t first, std::
         const std::vector<float> some = p.read_rows(name, count, from);
         to.insert(to.end(), some.begin(), some.end());
     };
+    const TimedSpan span("read results");
     Sequence& s = sequences[index];
     const auto number = static_cast<std::int64_t>(index);
     const bool one = model.config().head == Head::classification;
@@ -286,6 +295,7 @@ void Runner::draw_all(std::vector<std::optional<std::int32_t>>& drawn) {
     while (static_cast<int>(in_flight.size()) < run_ahead && std::ranges::any_of(sequences, has_room)) submit_draw();
     gpu::wait(device, in_flight.front());
     in_flight.pop_front();
+    const TimedSpan span("read tokens");
     for (std::size_t i = 0; i < sequences.size(); ++i) drawn[i] = read_draw(i);
     const double seconds = seconds_now() - begin;
     stats.generate_seconds += seconds;

@@ -25,7 +25,7 @@ public:
         : options_(options), measured_(device, call, usual_operands(options.keys)) {
         result_.usual = result_.chosen = choose_kernel(measured_.call(), device.caps());
         for (const Kernel& kernel : call.op->kernels)
-            if (fits(kernel, measured_.call(), device.caps())) candidates_.push_back(&kernel);
+            if (eligible(kernel, measured_.call(), device.caps())) candidates_.push_back(&kernel);
     }
 
     TunedResult find() {

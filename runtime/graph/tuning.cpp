@@ -78,7 +78,7 @@ const Kernel* TuningTable::choose(const OpCall& call, const Caps& caps) const {
     if (found == calls.end()) return nullptr;
     const Kernel* chosen = nullptr;
     for (const Kernel& kernel : call.op->kernels) {
-        if (!fits(kernel, call, caps)) continue;
+        if (!eligible(kernel, call, caps)) continue;
         if (found->second.seconds.count(kernel.name) == 0) return nullptr;
         if (found->second.kernel == kernel.name) chosen = &kernel;
     }

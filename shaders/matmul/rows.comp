@@ -2,22 +2,19 @@
 //   c[row, col] = activation(alpha sum_k a[row, k] b[col, k] + bias[col]) + beta residual[row, col].
 //
 // Bound by reading b once. One workgroup per COLS rows of b and ROWS of a; lanes stride over k by STEP elements,
-// so that neighbouring lanes read neighbouring 16 bytes; partial sums meet in subgroup operations, then in shared memory,
-// one step for each subgroup. A workgroup is one subgroup where the device has one size.
+// so that neighbouring lanes read neighbouring 16 bytes; partial sums meet as in lib/matmul_rows.glsl.
 #version 460
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_GOOGLE_include_directive : require
 layout(local_size_x = 32, local_size_x_id = 0) in;
 #include "lib/index.glsl"
 #include "lib/matmul.glsl"
-#include "lib/reduce.glsl"
 layout(constant_id = 7) const uint ROWS = 1;  // 1, 4 or 8
 layout(constant_id = 8) const uint STEP = 1;  // 4 where k % 4 == 0
 #include "lib/steps.glsl"
 const uint COLS = 4u;
-shared float totals[ROWS * COLS];
+#include "lib/matmul_rows.glsl"
 
-// Loops over `sums` have no branch inside and are unrolled: else some compilers keep it in memory and not in registers.
 void main() {
     uint lane = gl_LocalInvocationID.x, col0 = workgroup_index() * COLS, row0 = gl_WorkGroupID.z * ROWS;
     if (col0 >= p.n) return;
@@ -32,17 +29,5 @@ void main() {
             [[unroll]] for (uint c = 0u; c < COLS; ++c) sums[r][c] += dot(a, b[c]);
         }
     }
-    [[unroll]] for (uint r = 0u; r < ROWS; ++r)
-        [[unroll]] for (uint c = 0u; c < COLS; ++c) sums[r][c] = part_sum(sums[r][c]);
-    for (uint part = 0u; part < parts(); ++part) {  // one after the other: an order that never changes
-        if (is_first_of_part(part))
-            [[unroll]] for (uint r = 0u; r < ROWS; ++r)
-                [[unroll]] for (uint c = 0u; c < COLS; ++c)
-                    totals[r * COLS + c] = sums[r][c] + mix(0.0, totals[r * COLS + c], part > 0u);
-        barrier();
-    }
-    for (uint cell = lane; cell < ROWS * COLS; cell += gl_WorkGroupSize.x) {
-        uint r = row0 + cell / COLS, col = col0 + cell % COLS;
-        if (r < p.m && col < p.n) store(p.c, A_TYPE, r * p.n + col, epilogue(totals[cell], 0u, r, col));
-    }
+    join_and_store(sums, row0, col0);
 }

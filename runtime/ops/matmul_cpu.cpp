@@ -1,0 +1,57 @@
+// matmul on CPU devices, where lanes are those of a vector unit: registers instead of shared memory, no barriers.
+#include "runtime/ops/matmul_kernels.h"
+
+namespace vantage::ops::matmul {
+
+namespace {
+
+// k that a loop takes at a time: more of them hide more latency, and kernels grow with them.
+std::uint32_t depth_for(std::int64_t k, std::uint32_t most) {
+    while (k % most != 0) most /= 2;
+    return most;
+}
+
+}  // namespace
+
+bool fits_columns(const OpCall& call, const Caps& caps) {
+    return caps.is_cpu() && fits_rows(call, caps) && !is_quantized(call.in(b_).dtype) && matmul_sizes(call).k % 4 == 0;
+}
+
+LaunchPlan launch_columns(const OpCall& call, const Caps& caps) {
+    const MatmulSizes s = matmul_sizes(call);
+    const std::uint32_t lanes = 64;
+    Launch l = matmul_launch(call, "matmul_columns", lanes, s);
+    l.spec.insert(l.spec.end(), {s.m == 1 ? 1u : s.m <= 4 ? 4u : 8u, depth_for(s.k, 32)});
+    l.groups = flat_grid(ceil_div(s.n, lanes), caps);
+    return l;
+}
+
+// Rows of b, as the kernel reads them, have to begin on whole words.
+bool fits_panels(const OpCall& call, const Caps& caps) {
+    const MatmulSizes s = matmul_sizes(call);
+    const bool whole_words = call.attrs.flag("transpose_b") || call.in(b_).dtype == DType::f32 || s.n % 2 == 0;
+    const std::array<std::uint32_t, 3> most = caps.max_workgroup_count;
+    return caps.is_cpu() && s.m > 8 && s.k > 0 && s.k % 4 == 0 && whole_words && ceil_div(s.n, 64) <= most[0] &&
+           ceil_div(s.m, 16) <= most[1] && s.batches() <= most[2];
+}
+
+LaunchPlan launch_panels(const OpCall& call, const Caps& caps) {
+    const MatmulSizes s = matmul_sizes(call);
+    const std::uint32_t lanes = 64, rows = s.m <= 16 ? 16 : 32, depth = depth_for(s.k, 16);
+    const std::uint32_t panels = ceil_div(s.m, rows);
+    const std::int64_t packed = s.batches() * panels * rows * s.k;  // elements
+    LaunchPlan plan;
+    plan.scratch = {static_cast<std::uint64_t>(packed) * 4};
+    Launch pack = matmul_launch(call, "matmul_panels_pack", lanes, s);
+    pack.spec.push_back(rows);
+    pack.operands.back() = scratch_out(0);
+    pack.groups = flat_grid(ceil_div(packed / 16, lanes), caps);
+    Launch multiply = matmul_launch(call, "matmul_panels", lanes, s);
+    multiply.spec.insert(multiply.spec.end(), {rows, depth});
+    multiply.operands.front() = scratch_in(0);
+    multiply.groups = {ceil_div(s.n, lanes), panels, static_cast<std::uint32_t>(s.batches())};
+    plan.launches = {pack, multiply};
+    return plan;
+}
+
+}  // namespace vantage::ops::matmul

@@ -1,0 +1,142 @@
+#include "runtime/ops/matmul_kernels.h"
+
+#include <algorithm>
+
+#include "runtime/ops/activation.h"
+#include "runtime/ops/checks.h"
+#include "shaders/params/matmul.h"
+#include "vantage/ops.h"
+
+namespace vantage::ops::matmul {
+
+std::int64_t leading_size(const Shape& shape, int from_inner) {
+    const int i = shape.rank() - 3 - from_inner;
+    return i >= 0 ? shape[i] : 1;
+}
+
+MatmulSizes matmul_sizes(const OpCall& call) {
+    const Shape &a = call.in(a_).shape, &b = call.in(b_).shape;
+    const bool ta = call.attrs.flag("transpose_a"), tb = call.attrs.flag("transpose_b");
+    MatmulSizes s{.m = ta ? a[-1] : a[-2], .n = tb ? b[-2] : b[-1], .k = ta ? a[-2] : a[-1]};
+    s.inner = std::max(leading_size(a, 0), leading_size(b, 0));
+    s.outer = std::max(leading_size(a, 1), leading_size(b, 1));
+    const std::int64_t a_matrix = s.m * s.k, b_matrix = s.n * s.k;
+    s.a_stride = {leading_size(a, 1) > 1 ? a_matrix * leading_size(a, 0) : 0, leading_size(a, 0) > 1 ? a_matrix : 0};
+    s.b_stride = {leading_size(b, 1) > 1 ? b_matrix * leading_size(b, 0) : 0, leading_size(b, 0) > 1 ? b_matrix : 0};
+    // one matrix b for all batches: the batches of a are simply more rows
+    if (s.b_stride[0] == 0 && s.b_stride[1] == 0 && !ta && s.batches() > 1 && leading_size(a, 0) == s.inner &&
+        leading_size(a, 1) == s.outer) {
+        s.m *= s.batches();
+        s.outer = s.inner = 1;
+        s.a_stride = {0, 0};
+    }
+    return s;
+}
+
+Launch matmul_launch(const OpCall& call, const char* shader, std::uint32_t lanes, const MatmulSizes& s) {
+    Launch l{.shader = shader,
+             .spec = {lanes, storage_of(call.in(a_).dtype), storage_of(call.in(b_).dtype),
+                      storage_of(call, {bias_, b_}), call.attrs.flag("transpose_a"), call.attrs.flag("transpose_b"),
+                      static_cast<std::uint32_t>(activation_named(call.attrs.text("activation", "none")))},
+             .operands = {in(a_), in(b_), in(bias_), in(residual_), out(0)}};
+    const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
+    return l.with(params::MatmulParams{.m = u(s.m),
+                                       .n = u(s.n),
+                                       .k = u(s.k),
+                                       .batches = u(s.batches()),
+                                       .inner_batches = u(s.inner),
+                                       .a_outer = u(s.a_stride[0]),
+                                       .a_inner = u(s.a_stride[1]),
+                                       .b_outer = u(s.b_stride[0]),
+                                       .b_inner = u(s.b_stride[1]),
+                                       .k_part = u(s.k),
+                                       .parts = 1,
+                                       .alpha = static_cast<float>(call.attrs.number("alpha", 1)),
+                                       .beta = static_cast<float>(call.attrs.number("beta", 1))});
+}
+
+LaunchPlan launch_plain(const OpCall& call, const Caps& caps) {
+    const MatmulSizes s = matmul_sizes(call);
+    const std::uint32_t lanes = workgroup_size(caps);
+    Launch l = matmul_launch(call, "matmul_plain", lanes, s);
+    l.groups = flat_grid(ceil_div(s.batches() * s.m * s.n, lanes), caps);
+    return l;
+}
+
+namespace {
+
+bool has_few_rows(const OpCall& call) {
+    const MatmulSizes s = matmul_sizes(call);
+    return s.m >= 1 && s.m <= 8 && s.batches() == 1 && s.k > 0 && call.attrs.flag("transpose_b") &&
+           !call.attrs.flag("transpose_a");
+}
+
+// How many rows a workgroup takes of the few that there are. Small devices (256 invocations) have too few registers for 8: they
+// read b twice instead of spilling.
+std::int64_t rows_at_once(const MatmulSizes& s, const Caps& caps) {
+    return s.m == 1 ? 1 : s.m <= 4 || caps.max_workgroup_invocations <= 256 ? 4 : 8;
+}
+
+std::uint32_t lanes_of_subgroup(const Caps& caps) { return std::clamp(caps.subgroup_size, 8u, 64u); }
+
+}  // namespace
+
+bool fits_rows(const OpCall& call, const Caps& caps) {
+    return has_few_rows(call) && !fits_quantized_rows(call, caps);  // that one reads them faster
+}
+
+namespace {
+
+LaunchPlan rows_by(const OpCall& call, const Caps& caps, const char* shader, std::uint32_t lanes) {
+    const MatmulSizes s = matmul_sizes(call);
+    Launch l = matmul_launch(call, shader, lanes, s);
+    const std::int64_t rows = rows_at_once(s, caps);
+    l.spec.push_back(static_cast<std::uint32_t>(rows));
+    l.spec.push_back(step_of(s.k));
+    l.groups = flat_grid(ceil_div(s.n, 4), caps);
+    l.groups[2] = ceil_div(s.m, rows);
+    return l;
+}
+
+}  // namespace
+
+LaunchPlan launch_rows(const OpCall& call, const Caps& caps) { return rows_by(call, caps, "matmul_rows", 32); }
+LaunchPlan launch_rows_subgroup(const OpCall& call, const Caps& caps) {
+    return rows_by(call, caps, "matmul_rows_subgroup", lanes_of_subgroup(caps));
+}
+
+bool fits_quantized_rows(const OpCall& call, const Caps&) {
+    const MatmulSizes s = matmul_sizes(call);
+    return has_few_rows(call) && is_quantized(call.in(b_).dtype) && s.k % 32 == 0;
+}
+
+// Where lanes are a CPU's vector, and on devices without subgroup arithmetic.
+bool fits_quantized_lanes(const OpCall& call, const Caps& caps) {
+    return fits_quantized_rows(call, caps) && (caps.type == DeviceType::cpu || !caps.subgroup_arithmetic);
+}
+
+namespace {
+
+// `cols` columns for each workgroup, `each` of them by the same lanes.
+LaunchPlan quantized_by(const OpCall& call, const Caps& caps, const char* shader, std::uint32_t lanes,
+                        std::uint32_t cols, std::uint32_t each) {
+    const MatmulSizes s = matmul_sizes(call);
+    const std::int64_t rows = rows_at_once(s, caps);
+    Launch l = matmul_launch(call, shader, lanes, s);
+    l.spec.insert(l.spec.end(), {static_cast<std::uint32_t>(rows), each});
+    l.groups = flat_grid(ceil_div(s.n, cols), caps);
+    l.groups[2] = ceil_div(s.m, rows);
+    return l;
+}
+
+}  // namespace
+
+LaunchPlan launch_quantized_lanes(const OpCall& call, const Caps& caps) {
+    const std::uint32_t lanes = std::clamp(caps.subgroup_size, 4u, 64u);
+    return quantized_by(call, caps, "matmul_quantized_lanes", lanes, lanes, 1);
+}
+LaunchPlan launch_quantized_subgroup(const OpCall& call, const Caps& caps) {
+    return quantized_by(call, caps, "matmul_quantized_subgroup", lanes_of_subgroup(caps), 4, 4);
+}
+
+}  // namespace vantage::ops::matmul

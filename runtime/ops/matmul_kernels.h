@@ -1,0 +1,48 @@
+// The kernels of matmul (runtime/ops/matmul.cpp): which calls each takes, and how it is launched.
+#pragma once
+
+#include "runtime/graph/op.h"
+
+namespace vantage::ops::matmul {
+
+enum : int { a_, b_, bias_, residual_ };
+
+// Sizes of a call. Batches are the leading dimensions, at most two after broadcasting: (outer, inner).
+struct MatmulSizes {
+    std::int64_t m, n, k, outer = 1, inner = 1;
+    std::array<std::int64_t, 2> a_stride{}, b_stride{};  // elements from batch to batch, (outer, inner); 0 = broadcast
+    std::int64_t batches() const { return outer * inner; }
+};
+
+/// Batch dimension counted from the inside, 1 where absent.
+std::int64_t leading_size(const Shape& shape, int from_inner);
+MatmulSizes matmul_sizes(const OpCall& call);
+
+/// A launch of a kernel that includes lib/matmul.glsl: its specialization constants 0 to 6 and its parameters.
+Launch matmul_launch(const OpCall& call, const char* shader, std::uint32_t lanes, const MatmulSizes& s);
+
+/// A grid of tiles of so many rows and columns, one workgroup each, batches in z; whether a device has so large ones.
+std::array<std::uint32_t, 3> tile_grid(const MatmulSizes& s, std::int64_t rows, std::int64_t cols);
+bool fits_grid(const std::array<std::uint32_t, 3>& groups, const Caps& caps);
+/// Where a tile's workgroups are too few to fill a device: k shared out among several, whose sums a second pass adds in order.
+/// `launch` is that of a kernel that includes lib/matmul_store.glsl, and its slices have `depth` elements of k.
+LaunchPlan with_parts(const OpCall& call, const Caps& caps, Launch launch, const MatmulSizes& s, std::int64_t depth);
+
+bool fits_columns(const OpCall& call, const Caps& caps);
+LaunchPlan launch_columns(const OpCall& call, const Caps& caps);
+bool fits_panels(const OpCall& call, const Caps& caps);
+LaunchPlan launch_panels(const OpCall& call, const Caps& caps);
+LaunchPlan launch_plain(const OpCall& call, const Caps& caps);
+bool fits_coopmat(const OpCall& call, const Caps& caps);
+LaunchPlan launch_coopmat(const OpCall& call, const Caps& caps);
+bool fits_tiled(const OpCall& call, const Caps& caps);
+LaunchPlan launch_tiled(const OpCall& call, const Caps& caps);
+bool fits_rows(const OpCall& call, const Caps& caps);
+LaunchPlan launch_rows(const OpCall& call, const Caps& caps);
+LaunchPlan launch_rows_subgroup(const OpCall& call, const Caps& caps);
+bool fits_quantized_lanes(const OpCall& call, const Caps& caps);
+LaunchPlan launch_quantized_lanes(const OpCall& call, const Caps& caps);
+bool fits_quantized_rows(const OpCall& call, const Caps& caps);
+LaunchPlan launch_quantized_subgroup(const OpCall& call, const Caps& caps);
+
+}  // namespace vantage::ops::matmul
