@@ -19,7 +19,7 @@ namespace vantage::cli {
 namespace {
 
 struct TuneCommand {
-    std::string shape, weights = "f32", precision = "f16", save;
+    std::string shape, precision = "f16", save;
     std::int64_t context = 1024;
     double seconds = 600;
     bool quick = false, show = false, forget = false, json = false;
@@ -32,10 +32,13 @@ struct Subject {
     std::function<Graph(const BuildOptions&)> graph;
 };
 
-DType storage_named(const std::string& name) {
-    for (const DType type : {DType::f32, DType::f16, DType::bf16})
-        if (name == name_of(type)) return type;
-    throw Error(ErrorKind::usage, "weights are stored as f32, f16 or bf16, not as " + name);
+// Storage of a shape's weights; which of a model's become blocks is decided while it loads, so for these a model is wanted.
+DType storage_of_shape() {
+    const DType type = load_options().weights.value_or(DType::f32);
+    if (is_quantized(type))
+        throw Error(ErrorKind::usage,
+                    "tune: a shape's weights are f32, f16 or bf16; for q8 and q4 name a model with -m");
+    return type;
 }
 
 Subject subject_of(const TuneCommand& o, const Device& device) {
@@ -44,7 +47,7 @@ Subject subject_of(const TuneCommand& o, const Device& device) {
         return {model.info().name, model.config(), [model](const BuildOptions& build) { return model.graph(build); }};
     }
     const NamedShape& shape = shape_named(o.shape);
-    const DType weights = storage_named(o.weights);
+    const DType weights = storage_of_shape();
     const ModelConfig config = parse_model_config(shape.config, shape.name);
     return {shape.name, config, [config, weights](const BuildOptions& build) {
                 return build_model(config, build, [weights](const std::string&) { return weights; });
@@ -182,8 +185,6 @@ void add_tune(CLI::App& app) {
     add_model_option(*command);
     command->add_option("--shape", o->shape, "In place of a model: gpt2-small, llama-1b, llama-8b, bert-base")
         ->type_name("NAME");
-    command->add_option("--weights", o->weights, "Storage of the shape's weights: f32, f16, bf16")
-        ->capture_default_str();
     command->add_option("--context", o->context, "Tokens in the cache while it is measured; the model's own at most")
         ->capture_default_str();
     add_precision_option(*command, o->precision);
