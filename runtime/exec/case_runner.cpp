@@ -30,6 +30,12 @@ HostTensor filled(const Case::Input& input, const TensorType& type, std::mt19937
     return widen(type, narrow(tensor));  // what the device sees
 }
 
+// Beside quantised matrices other weights, as biases, are what activations are.
+DType storage_in(const CaseTypes& types, const Case::Input& input) {
+    const bool other = is_quantized(types.weights) && input.quantized != types.weights;
+    return input.weight && !other ? types.weights : types.activations;
+}
+
 std::string operand_name(const OpCall& call, std::size_t i) { return call.op->operands.at(i); }
 
 }  // namespace
@@ -46,6 +52,8 @@ std::vector<CaseTypes> types_of(const Case& test) {
     std::vector<CaseTypes> types = {{DType::f32, DType::f32}};
     if (floats) types.push_back({DType::f16, DType::f16});
     if (weights) types.insert(types.end(), {{DType::f32, DType::f16}, {DType::f32, DType::bf16}});
+    for (const Case::Input& input : test.inputs)
+        if (is_quantized(input.quantized)) types.push_back({DType::f32, input.quantized});
     return types;
 }
 
@@ -59,7 +67,7 @@ PreparedCase prepare(const OpDef& op, const Case& test, const CaseTypes& types, 
             continue;
         }
         TensorType type = *input.type;
-        if (is_float(type.dtype) && !input.fixed_type) type.dtype = input.weight ? types.weights : types.activations;
+        if (is_float(type.dtype) && !input.fixed_type) type.dtype = storage_in(types, input);
         prepared.call.inputs.emplace_back(type);
         prepared.inputs.push_back(filled(input, type, random));
     }

@@ -15,7 +15,7 @@ struct CaseTypes {
     DType activations = DType::f32, weights = DType::f32;
     std::string text() const;  ///< "f32", "f16", "f32 weights bf16"
 };
-/// f32, f16, and for cases with weights f32 with f16 and with bf16 weights.
+/// f32, f16, and for cases with weights f32 with f16, with bf16 and with the quantised weights that it names.
 std::vector<CaseTypes> types_of(const Case& test);
 
 struct CaseResult {

@@ -133,7 +133,7 @@ LaunchPlan quantized_by(const OpCall& call, const Caps& caps, const char* shader
 
 LaunchPlan launch_quantized_lanes(const OpCall& call, const Caps& caps) {
     const std::uint32_t lanes = std::clamp(caps.subgroup_size, 4u, 64u);
-    return quantized_by(call, caps, "matmul_quantized_lanes", lanes, lanes, 1);
+    return quantized_by(call, caps, "matmul_quantized_lanes", lanes, 2 * lanes, 2);
 }
 LaunchPlan launch_quantized_subgroup(const OpCall& call, const Caps& caps) {
     return quantized_by(call, caps, "matmul_quantized_subgroup", lanes_of_subgroup(caps), 4, 4);
