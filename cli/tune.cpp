@@ -12,6 +12,7 @@
 #include "runtime/graph/fuse.h"
 #include "runtime/models/model_builder.h"
 #include "runtime/models/shapes.h"
+#include "runtime/models/weight_storage.h"
 #include "tune_report.h"
 
 namespace vantage::cli {
@@ -32,13 +33,19 @@ struct Subject {
     std::function<Graph(const BuildOptions&)> graph;
 };
 
-// Storage of a shape's weights; which of a model's become blocks is decided while it loads, so for these a model is wanted.
-DType storage_of_shape() {
-    const DType type = load_options().weights.value_or(DType::f32);
-    if (is_quantized(type))
-        throw Error(ErrorKind::usage,
-                    "tune: a shape's weights are f32, f16 or bf16; for q8 and q4 name a model with -m");
-    return type;
+// Storage of a shape's weights by name: matrices as wanted, all others f32, as Model::random has them.
+Graph::WeightTypes storage_of_weights(const ModelConfig& config, DType wanted) {
+    Graph probe = build_model(config, {.rows = 1, .context = std::min<std::int64_t>(config.context, 16)},
+                              [](const std::string&) { return DType::f32; });
+    pack_weights(probe);
+    store_matrices(probe, config, wanted);
+    const auto types = std::make_shared<std::map<std::string, DType>>();
+    for (const Value& value : probe.values()) {
+        if (value.kind != ValueKind::weight) continue;
+        (*types)[value.name] = value.type.dtype;
+        for (const std::string& part : value.parts) (*types)[part] = value.type.dtype;
+    }
+    return [types](const std::string& name) { return types->at(name); };
 }
 
 Subject subject_of(const TuneCommand& o, const Device& device) {
@@ -47,11 +54,10 @@ Subject subject_of(const TuneCommand& o, const Device& device) {
         return {model.info().name, model.config(), [model](const BuildOptions& build) { return model.graph(build); }};
     }
     const NamedShape& shape = shape_named(o.shape);
-    const DType weights = storage_of_shape();
     const ModelConfig config = parse_model_config(shape.config, shape.name);
-    return {shape.name, config, [config, weights](const BuildOptions& build) {
-                return build_model(config, build, [weights](const std::string&) { return weights; });
-            }};
+    const Graph::WeightTypes types = storage_of_weights(config, load_options().weights.value_or(DType::f32));
+    return {shape.name, config,
+            [config, types](const BuildOptions& build) { return build_model(config, build, types); }};
 }
 
 // Rows of the plans that a session makes, the most telling ones first: a token, the largest chunk, the others.
