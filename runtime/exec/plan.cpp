@@ -82,10 +82,6 @@ Plan::Plan(Graph graph, const Device& device, const CompileOptions& options, std
     : state_(std::make_unique<State>(std::move(graph), device, options)) {
     State& s = *state_;
     s.options.guard |= environment_flag("VANTAGE_GUARD");
-    if (options.fuse && !environment_flag("VANTAGE_DISABLE_FUSION"))
-        s.fused = fuse(s.graph);
-    else
-        pack_weights(s.graph);
     ScheduleOptions how{.keep_all = options.keep_all, .red_zone = s.options.guard ? red_zone : 0};
     if (!options.kernel.empty())
         how.choose = [&](const OpCall& call, const Caps& caps) -> const Kernel* {
@@ -93,6 +89,11 @@ Plan::Plan(Graph graph, const Device& device, const CompileOptions& options, std
                 if (options.kernel == kernel.name && eligible(kernel, call, caps)) return &kernel;
             return choose_kernel(call, caps);
         };
+    if (options.fuse && !environment_flag("VANTAGE_DISABLE_FUSION")) {
+        s.fused = fuse(s.graph);
+    } else {
+        pack_weights(s.graph);
+    }
     s.schedule = make_schedule(s.graph, device.caps(), how);
     if (s.options.guard)
         if (const std::vector<std::string> hazards = find_hazards(s.graph, s.schedule); !hazards.empty())
@@ -173,9 +174,12 @@ std::vector<Divergence> Plan::State::check_node(std::size_t index) {
 
 std::vector<Divergence> Plan::check(std::size_t most) {
     std::vector<Divergence> all;
-    for (int node : live_nodes(state_->graph)) {
+    int before = -1;
+    for (const Dispatch& dispatch : state_->schedule.dispatches) {  // in its order: memory is shared by it
         if (all.size() >= most) break;
-        const std::vector<Divergence> found = state_->check_node(static_cast<std::size_t>(node));
+        if (dispatch.node < 0 || dispatch.node == before) continue;
+        before = dispatch.node;
+        const std::vector<Divergence> found = state_->check_node(static_cast<std::size_t>(before));
         all.insert(all.end(), found.begin(), found.end());
     }
     return all;

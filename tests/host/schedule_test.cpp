@@ -244,6 +244,39 @@ TEST_CASE("independent dispatches have no barrier between them", "[graph]") {
     CHECK(behind == std::vector<std::string>{"softmax/subgroup"});  // the one that reads the sum
 }
 
+TEST_CASE("independent dispatches stand side by side, for little memory", "[graph]") {
+    const auto barriers = [](const Schedule& schedule) {
+        return std::ranges::count(schedule.dispatches, true, &Dispatch::barrier_before);
+    };
+    const auto compare = [&](const ModelConfig& config, std::int64_t rows, const Caps& caps) {
+        Graph graph = build_model(config, options_of(config, rows, false, false));
+        fuse(graph);
+        const Schedule ordered = make_schedule(graph, caps), written = make_schedule(graph, caps, {.reorder = false});
+        CHECK(ordered.dispatches.size() == written.dispatches.size());
+        CHECK(4 * ordered.arena_bytes <= 5 * written.arena_bytes);
+        CHECK(ordered.live_bytes <= ordered.arena_bytes);
+        CHECK(4 * ordered.arena_bytes <= 5 * ordered.live_bytes);
+        CHECK_THAT(find_hazards(graph, ordered), Catch::Matchers::IsEmpty());
+        UNSCOPED_INFO(config.architecture << ", " << rows << " rows, " << caps.name << ": " << ordered.dispatches.size()
+                                          << " dispatches, barriers " << barriers(written) << " -> "
+                                          << barriers(ordered) << ", arena " << written.arena_bytes << " -> "
+                                          << ordered.arena_bytes << ", alive " << ordered.live_bytes << ", naive "
+                                          << ordered.naive_bytes);
+        CHECK(barriers(ordered) <= barriers(written));
+        return barriers(written) - barriers(ordered);
+    };
+    for (const Caps& caps : devices())
+        for (std::int64_t rows : {1, 32}) {
+            for (const NamedConfig& m : models()) compare(m.config, rows, caps);
+            // attention beside the MLP
+            for (const char* name : {"gpt_neox", "falcon", "phi", "gptj"}) {
+                const ModelConfig config = test::config_of(name);
+                INFO(name);
+                CHECK(compare(config, rows, caps) >= config.layers);
+            }
+        }
+}
+
 TEST_CASE("the hazard checker knows reading after writing, writing after reading, and writing twice", "[graph]") {
     Graph graph;
     const Tensor state = graph.state("cache", {8, 4}, DType::f32);
