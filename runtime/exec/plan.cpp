@@ -12,6 +12,7 @@
 #include "runtime/exec/upload_turned.h"
 #include "runtime/graph/compare.h"
 #include "runtime/graph/fuse.h"
+#include "runtime/graph/join.h"
 
 namespace vantage {
 
@@ -91,6 +92,8 @@ Plan::Plan(Graph graph, const Device& device, const CompileOptions& options, std
         };
     if (options.fuse && !environment_flag("VANTAGE_DISABLE_FUSION")) {
         s.fused = fuse(s.graph);
+        const std::vector<std::string> joined = join_products(s.graph, device.caps(), how.choose);
+        s.fused.insert(s.fused.end(), joined.begin(), joined.end());
     } else {
         pack_weights(s.graph);
     }

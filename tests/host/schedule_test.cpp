@@ -12,6 +12,7 @@
 #include "runtime/base/os.h"
 #include "runtime/exec/case_runner.h"
 #include "runtime/graph/fuse.h"
+#include "runtime/graph/join.h"
 #include "runtime/graph/memory_plan.h"
 #include "runtime/graph/schedule.h"
 #include "runtime/models/model_builder.h"
@@ -275,6 +276,24 @@ TEST_CASE("independent dispatches stand side by side, for little memory", "[grap
                 CHECK(compare(config, rows, caps) >= config.layers);
             }
         }
+}
+
+TEST_CASE("products of the same few rows are one launch", "[graph]") {
+    const Caps caps = graphics_card();
+    const std::int64_t layers = model("llama").layers;
+    Graph graph = graph_of("llama", 1), apart = graph_of("llama", 1);
+    fuse(graph), fuse(apart);
+    const std::vector<std::string> joined = join_products(graph, caps, {});
+    CHECK(std::ssize(joined) == 2 * layers);
+    CHECK(std::ranges::count(joined, std::string("layers.0.matmul + two of the same rows")) == 1);
+    CHECK(std::ranges::count(joined, std::string("layers.0.matmul + up and gate")) == 1);
+    const Schedule schedule = make_schedule(graph, caps);
+    // q, k and v, then gate, up and what gates: two launches less each
+    CHECK(std::ssize(schedule.dispatches) == std::ssize(make_schedule(apart, caps).dispatches) - 4 * layers);
+    CHECK_THAT(find_hazards(graph, schedule), Catch::Matchers::IsEmpty());
+    graph = graph_of("llama", 128);  // other kernels than that for few rows
+    fuse(graph);
+    CHECK(join_products(graph, caps, {}).empty());
 }
 
 TEST_CASE("the hazard checker knows reading after writing, writing after reading, and writing twice", "[graph]") {

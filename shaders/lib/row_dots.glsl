@@ -1,0 +1,34 @@
+// ROWS x COLS dot products over k by one workgroup, for kernels of few rows that are bound by reading their weights once.
+//
+// The kernel says where the factors are: vec4 load_a(uint row, uint k) and vec4 load_b(uint col, uint k), STEP elements from k
+// on. Lanes stride over k by STEP elements, so that neighbouring lanes read neighbouring 16 bytes; partial sums meet in subgroup
+// operations, then in shared memory, one step for each subgroup. A workgroup is one subgroup where the device has one size.
+#include "lib/reduce.glsl"
+
+shared float totals[ROWS * COLS];
+
+// Leaves row r's product with column c in totals[r * COLS + c], for all invocations to read.
+// Loops over `sums` have no branch inside and are unrolled: else some compilers keep it in memory and not in registers.
+void row_dots(uint count) {
+    uint lane = gl_LocalInvocationID.x;
+    float sums[ROWS][COLS];
+    [[unroll]] for (uint r = 0u; r < ROWS; ++r)
+        [[unroll]] for (uint c = 0u; c < COLS; ++c) sums[r][c] = 0.0;
+    for (uint k = lane * STEP; k < count; k += gl_WorkGroupSize.x * STEP) {
+        vec4 b[COLS];
+        [[unroll]] for (uint c = 0u; c < COLS; ++c) b[c] = load_b(c, k);
+        [[unroll]] for (uint r = 0u; r < ROWS; ++r) {
+            vec4 a = load_a(r, k);
+            [[unroll]] for (uint c = 0u; c < COLS; ++c) sums[r][c] += dot(a, b[c]);
+        }
+    }
+    [[unroll]] for (uint r = 0u; r < ROWS; ++r)
+        [[unroll]] for (uint c = 0u; c < COLS; ++c) sums[r][c] = part_sum(sums[r][c]);
+    for (uint part = 0u; part < parts(); ++part) {  // one after the other: an order that never changes
+        if (is_first_of_part(part))
+            [[unroll]] for (uint r = 0u; r < ROWS; ++r)
+                [[unroll]] for (uint c = 0u; c < COLS; ++c)
+                    totals[r * COLS + c] = sums[r][c] + mix(0.0, totals[r * COLS + c], part > 0u);
+        barrier();
+    }
+}
