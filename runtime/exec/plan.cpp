@@ -14,6 +14,7 @@
 #include "runtime/exec/upload_weight.h"
 #include "runtime/graph/compare.h"
 #include "runtime/graph/fuse.h"
+#include "runtime/graph/join.h"
 
 namespace vantage {
 
@@ -84,11 +85,6 @@ Plan::Plan(Graph graph, const Device& device, const CompileOptions& options, std
     const TimedSpan span("compile plan");
     State& s = *state_;
     s.options.guard |= environment_flag("VANTAGE_GUARD");
-    if (options.fuse && !environment_flag("VANTAGE_DISABLE_FUSION"))
-        s.fused = fuse(s.graph);
-    else
-        pack_weights(s.graph);
-    if (options.f16_operands) allow_f16_operands(s.graph);
     const TuningTable& tuning = tuning_of(device.caps());
     ScheduleOptions how{.tuning = &tuning, .keep_all = options.keep_all, .red_zone = s.options.guard ? red_zone : 0};
     if (!options.kernel.empty())
@@ -97,6 +93,14 @@ Plan::Plan(Graph graph, const Device& device, const CompileOptions& options, std
                 if (options.kernel == kernel.name && eligible(kernel, call, caps)) return &kernel;
             return choose_kernel(call, caps, &tuning);
         };
+    if (options.fuse && !environment_flag("VANTAGE_DISABLE_FUSION")) {
+        s.fused = fuse(s.graph);
+        const std::vector<std::string> joined = join_products(s.graph, device.caps(), how.choose);
+        s.fused.insert(s.fused.end(), joined.begin(), joined.end());
+    } else {
+        pack_weights(s.graph);
+    }
+    if (options.f16_operands) allow_f16_operands(s.graph);
     s.schedule = make_schedule(s.graph, device.caps(), how);
     if (s.options.guard)
         if (const std::vector<std::string> hazards = find_hazards(s.graph, s.schedule); !hazards.empty())
@@ -178,9 +182,12 @@ std::vector<Divergence> Plan::State::check_node(std::size_t index) {
 
 std::vector<Divergence> Plan::check(std::size_t most) {
     std::vector<Divergence> all;
-    for (int node : live_nodes(state_->graph)) {
+    int before = -1;
+    for (const Dispatch& dispatch : state_->schedule.dispatches) {  // in its order: memory is shared by it
         if (all.size() >= most) break;
-        const std::vector<Divergence> found = state_->check_node(static_cast<std::size_t>(node));
+        if (dispatch.node < 0 || dispatch.node == before) continue;
+        before = dispatch.node;
+        const std::vector<Divergence> found = state_->check_node(static_cast<std::size_t>(before));
         all.insert(all.end(), found.begin(), found.end());
     }
     return all;

@@ -257,25 +257,25 @@ std::optional<std::int32_t> Runner::read_draw(std::size_t index) {
     return token;
 }
 
-std::vector<std::optional<std::int32_t>> Runner::next() {
+const std::vector<std::optional<std::int32_t>>& Runner::next() {
     if (encodes())
         throw Error(ErrorKind::usage, model.info().name + " is an encoder (" + model.info().architecture +
                                           "): it draws no tokens, but inspect, embed and classify take it");
     require_source();
-    std::vector<std::optional<std::int32_t>> drawn(sequences.size());
+    drawn_.assign(sequences.size(), std::nullopt);
     if (std::ranges::all_of(sequences, [](const Sequence& s) { return s.tokens.empty(); }))
         throw Error(ErrorKind::usage, "there is nothing to continue: the prompt has no tokens");
-    if (std::ranges::none_of(sequences, [&](const Sequence& s) { return lives(s); })) return drawn;
+    if (std::ranges::none_of(sequences, [&](const Sequence& s) { return lives(s); })) return drawn_;
     if (options.inspect) throw Error(ErrorKind::usage, "a session that inspects does not draw tokens");
     run_sources();
     if (!step_current) begin_draws();
     try {
-        draw_all(drawn);
+        draw_all();
     } catch (...) {  // what runs is not read any more: the next call begins anew behind the tokens that are known
         step_current = false;
         throw;
     }
-    return drawn;
+    return drawn_;
 }
 
 // Runs what waits, and draws behind it. Tokens that were drawn and not read are forgotten.
@@ -285,18 +285,19 @@ void Runner::begin_draws() {
         Sequence& s = sequences[i];
         if (lives(s) && s.processed == s.size()) --s.processed;  // all have run: the last one again, to draw
         mark_seen(i);
+        s.tokens.reserve(static_cast<std::size_t>(context));  // no token that is drawn allocates
     }
     run_prompt(true);
 }
 
-void Runner::draw_all(std::vector<std::optional<std::int32_t>>& drawn) {
+void Runner::draw_all() {
     const double begin = seconds_now(), waited = gpu::seconds_waited();
     const auto has_room = [&](const Sequence& s) { return lives(s) && s.size() + std::ssize(in_flight) < context; };
     while (static_cast<int>(in_flight.size()) < run_ahead && std::ranges::any_of(sequences, has_room)) submit_draw();
     gpu::wait(device, in_flight.front());
-    in_flight.pop_front();
+    in_flight.erase(in_flight.begin());
     const TimedSpan span("read tokens");
-    for (std::size_t i = 0; i < sequences.size(); ++i) drawn[i] = read_draw(i);
+    for (std::size_t i = 0; i < sequences.size(); ++i) drawn_[i] = read_draw(i);
     const double seconds = seconds_now() - begin;
     stats.generate_seconds += seconds;
     stats.host_seconds += seconds - (gpu::seconds_waited() - waited);
