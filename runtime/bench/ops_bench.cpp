@@ -19,6 +19,14 @@ Arithmetic unit_of(const Kernel& kernel) {
     return (kernel.needs & need_fp16) != 0 ? Arithmetic::f16 : Arithmetic::f32;
 }
 
+// Matrix units multiply numbers of 16 bits: the call's bf16, else f16, to which other operands are rounded.
+double rate_of(Arithmetic unit, const OpCall& call, const Roofs& roofs) {
+    if (unit != Arithmetic::matrix) return roofs.arithmetic_gflops(unit);
+    const bool bf16 = std::ranges::any_of(call.inputs, [](const auto& in) { return in && in->dtype == DType::bf16; });
+    const double rate = bf16 ? roofs.arithmetic_gflops(unit, "bf16") : 0;
+    return rate > 0 ? rate : roofs.arithmetic_gflops(unit, "f16");
+}
+
 const char* name_of(Arithmetic unit) {
     switch (unit) {
         case Arithmetic::f16: return "f16";
@@ -50,7 +58,7 @@ RoofOfCall roof_of(const BenchCase& one, const Roofs& roofs, std::span<const Ker
     double fastest = 0;
     Arithmetic unit = Arithmetic::f32;
     for (const Kernel* kernel : kernels)
-        if (const double rate = roofs.arithmetic_gflops(unit_of(*kernel)); rate > fastest)
+        if (const double rate = rate_of(unit_of(*kernel), one.call, roofs); rate > fastest)
             fastest = rate, unit = unit_of(*kernel);
     if (fastest > 0 && 1e-9 * flops / fastest > roof.seconds) roof = {name_of(unit), 1e-9 * flops / fastest, fastest};
     return roof;
@@ -125,13 +133,22 @@ void OpsBench::measure_case(const BenchCase& one, const RoofOfCall& roof, const 
             row_of(one).set("kernel", kernel->name).set("chosen", kernel == chosen ? "*" : "").set("note", why);
             continue;
         }
-        const Measurement time = measured.measure(*kernel, {.seconds = options_.seconds,
-                                                            .least = options_.repeats,
-                                                            .most = std::max<std::size_t>(options_.repeats, 100)});
+        const Measurement time = measure(measured, *kernel);
         if (roof.seconds > 0) slowness_[kernel] = time.median / roof.seconds;
         timed.push_back({kernel, time, &add_row(one, roof, *kernel, kernel == chosen, time)});
     }
     flag_choice(one, chosen, timed);
+}
+
+// Fewer samples than asked for of a kernel that would take all too long; one of them always.
+Measurement OpsBench::measure(MeasuredCall& call, const Kernel& kernel) const {
+    const Measurement first = call.measure(kernel, {.seconds = 0, .least = 1, .most = 1});
+    if (first.median > options_.patience) return first;
+    const double fit = options_.patience / std::max(first.median, 1e-9);
+    const std::size_t least =
+        fit < static_cast<double>(options_.repeats) ? static_cast<std::size_t>(fit) : options_.repeats;
+    return call.measure(
+        kernel, {.seconds = options_.seconds, .least = least, .most = std::max<std::size_t>(options_.repeats, 100)});
 }
 
 ReportRow& OpsBench::add_row(const BenchCase& one, const RoofOfCall& roof, const Kernel& kernel, bool chosen,

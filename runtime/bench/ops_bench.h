@@ -21,7 +21,8 @@ struct OpsBenchOptions {
     double seconds = 0.25;      ///< of samples of a kernel; `repeats` of them even where that takes longer
     double longest_case = 5;    ///< seconds: what the roofs say will take longer is skipped
     double longest_kernel = 5;  ///< the same for a kernel, by how far from the roof it was in a smaller case
-    double budget = 0;          ///< seconds for everything; what is left then is skipped. 0: no end
+    double patience = 20;  ///< seconds for the samples of a kernel: fewer than `repeats` where these would take longer
+    double budget = 0;     ///< seconds for everything; what is left then is skipped. 0: no end
 };
 
 /// Which roof is the lowest over a call, and the time in which the device could do it.
@@ -52,6 +53,7 @@ private:
     };
     void run_case(const BenchCase& one);
     void measure_case(const BenchCase& one, const RoofOfCall& roof, const std::vector<const Kernel*>& kernels);
+    Measurement measure(MeasuredCall& call, const Kernel& kernel) const;
     std::string why_skip(const Kernel& kernel, bool chosen, const RoofOfCall& roof) const;
     ReportRow& add_row(const BenchCase& one, const RoofOfCall& roof, const Kernel& kernel, bool chosen,
                        const Measurement& time);
