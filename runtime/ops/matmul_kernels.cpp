@@ -5,6 +5,7 @@
 #include "runtime/ops/activation.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/matmul.h"
+#include "vantage/ops.h"
 
 namespace vantage::ops::matmul {
 
