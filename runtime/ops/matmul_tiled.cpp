@@ -24,10 +24,10 @@ constexpr RegisterTile large{8, 4}, small{4, 4};
 
 std::uint32_t count(const std::array<std::uint32_t, 3>& groups) { return groups[0] * groups[1] * groups[2]; }
 
-// 8 x 4 sums and their operands take some 90 registers: devices of 256 invocations have fewer (Mali: 64). CPU devices
+// 8 x 4 sums and their operands take some 90 registers: devices of 256 invocations or of narrow subgroups have 64. CPU devices
 // compile the small one faster.
 const RegisterTile& tile_for(const MatmulSizes& s, const Caps& caps) {
-    const bool registers = caps.max_workgroup_invocations >= 512 && !caps.is_cpu();
+    const bool registers = caps.max_workgroup_invocations >= 512 && caps.max_subgroup_size > 16 && !caps.is_cpu();
     return registers && count(tile_grid(s, large.rows(), large.cols())) >= enough_groups / 2 ? large : small;
 }
 

@@ -3,7 +3,7 @@
 //
 // Slices of 4 QUADS elements of k go through shared memory, four neighbours along k as one vec4, so that every transfer has
 // 16 bytes. A line (a row of a, a column of b) takes an odd number of vec4s: neighbouring lanes then meet different
-// banks. The next slice is on its way from memory, into registers, while this one is multiplied. A second place for it in shared
+// banks. With PREFETCH the next slice is on its way from memory, into registers, while this one is multiplied. A second place for it in shared
 // memory would save one of two barriers a slice, and cost a third to a half of the workgroups that a processor holds at once.
 //
 // The including kernel declares local_size and the constants named above, and says what its tile is made of, 0 beyond the
@@ -85,9 +85,10 @@ void multiply_tile(uint begin, uint end) {
     barrier();
     for (uint k0 = begin; k0 < end; k0 += 4u * QUADS) {
         bool more = k0 + 4u * QUADS < end;
-        if (more) fetch_slice(k0 + 4u * QUADS);
+        if (PREFETCH && more) fetch_slice(k0 + 4u * QUADS);
         multiply_slice();
         barrier();
+        if (!PREFETCH && more) fetch_slice(k0 + 4u * QUADS);
         if (more) put_slice();
         barrier();
     }

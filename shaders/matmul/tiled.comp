@@ -15,6 +15,7 @@ layout(constant_id = 13) const uint STEP_N = 1;  // 4 where n % 4 == 0
 #include "lib/matmul_store.glsl"
 
 uint row0, col0, a0, b0, k_end;
+const bool PREFETCH = true;
 const bool A_BY_LINES = !TRANSPOSE_A, B_BY_LINES = TRANSPOSE_B;
 vec4 tile_a_at(uint row, uint k) {
     row += row0;
