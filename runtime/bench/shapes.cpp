@@ -84,6 +84,9 @@ public:
               {{"heads", 32}, {"kv_heads", 32}, {"layout", std::string("concat")}});
         quick("patches", "224x224 of 16x16", {{{Shape{1, 3, 224, 224}, f32}}},
               {{"patch", 16}, {"patch_height", 16}, {"patch_width", 16}});
+        const TensorType one{Shape{1, 2048}, f32}, projection{Shape{2048, 2048}, f32}, gate{Shape{8192, 2048}, f32};
+        quick("joint_linear", "q, k, v of 2048", {one, projection, projection, projection});
+        quick("joint_linear", "silu gate of 8192", {one, gate, gate}, {{"gate", std::string("silu")}});
         const TensorType channels{Shape{256}, f32};
         quick("batch_norm", "8x256x28x28", {{{Shape{8, 256, 28, 28}, f32}}, channels, channels, channels, channels});
         const TensorType head{Shape{2048, 8, 64}, f32};

@@ -80,8 +80,9 @@ LaunchPlan launch_by(const OpCall& call, const Caps& caps, const char* shader, s
              .spec = {lanes, storage_of(call.in(x_).dtype), storage_of(call.in(w_).dtype),
                       storage_of(call, {bias_, bias_ + 1, bias_ + 2, w_}), static_cast<std::uint32_t>(gate_of(call)),
                       static_cast<std::uint32_t>(rows), step_of(k)},
-             .operands = {in(x_), in(w_), in(w_ + 1), in(w_ + 2), in(bias_), in(bias_ + 1), in(bias_ + 2), out(0),
-                          out(1), out(2)}};
+             .operands = {in(x_), in(w_), in(w_ + 1), in(w_ + 2), in(bias_), in(bias_ + 1), in(bias_ + 2), out(0)}};
+    for (int i = 1; i < 3; ++i)  // the last weight is absent wherever a result is
+        l.operands.push_back(static_cast<std::size_t>(i) < call.outputs.size() ? out(i) : in(w_ + 2));
     const std::int64_t width = gated ? 2 : 4;
     std::int64_t groups = 0;
     for (int i = 0; i < (gated ? 1 : 3); ++i) groups += ceil_div(n(i), width);

@@ -278,7 +278,7 @@ TEST_CASE("independent dispatches stand side by side, for little memory", "[grap
             // attention beside the MLP
             for (const char* name : {"gpt_neox", "falcon", "phi", "gptj"}) {
                 const ModelConfig config = test::config_of(name);
-                INFO(name);
+                INFO(name << " " << rows << " rows on " << caps.name);
                 CHECK(compare(config, rows, caps) >= config.layers);
             }
         }
