@@ -22,7 +22,9 @@ void add_classify(CLI::App& app);
 void add_tokenize(CLI::App& app);
 void add_devices(CLI::App& app);
 void add_conform(CLI::App& app);
+void add_bench(CLI::App& app);
 void add_explain(CLI::App& app);
+void add_tune(CLI::App& app);
 
 /// Folder of the model that is used when none is named: from a checkout or from an installation.
 std::string built_in_model();
@@ -35,13 +37,16 @@ struct Common {
     bool strict = false;  ///< --strict: see runtime/base/fallback.h
     std::string profile;  ///< --profile FILE
     std::string model;    ///< -m, --model
+    std::string weights;  ///< --weights; empty = as the file has them
 };
 Common& common();
-/// Adds -m/--model.
+/// Adds -m/--model and --weights.
 void add_model_option(CLI::App& command);
 /// Opens the device that --device names, or VANTAGE_DEVICE, or the best; throws as Device::open.
 Device open_device();
-/// Loads the model that -m names, or the built-in one, and says so with -v.
+/// What --weights says.
+LoadOptions load_options();
+/// Loads the model that -m names, or the built-in one, as --weights says, and tells of it with -v.
 Model load_model(const Device& device);
 
 /// Ends the program with this code after the subcommand has returned (conform's 7).

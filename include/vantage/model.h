@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -29,7 +30,15 @@ struct ModelInfo {
     std::int64_t layers_of(AttentionOf of) const;
     std::int64_t heads_of(AttentionOf of) const;
     std::uint64_t parameters = 0, weight_bytes = 0;
-    std::string weight_types;  ///< "f16", "f32 bf16"
+    std::string weight_types;  ///< "f16", "f32 q8_0"
+};
+
+/// How a model is loaded.
+struct LoadOptions {
+    /// Storage of matrices (linear layers, experts, the table of tokens) where it is not to be the file's: f32, f16, bf16, q8_0
+    /// or q4_0. Norms, biases, positions and routers stay as they are, and so do matrices whose rows do not divide into
+    /// blocks of 32, with a line that says so (an error with --strict).
+    std::optional<DType> weights = {};
 };
 
 /// Weights are shared by all copies and all sessions; the last one frees them.
@@ -38,7 +47,12 @@ public:
     /// Reads config.json, generation_config.json and tokenizer.json where they are there, and model.safetensors or shards
     /// with an index; uploads the weights in pieces. Throws bad_file or unsupported naming file, tensor and field,
     /// out_of_memory with the numbers. A folder without a tokenizer still runs on ids.
-    static Model load(const Device& device, const std::string& directory);
+    static Model load(const Device& device, const std::string& directory, const LoadOptions& options = {});
+    /// A model as `config` (the text of a config.json) describes it, with random weights: for measurements. Matrices are stored
+    /// as `weights` and drawn from N(0, 0.02²), so that activations stay finite; gains of norms are 1. They are made on the
+    /// device: the host never holds them. Throws as `load`.
+    static Model random(const Device& device, const std::string& name, const std::string& config,
+                        DType weights = DType::f32, std::uint64_t seed = 0);
 
     const ModelInfo& info() const;
     bool has_tokenizer() const;

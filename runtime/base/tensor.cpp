@@ -1,17 +1,20 @@
 #include "vantage/tensor.h"
 
 #include "runtime/base/log.h"
+#include "shaders/params/quantized.h"
 #include "vantage/error.h"
 
 namespace vantage {
 
 const DTypeInfo& info(DType type) {
-    static constexpr std::array<DTypeInfo, 5> table{{
+    static constexpr std::array<DTypeInfo, 7> table{{
         {"f32", 1, 4},
         {"f16", 1, 2},
         {"bf16", 1, 2},
         {"i32", 1, 4},
         {"u32", 1, 4},
+        {"q8_0", params::QUANT_GROUP, params::Q8_GROUP_BYTES},
+        {"q4_0", params::QUANT_GROUP, params::Q4_GROUP_BYTES},
     }};
     const auto index = static_cast<std::size_t>(type);
     if (index >= table.size()) {

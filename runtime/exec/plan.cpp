@@ -6,10 +6,12 @@
 
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
+#include "runtime/base/spans.h"
 #include "runtime/exec/bindings.h"
 #include "runtime/exec/guard.h"
 #include "runtime/exec/recorder.h"
-#include "runtime/exec/upload_turned.h"
+#include "runtime/exec/tuning_files.h"
+#include "runtime/exec/upload_weight.h"
 #include "runtime/graph/compare.h"
 #include "runtime/graph/fuse.h"
 #include "runtime/graph/join.h"
@@ -64,8 +66,7 @@ struct Plan::State {
     void upload(int id, std::span<const std::byte> bytes) {
         const Value& value = graph.value(id);
         const auto [buffer, offset] = memory.place_of(graph, schedule, id);
-        if (!value.packed) return gpu::upload(device.state(), buffer, offset, bytes);
-        upload_turned(device.state(), buffer, offset, value.type, bytes);
+        upload_weight(device.state(), buffer, offset, value.type, value.type.dtype, value.packed, bytes);
     }
 
     std::vector<std::byte> download(int id, std::uint64_t bytes, std::uint64_t from = 0) const {
@@ -81,18 +82,22 @@ struct Plan::State {
 
 Plan::Plan(Graph graph, const Device& device, const CompileOptions& options, std::shared_ptr<const Bindings> bindings)
     : state_(std::make_unique<State>(std::move(graph), device, options)) {
+    const TimedSpan span("compile plan");
     State& s = *state_;
     s.options.guard |= environment_flag("VANTAGE_GUARD");
-    ScheduleOptions how{.keep_all = options.keep_all, .red_zone = s.options.guard ? red_zone : 0};
+    const TuningTable& tuning = tuning_of(device.caps());
+    ScheduleOptions how{.tuning = &tuning, .keep_all = options.keep_all, .red_zone = s.options.guard ? red_zone : 0};
     if (!options.kernel.empty())
         how.choose = [&](const OpCall& call, const Caps& caps) -> const Kernel* {
             for (const Kernel& kernel : call.op->kernels)
                 if (options.kernel == kernel.name && eligible(kernel, call, caps)) return &kernel;
-            return choose_kernel(call, caps);
+            return choose_kernel(call, caps, &tuning);
         };
     if (options.fuse && !environment_flag("VANTAGE_DISABLE_FUSION")) {
         s.fused = fuse(s.graph);
-        const std::vector<std::string> joined = join_products(s.graph, device.caps(), how.choose);
+        const auto tuned = [&](const OpCall& call, const Caps& caps) { return choose_kernel(call, caps, &tuning); };
+        const std::vector<std::string> joined =
+            join_products(s.graph, device.caps(), how.choose ? how.choose : KernelChoice(tuned));
         s.fused.insert(s.fused.end(), joined.begin(), joined.end());
     } else {
         pack_weights(s.graph);

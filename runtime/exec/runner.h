@@ -73,6 +73,8 @@ struct Runner {
     /// Forgets a sequence and sets how its tokens are drawn.
     void restart(std::size_t index, const Sampling& sampling);
     void append(std::size_t index, std::span<const std::int32_t> ids, std::span<const std::int32_t> types);
+    /// Forgets a sequence's tokens from position `count` on.
+    void rewind(std::size_t index, std::int64_t count);
     /// Takes the text that an encoder–decoder is to read; run_sources reads it.
     void take_source(std::size_t index, std::span<const std::int32_t> ids);
     void run_sources();

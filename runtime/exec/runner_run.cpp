@@ -5,6 +5,7 @@
 
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
+#include "runtime/base/spans.h"
 #include "runtime/exec/runner.h"
 #include "runtime/gpu/commands.h"
 #include "runtime/models/architecture.h"
@@ -14,7 +15,6 @@ namespace vantage {
 
 namespace {
 
-constexpr std::int64_t chunk_sizes[] = {1, 8, 32, 128, 512};
 constexpr std::int64_t most_rows = 16384;  // of a run of several sequences
 constexpr int run_ahead = 2;               // generated tokens submitted before the first of them is read
 
@@ -139,6 +139,7 @@ void Runner::collect(const Plan& p, std::size_t index, std::int64_t first, std::
         const std::vector<float> some = p.read_rows(name, count, from);
         to.insert(to.end(), some.begin(), some.end());
     };
+    const TimedSpan span("read results");
     Sequence& s = sequences[index];
     const auto number = static_cast<std::int64_t>(index);
     const bool one = model.config().head == Head::classification;
@@ -288,6 +289,7 @@ void Runner::draw_all() {
     while (static_cast<int>(in_flight.size()) < run_ahead && std::ranges::any_of(sequences, has_room)) submit_draw();
     gpu::wait(device, in_flight.front());
     in_flight.erase(in_flight.begin());
+    const TimedSpan span("read tokens");
     for (std::size_t i = 0; i < sequences.size(); ++i) drawn_[i] = read_draw(i);
     const double seconds = seconds_now() - begin;
     stats.generate_seconds += seconds;

@@ -5,6 +5,8 @@
 
 #include "runtime/base/half.h"
 #include "runtime/base/log.h"
+#include "runtime/base/quantize.h"
+#include "runtime/graph/tuning.h"
 
 namespace vantage {
 
@@ -15,6 +17,12 @@ void OpCall::fail(const std::string& what) const {
 
 HostTensor widen(const TensorType& type, std::span<const std::byte> bytes) {
     HostTensor tensor(type);
+    if (is_quantized(type.dtype)) {
+        std::vector<float> values(tensor.data.size());
+        dequantize(type.dtype, bytes, values);
+        std::ranges::copy(values, tensor.data.begin());
+        return tensor;
+    }
     const std::size_t size = info(type.dtype).bytes;
     for (std::size_t i = 0; i < tensor.data.size(); ++i) {
         std::uint32_t bits = 0;
@@ -25,14 +33,20 @@ HostTensor widen(const TensorType& type, std::span<const std::byte> bytes) {
             case DType::bf16: tensor.data[i] = bfloat_to_float(static_cast<std::uint16_t>(bits)); break;
             case DType::i32: tensor.data[i] = std::bit_cast<std::int32_t>(bits); break;
             case DType::u32: tensor.data[i] = bits; break;
+            case DType::q8_0:
+            case DType::q4_0: break;  // above
         }
     }
     return tensor;
 }
 
 std::vector<std::byte> narrow(const HostTensor& tensor) {
+    std::vector<std::byte> bytes(static_cast<std::size_t>(tensor.type.bytes()));
+    if (is_quantized(tensor.type.dtype)) {
+        quantize(tensor.type.dtype, std::vector<float>(tensor.data.begin(), tensor.data.end()), bytes);
+        return bytes;
+    }
     const std::size_t size = info(tensor.type.dtype).bytes;
-    std::vector<std::byte> bytes(tensor.data.size() * size);
     for (std::size_t i = 0; i < tensor.data.size(); ++i) {
         const double value = tensor.data[i];
         std::uint32_t bits = 0;
@@ -42,6 +56,8 @@ std::vector<std::byte> narrow(const HostTensor& tensor) {
             case DType::bf16: bits = float_to_bfloat(static_cast<float>(value)); break;
             case DType::i32: bits = std::bit_cast<std::uint32_t>(static_cast<std::int32_t>(value)); break;
             case DType::u32: bits = static_cast<std::uint32_t>(value); break;
+            case DType::q8_0:
+            case DType::q4_0: break;  // above
         }
         std::memcpy(bytes.data() + i * size, &bits, size);
     }
@@ -72,7 +88,9 @@ bool eligible(const Kernel& kernel, const OpCall& call, const Caps& caps) {
     return provides(caps, kernel.needs) && (kernel.fits == nullptr || kernel.fits(call, caps));
 }
 
-const Kernel* choose_kernel(const OpCall& call, const Caps& caps) {
+const Kernel* choose_kernel(const OpCall& call, const Caps& caps, const TuningTable* tuning) {
+    if (tuning != nullptr)
+        if (const Kernel* tuned = tuning->choose(call, caps)) return tuned;
     for (const Kernel& kernel : call.op->kernels)
         if (eligible(kernel, call, caps) && (kernel.pays == nullptr || kernel.pays(call, caps))) return &kernel;
     return nullptr;
@@ -102,6 +120,8 @@ std::uint32_t storage_of(DType type) {
     switch (type) {
         case DType::f16: return 1;
         case DType::bf16: return 2;
+        case DType::q8_0: return 3;
+        case DType::q4_0: return 4;
         default: return 0;
     }
 }

@@ -50,7 +50,8 @@ private:
     void add(int index) {
         const Node& node = graph_.nodes()[static_cast<std::size_t>(index)];
         const OpCall call = call_of(graph_, node);
-        const Kernel* kernel = options_.choose ? options_.choose(call, caps_) : choose_kernel(call, caps_);
+        const Kernel* kernel =
+            options_.choose ? options_.choose(call, caps_) : choose_kernel(call, caps_, options_.tuning);
         if (kernel == nullptr) throw Error(ErrorKind::unsupported, no_kernel(node, call), node.where);
         schedule_.kernels[static_cast<std::size_t>(index)] = kernel;
         check_versions(node);

@@ -47,6 +47,7 @@ struct Schedule {
 };
 
 struct ScheduleOptions {
+    const TuningTable* tuning = nullptr;  ///< for `choose_kernel`
     /// Kernel for a call; the default takes `choose_kernel`. Tests force others.
     std::function<const Kernel*(const OpCall&, const Caps&)> choose;
     bool keep_all = false;       ///< every value keeps its memory to the end (checking node by node)

@@ -245,7 +245,10 @@ bool fits_lanes(const OpCall& call, const Caps& caps) {
     const Sizes s = sizes_of(call);
     for (const char* other : {"hard", "statistics", "counts"})
         if (call.attrs.flag(other)) return false;
-    return caps.is_cpu() && s.rows() > 0 && s.d % 4 == 0 && s.dv % 4 == 0 && s.d <= 256 && s.dv <= 256;
+    // Where nobody chooses it, it is kept to calls without rules: they are enough to test it, and each rule is a pipeline.
+    const bool plain = rule_constants(call, rule_operands, AttentionRules(call.attrs)).front() == 0;
+    return caps.is_cpu() && (plain || caps.loads_uniform_once()) && s.rows() > 0 && s.d % 4 == 0 && s.dv % 4 == 0 &&
+           s.d <= 256 && s.dv <= 256;
 }
 
 // On CPU devices: a row a lane, tiles of as many keys as keep the unrolled kernel within an instruction cache.

@@ -15,21 +15,28 @@ inline std::string operand_is(const OpCall& call, int i) {
 
 inline bool is_float(DType type) { return type == DType::f32 || type == DType::f16 || type == DType::bf16; }
 
-/// Every operand that is there has to be of a float type.
-inline void require_floats(const OpCall& call) {
+/// Every operand that is there, but `other`, has to be of a float type.
+inline void require_floats(const OpCall& call, int other = -1) {
     for (int i = 0; i < static_cast<int>(call.inputs.size()); ++i)
-        if (call.has(i) && !is_float(call.in(i).dtype))
+        if (i != other && call.has(i) && !is_float(call.in(i).dtype))
             call.fail(operand_is(call, i) + ", but has to be f32, f16 or bf16");
+}
+
+/// Operand `i` has to be floats or quantised: any shape will do, as elements are found by their index (lib/quantized.glsl).
+inline void require_weights(const OpCall& call, int i) {
+    call.require(is_float(call.in(i).dtype) || is_quantized(call.in(i).dtype),
+                 operand_is(call, i) + ", but has to be f32, f16, bf16, q8_0 or q4_0");
 }
 
 /// How many elements a kernel takes at a time (lib/steps.glsl): 4 where rows of `cols` begin on such a boundary.
 inline std::uint32_t step_of(std::int64_t cols) { return cols % 4 == 0 ? 4 : 1; }
 
 /// Storage of the first of these operands that is there, as a specialization constant: calls without an operand that may be
-/// absent share the pipelines of those with it.
+/// absent share the pipelines of those with it. Only the first may be quantised: vectors beside quantised matrices are not.
 inline std::uint32_t storage_of(const OpCall& call, std::initializer_list<int> operands) {
     for (int i : operands)
-        if (call.has(i)) return storage_of(call.in(i).dtype);
+        if (call.has(i) && (i == *operands.begin() || !is_quantized(call.in(i).dtype)))
+            return storage_of(call.in(i).dtype);
     return storage_of(DType::f32);
 }
 inline std::uint32_t storage_of(const OpCall& call, int i) { return storage_of(call, {i}); }

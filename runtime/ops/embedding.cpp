@@ -31,8 +31,8 @@ std::vector<TensorType> infer(const OpCall& call) {
     call.require(
         (ids.shape.rank() == 1 || own_ids) && ids.dtype == DType::i32,
         operand_is(call, ids_) + ", but has to be i32 [tokens], or [sequences, tokens] beside a step of several");
-    call.require(w.shape.rank() == 2 && is_float(w.dtype),
-                 operand_is(call, w_) + ", but has to be floats [vocabulary, width]");
+    require_weights(call, w_);
+    call.require(w.shape.rank() == 2, operand_is(call, w_) + ", but has to be [vocabulary, width]");
     const std::int64_t rows = rows_of(call), offset = call.attrs.integer("position_offset");
     call.require(rows >= 0 && offset >= 0, format("rows = %lld and position_offset = %lld have to be 0 or more",
                                                   static_cast<long long>(rows), static_cast<long long>(offset)));
@@ -73,7 +73,8 @@ Cost cost(const OpCall& call) {  // of the tables only the rows that are wanted 
                  cells = static_cast<double>(call.out(0).shape.elements());
     Cost cost{cells, 4 * rows, static_cast<double>(call.out(0).bytes())};
     for (int i : {w_, positions_})
-        if (call.has(i)) cost.bytes_read += cells * info(call.in(i).dtype).bytes;
+        if (call.has(i))
+            cost.bytes_read += static_cast<double>(TensorType{call.out(0).shape, call.in(i).dtype}.bytes());
     if (call.has(positions_)) cost.flops += cells;
     return cost;
 }

@@ -35,8 +35,8 @@ Sizes sizes_of(const OpCall& call) {
 std::vector<TensorType> infer(const OpCall& call) {
     const TensorType &x = call.in(x_), &w = call.in(w_), &index = call.in(index_);
     call.require(is_float(x.dtype) && x.shape.rank() == 2, operand_is(call, x_) + ", but has to be [rows, k]");
-    call.require(is_float(w.dtype) && w.shape.rank() == 3,
-                 operand_is(call, w_) + ", but has to be [experts, n, k], or with k first");
+    require_weights(call, w_);
+    call.require(w.shape.rank() == 3, operand_is(call, w_) + ", but has to be [experts, n, k], or with k first");
     call.require(index.dtype == DType::i32, operand_is(call, index_) + ", but has to be i32 [n, top_k]");
     const Sizes s = sizes_of(call);
     call.require(s.experts > 0 && s.k == x.shape[1], operand_is(call, w_) + ", but x is " + x.text());

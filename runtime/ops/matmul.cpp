@@ -24,8 +24,9 @@ std::vector<TensorType> infer(const OpCall& call) {
         call.require(call.in(i).shape.rank() >= 2 && call.in(i).shape.rank() <= 4,
                      std::string(call.op->operands[static_cast<std::size_t>(i)]) + " is " + call.in(i).text() +
                          ", but has to have 2 to 4 dimensions");
-    require_floats(call);
     const bool ta = call.attrs.flag("transpose_a"), tb = call.attrs.flag("transpose_b");
+    require_floats(call, b_);
+    require_weights(call, b_);
     const std::int64_t k = ta ? a.shape[-2] : a.shape[-1], k_b = tb ? b.shape[-1] : b.shape[-2];
     if (k != k_b)
         call.fail(format("b is %s%s, but a %s%s has k = %lld", b.text().c_str(), tb ? " transposed" : "",
@@ -126,7 +127,14 @@ const OpDef matmul_op = {
     .infer = ops::matmul::infer,
     .reference = ops::matmul::reference,
     .cost = ops::matmul::cost,
-    .kernels = {{.name = "columns",
+    .kernels = {{.name = "quantized_lanes",
+                 .fits = ops::matmul::fits_quantized_lanes,
+                 .launch = ops::matmul::launch_quantized_lanes},
+                {.name = "quantized_subgroup",
+                 .needs = need_subgroup,
+                 .fits = ops::matmul::fits_quantized_rows,
+                 .launch = ops::matmul::launch_quantized_subgroup},
+                {.name = "columns",
                  .needs = need_int64,
                  .fits = ops::matmul::fits_columns,
                  .launch = ops::matmul::launch_columns,
@@ -137,7 +145,6 @@ const OpDef matmul_op = {
                  .launch = ops::matmul::launch_rows_subgroup},
                 {.name = "rows", .fits = ops::matmul::fits_rows, .launch = ops::matmul::launch_rows},
                 {.name = "panels",
-                 .needs = need_int64,
                  .fits = ops::matmul::fits_panels,
                  .launch = ops::matmul::launch_panels,
                  .pays = [](const OpCall&, const Caps& d) { return d.loads_uniform_once(); }},

@@ -14,7 +14,7 @@ std::uint32_t depth_for(std::int64_t k, std::uint32_t most) {
 }  // namespace
 
 bool fits_columns(const OpCall& call, const Caps& caps) {
-    return caps.is_cpu() && fits_rows(call, caps) && matmul_sizes(call).k % 4 == 0;
+    return caps.is_cpu() && fits_rows(call, caps) && !is_quantized(call.in(b_).dtype) && matmul_sizes(call).k % 4 == 0;
 }
 
 LaunchPlan launch_columns(const OpCall& call, const Caps& caps) {

@@ -75,10 +75,26 @@ bool fits_tiled(const OpCall& call, const Caps& caps) {
            ceil_div(s.n, 64) <= most[0] && ceil_div(s.m, 64) <= most[1] && s.batches() <= most[2];
 }
 
-bool fits_rows(const OpCall& call, const Caps&) {
+namespace {
+
+bool has_few_rows(const OpCall& call) {
     const MatmulSizes s = matmul_sizes(call);
     return s.m >= 1 && s.m <= 8 && s.batches() == 1 && s.k > 0 && call.attrs.flag("transpose_b") &&
            !call.attrs.flag("transpose_a");
+}
+
+// How many rows a workgroup takes of the few that there are. Small devices (256 invocations) have too few registers for 8: they
+// read b twice instead of spilling.
+std::int64_t rows_at_once(const MatmulSizes& s, const Caps& caps) {
+    return s.m == 1 ? 1 : s.m <= 4 || caps.max_workgroup_invocations <= 256 ? 4 : 8;
+}
+
+std::uint32_t lanes_of_subgroup(const Caps& caps) { return std::clamp(caps.subgroup_size, 8u, 64u); }
+
+}  // namespace
+
+bool fits_rows(const OpCall& call, const Caps& caps) {
+    return has_few_rows(call) && !fits_quantized_rows(call, caps);  // that one reads them faster
 }
 
 namespace {
@@ -86,8 +102,7 @@ namespace {
 LaunchPlan rows_by(const OpCall& call, const Caps& caps, const char* shader, std::uint32_t lanes) {
     const MatmulSizes s = matmul_sizes(call);
     Launch l = matmul_launch(call, shader, lanes, s);
-    // Small devices (256 invocations) have too few registers for 8 rows: they read b twice instead of spilling.
-    const std::int64_t rows = s.m == 1 ? 1 : s.m <= 4 || caps.max_workgroup_invocations <= 256 ? 4 : 8;
+    const std::int64_t rows = rows_at_once(s, caps);
     l.spec.push_back(static_cast<std::uint32_t>(rows));
     l.spec.push_back(step_of(s.k));
     l.groups = flat_grid(ceil_div(s.n, 4), caps);
@@ -99,7 +114,41 @@ LaunchPlan rows_by(const OpCall& call, const Caps& caps, const char* shader, std
 
 LaunchPlan launch_rows(const OpCall& call, const Caps& caps) { return rows_by(call, caps, "matmul_rows", 32); }
 LaunchPlan launch_rows_subgroup(const OpCall& call, const Caps& caps) {
-    return rows_by(call, caps, "matmul_rows_subgroup", std::clamp(caps.subgroup_size, 8u, 64u));
+    return rows_by(call, caps, "matmul_rows_subgroup", lanes_of_subgroup(caps));
+}
+
+bool fits_quantized_rows(const OpCall& call, const Caps&) {
+    const MatmulSizes s = matmul_sizes(call);
+    return has_few_rows(call) && is_quantized(call.in(b_).dtype) && s.k % 32 == 0;
+}
+
+// Where lanes are a CPU's vector, and on devices without subgroup arithmetic.
+bool fits_quantized_lanes(const OpCall& call, const Caps& caps) {
+    return fits_quantized_rows(call, caps) && (caps.type == DeviceType::cpu || !caps.subgroup_arithmetic);
+}
+
+namespace {
+
+// `cols` columns for each workgroup, `each` of them by the same lanes.
+LaunchPlan quantized_by(const OpCall& call, const Caps& caps, const char* shader, std::uint32_t lanes,
+                        std::uint32_t cols, std::uint32_t each) {
+    const MatmulSizes s = matmul_sizes(call);
+    const std::int64_t rows = rows_at_once(s, caps);
+    Launch l = matmul_launch(call, shader, lanes, s);
+    l.spec.insert(l.spec.end(), {static_cast<std::uint32_t>(rows), each});
+    l.groups = flat_grid(ceil_div(s.n, cols), caps);
+    l.groups[2] = ceil_div(s.m, rows);
+    return l;
+}
+
+}  // namespace
+
+LaunchPlan launch_quantized_lanes(const OpCall& call, const Caps& caps) {
+    const std::uint32_t lanes = std::clamp(caps.subgroup_size, 4u, 64u);
+    return quantized_by(call, caps, "matmul_quantized_lanes", lanes, lanes, 1);
+}
+LaunchPlan launch_quantized_subgroup(const OpCall& call, const Caps& caps) {
+    return quantized_by(call, caps, "matmul_quantized_subgroup", lanes_of_subgroup(caps), 4, 4);
 }
 
 }  // namespace vantage::ops::matmul

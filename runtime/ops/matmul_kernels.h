@@ -31,5 +31,9 @@ LaunchPlan launch_tiled(const OpCall& call, const Caps& caps);
 bool fits_rows(const OpCall& call, const Caps& caps);
 LaunchPlan launch_rows(const OpCall& call, const Caps& caps);
 LaunchPlan launch_rows_subgroup(const OpCall& call, const Caps& caps);
+bool fits_quantized_lanes(const OpCall& call, const Caps& caps);
+LaunchPlan launch_quantized_lanes(const OpCall& call, const Caps& caps);
+bool fits_quantized_rows(const OpCall& call, const Caps& caps);
+LaunchPlan launch_quantized_subgroup(const OpCall& call, const Caps& caps);
 
 }  // namespace vantage::ops::matmul

@@ -5,12 +5,14 @@
 #include "params/step.h"
 
 // Where a row begins: element `begin` from `address`. A 16-bit row of odd width may begin in the middle of a word, so
-// addresses are those of even rows, which begin on one.
+// addresses are those of even rows, which begin on one. Quantised rows may begin within a group: they count from the tensor's
+// begin, which is enough for 2^31 elements.
 struct Row {
     uvec2 address;
     uint begin;
 };
 Row row_of(uvec2 address, uint type, uint row, uint cols) {
+    if (is_quantized(type)) return Row(address, row * cols);
     return Row(row_address(address, type, row & ~1u, cols), (row & 1u) * cols);
 }
 

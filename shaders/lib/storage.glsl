@@ -4,6 +4,7 @@
 // when a pipeline is made. 16-bit data is read from 32-bit words: no device feature is needed for it.
 // A 16-bit element shares its word with a neighbour. `store` of one element therefore changes its half atomically;
 // `store4` owns whole words and is a plain write: prefer it where rows begin on such a boundary.
+// Quantised data is read only (lib/quantized.glsl).
 #ifndef VANTAGE_STORAGE_GLSL
 #define VANTAGE_STORAGE_GLSL
 #extension GL_EXT_buffer_reference : require
@@ -12,6 +13,8 @@
 #define F32 0u
 #define F16 1u
 #define BF16 2u
+#define Q8 3u
+#define Q4 4u
 
 layout(buffer_reference, std430, buffer_reference_align = 4) restrict buffer Words { uint at[]; };
 layout(buffer_reference, std430, buffer_reference_align = 4) restrict writeonly buffer Floats { float at[]; };
@@ -21,6 +24,8 @@ layout(buffer_reference, std430, buffer_reference_align = 4) restrict readonly b
 layout(buffer_reference, std430, buffer_reference_align = 4) restrict readonly buffer ReadFloats { float at[]; };
 layout(buffer_reference, std430, buffer_reference_align = 8) restrict readonly buffer ReadPairs { uvec2 at[]; };
 layout(buffer_reference, std430, buffer_reference_align = 16) restrict readonly buffer ReadQuads { vec4 at[]; };
+
+#include "lib/quantized.glsl"
 
 // Absent operands have bit 0 set, or are 0 (Recorder::addresses_of).
 bool present(uvec2 address) { return (address.x & 1u) == 0u && (address.x | address.y) != 0u; }
@@ -66,12 +71,14 @@ uint narrow(float value, uint type) { return type == F16 ? narrow_half(value) : 
 // Element i.
 float load(uvec2 address, uint type, uint i) {
     if (type == F32) return ReadFloats(address).at[i];
+    if (is_quantized(type)) return load_quantized4(address, type, i & ~3u)[i & 3u];
     uint word = ReadWords(address).at[i >> 1];
     return widen_half((i & 1u) != 0u ? word >> 16 : word & 0xffffu, type);
 }
 // Elements i … i + 3; i a multiple of 4, address aligned to four elements.
 vec4 load4(uvec2 address, uint type, uint i) {
     if (type == F32) return ReadQuads(address).at[i >> 2];
+    if (is_quantized(type)) return load_quantized4(address, type, i);
     uvec2 words = ReadPairs(address).at[i >> 2];
     return vec4(widen_pair(words.x, type), widen_pair(words.y, type));
 }

@@ -16,4 +16,13 @@ vec4 load4_wide(uvec2 address, uint type, uint i) {
     uvec2 words = unpackUint2x32(ReadLong(address).at[i >> 2]);
     return vec4(widen_pair(words.x, type), widen_pair(words.y, type));
 }
+layout(buffer_reference, std430, buffer_reference_align = 16) restrict writeonly buffer Longs { u64vec2 at[]; };
+void store4_wide(uvec2 address, uint type, uint i, vec4 value) {
+    if (type == F32) {
+        uvec4 bits = floatBitsToUint(value);
+        Longs(address).at[i >> 2] = u64vec2(packUint2x32(bits.xy), packUint2x32(bits.zw));
+        return;
+    }
+    store4(address, type, i, value);
+}
 #endif

@@ -10,7 +10,6 @@
 #extension GL_GOOGLE_include_directive : require
 layout(local_size_x = 64, local_size_x_id = 0) in;
 #include "lib/matmul.glsl"
-#include "lib/wide.glsl"
 layout(constant_id = 7) const uint ROWS = 32;   // a multiple of 4
 layout(constant_id = 8) const uint DEPTH = 16;  // 4, 8 or 16; divides k
 

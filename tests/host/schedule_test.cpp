@@ -280,10 +280,11 @@ TEST_CASE("independent dispatches stand side by side, for little memory", "[grap
 
 TEST_CASE("products of the same few rows are one launch", "[graph]") {
     const Caps caps = graphics_card();
+    const auto plain_choice = [](const OpCall& call, const Caps& of) { return choose_kernel(call, of); };
     const std::int64_t layers = model("llama").layers;
     Graph graph = graph_of("llama", 1), apart = graph_of("llama", 1);
     fuse(graph), fuse(apart);
-    const std::vector<std::string> joined = join_products(graph, caps, {});
+    const std::vector<std::string> joined = join_products(graph, caps, plain_choice);
     CHECK(std::ssize(joined) == 2 * layers);
     CHECK(std::ranges::count(joined, std::string("layers.0.matmul + two of the same rows")) == 1);
     CHECK(std::ranges::count(joined, std::string("layers.0.matmul + up and gate")) == 1);
@@ -293,7 +294,7 @@ TEST_CASE("products of the same few rows are one launch", "[graph]") {
     CHECK_THAT(find_hazards(graph, schedule), Catch::Matchers::IsEmpty());
     graph = graph_of("llama", 128);  // other kernels than that for few rows
     fuse(graph);
-    CHECK(join_products(graph, caps, {}).empty());
+    CHECK(join_products(graph, caps, plain_choice).empty());
 }
 
 TEST_CASE("the hazard checker knows reading after writing, writing after reading, and writing twice", "[graph]") {
@@ -414,9 +415,7 @@ TEST_CASE("every launch of every case is within a device's limits", "[graph]") {
                 CHECK(cost.flops <= 0.05e9);
                 for (const Caps& caps : devices())
                     for (const Kernel& kernel : op->kernels) {
-                        if (!provides(caps, kernel.needs) ||
-                            (kernel.fits != nullptr && !kernel.fits(prepared.call, caps)))
-                            continue;
+                        if (!eligible(kernel, prepared.call, caps)) continue;
                         const LaunchPlan plan = kernel.launch(prepared.call, caps);
                         INFO(kernel.name << " on " << caps.name);
                         CHECK(!plan.launches.empty());

@@ -1,0 +1,117 @@
+#include "runtime/exec/upload_weight.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <thread>
+#include <vector>
+
+#include "runtime/base/half.h"
+#include "runtime/base/log.h"
+#include "runtime/base/quantize.h"
+#include "runtime/gpu/commands.h"
+
+namespace vantage {
+
+namespace {
+
+// Rows [first, first + rows) of a matrix [out, in] from one that is stored as [in, out].
+void turn(std::span<const std::byte> matrix, std::size_t size, std::size_t out, std::size_t first, std::size_t rows,
+          std::span<std::byte> to) {
+    const std::size_t in = to.size() / (rows * size);
+    for (std::size_t i = 0; i < in; ++i)
+        for (std::size_t r = 0; r < rows; ++r)
+            std::memcpy(to.data() + (r * in + i) * size, matrix.data() + (i * out + first + r) * size, size);
+}
+
+template <class Word, class Widen>
+void widen_each(std::span<const std::byte> from, std::span<float> to, Widen widen) {
+    for (std::size_t i = 0; i < to.size(); ++i) {
+        Word word;
+        std::memcpy(&word, from.data() + i * sizeof(Word), sizeof(Word));
+        to[i] = widen(word);
+    }
+}
+template <class Word, class Narrow>
+void narrow_each(std::span<const float> from, std::span<std::byte> to, Narrow narrow) {
+    for (std::size_t i = 0; i < from.size(); ++i) {
+        const Word word = narrow(from[i]);
+        std::memcpy(to.data() + i * sizeof(Word), &word, sizeof(Word));
+    }
+}
+
+// Elements of one float type as those of another, or quantised.
+void convert(DType from, std::span<const std::byte> bytes, DType type, std::span<std::byte> to) {
+    std::vector<float> values(bytes.size() / info(from).bytes);
+    if (from == DType::f32) widen_each<float>(bytes, values, [](float v) { return v; });
+    if (from == DType::f16) widen_each<std::uint16_t>(bytes, values, half_to_float);
+    if (from == DType::bf16) widen_each<std::uint16_t>(bytes, values, bfloat_to_float);
+    if (is_quantized(type)) return quantize(type, values, to);
+    if (type == DType::f32) narrow_each<float>(values, to, [](float v) { return v; });
+    if (type == DType::f16) narrow_each<std::uint16_t>(values, to, float_to_half);
+    if (type == DType::bf16) narrow_each<std::uint16_t>(values, to, float_to_bfloat);
+    constexpr float first_infinity = 65520;  // rounds to it in f16
+    if (type == DType::f16 &&
+        std::ranges::any_of(values, [](float v) { return std::isfinite(v) && std::abs(v) >= first_infinity; }))
+        throw Error(ErrorKind::unsupported, "a weight is beyond the 65504 of f16: take bf16 or f32");
+}
+
+// The same by two threads, or by this one where there is no other. Halves meet between groups of quantised elements.
+void convert_in_two(DType from, std::span<const std::byte> bytes, DType type, std::span<std::byte> to) {
+    const std::size_t elements = bytes.size() / info(from).bytes, group = info(type).elements,
+                      half = elements / 2 / group * group;
+    std::exception_ptr failed;
+    const auto first = [&] {
+        try {
+            convert(from, bytes.first(half * info(from).bytes), type, to.first(half / group * info(type).bytes));
+        } catch (...) {
+            failed = std::current_exception();
+        }
+    };
+    std::jthread other;
+    try {
+        other = std::jthread(first);
+    } catch (const std::system_error&) {  // no more threads
+        first();
+    }
+    convert(from, bytes.subspan(half * info(from).bytes), type, to.subspan(half / group * info(type).bytes));
+    if (other.joinable()) other.join();
+    if (failed) std::rethrow_exception(failed);
+}
+
+}  // namespace
+
+void upload_weight(gpu::DeviceState& device, const gpu::Buffer& to, std::uint64_t offset, const TensorType& type,
+                   DType from, bool turned, std::span<const std::byte> bytes) {
+    if (from == type.dtype && !turned) return gpu::upload(device, to, offset, bytes);
+    const Shape& shape = type.shape;
+    const std::size_t size = info(from).bytes, in = shape.rank() > 0 ? static_cast<std::size_t>(shape[-1]) : 1,
+                      row = in * size,
+                      out = turned ? static_cast<std::size_t>(shape[-2]) : bytes.size() / std::max<std::size_t>(row, 1);
+    const auto place = [&](std::size_t element) {
+        return offset + element / info(type.dtype).elements * info(type.dtype).bytes;
+    };
+    // 8 rows of whole blocks are whole groups
+    const std::size_t rows_each =
+        std::max<std::size_t>(8, (std::size_t{4} << 20) / std::max<std::size_t>(in, 1) / 8 * 8);
+    std::vector<std::byte> block, converted;
+    for (std::size_t matrix = 0; matrix < bytes.size(); matrix += out * row)
+        for (std::size_t first = 0; first < out; first += rows_each) {
+            const std::size_t rows = std::min(rows_each, out - first);
+            std::span<const std::byte> part = bytes.subspan(matrix + first * row, rows * row);
+            if (turned) {
+                block.resize(rows * row);
+                turn(bytes.subspan(matrix, out * row), size, out, first, rows, block);
+                part = block;
+            }
+            if (from != type.dtype) {
+                converted.resize(static_cast<std::size_t>(
+                    TensorType{Shape{static_cast<std::int64_t>(rows), shape[-1]}, type.dtype}.bytes()));
+                convert_in_two(from, part, type.dtype, converted);
+                part = converted;
+            }
+            gpu::upload(device, to, place(matrix / size + first * in), part);
+        }
+}
+
+}  // namespace vantage

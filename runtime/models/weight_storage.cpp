@@ -1,0 +1,58 @@
+#include "runtime/models/weight_storage.h"
+
+#include "runtime/base/log.h"
+#include "runtime/graph/op.h"
+#include "runtime/models/parts.h"
+
+namespace vantage {
+
+namespace {
+
+bool is_matrix_use(const Graph& graph, const Parts& parts, std::size_t index, std::size_t operand) {
+    const Node& node = graph.nodes()[index];
+    const std::string op = node.op->name, name = node.op->operands[operand];
+    if (op == "matmul") return name == "b" && node.attrs.flag("transpose_b") && parts.of(index) != Part::router;
+    if (op == "expert_linear") return name == "w" && node.attrs.flag("transpose_w");
+    return op == "embedding" && name == "w" && parts.of(index) == Part::embedding;
+}
+
+// For each value whether it is a weight that is used as a matrix, and as nothing else.
+std::vector<bool> matrices_of(const Graph& graph, const ModelConfig& config) {
+    const Parts parts(graph, config);
+    std::vector<bool> used(graph.values().size()), otherwise(graph.values().size());
+    for (std::size_t node = 0; node < graph.nodes().size(); ++node)
+        for (std::size_t i = 0; i < graph.nodes()[node].inputs.size(); ++i)
+            if (const int id = graph.nodes()[node].inputs[i]; id >= 0)
+                (is_matrix_use(graph, parts, node, i) ? used : otherwise)[static_cast<std::size_t>(id)] = true;
+    for (const Value& value : graph.values())
+        if (value.alias >= 0) otherwise[static_cast<std::size_t>(value.alias)] = true;
+    for (std::size_t id = 0; id < used.size(); ++id)
+        used[id] = used[id] && !otherwise[id] && graph.values()[id].kind == ValueKind::weight;
+    return used;
+}
+
+// Rows have to divide into blocks of 32; matrices that lie one after the other (experts') into groups, too.
+bool divides(const Shape& shape, DType type) {
+    const std::int64_t group = info(type).elements;
+    return shape[-1] % 32 == 0 && (shape.rank() == 2 || shape[-1] * shape[-2] % group == 0);
+}
+
+}  // namespace
+
+std::vector<std::string> store_matrices(Graph& graph, const ModelConfig& config, DType wanted) {
+    const std::vector<bool> matrices = matrices_of(graph, config);
+    std::vector<std::string> left;
+    for (std::size_t id = 0; id < matrices.size(); ++id) {
+        Value& value = graph.mutable_values()[id];
+        if (!matrices[id] || value.type.dtype == wanted) continue;
+        if (!is_quantized(wanted) || divides(value.type.shape, wanted))
+            value.type.dtype = wanted;
+        else
+            left.push_back(format("%s stays %s: %s takes rows in blocks of 32, and experts in groups of %u elements",
+                                  value.name.c_str(), value.type.text().c_str(), vantage::name_of(wanted),
+                                  info(wanted).elements));
+    }
+    return left;
+}
+
+}  // namespace vantage
