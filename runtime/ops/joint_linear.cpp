@@ -36,8 +36,9 @@ std::vector<TensorType> infer(const OpCall& call) {
             w.shape.rank() == 2 && w.shape[1] == x.shape[-1] && w.dtype == call.in(w_).dtype,
             operand_is(call, w_ + i) + ", but x is " + x.text() + " and the first weight " + call.in(w_).text());
         if (call.has(bias_ + i))
-            call.require(call.in(bias_ + i).shape == Shape{w.shape[0]},
-                         operand_is(call, bias_ + i) + ", but its weight is " + w.text());
+            call.require(call.in(bias_ + i).shape == Shape{w.shape[0]} &&
+                             storage_of(call.in(bias_ + i).dtype) == storage_of(call, {bias_, bias_ + 1, bias_ + 2}),
+                         operand_is(call, bias_ + i) + ", but its weight is " + w.text() + " and biases have one type");
         Shape y = x.shape;
         y[-1] = w.shape[0];
         results.push_back({y, x.dtype});
@@ -80,8 +81,9 @@ LaunchPlan launch_by(const OpCall& call, const Caps& caps, const char* shader, s
              .spec = {lanes, storage_of(call.in(x_).dtype), storage_of(call.in(w_).dtype),
                       storage_of(call, {bias_, bias_ + 1, bias_ + 2, w_}), static_cast<std::uint32_t>(gate_of(call)),
                       static_cast<std::uint32_t>(rows), step_of(k)},
-             .operands = {in(x_), in(w_), in(w_ + 1), in(w_ + 2), in(bias_), in(bias_ + 1), in(bias_ + 2), out(0),
-                          out(1), out(2)}};
+             .operands = {in(x_), in(w_), in(w_ + 1), in(w_ + 2), in(bias_), in(bias_ + 1), in(bias_ + 2)}};
+    for (int i = 0; i < 3; ++i)  // where there is no result there is no third weight either
+        l.operands.push_back(i < static_cast<int>(call.outputs.size()) ? out(i) : in(w_ + 2));
     const std::int64_t width = gated ? 2 : 4;
     std::int64_t groups = 0;
     for (int i = 0; i < (gated ? 1 : 3); ++i) groups += ceil_div(n(i), width);
