@@ -1,5 +1,5 @@
 // vantage_kernel_list CAPS.json DIR: what the plans of GPT-2 small, Llama 1B and Llama 8B would dispatch on a device
-// with these capabilities (chunks of 1, 8 and 128 rows; weights in f16, bf16 and f32; a cache in f16 and f32), and for
+// with these capabilities (chunks of 1, 8 and 128 rows; weights in f16, bf16, f32, q8_0 and q4_0; a cache in f16 and f32), and for
 // every other module the largest test case that needs it. Writes each SPIR-V module to DIR/MODULE.spv and prints one line
 // per distinct pipeline: op, kernel, module, push constant bytes, subgroup size, specialization constants. No driver is
 // needed.
@@ -13,6 +13,7 @@
 #include "runtime/graph/fuse.h"
 #include "runtime/graph/schedule.h"
 #include "runtime/models/model_builder.h"
+#include "runtime/models/weight_storage.h"
 #include "vantage/error.h"
 
 using namespace vantage;
@@ -40,8 +41,8 @@ ModelConfig llama_8b() {
 struct Storage {
     DType weights, cache;
 };
-constexpr Storage storages[] = {
-    {DType::f16, DType::f16}, {DType::bf16, DType::f16}, {DType::f32, DType::f16}, {DType::f32, DType::f32}};
+constexpr Storage storages[] = {{DType::f16, DType::f16}, {DType::bf16, DType::f16}, {DType::f32, DType::f16},
+                                {DType::f32, DType::f32}, {DType::q8_0, DType::f16}, {DType::q4_0, DType::f16}};
 
 class KernelList {
 public:
@@ -49,15 +50,22 @@ public:
 
     void add_model(const ModelConfig& config) {
         for (const Storage& storage : storages)
-            for (std::int64_t rows : {1, 8, 128})
+            for (std::int64_t rows : {1, 8, 128, 512})
                 for (bool logits : {false, true}) {
                     const BuildOptions options{.rows = rows,
                                                .context = config.context,
                                                .cache = storage.cache,
                                                .watch = {true},
                                                .all_logits = logits};
-                    Graph graph = build_model(config, options, [&](const std::string&) { return storage.weights; });
+                    const bool quantized = is_quantized(storage.weights);  // its matrices; all else is f16
+                    Graph graph = build_model(
+                        config, options, [&](const std::string&) { return quantized ? DType::f16 : storage.weights; });
+                    pack_weights(graph);
+                    if (quantized) store_matrices(graph, config, storage.weights);
                     fuse(graph);
+                    add_schedule(graph, make_schedule(graph, caps_));
+                    if (storage.cache != DType::f16 || caps_.cooperative_matrices.empty()) continue;
+                    allow_f16_operands(graph);
                     add_schedule(graph, make_schedule(graph, caps_));
                 }
     }

@@ -12,6 +12,7 @@
 #include "runtime/graph/fuse.h"
 #include "runtime/models/model_builder.h"
 #include "runtime/models/shapes.h"
+#include "runtime/models/weight_storage.h"
 #include "tune_report.h"
 
 namespace vantage::cli {
@@ -19,7 +20,7 @@ namespace vantage::cli {
 namespace {
 
 struct TuneCommand {
-    std::string shape, weights = "f32", precision = "f16", save;
+    std::string shape, precision = "f16", save;
     std::int64_t context = 1024;
     double seconds = 600;
     bool quick = false, show = false, forget = false, json = false;
@@ -32,10 +33,19 @@ struct Subject {
     std::function<Graph(const BuildOptions&)> graph;
 };
 
-DType storage_named(const std::string& name) {
-    for (const DType type : {DType::f32, DType::f16, DType::bf16})
-        if (name == name_of(type)) return type;
-    throw Error(ErrorKind::usage, "weights are stored as f32, f16 or bf16, not as " + name);
+// Storage of a shape's weights by name: matrices as wanted, all others f32, as Model::random has them.
+Graph::WeightTypes storage_of_weights(const ModelConfig& config, DType wanted) {
+    Graph probe = build_model(config, {.rows = 1, .context = std::min<std::int64_t>(config.context, 16)},
+                              [](const std::string&) { return DType::f32; });
+    pack_weights(probe);
+    store_matrices(probe, config, wanted);
+    const auto types = std::make_shared<std::map<std::string, DType>>();
+    for (const Value& value : probe.values()) {
+        if (value.kind != ValueKind::weight) continue;
+        (*types)[value.name] = value.type.dtype;
+        for (const std::string& part : value.parts) (*types)[part] = value.type.dtype;
+    }
+    return [types](const std::string& name) { return types->at(name); };
 }
 
 Subject subject_of(const TuneCommand& o, const Device& device) {
@@ -44,11 +54,10 @@ Subject subject_of(const TuneCommand& o, const Device& device) {
         return {model.info().name, model.config(), [model](const BuildOptions& build) { return model.graph(build); }};
     }
     const NamedShape& shape = shape_named(o.shape);
-    const DType weights = storage_named(o.weights);
     const ModelConfig config = parse_model_config(shape.config, shape.name);
-    return {shape.name, config, [config, weights](const BuildOptions& build) {
-                return build_model(config, build, [weights](const std::string&) { return weights; });
-            }};
+    const Graph::WeightTypes types = storage_of_weights(config, load_options().weights.value_or(DType::f32));
+    return {shape.name, config,
+            [config, types](const BuildOptions& build) { return build_model(config, build, types); }};
 }
 
 // Rows of the plans that a session makes, the most telling ones first: a token, the largest chunk, the others.
@@ -182,8 +191,6 @@ void add_tune(CLI::App& app) {
     add_model_option(*command);
     command->add_option("--shape", o->shape, "In place of a model: gpt2-small, llama-1b, llama-8b, bert-base")
         ->type_name("NAME");
-    command->add_option("--weights", o->weights, "Storage of the shape's weights: f32, f16, bf16")
-        ->capture_default_str();
     command->add_option("--context", o->context, "Tokens in the cache while it is measured; the model's own at most")
         ->capture_default_str();
     add_precision_option(*command, o->precision);

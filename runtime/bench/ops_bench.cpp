@@ -29,10 +29,6 @@ const char* name_of(Arithmetic unit) {
     return "f32";
 }
 
-bool fits(const Kernel& kernel, const OpCall& call, const Caps& caps) {
-    return provides(caps, kernel.needs) && (kernel.fits == nullptr || kernel.fits(call, caps));
-}
-
 Median median_of(const Measurement& m) { return {m.median, m.deviation}; }
 
 // The storage types of a call's operands, each once: "f32", "f32 f16".

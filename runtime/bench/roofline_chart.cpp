@@ -86,7 +86,9 @@ private:
         }
         for (const RooflineRoof& r : roofline_.roofs)
             (r.memory ? most_memory : most_y) = std::max(r.memory ? most_memory : most_y, r.rate);
-        least_y = std::clamp(least_y, most_y * 1e-5, most_y * 1e-2);
+        constexpr double edge = 1.3;  // points do not lie on the frame
+        least_x /= edge, most_x *= edge;
+        least_y = std::min(least_y / edge, most_y / 100);
         layout_.low_x = std::floor(std::log10(least_x));
         layout_.high_x = std::ceil(std::log10(std::max(most_x, 10 * most_y / most_memory)));
         layout_.low_y = std::floor(std::log10(least_y));

@@ -30,6 +30,12 @@ HostTensor filled(const Case::Input& input, const TensorType& type, std::mt19937
     return widen(type, narrow(tensor));  // what the device sees
 }
 
+// Beside quantised matrices other weights, as biases, are what activations are.
+DType storage_in(const CaseTypes& types, const Case::Input& input) {
+    const bool other = is_quantized(types.weights) && input.quantized != types.weights;
+    return input.weight && !other ? types.weights : types.activations;
+}
+
 std::string operand_name(const OpCall& call, std::size_t i) { return call.op->operands.at(i); }
 
 }  // namespace
@@ -46,6 +52,8 @@ std::vector<CaseTypes> types_of(const Case& test) {
     std::vector<CaseTypes> types = {{DType::f32, DType::f32}};
     if (floats) types.push_back({DType::f16, DType::f16});
     if (weights) types.insert(types.end(), {{DType::f32, DType::f16}, {DType::f32, DType::bf16}});
+    for (const Case::Input& input : test.inputs)
+        if (is_quantized(input.quantized)) types.push_back({DType::f32, input.quantized});
     return types;
 }
 
@@ -59,7 +67,7 @@ PreparedCase prepare(const OpDef& op, const Case& test, const CaseTypes& types, 
             continue;
         }
         TensorType type = *input.type;
-        if (is_float(type.dtype) && !input.fixed_type) type.dtype = input.weight ? types.weights : types.activations;
+        if (is_float(type.dtype) && !input.fixed_type) type.dtype = storage_in(types, input);
         prepared.call.inputs.emplace_back(type);
         prepared.inputs.push_back(filled(input, type, random));
     }
@@ -98,9 +106,15 @@ std::vector<HostTensor> run_call(const Device& device, const OpCall& call, const
     return got;
 }
 
+Attrs attrs_for(const Kernel& kernel, Attrs attrs) {
+    if ((kernel.needs & need_coopmat) != 0) attrs.set("f16_operands", true);
+    return attrs;
+}
+
 CaseResult run_case(const Device& device, const OpDef& op, const Case& test, const CaseTypes& types,
                     const Kernel& kernel) {
-    const PreparedCase prepared = prepare(op, test, types);
+    PreparedCase prepared = prepare(op, test, types);
+    prepared.call.attrs = attrs_for(kernel, prepared.call.attrs);
     if (!eligible(kernel, prepared.call, device.caps())) return {.status = CaseResult::not_fitting};
     std::vector<HostTensor> want;
     for (std::size_t i = 0; i < prepared.call.outputs.size(); ++i) {
@@ -119,7 +133,8 @@ CaseResult run_case(const Device& device, const OpDef& op, const Case& test, con
     CaseResult result;
     double worst_ratio = -1;
     for (std::size_t i = 0; i < want.size(); ++i) {
-        const Comparison c = compare(format("result%zu", i), got[i], want[i], op.tolerance);
+        const Comparison c =
+            compare(format("result%zu", i), got[i], want[i], op.tolerance, prepared.call.attrs.flag("f16_operands"));
         if (const double ratio = c.worst / std::max(c.allowed, 1e-300); ratio > worst_ratio)
             worst_ratio = ratio, result.worst = c.worst, result.allowed = c.allowed;
         if (c.passed) continue;

@@ -15,7 +15,7 @@ struct CaseTypes {
     DType activations = DType::f32, weights = DType::f32;
     std::string text() const;  ///< "f32", "f16", "f32 weights bf16"
 };
-/// f32, f16, and for cases with weights f32 with f16 and with bf16 weights.
+/// f32, f16, and for cases with weights f32 with f16, with bf16 and with the quantised weights that it names.
 std::vector<CaseTypes> types_of(const Case& test);
 
 struct CaseResult {
@@ -34,6 +34,8 @@ PreparedCase prepare(const OpDef& op, const Case& test, const CaseTypes& types, 
 /// Runs `call` on the device by `kernel`, with red zones and an arena full of NaN, and returns the results.
 std::vector<HostTensor> run_call(const Device& device, const OpCall& call, const std::vector<HostTensor>& inputs,
                                  const Kernel& kernel);
+/// The attributes with which a kernel runs a case: those on matrix units may round operands to f16, and are judged accordingly.
+Attrs attrs_for(const Kernel& kernel, Attrs attrs);
 CaseResult run_case(const Device& device, const OpDef& op, const Case& test, const CaseTypes& types,
                     const Kernel& kernel);
 

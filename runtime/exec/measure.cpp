@@ -55,10 +55,12 @@ void fill_with(gpu::DeviceState& device, const gpu::Buffer& buffer, std::uint64_
     gpu::wait(device, gpu::submit(device, one));
 }
 
-double median_of(std::vector<double> values) {
-    std::sort(values.begin(), values.end());
-    const std::size_t middle = values.size() / 2;
-    return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+// The value below which this share of the sorted ones lies; between two of them by distance.
+double quantile(const std::vector<double>& sorted, double share) {
+    const double at = share * static_cast<double>(sorted.size() - 1);
+    const auto below = static_cast<std::size_t>(at);
+    const std::size_t above = std::min(below + 1, sorted.size() - 1);
+    return sorted[below] + (at - static_cast<double>(below)) * (sorted[above] - sorted[below]);
 }
 
 // A kernel made ready: schedule, memory and pipelines.
@@ -75,15 +77,14 @@ struct Prepared {
 }  // namespace
 
 Measurement measurement_of(std::vector<double> samples) {
-    Measurement m;
-    m.median = median_of(samples);
-    std::vector<double> off;
-    for (const double sample : samples) off.push_back(std::abs(sample - m.median));
-    m.deviation = median_of(off);
-    const auto [least, most] = std::minmax_element(samples.begin(), samples.end());
-    m.least = *least;
-    m.most = *most;
-    m.samples = std::move(samples);
+    Measurement m{.samples = samples};
+    std::sort(samples.begin(), samples.end());
+    m.median = quantile(samples, 0.5);
+    m.least = samples.front(), m.most = samples.back();
+    m.lower_quartile = quantile(samples, 0.25), m.upper_quartile = quantile(samples, 0.75);
+    for (double& sample : samples) sample = std::abs(sample - m.median);
+    std::sort(samples.begin(), samples.end());
+    m.deviation = quantile(samples, 0.5);
     return m;
 }
 

@@ -21,7 +21,7 @@ struct MeasureOptions {
 struct Measurement {
     std::vector<double> samples;       ///< in the order in which they were taken
     double median = 0, deviation = 0;  ///< deviation: the median of |sample - median|
-    double least = 0, most = 0;
+    double least = 0, lower_quartile = 0, upper_quartile = 0, most = 0;
     bool device_clock = true;  ///< false: a queue without timestamps; the host's clock, with a share of the submission
     std::size_t dispatches = 0;
 };

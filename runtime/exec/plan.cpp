@@ -85,6 +85,12 @@ Plan::Plan(Graph graph, const Device& device, const CompileOptions& options, std
     const TimedSpan span("compile plan");
     State& s = *state_;
     s.options.guard |= environment_flag("VANTAGE_GUARD");
+    const bool fuses = options.fuse && !environment_flag("VANTAGE_DISABLE_FUSION");
+    if (fuses)
+        s.fused = fuse(s.graph);
+    else
+        pack_weights(s.graph);
+    if (options.f16_operands) allow_f16_operands(s.graph);
     const TuningTable& tuning = tuning_of(device.caps());
     ScheduleOptions how{.tuning = &tuning, .keep_all = options.keep_all, .red_zone = s.options.guard ? red_zone : 0};
     if (!options.kernel.empty())
@@ -93,14 +99,11 @@ Plan::Plan(Graph graph, const Device& device, const CompileOptions& options, std
                 if (options.kernel == kernel.name && eligible(kernel, call, caps)) return &kernel;
             return choose_kernel(call, caps, &tuning);
         };
-    if (options.fuse && !environment_flag("VANTAGE_DISABLE_FUSION")) {
-        s.fused = fuse(s.graph);
+    if (fuses) {
         const auto tuned = [&](const OpCall& call, const Caps& caps) { return choose_kernel(call, caps, &tuning); };
         const std::vector<std::string> joined =
             join_products(s.graph, device.caps(), how.choose ? how.choose : KernelChoice(tuned));
         s.fused.insert(s.fused.end(), joined.begin(), joined.end());
-    } else {
-        pack_weights(s.graph);
     }
     s.schedule = make_schedule(s.graph, device.caps(), how);
     if (s.options.guard)
@@ -173,8 +176,9 @@ std::vector<Divergence> Plan::State::check_node(std::size_t index) {
     node.op->reference(call, inputs, want);
     std::vector<Divergence> found;
     for (std::size_t i = 0; i < want.size(); ++i) {
-        const Comparison c = compare(name_of(graph, node) + (want.size() > 1 ? format(".%zu", i) : ""),
-                                     host(node.outputs[i]), want[i], node.op->tolerance);
+        const Comparison c =
+            compare(name_of(graph, node) + (want.size() > 1 ? format(".%zu", i) : ""), host(node.outputs[i]), want[i],
+                    node.op->tolerance, node.attrs.flag("f16_operands"));
         if (!c.passed) found.push_back({name_of(graph, node), schedule.kernels[index]->name, c.message});
     }
     return found;

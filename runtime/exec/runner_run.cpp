@@ -25,6 +25,12 @@ void start_step(std::uint32_t* words, std::int64_t position, std::int64_t end, s
     words[STEP_LIMIT] = static_cast<std::uint32_t>(context);
 }
 
+// Matrix units may round to f16 in sessions of that precision, but not where attention is watched: a weight is recomputed
+// from the q, k and log-sum-exp that the kernel used.
+bool rounds_operands(const SessionOptions& options) {
+    return options.precision == Precision::f16 && !options.watch.every && options.watch.layers.empty();
+}
+
 }  // namespace
 
 Plan& Runner::plan(Side& side, std::int64_t rows) {
@@ -33,6 +39,7 @@ Plan& Runner::plan(Side& side, std::int64_t rows) {
                                        CompileOptions{.fuse = options.fuse,
                                                       .profile = options.profile,
                                                       .guard = options.guard,
+                                                      .f16_operands = rounds_operands(options),
                                                       .submission_seconds = options.submission_seconds},
                                        bindings);
     return *(side.plans[rows] = std::move(made));

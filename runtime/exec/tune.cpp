@@ -11,7 +11,7 @@ namespace vantage {
 namespace {
 
 constexpr int rounds = 3;
-constexpr double hopeless = 3;  // times the fastest: not measured again
+constexpr double hopeless = 3;  // times the fastest: not measured again, unless it is the usual one
 
 double work_of(const OpCall& call) {
     if (call.op->cost == nullptr) return 0;
@@ -85,8 +85,10 @@ private:
     void measure_round(std::map<const Kernel*, std::vector<double>>& samples) {
         std::erase_if(candidates_, [&](const Kernel* kernel) {
             return !survives(*kernel, [&] {
+                const bool gives_up = kernel != result_.usual;
                 const Measurement m = measured_.measure(
-                    *kernel, {.seconds = options_.seconds / rounds, .least = 2, .hopeless = hopeless * fastest_});
+                    *kernel,
+                    {.seconds = options_.seconds / rounds, .least = 1, .hopeless = gives_up ? hopeless * fastest_ : 0});
                 samples[kernel].insert(samples[kernel].end(), m.samples.begin(), m.samples.end());
                 fastest_ = fastest_ > 0 ? std::min(fastest_, m.median) : m.median;
             });
@@ -95,7 +97,7 @@ private:
 
     void drop_hopeless(const std::map<const Kernel*, std::vector<double>>& samples) {
         std::erase_if(candidates_, [&](const Kernel* kernel) {
-            return measurement_of(samples.at(kernel)).median > hopeless * fastest_;
+            return kernel != result_.usual && measurement_of(samples.at(kernel)).median > hopeless * fastest_;
         });
     }
 
@@ -104,7 +106,8 @@ private:
         const auto usual = result_.times.find(result_.usual);
         if (usual == result_.times.end()) return;
         const auto time_of = [](const auto& measured) {
-            return KernelTime{measured.first, measured.second.median, measured.second.deviation};
+            const Measurement& m = measured.second;
+            return KernelTime{m.median, m.lower_quartile, m.upper_quartile};
         };
         const auto best = std::ranges::min_element(result_.times, {}, [](const auto& m) { return m.second.median; });
         if (faster_beyond_noise(time_of(*best), time_of(*usual))) result_.chosen = best->first;

@@ -207,6 +207,11 @@ void pack_weights(Graph& graph) {
     }
 }
 
+void allow_f16_operands(Graph& graph) {
+    for (Node& node : graph.mutable_nodes())
+        if (is(node, "matmul") || is(node, "attention")) node.attrs.set("f16_operands", true);
+}
+
 std::vector<std::string> fuse(Graph& graph) { return Fuser(graph).run(); }
 
 }  // namespace vantage

@@ -7,6 +7,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/quantize.h"
 #include "runtime/graph/tuning.h"
+#include "runtime/base/version.h"
 
 namespace vantage {
 
@@ -65,9 +66,9 @@ std::vector<std::byte> narrow(const HostTensor& tensor) {
 }
 
 bool provides(const Caps& caps, std::uint32_t needs) {
-    return (!(needs & need_subgroup) || caps.subgroup_arithmetic) && (!(needs & need_fp16) || caps.fp16) &&
-           (!(needs & need_storage16) || caps.storage16) &&
-           (!(needs & need_coopmat) || !caps.cooperative_matrices.empty()) &&
+    return (!(needs & need_subgroup) || (caps.subgroup_arithmetic && has_family("subgroup"))) &&
+           (!(needs & need_fp16) || caps.fp16) && (!(needs & need_storage16) || caps.storage16) &&
+           (!(needs & need_coopmat) || (!caps.cooperative_matrices.empty() && has_family("coopmat"))) &&
            (!(needs & need_int8_dot) || caps.integer_dot) && (!(needs & need_int64) || caps.int64);
 }
 

@@ -142,6 +142,7 @@ struct Case {
         double low = 0, high = 1;        ///< normal: mean, deviation; uniform: range; ids: integers low ≤ i < high
         bool weight = false;             ///< tested in bf16, too
         std::vector<double> given = {};  ///< fill given
+        DType quantized = DType::f32;    ///< of a weight: tested in this type, too, where it is a quantised one
         bool fixed_type = false;         ///< stays f32 when the other floats become f16 (tables, lse, partial results)
     };
     std::string name;  ///< "rows=5 cols=1601"

@@ -90,8 +90,7 @@ void TuningTable::merge(const TuningTable& other) {
 }
 
 bool faster_beyond_noise(const KernelTime& candidate, const KernelTime& usual) {
-    const double gain = usual.median - candidate.median;
-    return gain > 0.05 * usual.median && gain > 3 * (candidate.deviation + usual.deviation);
+    return candidate.median < 0.95 * usual.median && candidate.upper_quartile < usual.lower_quartile;
 }
 
 }  // namespace vantage

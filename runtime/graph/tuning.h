@@ -35,13 +35,12 @@ struct TuningTable {
     bool operator==(const TuningTable&) const = default;
 };
 
-/// How a kernel was measured beside others: median and median absolute deviation, in seconds.
+/// How a kernel was measured beside others: median and quartiles of its samples, in seconds.
 struct KernelTime {
-    const Kernel* kernel = nullptr;
-    double median = 0, deviation = 0;
+    double median = 0, lower_quartile = 0, upper_quartile = 0;
 };
-/// Whether `candidate` is to take the place of `usual`: it has to be faster by 5 % and by three times what both scatter
-/// together, so that noise changes no choice.
+/// Whether `candidate` is to take the place of `usual`: its median has to be lower by 5 %, and three quarters of its samples
+/// below three quarters of the other's, so that noise changes no choice.
 bool faster_beyond_noise(const KernelTime& candidate, const KernelTime& usual);
 
 }  // namespace vantage

@@ -113,9 +113,11 @@ std::vector<Case> cases() {
         .type = TensorType{Shape{5}, DType::i32}, .fill = Case::Fill::given, .given = {-1, 0, 12, 13, 70000}};
     Case::Input own_ids = ids(40, 17);
     own_ids.type->shape = Shape{2, 20};
+    Case::Input quantized = table(101, 96, true);  // three blocks a row: rows begin within groups
+    quantized.quantized = DType::q8_0;
     const std::int64_t four = 4, three = 3, eight = 8;
     return {
-        {.name = "tokens=7 width=48", .attrs = {}, .inputs = {ids(7, 101), table(101, 48, true)}},
+        {.name = "tokens=7 width=96", .attrs = {}, .inputs = {ids(7, 101), quantized}},
         {.name = "positions, scale, width=33",
          .attrs = {{"scale", 2.5}, {"position_offset", three}},
          .inputs = {ids(11, 29), table(29, 33), table(14, 33)}},

@@ -152,10 +152,13 @@ Case case_of(const char* name, std::int64_t rows, std::int64_t share, std::int64
 std::vector<Case> cases() {
     Case k_first = case_of("k first, odd", 30, 1, 4, 35, 17, false, true);
     for (Case::Input& input : k_first.inputs) input.fixed_type = true;  // the storage of weights varies in the others
-    return {case_of("5 experts, 2 each", 12, 2, 5, 20, 16, true, false),
+    Case many = case_of("5 experts, 2 each", 12, 2, 5, 20, 32, true, false),
+         few = case_of("one token", 1, 4, 8, 12, 64, true, true);
+    many.inputs[w_].quantized = DType::q4_0, few.inputs[w_].quantized = DType::q8_0;
+    return {many,
             case_of("over tiles", 90, 2, 3, 70, 33 * 2, true, true),
             k_first,
-            case_of("one token", 1, 4, 8, 12, 64, true, true),
+            few,
             case_of("capacity 2", 12, 1, 4, 10, 8, true, true, 2),
             case_of("no tokens", 0, 1, 2, 4, 4, true, false)};
 }

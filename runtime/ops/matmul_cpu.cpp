@@ -26,10 +26,12 @@ LaunchPlan launch_columns(const OpCall& call, const Caps& caps) {
     return l;
 }
 
-// Rows of b, as the kernel reads them, have to begin on whole words.
+// Rows of b, as the kernel reads them, have to begin on whole words, or divide into blocks.
 bool fits_panels(const OpCall& call, const Caps& caps) {
     const MatmulSizes s = matmul_sizes(call);
-    const bool whole_words = call.attrs.flag("transpose_b") || call.in(b_).dtype == DType::f32 || s.n % 2 == 0;
+    const bool transposed = call.attrs.flag("transpose_b"), quantized = is_quantized(call.in(b_).dtype);
+    const bool whole_words = quantized ? transposed && s.k % 32 == 0 && s.batches() == 1
+                                       : transposed || call.in(b_).dtype == DType::f32 || s.n % 2 == 0;
     const std::array<std::uint32_t, 3> most = caps.max_workgroup_count;
     return caps.is_cpu() && s.m > 8 && s.k > 0 && s.k % 4 == 0 && whole_words && ceil_div(s.n, 64) <= most[0] &&
            ceil_div(s.m, 16) <= most[1] && s.batches() <= most[2];

@@ -45,8 +45,7 @@ vec4 four_scores(uvec2 k0, uvec2 k1, uvec2 k2, uvec2 k3) {
 }
 
 void main() {
-    uint rows_valid = valid_rows(own_step, p.n), keys_valid = valid_keys(own_step, p.m);
-    if (present(p.kv_len)) keys_valid = min(keys_valid, uint(max(int(ReadWords(p.kv_len).at[batch]), 0)));
+    uint rows_valid = valid_rows(own_step, p.n), keys_valid = keys_there();
     uint i = query_of(lane), head = head_of(lane), sees = visible(lane, rows_valid, keys_valid);
     int position = query_position(own_step, i, p.n, p.m);
     // what the first and the last real row of the workgroup see is the same for all lanes

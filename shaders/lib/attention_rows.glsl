@@ -1,5 +1,9 @@
-// Which rows of queries, keys and results a workgroup of attention has. The including kernel has the parameters p, ROWS of one key
-// head a workgroup, and SPLIT, the keys of a workgroup (0 = all).
+// Rows of a workgroup of attention and the keys they see. A workgroup takes ROWS rows of one key head: queries and, with grouped
+// heads, the heads that share it.
+//
+// The including kernel declares ROWS, SPLIT (keys per workgroup, 0 = all), D, and its AttentionParams as p.
+#ifndef VANTAGE_ATTENTION_ROWS_GLSL
+#define VANTAGE_ATTENTION_ROWS_GLSL
 #include "lib/attention_rules.glsl"
 #include "lib/cache.glsl"
 #include "lib/index.glsl"
@@ -30,3 +34,10 @@ uint visible(uint r, uint rows_valid, uint keys_valid) {
     uint end = p.causal != 0u ? min(keys_valid, max(causal_keys(own_step, i, p.n, p.m), PREFIX)) : keys_valid;
     return RULES ? window_end(query_position(own_step, i, p.n, p.m), end) : end;
 }
+
+// Keys that hold data for this workgroup's sequence.
+uint keys_there() {
+    uint there = valid_keys(own_step, p.m);
+    return present(p.kv_len) ? min(there, uint(max(int(ReadWords(p.kv_len).at[batch]), 0))) : there;
+}
+#endif

@@ -15,7 +15,7 @@ layout(constant_id = 8) const uint DEPTH = 16;  // 4, 8 or 16; divides k
 
 const uint B_BYTES = B_TYPE == F32 ? 4u : 2u;
 
-// Elements k … k + 3 of this invocation's column of b.
+// Four k of this invocation's column of b, `k` after those that were done; `b` has advanced to them.
 vec4 four_k(uvec2 b, uint col, uint k) {
     if (TRANSPOSE_B) return load4(b, B_TYPE, k);
     vec4 value;
@@ -37,7 +37,13 @@ void main() {
     [[unroll]] for (uint r = 0u; r < ROWS / 4u; ++r) sums[r] = vec4(0.0);
     for (uint k = 0u; k < p.k; k += DEPTH) {
         vec4 x[DEPTH / 4u];
-        [[unroll]] for (uint d = 0u; d < DEPTH; d += 4u) x[d / 4u] = four_k(b, column, d);
+        if (is_quantized(B_TYPE)) {  // b [n, k], blocks of 32 k: found by their index, as groups of them go over rows
+            uint block = column * p.k + k - k % QUANT_BLOCK;
+            float scale = block_scale(p.b, B_TYPE, block);
+            [[unroll]] for (uint d = 0u; d < DEPTH; d += 4u)
+                x[d / 4u] = scale * quants_of_block(p.b, B_TYPE, block, (k % QUANT_BLOCK + d) / 4u);
+        } else
+            [[unroll]] for (uint d = 0u; d < DEPTH; d += 4u) x[d / 4u] = four_k(b, column, d);
         [[unroll]] for (uint r = 0u; r < ROWS; r += 4u) {
             vec4 s[4] = {four_rows(sums[r / 4u], a, r, 0u, x[0]), vec4(0.0), vec4(0.0), vec4(0.0)};
             [[unroll]] for (uint d = 4u; d < DEPTH; d += 4u) s[d / 4u] = four_rows(vec4(0.0), a, r, d, x[d / 4u]);

@@ -26,14 +26,16 @@ float chain(vec4 a, vec4 b, float sum) { return fma(a.w, b.w, fma(a.z, b.z, fma(
 
 // Quarters from `quarter` on, which are all of one block.
 void add_quarters(uint row0, uint col0, uint quarter, inout float sums[ROWS][COLS]) {
-    uint k0 = quarter / 4u * QUANT_BLOCK;
+    uint k0 = quarter / 4u * QUANT_BLOCK, block[COLS];
     float scale[COLS];
-    [[unroll]] for (uint c = 0u; c < COLS; ++c)
-        scale[c] = block_scale(p.b, B_TYPE, min(col0 + c, p.n - 1u) * p.k + k0);
-    [[unroll]] for (uint q = quarter % 4u, end = q + QUARTERS; q < end; ++q) {
+    [[unroll]] for (uint c = 0u; c < COLS; ++c) {
+        block[c] = min(col0 + c, p.n - 1u) * p.k + k0;
+        scale[c] = block_scale(p.b, B_TYPE, block[c]);
+    }
+    [[unroll]] for (uint i = 0u; i < QUARTERS; ++i) {
+        uint q = QUARTERS == 4u ? i : quarter % 4u;
         Quarter b[COLS];
-        [[unroll]] for (uint c = 0u; c < COLS; ++c)
-            b[c] = quants8(p.b, B_TYPE, min(col0 + c, p.n - 1u) * p.k + k0, q);
+        [[unroll]] for (uint c = 0u; c < COLS; ++c) b[c] = quants8(p.b, B_TYPE, block[c], q);
         [[unroll]] for (uint r = 0u; r < ROWS; ++r) {
             uint at = min(row0 + r, p.m - 1u) * p.k + k0 + quarter_first(B_TYPE, q);
             vec4 first = load4(p.a, A_TYPE, at), second = load4(p.a, A_TYPE, at + quarter_stride(B_TYPE));

@@ -65,6 +65,10 @@ done
 expect 0 "keys and values f32"*"50 tokens of context" "$program" explain -m "$model" --ctx 50 --precision f32
 expect 0 '"formula": "L·d² + L·d"'*'"parameters_formula": "12·L·d²'*'"total_parameters": 109248' "$program" explain -m "$model" --json
 expect 0 "rope_write" "$program" explain -m "$data/models/llama"
+# of this model's matrices some have rows of 48, which are no blocks of 32
+expect 0 "wte.weight stays f32 [[]1000, 48]: q8_0 takes rows in blocks of 32"*"quantized_" "$program" explain -m "$model" --weights q8
+expect 1 "wte.weight stays f32" "$program" explain -m "$model" --weights q8 --strict
+expect 2 "--weights" "$program" explain -m "$model" --weights q5
 expect 0 "a token meets 22 240 of them (70.7 %): k = 2 of E = 4 experts"*"2 key heads for 4 heads: 1/2 of" "$program" explain -m "$data/models/mixtral"
 expect 0 "window of w = 11 keys in 2 of 2 layers"*"4·L·d·w" "$program" explain -m "$data/models/mistral"
 "$program" explain -m "$data/models/bert" >"$scratch/explained" || failures=$((failures + 1))

@@ -5,7 +5,6 @@
 
 model=$models/gpt2
 ends 2 "there is no shape" tune --shape nonsense
-ends 2 "weights are stored as" tune --shape gpt2-small --weights f7
 gives "0 calls were measured here" tune --show
 gives "nothing was measured" tune --forget
 gives "calls measured" tune -m "$model" --quick --context 16

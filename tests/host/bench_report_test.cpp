@@ -54,10 +54,10 @@ Json timed(double time, double deviation, const std::string& kernel = "tiled") {
 TEST_CASE("a report as a table lines up and leaves out what is data only", "[bench]") {
     const std::string text = report_text(two_rows(), ReportFormat::md);
     CHECK(text.find("Made-up GPU, madeup 1.2; vantage ") == 0);
-    CHECK(text.find("| op     |     time_us | count | note          | clock | rate |\n"
-                    "| ------ | ----------: | ----: | ------------- | ----- | ---: |\n"
+    CHECK(text.find("| op     |     time_us | count | note        | clock | rate |\n"
+                    "| ------ | ----------: | ----: | ----------- | ----- | ---: |\n"
                     "| matmul | 812.4 ± 3.1 |     3 | a \\| b, \"c\" |       |      |\n"
-                    "| add    |       7 ± - |       |               | yes   |      |\n") != std::string::npos);
+                    "| add    |       7 ± - |       |             | yes   |      |\n") != std::string::npos);
     CHECK(text.find("flops") == std::string::npos);
     CHECK(text.ends_with("\none note\n"));
 }

@@ -45,7 +45,13 @@ Caps narrow_subgroups() {
     caps.max_workgroup_size = {256, 256, 64};
     return caps;
 }
-std::vector<Caps> devices() { return {graphics_card(), smallest(), narrow_subgroups()}; }
+Caps matrix_units() {
+    Caps caps = graphics_card();
+    caps.name = "made-up GPU with matrix units";
+    caps.cooperative_matrices = {{16, 16, 16, "f16", "f16", "f32"}};
+    return caps;
+}
+std::vector<Caps> devices() { return {graphics_card(), smallest(), narrow_subgroups(), matrix_units()}; }
 
 struct NamedConfig {
     std::string name;
@@ -408,13 +414,14 @@ TEST_CASE("every launch of every case is within a device's limits", "[graph]") {
     for (const OpDef* op : all_ops())
         for (const Case& test : op->cases())
             for (const CaseTypes& types : types_of(test)) {
-                const PreparedCase prepared = prepare(*op, test, types);
+                PreparedCase prepared = prepare(*op, test, types);
                 const Cost cost = op->cost(prepared.call);
                 INFO(op->name << " (" << test.name << ", " << types.text() << ")");
                 CHECK(cost.flops >= 0);
                 CHECK(cost.flops <= 0.05e9);
                 for (const Caps& caps : devices())
                     for (const Kernel& kernel : op->kernels) {
+                        prepared.call.attrs = attrs_for(kernel, test.attrs);
                         if (!eligible(kernel, prepared.call, caps)) continue;
                         const LaunchPlan plan = kernel.launch(prepared.call, caps);
                         INFO(kernel.name << " on " << caps.name);

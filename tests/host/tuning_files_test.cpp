@@ -41,6 +41,8 @@ TEST_CASE("samples in figures: median, and how far the others lie from it", "[me
     CHECK(m.deviation == 2);  // of 1, 3, 2, 86, 0
     CHECK(m.least == 1);
     CHECK(m.most == 90);
+    CHECK(m.lower_quartile == 2);
+    CHECK(m.upper_quartile == 5);
     CHECK(m.samples == std::vector<double>{5, 1, 2, 90, 4});
     CHECK(measurement_of({1, 2}).median == 1.5);
 }

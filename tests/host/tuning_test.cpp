@@ -122,10 +122,12 @@ TEST_CASE("of two tables the one that is merged later counts", "[tuning]") {
 
 TEST_CASE("a gain has to be larger than noise", "[tuning]") {
     const auto gain = [](double candidate, double scatter, double usual, double usual_scatter) {
-        return faster_beyond_noise({nullptr, candidate, scatter}, {nullptr, usual, usual_scatter});
+        return faster_beyond_noise({candidate, candidate - scatter, candidate + scatter},
+                                   {usual, usual - usual_scatter, usual + usual_scatter});
     };
     CHECK(gain(0.90, 0.01, 1, 0.01));
     CHECK_FALSE(gain(0.96, 0, 1, 0));        // less than 5 %
-    CHECK_FALSE(gain(0.90, 0.02, 1, 0.02));  // three times 0.04 is more
+    CHECK_FALSE(gain(0.90, 0.06, 1, 0.06));  // quartiles overlap
+    CHECK(gain(0.02, 0.01, 1, 0.9));         // far apart, however much the slower one scatters
     CHECK_FALSE(gain(1.10, 0, 1, 0));
 }

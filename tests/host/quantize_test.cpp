@@ -1,0 +1,148 @@
+// Weights in 8 and 4 bits: bit for bit the blocks of ggml, errors within their bounds, any shape; and which weights of a model
+// become them.
+#include <catch2/catch_test_macros.hpp>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <random>
+
+#include "runtime/base/half.h"
+#include "runtime/base/quantize.h"
+#include "runtime/graph/fuse.h"
+#include "runtime/graph/op.h"
+#include "runtime/io/safetensors.h"
+#include "runtime/models/model_builder.h"
+#include "runtime/models/weight_storage.h"
+#include "shaders/params/quantized.h"
+#include "vantage/error.h"
+
+using namespace vantage;
+
+namespace {
+
+constexpr std::size_t block = params::QUANT_BLOCK;
+
+std::vector<std::byte> quantized(DType type, const std::vector<float>& values) {
+    std::vector<std::byte> bytes(
+        static_cast<std::size_t>(TensorType{Shape{static_cast<std::int64_t>(values.size())}, type}.bytes()));
+    quantize(type, values, bytes);
+    return bytes;
+}
+std::vector<float> rounded(DType type, const std::vector<float>& values) {
+    std::vector<float> result(values.size());
+    dequantize(type, quantized(type, values), result);
+    return result;
+}
+
+// Block `i` as ggml writes it: the scale, then the quants.
+std::vector<std::byte> ggml_block(DType type, const std::vector<std::byte>& bytes, std::size_t i) {
+    const std::size_t quants = (type == DType::q8_0 ? params::Q8_QUANT_BYTES : params::Q4_QUANT_BYTES) / 8;
+    const std::byte* group = bytes.data() + i / 8 * info(type).bytes;
+    std::vector<std::byte> result(group + 8 * quants + i % 8 * 2, group + 8 * quants + i % 8 * 2 + 2);
+    result.insert(result.end(), group + i % 8 * quants, group + (i % 8 + 1) * quants);
+    return result;
+}
+
+std::vector<float> floats_of(const TensorEntry& entry) {
+    std::vector<float> values(entry.data.size() / sizeof(float));
+    std::memcpy(values.data(), entry.data.data(), entry.data.size());
+    return values;
+}
+
+}  // namespace
+
+TEST_CASE("blocks of q8_0 and q4_0 are ggml's, bit for bit", "[quantize][oracle]") {
+    const SafeTensors file(std::string(VANTAGE_ROOT) + "/tests/data/quantized/blocks.safetensors");
+    const std::vector<float> values = floats_of(file.at("values"));
+    for (const DType type : {DType::q8_0, DType::q4_0}) {
+        const TensorEntry& want = file.at(name_of(type));
+        const std::vector<std::byte> bytes = quantized(type, values);
+        const auto size = static_cast<std::size_t>(want.shape[1]);
+        for (std::size_t i = 0; i < values.size() / block; ++i) {
+            INFO(name_of(type) << " block " << i);
+            const auto from = want.data.begin() + static_cast<std::ptrdiff_t>(i * size);
+            CHECK(ggml_block(type, bytes, i) == std::vector<std::byte>(from, from + static_cast<std::ptrdiff_t>(size)));
+        }
+        CHECK(rounded(type, values) == floats_of(file.at(std::string(name_of(type)) + ".values")));
+    }
+}
+
+TEST_CASE("the error of a quantised element is within its bound", "[quantize]") {
+    std::mt19937 random(3);
+    std::normal_distribution<float> normal(0, 1);
+    std::vector<float> values(block * 500);
+    for (std::size_t i = 0; i < values.size(); ++i)
+        values[i] = normal(random) * std::exp2(static_cast<float>(i / block % 20) - 6);
+    const std::vector<float> eight = rounded(DType::q8_0, values), four = rounded(DType::q4_0, values);
+    for (std::size_t first = 0; first < values.size(); first += block) {
+        float largest = 0;
+        for (std::size_t i = first; i < first + block; ++i)
+            if (std::abs(values[i]) > std::abs(largest)) largest = values[i];
+        const double m = std::abs(largest), ulp = 1 + 1e-6;
+        for (std::size_t i = first; i < first + block; ++i) {
+            const bool other_sign = values[i] * largest < 0;
+            REQUIRE(std::abs(eight[i] - values[i]) <= m * (1.0 / 254 + 0x1p-11) * ulp);
+            REQUIRE(std::abs(four[i] - values[i]) <= m * ((other_sign ? 1.0 / 8 : 1.0 / 16) + 0x1p-11) * ulp);
+        }
+    }
+}
+
+TEST_CASE("what f16 scales cannot hold becomes NaN, and only its block", "[quantize]") {
+    for (const DType type : {DType::q8_0, DType::q4_0})
+        for (const float bad :
+             {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN(), 1e30f}) {
+            std::vector<float> values(3 * block, 1.0f);
+            values[block + 7] = bad;
+            const std::vector<float> result = rounded(type, values);
+            for (std::size_t i = 0; i < result.size(); ++i) CHECK(std::isnan(result[i]) == (i / block == 1));
+        }
+}
+
+TEST_CASE("quantised tensors of any shape keep their values", "[quantize]") {
+    CHECK(TensorType{Shape{3, 32}, DType::q8_0}.bytes() == 272);  // whole groups
+    CHECK(TensorType{Shape{8, 32}, DType::q8_0}.bytes() == 8 * 34);
+    CHECK(TensorType{Shape{9, 32}, DType::q4_0}.bytes() == 2 * 144);
+    for (const Shape& shape : {Shape{3, 32}, Shape{5, 96}, Shape{2, 3, 64}, Shape{7, 33}}) {
+        HostTensor tensor({shape, DType::q8_0});
+        for (std::size_t i = 0; i < tensor.data.size(); ++i)  // scale 1/8: all of them are multiples of it
+            tensor.data[i] = i % block == 0 ? 127.0 / 8 : static_cast<double>(i * 37 % 255) / 8 - 127.0 / 8;
+        CHECK(widen(tensor.type, narrow(tensor)).data == tensor.data);
+    }
+}
+
+TEST_CASE("matrices of a model are stored as asked, and nothing else is", "[quantize][models]") {
+    const auto types_of = [](const char* json, std::vector<std::string>& left) {
+        const ModelConfig config = parse_model_config(json, "test");
+        Graph graph = build_model(config, {.rows = 1, .context = 16}, [](const std::string&) { return DType::f16; });
+        pack_weights(graph);
+        left = store_matrices(graph, config, DType::q4_0);
+        std::map<std::string, DType> types;
+        for (const Value& value : graph.values())
+            if (value.kind == ValueKind::weight) types[value.name] = value.type.dtype;
+        return types;
+    };
+    std::vector<std::string> left;
+    const auto gpt2 =
+        types_of(R"({"model_type":"gpt2","n_layer":1,"n_embd":64,"n_head":2,"vocab_size":16,"n_positions":16})", left);
+    CHECK(left.empty());
+    for (const auto& [name, type] : gpt2) {
+        INFO(name);
+        const bool matrix =
+            name.starts_with("wte.") || (name.find(".c_") != std::string::npos && name.ends_with(".weight"));
+        CHECK(type ==
+              (matrix ? DType::q4_0 : DType::f16));  // wpe, of the same shape as wte, stays; so do norms and biases
+    }
+    // experts of 48 columns do not divide into blocks, their sisters of 64 do; the router stays in any case
+    const auto mixtral = types_of(
+        R"({"model_type":"mixtral","num_hidden_layers":1,"hidden_size":64,"num_attention_heads":2,"num_key_value_heads":2,
+            "intermediate_size":48,"vocab_size":16,"max_position_embeddings":16,"num_local_experts":4,"num_experts_per_tok":2})",
+        left);
+    for (const auto& [name, type] : mixtral) {
+        INFO(name);
+        const bool stays =
+            name.find("norm") != std::string::npos || name.ends_with(".gate.weight") || name.ends_with("w2.weight");
+        CHECK(type == (stays ? DType::f16 : DType::q4_0));
+    }
+    REQUIRE(left.size() == 1);
+    CHECK(left.front().find("w2.weight stays f16 [4, 64, 48]: q4_0 takes rows in blocks of 32") != std::string::npos);
+}
