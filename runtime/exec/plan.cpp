@@ -85,6 +85,12 @@ Plan::Plan(Graph graph, const Device& device, const CompileOptions& options, std
     const TimedSpan span("compile plan");
     State& s = *state_;
     s.options.guard |= environment_flag("VANTAGE_GUARD");
+    const bool fuses = options.fuse && !environment_flag("VANTAGE_DISABLE_FUSION");
+    if (fuses)
+        s.fused = fuse(s.graph);
+    else
+        pack_weights(s.graph);
+    if (options.f16_operands) allow_f16_operands(s.graph);
     const TuningTable& tuning = tuning_of(device.caps());
     ScheduleOptions how{.tuning = &tuning, .keep_all = options.keep_all, .red_zone = s.options.guard ? red_zone : 0};
     if (!options.kernel.empty())
@@ -93,14 +99,12 @@ Plan::Plan(Graph graph, const Device& device, const CompileOptions& options, std
                 if (options.kernel == kernel.name && eligible(kernel, call, caps)) return &kernel;
             return choose_kernel(call, caps, &tuning);
         };
-    if (options.fuse && !environment_flag("VANTAGE_DISABLE_FUSION")) {
-        s.fused = fuse(s.graph);
-        const std::vector<std::string> joined = join_products(s.graph, device.caps(), how.choose);
+    if (fuses) {
+        const auto tuned = [&](const OpCall& call, const Caps& caps) { return choose_kernel(call, caps, &tuning); };
+        const std::vector<std::string> joined =
+            join_products(s.graph, device.caps(), how.choose ? how.choose : KernelChoice(tuned));
         s.fused.insert(s.fused.end(), joined.begin(), joined.end());
-    } else {
-        pack_weights(s.graph);
     }
-    if (options.f16_operands) allow_f16_operands(s.graph);
     s.schedule = make_schedule(s.graph, device.caps(), how);
     if (s.options.guard)
         if (const std::vector<std::string> hazards = find_hazards(s.graph, s.schedule); !hazards.empty())

@@ -24,9 +24,8 @@ public:
             if (is(node, "activation")) merge_activation(node);
             if (is(node, "add")) merge_residual(node);
             if (is(node, "write")) merge_rope(node);
+            if (is(node, "split_qkv")) merge_split(i);
         }
-        for (std::size_t i = 0; i < nodes().size(); ++i)
-            if (is(nodes()[i], "split_qkv")) merge_split(i);
         for (std::size_t i = 0; i < nodes().size(); ++i)
             if (is(nodes()[i], "layer_norm") || is(nodes()[i], "rms_norm")) merge_norm(i);
         compact();

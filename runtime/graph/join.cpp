@@ -5,6 +5,7 @@
 
 #include "runtime/base/log.h"
 #include "runtime/graph/op.h"
+#include "runtime/ops/checks.h"
 
 namespace vantage {
 
@@ -16,7 +17,7 @@ bool is_a(const Node& node, const char* op) { return node.op != nullptr && std::
 
 class Joiner {
 public:
-    Joiner(Graph& graph, const Caps& caps, const std::function<const Kernel*(const OpCall&, const Caps&)>& choose)
+    Joiner(Graph& graph, const Caps& caps, const KernelChoice& choose)
         : graph_(graph), caps_(caps), choose_(choose), nodes_(graph.mutable_nodes()) {}
 
     std::vector<std::string> run() {
@@ -37,10 +38,11 @@ private:
         for (const char* attr : {"transpose_a", "activation", "alpha"})
             if (node.attrs.has(attr)) return false;
         const Value& weight = graph_.value(node.inputs[b_]);
-        if (weight.kind != ValueKind::weight || weight.type.shape.rank() != 2 || !node.attrs.flag("transpose_b"))
+        if (weight.kind != ValueKind::weight || weight.type.shape.rank() != 2 || !is_float(weight.type.dtype) ||
+            !node.attrs.flag("transpose_b"))
             return false;
         const OpCall call = call_of(graph_, node);
-        const Kernel* kernel = choose_ ? choose_(call, caps_) : choose_kernel(call, caps_);
+        const Kernel* kernel = choose_(call, caps_);
         return kernel != nullptr && std::string(kernel->name).starts_with("rows");
     }
 
@@ -140,15 +142,14 @@ private:
 
     Graph& graph_;
     const Caps& caps_;
-    const std::function<const Kernel*(const OpCall&, const Caps&)>& choose_;
+    const KernelChoice& choose_;
     std::vector<Node>& nodes_;
     std::vector<std::string> joined_;
 };
 
 }  // namespace
 
-std::vector<std::string> join_products(Graph& graph, const Caps& caps,
-                                       const std::function<const Kernel*(const OpCall&, const Caps&)>& choose) {
+std::vector<std::string> join_products(Graph& graph, const Caps& caps, const KernelChoice& choose) {
     return Joiner(graph, caps, choose).run();
 }
 

@@ -14,7 +14,7 @@ namespace vantage {
 namespace {
 
 constexpr std::uint64_t alignment = 256;  // of every placement: enough for 16-byte loads and indirect grids
-constexpr double most_growth = 1.25;      // of the arena, that fewer barriers may cost
+constexpr double most_growth = 1.5;       // of the arena, that fewer barriers may cost
 
 // Builds a schedule in one pass over the live nodes, then orders its dispatches, places memory and sets barriers.
 class Scheduler {
