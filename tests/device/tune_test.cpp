@@ -58,19 +58,19 @@ private:
 
 TEST_CASE("a slow kernel that stands first is not chosen after tuning", "[tune]") {
     const OpDef op = planted({{.name = "slow", .launch = slow}, {.name = "plain", .launch = right}});
-    const TunedResult result = tune_call(test_device(), call_of(op, 256), {.seconds = 0.03});
+    const TunedResult result = tune_call(test_device(), call_of(op, 16), {.seconds = 0.03});
     REQUIRE(result.usual->name == std::string("slow"));
     CHECK(result.chosen->name == std::string("plain"));
     CHECK(result.notes.empty());
     TuningTable table;
-    table.calls[tuning_key(call_of(op, 256))] = result.entry;
-    CHECK(choose_kernel(call_of(op, 256), test_device().caps(), &table) == result.chosen);
+    table.calls[tuning_key(call_of(op, 16))] = result.entry;
+    CHECK(choose_kernel(call_of(op, 16), test_device().caps(), &table) == result.chosen);
 }
 
 TEST_CASE("a fast kernel whose results are wrong is not chosen", "[tune]") {
     const OpDef op = planted(
         {{.name = "slow", .launch = slow}, {.name = "wrong", .launch = wrong}, {.name = "plain", .launch = right}});
-    const TunedResult result = tune_call(test_device(), call_of(op, 256), {.seconds = 0.03});
+    const TunedResult result = tune_call(test_device(), call_of(op, 16), {.seconds = 0.03});
     CHECK(result.chosen->name == std::string("plain"));
     REQUIRE(result.notes.size() == 1);
     CHECK(test::contains(result.notes[0], "add/wrong is not chosen: its results are not those of plain"));

@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "expect_error.h"
+#include "runtime/base/log.h"
 #include "runtime/base/options.h"
 #include "runtime/base/os.h"
 #include "runtime/exec/measure.h"
@@ -31,6 +32,18 @@ public:
 private:
     std::optional<std::string> before_ = environment("VANTAGE_CACHE_DIR");
     test::TemporaryDirectory directory_;
+};
+
+/// Counts the lines of the log while it lives.
+class LinesOfLog {
+public:
+    LinesOfLog() {
+        set_log_sink([this](LogLevel, const std::string& line) {
+            if (test::contains(line, "not used")) ++count;
+        });
+    }
+    ~LinesOfLog() { set_log_sink({}); }
+    int count = 0;
 };
 
 }  // namespace
@@ -62,12 +75,14 @@ TEST_CASE("tuning files: a round trip, and what makes them unusable", "[tuning]"
     add_to_tuning_file(path, more);
     CHECK(own_tuning(caps).calls.size() == 2);
 
+    const LinesOfLog lines;
     SECTION("damaged") {
         const std::string whole = read_file(path);
         for (std::size_t length = 0; length < whole.size() - 1; length += 7) {
             write_file(path, whole.substr(0, length));
             CHECK(own_tuning(caps).calls.empty());
         }
+        CHECK(lines.count > 10);  // a line each
         for (const char* text :
              {"[]", "{}", R"({"vantage_tuning":2,"device":{},"calls":{}})",
               R"({"vantage_tuning":1,"device":{"name":1,"driver":"","driver_version":""},"calls":{}})"}) {
@@ -90,6 +105,7 @@ TEST_CASE("tuning files: a round trip, and what makes them unusable", "[tuning]"
         file.device.name += " 2";
         write_file(path, tuning_to_json(file));
         CHECK(own_tuning(caps) == TuningTable{});
+        CHECK(lines.count == 1);
     }
     SECTION("forgotten") {
         CHECK(forget_own_tuning(caps));
