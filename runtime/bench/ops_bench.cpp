@@ -11,7 +11,7 @@ namespace vantage {
 
 namespace {
 
-constexpr double unknown_slowness = 4;  // of a kernel that was not measured yet
+constexpr double unknown_slowness = 4;  // of a rejected kernel that was not measured yet
 
 Arithmetic unit_of(const Kernel& kernel) {
     if ((kernel.needs & need_coopmat) != 0) return Arithmetic::matrix;
@@ -121,7 +121,7 @@ void OpsBench::run_case(const BenchCase& one) {
 // Empty: it is to be measured. The chosen kernel is left out only where it would take all too long.
 std::string OpsBench::why_skip(const Kernel& kernel, bool chosen, const RoofOfCall& roof) const {
     const auto known = slowness_.find(&kernel);
-    const double predicted = roof.seconds * (known == slowness_.end() ? unknown_slowness : known->second);
+    const double predicted = roof.seconds * (known != slowness_.end() ? known->second : chosen ? 1 : unknown_slowness);
     if (predicted > (chosen ? options_.longest_case : options_.longest_kernel))
         return format("skipped: about %s s", short_number(predicted).c_str());
     return !chosen && seconds_now() > case_end_ ? "skipped: no time is left for it" : "";
