@@ -11,7 +11,8 @@ namespace vantage {
 
 namespace {
 
-constexpr double unknown_slowness = 4;  // of a kernel that was not measured yet
+constexpr std::size_t least_for_spread = 3;  // samples; fewer say nothing of noise
+constexpr double unknown_slowness = 4;       // of a rejected kernel that was not measured yet
 
 Arithmetic unit_of(const Kernel& kernel) {
     if ((kernel.needs & need_coopmat) != 0) return Arithmetic::matrix;
@@ -117,7 +118,7 @@ void OpsBench::run_case(const BenchCase& one) {
 // Empty: it is to be measured. The chosen kernel is left out only where it would take all too long.
 std::string OpsBench::why_skip(const Kernel& kernel, bool chosen, const RoofOfCall& roof) const {
     const auto known = slowness_.find(&kernel);
-    const double predicted = roof.seconds * (known == slowness_.end() ? unknown_slowness : known->second);
+    const double predicted = roof.seconds * (known != slowness_.end() ? known->second : chosen ? 1 : unknown_slowness);
     if (predicted > (chosen ? options_.longest_case : options_.longest_kernel))
         return format("skipped: about %s s", short_number(predicted).c_str());
     return !chosen && seconds_now() > case_end_ ? "skipped: no time is left for it" : "";
@@ -153,10 +154,11 @@ Measurement OpsBench::measure(MeasuredCall& call, const Kernel& kernel) const {
 
 ReportRow& OpsBench::add_row(const BenchCase& one, const RoofOfCall& roof, const Kernel& kernel, bool chosen,
                              const Measurement& time) {
+    const double spread = time.samples.size() < least_for_spread ? std::nan("") : 1e6 * time.deviation;
     return row_of(one)
         .set("kernel", kernel.name)
         .set("chosen", chosen ? "*" : "")
-        .set("time_us", Spread{1e6 * time.median, 1e6 * time.deviation})
+        .set("time_us", Spread{1e6 * time.median, spread})
         .set("gflops", 1e-9 * one.flops() / time.median)
         .set("gb_per_s", 1e-9 * one.bytes() / time.median)
         .set("roof_percent", 100 * roof.seconds / time.median)
@@ -174,6 +176,7 @@ ReportRow& OpsBench::add_row(const BenchCase& one, const RoofOfCall& roof, const
 
 // Says where the kernel that runs by default is not the fastest.
 void OpsBench::flag_choice(const BenchCase& one, const Kernel* chosen, std::vector<Timed>& timed) {
+    std::erase_if(timed, [](const Timed& t) { return t.time.samples.size() < least_for_spread; });
     const auto taken = std::ranges::find(timed, chosen, &Timed::kernel);
     const auto best = std::ranges::min_element(timed, {}, [](const Timed& t) { return t.time.median; });
     if (taken == timed.end() || best == taken || !differ(median_of(taken->time), median_of(best->time))) return;
