@@ -8,6 +8,7 @@
 #include "commands.h"
 #include "progress.h"
 #include "runtime/base/log.h"
+#include "runtime/base/os.h"
 #include "runtime/bench/ops_bench.h"
 #include "runtime/bench/roofline.h"
 
@@ -19,10 +20,10 @@ struct OpsOptions {
     BenchOutput output;
     std::string op, kernel, part_of_case, roofline;
     std::size_t repeats = 5;
-    bool quick = false;
+    bool quick = false, again = false;
 };
 
-constexpr double quick_seconds = 90;  // with the roofs and the last kernel's compilation below two minutes
+constexpr double quick_seconds = 90;  // with what runs when they end less than two minutes
 
 template <class Names>
 void require_known(const char* what, const std::string& name, const Names& known) {
@@ -57,13 +58,17 @@ void run(const OpsOptions& o) {
     static_cast<void>(o.output.checked_format());
     if (!o.roofline.empty()) require_picture_name(o.roofline);
     const std::vector<BenchCase> cases = cases_of(o);
+    const double begin = seconds_now();
     const Device device = open_device();
     Progress progress;
-    const Roofs roofs = roofs_of(device, false, [&](const std::string& what) { progress.show("roofs: " + what); });
+    const Roofs roofs = roofs_of(device, o.again, [&](const std::string& what) { progress.show("roofs: " + what); });
     Report report("ops", device.caps());
     report.environment["roofs"] = roofs_to_json(roofs);
     OpsBenchOptions options{.kernel = o.kernel, .repeats = o.repeats};
-    if (o.quick) options.seconds = 0.05, options.longest_kernel = 0.3, options.budget = quick_seconds;
+    if (o.quick) {
+        options.seconds = 0.05, options.longest_case = 1.5, options.longest_kernel = 0.3, options.patience = 1;
+        options.budget = std::max(1.0, quick_seconds - (seconds_now() - begin));  // the roofs may have been measured
+    }
     OpsBench bench(device, roofs, options, report, [&](std::size_t done, std::size_t all, const std::string& what) {
         progress.show(format("%zu of %zu: %s", done + 1, all, what.c_str()));
     });
@@ -95,6 +100,7 @@ void add_bench_ops(CLI::App& bench) {
     command->add_option("--repeats", o->repeats, "Samples of each kernel at the least")
         ->check(CLI::Range(std::size_t{1}, std::size_t{10000}))
         ->capture_default_str();
+    command->add_flag("--again", o->again, "Measure the roofs anew, so that they are of the same run");
     command->add_option("--roofline", o->roofline, "Draw all kernels below the device's roofs: FILE.png or FILE.svg")
         ->type_name("FILE");
     add_bench_output(*command, o->output);

@@ -61,9 +61,10 @@ void add_run(std::vector<BenchCase>& cases, const KnownModel& model, const Model
                                                      : format("%s %d of %d", model.name, static_cast<int>(run.rows),
                                                               static_cast<int>(run.context));
     for (const int node : live_nodes(graph))
-        add_case(
-            cases,
-            {.name = name, .call = call_of(graph, graph.nodes()[static_cast<std::size_t>(node)]), .quick = run.quick});
+        add_case(cases, {.name = name,
+                         .call = call_of(graph, graph.nodes()[static_cast<std::size_t>(node)]),
+                         .quick = run.quick,
+                         .of_model = true});
 }
 
 }  // namespace

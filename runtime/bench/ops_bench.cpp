@@ -1,6 +1,7 @@
 #include "runtime/bench/ops_bench.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
@@ -16,6 +17,14 @@ Arithmetic unit_of(const Kernel& kernel) {
     if ((kernel.needs & need_coopmat) != 0) return Arithmetic::matrix;
     if ((kernel.needs & need_int8_dot) != 0) return Arithmetic::int8;
     return (kernel.needs & need_fp16) != 0 ? Arithmetic::f16 : Arithmetic::f32;
+}
+
+// Matrix units multiply numbers of 16 bits: the call's bf16, else f16, to which other operands are rounded.
+double rate_of(Arithmetic unit, const OpCall& call, const Roofs& roofs) {
+    if (unit != Arithmetic::matrix) return roofs.arithmetic_gflops(unit);
+    const bool bf16 = std::ranges::any_of(call.inputs, [](const auto& in) { return in && in->dtype == DType::bf16; });
+    const double rate = bf16 ? roofs.arithmetic_gflops(unit, "bf16") : 0;
+    return rate > 0 ? rate : roofs.arithmetic_gflops(unit, "f16");
 }
 
 const char* name_of(Arithmetic unit) {
@@ -53,7 +62,7 @@ RoofOfCall roof_of(const BenchCase& one, const Roofs& roofs, std::span<const Ker
     double fastest = 0;
     Arithmetic unit = Arithmetic::f32;
     for (const Kernel* kernel : kernels)
-        if (const double rate = roofs.arithmetic_gflops(unit_of(*kernel)); rate > fastest)
+        if (const double rate = rate_of(unit_of(*kernel), one.call, roofs); rate > fastest)
             fastest = rate, unit = unit_of(*kernel);
     if (fastest > 0 && 1e-9 * flops / fastest > roof.seconds) roof = {name_of(unit), 1e-9 * flops / fastest, fastest};
     return roof;
@@ -67,14 +76,19 @@ OpsBench::OpsBench(const Device& device, const Roofs& roofs, OpsBenchOptions opt
       progress_(std::move(progress)),
       begin_(seconds_now()) {}
 
-bool OpsBench::out_of_time() const { return options_.budget > 0 && seconds_now() - begin_ > options_.budget; }
+// Of the budget; far more than enough where there is none.
+double OpsBench::seconds_left() const {
+    return options_.budget > 0 ? options_.budget - (seconds_now() - begin_) : HUGE_VAL;
+}
 
 void OpsBench::run(std::span<const BenchCase> cases) {
     for (std::size_t i = 0; i < cases.size(); ++i) {
-        if (out_of_time()) {
+        const double left = seconds_left();
+        if (left <= 0) {
             ++out_of_time_;
             continue;
         }
+        case_end_ = seconds_now() + left / static_cast<double>(cases.size() - i);
         throw_if_interrupted();
         if (progress_) progress_(i, cases.size(), std::string(cases[i].call.op->name) + " " + cases[i].name);
         run_case(cases[i]);
@@ -104,43 +118,62 @@ void OpsBench::run_case(const BenchCase& one) {
     }
 }
 
+// Empty: it is to be measured. The chosen kernel is left out only where it would take all too long.
+std::string OpsBench::why_skip(const Kernel& kernel, bool chosen, const RoofOfCall& roof) const {
+    const auto known = slowness_.find(&kernel);
+    const double predicted = roof.seconds * (known == slowness_.end() ? unknown_slowness : known->second);
+    if (predicted > (chosen ? options_.longest_case : options_.longest_kernel))
+        return format("skipped: about %s s", short_number(predicted).c_str());
+    return !chosen && seconds_now() > case_end_ ? "skipped: no time is left for it" : "";
+}
+
 void OpsBench::measure_case(const BenchCase& one, const RoofOfCall& roof, const std::vector<const Kernel*>& kernels) {
     MeasuredCall measured(device_, one.call);
     const Kernel* chosen = choose_kernel(one.call, device_.caps());
     std::vector<Timed> timed;
     for (const Kernel* kernel : kernels) {
         throw_if_interrupted();
-        const auto known = slowness_.find(kernel);
-        const double predicted = roof.seconds * (known == slowness_.end() ? unknown_slowness : known->second);
-        if (predicted > options_.longest_kernel || (out_of_time() && kernel != chosen)) {
-            row_of(one).set("kernel", kernel->name).set("note", format("skipped: about %.1f s", predicted));
+        if (const std::string why = why_skip(*kernel, kernel == chosen, roof); !why.empty()) {
+            row_of(one).set("kernel", kernel->name).set("chosen", kernel == chosen ? "*" : "").set("note", why);
             continue;
         }
-        const Measurement time = measured.measure(*kernel, {.seconds = options_.seconds,
-                                                            .least = options_.repeats,
-                                                            .most = std::max<std::size_t>(options_.repeats, 100)});
+        const Measurement time = measure(measured, *kernel);
         if (roof.seconds > 0) slowness_[kernel] = time.median / roof.seconds;
-        const double gflops = 1e-9 * one.flops() / time.median, gb = 1e-9 * one.bytes() / time.median;
-        ReportRow& row = row_of(one);
-        row.set("kernel", kernel->name)
-            .set("chosen", kernel == chosen ? "*" : "")
-            .set("time_us", Spread{1e6 * time.median, 1e6 * time.deviation})
-            .set("gflops", gflops)
-            .set("gb_per_s", gb)
-            .set("roof_percent", 100 * roof.seconds / time.median)
-            .set("bound", roof.bound)
-            .set("note", "")
-            .set("flops", one.flops(), Shown::data_only)
-            .set("bytes", one.bytes(), Shown::data_only)
-            .set("roof", roof.roof, Shown::data_only)
-            .set("samples", time.samples.size(), Shown::data_only)
-            .set("least_us", 1e6 * time.least, Shown::data_only)
-            .set("most_us", 1e6 * time.most, Shown::data_only)
-            .set("dispatches", time.dispatches, Shown::data_only)
-            .set("device_clock", time.device_clock, Shown::data_only);
-        timed.push_back({kernel, time, &row});
+        timed.push_back({kernel, time, &add_row(one, roof, *kernel, kernel == chosen, time)});
     }
     flag_choice(one, chosen, timed);
+}
+
+// Fewer samples than asked for of a kernel that would take all too long; one of them always.
+Measurement OpsBench::measure(MeasuredCall& call, const Kernel& kernel) const {
+    const Measurement first = call.measure(kernel, {.seconds = 0, .least = 1, .most = 1});
+    if (first.median > options_.patience) return first;
+    const double fit = options_.patience / std::max(first.median, 1e-9);
+    const std::size_t least =
+        fit < static_cast<double>(options_.repeats) ? static_cast<std::size_t>(fit) : options_.repeats;
+    return call.measure(
+        kernel, {.seconds = options_.seconds, .least = least, .most = std::max<std::size_t>(options_.repeats, 100)});
+}
+
+ReportRow& OpsBench::add_row(const BenchCase& one, const RoofOfCall& roof, const Kernel& kernel, bool chosen,
+                             const Measurement& time) {
+    return row_of(one)
+        .set("kernel", kernel.name)
+        .set("chosen", chosen ? "*" : "")
+        .set("time_us", Spread{1e6 * time.median, 1e6 * time.deviation})
+        .set("gflops", 1e-9 * one.flops() / time.median)
+        .set("gb_per_s", 1e-9 * one.bytes() / time.median)
+        .set("roof_percent", 100 * roof.seconds / time.median)
+        .set("bound", roof.bound)
+        .set("note", "")
+        .set("flops", one.flops(), Shown::data_only)
+        .set("bytes", one.bytes(), Shown::data_only)
+        .set("roof", roof.roof, Shown::data_only)
+        .set("samples", time.samples.size(), Shown::data_only)
+        .set("least_us", 1e6 * time.least, Shown::data_only)
+        .set("most_us", 1e6 * time.most, Shown::data_only)
+        .set("dispatches", time.dispatches, Shown::data_only)
+        .set("device_clock", time.device_clock, Shown::data_only);
 }
 
 // Says where the kernel that runs by default is not the fastest.

@@ -21,7 +21,8 @@ struct OpsBenchOptions {
     double seconds = 0.25;      ///< of samples of a kernel; `repeats` of them even where that takes longer
     double longest_case = 5;    ///< seconds: what the roofs say will take longer is skipped
     double longest_kernel = 5;  ///< the same for a kernel, by how far from the roof it was in a smaller case
-    double budget = 0;          ///< seconds for everything; what is left then is skipped. 0: no end
+    double patience = 20;  ///< seconds for the samples of a kernel: fewer than `repeats` where these would take longer
+    double budget = 0;     ///< seconds for everything; what is left then is skipped. 0: no end
 };
 
 /// Which roof is the lowest over a call, and the time in which the device could do it.
@@ -52,17 +53,21 @@ private:
     };
     void run_case(const BenchCase& one);
     void measure_case(const BenchCase& one, const RoofOfCall& roof, const std::vector<const Kernel*>& kernels);
+    Measurement measure(MeasuredCall& call, const Kernel& kernel) const;
+    std::string why_skip(const Kernel& kernel, bool chosen, const RoofOfCall& roof) const;
+    ReportRow& add_row(const BenchCase& one, const RoofOfCall& roof, const Kernel& kernel, bool chosen,
+                       const Measurement& time);
     ReportRow& row_of(const BenchCase& one);
     void skip(const BenchCase& one, const std::string& why);
     void flag_choice(const BenchCase& one, const Kernel* chosen, std::vector<Timed>& timed);
-    bool out_of_time() const;
+    double seconds_left() const;
 
     const Device& device_;
     const Roofs& roofs_;
     OpsBenchOptions options_;
     Report& report_;
     Progress progress_;
-    double begin_;
+    double begin_, case_end_ = 0;  ///< case_end_: when the case has used its share of the budget
     std::size_t without_memory_ = 0, out_of_time_ = 0;
     std::map<const Kernel*, double> slowness_;  ///< measured time over the roof's, in the last case
 };

@@ -11,16 +11,10 @@
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
 #include "runtime/base/version.h"
-#include "runtime/io/shown_text.h"
 
 namespace vantage {
 
 namespace {
-
-template <class... Visitors>
-struct Overloaded : Visitors... {
-    using Visitors::operator()...;
-};
 
 std::string date_now() {
     const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
@@ -35,21 +29,22 @@ Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : 
 
 using Pairs = std::vector<std::pair<std::string, Json>>;
 
-void append_data(Pairs& pairs, const ReportRow::Entry& entry) {
-    const auto add = [&](const std::string& name, Json value) { pairs.emplace_back(name, std::move(value)); };
-    std::visit(Overloaded{[&](std::monostate) { add(entry.name, nullptr); },
-                          [&](double value) { add(entry.name, number_or_null(value)); },
-                          [&](const Spread& s) {
-                              add(entry.name, number_or_null(s.value));
-                              add(entry.name + "_spread", number_or_null(s.spread));
-                          },
-                          [&](const auto& value) { add(entry.name, value); }},
-               entry.value);
+Json json_of(const Cell& cell) {
+    if (const auto* text = std::get_if<std::string>(&cell)) return *text;
+    if (const auto* flag = std::get_if<bool>(&cell)) return *flag;
+    if (const auto* number = std::get_if<std::int64_t>(&cell)) return *number;
+    if (const auto* number = std::get_if<double>(&cell)) return number_or_null(*number);
+    if (const auto* spread = std::get_if<Spread>(&cell)) return number_or_null(spread->value);
+    return nullptr;
 }
 
 Pairs data_of_row(const ReportRow& row) {
     Pairs pairs;
-    for (const ReportRow::Entry& entry : row.entries()) append_data(pairs, entry);
+    for (const ReportRow::Entry& entry : row.entries()) {
+        pairs.emplace_back(entry.name, json_of(entry.value));
+        if (const auto* spread = std::get_if<Spread>(&entry.value))
+            pairs.emplace_back(entry.name + "_spread", number_or_null(spread->spread));
+    }
     return pairs;
 }
 
@@ -149,99 +144,6 @@ std::string csv_text(const Report& report) {
     return text;
 }
 
-struct TableCell {
-    std::string text;
-    bool number = false;
-};
-
-TableCell table_cell(const Cell& cell) {
-    return std::visit(Overloaded{[](std::monostate) {
-                                     return TableCell{"", true};
-                                 },
-                                 [](double value) {
-                                     return TableCell{short_number(value), true};
-                                 },
-                                 [](const Spread& s) {
-                                     return TableCell{short_number(s.value) + " ± " + short_number(s.spread), true};
-                                 },
-                                 [](std::int64_t value) {
-                                     return TableCell{std::to_string(value), true};
-                                 },
-                                 [](bool value) { return TableCell{value ? "yes" : "no"}; },
-                                 [](const std::string& text) {
-                                     std::string shown = without_controls(text);
-                                     for (std::size_t at = 0; (at = shown.find('|', at)) != std::string::npos; at += 2)
-                                         shown.insert(at, "\\");
-                                     return TableCell{std::move(shown)};
-                                 }},
-                      cell);
-}
-
-// One column of the table: heading, cells, width; right-aligned when it holds numbers only.
-struct Column {
-    std::string name;
-    std::vector<std::string> cells;
-    bool numbers = true;
-    std::size_t width() const {
-        const auto columns = [](const std::string& text) { return static_cast<std::size_t>(column_width(text)); };
-        std::size_t widest = std::max<std::size_t>(columns(name), 3);
-        for (const std::string& cell : cells) widest = std::max(widest, columns(cell));
-        return widest;
-    }
-};
-
-std::vector<Column> table_columns(const Report& report) {
-    std::vector<Column> columns;
-    for (std::size_t i = 0; i < report.rows.size(); ++i)
-        for (const ReportRow::Entry& entry : report.rows[i].entries()) {
-            if (entry.shown == Shown::data_only) continue;
-            auto column = std::ranges::find(columns, entry.name, &Column::name);
-            if (column == columns.end())
-                column = columns.insert(columns.end(), Column{.name = entry.name, .cells = {}});
-            column->cells.resize(report.rows.size());
-            TableCell cell = table_cell(entry.value);
-            column->numbers &= cell.number;
-            column->cells[i] = std::move(cell.text);
-        }
-    return columns;
-}
-
-std::string padded(const std::string& text, std::size_t width, bool right) {
-    const std::string space(width - std::min(width, static_cast<std::size_t>(column_width(text))), ' ');
-    return right ? space + text : text + space;
-}
-
-// What the tables have above them: which device and which build.
-std::string heading(const Json& environment) {
-    const Json &program = environment.at("program"), &device = environment.at("device");
-    const auto text = [](const Json& object, const char* name) { return object.at(name).get<std::string>(); };
-    return without_controls(text(device, "name") + ", " + text(device, "driver") + " " +
-                            text(device, "driver_version")) +
-           "; vantage " + text(program, "version") + " (" + text(program, "commit") + ")\n\n";
-}
-
-std::string table_text(const Report& report) {
-    const std::vector<Column> columns = table_columns(report);
-    std::vector<std::size_t> widths;
-    std::string head = "|", rule = "|", body;
-    for (const Column& column : columns) {
-        widths.push_back(column.width());
-        head += " " + padded(column.name, widths.back(), column.numbers) + " |";
-        rule += column.numbers ? " " + std::string(widths.back() - 1, '-') + ": |"
-                               : " " + std::string(widths.back(), '-') + " |";
-    }
-    for (std::size_t row = 0; row < report.rows.size(); ++row) {
-        body += "|";
-        for (std::size_t i = 0; i < columns.size(); ++i)
-            body += " " + padded(columns[i].cells[row], widths[i], columns[i].numbers) + " |";
-        body += "\n";
-    }
-    std::string text = heading(report.environment);
-    if (!columns.empty()) text += head + "\n" + rule + "\n" + body;
-    for (std::size_t i = 0; i < report.notes.size(); ++i) text += (i == 0 ? "\n" : "") + report.notes[i] + "\n";
-    return text;
-}
-
 }  // namespace
 
 ReportRow& ReportRow::put(Entry entry) {
@@ -298,7 +200,7 @@ std::string report_text(const Report& report, ReportFormat format) {
         case ReportFormat::jsonl: return json_lines(report);
         case ReportFormat::md: break;
     }
-    return table_text(report);
+    return report_table(report);
 }
 
 void write_report(const Report& report, ReportFormat format, const std::string& path) {

@@ -83,6 +83,8 @@ enum class ReportFormat : std::uint8_t { md, csv, json, jsonl };
 ReportFormat report_format(const std::string& word);
 
 std::string report_text(const Report& report, ReportFormat format);
+/// The same as report_text(report, ReportFormat::md).
+std::string report_table(const Report& report);
 /// To stdout, or with a path to that file (written beside it, then renamed).
 void write_report(const Report& report, ReportFormat format, const std::string& path);
 

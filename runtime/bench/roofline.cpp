@@ -10,10 +10,11 @@ Roofline roofline_of(const Report& report, const Roofs& roofs) {
     const CopyRoof cache = roofs.cache();
     r.roofs.push_back({"main memory", roofs.main_memory_gb_per_s(), true});
     if (cache.gb_per_s > 1.1 * roofs.main_memory_gb_per_s()) r.roofs.push_back({"cache", cache.gb_per_s, true});
-    for (const auto& [name, rate] : {std::pair{"f32", roofs.f32_gflops},
-                                     {"f16", roofs.f16_gflops},
-                                     {"int8 dot", roofs.int8_gops},
-                                     {"matrix units", roofs.arithmetic_gflops(Arithmetic::matrix)}})
+    for (const char* element : {"f16", "bf16", "s8"})
+        if (const double rate = roofs.arithmetic_gflops(Arithmetic::matrix, element); rate > 0)
+            r.roofs.push_back({std::string("matrices ") + element, rate, false});
+    for (const auto& [name, rate] :
+         {std::pair{"f32", roofs.f32_gflops}, {"f16", roofs.f16_gflops}, {"int8 dot", roofs.int8_gops}})
         if (rate > 0) r.roofs.push_back({name, rate, false});
     std::size_t without = 0;
     for (const ReportRow& row : report.rows) {
@@ -23,7 +24,7 @@ Roofline roofline_of(const Report& report, const Roofs& roofs) {
             ++without;
             continue;
         }
-        constexpr int longest = 30;
+        constexpr int longest = 44;
         const bool chosen = row.text("chosen") == "*";
         r.points.push_back({row.text("op"),
                             shortened(row.text("op") + " " + (chosen ? row.text("case") : row.text("kernel")), longest),

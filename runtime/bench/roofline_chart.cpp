@@ -86,7 +86,9 @@ private:
         }
         for (const RooflineRoof& r : roofline_.roofs)
             (r.memory ? most_memory : most_y) = std::max(r.memory ? most_memory : most_y, r.rate);
-        least_y = std::clamp(least_y, most_y * 1e-5, most_y * 1e-2);
+        constexpr double edge = 1.3;  // points do not lie on the frame
+        least_x /= edge, most_x *= edge;
+        least_y = std::min(least_y / edge, most_y / 100);
         layout_.low_x = std::floor(std::log10(least_x));
         layout_.high_x = std::ceil(std::log10(std::max(most_x, 10 * most_y / most_memory)));
         layout_.low_y = std::floor(std::log10(least_y));
@@ -160,24 +162,26 @@ private:
             const double to = r.memory ? most_arithmetic / r.rate : std::pow(10, layout_.high_x);
             const auto height = [&](double x) { return layout_.y_of(r.memory ? r.rate * x : r.rate); };
             add(DrawnLine{layout_.x_of(from), height(from), layout_.x_of(to), height(to), roof_colour, 2});
-            label_roof(r, layout_.x_of(from), height(from), layout_.x_of(to), height(to), used);
+            label_roof(r, r.rate == most_memory, layout_.x_of(from), height(from), layout_.x_of(to), height(to), used);
         }
     }
 
-    // Beside the lower end of a line that rises, above the right end of a level one; where another name stands, further up or
-    // to the left.
-    void label_roof(const RooflineRoof& r, double x0, double y0, double x1, double y1, std::vector<Rect>& used) {
+    // Above the highest line that rises, below the others; above the right end of a level one. Where another name stands,
+    // further up or to the left.
+    void label_roof(const RooflineRoof& r, bool above, double x0, double y0, double x1, double y1,
+                    std::vector<Rect>& used) {
         const std::string text = r.name + "  " + short_number(r.rate) + (r.memory ? " GB/s" : " GFLOP/s");
         const TextExtent size = extent(text, roof_label);
-        for (double along = 0; along < 0.9; along += 0.04) {
-            const int x = r.memory ? static_cast<int>(x0 + (0.08 + along) * (x1 - x0)) - size.width - 12
-                                   : static_cast<int>(x1 - along * (x1 - x0)) - size.width - 8;
-            const int y = r.memory ? static_cast<int>(y0 + (0.08 + along) * (y1 - y0)) - 4 : static_cast<int>(y1) - 7;
-            const Rect box = Rect{x, y - size.ascent, size.width, size.height()};
+        for (double along = 0.12; along < 0.9; along += 0.04) {
+            const int x = static_cast<int>(r.memory ? x0 + along * (x1 - x0) : x1 - (along - 0.12) * (x1 - x0));
+            const int y = static_cast<int>(r.memory ? y0 + along * (y1 - y0) : y1);
+            const Rect box = !r.memory ? Rect{x - size.width - 8, y - 7 - size.ascent, size.width, size.height()}
+                             : above   ? Rect{x - size.width - 10, y - size.height(), size.width, size.height()}
+                                       : Rect{x + 10, y, size.width, size.height()};
             if (!layout_.plot.contains(box) || touches(box.grown(4), used)) continue;
             used.push_back(box);
             taken_.push_back(box.grown(2));
-            write({x, y}, text, roof_label);
+            write({box.x, box.y + size.ascent}, text, roof_label);
             return;
         }
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <tuple>
 
 #include "runtime/base/log.h"
 
@@ -114,7 +115,7 @@ private:
                  choices,
                  choices,
                  {{Shape{experts + 2}, i32}}},
-                {}, is_quick);
+                {{"transpose_w", true}}, is_quick);
         }
     }
 
@@ -140,13 +141,24 @@ std::string compact(const Shape& shape) {
     return text;
 }
 
-// A layer calls some ops several times: the first operand and the result tell these calls apart.
+// "with bias residual": the operands that not every call of the op has.
+std::string with_operands(const OpCall& call) {
+    std::string text;
+    for (std::size_t i = 1; i < call.inputs.size(); ++i)
+        if (call.inputs[i]) text += std::string(text.empty() ? " with " : " ") + call.op->operands[i];
+    return text;
+}
+
+// A layer calls some ops several times: the first operand and the result tell these calls apart, else what else they have.
 void make_names_unique(std::vector<BenchCase>& cases) {
-    std::map<std::pair<const OpDef*, std::string>, int> uses;
-    for (const BenchCase& one : cases) ++uses[{one.call.op, one.name}];
-    for (BenchCase& one : cases)
-        if (uses[{one.call.op, one.name}] > 1)
-            one.name += " " + compact(one.call.in(0).shape) + " to " + compact(one.call.out(0).shape);
+    for (const bool sizes : {true, false}) {
+        std::map<std::pair<const OpDef*, std::string>, int> uses;
+        for (const BenchCase& one : cases) ++uses[{one.call.op, one.name}];
+        for (BenchCase& one : cases)
+            if (uses[{one.call.op, one.name}] > 1)
+                one.name += sizes ? " " + compact(one.call.in(0).shape) + " to " + compact(one.call.out(0).shape)
+                                  : with_operands(one.call);
+    }
 }
 
 bool has_step(const OpCall& call) { return std::ranges::count(call.op->operands, std::string_view("step")) > 0; }
@@ -183,7 +195,8 @@ std::vector<BenchCase> bench_cases(bool quick) {
     if (quick) std::erase_if(all, [](const BenchCase& one) { return !one.quick; });
     const auto ops = all_ops();
     const auto place = [&](const BenchCase& one) {
-        return std::pair(std::ranges::find(ops, one.call.op) - ops.begin(), one.flops() + one.bytes());
+        return std::tuple(quick && one.of_model, std::ranges::find(ops, one.call.op) - ops.begin(),
+                          one.flops() + one.bytes());
     };
     std::ranges::stable_sort(all, {}, place);
     return all;

@@ -13,12 +13,14 @@ struct BenchCase {
     std::string name;  ///< "512^3", "llama-1b 512 of 8192": a run of 512 rows at the end of 8192
     OpCall call;       ///< with its results
     bool quick = false;
+    bool of_model = false;
     double flops() const;
     double bytes() const;                           ///< read and written
     bool operator==(const BenchCase& other) const;  ///< the same call, whatever its name
 };
 
-/// All cases, by op in the order of the registry, small ones first; equal calls once. With `quick` only a few.
+/// All cases, by op in the order of the registry, small ones first; equal calls once. With `quick` only a few, those that
+/// people compare before the models'.
 std::vector<BenchCase> bench_cases(bool quick = false);
 /// Why an op has no case; empty for the others.
 std::string why_not_benched(const OpDef& op);
