@@ -40,7 +40,7 @@ std::string line_of(const std::array<std::string, profile_columns.size()>& cells
     return line + "\n";
 }
 
-std::string rate(double per_second) { return per_second > 0 ? format("%.1f", per_second / 1e9) : ""; }
+std::string giga(double per_second) { return per_second > 0 ? format("%.1f", per_second / 1e9) : ""; }
 
 }  // namespace
 
@@ -56,7 +56,7 @@ std::string profile_table(std::span<const OpTime> ops, const std::optional<Roofs
                      each = op.seconds > 0 ? 1 / op.seconds : 0;
         const bool known = roofs && (op.flops > 0 || op.bytes > 0) && op.op != "all";
         return line_of({op.op, op.kernel, std::to_string(op.dispatches), format("%.2f", 1e3 * op.seconds),
-                        format("%.1f", share), format("%.1f", mean), rate(op.flops * each), rate(op.bytes * each),
+                        format("%.1f", share), format("%.1f", mean), giga(op.flops * each), giga(op.bytes * each),
                         known ? format("%.0f %%", percent_of_roof(op, *roofs)) : ""},
                        roofs.has_value());
     };

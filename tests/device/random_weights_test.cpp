@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "runtime/exec/bindings.h"
+#include "runtime/gpu/device.h"
 #include "runtime/graph/op.h"
 #include "runtime/models/shapes.h"
 #include "test_device.h"

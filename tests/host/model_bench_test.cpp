@@ -72,7 +72,13 @@ TEST_CASE("Dispatches are added up by op and kernel, what takes longest first") 
         {.label = "a", .begin_ns = 0, .end_ns = 1000, .op = "add", .kernel = "plain", .bytes = 4000},
         {.label = "b", .begin_ns = 1000, .end_ns = 4000, .op = "matmul", .kernel = "rows", .flops = 6000, .bytes = 300},
         {.label = "c", .begin_ns = 4000, .end_ns = 4500},
-        {.label = "d", .begin_ns = 5000, .end_ns = 6000, .op = "matmul", .kernel = "rows", .flops = 2000, .bytes = 100}};
+        {.label = "d",
+         .begin_ns = 5000,
+         .end_ns = 6000,
+         .op = "matmul",
+         .kernel = "rows",
+         .flops = 2000,
+         .bytes = 100}};
     const std::vector<OpTime> ops = time_by_op(timings);
     REQUIRE(ops.size() == 3);
     CHECK((ops[0].op == "matmul" && ops[0].dispatches == 2 && ops[1].op == "add" && ops[2].op == "grids"));
@@ -105,8 +111,8 @@ TEST_CASE("Spans are told when they end, the inner one first, and cost nothing e
 }
 
 TEST_CASE("Programs are run with variables of their own, and what they write is returned") {
-    const Finished finished = run_program({"/bin/sh", "-c", "printf '%s' \"$VANTAGE_TEST_WORD\"; exit 3"},
-                                          {{"VANTAGE_TEST_WORD", "a word"}});
+    const Finished finished =
+        run_program({"/bin/sh", "-c", "printf '%s' \"$VANTAGE_TEST_WORD\"; exit 3"}, {{"VANTAGE_TEST_WORD", "a word"}});
     CHECK(finished.out == "a word");
     CHECK(finished.code == 3);
     CHECK(run_program({"/bin/sh", "-c", "kill -9 $$"}, {}).code == 137);
