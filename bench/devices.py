@@ -57,6 +57,8 @@ def caps_of(lab, device):
         "max_shared_memory": number(r"shared (\d+)", 16384), "buffer_device_address": bool(number(r"BDA (\d)")),
         "timeline_semaphore": True, "synchronization2": bool(number(r"sync2 (\d)")), "fp16": bool(number(r"fp16 (\d)")),
         "int8": bool(number(r"int8 (\d)")), "int16": bool(number(r"int16 (\d)")), "int64": bool(number(r"int64 (\d)")),
+        "cooperative_matrices": [{"m": int(m), "n": int(n), "k": int(k), "a": a, "b": b, "c": c} for m, n, k, a, b, c, result in
+                                 re.findall(r"coop (\d+)x(\d+)x(\d+) (\w+)\*(\w+)\+(\w+)->(\w+) scope 3", text) if c == result],
         "storage16": bool(number(r"st16 (\d)")), "storage8": bool(number(r"st8 (\d)")), "integer_dot": bool(number(r"intdot (\d)")),
     }
 

@@ -50,7 +50,7 @@ public:
 
     void add_model(const ModelConfig& config) {
         for (const Storage& storage : storages)
-            for (std::int64_t rows : {1, 8, 128})
+            for (std::int64_t rows : {1, 8, 128, 512})
                 for (bool logits : {false, true}) {
                     const BuildOptions options{.rows = rows,
                                                .context = config.context,
@@ -63,6 +63,9 @@ public:
                     pack_weights(graph);
                     if (quantized) store_matrices(graph, config, storage.weights);
                     fuse(graph);
+                    add_schedule(graph, make_schedule(graph, caps_));
+                    if (storage.cache != DType::f16 || caps_.cooperative_matrices.empty()) continue;
+                    allow_f16_operands(graph);
                     add_schedule(graph, make_schedule(graph, caps_));
                 }
     }

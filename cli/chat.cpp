@@ -5,6 +5,7 @@
 #include "commands.h"
 #include "conversation.h"
 #include "generation_options.h"
+#include "profile.h"
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
 
@@ -104,6 +105,7 @@ void converse(Conversation& conversation, const ChatOptions& o, bool terminal) {
 void chat(const CLI::App& command, ChatOptions& o) {
     const Device device = open_device();
     const Model model = load_model(device);
+    o.generation.generator.session.profile = profiling();
     const text::ChatFormat format = chat_format(model, o.chat_template);
     end_with_turn(format, model.tokenizer(), o.generation.generator);
     Conversation conversation(make_generator(command, model, o.generation), format, o.system);
@@ -112,6 +114,7 @@ void chat(const CLI::App& command, ChatOptions& o) {
         std::fprintf(stderr, "%s on %s; /help shows what there is\n", model.info().name.c_str(),
                      device.caps().name.c_str());
     converse(conversation, o, terminal);
+    note_dispatches(device, conversation.take_timings());
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "head_survey.h"
 #include "model_images.h"
 #include "page.h"
+#include "profile.h"
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
 #include "runtime/io/shown_text.h"
@@ -99,7 +100,8 @@ void print(const std::vector<Question>& all, const Model& model, bool json) {
 }
 
 std::vector<Question> about_images(const ClassifyOptions& o, const Model& model) {
-    Session session(model, {.precision = precision_named(o.precision), .silenced = masked_heads(o.masked)});
+    Session session(
+        model, {.precision = precision_named(o.precision), .profile = profiling(), .silenced = masked_heads(o.masked)});
     std::vector<Question> all;
     for (const std::string& file : o.images)
         for (const ModelImage& image : read_model_images(model, file)) {
@@ -107,6 +109,7 @@ std::vector<Question> about_images(const ClassifyOptions& o, const Model& model)
             session.process();
             all.push_back(label_of(image.name, session, o.top));
         }
+    note_dispatches(model.device(), session.take_timings());
     return all;
 }
 
@@ -115,9 +118,11 @@ std::vector<Question> about_text(ClassifyOptions& o, const Model& model) {
     const Tokenizer::Encoding text =
         o.pair.empty() ? model.tokenizer().encode(o.prompt, true) : model.tokenizer().encode_pair(o.prompt, o.pair);
     if (text.ids.empty()) throw Error(ErrorKind::usage, "classify: the text has no tokens");
-    Session session(model, {.precision = precision_named(o.precision), .silenced = masked_heads(o.masked)});
+    Session session(
+        model, {.precision = precision_named(o.precision), .profile = profiling(), .silenced = masked_heads(o.masked)});
     session.append(text.ids, model.config().token_types > 1 ? text.type_ids : std::vector<std::int32_t>());
     session.process();
+    note_dispatches(model.device(), session.take_timings());
     return questions(session, o.top);
 }
 

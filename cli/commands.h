@@ -22,7 +22,9 @@ void add_classify(CLI::App& app);
 void add_tokenize(CLI::App& app);
 void add_devices(CLI::App& app);
 void add_conform(CLI::App& app);
+void add_bench(CLI::App& app);
 void add_explain(CLI::App& app);
+void add_tune(CLI::App& app);
 
 /// Folder of the model that is used when none is named: from a checkout or from an installation.
 std::string built_in_model();
@@ -42,6 +44,8 @@ Common& common();
 void add_model_option(CLI::App& command);
 /// Opens the device that --device names, or VANTAGE_DEVICE, or the best; throws as Device::open.
 Device open_device();
+/// What --weights says.
+LoadOptions load_options();
 /// Loads the model that -m names, or the built-in one, as --weights says, and tells of it with -v.
 Model load_model(const Device& device);
 

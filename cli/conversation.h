@@ -26,6 +26,7 @@ public:
     Turn say(const std::string& text, const std::function<void(const std::string&)>& on_text);
     /// Back to the beginning.
     void reset();
+    std::vector<DispatchTiming> take_timings() { return generator_.session().take_timings(); }
     std::int64_t context() { return generator_.session().context(); }
 
 private:

@@ -11,6 +11,7 @@
 #include "page.h"
 #include "profile.h"
 #include "runtime/base/os.h"
+#include "runtime/base/spans.h"
 #include "runtime/io/shown_text.h"
 #include "worked_example_page.h"
 
@@ -162,29 +163,26 @@ void print_json(const DemoOptions& o, const Device& device, const WorkedExampleP
 }
 
 void run(const DemoOptions& o) {
-    ProfileWriter profile(common().profile);
-    const Device device = profile.timed("open device", [] { return open_device(); });
+    const Device device = open_device();
     const Page page;
     if (!o.json) std::printf("%s\n\n", (page.bold("Vantage") + page.dim(" on " + device.caps().name)).c_str());
-    const WorkedExamplePage example = profile.timed("worked example", [&] { return WorkedExamplePage(device); });
+    const WorkedExamplePage example = timed("worked example", [&] { return WorkedExamplePage(device); });
     if (!o.json) example.print(page);
-    const Model model = profile.timed("load model", [&] { return load_model(device); });
+    const Model model = load_model(device);
     Generator generator(
         model, {.temperature = o.temperature, .seed = o.seed},
         {.max_tokens = o.tokens,
-         .session = {
-             .watch = Watch::all(), .profile = static_cast<bool>(profile), .silenced = masked_heads(o.masked)}});
-    profile.device_begins();
-    const std::string text = profile.timed("write", [&] { return write_on(o, page, generator); });
-    const HeadSurvey survey = profile.timed(
-        "read heads", [&] { return HeadSurvey(generator.session(), tokens_to_draw(o, generator.session())); });
+         .session = {.watch = Watch::all(), .profile = profiling(), .silenced = masked_heads(o.masked)}});
+    const std::string text = timed("write", [&] { return write_on(o, page, generator); });
+    const HeadSurvey survey =
+        timed("read heads", [&] { return HeadSurvey(generator.session(), tokens_to_draw(o, generator.session())); });
     if (!o.json) print_head(page, survey);
-    const std::vector<std::string> files = profile.timed("draw", [&] { return draw(survey, o.folder); });
+    const std::vector<std::string> files = timed("draw", [&] { return draw(survey, o.folder); });
     if (o.json)
         print_json(o, device, example, text, survey, files);
     else
         print_what_next(page, files);
-    profile.write(device, generator.session().take_timings());
+    note_dispatches(device, generator.session().take_timings());
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "generation_options.h"
 #include "head_mask.h"
 #include "model_images.h"
+#include "profile.h"
 #include "progress.h"
 #include "prompt_batch.h"
 #include "runtime/base/log.h"
@@ -87,6 +88,7 @@ void embed_size(const Model& model, const EmbedOptions& o, std::span<const Text>
     Batch batch(model, static_cast<std::int64_t>(together),
                 {.context = std::min(model.info().context, static_cast<std::int64_t>(size)),
                  .precision = precision_named(o.precision),
+                 .profile = profiling(),
                  .silenced = masked_heads(o.masked)});
     for (std::size_t first = 0; first < texts.size(); first += together) {
         const std::span<const Text> some = texts.subspan(first, std::min(together, texts.size() - first));
@@ -98,6 +100,7 @@ void embed_size(const Model& model, const EmbedOptions& o, std::span<const Text>
             on_vector(some[i].number, pool(model, batch.last_hidden(sequence), batch.pooled(sequence), o.pooling));
         }
     }
+    note_dispatches(model.device(), batch.take_timings());
 }
 
 void embed_texts(const Model& model, const EmbedOptions& o, std::span<const std::string> texts,
@@ -118,7 +121,8 @@ void embed_texts(const Model& model, const EmbedOptions& o, std::span<const std:
 }
 
 void embed_images(const Model& model, const EmbedOptions& o, const OnVector& on_vector) {
-    Session session(model, {.precision = precision_named(o.precision), .silenced = masked_heads(o.masked)});
+    Session session(
+        model, {.precision = precision_named(o.precision), .profile = profiling(), .silenced = masked_heads(o.masked)});
     Progress progress("embedding");
     std::size_t number = 0;
     for (std::size_t file = 0; file < o.images.size(); ++file) {
@@ -129,6 +133,7 @@ void embed_images(const Model& model, const EmbedOptions& o, const OnVector& on_
             on_vector(number++, pool(model, session.last_hidden(), session.pooled(), o.pooling));
         }
     }
+    note_dispatches(model.device(), session.take_timings());
 }
 
 void run(const EmbedOptions& o) {

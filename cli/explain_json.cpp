@@ -89,6 +89,7 @@ Json plan_json(const Plan& plan, std::int64_t rows, bool encoder) {
             {"groups", groups},
             {"fused", plan.fused()},
             {"arena_bytes", plan.schedule().arena_bytes},
+            {"arena_bytes_alive_at_once", plan.schedule().live_bytes},
             {"arena_bytes_without_sharing", plan.schedule().naive_bytes}};
 }
 

@@ -152,7 +152,8 @@ void print_memory(const Explanation& e) {
     const auto intermediates = [&](const std::string& of, const Plan& plan) {
         const Schedule& s = plan.schedule();
         row("intermediates, " + of, s.arena_bytes,
-            "instead of " + bytes_text(s.naive_bytes) + " if none shared memory");
+            "at least " + bytes_text(s.live_bytes) + ", the most alive at once; " + bytes_text(s.naive_bytes) +
+                " if none shared memory");
     };
     if (e.source) intermediates("encoder", e.session.encoder_plan(e.tokens));
     for (const std::int64_t rows : e.plans) intermediates(rows_text(rows), e.session.plan(rows));

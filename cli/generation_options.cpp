@@ -10,7 +10,10 @@
 namespace vantage::cli {
 
 void add_precision_option(CLI::App& command, std::string& precision) {
-    command.add_option("--precision", precision, "f16: keys and values in half precision; f32: everything in single")
+    command
+        .add_option("--precision", precision,
+                    "f16: keys and values in half precision, and matrix units may round what they multiply; f32: "
+                    "everything in single")
         ->check(CLI::IsMember({"f16", "f32"}))
         ->capture_default_str();
 }

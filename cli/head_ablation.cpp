@@ -55,7 +55,7 @@ void require_next_token(const Model& model, const ModelInput& input) {
 
 Ablation ablate(const Model& model, const ModelInput& input, const SessionOptions& options) {
     SessionOptions all_logits = options;
-    all_logits.watch = {}, all_logits.inspect = true;
+    all_logits.watch = {}, all_logits.inspect = true, all_logits.profile = false;
     const std::vector<HeadPlace> masked = options.silenced.value_or(std::vector<HeadPlace>());
     all_logits.silenced = masked;
     Session session(model, all_logits);

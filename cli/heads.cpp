@@ -11,6 +11,7 @@
 #include "heads_pictures.h"
 #include "heads_report.h"
 #include "model_input.h"
+#include "profile.h"
 #include "progress.h"
 #include "runtime/base/log.h"
 #include "runtime/models/config.h"
@@ -105,6 +106,7 @@ void run(const HeadsOptions& o) {
     check_sort_key(o.sort, o.ablate, o.values);
     SessionOptions options{.precision = precision_named(o.precision),
                            .watch = Watch::all(),
+                           .profile = profiling(),
                            .global_tokens = o.input.global_tokens,
                            .silenced = masked_heads(o.masked)};
     const Model model = load_model(open_device());
@@ -113,6 +115,7 @@ void run(const HeadsOptions& o) {
     Session session(model, options);
     begin(session, input);
     session.process();
+    note_dispatches(model.device(), session.take_timings());
 
     HeadsReport report{.model = model, .precision = o.precision, .parts = {}, .sorted_by = o.sort};
     report.parts.reserve(attention_kinds(model).size());  // rows point into their parts

@@ -19,6 +19,7 @@
 #include "progress.h"
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
+#include "runtime/base/spans.h"
 #include "runtime/base/units.h"
 #include "runtime/io/safetensors.h"
 #include "runtime/io/shown_text.h"
@@ -123,9 +124,8 @@ std::vector<std::int32_t> continued(const InspectOptions& o, const Model& model,
 }
 
 void run(const InspectOptions& o) {
-    ProfileWriter profile(common().profile);
-    const Device device = profile.timed("open device", [] { return open_device(); });
-    const Model model = profile.timed("load model", [&] { return load_model(device); });
+    const Device device = open_device();
+    const Model model = load_model(device);
     const ModelInput input = input_of(o, model);
     check_memory(o, model.info(), input);
     const Precision precision = precision_named(o.precision);
@@ -133,26 +133,24 @@ void run(const InspectOptions& o) {
                             .precision = precision,
                             .watch = Watch::all(),
                             .inspect = true,
-                            .profile = static_cast<bool>(profile),
+                            .profile = profiling(),
                             .global_tokens = o.input.global_tokens,
                             .silenced = masked_heads(o.masked)});
-    profile.device_begins();
-    profile.timed("forward pass", [&] {
+    timed("forward pass", [&] {
         begin(session, input);
         session.process();
     });
-    const HeadSurvey survey = profile.timed("read heads", [&] { return HeadSurvey(session, input.ids.size()); });
+    const HeadSurvey survey = timed("read heads", [&] { return HeadSurvey(session, input.ids.size()); });
 
     InspectReport report{.survey = survey, .precision = o.precision};
-    report.greedy = profile.timed("continue", [&] { return continued(o, model, input); });
+    report.greedy = timed("continue", [&] { return continued(o, model, input); });
     if (!input.source.empty()) report.reads = source_reads(session);
-    if (!o.save.empty())
-        profile.timed("save", [&] { save_pass(o.save, survey, report.greedy, input.image, o.precision); });
-    if (!o.pictures.empty()) report.files = profile.timed("draw", [&] { return draw(o, survey, input.image); });
+    if (!o.save.empty()) timed("save", [&] { save_pass(o.save, survey, report.greedy, input.image, o.precision); });
+    if (!o.pictures.empty()) report.files = timed("draw", [&] { return draw(o, survey, input.image); });
     const SessionOptions checked{
         .precision = precision, .global_tokens = o.input.global_tokens, .silenced = masked_heads(o.masked)};
     if (o.check)
-        report.check = profile.timed("check", [&] {
+        report.check = timed("check", [&] {
             return check_nodes(model, input.ids, checked, input.image ? input.image->pixels : std::vector<float>(),
                                input.source, input.types);
         });
@@ -161,7 +159,7 @@ void run(const InspectOptions& o) {
         print_json(report);
     else
         print_summary(report);
-    profile.write(device, session.take_timings());
+    note_dispatches(device, session.take_timings());
     if (report.check && report.check->diverged) throw Error(ErrorKind::accuracy, report.check->text());
 }
 

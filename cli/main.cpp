@@ -1,5 +1,6 @@
 // The program: subcommands, options that all of them share, and exit codes.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cctype>
 #include <cerrno>
 #include <cstdio>
@@ -9,10 +10,13 @@
 #include <map>
 
 #include "commands.h"
+#include "profile.h"
+#include "runtime/base/assets.h"
 #include "runtime/base/fallback.h"
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
 #include "runtime/base/os.h"
+#include "runtime/base/spans.h"
 #include "runtime/base/version.h"
 
 namespace vantage::cli {
@@ -36,13 +40,18 @@ std::string version_text() {
 
 void apply_common(const CLI::App& app) {
     const Common& c = common();
-    const bool runs = app.got_subcommand("run") || app.got_subcommand("inspect") || app.got_subcommand("demo");
-    if (app.get_option("--profile")->count() > 0 && !runs && !environment("VANTAGE_PROFILE"))
-        throw Error(ErrorKind::usage, "--profile goes with run, inspect and demo: nothing else is timed");
+    const auto runs = {"run", "chat", "inspect", "demo", "heads", "embed", "classify"};
+    const bool runs_model = std::ranges::any_of(runs, [&](const char* name) { return app.got_subcommand(name); }) ||
+                            app.get_subcommand("bench")->got_subcommand("model");
+    if (app.get_option("--profile")->count() > 0 && !runs_model && !environment("VANTAGE_PROFILE"))
+        throw Error(ErrorKind::usage,
+                    "--profile goes with commands that run a model: run, chat, inspect, demo, heads, "
+                    "embed, classify and bench model");
     set_strict(c.strict);
     if (c.quiet) set_log_level(LogLevel::error);
     if (c.verbose == 1) set_log_level(LogLevel::info);
     if (c.verbose > 1) set_log_level(LogLevel::debug);
+    begin_profile();
 }
 
 void add_common(CLI::App& app) {
@@ -52,7 +61,8 @@ void add_common(CLI::App& app) {
     app.add_flag("-v,--verbose", c.verbose, "Say what is done; twice for everything");
     app.add_flag("-q,--quiet", c.quiet, "Errors only");
     app.add_flag("--strict", c.strict, "Fail rather than take a slower or lesser way");
-    app.add_option("--profile", c.profile, "Write a Chrome/Perfetto trace of what ran to FILE")->type_name("FILE");
+    app.add_option("--profile", c.profile, "Write a Chrome/Perfetto trace of what ran to FILE; - prints a table by op")
+        ->type_name("FILE");
     app.set_version_flag("--version", version_text(), "Version, commit, compiler, glslang and kernel families");
 }
 
@@ -88,6 +98,8 @@ int run(int argc, char** argv) {
     add_explain(app);
     add_devices(app);
     add_conform(app);
+    add_tune(app);
+    add_bench(app);
     add_environment_twins(app);
     // of the subcommands only the one that runs: its neighbours share variables with it
     for (CLI::App* command : app.get_subcommands({}))
@@ -99,6 +111,7 @@ int run(int argc, char** argv) {
         log(LogLevel::error, "%s; see `vantage --help`", error.what());
         return exit_code(ErrorKind::usage);
     }
+    write_profile();
     return chosen_exit_code;
 }
 
@@ -130,11 +143,14 @@ Device open_device() {
     return device;
 }
 
+LoadOptions load_options() {
+    if (common().weights.empty()) return {};
+    return {.weights = weight_types.at(common().weights)};
+}
+
 Model load_model(const Device& device) {
     const std::string directory = common().model.empty() ? built_in_model() : common().model;
-    LoadOptions options;
-    if (!common().weights.empty()) options.weights = weight_types.at(common().weights);
-    Model model = Model::load(device, directory, options);
+    Model model = timed("load model", [&] { return Model::load(device, directory, load_options()); });
     log(LogLevel::info, "model: %s, %.2f M parameters in %s", model.info().name.c_str(),
         static_cast<double>(model.info().parameters) / 1e6, model.info().weight_types.c_str());
     return model;
@@ -143,21 +159,10 @@ Model load_model(const Device& device) {
 void set_exit_code(int code) { chosen_exit_code = code; }
 
 std::string built_in_model() {
-    namespace fs = std::filesystem;
-    const fs::path program = program_path();
-    std::vector<fs::path> places;
-    if (const auto asset = environment("VANTAGE_ASSETS"))
-        places.emplace_back(fs::path(*asset) / "models" / "mini-world");
-    for (fs::path folder = program.parent_path(); !folder.empty() && folder != folder.root_path();
-         folder = folder.parent_path()) {
-        places.push_back(folder / "share" / "vantage" / "models" /
-                         "mini-world");                                 // an installation: PREFIX/bin/vantage
-        places.push_back(folder / "assets" / "models" / "mini-world");  // a checkout: build/release/vantage
-    }
-    std::error_code ignored;
-    for (const fs::path& place : places)
-        if (fs::exists(place / "config.json", ignored)) return place.string();
-    throw Error(ErrorKind::bad_file, "the built-in model is neither beside " + program.string() +
+    // the folder that has the file, not merely a folder of that name
+    if (const auto config = find_asset("models/mini-world/config.json"))
+        return std::filesystem::path(*config).parent_path().string();
+    throw Error(ErrorKind::bad_file, "the built-in model is neither beside " + program_path() +
                                          " nor in an installation; name a model with -m DIR, or set VANTAGE_ASSETS");
 }
 

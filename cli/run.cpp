@@ -10,6 +10,7 @@
 #include "prompt_batch.h"
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
+#include "runtime/base/spans.h"
 #include "vantage/session.h"
 
 namespace vantage::cli {
@@ -70,12 +71,10 @@ void write_json(const Model& model, const std::string& prompt, const std::string
     write_out(all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
 }
 
-void run_one(const CLI::App& command, const Model& model, const std::string& prompt, const RunOptions& o,
-             ProfileWriter& profile) {
+void run_one(const CLI::App& command, const Model& model, const std::string& prompt, const RunOptions& o) {
     Generator generator = make_generator(command, model, o.generation);
-    profile.device_begins();
     std::string text;
-    const Ending ending = profile.timed("generate", [&] {
+    const Ending ending = timed("generate", [&] {
         return generator.generate(prompt, [&](const Token& token) {
             text += token.text;
             if (!o.json) write_out(token.text);
@@ -90,21 +89,19 @@ void run_one(const CLI::App& command, const Model& model, const std::string& pro
         log(LogLevel::warning, "the context of %lld tokens is full",
             static_cast<long long>(generator.session().context()));
     tell_rates(generator.session().stats());
-    profile.write(model.device(), generator.session().take_timings());
+    note_dispatches(model.device(), generator.session().take_timings());
 }
 
 void run(const CLI::App& command, RunOptions& o) {
     const std::vector<std::string> prompts = prompts_of(o);
-    ProfileWriter profile(common().profile);
-    const Device device = profile.timed("open device", [] { return open_device(); });
-    const Model model = profile.timed("load model", [&] { return load_model(device); });
-    o.generation.generator.session.profile = static_cast<bool>(profile);
-    if (o.file.empty() && prompts.size() == 1) return run_one(command, model, prompts.front(), o, profile);
+    const Device device = open_device();
+    const Model model = load_model(device);
+    o.generation.generator.session.profile = profiling();
+    if (o.file.empty() && prompts.size() == 1) return run_one(command, model, prompts.front(), o);
     PromptBatch batch(model, prompts, completed(command, model, o.generation), o.together);
-    profile.device_begins();
-    const SessionStats stats = profile.timed("generate", [&] { return batch.run(o.json); });
+    const SessionStats stats = timed("generate", [&] { return batch.run(o.json); });
     tell_rates(stats);
-    profile.write(device, batch.take_timings());
+    note_dispatches(device, batch.take_timings());
 }
 
 }  // namespace

@@ -3,13 +3,16 @@
 // Four elements per invocation: 16-byte accesses, and whole words of 16-bit data. Only the last invocation may have
 // fewer. The kind is a parameter, not a variant: the branch is uniform and the kernel waits for memory.
 #version 460
+#extension GL_EXT_control_flow_attributes : require
 #extension GL_GOOGLE_include_directive : require
-#include "lib/storage.glsl"
+const uint STEP = 4u;
+#include "lib/steps.glsl"
 #include "params/elementwise.h"
 
 layout(local_size_x = 256, local_size_x_id = 0) in;
 layout(constant_id = 1) const uint A_TYPE = 0;  // a, y
 layout(constant_id = 2) const uint B_TYPE = 0;
+layout(constant_id = 3) const uint UNROLL = 1;  // fours of an invocation
 #include "lib/index.glsl"
 
 layout(push_constant) uniform Push { ElementwiseParams p; };
@@ -22,19 +25,24 @@ float element(uint i) {
 }
 
 vec4 elements(uint i) {
-    vec4 a = load4(p.a, A_TYPE, i), b;
+    vec4 a = LOAD4(p.a, A_TYPE, i), b;
     if (p.kind == ELEMENTWISE_SCALE) return p.factor * a;
     if (p.b_count == p.count || p.b_count % 4u == 0u)
-        b = load4(p.b, B_TYPE, p.b_count == p.count ? i : i % p.b_count);
+        b = LOAD4(p.b, B_TYPE, p.b_count == p.count ? i : i % p.b_count);
     else
         for (uint k = 0u; k < 4u; ++k) b[k] = load(p.b, B_TYPE, (i + k) % p.b_count);
     return p.kind == ELEMENTWISE_ADD ? a + b : a * b;
 }
 
 void main() {
-    uint i = invocation_index() * 4u;
-    if (i + 4u <= p.count)
-        store4(p.y, A_TYPE, i, elements(i));
-    else
-        for (; i < p.count; ++i) store(p.y, A_TYPE, i, element(i));
+    uint size = gl_WorkGroupSize.x * 4u, begin = workgroup_index() * UNROLL * size, own = gl_LocalInvocationID.x * 4u;
+    if (begin + UNROLL * size <= p.count) {
+        [[unroll]] for (uint u = 0u; u < UNROLL; ++u) STORE4(p.y, A_TYPE, begin + u * size + own, elements(begin + u * size + own));
+        return;
+    }
+    for (uint i = begin + own; i < p.count; i += size)
+        if (i + 4u <= p.count)
+            STORE4(p.y, A_TYPE, i, elements(i));
+        else
+            for (uint k = i; k < p.count; ++k) store(p.y, A_TYPE, k, element(k));
 }

@@ -5,6 +5,7 @@
 // constant row has deviations of exactly 0, not rounding noise divided by sqrt(eps). The row is read again from cache,
 // so any width works.
 #version 460
+#extension GL_EXT_control_flow_attributes : require
 #extension GL_GOOGLE_include_directive : require
 
 layout(local_size_x = 256, local_size_x_id = 0) in;
@@ -12,6 +13,7 @@ layout(constant_id = 1) const uint X_TYPE = 0;      // x, residual, y, sum
 layout(constant_id = 2) const uint GAMMA_TYPE = 0;
 layout(constant_id = 3) const uint BETA_TYPE = 0;
 layout(constant_id = 4) const uint STEP = 1;        // 4 where cols % 4 == 0
+layout(constant_id = 5) const uint UNROLL = 1;      // steps of a loop's round
 #include "lib/steps.glsl"
 #include "params/layer_norm.h"
 #include "lib/index.glsl"
@@ -28,26 +30,43 @@ float first_element(uint i) {
     return present(p.residual) ? value + load(p.residual, X_TYPE, i) : value;
 }
 
+float square_of(uint i, float shift, float shifted_mean) {
+    vec4 deviation = (elements(i) - shift) - shifted_mean;
+    return step_sum(deviation * deviation);
+}
+
+void store_row(uint begin, uint col, float shift, float shifted_mean, float rstd) {
+    vec4 s = elements(begin + col), y = ((s - shift) - shifted_mean) * rstd;
+    if (present(p.gamma)) y *= load_step(p.gamma, GAMMA_TYPE, col);
+    if (present(p.beta)) y += load_step(p.beta, BETA_TYPE, col);
+    if (present(p.sum)) store_step(p.sum, X_TYPE, begin + col, s);
+    store_step(p.y, X_TYPE, begin + col, y);
+}
+
 void main() {
     uint row = workgroup_index();
     if (row >= p.rows) return;
-    uint begin = row * p.cols, lane = gl_LocalInvocationID.x * STEP, stride = gl_WorkGroupSize.x * STEP;
-    float shift = first_element(begin), total = 0.0;
-    for (uint col = lane; col < p.cols; col += stride) total += step_sum(elements(begin + col) - shift);
-    float shifted_mean = workgroup_sum(total) / float(p.cols), square = 0.0;
-    for (uint col = lane; col < p.cols; col += stride) {
-        vec4 deviation = (elements(begin + col) - shift) - shifted_mean;
-        square += step_sum(deviation * deviation);
+    uint begin = row * p.cols, lane = LANE * STEP, stride = gl_WorkGroupSize.x * STEP;
+    uint whole = p.cols - p.cols % (UNROLL * stride);  // columns that come in full rounds
+    float shift = first_element(begin), total = 0.0, square = 0.0, parts[UNROLL];
+    [[unroll]] for (uint u = 0u; u < UNROLL; ++u) parts[u] = 0.0;
+    for (uint first = 0u; first < whole; first += UNROLL * stride)
+        [[unroll]] for (uint u = 0u; u < UNROLL; ++u) parts[u] += step_sum(elements(begin + first + u * stride + lane) - shift);
+    for (uint col = whole + lane; col < p.cols; col += stride) total += step_sum(elements(begin + col) - shift);
+    [[unroll]] for (uint u = 0u; u < UNROLL; ++u) {
+        total += parts[u];
+        parts[u] = 0.0;
     }
+    float shifted_mean = workgroup_sum(total) / float(p.cols);
+    for (uint first = 0u; first < whole; first += UNROLL * stride)
+        [[unroll]] for (uint u = 0u; u < UNROLL; ++u) parts[u] += square_of(begin + first + u * stride + lane, shift, shifted_mean);
+    for (uint col = whole + lane; col < p.cols; col += stride) square += square_of(begin + col, shift, shifted_mean);
+    [[unroll]] for (uint u = 0u; u < UNROLL; ++u) square += parts[u];
     float rstd = 1.0 / sqrt(workgroup_sum(square) / float(p.cols) + p.eps);
-    for (uint col = lane; col < p.cols; col += stride) {
-        vec4 s = elements(begin + col), y = ((s - shift) - shifted_mean) * rstd;
-        if (present(p.gamma)) y *= load_step(p.gamma, GAMMA_TYPE, col);
-        if (present(p.beta)) y += load_step(p.beta, BETA_TYPE, col);
-        if (present(p.sum)) store_step(p.sum, X_TYPE, begin + col, s);
-        store_step(p.y, X_TYPE, begin + col, y);
-    }
-    if (gl_LocalInvocationID.x == 0u) {
+    for (uint first = 0u; first < whole; first += UNROLL * stride)
+        [[unroll]] for (uint u = 0u; u < UNROLL; ++u) store_row(begin, first + u * stride + lane, shift, shifted_mean, rstd);
+    for (uint col = whole + lane; col < p.cols; col += stride) store_row(begin, col, shift, shifted_mean, rstd);
+    if (LANE == 0u) {
         store(p.mean, F32, row, shift + shifted_mean);
         store(p.rstd, F32, row, rstd);
     }

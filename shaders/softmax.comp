@@ -5,11 +5,13 @@
 // finite number: a row of -inf keeps that, each exp(-inf) is 0, and the row becomes zeros (softmax) or -inf
 // (log_softmax), not NaN.
 #version 460
+#extension GL_EXT_control_flow_attributes : require
 #extension GL_GOOGLE_include_directive : require
 
 layout(local_size_x = 256, local_size_x_id = 0) in;
 layout(constant_id = 1) const uint X_TYPE = 0;  // x, y
 layout(constant_id = 2) const uint STEP = 1;    // 4 where inner == 1 and count % 4 == 0
+layout(constant_id = 3) const uint UNROLL = 1;  // steps of a loop's round
 #include "lib/steps.glsl"
 #include "params/softmax.h"
 #include "lib/index.glsl"
@@ -22,22 +24,37 @@ const float lowest = -3.4028234e38;
 // exp(-inf) and differences of it are 0 by choice here, not by what a device makes of infinities.
 vec4 powers(vec4 s, float maximum) { return mix(exp(s - maximum), vec4(0.0), lessThan(s, vec4(lowest))); }
 
+uint begin;
+vec4 scaled(uint j) { return p.scale * load_step(p.x, X_TYPE, begin + j * p.inner); }
+
+void store_result(uint j, float maximum, float factor, float logarithm) {
+    vec4 s = scaled(j);
+    store_step(p.y, X_TYPE, begin + j * p.inner, p.logarithm != 0u ? (s - maximum) - logarithm : powers(s, maximum) * factor);
+}
+
 void main() {
     uint row = workgroup_index();
     if (row >= p.rows) return;
-    uint begin = (row / p.inner) * p.count * p.inner + row % p.inner;
-    uint lane = gl_LocalInvocationID.x * STEP, stride = gl_WorkGroupSize.x * STEP;
-    float most = lowest;
-    for (uint j = lane; j < p.count; j += stride)
-        most = max(most, step_max(p.scale * load_step(p.x, X_TYPE, begin + j * p.inner)));
-    float maximum = workgroup_max(most), total = 0.0;
-    for (uint j = lane; j < p.count; j += stride)
-        total += step_sum(powers(p.scale * load_step(p.x, X_TYPE, begin + j * p.inner), maximum));
+    begin = (row / p.inner) * p.count * p.inner + row % p.inner;
+    uint lane = LANE * STEP, stride = gl_WorkGroupSize.x * STEP;
+    uint whole = p.count - p.count % (UNROLL * stride);  // elements that come in full rounds
+    float most = lowest, total = 0.0, parts[UNROLL];
+    [[unroll]] for (uint u = 0u; u < UNROLL; ++u) parts[u] = lowest;
+    for (uint first = 0u; first < whole; first += UNROLL * stride)
+        [[unroll]] for (uint u = 0u; u < UNROLL; ++u) parts[u] = max(parts[u], step_max(scaled(first + u * stride + lane)));
+    for (uint j = whole + lane; j < p.count; j += stride) most = max(most, step_max(scaled(j)));
+    [[unroll]] for (uint u = 0u; u < UNROLL; ++u) {
+        most = max(most, parts[u]);
+        parts[u] = 0.0;
+    }
+    float maximum = workgroup_max(most);
+    for (uint first = 0u; first < whole; first += UNROLL * stride)
+        [[unroll]] for (uint u = 0u; u < UNROLL; ++u) parts[u] += step_sum(powers(scaled(first + u * stride + lane), maximum));
+    for (uint j = whole + lane; j < p.count; j += stride) total += step_sum(powers(scaled(j), maximum));
+    [[unroll]] for (uint u = 0u; u < UNROLL; ++u) total += parts[u];
     float sum = workgroup_sum(total);
     float factor = sum > 0.0 ? 1.0 / sum : 0.0, logarithm = sum > 0.0 ? log(sum) : 0.0;
-    for (uint j = lane; j < p.count; j += stride) {
-        uint i = begin + j * p.inner;
-        vec4 s = p.scale * load_step(p.x, X_TYPE, i);
-        store_step(p.y, X_TYPE, i, p.logarithm != 0u ? (s - maximum) - logarithm : powers(s, maximum) * factor);
-    }
+    for (uint first = 0u; first < whole; first += UNROLL * stride)
+        [[unroll]] for (uint u = 0u; u < UNROLL; ++u) store_result(first + u * stride + lane, maximum, factor, logarithm);
+    for (uint j = whole + lane; j < p.count; j += stride) store_result(j, maximum, factor, logarithm);
 }

@@ -1,23 +1,38 @@
 // split_qkv: takes the packed projection x (rows, (heads + 2 kv_heads) width) apart into the heads of q, k and v.
 //
+// split_qkv_write is the same with rows of the cache as targets of k and v: row r of a sequence goes to row position + r of its
+// cache, padding goes nowhere.
+//
 // STEP elements per invocation, counted along x: reads are in order, writes are runs of `width`.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 
 layout(local_size_x = 256, local_size_x_id = 0) in;
-layout(constant_id = 1) const uint X_TYPE = 0;  // x, q, k, v
-layout(constant_id = 2) const uint STEP = 1;    // 4 where width % 4 == 0
+layout(constant_id = 1) const uint X_TYPE = 0;   // x, q
+layout(constant_id = 2) const uint STEP = 1;     // 4 where width % 4 == 0
+layout(constant_id = 3) const uint KV_TYPE = 0;  // k, v
 #include "lib/steps.glsl"
+#include "lib/rows.glsl"
+#include "lib/cache.glsl"
 #include "params/split_qkv.h"
 #include "lib/index.glsl"
 
 layout(push_constant) uniform Push { SplitQkvParams p; };
 
 // Puts a step of the given head, out of `heads`, into its place in q, k or v.
-void put(uvec2 address, uint heads, uint head, uint row, uint d, vec4 value) {
+void put(uvec2 address, uint type, uint heads, uint head, uint row, uint d, vec4 value) {
     uint batch = row / p.rows_per_batch, r = row % p.rows_per_batch;
     uint place = p.heads_first != 0u ? (batch * heads + head) * p.rows_per_batch + r : row * heads + head;
-    store_step(address, X_TYPE, place * p.width + d, value);
+    store_step(address, type, place * p.width + d, value);
+}
+
+void put_into_cache(uvec2 address, uint head, uint row, uint d, vec4 value) {
+    uint sequence = row / p.rows_each, own = row % p.rows_each;
+    uvec2 step = step_of(p.step, sequence);
+    uint position = position_of(step, own);
+    if (!is_valid(step, own) || position >= p.cache_rows) return;
+    Row target = row_of(address, KV_TYPE, cache_row(sequence, p.cache_rows, position), p.kv_heads * p.width);
+    store_step(target.address, KV_TYPE, target.begin + head * p.width + d, value);
 }
 
 void main() {
@@ -32,7 +47,9 @@ void main() {
     }
     uint query_head = p.per_head == 0u ? slot : kv_head * group + member;
     if (member < group)
-        put(p.q, p.heads, query_head, row, d, value);
+        put(p.q, X_TYPE, p.heads, query_head, row, d, value);
+    else if (p.cache_rows != 0u)
+        put_into_cache(member == group ? p.k : p.v, kv_head, row, d, value);
     else
-        put(member == group ? p.k : p.v, p.kv_heads, kv_head, row, d, value);
+        put(member == group ? p.k : p.v, KV_TYPE, p.kv_heads, kv_head, row, d, value);
 }

@@ -29,6 +29,8 @@ public:
     void encode(std::int64_t sequence, std::span<const std::int32_t> ids);
     /// Takes tokens into a sequence, as Session::append.
     void append(std::int64_t sequence, std::span<const std::int32_t> ids, std::span<const std::int32_t> types = {});
+    /// Forgets a sequence's tokens from position `count` on, as Session::rewind.
+    void rewind(std::int64_t sequence, std::int64_t count);
     /// Runs all tokens that wait but draws none. Throws as Plan::run.
     void process();
     /// Draws the next token of every sequence that has not ended: nothing for the others, and for those without tokens. Throws

@@ -48,6 +48,11 @@ public:
     /// with an index; uploads the weights in pieces. Throws bad_file or unsupported naming file, tensor and field,
     /// out_of_memory with the numbers. A folder without a tokenizer still runs on ids.
     static Model load(const Device& device, const std::string& directory, const LoadOptions& options = {});
+    /// A model as `config` (the text of a config.json) describes it, with random weights: for measurements. Matrices are stored
+    /// as `weights` and drawn from N(0, 0.02²), so that activations stay finite; gains of norms are 1. They are made on the
+    /// device: the host never holds them. Throws as `load`.
+    static Model random(const Device& device, const std::string& name, const std::string& config,
+                        DType weights = DType::f32, std::uint64_t seed = 0);
 
     const ModelInfo& info() const;
     bool has_tokenizer() const;

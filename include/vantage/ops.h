@@ -27,6 +27,8 @@ struct MatmulOptions {
     bool transpose_a = false, transpose_b = false;
     double alpha = 1, beta = 1;
     Activation activation = Activation::none;
+    bool f16_operands =
+        false;  ///< matrix units may take a and b rounded to f16 (CompileOptions::f16_operands: everywhere)
 };
 Tensor matmul(Tensor a, Tensor b, MatmulOptions options = {}, Tensor bias = {}, Tensor residual = {},
               Where where = Where::here());

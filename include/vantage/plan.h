@@ -21,7 +21,8 @@ struct CompileOptions {
     bool keep_all = false;  ///< no two values share memory
     bool guard = false;     ///< free space around every value is watched, and the arena is full of NaN before each run;
                             ///< VANTAGE_GUARD=1 turns it on for every plan (tests)
-    std::string kernel;     ///< take the kernel of this name wherever an op has it and it fits
+    bool f16_operands = false;        ///< matrix units may take operands rounded to f16; sums stay f32
+    std::string kernel;               ///< take the kernel of this name wherever an op has it and it fits
     double submission_seconds = 0.1;  ///< longer runs are cut: no watchdog ends them, others get their turn
 };
 
@@ -29,6 +30,10 @@ struct CompileOptions {
 struct DispatchTiming {
     std::string label;
     std::uint64_t begin_ns = 0, end_ns = 0;
+    std::string op, kernel;        ///< "matmul", "tiled"; empty where the runtime itself dispatches
+    double flops = 0, bytes = 0;   ///< arithmetic and least traffic, as OpDef::cost counts them
+    double submitted_seconds = 0;  ///< on the host's clock, before the submission
+    double seconds() const { return static_cast<double>(end_ns - begin_ns) / 1e9; }
 };
 
 /// A node whose result is not what its reference says, as found by Plan::check.

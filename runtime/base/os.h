@@ -3,10 +3,12 @@
 
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 namespace vantage {
 
@@ -51,6 +53,30 @@ bool take_interrupt();
 
 /// Path of the running program, empty when unknown.
 std::string program_path();
+
+/// A folder of its own among the system's temporary ones; gone with the object. Throws bad_file.
+class TemporaryFolder {
+public:
+    TemporaryFolder();
+    ~TemporaryFolder();
+    TemporaryFolder(const TemporaryFolder&) = delete;
+    TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+    const std::string& path() const { return path_; }
+
+private:
+    std::string path_;
+};
+
+/// What a program that was run has left: its exit code (128 + the signal that ended it), what it wrote to stdout, and the seconds
+/// until the first of that came.
+struct Finished {
+    int code = 0;
+    std::string out;
+    double first_output_seconds = 0;
+};
+/// Runs a program to its end. `environment` is added to ours; stdin is empty, stderr is ours. Throws failure when it cannot be
+/// started.
+Finished run_program(const std::vector<std::string>& command, const std::map<std::string, std::string>& environment);
 
 /// A clock that only goes forward, in seconds.
 double seconds_now();

@@ -47,6 +47,7 @@ void Batch::encode(std::int64_t sequence, std::span<const std::int32_t> ids) {
 void Batch::append(std::int64_t sequence, std::span<const std::int32_t> ids, std::span<const std::int32_t> types) {
     state_->append(state_->index(sequence), ids, types);
 }
+void Batch::rewind(std::int64_t sequence, std::int64_t count) { state_->rewind(state_->index(sequence), count); }
 void Batch::process() { state_->process(); }
 std::vector<std::optional<std::int32_t>> Batch::next() { return state_->next(); }
 void Batch::end(std::int64_t sequence) { state_->end(state_->index(sequence)); }

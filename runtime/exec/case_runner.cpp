@@ -106,9 +106,15 @@ std::vector<HostTensor> run_call(const Device& device, const OpCall& call, const
     return got;
 }
 
+Attrs attrs_for(const Kernel& kernel, Attrs attrs) {
+    if ((kernel.needs & need_coopmat) != 0) attrs.set("f16_operands", true);
+    return attrs;
+}
+
 CaseResult run_case(const Device& device, const OpDef& op, const Case& test, const CaseTypes& types,
                     const Kernel& kernel) {
-    const PreparedCase prepared = prepare(op, test, types);
+    PreparedCase prepared = prepare(op, test, types);
+    prepared.call.attrs = attrs_for(kernel, prepared.call.attrs);
     if (!eligible(kernel, prepared.call, device.caps())) return {.status = CaseResult::not_fitting};
     std::vector<HostTensor> want;
     for (std::size_t i = 0; i < prepared.call.outputs.size(); ++i) {
@@ -127,7 +133,8 @@ CaseResult run_case(const Device& device, const OpDef& op, const Case& test, con
     CaseResult result;
     double worst_ratio = -1;
     for (std::size_t i = 0; i < want.size(); ++i) {
-        const Comparison c = compare(format("result%zu", i), got[i], want[i], op.tolerance);
+        const Comparison c =
+            compare(format("result%zu", i), got[i], want[i], op.tolerance, prepared.call.attrs.flag("f16_operands"));
         if (const double ratio = c.worst / std::max(c.allowed, 1e-300); ratio > worst_ratio)
             worst_ratio = ratio, result.worst = c.worst, result.allowed = c.allowed;
         if (c.passed) continue;

@@ -34,6 +34,8 @@ PreparedCase prepare(const OpDef& op, const Case& test, const CaseTypes& types, 
 /// Runs `call` on the device by `kernel`, with red zones and an arena full of NaN, and returns the results.
 std::vector<HostTensor> run_call(const Device& device, const OpCall& call, const std::vector<HostTensor>& inputs,
                                  const Kernel& kernel);
+/// The attributes with which a kernel runs a case: those on matrix units may round operands to f16, and are judged accordingly.
+Attrs attrs_for(const Kernel& kernel, Attrs attrs);
 CaseResult run_case(const Device& device, const OpDef& op, const Case& test, const CaseTypes& types,
                     const Kernel& kernel);
 

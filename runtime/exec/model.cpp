@@ -8,7 +8,9 @@
 #include "runtime/base/fallback.h"
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
+#include "runtime/base/spans.h"
 #include "runtime/exec/bindings.h"
+#include "runtime/exec/random_weights.h"
 #include "runtime/exec/upload_weight.h"
 #include "runtime/gpu/device.h"
 #include "runtime/graph/fuse.h"
@@ -136,18 +138,21 @@ struct Model::State {
     std::shared_ptr<Bindings> weights = std::make_shared<Bindings>();
 
     explicit State(Device d) : device(std::move(d)) {}
-    std::vector<Value> wanted_weights(const Checkpoint& checkpoint, const LoadOptions& options) const;
+    std::vector<Value> wanted_weights(const Graph::WeightTypes& types_of, const LoadOptions& options) const;
+    void require_room(const std::vector<Value>& wanted, const std::string& name) const;
+    gpu::Buffer add_weight(const Value& value);
     void load_weights(const std::string& directory, const LoadOptions& options);
-    void describe(const std::string& directory);
+    void draw_weights(DType type, std::uint64_t seed, const std::string& name);
+    void describe();
 };
 
 // The weights of the model's graph; of an encoder–decoder those of both, the shared ones once.
-std::vector<Value> Model::State::wanted_weights(const Checkpoint& checkpoint, const LoadOptions& options) const {
+std::vector<Value> Model::State::wanted_weights(const Graph::WeightTypes& types_of, const LoadOptions& options) const {
     std::vector<Value> wanted;
     std::set<std::string> names;
     const auto add = [&](bool encoder) {
         const BuildOptions shape{.rows = 1, .context = std::min<std::int64_t>(config.context, 16), .encoder = encoder};
-        Graph graph = build_model(config, shape, [&](const std::string& name) { return checkpoint.dtype(name); });
+        Graph graph = build_model(config, shape, types_of);
         pack_weights(graph);
         std::vector<std::string> left;
         if (options.weights) left = store_matrices(graph, config, *options.weights);
@@ -161,26 +166,41 @@ std::vector<Value> Model::State::wanted_weights(const Checkpoint& checkpoint, co
     return wanted;
 }
 
-void Model::State::load_weights(const std::string& directory, const LoadOptions& options) {
-    const Checkpoint checkpoint(directory, config);
-    config.absent = checkpoint.absent();
-    const std::vector<Value> wanted = wanted_weights(checkpoint, options);
-    std::set<std::string> used;
+void Model::State::require_room(const std::vector<Value>& wanted, const std::string& name) const {
     std::uint64_t total = 0;
-    for (const Value& value : wanted) {
-        checkpoint.check_shape(value);
-        for (const std::string& part : parts_of(value)) used.insert(checkpoint.name_of(part));
-        total += value.type.bytes();
-    }
-    checkpoint.check_surplus(used);
+    for (const Value& value : wanted) total += value.type.bytes();
     if (const std::uint64_t available = device.memory_available(); total > available)
         throw Error(ErrorKind::out_of_memory,
                     format("%s: the weights take %.1f MiB of device memory, but %.1f MiB are available on %s",
-                           directory.c_str(), static_cast<double>(total) / 0x1p20,
-                           static_cast<double>(available) / 0x1p20, device.caps().name.c_str()));
+                           name.c_str(), static_cast<double>(total) / 0x1p20, static_cast<double>(available) / 0x1p20,
+                           device.caps().name.c_str()));
+}
+
+// Memory for a weight, which the model then has.
+gpu::Buffer Model::State::add_weight(const Value& value) {
+    const gpu::Buffer buffer = gpu::allocate(device.state(), value.type.bytes(), gpu::MemoryKind::device, value.name);
+    for (const std::string& part : parts_of(value)) types[part] = value.type.dtype;
+    weights->buffers[value.name] = buffer;
+    info.parameters += static_cast<std::uint64_t>(value.type.shape.elements());
+    info.weight_bytes += value.type.bytes();
+    return buffer;
+}
+
+void Model::State::load_weights(const std::string& directory, const LoadOptions& options) {
+    const TimedSpan span("upload weights");
+    const Checkpoint checkpoint(directory, config);
+    config.absent = checkpoint.absent();
+    const std::vector<Value> wanted =
+        wanted_weights([&](const std::string& name) { return checkpoint.dtype(name); }, options);
+    std::set<std::string> used;
     for (const Value& value : wanted) {
-        const gpu::Buffer buffer =
-            gpu::allocate(device.state(), value.type.bytes(), gpu::MemoryKind::device, value.name);
+        checkpoint.check_shape(value);
+        for (const std::string& part : parts_of(value)) used.insert(checkpoint.name_of(part));
+    }
+    checkpoint.check_surplus(used);
+    require_room(wanted, directory);
+    for (const Value& value : wanted) {
+        const gpu::Buffer buffer = add_weight(value);
         const std::vector<std::string> parts = parts_of(value);
         std::uint64_t offset = 0;
         for (const std::string& part : parts) {
@@ -189,18 +209,23 @@ void Model::State::load_weights(const std::string& directory, const LoadOptions&
                           checkpoint.entry(part).data);
             checkpoint.files().release(checkpoint.name_of(part));
             offset += value.type.bytes() / parts.size();
-            types[part] = value.type.dtype;
         }
-        weights->buffers[value.name] = buffer;
-        info.parameters += static_cast<std::uint64_t>(value.type.shape.elements());
-        info.weight_bytes += value.type.bytes();
     }
 }
 
-void Model::State::describe(const std::string& directory) {
-    const std::filesystem::path path = std::filesystem::path(directory).lexically_normal();
-    info.directory = directory;
-    info.name = path.has_filename() ? path.filename().string() : path.parent_path().filename().string();
+void Model::State::draw_weights(DType type, std::uint64_t seed, const std::string& name) {
+    const TimedSpan span("draw weights");
+    const std::vector<Value> wanted = wanted_weights([](const std::string&) { return DType::f32; }, {.weights = type});
+    require_room(wanted, name);
+    RandomWeights random(device.state(), seed);
+    for (const Value& value : wanted) {
+        throw_if_interrupted();
+        random.fill(add_weight(value), value);
+    }
+}
+
+// What the config and the weights say.
+void Model::State::describe() {
     info.architecture = config.architecture;
     info.layers = config.layers, info.width = config.width, info.heads = config.heads, info.kv_heads = config.kv_heads;
     info.head_width = config.head_width, info.inner = config.inner, info.vocab = config.vocab,
@@ -222,9 +247,22 @@ Model Model::load(const Device& device, const std::string& directory, const Load
                       tokenizer = join(directory, "tokenizer.json");
     state->config = parse_model_config(read_file(config, 16 << 20), config);
     if (exists(generation)) apply_generation_config(state->config, read_file(generation, 16 << 20), generation);
-    if (exists(tokenizer)) state->tokenizer = Tokenizer::load(tokenizer);
+    if (exists(tokenizer)) state->tokenizer = timed("read tokenizer", [&] { return Tokenizer::load(tokenizer); });
     state->load_weights(directory, options);
-    state->describe(directory);
+    const std::filesystem::path path = std::filesystem::path(directory).lexically_normal();
+    state->info.directory = directory;
+    state->info.name = path.has_filename() ? path.filename().string() : path.parent_path().filename().string();
+    state->describe();
+    return Model(std::move(state));
+}
+
+Model Model::random(const Device& device, const std::string& name, const std::string& config, DType type,
+                    std::uint64_t seed) {
+    auto state = std::make_shared<State>(device);
+    state->config = parse_model_config(config, name);
+    state->draw_weights(type, seed, name);
+    state->info.name = name;
+    state->describe();
     return Model(std::move(state));
 }
 

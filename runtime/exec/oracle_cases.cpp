@@ -155,7 +155,7 @@ bool run_oracle_case(const Device& device, const OracleCase& test, const std::fu
             }
             for (const Kernel& kernel : call.call.op->kernels) {
                 if (skipped(kernel.name) || !provides(device.caps(), kernel.needs)) continue;
-                if (kernel.fits != nullptr && !kernel.fits(call.call, device.caps())) continue;
+                if (!eligible(kernel, call.call, device.caps())) continue;
                 if (!visit({test, call, storage, kernel.name, run(device, test, call, storage, kernel)})) return false;
             }
         }

@@ -6,12 +6,15 @@
 
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
+#include "runtime/base/spans.h"
 #include "runtime/exec/bindings.h"
 #include "runtime/exec/guard.h"
 #include "runtime/exec/recorder.h"
+#include "runtime/exec/tuning_files.h"
 #include "runtime/exec/upload_weight.h"
 #include "runtime/graph/compare.h"
 #include "runtime/graph/fuse.h"
+#include "runtime/graph/join.h"
 
 namespace vantage {
 
@@ -79,19 +82,25 @@ struct Plan::State {
 
 Plan::Plan(Graph graph, const Device& device, const CompileOptions& options, std::shared_ptr<const Bindings> bindings)
     : state_(std::make_unique<State>(std::move(graph), device, options)) {
+    const TimedSpan span("compile plan");
     State& s = *state_;
     s.options.guard |= environment_flag("VANTAGE_GUARD");
-    if (options.fuse && !environment_flag("VANTAGE_DISABLE_FUSION"))
-        s.fused = fuse(s.graph);
-    else
-        pack_weights(s.graph);
-    ScheduleOptions how{.keep_all = options.keep_all, .red_zone = s.options.guard ? red_zone : 0};
+    const TuningTable& tuning = tuning_of(device.caps());
+    ScheduleOptions how{.tuning = &tuning, .keep_all = options.keep_all, .red_zone = s.options.guard ? red_zone : 0};
     if (!options.kernel.empty())
         how.choose = [&](const OpCall& call, const Caps& caps) -> const Kernel* {
             for (const Kernel& kernel : call.op->kernels)
                 if (options.kernel == kernel.name && eligible(kernel, call, caps)) return &kernel;
-            return choose_kernel(call, caps);
+            return choose_kernel(call, caps, &tuning);
         };
+    if (options.fuse && !environment_flag("VANTAGE_DISABLE_FUSION")) {
+        s.fused = fuse(s.graph);
+        const std::vector<std::string> joined = join_products(s.graph, device.caps(), how.choose);
+        s.fused.insert(s.fused.end(), joined.begin(), joined.end());
+    } else {
+        pack_weights(s.graph);
+    }
+    if (options.f16_operands) allow_f16_operands(s.graph);
     s.schedule = make_schedule(s.graph, device.caps(), how);
     if (s.options.guard)
         if (const std::vector<std::string> hazards = find_hazards(s.graph, s.schedule); !hazards.empty())
@@ -163,8 +172,9 @@ std::vector<Divergence> Plan::State::check_node(std::size_t index) {
     node.op->reference(call, inputs, want);
     std::vector<Divergence> found;
     for (std::size_t i = 0; i < want.size(); ++i) {
-        const Comparison c = compare(name_of(graph, node) + (want.size() > 1 ? format(".%zu", i) : ""),
-                                     host(node.outputs[i]), want[i], node.op->tolerance);
+        const Comparison c =
+            compare(name_of(graph, node) + (want.size() > 1 ? format(".%zu", i) : ""), host(node.outputs[i]), want[i],
+                    node.op->tolerance, node.attrs.flag("f16_operands"));
         if (!c.passed) found.push_back({name_of(graph, node), schedule.kernels[index]->name, c.message});
     }
     return found;
@@ -172,9 +182,12 @@ std::vector<Divergence> Plan::State::check_node(std::size_t index) {
 
 std::vector<Divergence> Plan::check(std::size_t most) {
     std::vector<Divergence> all;
-    for (int node : live_nodes(state_->graph)) {
+    int before = -1;
+    for (const Dispatch& dispatch : state_->schedule.dispatches) {  // in its order: memory is shared by it
         if (all.size() >= most) break;
-        const std::vector<Divergence> found = state_->check_node(static_cast<std::size_t>(node));
+        if (dispatch.node < 0 || dispatch.node == before) continue;
+        before = dispatch.node;
+        const std::vector<Divergence> found = state_->check_node(static_cast<std::size_t>(before));
         all.insert(all.end(), found.begin(), found.end());
     }
     return all;

@@ -7,6 +7,7 @@
 
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
+#include "runtime/base/spans.h"
 #include "runtime/exec/guard.h"
 
 namespace vantage {
@@ -121,24 +122,40 @@ std::vector<std::uint64_t> Recorder::addresses_of(const Dispatch& dispatch) cons
     return addresses;
 }
 
+void Recorder::add(gpu::Recording& recording, const Dispatch& dispatch, std::uint32_t part, std::uint32_t parts) const {
+    std::vector<std::byte> push = dispatch.launch.params;
+    const std::vector<std::uint64_t> addresses = addresses_of(dispatch);
+    std::memcpy(push.data(), addresses.data(), addresses.size() * sizeof(std::uint64_t));
+    const VkPipeline pipeline = gpu::pipeline(device_, key_of(dispatch.launch, parts > 1));
+    const auto [base, groups] = part_of(dispatch.launch.groups, part, parts);
+    if (dispatch.indirect)
+        recording.dispatch_indirect(pipeline, push, memory_.arena, dispatch.uses.back().offset, dispatch.label);
+    else if (parts > 1)
+        recording.dispatch_piece(pipeline, push, base, groups, dispatch.label);
+    else
+        recording.dispatch(pipeline, push, groups, dispatch.label);
+}
+
 gpu::Recording Recorder::record(std::size_t first, std::size_t last, std::uint32_t part, std::uint32_t parts,
                                 const std::string& name) const {
     gpu::Recording recording(device_, name, profile_ ? static_cast<std::uint32_t>(last - first) : 0);
     for (std::size_t i = first; i < last; ++i) {
         const Dispatch& dispatch = schedule_.dispatches[i];
-        std::vector<std::byte> push = dispatch.launch.params;
-        const std::vector<std::uint64_t> addresses = addresses_of(dispatch);
-        std::memcpy(push.data(), addresses.data(), addresses.size() * sizeof(std::uint64_t));
         if (dispatch.barrier_before && i != first) recording.barrier();
-        const VkPipeline pipeline = gpu::pipeline(device_, key_of(dispatch.launch, parts > 1));
-        const auto [base, groups] = part_of(dispatch.launch.groups, part, parts);
-        if (dispatch.indirect)
-            recording.dispatch_indirect(pipeline, push, memory_.arena, dispatch.uses.back().offset, dispatch.label);
-        else if (parts > 1)
-            recording.dispatch_piece(pipeline, push, base, groups, dispatch.label);
-        else
-            recording.dispatch(pipeline, push, groups, dispatch.label);
+        add(recording, dispatch, part, parts);
     }
+    recording.end();
+    return recording;
+}
+
+gpu::Recording Recorder::repeated(std::uint32_t times) const {
+    const auto& all = schedule_.dispatches;
+    gpu::Recording recording(device_, "repeated", times * static_cast<std::uint32_t>(all.size()));
+    for (std::uint32_t time = 0; time < times; ++time)
+        for (std::size_t i = 0; i < all.size(); ++i) {
+            if (all[i].barrier_before || (i == 0 && time > 0)) recording.barrier();
+            add(recording, all[i], 0, 1);
+        }
     recording.end();
     return recording;
 }
@@ -155,6 +172,7 @@ Recorder::Piece Recorder::piece(std::size_t first, std::size_t last, std::uint32
 // Cuts the schedule into pieces that are not predicted to last longer than a submission may, until the cache holds twice as
 // much as now.
 void Recorder::record_all(double filled) {
+    const TimedSpan span("record");
     cut_for_ = std::min(1.0, 2 * filled);
     std::vector<Piece> pieces;  // takes the place of the old ones only when all of them stand
     const auto& all = schedule_.dispatches;
@@ -227,17 +245,38 @@ std::uint64_t Recorder::submit(std::span<const int> segments, double filled) {
     }
     if (run_.size() > each || !measured_ || profile_) {
         gpu::wait(device_, last);
-        if (profile_) collect_timings();
+        if (profile_) collect_timings(begin, filled);
         note_time(work, seconds_now() - begin, filled);
     }
     return last;
 }
 
-void Recorder::collect_timings() {
+// What a dispatch is, and its share of what its node costs.
+DispatchTiming Recorder::described(std::size_t dispatch, std::uint32_t parts, double filled) const {
+    const int index = schedule_.dispatches[dispatch].node;
+    if (index < 0) return {};
+    const Node& node = graph_.nodes()[static_cast<std::size_t>(index)];
+    DispatchTiming timing{.op = node.op->name, .kernel = schedule_.kernels[static_cast<std::size_t>(index)]->name};
+    if (node.op->cost == nullptr) return timing;
+    const Cost cost = node.op->cost(call_of(graph_, node));
+    const auto launches = static_cast<double>(std::ranges::count(schedule_.dispatches, index, &Dispatch::node));
+    const double share = (cost.grows_with_cache ? filled : 1) / (launches * parts);
+    timing.flops = share * cost.flops, timing.bytes = share * (cost.bytes_read + cost.bytes_written);
+    return timing;
+}
+
+void Recorder::collect_timings(double submitted, double filled) {
     timings_.clear();
-    for (const gpu::Recording* recording : run_)
-        for (const gpu::Recording::Timing& t : recording->timings())
-            timings_.push_back({t.label, t.begin_ns, t.end_ns});
+    for (const gpu::Recording* recording : run_) {
+        const Piece& piece =
+            *std::ranges::find_if(pieces_, [&](const Piece& one) { return &one.recording == recording; });
+        std::size_t dispatch = piece.first;
+        for (const gpu::Recording::Timing& t : recording->timings()) {
+            DispatchTiming& timing = timings_.emplace_back(described(dispatch++, piece.parts, filled));
+            timing.label = t.label, timing.begin_ns = t.begin_ns, timing.end_ns = t.end_ns;
+            timing.submitted_seconds = submitted;
+        }
+    }
 }
 
 void Recorder::wait(std::uint64_t ticket) { gpu::wait(device_, ticket); }

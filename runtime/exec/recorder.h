@@ -41,6 +41,8 @@ public:
     void wait(std::uint64_t ticket);
     /// Runs the dispatches of one node alone and waits.
     void run_node(int node);
+    /// All dispatches, `times` in a row, each of them timed: one recording, for measuring.
+    gpu::Recording repeated(std::uint32_t times) const;
     /// Dispatch times of the last submission, with CompileOptions::profile.
     const std::vector<DispatchTiming>& timings() const { return timings_; }
 
@@ -60,12 +62,14 @@ private:
     };
     gpu::Recording record(std::size_t first, std::size_t last, std::uint32_t part, std::uint32_t parts,
                           const std::string& name) const;
+    void add(gpu::Recording& recording, const Dispatch& dispatch, std::uint32_t part, std::uint32_t parts) const;
     std::vector<std::uint64_t> addresses_of(const Dispatch& dispatch) const;
     Work work_of(const Dispatch& dispatch) const;
     void record_all(double filled);
     bool outgrown(double filled);
     Piece piece(std::size_t first, std::size_t last, std::uint32_t part = 0, std::uint32_t parts = 1) const;
-    void collect_timings();
+    DispatchTiming described(std::size_t dispatch, std::uint32_t parts, double filled) const;
+    void collect_timings(double submitted, double filled);
     void note_time(double work, double seconds, double filled);
     double predicted_seconds(std::size_t dispatch) const { return seconds_per_work_ * work_[dispatch].at(cut_for_); }
 

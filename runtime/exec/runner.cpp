@@ -196,6 +196,29 @@ void Runner::append(std::size_t index, std::span<const std::int32_t> ids, std::s
     s.ended = step_current = false;
 }
 
+void Runner::rewind(std::size_t index, std::int64_t count) {
+    Sequence& s = sequences[index];
+    if (count < 0 || count > s.size())
+        throw Error(ErrorKind::usage, format("a sequence of %zu tokens cannot go back to token %lld", s.tokens.size(),
+                                             static_cast<long long>(count)));
+    const ModelConfig& config = model.config();
+    if (sees() && count > 0 && count < context)
+        throw Error(ErrorKind::usage, model.info().name + " looks at whole images: it cannot go back into one");
+    finish_flight();
+    s.tokens.resize(static_cast<std::size_t>(count));
+    s.types.resize(s.tokens.size());
+    s.ended = step_current = false;
+    if (encodes()) return forget_results(s);
+    s.processed = std::min(s.processed, count);
+    const auto keep = [&](std::vector<float>& rows, std::int64_t width) {
+        if (!rows.empty()) rows.resize(static_cast<std::size_t>(s.processed * width));
+    };
+    keep(s.logits, config.vocab);
+    for (std::vector<float>& stream : s.hidden) keep(stream, config.width);
+    for (std::vector<float>& stream : s.router) keep(stream, config.experts);
+    mark_seen(index);
+}
+
 void Runner::take_source(std::size_t index, std::span<const std::int32_t> ids) {
     if (!translates())
         throw Error(ErrorKind::usage, model.info().name + " (" + model.info().architecture +

@@ -3,7 +3,6 @@
 // others; where it has nothing to run they are padding. A session is the case of one sequence.
 #pragma once
 
-#include <deque>
 #include <map>
 
 #include "runtime/exec/bindings.h"
@@ -53,8 +52,8 @@ struct Runner {
     std::int64_t context = 0;  // of each sequence
     Side own, source{.encoder = true};
     std::shared_ptr<Bindings> bindings = std::make_shared<Bindings>();
-    std::deque<std::uint64_t> in_flight;
-    bool step_current = false;  // the device's steps continue where all `tokens` end
+    std::vector<std::uint64_t> in_flight;  // the first is the oldest
+    bool step_current = false;             // the device's steps continue where all `tokens` end
     SessionStats stats;
     std::vector<float> pixels;  // of the image that is looked at
     std::vector<DispatchTiming> timings;
@@ -74,13 +73,15 @@ struct Runner {
     /// Forgets a sequence and sets how its tokens are drawn.
     void restart(std::size_t index, const Sampling& sampling);
     void append(std::size_t index, std::span<const std::int32_t> ids, std::span<const std::int32_t> types);
+    /// Forgets a sequence's tokens from position `count` on.
+    void rewind(std::size_t index, std::int64_t count);
     /// Takes the text that an encoder–decoder is to read; run_sources reads it.
     void take_source(std::size_t index, std::span<const std::int32_t> ids);
     void run_sources();
     /// Runs what waits.
     void process();
-    /// Draws the next token of every sequence that lives.
-    std::vector<std::optional<std::int32_t>> next();
+    /// Draws the next token of every sequence that lives; valid until the next call.
+    const std::vector<std::optional<std::int32_t>>& next();
     /// The sequence draws no more; what runs already may, and is not read.
     void end(std::size_t index);
 
@@ -118,9 +119,11 @@ private:
     void note_timings(const Plan& plan);
     void collect(const Plan& plan, std::size_t index, std::int64_t first, std::int64_t rows);
     void begin_draws();
-    void draw_all(std::vector<std::optional<std::int32_t>>& drawn);
+    void draw_all();
     void submit_draw();
     std::optional<std::int32_t> read_draw(std::size_t index);
+
+    std::vector<std::optional<std::int32_t>> drawn_;  // a member, so that drawing allocates nothing
 };
 
 }  // namespace vantage

@@ -5,6 +5,7 @@
 
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
+#include "runtime/base/spans.h"
 #include "runtime/exec/runner.h"
 #include "runtime/gpu/commands.h"
 #include "runtime/models/architecture.h"
@@ -14,7 +15,6 @@ namespace vantage {
 
 namespace {
 
-constexpr std::int64_t chunk_sizes[] = {1, 8, 32, 128, 512};
 constexpr std::int64_t most_rows = 16384;  // of a run of several sequences
 constexpr int run_ahead = 2;               // generated tokens submitted before the first of them is read
 
@@ -25,6 +25,12 @@ void start_step(std::uint32_t* words, std::int64_t position, std::int64_t end, s
     words[STEP_LIMIT] = static_cast<std::uint32_t>(context);
 }
 
+// Matrix units may round to f16 in sessions of that precision, but not where attention is watched: a weight is recomputed
+// from the q, k and log-sum-exp that the kernel used.
+bool rounds_operands(const SessionOptions& options) {
+    return options.precision == Precision::f16 && !options.watch.every && options.watch.layers.empty();
+}
+
 }  // namespace
 
 Plan& Runner::plan(Side& side, std::int64_t rows) {
@@ -33,6 +39,7 @@ Plan& Runner::plan(Side& side, std::int64_t rows) {
                                        CompileOptions{.fuse = options.fuse,
                                                       .profile = options.profile,
                                                       .guard = options.guard,
+                                                      .f16_operands = rounds_operands(options),
                                                       .submission_seconds = options.submission_seconds},
                                        bindings);
     return *(side.plans[rows] = std::move(made));
@@ -139,6 +146,7 @@ void Runner::collect(const Plan& p, std::size_t index, std::int64_t first, std::
         const std::vector<float> some = p.read_rows(name, count, from);
         to.insert(to.end(), some.begin(), some.end());
     };
+    const TimedSpan span("read results");
     Sequence& s = sequences[index];
     const auto number = static_cast<std::int64_t>(index);
     const bool one = model.config().head == Head::classification;
@@ -249,25 +257,25 @@ std::optional<std::int32_t> Runner::read_draw(std::size_t index) {
     return token;
 }
 
-std::vector<std::optional<std::int32_t>> Runner::next() {
+const std::vector<std::optional<std::int32_t>>& Runner::next() {
     if (encodes())
         throw Error(ErrorKind::usage, model.info().name + " is an encoder (" + model.info().architecture +
                                           "): it draws no tokens, but inspect, embed and classify take it");
     require_source();
-    std::vector<std::optional<std::int32_t>> drawn(sequences.size());
+    drawn_.assign(sequences.size(), std::nullopt);
     if (std::ranges::all_of(sequences, [](const Sequence& s) { return s.tokens.empty(); }))
         throw Error(ErrorKind::usage, "there is nothing to continue: the prompt has no tokens");
-    if (std::ranges::none_of(sequences, [&](const Sequence& s) { return lives(s); })) return drawn;
+    if (std::ranges::none_of(sequences, [&](const Sequence& s) { return lives(s); })) return drawn_;
     if (options.inspect) throw Error(ErrorKind::usage, "a session that inspects does not draw tokens");
     run_sources();
     if (!step_current) begin_draws();
     try {
-        draw_all(drawn);
+        draw_all();
     } catch (...) {  // what runs is not read any more: the next call begins anew behind the tokens that are known
         step_current = false;
         throw;
     }
-    return drawn;
+    return drawn_;
 }
 
 // Runs what waits, and draws behind it. Tokens that were drawn and not read are forgotten.
@@ -277,17 +285,19 @@ void Runner::begin_draws() {
         Sequence& s = sequences[i];
         if (lives(s) && s.processed == s.size()) --s.processed;  // all have run: the last one again, to draw
         mark_seen(i);
+        s.tokens.reserve(static_cast<std::size_t>(context));  // no token that is drawn allocates
     }
     run_prompt(true);
 }
 
-void Runner::draw_all(std::vector<std::optional<std::int32_t>>& drawn) {
+void Runner::draw_all() {
     const double begin = seconds_now(), waited = gpu::seconds_waited();
     const auto has_room = [&](const Sequence& s) { return lives(s) && s.size() + std::ssize(in_flight) < context; };
     while (static_cast<int>(in_flight.size()) < run_ahead && std::ranges::any_of(sequences, has_room)) submit_draw();
     gpu::wait(device, in_flight.front());
-    in_flight.pop_front();
-    for (std::size_t i = 0; i < sequences.size(); ++i) drawn[i] = read_draw(i);
+    in_flight.erase(in_flight.begin());
+    const TimedSpan span("read tokens");
+    for (std::size_t i = 0; i < sequences.size(); ++i) drawn_[i] = read_draw(i);
     const double seconds = seconds_now() - begin;
     stats.generate_seconds += seconds;
     stats.host_seconds += seconds - (gpu::seconds_waited() - waited);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "runtime/base/log.h"
 #include "runtime/exec/session_state.h"
 
 namespace vantage {
@@ -34,28 +33,8 @@ void Session::append(std::span<const std::int32_t> ids, std::span<const std::int
 }
 
 void Session::rewind(std::int64_t count) {
-    State& state = *state_;
-    Sequence& s = state.sequence;
-    if (count < 0 || count > s.size())
-        throw Error(ErrorKind::usage, format("a session of %zu tokens cannot go back to token %lld", s.tokens.size(),
-                                             static_cast<long long>(count)));
-    const ModelConfig& config = state.model.config();
-    if (state.sees() && count > 0 && count < state.context)
-        throw Error(ErrorKind::usage, state.model.info().name + " looks at whole images: it cannot go back into one");
-    state.finish_flight();
-    state.replay.reset();
-    s.tokens.resize(static_cast<std::size_t>(count));
-    s.types.resize(s.tokens.size());
-    s.ended = state.step_current = false;
-    if (state.encodes()) return state.forget_results(s);
-    s.processed = std::min(s.processed, count);
-    const auto keep = [&](std::vector<float>& rows, std::int64_t width) {
-        if (!rows.empty()) rows.resize(static_cast<std::size_t>(s.processed * width));
-    };
-    keep(s.logits, config.vocab);
-    for (std::vector<float>& stream : s.hidden) keep(stream, config.width);
-    for (std::vector<float>& stream : s.router) keep(stream, config.experts);
-    state.mark_seen(0);
+    state_->rewind(0, count);
+    state_->replay.reset();
 }
 
 void Session::process() { state_->process(); }

@@ -24,7 +24,10 @@ struct Buffer::Block {
     Block() = default;
     Block(const Block&) = delete;
     Block& operator=(const Block&) = delete;
-    ~Block() { device->retire({.buffer = buffer, .allocation = allocation, .memory = memory}); }
+    ~Block() {
+        if (allocation != VK_NULL_HANDLE) device->held -= bytes;
+        device->retire({.buffer = buffer, .allocation = allocation, .memory = memory});
+    }
 };
 
 /// Lets this directory look into a Buffer.

@@ -7,6 +7,7 @@
 #include "runtime/base/fallback.h"
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
+#include "runtime/base/spans.h"
 #include "runtime/base/version.h"
 #include "runtime/gpu/instance.h"
 #include "vantage/vulkan.h"
@@ -79,6 +80,7 @@ void say_when_in_software(std::span<const DeviceListing> devices, const Caps& ch
 }  // namespace
 
 Device Device::open(const std::string& wish) {
+    const TimedSpan span("open device", Worker::driver);
     std::shared_ptr<gpu::Instance> instance = gpu::Instance::get();
     const std::vector<VkPhysicalDevice> physical = instance->physical_devices();
     std::optional<Error> broken;

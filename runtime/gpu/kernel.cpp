@@ -8,6 +8,7 @@
 
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
+#include "runtime/base/spans.h"
 #include "runtime/base/spirv.h"
 #include "runtime/gpu/device.h"
 #include "runtime/gpu/faults.h"
@@ -155,6 +156,7 @@ void prepare_pipelines(DeviceState& device, std::span<const PipelineKey> keys) {
     std::sort(missing.begin(), missing.end());
     missing.erase(std::unique(missing.begin(), missing.end()), missing.end());
     if (missing.empty()) return;
+    const TimedSpan span("make pipelines", Worker::driver);
     std::atomic<std::size_t> next{0};
     std::mutex mutex;
     std::exception_ptr first;

@@ -70,6 +70,13 @@ VkResult create(const DeviceState& device, Buffer::Block& block) {
     return result;
 }
 
+void note_held(DeviceState& device, std::uint64_t more) {
+    const std::uint64_t now = device.held += more;
+    std::uint64_t most = device.most_held;
+    while (most < now && !device.most_held.compare_exchange_weak(most, now)) {
+    }
+}
+
 bool is_out_of_memory(VkResult result) {
     return result == VK_ERROR_OUT_OF_DEVICE_MEMORY || result == VK_ERROR_OUT_OF_HOST_MEMORY;
 }
@@ -136,6 +143,7 @@ Buffer allocate_block(DeviceState& device, std::uint64_t bytes, MemoryKind kind,
     if (is_out_of_memory(result)) throw_out_of_memory(device, bytes, name);
     if (failed(result)) throw_vk(result, "vmaCreateBuffer", Where::here());
     count_allocation();
+    note_held(device, block->bytes);
     block->address = address_of(device, block->buffer);
     if (block->address % alignment != 0) {
         throw Error(

@@ -8,6 +8,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
 #include "runtime/base/os.h"
+#include "runtime/base/spans.h"
 #include "runtime/gpu/commands.h"
 #include "runtime/gpu/device.h"
 #include "runtime/gpu/faults.h"
@@ -52,6 +53,7 @@ VkResult wait_slice(const DeviceState& device, std::uint64_t value, std::uint64_
 }  // namespace
 
 std::uint64_t submit(DeviceState& device, std::span<const Recording* const> recordings) {
+    const TimedSpan span("submit", Worker::driver);
     device.require_alive();
     const std::lock_guard lock(device.queue_mutex);
     device.submit_infos.clear();
@@ -91,6 +93,7 @@ void wait(DeviceState& device, std::uint64_t value, bool interruptible, double t
         if (result == VK_TIMEOUT) throw_timeout(device, limit);
         throw_vk(result, "vkWaitSemaphores", Where::here());
     }
+    const TimedSpan span("wait for the device", Worker::driver);
     const Clock::time_point start = Clock::now();
     while (true) {
         // In slices, because no call of Vulkan can be woken by Ctrl-C.

@@ -27,10 +27,11 @@ double root_mean_square(const HostTensor& tensor) {
     return count > 0 ? std::sqrt(sum / static_cast<double>(count)) : 0;
 }
 
-Comparison compare(const std::string& name, const HostTensor& got, const HostTensor& want,
-                   const Tolerances& tolerances) {
+Comparison compare(const std::string& name, const HostTensor& got, const HostTensor& want, const Tolerances& tolerances,
+                   bool f16_operands) {
     const DType type = got.type.dtype;
-    const bool integer = type == DType::i32 || type == DType::u32, narrow = type == DType::f16 || type == DType::bf16;
+    const bool integer = type == DType::i32 || type == DType::u32,
+               narrow = type == DType::f16 || type == DType::bf16 || f16_operands;
     const double coarser = type == DType::bf16 ? 8 : 1;  // bf16 keeps three bits less than f16
     const double absolute = integer  ? 0
                             : narrow ? tolerances.f16.absolute * coarser * root_mean_square(want)

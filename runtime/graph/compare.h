@@ -19,7 +19,8 @@ struct Comparison {
 double root_mean_square(const HostTensor& tensor);
 
 /// Integers have to be equal; infinities have to match; NaN is never right, wanted or not. `name` is the result's name in the message.
-Comparison compare(const std::string& name, const HostTensor& got, const HostTensor& want,
-                   const Tolerances& tolerances);
+/// `f16_operands`: f32 results of operands that may have been rounded to f16 are allowed what f16 results are.
+Comparison compare(const std::string& name, const HostTensor& got, const HostTensor& want, const Tolerances& tolerances,
+                   bool f16_operands = false);
 
 }  // namespace vantage

@@ -1,6 +1,7 @@
 #include "runtime/graph/fuse.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "runtime/graph/op.h"
 
@@ -24,6 +25,8 @@ public:
             if (is(node, "add")) merge_residual(node);
             if (is(node, "write")) merge_rope(node);
         }
+        for (std::size_t i = 0; i < nodes().size(); ++i)
+            if (is(nodes()[i], "split_qkv")) merge_split(i);
         for (std::size_t i = 0; i < nodes().size(); ++i)
             if (is(nodes()[i], "layer_norm") || is(nodes()[i], "rms_norm")) merge_norm(i);
         compact();
@@ -101,6 +104,43 @@ private:
         rope->op = nullptr;
     }
 
+    // The write that alone takes these rows, into a state as it is before the run; nothing when another node has them.
+    std::optional<std::size_t> sole_write(int rows) {
+        if (uses_[static_cast<std::size_t>(rows)] != 1) return std::nullopt;
+        for (std::size_t i = 0; i < nodes().size(); ++i)
+            if (is(nodes()[i], "write") && nodes()[i].inputs[1] == rows &&
+                value(nodes()[i].inputs[0]).kind == ValueKind::state)
+                return i;
+        return std::nullopt;
+    }
+
+    // k and v go from the projection into the cache. The split moves to the later of the two writes: nothing in between may want
+    // q or the cache.
+    void merge_split(std::size_t i) {
+        static const OpDef* split_qkv_write = find_op("split_qkv_write");
+        const Node split = nodes()[i];
+        const std::optional<std::size_t> k = sole_write(split.outputs[1]), v = sole_write(split.outputs[2]);
+        if (!k || !v || value(split.inputs[0]).type.shape.rank() != 2 || split.attrs.flag("heads_first")) return;
+        const Node key = nodes()[*k], written = nodes()[*v];
+        if (key.inputs[2] != written.inputs[2] || key.segment != split.segment || written.segment != split.segment ||
+            value(key.inputs[0]).type != value(written.inputs[0]).type)
+            return;
+        const std::size_t last = std::max(*k, *v);
+        for (std::size_t between = i + 1; between < last; ++between)
+            for (int id : nodes()[between].op != nullptr ? nodes()[between].inputs : std::vector<int>())
+                for (; id >= 0; id = value(id).alias)
+                    if (id == split.outputs[0] || id == key.outputs[0] || id == written.outputs[0]) return;
+        fused_.push_back(name_of(graph_, split) + " + write");
+        nodes()[i].op = nodes()[*k].op = nodes()[*v].op = nullptr;
+        nodes()[last] = {.op = split_qkv_write,
+                         .inputs = {split.inputs[0], key.inputs[0], written.inputs[0], key.inputs[2]},
+                         .outputs = {split.outputs[0], key.outputs[0], written.outputs[0]},
+                         .attrs = split.attrs,
+                         .scope = split.scope,
+                         .where = split.where,
+                         .segment = split.segment};
+    }
+
     // y = norm(a + b): the norm moves to where the sum was computed and returns it as its last result.
     void merge_norm(std::size_t i) {
         Node& norm = nodes()[i];
@@ -166,6 +206,11 @@ void pack_weights(Graph& graph) {
         }
         node.attrs.set(of_experts ? "transpose_w" : "transpose_b", true);
     }
+}
+
+void allow_f16_operands(Graph& graph) {
+    for (Node& node : graph.mutable_nodes())
+        if (is(node, "matmul") || is(node, "attention")) node.attrs.set("f16_operands", true);
 }
 
 std::vector<std::string> fuse(Graph& graph) { return Fuser(graph).run(); }

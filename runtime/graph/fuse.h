@@ -13,9 +13,13 @@ namespace vantage {
 ///   matmul → activation, matmul → + residual            into the matmul's epilogue
 ///   add → layer_norm or rms_norm                        into the norm, which returns the sum, too
 ///   rope → write into a cache                           into one pass
+///   split_qkv → writes of k and v into caches           into one pass
 std::vector<std::string> fuse(Graph& graph);
 
 /// Only the first of these: a matter of layout, not of fusion, and so done even where fusion is off.
 void pack_weights(Graph& graph);
+
+/// Lets matrix units take operands of matrix products and of attention rounded to f16 (CompileOptions::f16_operands).
+void allow_f16_operands(Graph& graph);
 
 }  // namespace vantage

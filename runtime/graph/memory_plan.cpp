@@ -1,6 +1,7 @@
 #include "runtime/graph/memory_plan.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 namespace vantage {
@@ -29,6 +30,18 @@ std::uint64_t place(std::span<Lifetime> lifetimes, std::uint64_t alignment, std:
                       &wanted);
     }
     return end;
+}
+
+std::uint64_t largest_live_set(std::span<const Lifetime> lifetimes, std::uint64_t alignment) {
+    std::map<int, std::int64_t> change;  // by time: bytes that begin to live less those that ended before
+    for (const Lifetime& one : lifetimes) {
+        const auto bytes = static_cast<std::int64_t>((one.bytes + alignment - 1) / alignment * alignment);
+        change[one.first] += bytes;
+        change[one.last + 1] -= bytes;
+    }
+    std::int64_t now = 0, most = 0;
+    for (const auto& [time, bytes] : change) most = std::max(most, now += bytes);
+    return static_cast<std::uint64_t>(most);
 }
 
 }  // namespace vantage

@@ -18,4 +18,7 @@ struct Lifetime {
 /// Largest first, each at the lowest place where no lifetime that overlaps it in time is in the way.
 std::uint64_t place(std::span<Lifetime> lifetimes, std::uint64_t alignment, std::uint64_t gap = 0);
 
+/// The most bytes that are alive at once, each lifetime rounded up to `alignment`: what no arena can do without.
+std::uint64_t largest_live_set(std::span<const Lifetime> lifetimes, std::uint64_t alignment);
+
 }  // namespace vantage

@@ -6,6 +6,8 @@
 #include "runtime/base/half.h"
 #include "runtime/base/log.h"
 #include "runtime/base/quantize.h"
+#include "runtime/graph/tuning.h"
+#include "runtime/base/version.h"
 
 namespace vantage {
 
@@ -64,10 +66,10 @@ std::vector<std::byte> narrow(const HostTensor& tensor) {
 }
 
 bool provides(const Caps& caps, std::uint32_t needs) {
-    return (!(needs & need_subgroup) || caps.subgroup_arithmetic) && (!(needs & need_fp16) || caps.fp16) &&
-           (!(needs & need_storage16) || caps.storage16) &&
-           (!(needs & need_coopmat) || !caps.cooperative_matrices.empty()) &&
-           (!(needs & need_int8_dot) || caps.integer_dot);
+    return (!(needs & need_subgroup) || (caps.subgroup_arithmetic && has_family("subgroup"))) &&
+           (!(needs & need_fp16) || caps.fp16) && (!(needs & need_storage16) || caps.storage16) &&
+           (!(needs & need_coopmat) || (!caps.cooperative_matrices.empty() && has_family("coopmat"))) &&
+           (!(needs & need_int8_dot) || caps.integer_dot) && (!(needs & need_int64) || caps.int64);
 }
 
 int operand_named(const Node& node, const std::string& name) {
@@ -87,7 +89,9 @@ bool eligible(const Kernel& kernel, const OpCall& call, const Caps& caps) {
     return provides(caps, kernel.needs) && (kernel.fits == nullptr || kernel.fits(call, caps));
 }
 
-const Kernel* choose_kernel(const OpCall& call, const Caps& caps) {
+const Kernel* choose_kernel(const OpCall& call, const Caps& caps, const TuningTable* tuning) {
+    if (tuning != nullptr)
+        if (const Kernel* tuned = tuning->choose(call, caps)) return tuned;
     for (const Kernel& kernel : call.op->kernels)
         if (eligible(kernel, call, caps) && (kernel.pays == nullptr || kernel.pays(call, caps))) return &kernel;
     return nullptr;

@@ -17,6 +17,7 @@
 namespace vantage {
 
 struct OpDef;
+struct TuningTable;  // runtime/graph/tuning.h
 
 /// One call of an op: its options and the types of its operands. Absent operands are empty.
 struct OpCall {
@@ -63,7 +64,8 @@ enum Need : std::uint32_t {
     need_fp16 = 2,
     need_storage16 = 4,
     need_coopmat = 8,
-    need_int8_dot = 16
+    need_int8_dot = 16,
+    need_int64 = 32
 };
 bool provides(const Caps& caps, std::uint32_t needs);
 
@@ -175,10 +177,11 @@ int operand_named(const Node& node, const std::string& name);
 std::span<const OpDef* const> all_ops();
 const OpDef* find_op(const std::string& name);
 
-/// Whether the device can run the call by this kernel.
+/// Whether the device provides what the kernel needs, and it takes the call.
 bool eligible(const Kernel& kernel, const OpCall& call, const Caps& caps);
-/// The first eligible kernel of `call.op` that pays; null when there is none.
-const Kernel* choose_kernel(const OpCall& call, const Caps& caps);
+/// What `tuning` was measured to be the fastest of `call.op`'s kernels; where it knows nothing, or is null, the first eligible
+/// one that pays. Null when there is none.
+const Kernel* choose_kernel(const OpCall& call, const Caps& caps, const TuningTable* tuning = nullptr);
 
 /// Workgroup sizes and grids.
 inline std::uint32_t ceil_div(std::int64_t a, std::int64_t b) { return static_cast<std::uint32_t>((a + b - 1) / b); }
@@ -186,6 +189,14 @@ inline std::uint32_t ceil_div(std::int64_t a, std::int64_t b) { return static_ca
 Cost streaming_cost(const OpCall& call, double flops);
 /// The largest power of two ≤ limit that a workgroup of this device may have.
 std::uint32_t workgroup_size(const Caps& caps, std::uint32_t limit = 256);
+/// How a kernel that reduces rows goes about it: its module, the lanes that share a row, and the steps of a loop's round.
+struct RowKernel {
+    const char* shader;
+    std::uint32_t lanes, unroll = 1;
+};
+/// For CPU devices: one subgroup a row, since a barrier costs them all registers, and long rounds, since each is dear.
+inline RowKernel one_subgroup(const char* shader, const Caps& caps) { return {shader, caps.subgroup_size, 4}; }
+inline bool fits_one_subgroup(const OpCall&, const Caps& caps) { return caps.is_cpu(); }
 /// A grid of `groups` workgroups in x that respects the device's limit by spilling into y; kernels use
 /// `workgroup_index()` of lib/index.glsl.
 std::array<std::uint32_t, 3> flat_grid(std::uint64_t groups, const Caps& caps);

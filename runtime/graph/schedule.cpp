@@ -1,9 +1,11 @@
 #include "runtime/graph/schedule.h"
 
 #include <algorithm>
+#include <numeric>
 #include <tuple>
 
 #include "runtime/base/log.h"
+#include "runtime/graph/levels.h"
 #include "runtime/graph/memory_plan.h"
 #include "shaders/params/grid.h"
 
@@ -12,8 +14,9 @@ namespace vantage {
 namespace {
 
 constexpr std::uint64_t alignment = 256;  // of every placement: enough for 16-byte loads and indirect grids
+constexpr double most_growth = 1.25;      // of the arena, that fewer barriers may cost
 
-// Builds a schedule in one pass over the live nodes, then places memory and sets barriers.
+// Builds a schedule in one pass over the live nodes, then orders its dispatches, places memory and sets barriers.
 class Scheduler {
 public:
     Scheduler(const Graph& graph, const Caps& caps, const ScheduleOptions& options)
@@ -30,8 +33,7 @@ public:
                 schedule_.placements[id] = {.in_arena = false,
                                             .bytes = std::max<std::uint64_t>(value.type.bytes(), 16)};
         for (int node : live_nodes(graph_)) add(node);
-        keep_outputs();
-        place_arena();
+        place_arena(order());
         if (options_.barriers) set_barriers();
         return std::move(schedule_);
     }
@@ -39,9 +41,8 @@ public:
 private:
     int now() const { return static_cast<int>(schedule_.dispatches.size()); }
 
-    int add_lifetime(std::uint64_t bytes, int first) {
-        lifetimes_.push_back(
-            {.bytes = std::max<std::uint64_t>((bytes + 15) / 16 * 16, 16), .first = first, .last = first});
+    int add_lifetime(std::uint64_t bytes) {
+        lifetimes_.push_back({.bytes = std::max<std::uint64_t>((bytes + 15) / 16 * 16, 16), .first = now()});
         schedule_.naive_bytes += (lifetimes_.back().bytes + alignment - 1) / alignment * alignment;
         return static_cast<int>(lifetimes_.size()) - 1;
     }
@@ -49,16 +50,17 @@ private:
     void add(int index) {
         const Node& node = graph_.nodes()[static_cast<std::size_t>(index)];
         const OpCall call = call_of(graph_, node);
-        const Kernel* kernel = options_.choose ? options_.choose(call, caps_) : choose_kernel(call, caps_);
+        const Kernel* kernel =
+            options_.choose ? options_.choose(call, caps_) : choose_kernel(call, caps_, options_.tuning);
         if (kernel == nullptr) throw Error(ErrorKind::unsupported, no_kernel(node, call), node.where);
         schedule_.kernels[static_cast<std::size_t>(index)] = kernel;
         check_versions(node);
         for (int id : node.outputs)
             if (graph_.storage(id) == id)
-                lifetime_of_[static_cast<std::size_t>(id)] = add_lifetime(graph_.value(id).type.bytes(), now());
+                lifetime_of_[static_cast<std::size_t>(id)] = add_lifetime(graph_.value(id).type.bytes());
         LaunchPlan plan = kernel->launch(call, caps_);
         std::vector<int> scratch;
-        for (std::uint64_t bytes : plan.scratch) scratch.push_back(add_lifetime(bytes, now()));
+        for (std::uint64_t bytes : plan.scratch) scratch.push_back(add_lifetime(bytes));
         for (Launch& launch : plan.launches) add_launch(index, kernel, std::move(launch), scratch);
     }
 
@@ -103,8 +105,7 @@ private:
     }
 
     // A use of an arena lifetime; the offset is filled in when memory is placed.
-    MemoryUse touch(int lifetime, std::uint64_t bytes, Operand::Access access) {
-        lifetimes_[static_cast<std::size_t>(lifetime)].last = now();
+    static MemoryUse touch(int lifetime, std::uint64_t bytes, Operand::Access access) {
         return {.buffer = -1,
                 .offset = static_cast<std::uint64_t>(lifetime),
                 .bytes = bytes,
@@ -144,7 +145,7 @@ private:
                                      .y = launch.groups[1],
                                      .z = launch.groups[2],
                                      .sequences = static_cast<std::uint32_t>(steps.elements() / steps[-1])});
-        const int lifetime = add_lifetime(12, now());
+        const int lifetime = add_lifetime(12);
         Dispatch dispatch{.launch = make, .segment = node.segment, .label = "grid"};
         const int storage = graph_.storage(step);
         dispatch.uses = {
@@ -154,26 +155,61 @@ private:
         return grids_[key] = lifetime;
     }
 
-    void keep_outputs() {
-        const int end = now();
+    // The lifetimes when the dispatches run at these times: from where the first node begins that has them to the last use.
+    std::vector<Lifetime> lifetimes_at(const std::vector<int>& times) const {
+        const int end = times.empty() ? 0 : *std::ranges::max_element(times) + 1;
+        std::vector<Lifetime> lifetimes = lifetimes_;
+        for (Lifetime& lifetime : lifetimes)
+            lifetime.first = lifetime.last =
+                times.empty() ? 0 : times[std::min(static_cast<std::size_t>(lifetime.first), times.size() - 1)];
+        for (std::size_t i = 0; i < times.size(); ++i)
+            for (const MemoryUse& use : schedule_.dispatches[i].uses) {
+                if (use.buffer >= 0 || use.bytes == 0) continue;
+                Lifetime& lifetime = lifetimes[use.offset];
+                lifetime.first = std::min(lifetime.first, times[i]), lifetime.last = std::max(lifetime.last, times[i]);
+            }
         for (const auto& [name, id] : graph_.outputs())
             if (const int lifetime = lifetime_of_[static_cast<std::size_t>(graph_.storage(id))]; lifetime >= 0)
-                lifetimes_[static_cast<std::size_t>(lifetime)].last = end;
+                lifetimes[static_cast<std::size_t>(lifetime)].last = end;
         if (options_.keep_all)
-            for (Lifetime& lifetime : lifetimes_) lifetime.last = end;
+            for (Lifetime& lifetime : lifetimes) lifetime.last = end;
+        return lifetimes;
     }
 
-    void place_arena() {
-        schedule_.arena_bytes = place(lifetimes_, alignment, options_.red_zone);
+    // Puts the dispatches in the order of their levels where the memory that takes is worth it, and returns the times of
+    // their lifetimes: with one time for a level, nothing of it shares memory and so needs a barrier inside of it.
+    std::vector<Lifetime> order() {
+        std::vector<Dispatch>& all = schedule_.dispatches;
+        std::vector<int> written(all.size());
+        std::iota(written.begin(), written.end(), 0);
+        std::vector<Lifetime> plain = lifetimes_at(written);
+        if (!options_.reorder) return plain;
+        const std::vector<Level> levels = levels_of(all);
+        std::vector<int> times;
+        for (const Level& level : levels) times.push_back(level.own);
+        std::vector<Lifetime> levelled = lifetimes_at(times);
+        if (static_cast<double>(place(levelled, alignment, options_.red_zone)) >
+            most_growth * static_cast<double>(place(plain, alignment, options_.red_zone)))
+            return plain;
+        std::ranges::stable_sort(written, {}, [&](int i) { return levels[static_cast<std::size_t>(i)].node; });
+        std::vector<Dispatch> sorted;
+        for (int i : written) sorted.push_back(std::move(all[static_cast<std::size_t>(i)]));
+        all = std::move(sorted);
+        return levelled;
+    }
+
+    void place_arena(std::vector<Lifetime> lifetimes) {
+        schedule_.arena_bytes = place(lifetimes, alignment, options_.red_zone);
+        schedule_.live_bytes = largest_live_set(lifetimes, alignment);
         for (Dispatch& dispatch : schedule_.dispatches)
             for (MemoryUse& use : dispatch.uses)
-                if (use.buffer == -1 && use.bytes > 0) use.offset = lifetimes_[use.offset].offset;
+                if (use.buffer == -1 && use.bytes > 0) use.offset = lifetimes[use.offset].offset;
         for (std::size_t id = 0; id < lifetime_of_.size(); ++id)
             if (lifetime_of_[id] >= 0) {
-                const Lifetime& lifetime = lifetimes_[static_cast<std::size_t>(lifetime_of_[id])];
+                const Lifetime& lifetime = lifetimes[static_cast<std::size_t>(lifetime_of_[id])];
                 schedule_.placements[id] = {.in_arena = true, .offset = lifetime.offset, .bytes = lifetime.bytes};
             }
-        for (const Lifetime& lifetime : lifetimes_) {
+        for (const Lifetime& lifetime : lifetimes) {
             schedule_.arena_zones.push_back(lifetime.offset);
             schedule_.arena_zones.push_back(lifetime.offset + lifetime.bytes);
         }
@@ -200,8 +236,8 @@ private:
     const Caps& caps_;
     const ScheduleOptions& options_;
     Schedule schedule_;
-    std::vector<Lifetime> lifetimes_;
-    std::vector<int> lifetime_of_;  // by value id of a storage, -1 = not in the arena
+    std::vector<Lifetime> lifetimes_;  // `first`: the dispatch that its node begins with
+    std::vector<int> lifetime_of_;     // by value id of a storage, -1 = not in the arena
     std::map<std::tuple<int, std::uint32_t, std::uint32_t, std::uint32_t>, int> grids_;
     std::map<int, int> newest_;  // by state: its newest version, where it was written
 };

@@ -42,14 +42,17 @@ struct Schedule {
     std::vector<Placement> placements;       ///< by value id; meaningful for storages (see Graph::storage)
     std::vector<std::uint64_t> arena_zones;  ///< sorted begin and end offsets of all placements, for red zones
     std::uint64_t arena_bytes = 0;
+    std::uint64_t live_bytes = 0;   ///< the most that is alive at once: no arena can be smaller
     std::uint64_t naive_bytes = 0;  ///< what the arena would take if nothing shared memory
 };
 
 struct ScheduleOptions {
+    const TuningTable* tuning = nullptr;  ///< for `choose_kernel`
     /// Kernel for a call; the default takes `choose_kernel`. Tests force others.
     std::function<const Kernel*(const OpCall&, const Caps&)> choose;
     bool keep_all = false;       ///< every value keeps its memory to the end (checking node by node)
     std::uint64_t red_zone = 0;  ///< bytes left free around every placement
+    bool reorder = true;         ///< independent dispatches stand side by side
     bool barriers = true;        ///< tests leave them out to see that the hazard checker notices
 };
 

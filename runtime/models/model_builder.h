@@ -15,6 +15,9 @@
 
 namespace vantage {
 
+/// Rows of the plans that a prompt is cut for; of an encoder's, which runs in one piece, the second one and its doubles.
+inline constexpr std::int64_t chunk_sizes[] = {1, 8, 32, 128, 512};
+
 /// How a model's graph is built.
 struct BuildOptions {
     std::int64_t rows = 1;       ///< tokens that a run has of a sequence

@@ -10,7 +10,7 @@
 
 #include "runtime/base/log.h"
 #include "runtime/graph/op.h"
-#include "runtime/ops/attention_rules.h"
+#include "runtime/ops/attention_kernels.h"
 #include "runtime/ops/step.h"
 #include "shaders/params/attention.h"
 #include "vantage/ops.h"
@@ -18,29 +18,6 @@
 namespace vantage {
 
 namespace ops::attention {
-namespace {
-
-enum : int { q_, k_, v_, step_, kv_len_, mask_, position_bias_, block_mask_, segments_, sinks_ };
-constexpr RuleOperands rule_operands{
-    .mask = mask_, .position_bias = position_bias_, .block_mask = block_mask_, .segments = segments_};
-enum : int { o_, lse_, entropy_, largest_ };
-
-// Keys that one workgroup of a split attention covers: fixed, so that results do not depend on the context's size.
-constexpr std::int64_t keys_per_split = 256;
-constexpr double infinity = std::numeric_limits<double>::infinity();
-
-struct Sizes {
-    std::int64_t batch, n, m, heads, kv_heads, d, dv;
-    bool heads_first;
-    std::int64_t group() const { return heads / kv_heads; }
-    std::int64_t rows() const { return batch * n * heads; }
-    std::int64_t q_row(std::int64_t b, std::int64_t i, std::int64_t h) const {
-        return heads_first ? (b * heads + h) * n + i : (b * n + i) * heads + h;
-    }
-    std::int64_t k_row(std::int64_t b, std::int64_t j, std::int64_t h) const {
-        return heads_first ? (b * kv_heads + h) * m + j : (b * m + j) * kv_heads + h;
-    }
-};
 
 Sizes sizes_of(const OpCall& call) {
     const Shape &q = call.in(q_).shape, &k = call.in(k_).shape;
@@ -58,6 +35,47 @@ Sizes sizes_of(const OpCall& call) {
 double scale_of(const OpCall& call) {
     return call.attrs.number("scale", 1 / std::sqrt(static_cast<double>(call.in(q_).shape[-1])));
 }
+
+// Elements of a key that are read at a time. Few rows of a split are bound by reading the cache: there 16 bytes of f16, which also has
+// the kernel read four values at once. With more rows, or where subgroups are narrow and a lane has 64 registers, that spills
+// (bench/devices.py), and arithmetic is the bound.
+static std::uint32_t key_step(const Sizes& s, const Caps& caps, std::uint32_t rows, std::uint32_t split) {
+    const bool registers = rows <= 4 && (caps.max_subgroup_size > 16 || caps.is_cpu());
+    if (split > 0 && s.d % 8 == 0 && registers) return 8;
+    return s.d % 4 == 0 ? 4 : 1;
+}
+
+Launch flash_launch(const OpCall& call, const Caps& caps, const char* shader, std::uint32_t lanes, std::uint32_t rows,
+                    std::uint32_t split) {
+    const Sizes s = sizes_of(call);
+    const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
+    const std::uint32_t blocks = std::max(1u, ceil_div(s.n * s.group(), rows));
+    Launch l{.shader = shader,
+             .spec = {lanes, storage_of(call.in(q_).dtype), storage_of(call.in(k_).dtype), u(s.d), u(s.dv), rows, split,
+                      key_step(s, caps, rows, split), ceil_div(s.dv, lanes)},
+             .operands = {in(q_), in(k_), in(v_), in(step_), in(kv_len_), in(mask_), in(position_bias_),
+                          in(block_mask_), in(segments_), in(sinks_), out(o_), out(lse_)},
+             .groups = split > 0 ? std::array{std::max(1u, ceil_div(s.m, split)), blocks, u(s.batch * s.kv_heads)}
+                                 : flat_grid(static_cast<std::uint64_t>(s.batch * s.kv_heads) * blocks, caps)};
+    const std::vector<std::uint32_t> rules = rule_constants(call, rule_operands, AttentionRules(call.attrs));
+    l.spec.insert(l.spec.end(), rules.begin(), rules.end());
+    l.spec.push_back(call.attrs.flag("statistics"));
+    l.spec.push_back(call.attrs.flag("counts"));
+    return l.with(params::AttentionParams{.n = u(s.n),
+                                          .m = u(s.m),
+                                          .batch = u(s.batch),
+                                          .heads = u(s.heads),
+                                          .kv_heads = u(s.kv_heads),
+                                          .causal = call.attrs.flag("causal"),
+                                          .heads_first = s.heads_first,
+                                          .scale = static_cast<float>(scale_of(call))});
+}
+
+namespace {
+
+// Keys that one workgroup of a split attention covers: fixed, so that results do not depend on the context's size.
+constexpr std::int64_t keys_per_split = 256;
+constexpr double infinity = std::numeric_limits<double>::infinity();
 
 std::vector<TensorType> infer(const OpCall& call) {
     const TensorType &q = call.in(q_), &k = call.in(k_), &v = call.in(v_);
@@ -175,33 +193,6 @@ Cost cost(const OpCall& call) {
     return cost;
 }
 
-// One launch of attention/flash.comp. `rows` queries a workgroup, `split` keys a workgroup (0 = all).
-Launch flash(const OpCall& call, const Caps& caps, const char* shader, std::uint32_t lanes, std::uint32_t rows,
-             std::uint32_t split) {
-    const Sizes s = sizes_of(call);
-    const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
-    const std::uint32_t blocks = std::max(1u, ceil_div(s.n * s.group(), rows));
-    Launch l{.shader = shader,
-             .spec = {lanes, storage_of(call.in(q_).dtype), storage_of(call.in(k_).dtype), u(s.d), u(s.dv), rows, split,
-                      s.d % 4 == 0, ceil_div(s.dv, lanes)},
-             .operands = {in(q_), in(k_), in(v_), in(step_), in(kv_len_), in(mask_), in(position_bias_),
-                          in(block_mask_), in(segments_), in(sinks_), out(o_), out(lse_)},
-             .groups = split > 0 ? std::array{std::max(1u, ceil_div(s.m, split)), blocks, u(s.batch * s.kv_heads)}
-                                 : flat_grid(static_cast<std::uint64_t>(s.batch * s.kv_heads) * blocks, caps)};
-    const std::vector<std::uint32_t> rules = rule_constants(call, rule_operands, AttentionRules(call.attrs));
-    l.spec.insert(l.spec.end(), rules.begin(), rules.end());
-    l.spec.push_back(call.attrs.flag("statistics"));
-    l.spec.push_back(call.attrs.flag("counts"));
-    return l.with(params::AttentionParams{.n = u(s.n),
-                                          .m = u(s.m),
-                                          .batch = u(s.batch),
-                                          .heads = u(s.heads),
-                                          .kv_heads = u(s.kv_heads),
-                                          .causal = call.attrs.flag("causal"),
-                                          .heads_first = s.heads_first,
-                                          .scale = static_cast<float>(scale_of(call))});
-}
-
 // One row, or 4, or 8 where registers hold them: a row costs a lane its features of v and three more. GPUs of narrow subgroups
 // take one: they have 64 registers a lane, and two rows of 64 features spill (bench/devices.py, Mali-G610).
 std::uint32_t rows_for(const Sizes& s, std::uint32_t lanes, const Caps& caps) {
@@ -216,7 +207,7 @@ std::uint32_t rows_for(const Sizes& s, std::uint32_t lanes, const Caps& caps) {
 std::uint32_t lanes_for(const Caps& caps) { return std::clamp(caps.subgroup_size, 16u, 64u); }
 
 LaunchPlan launch_hard(const OpCall& call, const Caps& caps, const char* shader) {
-    Launch l = flash(call, caps, shader, workgroup_size(caps, 64), 1, 0);
+    Launch l = flash_launch(call, caps, shader, workgroup_size(caps, 64), 1, 0);
     l.groups = flat_grid(static_cast<std::uint64_t>(sizes_of(call).rows()), caps);
     return l;
 }
@@ -225,7 +216,7 @@ LaunchPlan launch_flash(const OpCall& call, const Caps& caps, const char* shader
     if (call.attrs.flag("hard")) return launch_hard(call, caps, hard);
     const Sizes s = sizes_of(call);
     const std::uint32_t lanes = lanes_for(caps);
-    LaunchPlan plan = flash(call, caps, shader, lanes, rows_for(s, lanes, caps), 0);
+    LaunchPlan plan = flash_launch(call, caps, shader, lanes, rows_for(s, lanes, caps), 0);
     if (!call.attrs.flag("statistics")) return plan;
     plan.scratch = {static_cast<std::uint64_t>(s.rows()) * 12};
     plan.launches.front().operands.back() = scratch_out(0);  // in place of lse
@@ -241,13 +232,36 @@ LaunchPlan launch_flash(const OpCall& call, const Caps& caps, const char* shader
     return plan;
 }
 
+bool fits_lanes(const OpCall& call, const Caps& caps) {
+    const Sizes s = sizes_of(call);
+    for (const char* other : {"hard", "statistics", "counts"})
+        if (call.attrs.flag(other)) return false;
+    // Where nobody chooses it, it is kept to calls without rules: they are enough to test it, and each rule is a pipeline.
+    const bool plain = rule_constants(call, rule_operands, AttentionRules(call.attrs)).front() == 0;
+    return caps.is_cpu() && (plain || caps.loads_uniform_once()) && s.rows() > 0 && s.d % 4 == 0 && s.dv % 4 == 0 &&
+           s.d <= 256 && s.dv <= 256;
+}
+
+// On CPU devices: a row a lane, tiles of as many keys as keep the unrolled kernel within an instruction cache.
+LaunchPlan launch_lanes(const OpCall& call, const Caps& caps) {
+    const Sizes s = sizes_of(call);
+    const std::uint32_t lanes = 32, keys = std::max(s.d, s.dv) <= 128 ? 8 : 4;
+    Launch l = flash_launch(call, caps, "attention_lanes", lanes, lanes, 0);
+    l.spec.resize(5);
+    l.spec.push_back(keys);
+    const std::vector<std::uint32_t> rules = rule_constants(call, rule_operands, AttentionRules(call.attrs));
+    l.spec.resize(first_rule_constant);
+    l.spec.insert(l.spec.end(), rules.begin(), rules.end());
+    return l;
+}
+
 LaunchPlan launch_split(const OpCall& call, const Caps& caps, const char* shader) {
     const Sizes s = sizes_of(call);
     const std::uint32_t lanes = lanes_for(caps), splits = std::max(1u, ceil_div(s.m, keys_per_split));
     LaunchPlan plan;
     plan.scratch = {splits * static_cast<std::uint64_t>(s.rows() * s.dv) * 4,
                     splits * static_cast<std::uint64_t>(s.rows()) * (call.attrs.flag("statistics") ? 12 : 8)};
-    Launch parts = flash(call, caps, shader, lanes, rows_for(s, lanes, caps), keys_per_split);
+    Launch parts = flash_launch(call, caps, shader, lanes, rows_for(s, lanes, caps), keys_per_split);
     parts.operands.end()[-2] = scratch_out(0);  // in place of o and lse
     parts.operands.end()[-1] = scratch_out(1);
     if (call.has(step_)) {
@@ -378,9 +392,9 @@ std::vector<Case> cases() {
         test_case("full n=5 m=70 d=17 heads_first batch", {2, 3, 5, 17}, {2, 3, 70, 17}, 17,
                   {{"heads_first", true}, {"scale", 0.3}}),
         test_case("one by one", {1, 1, 24}, {1, 1, 24}, 24, causal),
-        test_case("chunk n=7 m=19", {7, 2, 64}, {19, 2, 64}, 64, causal),
+        test_case("chunk n=12 m=70", {12, 2, 64}, {70, 2, 64}, 64, causal),
         test_case("more queries than keys", {6, 1, 24}, {4, 1, 24}, 24, causal),
-        test_case("d=256", {3, 1, 256}, {33, 1, 256}, 256, {}),
+        test_case("d=256", {12, 1, 256}, {33, 1, 256}, 256, {}),
         test_case("cache n=4 valid=3", {4, 2, 24}, {40, 1, 24}, 24, causal, step_of_case(9, 3)),
         test_case("split over keys", {1, 4, 24}, {700, 2, 24}, 24, causal, step_of_case(530, 1)),
         test_case("cache of 3 sequences, valid 3, 0 and 4", {3, 4, 2, 24}, {3, 40, 1, 24}, 24, causal,
@@ -417,6 +431,15 @@ const OpDef attention_op = {
          {.name = "split",
           .fits = ops::attention::fits_split,
           .launch = [](const OpCall& c, const Caps& d) { return ops::attention::launch_split(c, d, "attention"); }},
+         {.name = "lanes",
+          .fits = ops::attention::fits_lanes,
+          .launch = ops::attention::launch_lanes,
+          .pays = [](const OpCall&, const Caps& d) { return d.loads_uniform_once(); }},
+         {.name = "coopmat",
+          .needs = need_coopmat | need_fp16 | need_subgroup,
+          .fits = ops::attention::fits_coopmat,
+          .launch = ops::attention::launch_coopmat,
+          .pays = [](const OpCall&, const Caps& d) { return !d.is_cpu(); }},
          {.name = "subgroup",
           .needs = need_subgroup,
           .launch =

@@ -41,18 +41,29 @@ void combine(std::span<const HostTensor> in, std::span<HostTensor> out, Function
 
 Cost cost(const OpCall& call) { return streaming_cost(call, static_cast<double>(call.in(0).shape.elements())); }
 
-LaunchPlan launch(const OpCall& call, const Caps& caps, std::uint32_t kind) {
+LaunchPlan launch(const OpCall& call, const Caps& caps, std::uint32_t kind, bool wide) {
     const TensorType& a = call.in(0);
     const std::int64_t count = a.shape.elements();
-    Launch l{.shader = "elementwise",
-             .spec = {workgroup_size(caps), storage_of(a.dtype), storage_of(call, {1, 0})},
+    const std::uint32_t unroll =
+        wide ? 8 : 1;  // a CPU device makes each invocation's number by divisions: fewer of them
+    Launch l{.shader = wide ? "elementwise_wide" : "elementwise",
+             .spec = {workgroup_size(caps), storage_of(a.dtype), storage_of(call, {1, 0}), unroll},
              .operands = {in(0), in(1), out(0)},
-             .groups = element_grid(count, 4, caps)};
+             .groups = element_grid(count, 4 * unroll, caps)};
     return l.with(
         params::ElementwiseParams{.count = static_cast<std::uint32_t>(count),
                                   .b_count = call.has(1) ? static_cast<std::uint32_t>(call.in(1).shape.elements()) : 1,
                                   .kind = kind,
                                   .factor = static_cast<float>(call.attrs.number("factor", 1))});
+}
+
+template <std::uint32_t kind>
+std::vector<Kernel> kernels() {
+    return {{.name = "wide",
+             .needs = need_int64,
+             .fits = [](const OpCall&, const Caps& d) { return d.is_cpu(); },
+             .launch = [](const OpCall& c, const Caps& d) { return launch(c, d, kind, true); }},
+            {.name = "plain", .launch = [](const OpCall& c, const Caps& d) { return launch(c, d, kind, false); }}};
 }
 
 std::vector<Case> cases_pair() {
@@ -96,9 +107,7 @@ const OpDef add_op = {
             ops::elementwise::combine(in, out, [](double a, double b) { return a + b; });
         },
     .cost = ops::elementwise::cost,
-    .kernels = {{.name = "plain",
-                 .launch = [](const OpCall& c,
-                              const Caps& d) { return ops::elementwise::launch(c, d, ELEMENTWISE_ADD); }}},
+    .kernels = ops::elementwise::kernels<ELEMENTWISE_ADD>(),
     .cases = ops::elementwise::cases_pair,
 };
 
@@ -113,9 +122,7 @@ const OpDef mul_op = {
             ops::elementwise::combine(in, out, [](double a, double b) { return a * b; });
         },
     .cost = ops::elementwise::cost,
-    .kernels = {{.name = "plain",
-                 .launch = [](const OpCall& c,
-                              const Caps& d) { return ops::elementwise::launch(c, d, ELEMENTWISE_MUL); }}},
+    .kernels = ops::elementwise::kernels<ELEMENTWISE_MUL>(),
     .cases = ops::elementwise::cases_pair,
 };
 
@@ -131,9 +138,7 @@ const OpDef scale_op = {
                 out[0].data[i] = call.attrs.number("factor", 1) * in[0].data[i];
         },
     .cost = ops::elementwise::cost,
-    .kernels = {{.name = "plain",
-                 .launch = [](const OpCall& c,
-                              const Caps& d) { return ops::elementwise::launch(c, d, ELEMENTWISE_SCALE); }}},
+    .kernels = ops::elementwise::kernels<ELEMENTWISE_SCALE>(),
     .cases = ops::elementwise::cases_one,
 };
 

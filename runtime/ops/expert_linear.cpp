@@ -115,9 +115,12 @@ bool fits_tiled(const OpCall& call, const Caps& caps) {
            ceil_div(s.n, 64) <= caps.max_workgroup_count[0] && most_tiles(s) <= caps.max_workgroup_count[1];
 }
 
-LaunchPlan launch_tiled(const OpCall& call, const Caps&) {
+LaunchPlan launch_tiled(const OpCall& call, const Caps& caps) {
     const Sizes s = sizes_of(call);
     Launch l = base_launch(call, "expert_linear_tiled", 256);
+    l.spec.push_back(step_of(s.k));
+    l.spec.push_back(step_of(s.n));
+    l.spec.push_back(caps.max_subgroup_size > 16);  // narrow subgroups have 64 registers a lane: none left to fetch ahead
     l.groups = {ceil_div(s.n, 64), most_tiles(s), 1};
     return l;
 }

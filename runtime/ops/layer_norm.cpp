@@ -57,12 +57,12 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
 
 Cost cost(const OpCall& call) { return streaming_cost(call, 8.0 * static_cast<double>(call.in(x_).shape.elements())); }
 
-LaunchPlan launch(const OpCall& call, const Caps& caps, const char* shader) {
+LaunchPlan launch(const OpCall& call, const Caps& caps, RowKernel kernel) {
     const TensorType& x = call.in(x_);
     const bool residual = call.has(residual_);
-    Launch l{.shader = shader,
-             .spec = {workgroup_size(caps), storage_of(x.dtype), storage_of(call, {gamma_, beta_, x_}),
-                      storage_of(call, {beta_, gamma_, x_}), step_of(x.shape[-1])},
+    Launch l{.shader = kernel.shader,
+             .spec = {kernel.lanes, storage_of(x.dtype), storage_of(call, {gamma_, beta_, x_}),
+                      storage_of(call, {beta_, gamma_, x_}), step_of(x.shape[-1]), kernel.unroll},
              .operands = {in(x_), in(gamma_), in(beta_), in(residual_), out(0), out(1), out(2),
                           residual ? out(3) : in(residual_)},
              .groups = flat_grid(static_cast<std::uint64_t>(x.shape.rows()), caps)};
@@ -108,12 +108,24 @@ const OpDef layer_norm_op = {
     .infer = ops::layer_norm::infer,
     .reference = ops::layer_norm::reference,
     .cost = ops::layer_norm::cost,
-    .kernels = {{.name = "subgroup",
+    .kernels = {{.name = "one_subgroup",
+                 .needs = need_subgroup | need_int64,
+                 .fits = fits_one_subgroup,
+                 .launch =
+                     [](const OpCall& c, const Caps& d) {
+                         return ops::layer_norm::launch(c, d, one_subgroup("layer_norm_one_subgroup", d));
+                     }},
+                {.name = "subgroup",
                  .needs = need_subgroup,
-                 .launch = [](const OpCall& c,
-                              const Caps& d) { return ops::layer_norm::launch(c, d, "layer_norm_subgroup"); }},
+                 .launch =
+                     [](const OpCall& c, const Caps& d) {
+                         return ops::layer_norm::launch(c, d, {"layer_norm_subgroup", workgroup_size(d)});
+                     }},
                 {.name = "plain",
-                 .launch = [](const OpCall& c, const Caps& d) { return ops::layer_norm::launch(c, d, "layer_norm"); }}},
+                 .launch =
+                     [](const OpCall& c, const Caps& d) {
+                         return ops::layer_norm::launch(c, d, {"layer_norm", workgroup_size(d)});
+                     }}},
     .cases = ops::layer_norm::cases,
 };
 

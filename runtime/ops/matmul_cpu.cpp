@@ -3,6 +3,29 @@
 
 namespace vantage::ops::matmul {
 
+namespace {
+
+// k that a loop takes at a time: more of them hide more latency, and kernels grow with them.
+std::uint32_t depth_for(std::int64_t k, std::uint32_t most) {
+    while (k % most != 0) most /= 2;
+    return most;
+}
+
+}  // namespace
+
+bool fits_columns(const OpCall& call, const Caps& caps) {
+    return caps.is_cpu() && fits_rows(call, caps) && !is_quantized(call.in(b_).dtype) && matmul_sizes(call).k % 4 == 0;
+}
+
+LaunchPlan launch_columns(const OpCall& call, const Caps& caps) {
+    const MatmulSizes s = matmul_sizes(call);
+    const std::uint32_t lanes = 64;
+    Launch l = matmul_launch(call, "matmul_columns", lanes, s);
+    l.spec.insert(l.spec.end(), {s.m == 1 ? 1u : s.m <= 4 ? 4u : 8u, depth_for(s.k, 32)});
+    l.groups = flat_grid(ceil_div(s.n, lanes), caps);
+    return l;
+}
+
 // Rows of b, as the kernel reads them, have to begin on whole words, or divide into blocks.
 bool fits_panels(const OpCall& call, const Caps& caps) {
     const MatmulSizes s = matmul_sizes(call);
@@ -16,7 +39,7 @@ bool fits_panels(const OpCall& call, const Caps& caps) {
 
 LaunchPlan launch_panels(const OpCall& call, const Caps& caps) {
     const MatmulSizes s = matmul_sizes(call);
-    const std::uint32_t lanes = 64, rows = s.m <= 16 ? 16 : 32, depth = s.k % 16 == 0 ? 16 : s.k % 8 == 0 ? 8 : 4;
+    const std::uint32_t lanes = 64, rows = s.m <= 16 ? 16 : 32, depth = depth_for(s.k, 16);
     const std::uint32_t panels = ceil_div(s.m, rows);
     const std::int64_t packed = s.batches() * panels * rows * s.k;  // elements
     LaunchPlan plan;

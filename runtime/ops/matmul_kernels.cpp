@@ -5,6 +5,7 @@
 #include "runtime/ops/activation.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/matmul.h"
+#include "vantage/ops.h"
 
 namespace vantage::ops::matmul {
 
@@ -48,6 +49,8 @@ Launch matmul_launch(const OpCall& call, const char* shader, std::uint32_t lanes
                                        .a_inner = u(s.a_stride[1]),
                                        .b_outer = u(s.b_stride[0]),
                                        .b_inner = u(s.b_stride[1]),
+                                       .k_part = u(s.k),
+                                       .parts = 1,
                                        .alpha = static_cast<float>(call.attrs.number("alpha", 1)),
                                        .beta = static_cast<float>(call.attrs.number("beta", 1))});
 }
@@ -58,20 +61,6 @@ LaunchPlan launch_plain(const OpCall& call, const Caps& caps) {
     Launch l = matmul_launch(call, "matmul_plain", lanes, s);
     l.groups = flat_grid(ceil_div(s.batches() * s.m * s.n, lanes), caps);
     return l;
-}
-
-LaunchPlan launch_tiled(const OpCall& call, const Caps&) {
-    const MatmulSizes s = matmul_sizes(call);
-    Launch l = matmul_launch(call, "matmul_tiled", 256, s);
-    l.groups = {ceil_div(s.n, 64), ceil_div(s.m, 64), static_cast<std::uint32_t>(s.batches())};
-    return l;
-}
-
-bool fits_tiled(const OpCall& call, const Caps& caps) {
-    const MatmulSizes s = matmul_sizes(call);
-    const std::array<std::uint32_t, 3> most = caps.max_workgroup_count;
-    return caps.max_workgroup_invocations >= 256 && caps.max_workgroup_size[0] >= 256 && s.m > 8 &&
-           ceil_div(s.n, 64) <= most[0] && ceil_div(s.m, 64) <= most[1] && s.batches() <= most[2];
 }
 
 namespace {

@@ -21,9 +21,20 @@ MatmulSizes matmul_sizes(const OpCall& call);
 /// A launch of a kernel that includes lib/matmul.glsl: its specialization constants 0 to 6 and its parameters.
 Launch matmul_launch(const OpCall& call, const char* shader, std::uint32_t lanes, const MatmulSizes& s);
 
+/// A grid of tiles of so many rows and columns, one workgroup each, batches in z; whether a device has so large ones.
+std::array<std::uint32_t, 3> tile_grid(const MatmulSizes& s, std::int64_t rows, std::int64_t cols);
+bool fits_grid(const std::array<std::uint32_t, 3>& groups, const Caps& caps);
+/// Where a tile's workgroups are too few to fill a device: k shared out among several, whose sums a second pass adds in order.
+/// `launch` is that of a kernel that includes lib/matmul_store.glsl, and its slices have `depth` elements of k.
+LaunchPlan with_parts(const OpCall& call, const Caps& caps, Launch launch, const MatmulSizes& s, std::int64_t depth);
+
+bool fits_columns(const OpCall& call, const Caps& caps);
+LaunchPlan launch_columns(const OpCall& call, const Caps& caps);
 bool fits_panels(const OpCall& call, const Caps& caps);
 LaunchPlan launch_panels(const OpCall& call, const Caps& caps);
 LaunchPlan launch_plain(const OpCall& call, const Caps& caps);
+bool fits_coopmat(const OpCall& call, const Caps& caps);
+LaunchPlan launch_coopmat(const OpCall& call, const Caps& caps);
 bool fits_tiled(const OpCall& call, const Caps& caps);
 LaunchPlan launch_tiled(const OpCall& call, const Caps& caps);
 bool fits_rows(const OpCall& call, const Caps& caps);

@@ -6,7 +6,8 @@
 namespace vantage {
 
 // linear algebra, attention
-extern const OpDef matmul_op, attention_op, attention_weights_op, head_statistics_op, linear_attention_op;
+extern const OpDef matmul_op, joint_linear_op, attention_op, attention_weights_op, head_statistics_op,
+    linear_attention_op;
 extern const OpDef additive_scores_op;
 // experts
 extern const OpDef route_op, sort_by_expert_op, expert_linear_op, load_balance_op;
@@ -14,6 +15,7 @@ extern const OpDef route_op, sort_by_expert_op, expert_linear_op, load_balance_o
 extern const OpDef layer_norm_op, rms_norm_op, batch_norm_op, softmax_op, log_softmax_op, entropy_op;
 // element by element, heads
 extern const OpDef add_op, mul_op, scale_op, activation_op, swiglu_op, split_heads_op, merge_heads_op, split_qkv_op;
+extern const OpDef split_qkv_write_op;
 extern const OpDef patches_op, concat_op;
 // positions, tokens, states, sampling
 extern const OpDef embedding_op, rope_op, rope_write_op, begin_step_op, write_op, last_row_op, mark_seen_op;
@@ -22,6 +24,7 @@ extern const OpDef argmax_op, sampling_probs_op, repetition_penalty_op, sample_o
 std::span<const OpDef* const> all_ops() {
     static constexpr std::array ops = {
         &matmul_op,
+        &joint_linear_op,
         &attention_op,
         &attention_weights_op,
         &head_statistics_op,
@@ -45,6 +48,7 @@ std::span<const OpDef* const> all_ops() {
         &split_heads_op,
         &merge_heads_op,
         &split_qkv_op,
+        &split_qkv_write_op,
         &patches_op,
         &concat_op,
         &embedding_op,

@@ -47,11 +47,12 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
 
 Cost cost(const OpCall& call) { return streaming_cost(call, 5.0 * static_cast<double>(call.in(x_).shape.elements())); }
 
-LaunchPlan launch(const OpCall& call, const Caps& caps, const char* shader) {
+LaunchPlan launch(const OpCall& call, const Caps& caps, RowKernel kernel) {
     const TensorType& x = call.in(x_);
     Launch l{
-        .shader = shader,
-        .spec = {workgroup_size(caps), storage_of(x.dtype), storage_of(call, {weight_, x_}), step_of(x.shape[-1])},
+        .shader = kernel.shader,
+        .spec = {kernel.lanes, storage_of(x.dtype), storage_of(call, {weight_, x_}), step_of(x.shape[-1]),
+                 kernel.unroll},
         .operands = {in(x_), in(weight_), in(residual_), out(0), out(1), call.has(residual_) ? out(2) : in(residual_)},
         .groups = flat_grid(static_cast<std::uint64_t>(x.shape.rows()), caps)};
     return l.with(params::RmsNormParams{.rows = static_cast<std::uint32_t>(x.shape.rows()),
@@ -98,12 +99,24 @@ const OpDef rms_norm_op = {
     .infer = ops::rms_norm::infer,
     .reference = ops::rms_norm::reference,
     .cost = ops::rms_norm::cost,
-    .kernels = {{.name = "subgroup",
+    .kernels = {{.name = "one_subgroup",
+                 .needs = need_subgroup | need_int64,
+                 .fits = fits_one_subgroup,
+                 .launch =
+                     [](const OpCall& c, const Caps& d) {
+                         return ops::rms_norm::launch(c, d, one_subgroup("rms_norm_one_subgroup", d));
+                     }},
+                {.name = "subgroup",
                  .needs = need_subgroup,
-                 .launch = [](const OpCall& c,
-                              const Caps& d) { return ops::rms_norm::launch(c, d, "rms_norm_subgroup"); }},
+                 .launch =
+                     [](const OpCall& c, const Caps& d) {
+                         return ops::rms_norm::launch(c, d, {"rms_norm_subgroup", workgroup_size(d)});
+                     }},
                 {.name = "plain",
-                 .launch = [](const OpCall& c, const Caps& d) { return ops::rms_norm::launch(c, d, "rms_norm"); }}},
+                 .launch =
+                     [](const OpCall& c, const Caps& d) {
+                         return ops::rms_norm::launch(c, d, {"rms_norm", workgroup_size(d)});
+                     }}},
     .cases = ops::rms_norm::cases,
 };
 

@@ -57,10 +57,10 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
 
 Cost cost(const OpCall& call) { return streaming_cost(call, 8.0 * static_cast<double>(call.in(0).shape.elements())); }
 
-LaunchPlan launch(const OpCall& call, const Caps& caps, const char* shader, bool logarithm) {
+LaunchPlan launch(const OpCall& call, const Caps& caps, RowKernel kernel, bool logarithm) {
     const Axis a = axis_of(call);
-    Launch l{.shader = shader,
-             .spec = {workgroup_size(caps), storage_of(call.in(0).dtype), a.inner == 1 ? step_of(a.count) : 1},
+    Launch l{.shader = kernel.shader,
+             .spec = {kernel.lanes, storage_of(call.in(0).dtype), a.inner == 1 ? step_of(a.count) : 1, kernel.unroll},
              .operands = {in(0), out(0)},
              .groups = flat_grid(static_cast<std::uint64_t>(a.outer * a.inner), caps)};
     return l.with(params::SoftmaxParams{.rows = static_cast<std::uint32_t>(a.outer * a.inner),
@@ -108,13 +108,24 @@ const OpDef softmax_op = {
     .reference = [](const OpCall& c, std::span<const HostTensor> in,
                     std::span<HostTensor> out) { ops::softmax::reference(c, in, out, false); },
     .cost = ops::softmax::cost,
-    .kernels = {{.name = "subgroup",
+    .kernels = {{.name = "one_subgroup",
+                 .needs = need_subgroup | need_int64,
+                 .fits = fits_one_subgroup,
+                 .launch =
+                     [](const OpCall& c, const Caps& d) {
+                         return ops::softmax::launch(c, d, one_subgroup("softmax_one_subgroup", d), false);
+                     }},
+                {.name = "subgroup",
                  .needs = need_subgroup,
-                 .launch = [](const OpCall& c,
-                              const Caps& d) { return ops::softmax::launch(c, d, "softmax_subgroup", false); }},
+                 .launch =
+                     [](const OpCall& c, const Caps& d) {
+                         return ops::softmax::launch(c, d, {"softmax_subgroup", workgroup_size(d)}, false);
+                     }},
                 {.name = "plain",
-                 .launch = [](const OpCall& c,
-                              const Caps& d) { return ops::softmax::launch(c, d, "softmax", false); }}},
+                 .launch =
+                     [](const OpCall& c, const Caps& d) {
+                         return ops::softmax::launch(c, d, {"softmax", workgroup_size(d)}, false);
+                     }}},
     .cases = ops::softmax::cases,
 };
 
@@ -127,12 +138,24 @@ const OpDef log_softmax_op = {
     .reference = [](const OpCall& c, std::span<const HostTensor> in,
                     std::span<HostTensor> out) { ops::softmax::reference(c, in, out, true); },
     .cost = ops::softmax::cost,
-    .kernels = {{.name = "subgroup",
+    .kernels = {{.name = "one_subgroup",
+                 .needs = need_subgroup | need_int64,
+                 .fits = fits_one_subgroup,
+                 .launch =
+                     [](const OpCall& c, const Caps& d) {
+                         return ops::softmax::launch(c, d, one_subgroup("softmax_one_subgroup", d), true);
+                     }},
+                {.name = "subgroup",
                  .needs = need_subgroup,
-                 .launch = [](const OpCall& c,
-                              const Caps& d) { return ops::softmax::launch(c, d, "softmax_subgroup", true); }},
+                 .launch =
+                     [](const OpCall& c, const Caps& d) {
+                         return ops::softmax::launch(c, d, {"softmax_subgroup", workgroup_size(d)}, true);
+                     }},
                 {.name = "plain",
-                 .launch = [](const OpCall& c, const Caps& d) { return ops::softmax::launch(c, d, "softmax", true); }}},
+                 .launch =
+                     [](const OpCall& c, const Caps& d) {
+                         return ops::softmax::launch(c, d, {"softmax", workgroup_size(d)}, true);
+                     }}},
     .cases = ops::softmax::cases,
 };
 

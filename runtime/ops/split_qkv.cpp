@@ -2,10 +2,12 @@
 // with `heads_first` [.., Hq, n, D] and so on. `layout` says how rows of x are packed:
 //   concat    [all of q | all of k | all of v]            GPT-2
 //   per_head  [key head][its query heads | k | v][D]      BLOOM, GPT-NeoX (one query head each), Falcon (several)
+// split_qkv_write is the same with k and v going into the cache, as `write` would put them there (runtime/graph/fuse.cpp).
+#include <algorithm>
 #include <vector>
 
 #include "runtime/graph/op.h"
-#include "runtime/ops/checks.h"
+#include "runtime/ops/step.h"
 #include "shaders/params/split_qkv.h"
 #include "vantage/ops.h"
 
@@ -80,21 +82,76 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
 
 Cost cost(const OpCall& call) { return streaming_cost(call, 0); }
 
+// ---- into the cache
+
+enum : int { k_state_ = 1, v_state_, step_ };
+
+std::vector<TensorType> infer_write(const OpCall& call) {
+    OpCall split = call;
+    split.inputs.resize(1);
+    const std::vector<TensorType> parts = infer(split);
+    call.require(call.in(0).shape.rank() == 2 && !call.attrs.flag("heads_first"),
+                 operand_is(call, 0) + ", but has to be rows of tokens");
+    require_step(call, step_);
+    rows_of_each(call, 0, step_);
+    for (int i : {k_state_, v_state_}) {
+        rows_of_each(call, i, step_);
+        const TensorType& state = call.in(i);
+        const std::int64_t cols = state.shape.elements() / std::max<std::int64_t>(state.shape[0], 1);
+        call.require(cols == parts[1].shape[1] * parts[1].shape[2] && state.dtype == call.in(k_state_).dtype,
+                     operand_is(call, i) + ", but the run's rows are " + parts[1].text());
+    }
+    return {parts[0], call.in(k_state_), call.in(v_state_)};
+}
+
+void reference_write(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
+    OpCall split = call;
+    split.inputs.resize(1);
+    split.outputs = infer(split);
+    std::vector<HostTensor> parts(split.outputs.begin(), split.outputs.end());
+    reference(split, in.first(1), parts);
+    out[0] = parts[0];
+    const std::int64_t each = rows_of_each(call, 0, step_), context = rows_of_each(call, k_state_, step_),
+                       cols = parts[1].type.shape[1] * parts[1].type.shape[2];
+    for (std::int64_t row = 0; row < call.in(0).shape[0]; ++row) {
+        const std::int64_t b = row / each, r = row % each,
+                           position = (call.has(step_) ? word(in[step_], STEP_POSITION, b) : 0) + r;
+        if (position >= context || (call.has(step_) && r >= word(in[step_], STEP_VALID, b))) continue;
+        for (std::size_t i : {std::size_t{1}, std::size_t{2}})
+            for (std::int64_t col = 0; col < cols; ++col)
+                out[i][(b * context + position) * cols + col] = parts[i][row * cols + col];
+    }
+}
+
+Cost cost_write(const OpCall& call) {  // of the states only the rows that are written
+    const Packing p = packing_of(call);
+    const auto elements = [&](std::int64_t heads) { return static_cast<double>(heads * p.width * p.rows); };
+    const double each = info(call.in(0).dtype).bytes;
+    return {0, elements(p.slots()) * each,
+            elements(p.heads) * each + elements(2 * p.kv_heads) * info(call.in(k_state_).dtype).bytes};
+}
+
+// ---- both
+
 LaunchPlan launch(const OpCall& call, const Caps& caps) {
     const Packing p = packing_of(call);
     const std::int64_t count = call.in(0).shape.elements();
+    const bool to_cache = call.has(k_state_);
     const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
-    Launch l{.shader = "split_qkv",
-             .spec = {workgroup_size(caps), storage_of(call.in(0).dtype), step_of(p.width)},
-             .operands = {in(0), out(0), out(1), out(2)},
-             .groups = element_grid(count, step_of(p.width), caps)};
+    Launch l{
+        .shader = "split_qkv",
+        .spec = {workgroup_size(caps), storage_of(call.in(0).dtype), step_of(p.width), storage_of(call.out(1).dtype)},
+        .operands = {in(0), out(0), to_cache ? update(1) : out(1), to_cache ? update(2) : out(2), in(step_)},
+        .groups = element_grid(count, step_of(p.width), caps)};
     return l.with(params::SplitQkvParams{.count = u(count),
                                          .rows_per_batch = u(p.rows_per_batch),
                                          .width = u(p.width),
                                          .heads = u(p.heads),
                                          .kv_heads = u(p.kv_heads),
                                          .per_head = p.per_head,
-                                         .heads_first = p.heads_first});
+                                         .heads_first = p.heads_first,
+                                         .cache_rows = to_cache ? u(rows_of_each(call, k_state_, step_)) : 0,
+                                         .rows_each = to_cache ? u(rows_of_each(call, 0, step_)) : 1});
 }
 
 std::vector<Case> cases() {
@@ -119,6 +176,26 @@ std::vector<Case> cases() {
     return list;
 }
 
+// The cache in f16, and f32 with rows of odd width; steps of one sequence, and of two.
+std::vector<Case> cases_write() {
+    const auto floats = [](Shape shape, DType type = DType::f32) {
+        return Case::Input{.type = TensorType{shape, type}, .fixed_type = true};
+    };
+    const Attrs heads{{"heads", std::int64_t{4}}, {"kv_heads", std::int64_t{2}}},
+        per_head{{"heads", std::int64_t{2}}, {"layout", std::string("per_head")}};
+    return {{.name = "3 of 4 rows, f16",
+             .attrs = heads,
+             .inputs = {floats({4, 64}), floats({12, 2, 8}, DType::f16), floats({12, 2, 8}, DType::f16),
+                        step_of_case(5, 3)}},
+            {.name = "3 and 2 of 4 rows of 2 sequences, the second to the end of its cache, f16",
+             .attrs = heads,
+             .inputs = {floats({8, 64}), floats({24, 2, 8}, DType::f16), floats({24, 2, 8}, DType::f16),
+                        steps_of_case({step_of_case(5, 3), step_of_case(10, 2)})}},
+            {.name = "per head, odd rows, beyond the cache",
+             .attrs = per_head,
+             .inputs = {floats({4, 18}), floats({7, 2, 3}), floats({7, 2, 3}), step_of_case(5, 4)}}};
+}
+
 }  // namespace
 }  // namespace ops::split_qkv
 
@@ -134,6 +211,19 @@ const OpDef split_qkv_op = {
     .cost = ops::split_qkv::cost,
     .kernels = {{.name = "plain", .launch = ops::split_qkv::launch}},
     .cases = ops::split_qkv::cases,
+};
+
+extern const OpDef split_qkv_write_op;
+const OpDef split_qkv_write_op = {
+    .name = "split_qkv_write",
+    .summary = "split_qkv, with k and v written into the cache at position + r for the valid rows of a run",
+    .operands = {"x", "k_state", "v_state", "step"},
+    .infer = ops::split_qkv::infer_write,
+    .reference = ops::split_qkv::reference_write,
+    .cost = ops::split_qkv::cost_write,
+    .kernels = {{.name = "plain", .launch = ops::split_qkv::launch}},
+    .cases = ops::split_qkv::cases_write,
+    .alias = {-1, ops::split_qkv::k_state_, ops::split_qkv::v_state_, -1},
 };
 
 QKV split_qkv(Tensor x, std::int64_t heads, std::int64_t kv_heads, bool per_head, Where where) {

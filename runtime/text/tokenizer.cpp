@@ -1,6 +1,7 @@
 #include "vantage/tokenizer.h"
 
 #include "runtime/base/os.h"
+#include "runtime/base/spans.h"
 #include "runtime/text/added_tokens.h"
 #include "runtime/text/decoder.h"
 #include "runtime/text/model.h"
@@ -165,6 +166,7 @@ Tokenizer Tokenizer::parse(std::string_view json, const std::string& name) {
 }
 
 Tokenizer::Encoding Tokenizer::encode(std::string_view utf8, bool add_special) const {
+    const TimedSpan span("tokenise");
     std::vector<Encoding> parts;
     parts.push_back(state_->encode(text::checked_text(utf8), 0));
     return text::concatenated(state_->post_process(std::move(parts), add_special));

@@ -18,7 +18,7 @@ layout(constant_id = 3) const uint D = 64;       // width of queries and keys
 layout(constant_id = 4) const uint DV = 64;      // width of values
 layout(constant_id = 5) const uint ROWS = 1;
 layout(constant_id = 6) const uint SPLIT = 0;     // keys per workgroup, 0 = all
-layout(constant_id = 7) const bool WIDE = false;  // D % 4 == 0: keys are read by four elements
+layout(constant_id = 7) const uint WIDE = 1;     // elements of a key that are read at a time, 8, 4 or 1: D is a multiple
 layout(constant_id = 8) const uint EACH = 1;      // features of v per lane: ceil(DV / lanes)
 #include "lib/cache.glsl"
 #include "lib/index.glsl"
@@ -28,40 +28,14 @@ layout(constant_id = 8) const uint EACH = 1;      // features of v per lane: cei
 layout(constant_id = 21) const bool STATISTICS = false;
 layout(constant_id = 22) const bool COUNTS = false;  // for tests: lse is the number of keys that were scored for the row
 layout(push_constant) uniform Push { AttentionParams p; };
-#include "lib/attention_rules.glsl"
+#include "lib/attention_rows.glsl"
 
 const uint LANES = gl_WorkGroupSize.x;
 shared float queries[ROWS * D];
 shared float weights[ROWS * LANES];
+const uint VALUES = WIDE == 8u ? 4u : 1u;  // on their way at the same time
 
 uint lane = gl_LocalInvocationID.x;
-uint group = p.heads / p.kv_heads;  // query heads per key head
-// A split run has a grid of (splits, blocks of rows, heads and batches); another a flat one of heads, batches and blocks.
-uint blocks = max(1u, (p.n * group + ROWS - 1u) / ROWS);
-uint block = SPLIT > 0u ? gl_WorkGroupID.y : workgroup_index() % blocks;
-uint head_and_batch = SPLIT > 0u ? gl_WorkGroupID.z : workgroup_index() / blocks;
-uint kv_head = head_and_batch % p.kv_heads, batch = head_and_batch / p.kv_heads;
-uvec2 own_step = step_of(p.step, batch);
-
-// Row r of this workgroup is query `query_of(r)` of head `head_of(r)`; rows beyond the last one are idle.
-uint flat_row(uint r) { return block * ROWS + r; }
-uint query_of(uint r) { return flat_row(r) / group; }
-uint head_of(uint r) { return kv_head * group + flat_row(r) % group; }
-uint result_row(uint r) {
-    return p.heads_first != 0u ? (batch * p.heads + head_of(r)) * p.n + query_of(r) : (batch * p.n + query_of(r)) * p.heads + head_of(r);
-}
-uint key_row(uint key) {
-    return p.heads_first != 0u ? (batch * p.kv_heads + kv_head) * p.m + key : cache_head_row(batch, p.m, key, kv_head, p.kv_heads);
-}
-
-// Keys that row r sees: [0, visible).
-uint visible(uint r, uint rows_valid, uint keys_valid) {
-    uint i = query_of(r);
-    if (i >= rows_valid) return 0u;
-    uint end = p.causal != 0u ? min(keys_valid, max(causal_keys(own_step, i, p.n, p.m), PREFIX)) : keys_valid;
-    return RULES ? window_end(query_position(own_step, i, p.n, p.m), end) : end;
-}
-
 // The first key beyond the global ones that a row of this workgroup sees, and whether any sees one of a tile by the block mask.
 uint first_seen(uint sees[ROWS]) {
     uint begin = NO_LIMIT;
@@ -77,15 +51,20 @@ bool tile_allowed(uint tile, uint end, uint sees[ROWS]) {
     return false;
 }
 
+vec4 query4(uint i) { return vec4(queries[i], queries[i + 1u], queries[i + 2u], queries[i + 3u]); }
 void scores(uint key, out float s[ROWS]) {
     for (uint r = 0u; r < ROWS; ++r) s[r] = 0.0;
     uvec2 row = row_address(p.k, KV_TYPE, key_row(key), D);
-    if (WIDE) {
+    if (WIDE > 1u) {
         // unrolled, its loads in flight cost more registers than some devices have, and compile times double
-        [[dont_unroll]] for (uint d = 0u; d < D; d += 4u) {
-            vec4 k = load4(row, KV_TYPE, d);
-            for (uint r = 0u; r < ROWS; ++r)
-                s[r] += dot(vec4(queries[r * D + d], queries[r * D + d + 1u], queries[r * D + d + 2u], queries[r * D + d + 3u]), k);
+        [[dont_unroll]] for (uint d = 0u; d < D; d += WIDE) {
+            vec4 low, high;
+            if (WIDE == 8u) load8(row, KV_TYPE, d, low, high);
+            else low = load4(row, KV_TYPE, d);
+            for (uint r = 0u; r < ROWS; ++r) {
+                s[r] += dot(query4(r * D + d), low);
+                if (WIDE == 8u) s[r] += dot(query4(r * D + d + 4u), high);
+            }
         }
     } else {
         uint first = key_row(key) * D;
@@ -98,8 +77,7 @@ void scores(uint key, out float s[ROWS]) {
 
 void main() {
     if (batch >= p.batch) return;
-    uint rows_valid = valid_rows(own_step, p.n), keys_valid = valid_keys(own_step, p.m);
-    if (present(p.kv_len)) keys_valid = min(keys_valid, uint(max(int(ReadWords(p.kv_len).at[batch]), 0)));
+    uint rows_valid = valid_rows(own_step, p.n), keys_valid = keys_there();
     uint sees[ROWS], last = 0u;
     for (uint r = 0u; r < ROWS; ++r) {
         sees[r] = visible(r, rows_valid, keys_valid);
@@ -149,13 +127,14 @@ void main() {
             for (uint e = 0u; e < EACH; ++e) sums[r][e] *= shrink;
         }
         barrier();
-        for (uint j = 0u; j < count; ++j) {
-            uint base = key_row(tile + j) * DV;
+        for (uint j = 0u; j < count; j += VALUES) {  // behind the last one weights are 0
             for (uint e = 0u; e < EACH; ++e) {
                 uint d = lane + e * LANES;
                 if (d >= DV) break;
-                float v = load(p.v, KV_TYPE, base + d);
-                for (uint r = 0u; r < ROWS; ++r) sums[r][e] += weights[r * LANES + j] * v;
+                float v[VALUES];
+                [[unroll]] for (uint u = 0u; u < VALUES; ++u) v[u] = load(p.v, KV_TYPE, key_row(min(tile + j + u, last - 1u)) * DV + d);
+                for (uint r = 0u; r < ROWS; ++r)
+                    [[unroll]] for (uint u = 0u; u < VALUES; ++u) sums[r][e] += weights[r * LANES + j + u] * v[u];
             }
         }
         barrier();

@@ -6,7 +6,11 @@
 // uniform control flow only.
 #ifndef VANTAGE_JOIN_GLSL
 #define VANTAGE_JOIN_GLSL
-#ifdef USE_SUBGROUP
+#ifdef ONE_SUBGROUP  // a workgroup is one subgroup: no barrier, which CPU devices pay with all registers
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_arithmetic : require
+#define JOIN_LANES(VALUE, SUBGROUP_VALUE, SLOTS, JOIN) return SUBGROUP_VALUE;
+#elif defined(USE_SUBGROUP)
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_arithmetic : require
 #define JOIN_LANES(VALUE, SUBGROUP_VALUE, SLOTS, JOIN)                                          \

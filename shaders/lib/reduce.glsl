@@ -3,7 +3,12 @@
 #define VANTAGE_REDUCE_GLSL
 #include "lib/join.glsl"
 
+#ifdef ONE_SUBGROUP
+#define LANE gl_SubgroupInvocationID  // gl_LocalInvocationID is made by divisions on CPU devices
+#else
+#define LANE gl_LocalInvocationID.x
 shared float reduce_slots[gl_WorkGroupSize.x];
+#endif
 
 float reduce_add(float a, float b) { return a + b; }
 float workgroup_sum(float value) { JOIN_LANES(value, subgroupAdd(value), reduce_slots, reduce_add) }

@@ -7,6 +7,14 @@
 #ifndef VANTAGE_STEPS_GLSL
 #define VANTAGE_STEPS_GLSL
 #include "lib/storage.glsl"
+#ifdef WIDE  // for CPU devices (lib/wide.glsl)
+#include "lib/wide.glsl"
+#define LOAD4 load4_wide
+#define STORE4 store4_wide
+#else
+#define LOAD4 load4
+#define STORE4 store4
+#endif
 
 float step_sum(vec4 value) {
     if (STEP == 4u) return (value.x + value.y) + (value.z + value.w);
@@ -17,12 +25,12 @@ float step_max(vec4 value) {
     return value.x;
 }
 vec4 load_step(uvec2 address, uint type, uint i) {
-    if (STEP == 4u) return load4(address, type, i);
+    if (STEP == 4u) return LOAD4(address, type, i);
     return vec4(load(address, type, i), 0.0, 0.0, 0.0);
 }
 void store_step(uvec2 address, uint type, uint i, vec4 value) {
     if (STEP == 4u)
-        store4(address, type, i, value);
+        STORE4(address, type, i, value);
     else
         store(address, type, i, value.x);
 }

@@ -24,6 +24,7 @@ layout(buffer_reference, std430, buffer_reference_align = 4) restrict readonly b
 layout(buffer_reference, std430, buffer_reference_align = 4) restrict readonly buffer ReadFloats { float at[]; };
 layout(buffer_reference, std430, buffer_reference_align = 8) restrict readonly buffer ReadPairs { uvec2 at[]; };
 layout(buffer_reference, std430, buffer_reference_align = 16) restrict readonly buffer ReadQuads { vec4 at[]; };
+layout(buffer_reference, std430, buffer_reference_align = 16) restrict readonly buffer ReadOctets { uvec4 at[]; };  // of halves
 
 #include "lib/quantized.glsl"
 
@@ -81,6 +82,16 @@ vec4 load4(uvec2 address, uint type, uint i) {
     if (is_quantized(type)) return load_quantized4(address, type, i);
     uvec2 words = ReadPairs(address).at[i >> 2];
     return vec4(widen_pair(words.x, type), widen_pair(words.y, type));
+}
+// Elements i … i + 7; i a multiple of 8, address aligned to eight elements: 16 bytes of a narrow type at once.
+void load8(uvec2 address, uint type, uint i, out vec4 low, out vec4 high) {
+    if (type == F32) {
+        low = ReadQuads(address).at[i >> 2], high = ReadQuads(address).at[(i >> 2) + 1u];
+    } else {
+        uvec4 words = ReadOctets(address).at[i >> 3];
+        low = vec4(widen_pair(words.x, type), widen_pair(words.y, type));
+        high = vec4(widen_pair(words.z, type), widen_pair(words.w, type));
+    }
 }
 
 void store(uvec2 address, uint type, uint i, float value) {

@@ -15,7 +15,7 @@ layout(local_size_x = 32, local_size_x_id = 0) in;
 layout(constant_id = 7) const uint ROWS = 1;  // 1, 4 or 8
 layout(constant_id = 8) const uint COLS = 1;
 #ifdef USE_SUBGROUP
-#include "lib/matmul_rows.glsl"
+#include "lib/join_sums.glsl"
 #define TEAM gl_WorkGroupSize.x
 const uint QUARTERS = 1u;  // of a block that a lane takes at a time
 #else
@@ -55,7 +55,11 @@ void main() {
     for (uint quarter = lane % TEAM * QUARTERS; quarter < p.k / 8u; quarter += TEAM * QUARTERS)
         add_quarters(row0, col0, quarter, sums);
 #ifdef USE_SUBGROUP
-    join_and_store(sums, row0, col0);
+    join_sums(sums);
+    for (uint cell = lane; cell < ROWS * COLS; cell += gl_WorkGroupSize.x) {
+        uint r = row0 + cell / COLS, col = col0 + cell % COLS;
+        if (r < p.m && col < p.n) store(p.c, A_TYPE, r * p.n + col, epilogue(totals[cell], 0u, r, col));
+    }
 #else
     [[unroll]] for (uint r = 0u; r < ROWS; ++r)
         [[unroll]] for (uint c = 0u; c < COLS; ++c)

@@ -1,29 +1,51 @@
 // matmul by tiles: c[row, col] = activation(alpha sum_k a[row, k] b[k, col] + bias[col]) + beta residual[row, col].
 //
-// One workgroup per 64 x 64 tile of c and batch (lib/tile.glsl).
+// One workgroup per tile of c, batch and part of k (lib/register_tile.glsl). Operands beyond the edges are zeros, so that tiles there
+// take no other path.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 layout(local_size_x = 256, local_size_x_id = 0) in;
-#include "lib/matmul.glsl"
+layout(constant_id = 7) const uint SIDE_X = 16;    // lanes along the columns of the tile
+layout(constant_id = 8) const uint SIDE_Y = 16;    // and along its rows
+layout(constant_id = 9) const uint EACH_ROWS = 8;  // rows and columns of a lane
+layout(constant_id = 10) const uint EACH_COLS = 4;
+layout(constant_id = 11) const uint QUADS = 4;    // a slice has 4 QUADS elements of k
+layout(constant_id = 12) const uint STEP_K = 1;   // 4 where k % 4 == 0
+layout(constant_id = 13) const uint STEP_N = 1;  // 4 where n % 4 == 0
+#include "lib/matmul_store.glsl"
 
-uint row0, col0, a0, b0;
-float tile_a_at(uint row, uint k) {
-    return row0 + row < p.m && k < p.k ? load(p.a, A_TYPE, a0 + a_index(row0 + row, k)) : 0.0;
+uint row0, col0, a0, b0, k_end;
+const bool PREFETCH = true;
+const bool A_BY_LINES = !TRANSPOSE_A, B_BY_LINES = TRANSPOSE_B;
+vec4 tile_a_at(uint row, uint k) {
+    row += row0;
+    vec4 value = vec4(0.0);
+    if (A_BY_LINES && STEP_K == 4u) {
+        if (row < p.m && k < k_end) value = load4(p.a, A_TYPE, a0 + a_index(row, k));
+    } else
+        [[unroll]] for (uint i = 0u; i < 4u; ++i)
+            if (row < p.m && k + i < k_end) value[i] = load(p.a, A_TYPE, a0 + a_index(row, k + i));
+    return value;
 }
-float tile_b_at(uint k, uint col) {
-    return col0 + col < p.n && k < p.k ? load(p.b, B_TYPE, b0 + b_index(k, col0 + col)) : 0.0;
+vec4 tile_b_at(uint k, uint col) {
+    col += col0;
+    vec4 value = vec4(0.0);
+    if (B_BY_LINES && STEP_K == 4u) {
+        if (col < p.n && k < k_end) value = load4(p.b, B_TYPE, b0 + b_index(k, col));
+    } else
+        [[unroll]] for (uint i = 0u; i < 4u; ++i)
+            if (col < p.n && k + i < k_end) value[i] = load(p.b, B_TYPE, b0 + b_index(k + i, col));
+    return value;
 }
-#include "lib/tile.glsl"
+#include "lib/register_tile.glsl"
 
 void main() {
-    uint batch = gl_WorkGroupID.z;
-    row0 = gl_WorkGroupID.y * TILE, col0 = gl_WorkGroupID.x * TILE;
+    uint part = gl_WorkGroupID.z % p.parts, batch = gl_WorkGroupID.z / p.parts;
+    row0 = gl_WorkGroupID.y * TILE_ROWS, col0 = gl_WorkGroupID.x * TILE_COLS;
     a0 = a_base(batch), b0 = b_base(batch);
-    float sums[EACH][EACH];
-    multiply_tile(p.k, sums);
-    for (uint cell = 0u; cell < EACH * EACH; ++cell) {
-        uint row = row0 + row_of_cell(cell), col = col0 + col_of_cell(cell);
-        if (row < p.m && col < p.n)
-            store(p.c, A_TYPE, (batch * p.m + row) * p.n + col, epilogue(cell_of(sums, cell), batch, row, col));
-    }
+    uint k_begin = part * p.k_part;
+    k_end = min(p.k, k_begin + p.k_part);
+    multiply_tile(k_begin, k_end);
+    [[dont_unroll]] for (uint i = 0u; i < EACH_ROWS * COL_QUADS; ++i)
+        finish4(sum_at(i), part, batch, row0 + tile_row(i / COL_QUADS), col0 + tile_col(i % COL_QUADS));
 }

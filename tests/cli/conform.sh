@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # `vantage conform` and `vantage explain`: what they print, and how conform ends when a kernel is wrong.
+# Once: it is about files and texts; what devices compute is compared in tests/device.
 set -uo pipefail
 program=${VANTAGE_BIN:?}
 data=${VANTAGE_ROOT:?}/tests/data/oracle

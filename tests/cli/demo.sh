@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # vantage demo: the lecture's digits, text, the head that the rule finds, pictures, and a clean end by Ctrl-C.
+# Once: it is about files and texts; what devices compute is compared in tests/device.
 . "${VANTAGE_ROOT:?}/tests/cli/common.bash"
 
 has() { grep -qF -- "$2" "$1" || fail "$1 lacks: $2"; }

@@ -10,7 +10,7 @@ using namespace vantage::test;
 
 namespace {
 
-const std::string built_in = std::string(VANTAGE_ROOT) + "/assets/models/mini-world";
+const std::string built_in_folder = std::string(VANTAGE_ROOT) + "/assets/models/mini-world";
 
 std::vector<float> last_row(const TensorEntry& logits) {
     const std::vector<float> all = values_of<float>(logits);
@@ -23,13 +23,13 @@ std::vector<float> last_row(const TensorEntry& logits) {
 // deviations: an error of 0.5 % of a matrix's own size in q8, and of 7.6 % in q4, in each of its results. There are 17 matrices on the
 // way to a logit, 4 in a row in each of 4 layers and the table, whose errors are independent: 2 % and 31 % if nothing damped them.
 TEST_CASE("the built-in model in 8 and 4 bits says nearly what it says in 16", "[models][quantize]") {
-    const SafeTensors file(built_in + "/expected.safetensors");
+    const SafeTensors file(built_in_folder + "/expected.safetensors");
     const auto ids = values_of<std::int32_t>(file.at("0.input_ids"));
     const std::vector<float> want = last_row(file.at("0.logits"));
     const double size = difference(want, std::vector<float>(want.size(), 0)).second;
     for (const auto& [type, allowed] : {std::pair(DType::q8_0, 0.02), std::pair(DType::q4_0, 0.31)}) {
         INFO(name_of(type));
-        const Model model = Model::load(test_device(), built_in, {.weights = type});
+        const Model model = Model::load(test_device(), built_in_folder, {.weights = type});
         CHECK(model.info().weight_types == std::string("f16 ") + name_of(type));
         Session session(model, {.context = static_cast<std::int64_t>(ids.size()) + 32, .precision = Precision::f32});
         session.append(ids);
@@ -48,5 +48,5 @@ TEST_CASE("the built-in model in 8 and 4 bits says nearly what it says in 16", "
 
 TEST_CASE("weights in types that are none of theirs are refused", "[models][quantize]") {
     expect_error(ErrorKind::usage, {"weights in i32: they may be f32, f16, bf16, q8_0 or q4_0"},
-                 [] { Model::load(test_device(), built_in, {.weights = DType::i32}); });
+                 [] { Model::load(test_device(), built_in_folder, {.weights = DType::i32}); });
 }

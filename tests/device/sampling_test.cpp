@@ -190,7 +190,7 @@ TEST_CASE("only tokens of the set are drawn, and all of them", "[sampling]") {
         std::set<std::size_t> want;
         for (std::size_t i = 0; i < p.size(); ++i)
             if (p[i] > 0) want.insert(i);
-        const std::vector<std::size_t> tokens = sampler.draw({.rule = rule, .seed = 3}, 16);
+        const std::vector<std::size_t> tokens = sampler.draw({.rule = rule, .seed = 3}, 6);
         CHECK(std::set<std::size_t>(tokens.begin(), tokens.end()) == want);
     }
 }

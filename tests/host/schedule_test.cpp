@@ -12,6 +12,7 @@
 #include "runtime/base/os.h"
 #include "runtime/exec/case_runner.h"
 #include "runtime/graph/fuse.h"
+#include "runtime/graph/join.h"
 #include "runtime/graph/memory_plan.h"
 #include "runtime/graph/schedule.h"
 #include "runtime/models/model_builder.h"
@@ -44,7 +45,13 @@ Caps narrow_subgroups() {
     caps.max_workgroup_size = {256, 256, 64};
     return caps;
 }
-std::vector<Caps> devices() { return {graphics_card(), smallest(), narrow_subgroups()}; }
+Caps matrix_units() {
+    Caps caps = graphics_card();
+    caps.name = "made-up GPU with matrix units";
+    caps.cooperative_matrices = {{16, 16, 16, "f16", "f16", "f32"}};
+    return caps;
+}
+std::vector<Caps> devices() { return {graphics_card(), smallest(), narrow_subgroups(), matrix_units()}; }
 
 struct NamedConfig {
     std::string name;
@@ -244,6 +251,57 @@ TEST_CASE("independent dispatches have no barrier between them", "[graph]") {
     CHECK(behind == std::vector<std::string>{"softmax/subgroup"});  // the one that reads the sum
 }
 
+TEST_CASE("independent dispatches stand side by side, for little memory", "[graph]") {
+    const auto barriers = [](const Schedule& schedule) {
+        return std::ranges::count(schedule.dispatches, true, &Dispatch::barrier_before);
+    };
+    const auto compare = [&](const ModelConfig& config, std::int64_t rows, const Caps& caps) {
+        Graph graph = build_model(config, options_of(config, rows, false, false));
+        fuse(graph);
+        const Schedule ordered = make_schedule(graph, caps), written = make_schedule(graph, caps, {.reorder = false});
+        CHECK(ordered.dispatches.size() == written.dispatches.size());
+        CHECK(4 * ordered.arena_bytes <= 5 * written.arena_bytes);
+        CHECK(ordered.live_bytes <= ordered.arena_bytes);
+        CHECK(4 * ordered.arena_bytes <= 5 * ordered.live_bytes);
+        CHECK_THAT(find_hazards(graph, ordered), Catch::Matchers::IsEmpty());
+        UNSCOPED_INFO(config.architecture << ", " << rows << " rows, " << caps.name << ": " << ordered.dispatches.size()
+                                          << " dispatches, barriers " << barriers(written) << " -> "
+                                          << barriers(ordered) << ", arena " << written.arena_bytes << " -> "
+                                          << ordered.arena_bytes << ", alive " << ordered.live_bytes << ", naive "
+                                          << ordered.naive_bytes);
+        CHECK(barriers(ordered) <= barriers(written));
+        return barriers(written) - barriers(ordered);
+    };
+    for (const Caps& caps : devices())
+        for (std::int64_t rows : {1, 32}) {
+            for (const NamedConfig& m : models()) compare(m.config, rows, caps);
+            // attention beside the MLP
+            for (const char* name : {"gpt_neox", "falcon", "phi", "gptj"}) {
+                const ModelConfig config = test::config_of(name);
+                INFO(name);
+                CHECK(compare(config, rows, caps) >= config.layers);
+            }
+        }
+}
+
+TEST_CASE("products of the same few rows are one launch", "[graph]") {
+    const Caps caps = graphics_card();
+    const std::int64_t layers = model("llama").layers;
+    Graph graph = graph_of("llama", 1), apart = graph_of("llama", 1);
+    fuse(graph), fuse(apart);
+    const std::vector<std::string> joined = join_products(graph, caps, {});
+    CHECK(std::ssize(joined) == 2 * layers);
+    CHECK(std::ranges::count(joined, std::string("layers.0.matmul + two of the same rows")) == 1);
+    CHECK(std::ranges::count(joined, std::string("layers.0.matmul + up and gate")) == 1);
+    const Schedule schedule = make_schedule(graph, caps);
+    // q, k and v, then gate, up and what gates: two launches less each
+    CHECK(std::ssize(schedule.dispatches) == std::ssize(make_schedule(apart, caps).dispatches) - 4 * layers);
+    CHECK_THAT(find_hazards(graph, schedule), Catch::Matchers::IsEmpty());
+    graph = graph_of("llama", 128);  // other kernels than that for few rows
+    fuse(graph);
+    CHECK(join_products(graph, caps, {}).empty());
+}
+
 TEST_CASE("the hazard checker knows reading after writing, writing after reading, and writing twice", "[graph]") {
     Graph graph;
     const Tensor state = graph.state("cache", {8, 4}, DType::f32);
@@ -355,16 +413,15 @@ TEST_CASE("every launch of every case is within a device's limits", "[graph]") {
     for (const OpDef* op : all_ops())
         for (const Case& test : op->cases())
             for (const CaseTypes& types : types_of(test)) {
-                const PreparedCase prepared = prepare(*op, test, types);
+                PreparedCase prepared = prepare(*op, test, types);
                 const Cost cost = op->cost(prepared.call);
                 INFO(op->name << " (" << test.name << ", " << types.text() << ")");
                 CHECK(cost.flops >= 0);
                 CHECK(cost.flops <= 0.05e9);
                 for (const Caps& caps : devices())
                     for (const Kernel& kernel : op->kernels) {
-                        if (!provides(caps, kernel.needs) ||
-                            (kernel.fits != nullptr && !kernel.fits(prepared.call, caps)))
-                            continue;
+                        prepared.call.attrs = attrs_for(kernel, test.attrs);
+                        if (!eligible(kernel, prepared.call, caps)) continue;
                         const LaunchPlan plan = kernel.launch(prepared.call, caps);
                         INFO(kernel.name << " on " << caps.name);
                         CHECK(!plan.launches.empty());

@@ -1,0 +1,27 @@
+// vantage bench: how fast this device is, and how near to its limits the kernels come.
+#include "bench.h"
+
+#include <CLI/CLI.hpp>
+
+#include "commands.h"
+
+namespace vantage::cli {
+
+void add_bench_output(CLI::App& command, BenchOutput& output) {
+    command.add_option("-o", output.format, "md (a table), csv, json or jsonl (a JSON object on each line)")
+        ->type_name("FORMAT")
+        ->capture_default_str();
+    command.add_option("--output", output.file, "Write to FILE instead of stdout")->type_name("FILE");
+}
+
+void add_bench(CLI::App& app) {
+    CLI::App* bench = app.add_subcommand("bench", "Measure this device and the kernels on it");
+    bench->footer("See docs/benchmarks.md for what is measured and how to read it.");
+    bench->require_subcommand(1);
+    add_bench_model(*bench);
+    add_bench_ops(*bench);
+    add_bench_roofs(*bench);
+    add_bench_compare(*bench);
+}
+
+}  // namespace vantage::cli

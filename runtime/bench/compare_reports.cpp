@@ -1,0 +1,111 @@
+#include "runtime/bench/compare_reports.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "runtime/bench/report.h"
+
+namespace vantage {
+
+namespace {
+
+// Texts that say how a measurement came out, not what was measured.
+constexpr std::array<std::string_view, 4> outcomes{"chosen", "note", "bound", "operands"};
+constexpr std::string_view spread_suffix = "_spread";
+
+std::string row_name(const Json& row) {
+    // columns that every benchmark puts first come first; Json sorts the names of an object
+    std::string name;
+    const auto add = [&](const std::string& text) { name += (name.empty() || text.empty() ? "" : " ") + text; };
+    constexpr std::array<std::string_view, 6> usual{"op", "model", "test", "case", "types", "kernel"};
+    for (const std::string_view column : usual)
+        if (row.contains(column) && row[std::string(column)].is_string()) add(row[std::string(column)]);
+    for (const auto& [column, value] : row.items())
+        if (value.is_string() && std::ranges::count(usual, column) == 0 && std::ranges::count(outcomes, column) == 0)
+            add(value);
+    return name;
+}
+
+std::map<std::string, Median> figures_of(const Json& row) {
+    std::map<std::string, Median> figures;
+    for (const auto& [column, value] : row.items()) {
+        const std::string spread = column + std::string(spread_suffix);
+        if (value.is_number() && row.contains(spread) && row[spread].is_number())
+            figures[column] = {value.get<double>(), row[spread].get<double>()};
+    }
+    return figures;
+}
+
+bool larger_is_better(const std::string& figure) { return figure.ends_with("per_s") || figure.starts_with("gflops"); }
+
+struct ParsedReport {
+    std::string kind, device, uuid, driver;
+    std::vector<std::pair<std::string, const Json*>> rows;
+
+    ParsedReport(const Json& json, const std::string& name) {
+        const JsonFields fields(json, name);
+        fields.integer("schema_version", Report::schema_version, Report::schema_version);
+        kind = fields.text("kind");
+        const JsonFields of = fields.object("device");
+        device = of.text("name");
+        uuid = of.text("uuid");
+        driver = of.text("driver") + " " + of.text("driver_version");
+        for (std::size_t i = 0; i < fields.list("rows").size(); ++i) {
+            const Json& row = fields.element("rows", i).json();
+            if (!figures_of(row).empty()) rows.emplace_back(row_name(row), &row);
+        }
+    }
+    const Json* find(const std::string& row) const {
+        const auto found = std::ranges::find(rows, row, &std::pair<std::string, const Json*>::first);
+        return found == rows.end() ? nullptr : found->second;
+    }
+};
+
+ReportChange change_of(const std::string& row, const std::string& figure, const Median& before, const Median& after) {
+    ReportChange change{.row = row, .figure = figure, .before = before, .after = after};
+    const bool rate = larger_is_better(figure);
+    const double numerator = rate ? after.value : before.value, denominator = rate ? before.value : after.value;
+    change.speed = denominator > 0 ? numerator / denominator : 1;
+    if (differ(before, after)) change.verdict = change.speed > 1 ? ReportChange::faster : ReportChange::slower;
+    return change;
+}
+
+}  // namespace
+
+std::size_t ReportComparison::count(ReportChange::Verdict verdict) const {
+    return static_cast<std::size_t>(std::ranges::count(changes, verdict, &ReportChange::verdict));
+}
+
+ReportComparison compare_reports(const Json& before_json, const std::string& before_name, const Json& after_json,
+                                 const std::string& after_name, bool any_device) {
+    const ParsedReport before(before_json, before_name), after(after_json, after_name);
+    if (before.kind != after.kind)
+        throw Error(ErrorKind::usage, before_name + " is of bench " + before.kind + ", " + after_name + " of bench " +
+                                          after.kind + ": nothing to compare");
+    ReportComparison result;
+    if (before.device != after.device || before.uuid != after.uuid) {
+        const std::string text =
+            before_name + " was measured on " + before.device + ", " + after_name + " on " + after.device;
+        if (!any_device) throw Error(ErrorKind::usage, text + ": --any-device compares them all the same");
+        result.warnings.push_back(text);
+    } else if (before.driver != after.driver) {
+        result.warnings.push_back("the driver was " + before.driver + " and is " + after.driver);
+    }
+    for (const auto& [name, row] : before.rows) {
+        const Json* now = after.find(name);
+        if (now == nullptr) {
+            result.only_before.push_back(name);
+            continue;
+        }
+        const std::map<std::string, Median> figures = figures_of(*now);
+        for (const auto& [figure, value] : figures_of(*row))
+            if (const auto found = figures.find(figure); found != figures.end())
+                result.changes.push_back(change_of(name, figure, value, found->second));
+    }
+    for (const auto& [name, row] : after.rows)
+        if (before.find(name) == nullptr) result.only_after.push_back(name);
+    return result;
+}
+
+}  // namespace vantage

@@ -1,0 +1,256 @@
+// How the roofs are found: kernels of shaders/bench, run long enough to be timed, the best of some samples.
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <functional>
+
+#include "runtime/base/choose.h"
+#include "runtime/base/log.h"
+#include "runtime/base/os.h"
+#include "runtime/base/spirv.h"
+#include "runtime/base/version.h"
+#include "runtime/bench/report.h"
+#include "runtime/bench/roofs.h"
+#include "runtime/gpu/commands.h"
+#include "runtime/gpu/device.h"
+#include "runtime/gpu/kernel.h"
+#include "runtime/graph/op.h"
+#include "shaders/params/bench.h"
+
+namespace vantage {
+
+namespace {
+
+using gpu::PipelineKey;
+using params::BenchParams;
+
+constexpr double long_enough = 0.02;  // seconds: beyond what starting a dispatch costs, below what a watchdog minds
+constexpr double sampling = 0.2;      // seconds for the samples of one figure, of which the best counts
+constexpr int samples = 7;            // of short runs
+constexpr std::uint32_t most_passes = 1u << 16;
+// Working sets: from what a core's own cache holds to what no cache does.
+constexpr std::array<std::uint64_t, 5> copy_sizes{512u << 10, 2u << 20, 8u << 20, 64u << 20, 512u << 20};
+
+params::uvec2 halves(std::uint64_t address) {
+    return {static_cast<std::uint32_t>(address), static_cast<std::uint32_t>(address >> 32)};
+}
+
+class RoofMeter {
+public:
+    RoofMeter(const Device& device, const RoofProgress& progress)
+        : device_(device), state_(device.state()), caps_(device.caps()), progress_(progress) {}
+
+    Roofs measure();
+
+private:
+    void say(const std::string& what) const {
+        throw_if_interrupted();
+        if (progress_) progress_(what);
+    }
+    double run(const gpu::Recording& recording) const;
+    double seconds(const PipelineKey& key, const BenchParams& params, std::array<std::uint32_t, 3> groups) const;
+    double seconds_a_pass(const std::function<double(std::uint32_t passes)>& timed) const;
+    double rate(const PipelineKey& key, double operations, std::uint32_t lanes) const;
+    std::vector<CopyRoof> copies() const;
+    std::vector<MatrixRoof> matrices() const;
+    double launch_us(bool barriers) const;
+    double submission_us() const;
+    double compile_ms() const;
+    std::uint64_t bytes_of_results() const;
+
+    // A CPU device has a subgroup in its vector registers; more of them in a workgroup only cost it.
+    std::uint32_t lanes() const {
+        return caps_.is_cpu() ? std::clamp(caps_.subgroup_size, 4u, 64u) : workgroup_size(caps_);
+    }
+
+    // For arithmetic: more than the largest GPU runs at once; on a CPU device more than its threads.
+    std::uint32_t invocations() const { return caps_.is_cpu() ? 1u << 13 : 1u << 18; }
+
+    const Device& device_;
+    gpu::DeviceState& state_;
+    const Caps& caps_;
+    const RoofProgress& progress_;
+    gpu::Buffer results_;  // of the arithmetic kernels: a number for each invocation
+};
+
+// Seconds that the recording's one dispatch takes, by the device's clock where it has one.
+double RoofMeter::run(const gpu::Recording& recording) const {
+    throw_if_interrupted();
+    const gpu::Recording* one[] = {&recording};
+    const double begin = seconds_now();
+    gpu::wait(state_, gpu::submit(state_, one));
+    const double host = seconds_now() - begin;
+    const auto timings = recording.timings();
+    return timings.empty() ? host : 1e-9 * static_cast<double>(timings[0].end_ns - timings[0].begin_ns);
+}
+
+double RoofMeter::seconds(const PipelineKey& key, const BenchParams& params,
+                          std::array<std::uint32_t, 3> groups) const {
+    gpu::Recording recording(state_, key.module, 1);
+    recording.dispatch(gpu::pipeline(state_, key), std::as_bytes(std::span(&params, 1)), groups, key.module);
+    recording.end();
+    double best = run(recording);
+    for (double spent = best; best >= long_enough / 2 && spent < sampling;) {
+        const double taken = run(recording);
+        best = std::min(best, taken);
+        spent += taken;
+    }
+    return best;
+}
+
+// As many passes as make it long enough; the first run compiles, and so the second counts.
+double RoofMeter::seconds_a_pass(const std::function<double(std::uint32_t passes)>& timed) const {
+    std::uint32_t passes = 1;
+    static_cast<void>(timed(passes));
+    double taken = timed(passes);
+    while (taken < long_enough && passes < most_passes) {
+        const double more = std::clamp(1.5 * long_enough / std::max(taken, 1e-7), 2.0, 64.0);
+        passes = static_cast<std::uint32_t>(std::min<double>(passes * more, most_passes));
+        taken = timed(passes);
+    }
+    return taken / passes;
+}
+
+// 10^9 operations a second of a kernel that does `operations` in a pass of an invocation.
+double RoofMeter::rate(const PipelineKey& key, double operations, std::uint32_t lanes) const {
+    const double pass = seconds_a_pass([&](std::uint32_t passes) {
+        const BenchParams params{.x = halves(results_.address()),
+                                 .y = halves(results_.address()),
+                                 .passes = passes,
+                                 .factor = 0.999f,
+                                 .summand = 0.001f};
+        return seconds(key, params, flat_grid(invocations() / lanes, caps_));
+    });
+    return 1e-9 * operations * invocations() / pass;
+}
+
+std::vector<CopyRoof> RoofMeter::copies() const {
+    std::vector<CopyRoof> found;
+    const std::uint64_t most = std::min({device_.memory_available() / 4, caps_.max_allocation, copy_sizes.back()});
+    const std::uint32_t each = caps_.is_cpu() ? 8 : 4, chunk = lanes() * each * 16;  // bytes
+    const gpu::Buffer memory = gpu::allocate(state_, most, gpu::MemoryKind::device, "copy");
+    gpu::fill(state_, memory, 0, most / 4 * 4, 0x3f800000);
+    for (const std::uint64_t bytes : copy_sizes) {
+        if (bytes > most) break;
+        say(format("copying inside of %.1f MiB", static_cast<double>(bytes) / 0x1p20));
+        const std::uint64_t half = bytes / 2 / chunk * chunk;
+        const BenchParams params{.x = halves(memory.address()),
+                                 .y = halves(memory.address() + half),
+                                 .chunks = static_cast<std::uint32_t>(half / chunk)};
+        const double pass = seconds_a_pass([&](std::uint32_t passes) {
+            return seconds({"bench_copy", {lanes(), each}}, params,
+                           flat_grid(std::uint64_t{params.chunks} * passes, caps_));
+        });
+        found.push_back({bytes, 1e-9 * 2 * static_cast<double>(half) / pass});
+    }
+    return found;
+}
+
+std::vector<MatrixRoof> RoofMeter::matrices() const {
+    std::vector<MatrixRoof> found;
+    const std::uint32_t subgroup = caps_.subgroup_size, size = subgroup * (caps_.is_cpu() ? 1 : 4);
+    for (const CooperativeMatrix& m : caps_.cooperative_matrices) {
+        const std::string module = "bench_matrix_" + m.a + "_" + m.c;
+        if (m.a != m.b || find_spirv(module) == nullptr || (m.a == "s8" && !caps_.int8)) continue;
+        say(format("multiplying %ux%ux%u %s", m.m, m.n, m.k, m.a.c_str()));
+        const bool select = caps_.subgroup_size_control && caps_.min_subgroup_size != caps_.max_subgroup_size;
+        const PipelineKey key{module, {size, m.m, m.n, m.k}, select ? subgroup : 0};
+        const double operations = 16.0 * 2 * m.m * m.n * m.k / subgroup;
+        found.push_back({m, rate(key, operations, size)});
+    }
+    return found;
+}
+
+// The host's time for many launches less that for few, so that the submission does not count.
+double RoofMeter::launch_us(bool barriers) const {
+    constexpr int few = 100, many = 1100;
+    const auto timed = [&](int count) {
+        gpu::Recording recording(state_, "launches");
+        for (int i = 0; i < count; ++i) {
+            recording.dispatch(gpu::pipeline(state_, {"bench_empty", {}}), {}, {1, 1, 1});
+            if (barriers) recording.barrier();
+        }
+        recording.end();
+        double best = run(recording);
+        for (int i = 0; i < samples; ++i) best = std::min(best, run(recording));
+        return best;
+    };
+    const double base = timed(few);
+    return std::max(0.0, 1e6 * (timed(many) - base) / (many - few));
+}
+
+double RoofMeter::submission_us() const {
+    gpu::Recording recording(state_, "nothing");
+    recording.end();
+    std::vector<double> taken;
+    for (int i = 0; i < 5 * samples; ++i) taken.push_back(run(recording));
+    std::ranges::nth_element(taken, taken.begin() + std::ssize(taken) / 2);
+    return 1e6 * taken[taken.size() / 2];
+}
+
+// The clock makes a kernel that no cache has: until it has run once, less a second run.
+double RoofMeter::compile_ms() const {
+    std::vector<double> taken;
+    for (std::uint32_t i = 0; i < 3; ++i) {
+        const auto now = std::chrono::steady_clock::now().time_since_epoch();
+        const auto salt = static_cast<std::uint32_t>(now / std::chrono::microseconds(1)) + i;
+        const BenchParams params{.x = {}, .y = halves(results_.address()), .passes = 1};
+        const double begin = seconds_now();
+        const PipelineKey key{"bench_fma", {lanes(), salt}};
+        gpu::Recording recording(state_, "first run");
+        recording.dispatch(gpu::pipeline(state_, key), std::as_bytes(std::span(&params, 1)), {1, 1, 1});
+        recording.end();
+        run(recording);
+        const double first = seconds_now() - begin, second = run(recording);
+        taken.push_back(1e3 * (first - second));
+    }
+    std::ranges::sort(taken);
+    return taken[taken.size() / 2];
+}
+
+// A number for each invocation, and a tile for each subgroup that multiplies matrices.
+std::uint64_t RoofMeter::bytes_of_results() const {
+    std::uint64_t most = 4ull * invocations();
+    for (const CooperativeMatrix& m : caps_.cooperative_matrices)
+        most = std::max<std::uint64_t>(most, 4ull * m.m * m.n * (invocations() / caps_.subgroup_size));
+    return most;
+}
+
+Roofs RoofMeter::measure() {
+    Roofs r{.device = caps_.name,
+            .driver = caps_.driver,
+            .driver_version = caps_.driver_version,
+            .uuid = uuid_text(caps_.uuid),
+            .date = bench_environment("roofs", caps_).at("date"),
+            .copy = copies(),
+            .matrices = {}};
+    results_ = gpu::allocate(state_, bytes_of_results(), gpu::MemoryKind::device, "results");
+    gpu::fill(state_, results_, 0, results_.bytes(),
+              0x3c013a03);  // small numbers in every type, no two neighbours alike
+    say("f32 arithmetic");
+    r.f32_gflops = rate({"bench_fma", {lanes(), 0}}, 20.0 * 3 * 4 * 2, lanes());
+    if (caps_.fp16 && has_family("fp16")) {
+        say("f16 arithmetic");
+        r.f16_gflops = rate({"bench_fma_f16", {lanes(), 0}}, 20.0 * 3 * 4 * 2, lanes());
+    }
+    if (caps_.integer_dot && has_family("integer_dot")) {
+        say("8-bit dot products");
+        r.int8_gops = rate({"bench_dot", {lanes()}}, 20.0 * 8 * 8, lanes());
+    }
+    r.matrices = matrices();
+    say("launches");
+    r.dispatch_us = launch_us(false);
+    r.barrier_us = launch_us(true);
+    r.submit_us = submission_us();
+    say("compiling");
+    r.compile_ms = compile_ms();
+    return r;
+}
+
+}  // namespace
+
+Roofs measure_roofs(const Device& device, const RoofProgress& progress) {
+    return RoofMeter(device, progress).measure();
+}
+
+}  // namespace vantage

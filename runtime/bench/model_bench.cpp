@@ -1,0 +1,134 @@
+#include "runtime/bench/model_bench.h"
+
+#include <algorithm>
+#include <cmath>
+#include <ctime>
+#include <numeric>
+#include <random>
+
+#include "runtime/base/log.h"
+#include "runtime/base/os.h"
+#include "runtime/gpu/device.h"
+#include "runtime/models/config.h"
+
+namespace vantage {
+
+namespace {
+
+/// A test's sequences, which all have the same tokens.
+class TimedBatch {
+public:
+    TimedBatch(const Model& model, const ModelTest& test, SessionOptions options)
+        : test_(test), kind_(model.config().kind), batch_(model, test.sequences, sized(options, model)) {
+        std::mt19937 random(1);
+        std::uniform_int_distribution<std::int32_t> any(0, static_cast<std::int32_t>(model.info().vocab - 1));
+        ids_.resize(static_cast<std::size_t>(test.depth + std::max<std::int64_t>(test.tokens, 1)));
+        std::ranges::generate(ids_, [&] { return any(random); });
+        batch_.restart({.ignore_end = true});
+        if (test.depth == 0) return;
+        append(0, test.depth);
+        batch_.process();
+    }
+
+    /// Seconds of the test, from what is there already.
+    double run() {
+        for (std::int64_t i = 0; i < test_.sequences; ++i) batch_.rewind(i, test_.depth);
+        const double begin = seconds_now();
+        if (kind_ == ModelKind::encoder_decoder)
+            for (std::int64_t i = 0; i < test_.sequences; ++i)
+                batch_.encode(i, first(0, test_.prompt ? test_.tokens : 1));
+        else
+            append(test_.depth, test_.prompt ? test_.tokens : 1);
+        if (kind_ == ModelKind::encoder)
+            batch_.process();
+        else
+            for (std::int64_t drawn = 0; drawn < (test_.prompt ? 1 : test_.tokens); ++drawn) batch_.next();
+        return seconds_now() - begin;
+    }
+    Batch& batch() { return batch_; }
+
+private:
+    SessionOptions sized(SessionOptions options, const Model& model) const {
+        options.context = test_.context();
+        if (test_.prompt && kind_ != ModelKind::decoder) options.context = test_.tokens;
+        if (options.context > model.info().context)
+            throw Error(ErrorKind::usage,
+                        format("%s takes a context of %lld tokens, but %s allows %lld", test_.name().c_str(),
+                               static_cast<long long>(options.context), model.info().name.c_str(),
+                               static_cast<long long>(model.info().context)));
+        return options;
+    }
+    std::span<const std::int32_t> first(std::int64_t from, std::int64_t count) const {
+        return std::span(ids_).subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(count));
+    }
+    void append(std::int64_t from, std::int64_t count) {
+        for (std::int64_t i = 0; i < test_.sequences; ++i) batch_.append(i, first(from, count));
+    }
+
+    ModelTest test_;
+    ModelKind kind_;
+    Batch batch_;
+    std::vector<std::int32_t> ids_;
+};
+
+void require_possible(const Model& model, const ModelTest& test) {
+    const ModelKind kind = model.config().kind;
+    const std::string who = model.info().name + " (" + model.info().architecture + ")";
+    if (model.config().sees()) throw Error(ErrorKind::usage, who + " looks at images: there are no tokens to count");
+    if (kind == ModelKind::encoder && !test.prompt)
+        throw Error(ErrorKind::usage, test.name() + ": " + who + " is an encoder, which draws no tokens");
+    if (kind != ModelKind::decoder && test.depth > 0)
+        throw Error(ErrorKind::usage,
+                    test.name() + ": " + who + " reads its text in one piece, with nothing before it");
+}
+
+}  // namespace
+
+std::string ModelTest::name() const {
+    std::string text = (prompt ? "pp" : "tg") + std::to_string(tokens);
+    if (depth > 0) text += " @ d" + std::to_string(depth);
+    if (sequences > 1) text += " x" + std::to_string(sequences);
+    return text;
+}
+
+Spread ModelTimes::tokens_per_second() const {
+    std::vector<double> rates;
+    for (const double one : seconds) rates.push_back(tokens / one);
+    const auto count = static_cast<double>(rates.size());
+    const double mean = std::accumulate(rates.begin(), rates.end(), 0.0) / count;
+    double squares = 0;
+    for (const double rate : rates) squares += (rate - mean) * (rate - mean);
+    return {mean, rates.size() > 1 ? std::sqrt(squares / (count - 1)) : 0};
+}
+
+double ModelTimes::median() const {
+    std::vector<double> sorted = seconds;
+    std::ranges::sort(sorted);
+    const std::size_t middle = sorted.size() / 2;
+    return tokens / (sorted.size() % 2 == 1 ? sorted[middle] : 0.5 * (sorted[middle - 1] + sorted[middle]));
+}
+
+ModelTimes time_model(const Model& model, const ModelTest& test, const SessionOptions& options, int repeats) {
+    require_possible(model, test);
+    ModelTimes times;
+    gpu::DeviceState& device = model.device().state();
+    device.most_held = device.held.load();
+    const double begin = seconds_now();
+    TimedBatch timed(model, test, options);
+    timed.run();
+    times.compile_seconds = seconds_now() - begin;
+    times.tokens = static_cast<double>(test.tokens * test.sequences);
+    const SessionStats before = timed.batch().stats();
+    const std::clock_t cpu = std::clock();
+    for (int i = 0; i < repeats; ++i) times.seconds.push_back(timed.run());
+    times.cpu_seconds = static_cast<double>(std::clock() - cpu) / CLOCKS_PER_SEC / repeats;
+    const SessionStats& after = timed.batch().stats();
+    times.host_seconds =
+        (after.host_seconds - before.host_seconds) /
+        static_cast<double>(std::max<std::int64_t>(after.generated_tokens - before.generated_tokens, 1));
+    times.peak_bytes = device.most_held;
+    times.dispatches = timed.batch().take_timings();
+    return times;
+}
+
+}  // namespace vantage

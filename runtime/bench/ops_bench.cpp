@@ -1,0 +1,196 @@
+#include "runtime/bench/ops_bench.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/base/log.h"
+#include "runtime/base/os.h"
+#include "runtime/bench/significance.h"
+
+namespace vantage {
+
+namespace {
+
+constexpr double unknown_slowness = 4;  // of a kernel that was not measured yet
+
+Arithmetic unit_of(const Kernel& kernel) {
+    if ((kernel.needs & need_coopmat) != 0) return Arithmetic::matrix;
+    if ((kernel.needs & need_int8_dot) != 0) return Arithmetic::int8;
+    return (kernel.needs & need_fp16) != 0 ? Arithmetic::f16 : Arithmetic::f32;
+}
+
+// Matrix units multiply numbers of 16 bits: the call's bf16, else f16, to which other operands are rounded.
+double rate_of(Arithmetic unit, const OpCall& call, const Roofs& roofs) {
+    if (unit != Arithmetic::matrix) return roofs.arithmetic_gflops(unit);
+    const bool bf16 = std::ranges::any_of(call.inputs, [](const auto& in) { return in && in->dtype == DType::bf16; });
+    const double rate = bf16 ? roofs.arithmetic_gflops(unit, "bf16") : 0;
+    return rate > 0 ? rate : roofs.arithmetic_gflops(unit, "f16");
+}
+
+const char* name_of(Arithmetic unit) {
+    switch (unit) {
+        case Arithmetic::f16: return "f16";
+        case Arithmetic::int8: return "int8";
+        case Arithmetic::matrix: return "matrix";
+        case Arithmetic::f32: break;
+    }
+    return "f32";
+}
+
+Median median_of(const Measurement& m) { return {m.median, m.deviation}; }
+
+// The storage types of a call's operands, each once: "f32", "f32 f16".
+std::string types_text(const OpCall& call) {
+    std::string text;
+    for (const auto& input : call.inputs) {
+        if (!input || input->dtype == DType::i32 || input->dtype == DType::u32) continue;
+        const std::string name = vantage::name_of(input->dtype);
+        if ((" " + text + " ").find(" " + name + " ") == std::string::npos) text += (text.empty() ? "" : " ") + name;
+    }
+    return text;
+}
+
+}  // namespace
+
+RoofOfCall roof_of(const BenchCase& one, const Roofs& roofs, std::span<const Kernel* const> kernels) {
+    const double flops = one.flops(), bytes = one.bytes(), bandwidth = roofs.bandwidth_gb_per_s(bytes);
+    RoofOfCall roof{"memory", bandwidth > 0 ? 1e-9 * bytes / bandwidth : 0, bandwidth};
+    double fastest = 0;
+    Arithmetic unit = Arithmetic::f32;
+    for (const Kernel* kernel : kernels)
+        if (const double rate = rate_of(unit_of(*kernel), one.call, roofs); rate > fastest)
+            fastest = rate, unit = unit_of(*kernel);
+    if (fastest > 0 && 1e-9 * flops / fastest > roof.seconds) roof = {name_of(unit), 1e-9 * flops / fastest, fastest};
+    return roof;
+}
+
+OpsBench::OpsBench(const Device& device, const Roofs& roofs, OpsBenchOptions options, Report& report, Progress progress)
+    : device_(device),
+      roofs_(roofs),
+      options_(std::move(options)),
+      report_(report),
+      progress_(std::move(progress)),
+      begin_(seconds_now()) {}
+
+// Of the budget; far more than enough where there is none.
+double OpsBench::seconds_left() const {
+    return options_.budget > 0 ? options_.budget - (seconds_now() - begin_) : HUGE_VAL;
+}
+
+void OpsBench::run(std::span<const BenchCase> cases) {
+    for (std::size_t i = 0; i < cases.size(); ++i) {
+        const double left = seconds_left();
+        if (left <= 0) {
+            ++out_of_time_;
+            continue;
+        }
+        case_end_ = seconds_now() + left / static_cast<double>(cases.size() - i);
+        throw_if_interrupted();
+        if (progress_) progress_(i, cases.size(), std::string(cases[i].call.op->name) + " " + cases[i].name);
+        run_case(cases[i]);
+    }
+    if (out_of_time_ > 0)
+        report_.note(
+            format("%zu of %zu cases were not reached in %.0f s.", out_of_time_, cases.size(), options_.budget));
+}
+
+void OpsBench::run_case(const BenchCase& one) {
+    std::vector<const Kernel*> kernels;
+    for (const Kernel& kernel : one.call.op->kernels)
+        if (eligible(kernel, one.call, device_.caps()) && (options_.kernel.empty() || options_.kernel == kernel.name))
+            kernels.push_back(&kernel);
+    if (kernels.empty()) return;
+    const RoofOfCall roof = roof_of(one, roofs_, kernels);
+    if (roof.seconds > options_.longest_case) {
+        skip(one, format("skipped: %.1f s at the %s roof", roof.seconds, roof.bound.c_str()));
+        return;
+    }
+    try {
+        measure_case(one, roof, kernels);
+    } catch (const Error& error) {
+        if (error.kind() != ErrorKind::out_of_memory) throw;
+        ++without_memory_;
+        skip(one, error.what());
+    }
+}
+
+// Empty: it is to be measured. The chosen kernel is left out only where it would take all too long.
+std::string OpsBench::why_skip(const Kernel& kernel, bool chosen, const RoofOfCall& roof) const {
+    const auto known = slowness_.find(&kernel);
+    const double predicted = roof.seconds * (known == slowness_.end() ? unknown_slowness : known->second);
+    if (predicted > (chosen ? options_.longest_case : options_.longest_kernel))
+        return format("skipped: about %s s", short_number(predicted).c_str());
+    return !chosen && seconds_now() > case_end_ ? "skipped: no time is left for it" : "";
+}
+
+void OpsBench::measure_case(const BenchCase& one, const RoofOfCall& roof, const std::vector<const Kernel*>& kernels) {
+    MeasuredCall measured(device_, one.call);
+    const Kernel* chosen = choose_kernel(one.call, device_.caps());
+    std::vector<Timed> timed;
+    for (const Kernel* kernel : kernels) {
+        throw_if_interrupted();
+        if (const std::string why = why_skip(*kernel, kernel == chosen, roof); !why.empty()) {
+            row_of(one).set("kernel", kernel->name).set("chosen", kernel == chosen ? "*" : "").set("note", why);
+            continue;
+        }
+        const Measurement time = measure(measured, *kernel);
+        if (roof.seconds > 0) slowness_[kernel] = time.median / roof.seconds;
+        timed.push_back({kernel, time, &add_row(one, roof, *kernel, kernel == chosen, time)});
+    }
+    flag_choice(one, chosen, timed);
+}
+
+// Fewer samples than asked for of a kernel that would take all too long; one of them always.
+Measurement OpsBench::measure(MeasuredCall& call, const Kernel& kernel) const {
+    const Measurement first = call.measure(kernel, {.seconds = 0, .least = 1, .most = 1});
+    if (first.median > options_.patience) return first;
+    const double fit = options_.patience / std::max(first.median, 1e-9);
+    const std::size_t least =
+        fit < static_cast<double>(options_.repeats) ? static_cast<std::size_t>(fit) : options_.repeats;
+    return call.measure(
+        kernel, {.seconds = options_.seconds, .least = least, .most = std::max<std::size_t>(options_.repeats, 100)});
+}
+
+ReportRow& OpsBench::add_row(const BenchCase& one, const RoofOfCall& roof, const Kernel& kernel, bool chosen,
+                             const Measurement& time) {
+    return row_of(one)
+        .set("kernel", kernel.name)
+        .set("chosen", chosen ? "*" : "")
+        .set("time_us", Spread{1e6 * time.median, 1e6 * time.deviation})
+        .set("gflops", 1e-9 * one.flops() / time.median)
+        .set("gb_per_s", 1e-9 * one.bytes() / time.median)
+        .set("roof_percent", 100 * roof.seconds / time.median)
+        .set("bound", roof.bound)
+        .set("note", "")
+        .set("flops", one.flops(), Shown::data_only)
+        .set("bytes", one.bytes(), Shown::data_only)
+        .set("roof", roof.roof, Shown::data_only)
+        .set("samples", time.samples.size(), Shown::data_only)
+        .set("least_us", 1e6 * time.least, Shown::data_only)
+        .set("most_us", 1e6 * time.most, Shown::data_only)
+        .set("dispatches", time.dispatches, Shown::data_only)
+        .set("device_clock", time.device_clock, Shown::data_only);
+}
+
+// Says where the kernel that runs by default is not the fastest.
+void OpsBench::flag_choice(const BenchCase& one, const Kernel* chosen, std::vector<Timed>& timed) {
+    const auto taken = std::ranges::find(timed, chosen, &Timed::kernel);
+    const auto best = std::ranges::min_element(timed, {}, [](const Timed& t) { return t.time.median; });
+    if (taken == timed.end() || best == taken || !differ(median_of(taken->time), median_of(best->time))) return;
+    const double factor = taken->time.median / best->time.median;
+    best->row->set("note", format("%.2f times as fast as the chosen one", factor));
+    report_.note(format("! %s %s: %s is %.2f times as fast as %s, which is chosen", one.call.op->name, one.name.c_str(),
+                        best->kernel->name, factor, chosen->name));
+}
+
+ReportRow& OpsBench::row_of(const BenchCase& one) {
+    return report_.row()
+        .set("op", one.call.op->name)
+        .set("case", one.name)
+        .set("types", types_text(one.call))
+        .set("operands", operands_text(one.call), Shown::data_only);
+}
+
+void OpsBench::skip(const BenchCase& one, const std::string& why) { row_of(one).set("kernel", "").set("note", why); }
+
+}  // namespace vantage

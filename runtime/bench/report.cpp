@@ -1,0 +1,228 @@
+#include "runtime/bench/report.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <ctime>
+#include <optional>
+
+#include "runtime/base/choose.h"
+#include "runtime/base/log.h"
+#include "runtime/base/os.h"
+#include "runtime/base/version.h"
+
+namespace vantage {
+
+namespace {
+
+std::string date_now() {
+    const std::time_t now = std::chrono::system_clock::to_time_t(std::chrono::system_clock::now());
+    std::tm utc{};
+    gmtime_r(&now, &utc);
+    char text[32];
+    return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc)};
+}
+
+// JSON has no infinity and no NaN.
+Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
+
+using Pairs = std::vector<std::pair<std::string, Json>>;
+
+Json json_of(const Cell& cell) {
+    if (const auto* text = std::get_if<std::string>(&cell)) return *text;
+    if (const auto* flag = std::get_if<bool>(&cell)) return *flag;
+    if (const auto* number = std::get_if<std::int64_t>(&cell)) return *number;
+    if (const auto* number = std::get_if<double>(&cell)) return number_or_null(*number);
+    if (const auto* spread = std::get_if<Spread>(&cell)) return number_or_null(spread->value);
+    return nullptr;
+}
+
+Pairs data_of_row(const ReportRow& row) {
+    Pairs pairs;
+    for (const ReportRow::Entry& entry : row.entries()) {
+        pairs.emplace_back(entry.name, json_of(entry.value));
+        if (const auto* spread = std::get_if<Spread>(&entry.value))
+            pairs.emplace_back(entry.name + "_spread", number_or_null(spread->spread));
+    }
+    return pairs;
+}
+
+// What each line of CSV and of JSON lines says of where it was measured.
+Pairs environment_pairs(const Json& environment) {
+    const Json &program = environment.at("program"), &device = environment.at("device");
+    return {{"schema_version", environment.at("schema_version")},
+            {"kind", environment.at("kind")},
+            {"date", environment.at("date")},
+            {"version", program.at("version")},
+            {"commit", program.at("commit")},
+            {"device", device.at("name")},
+            {"driver", device.at("driver")},
+            {"driver_version", device.at("driver_version")},
+            {"uuid", device.at("uuid")}};
+}
+
+using OrderedJson = nlohmann::ordered_json;
+
+OrderedJson ordered(const Pairs& pairs) {
+    OrderedJson object = OrderedJson::object();
+    for (const auto& [name, value] : pairs) object[name] = value;
+    return object;
+}
+
+std::string dump(const OrderedJson& json, int indent) {
+    return json.dump(indent, ' ', false, OrderedJson::error_handler_t::replace);
+}
+
+std::string json_text(const Report& report) {
+    OrderedJson object;
+    for (const char* name : {"schema_version", "kind", "date", "program", "device"})
+        object[name] = report.environment.at(name);
+    for (const auto& [name, value] : report.environment.items())
+        if (!object.contains(name)) object[name] = value;
+    object["rows"] = OrderedJson::array();
+    for (const ReportRow& row : report.rows) object["rows"].push_back(ordered(data_of_row(row)));
+    object["notes"] = report.notes;
+    return dump(object, 2) + "\n";
+}
+
+std::string json_lines(const Report& report) {
+    std::string text;
+    for (const ReportRow& row : report.rows) {
+        Pairs pairs = environment_pairs(report.environment);
+        const Pairs own = data_of_row(row);
+        pairs.insert(pairs.end(), own.begin(), own.end());
+        text += dump(ordered(pairs), -1) + "\n";
+    }
+    return text;
+}
+
+// RFC 4180: quotes around what holds a comma, a quote or an end of line; quotes inside are doubled.
+std::string csv_field(const Json& value) {
+    if (value.is_null()) return "";
+    const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
+    if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+    std::string quoted = "\"";
+    for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+    return quoted + "\"";
+}
+
+std::string csv_line(const std::vector<std::string>& fields) {
+    std::string line;
+    for (std::size_t i = 0; i < fields.size(); ++i) line += (i > 0 ? "," : "") + fields[i];
+    return line + "\n";
+}
+
+// Every column that any row has, where it first comes.
+std::vector<std::string> columns_of(const std::vector<Pairs>& rows) {
+    std::vector<std::string> columns;
+    for (const Pairs& row : rows)
+        for (const auto& [name, value] : row)
+            if (std::ranges::find(columns, name) == columns.end()) columns.push_back(name);
+    return columns;
+}
+
+std::string csv_text(const Report& report) {
+    std::vector<Pairs> rows;
+    for (const ReportRow& row : report.rows) {
+        rows.push_back(environment_pairs(report.environment));
+        const Pairs own = data_of_row(row);
+        rows.back().insert(rows.back().end(), own.begin(), own.end());
+    }
+    const std::vector<std::string> columns = columns_of(rows);
+    std::vector<std::string> names;
+    for (const std::string& column : columns) names.push_back(csv_field(column));
+    std::string text = csv_line(names);
+    for (const Pairs& row : rows) {
+        std::vector<std::string> fields;
+        for (const std::string& column : columns) {
+            const auto found = std::ranges::find(row, column, &Pairs::value_type::first);
+            fields.push_back(found == row.end() ? "" : csv_field(found->second));
+        }
+        text += csv_line(fields);
+    }
+    return text;
+}
+
+}  // namespace
+
+ReportRow& ReportRow::put(Entry entry) {
+    const auto found = std::ranges::find(entries_, entry.name, &Entry::name);
+    if (found == entries_.end())
+        entries_.push_back(std::move(entry));
+    else
+        *found = std::move(entry);
+    return *this;
+}
+
+double ReportRow::number(const std::string& name) const {
+    const auto found = std::ranges::find(entries_, name, &Entry::name);
+    if (found == entries_.end()) return 0;
+    if (const auto* value = std::get_if<double>(&found->value)) return *value;
+    if (const auto* value = std::get_if<Spread>(&found->value)) return value->value;
+    if (const auto* value = std::get_if<std::int64_t>(&found->value)) return static_cast<double>(*value);
+    return 0;
+}
+
+std::string ReportRow::text(const std::string& name) const {
+    const auto found = std::ranges::find(entries_, name, &Entry::name);
+    const auto* value = found == entries_.end() ? nullptr : std::get_if<std::string>(&found->value);
+    return value == nullptr ? "" : *value;
+}
+
+Json bench_environment(const std::string& kind, const Caps& caps) {
+    const BuildFacts& build = build_facts();
+    return {{"schema_version", Report::schema_version},
+            {"kind", kind},
+            {"date", date_now()},
+            {"program",
+             {{"version", build.version},
+              {"commit", build.commit},
+              {"compiler", build.compiler},
+              {"glslang", build.glslang}}},
+            {"device", Json::parse(caps_to_json(caps))}};  // name, driver, driver_version, uuid and the limits
+}
+
+ReportFormat report_format(const std::string& word) {
+    const std::pair<const char*, ReportFormat> known[] = {{"md", ReportFormat::md},
+                                                          {"csv", ReportFormat::csv},
+                                                          {"json", ReportFormat::json},
+                                                          {"jsonl", ReportFormat::jsonl}};
+    for (const auto& [name, format] : known)
+        if (word == name) return format;
+    throw Error(ErrorKind::usage, "-o " + in_quotes(word) + ": wanted md, csv, json or jsonl");
+}
+
+std::string report_text(const Report& report, ReportFormat format) {
+    switch (format) {
+        case ReportFormat::csv: return csv_text(report);
+        case ReportFormat::json: return json_text(report);
+        case ReportFormat::jsonl: return json_lines(report);
+        case ReportFormat::md: break;
+    }
+    return report_table(report);
+}
+
+void write_report(const Report& report, ReportFormat format, const std::string& path) {
+    const std::string text = report_text(report, format);
+    if (path.empty())
+        std::fwrite(text.data(), 1, text.size(), stdout);
+    else
+        write_file(path, text);
+}
+
+std::string short_number(double value) {
+    if (!std::isfinite(value)) return "-";
+    constexpr int digits = 4;
+    const double size = std::abs(value);
+    const int before_point = size < 1 ? 0 : static_cast<int>(std::floor(std::log10(size))) + 1;
+    if (before_point == 0 && size > 0 && size < 1e-3) return format("%.2g", value);
+    std::string text = format("%.*f", std::clamp(digits - before_point, 0, 3), value);
+    if (text.find('.') != std::string::npos) {
+        text.erase(text.find_last_not_of('0') + 1);
+        if (text.back() == '.') text.pop_back();
+    }
+    return text;
+}
+
+}  // namespace vantage

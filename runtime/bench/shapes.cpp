@@ -1,0 +1,221 @@
+#include "runtime/bench/shapes.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <tuple>
+
+#include "runtime/base/log.h"
+
+namespace vantage {
+
+namespace {
+
+using Operands = std::vector<std::optional<TensorType>>;
+
+constexpr std::int64_t vocabulary = 50257, many_tokens = 8192;
+constexpr DType f32 = DType::f32, f16 = DType::f16, i32 = DType::i32, u32 = DType::u32;
+
+class FixedCases {
+public:
+    explicit FixedCases(std::vector<BenchCase>& cases) : cases_(cases) {}
+
+    /// `types` may leave out absent operands at the end.
+    void add(const char* op, const std::string& name, Operands types, const Attrs& attrs = {}, bool quick = false) {
+        OpCall call{.op = find_op(op), .attrs = attrs, .inputs = std::move(types), .outputs = {}};
+        call.inputs.resize(call.op->operands.size());
+        call.outputs = call.op->infer(call);
+        add_case(cases_, {.name = name, .call = std::move(call), .quick = quick});
+    }
+    void quick(const char* op, const std::string& name, const Operands& types, const Attrs& attrs = {}) {
+        add(op, name, types, attrs, true);
+    }
+
+    // The sizes that other libraries' benchmarks have, so that figures can be laid side by side.
+    void add_compared() {
+        const Attrs weights{{"transpose_b", true}};  // [out, in], as models have theirs
+        for (const std::int64_t n : {256, 512, 1024, 4096, 8192}) {
+            const std::string name = std::to_string(n) + "^3";
+            const bool is_quick = n == 512 || n == 1024;
+            add("matmul", name, {{{Shape{n, n}, f32}}, {{Shape{n, n}, f32}}}, weights, is_quick);
+            if (n <= 1024) add("matmul", name + " b [k, n]", {{{Shape{n, n}, f32}}, {{Shape{n, n}, f32}}});
+            add("matmul", name + " f16", {{{Shape{n, n}, f16}}, {{Shape{n, n}, f16}}}, weights);
+        }
+        const TensorType row{Shape{1, 4096}, f32};
+        quick("matmul", "matvec 4096^2", {row, {{Shape{4096, 4096}, f32}}}, weights);
+        quick("matmul", "matvec 4096^2 f16", {row, {{Shape{4096, 4096}, f16}}}, weights);
+        for (const std::int64_t n : {512, 1024, 4096, 16384})
+            for (const std::int64_t d : {64, 128})
+                for (const bool causal : {false, true}) {
+                    const TensorType one{Shape{n, 8, d}, n > 1024 ? f16 : f32};
+                    const std::string name = format("8 heads d%d n%d", static_cast<int>(d), static_cast<int>(n));
+                    add("attention", name + (causal ? " causal" : ""), {one, one, one}, {{"causal", causal}},
+                        n == 1024 && d == 128);
+                }
+        const TensorType rows{Shape{1024, 4096}, f32}, tall{Shape{4096, 1024}, f32}, width{Shape{4096}, f32};
+        quick("layer_norm", "1024x4096", {rows, width, width});
+        quick("rms_norm", "1024x4096", {rows, width});
+        for (const char* op : {"add", "mul"}) {
+            add(op, "4096x1024", {tall, tall}, {}, true);
+            add(op, "1024x4096", {rows, rows});
+        }
+        for (const char* op : {"softmax", "log_softmax"})
+            add(op, "8x1024x1024", {{{Shape{8, 1024, 1024}, f32}}}, {{"axis", -1}}, *op == 's');
+    }
+
+    // What the models of add_model_cases do not call, at sizes as theirs.
+    void add_others() {
+        const TensorType rows{Shape{512, 4096}, f32}, wide{Shape{16, vocabulary}, f32},
+            logits{Shape{1, vocabulary}, f32};
+        quick("scale", "512x4096", {rows}, {{"factor", 0.5}});
+        for (const char* kind : {"gelu_erf", "gelu_tanh", "silu"})
+            add("activation", std::string(kind) + " 1024x3072", {{{Shape{1024, 3072}, f32}}},
+                {{"kind", std::string(kind)}}, *kind == 's');
+        quick("softmax", "16 rows of a vocabulary", {wide}, {{"axis", -1}});
+        quick("entropy", "8x1024x1024", {{{Shape{8, 1024, 1024}, f32}}});
+        quick("argmax", "a vocabulary", {logits});
+        quick("sampling_probs", "a vocabulary", {logits}, {{"temperature", 0.8}, {"top_p", 0.95}});
+        quick("repetition_penalty", "a vocabulary", {logits, {{Shape{(vocabulary + 31) / 32}, u32}}},
+              {{"penalty", 1.2}});
+        quick("concat", "512+512 rows", {rows, rows});
+        add("split_heads", "512 rows, 32 heads", {rows}, {{"heads", 32}}, true);
+        quick("merge_heads", "512 rows, 32 heads", {{{Shape{32, 512, 128}, f32}}});
+        quick("split_qkv", "512 rows, 32 heads", {{{Shape{512, 3 * 4096}, f32}}},
+              {{"heads", 32}, {"kv_heads", 32}, {"layout", std::string("concat")}});
+        quick("patches", "224x224 of 16x16", {{{Shape{1, 3, 224, 224}, f32}}},
+              {{"patch", 16}, {"patch_height", 16}, {"patch_width", 16}});
+        const TensorType channels{Shape{256}, f32};
+        quick("batch_norm", "8x256x28x28", {{{Shape{8, 256, 28, 28}, f32}}, channels, channels, channels, channels});
+        const TensorType head{Shape{2048, 8, 64}, f32};
+        quick("linear_attention", "8 heads d64 n2048", {head, head, head});
+        add("linear_attention", "8 heads d64 n2048 causal", {head, head, head}, {{"causal", true}});
+        const TensorType scored{Shape{128, 256}, f32};
+        quick("additive_scores", "128 by 128 of 256", {scored, scored, {{Shape{256}, f32}}});
+        add_experts();
+        add_taps();
+    }
+
+private:
+    // A layer of Mixtral's kind, an eighth as wide, and its routing.
+    void add_experts() {
+        const std::int64_t experts = 8, chosen = 2, width = 512, inner = 1792;
+        for (const std::int64_t n : {1, 128, 512}) {
+            const std::string name = std::to_string(n) + " rows, 2 of 8 experts";
+            const bool is_quick = n == 128;
+            const TensorType logits{Shape{n, experts}, f32}, index{Shape{n, chosen}, i32},
+                choices{Shape{n * chosen}, i32};
+            add("route", name, {logits}, {{"top_k", chosen}, {"renormalise", true}}, is_quick);
+            add("sort_by_expert", name, {index}, {{"experts", experts}, {"capacity", std::int64_t{0}}}, is_quick);
+            add("load_balance", name, {logits, index}, {}, is_quick);
+            add("expert_linear", name,
+                {{{Shape{n, width}, f32}},
+                 {{Shape{experts, inner, width}, f32}},
+                 std::nullopt,
+                 index,
+                 choices,
+                 choices,
+                 {{Shape{experts + 2}, i32}}},
+                {{"transpose_w", true}}, is_quick);
+        }
+    }
+
+    // What looks at attention: a window of weights, and the statistics of all heads.
+    void add_taps() {
+        for (const std::int64_t n : {512, 2048}) {
+            const TensorType head{Shape{n, 12, 64}, f32}, lse{Shape{n, 12}, f32};
+            const std::string name = format("12 heads d64 n%d", static_cast<int>(n));
+            add("attention_weights", name, {head, head, lse}, {{"causal", true}, {"rows", n}, {"keys", n}}, n == 512);
+            Operands types{head, head, lse};
+            types.resize(find_op("head_statistics")->operands.size());
+            types.back() = {Shape{n, 2}, i32};
+            add("head_statistics", name, types, {{"causal", true}, {"rows", n}, {"keys", n}}, n == 512);
+        }
+    }
+
+    std::vector<BenchCase>& cases_;
+};
+
+std::string compact(const Shape& shape) {
+    std::string text;
+    for (const std::int64_t size : shape.sizes()) text += (text.empty() ? "" : "x") + std::to_string(size);
+    return text;
+}
+
+// "with bias residual": the operands that not every call of the op has.
+std::string with_operands(const OpCall& call) {
+    std::string text;
+    for (std::size_t i = 1; i < call.inputs.size(); ++i)
+        if (call.inputs[i]) text += std::string(text.empty() ? " with " : " ") + call.op->operands[i];
+    return text;
+}
+
+// A layer calls some ops several times: the first operand and the result tell these calls apart, else what else they have.
+void make_names_unique(std::vector<BenchCase>& cases) {
+    for (const bool sizes : {true, false}) {
+        std::map<std::pair<const OpDef*, std::string>, int> uses;
+        for (const BenchCase& one : cases) ++uses[{one.call.op, one.name}];
+        for (BenchCase& one : cases)
+            if (uses[{one.call.op, one.name}] > 1)
+                one.name += sizes ? " " + compact(one.call.in(0).shape) + " to " + compact(one.call.out(0).shape)
+                                  : with_operands(one.call);
+    }
+}
+
+bool has_step(const OpCall& call) { return std::ranges::count(call.op->operands, std::string_view("step")) > 0; }
+
+}  // namespace
+
+double BenchCase::flops() const { return call.op->cost == nullptr ? 0 : call.op->cost(call).flops; }
+
+double BenchCase::bytes() const {
+    if (call.op->cost == nullptr) return 0;
+    const Cost cost = call.op->cost(call);
+    return cost.bytes_read + cost.bytes_written;
+}
+
+bool BenchCase::operator==(const BenchCase& other) const {
+    return call.op == other.call.op && call.attrs == other.call.attrs && call.inputs == other.call.inputs;
+}
+
+void add_case(std::vector<BenchCase>& cases, BenchCase one) {
+    const auto there = std::ranges::find(cases, one);
+    if (there == cases.end())
+        cases.push_back(std::move(one));
+    else
+        there->quick = there->quick || one.quick;
+}
+
+std::vector<BenchCase> bench_cases(bool quick) {
+    std::vector<BenchCase> all;
+    FixedCases fixed(all);
+    fixed.add_compared();
+    fixed.add_others();
+    add_model_cases(all);
+    make_names_unique(all);
+    if (quick) std::erase_if(all, [](const BenchCase& one) { return !one.quick; });
+    const auto ops = all_ops();
+    const auto place = [&](const BenchCase& one) {
+        return std::tuple(quick && one.of_model, std::ranges::find(ops, one.call.op) - ops.begin(),
+                          one.flops() + one.bytes());
+    };
+    std::ranges::stable_sort(all, {}, place);
+    return all;
+}
+
+std::string why_not_benched(const OpDef& op) {
+    const std::map<std::string, std::string> reasons{};
+    const auto found = reasons.find(op.name);
+    return found == reasons.end() ? "" : found->second;
+}
+
+std::string operands_text(const OpCall& call) {
+    std::string text;
+    for (std::size_t i = 0; i < call.inputs.size(); ++i) {
+        const bool step = has_step(call) && std::string_view("step") == call.op->operands[i];
+        if (call.inputs[i] && !step) text += (text.empty() ? "" : ", ") + call.inputs[i]->text();
+    }
+    const std::string options = call.attrs.print();
+    return text + (options.empty() ? "" : " ") + options;
+}
+
+}  // namespace vantage

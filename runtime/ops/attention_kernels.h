@@ -1,0 +1,37 @@
+// The kernels of attention (runtime/ops/attention.cpp): sizes of a call, and launches that several files make.
+#pragma once
+
+#include "runtime/graph/op.h"
+#include "runtime/ops/attention_rules.h"
+
+namespace vantage::ops::attention {
+
+enum : int { q_, k_, v_, step_, kv_len_, mask_, position_bias_, block_mask_, segments_, sinks_ };
+constexpr RuleOperands rule_operands{
+    .mask = mask_, .position_bias = position_bias_, .block_mask = block_mask_, .segments = segments_};
+enum : int { o_, lse_, entropy_, largest_ };
+
+struct Sizes {
+    std::int64_t batch, n, m, heads, kv_heads, d, dv;
+    bool heads_first;
+    std::int64_t group() const { return heads / kv_heads; }
+    std::int64_t rows() const { return batch * n * heads; }
+    std::int64_t q_row(std::int64_t b, std::int64_t i, std::int64_t h) const {
+        return heads_first ? (b * heads + h) * n + i : (b * n + i) * heads + h;
+    }
+    std::int64_t k_row(std::int64_t b, std::int64_t j, std::int64_t h) const {
+        return heads_first ? (b * kv_heads + h) * m + j : (b * m + j) * kv_heads + h;
+    }
+};
+
+Sizes sizes_of(const OpCall& call);
+double scale_of(const OpCall& call);
+
+/// One launch of attention/flash.comp. `rows` queries a workgroup, `split` keys a workgroup (0 = all).
+Launch flash_launch(const OpCall& call, const Caps& caps, const char* shader, std::uint32_t lanes, std::uint32_t rows,
+                    std::uint32_t split);
+
+bool fits_coopmat(const OpCall& call, const Caps& caps);
+LaunchPlan launch_coopmat(const OpCall& call, const Caps& caps);
+
+}  // namespace vantage::ops::attention

@@ -1,0 +1,141 @@
+// Several linear layers of the same rows in one launch, and a gated linear unit's two with the gate:
+//   y_i = x w_iᵀ + bias_i, i < 3;   with the attribute `gate`   y = f(x w_0ᵀ + bias_0) (x w_1ᵀ + bias_1).
+// x [.., k], w_i [n_i, k]. A graph is not written with it: runtime/graph/join.cpp makes it of products of few rows, where a
+// launch costs as much as what it does, and where x would be read, and the halves of the gate written and read, for each.
+#include <algorithm>
+
+#include "runtime/graph/op.h"
+#include "runtime/ops/activation.h"
+#include "runtime/ops/checks.h"
+#include "shaders/params/activation.h"
+#include "shaders/params/joint_linear.h"
+
+namespace vantage {
+
+namespace ops::joint_linear {
+namespace {
+
+enum : int { x_, w_, bias_ = w_ + 3 };
+
+int parts_of(const OpCall& call) { return call.has(w_ + 2) ? 3 : 2; }
+int gate_of(const OpCall& call) { return activation_kind(call.attrs.text("gate", "none")); }
+std::int64_t rows_of(const OpCall& call) { return call.in(x_).shape.elements() / call.in(x_).shape[-1]; }
+
+std::vector<TensorType> infer(const OpCall& call) {
+    require_floats(call);
+    const TensorType& x = call.in(x_);
+    call.require(x.shape.rank() >= 1 && x.shape.elements() > 0, operand_is(call, x_) + ", but has to have elements");
+    const int gate = gate_of(call), parts = parts_of(call);
+    call.require(gate >= 0 && gate <= ACTIVATION_TANH, "gate is " + call.attrs.text("gate") + ", which gates nothing");
+    call.require(gate == ACTIVATION_NONE || (parts == 2 && call.in(w_).shape == call.in(w_ + 1).shape),
+                 "a gate has two weights of the same shape");
+    std::vector<TensorType> results;
+    for (int i = 0; i < parts; ++i) {
+        const TensorType& w = call.in(w_ + i);
+        call.require(
+            w.shape.rank() == 2 && w.shape[1] == x.shape[-1] && w.dtype == call.in(w_).dtype,
+            operand_is(call, w_ + i) + ", but x is " + x.text() + " and the first weight " + call.in(w_).text());
+        if (call.has(bias_ + i))
+            call.require(call.in(bias_ + i).shape == Shape{w.shape[0]},
+                         operand_is(call, bias_ + i) + ", but its weight is " + w.text());
+        Shape y = x.shape;
+        y[-1] = w.shape[0];
+        results.push_back({y, x.dtype});
+    }
+    if (gate != ACTIVATION_NONE) results.pop_back();
+    return results;
+}
+
+void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
+    const std::int64_t width = call.in(x_).shape[-1];
+    const auto product = [&](int i, std::int64_t row, std::int64_t col) {
+        double sum = call.has(bias_ + i) ? in[static_cast<std::size_t>(bias_ + i)][col] : 0;
+        for (std::int64_t k = 0; k < width; ++k)
+            sum += in[x_][row * width + k] * in[static_cast<std::size_t>(w_ + i)][col * width + k];
+        return sum;
+    };
+    for (std::size_t i = 0; i < out.size(); ++i) {
+        const std::int64_t n = out[i].type.shape[-1];
+        for (std::int64_t at = 0; at < rows_of(call) * n; ++at) {
+            out[i][at] = product(static_cast<int>(i), at / n, at % n);
+            if (gate_of(call) != ACTIVATION_NONE)
+                out[i][at] = activation_value(gate_of(call), out[i][at]) * product(1, at / n, at % n);
+        }
+    }
+}
+
+Cost cost(const OpCall& call) {
+    double products = 0;
+    for (int i = 0; i < parts_of(call); ++i) products += static_cast<double>(call.in(w_ + i).shape.elements());
+    return streaming_cost(call, 2 * static_cast<double>(rows_of(call)) * products);
+}
+
+LaunchPlan launch_by(const OpCall& call, const Caps& caps, const char* shader, std::uint32_t lanes) {
+    const std::int64_t m = rows_of(call), k = call.in(x_).shape[-1];
+    const auto n = [&](int i) { return i < parts_of(call) ? call.in(w_ + i).shape[0] : 0; };
+    const bool gated = gate_of(call) != ACTIVATION_NONE;
+    // as matmul's rows: small devices have too few registers for 8 rows
+    const std::int64_t rows = m == 1 ? 1 : m <= 4 || caps.max_workgroup_invocations <= 256 ? 4 : 8;
+    Launch l{.shader = shader,
+             .spec = {lanes, storage_of(call.in(x_).dtype), storage_of(call.in(w_).dtype),
+                      storage_of(call, {bias_, bias_ + 1, bias_ + 2, w_}), static_cast<std::uint32_t>(gate_of(call)),
+                      static_cast<std::uint32_t>(rows), step_of(k)},
+             .operands = {in(x_), in(w_), in(w_ + 1), in(w_ + 2), in(bias_), in(bias_ + 1), in(bias_ + 2), out(0),
+                          out(1), out(2)}};
+    const std::int64_t width = gated ? 2 : 4;
+    std::int64_t groups = 0;
+    for (int i = 0; i < (gated ? 1 : 3); ++i) groups += ceil_div(n(i), width);
+    l.groups = flat_grid(static_cast<std::uint64_t>(groups), caps);
+    l.groups[2] = ceil_div(m, rows);
+    return l.with(params::JointLinearParams{.m = static_cast<std::uint32_t>(m),
+                                            .k = static_cast<std::uint32_t>(k),
+                                            .n0 = static_cast<std::uint32_t>(n(0)),
+                                            .n1 = static_cast<std::uint32_t>(n(1)),
+                                            .n2 = static_cast<std::uint32_t>(n(2))});
+}
+
+// Two cases, with sizes that end inside of a workgroup; types and forms are shared out between them.
+std::vector<Case> cases() {
+    const auto one = [](Shape shape, DType type = DType::f32) {
+        return Case::Input{.type = TensorType{shape, type}, .fixed_type = true};
+    };
+    return {{.name = "three of 1x64, bias",
+             .attrs = {},
+             .inputs = {one({1, 64}),
+                        one({37, 64}, DType::f16),
+                        one({5, 64}, DType::f16),
+                        one({12, 64}, DType::f16),
+                        one({37}, DType::f16),
+                        {},
+                        one({12}, DType::f16)}},
+            {.name = "gate of 5x35, bias",
+             .attrs = {{"gate", std::string("silu")}},
+             .inputs = {one({5, 35}), one({19, 35}), one({19, 35}), {}, one({19}), one({19}), {}}}};
+}
+
+}  // namespace
+}  // namespace ops::joint_linear
+
+extern const OpDef joint_linear_op;
+const OpDef joint_linear_op = {
+    .name = "joint_linear",
+    .summary =
+        "y_i = x w_i^T + bias_i for two or three weights; with gate=f: y = f(x w_0^T + bias_0) (x w_1^T + bias_1)",
+    .operands = {"x", "w0", "w1", "w2", "bias0", "bias1", "bias2"},
+    .infer = ops::joint_linear::infer,
+    .reference = ops::joint_linear::reference,
+    .cost = ops::joint_linear::cost,
+    .kernels = {{.name = "rows_subgroup",
+                 .needs = need_subgroup,
+                 .launch =
+                     [](const OpCall& c, const Caps& d) {
+                         return ops::joint_linear::launch_by(c, d, "joint_linear_subgroup",
+                                                             std::clamp(d.subgroup_size, 8u, 64u));
+                     }},
+                {.name = "rows",
+                 .launch = [](const OpCall& c,
+                              const Caps& d) { return ops::joint_linear::launch_by(c, d, "joint_linear", 32); }}},
+    .cases = ops::joint_linear::cases,
+};
+
+}  // namespace vantage

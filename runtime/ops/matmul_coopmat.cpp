@@ -1,0 +1,98 @@
+// matmul on matrix units (GL_KHR_cooperative_matrix): f16 operands, f32 sums.
+#include <algorithm>
+
+#include "runtime/ops/checks.h"
+#include "runtime/ops/coopmat.h"
+#include "runtime/ops/matmul_kernels.h"
+
+namespace vantage::ops::matmul {
+
+namespace {
+
+// How a workgroup is shaped (matmul/coopmat.comp).
+struct MatrixTile {
+    std::uint32_t m, n, k;  // that the device multiplies at once
+    std::uint32_t subgroup, subgroups_m, subgroups_n, repeat_m, repeat_n, depth;
+    std::uint32_t rows() const { return m * subgroups_m * repeat_m; }
+    std::uint32_t cols() const { return n * subgroups_n * repeat_n; }
+    std::uint32_t lanes() const { return subgroup * subgroups_m * subgroups_n; }
+    // Lines of 8-element vectors, each line padded by one; in the end M rows of sums of each subgroup, padded likewise.
+    static std::uint32_t lines(std::uint32_t count, std::uint32_t length) { return count * (length / 8 + 1) * 16; }
+    std::uint32_t slice_bytes(bool a_along_k, bool b_along_k) const {
+        return (a_along_k ? lines(rows(), depth) : lines(depth, rows())) +
+               (b_along_k ? lines(cols(), depth) : lines(depth, cols()));
+    }
+    std::uint32_t sum_bytes() const { return subgroups_m * subgroups_n * m * (repeat_n * n / 4 + 1) * 16; }
+};
+
+// A tile of `rows` x `cols`. A lane holds 64 sums at most, 32 where matrices have 8 rows: those devices (Intel) have registers of 32 or
+// 64 bytes a subgroup, of which 128 are shared by all, and spill with more; nor do they take slices of two matrices (bench/devices.py).
+MatrixTile tile_of(const CooperativeMatrix& shape, std::uint32_t rows, std::uint32_t cols, const Caps& caps) {
+    MatrixTile t{.m = shape.m,
+                 .n = shape.n,
+                 .k = shape.k,
+                 .subgroup = matrix_subgroup(shape, caps),
+                 .repeat_m = 2,
+                 .repeat_n = 2};
+    const bool wide = shape.m >= 16 && rows >= 128;
+    if (wide) t.repeat_m = 4;
+    t.subgroups_m = std::max(1u, rows / (t.m * t.repeat_m));
+    t.subgroups_n = std::max(1u, cols / (t.n * t.repeat_n));
+    t.depth = std::max(t.k, shape.m >= 16 ? 32u : 16u);
+    return t;
+}
+
+std::uint32_t shared_bytes(const MatrixTile& t, const OpCall& call, std::uint32_t buffers) {
+    return std::max(buffers * t.slice_bytes(!call.attrs.flag("transpose_a"), call.attrs.flag("transpose_b")),
+                    t.sum_bytes());
+}
+
+// How many slices are kept in shared memory: two where two workgroups of a processor still find room.
+std::uint32_t buffers_for(std::uint32_t bytes, const Caps& caps) { return 4 * bytes <= caps.max_shared_memory ? 2 : 1; }
+
+// The first that fits a device and fills it (or nearly); the smallest where none does.
+MatrixTile tile_for(const OpCall& call, const MatmulSizes& s, const CooperativeMatrix& shape, const Caps& caps) {
+    constexpr std::array<std::array<std::uint32_t, 2>, 3> sizes{{{128, 128}, {64, 64}, {32, 64}}};
+    constexpr std::uint32_t most_lanes = 512, enough_groups = 32;
+    for (const auto& [rows, cols] : sizes) {
+        const MatrixTile t = tile_of(shape, rows, cols, caps);
+        const auto groups = tile_grid(s, t.rows(), t.cols());
+        const bool fits =
+            t.lanes() <= std::min({most_lanes, caps.max_workgroup_invocations, caps.max_workgroup_size[0]}) &&
+            shared_bytes(t, call, 1) <= caps.max_shared_memory;
+        if (fits && s.m > rows / 2 && std::uint64_t{groups[0]} * groups[1] * groups[2] >= enough_groups) return t;
+    }
+    return tile_of(shape, sizes.back()[0], sizes.back()[1], caps);
+}
+
+}  // namespace
+
+// f16 operands lose nothing: their products are exact in f32. Others are rounded only where the call allows it, and f32
+// weights stay what they are.
+bool fits_coopmat(const OpCall& call, const Caps& caps) {
+    const MatmulSizes s = matmul_sizes(call);
+    const CooperativeMatrix* shape = f16_matrix(caps);
+    if (shape == nullptr || s.m <= 8 || s.k == 0) return false;
+    const bool exact = call.in(a_).dtype == DType::f16 && call.in(b_).dtype == DType::f16;
+    if (!exact && !(call.attrs.flag("f16_operands") && call.in(b_).dtype != DType::f32)) return false;
+    const MatrixTile t = tile_for(call, s, *shape, caps);
+    return t.lanes() <= caps.max_workgroup_invocations && t.lanes() <= caps.max_workgroup_size[0] &&
+           shared_bytes(t, call, 1) <= caps.max_shared_memory && fits_grid(tile_grid(s, t.rows(), t.cols()), caps);
+}
+
+LaunchPlan launch_coopmat(const OpCall& call, const Caps& caps) {
+    const MatmulSizes s = matmul_sizes(call);
+    const MatrixTile t = tile_for(call, s, *f16_matrix(caps), caps);
+    const bool ta = call.attrs.flag("transpose_a"), tb = call.attrs.flag("transpose_b");
+    const auto vectors = [](std::int64_t line) { return line % 8 == 0 ? 8u : 1u; };
+    Launch l = matmul_launch(call, "matmul_coopmat", t.lanes(), s);
+    for (std::uint32_t constant :
+         {t.m, t.n, t.k, t.subgroups_m, t.subgroups_n, t.repeat_m, t.repeat_n, t.depth, vectors(ta ? s.m : s.k),
+          vectors(tb ? s.k : s.n), step_of(s.n), buffers_for(t.slice_bytes(!ta, tb), caps)})
+        l.spec.push_back(constant);
+    l.groups = tile_grid(s, t.rows(), t.cols());
+    l.subgroup_size = t.subgroup;
+    return with_parts(call, caps, l, s, t.depth);
+}
+
+}  // namespace vantage::ops::matmul

@@ -1,0 +1,93 @@
+// matmul by tiles in shared memory and registers, and what all kernels that work by tiles share.
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/ops/checks.h"
+#include "runtime/ops/matmul_kernels.h"
+#include "shaders/params/matmul.h"
+
+namespace vantage::ops::matmul {
+
+namespace {
+
+// No device tells how many processors it has. So many workgroups leave few of them idle on most.
+constexpr std::uint32_t enough_groups = 64;
+
+// How a workgroup is shaped (lib/register_tile.glsl): 16 lanes along the columns of a tile, 16 along its rows.
+struct RegisterTile {
+    std::uint32_t each_rows, each_cols;  // of a lane
+    static constexpr std::uint32_t side = 16, quads = 4;
+    std::uint32_t rows() const { return side * each_rows; }
+    std::uint32_t cols() const { return side * each_cols; }
+};
+constexpr RegisterTile large{8, 4}, small{4, 4};
+
+std::uint32_t count(const std::array<std::uint32_t, 3>& groups) { return groups[0] * groups[1] * groups[2]; }
+
+// 8 x 4 sums and their operands take some 90 registers: devices of 256 invocations or of narrow subgroups have 64. CPU devices
+// compile the small one faster.
+const RegisterTile& tile_for(const MatmulSizes& s, const Caps& caps) {
+    const bool registers = caps.max_workgroup_invocations >= 512 && caps.max_subgroup_size > 16 && !caps.is_cpu();
+    return registers && count(tile_grid(s, large.rows(), large.cols())) >= enough_groups / 2 ? large : small;
+}
+
+}  // namespace
+
+std::array<std::uint32_t, 3> tile_grid(const MatmulSizes& s, std::int64_t rows, std::int64_t cols) {
+    return {ceil_div(s.n, cols), ceil_div(s.m, rows), static_cast<std::uint32_t>(s.batches())};
+}
+
+bool fits_grid(const std::array<std::uint32_t, 3>& groups, const Caps& caps) {
+    for (std::size_t i = 0; i < 3; ++i)
+        if (groups[i] == 0 || groups[i] > caps.max_workgroup_count[i]) return false;
+    return true;
+}
+
+LaunchPlan with_parts(const OpCall& call, const Caps& caps, Launch launch, const MatmulSizes& s, std::int64_t depth) {
+    const std::int64_t groups = count(launch.groups);
+    const std::int64_t wanted =
+        groups < enough_groups / 2 ? std::min<std::int64_t>({8, enough_groups / groups, s.k / 512}) : 1;
+    const std::int64_t k_part = ceil_div(ceil_div(s.k, std::max<std::int64_t>(wanted, 1)), depth) * depth;
+    const std::uint32_t parts = k_part > 0 ? ceil_div(s.k, k_part) : 1;
+    if (parts < 2 || parts * launch.groups[2] > caps.max_workgroup_count[2]) return launch;
+    Launch join = launch;
+    const std::uint32_t lanes = workgroup_size(caps);
+    join.shader = "matmul_join";
+    join.spec.resize(7);
+    join.spec[0] = lanes;
+    join.spec[2] = 0;                        // it reads no b: calls of all weights share a pipeline
+    if (!call.has(bias_)) join.spec[3] = 0;  // and so do those without a bias
+    join.spec.push_back(step_of(s.n));
+    join.operands.front() = scratch_in(0);
+    join.groups = flat_grid(ceil_div(s.batches() * s.m * ceil_div(s.n, 4), lanes), caps);
+    join.subgroup_size = 0;
+    params::MatmulParams p;
+    std::memcpy(&p, launch.params.data(), sizeof p);
+    p.k_part = static_cast<std::uint32_t>(k_part);
+    p.parts = parts;
+    launch.with(p).operands.back() = scratch_out(0);
+    launch.groups[2] *= parts;
+    LaunchPlan plan;
+    plan.scratch = {static_cast<std::uint64_t>(parts * s.batches() * s.m * s.n) * 4};
+    plan.launches = {launch, join.with(p)};
+    return plan;
+}
+
+bool fits_tiled(const OpCall& call, const Caps& caps) {
+    const MatmulSizes s = matmul_sizes(call);
+    return caps.max_workgroup_invocations >= 256 && caps.max_workgroup_size[0] >= 256 && s.m > 8 &&
+           fits_grid(tile_grid(s, small.rows(), small.cols()), caps);
+}
+
+LaunchPlan launch_tiled(const OpCall& call, const Caps& caps) {
+    const MatmulSizes s = matmul_sizes(call);
+    const RegisterTile& tile = tile_for(s, caps);
+    constexpr std::uint32_t side = RegisterTile::side, quads = RegisterTile::quads;
+    Launch l = matmul_launch(call, "matmul_tiled", side * side, s);
+    for (std::uint32_t constant : {side, side, tile.each_rows, tile.each_cols, quads, step_of(s.k), step_of(s.n)})
+        l.spec.push_back(constant);
+    l.groups = tile_grid(s, tile.rows(), tile.cols());
+    return with_parts(call, caps, l, s, 4 * quads);
+}
+
+}  // namespace vantage::ops::matmul

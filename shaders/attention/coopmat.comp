@@ -1,0 +1,207 @@
+// attention on matrix units: o_i = sum_j p_ij v_j, p_ij = exp(s_ij - lse_i), lse_i = ln sum_j exp(s_ij), s_ij = scale q_i k_j and
+// the rules. q, k, v and the weights are f16, all sums, scores, maxima and denominators f32.
+//
+// Flash attention (attention/flash.comp) with both products by matrices of M x N x K. A workgroup takes ROWS rows of one key head, queries
+// and the heads that share it, so that a tile of KEYS keys, and then of their values, is read once for all of them; the next one
+// is on its way meanwhile. STRIPES subgroups along the rows keep M rows each; where a stripe's sums are too many for one
+// subgroup's registers, SHARES of them share out its keys and features. Scores pass through shared memory, where a row's
+// lanes see which keys they belong to, and go back as weights. When a row's maximum moves, its sums shrink: by a matrix
+// that has the row's factor in all of its columns, since which lane holds which element is the device's affair.
+// Tiles that a causal mask or a window hides from all rows are not visited. Values of keys beyond the last are zeros.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
+#extension GL_KHR_cooperative_matrix : require
+#extension GL_KHR_memory_scope_semantics : require
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_KHR_shader_subgroup_shuffle : require
+layout(local_size_x = 128, local_size_x_id = 0) in;
+layout(constant_id = 1) const uint Q_TYPE = 0;   // q, o
+layout(constant_id = 2) const uint KV_TYPE = 0;  // k, v
+layout(constant_id = 3) const uint D = 64;       // width of queries and keys
+layout(constant_id = 4) const uint DV = 64;      // width of values
+layout(constant_id = 5) const uint STRIPES = 4;
+layout(constant_id = 6) const uint SHARES = 1;
+layout(constant_id = 7) const uint KEYS = 32;
+layout(constant_id = 8) const uint M = 16;  // 9 to 20: lib/attention_rules.glsl
+layout(constant_id = 21) const uint N = 16;
+layout(constant_id = 22) const uint K = 16;
+layout(constant_id = 23) const uint STEP_D = 1;  // 8 where D % 8 == 0
+layout(constant_id = 24) const uint STEP_DV = 1;
+#include "lib/halves.glsl"
+#include "lib/sinks.glsl"
+#include "params/attention.h"
+layout(push_constant) uniform Push { AttentionParams p; };
+const uint ROWS = STRIPES * M, SPLIT = 0u;
+#include "lib/attention_rows.glsl"
+
+const uint LANES = gl_WorkGroupSize.x;
+// Widths in whole matrices; strides in vectors of 16 bytes, odd against bank conflicts.
+const uint WIDTH = (D + K - 1u) / K * K, WIDTH_V = (DV + SHARES * N - 1u) / (SHARES * N) * SHARES * N;
+const uint QUERY_STRIDE = WIDTH / 8u + 1u, TILE_STRIDE = (WIDTH > WIDTH_V ? WIDTH : WIDTH_V) / 8u + 1u, SCORE_STRIDE = KEYS / 4u + 1u;
+const uint FACTOR_STRIDE = N / 4u + 1u;
+shared uvec4 queries[ROWS * QUERY_STRIDE];
+shared uvec4 tile[KEYS * TILE_STRIDE];      // keys, then their values
+shared uvec4 scores[ROWS * SCORE_STRIDE];   // f32; then weights, f16, from the beginning of each row; in the end sums
+shared uvec4 factors[ROWS * FACTOR_STRIDE];  // of each row, N times
+
+const uint KEY_MATRICES = KEYS / (SHARES * N), VALUE_MATRICES = WIDTH_V / (SHARES * N);  // of a subgroup
+const uint LANES_OF_ROW = LANES / ROWS, OCTETS = KEYS / 8u / LANES_OF_ROW;               // of keys, of a lane
+const uint FETCH = (KEYS * (TILE_STRIDE - 1u) + LANES - 1u) / LANES;
+uvec4 next[FETCH];
+
+const float UNSEEN = -3.4e38;  // so far below LOWEST that its exponential is 0, too, where a row has seen nothing
+
+uint lane = gl_LocalInvocationID.x, row = lane / LANES_OF_ROW;
+uint last;  // key that nobody in this workgroup sees any more
+
+void fetch_tile(uvec2 address, uint first, uint width, uint all, uint step) {
+    [[unroll]] for (uint f = 0u; f < FETCH; ++f) {
+        uint i = lane + f * LANES, key = first + i / (all / 8u), at = i % (all / 8u) * 8u;
+        next[f] = uvec4(0u);
+        if (key < min(last, first + KEYS)) next[f] = load_line(row_address(address, KV_TYPE, key_row(key), width), KV_TYPE, 0u, at, width, step);
+    }
+}
+void put_tile(uint all) {
+    [[unroll]] for (uint f = 0u; f < FETCH; ++f) {
+        uint i = lane + f * LANES;
+        if (i < KEYS * (all / 8u)) tile[i / (all / 8u) * TILE_STRIDE + i % (all / 8u)] = next[f];
+    }
+}
+
+// The first tile from `from` on that somebody may see: between the global keys and the window lies nothing.
+uint skip(uint from, uint begin) {
+    return RULES && from >= GLOBAL && from + KEYS <= begin ? from + (begin - from) / KEYS * KEYS : from;
+}
+
+float joined_max(float value) {
+    for (uint i = 1u; i < LANES_OF_ROW; i *= 2u) value = max(value, subgroupShuffleXor(value, i));
+    return value;
+}
+float joined_sum(float value) {
+    for (uint i = 1u; i < LANES_OF_ROW; i *= 2u) value += subgroupShuffleXor(value, i);
+    return value;
+}
+
+// Turns the scores of this lane's octets of keys into weights below the row's maximum, and leaves the row's factor.
+void weigh(uint first, uint sees, inout float maximum, inout float denominator) {
+    uint own = lane % LANES_OF_ROW;
+    vec4 s[OCTETS * 2u];
+    float peak = maximum;
+    int position = query_position(own_step, query_of(row), p.n, p.m);
+    [[unroll]] for (uint i = 0u; i < OCTETS * 2u; ++i) {
+        uint quad = (own + i / 2u * LANES_OF_ROW) * 2u + i % 2u;
+        s[i] = p.scale * uintBitsToFloat(scores[row * SCORE_STRIDE + quad]);
+        [[unroll]] for (uint e = 0u; e < 4u; ++e) {
+            uint key = first + quad * 4u + e;
+            bool seen = key < sees;
+            if (RULES && seen) {
+                s[i][e] = ruled_score(s[i][e], batch, head_of(row), query_of(row), position, key);
+                seen = rules_allow(batch, position, key) && !(s[i][e] <= LOWEST);  // NaN stays
+            }
+            if (!seen) s[i][e] = UNSEEN;
+            peak = max(peak, s[i][e]);
+        }
+    }
+    peak = joined_max(peak);
+    subgroupMemoryBarrierShared();
+    subgroupBarrier();  // a row's lanes have read its scores: weights take their place
+    float sum = 0.0;
+    [[unroll]] for (uint o = 0u; o < OCTETS; ++o) {
+        vec4 low = exp(s[2u * o] - peak), high = exp(s[2u * o + 1u] - peak);
+        sum += (low.x + low.y) + (low.z + low.w) + (high.x + high.y) + (high.z + high.w);
+        scores[row * SCORE_STRIDE + own + o * LANES_OF_ROW] = uvec4(halves_of(low), halves_of(high));
+    }
+    float shrink = exp(maximum - peak);
+    denominator = denominator * shrink + joined_sum(sum);
+    maximum = peak;
+    for (uint q = own; q < N / 4u; q += LANES_OF_ROW) factors[row * FACTOR_STRIDE + q] = floatBitsToUint(vec4(shrink));
+}
+
+void main() {
+    if (batch >= p.batch) return;
+    uint rows_valid = valid_rows(own_step, p.n), keys_valid = keys_there();
+    uint real = min(ROWS, rows_valid * group - min(rows_valid * group, block * ROWS));  // rows of queries that there are
+    // Later queries see keys as late or later, but for the first ones, which may be global.
+    last = real > 0u ? max(visible(0u, rows_valid, keys_valid), visible(real - 1u, rows_valid, keys_valid)) : 0u;
+    uint begin = RULES ? window_begin(query_position(own_step, query_of(0u), p.n, p.m)) : 0u;
+    uint sees = row < real ? min(visible(row, rows_valid, keys_valid), last) : 0u;
+
+    for (uint i = lane; i < ROWS * (WIDTH / 8u); i += LANES) {
+        uint r = i / (WIDTH / 8u), at = i % (WIDTH / 8u) * 8u;
+        uvec4 value = uvec4(0u);
+        if (r < real) value = load_line(row_address(p.q, Q_TYPE, result_row(r), D), Q_TYPE, 0u, at, D, STEP_D);
+        queries[r * QUERY_STRIDE + i % (WIDTH / 8u)] = value;
+    }
+    float maximum = LOWEST, denominator = 0.0;
+    uint stripe = gl_SubgroupID / SHARES, share = gl_SubgroupID % SHARES;
+    coopmat<float, gl_ScopeSubgroup, M, N, gl_MatrixUseAccumulator> sums[VALUE_MATRICES];
+    [[unroll]] for (uint j = 0u; j < VALUE_MATRICES; ++j) sums[j] = coopmat<float, gl_ScopeSubgroup, M, N, gl_MatrixUseAccumulator>(0.0);
+
+    uint first = skip(0u, begin);
+    fetch_tile(p.k, first, D, WIDTH, STEP_D);
+    while (first < last) {
+        put_tile(WIDTH);
+        barrier();
+        fetch_tile(p.v, first, DV, WIDTH_V, STEP_DV);
+        coopmat<float, gl_ScopeSubgroup, M, N, gl_MatrixUseAccumulator> s[KEY_MATRICES];
+        [[unroll]] for (uint j = 0u; j < KEY_MATRICES; ++j) s[j] = coopmat<float, gl_ScopeSubgroup, M, N, gl_MatrixUseAccumulator>(0.0);
+        [[dont_unroll]] for (uint d = 0u; d < WIDTH; d += K) {
+            coopmat<float16_t, gl_ScopeSubgroup, M, K, gl_MatrixUseA> q;
+            coopMatLoad(q, queries, stripe * M * QUERY_STRIDE + d / 8u, QUERY_STRIDE, gl_CooperativeMatrixLayoutRowMajor);
+            [[unroll]] for (uint j = 0u; j < KEY_MATRICES; ++j) {
+                coopmat<float16_t, gl_ScopeSubgroup, K, N, gl_MatrixUseB> k;
+                coopMatLoad(k, tile, (share * KEY_MATRICES + j) * N * TILE_STRIDE + d / 8u, TILE_STRIDE, gl_CooperativeMatrixLayoutColumnMajor);
+                s[j] = coopMatMulAdd(q, k, s[j]);
+            }
+        }
+        [[unroll]] for (uint j = 0u; j < KEY_MATRICES; ++j)
+            coopMatStore(s[j], scores, stripe * M * SCORE_STRIDE + (share * KEY_MATRICES + j) * N / 4u, SCORE_STRIDE, gl_CooperativeMatrixLayoutRowMajor);
+        barrier();
+        weigh(first, sees, maximum, denominator);
+        put_tile(WIDTH_V);
+        barrier();
+        first = skip(first + KEYS, begin);
+        if (first < last) fetch_tile(p.k, first, D, WIDTH, STEP_D);
+        coopmat<float, gl_ScopeSubgroup, M, N, gl_MatrixUseAccumulator> factor;
+        coopMatLoad(factor, factors, stripe * M * FACTOR_STRIDE, FACTOR_STRIDE, gl_CooperativeMatrixLayoutRowMajor);
+        [[unroll]] for (uint j = 0u; j < VALUE_MATRICES; ++j) sums[j] = sums[j] * factor;
+        [[dont_unroll]] for (uint key = 0u; key < KEYS; key += K) {
+            coopmat<float16_t, gl_ScopeSubgroup, M, K, gl_MatrixUseA> w;
+            coopMatLoad(w, scores, stripe * M * SCORE_STRIDE + key / 8u, SCORE_STRIDE, gl_CooperativeMatrixLayoutRowMajor);
+            [[unroll]] for (uint j = 0u; j < VALUE_MATRICES; ++j) {
+                coopmat<float16_t, gl_ScopeSubgroup, K, N, gl_MatrixUseB> v;
+                coopMatLoad(v, tile, key * TILE_STRIDE + (share * VALUE_MATRICES + j) * N / 8u, TILE_STRIDE, gl_CooperativeMatrixLayoutRowMajor);
+                sums[j] = coopMatMulAdd(w, v, sums[j]);
+            }
+        }
+        barrier();
+    }
+
+    float shrink = with_sink(maximum, denominator, p.sinks, head_of(row));
+    if (lane % LANES_OF_ROW == 0u) {
+        float over = denominator > 0.0 ? shrink / denominator : 0.0;
+        factors[row * FACTOR_STRIDE] = floatBitsToUint(vec4(over));
+        if (query_of(row) < p.n)
+            Floats(p.lse).at[result_row(row)] = denominator == 0.0 ? uintBitsToFloat(0xff800000u) : maximum + log(denominator);
+    }
+    // One matrix of each subgroup at a time.
+    const uint QUADS = SHARES * N / 4u;
+    [[dont_unroll]] for (uint j = 0u; j < VALUE_MATRICES; ++j) {
+        [[unroll]] for (uint i = 0u; i < VALUE_MATRICES; ++i)
+            if (i == j) coopMatStore(sums[i], scores, stripe * M * SCORE_STRIDE + share * N / 4u, SCORE_STRIDE, gl_CooperativeMatrixLayoutRowMajor);
+        barrier();
+        for (uint i = lane; i < ROWS * QUADS; i += LANES) {
+            uint r = i / QUADS, quad = i % QUADS, at = (quad / (N / 4u) * VALUE_MATRICES + j) * N + quad % (N / 4u) * 4u;
+            if (query_of(r) >= p.n || at >= DV) continue;
+            vec4 value = uintBitsToFloat(scores[r * SCORE_STRIDE + quad]) * uintBitsToFloat(factors[r * FACTOR_STRIDE].x);
+            uint first_of_row = result_row(r) * DV + at;
+            if (DV % 4u == 0u)
+                store4(p.o, Q_TYPE, first_of_row, value);
+            else
+                for (uint e = 0u; e < min(4u, DV - at); ++e) store(p.o, Q_TYPE, first_of_row + e, value[e]);
+        }
+        barrier();
+    }
+}

@@ -1,0 +1,100 @@
+// attention: o_i = sum_j p_ij v_j,  p_ij = exp(s_ij - lse_i),  lse_i = ln sum_j exp(s_ij), for devices whose lanes are those of a
+// CPU's vectors (flash.comp is the form for GPUs).
+//
+// An invocation owns a row: its query, its running maximum m and denominator l, and its sum, all in registers. Keys and values are
+// the same for all lanes, so each number of them is read once and broadcast into an fma; a tile of KEYS keys at a time, since m, l
+// and the sum move once for each tile. Nothing is shared and nothing is summed up over lanes.
+// Dependent fma are kept in chains of at most eight, so that several run beside each other.
+// Maxima start from a finite minimum; a row that sees nothing gives o = 0 and lse = -inf. Rules: lib/attention_rules.glsl.
+#version 460
+#extension GL_EXT_control_flow_attributes : require
+#extension GL_GOOGLE_include_directive : require
+layout(local_size_x = 32, local_size_x_id = 0) in;
+layout(constant_id = 1) const uint Q_TYPE = 0;   // q, o
+layout(constant_id = 2) const uint KV_TYPE = 0;  // k, v
+layout(constant_id = 3) const uint D = 64;       // width of queries and keys, a multiple of 4
+layout(constant_id = 4) const uint DV = 64;      // width of values, a multiple of 4
+layout(constant_id = 5) const uint KEYS = 8;
+#include "params/attention.h"
+layout(push_constant) uniform Push { AttentionParams p; };
+const uint SPLIT = 0u, ROWS = gl_WorkGroupSize.x;
+#include "lib/attention_rows.glsl"
+#include "lib/sinks.glsl"
+
+uint lane = gl_LocalInvocationID.x;
+
+vec4 query[D / 4u];
+
+// Scores of four keys: a part of the query that was fetched meets all of them.
+vec4 four_scores(uvec2 k0, uvec2 k1, uvec2 k2, uvec2 k3) {
+    vec4 s0 = vec4(0.0), s1 = s0, s2 = s0, s3 = s0;
+    [[unroll]] for (uint first = 0u; first < D / 4u; first += 8u) {
+        vec4 p0 = vec4(0.0), p1 = p0, p2 = p0, p3 = p0;
+        [[unroll]] for (uint d = first; d < min(first + 8u, D / 4u); ++d) {
+            p0 = fma(query[d], load4(k0, KV_TYPE, 4u * d), p0);
+            p1 = fma(query[d], load4(k1, KV_TYPE, 4u * d), p1);
+            p2 = fma(query[d], load4(k2, KV_TYPE, 4u * d), p2);
+            p3 = fma(query[d], load4(k3, KV_TYPE, 4u * d), p3);
+        }
+        s0 += p0;
+        s1 += p1;
+        s2 += p2;
+        s3 += p3;
+    }
+    return vec4((s0.x + s0.y) + (s0.z + s0.w), (s1.x + s1.y) + (s1.z + s1.w), (s2.x + s2.y) + (s2.z + s2.w), (s3.x + s3.y) + (s3.z + s3.w));
+}
+
+void main() {
+    uint rows_valid = valid_rows(own_step, p.n), keys_valid = keys_there();
+    uint i = query_of(lane), head = head_of(lane), sees = visible(lane, rows_valid, keys_valid);
+    int position = query_position(own_step, i, p.n, p.m);
+    // what the first and the last real row of the workgroup see is the same for all lanes
+    uint real = rows_valid * group, last = real > flat_row(0u) ? min(ROWS, real - flat_row(0u)) - 1u : 0u;
+    uint end = max(visible(0u, rows_valid, keys_valid), visible(last, rows_valid, keys_valid));
+    uint begin = RULES ? window_begin(query_position(own_step, query_of(0u), p.n, p.m)) : 0u;
+
+    vec4 sums[DV / 4u];
+    uint row = result_row(min(lane, p.n * group - 1u - flat_row(0u)));
+    [[unroll]] for (uint d = 0u; d < D / 4u; ++d) query[d] = p.scale * load4(row_address(p.q, Q_TYPE, row, D), Q_TYPE, 4u * d);
+    [[unroll]] for (uint d = 0u; d < DV / 4u; ++d) sums[d] = vec4(0.0);
+    float maximum = LOWEST, denominator = 0.0;
+    for (uint tile = 0u; tile < end; tile += KEYS) {
+        if (RULES && tile >= GLOBAL && tile + KEYS <= begin) tile += (begin - tile) / KEYS * KEYS;  // to the window
+        float s[KEYS], peak = maximum;
+        bool seen[KEYS];
+        uvec2 rows[KEYS];
+        [[unroll]] for (uint j = 0u; j < KEYS; ++j) rows[j] = row_address(p.k, KV_TYPE, key_row(min(tile + j, end - 1u)), D);
+        [[unroll]] for (uint j = 0u; j < KEYS; j += 4u) {
+            vec4 four = four_scores(rows[j], rows[j + 1u], rows[j + 2u], rows[j + 3u]);
+            [[unroll]] for (uint i = 0u; i < 4u; ++i) s[j + i] = four[i];
+        }
+        [[unroll]] for (uint j = 0u; j < KEYS; ++j) {
+            uint key = min(tile + j, end - 1u);
+            seen[j] = tile + j < sees;
+            if (RULES && seen[j]) {
+                s[j] = ruled_score(s[j], batch, head, i, position, key);
+                seen[j] = rules_allow(batch, position, key) && !(s[j] <= LOWEST);  // NaN stays
+            }
+            peak = max(peak, seen[j] ? s[j] : LOWEST);
+        }
+        float shrink = exp(maximum - peak), total = 0.0;
+        [[unroll]] for (uint j = 0u; j < KEYS; ++j) {
+            s[j] = seen[j] ? exp(s[j] - peak) : 0.0;
+            total += s[j];
+        }
+        denominator = denominator * shrink + total;
+        maximum = peak;
+        [[unroll]] for (uint j = 0u; j < KEYS; ++j) rows[j] = row_address(p.v, KV_TYPE, key_row(min(tile + j, end - 1u)), DV);
+        [[unroll]] for (uint line = 0u; line < DV / 4u; line += 4u) {  // 64 bytes of all values after each other
+            [[unroll]] for (uint d = line; d < min(line + 4u, DV / 4u); ++d) sums[d] *= shrink;
+            [[unroll]] for (uint j = 0u; j < KEYS; ++j)
+                [[unroll]] for (uint d = line; d < min(line + 4u, DV / 4u); ++d)
+                    sums[d] = fma(vec4(s[j]), load4(rows[j], KV_TYPE, 4u * d), sums[d]);
+        }
+    }
+    if (i >= p.n) return;
+    float shrink = with_sink(maximum, denominator, p.sinks, head), over = denominator > 0.0 ? shrink / denominator : 0.0;
+    uvec2 o = row_address(p.o, Q_TYPE, row, DV);
+    [[unroll]] for (uint d = 0u; d < DV / 4u; ++d) store4(o, Q_TYPE, 4u * d, sums[d] * over);
+    Floats(p.lse).at[row] = denominator == 0.0 ? uintBitsToFloat(0xff800000u) : maximum + log(denominator);
+}

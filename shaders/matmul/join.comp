@@ -1,0 +1,23 @@
+// Adds the sums that the parts of k left, in their order, which never changes: c = activation(alpha sum + bias) + beta residual.
+//
+// One invocation per four columns of a row.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+layout(local_size_x = 256, local_size_x_id = 0) in;
+layout(constant_id = 7) const uint STEP_N = 1;  // 4 where n % 4 == 0
+#include "lib/index.glsl"
+#include "lib/matmul_store.glsl"
+
+void main() {
+    uint quads = (p.n + 3u) / 4u, i = invocation_index(), row = i / quads, col = i % quads * 4u;
+    if (row >= p.batches * p.m) return;
+    vec4 sum = vec4(0.0);
+    for (uint part = 0u; part < p.parts; ++part) {
+        uvec2 sums = part_sums(p.a, part);
+        if (STEP_N == 4u)
+            sum += load4(sums, F32, row * p.n + col);
+        else
+            for (uint e = 0u; e < min(4u, p.n - col); ++e) sum[e] += load(sums, F32, row * p.n + col + e);
+    }
+    store_result(sum, row / p.m, row % p.m, col);
+}

@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# vantage bench: roofs are measured once, one small op in every format, comparison, and what is refused.
+# Once: it is about files and texts; what is measured differs from device to device, and from run to run.
+. "${VANTAGE_ROOT:?}/tests/cli/common.bash"
+
+# roofs are kept: the second time they have the same date
+"$program" bench roofs -o json --output roofs.json || fail "bench roofs"
+"$program" bench roofs -o json --output again.json || fail "bench roofs, kept"
+grep '"measured"' roofs.json >first
+grep '"measured"' again.json | cmp -s - first || fail "roofs were measured twice"
+grep -q '"gb_per_s"' roofs.json || fail "roofs without a bandwidth"
+[[ -n $(ls cache/roofs) ]] || fail "roofs are not in the cache folder"
+
+add=(bench ops --op add --case 4096x1024 --repeats 2)
+gives "| roof_percent |" "${add[@]}"
+grep -q '^| add | 4096x1024 | f32   | plain  | \*' out || fail "the table has no row of add: $(<out)"
+gives "schema_version,kind,date" "${add[@]}" -o csv
+gives '"kernel":"plain"' "${add[@]}" -o jsonl
+check "ops -o json" "$program" "${add[@]}" -o json --output before.json --roofline roofline.svg
+grep -q '"driver_version"' before.json || fail "the report does not say which driver"
+grep -q "</svg>" roofline.svg || fail "no roofline"
+
+# the same twice is the same; ten times the time is slower
+gives "0 faster, 0 slower, 1 the same" bench compare before.json before.json
+sed -E 's/("time_us": )([0-9.]+)/\11\2/; s/("time_us_spread": )[0-9.e-]+/\10.0/' before.json >after.json
+"$program" bench compare before.json after.json >out
+[[ $? == 1 && $(<out) == *SLOWER* ]] || fail "compare does not see what became slower: $(<out)"
+
+# what is refused, before anything is measured
+ends 2 "wanted md, csv, json or jsonl" bench ops --op add -o xml
+ends 2 "no op is called \"ad\"" bench ops --op ad
+ends 2 "no kernel is called \"fast\"" bench ops --op add --kernel fast
+ends 2 "no case has \"7x7\"" bench ops --op add --case 7x7
+ends 2 "has to end in .png or .svg" bench ops --op add --roofline a.jpg
+ends 2 "subcommand is required" bench
+ends 6 "nothing.json" bench compare before.json nothing.json
+printf '{"schema_version": 99}' >old.json
+ends 6 "schema_version" bench compare before.json old.json
+
+exit $((failures > 0))

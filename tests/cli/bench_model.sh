@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# vantage bench model: rows, refusals, starts, quality against PyTorch; --profile as a table and as a trace.
+# Once: the figures are the machine's, and what is computed is tested elsewhere on every device.
+. "${VANTAGE_ROOT:?}/tests/cli/common.bash"
+
+gives 'pp16' bench model --pp 16 --tg 4 --depth 0,8 -r 1 --no-start
+check "a row for each test" test "$(grep -cE '^\| mini-world .* (pp16|tg4|pp16 @ d8|tg4 @ d8) ' out)" = 4
+gives '"test": "pp16 x2"' bench model --pp 16 -b 2 -r 2 --no-start -o json
+check "a spread beside the mean" grep -q '"t_per_s_spread"' out
+
+# mean of -ln p(token) of 510 tokens in two windows of 256, by PyTorch 2.14 in double: 1.3396075
+gives '"test": "quality f16"' bench model --quality --weights f16 --tokens 512 -o json
+nats=$(grep -m1 -oE '"nats": [0-9.]+' out | grep -oE '[0-9.]+')
+check "nats per token $nats, wanted 1.33961 within f32's rounding" awk "BEGIN { exit !($nats - 1.3396075 < 2e-5 && 1.3396075 - $nats < 2e-5) }"
+
+ends 2 'allows 256' bench model --pp 300 -r 1 --no-start
+ends 2 'not in {gpt2-small' bench model --shape gpt5
+ends 2 'draws no tokens' bench model -m "$models/bert" --tg 4 --no-start
+
+gives 'start warm: all cached' bench model --pp 8 -r 1 -o csv
+check "three starts" test "$(grep -c ',"\?start' out)" = 3
+
+"$program" run -q -p "The dog" -n 2 --profile - >out 2>err
+check "a table by op" grep -qE '^matmul +[a-z_]+ +[0-9]+ ' err
+check "its sum" grep -qE '^all  ' err
+"$program" bench model --pp 8 -r 1 --no-start --profile trace.json >out 2>err
+check "a trace of the host and of the device" test "$(grep -cE '"name":"(compile plan|make pipelines|submit|wait for the device|upload weights)"' trace.json | awk '{ print ($1 >= 5) }')" = 1
+check "device spans" grep -q 'h.3.attention' trace.json
+ends 2 'goes with commands that run a model' tokenize -p x --profile -
+
+exit $((failures > 0))

@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# `vantage tune`: what is measured is kept, shown, used and forgotten; a damaged table is left unused with a line.
+# Once: the calls are those of one model, whatever the device.
+. "${VANTAGE_ROOT:?}/tests/cli/common.bash"
+
+model=$models/gpt2
+ends 2 "there is no shape" tune --shape nonsense
+gives "0 calls were measured here" tune --show
+gives "nothing was measured" tune --forget
+gives "calls measured" tune -m "$model" --quick --context 16
+gives "kept in $scratch/cache/tuning/" tune -m "$model" --quick --context 16 --seconds 0.01
+gives "here" tune --show
+gives '"vantage_tuning": 1' tune --show --json
+gives "matmul(" tune --show
+table=$(echo "$scratch"/cache/tuning/*.json)
+echo "{" >"$table"
+"$program" explain -m "$model" >out 2>err || fail "explain with a damaged table: $(<err)"
+[[ $(<err) == *"tuning not used: $table"* ]] || fail "a damaged table is not named: $(<err)"
+VANTAGE_DISABLE_TUNING=1 "$program" explain -m "$model" >out 2>err && [[ ! -s err ]] || fail "tuning disabled: $(<err)"
+gives "forgotten: $table" tune --forget
+exit $((failures > 0))

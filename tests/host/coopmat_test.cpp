@@ -1,0 +1,204 @@
+// Kernels on matrix units down to their launch parameters, on made-up devices with other shapes than the one that the tests can run on.
+// What a launch says is held against an emulation of how matmul/coopmat.comp and attention/coopmat.comp share out the work.
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "runtime/base/log.h"
+#include "runtime/base/version.h"
+#include "runtime/graph/op.h"
+#include "shaders/params/attention.h"
+#include "shaders/params/matmul.h"
+
+using namespace vantage;
+
+namespace {
+
+struct Subgroups {
+    std::uint32_t usual, least, most;
+};
+Caps device(CooperativeMatrix shape, Subgroups sizes, std::uint32_t shared) {
+    Caps caps;
+    caps.name = format("made-up GPU %ux%ux%u", shape.m, shape.n, shape.k);
+    caps.type = DeviceType::discrete;
+    caps.subgroup_size = sizes.usual, caps.min_subgroup_size = sizes.least, caps.max_subgroup_size = sizes.most;
+    caps.subgroup_arithmetic = caps.subgroup_shuffle = caps.fp16 = true;
+    caps.subgroup_size_control = sizes.least != sizes.most;
+    caps.max_workgroup_invocations = 1024;
+    caps.max_workgroup_size = {1024, 1024, 64};
+    caps.max_shared_memory = shared;
+    caps.cooperative_matrices = {{16, 16, 16, "s8", "s8", "s32"}, std::move(shape)};
+    return caps;
+}
+std::vector<Caps> devices() {
+    const auto halves = [](std::uint32_t m, std::uint32_t n, std::uint32_t k) {
+        return CooperativeMatrix{m, n, k, "f16", "f16", "f32"};
+    };
+    return {device(halves(16, 16, 16), {64, 32, 64}, 65536),  // RDNA3 and 4
+            device(halves(16, 16, 16), {32, 32, 32}, 49152),  // GeForce
+            device(halves(16, 8, 16), {32, 32, 32}, 49152),   //
+            device(halves(8, 8, 16), {32, 8, 32}, 49152),     // Arc A
+            device(halves(8, 16, 16), {32, 16, 32}, 49152),   // Arc B
+            device(halves(8, 8, 8), {8, 8, 8}, 32768)};       // lavapipe
+}
+
+const Kernel& coopmat(const OpDef& op) {
+    return *std::find_if(op.kernels.begin(), op.kernels.end(),
+                         [](const Kernel& kernel) { return kernel.name == std::string("coopmat"); });
+}
+
+OpCall call_of(const char* op, Attrs attrs, std::vector<TensorType> inputs) {
+    OpCall call{.op = find_op(op), .attrs = std::move(attrs), .inputs = {}, .outputs = {}};
+    for (TensorType& type : inputs) call.inputs.emplace_back(std::move(type));
+    call.inputs.resize(call.op->operands.size());
+    call.outputs = call.op->infer(call);
+    return call;
+}
+
+OpCall product(std::int64_t m, std::int64_t n, std::int64_t k, bool ta, bool tb) {
+    return call_of("matmul", {{"transpose_a", ta}, {"transpose_b", tb}},
+                   {{ta ? Shape{k, m} : Shape{m, k}, DType::f16}, {tb ? Shape{n, k} : Shape{k, n}, DType::f16}});
+}
+
+template <class Params>
+Params params_of(const Launch& launch) {
+    Params params;
+    REQUIRE(launch.params.size() == sizeof params);
+    std::memcpy(&params, launch.params.data(), sizeof params);
+    return params;
+}
+
+/// Whole subgroups of a size that the device has, and as many as the kernel is told.
+void check_lanes(const Launch& launch, std::uint32_t subgroups, const Caps& caps) {
+    CHECK(launch.subgroup_size >= caps.min_subgroup_size);
+    CHECK(launch.subgroup_size <= caps.max_subgroup_size);
+    CHECK(launch.spec.at(0) == subgroups * launch.subgroup_size);
+    CHECK(launch.spec.at(0) <= caps.max_workgroup_invocations);
+    for (std::size_t i = 0; i < 3; ++i) CHECK(launch.groups[i] <= caps.max_workgroup_count[i]);
+}
+
+/// How often each of `count` rows (or columns) is computed by `groups` workgroups of `subgroups` with `repeat` matrices of `side`.
+bool covers_once(std::uint32_t count, std::uint32_t groups, std::uint32_t subgroups, std::uint32_t repeat,
+                 std::uint32_t side) {
+    std::vector<int> times(count, 0);
+    for (std::uint32_t group = 0; group < groups; ++group) {
+        bool used = false;
+        for (std::uint32_t i = 0; i < subgroups * repeat * side; ++i) {
+            const std::uint32_t at = group * subgroups * repeat * side + i;
+            if (at < count) ++times[at], used = true;
+        }
+        if (!used) return false;
+    }
+    return std::all_of(times.begin(), times.end(), [](int n) { return n == 1; });
+}
+
+void check_product(const OpCall& call, const Caps& caps) {
+    const LaunchPlan plan = coopmat(*call.op).launch(call, caps);
+    const Launch& launch = plan.launches.front();
+    const auto p = params_of<params::MatmulParams>(launch);
+    const std::vector<std::uint32_t>& c = launch.spec;
+    REQUIRE(c.size() == 19);  // as matmul/coopmat.comp numbers them
+    const std::uint32_t m = c[7], n = c[8], k = c[9], subgroups_m = c[10], subgroups_n = c[11], repeat_m = c[12],
+                        repeat_n = c[13], depth = c[14], buffers = c[18];
+    check_lanes(launch, subgroups_m * subgroups_n, caps);
+    CHECK(covers_once(p.m, launch.groups[1], subgroups_m, repeat_m, m));
+    CHECK(covers_once(p.n, launch.groups[0], subgroups_n, repeat_n, n));
+    CHECK(depth % k == 0);
+    // every k in one part, slices never across two; lines begin on vectors where the kernel believes so
+    CHECK((p.parts - 1) * p.k_part < p.k);
+    CHECK(p.parts * p.k_part >= p.k);
+    if (p.parts > 1) CHECK(p.k_part % depth == 0);
+    CHECK(launch.groups[2] == p.batches * p.parts);
+    CHECK(plan.launches.size() == (p.parts > 1 ? 2 : 1));
+    if (p.parts > 1) CHECK(plan.scratch.at(0) == std::uint64_t{4} * p.parts * p.batches * p.m * p.n);
+    CHECK((c[15] == 1 || (c[4] != 0 ? p.m : p.k) % 8 == 0));
+    CHECK((c[16] == 1 || (c[5] != 0 ? p.k : p.n) % 8 == 0));
+    // shared memory: padded lines of both operands, or the sums of each subgroup's M rows
+    const std::uint32_t rows = subgroups_m * repeat_m * m, cols = subgroups_n * repeat_n * n;
+    const auto lines = [&](bool along_k, std::uint32_t side) {
+        return along_k ? side * (depth + 8) * 2 : depth * (side + 8) * 2;
+    };
+    CHECK(buffers * (lines(c[4] == 0, rows) + lines(c[5] != 0, cols)) <= caps.max_shared_memory);
+    CHECK(subgroups_m * subgroups_n * m * (repeat_n * n + 4) * 4 <= caps.max_shared_memory);
+    // 64 sums a lane at most, 32 where matrices have 8 rows: more spilled (docs/performance.md)
+    CHECK(m * n * repeat_m * repeat_n / launch.subgroup_size <= (m >= 16 ? 64 : 32));
+}
+
+void check_attention(const OpCall& call, const Caps& caps) {
+    const LaunchPlan plan = coopmat(*call.op).launch(call, caps);
+    const Launch& launch = plan.launches.front();
+    const auto p = params_of<params::AttentionParams>(launch);
+    const std::vector<std::uint32_t>& c = launch.spec;
+    REQUIRE(c.size() == 25);  // as attention/coopmat.comp numbers them
+    const std::uint32_t d = c[3], dv = c[4], stripes = c[5], shares = c[6], keys = c[7], m = c[8], n = c[21], k = c[22];
+    check_lanes(launch, stripes * shares, caps);
+    const std::uint32_t rows = stripes * m, blocks = launch.groups[0] / (p.batch * p.kv_heads);
+    CHECK(covers_once(p.n * p.heads / p.kv_heads, blocks, stripes, 1, m));
+    CHECK(keys % (shares * n) == 0);  // a subgroup's share of the scores is whole matrices
+    CHECK(keys % k == 0);
+    const std::uint32_t lanes_of_row = c[0] / rows;
+    CHECK(lanes_of_row * rows == c[0]);
+    CHECK(launch.subgroup_size % lanes_of_row == 0);  // a row's lanes are in one subgroup
+    CHECK(keys % (8 * lanes_of_row) == 0);
+    const auto padded = [](std::uint32_t width, std::uint32_t to) { return (width + to - 1) / to * to; };
+    const std::uint32_t width = padded(d, k), width_v = padded(dv, shares * n);
+    CHECK(rows * (width + 8) * 2 + keys * (std::max(width, width_v) + 8) * 2 + rows * (keys + 4) * 4 +
+              rows * (n + 4) * 4 <=
+          caps.max_shared_memory);
+    CHECK(m * width_v / shares / launch.subgroup_size <= (m >= 16 ? 64 : 16));
+}
+
+}  // namespace
+
+TEST_CASE("matrix products on matrix units: every cell once, within a device's limits", "[graph][coopmat]") {
+    if (!has_family("coopmat")) SKIP("this build's glslang has no GL_KHR_cooperative_matrix");
+    for (const Caps& caps : devices())
+        for (const auto& [m, n, k] : std::vector<std::array<std::int64_t, 3>>{{9, 1, 1},
+                                                                              {17, 33, 29},
+                                                                              {64, 64, 64},
+                                                                              {130, 70, 48},
+                                                                              {512, 2304, 768},
+                                                                              {33, 256, 4096},
+                                                                              {4096, 4096, 4096}})
+            for (const bool ta : {false, true})
+                for (const bool tb : {false, true}) {
+                    const OpCall call = product(m, n, k, ta, tb);
+                    INFO(caps.name << ", " << m << "x" << n << "x" << k << (ta ? " T" : " N") << (tb ? "T" : "N"));
+                    REQUIRE(coopmat(*call.op).fits(call, caps));
+                    check_product(call, caps);
+                }
+}
+
+TEST_CASE("attention on matrix units: every row once, within a device's limits", "[graph][coopmat]") {
+    if (!has_family("coopmat")) SKIP("this build's glslang has no GL_KHR_cooperative_matrix");
+    for (const Caps& caps : devices())
+        for (const std::int64_t d : {17, 24, 64, 80, 128, 256})
+            for (const auto& [n, heads] : std::vector<std::array<std::int64_t, 2>>{{9, 1}, {37, 4}, {512, 8}}) {
+                OpCall call = call_of(
+                    "attention", {{"causal", true}},
+                    {{Shape{n, heads, d}, DType::f32}, {Shape{600, 1, d}, DType::f16}, {Shape{600, 1, d}, DType::f16}});
+                INFO(caps.name << ", width " << d << ", " << n << " queries, " << heads << " heads on one");
+                CHECK_FALSE(coopmat(*call.op).fits(call, caps));  // not without leave
+                call.attrs.set("f16_operands", true);
+                const bool fits = coopmat(*call.op).fits(call, caps);
+                CHECK((fits || d > 128));  // 32 KiB do not hold the widest
+                if (fits) check_attention(call, caps);
+            }
+}
+
+TEST_CASE("operands are rounded to f16 only by leave, and f32 weights never", "[graph][coopmat]") {
+    if (!has_family("coopmat")) SKIP("this build's glslang has no GL_KHR_cooperative_matrix");
+    const Caps caps = devices().front();
+    const auto chosen = [&](DType a, DType b, bool leave) {
+        const OpCall call = call_of("matmul", {{"transpose_b", true}, {"f16_operands", leave}},
+                                    {{Shape{64, 64}, a}, {Shape{64, 64}, b}});
+        return std::string(choose_kernel(call, caps)->name);
+    };
+    CHECK(chosen(DType::f16, DType::f16, false) == "coopmat");  // nothing is lost
+    CHECK(chosen(DType::f32, DType::f16, true) == "coopmat");
+    CHECK(chosen(DType::f32, DType::bf16, true) == "coopmat");
+    CHECK(chosen(DType::f32, DType::f16, false) == "tiled");
+    CHECK(chosen(DType::f32, DType::f32, true) == "tiled");
+}

@@ -1,0 +1,112 @@
+// Tables of measured choices on disk: written whole, read with suspicion.
+#include <catch2/catch_test_macros.hpp>
+#include <cstdlib>
+
+#include "expect_error.h"
+#include "runtime/base/options.h"
+#include "runtime/base/os.h"
+#include "runtime/exec/measure.h"
+#include "runtime/exec/tuning_files.h"
+#include "temporary_directory.h"
+
+using namespace vantage;
+
+namespace {
+
+Caps some_device() {
+    Caps caps;
+    caps.name = "made-up GPU";
+    caps.driver = "made-up driver";
+    caps.driver_version = "Mesa 25.1.2";
+    caps.uuid = {1, 2, 3};
+    return caps;
+}
+
+/// A cache directory of its own while it lives.
+class OwnCache {
+public:
+    OwnCache() { ::setenv("VANTAGE_CACHE_DIR", directory_.path().c_str(), 1); }
+    ~OwnCache() { before_ ? ::setenv("VANTAGE_CACHE_DIR", before_->c_str(), 1) : ::unsetenv("VANTAGE_CACHE_DIR"); }
+
+private:
+    std::optional<std::string> before_ = environment("VANTAGE_CACHE_DIR");
+    test::TemporaryDirectory directory_;
+};
+
+}  // namespace
+
+TEST_CASE("samples in figures: median, and how far the others lie from it", "[measure]") {
+    const Measurement m = measurement_of({5, 1, 2, 90, 4});
+    CHECK(m.median == 4);
+    CHECK(m.deviation == 2);  // of 1, 3, 2, 86, 0
+    CHECK(m.least == 1);
+    CHECK(m.most == 90);
+    CHECK(m.lower_quartile == 2);
+    CHECK(m.upper_quartile == 5);
+    CHECK(m.samples == std::vector<double>{5, 1, 2, 90, 4});
+    CHECK(measurement_of({1, 2}).median == 1.5);
+}
+
+TEST_CASE("tuning files: a round trip, and what makes them unusable", "[tuning]") {
+    const OwnCache cache;
+    const Caps caps = some_device();
+    const std::string path = own_tuning_path(caps);
+    TuningFile file{.device = TunedDevice::of(caps), .table = {}};
+    file.table.calls["add(f32 [1])"] = {.kernel = "plain", .seconds = {{"plain", 2e-3}, {"wrong", std::nullopt}}};
+    CHECK(own_tuning(caps) == TuningTable{});
+    add_to_tuning_file(path, file);
+    CHECK(own_tuning(caps) == file.table);
+
+    TuningFile more{.device = file.device, .table = {}};
+    more.table.calls["add(f32 [2])"] = {.kernel = "plain", .seconds = {{"plain", 1e-3}}};
+    add_to_tuning_file(path, more);
+    CHECK(own_tuning(caps).calls.size() == 2);
+
+    SECTION("damaged") {
+        const std::string whole = read_file(path);
+        for (std::size_t length = 0; length < whole.size() - 1; length += 7) {
+            write_file(path, whole.substr(0, length));
+            CHECK(own_tuning(caps).calls.empty());
+        }
+        for (const char* text :
+             {"[]", "{}", R"({"vantage_tuning":2,"device":{},"calls":{}})",
+              R"({"vantage_tuning":1,"device":{"name":1,"driver":"","driver_version":""},"calls":{}})"}) {
+            write_file(path, std::string(text));
+            CHECK(own_tuning(caps).calls.empty());
+        }
+        for (const char* call : {"7", "{}", R"({"kernel":"a"})", R"({"kernel":"a","microseconds":{"a":"b"}})",
+                                 R"({"kernel":"a","microseconds":{"a":-1}})"}) {
+            test::expect_error(ErrorKind::bad_file, {"tuning.json"}, [&] {
+                tuning_from_json(
+                    R"({"vantage_tuning":1,"device":{"name":"","driver":"","driver_version":""},"calls":{"x":)" +
+                        std::string(call) + "}}",
+                    "tuning.json");
+            });
+        }
+        add_to_tuning_file(path, more);  // takes its place
+        CHECK(own_tuning(caps) == more.table);
+    }
+    SECTION("of another device") {
+        file.device.name += " 2";
+        write_file(path, tuning_to_json(file));
+        CHECK(own_tuning(caps) == TuningTable{});
+    }
+    SECTION("forgotten") {
+        CHECK(forget_own_tuning(caps));
+        CHECK_FALSE(forget_own_tuning(caps));
+        CHECK(own_tuning(caps) == TuningTable{});
+    }
+}
+
+TEST_CASE("installed tables are for kinds of devices", "[tuning]") {
+    const TunedDevice here{"llvmpipe (LLVM 15.0.6, 256 bits)", "llvmpipe", "Mesa 22.3.6 (LLVM 15.0.6)", "some"};
+    const TunedDevice kind = here.of_its_kind();
+    CHECK(kind == TunedDevice{"llvmpipe (LLVM 15.0.*, 256 bits)", "llvmpipe", "Mesa 22.3.* (LLVM 15.0.*)", ""});
+    CHECK(kind.is(here));
+    TunedDevice other = here;
+    other.driver_version = "Mesa 23.3.6 (LLVM 15.0.6)";
+    CHECK_FALSE(kind.is(other));
+    other = here;
+    other.name = "llvmpipe (LLVM 15.0.6, 512 bits)";
+    CHECK_FALSE(kind.is(other));
+}
