@@ -12,11 +12,6 @@ namespace {
 
 const std::string built_in_folder = std::string(VANTAGE_ROOT) + "/assets/models/mini-world";
 
-std::vector<float> last_row(const TensorEntry& logits) {
-    const std::vector<float> all = values_of<float>(logits);
-    return {all.end() - static_cast<std::ptrdiff_t>(logits.shape.back()), all.end()};
-}
-
 }  // namespace
 
 // A weight's error is spread evenly over a step; the step is 2 m / 254 or m / 8, and the largest m of 32 normal numbers is 2.1
@@ -25,13 +20,15 @@ std::vector<float> last_row(const TensorEntry& logits) {
 TEST_CASE("the built-in model in 8 and 4 bits says nearly what it says in 16", "[models][quantize]") {
     const SafeTensors file(built_in_folder + "/expected.safetensors");
     const auto ids = values_of<std::int32_t>(file.at("0.input_ids"));
-    const std::vector<float> want = last_row(file.at("0.logits"));
+    const std::vector<float> want = values_of<float>(file.at("0.logits"));
     const double size = difference(want, std::vector<float>(want.size(), 0)).second;
     for (const auto& [type, allowed] : {std::pair(DType::q8_0, 0.02), std::pair(DType::q4_0, 0.31)}) {
         INFO(name_of(type));
         const Model model = Model::load(test_device(), built_in_folder, {.weights = type});
         CHECK(model.info().weight_types == std::string("f16 ") + name_of(type));
-        Session session(model, {.context = static_cast<std::int64_t>(ids.size()) + 32, .precision = Precision::f32});
+        Session session(
+            model,
+            {.context = static_cast<std::int64_t>(ids.size()) + 32, .precision = Precision::f32, .inspect = true});
         session.append(ids);
         session.process();
         const double error = difference(session.logits(), want).second / size;
@@ -39,10 +36,11 @@ TEST_CASE("the built-in model in 8 and 4 bits says nearly what it says in 16", "
         CHECK(error <= allowed);
         CHECK(error >= allowed / 100);  // it is quantised
         if (type != DType::q8_0) continue;
-        session.restart({.ignore_end = true});
-        session.append(ids);
+        Session writer(model, {.context = static_cast<std::int64_t>(ids.size()) + 32, .precision = Precision::f32});
+        writer.restart({.ignore_end = true});
+        writer.append(ids);
         const auto greedy = values_of<std::int32_t>(file.at("0.greedy_ids"));
-        CHECK(session.generate(8) == std::vector(greedy.begin(), greedy.begin() + 8));
+        CHECK(writer.generate(8) == std::vector(greedy.begin(), greedy.begin() + 8));
     }
 }
 
