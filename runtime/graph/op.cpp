@@ -6,8 +6,8 @@
 #include "runtime/base/half.h"
 #include "runtime/base/log.h"
 #include "runtime/base/quantize.h"
-#include "runtime/graph/tuning.h"
 #include "runtime/base/version.h"
+#include "runtime/graph/tuning.h"
 
 namespace vantage {
 

@@ -120,7 +120,8 @@ LaunchPlan launch_tiled(const OpCall& call, const Caps& caps) {
     Launch l = base_launch(call, "expert_linear_tiled", 256);
     l.spec.push_back(step_of(s.k));
     l.spec.push_back(step_of(s.n));
-    l.spec.push_back(caps.max_subgroup_size > 16);  // narrow subgroups have 64 registers a lane: none left to fetch ahead
+    l.spec.push_back(caps.max_subgroup_size >
+                     16);  // narrow subgroups have 64 registers a lane: none left to fetch ahead
     l.groups = {ceil_div(s.n, 64), most_tiles(s), 1};
     return l;
 }
