@@ -4,7 +4,7 @@
 # (see probe/probes.cmake) without which the row is left out.
 vantage_shader(NAME matmul_plain SOURCE matmul/plain.comp)
 vantage_shader(NAME matmul_panels SOURCE matmul/panels.comp)
-vantage_shader(NAME matmul_columns SOURCE matmul/columns.comp)
+vantage_shader(NAME matmul_columns SOURCE matmul/columns.comp DEFINES WIDE=1)
 vantage_shader(NAME matmul_panels_pack SOURCE matmul/panels_pack.comp)
 vantage_shader(NAME matmul_tiled SOURCE matmul/tiled.comp)
 vantage_shader(NAME matmul_join SOURCE matmul/join.comp)

@@ -1,4 +1,4 @@
-// How the roofs are found: kernels of shaders/bench, run long enough to be timed, the best of some samples.
+// How the roofs are found: kernels of shaders/roofs, run long enough to be timed, the best of some samples.
 #include <algorithm>
 #include <array>
 #include <chrono>

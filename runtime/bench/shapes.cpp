@@ -205,12 +205,6 @@ std::vector<BenchCase> bench_cases(bool quick) {
     return all;
 }
 
-std::string why_not_benched(const OpDef& op) {
-    const std::map<std::string, std::string> reasons{};
-    const auto found = reasons.find(op.name);
-    return found == reasons.end() ? "" : found->second;
-}
-
 std::string operands_text(const OpCall& call) {
     std::string text;
     for (std::size_t i = 0; i < call.inputs.size(); ++i) {

@@ -22,8 +22,6 @@ struct BenchCase {
 /// All cases, by op in the order of the registry, small ones first; equal calls once. With `quick` only a few, those that
 /// people compare before the models'.
 std::vector<BenchCase> bench_cases(bool quick = false);
-/// Why an op has no case; empty for the others.
-std::string why_not_benched(const OpDef& op);
 /// "f32 [512, 512], f16 [768, 512] transpose_b=true": operands that are there and not tiny, and the options.
 std::string operands_text(const OpCall& call);
 

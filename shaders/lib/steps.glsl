@@ -7,14 +7,7 @@
 #ifndef VANTAGE_STEPS_GLSL
 #define VANTAGE_STEPS_GLSL
 #include "lib/storage.glsl"
-#ifdef WIDE  // for CPU devices (lib/wide.glsl)
 #include "lib/wide.glsl"
-#define LOAD4 load4_wide
-#define STORE4 store4_wide
-#else
-#define LOAD4 load4
-#define STORE4 store4
-#endif
 
 float step_sum(vec4 value) {
     if (STEP == 4u) return (value.x + value.y) + (value.z + value.w);

@@ -27,7 +27,7 @@ void main() {
     for (uint k = 0u; k < p.k; k += DEPTH) {
         vec4 x[DEPTH / 4u];  // the first touch of each 64 bytes comes first: misses wait together
         [[unroll]] for (uint i = 0u; i < 4u; ++i)
-            [[unroll]] for (uint d = i * 4u; d < DEPTH; d += 16u) x[d / 4u] = load4_wide(b, B_TYPE, d);
+            [[unroll]] for (uint d = i * 4u; d < DEPTH; d += 16u) x[d / 4u] = LOAD4(b, B_TYPE, d);
         [[unroll]] for (uint r = 0u; r < ROWS; ++r) {
             float s[4] = {sums[r], 0.0, 0.0, 0.0};
             [[unroll]] for (uint d = 0u; d < DEPTH; d += 4u) s[d / 4u % 4u] = chain(s[d / 4u % 4u], load4(a[r], A_TYPE, d), x[d / 4u]);

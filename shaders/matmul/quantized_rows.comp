@@ -14,8 +14,8 @@ layout(local_size_x = 32, local_size_x_id = 0) in;
 #include "lib/matmul.glsl"
 layout(constant_id = 7) const uint ROWS = 1;  // 1, 4 or 8
 layout(constant_id = 8) const uint COLS = 1;
-#ifdef USE_SUBGROUP
 #include "lib/join_sums.glsl"
+#ifdef USE_SUBGROUP
 #define TEAM gl_WorkGroupSize.x
 const uint QUARTERS = 1u;  // of a block that a lane takes at a time
 #else
