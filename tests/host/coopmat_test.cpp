@@ -49,9 +49,9 @@ const Kernel& coopmat(const OpDef& op) {
                          [](const Kernel& kernel) { return kernel.name == std::string("coopmat"); });
 }
 
-OpCall call_of(const char* op, Attrs attrs, std::vector<TensorType> inputs) {
+OpCall call_of(const char* op, Attrs attrs, const std::vector<TensorType>& inputs) {
     OpCall call{.op = find_op(op), .attrs = std::move(attrs), .inputs = {}, .outputs = {}};
-    for (TensorType& type : inputs) call.inputs.emplace_back(std::move(type));
+    for (const TensorType& type : inputs) call.inputs.emplace_back(type);
     call.inputs.resize(call.op->operands.size());
     call.outputs = call.op->infer(call);
     return call;
