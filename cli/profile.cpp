@@ -22,7 +22,7 @@ struct Profile {
     double begin = 0;  // of the trace, on the host's clock
     std::mutex mutex;
     std::vector<HostSpan> spans;
-    std::optional<Device> device;
+    std::optional<Caps> device;  // no Device: it would outlive the driver's own statics
     std::vector<DispatchTiming> dispatches;
 };
 
@@ -53,15 +53,13 @@ void write_trace(const std::string& path) {
             {{"in", span.worker == Worker::driver ? "driver" : "program"}});
     const double shift = device_shift(p.dispatches);
     for (const DispatchTiming& d : p.dispatches)
-        add(p.device->caps().name, d.label, shift + static_cast<double>(d.begin_ns) / 1e9,
+        add(p.device->name, d.label, shift + static_cast<double>(d.begin_ns) / 1e9,
             shift + static_cast<double>(d.end_ns) / 1e9, {{"flops", d.flops}, {"bytes", d.bytes}});
     trace.write(path);
     log(LogLevel::info, "profile: %zu dispatches in %s", p.dispatches.size(), path.c_str());
 }
 
-std::optional<Roofs> known_roofs(const Device& device) {
-    return load_roofs(device.caps(), roofs_path(device.caps(), cache_directory()));
-}
+std::optional<Roofs> known_roofs(const Caps& caps) { return load_roofs(caps, roofs_path(caps, cache_directory())); }
 
 void print_table() {
     const Profile& p = profile();
@@ -85,7 +83,7 @@ void begin_profile() {
 void note_dispatches(const Device& device, const std::vector<DispatchTiming>& timings) {
     if (!profiling()) return;
     Profile& p = profile();
-    p.device = device;
+    p.device = device.caps();
     p.dispatches.insert(p.dispatches.end(), timings.begin(), timings.end());
 }
 
@@ -93,12 +91,11 @@ void write_profile() {
     if (!profiling()) return;
     listen_to_spans({});
     if (const Profile& p = profile(); p.device && p.dispatches.empty())
-        log(LogLevel::warning, "%s has no timestamps: the profile shows the host only", p.device->caps().name.c_str());
+        log(LogLevel::warning, "%s has no timestamps: the profile shows the host only", p.device->name.c_str());
     if (common().profile == "-")
         print_table();
     else
         write_trace(common().profile);
-    profile().device.reset();  // before the program's other globals go
 }
 
 }  // namespace vantage::cli

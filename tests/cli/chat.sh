@@ -63,7 +63,7 @@ ends 1 'include.jinja, line 1: the tag "include" is not built' "$program" chat -
 echo '{{ raise_exception("Only haiku.") }}' >"$scratch/refuses.jinja"
 ends 2 'refuses.jinja, line 1: the template refuses: "Only haiku."' "$program" chat --template "$scratch/refuses.jinja"
 ends 2 "the conversation has "*" tokens, but the context holds 8: /reset begins anew, --ctx" "$program" chat --template chatml --ctx 8
-ends 2 "--profile goes with run" "$program" chat --template chatml --profile "$scratch/trace.json"
+ends 2 "--profile goes with commands that run a model" "$program" tokenize --profile "$scratch/trace.json"
 
 mkdir "$scratch/model" && cp "$model"/{config.json,tokenizer.json,generation_config.json,model.safetensors} "$scratch/model"
 echo '{"bos_token": {"content": "<|endoftext|>"}, "chat_template": "{{ bos_token }}{% for m in messages %}{{ m.content }}{% endfor %}"}' >"$scratch/model/tokenizer_config.json"
