@@ -1,5 +1,6 @@
 #include "runtime/exec/case_runner.h"
 
+#include <algorithm>
 #include <cmath>
 #include <random>
 
@@ -79,8 +80,7 @@ PreparedCase prepare(const OpDef& op, const Case& test, const CaseTypes& types, 
     return prepared;
 }
 
-std::vector<HostTensor> run_call(const Device& device, const OpCall& call, const std::vector<HostTensor>& inputs,
-                                 const Kernel& kernel) {
+Graph graph_of_call(const OpCall& call) {
     Graph graph;
     std::vector<Tensor> operands;
     for (std::size_t i = 0; i < call.inputs.size(); ++i) {
@@ -88,20 +88,25 @@ std::vector<HostTensor> run_call(const Device& device, const OpCall& call, const
             operands.emplace_back();
             continue;
         }
-        bool updated = false;  // an operand that a result takes the place of is a state
-        for (std::int8_t alias : call.op->alias) updated |= alias == static_cast<std::int8_t>(i);
         const TensorType& type = *call.inputs[i];
-        operands.push_back(updated ? graph.state(operand_name(call, i), type.shape, type.dtype)
-                                   : graph.input(operand_name(call, i), type.shape, type.dtype));
+        const bool updated = std::ranges::count(call.op->alias, static_cast<std::int8_t>(i)) > 0;
+        const char* name = call.op->operands[i];
+        operands.push_back(updated ? graph.state(name, type.shape, type.dtype)
+                                   : graph.input(name, type.shape, type.dtype));
     }
     const std::vector<Tensor> results = graph.call(*call.op, operands, call.attrs, call.where);
     for (std::size_t i = 0; i < results.size(); ++i) graph.output(format("result%zu", i), results[i]);
-    Plan plan(std::move(graph), device, {.fuse = false, .guard = true, .kernel = kernel.name});
+    return graph;
+}
+
+std::vector<HostTensor> run_call(const Device& device, const OpCall& call, const std::vector<HostTensor>& inputs,
+                                 const Kernel& kernel) {
+    Plan plan(graph_of_call(call), device, {.fuse = false, .guard = true, .kernel = kernel.name});
     for (std::size_t i = 0; i < call.inputs.size(); ++i)
         if (call.inputs[i]) plan.write_bytes(operand_name(call, i), narrow(inputs[i]));
     plan.run();
     std::vector<HostTensor> got;
-    for (std::size_t i = 0; i < results.size(); ++i)
+    for (std::size_t i = 0; i < call.outputs.size(); ++i)
         got.push_back(widen(call.outputs[i], plan.read_bytes(format("result%zu", i))));
     return got;
 }

@@ -31,6 +31,10 @@ struct PreparedCase {
 };
 PreparedCase prepare(const OpDef& op, const Case& test, const CaseTypes& types, unsigned seed = 7);
 
+/// The call as a graph of one node, its results named result0, result1 …: operands are inputs by their names, those that a result
+/// takes the place of are states.
+Graph graph_of_call(const OpCall& call);
+
 /// Runs `call` on the device by `kernel`, with red zones and an arena full of NaN, and returns the results.
 std::vector<HostTensor> run_call(const Device& device, const OpCall& call, const std::vector<HostTensor>& inputs,
                                  const Kernel& kernel);

@@ -1,5 +1,7 @@
 #include "runtime/exec/measure.h"
 
+#include "runtime/exec/case_runner.h"
+
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -16,26 +18,6 @@ namespace {
 constexpr double submission_seconds = 0.05;  // of one that holds many runs: others get their turn
 constexpr std::uint32_t most_runs = 32;      // in one submission
 constexpr std::size_t stretches = 16;        // of a result that is too long to be read whole
-
-// The call as a graph: operands are inputs, those that a result takes the place of are states.
-Graph graph_of(const OpCall& call) {
-    Graph graph;
-    std::vector<Tensor> operands;
-    for (std::size_t i = 0; i < call.inputs.size(); ++i) {
-        if (!call.inputs[i]) {
-            operands.emplace_back();
-            continue;
-        }
-        const TensorType& type = *call.inputs[i];
-        const bool updated = std::ranges::count(call.op->alias, static_cast<std::int8_t>(i)) > 0;
-        const char* name = call.op->operands[i];
-        operands.push_back(updated ? graph.state(name, type.shape, type.dtype)
-                                   : graph.input(name, type.shape, type.dtype));
-    }
-    const std::vector<Tensor> results = graph.call(*call.op, operands, call.attrs, call.where);
-    for (std::size_t i = 0; i < results.size(); ++i) graph.output(format("result%zu", i), results[i]);
-    return graph;
-}
 
 // Writes `block` and doubles what is there until the buffer is full.
 void fill_with(gpu::DeviceState& device, const gpu::Buffer& buffer, std::uint64_t bytes,
@@ -125,7 +107,7 @@ MeasuredCall::MeasuredCall(const Device& device, OpCall call, const OperandFill&
     for (std::size_t i = 0; i < s.call.outputs.size(); ++i)
         if (s.call.op->alias[i] < 0) s.bytes += s.call.outputs[i].bytes();
     s.require_memory(s.bytes);
-    s.graph = graph_of(s.call);
+    s.graph = graph_of_call(s.call);
     s.blocks.resize(s.call.inputs.size());
     for (std::size_t i = 0; i < s.call.inputs.size(); ++i) {
         if (!s.call.inputs[i]) continue;

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "../host/expect_error.h"
-#include "../host/temporary_directory.h"
+#include "../host/own_cache.h"
 #include "runtime/base/options.h"
 #include "runtime/exec/tune.h"
 #include "runtime/exec/tuning_files.h"
@@ -42,17 +42,6 @@ OpCall call_of(const OpDef& op, std::int64_t rows) {
     call.outputs = op.infer(call);
     return call;
 }
-
-/// A cache directory of its own while it lives.
-class OwnCache {
-public:
-    OwnCache() { ::setenv("VANTAGE_CACHE_DIR", directory_.path().c_str(), 1); }
-    ~OwnCache() { before_ ? ::setenv("VANTAGE_CACHE_DIR", before_->c_str(), 1) : ::unsetenv("VANTAGE_CACHE_DIR"); }
-
-private:
-    std::optional<std::string> before_ = environment("VANTAGE_CACHE_DIR");
-    test::TemporaryDirectory directory_;
-};
 
 }  // namespace
 
@@ -104,7 +93,7 @@ TEST_CASE("sessions choose by the table in the cache, and results stay", "[tune]
             for (const Kernel& kernel : call.op->kernels) tuned.seconds[kernel.name] = 1e-3;
         }
     }
-    const OwnCache cache;
+    const test::OwnCache cache;
     add_to_tuning_file(own_tuning_path(test_device().caps()), file);
     std::vector<std::string> tuned, usual;
     const std::vector<float> with = logits(tuned);

@@ -3,12 +3,12 @@
 #include <cstdlib>
 
 #include "expect_error.h"
+#include "own_cache.h"
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
 #include "runtime/base/os.h"
 #include "runtime/exec/measure.h"
 #include "runtime/exec/tuning_files.h"
-#include "temporary_directory.h"
 
 using namespace vantage;
 
@@ -22,17 +22,6 @@ Caps some_device() {
     caps.uuid = {1, 2, 3};
     return caps;
 }
-
-/// A cache directory of its own while it lives.
-class OwnCache {
-public:
-    OwnCache() { ::setenv("VANTAGE_CACHE_DIR", directory_.path().c_str(), 1); }
-    ~OwnCache() { before_ ? ::setenv("VANTAGE_CACHE_DIR", before_->c_str(), 1) : ::unsetenv("VANTAGE_CACHE_DIR"); }
-
-private:
-    std::optional<std::string> before_ = environment("VANTAGE_CACHE_DIR");
-    test::TemporaryDirectory directory_;
-};
 
 /// Counts the lines of the log while it lives.
 class LinesOfLog {
@@ -61,7 +50,7 @@ TEST_CASE("samples in figures: median, and how far the others lie from it", "[me
 }
 
 TEST_CASE("tuning files: a round trip, and what makes them unusable", "[tuning]") {
-    const OwnCache cache;
+    const test::OwnCache cache;
     const Caps caps = some_device();
     const std::string path = own_tuning_path(caps);
     TuningFile file{.device = TunedDevice::of(caps), .table = {}};
