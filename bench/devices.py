@@ -60,6 +60,7 @@ def caps_of(lab, device):
         "cooperative_matrices": [{"m": int(m), "n": int(n), "k": int(k), "a": a, "b": b, "c": c} for m, n, k, a, b, c, result in
                                  re.findall(r"coop (\d+)x(\d+)x(\d+) (\w+)\*(\w+)\+(\w+)->(\w+) scope 3", text) if c == result],
         "storage16": bool(number(r"st16 (\d)")), "storage8": bool(number(r"st8 (\d)")), "integer_dot": bool(number(r"intdot (\d)")),
+        "integer_dot_accelerated": bool(number(r"s/u accel (\d)")),
     }
 
 

@@ -64,8 +64,10 @@ public:
                     if (quantized) store_matrices(graph, config, storage.weights);
                     fuse(graph);
                     add_schedule(graph, make_schedule(graph, caps_));
-                    if (storage.cache != DType::f16 || caps_.cooperative_matrices.empty()) continue;
+                    if (storage.cache != DType::f16) continue;
                     allow_f16_operands(graph);
+                    add_schedule(graph, make_schedule(graph, caps_));
+                    allow_int8_operands(graph);
                     add_schedule(graph, make_schedule(graph, caps_));
                 }
     }

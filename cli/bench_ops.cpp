@@ -72,7 +72,13 @@ void run(const OpsOptions& o) {
     OpsBench bench(device, roofs, options, report, [&](std::size_t done, std::size_t all, const std::string& what) {
         progress.show(format("%zu of %zu: %s", done + 1, all, what.c_str()));
     });
-    bench.run(cases);
+    try {
+        bench.run(cases);
+    } catch (const Error& error) {
+        if (error.kind() != ErrorKind::interrupted) throw;
+        report.note("! Ctrl-C: the cases behind these were not measured.");
+        set_exit_code(exit_code(ErrorKind::interrupted));
+    }
     progress.clear();
     o.output.write(report);
     if (!o.roofline.empty()) write_roofline(o.roofline, roofline_of(report, roofs));
@@ -89,7 +95,8 @@ void add_bench_ops(CLI::App& bench) {
     CLI::App* command = bench.add_subcommand("ops", "Every op at the shapes of models, by every kernel that fits");
     command->footer(
         "The chosen kernel has a *; where another one was faster beyond noise, a line says so. A case that takes more "
-        "than 5 s\nat the roof is skipped; where one does not fit the device's memory the exit code is 4.\n"
+        "than 5 s\nat the roof is skipped; where one does not fit the device's memory the exit code is 4. Ctrl-C\n"
+        "ends it with what was measured until then.\n"
         "Examples:\n  vantage bench ops --quick\n  vantage bench ops --op matmul --case llama-8b -o json --output "
         "now.json\n"
         "  vantage bench ops --roofline roofline.png");

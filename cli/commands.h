@@ -25,6 +25,7 @@ void add_conform(CLI::App& app);
 void add_bench(CLI::App& app);
 void add_explain(CLI::App& app);
 void add_tune(CLI::App& app);
+void add_view(CLI::App& app);
 
 /// Folder of the model that is used when none is named: from a checkout or from an installation.
 std::string built_in_model();

@@ -69,7 +69,7 @@ void print(const DeviceListing& device) {
                         " shared memory");
     line("subgroups", subgroups_text(caps));
     line("types", format("fp16 %s, 16-bit storage %s, int8 %s, int8 dot products %s", yes_no(caps.fp16),
-                         yes_no(caps.storage16), yes_no(caps.int8), yes_no(caps.integer_dot)));
+                         yes_no(caps.storage16), yes_no(caps.int8), yes_no(caps.integer_dot_accelerated)));
     line("matrices", matrices_text(caps));
 }
 

@@ -11,10 +11,11 @@ namespace vantage::cli {
 
 void add_precision_option(CLI::App& command, std::string& precision) {
     command
-        .add_option("--precision", precision,
-                    "f16: keys and values in half precision, and matrix units may round what they multiply; f32: "
-                    "everything in single")
-        ->check(CLI::IsMember({"f16", "f32"}))
+        .add_option(
+            "--precision", precision,
+            "f16: keys and values in half precision, and matrix units may round what they multiply; f32: "
+            "everything in single; int8: as f16, and what meets weights in 8 or 4 bits may be rounded to 8 bits")
+        ->check(CLI::IsMember({"f16", "f32", "int8"}))
         ->capture_default_str();
 }
 

@@ -88,6 +88,7 @@ int run(int argc, char** argv) {
     app.parse_complete_callback([&app] { apply_common(app); });
     add_common(app);
     add_demo(app);
+    add_view(app);
     add_run(app);
     add_chat(app);
     add_inspect(app);

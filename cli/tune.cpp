@@ -87,6 +87,9 @@ std::vector<ModelCall> calls_of(const Subject& subject, const TuneCommand& o, st
                                .encoder = encoder,
                                .cache = precision_named(o.precision) == Precision::f32 ? DType::f32 : DType::f16});
             fuse(graph);
+            const Precision precision = precision_named(o.precision);
+            if (precision != Precision::f32) allow_f16_operands(graph);
+            if (precision == Precision::int8) allow_int8_operands(graph);
             add_calls(calls, graph, rows);
         }
     };

@@ -15,7 +15,8 @@ write_basic_package_version_file("${PROJECT_BINARY_DIR}/generated/vantageConfigV
   COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/generated/vantageConfig.cmake"
               "${PROJECT_BINARY_DIR}/generated/vantageConfigVersion.cmake"
-              "${PROJECT_SOURCE_DIR}/cmake/FindPCRE2.cmake" "${PROJECT_SOURCE_DIR}/cmake/FindUtf8proc.cmake" DESTINATION "${vantage_config_dir}")
+              "${PROJECT_SOURCE_DIR}/cmake/FindPCRE2.cmake" "${PROJECT_SOURCE_DIR}/cmake/FindUtf8proc.cmake"
+              "${PROJECT_SOURCE_DIR}/cmake/FindImGui.cmake" DESTINATION "${vantage_config_dir}")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/vantage" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
   FILES_MATCHING PATTERN "*.h")
 if(TARGET vantage_cli)

@@ -1,4 +1,4 @@
-# tests/host (no device), tests/device (any device), tests/cli/*.sh (VANTAGE_BIN), tests/fuzz (replayed), tests/build, tests/consumer.
+# tests/host (no device), tests/device (any device), tests/view (any device, and a display in memory), tests/cli/*.sh (VANTAGE_BIN), tests/fuzz (replayed), tests/build, tests/consumer.
 # A script with a line "# Once: …" has the label `once`: with VANTAGE_TEST_ONCE=1 `./vantage test` runs it on one device instead of on each.
 
 function(vantage_test_program name pattern)
@@ -7,7 +7,7 @@ function(vantage_test_program name pattern)
     return()
   endif()
   add_executable(${name} ${sources})
-  target_link_libraries(${name} PRIVATE vantage_bench vantage nlohmann_json::nlohmann_json Catch2::Catch2WithMain)
+  target_link_libraries(${name} PRIVATE vantage_bench vantage_view vantage nlohmann_json::nlohmann_json Catch2::Catch2WithMain)
   target_compile_definitions(${name} PRIVATE VANTAGE_TEST_DATA="${PROJECT_SOURCE_DIR}/tests" VANTAGE_ROOT="${PROJECT_SOURCE_DIR}")
   vantage_warnings(${name})
   vantage_optimise_little(${name})
@@ -17,6 +17,13 @@ endfunction()
 if(VANTAGE_BUILD_TESTS AND NOT VANTAGE_FUZZ)
   vantage_test_program(vantage_tests_host "tests/host/*.cpp")
   vantage_test_program(vantage_tests_device "tests/device/*.cpp")
+  vantage_test_program(vantage_tests_view "tests/view/*.cpp")
+  if(TARGET vantage_tests_view)
+    # The device tests' main, which counts what the validation layer says.
+    target_sources(vantage_tests_view PRIVATE "${PROJECT_SOURCE_DIR}/tests/device/main.cpp")
+    target_link_libraries(vantage_tests_view PRIVATE ImGui::ImGui glfw VulkanRuntime::VulkanRuntime)
+    set_tests_properties(vantage_tests_view PROPERTIES RUN_SERIAL TRUE TIMEOUT 600)
+  endif()
   if(TARGET vantage_tests_device)
     set_tests_properties(vantage_tests_device PROPERTIES RUN_SERIAL TRUE TIMEOUT 1500)
   endif()

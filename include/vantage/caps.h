@@ -39,9 +39,12 @@ struct Caps {
     bool buffer_device_address = false, timeline_semaphore = false, synchronization2 = false;  ///< required
     bool compute_queue = true;                                                                 ///< required
     bool fp16 = false, storage16 = false, int8 = false, storage8 = false, int16 = false, int64 = false;
-    bool integer_dot = false, memory_budget = false, timestamps = false;
+    bool integer_dot = false,
+         integer_dot_accelerated = false;  ///< dot products of four signed bytes; as one instruction
+    bool memory_budget = false, timestamps = false;
     float timestamp_period = 1.0f;  ///< nanoseconds per tick
     std::vector<CooperativeMatrix> cooperative_matrices;
+    bool cooperative_matrix2 = false;  ///< rows of them are reduced, elements computed with, sums converted to operands
 
     bool is_cpu() const { return type == DeviceType::cpu; }
     /// A CPU device on which a load from one address for all lanes is one load, and not one for each lane. Measured: lavapipe

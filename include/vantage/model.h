@@ -45,8 +45,9 @@ struct LoadOptions {
 class Model {
 public:
     /// Reads config.json, generation_config.json and tokenizer.json where they are there, and model.safetensors or shards
-    /// with an index; uploads the weights in pieces. Throws bad_file or unsupported naming file, tensor and field,
-    /// out_of_memory with the numbers. A folder without a tokenizer still runs on ids.
+    /// with an index. Throws bad_file or unsupported naming file, tensor and field, out_of_memory with the numbers. The
+    /// weights are uploaded in a thread of their own, beside which plans are compiled: what runs first waits for them, and
+    /// throws unsupported for one that its storage cannot hold. A folder without a tokenizer still runs on ids.
     static Model load(const Device& device, const std::string& directory, const LoadOptions& options = {});
     /// A model as `config` (the text of a config.json) describes it, with random weights: for measurements. Matrices are stored
     /// as `weights` and drawn from N(0, 0.02²), so that activations stay finite; gains of norms are 1. They are made on the

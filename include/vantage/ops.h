@@ -28,7 +28,9 @@ struct MatmulOptions {
     double alpha = 1, beta = 1;
     Activation activation = Activation::none;
     bool f16_operands =
-        false;  ///< matrix units may take a and b rounded to f16 (CompileOptions::f16_operands: everywhere)
+        false;  ///< a and b may be rounded to f16 and so multiplied (CompileOptions::f16_operands: everywhere)
+    bool int8_operands =
+        false;  ///< rows of a may be rounded to 8 bits where b is quantised (CompileOptions::int8_operands: everywhere)
 };
 Tensor matmul(Tensor a, Tensor b, MatmulOptions options = {}, Tensor bias = {}, Tensor residual = {},
               Where where = Where::here());

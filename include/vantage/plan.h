@@ -21,8 +21,9 @@ struct CompileOptions {
     bool keep_all = false;  ///< no two values share memory
     bool guard = false;     ///< free space around every value is watched, and the arena is full of NaN before each run;
                             ///< VANTAGE_GUARD=1 turns it on for every plan (tests)
-    bool f16_operands = false;        ///< matrix units may take operands rounded to f16; sums stay f32
-    std::string kernel;               ///< take the kernel of this name wherever an op has it and it fits
+    bool f16_operands = false;   ///< products may be those of f16, in matrix units or not; sums of more than 8 are f32
+    bool int8_operands = false;  ///< rows that meet quantised weights may be rounded to 8 bits, by blocks of 32
+    std::string kernel;          ///< take the kernel of this name wherever an op has it and it fits
     double submission_seconds = 0.1;  ///< longer runs are cut: no watchdog ends them, others get their turn
 };
 

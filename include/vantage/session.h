@@ -29,8 +29,9 @@ inline constexpr Sampling usual_sampling{.temperature = 0.8, .top_p = 0.95};
 /// What the model's generation_config.json recommends; the usual where it says nothing.
 Sampling recommended_sampling(const Model& model);
 
-/// Storage of the cache: f16, or f32 throughout.
-enum class Precision : std::uint8_t { f16, f32 };
+/// f16: storage of the cache, and what matrix units may round to; f32 throughout; int8: as f16, and rows that meet weights in 8 or
+/// 4 bits may be rounded to 8 bits.
+enum class Precision : std::uint8_t { f16, f32, int8 };
 Precision precision_named(const std::string& name);
 
 /// The layers of which a session keeps the rows of Q and the log-sum-exps: attention() is exact for them without a replay.
@@ -56,6 +57,8 @@ std::string name_of(const HeadPlace& place);
 struct HeadTable {
     std::vector<float> rows, keys;
 };
+
+struct TapSource;
 
 struct SessionOptions {
     /// Tokens (an image has as many as it has); 0 = what the model allows and the memory budget holds.
@@ -144,6 +147,10 @@ public:
     /// ‖v_j‖ by key and head, [keys, heads]; with `projected` ‖W_O v_j‖, how long a step the head's value takes in the
     /// residual stream where its weight is 1 (Kobayashi et al. 2020).
     std::vector<float> value_norms(std::int64_t layer, bool projected, AttentionOf of = AttentionOf::self);
+    /// For viewers: where on the device the rows of a watched layer lie that its weights are made from
+    /// (runtime/exec/tap.h), the same for ever. Rows that have run are not written again before the sequence is rewound.
+    /// Throws usage for a layer that is not watched or not there.
+    TapSource tap_source(std::int64_t layer, AttentionOf of = AttentionOf::self) const;
     /// Silences these heads instead of those that were before. What has run is forgotten: `process` runs it again, and where
     /// the encoder's heads change, it has read its text again. Throws usage for heads that are not there, and without
     /// SessionOptions::silenced.

@@ -14,6 +14,14 @@
 
 namespace vantage {
 
+/// VkPhysicalDeviceCooperativeMatrix2FeaturesNV, which is newer than the headers that Vantage asks for.
+struct MatrixFeatures2 {
+    VkStructureType sType = static_cast<VkStructureType>(1000593000);
+    void* pNext = nullptr;
+    VkBool32 workgroup_scope = 0, flexible_dimensions = 0, reductions = 0, conversions = 0, single_elements = 0,
+             tensor_addressing = 0, block_loads = 0;
+};
+
 /// Features and extensions that Vantage uses, as far as `physical` has them: for the VkDeviceCreateInfo of a program that
 /// makes the device itself. What is required and missing is named by `missing_requirements(read_caps(physical))`.
 ///
@@ -22,7 +30,8 @@ namespace vantage {
 ///     info.ppEnabledExtensionNames = wanted.extensions().data();   // add one's own
 class DeviceFeatures {
 public:
-    explicit DeviceFeatures(VkPhysicalDevice physical);
+    /// With `windows` also VK_KHR_swapchain.
+    explicit DeviceFeatures(VkPhysicalDevice physical, bool windows = false);
     DeviceFeatures(const DeviceFeatures&) = delete;
     DeviceFeatures& operator=(const DeviceFeatures&) = delete;
     /// The head of the chain: a VkPhysicalDeviceFeatures2. Valid while this object lives.
@@ -36,6 +45,7 @@ private:
     VkPhysicalDeviceVulkan12Features vulkan12_{};
     VkPhysicalDeviceVulkan13Features vulkan13_{};
     VkPhysicalDeviceCooperativeMatrixFeaturesKHR matrices_{};
+    MatrixFeatures2 matrices2_;
     std::vector<const char*> extensions_;
 };
 
@@ -55,6 +65,10 @@ struct VulkanHandles {
 /// program destroys device and instance, after the last copy of the Device and of all that was made with it is gone.
 /// Throws `no_device` when a requirement is missing.
 Device adopt(const VulkanHandles& handles, const std::vector<const char*>& extensions);
+
+/// Opens a device as `Device::open` does, and makes it ready to show windows: `instance_extensions` are those that the window
+/// system asks for (glfwGetRequiredInstanceExtensions). Throws also `unsupported` where the device cannot.
+Device open_for_windows(const std::string& wish, const std::vector<const char*>& instance_extensions);
 
 /// The handles behind a Device, for drawing or computing beside Vantage. They live as long as the Device.
 VulkanHandles handles(const Device& device);

@@ -134,6 +134,8 @@ void visit_fields(AnyCaps& c, Visitor visit) {
     visit("int16", c.int16);
     visit("int64", c.int64);
     visit("integer_dot", c.integer_dot);
+    visit("integer_dot_accelerated", c.integer_dot_accelerated);
+    visit("cooperative_matrix2", c.cooperative_matrix2);
     visit("memory_budget", c.memory_budget);
     visit("timestamps", c.timestamps);
     visit("timestamp_period", c.timestamp_period);
@@ -278,6 +280,7 @@ Caps caps_with_quirks(Caps caps, const Quirks& quirks) {
     }
     // Matrices are shared out over a subgroup: without trust in subgroups there is none in them.
     if (quirks.no_coopmat || quirks.no_subgroup) caps.cooperative_matrices.clear();
+    caps.cooperative_matrix2 = caps.cooperative_matrix2 && !caps.cooperative_matrices.empty();
     return caps;
 }
 

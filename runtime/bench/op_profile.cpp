@@ -4,6 +4,7 @@
 #include <array>
 
 #include "runtime/base/log.h"
+#include "runtime/bench/report.h"
 
 namespace vantage {
 
@@ -40,7 +41,7 @@ std::string line_of(const std::array<std::string, profile_columns.size()>& cells
     return line + "\n";
 }
 
-std::string giga(double per_second) { return per_second > 0 ? format("%.1f", per_second / 1e9) : ""; }
+std::string giga(double per_second) { return per_second > 0 ? short_number(per_second / 1e9) : ""; }
 
 }  // namespace
 

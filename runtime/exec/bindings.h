@@ -2,14 +2,18 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <string>
 
+#include "runtime/base/background.h"
 #include "runtime/gpu/memory.h"
 
 namespace vantage {
 
 struct Bindings {
     std::map<std::string, gpu::Buffer> buffers;
+    /// What still fills buffers: plans are compiled beside it, and wait for it before they run. Nothing: all are full.
+    std::shared_ptr<const Background> filling = {};
 };
 
 }  // namespace vantage

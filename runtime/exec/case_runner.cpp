@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <random>
 
 #include "runtime/base/log.h"
@@ -38,6 +39,17 @@ DType storage_in(const CaseTypes& types, const Case::Input& input) {
 }
 
 std::string operand_name(const OpCall& call, std::size_t i) { return call.op->operands.at(i); }
+
+// f32, and of the others number `turn`; quantised weights only some cases have, which are made for them.
+std::vector<CaseTypes> in_turn(const std::vector<CaseTypes>& all, std::size_t turn) {
+    std::vector<CaseTypes> others, some;
+    std::ranges::copy_if(all, std::back_inserter(others),
+                         [](const CaseTypes& t) { return t.weights != DType::f32 && !is_quantized(t.weights); });
+    for (const CaseTypes& types : all)
+        if (types.weights == DType::f32 || is_quantized(types.weights)) some.push_back(types);
+    if (!others.empty()) some.push_back(others[turn % others.size()]);
+    return some;
+}
 
 }  // namespace
 
@@ -112,7 +124,8 @@ std::vector<HostTensor> run_call(const Device& device, const OpCall& call, const
 }
 
 Attrs attrs_for(const Kernel& kernel, Attrs attrs) {
-    if ((kernel.needs & need_coopmat) != 0) attrs.set("f16_operands", true);
+    if ((kernel.needs & (need_coopmat | need_fp16)) != 0) attrs.set("f16_operands", true);
+    if ((kernel.needs & need_int8_dot) != 0) attrs.set("int8_operands", true);
     return attrs;
 }
 
@@ -138,8 +151,7 @@ CaseResult run_case(const Device& device, const OpDef& op, const Case& test, con
     CaseResult result;
     double worst_ratio = -1;
     for (std::size_t i = 0; i < want.size(); ++i) {
-        const Comparison c =
-            compare(format("result%zu", i), got[i], want[i], op.tolerance, prepared.call.attrs.flag("f16_operands"));
+        const Comparison c = compare(format("result%zu", i), got[i], want[i], op.tolerance, prepared.call.attrs);
         if (const double ratio = c.worst / std::max(c.allowed, 1e-300); ratio > worst_ratio)
             worst_ratio = ratio, result.worst = c.worst, result.allowed = c.allowed;
         if (c.passed) continue;
@@ -150,13 +162,16 @@ CaseResult run_case(const Device& device, const OpDef& op, const Case& test, con
 }
 
 void run_all_cases(const Device& device, const std::string& only_op, const std::string& only_case,
-                   const std::string& only_kernel, const CaseVisitor& visit) {
+                   const std::string& only_kernel, const CaseVisitor& visit, StorageTypes storage) {
     for (const OpDef* op : all_ops()) {
         if (!only_op.empty() && only_op != op->name) continue;
         if (op->cases == nullptr) continue;
+        std::size_t turn = 0;
         for (const Case& test : op->cases()) {
+            const std::vector<CaseTypes> all = types_of(test);
+            const std::size_t own = turn++;
             if (!only_case.empty() && only_case != test.name) continue;
-            for (const CaseTypes& types : types_of(test))
+            for (const CaseTypes& types : storage == StorageTypes::all ? all : in_turn(all, own))
                 for (const Kernel& kernel : op->kernels) {
                     if (!only_kernel.empty() && only_kernel != kernel.name) continue;
                     if (!visit(*op, test, types, kernel, run_case(device, *op, test, types, kernel))) return;

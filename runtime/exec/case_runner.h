@@ -43,9 +43,13 @@ Attrs attrs_for(const Kernel& kernel, Attrs attrs);
 CaseResult run_case(const Device& device, const OpDef& op, const Case& test, const CaseTypes& types,
                     const Kernel& kernel);
 
+/// In which storage types cases run: all; or in f32 and one other, which is the next for the next case: each is another pipeline,
+/// and on software devices compiling takes most of the time.
+enum class StorageTypes : std::uint8_t { all, in_turn };
+
 /// Called for each kernel × case × types of `ops`; returns false to stop.
 using CaseVisitor = std::function<bool(const OpDef&, const Case&, const CaseTypes&, const Kernel&, const CaseResult&)>;
 void run_all_cases(const Device& device, const std::string& op, const std::string& only_case, const std::string& kernel,
-                   const CaseVisitor& visit);
+                   const CaseVisitor& visit, StorageTypes storage = StorageTypes::all);
 
 }  // namespace vantage

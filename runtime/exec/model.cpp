@@ -48,7 +48,7 @@ std::vector<std::string> parts_of(const Value& value) {
 // The checkpoint's tensor behind a weight of the graph: with the architecture's prefix, or without.
 class Checkpoint {
 public:
-    Checkpoint(const std::string& directory, const ModelConfig& config) : files_(directory), config_(config) {}
+    Checkpoint(const std::string& directory, ModelConfig config) : files_(directory), config_(std::move(config)) {}
 
     const WeightFiles& files() const { return files_; }
     std::string name_of(const std::string& weight) const {
@@ -102,8 +102,32 @@ public:
 
 private:
     WeightFiles files_;
-    const ModelConfig& config_;
+    ModelConfig config_;
 };
+
+// A weight and the memory that is to hold it.
+struct Upload {
+    Value value;
+    gpu::Buffer to;
+};
+
+// Part by part, so that the host holds little at a time.
+void upload(const Checkpoint& checkpoint, gpu::DeviceState& device, const std::vector<Upload>& uploads,
+            const std::stop_token& stop) {
+    const TimedSpan span("upload weights");
+    for (const auto& [value, to] : uploads) {
+        const std::vector<std::string> parts = parts_of(value);
+        std::uint64_t offset = 0;
+        for (const std::string& part : parts) {
+            throw_if_interrupted();
+            if (stop.stop_requested()) return;
+            upload_weight(device, to, offset, value.type, checkpoint.dtype(part), value.packed,
+                          checkpoint.entry(part).data);
+            checkpoint.files().release(checkpoint.name_of(part));
+            offset += value.type.bytes() / parts.size();
+        }
+    }
+}
 
 std::string join(const std::string& directory, const char* file) {
     return (std::filesystem::path(directory) / file).string();
@@ -187,30 +211,24 @@ gpu::Buffer Model::State::add_weight(const Value& value) {
 }
 
 void Model::State::load_weights(const std::string& directory, const LoadOptions& options) {
-    const TimedSpan span("upload weights");
-    const Checkpoint checkpoint(directory, config);
-    config.absent = checkpoint.absent();
+    const TimedSpan span("read checkpoint");
+    const auto checkpoint = std::make_shared<const Checkpoint>(directory, config);
+    config.absent = checkpoint->absent();
     const std::vector<Value> wanted =
-        wanted_weights([&](const std::string& name) { return checkpoint.dtype(name); }, options);
+        wanted_weights([&](const std::string& name) { return checkpoint->dtype(name); }, options);
     std::set<std::string> used;
     for (const Value& value : wanted) {
-        checkpoint.check_shape(value);
-        for (const std::string& part : parts_of(value)) used.insert(checkpoint.name_of(part));
+        checkpoint->check_shape(value);
+        for (const std::string& part : parts_of(value)) used.insert(checkpoint->name_of(part));
     }
-    checkpoint.check_surplus(used);
+    checkpoint->check_surplus(used);
     require_room(wanted, directory);
-    for (const Value& value : wanted) {
-        const gpu::Buffer buffer = add_weight(value);
-        const std::vector<std::string> parts = parts_of(value);
-        std::uint64_t offset = 0;
-        for (const std::string& part : parts) {
-            throw_if_interrupted();
-            upload_weight(device.state(), buffer, offset, value.type, checkpoint.dtype(part), value.packed,
-                          checkpoint.entry(part).data);
-            checkpoint.files().release(checkpoint.name_of(part));
-            offset += value.type.bytes() / parts.size();
-        }
-    }
+    std::vector<Upload> uploads;
+    for (const Value& value : wanted) uploads.push_back({value, add_weight(value)});
+    weights->filling = std::make_shared<const Background>(
+        [checkpoint, uploads = std::move(uploads), on = device](const std::stop_token& stop) {
+            upload(*checkpoint, on.state(), uploads, stop);
+        });
 }
 
 void Model::State::draw_weights(DType type, std::uint64_t seed, const std::string& name) {

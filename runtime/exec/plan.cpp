@@ -70,6 +70,7 @@ struct Plan::State {
     }
 
     std::vector<std::byte> download(int id, std::uint64_t bytes, std::uint64_t from = 0) const {
+        memory.require_full();
         const auto [buffer, offset] = memory.place_of(graph, schedule, id);
         std::vector<std::byte> data(bytes);
         gpu::download(device.state(), buffer, offset + from, data);
@@ -91,6 +92,7 @@ Plan::Plan(Graph graph, const Device& device, const CompileOptions& options, std
     else
         pack_weights(s.graph);
     if (options.f16_operands) allow_f16_operands(s.graph);
+    if (options.int8_operands) allow_int8_operands(s.graph);
     const TuningTable& tuning = tuning_of(device.caps());
     ScheduleOptions how{.tuning = &tuning, .keep_all = options.keep_all, .red_zone = s.options.guard ? red_zone : 0};
     if (!options.kernel.empty())
@@ -176,9 +178,8 @@ std::vector<Divergence> Plan::State::check_node(std::size_t index) {
     node.op->reference(call, inputs, want);
     std::vector<Divergence> found;
     for (std::size_t i = 0; i < want.size(); ++i) {
-        const Comparison c =
-            compare(name_of(graph, node) + (want.size() > 1 ? format(".%zu", i) : ""), host(node.outputs[i]), want[i],
-                    node.op->tolerance, node.attrs.flag("f16_operands"));
+        const Comparison c = compare(name_of(graph, node) + (want.size() > 1 ? format(".%zu", i) : ""),
+                                     host(node.outputs[i]), want[i], node.op->tolerance, node.attrs);
         if (!c.passed) found.push_back({name_of(graph, node), schedule.kernels[index]->name, c.message});
     }
     return found;

@@ -43,6 +43,7 @@ gpu::PipelineKey key_of(const Launch& launch, bool in_pieces = false) {
 
 PlanMemory::PlanMemory(const Graph& graph, const Schedule& schedule, gpu::DeviceState& device, const Bindings* bindings,
                        bool guard) {
+    if (bindings != nullptr) filling = bindings->filling;
     if (schedule.arena_bytes > 0) arena = gpu::allocate(device, schedule.arena_bytes, gpu::MemoryKind::device, "arena");
     std::vector<bool> used(graph.values().size(), false);
     for (const Dispatch& dispatch : schedule.dispatches)
@@ -231,6 +232,7 @@ std::uint64_t Recorder::submit(std::span<const int> segments, double filled) {
                 work += piece.work.at(filled);
             }
     if (run_.empty()) return gpu::reached(device_);
+    memory_.require_full();
     // The first run goes out piece by piece. A run of several submissions is waited for and measured anew: so it never gets
     // further ahead of the device than two of them, and the next cut is better.
     const double pieces_each =
@@ -282,6 +284,7 @@ void Recorder::collect_timings(double submitted, double filled) {
 void Recorder::wait(std::uint64_t ticket) { gpu::wait(device_, ticket); }
 
 void Recorder::run_node(int node) {
+    memory_.require_full();
     const auto& all = schedule_.dispatches;
     for (std::size_t first = 0; first < all.size(); ++first) {
         if (all[first].node != node) continue;

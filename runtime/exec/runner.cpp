@@ -123,7 +123,7 @@ std::int64_t Runner::chosen_context() const {
 
 void Runner::make_states() {
     const bool guard = options.guard || environment_flag("VANTAGE_GUARD");
-    bindings->buffers = model.weights()->buffers;
+    *bindings = *model.weights();
     for (const Graph* graph : {&own.graph, &source.graph})
         for (const Value& value : graph->values()) {
             if (value.kind != ValueKind::state && value.kind != ValueKind::constant) continue;

@@ -25,23 +25,25 @@ void start_step(std::uint32_t* words, std::int64_t position, std::int64_t end, s
     words[STEP_LIMIT] = static_cast<std::uint32_t>(context);
 }
 
-// Matrix units may round to f16 in sessions of that precision, but not where attention is watched: a weight is recomputed
+// Operands may be rounded in all sessions but those of f32, and not where attention is watched: a weight is recomputed
 // from the q, k and log-sum-exp that the kernel used.
 bool rounds_operands(const SessionOptions& options) {
-    return options.precision == Precision::f16 && !options.watch.every && options.watch.layers.empty();
+    return options.precision != Precision::f32 && !options.watch.every && options.watch.layers.empty();
 }
 
 }  // namespace
 
 Plan& Runner::plan(Side& side, std::int64_t rows) {
     if (const auto made = side.plans.find(rows); made != side.plans.end()) return *made->second;
-    auto made = std::make_unique<Plan>(model.graph(build_options(rows, side.encoder)), model.device(),
-                                       CompileOptions{.fuse = options.fuse,
-                                                      .profile = options.profile,
-                                                      .guard = options.guard,
-                                                      .f16_operands = rounds_operands(options),
-                                                      .submission_seconds = options.submission_seconds},
-                                       bindings);
+    auto made = std::make_unique<Plan>(
+        model.graph(build_options(rows, side.encoder)), model.device(),
+        CompileOptions{.fuse = options.fuse,
+                       .profile = options.profile,
+                       .guard = options.guard,
+                       .f16_operands = rounds_operands(options),
+                       .int8_operands = rounds_operands(options) && options.precision == Precision::int8,
+                       .submission_seconds = options.submission_seconds},
+        bindings);
     return *(side.plans[rows] = std::move(made));
 }
 

@@ -9,7 +9,8 @@ namespace vantage {
 Precision precision_named(const std::string& name) {
     if (name == "f16") return Precision::f16;
     if (name == "f32") return Precision::f32;
-    throw Error(ErrorKind::usage, "precision \"" + name + "\" is not known; there are f16 and f32");
+    if (name == "int8") return Precision::int8;
+    throw Error(ErrorKind::usage, "precision \"" + name + "\" is not known; there are f16, f32 and int8");
 }
 
 bool Watch::includes(std::int64_t layer) const {

@@ -21,11 +21,13 @@ TapSource Session::State::tap_source(std::int64_t layer, AttentionOf of, const s
         if (value.name == model_names::watched_queries(layer, of)) tapped.q = tensor(value);
         if (value.name == model_names::watched_lse(layer, of)) tapped.lse = tensor(value);
         if (value.name == keys) tapped.k = tensor(value);
+        if (value.name == model_names::values(layer, of)) tapped.v = tensor(value);
     }
     for (const Node& node : graph.nodes()) {
         if (std::string(node.op->name) != "attention") continue;
         if (graph.value(graph.storage(operand_named(node, "k"))).name != keys) continue;
         tapped.attrs = node.attrs;
+        tapped.sinks = operand_named(node, "sinks") >= 0;
         if (const int bias = operand_named(node, "position_bias"); bias >= 0)
             tapped.position_bias = tensor(graph.value(graph.storage(bias)));
     }
@@ -85,6 +87,15 @@ void Session::State::check_positions(std::int64_t first, std::int64_t count, std
             ErrorKind::usage,
             format("attention: %lld %s from %lld on are not inside of the %lld positions that have run",
                    static_cast<long long>(count), what, static_cast<long long>(first), static_cast<long long>(ran)));
+}
+
+TapSource Session::tap_source(std::int64_t layer, AttentionOf of) const {
+    State& s = *state_;
+    s.check_head(layer, 0, of);
+    if (!s.options.watch.includes(layer))
+        throw Error(ErrorKind::usage, format("attention: layer %lld is not watched (SessionOptions::watch)",
+                                             static_cast<long long>(layer)));
+    return s.tap_source(layer, of, model_names::keys(layer, of));
 }
 
 std::vector<float> Session::attention(std::int64_t layer, std::int64_t head, std::int64_t first_row, std::int64_t rows,

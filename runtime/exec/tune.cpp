@@ -73,8 +73,8 @@ private:
             return kernel != &reference && !survives(*kernel, [&] {
                        const std::vector<HostTensor> got = measured_.results(*kernel);
                        for (std::size_t i = 0; i < want.size(); ++i)
-                           if (const Comparison c =
-                                   compare(format("result %zu", i), got[i], want[i], measured_.call().op->tolerance);
+                           if (const Comparison c = compare(format("result %zu", i), got[i], want[i],
+                                                            measured_.call().op->tolerance, measured_.call().attrs);
                                !c.passed)
                                throw Error(ErrorKind::failure,
                                            format("its results are not those of %s: ", reference.name) + c.message);

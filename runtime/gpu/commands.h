@@ -60,6 +60,10 @@ private:
 /// Submits recordings in order as one submission. Returns the value that the device's timeline reaches when it is done.
 /// Thread-safe. Validates nothing: the recordings must have ended.
 std::uint64_t submit(DeviceState& device, std::span<const Recording* const> recordings);
+/// The same of a command buffer that another part of the program has recorded (the viewer's drawing), which waits for and
+/// signals semaphores of its own beside the timeline.
+std::uint64_t submit(DeviceState& device, VkCommandBuffer commands, std::span<const VkSemaphoreSubmitInfo> waits,
+                     std::span<const VkSemaphoreSubmitInfo> signals);
 /// Waits until the timeline reaches `value`. Looks for Ctrl-C now and then (throws interrupted when `interruptible`);
 /// throws device_lost after `timeout_seconds` (default from VANTAGE_TIMEOUT, else 60 on a GPU, 600 on a CPU device).
 void wait(DeviceState& device, std::uint64_t value, bool interruptible = true, double timeout_seconds = 0);

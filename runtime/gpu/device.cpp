@@ -77,11 +77,9 @@ void say_when_in_software(std::span<const DeviceListing> devices, const Caps& ch
         fall_back(gpu->caps.name + " cannot be used: " + gpu->reason + "; running in software on " + chosen.name);
 }
 
-}  // namespace
-
-Device Device::open(const std::string& wish) {
+Device open_device(const std::string& wish, std::span<const char* const> extensions) {
     const TimedSpan span("open device", Worker::driver);
-    std::shared_ptr<gpu::Instance> instance = gpu::Instance::get();
+    std::shared_ptr<gpu::Instance> instance = gpu::Instance::get(extensions);
     const std::vector<VkPhysicalDevice> physical = instance->physical_devices();
     std::optional<Error> broken;
     std::vector<DeviceListing> listings = listings_of(physical, broken);
@@ -99,7 +97,15 @@ Device Device::open(const std::string& wish) {
         caps.driver.c_str(), caps.driver_version.c_str(), listings[chosen].reason.c_str());
     for (const std::string& reason : gpu::quirks_here(read_caps(physical[chosen])).reasons)
         log(LogLevel::info, "quirk: %s", reason.c_str());
-    return Device(gpu::DeviceState::open(std::move(instance), physical[chosen], caps));
+    return Device(gpu::DeviceState::open(std::move(instance), physical[chosen], caps, !extensions.empty()));
+}
+
+}  // namespace
+
+Device Device::open(const std::string& wish) { return open_device(wish, {}); }
+
+Device open_for_windows(const std::string& wish, const std::vector<const char*>& instance_extensions) {
+    return open_device(wish, instance_extensions);
 }
 
 std::vector<DeviceListing> Device::list(const std::string& wish) {

@@ -52,9 +52,9 @@ Quirks quirks_here(const Caps& caps);
 
 class DeviceState : public std::enable_shared_from_this<DeviceState> {
 public:
-    /// Makes device and queue for `physical`.
+    /// Makes device and queue for `physical`; `windows` asks for VK_KHR_swapchain.
     static std::shared_ptr<DeviceState> open(std::shared_ptr<Instance> instance, VkPhysicalDevice physical,
-                                             const Caps& caps);
+                                             const Caps& caps, bool windows);
     /// Takes over `parts`; the device is destroyed with the state when `parts.owned`.
     static std::shared_ptr<DeviceState> adopt(DeviceParts parts);
     ~DeviceState();
@@ -72,7 +72,7 @@ public:
     std::mutex queue_mutex;                   ///< held while submitting; a viewer that shares the queue takes it, too
     VkSemaphore timeline = VK_NULL_HANDLE;    ///< counts submissions
     std::atomic<std::uint64_t> submitted{0};  ///< value that the timeline reaches when all submitted work is done
-    std::atomic<bool> lost{false};            ///< nothing is submitted or waited for any more
+    std::atomic<VkResult> lost{VK_SUCCESS};   ///< by what; then nothing is submitted or waited for any more
     std::vector<VkCommandBufferSubmitInfo>
         submit_infos;  ///< guarded by queue_mutex; a member so that submitting allocates nothing
 

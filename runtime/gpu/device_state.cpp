@@ -61,8 +61,10 @@ void VKAPI_PTR name_memory(VmaAllocator, std::uint32_t type, VkDeviceMemory memo
 }  // namespace
 
 std::shared_ptr<DeviceState> DeviceState::open(std::shared_ptr<Instance> instance, VkPhysicalDevice physical,
-                                               const Caps& caps) {
-    DeviceFeatures features(physical);
+                                               const Caps& caps, bool windows) {
+    DeviceFeatures features(physical, windows);
+    if (windows && !features.has_extension(VK_KHR_SWAPCHAIN_EXTENSION_NAME))
+        throw Error(ErrorKind::unsupported, caps.name + " cannot show windows: it lacks VK_KHR_swapchain");
     DeviceParts parts;
     parts.instance_handle = instance->handle();
     parts.physical = physical;

@@ -92,18 +92,23 @@ void load_vulkan() {
     }
 }
 
-std::shared_ptr<Instance> Instance::get() {
+std::shared_ptr<Instance> Instance::get(std::span<const char* const> extensions) {
     const std::lock_guard lock(shared().mutex);
-    if (auto living = shared().instance.lock()) return living;
-    std::shared_ptr<Instance> fresh(new Instance);
+    if (auto living = shared().instance.lock(); living && living->has(extensions)) return living;
+    std::shared_ptr<Instance> fresh(new Instance(extensions));
     shared().instance = fresh;
     return fresh;
 }
 
-Instance::Instance() {
+bool Instance::has(std::span<const char* const> extensions) const {
+    return std::ranges::all_of(extensions,
+                               [&](const char* name) { return std::ranges::count(extensions_, name) != 0; });
+}
+
+Instance::Instance(std::span<const char* const> wanted) : extensions_(wanted.begin(), wanted.end()) {
     load_vulkan();
     const char* layer = validation_layer();
-    std::vector<const char*> extensions;
+    std::vector<const char*> extensions(wanted.begin(), wanted.end());
     VkInstanceCreateFlags flags = 0;
     for (const VkExtensionProperties& found : instance_extensions()) {
         if (std::strcmp(found.extensionName, VK_EXT_DEBUG_UTILS_EXTENSION_NAME) == 0) {
@@ -133,6 +138,9 @@ Instance::Instance() {
             ErrorKind::no_device,
             "the Vulkan loader found no driver: install mesa-vulkan-drivers (Debian, Ubuntu) or the GPU vendor's");
     }
+    if (result == VK_ERROR_EXTENSION_NOT_PRESENT)
+        throw Error(ErrorKind::unsupported,
+                    "the Vulkan loader and its drivers cannot show windows (no surface extension)");
     if (failed(result)) throw_vk(result, "vkCreateInstance", Where::here());
     volkLoadInstance(handle_);
     if (debug_utils_ && layer != nullptr) {

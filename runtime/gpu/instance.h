@@ -2,6 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <span>
+#include <string>
 #include <vector>
 
 #include "runtime/gpu/vk.h"
@@ -10,8 +12,9 @@ namespace vantage::gpu {
 
 class Instance {
 public:
-    /// The living instance, or a new one. Throws `no_device` when there is no Vulkan loader or no driver at all.
-    static std::shared_ptr<Instance> get();
+    /// The living instance, or a new one where there is none with these `extensions` (of a window system). Throws
+    /// `no_device` when there is no Vulkan loader or no driver at all, and `unsupported` when the loader lacks an extension.
+    static std::shared_ptr<Instance> get(std::span<const char* const> extensions = {});
     ~Instance();
     Instance(const Instance&) = delete;
     Instance& operator=(const Instance&) = delete;
@@ -21,10 +24,12 @@ public:
     std::vector<VkPhysicalDevice> physical_devices() const;
 
 private:
-    Instance();
+    explicit Instance(std::span<const char* const> extensions);
+    bool has(std::span<const char* const> extensions) const;
     VkInstance handle_ = VK_NULL_HANDLE;
     VkDebugUtilsMessengerEXT messenger_ = VK_NULL_HANDLE;
     bool debug_utils_ = false;
+    std::vector<std::string> extensions_;  ///< enabled because somebody asked for them
 };
 
 /// Opens the loader, once. Throws `no_device` when there is none.

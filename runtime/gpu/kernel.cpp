@@ -129,7 +129,7 @@ VkPipeline PipelineStore::make(const PipelineKey& key) {
     const VkResult result =
         VK_RESULT_AS(any, vkCreateComputePipelines(device_.device, cache_.handle(), 1, &info, nullptr, &pipeline));
     if (result != VK_SUCCESS) {
-        if (result == VK_ERROR_DEVICE_LOST) device_.lost = true;
+        if (result == VK_ERROR_DEVICE_LOST) device_.lost = result;
         throw_vk(result, "vkCreateComputePipelines", Where::here(), text_of(key) + " on " + device_.caps().name);
     }
     device_.set_name(VK_OBJECT_TYPE_PIPELINE, pipeline, text_of(key));

@@ -1,5 +1,6 @@
 // Submitting and waiting: the functions of commands.h that touch the queue.
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <chrono>
 #include <cmath>
@@ -50,6 +51,29 @@ VkResult wait_slice(const DeviceState& device, std::uint64_t value, std::uint64_
                        device.caps().name.c_str(), seconds));
 }
 
+/// Fills in what `info` signals on the timeline beside `signals`, and submits it. The queue is locked.
+std::uint64_t submit_locked(DeviceState& device, VkSubmitInfo2 info, std::span<const VkSemaphoreSubmitInfo> signals) {
+    constexpr std::size_t most = 4;
+    std::array<VkSemaphoreSubmitInfo, most> all{};
+    const std::uint64_t value = device.submitted + 1;
+    all[0] = vk_struct<VkSemaphoreSubmitInfo>(VK_STRUCTURE_TYPE_SEMAPHORE_SUBMIT_INFO);
+    all[0].semaphore = device.timeline;
+    all[0].value = value;
+    all[0].stageMask = VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT;
+    if (signals.size() >= most) throw Error(ErrorKind::failure, "a submission signals at most 3 semaphores");
+    std::ranges::copy(signals, all.begin() + 1);
+    info.signalSemaphoreInfoCount = static_cast<std::uint32_t>(1 + signals.size());
+    info.pSignalSemaphoreInfos = all.data();
+    const VkResult result = VK_RESULT_AS(submit, vkQueueSubmit2(device.parts.queue, 1, &info, VK_NULL_HANDLE));
+    if (failed(result)) {
+        if (result == VK_ERROR_DEVICE_LOST || result == VK_TIMEOUT) device.lost = result;
+        throw_vk(result, "vkQueueSubmit2", Where::here());
+    }
+    count_submission();
+    device.submitted = value;
+    return value;
+}
+
 }  // namespace
 
 std::uint64_t submit(DeviceState& device, std::span<const Recording* const> recordings) {
@@ -62,24 +86,24 @@ std::uint64_t submit(DeviceState& device, std::span<const Recording* const> reco
         info.commandBuffer = recording->handle();
         device.submit_infos.push_back(info);
     }
-    const std::uint64_t value = device.submitted + 1;
-    auto signal = vk_struct<VkSemaphoreSubmitInfo>(VK_STRUCTURE_TYPE_SEMAPHORE_SUBMIT_INFO);
-    signal.semaphore = device.timeline;
-    signal.value = value;
-    signal.stageMask = VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT;
     auto info = vk_struct<VkSubmitInfo2>(VK_STRUCTURE_TYPE_SUBMIT_INFO_2);
     info.commandBufferInfoCount = static_cast<std::uint32_t>(device.submit_infos.size());
     info.pCommandBufferInfos = device.submit_infos.data();
-    info.signalSemaphoreInfoCount = 1;
-    info.pSignalSemaphoreInfos = &signal;
-    const VkResult result = VK_RESULT_AS(submit, vkQueueSubmit2(device.parts.queue, 1, &info, VK_NULL_HANDLE));
-    if (failed(result)) {
-        if (result == VK_ERROR_DEVICE_LOST || result == VK_TIMEOUT) device.lost = true;
-        throw_vk(result, "vkQueueSubmit2", Where::here());
-    }
-    count_submission();
-    device.submitted = value;
-    return value;
+    return submit_locked(device, info, {});
+}
+
+std::uint64_t submit(DeviceState& device, VkCommandBuffer commands, std::span<const VkSemaphoreSubmitInfo> waits,
+                     std::span<const VkSemaphoreSubmitInfo> signals) {
+    device.require_alive();
+    auto buffer = vk_struct<VkCommandBufferSubmitInfo>(VK_STRUCTURE_TYPE_COMMAND_BUFFER_SUBMIT_INFO);
+    buffer.commandBuffer = commands;
+    auto info = vk_struct<VkSubmitInfo2>(VK_STRUCTURE_TYPE_SUBMIT_INFO_2);
+    info.waitSemaphoreInfoCount = static_cast<std::uint32_t>(waits.size());
+    info.pWaitSemaphoreInfos = waits.data();
+    info.commandBufferInfoCount = 1;
+    info.pCommandBufferInfos = &buffer;
+    const std::lock_guard lock(device.queue_mutex);
+    return submit_locked(device, info, signals);
 }
 
 double seconds_waited() { return waited; }
@@ -89,7 +113,7 @@ void wait(DeviceState& device, std::uint64_t value, bool interruptible, double t
     const double limit = timeout_seconds > 0 ? timeout_seconds : default_timeout(device);
     VkResult result = VK_SUCCESS;
     if (fault_due(FaultPoint::wait, result)) {
-        if (result == VK_TIMEOUT || result == VK_ERROR_DEVICE_LOST) device.lost = true;
+        if (result == VK_TIMEOUT || result == VK_ERROR_DEVICE_LOST) device.lost = result;
         if (result == VK_TIMEOUT) throw_timeout(device, limit);
         throw_vk(result, "vkWaitSemaphores", Where::here());
     }
@@ -105,12 +129,12 @@ void wait(DeviceState& device, std::uint64_t value, bool interruptible, double t
             return device.collect();
         }
         if (result != VK_TIMEOUT) {
-            if (result == VK_ERROR_DEVICE_LOST) device.lost = true;
+            if (result == VK_ERROR_DEVICE_LOST) device.lost = result;
             throw_vk(result, "vkWaitSemaphores", Where::here());
         }
         if (interruptible) throw_if_interrupted();
         if (left <= 0) {
-            device.lost = true;
+            device.lost = VK_TIMEOUT;
             throw_timeout(device, limit);
         }
     }
@@ -126,7 +150,7 @@ void wait_idle(DeviceState& device) noexcept {
     if (device.lost) return;
     // After Ctrl-C nobody waits long for a device that hangs, and what did not answer once is not waited for again.
     const double patience = interrupted() ? 10.0 : device.caps().is_cpu() ? 600.0 : 60.0;
-    if (!device.quiesce(patience)) device.lost = true;
+    if (!device.quiesce(patience)) device.lost = VK_TIMEOUT;
 }
 
 bool DeviceState::quiesce(double seconds) noexcept {
@@ -137,7 +161,8 @@ bool DeviceState::quiesce(double seconds) noexcept {
 }
 
 void DeviceState::require_alive() const {
-    if (lost) throw Error(ErrorKind::device_lost, parts.caps.name + " was lost before: start again");
+    if (const VkResult by = lost)
+        throw Error(ErrorKind::device_lost, parts.caps.name + " was lost before (" + name_of(by) + "): start again");
 }
 
 }  // namespace vantage::gpu

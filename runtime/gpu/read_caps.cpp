@@ -106,7 +106,7 @@ void read_limits(VkPhysicalDevice physical, const VkPhysicalDeviceProperties& co
     caps.subgroup_size_control = (sizes.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0;
     caps.max_allocation = memory.maxMemoryAllocationSize;
     caps.max_buffer = buffers.maxBufferSize;
-    caps.integer_dot = dot.integerDotProduct4x8BitPackedSignedAccelerated == VK_TRUE;
+    caps.integer_dot_accelerated = dot.integerDotProduct4x8BitPackedSignedAccelerated == VK_TRUE;
 }
 
 void read_memory(VkPhysicalDevice physical, Caps& caps) {
@@ -206,14 +206,17 @@ void read_features(DeviceFeatures& features, Caps& caps) {
     caps.storage8 = v12->storageBuffer8BitAccess;
     caps.synchronization2 = v13->synchronization2;
     caps.subgroup_size_control = caps.subgroup_size_control && v13->subgroupSizeControl;
-    caps.integer_dot = caps.integer_dot && v13->shaderIntegerDotProduct;
+    caps.integer_dot = v13->shaderIntegerDotProduct;
+    caps.integer_dot_accelerated = caps.integer_dot_accelerated && caps.integer_dot;
     caps.memory_budget = features.has_extension(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
 }
 
 }  // namespace
 
-DeviceFeatures::DeviceFeatures(VkPhysicalDevice physical) {
+DeviceFeatures::DeviceFeatures(VkPhysicalDevice physical, bool windows) {
     const std::vector<std::string> found = extensions_of(physical);
+    if (windows && contains(found, VK_KHR_SWAPCHAIN_EXTENSION_NAME))
+        extensions_.push_back(VK_KHR_SWAPCHAIN_EXTENSION_NAME);
     for (const char* name : {VK_EXT_MEMORY_BUDGET_EXTENSION_NAME, VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME,
                              VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME, "VK_KHR_portability_subset"}) {
         if (contains(found, name)) extensions_.push_back(name);
@@ -224,13 +227,20 @@ DeviceFeatures::DeviceFeatures(VkPhysicalDevice physical) {
     auto v13 = vk_struct<VkPhysicalDeviceVulkan13Features>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES);
     auto matrices = vk_struct<VkPhysicalDeviceCooperativeMatrixFeaturesKHR>(
         VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR);
-    const bool ask_matrices = contains(found, VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME);
+    MatrixFeatures2 matrices2;
+    const bool ask_matrices = contains(found, VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME),
+               ask_matrices2 = ask_matrices && contains(found, gpu::matrix2_extension);
     core.pNext = &v11;
     v11.pNext = &v12;
     v12.pNext = &v13;
     if (ask_matrices) v13.pNext = &matrices;
+    if (ask_matrices2) matrices.pNext = &matrices2;
     vkGetPhysicalDeviceFeatures2(physical, &core);
     if (ask_matrices && matrices.cooperativeMatrix) extensions_.push_back(VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME);
+    // Several features, of which a driver may have some: the kernels want these three together.
+    const bool use_matrices2 =
+        matrices.cooperativeMatrix && matrices2.reductions && matrices2.conversions && matrices2.single_elements;
+    if (use_matrices2) extensions_.push_back(gpu::matrix2_extension);
 
     // Only what Vantage uses: a feature that is on may cost (robust access does).
     head_ = vk_struct<VkPhysicalDeviceFeatures2>(core.sType);
@@ -254,12 +264,15 @@ DeviceFeatures::DeviceFeatures(VkPhysicalDevice physical) {
     vulkan13_ = vk_struct<VkPhysicalDeviceVulkan13Features>(v13.sType);
     vulkan13_.pNext = ask_matrices && matrices.cooperativeMatrix ? &matrices_ : nullptr;
     vulkan13_.synchronization2 = v13.synchronization2;
+    vulkan13_.dynamicRendering = v13.dynamicRendering;  // the viewer's; costs nothing that does not draw
     vulkan13_.subgroupSizeControl = v13.subgroupSizeControl;
     vulkan13_.computeFullSubgroups = v13.computeFullSubgroups;
     vulkan13_.maintenance4 = v13.maintenance4;  // workgroup sizes that are specialization constants
     vulkan13_.shaderIntegerDotProduct = v13.shaderIntegerDotProduct;
     matrices_ = vk_struct<VkPhysicalDeviceCooperativeMatrixFeaturesKHR>(matrices.sType);
     matrices_.cooperativeMatrix = matrices.cooperativeMatrix;
+    matrices_.pNext = use_matrices2 ? &matrices2_ : nullptr;
+    matrices2_.reductions = matrices2_.conversions = matrices2_.single_elements = VK_TRUE;
 }
 
 bool DeviceFeatures::has_extension(const char* name) const {
@@ -279,6 +292,7 @@ Caps read_caps(VkPhysicalDevice physical) {
     DeviceFeatures features(physical);
     read_features(features, caps);
     if (features.has_extension(VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME)) read_matrices(physical, caps);
+    caps.cooperative_matrix2 = features.has_extension(gpu::matrix2_extension);
     return caps;
 }
 

@@ -19,6 +19,9 @@ const char* name_of(VkResult result);
 /// the thing that was to be made.
 [[noreturn]] void throw_vk(VkResult result, const char* call, Where where, const std::string& what = {});
 
+/// VK_NV_cooperative_matrix2, which is newer than the headers that Vantage asks for.
+constexpr const char* matrix2_extension = "VK_NV_cooperative_matrix2";
+
 /// A structure with its type set and everything else zero.
 template <class Struct>
 Struct vk_struct(VkStructureType type) {

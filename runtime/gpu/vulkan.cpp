@@ -125,6 +125,7 @@ Device adopt(const VulkanHandles& handles, const std::vector<const char*>& exten
     Caps caps = read_caps(handles.physical);
     caps.memory_budget = caps.memory_budget && enabled(VK_EXT_MEMORY_BUDGET_EXTENSION_NAME);
     if (!enabled(VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME)) caps.cooperative_matrices.clear();
+    caps.cooperative_matrix2 = caps.cooperative_matrix2 && enabled(gpu::matrix2_extension);
     std::string missing;
     for (const std::string& one : missing_requirements(caps)) missing += (missing.empty() ? "" : ", ") + one;
     if (!missing.empty()) throw Error(ErrorKind::no_device, caps.name + " cannot be used: it lacks " + missing);

@@ -28,15 +28,14 @@ double root_mean_square(const HostTensor& tensor) {
 }
 
 Comparison compare(const std::string& name, const HostTensor& got, const HostTensor& want, const Tolerances& tolerances,
-                   bool f16_operands) {
+                   const Attrs& attrs) {
     const DType type = got.type.dtype;
-    const bool integer = type == DType::i32 || type == DType::u32,
-               narrow = type == DType::f16 || type == DType::bf16 || f16_operands;
+    const bool integer = type == DType::i32 || type == DType::u32, bytes = attrs.flag("int8_operands"),
+               narrow = type == DType::f16 || type == DType::bf16 || attrs.flag("f16_operands") || bytes;
+    const Tolerance& tolerance = bytes ? tolerances.int8 : narrow ? tolerances.f16 : tolerances.f32;
     const double coarser = type == DType::bf16 ? 8 : 1;  // bf16 keeps three bits less than f16
-    const double absolute = integer  ? 0
-                            : narrow ? tolerances.f16.absolute * coarser * root_mean_square(want)
-                                     : tolerances.f32.absolute;
-    const double relative = integer ? 0 : narrow ? tolerances.f16.relative * coarser : tolerances.f32.relative;
+    const double absolute = integer ? 0 : tolerance.absolute * (narrow ? coarser * root_mean_square(want) : 1);
+    const double relative = integer ? 0 : tolerance.relative * coarser;
     Comparison result;
     double worst_ratio = -1;
     std::int64_t worst_at = 0;

@@ -212,6 +212,12 @@ void allow_f16_operands(Graph& graph) {
         if (is(node, "matmul") || is(node, "attention")) node.attrs.set("f16_operands", true);
 }
 
+void allow_int8_operands(Graph& graph) {
+    for (Node& node : graph.mutable_nodes())
+        if (is(node, "matmul") && is_quantized(graph.value(node.inputs[1]).type.dtype))
+            node.attrs.set("int8_operands", true);
+}
+
 std::vector<std::string> fuse(Graph& graph) { return Fuser(graph).run(); }
 
 }  // namespace vantage

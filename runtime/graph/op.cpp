@@ -67,9 +67,12 @@ std::vector<std::byte> narrow(const HostTensor& tensor) {
 
 bool provides(const Caps& caps, std::uint32_t needs) {
     return (!(needs & need_subgroup) || (caps.subgroup_arithmetic && has_family("subgroup"))) &&
-           (!(needs & need_fp16) || caps.fp16) && (!(needs & need_storage16) || caps.storage16) &&
+           (!(needs & need_fp16) || (caps.fp16 && has_family("fp16"))) &&
+           (!(needs & need_storage16) || caps.storage16) &&
            (!(needs & need_coopmat) || (!caps.cooperative_matrices.empty() && has_family("coopmat"))) &&
-           (!(needs & need_int8_dot) || caps.integer_dot) && (!(needs & need_int64) || caps.int64);
+           (!(needs & need_coopmat2) || (caps.cooperative_matrix2 && has_family("coopmat2"))) &&
+           (!(needs & need_int8_dot) || (caps.integer_dot && has_family("integer_dot"))) &&
+           (!(needs & need_int64) || caps.int64);
 }
 
 int operand_named(const Node& node, const std::string& name) {
@@ -108,6 +111,18 @@ Cost streaming_cost(const OpCall& call, double flops) {
 std::uint32_t workgroup_size(const Caps& caps, std::uint32_t limit) {
     const std::uint32_t most = std::min({limit, caps.max_workgroup_invocations, caps.max_workgroup_size[0]});
     return std::bit_floor(most);
+}
+
+std::uint32_t vectors_of_round(std::int64_t cols, const Caps& caps) {
+    for (std::uint32_t vectors : {16u, 8u, 4u})
+        if (cols > 0 && cols % (vectors * caps.subgroup_size) == 0) return vectors;
+    return 0;
+}
+
+bool fits_lanes(const OpCall& call, const Caps& caps) {
+    const TensorType& x = call.in(0);
+    return caps.is_cpu() && caps.subgroup_shuffle && caps.subgroup_size <= 16 && x.dtype == DType::f32 &&
+           vectors_of_round(x.shape[-1], caps) != 0;
 }
 
 std::array<std::uint32_t, 3> flat_grid(std::uint64_t groups, const Caps& caps) {

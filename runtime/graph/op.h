@@ -65,7 +65,8 @@ enum Need : std::uint32_t {
     need_storage16 = 4,
     need_coopmat = 8,
     need_int8_dot = 16,
-    need_int64 = 32
+    need_int64 = 32,
+    need_coopmat2 = 64
 };
 bool provides(const Caps& caps, std::uint32_t needs);
 
@@ -124,12 +125,12 @@ struct Kernel {
 };
 
 /// Allowed error of an element: absolute + relative * |want|. f16 is relative to the root mean square of the wanted tensor:
-/// f16.absolute * rms + f16.relative * |want|.
+/// f16.absolute * rms + f16.relative * |want|, and so is int8, which results of rows rounded to bytes are allowed.
 struct Tolerance {
     double absolute = 2e-5, relative = 2e-5;
 };
 struct Tolerances {
-    Tolerance f32{2e-5, 2e-5}, f16{1e-2, 1e-2};
+    Tolerance f32{2e-5, 2e-5}, f16{1e-2, 1e-2}, int8{4e-2, 1e-2};
 };
 
 /// Sizes and contents for a test of an op; the tests, the gradient check and the benchmark all use them.
@@ -197,6 +198,12 @@ struct RowKernel {
 /// For CPU devices: one subgroup a row, since a barrier costs them all registers, and long rounds, since each is dear.
 inline RowKernel one_subgroup(const char* shader, const Caps& caps) { return {shader, caps.subgroup_size, 4}; }
 inline bool fits_one_subgroup(const OpCall&, const Caps& caps) { return caps.is_cpu(); }
+/// For CPU devices that load once for all lanes: whole vectors of f32 (lib/lanes.glsl). How many of them a loop's round takes of rows
+/// of `cols` elements, which it has to divide; 0 where nothing does.
+std::uint32_t vectors_of_round(std::int64_t cols, const Caps& caps);
+/// Whether the last axis of a call's first input, which is f32, consists of whole rounds.
+bool fits_lanes(const OpCall& call, const Caps& caps);
+inline bool pays_lanes(const OpCall&, const Caps& caps) { return caps.loads_uniform_once(); }
 /// A grid of `groups` workgroups in x that respects the device's limit by spilling into y; kernels use
 /// `workgroup_index()` of lib/index.glsl.
 std::array<std::uint32_t, 3> flat_grid(std::uint64_t groups, const Caps& caps);

@@ -23,14 +23,15 @@ struct Workgroup {
     static std::uint32_t padded(std::int64_t width, std::uint32_t to) { return ceil_div(width, to) * to; }
 };
 
-// Sums of values that a lane may hold; devices of 8 rows spill with more (runtime/ops/coopmat.h).
-std::uint32_t most_sums(const CooperativeMatrix& shape) { return shape.m >= 16 ? 64 : 16; }
+// Sums of values that a lane may hold; devices of 8 rows spill with more than 16 (runtime/ops/coopmat.h).
+constexpr std::uint32_t most_sums = 64;
+std::uint32_t most_sums_of(const CooperativeMatrix& shape) { return shape.m >= 16 ? most_sums : 16; }
 
-// As many rows as shared memory holds, up to four stripes.
-Workgroup workgroup_for(const Sizes& s, const CooperativeMatrix& shape, const Caps& caps) {
+// As many rows as shared memory holds, up to four stripes; no more than `sums_of_lane` sums in a lane.
+Workgroup workgroup_for(const Sizes& s, const CooperativeMatrix& shape, const Caps& caps, std::uint32_t sums_of_lane) {
     Workgroup w{.m = shape.m, .n = shape.n, .k = shape.k, .subgroup = matrix_subgroup(shape, caps), .stripes = 4};
     const std::uint32_t sums = shape.m * Workgroup::padded(s.dv, shape.n) / w.subgroup;
-    w.shares = std::bit_ceil(ceil_div(sums, most_sums(shape)));
+    w.shares = std::bit_ceil(ceil_div(sums, sums_of_lane));
     const std::uint32_t lanes_of_row = std::max(1u, w.shares * w.subgroup / w.m);
     w.keys = std::max({32u, w.shares * w.n, w.k, 8 * lanes_of_row});
     while (w.stripes > 1 && (w.shared_bytes(s) > caps.max_shared_memory || w.lanes() > caps.max_workgroup_invocations))
@@ -38,31 +39,54 @@ Workgroup workgroup_for(const Sizes& s, const CooperativeMatrix& shape, const Ca
     return w;
 }
 
-}  // namespace
-
 // Weights are rounded to f16, and q, k and v where they are not: only where the call allows it. Statistics and hard attention, which take
 // sums of their own, and block masks, whose gaps the other kernels skip, are theirs.
-bool fits_coopmat(const OpCall& call, const Caps& caps) {
-    const CooperativeMatrix* shape = f16_matrix(caps);
+bool fits(const OpCall& call, const Caps& caps, const Workgroup& w) {
     const Sizes s = sizes_of(call);
-    if (shape == nullptr || !caps.subgroup_shuffle || !call.attrs.flag("f16_operands") || s.n <= 8) return false;
+    if (!caps.subgroup_shuffle || !call.attrs.flag("f16_operands") || s.n <= 8) return false;
     for (const char* other : {"hard", "statistics", "counts"})
         if (call.attrs.flag(other)) return false;
-    const Workgroup w = workgroup_for(s, *shape, caps);
     return !call.has(block_mask_) && w.subgroup * w.shares >= w.m && w.shared_bytes(s) <= caps.max_shared_memory &&
            w.lanes() <= std::min(caps.max_workgroup_invocations, caps.max_workgroup_size[0]);
 }
 
-LaunchPlan launch_coopmat(const OpCall& call, const Caps& caps) {
+LaunchPlan launch_by(const OpCall& call, const Caps& caps, const char* shader, const Workgroup& w) {
     const Sizes s = sizes_of(call);
-    const Workgroup w = workgroup_for(s, *f16_matrix(caps), caps);
-    Launch l = flash_launch(call, caps, "attention_coopmat", w.lanes(), w.rows(), 0);
+    Launch l = flash_launch(call, caps, shader, w.lanes(), w.rows(), 0);
     const auto vectors = [](std::int64_t width) { return width % 8 == 0 ? 8u : 1u; };
     l.spec[5] = w.stripes, l.spec[6] = w.shares, l.spec[7] = w.keys, l.spec[8] = w.m;
     l.spec.resize(21);  // the rules end there
     for (std::uint32_t constant : {w.n, w.k, vectors(s.d), vectors(s.dv)}) l.spec.push_back(constant);
     l.subgroup_size = w.subgroup;
     return l;
+}
+
+Workgroup usual_workgroup(const OpCall& call, const CooperativeMatrix& shape, const Caps& caps) {
+    return workgroup_for(sizes_of(call), shape, caps, most_sums_of(shape));
+}
+Workgroup workgroup_of_registers(const OpCall& call, const CooperativeMatrix& shape, const Caps& caps) {
+    return workgroup_for(sizes_of(call), shape, caps, most_sums);
+}
+
+}  // namespace
+
+bool fits_coopmat(const OpCall& call, const Caps& caps) {
+    const CooperativeMatrix* shape = f16_matrix(caps);
+    return shape != nullptr && fits(call, caps, usual_workgroup(call, *shape, caps));
+}
+LaunchPlan launch_coopmat(const OpCall& call, const Caps& caps) {
+    return launch_by(call, caps, "attention_coopmat", usual_workgroup(call, *f16_matrix(caps), caps));
+}
+
+// Scores stay in registers where a conversion makes an operand M x K of sums M x N, and no two subgroups share a row.
+bool fits_coopmat2(const OpCall& call, const Caps& caps) {
+    const CooperativeMatrix* shape = f16_matrix(caps);
+    if (shape == nullptr || shape->n != shape->k) return false;
+    const Workgroup w = workgroup_of_registers(call, *shape, caps);
+    return w.shares == 1 && fits(call, caps, w);
+}
+LaunchPlan launch_coopmat2(const OpCall& call, const Caps& caps) {
+    return launch_by(call, caps, "attention_coopmat2", workgroup_of_registers(call, *f16_matrix(caps), caps));
 }
 
 }  // namespace vantage::ops::attention

@@ -31,6 +31,8 @@ double scale_of(const OpCall& call);
 Launch flash_launch(const OpCall& call, const Caps& caps, const char* shader, std::uint32_t lanes, std::uint32_t rows,
                     std::uint32_t split);
 
+bool fits_coopmat2(const OpCall& call, const Caps& caps);
+LaunchPlan launch_coopmat2(const OpCall& call, const Caps& caps);
 bool fits_coopmat(const OpCall& call, const Caps& caps);
 LaunchPlan launch_coopmat(const OpCall& call, const Caps& caps);
 

@@ -8,6 +8,7 @@
 #include "runtime/base/log.h"
 #include "runtime/graph/op.h"
 #include "runtime/ops/attention_rules.h"
+#include "runtime/ops/checks.h"
 #include "shaders/params/attention.h"
 #include "vantage/ops.h"
 
@@ -99,7 +100,7 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
     const std::uint32_t lanes = workgroup_size(caps, 64);
     Launch l{
         .shader = "attention_weights",
-        .spec = {lanes, storage_of(call.in(q_).dtype), storage_of(call.in(k_).dtype)},
+        .spec = {lanes, storage_of(call.in(q_).dtype), storage_of(call.in(k_).dtype), step_of(q[2])},
         .operands = {in(q_), in(k_), in(lse_), in(mask_), in(position_bias_), in(block_mask_), in(segments_), out(0)},
         .groups = flat_grid(ceil_div(call.out(0).shape.elements(), lanes), caps)};
     const std::vector<std::uint32_t> rules = rule_constants(call, rule_operands, AttentionRules(a));

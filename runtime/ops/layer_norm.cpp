@@ -71,6 +71,14 @@ LaunchPlan launch(const OpCall& call, const Caps& caps, RowKernel kernel) {
                                           .eps = static_cast<float>(call.attrs.number("eps", 1e-5))});
 }
 
+// The same with whole vectors of f32.
+LaunchPlan launch_lanes(const OpCall& call, const Caps& caps) {
+    LaunchPlan plan = launch(call, caps, {"layer_norm_lanes", caps.subgroup_size});
+    plan.launches.front().spec = {caps.subgroup_size, storage_of(call, {gamma_, beta_, x_}),
+                                  storage_of(call, {beta_, gamma_, x_}), vectors_of_round(call.in(x_).shape[-1], caps)};
+    return plan;
+}
+
 std::vector<Case> cases() {
     std::vector<Case> list;
     const auto add = [&](const char* name, Shape shape, bool affine, bool residual, double mean, double deviation) {
@@ -108,7 +116,12 @@ const OpDef layer_norm_op = {
     .infer = ops::layer_norm::infer,
     .reference = ops::layer_norm::reference,
     .cost = ops::layer_norm::cost,
-    .kernels = {{.name = "one_subgroup",
+    .kernels = {{.name = "lanes",
+                 .needs = need_subgroup | need_int64,
+                 .fits = fits_lanes,
+                 .launch = ops::layer_norm::launch_lanes,
+                 .pays = pays_lanes},
+                {.name = "one_subgroup",
                  .needs = need_subgroup | need_int64,
                  .fits = fits_one_subgroup,
                  .launch =

@@ -108,9 +108,12 @@ std::vector<Case> cases() {
     one("1x37x64 NT bias residual", {1, 64}, {37, 64}, {{"transpose_b", true}}, true, {1, 37});
     with_weights();
     list.back().inputs[b_].quantized = DType::q8_0;
-    one("5x23x96 NT q4_0", {5, 96}, {23, 96}, {{"transpose_b", true}});
-    in_f32();
-    list.back().inputs[b_].type->dtype = DType::q4_0;
+    for (const DType quants : {DType::q8_0, DType::q4_0}) {
+        one(quants == DType::q8_0 ? "1x23x256 NT q8_0" : "5x23x256 NT q4_0", {quants == DType::q8_0 ? 1 : 5, 256},
+            {23, 256}, {{"transpose_b", true}});
+        in_f32();
+        list.back().inputs[b_].type->dtype = quants;
+    }
     one("1x21x35 NT", {1, 35}, {21, 35}, {{"transpose_b", true}}, true, {1, 21});
     with_weights();
     one("5x40x132 NT gelu", {5, 132}, {40, 132}, {{"transpose_b", true}, {"activation", std::string("gelu_tanh")}});
@@ -135,7 +138,17 @@ const OpDef matmul_op = {
     .infer = ops::matmul::infer,
     .reference = ops::matmul::reference,
     .cost = ops::matmul::cost,
-    .kernels = {{.name = "quantized_lanes",
+    .kernels = {{.name = "packed_rows",
+                 .needs = need_int8_dot | need_subgroup,
+                 .fits = ops::matmul::fits_packed_rows,
+                 .launch = ops::matmul::launch_packed_rows,
+                 .pays = ops::matmul::packed_rows_pay},
+                {.name = "columns",
+                 .needs = need_subgroup | need_int64,
+                 .fits = ops::matmul::fits_columns,
+                 .launch = ops::matmul::launch_columns,
+                 .pays = [](const OpCall&, const Caps& d) { return d.loads_uniform_once(); }},
+                {.name = "quantized_lanes",
                  .fits = ops::matmul::fits_quantized_lanes,
                  .launch = ops::matmul::launch_quantized_lanes,
                  .pays = [](const OpCall&, const Caps& d) { return !d.is_cpu() || d.loads_uniform_once(); }},
@@ -143,11 +156,6 @@ const OpDef matmul_op = {
                  .needs = need_subgroup,
                  .fits = ops::matmul::fits_quantized_rows,
                  .launch = ops::matmul::launch_quantized_subgroup},
-                {.name = "columns",
-                 .needs = need_int64,
-                 .fits = ops::matmul::fits_columns,
-                 .launch = ops::matmul::launch_columns,
-                 .pays = [](const OpCall&, const Caps& d) { return d.loads_uniform_once(); }},
                 {.name = "rows_subgroup",
                  .needs = need_subgroup,
                  .fits = ops::matmul::fits_rows,
@@ -162,6 +170,16 @@ const OpDef matmul_op = {
                  .fits = ops::matmul::fits_coopmat,
                  .launch = ops::matmul::launch_coopmat,
                  .pays = [](const OpCall&, const Caps& d) { return !d.is_cpu(); }},
+                {.name = "packed",
+                 .needs = need_int8_dot,
+                 .fits = ops::matmul::fits_packed,
+                 .launch = ops::matmul::launch_packed,
+                 .pays = [](const OpCall&, const Caps& d) { return d.integer_dot_accelerated; }},
+                {.name = "halves",
+                 .needs = need_fp16,
+                 .fits = ops::matmul::fits_halves,
+                 .launch = ops::matmul::launch_halves,
+                 .pays = ops::matmul::halves_pay},
                 {.name = "tiled", .fits = ops::matmul::fits_tiled, .launch = ops::matmul::launch_tiled},
                 {.name = "plain", .launch = ops::matmul::launch_plain}},
     .cases = ops::matmul::cases,
@@ -174,6 +192,7 @@ Tensor matmul(Tensor a, Tensor b, MatmulOptions options, Tensor bias, Tensor res
     if (options.alpha != 1) attrs.set("alpha", options.alpha);
     if (options.beta != 1) attrs.set("beta", options.beta);
     if (options.f16_operands) attrs.set("f16_operands", true);
+    if (options.int8_operands) attrs.set("int8_operands", true);
     if (options.activation != Activation::none) attrs.set("activation", std::string(name_of(options.activation)));
     return a.graph().call(matmul_op, {a, b, bias, residual}, attrs, where)[0];
 }

@@ -13,16 +13,20 @@ std::uint32_t depth_for(std::int64_t k, std::uint32_t most) {
 
 }  // namespace
 
+// A round is 8 k of each lane; of quantised weights two blocks of 32, and rows have to begin with a group of blocks.
 bool fits_columns(const OpCall& call, const Caps& caps) {
-    return caps.is_cpu() && fits_rows(call, caps) && !is_quantized(call.in(b_).dtype) && matmul_sizes(call).k % 4 == 0;
+    const bool quantized = is_quantized(call.in(b_).dtype);
+    const std::uint32_t lanes = caps.subgroup_size;
+    return caps.is_cpu() && caps.subgroup_shuffle && (lanes == 8 || (!quantized && (lanes == 4 || lanes == 16))) &&
+           has_few_rows(call) && matmul_sizes(call).k % (quantized ? 256 : 8 * lanes) == 0;
 }
 
 LaunchPlan launch_columns(const OpCall& call, const Caps& caps) {
     const MatmulSizes s = matmul_sizes(call);
-    const std::uint32_t lanes = 64;
-    Launch l = matmul_launch(call, "matmul_columns", lanes, s);
-    l.spec.insert(l.spec.end(), {s.m == 1 ? 1u : s.m <= 4 ? 4u : 8u, depth_for(s.k, 32)});
-    l.groups = flat_grid(ceil_div(s.n, lanes), caps);
+    const std::uint32_t rows = s.m == 1 ? 1 : s.m <= 4 ? 4 : 8, cols = 16 / rows;
+    Launch l = matmul_launch(call, "matmul_columns", caps.subgroup_size, s);
+    l.spec.insert(l.spec.end(), {rows, cols});
+    l.groups = flat_grid(ceil_div(s.n, cols), caps);
     return l;
 }
 

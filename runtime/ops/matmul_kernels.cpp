@@ -63,13 +63,13 @@ LaunchPlan launch_plain(const OpCall& call, const Caps& caps) {
     return l;
 }
 
-namespace {
-
 bool has_few_rows(const OpCall& call) {
     const MatmulSizes s = matmul_sizes(call);
     return s.m >= 1 && s.m <= 8 && s.batches() == 1 && s.k > 0 && call.attrs.flag("transpose_b") &&
            !call.attrs.flag("transpose_a");
 }
+
+namespace {
 
 // How many rows a workgroup takes of the few that there are. Small devices (256 invocations) have too few registers for 8: they
 // read b twice instead of spilling.
@@ -117,9 +117,14 @@ bool fits_quantized_lanes(const OpCall& call, const Caps& caps) {
 
 namespace {
 
+// Registers of Intel's GPUs are shared out among the lanes of a subgroup: of 32 lanes, or 4 columns for several rows, they spill.
+bool has_wide_subgroups(const Caps& caps) {
+    return caps.subgroup_size_control && caps.min_subgroup_size <= 16 && caps.max_subgroup_size > 16;
+}
+
 // `cols` columns for each workgroup, `each` of them by the same lanes.
-LaunchPlan quantized_by(const OpCall& call, const Caps& caps, const char* shader, std::uint32_t lanes,
-                        std::uint32_t cols, std::uint32_t each) {
+Launch quantized_by(const OpCall& call, const Caps& caps, const char* shader, std::uint32_t lanes, std::uint32_t cols,
+                    std::uint32_t each) {
     const MatmulSizes s = matmul_sizes(call);
     const std::int64_t rows = rows_at_once(s, caps);
     Launch l = matmul_launch(call, shader, lanes, s);
@@ -135,8 +140,15 @@ LaunchPlan launch_quantized_lanes(const OpCall& call, const Caps& caps) {
     const std::uint32_t lanes = std::clamp(caps.subgroup_size, 4u, 64u);
     return quantized_by(call, caps, "matmul_quantized_lanes", lanes, 2 * lanes, 2);
 }
+Launch quantized_by_subgroup(const OpCall& call, const Caps& caps, const char* shader, std::uint32_t cols) {
+    const bool wide = has_wide_subgroups(caps);
+    Launch l = quantized_by(call, caps, shader, wide ? 16 : lanes_of_subgroup(caps), cols, cols);
+    l.subgroup_size = wide ? 16 : 0;
+    return l;
+}
 LaunchPlan launch_quantized_subgroup(const OpCall& call, const Caps& caps) {
-    return quantized_by(call, caps, "matmul_quantized_subgroup", lanes_of_subgroup(caps), 4, 4);
+    const bool crowded = has_wide_subgroups(caps) && matmul_sizes(call).m > 1;
+    return quantized_by_subgroup(call, caps, "matmul_quantized_subgroup", crowded ? 2 : 4);
 }
 
 }  // namespace vantage::ops::matmul

@@ -21,6 +21,15 @@ MatmulSizes matmul_sizes(const OpCall& call);
 /// A launch of a kernel that includes lib/matmul.glsl: its specialization constants 0 to 6 and its parameters.
 Launch matmul_launch(const OpCall& call, const char* shader, std::uint32_t lanes, const MatmulSizes& s);
 
+/// How a workgroup that makes a tile in registers is shaped: 16 lanes along its columns, 16 along its rows.
+struct RegisterTile {
+    std::uint32_t each_rows, each_cols;  ///< of a lane
+    static constexpr std::uint32_t side = 16, quads = 4;
+    std::uint32_t rows() const { return side * each_rows; }
+    std::uint32_t cols() const { return side * each_cols; }
+};
+const RegisterTile& register_tile(const MatmulSizes& s, const Caps& caps);
+
 /// A grid of tiles of so many rows and columns, one workgroup each, batches in z; whether a device has so large ones.
 std::array<std::uint32_t, 3> tile_grid(const MatmulSizes& s, std::int64_t rows, std::int64_t cols);
 bool fits_grid(const std::array<std::uint32_t, 3>& groups, const Caps& caps);
@@ -28,6 +37,8 @@ bool fits_grid(const std::array<std::uint32_t, 3>& groups, const Caps& caps);
 /// `launch` is that of a kernel that includes lib/matmul_store.glsl, and its slices have `depth` elements of k.
 LaunchPlan with_parts(const OpCall& call, const Caps& caps, Launch launch, const MatmulSizes& s, std::int64_t depth);
 
+/// 1 to 8 rows, b stored as [n, k]: bound by reading b once.
+bool has_few_rows(const OpCall& call);
 bool fits_columns(const OpCall& call, const Caps& caps);
 LaunchPlan launch_columns(const OpCall& call, const Caps& caps);
 bool fits_panels(const OpCall& call, const Caps& caps);
@@ -37,11 +48,21 @@ bool fits_coopmat(const OpCall& call, const Caps& caps);
 LaunchPlan launch_coopmat(const OpCall& call, const Caps& caps);
 bool fits_tiled(const OpCall& call, const Caps& caps);
 LaunchPlan launch_tiled(const OpCall& call, const Caps& caps);
+bool fits_halves(const OpCall& call, const Caps& caps);
+LaunchPlan launch_halves(const OpCall& call, const Caps& caps);
+bool halves_pay(const OpCall& call, const Caps& caps);
+bool fits_packed(const OpCall& call, const Caps& caps);
+LaunchPlan launch_packed(const OpCall& call, const Caps& caps);
 bool fits_rows(const OpCall& call, const Caps& caps);
 LaunchPlan launch_rows(const OpCall& call, const Caps& caps);
 LaunchPlan launch_rows_subgroup(const OpCall& call, const Caps& caps);
 bool fits_quantized_lanes(const OpCall& call, const Caps& caps);
 LaunchPlan launch_quantized_lanes(const OpCall& call, const Caps& caps);
+bool fits_packed_rows(const OpCall& call, const Caps& caps);
+LaunchPlan launch_packed_rows(const OpCall& call, const Caps& caps);
+bool packed_rows_pay(const OpCall& call, const Caps& caps);
+/// By one subgroup for `cols` columns, with the constants of matmul/quantized_rows.comp.
+Launch quantized_by_subgroup(const OpCall& call, const Caps& caps, const char* shader, std::uint32_t cols);
 bool fits_quantized_rows(const OpCall& call, const Caps& caps);
 LaunchPlan launch_quantized_subgroup(const OpCall& call, const Caps& caps);
 

@@ -13,25 +13,18 @@ namespace {
 // No device tells how many processors it has. So many workgroups leave few of them idle on most.
 constexpr std::uint32_t enough_groups = 64;
 
-// How a workgroup is shaped (lib/register_tile.glsl): 16 lanes along the columns of a tile, 16 along its rows.
-struct RegisterTile {
-    std::uint32_t each_rows, each_cols;  // of a lane
-    static constexpr std::uint32_t side = 16, quads = 4;
-    std::uint32_t rows() const { return side * each_rows; }
-    std::uint32_t cols() const { return side * each_cols; }
-};
 constexpr RegisterTile large{8, 4}, small{4, 4};
 
 std::uint32_t count(const std::array<std::uint32_t, 3>& groups) { return groups[0] * groups[1] * groups[2]; }
 
+}  // namespace
+
 // 8 x 4 sums and their operands take some 90 registers: devices of 256 invocations or of narrow subgroups have 64. CPU devices
 // compile the small one faster.
-const RegisterTile& tile_for(const MatmulSizes& s, const Caps& caps) {
+const RegisterTile& register_tile(const MatmulSizes& s, const Caps& caps) {
     const bool registers = caps.max_workgroup_invocations >= 512 && caps.max_subgroup_size > 16 && !caps.is_cpu();
     return registers && count(tile_grid(s, large.rows(), large.cols())) >= enough_groups / 2 ? large : small;
 }
-
-}  // namespace
 
 std::array<std::uint32_t, 3> tile_grid(const MatmulSizes& s, std::int64_t rows, std::int64_t cols) {
     return {ceil_div(s.n, cols), ceil_div(s.m, rows), static_cast<std::uint32_t>(s.batches())};
@@ -81,7 +74,7 @@ bool fits_tiled(const OpCall& call, const Caps& caps) {
 
 LaunchPlan launch_tiled(const OpCall& call, const Caps& caps) {
     const MatmulSizes s = matmul_sizes(call);
-    const RegisterTile& tile = tile_for(s, caps);
+    const RegisterTile& tile = register_tile(s, caps);
     constexpr std::uint32_t side = RegisterTile::side, quads = RegisterTile::quads;
     Launch l = matmul_launch(call, "matmul_tiled", side * side, s);
     for (std::uint32_t constant : {side, side, tile.each_rows, tile.each_cols, quads, step_of(s.k), step_of(s.n)})

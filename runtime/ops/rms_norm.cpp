@@ -61,6 +61,14 @@ LaunchPlan launch(const OpCall& call, const Caps& caps, RowKernel kernel) {
                                         .weight_offset = static_cast<float>(call.attrs.number("weight_offset", 0))});
 }
 
+// The same with whole vectors of f32.
+LaunchPlan launch_lanes(const OpCall& call, const Caps& caps) {
+    LaunchPlan plan = launch(call, caps, {"rms_norm_lanes", caps.subgroup_size});
+    plan.launches.front().spec = {caps.subgroup_size, storage_of(call, {weight_, x_}),
+                                  vectors_of_round(call.in(x_).shape[-1], caps)};
+    return plan;
+}
+
 std::vector<Case> cases() {
     std::vector<Case> list;
     const auto add = [&](const char* name, Shape shape, double offset, bool weight, bool residual) {
@@ -99,7 +107,12 @@ const OpDef rms_norm_op = {
     .infer = ops::rms_norm::infer,
     .reference = ops::rms_norm::reference,
     .cost = ops::rms_norm::cost,
-    .kernels = {{.name = "one_subgroup",
+    .kernels = {{.name = "lanes",
+                 .needs = need_subgroup | need_int64,
+                 .fits = fits_lanes,
+                 .launch = ops::rms_norm::launch_lanes,
+                 .pays = pays_lanes},
+                {.name = "one_subgroup",
                  .needs = need_subgroup | need_int64,
                  .fits = fits_one_subgroup,
                  .launch =

@@ -70,6 +70,16 @@ LaunchPlan launch(const OpCall& call, const Caps& caps, RowKernel kernel, bool l
                                         .scale = static_cast<float>(call.attrs.number("scale", 1))});
 }
 
+// Whole vectors of f32, where rows lie together.
+bool fits_rows_of_lanes(const OpCall& call, const Caps& caps) {
+    return call.in(0).shape.rank() > 0 && axis_of(call).inner == 1 && fits_lanes(call, caps);
+}
+LaunchPlan launch_lanes(const OpCall& call, const Caps& caps, bool logarithm) {
+    LaunchPlan plan = launch(call, caps, {"softmax_lanes", caps.subgroup_size}, logarithm);
+    plan.launches.front().spec = {caps.subgroup_size, logarithm, vectors_of_round(axis_of(call).count, caps)};
+    return plan;
+}
+
 std::vector<Case> cases() {
     std::vector<Case> list;
     const auto add = [&](const char* name, Shape shape, int axis, double scale, double deviation) {
@@ -92,6 +102,12 @@ std::vector<Case> cases() {
                                 .fill = Case::Fill::given,
                                 .given = {-infinity, -infinity, -infinity, 1, -infinity, 2, -infinity, -infinity, -3,
                                           60000, 60000, 60000, 20000, -20000, 0, -65504, -65504, -65504}}}});
+    std::vector<double> wide(128, -infinity);  // by whole vectors: all masked, and all but two
+    wide[70] = 3, wide[127] = 2;
+    list.push_back(
+        {.name = "masked, 2x64",
+         .attrs = {{"axis", -1}},
+         .inputs = {{.type = TensorType{Shape{2, 64}, DType::f32}, .fill = Case::Fill::given, .given = wide}}});
     return list;
 }
 
@@ -108,7 +124,12 @@ const OpDef softmax_op = {
     .reference = [](const OpCall& c, std::span<const HostTensor> in,
                     std::span<HostTensor> out) { ops::softmax::reference(c, in, out, false); },
     .cost = ops::softmax::cost,
-    .kernels = {{.name = "one_subgroup",
+    .kernels = {{.name = "lanes",
+                 .needs = need_subgroup | need_int64,
+                 .fits = ops::softmax::fits_rows_of_lanes,
+                 .launch = [](const OpCall& c, const Caps& d) { return ops::softmax::launch_lanes(c, d, false); },
+                 .pays = pays_lanes},
+                {.name = "one_subgroup",
                  .needs = need_subgroup | need_int64,
                  .fits = fits_one_subgroup,
                  .launch =
@@ -138,7 +159,12 @@ const OpDef log_softmax_op = {
     .reference = [](const OpCall& c, std::span<const HostTensor> in,
                     std::span<HostTensor> out) { ops::softmax::reference(c, in, out, true); },
     .cost = ops::softmax::cost,
-    .kernels = {{.name = "one_subgroup",
+    .kernels = {{.name = "lanes",
+                 .needs = need_subgroup | need_int64,
+                 .fits = ops::softmax::fits_rows_of_lanes,
+                 .launch = [](const OpCall& c, const Caps& d) { return ops::softmax::launch_lanes(c, d, true); },
+                 .pays = pays_lanes},
+                {.name = "one_subgroup",
                  .needs = need_subgroup | need_int64,
                  .fits = fits_one_subgroup,
                  .launch =

@@ -29,51 +29,10 @@ layout(constant_id = 21) const uint N = 16;
 layout(constant_id = 22) const uint K = 16;
 layout(constant_id = 23) const uint STEP_D = 1;  // 8 where D % 8 == 0
 layout(constant_id = 24) const uint STEP_DV = 1;
-#include "lib/halves.glsl"
-#include "lib/sinks.glsl"
-#include "params/attention.h"
-layout(push_constant) uniform Push { AttentionParams p; };
-const uint ROWS = STRIPES * M, SPLIT = 0u;
-#include "lib/attention_rows.glsl"
+const uint SCORE_STRIDE = KEYS / 4u + 1u;  // scores are f32, then weights, f16, from the beginning of each row
+#include "lib/attention_matrices.glsl"
 
-const uint LANES = gl_WorkGroupSize.x;
-// Widths in whole matrices; strides in vectors of 16 bytes, odd against bank conflicts.
-const uint WIDTH = (D + K - 1u) / K * K, WIDTH_V = (DV + SHARES * N - 1u) / (SHARES * N) * SHARES * N;
-const uint QUERY_STRIDE = WIDTH / 8u + 1u, TILE_STRIDE = (WIDTH > WIDTH_V ? WIDTH : WIDTH_V) / 8u + 1u, SCORE_STRIDE = KEYS / 4u + 1u;
-const uint FACTOR_STRIDE = N / 4u + 1u;
-shared uvec4 queries[ROWS * QUERY_STRIDE];
-shared uvec4 tile[KEYS * TILE_STRIDE];      // keys, then their values
-shared uvec4 scores[ROWS * SCORE_STRIDE];   // f32; then weights, f16, from the beginning of each row; in the end sums
-shared uvec4 factors[ROWS * FACTOR_STRIDE];  // of each row, N times
-
-const uint KEY_MATRICES = KEYS / (SHARES * N), VALUE_MATRICES = WIDTH_V / (SHARES * N);  // of a subgroup
-const uint LANES_OF_ROW = LANES / ROWS, OCTETS = KEYS / 8u / LANES_OF_ROW;               // of keys, of a lane
-const uint FETCH = (KEYS * (TILE_STRIDE - 1u) + LANES - 1u) / LANES;
-uvec4 next[FETCH];
-
-const float UNSEEN = -3.4e38;  // so far below LOWEST that its exponential is 0, too, where a row has seen nothing
-
-uint lane = gl_LocalInvocationID.x, row = lane / LANES_OF_ROW;
-uint last;  // key that nobody in this workgroup sees any more
-
-void fetch_tile(uvec2 address, uint first, uint width, uint all, uint step) {
-    [[unroll]] for (uint f = 0u; f < FETCH; ++f) {
-        uint i = lane + f * LANES, key = first + i / (all / 8u), at = i % (all / 8u) * 8u;
-        next[f] = uvec4(0u);
-        if (key < min(last, first + KEYS)) next[f] = load_line(row_address(address, KV_TYPE, key_row(key), width), KV_TYPE, 0u, at, width, step);
-    }
-}
-void put_tile(uint all) {
-    [[unroll]] for (uint f = 0u; f < FETCH; ++f) {
-        uint i = lane + f * LANES;
-        if (i < KEYS * (all / 8u)) tile[i / (all / 8u) * TILE_STRIDE + i % (all / 8u)] = next[f];
-    }
-}
-
-// The first tile from `from` on that somebody may see: between the global keys and the window lies nothing.
-uint skip(uint from, uint begin) {
-    return RULES && from >= GLOBAL && from + KEYS <= begin ? from + (begin - from) / KEYS * KEYS : from;
-}
+const uint OCTETS = KEYS / 8u / LANES_OF_ROW;  // of keys, of a lane
 
 float joined_max(float value) {
     for (uint i = 1u; i < LANES_OF_ROW; i *= 2u) value = max(value, subgroupShuffleXor(value, i));
@@ -121,22 +80,9 @@ void weigh(uint first, uint sees, inout float maximum, inout float denominator) 
 
 void main() {
     if (batch >= p.batch) return;
-    uint rows_valid = valid_rows(own_step, p.n), keys_valid = keys_there();
-    uint real = min(ROWS, rows_valid * group - min(rows_valid * group, block * ROWS));  // rows of queries that there are
-    // Later queries see keys as late or later, but for the first ones, which may be global.
-    last = real > 0u ? max(visible(0u, rows_valid, keys_valid), visible(real - 1u, rows_valid, keys_valid)) : 0u;
-    uint begin = RULES ? window_begin(query_position(own_step, query_of(0u), p.n, p.m)) : 0u;
-    uint sees = row < real ? min(visible(row, rows_valid, keys_valid), last) : 0u;
-
-    for (uint i = lane; i < ROWS * (WIDTH / 8u); i += LANES) {
-        uint r = i / (WIDTH / 8u), at = i % (WIDTH / 8u) * 8u;
-        uvec4 value = uvec4(0u);
-        if (r < real) value = load_line(row_address(p.q, Q_TYPE, result_row(r), D), Q_TYPE, 0u, at, D, STEP_D);
-        queries[r * QUERY_STRIDE + i % (WIDTH / 8u)] = value;
-    }
+    load_queries();
+    uint sees = keys_of_row(row);
     float maximum = LOWEST, denominator = 0.0;
-    uint stripe = gl_SubgroupID / SHARES, share = gl_SubgroupID % SHARES;
-    coopmat<float, gl_ScopeSubgroup, M, N, gl_MatrixUseAccumulator> sums[VALUE_MATRICES];
     [[unroll]] for (uint j = 0u; j < VALUE_MATRICES; ++j) sums[j] = coopmat<float, gl_ScopeSubgroup, M, N, gl_MatrixUseAccumulator>(0.0);
 
     uint first = skip(0u, begin);
@@ -178,30 +124,5 @@ void main() {
         }
         barrier();
     }
-
-    float shrink = with_sink(maximum, denominator, p.sinks, head_of(row));
-    if (lane % LANES_OF_ROW == 0u) {
-        float over = denominator > 0.0 ? shrink / denominator : 0.0;
-        factors[row * FACTOR_STRIDE] = floatBitsToUint(vec4(over));
-        if (query_of(row) < p.n)
-            Floats(p.lse).at[result_row(row)] = denominator == 0.0 ? uintBitsToFloat(0xff800000u) : maximum + log(denominator);
-    }
-    // One matrix of each subgroup at a time.
-    const uint QUADS = SHARES * N / 4u;
-    [[dont_unroll]] for (uint j = 0u; j < VALUE_MATRICES; ++j) {
-        [[unroll]] for (uint i = 0u; i < VALUE_MATRICES; ++i)
-            if (i == j) coopMatStore(sums[i], scores, stripe * M * SCORE_STRIDE + share * N / 4u, SCORE_STRIDE, gl_CooperativeMatrixLayoutRowMajor);
-        barrier();
-        for (uint i = lane; i < ROWS * QUADS; i += LANES) {
-            uint r = i / QUADS, quad = i % QUADS, at = (quad / (N / 4u) * VALUE_MATRICES + j) * N + quad % (N / 4u) * 4u;
-            if (query_of(r) >= p.n || at >= DV) continue;
-            vec4 value = uintBitsToFloat(scores[r * SCORE_STRIDE + quad]) * uintBitsToFloat(factors[r * FACTOR_STRIDE].x);
-            uint first_of_row = result_row(r) * DV + at;
-            if (DV % 4u == 0u)
-                store4(p.o, Q_TYPE, first_of_row, value);
-            else
-                for (uint e = 0u; e < min(4u, DV - at); ++e) store(p.o, Q_TYPE, first_of_row + e, value[e]);
-        }
-        barrier();
-    }
+    store_rows(maximum, denominator);
 }

@@ -51,6 +51,7 @@ void main() {
     // what the first and the last real row of the workgroup see is the same for all lanes
     uint real = rows_valid * group, last = real > flat_row(0u) ? min(ROWS, real - flat_row(0u)) - 1u : 0u;
     uint end = max(visible(0u, rows_valid, keys_valid), visible(last, rows_valid, keys_valid));
+    uint last_key = max(end, 1u) - 1u;  // keys are loaded also where no lane wants them: there is one
     uint begin = RULES ? window_begin(query_position(own_step, query_of(0u), p.n, p.m)) : 0u;
 
     vec4 sums[DV / 4u];
@@ -63,13 +64,13 @@ void main() {
         float s[KEYS], peak = maximum;
         bool seen[KEYS];
         uvec2 rows[KEYS];
-        [[unroll]] for (uint j = 0u; j < KEYS; ++j) rows[j] = row_address(p.k, KV_TYPE, key_row(min(tile + j, end - 1u)), D);
+        [[unroll]] for (uint j = 0u; j < KEYS; ++j) rows[j] = row_address(p.k, KV_TYPE, key_row(min(tile + j, last_key)), D);
         [[unroll]] for (uint j = 0u; j < KEYS; j += 4u) {
             vec4 four = four_scores(rows[j], rows[j + 1u], rows[j + 2u], rows[j + 3u]);
             [[unroll]] for (uint i = 0u; i < 4u; ++i) s[j + i] = four[i];
         }
         [[unroll]] for (uint j = 0u; j < KEYS; ++j) {
-            uint key = min(tile + j, end - 1u);
+            uint key = min(tile + j, last_key);
             seen[j] = tile + j < sees;
             if (RULES && seen[j]) {
                 s[j] = ruled_score(s[j], batch, head, i, position, key);
@@ -84,7 +85,7 @@ void main() {
         }
         denominator = denominator * shrink + total;
         maximum = peak;
-        [[unroll]] for (uint j = 0u; j < KEYS; ++j) rows[j] = row_address(p.v, KV_TYPE, key_row(min(tile + j, end - 1u)), DV);
+        [[unroll]] for (uint j = 0u; j < KEYS; ++j) rows[j] = row_address(p.v, KV_TYPE, key_row(min(tile + j, last_key)), DV);
         [[unroll]] for (uint line = 0u; line < DV / 4u; line += 4u) {  // 64 bytes of all values after each other
             [[unroll]] for (uint d = line; d < min(line + 4u, DV / 4u); ++d) sums[d] *= shrink;
             [[unroll]] for (uint j = 0u; j < KEYS; ++j)

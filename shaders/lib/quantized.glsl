@@ -14,9 +14,13 @@ bool is_quantized(uint type) { return type == Q8 || type == Q4; }
 uint group_at(uint type, uint i) { return i / QUANT_GROUP * ((type == Q8 ? Q8_GROUP_BYTES : Q4_GROUP_BYTES) / 4u); }
 uint block_at(uint type, uint i) { return group_at(type, i) + i % QUANT_GROUP / QUANT_BLOCK * (type == Q8 ? 8u : 4u); }
 
+// In words: where the scales of element i's block and its neighbour are, block by block in pairs.
+uint scale_word(uint type, uint i) {
+    return group_at(type, i) + (type == Q8 ? Q8_QUANT_BYTES : Q4_QUANT_BYTES) / 4u + i % QUANT_GROUP / (2u * QUANT_BLOCK);
+}
+
 float block_scale(uvec2 address, uint type, uint i) {
-    uint scales = group_at(type, i) + (type == Q8 ? Q8_QUANT_BYTES : Q4_QUANT_BYTES) / 4u;
-    uint pair = ReadWords(address).at[scales + i % QUANT_GROUP / (2u * QUANT_BLOCK)];
+    uint pair = ReadWords(address).at[scale_word(type, i)];
     return unpackHalf2x16((i & QUANT_BLOCK) != 0u ? pair >> 16 : pair).x;
 }
 

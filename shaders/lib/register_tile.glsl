@@ -80,16 +80,13 @@ void multiply_slice() {
 // Fills `sums` over k from `begin` to `end`.
 void multiply_tile(uint begin, uint end) {
     [[unroll]] for (uint i = 0u; i < EACH_ROWS * COL_QUADS; ++i) sums[i] = vec4(0.0);
-    fetch_slice(begin);
-    put_slice();
-    barrier();
+    if (PREFETCH) fetch_slice(begin);
     for (uint k0 = begin; k0 < end; k0 += 4u * QUADS) {
-        bool more = k0 + 4u * QUADS < end;
-        if (PREFETCH && more) fetch_slice(k0 + 4u * QUADS);
-        multiply_slice();
+        if (!PREFETCH) fetch_slice(k0);
+        put_slice();
         barrier();
-        if (!PREFETCH && more) fetch_slice(k0 + 4u * QUADS);
-        if (more) put_slice();
+        if (PREFETCH && k0 + 4u * QUADS < end) fetch_slice(k0 + 4u * QUADS);
+        multiply_slice();
         barrier();
     }
 }

@@ -35,7 +35,8 @@ void main() {
     if (TRANSPOSE_B) b = row_address(b, B_TYPE, column, p.k);
     vec4 sums[ROWS / 4u];
     [[unroll]] for (uint r = 0u; r < ROWS / 4u; ++r) sums[r] = vec4(0.0);
-    for (uint k = 0u; k < p.k; k += DEPTH) {
+    uint k = 0u;
+    do {  // tested at the end: loads from addresses that are the same for all lanes know no mask, and would run past the last k
         vec4 x[DEPTH / 4u];
         if (is_quantized(B_TYPE)) {  // b [n, k], blocks of 32 k: found by their index, as groups of them go over rows
             uint block = column * p.k + k - k % QUANT_BLOCK;
@@ -51,7 +52,8 @@ void main() {
         }
         a = advance(a, DEPTH * ROWS * 4u);
         b = advance(b, DEPTH * B_BYTES * (TRANSPOSE_B ? 1u : p.n));
-    }
+        k += DEPTH;
+    } while (k < p.k);
     if (col >= p.n) return;
     [[unroll]] for (uint r = 0u; r < ROWS; ++r) {
         uint row = panel * ROWS + r;

@@ -38,6 +38,7 @@ for delay in 0.03 0.1 0.2 0.3; do
     interrupted $delay "$program" run -q -p "$(printf 'The dog chased the birds. %.0s' {1..40})" -n 100000 --ignore-eos
 done
 for delay in 0.5 1; do interrupted $delay "$program" conform; done
+interrupted 1.5 "$program" bench ops --quick --op add
 
 if ((failures)); then exit 1; fi
 echo "interruptions: all as wanted"

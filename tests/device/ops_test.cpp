@@ -1,4 +1,5 @@
-// Every kernel of every op that this device can run, on every case and storage type, against the op's reference.
+// Every kernel of every op that this device can run, on every case, against the op's reference: in f32 and, from case to case in
+// turn, another storage type. `vantage conform` runs all types.
 #include <catch2/catch_test_macros.hpp>
 #include <map>
 #include <string>
@@ -30,7 +31,8 @@ void check_kernels(bool (*wanted)(std::string_view op)) {
     for (const OpDef* op : all_ops()) {
         if (!wanted(op->name) || (!only.empty() && only != op->name)) continue;
         runs.clear();
-        run_all_cases(test_device(), op->name, wish("VANTAGE_TEST_CASE"), wish("VANTAGE_TEST_KERNEL"), judge);
+        run_all_cases(test_device(), op->name, wish("VANTAGE_TEST_CASE"), wish("VANTAGE_TEST_KERNEL"), judge,
+                      only.empty() ? StorageTypes::in_turn : StorageTypes::all);
         INFO(op->name);
         if (op->cases != nullptr && only.empty()) CHECK(runs[op->kernels.back().name] > 0);  // it fits everything
         if (!only.empty()) CHECK(!runs.empty());  // what was asked for is there

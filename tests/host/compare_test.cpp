@@ -47,6 +47,16 @@ TEST_CASE("f16 is measured against the whole tensor's size, bf16 eight times as 
     CHECK(!passes(DType::f16, {100, infinity}, {1, infinity}));
 }
 
+TEST_CASE("rounded operands are allowed more, of f32 results too", "[compare]") {
+    const auto rounded = [](double got, const char* leave) {
+        return compare("y", tensor(DType::f32, {got, 0}), tensor(DType::f32, {1, 0}), {}, {{leave, true}}).passed;
+    };
+    CHECK(rounded(1.015, "f16_operands"));
+    CHECK(!rounded(1.02, "f16_operands"));  // rms 0.7
+    CHECK(rounded(1.037, "int8_operands"));
+    CHECK(!rounded(1.04, "int8_operands"));
+}
+
 TEST_CASE("integers have to be equal", "[compare]") {
     CHECK(passes(DType::i32, {70000, -3}, {70000, -3}));
     CHECK(!passes(DType::i32, {70001}, {70000}));

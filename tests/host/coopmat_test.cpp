@@ -6,48 +6,34 @@
 #include <string>
 #include <vector>
 
-#include "runtime/base/log.h"
 #include "runtime/base/version.h"
 #include "runtime/graph/op.h"
 #include "shaders/params/attention.h"
 #include "shaders/params/matmul.h"
+#include "tests/host/made_up_devices.h"
 
 using namespace vantage;
+using namespace vantage::test;
 
 namespace {
 
-struct Subgroups {
-    std::uint32_t usual, least, most;
-};
-Caps device(CooperativeMatrix shape, Subgroups sizes, std::uint32_t shared) {
-    Caps caps;
-    caps.name = format("made-up GPU %ux%ux%u", shape.m, shape.n, shape.k);
-    caps.type = DeviceType::discrete;
-    caps.subgroup_size = sizes.usual, caps.min_subgroup_size = sizes.least, caps.max_subgroup_size = sizes.most;
-    caps.subgroup_arithmetic = caps.subgroup_shuffle = caps.fp16 = true;
-    caps.subgroup_size_control = sizes.least != sizes.most;
-    caps.max_workgroup_invocations = 1024;
-    caps.max_workgroup_size = {1024, 1024, 64};
-    caps.max_shared_memory = shared;
-    caps.cooperative_matrices = {{16, 16, 16, "s8", "s8", "s32"}, std::move(shape)};
-    return caps;
-}
 std::vector<Caps> devices() {
     const auto halves = [](std::uint32_t m, std::uint32_t n, std::uint32_t k) {
         return CooperativeMatrix{m, n, k, "f16", "f16", "f32"};
     };
-    return {device(halves(16, 16, 16), {64, 32, 64}, 65536),  // RDNA3 and 4
-            device(halves(16, 16, 16), {32, 32, 32}, 49152),  // GeForce
-            device(halves(16, 8, 16), {32, 32, 32}, 49152),   //
-            device(halves(8, 8, 16), {32, 8, 32}, 49152),     // Arc A
-            device(halves(8, 16, 16), {32, 16, 32}, 49152),   // Arc B
-            device(halves(8, 8, 8), {8, 8, 8}, 32768)};       // lavapipe
+    return {matrix_units(halves(16, 16, 16), {64, 32, 64}, 65536),  // RDNA3 and 4
+            matrix_units(halves(16, 16, 16), {32, 32, 32}, 49152),  // GeForce
+            matrix_units(halves(16, 8, 16), {32, 32, 32}, 49152),   //
+            matrix_units(halves(8, 8, 16), {32, 8, 32}, 49152),     // Arc A
+            matrix_units(halves(8, 16, 16), {32, 16, 32}, 49152),   // Arc B
+            matrix_units(halves(8, 8, 8), {8, 8, 8}, 32768)};       // lavapipe
 }
 
-const Kernel& coopmat(const OpDef& op) {
+const Kernel& kernel_of(const OpDef& op, const std::string& name) {
     return *std::find_if(op.kernels.begin(), op.kernels.end(),
-                         [](const Kernel& kernel) { return kernel.name == std::string("coopmat"); });
+                         [&](const Kernel& kernel) { return kernel.name == name; });
 }
+const Kernel& coopmat(const OpDef& op) { return kernel_of(op, "coopmat"); }
 
 OpCall call_of(const char* op, Attrs attrs, const std::vector<TensorType>& inputs) {
     OpCall call{.op = find_op(op), .attrs = std::move(attrs), .inputs = {}, .outputs = {}};
@@ -126,8 +112,8 @@ void check_product(const OpCall& call, const Caps& caps) {
     CHECK(m * n * repeat_m * repeat_n / launch.subgroup_size <= (m >= 16 ? 64 : 32));
 }
 
-void check_attention(const OpCall& call, const Caps& caps) {
-    const LaunchPlan plan = coopmat(*call.op).launch(call, caps);
+void check_attention(const OpCall& call, const Caps& caps, const std::string& kernel) {
+    const LaunchPlan plan = kernel_of(*call.op, kernel).launch(call, caps);
     const Launch& launch = plan.launches.front();
     const auto p = params_of<params::AttentionParams>(launch);
     const std::vector<std::uint32_t>& c = launch.spec;
@@ -147,7 +133,9 @@ void check_attention(const OpCall& call, const Caps& caps) {
     CHECK(rows * (width + 8) * 2 + keys * (std::max(width, width_v) + 8) * 2 + rows * (keys + 4) * 4 +
               rows * (n + 4) * 4 <=
           caps.max_shared_memory);
-    CHECK(m * width_v / shares / launch.subgroup_size <= (m >= 16 ? 64 : 16));
+    const bool in_registers = kernel == "coopmat2";  // scores never leave a subgroup, and sums become an operand
+    if (in_registers) CHECK((shares == 1 && n == k));
+    CHECK(m * width_v / shares / launch.subgroup_size <= (m >= 16 || in_registers ? 64 : 16));
 }
 
 }  // namespace
@@ -182,8 +170,45 @@ TEST_CASE("attention on matrix units: every row once, within a device's limits",
                 call.attrs.set("f16_operands", true);
                 const bool fits = coopmat(*call.op).fits(call, caps);
                 CHECK((fits || d > 128));  // 32 KiB do not hold the widest
-                if (fits) check_attention(call, caps);
+                if (fits) check_attention(call, caps, "coopmat");
+                const Kernel& in_registers = kernel_of(*call.op, "coopmat2");
+                CHECK_FALSE(eligible(in_registers, call, caps));
+                if (in_registers.fits(call, caps)) check_attention(call, caps, "coopmat2");
             }
+}
+
+TEST_CASE("attention keeps its scores in registers where matrices can be reduced and converted", "[graph][coopmat]") {
+    const auto chosen = [](Caps caps, std::int64_t d) {
+        caps.cooperative_matrix2 = true;
+        return std::string(choose_kernel(call_of("attention", {{"causal", true}, {"f16_operands", true}},
+                                                 {{Shape{512, 8, d}, DType::f32},
+                                                  {Shape{512, 8, d}, DType::f16},
+                                                  {Shape{512, 8, d}, DType::f16}}),
+                                         caps)
+                               ->name);
+    };
+    const char* in_registers = has_family("coopmat2") ? "coopmat2" : "coopmat";
+    const std::vector<Caps> all = devices();
+    CHECK(chosen(all[1], 64) == in_registers);
+    CHECK(chosen(all[1], 128) == in_registers);
+    CHECK(chosen(all[1], 256) == "coopmat");  // too many sums for one subgroup
+    CHECK(chosen(all[2], 64) == "coopmat");   // 16 x 8 sums are no 16 x 16 operand
+}
+
+TEST_CASE("without matrix units halves are multiplied by leave, where that gains", "[graph][coopmat]") {
+    Caps caps = graphics_card();
+    const auto chosen = [&](DType weights, bool leave) {
+        const OpCall call = call_of("matmul", {{"transpose_b", true}, {"f16_operands", leave}},
+                                    {{Shape{64, 64}, DType::f32}, {Shape{64, 64}, weights}});
+        return std::string(choose_kernel(call, caps)->name);
+    };
+    CHECK(chosen(DType::f16, true) == "tiled");  // subgroups of 32
+    caps.subgroup_size = caps.max_subgroup_size = 64;
+    CHECK(chosen(DType::f16, true) == (has_family("fp16") ? "halves" : "tiled"));
+    CHECK(chosen(DType::f16, false) == "tiled");
+    CHECK(chosen(DType::f32, true) == "tiled");
+    caps.fp16 = false;
+    CHECK(chosen(DType::f16, true) == "tiled");
 }
 
 TEST_CASE("operands are rounded to f16 only by leave, and f32 weights never", "[graph][coopmat]") {

@@ -16,42 +16,14 @@
 #include "runtime/graph/memory_plan.h"
 #include "runtime/graph/schedule.h"
 #include "runtime/models/model_builder.h"
+#include "tests/host/made_up_devices.h"
 
 using namespace vantage;
+using namespace vantage::test;
 
 namespace {
 
-Caps graphics_card() {
-    Caps caps;
-    caps.name = "made-up GPU";
-    caps.type = DeviceType::discrete;
-    caps.subgroup_size = caps.min_subgroup_size = caps.max_subgroup_size = 32;
-    caps.subgroup_arithmetic = caps.subgroup_shuffle = caps.fp16 = true;
-    caps.max_workgroup_invocations = 1024;
-    caps.max_workgroup_size = {1024, 1024, 64};
-    caps.max_shared_memory = 32768;
-    return caps;
-}
-Caps smallest() {  // what every device has to have, and no more
-    Caps caps;
-    caps.name = "made-up minimum";
-    return caps;
-}
-Caps narrow_subgroups() {
-    Caps caps = graphics_card();
-    caps.name = "made-up software device";
-    caps.subgroup_size = caps.min_subgroup_size = caps.max_subgroup_size = 4;
-    caps.max_workgroup_invocations = 256;
-    caps.max_workgroup_size = {256, 256, 64};
-    return caps;
-}
-Caps matrix_units() {
-    Caps caps = graphics_card();
-    caps.name = "made-up GPU with matrix units";
-    caps.cooperative_matrices = {{16, 16, 16, "f16", "f16", "f32"}};
-    return caps;
-}
-std::vector<Caps> devices() { return {graphics_card(), smallest(), narrow_subgroups(), matrix_units()}; }
+std::vector<Caps> devices() { return {graphics_card(), smallest_device(), narrow_subgroups(), matrix_units()}; }
 
 struct NamedConfig {
     std::string name;
@@ -367,9 +339,9 @@ TEST_CASE("kernels are chosen by what a device can do", "[graph]") {
     };
     CHECK(names(graphics_card()).count("subgroup") == 1);
     CHECK(names(graphics_card()).count("tiled") == 1);
-    CHECK(names(smallest()).count("subgroup") == 0);
-    CHECK(names(smallest()).count("rows_subgroup") == 0);
-    CHECK(names(smallest()).count("tiled") == 0);  // takes 256 invocations
+    CHECK(names(smallest_device()).count("subgroup") == 0);
+    CHECK(names(smallest_device()).count("rows_subgroup") == 0);
+    CHECK(names(smallest_device()).count("tiled") == 0);  // takes 256 invocations
 }
 
 TEST_CASE("what no kernel can do is unsupported, and named", "[graph]") {

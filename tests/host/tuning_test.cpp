@@ -2,8 +2,10 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "runtime/graph/tuning.h"
+#include "tests/host/made_up_devices.h"
 
 using namespace vantage;
+using namespace vantage::test;
 
 namespace {
 
@@ -27,14 +29,6 @@ OpCall attention(std::int64_t n, std::int64_t held, std::int64_t heads, DType ca
     call.inputs.resize(call.op->operands.size());
     call.outputs = call.op->infer(call);
     return call;
-}
-
-Caps device() {
-    Caps caps;
-    caps.subgroup_arithmetic = true;
-    caps.max_workgroup_invocations = 1024;
-    caps.max_workgroup_size = {1024, 1024, 64};
-    return caps;
 }
 
 /// A table in which every kernel of the call's op was measured, and this one was the fastest.
@@ -76,37 +70,37 @@ TEST_CASE("calls that run alike have one key, others have another", "[tuning]") 
 
 TEST_CASE("a measured choice goes before the usual one, where it can run", "[tuning]") {
     const OpCall call = matmul(512, 768, 3072);
-    const std::string usual = chosen(call, device(), nullptr);
+    const std::string usual = chosen(call, graphics_card(), nullptr);
     REQUIRE(usual != "plain");
     const TuningTable table = table_for(call, "plain");
-    CHECK(chosen(call, device(), &table) == "plain");
-    CHECK(chosen(matmul(300, 768, 3072), device(), &table) == "plain");  // the same key
-    CHECK(chosen(matmul(512, 768, 768), device(), &table) != "plain");   // not measured
+    CHECK(chosen(call, graphics_card(), &table) == "plain");
+    CHECK(chosen(matmul(300, 768, 3072), graphics_card(), &table) == "plain");  // the same key
+    CHECK(chosen(matmul(512, 768, 768), graphics_card(), &table) != "plain");   // not measured
 
     SECTION("a kernel that does not exist") {
         const TuningTable unknown = table_for(call, "wonderful");
-        CHECK(chosen(call, device(), &unknown) == usual);
+        CHECK(chosen(call, graphics_card(), &unknown) == usual);
     }
     SECTION("a kernel that does not fit") {
         const TuningTable unfit = table_for(call, "rows");  // of 8 rows at most
-        CHECK(chosen(call, device(), &unfit) == usual);
+        CHECK(chosen(call, graphics_card(), &unfit) == usual);
     }
     SECTION("a kernel that the device does not provide") {
         const OpCall row = matmul(1, 768, 3072);
         const TuningTable subgroup = table_for(row, "rows_subgroup");
-        Caps without = device();
+        Caps without = graphics_card();
         without.subgroup_arithmetic = false;
         CHECK(chosen(row, without, &subgroup) == chosen(row, without, nullptr));
     }
     SECTION("a table that is older than one of the kernels") {
         TuningTable older = table;
         older.calls.begin()->second.seconds.erase(usual);
-        CHECK(chosen(call, device(), &older) == usual);
+        CHECK(chosen(call, graphics_card(), &older) == usual);
     }
     SECTION("a kernel that was rejected is known") {
         TuningTable rejected = table;
         rejected.calls.begin()->second.seconds[usual].reset();
-        CHECK(chosen(call, device(), &rejected) == "plain");
+        CHECK(chosen(call, graphics_card(), &rejected) == "plain");
     }
 }
 
@@ -114,10 +108,10 @@ TEST_CASE("of two tables the one that is merged later counts", "[tuning]") {
     const OpCall call = matmul(512, 768, 3072), other = matmul(512, 768, 768);
     TuningTable installed = table_for(call, "plain");
     installed.merge(table_for(other, "plain"));
-    const std::string usual = chosen(call, device(), nullptr);
+    const std::string usual = chosen(call, graphics_card(), nullptr);
     installed.merge(table_for(call, usual.c_str()));
-    CHECK(chosen(call, device(), &installed) == usual);
-    CHECK(chosen(other, device(), &installed) == "plain");
+    CHECK(chosen(call, graphics_card(), &installed) == usual);
+    CHECK(chosen(other, graphics_card(), &installed) == "plain");
 }
 
 TEST_CASE("a gain has to be larger than noise", "[tuning]") {

@@ -1,0 +1,59 @@
+// matmul of quantised weights with rows rounded to bytes, by dot products of four bytes: two launches, of which the first rounds.
+#include <algorithm>
+
+#include "runtime/ops/checks.h"
+#include "runtime/ops/matmul_kernels.h"
+#include "shaders/params/quantized.h"
+
+namespace vantage::ops::matmul {
+
+namespace {
+
+bool fits_packed_bytes(const OpCall& call) {
+    const MatmulSizes s = matmul_sizes(call);
+    constexpr std::int64_t addressable = std::int64_t{1} << 31;  // bytes of rows
+    return call.attrs.flag("int8_operands") && is_quantized(call.in(b_).dtype) && call.attrs.flag("transpose_b") &&
+           !call.attrs.flag("transpose_a") && s.batches() == 1 && s.m > 0 && s.k > 0 &&
+           s.k % params::QUANT_BLOCK == 0 && s.m * s.k < addressable;
+}
+
+// `plan` with the rounding in front; its first launch then reads rounded rows in place of a.
+LaunchPlan behind_rounding(const OpCall& call, const Caps& caps, LaunchPlan plan) {
+    const MatmulSizes s = matmul_sizes(call);
+    const std::int64_t blocks = s.m * s.k / params::QUANT_BLOCK;
+    const auto rows = static_cast<int>(plan.scratch.size());
+    const std::uint32_t lanes = 64;
+    Launch round = matmul_launch(call, "matmul_round_rows", lanes, s);
+    round.spec = {lanes, storage_of(call.in(a_).dtype)};  // all else is the product's: one pipeline for all calls
+    round.operands.back() = scratch_out(rows);
+    round.groups = flat_grid(ceil_div(blocks, lanes), caps);
+    plan.scratch.push_back(static_cast<std::uint64_t>(blocks) * (params::QUANT_BLOCK + sizeof(float)));
+    plan.launches.front().operands.front() = scratch_in(rows);
+    plan.launches.insert(plan.launches.begin(), round);
+    return plan;
+}
+
+}  // namespace
+
+bool fits_packed_rows(const OpCall& call, const Caps& caps) {
+    return fits_packed_bytes(call) && fits_quantized_rows(call, caps);
+}
+// One row is bound by reading weights, which its rounding only delays.
+bool packed_rows_pay(const OpCall& call, const Caps& caps) {
+    return caps.integer_dot_accelerated && matmul_sizes(call).m > 1;
+}
+LaunchPlan launch_packed_rows(const OpCall& call, const Caps& caps) {
+    return behind_rounding(call, caps, quantized_by_subgroup(call, caps, "matmul_packed_rows", 4));
+}
+
+bool fits_packed(const OpCall& call, const Caps& caps) { return fits_packed_bytes(call) && fits_tiled(call, caps); }
+LaunchPlan launch_packed(const OpCall& call, const Caps& caps) {
+    const MatmulSizes s = matmul_sizes(call);
+    const RegisterTile& tile = register_tile(s, caps);
+    Launch l = matmul_launch(call, "matmul_packed", RegisterTile::side * RegisterTile::side, s);
+    l.spec.insert(l.spec.end(), {tile.each_rows, step_of(s.n)});
+    l.groups = tile_grid(s, tile.rows(), tile.cols());
+    return behind_rounding(call, caps, with_parts(call, caps, l, s, params::QUANT_BLOCK));
+}
+
+}  // namespace vantage::ops::matmul

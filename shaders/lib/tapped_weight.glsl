@@ -1,0 +1,43 @@
+// One weight of a head, made again from what the flash kernel left: p_ij = exp(s_ij - lse_i), or with a FEATURE map phi (linear
+// attention) phi(q_i) phi(k_j) exp(-lse_i). The including kernel's parameters are p, with the addresses q, k and lse, and n, m,
+// heads, kv_heads, d, causal, scale and what the rules need.
+#ifndef VANTAGE_TAPPED_WEIGHT_GLSL
+#define VANTAGE_TAPPED_WEIGHT_GLSL
+layout(constant_id = 1) const uint Q_TYPE = 0;
+layout(constant_id = 2) const uint K_TYPE = 0;
+layout(constant_id = 3) const uint STEP = 1;      // elements of a head that are read at once: lib/steps.glsl
+layout(constant_id = 21) const uint FEATURE = 0;  // 0: none, a softmax; 1: elu(x) + 1; 2: x itself
+#include "lib/attention_rules.glsl"
+#include "lib/cache.glsl"
+#include "lib/steps.glsl"
+
+struct TappedWeight {
+    bool seen;
+    float score;  // s_ij
+    float value;  // p_ij
+};
+const TappedWeight UNSEEN = TappedWeight(false, LOWEST, 0.0);
+
+vec4 featured(vec4 x) {
+    if (FEATURE == 1u) return vec4(elu_plus_1(x.x), elu_plus_1(x.y), elu_plus_1(x.z), elu_plus_1(x.w));
+    return x;
+}
+
+// `position` is that of the query among the keys.
+TappedWeight tapped_weight(uint head, uint row, int position, uint key) {
+    bool allowed = p.causal == 0u || int(key) <= position || key < PREFIX;
+    if (!allowed || (RULES && !rules_allow(0u, position, key))) return UNSEEN;
+    uint row_of_q = cache_head_row(0u, p.n, row, head, p.heads);
+    uint q0 = row_of_q * p.d, k0 = cache_head_row(0u, p.m, key, head / (p.heads / p.kv_heads), p.kv_heads) * p.d;
+    float score = 0.0;
+    for (uint d = 0u; d < p.d; d += STEP)
+        score += step_sum(featured(load_step(p.q, Q_TYPE, q0 + d)) * featured(load_step(p.k, K_TYPE, k0 + d)));
+    if (FEATURE == 0u) score *= p.scale;
+    if (RULES) score = ruled_score(score, 0u, head, row, position, key);
+    float lse = ReadFloats(p.lse).at[row_of_q];
+    if (lse <= LOWEST || score <= LOWEST) return UNSEEN;
+    float value = FEATURE > 0u ? score * exp(-lse) : exp(score - lse);
+    if (isnan(score) || isnan(lse)) value = score + lse;  // not every device's exp keeps NaN
+    return TappedWeight(true, score, value);
+}
+#endif

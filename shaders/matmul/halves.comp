@@ -1,0 +1,46 @@
+// matmul in f16 arithmetic, with sums in f32: c[row, col] = activation(alpha sum_k a[row, k] b[col, k] + bias[col]) + beta residual[row, col].
+//
+// One workgroup per tile of c, batch and part of k (lib/line_tile.glsl). Two neighbours along k are one word, and one instruction where a
+// device multiplies pairs of halves. Of 16 k each half sums 8 products in f16, which are then added in f32: an error of some 2^-12 of their size,
+// whatever k. Products beyond 65504 become infinite, which shows.
+#version 460
+#extension GL_EXT_control_flow_attributes : require
+#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
+#extension GL_GOOGLE_include_directive : require
+layout(local_size_x = 256, local_size_x_id = 0) in;
+layout(constant_id = 7) const uint EACH_ROWS = 8;
+layout(constant_id = 8) const uint STEP_N = 1;  // 4 where n % 4 == 0
+layout(constant_id = 9) const uint STEP_K = 1;  // 8 where k % 8 == 0
+#include "lib/halves.glsl"
+#include "lib/matmul_store.glsl"
+
+const uint DEPTH = 16u;
+const bool SCALED = false;
+uint row0, col0, a0, b0, k_end;
+
+uvec4 half_of_a(uint row, uint k, uint part) {
+    return load_line(p.a, A_TYPE, a0 + min(row0 + row, p.m - 1u) * p.k, k + 8u * part, k_end, STEP_K);
+}
+uvec4 half_of_b(uint col, uint k, uint part) {
+    return load_line(p.b, B_TYPE, b0 + min(col0 + col, p.n - 1u) * p.k, k + 8u * part, k_end, STEP_K);
+}
+float scale_of_a(uint row, uint k) { return 1.0; }
+float scale_of_b(uint col, uint k) { return 1.0; }
+
+f16vec2 add_products(uvec4 a, uvec4 b, f16vec2 sum) {
+    [[unroll]] for (uint i = 0u; i < 4u; ++i) sum = fma(unpackFloat2x16(a[i]), unpackFloat2x16(b[i]), sum);
+    return sum;
+}
+float products(uvec4 first_a, uvec4 second_a, uvec4 first_b, uvec4 second_b) {
+    f16vec2 sum = add_products(second_a, second_b, add_products(first_a, first_b, f16vec2(0.0)));
+    return float(sum.x) + float(sum.y);
+}
+#include "lib/line_tile.glsl"
+
+void main() {
+    uint part = gl_WorkGroupID.z % p.parts, batch = gl_WorkGroupID.z / p.parts, k_begin = part * p.k_part;
+    row0 = gl_WorkGroupID.y * TILE_ROWS, col0 = gl_WorkGroupID.x * TILE_COLS;
+    a0 = a_base(batch), b0 = b_base(batch), k_end = min(p.k, k_begin + p.k_part);
+    multiply_tile(k_begin, k_end);
+    [[dont_unroll]] for (uint i = 0u; i < EACH_ROWS; ++i) finish4(sum_at(i), part, batch, row0 + tile_row(i), col0 + 4u * lane_x);
+}

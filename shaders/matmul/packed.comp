@@ -1,0 +1,33 @@
+// matmul of quantised b [n, k] with rows rounded to bytes (round_rows.comp), by dot products of four bytes:
+//   c[row, col] = activation(alpha sum over blocks of d_a d_b (q_a · q_b) + bias[col]) + beta residual[row, col].
+//
+// One workgroup per tile and part of k (lib/line_tile.glsl), a block of each line at a time. Sums of a block are integers, exact; their
+// scales make them floats. Lines beyond the edges repeat the last, and their cells are not stored.
+#version 460
+#extension GL_EXT_control_flow_attributes : require
+#extension GL_GOOGLE_include_directive : require
+layout(local_size_x = 256, local_size_x_id = 0) in;
+layout(constant_id = 7) const uint EACH_ROWS = 8;
+layout(constant_id = 8) const uint STEP_N = 1;  // 4 where n % 4 == 0
+#include "lib/matmul_store.glsl"
+#include "lib/packed.glsl"
+
+const uint DEPTH = QUANT_BLOCK;
+const bool SCALED = true;
+uint row0, col0;
+
+uint first_of_a(uint row, uint k) { return min(row0 + row, p.m - 1u) * p.k + k; }
+uint first_of_b(uint col, uint k) { return min(col0 + col, p.n - 1u) * p.k + k; }
+uvec4 half_of_a(uint row, uint k, uint part) { return ReadOctets(p.a).at[first_of_a(row, k) / 16u + part]; }
+uvec4 half_of_b(uint col, uint k, uint part) { return packed_half(p.b, B_TYPE, first_of_b(col, k), part); }
+float scale_of_a(uint row, uint k) { return ReadFloats(scales_of_rows(p.a, p.m, p.k)).at[first_of_a(row, k) / QUANT_BLOCK]; }
+float scale_of_b(uint col, uint k) { return packed_scale(p.b, B_TYPE, first_of_b(col, k)); }
+float products(uvec4 a0, uvec4 a1, uvec4 b0, uvec4 b1) { return float(dot16(a0, b0) + dot16(a1, b1)); }
+#include "lib/line_tile.glsl"
+
+void main() {
+    uint part = gl_WorkGroupID.z, k_begin = part * p.k_part;
+    row0 = gl_WorkGroupID.y * TILE_ROWS, col0 = gl_WorkGroupID.x * TILE_COLS;
+    multiply_tile(k_begin, min(p.k, k_begin + p.k_part));
+    [[dont_unroll]] for (uint i = 0u; i < EACH_ROWS; ++i) finish4(sum_at(i), part, 0u, row0 + tile_row(i), col0 + 4u * lane_x);
+}

@@ -1,0 +1,68 @@
+// What the viewer's kernels and its fragment shaders are told.
+#include "params/types.h"
+#ifndef VANTAGE_VIEW_H
+#define VANTAGE_VIEW_H
+#define TILE_CELLS 64  // rows and columns of a tile
+VANTAGE_PARAMS_BEGIN
+// A map in tiles: this, and behind it tile_rows * tile_columns words, row by row. A word is 0 where there is no tile, else
+//   (slot + 1) << 12 | levels coarser << 8 | rows of cells that are there, 0 … 64 from the first on, plus 1.
+// Slot s of the pool is at pool + s * 32768: f32 [64][64][2], the mass and the peak of each cell.
+struct ViewTileMap {
+    uvec2 pool;
+    uint level;  // a cell covers 2^level rows and columns
+    uint first_tile_row, first_tile_column;
+    uint tile_rows, tile_columns;  // of this map; of mini-maps 1 and the count of heads
+    uint rows, columns;            // that there are: what lies beyond is no part of the map
+    uint causal;                   // 1: columns beyond the row hold nothing
+};
+
+// How a layer attends, and where its rows are: what lib/tapped_weight.glsl wants, with the values.
+struct ViewSource {
+    uvec2 q, k, v, lse;                               // (n, heads, d), (m, kv_heads, d), (m, kv_heads, dv), (n, heads)
+    uvec2 mask, position_bias, block_mask, segments;  // as in AttentionParams
+    uint n, m, heads, kv_heads, d, dv, causal;
+    float scale;
+};
+// Modifiers are factors of one head, each an address or absent: a weight is shown as
+//   p_ij row_factors[i] key_factors[j] / distance_means[i - j + m]
+struct ViewTileParams {
+    uvec2 source, cells;  // ViewSource; the slot
+    uvec2 row_factors, key_factors, distance_means;
+    uint head, level;
+    uint first_row, first_column;  // of the tile, in tokens
+    uint begin, end;               // the rows that this launch takes, in tokens
+    uint rows, keys;               // that there are
+    uint relative, origin;         // column = key, or i + origin - key
+};
+// The cells of a tile from the four of the level below, those that are absent 0.
+struct ViewPoolParams {
+    uvec2 cells, upper_left, upper_right, lower_left, lower_right;
+    uint first_row, level, rows;  // of the tile, in tokens; its level; rows that there are
+};
+// Which kernel of factors.comp it is: key factors, row factors, means by distance.
+#define VIEW_KEYS 0
+#define VIEW_ROWS 1
+#define VIEW_DISTANCES 2
+struct ViewFactorParams {
+    uvec2 source, result;
+    uvec2 row_factors, key_factors;
+    uint head, kind, first, count;  // results [first, first + count)
+    uint rows, keys;                // that there are
+    uint sink_off, value_weighted, row_normalised;
+};
+struct ViewProbeParams {
+    uvec2 source, result;
+    uint head, row, key, keys;
+};
+// What a probe answers, in words: the weight, its logit, how many are larger, the row's sum and entropy; the largest weights, each
+// with its key, NO_LIMIT for none.
+#define PROBE_WEIGHT 0
+#define PROBE_LOGIT 1
+#define PROBE_LARGER 2
+#define PROBE_SUM 3
+#define PROBE_ENTROPY 4
+#define PROBE_TOP 5
+#define PROBE_TOP_COUNT 8
+#define PROBE_WORDS 21
+VANTAGE_PARAMS_END
+#endif

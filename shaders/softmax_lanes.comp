@@ -1,0 +1,55 @@
+// softmax by softmax.comp's formula over rows of f32 that lie together: a row by one subgroup and whole vectors (lib/lanes.glsl), UNROLL of
+// them in each turn of a loop.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+layout(local_size_x = 8, local_size_x_id = 0) in;
+layout(constant_id = 1) const bool LOGARITHM = false;
+layout(constant_id = 2) const uint UNROLL = 8;  // UNROLL * LANES divides count
+#include "lib/index.glsl"
+#include "lib/lanes.glsl"
+#include "params/softmax.h"
+layout(push_constant) uniform Push { SoftmaxParams p; };
+
+const float lowest = -3.4028234e38, log2_e = 1.4426950408889634;
+
+// 2^x for x <= 0, 0 from x = -127 on: 2^n (n the nearest integer, put into the exponent) times a polynomial for the rest, the Taylor
+// series to the sixth power: relative error 1e-7. The device's own exp takes twice as long, its conversion to integers ten times.
+float power_of_2(float x) {
+    const float rounding = 12582912.0;  // 1.5 * 2^23: a sum with it has no fraction, and n in its last bits
+    x = max(x, -127.0);
+    precise float shifted = x + rounding, whole = shifted - rounding;
+    float rest = x - whole, value = fma(rest, 1.5403530e-4, 1.3333558e-3);
+    value = fma(rest, fma(rest, fma(rest, fma(rest, value, 9.6181291e-3), 5.5504109e-2), 2.4022651e-1), 6.9314718e-1);
+    value = fma(rest, value, 1.0);
+    return uintBitsToFloat(floatBitsToUint(value) + (floatBitsToUint(shifted) << 23));
+}
+
+void main() {
+    uint row = workgroup_index();
+    if (row >= p.rows) return;
+    uint64_t x = address_of(p.x, F32, uint64_t(row) * p.count), y = address_of(p.y, F32, uint64_t(row) * p.count);
+    float most[4] = {lowest, lowest, lowest, lowest}, totals[4] = {0.0, 0.0, 0.0, 0.0};
+    uint at = 0u, count = p.count;
+    float scale = p.scale;
+    do {
+        [[unroll]] for (uint u = 0u; u < UNROLL; ++u) most[u % 4u] = max(most[u % 4u], scale * load_lanes(x + at * 4u, F32, u * LANES));
+        at += UNROLL * LANES;
+    } while (at < count);
+    float maximum = max_of_lanes(max(max(most[0], most[1]), max(most[2], most[3])));
+    at = 0u;
+    do {
+        [[unroll]] for (uint u = 0u; u < UNROLL; ++u)
+            totals[u % 4u] += power_of_2((scale * load_lanes(x + at * 4u, F32, u * LANES) - maximum) * log2_e);
+        at += UNROLL * LANES;
+    } while (at < count);
+    float sum = sum_of_lanes((totals[0] + totals[1]) + (totals[2] + totals[3]));
+    float factor = sum > 0.0 ? 1.0 / sum : 0.0, logarithm = sum > 0.0 ? log(sum) : 0.0;
+    at = 0u;
+    do {
+        [[unroll]] for (uint u = 0u; u < UNROLL; ++u) {
+            float s = scale * load_lanes(x + at * 4u, F32, u * LANES) - maximum;
+            store_lanes(y + at * 4u, u * LANES, LOGARITHM ? s - logarithm : power_of_2(s * log2_e) * factor);
+        }
+        at += UNROLL * LANES;
+    } while (at < count);
+}

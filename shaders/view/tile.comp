@@ -1,0 +1,60 @@
+// Cells of a tile, each from the weights that it covers: their sum over the keys, mean over the queries that there are, so that rows
+// sum to 1 at every level; and the largest of them.
+//
+// A workgroup makes as many cells as its lanes can share: a lane has one weight of a small cell, or strides over a large one. A launch
+// takes a range of rows, whole cells or a part of a row of cells; a part is added to what the launches before left there.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+layout(local_size_x = 64, local_size_x_id = 0) in;
+#include "params/view.h"
+#include "lib/index.glsl"
+layout(push_constant) uniform Push { ViewTileParams t; };
+#include "lib/view_weights.glsl"
+layout(buffer_reference, std430, buffer_reference_align = 8) restrict buffer Cells { vec2 at[]; };
+
+shared vec2 parts[gl_WorkGroupSize.x];
+
+// What a weight is shown as; of a key that the row has none of, nothing.
+float shown(uint row, uint column) {
+    uint key = t.relative != 0u ? row + t.origin - column : column;  // wraps around for a key before the first
+    if (key >= t.keys) return 0.0;
+    TappedWeight weight = weight_of(row, key);
+    if (!weight.seen) return 0.0;
+    float value = weight.value * factor(t.row_factors, row) * factor(t.key_factors, key);
+    if (!present(t.distance_means)) return value;
+    float mean = ReadFloats(t.distance_means).at[row + p.m - key];
+    return mean > 0.0 ? value / mean : 0.0;
+}
+
+// Whether a causal mask hides all of a cell.
+bool hidden(uint last_row, uint first_column) {
+    return p.causal != 0u && PREFIX == 0u && first_column > last_row + (t.relative != 0u ? t.origin : 0u);
+}
+
+void main() {
+    uint size = 1u << t.level, lanes = min(gl_WorkGroupSize.x, t.level < 8u ? size * size : gl_WorkGroupSize.x);
+    uint part = gl_LocalInvocationID.x % lanes;
+    uint cell = workgroup_index() * (gl_WorkGroupSize.x / lanes) + gl_LocalInvocationID.x / lanes;
+    uint cell_row = (t.begin - t.first_row) / size + cell / TILE_CELLS, cell_column = cell % TILE_CELLS;
+    uint first = t.first_row + cell_row * size, column = t.first_column + cell_column * size;
+    uint begin = max(first, t.begin), end = min(first + size, t.end);
+    vec2 own = vec2(0.0);
+    if (begin < end && !hidden(end - 1u, column))
+        for (uint i = part; i < (end - begin) * size; i += lanes) {
+            float value = shown(begin + i / size, column + i % size);
+            own = vec2(own.x + value, max(own.y, value));
+        }
+    parts[gl_LocalInvocationID.x] = own;
+    for (uint half_of = lanes / 2u; half_of > 0u; half_of /= 2u) {
+        barrier();
+        if (part >= half_of) continue;
+        vec2 other = parts[gl_LocalInvocationID.x + half_of];
+        own = vec2(own.x + other.x, max(own.y, other.y));
+        parts[gl_LocalInvocationID.x] = own;
+    }
+    if (part > 0u || begin >= end) return;
+    uint at = cell_row * TILE_CELLS + cell_column;
+    float rows = float(min(first + size, t.rows) - first);
+    vec2 before = begin > first ? Cells(t.cells).at[at] : vec2(0.0);
+    Cells(t.cells).at[at] = vec2(before.x + own.x / rows, max(before.y, own.y));
+}

@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# vantage view without a window: pictures that can be made again, files of the map, and what is refused. No display is there.
+# Once: it is about files and texts; what is drawn is compared with the weights in tests/view.
+. "${VANTAGE_ROOT:?}/tests/cli/common.bash"
+unset DISPLAY WAYLAND_DISPLAY
+
+text=(-p "Mia put the red cup on the table. Mia put the" -n 3 --size 640x480)
+check "view --png" "$program" view --headless "${text[@]}" --png a.png --save map.csv --save map.svg
+check "view --png again" "$program" view --headless "${text[@]}" --png b.png
+cmp -s a.png b.png || fail "the same view gives another picture"
+[[ $(head -c 8 a.png | od -An -tx1) == " 89 50 4e 47 0d 0a 1a 0a" ]] || fail "a.png is no PNG"
+[[ $(head -c 24 a.png | tail -c 8 | od -An -tx1) == " 00 00 02 80 00 00 01 e0" ]] || fail "a.png is not 640 x 480"
+grep -aq "Vantage-Model" a.png || fail "a.png does not say of which model it is"
+grep -q "mini-world" map.csv || fail "map.csv does not say of which model it is"
+grep -q "<svg" map.svg || fail "map.svg is no SVG"
+
+# another head, theme and scale: other pictures
+check "view --layer" "$program" view --headless "${text[@]}" --layer 0 --head 2 --theme light --scale log --png c.png
+cmp -s a.png c.png && fail "another head, theme and scale give the same picture"
+
+ends 2 "--png FILE" view --headless
+ends 2 "--headless" view --png a.png
+ends 2 "WIDTHxHEIGHT" view --headless --png a.png --size 12
+ends 2 "such as q12" view --headless --png a.png --pin 20
+ends 1 "display" view
+exit $((failures > 0))

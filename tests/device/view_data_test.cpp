@@ -1,0 +1,366 @@
+// The viewer's data: cells of the pyramid, readings and statistics against weights that are made in double from the same rows.
+#include <catch2/catch_test_macros.hpp>
+#include <chrono>
+#include <cmath>
+#include <thread>
+
+#include "runtime/base/os.h"
+#include "runtime/gpu/commands.h"
+#include "runtime/graph/op.h"
+#include "runtime/ops/attention_rules.h"
+#include "test_model.h"
+#include "viewer/data/view_data.h"
+
+using namespace vantage;
+using namespace vantage::view;
+
+namespace {
+
+std::vector<double> downloaded(const TapSource::Data& data) {
+    std::vector<std::byte> bytes(data.type->bytes());
+    gpu::download(test_device().state(), data.buffer, 0, bytes);
+    return widen(*data.type, bytes).data;
+}
+
+/// p_ij in double, by the formula and the rules of the layer.
+std::vector<double> weights_of(const LiveModel& live, const HeadPlace& head, std::int64_t n) {
+    const TapSource& source = live.source(head.layer, head.of);
+    const std::vector<double> q = downloaded(source.q), k = downloaded(source.k), lse = downloaded(source.lse);
+    const AttentionRules rules(source.attrs);
+    const std::int64_t heads = source.q.type->shape[1], kv_heads = source.k.type->shape[1], d = source.q.type->shape[2];
+    const double scale = source.attrs.number("scale", 1 / std::sqrt(static_cast<double>(d)));
+    std::vector<double> p(static_cast<std::size_t>(n * n));
+    for (std::int64_t i = 0; i < n; ++i)
+        for (std::int64_t j = 0; j < n; ++j) {
+            if (!rules.sees(i, j)) continue;
+            double dot = 0;
+            for (std::int64_t e = 0; e < d; ++e)
+                dot += scale * q[static_cast<std::size_t>((i * heads + head.head) * d + e)] *
+                       k[static_cast<std::size_t>((j * kv_heads + head.head / (heads / kv_heads)) * d + e)];
+            if (rules.softcap > 0) dot = rules.softcap * std::tanh(dot / rules.softcap);
+            p[static_cast<std::size_t>(i * n + j)] =
+                std::exp(dot - lse[static_cast<std::size_t>(i * heads + head.head)]);
+        }
+    return p;
+}
+
+/// Waits, as a window's loop would, until the model has come to an end.
+void wait_for_end(const LiveModel& live, std::uint64_t run = 1) {
+    const double begin = seconds_now();
+    while (true) {
+        const Version version = live.version();
+        if (version.run == run && (version.activity == Activity::ended || version.activity == Activity::failed)) break;
+        if (seconds_now() - begin > 120) FAIL("the model did not come to its end");
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    INFO((live.error() ? live.error()->message : std::string()));
+    REQUIRE(live.version().activity == Activity::ended);
+}
+
+Wanted all_of(const HeadPlace& head, std::int64_t n, double cells) {
+    const auto all = static_cast<double>(n);
+    return {.head = head, .part = {0, all, 0, all}, .pixels_high = cells, .pixels_wide = cells};
+}
+
+/// Largest differences of mass and peak from those of the weights [n, n], a cell of 2^level each way.
+std::pair<double, double> worst(const MapCells& map, const std::vector<double>& p, std::int64_t n) {
+    const std::int64_t size = std::int64_t{1} << map.level;
+    double mass_off = 0, peak_off = 0;
+    for (std::int64_t r = 0; r < map.rows; ++r)
+        for (std::int64_t c = 0; c < map.columns; ++c) {
+            double sum = 0, peak = 0;
+            const std::int64_t row = map.first_row + r * size, end = std::min(row + size, n);
+            for (std::int64_t i = row; i < end; ++i)
+                for (std::int64_t j = map.first_column + c * size; j < std::min(map.first_column + (c + 1) * size, n);
+                     ++j) {
+                    sum += p[static_cast<std::size_t>(i * n + j)];
+                    peak = std::max(peak, p[static_cast<std::size_t>(i * n + j)]);
+                }
+            const auto at = static_cast<std::size_t>(r * map.columns + c);
+            mass_off =
+                std::max(mass_off, std::abs(static_cast<double>(map.mass[at]) - sum / static_cast<double>(end - row)));
+            peak_off = std::max(peak_off, std::abs(static_cast<double>(map.peak[at]) - peak));
+        }
+    return {mass_off, peak_off};
+}
+
+// Sums of f32 products and exp: the weights themselves have an error of some 1e-6.
+constexpr double tolerance = 1e-5;
+
+}  // namespace
+
+TEST_CASE("cells of every level are the exact sums and maxima of the weights", "[view]") {
+    LiveModel live(mini_world(), {.precision = Precision::f32});
+    ViewData data(live);
+    live.start({.ids = some_ids(165)}, {.ignore_end = true}, 6);
+    wait_for_end(live);
+    const std::int64_t n = live.version().rows;
+    REQUIRE(n == 170);  // no multiple of 64; the last token that was drawn has not run
+    const HeadPlace head{2, 5};
+    const std::vector<double> p = weights_of(live, head, n);
+    for (const double cells :
+         {1000.0, 100.0, 50.0, 20.0}) {  // coarser and coarser: levels 0, 1, 2, 4, from those below
+        const FrameData& frame = data.finish({}, all_of(head, n, cells));
+        CHECK(frame.map.progress == 1);
+        CHECK_FALSE(frame.busy);
+        const MapCells map = data.read_cells();
+        CHECK(map.level == (cells == 1000 ? 0 : cells == 100 ? 1 : cells == 50 ? 2 : 4));
+        const auto [mass, peak] = worst(map, p, n);
+        CHECK(mass <= tolerance);
+        CHECK(peak <= tolerance);
+        for (std::int64_t r = 0; r < map.rows; ++r) {
+            double sum = 0;
+            for (std::int64_t c = 0; c < map.columns; ++c)
+                sum += static_cast<double>(map.mass[static_cast<std::size_t>(r * map.columns + c)]);
+            CHECK(std::abs(sum - 1) <= tolerance);
+        }
+    }
+    CHECK(data.counts().tiles_pooled > 0);
+    ViewData fresh(live);  // straight from the weights
+    fresh.finish({}, all_of(head, n, 50));
+    CHECK(fresh.counts().tiles_pooled == 0);
+    const auto [mass, peak] = worst(fresh.read_cells(), p, n);
+    CHECK(mass <= tolerance);
+    CHECK(peak <= tolerance);
+}
+
+TEST_CASE("shared keys, a window and capped scores are seen as the model's rules say", "[view]") {
+    const char* config =
+        R"({"model_type":"gemma2","num_hidden_layers":2,"hidden_size":48,"num_attention_heads":4,"num_key_value_heads":2,
+            "head_dim":12,"intermediate_size":64,"vocab_size":1900,"max_position_embeddings":128,"sliding_window":9,
+            "attn_logit_softcapping":0.5,"final_logit_softcapping":30.0,"query_pre_attn_scalar":1,"rms_norm_eps":1e-6,
+            "hidden_activation":"gelu_pytorch_tanh","rope_theta":10000.0})";
+    LiveModel live(Model::random(test_device(), "window", config, DType::f32, 3), {.precision = Precision::f32});
+    ViewData data(live);
+    live.start({.ids = some_ids(100)}, {}, 0);
+    wait_for_end(live);
+    for (const HeadPlace head : {HeadPlace{0, 3}, HeadPlace{1, 1}}) {  // with the window, and without
+        const std::vector<double> p = weights_of(live, head, 100);
+        CHECK((p[99 * 100 + 50] == 0) == (head.layer == 0));
+        for (const double cells : {1000.0, 30.0}) {
+            data.finish({}, all_of(head, 100, cells));
+            const auto [mass, peak] = worst(data.read_cells(), p, 100);
+            CHECK(mass <= tolerance);
+            CHECK(peak <= tolerance);
+        }
+    }
+}
+
+TEST_CASE("under modifiers and by distance cells are what their formulas say", "[view]") {
+    LiveModel live(mini_world());
+    ViewData data(live);
+    live.start({.ids = some_ids(70)}, {.ignore_end = true}, 0);
+    wait_for_end(live);
+    const std::int64_t n = 70;
+    const HeadPlace head{1, 2};
+    const std::vector<double> p = weights_of(live, head, n);
+    const auto at = [&](std::int64_t i, std::int64_t j) { return p[static_cast<std::size_t>(i * n + j)]; };
+    const std::vector<double> v = downloaded(live.source(1).v);
+    const auto norm = [&](std::int64_t j) {
+        double square = 0;
+        for (std::int64_t e = 0; e < 16; ++e)
+            square += std::pow(v[static_cast<std::size_t>((j * 8 + head.head) * 16 + e)], 2);
+        return std::sqrt(square);
+    };
+    ViewState state;
+    const auto cells = [&] {
+        data.finish(state, all_of(head, n, 1000));
+        return data.read_cells();
+    };
+    // What each cell of a map should be, by its row and column.
+    const auto check = [&](const char* name, double allowed, auto&& wanted) {
+        const MapCells map = cells();
+        double off = 0;
+        for (std::int64_t i = 0; i < n; ++i)
+            for (std::int64_t c = 0; c < n; ++c)
+                off = std::max(off,
+                               std::abs(static_cast<double>(map.mass[static_cast<std::size_t>(i * map.columns + c)]) -
+                                        wanted(i, c)));
+        CAPTURE(name, off);
+        CHECK(off <= allowed);
+    };
+    check("plain, cache in f16", tolerance, at);
+    state.modifiers = {.sink_off = true};
+    const auto without_sink = [&](std::int64_t i, std::int64_t j) {
+        double rest = 0;
+        for (std::int64_t k = 1; k < n; ++k) rest += at(i, k);
+        return j == 0 || rest == 0 ? 0 : at(i, j) / rest;
+    };
+    // Row 1 has two keys only, and what is left of it without the sink may be small: relative errors of p are divided by it.
+    check("sink off", 1e-4, without_sink);
+    state.modifiers = {.value_weighted = true};
+    check("values weighted", 1e-4, [&](std::int64_t i, std::int64_t j) { return at(i, j) * norm(j); });
+    state.modifiers = {.row_normalised = true};
+    check("rows by their largest", tolerance, [&](std::int64_t i, std::int64_t j) {
+        double largest = 0;
+        for (std::int64_t k = 0; k < n; ++k) largest = std::max(largest, at(i, k));
+        return at(i, j) / largest;
+    });
+    state.axis = KeyAxis::relative, state.modifiers = {};
+    const auto by_distance = [&](std::int64_t i, std::int64_t d) { return d <= i ? at(i, i - d) : 0; };
+    check("by distance", tolerance, by_distance);
+    state.modifiers = {.over_expected = true};
+    check("over expected", 1e-3, [&](std::int64_t i, std::int64_t d) {  // values of some hundreds where a mean is small
+        double sum = 0;
+        for (std::int64_t r = d; r < n; ++r) sum += by_distance(r, d);
+        return sum == 0 ? 0 : by_distance(i, d) / (sum / static_cast<double>(n - d));
+    });
+    CHECK(data.counts().waits == 0);
+}
+
+TEST_CASE("a reading and the numbers of all heads are those of the weights", "[view]") {
+    LiveModel live(mini_world(), {.precision = Precision::f32});
+    ViewData data(live);
+    live.start({.text = ViewState::default_prompt}, {}, 10);
+    wait_for_end(live);
+    LiveTokens tokens;
+    live.read_tokens(tokens);
+    const std::int64_t n = live.version().rows;
+    const HeadPlace head{3, 1};
+    const std::vector<double> p = weights_of(live, head, n);
+    Wanted wanted = all_of(head, n, 100);
+    wanted.under_mouse = {n - 2, 3};
+    wanted.mini_maps = true;
+    const FrameData& frame = data.finish({}, wanted);
+    REQUIRE(frame.reading);
+    const CellReading& reading = *frame.reading;
+    double sum = 0, entropy = 0, larger = 0;
+    const double own = p[static_cast<std::size_t>((n - 2) * n + 3)];
+    for (std::int64_t j = 0; j < n - 1; ++j) {
+        const double weight = p[static_cast<std::size_t>((n - 2) * n + j)];
+        sum += weight, entropy -= weight * std::log(weight), larger += weight > own ? 1 : 0;
+        if (weight > static_cast<double>(reading.top.front().weight) + tolerance)
+            FAIL("the largest is not the largest");
+    }
+    CHECK(std::abs(static_cast<double>(reading.weight) - own) <= tolerance);
+    CHECK(static_cast<double>(reading.rank) == larger + 1);
+    CHECK(std::abs(static_cast<double>(reading.row_sum) - sum) <= tolerance);
+    CHECK(std::abs(static_cast<double>(reading.entropy) - entropy) <= 1e-4);  // a sum of some dozen p ln p
+    CHECK(reading.top.size() == 8);
+    CHECK(frame.mini_maps.progress == 1);
+
+    REQUIRE(frame.heads.size() == 32);
+    const view::HeadNumbers& numbers = frame.heads[3 * 8 + 1];
+    REQUIRE(numbers.rows == n);
+    double mean_entropy = 0, first = 0, previous = 0, induction = 0, repeats = 0;
+    for (std::int64_t i = 3; i < n; ++i) {
+        bool repeated = false;
+        double copied = 0;
+        for (std::int64_t j = 0; j <= i; ++j) {
+            const double weight = p[static_cast<std::size_t>(i * n + j)];
+            mean_entropy -= weight * std::log(weight);
+            if (j == 0) first += weight;
+            if (j == i - 1) previous += weight;
+            const auto id = [&](std::int64_t t) { return tokens.ids[static_cast<std::size_t>(t)]; };
+            if (j + 2 < i && id(j) == id(i)) repeated = true, copied += p[static_cast<std::size_t>(i * n + j + 1)];
+        }
+        if (repeated) induction += copied, repeats += 1;
+    }
+    const auto rows = static_cast<double>(n - 3);
+    CHECK(std::abs(numbers[HeadStatistic::entropy] - mean_entropy / rows) <= 1e-4);
+    CHECK(std::abs(numbers[HeadStatistic::first] - first / rows) <= tolerance);
+    CHECK(std::abs(numbers[HeadStatistic::previous] - previous / rows) <= tolerance);
+    REQUIRE(repeats > 3);
+    CHECK(std::abs(numbers[HeadStatistic::induction] - induction / repeats) <= tolerance);
+    CHECK(frame.row_sum_error.value() <= tolerance);
+}
+
+TEST_CASE("rows that came one by one are those of one run, and cells made meanwhile are not stale", "[view]") {
+    LiveModel live(mini_world(), {.precision = Precision::f32, .largest_chunk = 16});
+    ViewData data(live);
+    live.start({.ids = some_ids(41)}, {.ignore_end = true}, 30);
+    const HeadPlace head{2, 0};
+    std::uint64_t versions = 0;
+    std::uint64_t held = 0;
+    for (Version version; version.activity != Activity::ended; version = live.version()) {
+        const auto rows = std::max<std::int64_t>(live.version().rows, 1);
+        const FrameData& frame = data.update({}, all_of(head, rows, versions % 2 == 0 ? 1000 : 30), seconds_now());
+        CHECK(frame.version.rows >= frame.rows);
+        ++versions;
+        if (held == 0 && frame.version.rows > 45) held = test_device().state().held;  // by then all plans are made
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    CHECK(data.counts().waits == 0);
+    CHECK(held > 0);
+    wait_for_end(live);
+    LiveTokens tokens;
+    live.read_tokens(tokens);
+    const std::int64_t n = live.version().rows;
+    REQUIRE(n == 70);
+    const std::vector<double> p = weights_of(live, head, n);
+    for (const double cells : {1000.0, 30.0}) {
+        data.finish({}, all_of(head, n, cells));
+        const auto [mass, peak] = worst(data.read_cells(), p, n);
+        CHECK(mass <= tolerance);
+        CHECK(peak <= tolerance);
+    }
+    ViewState past;
+    past.rows = 45;
+    data.finish(past, all_of(head, 45, 20));
+    const auto [mass, peak] = worst(data.read_cells(), weights_of(live, head, 45), 45);
+    CHECK(mass <= tolerance);
+    CHECK(peak <= tolerance);
+    CHECK(test_device().state().held == held);  // nothing grows with the versions
+
+    tokens.ids.resize(70);
+    live.start({.ids = tokens.ids}, {}, 0);
+    wait_for_end(live, 2);
+    const std::vector<double> at_once = weights_of(live, head, n);
+    double off = 0;
+    for (std::size_t i = 0; i < p.size(); ++i) off = std::max(off, std::abs(p[i] - at_once[i]));
+    CHECK(off <= 1e-4);  // kernels for one row and for many round differently, through three layers
+    data.finish({}, all_of(head, n, 1000));
+    CHECK(worst(data.read_cells(), at_once, n).first <= tolerance);  // and no tile of the run before is left
+    live.start({.ids = {5}}, {}, 0);
+    wait_for_end(live, 3);
+    data.finish({}, all_of(head, 1, 1000));
+    const MapCells one = data.read_cells();
+    REQUIRE(one.mass.size() == 1);
+    CHECK(std::abs(one.mass[0] - 1) <= 1e-6f);
+}
+
+TEST_CASE("frames go on while a slow model thinks", "[view]") {
+    LiveModel live(mini_world(), {.before_step = [] { std::this_thread::sleep_for(std::chrono::milliseconds(200)); }});
+    ViewData data(live);
+    live.start({.text = ViewState::default_prompt}, {.ignore_end = true}, 5);
+    std::uint64_t updates = 0, fewest = UINT64_MAX, versions = 0, number = 0;
+    for (Version version; version.activity != Activity::ended; version = live.version()) {
+        if (version.number != number) {
+            if (versions++ > 2) fewest = std::min(fewest, updates);  // the first ones come at once
+            number = version.number, updates = 0;
+        }
+        data.update({}, all_of({0, 0}, std::max<std::int64_t>(version.rows, 1), 50), seconds_now());
+        ++updates;
+        std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    CHECK(versions > 4);
+    CHECK(fewest > 3);
+    CHECK(data.counts().waits == 0);
+    CHECK(data.counts().rows_summed > 0);
+}
+
+TEST_CASE("a budget of one percent costs less than no budget", "[view]") {
+    LiveModel live(mini_world());
+    live.start({.ids = some_ids(250)}, {}, 0);
+    wait_for_end(live);
+    const auto cost = [&](std::optional<double> percent) {
+        ViewData data(live);
+        ViewState state;
+        double now = 0, before = 0;
+        for (int i = 0; i < 500; ++i, now += 0.01) {  // 5 s of a clock that does not depend on how fast this machine is
+            if (i == 100) {                           // by then it is known how long things take
+                data.budget().limit(percent);
+                before = data.counts().device_seconds;
+            }
+            state.modifiers.sink_off = i % 8 < 4;  // always something to do
+            data.update(state, all_of({0, i / 8 % 8}, 250, 1000), now);
+            gpu::wait(test_device().state(), test_device().state().submitted);
+        }
+        CHECK(data.update(state, all_of({0, 0}, 250, 1000), now).cost_percent > 0);
+        return 100 * (data.counts().device_seconds - before) / 4;
+    };
+    const double free = cost({}), one = cost(1.0);
+    CAPTURE(free, one);
+    CHECK(one < free / 2);
+    CHECK(one < 3);  // what was in store, 50 ms, is 1.3 %; a batch that has begun is finished
+}

@@ -1,0 +1,128 @@
+// Views as files: each form read back.
+#include <bit>
+#include <catch2/catch_test_macros.hpp>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "expect_error.h"
+#include "runtime/base/os.h"
+#include "runtime/io/apng.h"
+#include "temporary_directory.h"
+#include "viewer/export/base64.h"
+#include "viewer/export/view_export.h"
+
+using namespace vantage;
+using namespace vantage::view;
+
+namespace {
+
+/// Three queries and keys of a causal head; the middle token would end a script, or a word of a shell.
+ViewSubject small_subject() {
+    ViewSubject s;
+    s.model.name = "tiny", s.model.architecture = "gpt2";
+    s.head = {2, 5};
+    s.state.head = s.head;
+    s.state.prompt = "a \"b\" </script>";
+    s.tokens.texts = {"a", " \"b\"", " </script>"};
+    s.rows = s.columns = 3;
+    s.causal = true;
+    s.cells = {.rows = 3, .columns = 3, .mass = {1, 0, 0, 0.25f, 0.75f, 0, 0.1f, 0.2f, 0.7f}, .peak = {}};
+    s.cells.peak = s.cells.mass;
+    return s;
+}
+
+std::string without_base64(const std::string& text) {
+    std::string rest;
+    for (std::size_t i = 0, run = 0; i < text.size(); ++i) {
+        run = std::isalnum(static_cast<unsigned char>(text[i])) ? run + 1 : 0;
+        if (run < 200) rest += text[i];
+    }
+    return rest;
+}
+
+}  // namespace
+
+TEST_CASE("every file of a view says what it is of", "[view]") {
+    const ViewSubject s = small_subject();
+    for (const std::string& text : {as_svg(s), as_html(s), as_csv(s), as_json(s)}) {
+        CHECK(text.find("tiny (gpt2)") != std::string::npos);
+        for (const char* key : {"Vantage-Layer", "Vantage-Head", "Vantage-Scale", "Vantage-Pooling", "Vantage-Seed"})
+            CHECK(text.find(key) != std::string::npos);
+    }
+    CHECK(caption_of(s) == "tiny · layer 2 · head 5 · √ scale to 1 · mass · seed 7");
+    CHECK(facts_of(s).back().second == "vantage view --headless -p 'a \"b\" </script>' --layer 2 --head 5");
+}
+
+TEST_CASE("the tables of a view hold its cells", "[view]") {
+    const ViewSubject s = small_subject();
+    std::istringstream lines(as_csv(s));
+    std::string line, last;
+    while (std::getline(lines, line)) {
+        if (line.starts_with("#")) continue;
+        if (line.starts_with("query")) CHECK(line == R"(query,token,"0 a","1 ·""b""","2 ·</script>")");
+        last = line;
+    }
+    CHECK(last == R"(2,"·</script>",0.100000001,0.200000003,0.699999988)");  // the shortest that read back
+    const nlohmann::json json = nlohmann::json::parse(as_json(s));
+    CHECK(json["mass"][1][1] == 0.75);
+    CHECK(json["mass"][0][2].is_null());  // what a query does not see is no weight
+    CHECK(json["facts"]["Vantage-Layer"] == "2");
+    const std::string npy = as_npy(s);
+    const std::size_t header = 10 + static_cast<unsigned char>(npy[8]);
+    CHECK(npy.substr(0, 8) == std::string("\x93NUMPY\x01\x00", 8));
+    CHECK(header % 64 == 0);
+    CHECK(npy.find("{'descr': '<f4', 'fortran_order': False, 'shape': (3, 3), }") == 10);
+    REQUIRE(npy.size() == header + 9 * 4);
+    float value = 0;
+    std::memcpy(&value, npy.data() + header + 4 * 4, 4);
+    CHECK(value == 0.75f);
+}
+
+TEST_CASE("pages and drawings of a view stand alone", "[view]") {
+    const ViewSubject s = small_subject();
+    const std::string html = as_html(s), svg = as_svg(s);
+    CHECK(html.find("://") == std::string::npos);  // no network
+    CHECK(without_base64(svg).find("://") == svg.find("http://www.w3.org/2000/svg") + 4);
+    CHECK(svg.find("://", svg.find("2000/svg")) == std::string::npos);
+    const std::size_t script = html.find("<script>");
+    CHECK(html.find("</script>", script) == html.rfind("</script>"));  // the prompt ends no script
+    CHECK(svg.find("&lt;/script&gt;") != std::string::npos);
+    CHECK(base64("Man") == "TWFu");
+    CHECK(base64("Ma") == "TWE=");
+    CHECK(base64("M") == "TQ==");
+}
+
+TEST_CASE("a view is written in the form of its name", "[view]") {
+    const test::TemporaryDirectory directory;
+    write_view(directory.path("a.npy"), small_subject());
+    CHECK(nlohmann::json::parse(read_file(directory.path("a.npy.json")))["Vantage-Head"] == "5");
+    test::expect_error(ErrorKind::usage, {"a.jpg", ".svg, .html, .csv, .json or .npy"},
+                       [&] { write_view(directory.path("a.jpg"), small_subject()); });
+}
+
+TEST_CASE("an animated PNG shows its first picture to those that know no animation", "[view]") {
+    const Image red(5, 3, {255, 0, 0}), blue(5, 3, {0, 0, 255});
+    const std::string file = encode_apng({red, blue, red}, 0.25, {{"Title", "two"}});
+    const PngContent still = decode_png(file, "a.png");
+    CHECK(still.image.rgb == red.rgb);
+    CHECK(still.texts == PngTexts{{"Title", "two"}});
+    std::string types;
+    std::uint32_t sequence = 0;
+    for (std::size_t at = 8; at < file.size();) {
+        const auto word = [&](std::size_t from) {
+            std::uint32_t value = 0;
+            for (std::size_t i = 0; i < 4; ++i) value = value << 8 | static_cast<unsigned char>(file[from + i]);
+            return value;
+        };
+        const std::string type = file.substr(at + 4, 4);
+        if (type == "acTL") CHECK(word(at + 8) == 3);
+        if (type == "fcTL" || type == "fdAT") CHECK(word(at + 8) == sequence++);
+        if (type != "tEXt" && type != "sRGB") types += type + " ";
+        at += word(at) + 12;
+    }
+    CHECK(types == "IHDR acTL fcTL IDAT fcTL fdAT fcTL fdAT IEND ");
+    test::expect_error(ErrorKind::usage, {"picture 1 of an animation is 4 × 3, the first 5 × 3"}, [&] {
+        encode_apng({red, Image(4, 3, {})}, 1);
+    });
+}

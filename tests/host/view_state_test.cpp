@@ -1,0 +1,116 @@
+// A view as a command line, and the budget and the cache of tiles of a viewer: plain data.
+#include <algorithm>
+#include <catch2/catch_test_macros.hpp>
+#include <cmath>
+
+#include "expect_error.h"
+#include "viewer/data/budget.h"
+#include "viewer/data/tile_store.h"
+#include "viewer/data/view_state.h"
+
+using namespace vantage;
+using namespace vantage::view;
+
+namespace {
+
+/// The words that a shell makes of a line.
+std::vector<std::string> words_of(const std::string& line) {
+    std::vector<std::string> words;
+    bool inside = false, any = false;
+    std::string word;
+    for (std::size_t i = 0; i < line.size(); ++i) {
+        if (line[i] == '\'') {
+            inside = !inside, any = true;
+        } else if (!inside && line[i] == '\\') {
+            word += line[++i];
+        } else if (!inside && line[i] == ' ') {
+            if (any || !word.empty()) words.push_back(word);
+            word.clear(), any = false;
+        } else {
+            word += line[i];
+        }
+    }
+    if (any || !word.empty()) words.push_back(word);
+    return words;
+}
+
+}  // namespace
+
+TEST_CASE("a view and its command line say the same", "[view]") {
+    CHECK(as_command_line({}) == "");
+    ViewState state{.prompt = "it's \"here\"\n&", .sampling = {.temperature = 0.7, .top_k = 40, .seed = 11}};
+    state.max_tokens = 5;
+    state.head = HeadPlace{3, 7, AttentionOf::cross};
+    state.part = Rectangle{0.5, 20, -3, 24};
+    state.rows = 12;
+    state.axis = KeyAxis::relative, state.pooling = Pooling::peak;
+    state.modifiers = {.sink_off = true, .over_expected = true};
+    state.pins = {{Pin::Kind::query, 4}, {Pin::Kind::key, 0}};
+    state.scale = WeightScale::logarithmic, state.value_max = 0.125, state.colours = ColourMap::cividis;
+    state.theme = Theme::light, state.statistic = HeadStatistic::induction, state.mini_maps = true;
+    const std::string line = as_command_line(state);
+    CHECK(line ==
+          "-p 'it'\\''s \"here\"\n&' -n 5 --temp 0.7 --top-k 40 --seed 11 --layer 3 --head 7 --of cross "
+          "--part 0.5:20,-3:24 --rows 12 --axis relative --pool peak --sink-off --over-expected --pin q4 --pin k0 "
+          "--scale log --max 0.125 --colours cividis --theme light --statistic induction --mini-maps");
+    const ViewState again = state_from(words_of(line));
+    CHECK(again == state);
+    CHECK(again.prompt == state.prompt);
+    CHECK(again.pins == state.pins);
+    CHECK(again.part == state.part);
+    CHECK(state_from({}) == ViewState{});
+    const std::vector<OptionText> options = option_texts();
+    CHECK_FALSE(std::ranges::find(options, "--pool", &OptionText::name)->value.empty());
+    CHECK(std::ranges::find(options, "--lines", &OptionText::name)->value.empty());
+    CHECK(std::ranges::find(options, "--png", &OptionText::name) == options.end());
+    const auto refused = [](std::vector<std::string> words) { return [words] { state_from(words); }; };
+    test::expect_error(ErrorKind::usage, {"view: --pool is sum, but takes one of mass, peak"},
+                       refused({"--pool", "sum"}));
+    test::expect_error(ErrorKind::usage, {"rows and columns such as 0:20,4:24"}, refused({"--part", "0:20"}));
+    test::expect_error(ErrorKind::usage, {"--layer wants a value"}, refused({"--layer"}));
+    test::expect_error(ErrorKind::usage, {"a whole number from 0 on"}, refused({"--layer", "-1"}));
+    test::expect_error(ErrorKind::usage, {"a number from 0 on"}, refused({"--temp", "nan"}));
+    CHECK(head_place_named("e3.2") == HeadPlace{3, 2, AttentionOf::encoder});
+    test::expect_error(ErrorKind::usage, {"layer.head, such as 5.1 or e3.2"}, [] { head_place_named("3,2"); });
+}
+
+TEST_CASE("a budget opens for its share of the time, and says what was spent", "[view]") {
+    Budget budget(10.0, 0.01);  // percent; seconds in store
+    double now = 5, spent = 0;
+    for (int i = 0; i < 4000; ++i, now += 0.001) {  // 4 s, in which 3 ms are wanted every millisecond
+        if (!budget.open(now)) continue;
+        budget.spend(now, 0.003, 0.001);
+        spent += 0.003;
+    }
+    CHECK(std::abs(spent - 0.4) < 0.02);  // 10 % of 4 s, and what was in store
+    CHECK(std::abs(budget.cost(now) - 10) < 0.5);
+    budget.spend(now, 0.1, 0);
+    CHECK(std::abs(budget.opens_in(now) - 1.0) < 0.15);
+    CHECK(budget.cost(now + 10) == 0);  // nothing in the last seconds
+    Budget free;
+    free.spend(1, 100, 100);
+    CHECK(free.open(1));
+    Budget none(0.0, 0);
+    CHECK_FALSE(none.open(1));
+}
+
+TEST_CASE("tiles that were not wanted for longest make room", "[view]") {
+    TileStore store(2);
+    const TileKey a{.head = 1, .level = 1, .row = 1}, b{.head = 2}, c{.head = 3};
+    CHECK(store.make(a, 1)->done == 128);  // nothing of it: it begins at row 128
+    CHECK(store.make(b, 2) != nullptr);
+    store.find(a)->used = 3;
+    REQUIRE(store.make(c, 3) != nullptr);  // in place of b
+    CHECK(store.find(b) == nullptr);
+    CHECK(store.find(a) != nullptr);
+    CHECK(store.make(b, 3) == nullptr);  // all are wanted now
+    CHECK(store.evicted() == 1);
+    Tile tile{.done = 131, .rows = 131};
+    CHECK(tile.ready(a) == 2);  // the second cell has the one row that there is
+    CHECK(tile.complete(a, 131));
+    CHECK_FALSE(tile.complete(a, 132));
+    tile.rows = 140;
+    CHECK(tile.ready(a) == 1);  // … and now lacks one
+    CHECK(a.child(1, 0).row == 3);
+    CHECK(a.child(1, 0).ancestor(1) == a);
+}

@@ -1,0 +1,206 @@
+// The viewer's window on a display in memory: what a user does comes in through GLFW's callbacks, and state and pixels are looked at.
+#include "runtime/gpu/vk.h"
+
+#define GLFW_INCLUDE_NONE
+#include <GLFW/glfw3.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <chrono>
+#include <cmath>
+#include <future>
+#include <optional>
+
+#include "runtime/base/log.h"
+#include "runtime/base/options.h"
+#include "runtime/gpu/device.h"
+#include "runtime/io/png.h"
+#include "vantage/vulkan.h"
+#include "viewer/panels/viewer.h"
+#include "viewer/window/headless.h"
+#include "viewer/window/window.h"
+#include "virtual_display.h"
+
+using namespace vantage;
+using namespace vantage::view;
+
+namespace {
+
+double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+/// With VANTAGE_TEST_PICTURES=DIR what the tests saw is kept there.
+void keep(const Image& image, const std::string& name) {
+    if (const auto folder = environment("VANTAGE_TEST_PICTURES")) write_png(*folder + "/" + name + ".png", image);
+}
+
+/// Calls the callback that a GLFW setter keeps, as GLFW would.
+template <class Setter, class... Arguments>
+void inject(Setter setter, GLFWwindow* window, Arguments... arguments) {
+    const auto callback = setter(window, nullptr);
+    setter(window, callback);
+    REQUIRE(callback != nullptr);
+    callback(window, arguments...);
+}
+
+class User {
+public:
+    explicit User(Window& window) : window_(window), handle_(window.handle()) {}
+    void move(double x, double y) { inject(glfwSetCursorPosCallback, handle_, x, y), settle(); }
+    void click(int button = GLFW_MOUSE_BUTTON_LEFT) {
+        inject(glfwSetMouseButtonCallback, handle_, button, GLFW_PRESS, 0);
+        inject(glfwSetMouseButtonCallback, handle_, button, GLFW_RELEASE, 0);
+        settle();
+    }
+    void scroll(double y) { inject(glfwSetScrollCallback, handle_, 0.0, y), settle(); }
+    void press(int key, int modifiers = 0) {
+        inject(glfwSetKeyCallback, handle_, key, 0, GLFW_PRESS, modifiers);
+        inject(glfwSetKeyCallback, handle_, key, 0, GLFW_RELEASE, 0);
+        settle();
+    }
+    void type(const std::string& text) {
+        for (const char c : text) inject(glfwSetCharCallback, handle_, static_cast<unsigned>(c));
+        settle();
+    }
+    /// Until nothing is left to draw; the model may still be at work.
+    void settle() {
+        const double until = seconds() + 20;
+        int quiet = 0;
+        while (seconds() < until && quiet < 3) {
+            const std::uint64_t before = window_.counts().pictures;
+            REQUIRE(window_.turn(0.01));
+            // on CPU devices a version may wait a tenth of a second for its picture
+            const bool waits = window_.viewer().wake_in(seconds()) < 0.5;
+            quiet = window_.counts().pictures == before && !waits ? quiet + 1 : 0;
+        }
+    }
+    void until_ended() {
+        const double until = seconds() + 60;
+        while (window_.viewer().live().version().activity != Activity::ended && seconds() < until) window_.turn(0.02);
+        settle();
+    }
+
+private:
+    Window& window_;
+    GLFWwindow* handle_;
+};
+
+std::vector<float> weights_of(LiveModel& live, const HeadPlace& head, std::int64_t rows) {
+    std::promise<std::vector<float>> answer;
+    live.with_session(
+        [&](Session& session) { answer.set_value(session.attention(head.layer, head.head, 0, rows, 0, rows)); });
+    return answer.get_future().get();
+}
+
+/// How far the pixels of the map are from the colours of the exact weights, in steps of the colour map, at worst.
+int worst_step(const Image& image, const MapView& map, const std::vector<float>& weights, ColourMap colours) {
+    const ColourTable& table = colours_of(colours);
+    int worst = 0;
+    for (std::int64_t row = 0; row < map.rows; ++row) {
+        for (std::int64_t key = 0; key <= row; ++key) {
+            const auto x = static_cast<int>(map.x_of(static_cast<double>(key) + 0.5)),
+                       y = static_cast<int>(map.y_of(static_cast<double>(row) + 0.5));
+            const auto found = std::ranges::find(table, image.at(x, y));
+            if (found == table.end()) return 256;
+            const float p = weights[static_cast<std::size_t>(row * map.rows + key)];
+            const auto wanted = static_cast<int>(std::lround(255 * position_of(p, 1, WeightScale::square_root)));
+            worst = std::max(worst, std::abs(static_cast<int>(found - table.begin()) - wanted));
+        }
+    }
+    return worst;
+}
+
+struct Opened {
+    WindowSystem system;
+    Device device = open_for_windows("", system.instance_extensions());
+    Model model = Model::load(device, VANTAGE_ROOT "/assets/models/mini-world");
+};
+
+}  // namespace
+
+TEST_CASE("the viewer's window: run, point, click, scroll, type, resize, close", "[view][window]") {
+    const VirtualDisplay display;
+    if (!display.there) SKIP("Xvfb is not installed");
+    Opened opened;
+    LiveModel live(opened.model, {.on_version = WindowSystem::wake});
+    const ViewState state{.max_tokens = 12};
+    live.start({.text = state.prompt}, state.sampling, state.max_tokens);
+    std::optional<Window> window(std::in_place, opened.device, live, state,
+                                 WindowOptions{.width = 1000, .height = 700, .frozen = true});
+    Viewer& viewer = window->viewer();
+    User user(*window);
+    user.until_ended();
+
+    // ---- what it shows is what the model did
+    const Image first = window->screenshot();
+    keep(first, "first");
+    const std::int64_t rows = viewer.rows();
+    REQUIRE(rows >= 20);
+    const std::vector<float> weights = weights_of(live, viewer.head(), rows);
+    // One step: a weight may lie on the border of two, and two devices' square roots differ in the last bit.
+    CHECK(worst_step(first, viewer.map(), weights, ColourMap::magma) <= 1);
+    {
+        PictureMaker maker(live, state, 1);
+        const Image without = maker.draw(1000, 700);  // with a frozen clock the same pixels without a window
+        keep(without, "without");
+        CHECK((without.rgb == first.rgb));
+    }
+
+    // ---- the mouse
+    const MapView map = viewer.map();
+    user.move(static_cast<double>(map.x_of(3.5)), static_cast<double>(map.y_of(9.5)));
+    REQUIRE(viewer.at().cell() == Cell{9, 3});
+    REQUIRE(viewer.reading().has_value());
+    CHECK(viewer.reading()->query == 9);
+    CHECK(std::abs(viewer.reading()->weight - weights[static_cast<std::size_t>(9 * rows + 3)]) < 1e-5f);
+    user.click();
+    CHECK(viewer.state().pins == std::vector<Pin>{{Pin::Kind::query, 9}});
+    user.scroll(3);
+    REQUIRE(viewer.state().part.has_value());
+    CHECK(viewer.state().part->rows() < static_cast<double>(rows));
+    CHECK(viewer.at().hovered == Cell{9, 3});  // what was under the mouse stays there
+    keep(window->screenshot(), "closer");
+
+    // ---- keys
+    user.type("f");
+    CHECK_FALSE(viewer.state().part.has_value());
+    const HeadPlace before = viewer.head();
+    user.press(GLFW_KEY_RIGHT);
+    CHECK(viewer.head() == HeadPlace{before.layer, (before.head + 1) % 8, AttentionOf::self});
+    user.type("t?");
+    CHECK(viewer.state().theme == Theme::light);
+    keep(window->screenshot(), "help");
+    user.press(GLFW_KEY_ESCAPE);
+    CHECK_FALSE(viewer.at().help);
+
+    // ---- another prompt
+    user.press(GLFW_KEY_ENTER);
+    REQUIRE(viewer.at().typing);
+    user.press(GLFW_KEY_A, GLFW_MOD_CONTROL);
+    user.type("Tom took the blue box. Tom took");
+    user.press(GLFW_KEY_ENTER);
+    CHECK(viewer.state().prompt == "Tom took the blue box. Tom took");
+    user.until_ended();
+    CHECK(viewer.version().prompt_tokens < 12);
+
+    // ---- the window
+    glfwSetWindowSize(window->handle(), 760, 560);
+    user.settle();
+    const Image smaller = window->screenshot();
+    keep(smaller, "smaller");
+    CHECK(smaller.width == 760);
+    CHECK(smaller.height == 560);
+    user.settle();
+    const std::uint64_t drawn = window->counts().pictures;
+    for (int i = 0; i < 5; ++i) REQUIRE(window->turn(0.1));
+    CHECK(window->counts().pictures == drawn);  // nothing new: nothing drawn
+    glfwSetWindowShouldClose(window->handle(), GLFW_TRUE);
+    CHECK_FALSE(window->turn(0.1));
+
+    // ---- again and again: nothing is left behind
+    window.reset();
+    const std::uint64_t held = opened.device.state().held;
+    for (int i = 0; i < 3; ++i) {
+        Window another(opened.device, live, state, {.width = 400, .height = 300});
+        for (int turns = 0; turns < 3; ++turns) another.turn(0.01);
+    }
+    CHECK(opened.device.state().held == held);
+}

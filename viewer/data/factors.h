@@ -1,0 +1,37 @@
+// What the weights of the focused head are multiplied and divided by under modifiers, in three vectors on the device that grow with
+// the text.
+#pragma once
+
+#include "viewer/data/tiles.h"
+
+namespace vantage::view {
+
+class Factors {
+public:
+    Factors(gpu::DeviceState& device, const LiveModel& live);
+
+    /// Adds what is missing for a head's rows below `rows` to the batch, as far as it fits. With modifiers the tiles of a look are
+    /// another's as soon as the head, the modifiers or the means by distance change; these are of all rows, and while the text
+    /// grows (`grows`) of whole tiles of rows, so that not every token changes all that is shown.
+    Look advance(const HeadPlace& head, const ViewSources::Layer& layer, const Modifiers& modifiers,
+                 const Extent& extent, std::uint64_t run, bool grows, ViewWork& work);
+
+private:
+    void extend(std::int64_t& ready, std::int64_t to, int kind, const gpu::Buffer& result, double products_each,
+                const HeadPlace& head, const ViewSources::Layer& layer, ViewWork& work);
+    struct Subject {
+        HeadPlace head;
+        Modifiers modifiers;
+        std::uint64_t run = 0;
+        std::int64_t expected_rows = 0;  ///< that the means by distance are of
+        bool operator==(const Subject&) const = default;
+    };
+    Subject subject_;
+    Extent extent_;
+    std::uint32_t number_ = 0;
+    std::int64_t keys_ready_ = 0, rows_ready_ = 0, distances_ready_ = 0;
+    gpu::DeviceState& device_;
+    gpu::Buffer keys_, rows_, distances_;
+};
+
+}  // namespace vantage::view

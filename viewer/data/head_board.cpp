@@ -1,0 +1,207 @@
+#include "viewer/data/head_board.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "runtime/graph/op.h"
+#include "runtime/models/config.h"
+#include "shaders/params/head_statistics.h"
+
+namespace vantage::view {
+
+namespace {
+
+constexpr double not_defined = std::numeric_limits<double>::quiet_NaN();
+constexpr std::int64_t rows_skipped = 3;  // of causal attention: they see too few keys to tell anything
+constexpr double recent_rows = 16;        // of the exponential mean
+constexpr std::uint64_t result_bytes = 1 << 20;
+
+std::size_t at(HeadStatistic statistic) { return static_cast<std::size_t>(statistic); }
+
+}  // namespace
+
+void HeadSums::add(std::span<const float> row, bool counted, bool repeats, bool in_line, bool has_sink) {
+    const auto number = [&](int i) { return static_cast<double>(row[static_cast<std::size_t>(i)]); };
+    ++numbers_.rows;
+    const double off = has_sink ? not_defined : std::abs(number(ROW_TOTAL) - 1);
+    numbers_.worst_row_sum = std::isnan(off) ? off : std::max(numbers_.worst_row_sum, off);
+    if (!counted) return;
+    const double entropy = std::max(number(ROW_ENTROPY), 0.0);
+    const auto take = [&](HeadStatistic statistic, double value) {
+        const std::size_t i = at(statistic);
+        double& recent = numbers_.recent[i];
+        recent = counts_[i] == 0 ? value : recent + (value - recent) / recent_rows;
+        sums_[i] += value;
+        ++counts_[i];
+    };
+    take(HeadStatistic::entropy, entropy);
+    take(HeadStatistic::effective, std::exp(entropy));
+    take(HeadStatistic::largest, number(ROW_LARGEST));
+    take(HeadStatistic::first, number(ROW_FIRST));
+    take(HeadStatistic::distance, number(ROW_DISTANCE));
+    take(HeadStatistic::self, number(ROW_SELF));
+    if (in_line) take(HeadStatistic::previous, number(ROW_PREVIOUS));
+    if (!repeats) return;
+    take(HeadStatistic::induction, number(ROW_COPIED));
+    take(HeadStatistic::duplicate, number(ROW_REPEATED));
+}
+
+HeadNumbers HeadSums::numbers() const {
+    HeadNumbers now = numbers_;
+    for (std::size_t i = 0; i < now.mean.size(); ++i) {
+        now.mean[i] = counts_[i] > 0 ? sums_[i] / static_cast<double>(counts_[i]) : not_defined;
+        if (counts_[i] == 0) now.recent[i] = not_defined;
+    }
+    return now;
+}
+
+HeadBoard::HeadBoard(gpu::DeviceState& device, const LiveModel& live, const ViewSources& sources)
+    : device_(device),
+      sums_(live.heads().size()),
+      result_(gpu::allocate(device, result_bytes, gpu::MemoryKind::readback, "view.statistics")),
+      columns_(live.model().config().sees() ? live.model().config().image.columns() : 0) {
+    std::size_t head = 0;
+    std::vector<gpu::PipelineKey> keys;
+    for (const ViewSources::Layer& layer : sources.layers()) {
+        layers_.push_back({&layer, head});
+        head += layer.sizes.heads;
+        // id and marks of each token; of queries apart behind those of the keys
+        const std::uint64_t count = layer.sizes.m + (layer.of == AttentionOf::cross ? layer.sizes.n : 0);
+        gpu::Buffer& buffer = tokens_of(layer.of);
+        if (!buffer) buffer = gpu::allocate(device, 8 * count, gpu::MemoryKind::shared, "view.tokens");
+        if (layer.of == AttentionOf::cross) cross_keys_ = layer.sizes.m;
+        const Launch launch = launch_of(layer, 0, 1, 1);
+        keys.push_back({.module = launch.shader, .spec = launch.spec});
+    }
+    gpu::prepare_pipelines(device, keys);
+    begin(0);
+}
+
+gpu::Buffer& HeadBoard::tokens_of(AttentionOf of) {
+    return of == AttentionOf::self ? tokens_ : of == AttentionOf::encoder ? source_tokens_ : cross_tokens_;
+}
+
+void HeadBoard::begin(std::uint64_t run) {
+    run_ = run;
+    repeats_.clear();
+    first_place_.clear();
+    for (LayerState& layer : layers_) layer.rows = 0;
+    sums_.assign(sums_.size(), {});
+    numbers_.clear();
+    for (const HeadSums& sums : sums_) numbers_.push_back(sums.numbers());
+}
+
+// The tokens that the kernels compare; where they are known they stay, so they may be written while others are read.
+void HeadBoard::write_tokens(const LiveTokens& tokens, const Version& version) {
+    const auto write = [](const gpu::Buffer& buffer, std::size_t place, std::span<const std::int32_t> ids) {
+        if (!buffer) return;
+        auto* words = reinterpret_cast<std::int32_t*>(buffer.mapped()) + 2 * place;
+        for (const std::int32_t id : ids) *words++ = id, *words++ = 0;
+    };
+    const std::size_t known = repeats_.size(), rows = static_cast<std::size_t>(version.rows);
+    const auto more = std::span(tokens.ids).subspan(known, rows - known);
+    write(tokens_, known, more);
+    write(cross_tokens_, cross_keys_ + known, more);
+    if (known == 0) write(source_tokens_, 0, tokens.source_ids), write(cross_tokens_, 0, tokens.source_ids);
+    for (std::size_t i = known; i < rows; ++i) {
+        const std::size_t before = first_place_.try_emplace(tokens.ids[i], i).first->second;
+        repeats_.push_back(columns_ == 0 && before + 2 < i);
+    }
+}
+
+bool HeadBoard::collect() {
+    LayerState* done = std::exchange(pending_, nullptr);
+    if (done == nullptr || pending_run_ != run_) return false;
+    const ViewSources::Layer& layer = *done->layer;
+    const std::size_t heads = layer.sizes.heads;
+    const bool in_line = layer.of != AttentionOf::cross && columns_ == 0;
+    std::vector<float> numbers(static_cast<std::size_t>(pending_rows_) * heads * ROW_NUMBERS);
+    std::memcpy(numbers.data(), result_.mapped(), numbers.size() * sizeof(float));
+    for (std::size_t r = 0; r < static_cast<std::size_t>(pending_rows_); ++r) {
+        const std::size_t row = static_cast<std::size_t>(pending_first_) + r;
+        const bool counted = !layer.causal || static_cast<std::int64_t>(row) >= rows_skipped,
+                   repeats = in_line && layer.of == AttentionOf::self && repeats_[row];
+        for (std::size_t head = 0; head < heads; ++head)
+            sums_[done->first_head + head].add(
+                std::span(numbers).subspan((r * heads + head) * ROW_NUMBERS, ROW_NUMBERS), counted, repeats, in_line,
+                layer.tapped->sinks);
+    }
+    for (std::size_t head = 0; head < heads; ++head)
+        numbers_[done->first_head + head] = sums_[done->first_head + head].numbers();
+    rows_summed_ += static_cast<std::uint64_t>(pending_rows_);
+    return true;
+}
+
+bool HeadBoard::behind(const Version& version) const {
+    return run_ != version.run ||
+           std::ranges::any_of(layers_, [&](const LayerState& s) { return s.rows < version.rows_of(s.layer->of); });
+}
+
+bool HeadBoard::advance(const LiveTokens& tokens, const Version& version, ViewWork& work) {
+    if (run_ != version.run) begin(version.run);
+    if (pending_ != nullptr || work.room(Work::statistics) <= 0 || !behind(version)) return false;
+    if (static_cast<std::int64_t>(repeats_.size()) < version.rows) write_tokens(tokens, version);
+    LayerState& next = *std::ranges::max_element(
+        layers_, {}, [&](const LayerState& s) { return version.rows_of(s.layer->of) - s.rows; });
+    const ViewSources::Layer& layer = *next.layer;
+    const std::int64_t keys = version.keys_of(layer.of);
+    const double each = static_cast<double>(layer.sizes.heads * layer.sizes.d) *
+                        static_cast<double>(layer.causal ? next.rows + 1 : keys);
+    const std::int64_t fit =
+        static_cast<std::int64_t>(result_bytes / (layer.sizes.heads * ROW_NUMBERS * sizeof(float)));
+    const auto wanted = static_cast<std::int64_t>(work.room(Work::statistics) / each);
+    const std::int64_t rows =
+        std::min({fit, std::max<std::int64_t>(wanted, work.empty() ? 1 : 0), version.rows_of(layer.of) - next.rows});
+    if (rows <= 0) return false;
+    launch(next, rows, keys, work, each * static_cast<double>(rows));
+    return true;
+}
+
+// Of the op's two launches the one that sums up rows.
+Launch HeadBoard::launch_of(const ViewSources::Layer& layer, std::int64_t first_row, std::int64_t rows,
+                            std::int64_t keys) const {
+    static const OpDef* op = find_op("head_statistics");
+    const TapSource& source = *layer.tapped;
+    Attrs attrs = source.attrs;
+    for (const auto& [name, value] : {std::pair{"first_row", first_row}, {"rows", rows}, {"keys", keys}})
+        attrs.set(name, value);
+    if (layer.of == AttentionOf::cross) attrs.set("apart", true);
+    if (columns_ > 0) attrs.set("columns", columns_);
+    const std::int64_t marked = layer.sizes.m + (layer.of == AttentionOf::cross ? layer.sizes.n : 0);
+    const TensorType tokens{Shape{marked, 2}, DType::i32};
+    OpCall call{
+        .op = op,
+        .attrs = std::move(attrs),
+        .inputs = {source.q.type, source.k.type, source.lse.type, {}, source.position_bias.type, {}, {}, {}, tokens},
+        .outputs = {}};
+    call.outputs = op->infer(call);
+    return choose_kernel(call, device_.caps())->launch(call, device_.caps()).launches.front();
+}
+
+void HeadBoard::launch(LayerState& state, std::int64_t rows, std::int64_t keys, ViewWork& work, double products) {
+    const ViewSources::Layer& layer = *state.layer;
+    const TapSource& source = *layer.tapped;
+    Launch launch = launch_of(layer, state.rows, rows, keys);
+    const std::uint64_t q = source.q.buffer.address(), none = absent(q);
+    const auto address = [&](const gpu::Buffer& buffer) { return buffer ? buffer.address() : none; };
+    const std::uint64_t mask = none, block_mask = none, segments = none, factors = none;
+    const std::uint64_t addresses[] = {q,
+                                       address(source.k.buffer),
+                                       address(source.lse.buffer),
+                                       mask,
+                                       address(source.position_bias.buffer),
+                                       block_mask,
+                                       segments,
+                                       factors,
+                                       tokens_of(layer.of).address(),
+                                       result_.address()};
+    std::memcpy(launch.params.data(), addresses, sizeof addresses);
+    work.add(Work::statistics, {.module = launch.shader, .spec = launch.spec},
+             std::span<const std::byte>(launch.params), launch.groups, products);
+    pending_ = &state, pending_run_ = run_, pending_first_ = state.rows, pending_rows_ = rows;
+    state.rows += rows;
+}
+
+}  // namespace vantage::view

@@ -1,0 +1,70 @@
+// The numbers of all heads as the text grows: new rows are summed up on the device (op head_statistics), a few for each head at a time,
+// and their means kept here.
+#pragma once
+
+#include <unordered_map>
+#include <vector>
+
+#include "runtime/graph/op.h"
+#include "viewer/data/head_numbers.h"
+#include "viewer/data/view_sources.h"
+#include "viewer/data/view_work.h"
+
+namespace vantage::view {
+
+/// Means of rows as they come.
+class HeadSums {
+public:
+    /// A row as shaders/params/head_statistics.h lists it; `repeats`: an earlier token is the same. `in_line`: before and behind
+    /// mean something. Rows that see too few keys to tell anything are not `counted`.
+    void add(std::span<const float> row, bool counted, bool repeats, bool in_line, bool has_sink);
+    HeadNumbers numbers() const;
+
+private:
+    HeadNumbers numbers_{.recent = {}};
+    std::array<double, head_statistic_count> sums_{};
+    std::array<std::int64_t, head_statistic_count> counts_{};
+};
+
+class HeadBoard {
+public:
+    HeadBoard(gpu::DeviceState& device, const LiveModel& live, const ViewSources& sources);
+
+    /// Takes what a finished batch has left. True when numbers changed.
+    bool collect();
+    /// Adds rows that no statistics know yet to the batch, of the layer that is furthest behind. True when there were any.
+    bool advance(const LiveTokens& tokens, const Version& version, ViewWork& work);
+    std::span<const HeadNumbers> numbers() const { return numbers_; }
+    std::uint64_t rows_summed() const { return rows_summed_; }
+    bool behind(const Version& version) const;
+
+private:
+    struct LayerState {
+        const ViewSources::Layer* layer;
+        std::size_t first_head;  // its number in LiveModel::heads()
+        std::int64_t rows = 0;   // summed up or on their way
+    };
+    void begin(std::uint64_t run);
+    void write_tokens(const LiveTokens& tokens, const Version& version);
+    gpu::Buffer& tokens_of(AttentionOf of);
+    Launch launch_of(const ViewSources::Layer& layer, std::int64_t first_row, std::int64_t rows,
+                     std::int64_t keys) const;
+    void launch(LayerState& state, std::int64_t rows, std::int64_t keys, ViewWork& work, double products);
+
+    gpu::DeviceState& device_;
+    std::vector<LayerState> layers_;
+    std::vector<HeadSums> sums_;
+    std::vector<HeadNumbers> numbers_;
+    std::vector<bool> repeats_;                                  // by token of the model's own text
+    std::unordered_map<std::int32_t, std::size_t> first_place_;  // of a token in it
+    std::size_t cross_keys_ = 0;                                 // rows of the keys' tokens before those of the queries
+    gpu::Buffer result_, tokens_, source_tokens_, cross_tokens_;
+    std::int64_t columns_;  // patches in a row of an image
+    std::uint64_t run_ = 0, rows_summed_ = 0;
+    // what is on its way
+    LayerState* pending_ = nullptr;
+    std::uint64_t pending_run_ = 0;
+    std::int64_t pending_first_ = 0, pending_rows_ = 0;
+};
+
+}  // namespace vantage::view

@@ -1,0 +1,343 @@
+#include "viewer/data/live_model.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <thread>
+
+#include "runtime/base/log.h"
+#include "runtime/base/os.h"
+#include "runtime/models/config.h"
+
+namespace vantage::view {
+
+const char* name_of(Activity activity) {
+    switch (activity) {
+        case Activity::idle: return "idle";
+        case Activity::reading: return "reading";
+        case Activity::writing: return "writing";
+        case Activity::paused: return "paused";
+        case Activity::ended: return "ended";
+        case Activity::failed: return "failed";
+    }
+    return "";
+}
+
+namespace {
+
+SessionOptions session_options(const Model& model, const LiveOptions& o) {
+    const std::int64_t allowed = model.info().context;
+    return {.context = o.context > 0                          ? o.context
+                       : allowed > LiveOptions::usual_context ? LiveOptions::usual_context
+                                                              : 0,
+            .precision = o.precision,
+            .watch = Watch::all(),
+            .largest_chunk = o.largest_chunk,
+            .submission_seconds = o.submission_seconds};
+}
+
+std::vector<HeadPlace> heads_of(const ModelInfo& info) {
+    std::vector<HeadPlace> heads;
+    for (const AttentionOf of : {AttentionOf::encoder, AttentionOf::self, AttentionOf::cross})
+        for (std::int64_t layer = 0; layer < info.layers_of(of); ++layer)
+            for (std::int64_t head = 0; head < info.heads_of(of); ++head) heads.push_back({layer, head, of});
+    return heads;
+}
+
+/// Ids and their texts as they come.
+struct Text {
+    std::vector<std::int32_t> ids;
+    std::vector<std::string> texts;
+    std::optional<StreamDecoder> decoder;
+
+    void add(const Model& model, std::span<const std::int32_t> more) {
+        if (!decoder && model.has_tokenizer()) decoder.emplace(model.tokenizer(), false);
+        for (const std::int32_t id : more) {
+            ids.push_back(id);
+            texts.push_back(decoder ? decoder->push(id) : "#" + std::to_string(id));
+        }
+    }
+};
+
+template <class T>
+void add_missing(std::vector<T>& mine, const std::vector<T>& all) {
+    mine.insert(mine.end(), all.begin() + std::ssize(mine), all.end());
+}
+
+}  // namespace
+
+struct LiveModel::State {
+    Model model;
+    LiveOptions options;
+    Session session;
+    std::vector<HeadPlace> heads;
+    std::map<std::pair<AttentionOf, std::int64_t>, TapSource> sources;
+
+    // ---- between the threads
+    mutable std::mutex mutex;
+    std::condition_variable heard;
+    std::deque<std::function<void()>> commands;
+    bool quit = false;
+    Version version;
+    Text text, source_text;
+    std::optional<LiveError> error;
+    SessionStats stats;
+
+    // ---- of the model's thread
+    std::vector<std::int32_t> unread;  // the rest of the prompt, from `next_unread` on
+    std::size_t next_unread = 0;
+    std::int64_t to_write = 0;
+    std::int64_t steps = 0;  // tokens to write although it is paused
+    bool paused = false;
+    double seconds_per_token = 0;
+    std::thread thread;
+
+    State(const Model& m, LiveOptions o)
+        : model(m), options(std::move(o)), session(m, session_options(m, options)), heads(heads_of(m.info())) {
+        for (const HeadPlace& head : heads)
+            if (head.head == 0) sources[{head.of, head.layer}] = session.tap_source(head.layer, head.of);
+    }
+
+    void command(std::function<void()> what) {
+        {
+            const std::lock_guard lock(mutex);
+            commands.push_back(std::move(what));
+        }
+        heard.notify_one();
+    }
+
+    bool encodes() const { return model.config().kind == ModelKind::encoder; }
+    bool translates() const { return model.config().kind == ModelKind::encoder_decoder; }
+    bool reads() const { return next_unread < unread.size(); }
+    bool works() const { return !paused || steps > 0 ? reads() || to_write > 0 : false; }
+
+    void run();
+    std::function<void()> next_command();
+    void guarded(const std::function<void()>& what);
+    void begin(const LivePrompt& prompt, const Sampling& sampling, std::int64_t tokens);
+    void step();
+    void read_chunk(std::int64_t size);
+    void write_token();
+    void publish(Activity activity);
+    Activity activity() const;
+};
+
+// Rows of Q, K and log-sum-exp are in their place for all tokens that ran: those but the last while tokens are drawn.
+void LiveModel::State::publish(Activity now) {
+    const std::vector<std::int32_t>& tokens = session.tokens();
+    {
+        const std::lock_guard lock(mutex);
+        text.add(model, std::span(tokens).subspan(text.ids.size()));
+        ++version.number;
+        version.tokens = std::ssize(tokens);
+        version.source_rows = std::ssize(session.source_tokens());
+        version.activity = now;
+        version.tokens_per_second = seconds_per_token > 0 ? 1 / seconds_per_token : 0;
+        stats = session.stats();
+    }
+    if (options.on_version) options.on_version();
+}
+
+Activity LiveModel::State::activity() const {
+    if (!reads() && to_write == 0) return Activity::ended;
+    return paused && steps == 0 ? Activity::paused : reads() ? Activity::reading : Activity::writing;
+}
+
+// Whoever looks sees no row of the text before: the version without rows comes first.
+void LiveModel::State::begin(const LivePrompt& prompt, const Sampling& sampling, std::int64_t tokens) {
+    unread = !prompt.ids.empty() || prompt.text.empty() ? prompt.ids : model.tokenizer().encode(prompt.text, true).ids;
+    next_unread = 0, to_write = encodes() ? 0 : tokens, steps = 0, paused = false, seconds_per_token = 0;
+    {
+        const std::lock_guard lock(mutex);
+        text = {}, source_text = {}, error.reset();
+        version.run += 1, version.rows = version.source_rows = 0;
+        version.prompt_tokens = std::ssize(unread);
+    }
+    session.restart(sampling);
+    if (!prompt.pixels.empty()) {
+        session.look(prompt.pixels);
+        unread = session.tokens();
+    }
+    publish(Activity::reading);
+    if (!translates()) return;
+    session.encode(unread);
+    {
+        const std::lock_guard lock(mutex);
+        source_text.add(model, unread);
+    }
+    if (const auto first = static_cast<std::int32_t>(model.config().forced_first_token); first >= 0)
+        session.append(std::span(&first, 1));
+    unread.clear();
+    publish(activity());
+}
+
+void LiveModel::State::read_chunk(std::int64_t size) {
+    if (!model.config().sees()) session.append(std::span(unread).subspan(next_unread, static_cast<std::size_t>(size)));
+    next_unread += static_cast<std::size_t>(size);
+}
+
+void LiveModel::State::write_token() {
+    const double begin = seconds_now();
+    const bool first = version.rows < version.prompt_tokens;
+    if (session.ended() && !session.context_full()) session.rewind(std::ssize(session.tokens()));  // beyond its end
+    const bool drawn = session.next().has_value();
+    to_write = drawn && !session.ended() ? to_write - 1 : 0;
+    steps = std::max<std::int64_t>(steps - 1, 0);
+    const double seconds = seconds_now() - begin;
+    if (!first) seconds_per_token = seconds_per_token > 0 ? 0.8 * seconds_per_token + 0.2 * seconds : seconds;
+    const std::lock_guard lock(mutex);
+    version.rows = std::ssize(session.tokens()) - (drawn ? 1 : 0);
+}
+
+// A chunk of the prompt, or a token; the prompt's last chunk runs with the first token. An encoder reads all of it at once.
+void LiveModel::State::step() {
+    if (options.before_step) options.before_step();
+    const auto left = std::ssize(unread) - static_cast<std::int64_t>(next_unread);
+    const std::int64_t size = encodes() || left == 0 ? left : std::min(session.chunk(left), left);
+    if (size > 0) read_chunk(size);
+    if (reads() || to_write == 0) {
+        session.process();
+        const std::lock_guard lock(mutex);
+        version.rows = std::ssize(session.tokens());
+    } else {
+        write_token();
+    }
+    publish(activity());
+}
+
+void LiveModel::State::guarded(const std::function<void()>& what) {
+    const auto fail = [&](ErrorKind kind, const char* message) {
+        unread.clear();
+        next_unread = 0, to_write = 0, steps = 0;
+        {
+            const std::lock_guard lock(mutex);
+            error = {kind, message};
+        }
+        publish(Activity::failed);
+    };
+    try {
+        what();
+    } catch (const Error& e) {
+        fail(e.kind(), e.what());
+    } catch (const std::exception& e) {
+        fail(ErrorKind::failure, e.what());
+    }
+}
+
+// The next command; nothing when there is work instead. Waits while there is neither; a command that does nothing ends the thread.
+std::function<void()> LiveModel::State::next_command() {
+    std::unique_lock lock(mutex);
+    heard.wait(lock, [&] { return quit || !commands.empty() || works(); });
+    if (quit || commands.empty()) return {};
+    std::function<void()> command = std::move(commands.front());
+    commands.pop_front();
+    return command;
+}
+
+void LiveModel::State::run() {
+    while (true) {
+        const std::function<void()> command = next_command();
+        {
+            const std::lock_guard lock(mutex);
+            if (quit) return;
+        }
+        guarded(command ? command : [this] { step(); });
+    }
+}
+
+LiveModel::LiveModel(const Model& model, LiveOptions options)
+    : state_(std::make_unique<State>(model, std::move(options))) {
+    state_->thread = std::thread([this] { state_->run(); });
+}
+
+LiveModel::~LiveModel() {
+    {
+        const std::lock_guard lock(state_->mutex);
+        state_->quit = true;
+    }
+    state_->heard.notify_one();
+    state_->thread.join();
+}
+
+void LiveModel::start(LivePrompt prompt, const Sampling& sampling, std::int64_t max_tokens) {
+    state_->command([s = state_.get(), prompt = std::move(prompt), sampling, max_tokens] {
+        s->begin(prompt, sampling, max_tokens);
+    });
+}
+
+void LiveModel::stop() {
+    state_->command([s = state_.get()] {
+        s->unread.clear();
+        s->next_unread = 0, s->to_write = 0, s->steps = 0;
+        s->publish(s->activity());
+    });
+}
+
+void LiveModel::pause() {
+    state_->command([s = state_.get()] {
+        s->paused = true;
+        s->publish(s->activity());
+    });
+}
+
+void LiveModel::resume() {
+    state_->command([s = state_.get()] {
+        s->paused = false, s->steps = 0;
+        s->publish(s->activity());
+    });
+}
+
+void LiveModel::step() {
+    state_->command([s = state_.get()] {
+        s->paused = true, ++s->steps;
+        s->to_write = std::max<std::int64_t>(s->to_write, s->encodes() ? 0 : 1);
+    });
+}
+
+void LiveModel::go_on(std::int64_t tokens) {
+    state_->command([s = state_.get(), tokens] { s->to_write += s->encodes() ? 0 : tokens; });
+}
+
+void LiveModel::with_session(std::function<void(Session&)> work) {
+    state_->command([s = state_.get(), work = std::move(work)] { work(s->session); });
+}
+
+Version LiveModel::version() const {
+    const std::lock_guard lock(state_->mutex);
+    return state_->version;
+}
+
+void LiveModel::read_tokens(LiveTokens& mine) const {
+    const std::lock_guard lock(state_->mutex);
+    if (mine.run != state_->version.run) mine = {.run = state_->version.run};
+    add_missing(mine.ids, state_->text.ids);
+    add_missing(mine.texts, state_->text.texts);
+    add_missing(mine.source_ids, state_->source_text.ids);
+    add_missing(mine.source_texts, state_->source_text.texts);
+}
+
+std::optional<LiveError> LiveModel::error() const {
+    const std::lock_guard lock(state_->mutex);
+    return state_->error;
+}
+
+SessionStats LiveModel::stats() const {
+    const std::lock_guard lock(state_->mutex);
+    return state_->stats;
+}
+
+const Model& LiveModel::model() const { return state_->model; }
+std::int64_t LiveModel::context() const { return state_->session.context(); }
+const std::vector<HeadPlace>& LiveModel::heads() const { return state_->heads; }
+
+const TapSource& LiveModel::source(std::int64_t layer, AttentionOf of) const {
+    const auto found = state_->sources.find({of, layer});
+    if (found == state_->sources.end())
+        throw Error(ErrorKind::usage, format("%s has no layer %lld of this attention", model().info().name.c_str(),
+                                             static_cast<long long>(layer)));
+    return found->second;
+}
+
+}  // namespace vantage::view

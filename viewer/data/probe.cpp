@@ -1,0 +1,44 @@
+#include "viewer/data/probe.h"
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+namespace vantage::view {
+
+Probe::Probe(gpu::DeviceState& device)
+    : result_(gpu::allocate(device, PROBE_WORDS * sizeof(std::uint32_t), gpu::MemoryKind::readback, "view.probe")) {}
+
+void Probe::ask(const HeadPlace& head, const ViewSources::Layer& layer, std::int64_t query, std::int64_t key,
+                const Extent& extent, std::uint64_t run, ViewWork& work) {
+    const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
+    work.add(Work::probe, layer.kernel("view_probe"),
+             params::ViewProbeParams{.source = address_words(layer.address),
+                                     .result = address_words(result_.address()),
+                                     .head = u(head.head),
+                                     .row = u(query),
+                                     .key = u(key),
+                                     .keys = u(extent.keys)},
+             {1, 1, 1}, static_cast<double>(extent.keys * layer.sizes.d));
+    asked_ = CellReading{.head = head, .query = query, .key = key, .run = run};
+}
+
+bool Probe::collect() {
+    if (!asked_) return false;
+    std::uint32_t words[PROBE_WORDS];
+    std::memcpy(words, result_.mapped(), sizeof words);
+    const auto number = [&](int i) { return std::bit_cast<float>(words[i]); };
+    CellReading reading = *std::exchange(asked_, std::nullopt);
+    reading.weight = number(PROBE_WEIGHT), reading.logit = number(PROBE_LOGIT);
+    reading.rank = 1 + words[PROBE_LARGER];
+    reading.row_sum = number(PROBE_SUM), reading.entropy = number(PROBE_ENTROPY);
+    reading.effective = std::exp(reading.entropy);
+    for (int i = 0; i < PROBE_TOP_COUNT; ++i)
+        if (const std::uint32_t key = words[PROBE_TOP + 2 * i + 1]; key != UINT32_MAX)
+            reading.top.push_back({key, number(PROBE_TOP + 2 * i)});
+    reading_ = std::move(reading);
+    ++readings_;
+    return true;
+}
+
+}  // namespace vantage::view

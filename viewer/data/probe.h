@@ -1,0 +1,25 @@
+// One weight and its row, to the digit: the number under the mouse.
+#pragma once
+
+#include "viewer/data/tiles.h"
+
+namespace vantage::view {
+
+class Probe {
+public:
+    explicit Probe(gpu::DeviceState& device);
+    /// Adds the reading of a cell to the batch.
+    void ask(const HeadPlace& head, const ViewSources::Layer& layer, std::int64_t query, std::int64_t key,
+             const Extent& extent, std::uint64_t run, ViewWork& work);
+    /// Takes what a finished batch has left.
+    bool collect();
+    const std::optional<CellReading>& reading() const { return reading_; }
+    std::uint64_t readings() const { return readings_; }
+
+private:
+    gpu::Buffer result_;
+    std::optional<CellReading> asked_, reading_;
+    std::uint64_t readings_ = 0;
+};
+
+}  // namespace vantage::view

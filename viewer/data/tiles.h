@@ -1,0 +1,65 @@
+// Tiles of a head's map on the device: 64 × 64 cells at some level, made of exact weights, or of four tiles of the level below.
+#pragma once
+
+#include "viewer/data/tile_store.h"
+#include "viewer/data/view_data.h"
+#include "viewer/data/view_sources.h"
+#include "viewer/data/view_work.h"
+
+namespace vantage::view {
+
+/// How far a head's map reaches.
+struct Extent {
+    std::int64_t rows = 0, keys = 0;
+    bool relative = false, causal = false;
+    std::int64_t origin() const { return causal ? 0 : keys - 1; }  ///< a relative column is row + origin − key
+    std::int64_t columns() const { return !relative ? keys : causal ? rows : rows + keys - 1; }
+    /// Whether a causal mask hides all of a tile.
+    bool hides(const TileKey& key) const { return causal && key.first_column() >= key.end_row(rows); }
+    bool holds(const TileKey& key) const {
+        return key.first_row() < rows && key.first_column() < columns() && !hides(key);
+    }
+};
+
+/// Addresses of what weights are multiplied with, those that there are not marked as absent.
+struct Look {
+    std::uint32_t number = 0;  ///< 0: without modifiers
+    params::uvec2 row_factors, key_factors, distance_means;
+    std::int64_t rows_ready = 0;  ///< rows below it have all that they need
+};
+
+class Tiles {
+public:
+    Tiles(gpu::DeviceState& device, std::size_t slots);
+
+    /// Adds work on a tile to the batch, as far as it fits and the look is ready. True when nothing is left to do.
+    bool advance(const TileKey& key, const HeadPlace& head, const ViewSources::Layer& layer, const Extent& extent,
+                 const Look& look, ViewWork& work, std::uint64_t update);
+    /// The word of a map for this tile (shaders/params/view.h): the tile, or while it is being made a coarser one that is whole.
+    std::uint32_t word(const TileKey& key, const Extent& extent, std::uint64_t update);
+    /// The part of the rows of a tile that is there, 0 to 1.
+    double progress(const TileKey& key, const Extent& extent);
+
+    /// The cells of the tile that a word of a map names: mass and peak, row by row. Waits for the device.
+    std::vector<float> read(std::uint32_t word) const;
+
+    std::uint64_t pool_address() const { return pool_.address(); }
+    void clear() { store_.clear(); }
+    std::uint64_t made() const { return made_; }
+    std::uint64_t pooled() const { return pooled_; }
+    std::uint64_t evicted() const { return store_.evicted(); }
+
+private:
+    std::uint64_t slot_address(const Tile& tile) const;
+    bool complete(const TileKey& key, const Extent& extent);
+    void pool(const TileKey& key, Tile& tile, const Extent& extent, ViewWork& work);
+    void make_rows(const TileKey& key, Tile& tile, const HeadPlace& head, const ViewSources::Layer& layer,
+                   const Extent& extent, const Look& look, ViewWork& work);
+
+    gpu::DeviceState& device_;
+    TileStore store_;
+    gpu::Buffer pool_;
+    std::uint64_t made_ = 0, pooled_ = 0;
+};
+
+}  // namespace vantage::view

@@ -1,0 +1,345 @@
+#include "viewer/data/view_data.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "runtime/base/os.h"
+#include "viewer/data/factors.h"
+#include "viewer/data/head_board.h"
+#include "viewer/data/probe.h"
+#include "viewer/data/tiles.h"
+
+namespace vantage::view {
+
+namespace {
+
+constexpr std::size_t maps_in_flight = 4;  // frames that may still read one
+constexpr std::int64_t most_words = 8192;  // of a map
+
+constexpr double seconds_unwatched = 0.1;  // of a batch when nobody waits for a frame
+
+/// Host-visible maps that take turns, so that a frame in flight keeps its own.
+class MapRing {
+public:
+    MapRing(gpu::DeviceState& device, const char* name)
+        : buffer_(gpu::allocate(device, maps_in_flight * map_bytes, gpu::MemoryKind::shared, name)) {}
+    std::uint64_t write(const params::ViewTileMap& map, std::span<const std::uint32_t> words) {
+        next_ = (next_ + 1) % maps_in_flight;
+        std::byte* to = buffer_.mapped() + next_ * map_bytes;
+        std::memcpy(to, &map, sizeof map);
+        std::memcpy(to + sizeof map, words.data(), words.size_bytes());
+        return buffer_.address() + next_ * map_bytes;
+    }
+
+private:
+    static constexpr std::uint64_t map_bytes = sizeof(params::ViewTileMap) + most_words * sizeof(std::uint32_t);
+    gpu::Buffer buffer_;
+    std::size_t next_ = 0;
+};
+
+/// Tiles of a level that a rectangle touches, their ends not included.
+struct TileRange {
+    std::int64_t first_row, last_row, first_column, last_column;
+    std::int64_t rows() const { return std::max<std::int64_t>(last_row - first_row, 0); }
+    std::int64_t columns() const { return std::max<std::int64_t>(last_column - first_column, 0); }
+};
+
+TileRange tiles_of(const Rectangle& part, const Extent& extent, int level) {
+    const auto span = static_cast<double>(std::int64_t{TILE_CELLS} << level);
+    const auto first = [&](double token) { return static_cast<std::int64_t>(std::floor(std::max(token, 0.0) / span)); };
+    const auto last = [&](double token, std::int64_t there) {
+        return static_cast<std::int64_t>(std::ceil(std::clamp(token, 0.0, static_cast<double>(there)) / span));
+    };
+    return {first(part.first_row), last(part.last_row, extent.rows), first(part.first_column),
+            last(part.last_column, extent.columns())};
+}
+
+/// The finest level whose cells are not smaller than a pixel, and of whose tiles there is room for all that are visible.
+int level_for(const Wanted& wanted, const Extent& extent, std::int64_t most_tiles) {
+    const double per_pixel = std::max(wanted.part.rows() / std::max(wanted.pixels_high, 1.0),
+                                      wanted.part.columns() / std::max(wanted.pixels_wide, 1.0));
+    int level = 0;
+    while (level < 20 && std::ldexp(1.0, level) < per_pixel * 0.999) ++level;
+    for (; level < 20; ++level) {
+        const TileRange range = tiles_of(wanted.part, extent, level);
+        if (range.rows() * range.columns() <= most_tiles) break;
+    }
+    return level;
+}
+
+/// What of a view decides about its data.
+struct Asked {
+    Wanted wanted;
+    KeyAxis axis;
+    Modifiers modifiers;
+    std::optional<std::int64_t> rows;
+    bool operator==(const Asked&) const = default;
+};
+
+}  // namespace
+
+struct ViewData::State {
+    LiveModel& live;
+    ViewDataOptions options;
+    gpu::DeviceState& device;
+    ViewSources sources;
+    ViewWork work;
+    Tiles tiles;
+    Factors factors;
+    HeadBoard board;
+    Probe probe;
+    MapRing maps, mini_maps;
+    Budget budget;
+    LiveTokens tokens;
+    FrameData frame;
+    ViewCounts counts;
+    std::optional<Asked> asked;  // in the last update
+    std::size_t next_mini = 0;
+    TileRange range{};                 // of the map
+    std::vector<std::uint32_t> words;  // of the map
+    std::vector<std::uint32_t> mini_words;
+
+    State(LiveModel& l, const ViewDataOptions& o)
+        : live(l),
+          options(o),
+          device(l.model().device().state()),
+          sources(l),
+          work(device),
+          tiles(device, static_cast<std::size_t>(o.tiles) + l.heads().size()),
+          factors(device, l),
+          board(device, l, sources),
+          probe(device),
+          maps(device, "view.map"),
+          mini_maps(device, "view.mini_maps"),
+          budget(o.budget_percent) {
+        gpu::pipeline(device, {.module = "view_pool", .spec = {workgroup_size(device.caps(), 64)}});
+    }
+
+    int number_of(const HeadPlace& head) const {
+        return static_cast<int>(std::ranges::find(live.heads(), head) - live.heads().begin());
+    }
+    Extent extent_of(const HeadPlace& head, const ViewState& state, KeyAxis axis) const {
+        const std::int64_t all = frame.version.rows_of(head.of), rows = std::min(state.rows.value_or(all), all);
+        return {.rows = rows,
+                .keys = head.of == AttentionOf::self ? rows : frame.version.keys_of(head.of),
+                .relative = axis == KeyAxis::relative,
+                .causal = sources.of(head).causal};
+    }
+
+    void collect();
+    void read_version();
+    void ask(const Wanted& wanted, const Extent& extent);
+    void show_map(const ViewState& state, const Wanted& wanted, const Extent& extent);
+    void read_tile(std::uint32_t word, std::int64_t row, std::int64_t column, MapCells& map) const;
+    void show_mini_maps(const ViewState& state, const Wanted& wanted);
+    const FrameData& update(const ViewState& state, const Wanted& wanted, double seconds);
+};
+
+// What a batch that is done has left.
+void ViewData::State::collect() {
+    if (!work.idle()) return;
+    const bool numbers = board.collect(), read = probe.collect();
+    frame.changed = frame.changed || numbers || read;
+}
+
+void ViewData::State::read_version() {
+    const Version version = live.version();
+    frame.changed = frame.changed || version.number != frame.version.number;
+    if (version.run != frame.version.run) tiles.clear();
+    frame.version = version;
+    live.read_tokens(tokens);
+    if (tokens.run != version.run) frame.version.rows = frame.version.source_rows = 0;  // another began in between
+}
+
+// Asks for the cell under the mouse, unless it is known.
+void ViewData::State::ask(const Wanted& wanted, const Extent& extent) {
+    if (!wanted.under_mouse || !work.open()) return;
+    const auto [query, key] = *wanted.under_mouse;
+    if (query < 0 || key < 0 || query >= extent.rows || key >= extent.keys) return;
+    const std::optional<CellReading>& known = probe.reading();
+    if (known && known->head == wanted.head && known->query == query && known->key == key &&
+        known->run == frame.version.run)
+        return;
+    probe.ask(wanted.head, sources.of(wanted.head), query, key, extent, frame.version.run, work);
+}
+
+// Works on the visible tiles, and writes the map of what there is of them then: what this batch makes comes before the frame.
+void ViewData::State::show_map(const ViewState& state, const Wanted& wanted, const Extent& extent) {
+    const ViewSources::Layer& layer = sources.of(wanted.head);
+    const bool grows = frame.version.activity == Activity::reading || frame.version.activity == Activity::writing;
+    const Look look = factors.advance(wanted.head, layer, state.modifiers, extent, frame.version.run, grows, work);
+    const int level = level_for(wanted, extent, std::min(options.tiles, most_words));
+    range = tiles_of(wanted.part, extent, level);
+    words.clear();
+    double there = 0, all = 0;
+    for (std::int64_t row = range.first_row; row < range.last_row; ++row)
+        for (std::int64_t column = range.first_column; column < range.last_column; ++column) {
+            const TileKey key{number_of(wanted.head), level, row, column, extent.relative, look.number};
+            if (!extent.holds(key)) {
+                words.push_back(0);
+                continue;
+            }
+            if (work.room(Work::tile) > 0) tiles.advance(key, wanted.head, layer, extent, look, work, counts.updates);
+            words.push_back(tiles.word(key, extent, counts.updates));
+            there += tiles.progress(key, extent), all += 1;
+        }
+    const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
+    frame.map = {.address = maps.write({.pool = address_words(tiles.pool_address()),
+                                        .level = u(level),
+                                        .first_tile_row = u(range.first_row),
+                                        .first_tile_column = u(range.first_column),
+                                        .tile_rows = u(range.rows()),
+                                        .tile_columns = u(range.columns()),
+                                        .rows = u(extent.rows),
+                                        .columns = u(extent.columns()),
+                                        .causal = extent.causal},
+                                       words),
+                 .level = level,
+                 .progress = all > 0 ? there / all : 1};
+}
+
+void ViewData::State::show_mini_maps(const ViewState& state, const Wanted& wanted) {
+    frame.mini_maps = {};
+    if (!wanted.mini_maps) return;
+    const std::vector<HeadPlace>& heads = live.heads();
+    Look plain{.row_factors = address_words(absent(sources.some_address()))};
+    plain.key_factors = plain.distance_means = plain.row_factors;
+    mini_words.assign(heads.size(), 0);
+    double there = 0;
+    int level = 0;
+    for (std::size_t i = 0; i < heads.size(); ++i) {
+        const std::size_t number = (next_mini + i) % heads.size();
+        const Extent extent = extent_of(heads[number], state, KeyAxis::absolute);
+        level = 0;
+        while (TileKey{.level = level}.span() < std::max(extent.rows, extent.keys)) ++level;
+        const TileKey key{.head = static_cast<int>(number), .level = level};
+        if (extent.rows == 0) continue;
+        if (work.room(Work::tile) > 0)
+            tiles.advance(key, heads[number], sources.of(heads[number]), extent, plain, work, counts.updates);
+        mini_words[number] = tiles.word(key, extent, counts.updates);
+        there += tiles.progress(key, extent);
+    }
+    next_mini = (next_mini + 1) % heads.size();
+    const auto u = [](std::size_t value) { return static_cast<std::uint32_t>(value); };
+    frame.mini_maps = {.address = mini_maps.write({.pool = address_words(tiles.pool_address()),
+                                                   .level = static_cast<std::uint32_t>(level),
+                                                   .tile_rows = 1,
+                                                   .tile_columns = u(heads.size())},
+                                                  mini_words),
+                       .level = level,
+                       .progress = there / static_cast<double>(heads.size())};
+}
+
+// `seconds`: of the device's time that may be used; 0 for none.
+const FrameData& ViewData::State::update(const ViewState& state, const Wanted& wanted, double seconds) {
+    ++counts.updates;
+    frame.changed = false;
+    collect();
+    read_version();
+    const Extent extent = extent_of(wanted.head, state, state.axis);
+    frame.rows = extent.rows, frame.columns = extent.columns(), frame.causal = extent.causal;
+    if (seconds > 0 && work.idle()) work.begin(seconds);
+    ask(wanted, extent);
+    // What is looked at comes first, but for every other batch: all heads' numbers are to grow with the text, too.
+    const bool numbers_first = work.submissions() % 2 == 1;
+    if (numbers_first) board.advance(tokens, frame.version, work);
+    show_map(state, wanted, extent);
+    show_mini_maps(state, wanted);
+    if (!numbers_first) board.advance(tokens, frame.version, work);
+    const bool worked = work.open() && !work.empty();
+    frame.ready = work.submit();
+    frame.changed = frame.changed || worked;
+    frame.heads = board.numbers();
+    frame.reading = probe.reading() && probe.reading()->run == frame.version.run ? probe.reading() : std::nullopt;
+    const HeadNumbers& own = frame.heads[static_cast<std::size_t>(number_of(wanted.head))];
+    frame.row_sum_error =
+        own.rows > 0 && !std::isnan(own.worst_row_sum) ? std::optional(own.worst_row_sum) : std::nullopt;
+    frame.busy = work.in_flight() || frame.map.progress < 1 || (wanted.mini_maps && frame.mini_maps.progress < 1) ||
+                 board.behind(frame.version);
+    return frame;
+}
+
+// Copies a tile's cells to their place in the map.
+void ViewData::State::read_tile(std::uint32_t word, std::int64_t row, std::int64_t column, MapCells& map) const {
+    const std::vector<float> cells = tiles.read(word);
+    for (std::int64_t r = 0; r < std::min<std::int64_t>(TILE_CELLS, map.rows - row); ++r)
+        for (std::int64_t c = 0; c < std::min<std::int64_t>(TILE_CELLS, map.columns - column); ++c) {
+            const auto from = static_cast<std::size_t>(2 * (r * TILE_CELLS + c)),
+                       to = static_cast<std::size_t>((row + r) * map.columns + column + c);
+            map.mass[to] = cells[from], map.peak[to] = cells[from + 1];
+        }
+}
+
+ViewData::ViewData(LiveModel& live, const ViewDataOptions& options) : state_(std::make_unique<State>(live, options)) {}
+ViewData::~ViewData() { gpu::wait_idle(state_->device); }
+
+const FrameData& ViewData::update(const ViewState& state, const Wanted& wanted, double now) {
+    State& s = *state_;
+    const double begin = seconds_now(), waited = gpu::seconds_waited();
+    FrameData& frame = s.frame;
+    const bool open = s.budget.open(now);
+    if (const Asked asks{wanted, state.axis, state.modifiers, state.rows}; open || s.asked != asks) {
+        s.asked = asks;
+    } else {
+        frame.changed = false, frame.busy = true, frame.wake_in = s.budget.opens_in(now);
+        return frame;
+    }
+    s.update(state, wanted, open ? s.options.refine_seconds : 0);
+    const double device = s.work.take_device_seconds(), host = seconds_now() - begin;
+    s.budget.spend(now, device, host);
+    if (gpu::seconds_waited() > waited) ++s.counts.waits;
+    s.counts.device_seconds += device, s.counts.host_seconds += host;
+    frame.cost_percent = s.budget.cost(now);
+    frame.wake_in = frame.busy ? s.budget.opens_in(now) : 0;
+    return frame;
+}
+
+const FrameData& ViewData::finish(const ViewState& state, const Wanted& wanted) {
+    State& s = *state_;
+    do {
+        s.work.wait();
+        s.update(state, wanted, seconds_unwatched);
+    } while (s.frame.busy);
+    return s.frame;
+}
+
+MapCells ViewData::read_cells() {
+    State& s = *state_;
+    s.work.wait();
+    const int level = s.frame.map.level;
+    const std::int64_t size = std::int64_t{1} << level, first_row = s.range.first_row * TILE_CELLS,
+                       first_column = s.range.first_column * TILE_CELLS;
+    const auto cells = [&](std::int64_t tiles, std::int64_t first, std::int64_t there) {
+        return std::max<std::int64_t>(std::min(tiles * TILE_CELLS, (there + size - 1) / size - first), 0);
+    };
+    MapCells map{.level = level,
+                 .first_row = first_row * size,
+                 .first_column = first_column * size,
+                 .rows = cells(s.range.rows(), first_row, s.frame.rows),
+                 .columns = cells(s.range.columns(), first_column, s.frame.columns)};
+    map.mass.resize(static_cast<std::size_t>(map.rows * map.columns));
+    map.peak.resize(map.mass.size());
+    for (std::size_t i = 0; i < s.words.size(); ++i)
+        if (s.words[i] != 0)
+            s.read_tile(s.words[i], static_cast<std::int64_t>(i) / s.range.columns() * TILE_CELLS,
+                        static_cast<std::int64_t>(i) % s.range.columns() * TILE_CELLS, map);
+    return map;
+}
+
+Budget& ViewData::budget() { return state_->budget; }
+
+void ViewData::note_frame(double now, double device_seconds, double host_seconds) {
+    state_->budget.spend(now, device_seconds, host_seconds);
+}
+
+const ViewCounts& ViewData::counts() const {
+    State& s = *state_;
+    s.counts.submissions = s.work.submissions();
+    s.counts.tiles_made = s.tiles.made(), s.counts.tiles_pooled = s.tiles.pooled(),
+    s.counts.tiles_evicted = s.tiles.evicted();
+    s.counts.rows_summed = s.board.rows_summed(), s.counts.readings = s.probe.readings();
+    return s.counts;
+}
+
+}  // namespace vantage::view

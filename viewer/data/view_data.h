@@ -1,0 +1,128 @@
+// Everything that a viewer draws, made on the device from the rows that a LiveModel has published:
+//
+//   LiveModel live(model);
+//   live.start({.text = "…"}, {}, 48);
+//   ViewData data(live);
+//   for each frame:
+//       const FrameData& frame = data.update(state, {.rows_per_cell…}, now);  // submits what the budget allows; waits for nothing
+//       draw with frame.tile_map …
+//
+// A frame is made by one thread. What update() submits goes to the model's queue before the frame's own commands; on another queue
+// these wait for `frame.ready` of vantage::timeline (it has no more than a few milliseconds of work before it). Tiles are
+// overwritten when they are old: a frame's commands end with a barrier from fragment shader reads to compute shader writes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "viewer/data/budget.h"
+#include "viewer/data/head_numbers.h"
+#include "viewer/data/live_model.h"
+#include "viewer/data/view_state.h"
+
+namespace vantage::view {
+
+/// The cell that the mouse is on, and what it reads there, to the exact weight. Without the modifiers.
+struct CellReading {
+    HeadPlace head;
+    std::int64_t query = 0, key = 0;
+    std::uint64_t run = 0;
+    float weight = 0, logit = 0;  ///< p; and s, the score whose softmax it is (−∞ where masked)
+    std::int64_t rank = 0;        ///< keys of the row with a larger weight, plus 1
+    float row_sum = 0;            ///< Σ p over all keys: 1, less what a sink takes
+    float entropy = 0;            ///< of the row, in nats
+    float effective = 0;          ///< exp(entropy): how many tokens it reads, as it were
+    struct Top {
+        std::int64_t key;
+        float weight;
+    };
+    std::vector<Top> top;  ///< the row's largest weights, at most 8
+};
+
+/// What a frame wants of the focused head.
+struct Wanted {
+    HeadPlace head;
+    Rectangle part;                           ///< the rectangle that is visible
+    double pixels_high = 0, pixels_wide = 0;  ///< that it has; a cell is never smaller than one
+    std::optional<std::pair<std::int64_t, std::int64_t>> under_mouse;  ///< query and key
+    bool mini_maps = false;                                            ///< 64² maps of all heads, too
+    bool operator==(const Wanted&) const = default;
+};
+
+/// A map in tiles on the device, as shaders/lib/tiles.glsl reads it.
+struct TileMap {
+    std::uint64_t address = 0;  ///< of a ViewTileMap with its entries
+    int level = 0;              ///< a cell covers 2^level rows and columns
+    double progress = 1;        ///< the part of its cells that is there
+};
+
+/// The cells of a map on the host, for files: those of the tiles that the wanted part touches.
+struct MapCells {
+    int level = 0;
+    std::int64_t first_row = 0, first_column = 0;  ///< in tokens
+    std::int64_t rows = 0, columns = 0;            ///< in cells
+    std::vector<float> mass, peak;                 ///< row by row
+};
+
+struct FrameData {
+    Version version;
+    std::int64_t rows = 0;     ///< shown: the version's, or the first so many with time travel
+    std::int64_t columns = 0;  ///< keys, or distances
+    bool causal = false;       ///< no query sees a later key
+    TileMap map;               ///< of the focused head
+    /// One tile for each head of LiveModel::heads(), that covers all of its map; address 0 where not wanted.
+    TileMap mini_maps;
+    std::span<const HeadNumbers> heads;  ///< of LiveModel::heads()
+    std::optional<CellReading> reading;  ///< of the last cell that was asked for and is known, one or two frames old
+    /// Σ p of the rows of the focused head so far: the largest distance from 1, nothing where the head has a sink or no row.
+    std::optional<double> row_sum_error;
+    bool changed = false;  ///< since the last update: draw
+    bool busy = false;     ///< there is more to refine: update again soon, in `wake_in` seconds
+    double wake_in = 0;
+    double cost_percent = 0;  ///< of the model's time
+    std::uint64_t ready = 0;  ///< value of vantage::timeline(device) behind which all of it is there
+};
+
+/// Counts for tests and for the status line.
+struct ViewCounts {
+    std::uint64_t updates = 0, submissions = 0, tiles_made = 0, tiles_pooled = 0, tiles_evicted = 0;
+    std::uint64_t rows_summed = 0, readings = 0;
+    std::uint64_t waits = 0;  ///< of the host for the device, in update(): none
+    double device_seconds = 0, host_seconds = 0;
+};
+
+struct ViewDataOptions {
+    std::int64_t tiles = 1024;      ///< of the focused map, 32 KiB each; the mini-maps' come on top
+    double refine_seconds = 0.002;  ///< of the device's time in one update
+    std::optional<double> budget_percent = {};
+};
+
+class ViewData {
+public:
+    /// Makes the pipelines for this model's rules. The model lives longer.
+    explicit ViewData(LiveModel& live, const ViewDataOptions& options = {});
+    ~ViewData();
+
+    /// While the budget holds nothing and the same is wanted as before, the frame before is given again, unchanged.
+    /// `now`: seconds on any clock that goes forward; a headless viewer gives its own.
+    const FrameData& update(const ViewState& state, const Wanted& wanted, double now);
+    /// Updates until nothing is left to refine, waiting for the device: for pictures without a window.
+    const FrameData& finish(const ViewState& state, const Wanted& wanted);
+
+    /// The cells of the last map, once it is finished.
+    MapCells read_cells();
+
+    Budget& budget();
+    /// What drawing a frame has cost, for the budget.
+    void note_frame(double now, double device_seconds, double host_seconds);
+    const ViewCounts& counts() const;
+
+private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+}  // namespace vantage::view

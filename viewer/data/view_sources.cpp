@@ -1,0 +1,82 @@
+#include "viewer/data/view_sources.h"
+
+#include <cstring>
+
+#include "runtime/graph/op.h"
+#include "shaders/params/attention.h"
+
+namespace vantage::view {
+
+namespace {
+
+// The launch that the op attention_weights would make for a window of this layer: it knows all rules, so the viewer's kernels take its
+// specialization constants, and numbers, from there.
+Launch launch_of(const TapSource& source, const Caps& caps) {
+    static const OpDef* op = find_op("attention_weights");
+    Attrs attrs = source.attrs;
+    for (const char* name : {"head", "first_row", "first_key", "position"}) attrs.set(name, std::int64_t{0});
+    for (const char* name : {"rows", "keys"}) attrs.set(name, std::int64_t{1});
+    OpCall call{.op = op,
+                .attrs = std::move(attrs),
+                .inputs = {source.q.type, source.k.type, source.lse.type, {}, source.position_bias.type},
+                .outputs = {}};
+    call.outputs = op->infer(call);
+    return choose_kernel(call, caps)->launch(call, caps).launches.front();
+}
+
+params::uvec2 address_of(const TapSource::Data& data, std::uint64_t other) {
+    return address_words(data.buffer ? data.buffer.address() : other | 1);
+}
+
+ViewSources::Layer layer_of(const TapSource& source, const Caps& caps) {
+    Launch launch = launch_of(source, caps);
+    params::AttentionWeightsParams p;
+    std::memcpy(&p, launch.params.data(), sizeof p);
+    const std::uint64_t q = source.q.buffer.address();
+    const params::uvec2 none = address_words(q | 1);
+    ViewSources::Layer layer{.tapped = &source, .spec = std::move(launch.spec)};
+    layer.sizes = {.q = address_words(q),
+                   .k = address_of(source.k, q),
+                   .v = address_of(source.v, q),
+                   .lse = address_of(source.lse, q),
+                   .mask = none,
+                   .position_bias = address_of(source.position_bias, q),
+                   .block_mask = none,
+                   .segments = none,
+                   .n = p.n,
+                   .m = p.m,
+                   .heads = p.heads,
+                   .kv_heads = p.kv_heads,
+                   .d = p.d,
+                   .dv = source.v.type ? static_cast<std::uint32_t>(source.v.type->shape[2]) : 0,
+                   .causal = p.causal,
+                   .scale = p.scale};
+    layer.causal = p.causal != 0 && !source.attrs.has("prefix_len");
+    return layer;
+}
+
+}  // namespace
+
+ViewSources::ViewSources(const LiveModel& live) {
+    gpu::DeviceState& device = live.model().device().state();
+    std::vector<gpu::PipelineKey> keys;
+    for (const HeadPlace& head : live.heads()) {
+        if (head.head != 0) continue;
+        number_[{head.of, head.layer}] = layers_.size();
+        layers_.push_back(layer_of(live.source(head.layer, head.of), device.caps()));
+        Layer& layer = layers_.back();
+        layer.of = head.of, layer.layer = head.layer;
+        for (const char* shader : {"view_tile", "view_factors", "view_probe"}) keys.push_back(layer.kernel(shader));
+    }
+    std::ranges::sort(keys);
+    keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+    gpu::prepare_pipelines(device, keys);
+    buffer_ =
+        gpu::allocate(device, layers_.size() * sizeof(params::ViewSource), gpu::MemoryKind::shared, "view.sources");
+    for (std::size_t i = 0; i < layers_.size(); ++i) {
+        layers_[i].address = buffer_.address() + i * sizeof(params::ViewSource);
+        std::memcpy(buffer_.mapped() + i * sizeof(params::ViewSource), &layers_[i].sizes, sizeof(params::ViewSource));
+    }
+}
+
+}  // namespace vantage::view

@@ -1,0 +1,44 @@
+// The layers of a live model as the viewer's kernels want them: how each attends, where its rows are, which pipelines fit it.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "runtime/gpu/kernel.h"
+#include "runtime/gpu/memory.h"
+#include "shaders/params/view.h"
+#include "viewer/data/live_model.h"
+
+namespace vantage::view {
+
+class ViewSources {
+public:
+    /// Makes the pipelines of all kernels and layers.
+    explicit ViewSources(const LiveModel& live);
+
+    struct Layer {
+        AttentionOf of = AttentionOf::self;
+        std::int64_t layer = 0;
+        const TapSource* tapped = nullptr;
+        params::ViewSource sizes{};
+        std::uint64_t address = 0;        ///< of `sizes` on the device
+        std::vector<std::uint32_t> spec;  ///< lanes, types and rules
+        bool causal = false;              ///< no query sees a later key
+        gpu::PipelineKey kernel(const char* shader) const { return {.module = shader, .spec = spec}; }
+    };
+    const Layer& of(const HeadPlace& head) const { return layers_.at(number_.at({head.of, head.layer})); }
+    const std::vector<Layer>& layers() const { return layers_; }
+    std::uint64_t some_address() const { return buffer_.address(); }
+
+private:
+    std::vector<Layer> layers_;
+    std::map<std::pair<AttentionOf, std::int64_t>, std::size_t> number_;
+    gpu::Buffer buffer_;
+};
+
+inline params::uvec2 address_words(std::uint64_t address) {
+    return {static_cast<std::uint32_t>(address), static_cast<std::uint32_t>(address >> 32)};
+}
+
+}  // namespace vantage::view

@@ -1,0 +1,327 @@
+// The command line of a view: one table of options, read in both directions.
+#include "viewer/data/view_state.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <functional>
+
+#include "runtime/base/log.h"
+
+namespace vantage::view {
+
+namespace {
+
+// ---- words of an option: enumerations and numbers -------------------------------------------------------------------
+
+template <class E>
+struct Word {
+    E value;
+    const char* word;
+};
+constexpr Word<Pooling> pooling_words[] = {{Pooling::mass, "mass"}, {Pooling::peak, "peak"}};
+constexpr Word<KeyAxis> axis_words[] = {{KeyAxis::absolute, "absolute"}, {KeyAxis::relative, "relative"}};
+constexpr Word<Theme> theme_words[] = {{Theme::dark, "dark"}, {Theme::light, "light"}};
+constexpr Word<HeadOrder> order_words[] = {{HeadOrder::index, "index"}, {HeadOrder::value, "value"}};
+constexpr Word<WeightScale> scale_words[] = {
+    {WeightScale::linear, "linear"}, {WeightScale::square_root, "sqrt"}, {WeightScale::logarithmic, "log"}};
+constexpr Word<ColourMap> colour_words[] = {{ColourMap::magma, "magma"},
+                                            {ColourMap::viridis, "viridis"},
+                                            {ColourMap::cividis, "cividis"},
+                                            {ColourMap::grey, "grey"}};
+constexpr Word<AttentionOf> of_words[] = {
+    {AttentionOf::self, "self"}, {AttentionOf::encoder, "encoder"}, {AttentionOf::cross, "cross"}};
+constexpr Word<HeadStatistic> statistic_words[] = {
+    {HeadStatistic::entropy, "entropy"},     {HeadStatistic::effective, "effective"},
+    {HeadStatistic::largest, "largest"},     {HeadStatistic::first, "first"},
+    {HeadStatistic::previous, "previous"},   {HeadStatistic::self, "self"},
+    {HeadStatistic::induction, "induction"}, {HeadStatistic::duplicate, "duplicate"},
+    {HeadStatistic::distance, "distance"}};
+
+template <class E, std::size_t N>
+const char* word_for(const Word<E> (&words)[N], E value) {
+    return std::ranges::find(words, value, &Word<E>::value)->word;
+}
+
+[[noreturn]] void refuse(const std::string& option, const std::string& got, const std::string& wanted) {
+    throw Error(ErrorKind::usage, "view: " + option + " is " + got + ", but takes " + wanted);
+}
+
+template <class E, std::size_t N>
+E value_for(const Word<E> (&words)[N], const std::string& option, const std::string& text) {
+    std::string all;
+    for (const Word<E>& word : words) {
+        if (text == word.word) return word.value;
+        all += (all.empty() ? "" : ", ") + std::string(word.word);
+    }
+    refuse(option, text, "one of " + all);
+}
+
+template <class Number>
+Number number_in(const std::string& option, std::string_view text, Number least, const char* wanted) {
+    Number number{};
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc() || end != text.data() + text.size() || !(number >= least))
+        refuse(option, "\"" + std::string(text) + "\"", wanted);
+    if constexpr (std::is_floating_point_v<Number>)
+        if (!std::isfinite(number)) refuse(option, std::string(text), wanted);
+    return number;
+}
+std::int64_t whole(const std::string& option, std::string_view text) {
+    return number_in<std::int64_t>(option, text, 0, "a whole number from 0 on");
+}
+double real(const std::string& option, std::string_view text) {
+    return number_in<double>(option, text, 0, "a number from 0 on");
+}
+
+std::string text_of(double number) {
+    char text[32];
+    return {text, std::to_chars(text, text + sizeof text, number).ptr};
+}
+
+/// "0:20,4:24": rows, then columns, their ends not included.
+std::string text_of(const Rectangle& part) {
+    return text_of(part.first_row) + ":" + text_of(part.last_row) + "," + text_of(part.first_column) + ":" +
+           text_of(part.last_column);
+}
+Rectangle part_in(const std::string& option, const std::string& text) {
+    const std::size_t comma = text.find(','), first = text.find(':'), second = text.rfind(':');
+    const char* wanted = "rows and columns such as 0:20,4:24";
+    if (comma == std::string::npos || first > comma || second < comma || first == std::string::npos)
+        refuse(option, "\"" + text + "\"", wanted);
+    const auto at = [&](std::size_t begin, std::size_t end) {
+        return number_in<double>(option, std::string_view(text).substr(begin, end - begin), -1e9, wanted);
+    };
+    const Rectangle part{at(0, first), at(first + 1, comma), at(comma + 1, second), at(second + 1, text.size())};
+    if (!(part.rows() > 0) || !(part.columns() > 0)) refuse(option, text, wanted);
+    return part;
+}
+
+Pin pin_in(const std::string& option, const std::string& text) {
+    if (text.empty() || (text[0] != 'q' && text[0] != 'k'))
+        refuse(option, "\"" + text + "\"", "q or k and a token, such as q12");
+    return {text[0] == 'q' ? Pin::Kind::query : Pin::Kind::key, whole(option, std::string_view(text).substr(1))};
+}
+
+// ---- the table ---------------------------------------------------------------------------------------------------------
+
+using Values = std::vector<std::string>;
+const std::string is_set = "";  // what a flag gives
+
+/// An option: what it does to a state, and what of a state it says: a value for each time it is to stand there.
+struct Option {
+    const char* name;
+    const char* value;  ///< its name in the help; null: a flag
+    const char* help;
+    std::function<void(ViewState&, const std::string& value)> take;
+    std::function<Values(const ViewState&, const ViewState& usual)> give;
+};
+
+template <class Member>
+Option flag(const char* name, Member member, const char* help) {
+    return {name, nullptr, help, [=](ViewState& s, const std::string&) { member(s) = true; },
+            [=](const ViewState& s, const ViewState&) { return member(s) ? Values{is_set} : Values{}; }};
+}
+
+template <class E, std::size_t N, class Member>
+Option word(const char* name, const Word<E> (&words)[N], Member member, const char* help) {
+    return {name, "WORD", help,
+            [=, &words](ViewState& s, const std::string& value) { member(s) = value_for(words, name, value); },
+            [=, &words](const ViewState& s, const ViewState& usual) {
+                return member(s) == member(usual) ? Values{} : Values{word_for(words, member(s))};
+            }};
+}
+
+template <class Member>
+Option number(const char* name, Member member, const char* help) {
+    return {name, "X", help, [=](ViewState& s, const std::string& value) { member(s) = real(name, value); },
+            [=](const ViewState& s, const ViewState& usual) {
+                return member(s) == member(usual) ? Values{} : Values{text_of(member(s))};
+            }};
+}
+
+template <class Member>
+Option count(const char* name, Member member, const char* help) {
+    return {name, "N", help,
+            [=](ViewState& s, const std::string& value) {
+                member(s) = static_cast<std::remove_reference_t<decltype(member(s))>>(whole(name, value));
+            },
+            [=](const ViewState& s, const ViewState& usual) {
+                return member(s) == member(usual) ? Values{} : Values{std::to_string(member(s))};
+            }};
+}
+
+/// A number of the place of the focused head.
+template <class Member>
+Option place(const char* name, Member member, const char* help) {
+    return {name, "N", help,
+            [=](ViewState& s, const std::string& value) {
+                member(s.head ? *s.head : s.head.emplace()) = whole(name, value);
+            },
+            [=](const ViewState& s, const ViewState&) {
+                return s.head ? Values{std::to_string(member(*s.head))} : Values{};
+            }};
+}
+
+#define OF(member) [](auto& s) -> auto& { return s.member; }
+
+Option prompt_option() {
+    return {"-p", "TEXT", "What the model is given to begin with",
+            [](ViewState& s, const std::string& value) { s.prompt = value; },
+            [](const ViewState& s, const ViewState& usual) {
+                return s.prompt == usual.prompt ? Values{} : Values{s.prompt};
+            }};
+}
+Option of_option() {
+    return {"--of", "WORD", "Whose attention: self, encoder or cross",
+            [](ViewState& s, const std::string& value) {
+                (s.head ? *s.head : s.head.emplace()).of = value_for(of_words, "--of", value);
+            },
+            [](const ViewState& s, const ViewState&) {
+                return s.head && s.head->of != AttentionOf::self ? Values{word_for(of_words, s.head->of)} : Values{};
+            }};
+}
+Option part_option() {
+    return {"--part", "ROWS,COLUMNS", "The part that is shown, in tokens, such as 0:20,4:24",
+            [](ViewState& s, const std::string& value) { s.part = part_in("--part", value); },
+            [](const ViewState& s, const ViewState&) { return s.part ? Values{text_of(*s.part)} : Values{}; }};
+}
+Option rows_option() {
+    return {"--rows", "N", "Time travel: the first N rows",
+            [](ViewState& s, const std::string& value) { s.rows = whole("--rows", value); },
+            [](const ViewState& s, const ViewState&) { return s.rows ? Values{std::to_string(*s.rows)} : Values{}; }};
+}
+Option pin_option() {
+    return {"--pin", "PIN", "Marks a row or a column, such as q12 or k3; may be given several times",
+            [](ViewState& s, const std::string& value) { s.pins.push_back(pin_in("--pin", value)); },
+            [](const ViewState& s, const ViewState&) {
+                Values values;
+                for (const Pin& pin : s.pins)
+                    values.push_back((pin.kind == Pin::Kind::query ? "q" : "k") + std::to_string(pin.token));
+                return values;
+            }};
+}
+
+const std::vector<Option>& options() {
+    static const std::vector<Option> all = {
+        prompt_option(),
+        count("-n", OF(max_tokens), "Tokens to generate at most"),
+        number("--temp", OF(sampling.temperature), "Temperature; 0 takes the most probable token"),
+        count("--top-k", OF(sampling.top_k), "Keep the k most probable tokens; 0 = all"),
+        number("--top-p", OF(sampling.top_p), "Keep the smallest set of tokens of at least this mass"),
+        number("--min-p", OF(sampling.min_p), "Keep tokens of at least this share of the most probable one"),
+        number("--repeat-penalty", OF(sampling.repeat_penalty), "Divide positive logits of tokens that were there"),
+        count("--seed", OF(sampling.seed), "The same seed gives the same text"),
+        flag("--ignore-eos", OF(sampling.ignore_end), "Go on after the model's end tokens"),
+        place("--layer", OF(layer), "Layer of the head that is shown"),
+        place("--head", OF(head), "Head of that layer"),
+        of_option(),
+        part_option(),
+        rows_option(),
+        word("--axis", axis_words, OF(axis), "Columns: absolute keys, or relative distances"),
+        word("--pool", pooling_words, OF(pooling), "A cell of several weights: their mass, or the peak"),
+        flag("--sink-off", OF(modifiers.sink_off), "Leave key 0 out; the others sum to 1 again"),
+        flag("--value-weighted", OF(modifiers.value_weighted), "Weights times the lengths of their values"),
+        flag("--row-norm", OF(modifiers.row_normalised), "Each row by its largest weight"),
+        flag("--over-expected", OF(modifiers.over_expected), "Weights over the head's mean at their distance"),
+        pin_option(),
+        flag("--lines", OF(lines), "Lines from the pinned token to what it reads"),
+        word("--scale", scale_words, OF(scale), "linear, sqrt or log"),
+        number("--max", OF(value_max), "The bright end of the colour bar"),
+        word("--colours", colour_words, OF(colours), "magma, viridis, cividis or grey"),
+        word("--theme", theme_words, OF(theme), "dark or light"),
+        word("--statistic", statistic_words, OF(statistic), "What the head map is coloured by"),
+        word("--order", order_words, OF(order), "The head map's order: index, or value"),
+        flag("--mini-maps", OF(mini_maps), "The head map shows maps instead of numbers"),
+    };
+    return all;
+}
+#undef OF
+
+const Option* option_named(const std::string& name) {
+    const auto found = std::ranges::find_if(options(), [&](const Option& option) { return option.name == name; });
+    return found == options().end() ? nullptr : &*found;
+}
+
+/// As a shell takes it for one word.
+std::string quoted(const std::string& text) {
+    const auto plain = [](char c) {
+        return std::isalnum(static_cast<unsigned char>(c)) || std::strchr("_-.:,/%+=", c);
+    };
+    if (!text.empty() && std::ranges::all_of(text, plain)) return text;
+    std::string all = "'";
+    for (const char c : text) all += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    return all + "'";
+}
+
+}  // namespace
+
+const char* name_of(Pooling pooling) { return word_for(pooling_words, pooling); }
+const char* name_of(KeyAxis axis) { return word_for(axis_words, axis); }
+const char* name_of(Theme theme) { return word_for(theme_words, theme); }
+const char* name_of(HeadOrder order) { return word_for(order_words, order); }
+const char* word_of(HeadStatistic statistic) { return word_for(statistic_words, statistic); }
+
+const char* name_of(HeadStatistic statistic) {
+    switch (statistic) {
+        case HeadStatistic::entropy: return "entropy";
+        case HeadStatistic::effective: return "effective tokens";
+        case HeadStatistic::largest: return "largest weight";
+        case HeadStatistic::first: return "first token (sink)";
+        case HeadStatistic::previous: return "previous token";
+        case HeadStatistic::self: return "itself";
+        case HeadStatistic::induction: return "induction";
+        case HeadStatistic::duplicate: return "duplicate token";
+        case HeadStatistic::distance: return "distance";
+    }
+    return "";
+}
+
+bool ViewState::operator==(const ViewState& other) const { return as_command_line(*this) == as_command_line(other); }
+
+std::string as_command_line(const ViewState& state) {
+    const ViewState usual;
+    std::string line;
+    for (const Option& option : options())
+        for (const std::string& value : option.give(state, usual)) {
+            line += (line.empty() ? "" : " ") + std::string(option.name);
+            if (option.value != nullptr) line += " " + quoted(value);
+        }
+    return line;
+}
+
+ViewState state_from(std::span<const std::string> words) {
+    ViewState state;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        const Option* option = option_named(words[i]);
+        if (option == nullptr) throw Error(ErrorKind::usage, "view: \"" + words[i] + "\" is no option of a view");
+        if (option->value != nullptr && i + 1 == words.size())
+            throw Error(ErrorKind::usage, "view: " + words[i] + " wants a value: " + option->help);
+        option->take(state, option->value != nullptr ? words[++i] : is_set);
+    }
+    return state;
+}
+
+std::vector<OptionText> option_texts() {
+    std::vector<OptionText> texts;
+    for (const Option& option : options())
+        texts.push_back({option.name, option.value != nullptr ? option.value : "", option.help});
+    return texts;
+}
+
+HeadPlace head_place_named(const std::string& text) {
+    HeadPlace head;
+    std::string_view rest = text;
+    if (!rest.empty() && (rest[0] == 'e' || rest[0] == 'x')) {
+        head.of = rest[0] == 'e' ? AttentionOf::encoder : AttentionOf::cross;
+        rest.remove_prefix(1);
+    }
+    const std::size_t point = rest.find('.');
+    if (point == std::string_view::npos) refuse("a head", "\"" + text + "\"", "layer.head, such as 5.1 or e3.2");
+    head.layer = whole("the layer of head " + text, rest.substr(0, point));
+    head.head = whole("the head of " + text, rest.substr(point + 1));
+    return head;
+}
+
+}  // namespace vantage::view

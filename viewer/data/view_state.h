@@ -1,0 +1,115 @@
+// What a viewer shows, as plain data: no device, no window. A command line says all of it, so a picture can be made again.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/io/colour_map.h"
+#include "runtime/io/weight_scale.h"
+#include "vantage/session.h"
+
+namespace vantage::view {
+
+/// A cell that covers several weights: their sum over the keys, mean over the queries; or the largest of them.
+enum class Pooling : std::uint8_t { mass, peak };
+/// Columns of the map: keys by position, or by distance, how far a key lies before its query.
+enum class KeyAxis : std::uint8_t { absolute, relative };
+enum class Theme : std::uint8_t { dark, light };
+/// What the head map is coloured by (HeadNumbers), and sorted by.
+enum class HeadStatistic : std::uint8_t {
+    entropy,
+    effective,
+    largest,
+    first,
+    previous,
+    self,
+    induction,
+    duplicate,
+    distance
+};
+inline constexpr int head_statistic_count = 9;
+enum class HeadOrder : std::uint8_t { index, value };
+
+const char* name_of(Pooling pooling);          ///< "mass", "peak"
+const char* name_of(KeyAxis axis);             ///< "absolute", "relative"
+const char* name_of(Theme theme);              ///< "dark", "light"
+const char* name_of(HeadStatistic statistic);  ///< "entropy", "effective tokens" …: the field's words
+const char* word_of(HeadStatistic statistic);  ///< the same as one word of a command line
+const char* name_of(HeadOrder order);          ///< "index", "value"
+
+/// A part of the map in tokens, its ends not included: rows are queries, columns keys or distances. Fractions are those of a
+/// map that is being moved.
+struct Rectangle {
+    double first_row = 0, last_row = 0, first_column = 0, last_column = 0;
+    double rows() const { return last_row - first_row; }
+    double columns() const { return last_column - first_column; }
+    bool operator==(const Rectangle&) const = default;
+};
+
+/// What is done to the weights of a row before they are shown or pooled; the first three in this order.
+struct Modifiers {
+    bool sink_off = false;        ///< key 0 is left out, and the others sum to 1 again
+    bool value_weighted = false;  ///< p ‖v‖ (Kobayashi et al. 2020)
+    bool row_normalised = false;  ///< by the row's largest
+    bool over_expected = false;   ///< by the head's mean at that distance
+    bool operator==(const Modifiers&) const = default;
+    bool any() const { return *this != Modifiers{}; }
+};
+
+/// A row or a column that stays marked.
+struct Pin {
+    enum class Kind : std::uint8_t { query, key } kind = Kind::query;
+    std::int64_t token = 0;
+    bool operator==(const Pin&) const = default;
+};
+
+struct ViewState {
+    // ---- what the model is asked
+    std::string prompt = default_prompt;
+    Sampling sampling = {.seed = 7};
+    std::int64_t max_tokens = 48;
+    static constexpr const char* default_prompt =
+        "Mia put the red cup on the table. Then Tom took the blue box. Mia put the red";
+
+    // ---- what is looked at
+    std::optional<HeadPlace> head;     ///< nothing: the most telling one
+    std::optional<Rectangle> part;     ///< nothing: all of it
+    std::optional<std::int64_t> rows;  ///< time travel: the first so many rows; nothing: live
+    KeyAxis axis = KeyAxis::absolute;
+    Pooling pooling = Pooling::mass;
+    Modifiers modifiers;
+    std::vector<Pin> pins;
+    bool lines = false;  ///< from the pinned token to what it reads
+
+    // ---- how it looks
+    WeightScale scale = WeightScale::square_root;
+    double value_max = 1;  ///< the bright end of the colour bar
+    ColourMap colours = ColourMap::magma;
+    Theme theme = Theme::dark;
+    HeadStatistic statistic = HeadStatistic::entropy;
+    HeadOrder order = HeadOrder::index;
+    bool mini_maps = false;  ///< the head map shows maps and not numbers
+
+    bool operator==(const ViewState&) const;
+};
+
+/// The options of `vantage view` that make this state, without those that say what they are without them; quoted for a shell.
+std::string as_command_line(const ViewState& state);
+/// The inverse, from words of which the program's other options are gone. Throws usage naming the option, what it got and
+/// what it takes.
+ViewState state_from(std::span<const std::string> words);
+/// The options that state_from knows, for a program's own help.
+struct OptionText {
+    std::string name;   ///< "--layer"
+    std::string value;  ///< what it takes, "N"; empty for a flag
+    std::string help;
+};
+std::vector<OptionText> option_texts();
+
+/// "5.1", "e3.2", "x0.4"; throws usage.
+HeadPlace head_place_named(const std::string& text);
+
+}  // namespace vantage::view

@@ -1,0 +1,77 @@
+// The viewer's own dispatches: recorded within a limit of time, submitted together, never waited for.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <type_traits>
+
+#include "runtime/gpu/commands.h"
+#include "runtime/gpu/device.h"
+#include "runtime/gpu/kernel.h"
+
+namespace vantage::view {
+
+/// Kinds of work, each of which has a speed of its own.
+enum class Work : std::uint8_t { tile, pool, factors, probe, statistics };
+
+/// At most one batch is on the device at a time. Work is counted in products (of two numbers), and how many fit into a batch follows
+/// from how long earlier ones took.
+class ViewWork {
+public:
+    explicit ViewWork(gpu::DeviceState& device);
+
+    /// True when the batch before is done, and a new one may be begun; never waits.
+    bool idle();
+    /// Waits for the batch before: for pictures without a window.
+    void wait();
+    void begin(double seconds);
+    /// Products of a kind that still fit into the batch; at least 1 while nothing is in it, none while there is no batch.
+    double room(Work kind) const;
+    /// Adds a dispatch. Tiles, probes and statistics do not wait for others of their kind; all else waits for what was added
+    /// before.
+    template <class Params>
+        requires std::is_trivially_copyable_v<Params>
+    void add(Work kind, const gpu::PipelineKey& key, const Params& params, std::array<std::uint32_t, 3> groups,
+             double products) {
+        add(kind, key, std::as_bytes(std::span(&params, 1)), groups, products);
+    }
+    void add(Work kind, const gpu::PipelineKey& key, std::span<const std::byte> params,
+             std::array<std::uint32_t, 3> groups, double products);
+    bool open() const { return open_; }
+    bool in_flight() const { return in_flight_; }
+    bool empty() const { return count_ == 0; }
+    /// Submits what was added, if anything; the value that vantage::timeline reaches when it is done.
+    std::uint64_t submit();
+
+    std::uint64_t submissions() const { return submissions_; }
+    std::uint64_t last_value() const { return value_; }
+    /// Seconds that the device spent on batches that are done; taken once.
+    double take_device_seconds();
+
+private:
+    static constexpr std::size_t kinds = 5, most_dispatches = 256;
+    struct Speed {
+        double seconds_per_product = 0;
+        bool measured = false;
+    };
+    void note_times();
+    double predicted(Work kind, double products) const;
+
+    gpu::DeviceState& device_;
+    std::optional<gpu::Recording> recording_;
+    std::array<Speed, kinds> speeds_;
+    std::array<double, kinds> products_{};  // in the batch
+    Work last_ = Work::tile;
+    std::size_t count_ = 0;
+    double left_ = 0;  // seconds
+    std::uint64_t value_ = 0, submissions_ = 0;
+    bool open_ = false, in_flight_ = false;
+    double device_seconds_ = 0;
+};
+
+/// As operands that are absent are marked for lib/storage.glsl's present().
+inline std::uint64_t absent(std::uint64_t some_address) { return some_address | 1; }
+
+}  // namespace vantage::view

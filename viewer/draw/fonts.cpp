@@ -1,0 +1,102 @@
+#include "viewer/draw/fonts.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "runtime/base/log.h"
+#include "runtime/base/utf8.h"
+#include "runtime/io/font_files.h"
+
+namespace vantage::view {
+namespace {
+
+// Latin, Greek, Cyrillic, punctuation, arrows, mathematics, shapes: what texts are most often made of, and Vantage's labels.
+constexpr std::array<ImWchar, 18> usual_ranges{0x0020, 0x017F, 0x0370, 0x03FF, 0x0400, 0x045F, 0x2010, 0x2027, 0x2030,
+                                               0x203A, 0x2190, 0x21FF, 0x2200, 0x2265, 0x2420, 0x2424, 0x2580, 0x25FF};
+constexpr float usual_pixels = 15, small_pixels = 12.5f, title_pixels = 19;
+
+bool usual(char32_t character) {
+    for (std::size_t i = 0; i + 1 < usual_ranges.size(); i += 2) {
+        if (character >= usual_ranges[i] && character <= usual_ranges[i + 1]) return true;
+    }
+    return character == U'✓';
+}
+
+ImFont* add_font(ImFontAtlas& atlas, TextWeight weight, float pixels, const ImWchar* ranges) {
+    ImFont* font = nullptr;
+    for (const std::string& file : installed_fonts(weight)) {
+        ImFontConfig config;
+        config.MergeMode = font != nullptr;
+        config.OversampleH = config.OversampleV = 1;
+        config.PixelSnapH = true;
+        ImFont* added = atlas.AddFontFromFileTTF(file.c_str(), std::round(pixels), &config, ranges);
+        if (font == nullptr) font = added;
+    }
+    if (font != nullptr) return font;
+    ImFontConfig config;
+    config.SizePixels = std::round(pixels);
+    return atlas.AddFontDefault(&config);
+}
+
+}  // namespace
+
+Fonts::Fonts(const Device& device, float scale) : device_(device), scale_(scale) { wanted_.insert(U'✓'); }
+
+void Fonts::need(std::string_view text) {
+    for (const char32_t character : decode_utf8(text)) {
+        if (usual(character) || character < 0x20 || character > IM_UNICODE_CODEPOINT_MAX) continue;
+        if (wanted_.insert(static_cast<ImWchar>(character)).second) stale_ = true;
+    }
+}
+
+void Fonts::resize(float scale) {
+    if (scale == scale_) return;
+    scale_ = scale;
+    stale_ = true;
+}
+
+std::string Fonts::legible(std::string_view text) const {
+    std::string shown;
+    for (const char32_t character : decode_utf8(text)) {
+        if (character >= 0x20 && has_glyph(regular, character))
+            shown += encode_utf8(std::u32string(1, character));
+        else
+            shown += format("U+%04X", static_cast<unsigned>(character));
+    }
+    return shown;
+}
+
+bool Fonts::update() {
+    if (!stale_) return false;
+    build();
+    stale_ = false;
+    return true;
+}
+
+void Fonts::build() {
+    ImFontAtlas& atlas = *ImGui::GetIO().Fonts;
+    atlas.Clear();
+    use_freetype(atlas);
+    atlas.Flags |= ImFontAtlasFlags_NoBakedLines;
+    ranges_.assign(usual_ranges.begin(), usual_ranges.end());
+    for (const ImWchar character : wanted_) ranges_.insert(ranges_.end(), {character, character});
+    ranges_.push_back(0);
+    regular_size = std::round(usual_pixels * scale_);
+    small_size = std::round(small_pixels * scale_);
+    title_size = std::round(title_pixels * scale_);
+    regular = add_font(atlas, TextWeight::regular, regular_size, ranges_.data());
+    small = add_font(atlas, TextWeight::regular, small_size, ranges_.data());
+    bold = add_font(atlas, TextWeight::bold, regular_size, ranges_.data());
+    title = add_font(atlas, TextWeight::bold, title_size, ranges_.data());
+    unsigned char* bytes = nullptr;
+    int width = 0, height = 0;
+    atlas.GetTexDataAsAlpha8(&bytes, &width, &height);
+    width_ = static_cast<std::uint32_t>(width);
+    height_ = static_cast<std::uint32_t>(height);
+    const std::size_t size = static_cast<std::size_t>(width_) * height_;
+    atlas_ = gpu::allocate(device_.state(), size, gpu::MemoryKind::device, "letters");
+    gpu::upload(device_.state(), atlas_, 0, std::as_bytes(std::span(bytes, size)));
+}
+
+}  // namespace vantage::view

@@ -1,0 +1,45 @@
+// The viewer's letters: the machine's fonts in four sizes, in one atlas in device memory.
+#pragma once
+
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "runtime/gpu/memory.h"
+#include "vantage/device.h"
+#include "viewer/draw/toolkit.h"
+
+namespace vantage::view {
+
+class Fonts {
+public:
+    Fonts(const Device& device, float scale);
+
+    ImFont *regular = nullptr, *small = nullptr, *bold = nullptr, *title = nullptr;
+    float regular_size = 0, small_size = 0, title_size = 0;  ///< pixels
+
+    /// Makes sure that the characters of a text are in the atlas, as far as a font has them. Between two pictures.
+    void need(std::string_view text);
+    /// Another size of everything. Between two pictures.
+    void resize(float scale);
+    /// The text with the number of each character that no font has: U+1F600.
+    std::string legible(std::string_view text) const;
+    /// The atlas, one byte a pixel.
+    const gpu::Buffer& atlas() const { return atlas_; }
+    std::uint32_t atlas_width() const { return width_; }
+    std::uint32_t atlas_height() const { return height_; }
+    /// Builds the atlas when it is out of date; true when it did.
+    bool update();
+
+private:
+    void build();
+    Device device_;
+    float scale_;
+    bool stale_ = true;
+    std::set<ImWchar> wanted_;     ///< beyond the usual ones
+    std::vector<ImWchar> ranges_;  ///< kept while the atlas lives
+    gpu::Buffer atlas_;
+    std::uint32_t width_ = 1, height_ = 1;
+};
+
+}  // namespace vantage::view

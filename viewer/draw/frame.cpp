@@ -1,0 +1,98 @@
+#include "viewer/draw/frame.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/gpu/commands.h"
+
+namespace vantage::view {
+namespace {
+
+using gpu::vk_struct;
+
+constexpr std::uint64_t first_piece = 1u << 20;
+
+}  // namespace
+
+std::uint64_t Frame::put(std::span<const std::byte> bytes) {
+    if (pieces_.empty() || used_ + bytes.size() > pieces_.back().bytes()) {
+        const std::uint64_t before = pieces_.empty() ? first_piece / 2 : pieces_.back().bytes();
+        pieces_.push_back(gpu::allocate(*device_, std::max<std::uint64_t>(before * 2, bytes.size()),
+                                        gpu::MemoryKind::shared, "what a picture reads"));
+        used_ = 0;
+    }
+    const std::uint64_t at = used_;
+    if (!bytes.empty()) std::memcpy(pieces_.back().mapped() + at, bytes.data(), bytes.size());
+    used_ = (at + bytes.size() + 15) / 16 * 16;
+    return pieces_.back().address() + at;
+}
+
+FrameRing::FrameRing(const Device& device) : device_(device) {
+    gpu::DeviceState& state = device_.state();
+    for (Frame& frame : frames_) {
+        frame.device_ = &state;
+        auto pool = vk_struct<VkCommandPoolCreateInfo>(VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO);
+        pool.queueFamilyIndex = state.parts.queue_family;
+        VK_CHECK(vkCreateCommandPool(state.device, &pool, nullptr, &frame.pool_));
+        auto info = vk_struct<VkCommandBufferAllocateInfo>(VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO);
+        info.commandPool = frame.pool_;
+        info.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
+        info.commandBufferCount = 1;
+        VK_CHECK(vkAllocateCommandBuffers(state.device, &info, &frame.commands_));
+        state.set_name(VK_OBJECT_TYPE_COMMAND_BUFFER, frame.commands_, "picture");
+        if (state.timestamp_bits == 0) continue;
+        auto queries = vk_struct<VkQueryPoolCreateInfo>(VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO);
+        queries.queryType = VK_QUERY_TYPE_TIMESTAMP;
+        queries.queryCount = 2;
+        VK_CHECK(vkCreateQueryPool(state.device, &queries, nullptr, &frame.times_));
+    }
+}
+
+FrameRing::~FrameRing() {
+    gpu::wait_idle(device_.state());
+    for (const Frame& frame : frames_) device_.state().retire({.pool = frame.pool_, .queries = frame.times_});
+}
+
+Frame& FrameRing::begin() {
+    gpu::DeviceState& state = device_.state();
+    Frame& frame = frames_[next_];
+    next_ = 1 - next_;
+    if (frame.value_ != 0) {
+        gpu::wait(state, frame.value_, false);
+        read_times(frame);
+    }
+    if (frame.pieces_.size() > 1) frame.pieces_.erase(frame.pieces_.begin(), frame.pieces_.end() - 1);
+    frame.used_ = 0;
+    VK_CHECK(vkResetCommandPool(state.device, frame.pool_, 0));
+    auto begin = vk_struct<VkCommandBufferBeginInfo>(VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO);
+    begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;
+    VK_CHECK(vkBeginCommandBuffer(frame.commands_, &begin));
+    if (frame.times_ != VK_NULL_HANDLE) {
+        vkCmdResetQueryPool(frame.commands_, frame.times_, 0, 2);
+        vkCmdWriteTimestamp2(frame.commands_, VK_PIPELINE_STAGE_2_TOP_OF_PIPE_BIT, frame.times_, 0);
+    }
+    return frame;
+}
+
+std::uint64_t FrameRing::submit(Frame& frame, std::span<const VkSemaphoreSubmitInfo> waits,
+                                std::span<const VkSemaphoreSubmitInfo> signals) {
+    if (frame.times_ != VK_NULL_HANDLE)
+        vkCmdWriteTimestamp2(frame.commands_, VK_PIPELINE_STAGE_2_BOTTOM_OF_PIPE_BIT, frame.times_, 1);
+    VK_CHECK(vkEndCommandBuffer(frame.commands_));
+    frame.value_ = gpu::submit(device_.state(), frame.commands_, waits, signals);
+    return frame.value_;
+}
+
+void FrameRing::read_times(Frame& frame) {
+    if (frame.times_ == VK_NULL_HANDLE) return;
+    std::array<std::uint64_t, 2> times{};
+    const VkResult result = vkGetQueryPoolResults(device_.state().device, frame.times_, 0, 2, sizeof times,
+                                                  times.data(), sizeof times[0], VK_QUERY_RESULT_64_BIT);
+    if (result != VK_SUCCESS) return;  // a figure for the status line, no more
+    VkPhysicalDeviceProperties properties{};
+    vkGetPhysicalDeviceProperties(device_.state().parts.physical, &properties);
+    device_seconds_ =
+        static_cast<double>(times[1] - times[0]) * static_cast<double>(properties.limits.timestampPeriod) * 1e-9;
+}
+
+}  // namespace vantage::view

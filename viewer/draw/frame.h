@@ -1,0 +1,59 @@
+// Pictures in flight: at most two, each with its commands and the memory that its shaders read.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "runtime/gpu/device.h"
+#include "runtime/gpu/memory.h"
+#include "vantage/device.h"
+
+namespace vantage::view {
+
+/// The commands of one picture, from `FrameRing::begin` to `submit`.
+class Frame {
+public:
+    VkCommandBuffer commands() const { return commands_; }
+    /// Copies bytes to where this picture's shaders read them; the address is a multiple of 16.
+    std::uint64_t put(std::span<const std::byte> bytes);
+    template <class T>
+    std::uint64_t put(const std::vector<T>& values) {
+        return put(std::as_bytes(std::span(values)));
+    }
+
+private:
+    friend class FrameRing;
+    gpu::DeviceState* device_ = nullptr;
+    VkCommandPool pool_ = VK_NULL_HANDLE;
+    VkCommandBuffer commands_ = VK_NULL_HANDLE;
+    VkQueryPool times_ = VK_NULL_HANDLE;
+    std::vector<gpu::Buffer> pieces_;  ///< the last one is being filled; a single one from the second picture on
+    std::uint64_t used_ = 0;           ///< bytes of the last piece
+    std::uint64_t value_ = 0;          ///< of the device's timeline when the picture is done
+};
+
+class FrameRing {
+public:
+    explicit FrameRing(const Device& device);
+    ~FrameRing();
+    FrameRing(const FrameRing&) = delete;
+    FrameRing& operator=(const FrameRing&) = delete;
+
+    /// Waits until the picture before the last is done, and begins a new one.
+    Frame& begin();
+    /// Returns the value that the device's timeline reaches when the picture is done.
+    std::uint64_t submit(Frame& frame, std::span<const VkSemaphoreSubmitInfo> waits = {},
+                         std::span<const VkSemaphoreSubmitInfo> signals = {});
+    /// What the device took for the last finished picture, in seconds; 0 where it has no clock.
+    double device_seconds() const { return device_seconds_; }
+
+private:
+    void read_times(Frame& frame);
+    Device device_;
+    std::array<Frame, 2> frames_;
+    std::size_t next_ = 0;
+    double device_seconds_ = 0;
+};
+
+}  // namespace vantage::view

@@ -1,0 +1,34 @@
+// The viewer's graphics pipelines: triangles without vertex buffers, everything read by address, colours blended as sRGB bytes.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "runtime/gpu/device.h"
+#include "vantage/device.h"
+
+namespace vantage::view {
+
+enum class Shading : std::uint8_t { ui, map };
+inline constexpr std::size_t shading_count = 2;
+
+/// All of them for one format of target, made when first used.
+class DrawPipelines {
+public:
+    /// Throws unsupported when the device's queue does not draw.
+    DrawPipelines(const Device& device, VkFormat target);
+    ~DrawPipelines();
+    DrawPipelines(const DrawPipelines&) = delete;
+    DrawPipelines& operator=(const DrawPipelines&) = delete;
+
+    VkPipeline of(Shading shading);
+    VkPipelineLayout layout() const { return layout_; }
+
+private:
+    Device device_;
+    VkFormat target_;
+    VkPipelineLayout layout_ = VK_NULL_HANDLE;
+    std::array<VkPipeline, shading_count> pipelines_{};
+};
+
+}  // namespace vantage::view

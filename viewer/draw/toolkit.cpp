@@ -1,0 +1,76 @@
+#include "viewer/draw/toolkit.h"
+
+#include <imgui_freetype.h>
+
+#include <array>
+
+namespace vantage::view {
+namespace {
+
+constexpr std::size_t key_count = static_cast<std::size_t>(EditKey::none);
+
+constexpr std::array<ImGuiKey, key_count> toolkit_keys{
+    ImGuiKey_Tab, ImGuiKey_LeftArrow, ImGuiKey_RightArrow, ImGuiKey_UpArrow, ImGuiKey_DownArrow, ImGuiKey_Home,
+    ImGuiKey_End, ImGuiKey_Delete,    ImGuiKey_Backspace,  ImGuiKey_Enter,   ImGuiKey_Escape,    ImGuiKey_Space,
+    ImGuiKey_A,   ImGuiKey_C,         ImGuiKey_V,          ImGuiKey_X,       ImGuiKey_Y,         ImGuiKey_Z};
+
+}  // namespace
+
+#if IMGUI_VERSION_NUM < 18700
+
+void name_keys(ImGuiIO& io) {
+    for (std::size_t i = 0; i < key_count; ++i) io.KeyMap[toolkit_keys[i]] = static_cast<int>(i);
+}
+void send_key(ImGuiIO& io, EditKey key, bool down) {
+    if (key != EditKey::none) io.KeysDown[static_cast<std::size_t>(key)] = down;
+}
+void send_modifiers(ImGuiIO& io, bool control, bool shift, bool alt) {
+    io.KeyCtrl = control;
+    io.KeyShift = shift;
+    io.KeyAlt = alt;
+}
+
+#else
+
+void name_keys(ImGuiIO&) {}
+void send_key(ImGuiIO& io, EditKey key, bool down) {
+    if (key != EditKey::none) io.AddKeyEvent(toolkit_keys[static_cast<std::size_t>(key)], down);
+}
+void send_modifiers(ImGuiIO& io, bool control, bool shift, bool alt) {
+#if IMGUI_VERSION_NUM < 18900
+    io.AddKeyEvent(ImGuiKey_ModCtrl, control);
+    io.AddKeyEvent(ImGuiKey_ModShift, shift);
+    io.AddKeyEvent(ImGuiKey_ModAlt, alt);
+#else
+    io.AddKeyEvent(ImGuiMod_Ctrl, control);
+    io.AddKeyEvent(ImGuiMod_Shift, shift);
+    io.AddKeyEvent(ImGuiMod_Alt, alt);
+#endif
+}
+
+#endif
+
+#if IMGUI_VERSION_NUM < 19200
+
+void use_freetype(ImFontAtlas& atlas) {
+    atlas.FontBuilderIO = ImGuiFreeType::GetBuilderForFreeType();
+    atlas.FontBuilderFlags = ImGuiFreeTypeBuilderFlags_LightHinting;
+}
+bool has_glyph(ImFont* font, char32_t character) {
+    return character <= IM_UNICODE_CODEPOINT_MAX &&
+           font->FindGlyphNoFallback(static_cast<ImWchar>(character)) != nullptr;
+}
+
+#else
+
+void use_freetype(ImFontAtlas& atlas) {
+    atlas.SetFontLoader(ImGuiFreeType::GetFontLoader());
+    atlas.FontLoaderFlags = ImGuiFreeTypeLoaderFlags_LightHinting;
+}
+bool has_glyph(ImFont* font, char32_t character) {
+    return character <= IM_UNICODE_CODEPOINT_MAX && font->IsGlyphInFont(static_cast<ImWchar>(character));
+}
+
+#endif
+
+}  // namespace vantage::view

@@ -1,0 +1,46 @@
+// Dear ImGui, which distributions package from 1.86 to 1.92: what differs between them is here and nowhere else.
+#pragma once
+
+#include <imgui.h>
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace vantage::view {
+
+/// The keys that text fields want; all others are the viewer's own (actions.h).
+enum class EditKey : std::uint8_t {
+    tab,
+    left,
+    right,
+    up,
+    down,
+    home,
+    end,
+    remove,
+    backspace,
+    enter,
+    escape,
+    space,
+    a,
+    c,
+    v,
+    x,
+    y,
+    z,
+    none
+};
+
+/// Tells the toolkit of a key, and of the modifiers as they are now.
+void send_key(ImGuiIO& io, EditKey key, bool down);
+void send_modifiers(ImGuiIO& io, bool control, bool shift, bool alt);
+/// Names the keys of EditKey, where the version wants names; once, after the context is made.
+void name_keys(ImGuiIO& io);
+
+/// Lets the atlas be drawn by FreeType, with light hinting.
+void use_freetype(ImFontAtlas& atlas);
+bool has_glyph(ImFont* font, char32_t character);
+
+}  // namespace vantage::view

@@ -1,0 +1,157 @@
+// A view as one HTML file: the numbers in base64, and a page that draws them, with pan, zoom and the cell under the mouse.
+#include <bit>
+#include <nlohmann/json.hpp>
+
+#include "runtime/base/utf8.h"
+#include "runtime/io/colour_map.h"
+#include "viewer/export/base64.h"
+#include "viewer/export/view_export.h"
+
+namespace vantage::view {
+
+namespace {
+
+// What stands before the data and behind it. `view` is the object of page_data below.
+const char* const page_begin = R"HTML(<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>Vantage</title>
+<style>
+body { margin: 0; font: 14px "DejaVu Sans", sans-serif; display: flex; flex-direction: column; height: 100vh; }
+body.dark { background: #16181f; color: #eceef4; } body.light { background: #fff; color: #181a20; }
+header, footer { padding: 8px 16px; } h1 { font-size: 17px; margin: 0; } small { opacity: .7; }
+canvas { flex: 1; min-height: 0; width: 100%; touch-action: none; cursor: crosshair; }
+footer { font-variant-numeric: tabular-nums; min-height: 1.4em; }
+</style></head><body>
+<header><h1 id="title"></h1><small id="caption"></small></header>
+<canvas id="map" tabindex="0" aria-describedby="read"></canvas>
+<footer id="read">Wheel: zoom · drag: move · F: fit · arrows: next cell</footer>
+<script>
+const view = )HTML";
+
+const char* const page_end = R"HTML(;
+const bytes = Uint8Array.from(atob(view.values), c => c.charCodeAt(0));
+const values = new Float32Array(bytes.buffer), lut = view.colours;
+const map = document.getElementById("map"), pen = map.getContext("2d"), read = document.getElementById("read");
+document.body.className = view.theme;
+document.title = document.getElementById("title").textContent = view.title;
+document.getElementById("caption").textContent = view.caption;
+for (const [key, value] of Object.entries(view.facts)) {
+  const meta = document.createElement("meta"); meta.name = key; meta.content = value; document.head.append(meta);
+}
+const hidden = (r, c) => Number.isNaN(values[r * view.columns + c]);
+function place(value) {
+  const share = value / view.max;
+  const at = view.scale === "log" ? 1 + Math.log(Math.max(share, 1e-4)) / Math.log(1e4) : view.scale === "sqrt" ? Math.sqrt(Math.max(share, 0)) : share;
+  return Math.max(0, Math.min(255, Math.round(at * 255)));
+}
+const cells = document.createElement("canvas"); cells.width = Math.max(view.columns, 1); cells.height = Math.max(view.rows, 1);
+const image = cells.getContext("2d").createImageData(cells.width, cells.height);
+for (let i = 0; i < values.length; ++i)
+  if (!Number.isNaN(values[i])) image.data.set([...lut[place(values[i])], 255], 4 * i);
+cells.getContext("2d").putImageData(image, 0, 0);
+let zoom = 1, x = 0, y = 0, picked = null, drag = null;
+const room = 110;
+function fit() {
+  zoom = Math.max(0.01, Math.min((map.clientWidth - 2 * room) / cells.width, (map.clientHeight - room - 16) / cells.height));
+  x = room; y = room; draw();
+}
+function labels(count, size, write) {
+  const step = Math.max(1, Math.ceil(14 / size));
+  for (let i = 0; i < count; i += step) write(i, (i + 0.5) * size);
+}
+function draw() {
+  const scale = devicePixelRatio; map.width = map.clientWidth * scale; map.height = map.clientHeight * scale;
+  pen.setTransform(scale, 0, 0, scale, 0, 0); pen.imageSmoothingEnabled = false;
+  pen.drawImage(cells, x, y, cells.width * zoom, cells.height * zoom);
+  pen.fillStyle = getComputedStyle(document.body).color; pen.font = "12px DejaVu Sans, sans-serif"; pen.textAlign = "right";
+  labels(view.rows, zoom, (i, at) => { if (y + at > room) pen.fillText(view.row_labels[i], Math.max(x, room) - 6, y + at + 4); });
+  pen.textAlign = "left";
+  labels(view.columns, zoom, (i, at) => {
+    if (x + at < room) return;
+    pen.save(); pen.translate(x + at + 4, Math.max(y, room) - 6); pen.rotate(-Math.PI / 2); pen.fillText(view.column_labels[i], 0, 0); pen.restore();
+  });
+  for (let i = 0; i < 256; ++i) {
+    pen.fillStyle = `rgb(${lut[i]})`; pen.fillRect(map.clientWidth - 60, room + 200 - i * 200 / 256, 16, 1.5);
+  }
+  pen.fillStyle = getComputedStyle(document.body).color;
+  pen.fillText(view.max, map.clientWidth - 40, room + 6); pen.fillText("0", map.clientWidth - 40, room + 204);
+  if (picked) { pen.strokeStyle = "#48dbcd"; pen.lineWidth = 2; pen.strokeRect(x + picked[1] * zoom, y + picked[0] * zoom, zoom, zoom); }
+}
+function pick(r, c) {
+  if (r < 0 || c < 0 || r >= view.rows || c >= view.columns) return;
+  picked = [r, c];
+  const size = 2 ** view.level, value = values[r * view.columns + c];
+  read.textContent = `query ${view.first_row + r * size} “${view.row_labels[r]}” → ${view.column_word} ${view.first_column + c * size} “${view.column_labels[c]}”: ` +
+    (hidden(r, c) ? "not seen" : `${view.pooling} ${value.toPrecision(4)}`);
+  draw();
+}
+map.onpointerdown = e => { drag = [e.clientX - x, e.clientY - y]; map.setPointerCapture(e.pointerId); };
+map.onpointerup = () => drag = null;
+map.onpointermove = e => {
+  if (drag) { x = e.clientX - drag[0]; y = e.clientY - drag[1]; return draw(); }
+  pick(Math.floor((e.offsetY - y) / zoom), Math.floor((e.offsetX - x) / zoom));
+};
+map.onwheel = e => {
+  e.preventDefault();
+  const factor = Math.exp(-e.deltaY / 400); zoom *= factor;
+  x = e.offsetX - (e.offsetX - x) * factor; y = e.offsetY - (e.offsetY - y) * factor; draw();
+};
+onkeydown = e => {
+  const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[e.key];
+  if (e.key === "f" || e.key === "F") fit();
+  if (step) { e.preventDefault(); pick((picked ?? [0, 0])[0] + step[0], (picked ?? [0, 0])[1] + step[1]); }
+};
+onresize = draw; fit();
+</script></body></html>
+)HTML";
+
+/// Numbers as little-endian float32, NaN where a cell is hidden.
+std::string bytes_of(const ViewSubject& s) {
+    std::string bytes;
+    for (std::int64_t r = 0; r < s.cells.rows; ++r)
+        for (std::int64_t c = 0; c < s.cells.columns; ++c) {
+            const std::uint32_t word = s.hidden(r, c) ? 0x7fc00000u : std::bit_cast<std::uint32_t>(s.at(r, c));
+            for (int byte = 0; byte < 4; ++byte) bytes += static_cast<char>(word >> (8 * byte) & 0xff);
+        }
+    return bytes;
+}
+
+nlohmann::json page_data(const ViewSubject& s) {
+    nlohmann::json data, lut = nlohmann::json::array(), facts;
+    for (const Rgb& c : colours_of(s.state.colours)) lut.push_back({c.r, c.g, c.b});
+    for (const auto& [key, value] : facts_of(s)) facts[key] = value;
+    std::vector<std::string> rows, columns;
+    for (std::int64_t r = 0; r < s.cells.rows; ++r) rows.push_back(s.row_label(r));
+    for (std::int64_t c = 0; c < s.cells.columns; ++c) columns.push_back(s.column_label(c));
+    const WeightScale scale = s.state.scale;
+    return {{"title", facts_of(s).front().second},
+            {"caption", caption_of(s)},
+            {"facts", facts},
+            {"theme", name_of(s.state.theme)},
+            {"scale", scale == WeightScale::linear        ? "linear"
+                      : scale == WeightScale::logarithmic ? "log"
+                                                          : "sqrt"},
+            {"max", s.state.value_max},
+            {"pooling", s.cells.level == 0 ? "weight" : name_of(s.state.pooling)},
+            {"level", s.cells.level},
+            {"rows", s.cells.rows},
+            {"columns", s.cells.columns},
+            {"first_row", s.cells.first_row},
+            {"first_column", s.cells.first_column},
+            {"column_word", s.state.axis == KeyAxis::relative ? "distance" : "key"},
+            {"row_labels", rows},
+            {"column_labels", columns},
+            {"colours", lut},
+            {"values", base64(bytes_of(s))}};
+}
+
+}  // namespace
+
+std::string as_html(const ViewSubject& subject) {
+    std::string data = page_data(subject).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    for (std::size_t at = 0; (at = data.find("</", at)) != std::string::npos; ++at)
+        data.insert(at + 1, "\\");  // ends no script
+    return page_begin + data + page_end;
+}
+
+}  // namespace vantage::view

@@ -1,0 +1,268 @@
+#include "viewer/panels/actions.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "runtime/base/utf8.h"
+#include "vantage/error.h"
+#include "viewer/panels/viewer.h"
+
+namespace vantage::view {
+namespace {
+
+constexpr Shortcut character(char32_t c) { return {.character = c}; }
+constexpr Shortcut special(Key key) { return {.key = key}; }
+constexpr Shortcut control(char32_t c) { return {.character = c, .control = true}; }
+constexpr Shortcut alt(Key key) { return {.key = key, .alt = true}; }
+constexpr Shortcut shift(Key key) { return {.key = key, .shift = true}; }
+
+template <class Enum>
+void next(Enum& value, int count) {
+    value = static_cast<Enum>((static_cast<int>(value) + 1) % count);
+}
+
+// ---- heads ------------------------------------------------------------------------------------------------------------
+
+/// The neighbour of the focused head, as far as there is one.
+void move_head(Viewer& v, std::int64_t layers, std::int64_t heads) {
+    const HeadPlace now = v.head();
+    const ModelInfo& info = v.live().model().info();
+    v.state().head = HeadPlace{std::clamp<std::int64_t>(now.layer + layers, 0, info.layers_of(now.of) - 1),
+                               std::clamp<std::int64_t>(now.head + heads, 0, info.heads_of(now.of) - 1), now.of};
+}
+
+void next_kind(Viewer& v) {
+    const ModelInfo& info = v.live().model().info();
+    HeadPlace head = v.head();
+    do next(head.of, 3);
+    while (info.layers_of(head.of) == 0);
+    if (head.of == v.head().of) return v.say("this model has one kind of attention");
+    head.layer = std::min(head.layer, info.layers_of(head.of) - 1);
+    head.head = std::min(head.head, info.heads_of(head.of) - 1);
+    v.state().head = head;
+    v.state().part.reset();
+}
+
+// ---- the map ----------------------------------------------------------------------------------------------------------
+
+void zoom(Viewer& v, double factor) {
+    const Rectangle part = v.part();
+    const auto cell = v.at().cell();
+    const double row = cell ? static_cast<double>(cell->first) + 0.5 : (part.first_row + part.last_row) / 2;
+    const double column = cell ? static_cast<double>(cell->second) + 0.5 : (part.first_column + part.last_column) / 2;
+    v.state().part = zoomed(part, factor, row, column, v.rows(), v.columns());
+    if (*v.state().part == whole_map(v.rows(), v.columns())) v.state().part.reset();
+}
+
+/// As many tokens as the map has pixels: each cell is one weight.
+void one_to_one(Viewer& v) {
+    const Rectangle part = v.part();
+    const double factor = static_cast<double>(v.map().box.high) / std::max(part.rows(), 1.0);
+    v.state().part = zoomed(part, factor, part.first_row + part.rows() / 2, part.first_column + part.columns() / 2,
+                            v.rows(), v.columns());
+}
+
+void pan(Viewer& v, double rows, double columns) {
+    constexpr double step = 0.1;
+    const Rectangle part = v.part();
+    v.state().part = moved(part, rows * part.rows() * step, columns * part.columns() * step, v.rows(), v.columns());
+}
+
+/// The picked cell, or one to begin with: what the newest row reads.
+Cell picked(const Viewer& v) {
+    if (const auto cell = v.at().cell()) return *cell;
+    return {std::max<std::int64_t>(0, v.rows() - 1), std::max<std::int64_t>(0, v.columns() - 1)};
+}
+
+void nudge(Viewer& v, std::int64_t rows, std::int64_t columns) {
+    if (v.rows() == 0) return;
+    Cell cell = picked(v);
+    cell.first = std::clamp<std::int64_t>(cell.first + rows, 0, v.rows() - 1);
+    cell.second = std::clamp<std::int64_t>(cell.second + columns, 0, v.columns() - 1);
+    v.at().picked = cell;
+    if (v.state().part) v.state().part = showing(*v.state().part, cell.first, cell.second, v.rows(), v.columns());
+}
+
+void pin(Viewer& v) {
+    const Pin wanted{Pin::Kind::query, picked(v).first};
+    auto& pins = v.state().pins;
+    if (const auto found = std::ranges::find(pins, wanted); found != pins.end())
+        pins.erase(found);
+    else if (v.rows() > 0)
+        pins.push_back(wanted);
+}
+
+void step_back_out(Viewer& v) {
+    if (v.at().help || v.at().find) {
+        v.at().help = v.at().find = false;
+    } else if (v.at().picked || !v.state().pins.empty()) {
+        v.at().picked.reset();
+        v.state().pins.clear();
+    } else {
+        v.state().rows.reset();
+    }
+}
+
+// ---- time -------------------------------------------------------------------------------------------------------------
+
+void pause_or_resume(Viewer& v) {
+    if (v.live().version().activity == Activity::paused)
+        v.live().resume();
+    else
+        v.live().pause();
+}
+
+void go_to_row(Viewer& v, std::int64_t rows) {
+    const std::int64_t all = v.version().rows_of(v.head().of);
+    if (all == 0) return;
+    v.state().rows = std::clamp<std::int64_t>(rows, 1, all);
+    if (*v.state().rows == all) v.state().rows.reset();
+    v.state().part.reset();
+}
+
+/// A token later: one that was written, or, at the newest, one more from the model.
+void step_on(Viewer& v) {
+    if (v.state().rows)
+        go_to_row(v, *v.state().rows + 1);
+    else
+        v.live().step();
+}
+
+void toggle_statistic_order(Viewer& v) { next(v.state().order, 2); }
+
+constexpr Pooling peak = Pooling::peak;
+constexpr KeyAxis relative = KeyAxis::relative;
+
+// Menus show them in this order.
+constexpr std::array action_table = std::to_array<Action>({
+    {"picture", "Save a picture (PNG)", Menu::file, character(U'e'), [](Viewer& v) { v.request(Request::picture); }},
+    {"export", "Save picture, data and a page …", Menu::file, character(U'E'),
+     [](Viewer& v) { v.request(Request::exports); }},
+    {"copy", "Copy as a command line", Menu::file, control(U'c'), [](Viewer& v) { v.copy_command_line(); }},
+    {"quit", "Quit", Menu::file, control(U'q'), [](Viewer& v) { v.request(Request::quit); }, nullptr, true},
+
+    {"prompt", "Edit the prompt", Menu::model, special(Key::enter), [](Viewer& v) { v.at().focus_prompt = true; }},
+    {"run", "Run the prompt", Menu::model, {.key = Key::enter, .control = true}, [](Viewer& v) { v.run_prompt(); }},
+    {"stop", "Stop", Menu::model, control(U'x'), [](Viewer& v) { v.live().stop(); }},
+    {"pause", "Pause", Menu::model, character(U' '), pause_or_resume,
+     [](const Viewer& v) { return v.version().activity == Activity::paused; }},
+    {"live", "Follow the model", Menu::model, character(U'l'), [](Viewer& v) { v.state().rows.reset(); },
+     [](const Viewer& v) { return !v.state().rows; }, true},
+    {"back", "A token back", Menu::model, character(U','), [](Viewer& v) { go_to_row(v, v.rows() - 1); }},
+    {"step", "A token on", Menu::model, character(U'.'), step_on},
+    {"first", "The first token", Menu::model, special(Key::home), [](Viewer& v) { go_to_row(v, 1); }},
+    {"last", "The newest token", Menu::model, special(Key::end), [](Viewer& v) { v.state().rows.reset(); }},
+
+    {"layer-up", "Layer before", Menu::heads, special(Key::up), [](Viewer& v) { move_head(v, -1, 0); }},
+    {"layer-down", "Layer behind", Menu::heads, special(Key::down), [](Viewer& v) { move_head(v, 1, 0); }},
+    {"head-left", "Head before", Menu::heads, special(Key::left), [](Viewer& v) { move_head(v, 0, -1); }},
+    {"head-right", "Head behind", Menu::heads, special(Key::right), [](Viewer& v) { move_head(v, 0, 1); }},
+    {"telling", "The most telling head", Menu::heads, character(U'h'), [](Viewer& v) { v.state().head.reset(); },
+     [](const Viewer& v) { return !v.state().head; }},
+    {"kind", "Encoder, own, cross attention", Menu::heads, character(U'a'), next_kind},
+    {"statistic", "Colour by the next number", Menu::heads, character(U'j'),
+     [](Viewer& v) { next(v.state().statistic, head_statistic_count); }, nullptr, true},
+    {"order", "Sorted by that number", Menu::heads, character(U'i'), toggle_statistic_order,
+     [](const Viewer& v) { return v.state().order == HeadOrder::value; }},
+    {"grid", "Small maps of all heads", Menu::heads, character(U'g'),
+     [](Viewer& v) { v.state().mini_maps = !v.state().mini_maps; },
+     [](const Viewer& v) { return v.state().mini_maps; }},
+
+    {"fit", "Show all", Menu::map, character(U'f'), [](Viewer& v) { v.state().part.reset(); },
+     [](const Viewer& v) { return !v.state().part; }},
+    {"one-to-one", "A pixel a weight", Menu::map, character(U'1'), one_to_one},
+    {"closer", "Closer", Menu::map, character(U'+'), [](Viewer& v) { zoom(v, 0.8); }},
+    {"farther", "Farther", Menu::map, character(U'-'), [](Viewer& v) { zoom(v, 1.25); }},
+    {"pan-left", "Move left", Menu::map, shift(Key::left), [](Viewer& v) { pan(v, 0, -1); }},
+    {"pan-right", "Move right", Menu::map, shift(Key::right), [](Viewer& v) { pan(v, 0, 1); }},
+    {"pan-up", "Move up", Menu::map, shift(Key::up), [](Viewer& v) { pan(v, -1, 0); }},
+    {"pan-down", "Move down", Menu::map, shift(Key::down), [](Viewer& v) { pan(v, 1, 0); }},
+    {"pick-left", "Pick the key before", Menu::map, alt(Key::left), [](Viewer& v) { nudge(v, 0, -1); }, nullptr, true},
+    {"pick-right", "Pick the key behind", Menu::map, alt(Key::right), [](Viewer& v) { nudge(v, 0, 1); }},
+    {"pick-up", "Pick the query before", Menu::map, alt(Key::up), [](Viewer& v) { nudge(v, -1, 0); }},
+    {"pick-down", "Pick the query behind", Menu::map, alt(Key::down), [](Viewer& v) { nudge(v, 1, 0); }},
+    {"pin", "Pin the query", Menu::map, character(U'p'), pin},
+    {"lines", "Lines to what it reads", Menu::map, character(U'k'),
+     [](Viewer& v) { v.state().lines = !v.state().lines; }, [](const Viewer& v) { return v.state().lines; }},
+    {"find", "Find a token", Menu::map, character(U'/'), [](Viewer& v) { v.at().find = v.at().focus_find = true; }},
+
+    {"scale", "Scale: √, linear, log", Menu::view, character(U's'), [](Viewer& v) { next(v.state().scale, 3); }},
+    {"pooling", "Largest weight, not the sum", Menu::view, character(U'm'),
+     [](Viewer& v) { next(v.state().pooling, 2); }, [](const Viewer& v) { return v.state().pooling == peak; }},
+    {"axis", "Columns by distance", Menu::view, character(U'r'),
+     [](Viewer& v) { next(v.state().axis, 2), v.state().part.reset(); },
+     [](const Viewer& v) { return v.state().axis == relative; }},
+    {"sink-off", "Without the first key", Menu::view, character(U'x'),
+     [](Viewer& v) { v.state().modifiers.sink_off = !v.state().modifiers.sink_off; },
+     [](const Viewer& v) { return v.state().modifiers.sink_off; }, true},
+    {"row-norm", "Rows by their largest", Menu::view, character(U'n'),
+     [](Viewer& v) { v.state().modifiers.row_normalised = !v.state().modifiers.row_normalised; },
+     [](const Viewer& v) { return v.state().modifiers.row_normalised; }},
+    {"value-weighted", "Times the value's length", Menu::view, character(U'v'),
+     [](Viewer& v) { v.state().modifiers.value_weighted = !v.state().modifiers.value_weighted; },
+     [](const Viewer& v) { return v.state().modifiers.value_weighted; }},
+    {"over-expected", "Observed / expected", Menu::view, character(U'o'),
+     [](Viewer& v) { v.state().modifiers.over_expected = !v.state().modifiers.over_expected; },
+     [](const Viewer& v) { return v.state().modifiers.over_expected; }},
+    {"colours", "Next colours", Menu::view, character(U'c'), [](Viewer& v) { next(v.state().colours, 4); }, nullptr,
+     true},
+    {"theme", "Light theme", Menu::view, character(U't'), [](Viewer& v) { next(v.state().theme, 2); },
+     [](const Viewer& v) { return v.state().theme == Theme::light; }},
+    {"larger", "Everything larger", Menu::view, control(U'+'), [](Viewer& v) { v.set_scale(v.scale() * 1.1f); }},
+    {"smaller", "Everything smaller", Menu::view, control(U'-'), [](Viewer& v) { v.set_scale(v.scale() / 1.1f); }},
+
+    {"help", "Keys", Menu::help, character(U'?'), [](Viewer& v) { v.at().help = !v.at().help; },
+     [](const Viewer& v) { return v.at().help; }},
+    {"escape", "Close, unpin, follow", Menu::help, special(Key::escape), step_back_out},
+});
+
+const char* name_of_key(Key key) {
+    switch (key) {
+        case Key::none: return "";
+        case Key::left: return "←";
+        case Key::right: return "→";
+        case Key::up: return "↑";
+        case Key::down: return "↓";
+        case Key::home: return "Home";
+        case Key::end: return "End";
+        case Key::tab: return "Tab";
+        case Key::enter: return "Enter";
+        case Key::escape: return "Esc";
+        case Key::backspace: return "Backspace";
+    }
+    return "";
+}
+
+}  // namespace
+
+const char* name_of(Menu menu) {
+    constexpr std::array<const char*, menu_count> names{"File", "Model", "Heads", "Map", "View", "Help"};
+    return names.at(static_cast<std::size_t>(menu));
+}
+
+std::string text_of(const Shortcut& s) {
+    const bool capital = s.character >= U'A' && s.character <= U'Z';
+    std::string text =
+        std::string(s.control ? "Ctrl+" : "") + (s.alt ? "Alt+" : "") + (s.shift || capital ? "Shift+" : "");
+    if (s.key != Key::none) return text + name_of_key(s.key);
+    if (s.character == U' ') return text + "Space";
+    const char32_t shown = s.character >= U'a' && s.character <= U'z' ? s.character - U'a' + U'A' : s.character;
+    return text + encode_utf8(std::u32string(1, shown));
+}
+
+std::span<const Action> actions() { return action_table; }
+
+const Action* action_of(const Shortcut& shortcut) {
+    const auto found = std::ranges::find(action_table, shortcut, &Action::shortcut);
+    return found == action_table.end() || shortcut == Shortcut{} ? nullptr : &*found;
+}
+
+const Action& action_named(const std::string& word) {
+    const auto found = std::ranges::find_if(action_table, [&](const Action& action) { return action.word == word; });
+    if (found == action_table.end())
+        throw Error(ErrorKind::failure, "no action of the viewer is called '" + word + "'");
+    return *found;
+}
+
+}  // namespace vantage::view

@@ -1,0 +1,57 @@
+// A line to find a token by a part of its text: Enter pins the next one that has it.
+#include <imgui.h>
+#include <imgui_stdlib.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "viewer/panels/panels.h"
+#include "viewer/panels/widgets.h"
+
+namespace vantage::view {
+namespace {
+
+/// The next token behind `from` whose label has the text, beginning anew at the end; -1 for none.
+std::int64_t next_with(const Ui& ui, const std::string& text, std::int64_t from) {
+    const std::int64_t count = std::min<std::int64_t>(std::ssize(ui.row_labels()), ui.map.rows);
+    for (std::int64_t i = 1; i <= count; ++i) {
+        const std::int64_t token = (std::max<std::int64_t>(from, -1) + i) % count;
+        if (ui.row_labels()[static_cast<std::size_t>(token)].find(text) != std::string::npos) return token;
+    }
+    return -1;
+}
+
+void pin_next(Ui& ui) {
+    const std::int64_t from = ui.state.pins.empty() ? -1 : ui.state.pins.back().token;
+    const std::int64_t token = ui.at.found.empty() ? -1 : next_with(ui, ui.at.found, from);
+    if (token < 0) return;
+    ui.state.pins = {{Pin::Kind::query, token}};
+    if (ui.state.part) ui.state.part = showing(*ui.state.part, token, token, ui.map.rows, ui.map.columns);
+}
+
+}  // namespace
+
+void draw_find(Ui& ui) {
+    const Box& focus = ui.layout.focus;
+    const float wide = std::min(ui.px(280), focus.wide - ui.px(24));
+    ImGui::SetNextWindowPos({std::round(focus.x + (focus.wide - wide) / 2), focus.y + ui.px(40)});
+    ImGui::SetNextWindowSize({wide, 0});
+    ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, 1);
+    ImGui::Begin("find", nullptr,
+                 ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings |
+                     ImGuiWindowFlags_NoNav);
+    ImGui::SetNextItemWidth(-1);
+    if (ui.at.focus_find) ImGui::SetKeyboardFocusHere();
+    ui.at.focus_find = false;
+    if (ImGui::InputTextWithHint("##find", "Find a token; Enter: the next", &ui.at.found,
+                                 ImGuiInputTextFlags_EnterReturnsTrue)) {
+        pin_next(ui);
+        ui.at.focus_find = true;
+    } else if (ImGui::IsItemDeactivated()) {
+        ui.at.find = false;
+    }
+    ImGui::End();
+    ImGui::PopStyleVar();
+}
+
+}  // namespace vantage::view

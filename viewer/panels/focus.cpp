@@ -1,0 +1,225 @@
+// The focused head: its map with token labels, crosshair, pins, and what the mouse does there.
+#include <algorithm>
+#include <cmath>
+
+#include "params/view_draw.h"
+#include "runtime/base/log.h"
+#include "viewer/panels/map_drawing.h"
+#include "viewer/panels/panels.h"
+#include "viewer/panels/widgets.h"
+
+namespace vantage::view {
+namespace {
+
+/// How many cells from label to label, so that labels do not touch: 1, 2, 5, 10 …
+std::int64_t label_step(double pixels_per_cell, float line) {
+    constexpr std::array<std::int64_t, 3> nice{1, 2, 5};
+    for (std::int64_t power = 1;; power *= 10) {
+        for (const std::int64_t n : nice) {
+            if (static_cast<double>(n * power) * pixels_per_cell >= static_cast<double>(line)) return n * power;
+        }
+    }
+}
+
+/// Labels of one side: what is drawn where, and in which colour.
+struct LabelRange {
+    std::int64_t first, last, step;
+};
+LabelRange label_range(double first, double last, double pixels, float line) {
+    const std::int64_t step = label_step(pixels, line);
+    const auto begin = static_cast<std::int64_t>(std::floor(first));
+    return {(begin + step - 1) / step * step, static_cast<std::int64_t>(std::ceil(last)), step};
+}
+
+bool is_pinned(const Ui& ui, Pin::Kind kind, std::int64_t token) {
+    return std::ranges::count(ui.state.pins, Pin{kind, token}) != 0;
+}
+
+std::string column_label(const Ui& ui, std::int64_t column) {
+    if (ui.state.axis == KeyAxis::relative)
+        return column == 0 ? "self" : format("−%lld", static_cast<long long>(column));
+    return label_of(ui.key_labels(), column);
+}
+
+ImU32 label_colour(const Ui& ui, bool marked, bool pinned) {
+    return marked ? ui.palette.accent : pinned ? ui.palette.strong : ui.palette.faint;
+}
+
+void draw_row_labels(const Ui& ui, ImDrawList& list, const Box& box) {
+    const Face face = small(ui);
+    const double pixels = ui.map.pixels_per_row();
+    const LabelRange range = label_range(ui.map.part.first_row, ui.map.part.last_row, pixels, face.size * 1.15f);
+    const auto cell = ui.at.cell();
+    const auto draw = [&](std::int64_t row, bool marked) {
+        const auto middle = ui.map.y_of(static_cast<double>(row)) + static_cast<float>(pixels / 2);
+        if (middle < box.y || middle > box.bottom()) return;
+        const std::string text = fitted(face, label_of(ui.row_labels(), row), box.wide);
+        const float y = middle - face.size / 2;
+        if (marked && range.step > 1) fill(list, {box.x, y - 1, box.wide, face.size + 3}, ui.palette.panel);
+        put_right(list, face, box.right(), y, label_colour(ui, marked, is_pinned(ui, Pin::Kind::query, row)), text);
+    };
+    for (std::int64_t row = range.first; row < std::min(range.last, ui.map.rows); row += range.step)
+        draw(row, cell && cell->first == row);
+    if (cell && cell->first % range.step != 0) draw(cell->first, true);
+}
+
+void draw_column_labels(const Ui& ui, ImDrawList& list, const Box& box) {
+    const Face face = small(ui);
+    const double pixels = ui.map.pixels_per_column();
+    const LabelRange range = label_range(ui.map.part.first_column, ui.map.part.last_column, pixels, face.size * 1.15f);
+    const auto cell = ui.at.cell();
+    const auto draw = [&](std::int64_t column, bool marked) {
+        const auto middle = ui.map.x_of(static_cast<double>(column)) + static_cast<float>(pixels / 2);
+        if (middle < box.x || middle > box.right()) return;
+        if (marked && range.step > 1)
+            fill(list, {middle - face.size / 2 - 1, box.y, face.size + 3, box.high}, ui.palette.panel);
+        const std::string text = fitted(face, column_label(ui, column), box.high);
+        put_upwards(list, face, middle, box.bottom(), label_colour(ui, marked, is_pinned(ui, Pin::Kind::key, column)),
+                    text);
+    };
+    for (std::int64_t column = range.first; column < std::min(range.last, ui.map.columns); column += range.step)
+        draw(column, cell && cell->second == column);
+    if (cell && cell->second % range.step != 0) draw(cell->second, true);
+}
+
+/// A frame around a whole row or column of cells.
+void draw_stripe(const Ui& ui, ImDrawList& list, Pin::Kind kind, std::int64_t token, ImU32 colour, float thickness) {
+    const Box& box = ui.map.box;
+    const auto at = static_cast<double>(token);
+    Box stripe = box;
+    if (kind == Pin::Kind::query) {
+        stripe.y = ui.map.y_of(at);
+        stripe.high = std::max(1.0f, ui.map.y_of(at + 1) - stripe.y);
+    } else {
+        stripe.x = ui.map.x_of(at);
+        stripe.wide = std::max(1.0f, ui.map.x_of(at + 1) - stripe.x);
+    }
+    outline(list, stripe, colour, thickness);
+}
+
+void draw_marks(const Ui& ui, ImDrawList& list) {
+    const Box& box = ui.map.box;
+    list.PushClipRect({box.x, box.y}, {box.right(), box.bottom()}, true);
+    for (const Pin& pin : ui.state.pins) draw_stripe(ui, list, pin.kind, pin.token, faded(ui.palette.strong, 0.8f), 1);
+    if (const auto cell = ui.at.cell()) {
+        const float x0 = ui.map.x_of(static_cast<double>(cell->second)),
+                    x1 = ui.map.x_of(static_cast<double>(cell->second + 1));
+        const float y0 = ui.map.y_of(static_cast<double>(cell->first)),
+                    y1 = ui.map.y_of(static_cast<double>(cell->first + 1));
+        const ImU32 hair = faded(ui.palette.accent, 0.55f);
+        const float xm = std::floor((x0 + x1) / 2), ym = std::floor((y0 + y1) / 2);
+        list.AddRectFilled({box.x, ym}, {x0, ym + 1}, hair);
+        list.AddRectFilled({x1, ym}, {box.right(), ym + 1}, hair);
+        list.AddRectFilled({xm, box.y}, {xm + 1, y0}, hair);
+        list.AddRectFilled({xm, y1}, {xm + 1, box.bottom()}, hair);
+        list.AddRect({x0, y0}, {std::max(x1, x0 + 2), std::max(y1, y0 + 2)}, ui.palette.accent, 0, 0, ui.px(1.5f));
+    }
+    list.PopClipRect();
+}
+
+// ---- the mouse --------------------------------------------------------------------------------------------------------
+
+void toggle_pin(Ui& ui, Pin pin) {
+    auto& pins = ui.state.pins;
+    if (const auto found = std::ranges::find(pins, pin); found != pins.end())
+        pins.erase(found);
+    else
+        pins.push_back(pin);
+}
+
+void zoom_to_box(Ui& ui, std::array<float, 2> from, ImVec2 to) {
+    const auto a = ui.map.at(from[0], from[1]), b = ui.map.at(to.x, to.y);
+    if (!a || !b) return;
+    // The smallest part with square cells that has both corners.
+    const double side = std::max({std::abs(b->first - a->first), std::abs(b->second - a->second), least_cells_shown});
+    const double row = std::min(a->first, b->first), column = std::min(a->second, b->second);
+    ui.state.part = moved({row, row + side, column, column + side}, 0, 0, ui.map.rows, ui.map.columns);
+}
+
+void handle_drags(Ui& ui, const ImVec2& mouse) {
+    if (ImGui::IsMouseClicked(1)) {
+        ui.at.pan_from = {mouse.x, mouse.y};
+        ui.at.pan_part = ui.map.part;
+    }
+    if (ui.at.pan_from && !ImGui::IsMouseDown(1)) ui.at.pan_from.reset();
+    if (ui.at.pan_from && ui.at.pan_part) {
+        const double rows = static_cast<double>((*ui.at.pan_from)[1] - mouse.y) / ui.map.pixels_per_row();
+        const double columns = static_cast<double>((*ui.at.pan_from)[0] - mouse.x) / ui.map.pixels_per_column();
+        if (rows != 0 || columns != 0)
+            ui.state.part = moved(*ui.at.pan_part, rows, columns, ui.map.rows, ui.map.columns);
+    }
+    if (ImGui::IsMouseClicked(2)) ui.at.box_from = {mouse.x, mouse.y};
+    if (ui.at.box_from && ImGui::IsMouseReleased(2)) {
+        zoom_to_box(ui, *ui.at.box_from, mouse);
+        ui.at.box_from.reset();
+    }
+}
+
+void handle_mouse(Ui& ui) {
+    const ImGuiIO& io = ImGui::GetIO();
+    const auto place = ui.map.at(io.MousePos.x, io.MousePos.y);
+    ui.at.hovered.reset();
+    handle_drags(ui, io.MousePos);
+    if (!ImGui::IsItemHovered() || !place) return;
+    const Cell cell{static_cast<std::int64_t>(place->first), static_cast<std::int64_t>(place->second)};
+    if (cell.first < ui.map.rows && cell.second < ui.map.columns) ui.at.hovered = cell;
+    if (io.MouseWheel != 0) {
+        const double factor = std::pow(0.8, static_cast<double>(io.MouseWheel));
+        ui.state.part = zoomed(ui.map.part, factor, place->first, place->second, ui.map.rows, ui.map.columns);
+        if (*ui.state.part == whole_map(ui.map.rows, ui.map.columns)) ui.state.part.reset();
+    }
+    if (ImGui::IsMouseDoubleClicked(0)) {
+        ui.state.part.reset();
+        toggle_pin(ui, {Pin::Kind::query, cell.first});  // takes back what the first click did
+    } else if (ImGui::IsMouseClicked(0)) {
+        toggle_pin(ui, io.KeyShift ? Pin{Pin::Kind::key, cell.second} : Pin{Pin::Kind::query, cell.first});
+    }
+}
+
+std::string what_is_shown(const Ui& ui) {
+    const Modifiers& m = ui.state.modifiers;
+    std::string text = std::string(name_of(ui.state.scale)) + " scale · " + name_of(ui.state.pooling);
+    if (m.sink_off) text += " · sink off";
+    if (m.row_normalised) text += " · rows by their largest";
+    if (m.value_weighted) text += " · p‖v‖";
+    if (m.over_expected) text += " · observed / expected";
+    if (ui.state.axis == KeyAxis::relative) text += " · by distance";
+    if (ui.data.map.level > 0)
+        text += format(" · %d × %d tokens a cell", 1 << ui.data.map.level, 1 << ui.data.map.level);
+    if (ui.data.map.progress < 1) text += format(" · refining %.0f %%", 100 * ui.data.map.progress);
+    return text;
+}
+
+std::string head_name(const HeadPlace& head) {
+    const char* kind = head.of == AttentionOf::encoder ? "Encoder layer"
+                       : head.of == AttentionOf::cross ? "Cross attention, layer"
+                                                       : "Layer";
+    return format("%s %lld · Head %lld", kind, static_cast<long long>(head.layer), static_cast<long long>(head.head));
+}
+
+}  // namespace
+
+void draw_focus(Ui& ui, const FocusPlaces& places) {
+    const Panel panel(ui, "focus", ui.layout.focus);
+    if (!panel) return;
+    ImDrawList& list = *ImGui::GetWindowDrawList();
+    heading(ui, list, ui.layout.focus, head_name(ui.head), what_is_shown(ui));
+    if (ui.map.rows == 0) {
+        const Box& box = ui.layout.focus;
+        put_middle(list, regular(ui), box.x + box.wide / 2, box.y + box.high / 2, ui.palette.faint,
+                   "The model reads the prompt …");
+        return;
+    }
+    ImGui::SetCursorScreenPos({ui.map.box.x, ui.map.box.y});
+    ImGui::InvisibleButton(
+        "map", {std::max(1.0f, ui.map.box.wide), std::max(1.0f, ui.map.box.high)},
+        ImGuiButtonFlags_MouseButtonLeft | ImGuiButtonFlags_MouseButtonRight | ImGuiButtonFlags_MouseButtonMiddle);
+    handle_mouse(ui);
+    draw_map(ui, list, {.map = ui.data.map.address, .box = ui.map.box, .part = ui.map.part});
+    draw_marks(ui, list);
+    draw_row_labels(ui, list, places.row_labels);
+    draw_column_labels(ui, list, places.key_labels);
+    draw_colour_bar(ui, places.bar);
+}
+
+}  // namespace vantage::view

@@ -1,0 +1,170 @@
+// All heads at once: a row for each layer, a cell for each head, by a number or as a small map.
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/base/log.h"
+#include "viewer/panels/map_drawing.h"
+#include "viewer/panels/panels.h"
+#include "viewer/panels/widgets.h"
+
+namespace vantage::view {
+namespace {
+
+struct HeadCells {
+    Box box;
+    float cell = 0, gap = 0, left = 0;
+    std::int64_t rows = 0, columns = 0;
+    Box at(std::int64_t row, std::int64_t column) const {
+        const float step = cell + gap;
+        return {std::round(left + static_cast<float>(column) * step),
+                std::round(box.y + static_cast<float>(row) * step), std::max(1.0f, std::floor(cell)),
+                std::max(1.0f, std::floor(cell))};
+    }
+};
+
+/// Where each head stands: by layer and number, or sorted by its value, best first.
+std::vector<std::size_t> order_of(const Ui& ui) {
+    std::vector<std::size_t> order(ui.live.heads().size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    if (ui.state.order == HeadOrder::index || ui.data.heads.size() != order.size()) return order;
+    const auto value = [&](std::size_t i) { return ui.data.heads[i][ui.state.statistic]; };
+    std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
+        if (std::isnan(value(a)) || std::isnan(value(b))) return !std::isnan(value(a)) && std::isnan(value(b));
+        return value(a) > value(b);
+    });
+    return order;
+}
+
+HeadCells cells_of(const Ui& ui, const Box& box) {
+    const auto [rows, columns] = head_grid(ui.live);
+    HeadCells cells{.box = box, .rows = rows, .columns = columns};
+    const float wide = box.wide / static_cast<float>(columns), high = box.high / static_cast<float>(rows);
+    const float step = std::min({wide, high, ui.px(64)});
+    cells.gap = step > ui.px(8) ? ui.px(2) : 0;
+    cells.cell = step - cells.gap;
+    cells.left = box.x + (box.wide - step * static_cast<float>(columns)) / 2;
+    return cells;
+}
+
+/// The smallest and the largest value of all heads.
+std::pair<double, double> range_of(const Ui& ui) {
+    double low = 1e300, high = -1e300;
+    for (const HeadNumbers& head : ui.data.heads) {
+        const double value = head[ui.state.statistic];
+        if (std::isnan(value)) continue;
+        low = std::min(low, value);
+        high = std::max(high, value);
+    }
+    return low <= high ? std::pair{low, high} : std::pair{0.0, 1.0};
+}
+
+std::string value_text(const Ui& ui, std::size_t head) {
+    if (head >= ui.data.heads.size()) return "–";
+    const double value = ui.data.heads[head][ui.state.statistic];
+    return std::isnan(value) ? "–" : format("%.3g", value);
+}
+
+void draw_cell(const Ui& ui, ImDrawList& list, const Box& box, std::size_t head, std::pair<double, double> range) {
+    if (ui.state.mini_maps && ui.data.mini_maps.address != 0) {
+        fill(list, box, ui.palette.unknown);
+        const double cells =
+            std::min(64.0, std::ceil(static_cast<double>(ui.data.rows) / std::exp2(ui.data.mini_maps.level)));
+        draw_map(ui, list,
+                 {.map = ui.data.mini_maps.address,
+                  .box = box,
+                  .part = {0, cells, 0, cells},
+                  .mini_map = static_cast<std::int64_t>(head)});
+        return;
+    }
+    const double value = head < ui.data.heads.size() ? ui.data.heads[head][ui.state.statistic] : NAN;
+    if (std::isnan(value)) return fill(list, box, ui.palette.raised, ui.px(2));
+    const double share = range.second > range.first ? (value - range.first) / (range.second - range.first) : 0.5;
+    fill(list, box, packed(colour_at(ui.state.colours, static_cast<float>(share))), ui.px(2));
+}
+
+/// Heads that read the same keys and values stand in one frame.
+void draw_groups(const Ui& ui, ImDrawList& list, const HeadCells& cells) {
+    const ModelInfo& info = ui.live.model().info();
+    if (ui.state.order != HeadOrder::index || info.kv_heads <= 0 || info.kv_heads == info.heads) return;
+    const std::int64_t group = info.heads / info.kv_heads;
+    for (std::int64_t row = 0; row < cells.rows; ++row) {
+        for (std::int64_t first = 0; first < info.heads; first += group) {
+            const Box a = cells.at(row, first), b = cells.at(row, first + group - 1);
+            outline(list, Box{a.x, a.y, b.right() - a.x, a.high}.inset(-1), faded(ui.palette.faint, 0.5f), 1, ui.px(3));
+        }
+    }
+}
+
+void draw_axis(const Ui& ui, ImDrawList& list, const HeadCells& cells, const Box& box) {
+    if (ui.state.order != HeadOrder::index) return;
+    const Face face = small(ui);
+    const float step = cells.cell + cells.gap;
+    const auto every = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(face.size * 1.3f / step)));
+    for (std::int64_t row = 0; row < cells.rows; row += every) {
+        const HeadPlace& head = ui.live.heads()[static_cast<std::size_t>(row * cells.columns)];
+        const char* prefix = head.of == AttentionOf::encoder ? "e" : head.of == AttentionOf::cross ? "x" : "";
+        put_right(list, face, cells.left - ui.px(6), cells.at(row, 0).y + (cells.cell - face.size) / 2,
+                  ui.palette.faint, prefix + std::to_string(head.layer));
+    }
+    for (std::int64_t column = 0; column < cells.columns; column += every)
+        put_middle(list, face, cells.at(0, column).x + cells.cell / 2, box.y - face.size - ui.px(5), ui.palette.faint,
+                   std::to_string(column));
+}
+
+void draw_scale(const Ui& ui, ImDrawList& list, const Box& box, std::pair<double, double> range) {
+    const Box bar{box.x, box.bottom() - ui.px(8), box.wide, ui.px(8)};
+    const ColourTable& colours = colours_of(ui.state.colours);
+    const auto steps = static_cast<int>(bar.wide);
+    for (int i = 0; i < steps; ++i)
+        fill(list, {bar.x + static_cast<float>(i), bar.y, 1, bar.high},
+             packed(colours[static_cast<std::size_t>(i * 255 / std::max(1, steps - 1))]));
+    const float y = bar.y - ui.fonts.small_size - ui.px(5);
+    put(list, small(ui), bar.x, y, ui.palette.faint, format("%.2g", range.first));
+    put_right(list, small(ui), bar.right(), y, ui.palette.faint, format("%.2g", range.second));
+    put_middle(list, small(ui), bar.x + bar.wide / 2, y, ui.palette.ink, name_of(ui.state.statistic));
+}
+
+}  // namespace
+
+HeadGrid head_grid(const LiveModel& live) {
+    std::int64_t columns = 1;
+    for (const HeadPlace& head : live.heads()) columns = std::max(columns, head.head + 1);
+    return {(std::ssize(live.heads()) + columns - 1) / columns, columns};
+}
+
+void draw_head_map(Ui& ui) {
+    const Box& box = ui.layout.heads;
+    const Panel panel(ui, "heads", box);
+    if (!panel) return;
+    ImDrawList& list = *ImGui::GetWindowDrawList();
+    const ModelInfo& info = ui.live.model().info();
+    const float top =
+        heading(ui, list, box, "Heads",
+                format("%lld layers × %lld", static_cast<long long>(info.layers), static_cast<long long>(info.heads)));
+    const float label = ui.px(26);
+    const Box room{box.x + ui.px(12) + label, top + ui.px(18), box.wide - ui.px(24) - label,
+                   box.bottom() - top - ui.px(18) - ui.px(52)};
+    const HeadCells cells = cells_of(ui, room);
+    const std::vector<std::size_t> order = order_of(ui);
+    const std::pair<double, double> range = range_of(ui);
+    draw_axis(ui, list, cells, room);
+    for (std::size_t i = 0; i < order.size(); ++i) {
+        const auto place = static_cast<std::int64_t>(i);
+        const Box cell = cells.at(place / cells.columns, place % cells.columns);
+        const HeadPlace& head = ui.live.heads()[order[i]];
+        draw_cell(ui, list, cell, order[i], range);
+        if (head == ui.head) outline(list, cell.inset(-ui.px(2)), ui.palette.accent, ui.px(2), ui.px(3));
+        if (!ImGui::IsWindowHovered() ||
+            !cell.inset(-cells.gap / 2).has(ImGui::GetIO().MousePos.x, ImGui::GetIO().MousePos.y))
+            continue;
+        outline(list, cell.inset(-1), ui.palette.strong, 1, ui.px(2));
+        ImGui::SetTooltip("layer %lld, head %lld\n%s %s", static_cast<long long>(head.layer),
+                          static_cast<long long>(head.head), name_of(ui.state.statistic),
+                          value_text(ui, order[i]).c_str());
+        if (ImGui::IsMouseClicked(0)) ui.state.head = head;
+    }
+    draw_groups(ui, list, cells);
+    draw_scale(ui, list, {box.x + ui.px(12), box.y, box.wide - ui.px(24), box.high - ui.px(12)}, range);
+}
+
+}  // namespace vantage::view

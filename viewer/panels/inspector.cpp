@@ -1,0 +1,91 @@
+// The cell that is pointed at, in numbers, and what its row reads; without one, what the newest token reads most.
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/base/log.h"
+#include "runtime/io/weight_scale.h"
+#include "viewer/panels/panels.h"
+#include "viewer/panels/widgets.h"
+
+namespace vantage::view {
+namespace {
+
+/// Lines of a name at the left and a value at the right.
+class Lines {
+public:
+    Lines(const Ui& ui, ImDrawList& list, const Box& box, float y) : ui_(ui), list_(list), box_(box), y_(y) {}
+    void line(std::string_view name, std::string_view value, bool strong = false) {
+        const float right = box_.right() - ui_.px(12);
+        const float end = put(list_, regular(ui_), box_.x + ui_.px(12), y_, ui_.palette.faint, name);
+        const Face face = strong ? bold(ui_) : regular(ui_);
+        put_right(list_, face, right, y_, strong ? ui_.palette.strong : ui_.palette.ink,
+                  fitted(face, value, right - end - ui_.px(10)));
+        y_ += ui_.fonts.regular_size + ui_.px(6);
+    }
+    void bar(std::string_view name, double share, ImU32 colour) {
+        const float left = box_.x + ui_.px(12), right = box_.right() - ui_.px(12), number = ui_.px(46);
+        const float wide = right - left - number, high = ui_.fonts.regular_size + ui_.px(5);
+        fill(list_, {left, y_, wide * static_cast<float>(std::clamp(share, 0.0, 1.0)), high}, faded(colour, 0.28f),
+             ui_.px(3));
+        put(list_, regular(ui_), left + ui_.px(6), y_ + ui_.px(2), ui_.palette.ink,
+            fitted(regular(ui_), name, wide - ui_.px(12)));
+        put_right(list_, regular(ui_), right, y_ + ui_.px(2), ui_.palette.ink,
+                  weight_text(static_cast<float>(share), 3));
+        y_ += high + ui_.px(3);
+    }
+    void rule() {
+        y_ += ui_.px(4);
+        fill(list_, {box_.x + ui_.px(12), y_, box_.wide - ui_.px(24), 1}, ui_.palette.line);
+        y_ += ui_.px(9);
+    }
+    void title(std::string_view text) {
+        put(list_, bold(ui_), box_.x + ui_.px(12), y_, ui_.palette.strong, text);
+        y_ += ui_.fonts.regular_size + ui_.px(8);
+    }
+    bool room(float more = 0) const { return y_ + more + ui_.fonts.regular_size + ui_.px(12) < box_.bottom(); }
+
+private:
+    const Ui& ui_;
+    ImDrawList& list_;
+    Box box_;
+    float y_;
+};
+
+std::string token_text(const std::vector<std::string>& labels, std::int64_t token) {
+    return "“" + label_of(labels, token) + "”  " + std::to_string(token);
+}
+
+void show_cell(const Ui& ui, Lines& lines, const CellReading& r) {
+    lines.line("query", token_text(ui.row_labels(), r.query), true);
+    lines.line("reads key", token_text(ui.key_labels(), r.key), true);
+    lines.rule();
+    lines.line("p", r.weight == 0 ? "0" : format("%.5f", static_cast<double>(r.weight)), true);
+    lines.line("logit", std::isfinite(r.logit) ? format("%.3f", static_cast<double>(r.logit)) : "masked");
+    lines.line("rank in the row", std::to_string(r.rank));
+    lines.rule();
+    lines.line("Σ of the row", format("%.5f", static_cast<double>(r.row_sum)));
+    lines.line("entropy", format("%.3f nat", static_cast<double>(r.entropy)));
+    lines.line("effective tokens", format("%.2f", static_cast<double>(r.effective)));
+    lines.rule();
+    lines.title("“" + label_of(ui.row_labels(), r.query) + "” reads");
+    for (const CellReading::Top& top : r.top) {
+        if (!lines.room() || top.weight <= 0) break;
+        lines.bar(label_of(ui.key_labels(), top.key), static_cast<double>(top.weight), ui.palette.accent);
+    }
+}
+
+}  // namespace
+
+void draw_inspector(Ui& ui) {
+    const Box& box = ui.layout.inspector;
+    const Panel panel(ui, "inspector", box);
+    if (!panel) return;
+    ImDrawList& list = *ImGui::GetWindowDrawList();
+    const bool known = ui.data.reading && ui.data.reading->head == ui.head;
+    const std::string where =
+        format("L%lld · H%lld", static_cast<long long>(ui.head.layer), static_cast<long long>(ui.head.head));
+    Lines lines(ui, list, box, heading(ui, list, box, "Cell", where) + ui.px(4));
+    if (known) show_cell(ui, lines, *ui.data.reading);
+}
+
+}  // namespace vantage::view

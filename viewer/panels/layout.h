@@ -1,0 +1,27 @@
+// Where the panels are.
+#pragma once
+
+#include "viewer/data/view_state.h"
+#include "viewer/panels/box.h"
+
+namespace vantage::view {
+
+struct Layout {
+    Box bar, heads, numbers, focus, inspector, tokens, timeline, prompt;
+};
+
+/// The heads as a grid.
+struct HeadGrid {
+    std::int64_t rows = 1, columns = 1;
+};
+/// Of a window of so many pixels; `scale` is the size of everything. A small window has no inspector, a tiny one no head map either.
+Layout lay_out(float width, float height, float scale, const HeadGrid& grid);
+
+/// The map of the focused head within its panel, and what is around it.
+struct FocusPlaces {
+    Box map, row_labels, key_labels, bar;
+};
+/// Label widths are those of the longest, in pixels.
+FocusPlaces focus_places(const Box& panel, const Rectangle& part, float row_label, float key_label, float scale);
+
+}  // namespace vantage::view

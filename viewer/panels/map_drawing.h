@@ -1,0 +1,17 @@
+// Maps between the panels' triangles: drawn by the device from where the data is.
+#pragma once
+
+#include "viewer/panels/ui.h"
+
+namespace vantage::view {
+
+struct MapDrawing {
+    std::uint64_t map = 0;  ///< address of a ViewTileMap; 0 draws nothing
+    Box box;
+    Rectangle part;              ///< of mini-maps in cells
+    std::int64_t mini_map = -1;  ///< number of the head
+    ImU32 tint = 0;              ///< instead of the colour map: this, the more the larger the weight
+};
+void draw_map(const Ui& ui, ImDrawList& list, const MapDrawing& drawing);
+
+}  // namespace vantage::view

@@ -1,0 +1,44 @@
+// The part of the map that is visible, and where it is on the screen: plain arithmetic.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "viewer/data/view_state.h"
+#include "viewer/panels/box.h"
+
+namespace vantage::view {
+
+struct MapView {
+    Rectangle part;                      ///< tokens
+    Box box;                             ///< pixels
+    std::int64_t rows = 0, columns = 0;  ///< of the whole map
+
+    double pixels_per_row() const { return part.rows() > 0 ? static_cast<double>(box.high) / part.rows() : 0; }
+    double pixels_per_column() const { return part.columns() > 0 ? static_cast<double>(box.wide) / part.columns() : 0; }
+    float y_of(double row) const { return box.y + static_cast<float>((row - part.first_row) * pixels_per_row()); }
+    float x_of(double column) const {
+        return box.x + static_cast<float>((column - part.first_column) * pixels_per_column());
+    }
+    /// Row and column at a pixel, as fractions; nothing outside of the box.
+    std::optional<std::pair<double, double>> at(float x, float y) const;
+};
+
+inline constexpr double least_cells_shown = 4;
+
+/// All of a map.
+Rectangle whole_map(std::int64_t rows, std::int64_t columns);
+/// A part with `factor` times as many cells (< 1: closer), in which what was at `row`, `column` stays in its place. Not more than
+/// all, not less than a few cells.
+Rectangle zoomed(const Rectangle& part, double factor, double row, double column, std::int64_t rows,
+                 std::int64_t columns);
+/// Moved, but not beyond the map.
+Rectangle moved(const Rectangle& part, double rows, double columns, std::int64_t all_rows, std::int64_t all_columns);
+/// Moved as little as makes the cell visible.
+Rectangle showing(const Rectangle& part, std::int64_t row, std::int64_t column, std::int64_t rows,
+                  std::int64_t columns);
+/// The largest box with square cells in the middle of `area`, on whole pixels.
+Box fitted(const Rectangle& part, const Box& area);
+
+}  // namespace vantage::view

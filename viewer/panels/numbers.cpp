@@ -1,0 +1,67 @@
+// The head in focus, in numbers: means over its rows, and how each stands among all heads.
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/base/log.h"
+#include "viewer/panels/panels.h"
+#include "viewer/panels/widgets.h"
+
+namespace vantage::view {
+namespace {
+
+/// Where a value stands between the smallest and the largest of all heads; 0 where they do not differ.
+float share_of(const Ui& ui, HeadStatistic statistic, double value) {
+    double low = value, high = value;
+    for (const HeadNumbers& head : ui.data.heads) {
+        if (std::isnan(head[statistic])) continue;
+        low = std::min(low, head[statistic]);
+        high = std::max(high, head[statistic]);
+    }
+    return high > low ? static_cast<float>((value - low) / (high - low)) : 0;
+}
+
+void draw_number(Ui& ui, ImDrawList& list, const Box& line, HeadStatistic statistic, double value) {
+    const bool chosen = statistic == ui.state.statistic;
+    const ImVec2 mouse = ImGui::GetIO().MousePos;
+    if (ImGui::IsWindowHovered() && line.has(mouse.x, mouse.y)) {
+        fill(list, Box{line.x - ui.px(6), line.y, line.wide + ui.px(12), line.high}, ui.palette.raised, ui.px(4));
+        if (ImGui::IsMouseClicked(0)) ui.state.statistic = statistic;
+    }
+    const float y = line.y + ui.px(3);
+    put(list, regular(ui), line.x, y, chosen ? ui.palette.accent : ui.palette.faint, name_of(statistic));
+    put_right(list, chosen ? bold(ui) : regular(ui), line.right(), y, chosen ? ui.palette.strong : ui.palette.ink,
+              std::isnan(value) ? "–" : format("%.3f", value));
+    if (std::isnan(value)) return;
+    const Box track{line.x, line.bottom() - ui.px(2), line.wide, ui.px(2)};
+    fill(list, track, faded(ui.palette.line, 0.5f));
+    fill(list, {track.x, track.y, std::round(track.wide * share_of(ui, statistic, value)), track.high},
+         faded(ui.palette.accent, chosen ? 1.0f : 0.55f));
+}
+
+}  // namespace
+
+void draw_numbers(Ui& ui) {
+    const Box& box = ui.layout.numbers;
+    const Panel panel(ui, "numbers", box);
+    if (!panel) return;
+    ImDrawList& list = *ImGui::GetWindowDrawList();
+    const auto found = std::ranges::find(ui.live.heads(), ui.head);
+    const auto i = static_cast<std::size_t>(found - ui.live.heads().begin());
+    const ModelInfo& info = ui.live.model().info();
+    std::string what = "mean over its rows";
+    if (info.kv_heads > 0 && info.kv_heads != info.heads)
+        what = format("KV head %lld", static_cast<long long>(ui.head.head / (info.heads / info.kv_heads)));
+    float y = heading(
+        ui, list, box,
+        format("L%lld · H%lld", static_cast<long long>(ui.head.layer), static_cast<long long>(ui.head.head)), what);
+    const float high = ui.fonts.regular_size + ui.px(8);
+    for (int s = 0; s < head_statistic_count && i < ui.data.heads.size(); ++s) {
+        if (y + high > box.bottom() - ui.px(6)) break;
+        const auto statistic = static_cast<HeadStatistic>(s);
+        draw_number(ui, list, {box.x + ui.px(12), y, box.wide - ui.px(24), high}, statistic,
+                    ui.data.heads[i][statistic]);
+        y += high;
+    }
+}
+
+}  // namespace vantage::view

@@ -1,0 +1,25 @@
+// The panels. Each draws itself into its box of the layout, and changes state and interaction when something is clicked.
+#pragma once
+
+#include "viewer/panels/ui.h"
+
+namespace vantage::view {
+
+class Viewer;
+
+void draw_status_bar(Ui& ui, Viewer& viewer);
+void draw_head_map(Ui& ui);
+void draw_focus(Ui& ui, const FocusPlaces& places);
+void draw_colour_bar(Ui& ui, const Box& box);
+/// What the head in focus does, in numbers; a click on one colours the head map by it.
+void draw_numbers(Ui& ui);
+void draw_inspector(Ui& ui);
+/// Layers and heads of a model as the head map shows them.
+HeadGrid head_grid(const LiveModel& live);
+void draw_tokens(Ui& ui);
+void draw_timeline(Ui& ui);
+void draw_prompt(Ui& ui, Viewer& viewer);
+void draw_help(Ui& ui);
+void draw_find(Ui& ui);
+
+}  // namespace vantage::view

@@ -1,0 +1,25 @@
+// Colours and spacing.
+#pragma once
+
+#include <imgui.h>
+
+#include "runtime/io/colour_map.h"
+#include "viewer/data/view_state.h"
+
+namespace vantage::view {
+
+struct Palette {
+    ImU32 background, panel, raised, line, faint, ink, strong, accent, good, bad;
+    ImU32 unknown;  ///< cells that are not made yet
+    bool dark;
+};
+
+const Palette& palette_of(Theme theme);
+/// The toolkit's widgets in these colours, `scale` times as large.
+void apply(const Palette& palette, float scale);
+
+ImU32 packed(Rgb colour, float alpha = 1);
+ImU32 faded(ImU32 colour, float alpha);
+ImVec4 unpacked(ImU32 colour);
+
+}  // namespace vantage::view

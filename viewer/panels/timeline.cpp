@@ -1,0 +1,58 @@
+// Time: a tick for each token; dragging goes back to what the model had read then.
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/base/log.h"
+#include "viewer/panels/panels.h"
+#include "viewer/panels/widgets.h"
+
+namespace vantage::view {
+namespace {
+
+void scrub(Ui& ui, const Box& track, std::int64_t all) {
+    ImGui::SetCursorScreenPos({track.x, track.y - ui.px(8)});
+    ImGui::InvisibleButton("time", {track.wide, track.high + ui.px(16)});
+    if (!ImGui::IsItemActive() || all == 0) return;
+    const float share = (ImGui::GetIO().MousePos.x - track.x) / track.wide;
+    const auto rows = static_cast<std::int64_t>(std::ceil(share * static_cast<float>(all)));
+    ui.state.rows = std::clamp<std::int64_t>(rows, 1, all);
+    if (*ui.state.rows == all) ui.state.rows.reset();
+    ui.state.part.reset();
+}
+
+void draw_ticks(const Ui& ui, ImDrawList& list, const Box& track, std::int64_t all, std::int64_t shown) {
+    const Version& version = ui.data.version;
+    const float step = track.wide / static_cast<float>(std::max<std::int64_t>(all, 1));
+    const auto every = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(ui.px(3) / step)));
+    for (std::int64_t i = 0; i < all; i += every) {
+        const bool written = i >= version.prompt_tokens;
+        const ImU32 colour = i >= shown ? ui.palette.line : written ? ui.palette.accent : ui.palette.faint;
+        const float high = written ? track.high : track.high * 0.55f, x = track.x + static_cast<float>(i) * step;
+        const float wide = std::max(1.0f, std::min(ui.px(3), std::floor(step * static_cast<float>(every)) - 1));
+        fill(list, {std::round(x), track.bottom() - high, wide, high}, colour, wide > 2 ? 1.0f : 0.0f);
+    }
+    const float at = track.x + static_cast<float>(shown) * step;
+    fill(list, {std::round(at) - ui.px(1), track.y - ui.px(4), ui.px(2), track.high + ui.px(8)}, ui.palette.strong);
+}
+
+}  // namespace
+
+void draw_timeline(Ui& ui) {
+    const Box& box = ui.layout.timeline;
+    const Panel panel(ui, "timeline", box);
+    if (!panel) return;
+    ImDrawList& list = *ImGui::GetWindowDrawList();
+    const std::int64_t all = ui.data.version.rows_of(ui.head.of);
+    const std::int64_t shown = ui.state.rows ? std::min(*ui.state.rows, all) : all;
+    const std::string name = ui.state.rows ? "Back in time" : "Time";
+    const std::string what = format("token %lld of %lld · %lld of the prompt", static_cast<long long>(shown),
+                                    static_cast<long long>(all), static_cast<long long>(ui.data.version.prompt_tokens));
+    const float left = box.x + ui.px(12);
+    put(list, bold(ui), left, box.y + ui.px(9), ui.state.rows ? ui.palette.accent : ui.palette.strong, name);
+    put_right(list, small(ui), box.right() - ui.px(12), box.y + ui.px(11), ui.palette.faint, what);
+    const Box track{left, box.y + ui.px(36), box.wide - ui.px(24), ui.px(16)};
+    scrub(ui, track, all);
+    draw_ticks(ui, list, track, all, shown);
+}
+
+}  // namespace vantage::view

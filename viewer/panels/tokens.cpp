@@ -1,0 +1,147 @@
+// The text, each token shaded by how much the query at hand reads it, and lines from that query to what it reads most.
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/io/shown_text.h"
+#include "runtime/io/weight_scale.h"
+#include "viewer/panels/map_drawing.h"
+#include "viewer/panels/panels.h"
+#include "viewer/panels/widgets.h"
+
+namespace vantage::view {
+namespace {
+
+/// A token's place in the running text; from the panel's upper left corner, before scrolling.
+struct PlacedToken {
+    Box box;
+    std::string text;
+};
+
+/// Tokens in lines of at most `wide` pixels; a line end in the text ends a line.
+std::vector<PlacedToken> place_tokens(const Ui& ui, const std::vector<std::string>& texts, float wide) {
+    std::vector<PlacedToken> placed;
+    const Face face = regular(ui);
+    const float high = face.size + ui.px(7), line = high + ui.px(4);
+    float x = 0, y = 0;
+    for (const std::string& raw : texts) {
+        const bool breaks = raw.find('\n') != std::string::npos;
+        std::string text = breaks ? "↵" : ui.fonts.legible(without_controls(raw));
+        if (text.empty()) text = "·";
+        const std::size_t blank = std::min(text.find_first_not_of(' '), text.size() - 1);
+        const float space = width_of(face, std::string_view(text).substr(0, blank));
+        text.erase(0, blank);
+        const float width = std::max(width_of(face, text), ui.px(6));
+        x += space;  // between words; no part of a token's box
+        if (x + width > wide && x > space) x = 0, y += line;
+        placed.push_back({{x, y, width, high}, std::move(text)});
+        x += width;
+        if (breaks) x = 0, y += line;
+    }
+    return placed;
+}
+
+ImU32 shade_of(const Ui& ui) { return faded(ui.palette.accent, ui.palette.dark ? 0.62f : 0.5f); }
+
+/// The weight's shade behind a token: from the focused map while its cells are single weights, read by the device.
+void draw_shade(const Ui& ui, ImDrawList& list, const Box& box, std::int64_t query, std::int64_t key) {
+    const std::int64_t column = ui.state.axis == KeyAxis::relative ? query - key : key;
+    if (column < 0) return;
+    const auto row = static_cast<double>(query), at = static_cast<double>(column);
+    // Inside of the cell, so that rounding picks no neighbour.
+    draw_map(ui, list,
+             {.map = ui.data.map.address,
+              .box = box,
+              .part = {row + 0.5, row + 0.5, at + 0.5, at + 0.5},
+              .tint = shade_of(ui)});
+}
+
+ImU32 text_colour(const Ui& ui, std::int64_t token, std::int64_t query) {
+    return token > query ? ui.palette.faint : ui.palette.dark ? ui.palette.strong : ui.palette.ink;
+}
+
+std::optional<float> weight_known(const Ui& ui, std::int64_t query, std::int64_t key) {
+    const auto& reading = ui.data.reading;
+    if (!reading || reading->head != ui.head || reading->query != query) return std::nullopt;
+    for (const CellReading::Top& top : reading->top)
+        if (top.key == key) return top.weight;
+    return std::nullopt;
+}
+
+/// Arcs above the text from the query to the keys that it reads most.
+void draw_lines(const Ui& ui, ImDrawList& list, const std::vector<PlacedToken>& placed, ImVec2 origin,
+                std::int64_t query) {
+    const auto& reading = ui.data.reading;
+    if (!reading || reading->query != query || query >= std::ssize(placed)) return;
+    const Box& from = placed[static_cast<std::size_t>(query)].box;
+    for (const CellReading::Top& top : reading->top) {
+        if (top.key < 0 || top.key >= std::ssize(placed) || top.key == query || top.weight < 0.01f) continue;
+        const Box& to = placed[static_cast<std::size_t>(top.key)].box;
+        const ImVec2 a{origin.x + from.x + from.wide / 2, origin.y + from.y},
+            b{origin.x + to.x + to.wide / 2, origin.y + to.y};
+        const float rise = std::clamp(std::abs(a.x - b.x) * 0.12f, ui.px(6), ui.px(26));
+        list.AddBezierCubic(a, {a.x, a.y - rise}, {b.x, b.y - rise}, b, faded(ui.palette.accent, std::sqrt(top.weight)),
+                            ui.px(1.0f + 2.5f * top.weight));
+    }
+}
+
+/// Scrolls to the query when it is another than before, not while the mouse is in the text.
+void show_query(Ui& ui, const std::vector<PlacedToken>& placed, std::int64_t query) {
+    if (query == ui.at.shown_query || query < 0 || query >= std::ssize(placed) || ui.at.token) return;
+    const Box& box = placed[static_cast<std::size_t>(query)].box;
+    const float top = ImGui::GetScrollY(), high = ImGui::GetWindowHeight();
+    if (box.y < top || box.bottom() > top + high) ImGui::SetScrollY(std::max(0.0f, box.bottom() + ui.px(6) - high));
+    ui.at.shown_query = query;
+}
+
+}  // namespace
+
+void draw_tokens(Ui& ui) {
+    const Box& box = ui.layout.tokens;
+    const Panel panel(ui, "tokens", box);
+    if (!panel) return;
+    const std::int64_t query = ui.query();
+    {
+        ImDrawList& list = *ImGui::GetWindowDrawList();
+        const std::string what = query >= 0 ? "shaded by what “" + label_of(ui.row_labels(), query) + "” reads" : "";
+        heading(ui, list, box, "Text", what);
+    }
+    ImGui::SetCursorScreenPos({box.x + ui.px(12), box.y + ui.px(36)});
+    ImGui::BeginChild("running text", {box.wide - ui.px(24), box.high - ui.px(44)});
+    ImDrawList& list = *ImGui::GetWindowDrawList();
+    const auto& texts = ui.head.of == AttentionOf::self ? ui.tokens.texts : ui.tokens.source_texts;
+    const std::vector<PlacedToken> placed = place_tokens(ui, texts, box.wide - ui.px(24) - ui.px(12));
+    ImVec2 origin = ImGui::GetCursorScreenPos();
+    if (ui.state.lines) origin.y += ui.px(24);  // room for the arcs above the first line
+    show_query(ui, placed, query);
+    const ImVec2 mouse = ImGui::GetIO().MousePos;
+    const bool exact = ui.data.map.level == 0;
+    ui.at.token.reset();
+    for (std::int64_t i = 0; i < std::ssize(placed); ++i) {
+        const PlacedToken& token = placed[static_cast<std::size_t>(i)];
+        const Box at{std::round(origin.x + token.box.x), std::round(origin.y + token.box.y), std::round(token.box.wide),
+                     token.box.high};
+        if (at.bottom() < box.y || at.y > box.bottom()) continue;
+        const std::optional<float> known = weight_known(ui, query, i);
+        if (i <= query || ui.head.of != AttentionOf::self) {
+            if (exact)
+                draw_shade(ui, list, at, query, i);
+            else if (known)
+                fill(list, at,
+                     faded(shade_of(ui), position_of(*known, static_cast<float>(ui.state.value_max), ui.state.scale)));
+        }
+        if (i == query) outline(list, at, ui.palette.accent, 1, ui.px(3));
+        put(list, regular(ui), at.x, at.y + ui.px(3), text_colour(ui, i, query), token.text);
+        if (ImGui::IsWindowHovered() && at.has(mouse.x, mouse.y)) {
+            ui.at.token = i;
+            if (ImGui::IsMouseClicked(0))
+                ui.state.pins = {{ImGui::GetIO().KeyShift ? Pin::Kind::key : Pin::Kind::query, i}};
+        }
+    }
+    if (ui.state.lines) draw_lines(ui, list, placed, origin, query);
+    if (!placed.empty()) {
+        ImGui::Dummy({1, placed.back().box.bottom() + origin.y - ImGui::GetCursorScreenPos().y});
+    }
+    ImGui::EndChild();
+}
+
+}  // namespace vantage::view

@@ -1,0 +1,24 @@
+#include "viewer/panels/ui.h"
+
+#include <cmath>
+
+#include "runtime/base/log.h"
+
+namespace vantage::view {
+
+float Ui::px(float logical) const { return std::round(logical * scale); }
+
+std::int64_t Ui::query() const {
+    if (const auto cell = at.cell()) return cell->first;
+    if (at.token) return *at.token;
+    for (auto pin = state.pins.rbegin(); pin != state.pins.rend(); ++pin)
+        if (pin->kind == Pin::Kind::query) return pin->token;
+    return data.rows - 1;
+}
+
+std::string label_of(const std::vector<std::string>& labels, std::int64_t token) {
+    if (token >= 0 && token < std::ssize(labels)) return labels[static_cast<std::size_t>(token)];
+    return format("#%lld", static_cast<long long>(token));
+}
+
+}  // namespace vantage::view

@@ -1,0 +1,80 @@
+// What all panels share while one picture is put together.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "runtime/gpu/memory.h"
+#include "viewer/data/live_model.h"
+#include "viewer/data/view_data.h"
+#include "viewer/data/view_state.h"
+#include "viewer/draw/fonts.h"
+#include "viewer/draw/painter.h"
+#include "viewer/panels/layout.h"
+#include "viewer/panels/map_view.h"
+#include "viewer/panels/theme.h"
+
+namespace vantage::view {
+
+using Cell = std::pair<std::int64_t, std::int64_t>;  ///< query and column
+
+/// What the user is at, from picture to picture: no part of what a command line says.
+struct Interaction {
+    std::optional<Cell> hovered;        ///< the cell under the mouse
+    std::optional<Cell> picked;         ///< by the arrow keys, instead
+    std::optional<std::int64_t> token;  ///< under the mouse, in the running text
+    bool help = false, find = false, focus_find = false;
+    std::int64_t shown_query = -1;  ///< that the running text was scrolled to
+    std::string prompt, found;      ///< being edited
+    bool focus_prompt = false, typing = false;
+    std::string note;                                        ///< what the last action did
+    double note_until = 0;                                   ///< seconds
+    std::optional<std::array<float, 2>> pan_from, box_from;  ///< where a drag began, in pixels
+    std::optional<Rectangle> pan_part;
+    std::optional<Cell> cell() const { return picked ? picked : hovered; }
+};
+
+/// What the status line says beside the data.
+struct Figures {
+    double gfx_seconds = 0, frames_per_second = 0;
+    std::string model, device;
+    bool software = false, frozen = false;  ///< frozen: times are not shown, so that pictures can be compared
+};
+
+struct Ui {
+    ViewState& state;
+    Interaction& at;
+    LiveModel& live;
+    const FrameData& data;
+    const LiveTokens& tokens;
+    const std::vector<std::string>& labels;  ///< of the tokens, fit to be shown
+    const std::vector<std::string>& source_labels;
+    HeadPlace head;  ///< in focus
+    const Figures& figures;
+    const Fonts& fonts;
+    const Palette& palette;
+    Drawings& drawings;
+    const gpu::Buffer& colours;  ///< of the colour map
+    Layout layout;
+    MapView map;
+    float scale = 1;
+    double now = 0;
+
+    float px(float logical) const;
+    /// What the query reads with: the labels of rows and of keys.
+    const std::vector<std::string>& row_labels() const {
+        return head.of == AttentionOf::encoder ? source_labels : labels;
+    }
+    const std::vector<std::string>& key_labels() const { return head.of == AttentionOf::self ? labels : source_labels; }
+    /// The query whose reading is shown: of the cell under the mouse, the token under the mouse, the last pinned query, the last row.
+    std::int64_t query() const;
+};
+
+/// The label of a token, or its number.
+std::string label_of(const std::vector<std::string>& labels, std::int64_t token);
+
+}  // namespace vantage::view

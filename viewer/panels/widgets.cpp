@@ -1,0 +1,95 @@
+#include "viewer/panels/widgets.h"
+
+#include <cfloat>
+#include <cmath>
+
+#include "runtime/base/utf8.h"
+
+namespace vantage::view {
+
+Panel::Panel(const Ui&, const char* name, const Box& box, bool scrolls) : open_(box.wide > 0 && box.high > 0) {
+    if (!open_) return;
+    ImGui::SetNextWindowPos({box.x, box.y});
+    ImGui::SetNextWindowSize({box.wide, box.high});
+    ImGuiWindowFlags flags = ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove |
+                             ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoBringToFrontOnFocus |
+                             ImGuiWindowFlags_NoNav;
+    if (!scrolls)
+        flags |= ImGuiWindowFlags_NoScrollWithMouse;
+    else
+        flags &= ~ImGuiWindowFlags_NoScrollbar;
+    ImGui::Begin(name, nullptr, flags);
+}
+
+Panel::~Panel() {
+    if (open_) ImGui::End();
+}
+
+Face regular(const Ui& ui) { return {ui.fonts.regular, ui.fonts.regular_size}; }
+Face small(const Ui& ui) { return {ui.fonts.small, ui.fonts.small_size}; }
+Face bold(const Ui& ui) { return {ui.fonts.bold, ui.fonts.regular_size}; }
+Face title(const Ui& ui) { return {ui.fonts.title, ui.fonts.title_size}; }
+
+float width_of(const Face& face, std::string_view text) {
+    return face.font->CalcTextSizeA(face.size, FLT_MAX, 0, text.data(), text.data() + text.size()).x;
+}
+
+float put(ImDrawList& list, const Face& face, float x, float y, ImU32 colour, std::string_view text) {
+    const ImVec2 at{std::round(x), std::round(y)};
+    list.AddText(face.font, face.size, at, colour, text.data(), text.data() + text.size());
+    return at.x + width_of(face, text);
+}
+
+float put_right(ImDrawList& list, const Face& face, float right, float y, ImU32 colour, std::string_view text) {
+    const float left = right - width_of(face, text);
+    put(list, face, left, y, colour, text);
+    return left;
+}
+
+void put_middle(ImDrawList& list, const Face& face, float middle, float y, ImU32 colour, std::string_view text) {
+    put(list, face, middle - width_of(face, text) / 2, y, colour, text);
+}
+
+void put_upwards(ImDrawList& list, const Face& face, float middle, float bottom, ImU32 colour, std::string_view text) {
+    // Drawn level where nothing clips it away, then its corners are turned about the beginning of the text.
+    const ImVec2 from{0, 0};
+    list.PushClipRectFullScreen();
+    const int first = list.VtxBuffer.Size;
+    list.AddText(face.font, face.size, from, colour, text.data(), text.data() + text.size());
+    const float left = std::round(middle - face.size / 2), low = std::round(bottom);
+    for (int i = first; i < list.VtxBuffer.Size; ++i) {
+        const ImVec2 at = list.VtxBuffer[i].pos;
+        list.VtxBuffer[i].pos = {left + at.y, low - at.x};
+    }
+    list.PopClipRect();
+}
+
+std::string fitted(const Face& face, std::string_view text, float width) {
+    if (width_of(face, text) <= width) return std::string(text);
+    std::u32string characters = decode_utf8(text);
+    while (!characters.empty()) {
+        characters.pop_back();
+        std::string shorter = encode_utf8(characters) + "…";
+        if (width_of(face, shorter) <= width) return shorter;
+    }
+    return "";
+}
+
+void fill(ImDrawList& list, const Box& box, ImU32 colour, float rounding) {
+    list.AddRectFilled({box.x, box.y}, {box.right(), box.bottom()}, colour, rounding);
+}
+
+void outline(ImDrawList& list, const Box& box, ImU32 colour, float thickness, float rounding) {
+    list.AddRect({box.x, box.y}, {box.right(), box.bottom()}, colour, rounding, 0, thickness);
+}
+
+float heading(const Ui& ui, ImDrawList& list, const Box& box, std::string_view name, std::string_view what) {
+    const float y = box.y + ui.px(10), left = box.x + ui.px(12);
+    const float end = put(list, bold(ui), left, y, ui.palette.strong, name);
+    const float room = box.right() - ui.px(12) - end - ui.px(12);
+    put_right(list, small(ui), box.right() - ui.px(12), y + (ui.fonts.regular_size - ui.fonts.small_size) * 0.7f,
+              ui.palette.faint, fitted(small(ui), what, room));
+    return y + ui.fonts.regular_size + ui.px(8);
+}
+
+}  // namespace vantage::view

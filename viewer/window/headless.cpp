@@ -1,0 +1,63 @@
+#include "viewer/window/headless.h"
+
+#include <chrono>
+#include <thread>
+
+#include "runtime/base/os.h"
+#include "runtime/gpu/commands.h"
+#include "viewer/draw/picture.h"
+#include "viewer/panels/viewer.h"
+
+namespace vantage::view {
+namespace {
+
+constexpr double seconds_a_picture = 1.0 / 60;  // of the clock that pictures without a window have
+constexpr int pictures_to_settle = 3;           // widgets need a second look at sizes and at what was asked
+
+}  // namespace
+
+struct PictureMaker::State {
+    Device device;
+    Viewer viewer;
+    DrawPipelines pipelines;
+    FrameRing frames;
+    int drawn = 0;
+};
+
+PictureMaker::PictureMaker(LiveModel& live, const ViewState& state, float scale)
+    : state_(new State{.device = live.model().device(),
+                       .viewer = Viewer(live, state, {.scale = scale, .frozen = true}),
+                       .pipelines = DrawPipelines(live.model().device(), picture_format),
+                       .frames = FrameRing(live.model().device())}) {}
+
+PictureMaker::~PictureMaker() = default;
+ViewState& PictureMaker::state() { return state_->viewer.state(); }
+PngTexts PictureMaker::texts() { return state_->viewer.picture_texts(); }
+void PictureMaker::write(const std::string& path) { write_view(path, state_->viewer.subject()); }
+
+Image PictureMaker::draw(std::uint32_t width, std::uint32_t height) {
+    State& s = *state_;
+    Picture picture(s.device, width, height);
+    for (int i = 0; i < pictures_to_settle; ++i) {
+        s.viewer.finish(width, height);
+        Frame& frame = s.frames.begin();
+        picture.begin(frame);
+        s.viewer.draw(frame, s.pipelines, picture.target(), seconds_a_picture * ++s.drawn);
+        picture.end(frame);
+        gpu::wait(s.device.state(), s.frames.submit(frame));
+    }
+    return picture.image();
+}
+
+void wait_for_model(LiveModel& live) {
+    using namespace std::chrono_literals;
+    while (true) {
+        throw_if_interrupted();
+        if (const auto error = live.error()) throw Error(error->kind, error->message);
+        const Activity activity = live.version().activity;
+        if (activity == Activity::ended || activity == Activity::paused) return;
+        std::this_thread::sleep_for(2ms);
+    }
+}
+
+}  // namespace vantage::view

@@ -1,0 +1,64 @@
+// The images of a window.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "runtime/gpu/device.h"
+#include "vantage/device.h"
+#include "viewer/draw/painter.h"
+
+namespace vantage::view {
+
+class Swapchain {
+public:
+    /// Takes over `surface`. Throws unsupported when the device's queue cannot show pictures on it.
+    Swapchain(const Device& device, VkSurfaceKHR surface);
+    ~Swapchain();
+    Swapchain(const Swapchain&) = delete;
+    Swapchain& operator=(const Swapchain&) = delete;
+
+    /// Makes images of this size; also after the window or its surface has changed.
+    void resize(std::uint32_t width, std::uint32_t height);
+    bool empty() const { return swapchain_ == VK_NULL_HANDLE; }
+    VkFormat format() const { return format_; }
+
+    struct Acquired {
+        std::uint32_t index = 0;
+        VkImage image = VK_NULL_HANDLE;
+        Target target;
+        VkSemaphore free = VK_NULL_HANDLE;   ///< to wait for before drawing
+        VkSemaphore drawn = VK_NULL_HANDLE;  ///< to signal when drawn
+    };
+    /// The next image; nothing when the surface has changed and `resize` is due.
+    std::optional<Acquired> acquire();
+    /// Shows it; false when `resize` is due.
+    bool present(const Acquired& image);
+    /// Whether pixels can be copied from the images.
+    bool readable() const { return readable_; }
+    std::uint64_t made() const { return made_; }  ///< how often images were made
+
+private:
+    void choose_format();
+    void destroy_images();
+
+    Device device_;
+    VkSurfaceKHR surface_;
+    VkSwapchainKHR swapchain_ = VK_NULL_HANDLE;
+    VkFormat format_ = VK_FORMAT_UNDEFINED;
+    VkColorSpaceKHR colours_ = VK_COLOR_SPACE_SRGB_NONLINEAR_KHR;
+    std::uint32_t width_ = 0, height_ = 0;
+    struct Shown {
+        VkImage image = VK_NULL_HANDLE;
+        VkImageView view = VK_NULL_HANDLE;
+        VkSemaphore drawn = VK_NULL_HANDLE;
+    };
+    std::vector<Shown> images_;
+    std::vector<VkSemaphore> free_;  ///< one more than pictures in flight, used in turn
+    std::size_t next_free_ = 0;
+    bool readable_ = false;
+    std::uint64_t made_ = 0;
+};
+
+}  // namespace vantage::view

@@ -1,0 +1,265 @@
+#include "viewer/window/window.h"
+
+#include "runtime/gpu/vk.h"
+
+#define GLFW_INCLUDE_NONE
+#include <GLFW/glfw3.h>
+
+#include <chrono>
+#include <cmath>
+
+#include "runtime/base/log.h"
+#include "runtime/base/os.h"
+#include "runtime/gpu/commands.h"
+#include "runtime/io/png.h"
+#include "vantage/vulkan.h"
+#include "viewer/draw/frame.h"
+#include "viewer/draw/picture.h"
+#include "viewer/panels/viewer.h"
+#include "viewer/window/keys.h"
+#include "viewer/window/swapchain.h"
+
+namespace vantage::view {
+namespace {
+
+double seconds_now() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+std::string glfw_message() {
+    const char* text = nullptr;
+    glfwGetError(&text);
+    return text != nullptr ? text : "no reason given";
+}
+
+Viewer& viewer_of(GLFWwindow* window) { return static_cast<Window*>(glfwGetWindowUserPointer(window))->viewer(); }
+
+/// The mouse in pixels of the picture: screens of high density count in other units.
+void on_mouse(GLFWwindow* window, double x, double y) {
+    int wide = 0, high = 0, pixels_wide = 0, pixels_high = 0;
+    glfwGetWindowSize(window, &wide, &high);
+    glfwGetFramebufferSize(window, &pixels_wide, &pixels_high);
+    viewer_of(window).mouse_at(static_cast<float>(x * pixels_wide / std::max(1, wide)),
+                               static_cast<float>(y * pixels_high / std::max(1, high)));
+}
+
+void on_key(GLFWwindow* window, int key, int scancode, int action, int modifiers) {
+    Viewer& viewer = viewer_of(window);
+    viewer.modifiers((modifiers & GLFW_MOD_CONTROL) != 0, (modifiers & GLFW_MOD_SHIFT) != 0,
+                     (modifiers & GLFW_MOD_ALT) != 0);
+    viewer.key(shortcut_of(key, scancode, modifiers), edit_key_of(key), action != GLFW_RELEASE);
+}
+
+void listen(GLFWwindow* window) {
+    glfwSetCursorPosCallback(window, on_mouse);
+    glfwSetCursorEnterCallback(window, [](GLFWwindow* w, int entered) {
+        if (entered == 0) viewer_of(w).mouse_left();
+    });
+    glfwSetMouseButtonCallback(window, [](GLFWwindow* w, int button, int action, int) {
+        viewer_of(w).mouse_button(button, action == GLFW_PRESS);
+    });
+    glfwSetScrollCallback(window, [](GLFWwindow* w, double x, double y) {
+        viewer_of(w).scrolled(static_cast<float>(x), static_cast<float>(y));
+    });
+    glfwSetKeyCallback(window, on_key);
+    glfwSetCharCallback(window, [](GLFWwindow* w, unsigned character) { viewer_of(w).character(character); });
+    glfwSetWindowRefreshCallback(window, [](GLFWwindow* w) { viewer_of(w).touch(); });
+    glfwSetFramebufferSizeCallback(window, [](GLFWwindow* w, int, int) { viewer_of(w).touch(); });
+}
+
+VkSurfaceKHR make_surface(const Device& device, GLFWwindow* window) {
+    VkSurfaceKHR surface = VK_NULL_HANDLE;
+    const VkResult result = glfwCreateWindowSurface(handles(device).instance, window, nullptr, &surface);
+    if (result != VK_SUCCESS) gpu::throw_vk(result, "glfwCreateWindowSurface", Where::here(), glfw_message());
+    return surface;
+}
+
+}  // namespace
+
+WindowSystem::WindowSystem() {
+    if (glfwInit() != GLFW_TRUE)
+        throw Error(ErrorKind::unsupported,
+                    "no window can be opened (" + glfw_message() +
+                        "): is there a display? Without one: vantage view --headless --png FILE");
+    if (glfwVulkanSupported() != GLFW_TRUE) {
+        glfwTerminate();
+        throw Error(ErrorKind::no_device,
+                    "GLFW finds no Vulkan loader with a driver that shows windows: use --headless --png FILE");
+    }
+}
+
+WindowSystem::~WindowSystem() { glfwTerminate(); }
+
+std::vector<const char*> WindowSystem::instance_extensions() const {
+    std::uint32_t count = 0;
+    const char** names = glfwGetRequiredInstanceExtensions(&count);
+    if (names == nullptr)
+        throw Error(ErrorKind::unsupported, "Vulkan has no extension for this display (" + glfw_message() + ")");
+    return {names, names + count};
+}
+
+void WindowSystem::wake() { glfwPostEmptyEvent(); }
+
+struct Window::State {
+    Device device;
+    WindowOptions options;
+    GLFWwindow* window = nullptr;
+    std::unique_ptr<Swapchain> swapchain;
+    std::unique_ptr<DrawPipelines> pipelines;
+    FrameRing frames;
+    std::unique_ptr<Viewer> viewer;
+    WindowCounts counts;
+    bool stale = true;  ///< the images do not fit the window
+    int saved = 0;
+
+    State(const Device& device_in, const WindowOptions& options_in)
+        : device(device_in), options(options_in), frames(device_in) {}
+    ~State() {
+        viewer.reset();
+        pipelines.reset();
+        swapchain.reset();
+        if (window != nullptr) glfwDestroyWindow(window);
+    }
+
+    bool draw(gpu::Buffer* pixels);
+    bool fit();
+    void serve_request();
+    void save(bool data);
+    Image screenshot();
+};
+
+Window::Window(const Device& device, LiveModel& live, const ViewState& state, const WindowOptions& options)
+    : state_(std::make_unique<State>(device, options)) {
+    State& s = *state_;
+    glfwWindowHint(GLFW_CLIENT_API, GLFW_NO_API);
+    glfwWindowHint(GLFW_SCALE_TO_MONITOR, GLFW_TRUE);
+    s.window = glfwCreateWindow(options.width, options.height, options.title.c_str(), nullptr, nullptr);
+    if (s.window == nullptr) throw Error(ErrorKind::unsupported, "no window can be opened: " + glfw_message());
+    s.swapchain = std::make_unique<Swapchain>(device, make_surface(device, s.window));
+    s.pipelines = std::make_unique<DrawPipelines>(device, s.swapchain->format());
+    float across = 1, down = 1;
+    glfwGetWindowContentScale(s.window, &across, &down);
+    s.viewer = std::make_unique<Viewer>(live, state,
+                                        ViewerOptions{.scale = options.scale * std::max(1.0f, across),
+                                                      .frozen = options.frozen,
+                                                      .budget_percent = options.budget_percent,
+                                                      .copy = [window = s.window](const std::string& text) {
+                                                          glfwSetClipboardString(window, text.c_str());
+                                                      }});
+    glfwSetWindowUserPointer(s.window, this);
+    listen(s.window);
+}
+
+Window::~Window() = default;
+Viewer& Window::viewer() { return *state_->viewer; }
+GLFWwindow* Window::handle() const { return state_->window; }
+const WindowCounts& Window::counts() const { return state_->counts; }
+
+/// Makes the images fit the window; false while it is minimised.
+bool Window::State::fit() {
+    int width = 0, height = 0;
+    glfwGetFramebufferSize(window, &width, &height);
+    if (width == 0 || height == 0 || glfwGetWindowAttrib(window, GLFW_ICONIFIED) != 0) return false;
+    if (stale) {
+        swapchain->resize(static_cast<std::uint32_t>(width), static_cast<std::uint32_t>(height));
+        ++counts.resized;
+        stale = swapchain->empty();
+    }
+    return !stale;
+}
+
+/// One picture; false when there is none now. With `pixels` they are copied there from the screen's image.
+bool Window::State::draw(gpu::Buffer* pixels) {
+    if (!fit()) return false;
+    const auto image = swapchain->acquire();
+    if (!image) {
+        stale = true;
+        return false;
+    }
+    const double begin = seconds_now();
+    Frame& frame = frames.begin();
+    const VkCommandBuffer commands = frame.commands();
+    change_layout(commands, image->image, VK_IMAGE_LAYOUT_UNDEFINED, VK_IMAGE_LAYOUT_COLOR_ATTACHMENT_OPTIMAL);
+    viewer->draw(frame, *pipelines, image->target, begin);
+    if (pixels != nullptr) {
+        change_layout(commands, image->image, VK_IMAGE_LAYOUT_COLOR_ATTACHMENT_OPTIMAL,
+                      VK_IMAGE_LAYOUT_TRANSFER_SRC_OPTIMAL);
+        *pixels = gpu::allocate(device.state(), std::uint64_t{image->target.width} * image->target.height * 4,
+                                gpu::MemoryKind::readback, "screenshot");
+        copy_to_buffer(commands, image->image, image->target.width, image->target.height, *pixels);
+    }
+    change_layout(commands, image->image,
+                  pixels != nullptr ? VK_IMAGE_LAYOUT_TRANSFER_SRC_OPTIMAL : VK_IMAGE_LAYOUT_COLOR_ATTACHMENT_OPTIMAL,
+                  VK_IMAGE_LAYOUT_PRESENT_SRC_KHR);
+    auto wait = gpu::vk_struct<VkSemaphoreSubmitInfo>(VK_STRUCTURE_TYPE_SEMAPHORE_SUBMIT_INFO);
+    wait.semaphore = image->free;
+    wait.stageMask = VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT;
+    VkSemaphoreSubmitInfo signal = wait;
+    signal.semaphore = image->drawn;
+    const std::uint64_t done = frames.submit(frame, std::span(&wait, 1), std::span(&signal, 1));
+    if (!swapchain->present(*image)) stale = true;
+    ++counts.pictures;
+    viewer->note_frame(seconds_now(), frames.device_seconds(), seconds_now() - begin);
+    if (pixels != nullptr) gpu::wait(device.state(), done);
+    return true;
+}
+
+Image Window::State::screenshot() {
+    gpu::Buffer pixels;
+    for (int tries = 0; tries < 4; ++tries) {
+        if (!draw(&pixels)) continue;
+        int width = 0, height = 0;
+        glfwGetFramebufferSize(window, &width, &height);
+        if (pixels.bytes() < std::uint64_t(width) * std::uint64_t(height) * 4) continue;  // resized in between
+        return image_of(pixels, static_cast<std::uint32_t>(width), static_cast<std::uint32_t>(height),
+                        swapchain->format() == VK_FORMAT_B8G8R8A8_UNORM);
+    }
+    throw Error(ErrorKind::failure, "the window shows nothing that could be saved: it is minimised or hidden");
+}
+
+/// With `data` also what can be opened again: vector picture, page, table, numbers.
+void Window::State::save(bool data) {
+    const std::string name = options.pictures + format("/vantage-view-%03d", ++saved);
+    write_png(name + ".png", screenshot(), viewer->picture_texts());
+    if (data) {
+        const ViewSubject subject = viewer->subject();
+        for (const char* ending : {".svg", ".html", ".csv", ".json", ".npy"}) write_view(name + ending, subject);
+    }
+    viewer->say("saved " + name + (data ? ".png, .svg, .html, .csv, .json, .npy" : ".png"));
+}
+
+void Window::State::serve_request() {
+    switch (viewer->take_request()) {
+        case Request::none: break;
+        case Request::picture: return save(false);
+        case Request::exports: return save(true);
+        case Request::quit: return glfwSetWindowShouldClose(window, GLFW_TRUE);
+    }
+}
+
+Image Window::screenshot() { return state_->screenshot(); }
+
+bool Window::turn(double seconds) {
+    State& s = *state_;
+    const double wait = std::min(seconds, s.viewer->wake_in(seconds_now()));
+    const bool hidden = glfwGetWindowAttrib(s.window, GLFW_ICONIFIED) != 0;
+    if (wait > 0 || hidden)
+        glfwWaitEventsTimeout(std::max(hidden ? std::min(seconds, 1.0) : wait, 1e-4));
+    else
+        glfwPollEvents();
+    throw_if_interrupted();
+    if (glfwWindowShouldClose(s.window) != 0) return false;
+    s.serve_request();
+    int width = 0, height = 0;
+    glfwGetFramebufferSize(s.window, &width, &height);
+    if (s.viewer->due(seconds_now())) static_cast<void>(s.draw(nullptr));
+    return glfwWindowShouldClose(s.window) == 0;
+}
+
+void Window::run() {
+    constexpr double longest_wait = 1;
+    while (turn(longest_wait)) {
+    }
+}
+
+}  // namespace vantage::view
