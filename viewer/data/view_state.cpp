@@ -107,7 +107,7 @@ Pin pin_in(const std::string& option, const std::string& text) {
 // ---- the table ---------------------------------------------------------------------------------------------------------
 
 using Values = std::vector<std::string>;
-const std::string is_set = "";  // what a flag gives
+const std::string is_set;  // what a flag gives: nothing
 
 /// An option: what it does to a state, and what of a state it says: a value for each time it is to stand there.
 struct Option {
@@ -164,7 +164,11 @@ Option place(const char* name, Member member, const char* help) {
             }};
 }
 
-#define OF(member) [](auto& s) -> auto& { return s.member; }
+/// The member at the end of a chain of members, of whatever has the first of them.
+template <class... Member>
+auto field(Member... member) {
+    return [=](auto& s) -> auto& { return (s.*....*member); };
+}
 
 Option prompt_option() {
     return {"-p", "TEXT", "What the model is given to begin with",
@@ -206,38 +210,44 @@ Option pin_option() {
 const std::vector<Option>& options() {
     static const std::vector<Option> all = {
         prompt_option(),
-        count("-n", OF(max_tokens), "Tokens to generate at most"),
-        number("--temp", OF(sampling.temperature), "Temperature; 0 takes the most probable token"),
-        count("--top-k", OF(sampling.top_k), "Keep the k most probable tokens; 0 = all"),
-        number("--top-p", OF(sampling.top_p), "Keep the smallest set of tokens of at least this mass"),
-        number("--min-p", OF(sampling.min_p), "Keep tokens of at least this share of the most probable one"),
-        number("--repeat-penalty", OF(sampling.repeat_penalty), "Divide positive logits of tokens that were there"),
-        count("--seed", OF(sampling.seed), "The same seed gives the same text"),
-        flag("--ignore-eos", OF(sampling.ignore_end), "Go on after the model's end tokens"),
-        place("--layer", OF(layer), "Layer of the head that is shown"),
-        place("--head", OF(head), "Head of that layer"),
+        count("-n", field(&ViewState::max_tokens), "Tokens to generate at most"),
+        number("--temp", field(&ViewState::sampling, &Sampling::temperature),
+               "Temperature; 0 takes the most probable token"),
+        count("--top-k", field(&ViewState::sampling, &Sampling::top_k), "Keep the k most probable tokens; 0 = all"),
+        number("--top-p", field(&ViewState::sampling, &Sampling::top_p),
+               "Keep the smallest set of tokens of at least this mass"),
+        number("--min-p", field(&ViewState::sampling, &Sampling::min_p),
+               "Keep tokens of at least this share of the most probable one"),
+        number("--repeat-penalty", field(&ViewState::sampling, &Sampling::repeat_penalty),
+               "Divide positive logits of tokens that were there"),
+        count("--seed", field(&ViewState::sampling, &Sampling::seed), "The same seed gives the same text"),
+        flag("--ignore-eos", field(&ViewState::sampling, &Sampling::ignore_end), "Go on after the model's end tokens"),
+        place("--layer", field(&HeadPlace::layer), "Layer of the head that is shown"),
+        place("--head", field(&HeadPlace::head), "Head of that layer"),
         of_option(),
         part_option(),
         rows_option(),
-        word("--axis", axis_words, OF(axis), "Columns: absolute keys, or relative distances"),
-        word("--pool", pooling_words, OF(pooling), "A cell of several weights: their mass, or the peak"),
-        flag("--sink-off", OF(modifiers.sink_off), "Leave key 0 out; the others sum to 1 again"),
-        flag("--value-weighted", OF(modifiers.value_weighted), "Weights times the lengths of their values"),
-        flag("--row-norm", OF(modifiers.row_normalised), "Each row by its largest weight"),
-        flag("--over-expected", OF(modifiers.over_expected), "Weights over the head's mean at their distance"),
+        word("--axis", axis_words, field(&ViewState::axis), "Columns: absolute keys, or relative distances"),
+        word("--pool", pooling_words, field(&ViewState::pooling), "A cell of several weights: their mass, or the peak"),
+        flag("--sink-off", field(&ViewState::modifiers, &Modifiers::sink_off),
+             "Leave key 0 out; the others sum to 1 again"),
+        flag("--value-weighted", field(&ViewState::modifiers, &Modifiers::value_weighted),
+             "Weights times the lengths of their values"),
+        flag("--row-norm", field(&ViewState::modifiers, &Modifiers::row_normalised), "Each row by its largest weight"),
+        flag("--over-expected", field(&ViewState::modifiers, &Modifiers::over_expected),
+             "Weights over the head's mean at their distance"),
         pin_option(),
-        flag("--lines", OF(lines), "Lines from the pinned token to what it reads"),
-        word("--scale", scale_words, OF(scale), "linear, sqrt or log"),
-        number("--max", OF(value_max), "The bright end of the colour bar"),
-        word("--colours", colour_words, OF(colours), "magma, viridis, cividis or grey"),
-        word("--theme", theme_words, OF(theme), "dark or light"),
-        word("--statistic", statistic_words, OF(statistic), "What the head map is coloured by"),
-        word("--order", order_words, OF(order), "The head map's order: index, or value"),
-        flag("--mini-maps", OF(mini_maps), "The head map shows maps instead of numbers"),
+        flag("--lines", field(&ViewState::lines), "Lines from the pinned token to what it reads"),
+        word("--scale", scale_words, field(&ViewState::scale), "linear, sqrt or log"),
+        number("--max", field(&ViewState::value_max), "The bright end of the colour bar"),
+        word("--colours", colour_words, field(&ViewState::colours), "magma, viridis, cividis or grey"),
+        word("--theme", theme_words, field(&ViewState::theme), "dark or light"),
+        word("--statistic", statistic_words, field(&ViewState::statistic), "What the head map is coloured by"),
+        word("--order", order_words, field(&ViewState::order), "The head map's order: index, or value"),
+        flag("--mini-maps", field(&ViewState::mini_maps), "The head map shows maps instead of numbers"),
     };
     return all;
 }
-#undef OF
 
 const Option* option_named(const std::string& name) {
     const auto found = std::ranges::find_if(options(), [&](const Option& option) { return option.name == name; });

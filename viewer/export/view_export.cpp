@@ -18,7 +18,7 @@ namespace {
 std::string count_text(std::int64_t number) { return std::to_string(number); }
 
 /// The tokens of a cell: the first, and the last where there are several.
-std::string label_of(const std::vector<std::string>& texts, std::int64_t first, std::int64_t size) {
+std::string span_label(const std::vector<std::string>& texts, std::int64_t first, std::int64_t size) {
     const auto label = [&](std::int64_t i) {
         return i < std::ssize(texts) ? token_label(texts[static_cast<std::size_t>(i)]) : count_text(i);
     };
@@ -79,7 +79,7 @@ bool ViewSubject::hidden(std::int64_t row, std::int64_t column) const {
 
 std::string ViewSubject::row_label(std::int64_t row) const {
     const std::int64_t size = std::int64_t{1} << cells.level;
-    return label_of(head.of == AttentionOf::encoder ? tokens.source_texts : tokens.texts, cells.first_row + row * size,
+    return span_label(head.of == AttentionOf::encoder ? tokens.source_texts : tokens.texts, cells.first_row + row * size,
                     size);
 }
 
@@ -87,7 +87,7 @@ std::string ViewSubject::column_label(std::int64_t column) const {
     const std::int64_t size = std::int64_t{1} << cells.level, first = cells.first_column + column * size;
     if (state.axis == KeyAxis::relative)
         return size > 1 ? count_text(first) + " … " + count_text(first + size - 1) : count_text(first);
-    return label_of(head.of == AttentionOf::self ? tokens.texts : tokens.source_texts, first, size);
+    return span_label(head.of == AttentionOf::self ? tokens.texts : tokens.source_texts, first, size);
 }
 
 ViewSubject subject_of(const LiveModel& live, ViewData& data, const FrameData& frame, const ViewState& state,
