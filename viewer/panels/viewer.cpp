@@ -39,11 +39,11 @@ Viewer::Viewer(LiveModel& live, const ViewState& state, const ViewerOptions& opt
     : live_(live),
       state_(state),
       options_(options),
-      context_(ImGui::CreateContext()),
+      context_(make_context()),
       fonts_(live.model().device(), options.scale),
       data_(live, {.budget_percent = options.budget_percent}),
       finder_(std::make_shared<FocusFinder>()) {
-    ImGui::SetCurrentContext(context_);
+    const ContextInUse in_use(context_);
     ImGuiIO& io = ImGui::GetIO();
     io.IniFilename = io.LogFilename = nullptr;
     name_keys(io);
@@ -76,6 +76,7 @@ std::int64_t Viewer::columns() const { return head().of == AttentionOf::self ? r
 Rectangle Viewer::part() const { return state_.part ? *state_.part : whole_map(rows(), columns()); }
 
 void Viewer::run_prompt() {
+    if (!obeyed()) return;
     state_.prompt = at_.prompt;
     state_.rows.reset();
     state_.part.reset();
@@ -83,6 +84,11 @@ void Viewer::run_prompt() {
     at_.picked.reset();
     live_.start({.text = state_.prompt}, state_.sampling, state_.max_tokens);
     touch();
+}
+
+bool Viewer::obeyed() {
+    if (!live_.commanded()) say("the program that opened this view runs the model");
+    return live_.commanded();
 }
 
 void Viewer::say(const std::string& note) {
@@ -260,7 +266,7 @@ void Viewer::wait_for_reading(const Wanted& what, double now) {
 }
 
 void Viewer::draw(Frame& frame, DrawPipelines& pipelines, const Target& target, double now) {
-    ImGui::SetCurrentContext(context_);
+    const ContextInUse in_use(context_);
     const auto width = static_cast<float>(target.width), height = static_cast<float>(target.height);
     arrange(width, height);
     set_colours();
@@ -277,7 +283,7 @@ void Viewer::draw(Frame& frame, DrawPipelines& pipelines, const Target& target, 
 }
 
 void Viewer::finish(std::uint32_t width, std::uint32_t height) {
-    ImGui::SetCurrentContext(context_);
+    const ContextInUse in_use(context_);
     version_ = live_.version();
     finder_->wait(live_, version_);
     arrange(static_cast<float>(width), static_cast<float>(height));

@@ -76,6 +76,8 @@ public:
     const MapView& map() const { return map_; }
     std::optional<CellReading> reading() const { return frame_data_ != nullptr ? frame_data_->reading : std::nullopt; }
     void run_prompt();
+    /// Whether the model can be told to run, pause or stop; says so where it cannot.
+    bool obeyed();
     void say(const std::string& note);
     void copy_command_line();
     /// What is shown, for files: the map is finished first.
