@@ -118,22 +118,25 @@ Request Viewer::take_request() { return std::exchange(request_, Request::none); 
 void Viewer::note_frame(double now, double device_seconds, double host_seconds) {
     data_.note_frame(now, device_seconds, host_seconds);
     figures_.gfx_seconds = device_seconds;
+    closed_until_ = now + data_.budget().opens_in(now);
+}
+
+double Viewer::next_of_model() const {
+    return std::max(closed_until_, last_picture_ + (figures_.software ? 1 / cpu_pictures_a_second : 0));
 }
 
 bool Viewer::due(double now) const {
-    if (reading_due_ && now - last_picture_ >= reading_wait) return true;
-    if (pictures_due_ > 0 || live_.version().number != version_.number) {
-        return !figures_.software || pictures_due_ > 0 || now - last_picture_ >= 1 / cpu_pictures_a_second;
-    }
+    if (pictures_due_ > 0) return true;
+    if (reading_due_ && now >= std::max(closed_until_, last_picture_ + reading_wait)) return true;
+    if (live_.version().number != version_.number) return now >= next_of_model();
     return frame_data_ != nullptr && frame_data_->busy && now - last_picture_ >= frame_data_->wake_in;
 }
 
 double Viewer::wake_in(double now) const {
     constexpr double longest = 1;
     if (pictures_due_ > 0) return 0;
-    double seconds = reading_due_ ? last_picture_ + reading_wait - now : longest;
-    if (live_.version().number != version_.number)
-        seconds = figures_.software ? last_picture_ + 1 / cpu_pictures_a_second - now : 0;
+    double seconds = reading_due_ ? std::max(closed_until_, last_picture_ + reading_wait) - now : longest;
+    if (live_.version().number != version_.number) seconds = std::min(seconds, next_of_model() - now);
     if (frame_data_ != nullptr && frame_data_->busy)
         seconds = std::min(seconds, last_picture_ + frame_data_->wake_in - now);
     return std::clamp(seconds, 0.0, longest);

@@ -84,6 +84,7 @@ public:
     ViewSubject subject();
     /// What a saved picture says of itself: model, head, scale, pooling, seed, and the command line.
     PngTexts picture_texts() { return facts_of(subject()); }
+    const ViewCounts& counts() const { return data_.counts(); }
     void request(Request what) { request_ = what; }
     void set_scale(float scale);
     float scale() const { return options_.scale; }
@@ -98,6 +99,8 @@ private:
     std::int64_t query_at_rest() const;
     Cell read_most(std::int64_t query) const;
     Wanted wanted() const;
+    /// When what the model has done since is worth a picture: not before the budget allows for one.
+    double next_of_model() const;
     void wait_for_reading(const Wanted& what, double now);
     void arrange(float width, float height);
     void begin_ui(float width, float height, double now);
@@ -133,7 +136,7 @@ private:
     bool reading_due_ = false;
     std::optional<Cell> asked_cell_;
     double asked_at_ = 0;
-    double now_ = 0, last_picture_ = -1;
+    double now_ = 0, last_picture_ = -1, closed_until_ = 0;
 };
 
 }  // namespace vantage::view
