@@ -1,5 +1,6 @@
 // What the viewer's vertex and fragment shaders are told. Positions are pixels from the upper left corner.
 #include "params/types.h"
+#include "params/view_scale.h"
 #ifndef VANTAGE_VIEW_DRAW_H
 #define VANTAGE_VIEW_DRAW_H
 VANTAGE_PARAMS_BEGIN
@@ -17,8 +18,7 @@ struct ViewAreaParams {
     float width, height;                           // of the target
     float left, top, pixels_wide, pixels_high;     // the area
     float first_row, first_column, rows, columns;  // what it shows, in tokens; of a mini-map in cells
-    float value_max, log_floor;                    // the bright end; the smallest share of it that log tells from zero
-    uint scale;                                    // VIEW_SQUARE_ROOT …
+    ViewScale bar;                                 // from value to colour
     uint peak;                                     // 1: the largest weight of a cell, not the sum
     uint hide_future;                              // of a mini-map, 1: columns beyond the row hold nothing
     uint mini_map;                                 // number of the head plus 1; 0: the focused map
@@ -26,7 +26,4 @@ struct ViewAreaParams {
     uint tint;  // ABGR bytes: not the colour map, but this, the more the larger; 0: none
 };
 VANTAGE_PARAMS_END
-#define VIEW_SQUARE_ROOT 0  // as WeightScale
-#define VIEW_LINEAR 1
-#define VIEW_LOGARITHMIC 2
 #endif

@@ -4,18 +4,9 @@
 #extension GL_GOOGLE_include_directive : require
 #include "lib/view.glsl"
 #include "lib/tiles.glsl"
+#include "lib/weight_scale.glsl"
 layout(push_constant) uniform Push { ViewAreaParams p; };
 layout(location = 0) out vec4 pixel;
-
-// As position_of in runtime/io/weight_scale.cpp.
-float position_of(float value) {
-    float share = value / p.value_max;
-    if (!(share > 0.0)) return 0.0;
-    if (share >= 1.0) return 1.0;
-    if (p.scale == VIEW_SQUARE_ROOT) return sqrt(share);
-    if (p.scale == VIEW_LINEAR) return share;
-    return max(0.0, 1.0 - log(share) / log(p.log_floor));
-}
 
 void main() {
     vec2 at = (gl_FragCoord.xy - vec2(p.left, p.top)) / vec2(p.pixels_wide, p.pixels_high);
@@ -33,9 +24,9 @@ void main() {
     float value = p.peak == 1u ? cell.peak : cell.mass;
     if (p.tint != 0u) {
         vec4 tint = unpackUnorm4x8(p.tint);
-        pixel = vec4(tint.rgb, tint.a * position_of(value));
+        pixel = vec4(tint.rgb, tint.a * position_on(p.bar, value));
         return;
     }
-    uint colour = uint(position_of(value) * 255.0 + 0.5);
+    uint colour = uint(position_on(p.bar, value) * 255.0 + 0.5);
     pixel = unpackUnorm4x8(ReadWords(p.colours).at[colour]);
 }

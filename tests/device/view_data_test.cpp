@@ -124,6 +124,64 @@ TEST_CASE("cells of every level are the exact sums and maxima of the weights", "
     CHECK(peak <= tolerance);
 }
 
+TEST_CASE("the histogram counts the visible cells along the bar, and the text that came meanwhile", "[view]") {
+    LiveModel live(mini_world(), {.precision = Precision::f32});
+    ViewData data(live);
+    live.start({.ids = some_ids(150)}, {}, 0);
+    wait_for_end(live);
+    ViewState state;
+    const auto check = [&](Wanted wanted) {
+        const FrameData& frame = data.finish(state, wanted);
+        REQUIRE(frame.counts);
+        const ValueCounts& counts = *frame.counts;
+        CHECK(counts.range == wanted.counted.value_or(state.range));
+        const MapCells map = data.read_cells();
+        const double size = std::exp2(map.level);
+        std::vector<std::int64_t> bins(counts.bins.size());
+        std::int64_t below = 0, above = 0, on_border = 0;
+        for (std::int64_t r = 0; r < map.rows; ++r)
+            for (std::int64_t c = 0; c < map.columns; ++c) {
+                const double row = static_cast<double>(map.first_row) + static_cast<double>(r) * size,
+                             column = static_cast<double>(map.first_column) + static_cast<double>(c) * size;
+                if (column > row || row + size <= wanted.part.first_row || row >= wanted.part.last_row ||
+                    column + size <= wanted.part.first_column || column >= wanted.part.last_column)
+                    continue;
+                const auto at = static_cast<std::size_t>(r * map.columns + c);
+                const float value = state.pooling == Pooling::peak ? map.peak[at] : map.mass[at];
+                const float place = 64 * position_of(value, static_cast<float>(counts.range.max), state.scale,
+                                                     static_cast<float>(counts.range.min));
+                on_border += std::abs(place - std::round(place)) < 1e-3f && place > 0 && place < 64 ? 1 : 0;
+                if (value < static_cast<float>(counts.range.min))
+                    ++below;
+                else if (value > static_cast<float>(counts.range.max))
+                    ++above;
+                else
+                    ++bins[static_cast<std::size_t>(std::min(place, 63.0f))];
+            }
+        CHECK(counts.below == below);
+        CHECK(counts.above == above);
+        std::int64_t off = 0;
+        for (std::size_t i = 0; i < bins.size(); ++i) off += std::abs(bins[i] - std::int64_t{counts.bins[i]});
+        CHECK(off <= 2 * on_border);  // two devices' roots and logarithms differ in the last bit
+        return off;
+    };
+    Wanted wanted = all_of({1, 3}, 150, 1000);
+    check(wanted);
+    wanted.part = {20, 75.5, 3.25, 60};
+    check(wanted);
+    state.range = {0.01, 0.3}, state.scale = WeightScale::logarithmic;
+    check(wanted);
+    state.pooling = Pooling::peak, state.scale = WeightScale::linear;
+    wanted = all_of({1, 3}, 150, 40);
+    check(wanted);
+    wanted.counted = ValueRange{0, 2};
+    check(wanted);
+    live.start({.ids = some_ids(90)}, {}, 0);
+    wait_for_end(live, 2);
+    check(all_of({1, 3}, 90, 1000));
+    CHECK(data.counts().waits == 0);
+}
+
 TEST_CASE("shared keys, a window and capped scores are seen as the model's rules say", "[view]") {
     const char* config =
         R"({"model_type":"gemma2","num_hidden_layers":2,"hidden_size":48,"num_attention_heads":4,"num_key_value_heads":2,

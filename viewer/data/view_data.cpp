@@ -7,6 +7,7 @@
 #include "runtime/base/os.h"
 #include "viewer/data/factors.h"
 #include "viewer/data/head_board.h"
+#include "viewer/data/histogram.h"
 #include "viewer/data/probe.h"
 #include "viewer/data/tiles.h"
 
@@ -15,25 +16,22 @@ namespace vantage::view {
 namespace {
 
 constexpr std::size_t maps_in_flight = 4;  // frames that may still read one
-constexpr std::int64_t most_words = 8192;  // of a map
-
 constexpr double seconds_unwatched = 0.1;  // of a batch when nobody waits for a frame
 
 /// Host-visible maps that take turns, so that a frame in flight keeps its own.
 class MapRing {
 public:
     MapRing(gpu::DeviceState& device, const char* name)
-        : buffer_(gpu::allocate(device, maps_in_flight * map_bytes, gpu::MemoryKind::shared, name)) {}
+        : buffer_(gpu::allocate(device, maps_in_flight * most_map_bytes, gpu::MemoryKind::shared, name)) {}
     std::uint64_t write(const params::ViewTileMap& map, std::span<const std::uint32_t> words) {
         next_ = (next_ + 1) % maps_in_flight;
-        std::byte* to = buffer_.mapped() + next_ * map_bytes;
+        std::byte* to = buffer_.mapped() + next_ * most_map_bytes;
         std::memcpy(to, &map, sizeof map);
         std::memcpy(to + sizeof map, words.data(), words.size_bytes());
-        return buffer_.address() + next_ * map_bytes;
+        return buffer_.address() + next_ * most_map_bytes;
     }
 
 private:
-    static constexpr std::uint64_t map_bytes = sizeof(params::ViewTileMap) + most_words * sizeof(std::uint32_t);
     gpu::Buffer buffer_;
     std::size_t next_ = 0;
 };
@@ -89,6 +87,7 @@ struct ViewData::State {
     Factors factors;
     HeadBoard board;
     Probe probe;
+    Histogram histogram;
     MapRing maps, mini_maps;
     Budget budget;
     LiveTokens tokens;
@@ -110,6 +109,7 @@ struct ViewData::State {
           factors(device, l),
           board(device, l, sources),
           probe(device),
+          histogram(device),
           maps(device, "view.map"),
           mini_maps(device, "view.mini_maps"),
           budget(o.budget_percent) {
@@ -132,6 +132,8 @@ struct ViewData::State {
     void ask(const Wanted& wanted, const Extent& extent);
     void show_map(const ViewState& state, const Wanted& wanted, const Extent& extent);
     void read_tile(std::uint32_t word, std::int64_t row, std::int64_t column, MapCells& map) const;
+    void count_values(const ViewState& state, const Wanted& wanted, const Extent& extent,
+                      const params::ViewTileMap& map, std::uint32_t look);
     void show_mini_maps(const ViewState& state, const Wanted& wanted);
     const FrameData& update(const ViewState& state, const Wanted& wanted, double seconds);
 };
@@ -139,8 +141,8 @@ struct ViewData::State {
 // What a batch that is done has left.
 void ViewData::State::collect() {
     if (!work.idle()) return;
-    const bool numbers = board.collect(), read = probe.collect();
-    frame.changed = frame.changed || numbers || read;
+    const bool numbers = board.collect(), read = probe.collect(), counted = histogram.collect();
+    frame.changed = frame.changed || numbers || read || counted;
 }
 
 void ViewData::State::read_version() {
@@ -169,7 +171,7 @@ void ViewData::State::show_map(const ViewState& state, const Wanted& wanted, con
     const ViewSources::Layer& layer = sources.of(wanted.head);
     const bool grows = frame.version.activity == Activity::reading || frame.version.activity == Activity::writing;
     const Look look = factors.advance(wanted.head, layer, state.modifiers, extent, frame.version.run, grows, work);
-    const int level = level_for(wanted, extent, std::min(options.tiles, most_words));
+    const int level = level_for(wanted, extent, std::min(options.tiles, most_map_words));
     range = tiles_of(wanted.part, extent, level);
     words.clear();
     double there = 0, all = 0;
@@ -185,18 +187,45 @@ void ViewData::State::show_map(const ViewState& state, const Wanted& wanted, con
             there += tiles.progress(key, extent), all += 1;
         }
     const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
-    frame.map = {.address = maps.write({.pool = address_words(tiles.pool_address()),
-                                        .level = u(level),
-                                        .first_tile_row = u(range.first_row),
-                                        .first_tile_column = u(range.first_column),
-                                        .tile_rows = u(range.rows()),
-                                        .tile_columns = u(range.columns()),
-                                        .rows = u(extent.rows),
-                                        .columns = u(extent.columns()),
-                                        .causal = extent.causal},
-                                       words),
-                 .level = level,
-                 .progress = all > 0 ? there / all : 1};
+    const params::ViewTileMap map{.pool = address_words(tiles.pool_address()),
+                                  .level = u(level),
+                                  .first_tile_row = u(range.first_row),
+                                  .first_tile_column = u(range.first_column),
+                                  .tile_rows = u(range.rows()),
+                                  .tile_columns = u(range.columns()),
+                                  .rows = u(extent.rows),
+                                  .columns = u(extent.columns()),
+                                  .causal = extent.causal};
+    frame.map = {.address = maps.write(map, words), .level = level, .progress = all > 0 ? there / all : 1};
+    count_values(state, wanted, extent, map, look.number);
+}
+
+// Along the colour bar, of the cells that the visible part touches; counted last, when the batch has made what it can.
+void ViewData::State::count_values(const ViewState& state, const Wanted& wanted, const Extent& extent,
+                                   const params::ViewTileMap& map, std::uint32_t look) {
+    const double size = std::exp2(map.level);
+    const auto cells = [&](double first, double last, std::int64_t there) {
+        const double most = std::ceil(static_cast<double>(there) / size);
+        const double begin = std::clamp(std::floor(first / size), 0.0, most);
+        return std::pair{static_cast<std::uint32_t>(begin),
+                         static_cast<std::uint32_t>(std::clamp(std::ceil(last / size), begin, most) - begin)};
+    };
+    const auto [first_row, rows] = cells(wanted.part.first_row, wanted.part.last_row, extent.rows);
+    const auto [first_column, columns] = cells(wanted.part.first_column, wanted.part.last_column, extent.columns());
+    histogram.ask(map,
+                  {.run = frame.version.run,
+                   .head = wanted.head,
+                   .look = look,
+                   .rows = extent.rows,
+                   .level = static_cast<int>(map.level),
+                   .relative = extent.relative,
+                   .pooling = state.pooling,
+                   .scale = state.scale,
+                   .range = wanted.counted.value_or(state.range),
+                   .part = {first_row, first_column, rows, columns},
+                   .words = words},
+                  work);
+    frame.counts = histogram.counts();
 }
 
 void ViewData::State::show_mini_maps(const ViewState& state, const Wanted& wanted) {
@@ -256,7 +285,7 @@ const FrameData& ViewData::State::update(const ViewState& state, const Wanted& w
     frame.row_sum_error =
         own.rows > 0 && !std::isnan(own.worst_row_sum) ? std::optional(own.worst_row_sum) : std::nullopt;
     frame.busy = work.in_flight() || frame.map.progress < 1 || (wanted.mini_maps && frame.mini_maps.progress < 1) ||
-                 board.behind(frame.version);
+                 board.behind(frame.version) || !histogram.current();
     return frame;
 }
 

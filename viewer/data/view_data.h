@@ -49,6 +49,7 @@ struct Wanted {
     double pixels_high = 0, pixels_wide = 0;  ///< that it has; a cell is never smaller than one
     std::optional<std::pair<std::int64_t, std::int64_t>> under_mouse;  ///< query and key
     bool mini_maps = false;                                            ///< 64² maps of all heads, too
+    std::optional<ValueRange> counted;  ///< the ends of the bar that values are counted along; nothing: the state's
     bool operator==(const Wanted&) const = default;
 };
 
@@ -57,6 +58,14 @@ struct TileMap {
     std::uint64_t address = 0;  ///< of a ViewTileMap with its entries
     int level = 0;              ///< a cell covers 2^level rows and columns
     double progress = 1;        ///< the part of its cells that is there
+};
+
+/// How many of the visible cells have which value, along a colour bar.
+struct ValueCounts {
+    WeightScale scale = WeightScale::square_root;
+    ValueRange range;
+    std::uint32_t below = 0, above = 0;  ///< the dark end, the bright end
+    std::vector<std::uint32_t> bins;     ///< equal parts of the bar, from its dark end on
 };
 
 /// The cells of a map on the host, for files: those of the tiles that the wanted part touches.
@@ -77,6 +86,7 @@ struct FrameData {
     TileMap mini_maps;
     std::span<const HeadNumbers> heads;  ///< of LiveModel::heads()
     std::optional<CellReading> reading;  ///< of the last cell that was asked for and is known, one or two frames old
+    std::optional<ValueCounts> counts;   ///< of the visible cells, one or two frames old
     /// Σ p of the rows of the focused head so far: the largest distance from 1, nothing where the head has a sink or no row.
     std::optional<double> row_sum_error;
     bool changed = false;  ///< since the last update: draw

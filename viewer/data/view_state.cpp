@@ -239,7 +239,8 @@ const std::vector<Option>& options() {
         pin_option(),
         flag("--lines", field(&ViewState::lines), "Lines from the pinned token to what it reads"),
         word("--scale", scale_words, field(&ViewState::scale), "linear, sqrt or log"),
-        number("--max", field(&ViewState::value_max), "The bright end of the colour bar"),
+        number("--min", field(&ViewState::range, &ValueRange::min), "The dark end of the colour bar"),
+        number("--max", field(&ViewState::range, &ValueRange::max), "The bright end of the colour bar"),
         word("--colours", colour_words, field(&ViewState::colours), "magma, viridis, cividis or grey"),
         word("--theme", theme_words, field(&ViewState::theme), "dark or light"),
         word("--statistic", statistic_words, field(&ViewState::statistic), "What the head map is coloured by"),
@@ -310,6 +311,8 @@ ViewState state_from(std::span<const std::string> words) {
             throw Error(ErrorKind::usage, "view: " + words[i] + " wants a value: " + option->help);
         option->take(state, option->value != nullptr ? words[++i] : is_set);
     }
+    if (!(state.range.min < state.range.max))
+        refuse("--max", text_of(state.range.max), "a number above --min, which is " + text_of(state.range.min));
     return state;
 }
 

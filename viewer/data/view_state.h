@@ -10,6 +10,7 @@
 #include "runtime/io/colour_map.h"
 #include "runtime/io/weight_scale.h"
 #include "vantage/session.h"
+#include "viewer/data/value_range.h"
 
 namespace vantage::view {
 
@@ -86,7 +87,7 @@ struct ViewState {
 
     // ---- how it looks
     WeightScale scale = WeightScale::square_root;
-    double value_max = 1;  ///< the bright end of the colour bar
+    ValueRange range;  ///< from the darkest colour to the brightest
     ColourMap colours = ColourMap::magma;
     Theme theme = Theme::dark;
     HeadStatistic statistic = HeadStatistic::entropy;

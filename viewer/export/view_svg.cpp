@@ -43,9 +43,7 @@ Image cells_of(const ViewSubject& s, Rgb surface) {
     for (std::int64_t r = 0; r < s.cells.rows; ++r)
         for (std::int64_t c = 0; c < s.cells.columns; ++c)
             if (!s.hidden(r, c))
-                image.set(static_cast<int>(c), static_cast<int>(r),
-                          colour_at(s.state.colours,
-                                    position_of(s.at(r, c), static_cast<float>(s.state.value_max), s.state.scale)));
+                image.set(static_cast<int>(c), static_cast<int>(r), colour_at(s.state.colours, s.position(s.at(r, c))));
     return image;
 }
 
@@ -71,7 +69,8 @@ std::string bar(const ViewSubject& s, double x, double y, double height, const P
         all += format("<rect x=\"%.2f\" y=\"%.2f\" width=\"%g\" height=\"%.2f\" fill=\"%s\"/>\n", x,
                       y + height * (1 - (i + 1) / double{steps}), bar_width, height / steps + 0.5,
                       colour(colour_at(s.state.colours, (static_cast<float>(i) + 0.5f) / steps)).c_str());
-    for (const ScaleTick& tick : scale_ticks(static_cast<float>(s.state.value_max), s.state.scale))
+    for (const ScaleTick& tick :
+         scale_ticks(static_cast<float>(s.state.range.max), s.state.scale, static_cast<float>(s.state.range.min)))
         all += text_at(x + bar_width + 6, y + height * (1 - static_cast<double>(tick.position)) + 4, tick.text,
                        paper.ink, letter);
     return all;

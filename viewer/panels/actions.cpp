@@ -129,6 +129,13 @@ void step_on(Viewer& v) {
         v.live().step();
 }
 
+/// An end of the colour bar, a twentieth of the bar up or down.
+void move_end(Viewer& v, BarEnd end, int steps) {
+    constexpr double step = 0.05;
+    const double from = end == BarEnd::bright ? 1 : 0;
+    v.state().range = with_end(v.state().range, end, from + step * steps, v.state().scale);
+}
+
 void toggle_statistic_order(Viewer& v) { next(v.state().order, 2); }
 
 constexpr Pooling peak = Pooling::peak;
@@ -207,6 +214,13 @@ constexpr std::array action_table = std::to_array<Action>({
      [](const Viewer& v) { return v.state().modifiers.over_expected; }},
     {"colours", "Next colours", Menu::view, character(U'c'), [](Viewer& v) { next(v.state().colours, 4); }, nullptr,
      true},
+    {"bright-down", "Bright end lower", Menu::view, character(U'('),
+     [](Viewer& v) { move_end(v, BarEnd::bright, -1); }},
+    {"bright-up", "Bright end higher", Menu::view, character(U')'), [](Viewer& v) { move_end(v, BarEnd::bright, 1); }},
+    {"dark-down", "Dark end lower", Menu::view, character(U'{'), [](Viewer& v) { move_end(v, BarEnd::dark, -1); }},
+    {"dark-up", "Dark end higher", Menu::view, character(U'}'), [](Viewer& v) { move_end(v, BarEnd::dark, 1); }},
+    {"range", "Colours from 0 to 1", Menu::view, character(U'0'), [](Viewer& v) { v.state().range = {}; },
+     [](const Viewer& v) { return v.state().range == ValueRange{}; }},
     {"theme", "Light theme", Menu::view, character(U't'), [](Viewer& v) { next(v.state().theme, 2); },
      [](const Viewer& v) { return v.state().theme == Theme::light; }},
     {"larger", "Everything larger", Menu::view, control(U'+'), [](Viewer& v) { v.set_scale(v.scale() * 1.1f); }},

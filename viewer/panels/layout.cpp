@@ -33,7 +33,7 @@ Layout lay_out(float width, float height, float scale, const HeadGrid& grid) {
 
 FocusPlaces focus_places(const Box& panel, const Rectangle& part, float row_label, float key_label, float scale) {
     const auto px = [&](float logical) { return std::round(logical * scale); };
-    const float gap = px(6), bar_wide = px(64);
+    const float gap = px(6), bar_wide = px(100);
     const float left = std::min(row_label, px(110)) + gap, above = std::min(key_label, px(92)) + gap;
     const Box inside{panel.x + px(12), panel.y + px(40), panel.wide - px(24), panel.high - px(52)};
     const Box room{inside.x + left, inside.y + above, inside.wide - left - bar_wide - px(14), inside.high - above};

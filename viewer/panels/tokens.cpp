@@ -127,7 +127,7 @@ void draw_tokens(Ui& ui) {
                 draw_shade(ui, list, at, query, i);
             else if (known)
                 fill(list, at,
-                     faded(shade_of(ui), position_of(*known, static_cast<float>(ui.state.value_max), ui.state.scale)));
+                     faded(shade_of(ui), ui.position(*known)));
         }
         if (i == query) outline(list, at, ui.palette.accent, 1, ui.px(3));
         put(list, regular(ui), at.x, at.y + ui.px(3), text_colour(ui, i, query), token.text);

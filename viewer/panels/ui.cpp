@@ -8,6 +8,10 @@ namespace vantage::view {
 
 float Ui::px(float logical) const { return std::round(logical * scale); }
 
+float Ui::position(float value) const {
+    return position_of(value, static_cast<float>(state.range.max), state.scale, static_cast<float>(state.range.min));
+}
+
 std::int64_t Ui::query() const {
     if (const auto cell = at.cell()) return cell->first;
     if (at.token) return *at.token;

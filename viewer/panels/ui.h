@@ -30,6 +30,9 @@ struct Interaction {
     bool help = false, find = false, focus_find = false;
     std::int64_t shown_query = -1;  ///< that the running text was scrolled to
     std::string prompt, found;      ///< being edited
+    /// The bar as it was when the drag of one of its ends began: it stays so until the end is let go.
+    std::optional<ValueRange> bar;
+    BarEnd dragged_end = BarEnd::bright;
     bool focus_prompt = false, typing = false;
     std::string note;                                        ///< what the last action did
     double note_until = 0;                                   ///< seconds
@@ -65,6 +68,8 @@ struct Ui {
     double now = 0;
 
     float px(float logical) const;
+    /// Of a value on the colour bar.
+    float position(float value) const;
     /// What the query reads with: the labels of rows and of keys.
     const std::vector<std::string>& row_labels() const {
         return head.of == AttentionOf::encoder ? source_labels : labels;

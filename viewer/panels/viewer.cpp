@@ -194,7 +194,8 @@ Wanted Viewer::wanted() const {
              .part = part(),
              .pixels_high = static_cast<double>(map_.box.high),
              .pixels_wide = static_cast<double>(map_.box.wide),
-             .mini_maps = state_.mini_maps};
+             .mini_maps = state_.mini_maps,
+             .counted = at_.bar};
     if (const auto cell = at_.cell()) {
         const std::int64_t key = state_.axis == KeyAxis::relative ? cell->first - cell->second : cell->second;
         if (key >= 0 && cell->first < rows()) w.under_mouse = {cell->first, key};
