@@ -35,6 +35,13 @@ struct ViewTileParams {
     uint rows, keys;               // that there are
     uint relative, origin;         // column = key, or i + origin - key
 };
+// Weights [rows, columns] from a first one on, in tokens; NaN where a query does not see a key.
+struct ViewExcerptParams {
+    uvec2 source, result;
+    uvec2 row_factors, key_factors, distance_means;
+    uint head, first_row, first_column, rows, columns;
+    uint keys, relative, origin;
+};
 // The cells of a tile from the four of the level below, those that are absent 0.
 struct ViewPoolParams {
     uvec2 cells, upper_left, upper_right, lower_left, lower_right;

@@ -23,7 +23,6 @@ struct ViewAreaParams {
     uint hide_future;                              // of a mini-map, 1: columns beyond the row hold nothing
     uint mini_map;                                 // number of the head plus 1; 0: the focused map
     uint unknown;                                  // ABGR bytes: a cell that is not made yet
-    uint tint;  // ABGR bytes: not the colour map, but this, the more the larger; 0: none
 };
 VANTAGE_PARAMS_END
 #endif

@@ -16,17 +16,11 @@ void main() {
     bool hidden = p.mini_map > 0u ? p.hide_future == 1u : map.causal == 1u;
     if (hidden && column >> level > row >> level) discard;
     MapCell cell = p.mini_map > 0u ? mini_map_cell(p.map, p.mini_map - 1u, row, column) : map_cell(p.map, row, column);
-    if (!cell.known && p.tint != 0u) discard;
     if (!cell.known) {
         pixel = unpackUnorm4x8(p.unknown);
         return;
     }
     float value = p.peak == 1u ? cell.peak : cell.mass;
-    if (p.tint != 0u) {
-        vec4 tint = unpackUnorm4x8(p.tint);
-        pixel = vec4(tint.rgb, tint.a * position_on(p.bar, value));
-        return;
-    }
     uint colour = uint(position_on(p.bar, value) * 255.0 + 0.5);
     pixel = unpackUnorm4x8(ReadWords(p.colours).at[colour]);
 }

@@ -182,6 +182,61 @@ TEST_CASE("the histogram counts the visible cells along the bar, and the text th
     CHECK(data.counts().waits == 0);
 }
 
+TEST_CASE("weights one by one are those of the map, at every level and under modifiers", "[view]") {
+    LiveModel live(mini_world(), {.precision = Precision::f32});
+    ViewData data(live);
+    live.start({.ids = some_ids(150)}, {}, 0);
+    wait_for_end(live);
+    const std::int64_t n = 150;
+    const HeadPlace head{3, 6};
+    const std::vector<double> p = weights_of(live, head, n);
+    ViewState state;
+    Wanted wanted = all_of(head, n, 20);  // of a map that is zoomed out
+    wanted.reader = 97;
+    wanted.numbers = Rectangle{90, 101, 93, 99};
+    const auto check = [&](auto&& expected, double allowed) {
+        const FrameData& frame = data.finish(state, wanted);
+        CHECK(frame.map.level == 3);
+        REQUIRE(frame.read);
+        REQUIRE(frame.numbers);
+        CHECK(frame.read->columns == 98);
+        double off = 0;
+        for (std::int64_t j = 0; j < 98; ++j)
+            off = std::max(off, std::abs(static_cast<double>(frame.read->at(97, j)) - expected(97, j)));
+        CHECK(std::isnan(frame.read->at(97, 98)));
+        for (std::int64_t i = 90; i < 101; ++i)
+            for (std::int64_t c = 93; c < 99; ++c) {
+                const std::int64_t j = state.axis == KeyAxis::relative ? i - c : c;
+                const float value = frame.numbers->at(i, c);
+                if (j < 0 || j > i)
+                    CHECK(std::isnan(value));  // masked
+                else
+                    off = std::max(off, std::abs(static_cast<double>(value) - expected(i, j)));
+            }
+        CHECK(off <= allowed);
+    };
+    const auto plain = [&](std::int64_t i, std::int64_t j) { return p[static_cast<std::size_t>(i * n + j)]; };
+    check(plain, tolerance);
+    state.axis = KeyAxis::relative;
+    check(plain, tolerance);
+    state.modifiers = {.row_normalised = true};
+    check(
+        [&](std::int64_t i, std::int64_t j) {
+            double largest = 0;
+            for (std::int64_t k = 0; k <= i; ++k) largest = std::max(largest, plain(i, k));
+            return plain(i, j) / largest;
+        },
+        tolerance);
+    state = {};
+    wanted.numbers.reset();
+    wanted.reader = 149;
+    CHECK(data.finish(state, wanted).read->columns == 150);
+    live.start({.ids = some_ids(9)}, {}, 0);
+    wait_for_end(live, 2);
+    CHECK(data.finish(state, all_of(head, 9, 100)).read == nullptr);  // of the run before, and none is wanted
+    CHECK(data.counts().waits == 0);
+}
+
 TEST_CASE("shared keys, a window and capped scores are seen as the model's rules say", "[view]") {
     const char* config =
         R"({"model_type":"gemma2","num_hidden_layers":2,"hidden_size":48,"num_attention_heads":4,"num_key_value_heads":2,

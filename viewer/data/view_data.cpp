@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "runtime/base/os.h"
+#include "viewer/data/excerpt_reader.h"
 #include "viewer/data/factors.h"
 #include "viewer/data/head_board.h"
 #include "viewer/data/histogram.h"
@@ -66,6 +68,12 @@ int level_for(const Wanted& wanted, const Extent& extent, std::int64_t most_tile
     return level;
 }
 
+std::int64_t most_keys(const ViewSources& sources) {
+    std::int64_t most = 1;
+    for (const ViewSources::Layer& layer : sources.layers()) most = std::max<std::int64_t>(most, layer.sizes.m);
+    return most;
+}
+
 /// What of a view decides about its data.
 struct Asked {
     Wanted wanted;
@@ -88,6 +96,7 @@ struct ViewData::State {
     HeadBoard board;
     Probe probe;
     Histogram histogram;
+    ExcerptReader excerpts, reader;
     MapRing maps, mini_maps;
     Budget budget;
     LiveTokens tokens;
@@ -110,6 +119,8 @@ struct ViewData::State {
           board(device, l, sources),
           probe(device),
           histogram(device),
+          excerpts(device, most_numbers, "view.numbers"),
+          reader(device, most_keys(sources), "view.read"),
           maps(device, "view.map"),
           mini_maps(device, "view.mini_maps"),
           budget(o.budget_percent) {
@@ -132,6 +143,7 @@ struct ViewData::State {
     void ask(const Wanted& wanted, const Extent& extent);
     void show_map(const ViewState& state, const Wanted& wanted, const Extent& extent);
     void read_tile(std::uint32_t word, std::int64_t row, std::int64_t column, MapCells& map) const;
+    void read_weights(const Wanted& wanted, const Extent& extent, const Look& look);
     void count_values(const ViewState& state, const Wanted& wanted, const Extent& extent,
                       const params::ViewTileMap& map, std::uint32_t look);
     void show_mini_maps(const ViewState& state, const Wanted& wanted);
@@ -141,8 +153,9 @@ struct ViewData::State {
 // What a batch that is done has left.
 void ViewData::State::collect() {
     if (!work.idle()) return;
-    const bool numbers = board.collect(), read = probe.collect(), counted = histogram.collect();
-    frame.changed = frame.changed || numbers || read || counted;
+    const bool numbers = board.collect(), read = probe.collect(), counted = histogram.collect(),
+               few = excerpts.collect(), row = reader.collect();
+    frame.changed = frame.changed || numbers || read || counted || few || row;
 }
 
 void ViewData::State::read_version() {
@@ -171,6 +184,7 @@ void ViewData::State::show_map(const ViewState& state, const Wanted& wanted, con
     const ViewSources::Layer& layer = sources.of(wanted.head);
     const bool grows = frame.version.activity == Activity::reading || frame.version.activity == Activity::writing;
     const Look look = factors.advance(wanted.head, layer, state.modifiers, extent, frame.version.run, grows, work);
+    read_weights(wanted, extent, look);
     const int level = level_for(wanted, extent, std::min(options.tiles, most_map_words));
     range = tiles_of(wanted.part, extent, level);
     words.clear();
@@ -198,6 +212,39 @@ void ViewData::State::show_map(const ViewState& state, const Wanted& wanted, con
                                   .causal = extent.causal};
     frame.map = {.address = maps.write(map, words), .level = level, .progress = all > 0 ? there / all : 1};
     count_values(state, wanted, extent, map, look.number);
+}
+
+void ViewData::State::read_weights(const Wanted& wanted, const Extent& extent, const Look& look) {
+    const ViewSources::Layer& layer = sources.of(wanted.head);
+    Excerpt some{.head = wanted.head, .run = frame.version.run};
+    if (wanted.reader && *wanted.reader >= 0 && *wanted.reader < extent.rows) {
+        some.first_row = *wanted.reader, some.rows = 1;
+        some.columns = extent.causal ? *wanted.reader + 1 : extent.keys;
+        Extent by_key = extent;
+        by_key.relative = false;
+        reader.ask(some, layer, by_key, look, work);
+    } else {
+        reader.rest();
+    }
+    if (wanted.numbers) {
+        const auto whole = [](double token, std::int64_t most) {
+            return std::clamp<std::int64_t>(static_cast<std::int64_t>(token), 0, most);
+        };
+        some.axis = extent.relative ? KeyAxis::relative : KeyAxis::absolute;
+        some.first_row = whole(wanted.numbers->first_row, extent.rows);
+        some.first_column = whole(wanted.numbers->first_column, extent.columns());
+        some.rows = whole(wanted.numbers->last_row, extent.rows) - some.first_row;
+        some.columns = whole(wanted.numbers->last_column, extent.columns()) - some.first_column;
+    }
+    if (wanted.numbers && some.rows > 0 && some.columns > 0 && some.rows * some.columns <= most_numbers)
+        excerpts.ask(some, layer, extent, look, work);
+    else
+        excerpts.rest();
+    const auto own = [&](const ExcerptReader& from) {
+        const auto& known = from.excerpt();
+        return known && known->head == wanted.head && known->run == frame.version.run ? known : nullptr;
+    };
+    frame.read = own(reader), frame.numbers = own(excerpts);
 }
 
 // Along the colour bar, of the cells that the visible part touches; counted last, when the batch has made what it can.
@@ -285,7 +332,7 @@ const FrameData& ViewData::State::update(const ViewState& state, const Wanted& w
     frame.row_sum_error =
         own.rows > 0 && !std::isnan(own.worst_row_sum) ? std::optional(own.worst_row_sum) : std::nullopt;
     frame.busy = work.in_flight() || frame.map.progress < 1 || (wanted.mini_maps && frame.mini_maps.progress < 1) ||
-                 board.behind(frame.version) || !histogram.current();
+                 board.behind(frame.version) || !histogram.current() || !excerpts.current() || !reader.current();
     return frame;
 }
 
@@ -298,6 +345,12 @@ void ViewData::State::read_tile(std::uint32_t word, std::int64_t row, std::int64
                        to = static_cast<std::size_t>((row + r) * map.columns + column + c);
             map.mass[to] = cells[from], map.peak[to] = cells[from + 1];
         }
+}
+
+float Excerpt::at(std::int64_t row, std::int64_t column) const {
+    const std::int64_t r = row - first_row, c = column - first_column;
+    if (r < 0 || c < 0 || r >= rows || c >= columns) return std::numeric_limits<float>::quiet_NaN();
+    return weights[static_cast<std::size_t>(r * columns + c)];
 }
 
 ViewData::ViewData(LiveModel& live, const ViewDataOptions& options) : state_(std::make_unique<State>(live, options)) {}

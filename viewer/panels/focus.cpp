@@ -82,8 +82,42 @@ void draw_column_labels(const Ui& ui, ImDrawList& list, const Box& box) {
     if (cell && cell->second % range.step != 0) draw(cell->second, true);
 }
 
+/// As many digits as there is room for, without the 0 before the point.
+std::string number_for(const Face& face, float value, float room) {
+    std::string text;
+    for (int digits = 5; digits > 0; --digits) {
+        text = weight_text(value, digits);
+        if (text.starts_with("0.")) text.erase(0, 1);
+        if (width_of(face, text) <= room) return text;
+    }
+    return text;
+}
+
+/// The weights of cells that are large enough to hold them.
+void draw_weights(const Ui& ui, ImDrawList& list) {
+    const double side = std::min(ui.map.pixels_per_row(), ui.map.pixels_per_column());
+    if (ui.data.numbers == nullptr || side < static_cast<double>(numbered_cell * ui.scale)) return;
+    const Excerpt& numbers = *ui.data.numbers;
+    if (numbers.axis != ui.state.axis) return;
+    const Face face = small(ui);
+    const auto high = static_cast<float>(ui.map.pixels_per_row()),
+               wide = static_cast<float>(ui.map.pixels_per_column());
+    list.PushClipRect({ui.map.box.x, ui.map.box.y}, {ui.map.box.right(), ui.map.box.bottom()}, true);
+    for (std::int64_t row = numbers.first_row; row < numbers.first_row + numbers.rows; ++row)
+        for (std::int64_t column = numbers.first_column; column < numbers.first_column + numbers.columns; ++column) {
+            const float value = numbers.at(row, column);
+            if (std::isnan(value)) continue;
+            const bool bright = lightness(colour_at(ui.state.colours, ui.position(value))) > 55;
+            put_middle(list, face, ui.map.x_of(static_cast<double>(column)) + wide / 2,
+                       ui.map.y_of(static_cast<double>(row)) + (high - face.size) / 2,
+                       bright ? IM_COL32(16, 16, 24, 255) : IM_COL32(244, 244, 250, 255),
+                       number_for(face, value, wide - ui.px(5)));
+        }
+    list.PopClipRect();
+}
+
 /// A frame around a whole row or column of cells.
-void draw_stripe(const Ui& ui, ImDrawList& list, Pin::Kind kind, std::int64_t token, ImU32 colour, float thickness) {
+void draw_stripe(const Ui& ui, ImDrawList& list, Pin::Kind kind, std::int64_t token, ImU32 colour) {
     const Box& box = ui.map.box;
     const auto at = static_cast<double>(token);
     Box stripe = box;
@@ -94,13 +128,15 @@ void draw_stripe(const Ui& ui, ImDrawList& list, Pin::Kind kind, std::int64_t to
         stripe.x = ui.map.x_of(at);
         stripe.wide = std::max(1.0f, ui.map.x_of(at + 1) - stripe.x);
     }
-    outline(list, stripe, colour, thickness);
+    // Cells may be as dark or as bright as any one line: a line between two of the opposite.
+    outline(list, Box(stripe).inset(-ui.px(1)), IM_COL32(0, 0, 0, 200), ui.px(3));
+    outline(list, stripe, colour, ui.px(1));
 }
 
 void draw_marks(const Ui& ui, ImDrawList& list) {
     const Box& box = ui.map.box;
     list.PushClipRect({box.x, box.y}, {box.right(), box.bottom()}, true);
-    for (const Pin& pin : ui.state.pins) draw_stripe(ui, list, pin.kind, pin.token, faded(ui.palette.strong, 0.8f), 1);
+    for (const Pin& pin : ui.state.pins) draw_stripe(ui, list, pin.kind, pin.token, IM_COL32(255, 255, 255, 255));
     if (const auto cell = ui.at.cell()) {
         const float x0 = ui.map.x_of(static_cast<double>(cell->second)),
                     x1 = ui.map.x_of(static_cast<double>(cell->second + 1));
@@ -216,6 +252,7 @@ void draw_focus(Ui& ui, const FocusPlaces& places) {
         ImGuiButtonFlags_MouseButtonLeft | ImGuiButtonFlags_MouseButtonRight | ImGuiButtonFlags_MouseButtonMiddle);
     handle_mouse(ui);
     draw_map(ui, list, {.map = ui.data.map.address, .box = ui.map.box, .part = ui.map.part});
+    draw_weights(ui, list);
     draw_marks(ui, list);
     draw_row_labels(ui, list, places.row_labels);
     draw_column_labels(ui, list, places.key_labels);

@@ -24,7 +24,6 @@ void draw_map(const Ui& ui, ImDrawList& list, const MapDrawing& drawing) {
     p.mini_map = static_cast<std::uint32_t>(drawing.mini_map + 1);
     p.hide_future = ui.data.causal ? 1 : 0;
     p.unknown = ui.palette.unknown;
-    p.tint = drawing.tint;
     ui.drawings.add(list, [p](Painter& painter) mutable {
         p.width = painter.width();
         p.height = painter.height();

@@ -20,6 +20,8 @@
 
 namespace vantage::view {
 
+inline constexpr float numbered_cell = 34;  ///< pixels, at a scale of 1, from which on a cell has room for its weight
+
 using Cell = std::pair<std::int64_t, std::int64_t>;  ///< query and column
 
 /// What the user is at, from picture to picture: no part of what a command line says.
@@ -39,6 +41,8 @@ struct Interaction {
     std::optional<std::array<float, 2>> pan_from, box_from;  ///< where a drag began, in pixels
     std::optional<Rectangle> pan_part;
     std::optional<Cell> cell() const { return picked ? picked : hovered; }
+    /// The query whose reading is shown: of the cell or the token under the mouse, the query pinned last, the last of `rows`.
+    std::int64_t query(const ViewState& state, std::int64_t rows) const;
 };
 
 /// What the status line says beside the data.
@@ -75,8 +79,7 @@ struct Ui {
         return head.of == AttentionOf::encoder ? source_labels : labels;
     }
     const std::vector<std::string>& key_labels() const { return head.of == AttentionOf::self ? labels : source_labels; }
-    /// The query whose reading is shown: of the cell under the mouse, the token under the mouse, the last pinned query, the last row.
-    std::int64_t query() const;
+    std::int64_t query() const { return at.query(state, data.rows); }
 };
 
 /// The label of a token, or its number.

@@ -172,13 +172,6 @@ void Viewer::arrange(float width, float height) {
     map_ = {part(), places_.map, rows(), columns()};
 }
 
-/// Without a mouse: the query that was pinned last, else the newest.
-std::int64_t Viewer::query_at_rest() const {
-    for (auto pin = state_.pins.rbegin(); pin != state_.pins.rend(); ++pin)
-        if (pin->kind == Pin::Kind::query && pin->token < rows()) return pin->token;
-    return rows() - 1;
-}
-
 /// The cell of what a query reads most, as soon as that is known.
 Cell Viewer::read_most(std::int64_t query) const {
     if (frame_data_ != nullptr && frame_data_->reading) {
@@ -196,14 +189,17 @@ Wanted Viewer::wanted() const {
              .pixels_wide = static_cast<double>(map_.box.wide),
              .mini_maps = state_.mini_maps,
              .counted = at_.bar};
+    if (map_.pixels_per_row() >= static_cast<double>(numbered_cell * options_.scale) &&
+        map_.pixels_per_column() >= static_cast<double>(numbered_cell * options_.scale))
+        w.numbers = Rectangle{std::floor(w.part.first_row), std::ceil(w.part.last_row), std::floor(w.part.first_column),
+                              std::ceil(w.part.last_column)};
     if (const auto cell = at_.cell()) {
         const std::int64_t key = state_.axis == KeyAxis::relative ? cell->first - cell->second : cell->second;
         if (key >= 0 && cell->first < rows()) w.under_mouse = {cell->first, key};
-    } else if (at_.token && *at_.token < rows()) {
-        w.under_mouse = read_most(*at_.token);
     } else if (rows() > 0) {
-        w.under_mouse = read_most(query_at_rest());
+        w.under_mouse = read_most(at_.query(state_, rows()));
     }
+    if (rows() > 0) w.reader = at_.query(state_, rows());
     return w;
 }
 
@@ -249,15 +245,17 @@ void Viewer::draw_panels() {
     if (at_.find) draw_find(ui);
 }
 
-/// A reading comes a picture or two after its cell was asked for: until then there is more to draw, but not for ever.
+/// Readings come a picture or two after they were asked for: until then there is more to draw, but not for ever.
 void Viewer::wait_for_reading(const Wanted& what, double now) {
     constexpr double patience = 2;  // seconds
     const auto& reading = frame_data_->reading;
     const bool there = !what.under_mouse || (reading && reading->head == what.head && reading->run == version_.run &&
                                              Cell{reading->query, reading->key} == *what.under_mouse);
-    if (there || what.under_mouse != asked_cell_) asked_at_ = now;
+    const bool row_there = !what.reader || (frame_data_->read && frame_data_->read->first_row == *what.reader);
+    const bool all = there && row_there;
+    if (all || what.under_mouse != asked_cell_) asked_at_ = now;
     asked_cell_ = what.under_mouse;
-    reading_due_ = !there && now - asked_at_ < patience;
+    reading_due_ = !all && now - asked_at_ < patience;
 }
 
 void Viewer::draw(Frame& frame, DrawPipelines& pipelines, const Target& target, double now) {

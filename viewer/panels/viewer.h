@@ -93,7 +93,6 @@ private:
     void hear(std::function<void(ImGuiIO&)> event, bool alone = false);
     void pass_events();
     void read_model();
-    std::int64_t query_at_rest() const;
     Cell read_most(std::int64_t query) const;
     Wanted wanted() const;
     void wait_for_reading(const Wanted& what, double now);
