@@ -112,6 +112,7 @@ vantage_shader(NAME view_ui_vertex SOURCE view/ui.vert)
 vantage_shader(NAME view_ui_fragment SOURCE view/ui.frag)
 vantage_shader(NAME view_area_vertex SOURCE view/area.vert)
 vantage_shader(NAME view_map SOURCE view/map.frag)
+vantage_shader(NAME view_picture SOURCE view/picture.frag)
 # the viewer's data
 vantage_shader(NAME view_tile SOURCE view/tile.comp)
 vantage_shader(NAME view_pool SOURCE view/pool.comp)

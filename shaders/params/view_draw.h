@@ -11,7 +11,8 @@ struct ViewUiParams {
     float width, height;  // of the target
     uint atlas_width, atlas_height;
 };
-// An area of the target with a map in it: the focused head's, or one mini-map.
+// An area of the target with a map in it: the focused head's, or one mini-map. Or with a picture: `map` is its pixels then, ABGR bytes
+// row by row, and `rows` and `columns` are its size.
 struct ViewAreaParams {
     uvec2 map;                                     // ViewTileMap
     uvec2 colours;                                 // 256 words, ABGR bytes: the colour map from dark to bright

@@ -353,7 +353,7 @@ TEST_CASE("a reading and the numbers of all heads are those of the weights", "[v
     CHECK(frame.mini_maps.progress == 1);
 
     REQUIRE(frame.heads.size() == 32);
-    const view::HeadNumbers& numbers = frame.heads[3 * 8 + 1];
+    const HeadMeans& numbers = frame.heads[3 * 8 + 1];
     REQUIRE(numbers.rows == n);
     double mean_entropy = 0, first = 0, previous = 0, induction = 0, repeats = 0;
     for (std::int64_t i = 3; i < n; ++i) {

@@ -24,8 +24,10 @@ std::size_t at(HeadStatistic statistic) { return static_cast<std::size_t>(statis
 
 void HeadSums::add(std::span<const float> row, bool counted, bool repeats, bool in_line, bool has_sink) {
     const auto number = [&](int i) { return static_cast<double>(row[static_cast<std::size_t>(i)]); };
-    ++numbers_.rows;
     const double off = has_sink ? not_defined : std::abs(number(ROW_TOTAL) - 1);
+    if (!has_sink && !(off <= row_sum_tolerance))
+        off_rows_.push_back({numbers_.rows, row[static_cast<std::size_t>(ROW_TOTAL)]});
+    ++numbers_.rows;
     numbers_.worst_row_sum = std::isnan(off) ? off : std::max(numbers_.worst_row_sum, off);
     if (!counted) return;
     const double entropy = std::max(number(ROW_ENTROPY), 0.0);
@@ -48,8 +50,8 @@ void HeadSums::add(std::span<const float> row, bool counted, bool repeats, bool 
     take(HeadStatistic::duplicate, number(ROW_REPEATED));
 }
 
-HeadNumbers HeadSums::numbers() const {
-    HeadNumbers now = numbers_;
+HeadMeans HeadSums::numbers() const {
+    HeadMeans now = numbers_;
     for (std::size_t i = 0; i < now.mean.size(); ++i) {
         now.mean[i] = counts_[i] > 0 ? sums_[i] / static_cast<double>(counts_[i]) : not_defined;
         if (counts_[i] == 0) now.recent[i] = not_defined;

@@ -328,9 +328,11 @@ const FrameData& ViewData::State::update(const ViewState& state, const Wanted& w
     frame.changed = frame.changed || worked;
     frame.heads = board.numbers();
     frame.reading = probe.reading() && probe.reading()->run == frame.version.run ? probe.reading() : std::nullopt;
-    const HeadNumbers& own = frame.heads[static_cast<std::size_t>(number_of(wanted.head))];
+    const HeadMeans& own = frame.heads[static_cast<std::size_t>(number_of(wanted.head))];
     frame.row_sum_error =
         own.rows > 0 && !std::isnan(own.worst_row_sum) ? std::optional(own.worst_row_sum) : std::nullopt;
+    frame.rows_checked = frame.row_sum_error ? own.rows : 0;
+    frame.off_rows = board.off_rows(static_cast<std::size_t>(number_of(wanted.head)));
     frame.busy = work.in_flight() || frame.map.progress < 1 || (wanted.mini_maps && frame.mini_maps.progress < 1) ||
                  board.behind(frame.version) || !histogram.current() || !excerpts.current() || !reader.current();
     return frame;

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "viewer/data/budget.h"
-#include "viewer/data/head_numbers.h"
+#include "viewer/data/head_means.h"
 #include "viewer/data/live_model.h"
 #include "viewer/data/view_state.h"
 
@@ -103,7 +103,7 @@ struct FrameData {
     TileMap map;               ///< of the focused head
     /// One tile for each head of LiveModel::heads(), that covers all of its map; address 0 where not wanted.
     TileMap mini_maps;
-    std::span<const HeadNumbers> heads;  ///< of LiveModel::heads()
+    std::span<const HeadMeans> heads;    ///< of LiveModel::heads()
     std::optional<CellReading> reading;  ///< of the last cell that was asked for and is known, one or two frames old
     std::optional<ValueCounts> counts;   ///< of the visible cells, one or two frames old
     /// Weights one by one, as wanted a frame or two ago, of the focused head; null: none yet. What a query reads is by key, whatever
@@ -111,6 +111,9 @@ struct FrameData {
     std::shared_ptr<const Excerpt> numbers, read;
     /// Σ p of the rows of the focused head so far: the largest distance from 1, nothing where the head has a sink or no row.
     std::optional<double> row_sum_error;
+    /// Rows of the focused head whose sums are known, from the first on, 0 where it has a sink; and those of them that are off.
+    std::int64_t rows_checked = 0;
+    std::span<const OffRow> off_rows;
     bool changed = false;  ///< since the last update: draw
     bool busy = false;     ///< there is more to refine: update again soon, in `wake_in` seconds
     double wake_in = 0;

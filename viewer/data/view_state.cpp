@@ -177,6 +177,12 @@ Option prompt_option() {
                 return s.prompt == usual.prompt ? Values{} : Values{s.prompt};
             }};
 }
+Option image_option() {
+    return {"--image", "FILE",
+            "What a model that looks at images is given: PNG, JPEG, or safetensors with pixel_values",
+            [](ViewState& s, const std::string& value) { s.image = value; },
+            [](const ViewState& s, const ViewState&) { return s.image.empty() ? Values{} : Values{s.image}; }};
+}
 Option of_option() {
     return {"--of", "WORD", "Whose attention: self, encoder or cross",
             [](ViewState& s, const std::string& value) {
@@ -210,6 +216,8 @@ Option pin_option() {
 const std::vector<Option>& options() {
     static const std::vector<Option> all = {
         prompt_option(),
+        image_option(),
+        count("--image-index", field(&ViewState::image_index), "Which of several pixel_values, from 0 on"),
         count("-n", field(&ViewState::max_tokens), "Tokens to generate at most"),
         number("--temp", field(&ViewState::sampling, &Sampling::temperature),
                "Temperature; 0 takes the most probable token"),

@@ -19,7 +19,7 @@ enum class Pooling : std::uint8_t { mass, peak };
 /// Columns of the map: keys by position, or by distance, how far a key lies before its query.
 enum class KeyAxis : std::uint8_t { absolute, relative };
 enum class Theme : std::uint8_t { dark, light };
-/// What the head map is coloured by (HeadNumbers), and sorted by.
+/// What the head map is coloured by (HeadMeans), and sorted by.
 enum class HeadStatistic : std::uint8_t {
     entropy,
     effective,
@@ -70,6 +70,8 @@ struct Pin {
 struct ViewState {
     // ---- what the model is asked
     std::string prompt = default_prompt;
+    std::string image;  ///< file, for models that look at images; then there is no prompt
+    std::int64_t image_index = 0;
     Sampling sampling = {.seed = 7};
     std::int64_t max_tokens = 48;
     static constexpr const char* default_prompt =

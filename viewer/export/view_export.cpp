@@ -135,7 +135,8 @@ std::vector<std::pair<std::string, std::string>> facts_of(const ViewSubject& s) 
         {"Vantage-Scale", format("%s, %g to %g", name_of(v.scale), v.range.min, v.range.max)},
         {"Vantage-Seed", std::to_string(v.sampling.seed)},
         {"Vantage-Temperature", format("%g", v.sampling.temperature)},
-        {"Vantage-Prompt", v.prompt},
+        v.image.empty() ? std::pair<std::string, std::string>{"Vantage-Prompt", v.prompt}
+                        : std::pair<std::string, std::string>{"Vantage-Image", v.image},
         {"Vantage-Row-Sum-Error", format("%.2g", s.row_sum_error)},
         {"Vantage-Command", "vantage view --headless " + as_command_line(v)}};
 }

@@ -70,6 +70,21 @@ void show_query(Ui& ui, const std::vector<PlacedToken>& placed, std::int64_t que
     ui.at.shown_query = query;
 }
 
+/// Where the arrow keys take the token at hand: along the text, or to the nearest of the next line.
+std::int64_t stepped(const std::vector<PlacedToken>& placed, std::int64_t from, std::array<int, 2> step) {
+    const std::int64_t last = std::ssize(placed) - 1;
+    std::int64_t to = std::clamp<std::int64_t>(from + step[0], 0, last);
+    if (step[1] == 0) return to;
+    const auto box = [&](std::int64_t token) -> const Box& { return placed[static_cast<std::size_t>(token)].box; };
+    const float middle = box(from).x + box(from).wide / 2;
+    while (to >= 0 && to <= last && box(to).y == box(from).y) to += step[1];
+    if (to < 0 || to > last) return from;
+    const float line = box(to).y;
+    for (std::int64_t i = to; i >= 0 && i <= last && box(i).y == line; i += step[1])
+        if (std::abs(box(i).x + box(i).wide / 2 - middle) < std::abs(box(to).x + box(to).wide / 2 - middle)) to = i;
+    return to;
+}
+
 }  // namespace
 
 void draw_tokens(Ui& ui) {
@@ -92,6 +107,8 @@ void draw_tokens(Ui& ui) {
     const std::vector<PlacedToken> placed = place_tokens(ui, texts, box.wide - ui.px(24) - ui.px(12));
     ImVec2 origin = ImGui::GetCursorScreenPos();
     if (ui.state.lines) origin.y += ui.px(24);  // room for the arcs above the first line
+    if (const auto step = std::exchange(ui.at.text_step, {}); step != std::array{0, 0} && !placed.empty() && !cross)
+        ui.at.picked_token = stepped(placed, std::clamp<std::int64_t>(ui.query(), 0, std::ssize(placed) - 1), step);
     show_query(ui, placed, query);
     const ImVec2 mouse = ImGui::GetIO().MousePos;
     ui.at.token.reset();

@@ -15,6 +15,7 @@ float Ui::position(float value) const {
 std::int64_t Interaction::query(const ViewState& state, std::int64_t rows) const {
     if (const auto at = cell(); at && at->first < rows) return at->first;
     if (token && *token < rows) return *token;
+    if (picked_token && *picked_token < rows) return *picked_token;
     for (auto pin = state.pins.rbegin(); pin != state.pins.rend(); ++pin)
         if (pin->kind == Pin::Kind::query && pin->token < rows) return pin->token;
     return rows - 1;

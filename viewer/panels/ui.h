@@ -14,6 +14,8 @@
 #include "viewer/data/view_state.h"
 #include "viewer/draw/fonts.h"
 #include "viewer/draw/painter.h"
+#include "viewer/panels/areas.h"
+#include "viewer/panels/key_bindings.h"
 #include "viewer/panels/layout.h"
 #include "viewer/panels/map_view.h"
 #include "viewer/panels/theme.h"
@@ -36,6 +38,16 @@ struct Interaction {
     std::optional<ValueRange> bar;
     BarEnd dragged_end = BarEnd::bright;
     bool focus_prompt = false, typing = false;
+    // ---- the keyboard
+    std::optional<Area> area;                  ///< in which arrows and Enter act; nothing: they are actions
+    std::optional<std::int64_t> picked_token;  ///< by the arrow keys, in the running text
+    std::array<int, 2> text_step{};            ///< tokens to the right and lines down that it is to move
+    Box area_box;                              ///< of a field that has the keys, as it was drawn
+    bool leave_field = false, sampling_shown = false;
+    std::optional<Menu> menu;  ///< open
+    int menu_line = 0;         ///< of it, that is chosen
+    bool menu_moved = false;   ///< by a key: it has to be seen
+    float menu_left = 0;
     std::string note;                                        ///< what the last action did
     double note_until = 0;                                   ///< seconds
     std::optional<std::array<float, 2>> pan_from, box_from;  ///< where a drag began, in pixels
@@ -62,10 +74,12 @@ struct Ui {
     const std::vector<std::string>& source_labels;
     HeadPlace head;  ///< in focus
     const Figures& figures;
+    const KeyBindings& keys;
     const Fonts& fonts;
     const Palette& palette;
     Drawings& drawings;
     const gpu::Buffer& colours;  ///< of the colour map
+    const gpu::Buffer& picture;  ///< what the model looks at; of tokens.seen
     Layout layout;
     MapView map;
     float scale = 1;

@@ -6,7 +6,9 @@
 #include "runtime/base/log.h"
 #include "runtime/gpu/commands.h"
 #include "runtime/io/shown_text.h"
+#include "runtime/models/config.h"
 #include "viewer/panels/focus_finder.h"
+#include "viewer/panels/menus.h"
 #include "viewer/panels/panels.h"
 #include "viewer/panels/widgets.h"
 
@@ -47,7 +49,7 @@ Viewer::Viewer(LiveModel& live, const ViewState& state, const ViewerOptions& opt
     ImGuiIO& io = ImGui::GetIO();
     io.IniFilename = io.LogFilename = nullptr;
     name_keys(io);
-    at_.prompt = state_.prompt;
+    at_.prompt = live_.model().config().sees() ? state_.image : state_.prompt;
     const Caps& caps = live_.model().device().caps();
     figures_ = {
         .model = live_.model().info().name, .device = caps.name, .software = caps.is_cpu(), .frozen = options.frozen};
@@ -76,13 +78,28 @@ std::int64_t Viewer::columns() const { return head().of == AttentionOf::self ? r
 Rectangle Viewer::part() const { return state_.part ? *state_.part : whole_map(rows(), columns()); }
 
 void Viewer::run_prompt() {
-    state_.prompt = at_.prompt;
-    state_.rows.reset();
-    state_.part.reset();
-    state_.pins.clear();
+    ViewState wanted = state_;
+    (live_.model().config().sees() ? wanted.image : wanted.prompt) = at_.prompt;
+    wanted.rows.reset();
+    wanted.part.reset();
+    wanted.pins.clear();
+    try {
+        live_.start(options_.prompt ? options_.prompt(wanted) : LivePrompt{.text = wanted.prompt}, wanted.sampling,
+                    wanted.max_tokens);
+    } catch (const Error& error) {
+        return say(error.what());  // of a file that is no picture; what was there stays
+    }
+    state_ = wanted;
     at_.picked.reset();
-    live_.start({.text = state_.prompt}, state_.sampling, state_.max_tokens);
     touch();
+}
+
+void Viewer::run_or_stop() {
+    const Activity activity = version_.activity;
+    if (activity == Activity::reading || activity == Activity::writing)
+        live_.stop();
+    else
+        run_prompt();
 }
 
 void Viewer::say(const std::string& note) {
@@ -137,7 +154,9 @@ void Viewer::read_model() {
     version_ = live_.version();
     const std::size_t before = tokens_.texts.size() + tokens_.source_texts.size();
     const std::uint64_t run = tokens_.run;
+    const std::shared_ptr<const Image> seen = tokens_.seen;
     live_.read_tokens(tokens_);
+    if (tokens_.seen != seen) set_picture();
     if (tokens_.run == run && tokens_.texts.size() + tokens_.source_texts.size() == before) return;
     for (const std::string& text : tokens_.texts) fonts_.need(text);
     for (const std::string& text : tokens_.source_texts) fonts_.need(text);
@@ -152,6 +171,17 @@ void Viewer::set_colours() {
     colours_of_ = state_.colours;
 }
 
+void Viewer::set_picture() {
+    if (tokens_.seen == nullptr) return;
+    const Image& seen = *tokens_.seen;
+    std::vector<std::uint32_t> words;
+    for (int y = 0; y < seen.height; ++y)
+        for (int x = 0; x < seen.width; ++x) words.push_back(packed(seen.at(x, y)));
+    gpu::DeviceState& device = live_.model().device().state();
+    picture_ = gpu::allocate(device, words.size() * sizeof words[0], gpu::MemoryKind::device, "picture");
+    gpu::upload(device, picture_, 0, std::as_bytes(std::span(words)));
+}
+
 /// Letters, panels and the map's place, for a target of this size.
 void Viewer::arrange(float width, float height) {
     read_model();
@@ -161,7 +191,7 @@ void Viewer::arrange(float width, float height) {
     source_labels_ = shown_labels(tokens_.source_texts);
     for (std::string& label : labels_) label = fonts_.legible(label);
     for (std::string& label : source_labels_) label = fonts_.legible(label);
-    layout_ = lay_out(width, height, options_.scale, head_grid(live_));
+    layout_ = lay_out(width, height, options_.scale, head_grid(live_), live_.model().config().sees());
     const Face face{fonts_.small, fonts_.small_size};
     const float row_label = longest_width(face, head().of == AttentionOf::encoder ? source_labels_ : labels_, rows());
     const float key_label =
@@ -225,24 +255,32 @@ void Viewer::draw_panels() {
           .source_labels = source_labels_,
           .head = head(),
           .figures = figures_,
+          .keys = options_.keys,
           .fonts = fonts_,
           .palette = palette_of(state_.theme),
           .drawings = drawings_,
           .colours = colours_,
+          .picture = picture_,
           .layout = layout_,
           .map = map_,
           .scale = options_.scale,
           .now = now_};
-    draw_status_bar(ui, *this);
+    if (std::exchange(at_.leave_field, false)) ImGui::SetWindowFocus(nullptr);
+    draw_status_bar(ui);
     draw_head_map(ui);
     draw_focus(ui, places_);
     draw_numbers(ui);
     draw_inspector(ui);
-    draw_tokens(ui);
+    if (tokens_.seen)
+        draw_image(ui);
+    else
+        draw_tokens(ui);
     draw_timeline(ui);
     draw_prompt(ui, *this);
     if (at_.help) draw_help(ui);
     if (at_.find) draw_find(ui);
+    draw_area_frame(ui, places_);
+    draw_open_menu(ui, *this);
 }
 
 /// Readings come a picture or two after they were asked for: until then there is more to draw, but not for ever.

@@ -15,7 +15,10 @@ void show_attention(const std::string& directory, const ShowOptions& options) {
     view::LiveModel live(model, {.on_version = view::WindowSystem::wake});
     live.start({.text = state.prompt}, state.sampling, state.max_tokens);
     view::Window(device, live, state,
-                 {.title = "Vantage · " + model.info().name, .width = options.width, .height = options.height})
+                 {.title = "Vantage · " + model.info().name,
+                  .width = options.width,
+                  .height = options.height,
+                  .keys = view::own_keys()})
         .run();
 }
 
