@@ -4,15 +4,16 @@
 #define VANTAGE_SHOWN_WEIGHT_GLSL
 #include "lib/view_weights.glsl"
 
-// Of a key that the row has none of, or does not see, `unseen`.
-float shown_weight(uint row, uint column, float unseen) {
+// Of a key that the row has none of, UNSEEN.
+TappedWeight shown_weight(uint row, uint column) {
     uint key = t.relative != 0u ? row + t.origin - column : column;  // wraps around for a key before the first
-    if (key >= t.keys) return unseen;
+    if (key >= t.keys) return UNSEEN;
     TappedWeight weight = weight_of(row, key);
-    if (!weight.seen) return unseen;
-    float value = weight.value * factor(t.row_factors, row) * factor(t.key_factors, key);
-    if (!present(t.distance_means)) return value;
+    if (!weight.seen) return UNSEEN;
+    weight.value *= factor(t.row_factors, row) * factor(t.key_factors, key);
+    if (!present(t.distance_means)) return weight;
     float mean = ReadFloats(t.distance_means).at[row + p.m - key];
-    return mean > 0.0 ? value / mean : 0.0;
+    weight.value = mean > 0.0 ? weight.value / mean : 0.0;
+    return weight;
 }
 #endif

@@ -7,11 +7,10 @@ layout(local_size_x = 64, local_size_x_id = 0) in;
 layout(push_constant) uniform Push { ViewExcerptParams t; };
 #include "lib/shown_weight.glsl"
 
-const float NOT_SEEN = uintBitsToFloat(0x7fc00000u);  // NaN
-
 void main() {
     uint i = invocation_index();
     if (i >= t.rows * t.columns) return;
-    Words(t.result).at[i] =
-        floatBitsToUint(shown_weight(t.first_row + i / t.columns, t.first_column + i % t.columns, NOT_SEEN));
+    const uint not_a_number = 0x7fc00000u;  // as a word: not every device keeps NaN
+    TappedWeight weight = shown_weight(t.first_row + i / t.columns, t.first_column + i % t.columns);
+    Words(t.result).at[i] = weight.seen ? floatBitsToUint(weight.value) : not_a_number;
 }

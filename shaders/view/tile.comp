@@ -29,7 +29,7 @@ void main() {
     vec2 own = vec2(0.0);
     if (begin < end && !hidden(end - 1u, column))
         for (uint i = part; i < (end - begin) * size; i += lanes) {
-            float value = shown_weight(begin + i / size, column + i % size, 0.0);
+            float value = shown_weight(begin + i / size, column + i % size).value;
             own = vec2(own.x + value, max(own.y, value));
         }
     parts[gl_LocalInvocationID.x] = own;

@@ -12,7 +12,7 @@ namespace vantage::view {
 
 namespace {
 
-constexpr double side = 640, margin = 24, title_height = 56, label_room = 120, bar_width = 18, letter = 12;
+constexpr double map_side = 640, margin = 24, title_height = 56, label_room = 120, bar_width = 18, letter = 12;
 
 struct Paper {
     Rgb background, ink, faint, surface;
@@ -82,7 +82,7 @@ std::string as_svg(const ViewSubject& s) {
     const Paper paper = paper_of(s.state.theme);
     const auto rows = static_cast<double>(std::max<std::int64_t>(s.cells.rows, 1)),
                columns = static_cast<double>(std::max<std::int64_t>(s.cells.columns, 1));
-    const double each = side / std::max(rows, columns), width = each * columns, height = each * rows;
+    const double each = map_side / std::max(rows, columns), width = each * columns, height = each * rows;
     const double left = margin + label_room, top = margin + title_height + label_room,
                  bar_height = std::max(height, 120.0);
     const double full_width = std::max(left + width + 3 * margin + bar_width + 48, 720.0),
