@@ -81,15 +81,9 @@ void draw_image(Ui& ui) {
     const std::int64_t query = read != nullptr ? read->first_row : ui.query();
     const float top =
         heading(ui, list, box, "Image", query >= 0 ? "what “" + label_of(ui.labels, query) + "” reads" : std::string());
-    const float line = ui.fonts.small_size + ui.px(8);
-    const Box room{box.x + ui.px(12), top, box.wide - ui.px(24), box.bottom() - top - line - ui.px(18)};
-    if (room.high < ui.px(20)) return;
     const Image& seen = *ui.tokens.seen;
-    const float side =
-        std::min(room.wide / static_cast<float>(seen.width), room.high / static_cast<float>(seen.height));
-    const float wide = std::round(side * static_cast<float>(seen.width)),
-                high = std::round(side * static_cast<float>(seen.height));
-    const Box picture{std::round(room.x + (room.wide - wide) / 2), std::round(room.y), wide, high};
+    const Box picture = image_place(box, seen.width, seen.height, ui.scale);
+    if (picture.high < ui.px(16)) return;
     const ImageInput& input = ui.live.model().config().image;
     const Patches patches{picture, input.rows(), input.columns()};
     draw_picture(ui, list, picture);
@@ -105,7 +99,8 @@ void draw_image(Ui& ui) {
     if (query > 0) mark(ui, list, patches.of(query), ui.palette.accent);
     if (const auto cell = ui.at.cell(); cell && ui.state.axis == KeyAxis::absolute && cell->second > 0)
         mark(ui, list, patches.of(cell->second), IM_COL32(255, 255, 255, 255));
-    draw_class(ui, list, {room.x, picture.bottom() + ui.px(8), room.wide, line}, weight(0), query == 0);
+    draw_class(ui, list, {box.x + ui.px(12), picture.bottom() + ui.px(8), box.wide - ui.px(24), ui.px(22)}, weight(0),
+               query == 0);
 }
 
 }  // namespace vantage::view

@@ -40,6 +40,14 @@ Layout lay_out(float width, float height, float scale, const HeadGrid& grid, boo
     return l;
 }
 
+Box image_place(const Box& panel, int wide, int high, float scale) {
+    const auto px = [&](float logical) { return std::round(logical * scale); };
+    const Box room{panel.x + px(12), panel.y + px(36), panel.wide - px(24), std::max(0.0f, panel.high - px(76))};
+    const float side = std::min(room.wide / static_cast<float>(wide), room.high / static_cast<float>(high));
+    const float w = std::round(side * static_cast<float>(wide)), h = std::round(side * static_cast<float>(high));
+    return {std::round(room.x + (room.wide - w) / 2), std::round(room.y), w, h};
+}
+
 FocusPlaces focus_places(const Box& panel, const Rectangle& part, float row_label, float key_label, float scale) {
     const auto px = [&](float logical) { return std::round(logical * scale); };
     const float gap = px(6), bar_wide = px(100);
