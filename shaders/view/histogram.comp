@@ -11,7 +11,8 @@ shared uint counts[HISTOGRAM_COUNTS];
 
 uint bin_of(float value) {
     if (value < t.bar.value_min) return 0u;
-    if (value > t.bar.value_max) return HISTOGRAM_COUNTS - 1u;
+    const float rounded = 1.00001;  // a single weight of 1 may come out a little larger
+    if (value > t.bar.value_max * rounded) return HISTOGRAM_COUNTS - 1u;
     return 1u + min(uint(position_on(t.bar, value) * HISTOGRAM_BINS), HISTOGRAM_BINS - 1u);
 }
 

@@ -153,7 +153,7 @@ TEST_CASE("the histogram counts the visible cells along the bar, and the text th
                 on_border += std::abs(place - std::round(place)) < 1e-3f && place > 0 && place < 64 ? 1 : 0;
                 if (value < static_cast<float>(counts.range.min))
                     ++below;
-                else if (value > static_cast<float>(counts.range.max))
+                else if (value > 1.00001f * static_cast<float>(counts.range.max))
                     ++above;
                 else
                     ++bins[static_cast<std::size_t>(std::min(place, 63.0f))];

@@ -15,6 +15,8 @@ namespace {
 
 constexpr float over_the_picture = 0.6f;  // how much of a weight's colour covers the picture
 
+const ImU32 bright_accent = palette_of(Theme::dark).accent;  // patches are as dark in the light theme
+
 /// The class's token is 0, then come the patches row by row.
 struct Patches {
     Box box;
@@ -65,7 +67,7 @@ void draw_class(Ui& ui, ImDrawList& list, const Box& line, float weight, bool qu
     const std::string text = "the class’s token" + (std::isnan(weight) ? "" : ": " + weight_text(weight, 4));
     put(list, small(ui), chip.right() + ui.px(8), chip.y + (chip.high - ui.fonts.small_size) / 2, ui.palette.faint,
         fitted(small(ui), text, line.right() - chip.right() - ui.px(8)));
-    if (query) mark(ui, list, chip, ui.palette.accent);
+    if (query) mark(ui, list, chip, bright_accent);
     handle(ui, chip, 0);
 }
 
@@ -96,7 +98,7 @@ void draw_image(Ui& ui) {
         ui.at.picked_token = std::clamp<std::int64_t>(ui.query() + right + down * patches.columns, 0, patches.count());
     ui.at.token.reset();
     for (std::int64_t token = 1; token <= patches.count(); ++token) handle(ui, patches.of(token), token);
-    if (query > 0) mark(ui, list, patches.of(query), ui.palette.accent);
+    if (query > 0) mark(ui, list, patches.of(query), bright_accent);
     if (const auto cell = ui.at.cell(); cell && ui.state.axis == KeyAxis::absolute && cell->second > 0)
         mark(ui, list, patches.of(cell->second), IM_COL32(255, 255, 255, 255));
     draw_class(ui, list, {box.x + ui.px(12), picture.bottom() + ui.px(8), box.wide - ui.px(24), ui.px(22)}, weight(0),

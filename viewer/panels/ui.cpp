@@ -18,7 +18,7 @@ std::int64_t Interaction::query(const ViewState& state, std::int64_t rows) const
     if (picked_token && *picked_token < rows) return *picked_token;
     for (auto pin = state.pins.rbegin(); pin != state.pins.rend(); ++pin)
         if (pin->kind == Pin::Kind::query && pin->token < rows) return pin->token;
-    return rows - 1;
+    return state.image.empty() ? rows - 1 : 0;  // of an image the class's token, for which the patches are read
 }
 
 std::string label_of(const std::vector<std::string>& labels, std::int64_t token) {

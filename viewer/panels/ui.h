@@ -53,7 +53,8 @@ struct Interaction {
     std::optional<std::array<float, 2>> pan_from, box_from;  ///< where a drag began, in pixels
     std::optional<Rectangle> pan_part;
     std::optional<Cell> cell() const { return picked ? picked : hovered; }
-    /// The query whose reading is shown: of the cell or the token under the mouse, the query pinned last, the last of `rows`.
+    /// The query whose reading is shown: of the cell or the token under the mouse, the query pinned last, the last of `rows`; of
+    /// an image the class.
     std::int64_t query(const ViewState& state, std::int64_t rows) const;
 };
 
