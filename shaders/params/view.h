@@ -3,7 +3,8 @@
 #include "params/view_scale.h"
 #ifndef VANTAGE_VIEW_H
 #define VANTAGE_VIEW_H
-#define TILE_CELLS 64  // rows and columns of a tile
+#define TILE_CELLS 64   // rows and columns of a tile
+#define STREAM_STRIP 4  // neighbouring cells that a workgroup of stream.comp makes
 VANTAGE_PARAMS_BEGIN
 // A map in tiles: this, and behind it tile_rows * tile_columns words, row by row. A word is 0 where there is no tile, else
 //   (slot + 1) << 12 | levels coarser << 8 | rows of cells that are there, 0 … 64 from the first on, plus 1.
@@ -33,6 +34,7 @@ struct ViewTileParams {
     uint first_row, first_column;  // of the tile, in tokens
     uint begin, end;               // the rows that this launch takes, in tokens
     uint rows, keys;               // that there are
+    uint rows_before;              // that the means of cells are over of which a part is there
     uint relative, origin;         // column = key, or i + origin - key
 };
 // Weights [rows, columns] from a first one on, in tokens; NaN where a query does not see a key.

@@ -8,8 +8,10 @@
 #include "runtime/io/safetensors.h"
 #include "runtime/models/config.h"
 #include "runtime/models/image_processor.h"
-#include "user.h"
 #include "viewer/window/headless.h"
+#include "window_user.h"
+
+using namespace view_test;
 
 namespace {
 
@@ -75,8 +77,7 @@ struct Shown {
 }  // namespace
 
 TEST_CASE("the colour bar's ends, numbers in cells, and sums of rows", "[view][window]") {
-    const VirtualDisplay display;
-    if (!display.there) SKIP("Xvfb is not installed");
+    if (!display().there) SKIP("Xvfb is not installed");
     const Opened opened;
     ViewState state{.max_tokens = 0};
     state.head = HeadPlace{2, 3};
@@ -135,8 +136,7 @@ TEST_CASE("the colour bar's ends, numbers in cells, and sums of rows", "[view][w
 }
 
 TEST_CASE("a row that does not sum to 1 is named and found", "[view][window]") {
-    const VirtualDisplay display;
-    if (!display.there) SKIP("Xvfb is not installed");
+    if (!display().there) SKIP("Xvfb is not installed");
     const Opened opened;
     LiveModel live(opened.model, {.precision = Precision::f32, .on_version = WindowSystem::wake});
     ViewState state{.max_tokens = 0};
@@ -170,8 +170,7 @@ TEST_CASE("a row that does not sum to 1 is named and found", "[view][window]") {
 }
 
 TEST_CASE("everything is reached by keys, and keys are what the user's file says", "[view][window]") {
-    const VirtualDisplay display;
-    if (!display.there) SKIP("Xvfb is not installed");
+    if (!display().there) SKIP("Xvfb is not installed");
     const Opened opened;
     ViewState state{.max_tokens = 6};
     state.head = HeadPlace{1, 1};
@@ -268,8 +267,7 @@ TEST_CASE("everything is reached by keys, and keys are what the user's file says
 }
 
 TEST_CASE("an image model shows its picture, and what a query reads over it", "[view][window]") {
-    const VirtualDisplay display;
-    if (!display.there) SKIP("Xvfb is not installed");
+    if (!display().there) SKIP("Xvfb is not installed");
     const Opened opened(oracle + "vit");
     const ImageInput& input = opened.model.config().image;
     const SafeTensors file(oracle + "vit/expected.safetensors");
@@ -319,8 +317,7 @@ TEST_CASE("an image model shows its picture, and what a query reads over it", "[
 }
 
 TEST_CASE("encoders and encoder-decoders are drawn, each kind of their attention", "[view][window]") {
-    const VirtualDisplay display;
-    if (!display.there) SKIP("Xvfb is not installed");
+    if (!display().there) SKIP("Xvfb is not installed");
     {
         const Opened opened(oracle + "bert");
         ViewState state{.prompt = "the dog chased the birds and the birds chased the dog"};

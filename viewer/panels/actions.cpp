@@ -87,7 +87,12 @@ void step_back_out(Viewer& v) {
 
 // ---- time -------------------------------------------------------------------------------------------------------------
 
+void stop(Viewer& v) {
+    if (v.obeyed()) v.live().stop();
+}
+
 void pause_or_resume(Viewer& v) {
+    if (!v.obeyed()) return;
     if (v.live().version().activity == Activity::paused)
         v.live().resume();
     else
@@ -98,7 +103,7 @@ void pause_or_resume(Viewer& v) {
 void step_on(Viewer& v) {
     if (v.state().rows)
         go_to_row(v, *v.state().rows + 1);
-    else
+    else if (v.obeyed())
         v.live().step();
 }
 
@@ -115,9 +120,10 @@ constexpr std::array action_table = std::to_array<Action>({
     {"copy", "Copy as a command line", Menu::file, control(U'c'), [](Viewer& v) { v.copy_command_line(); }},
     {"quit", "Quit", Menu::file, control(U'q'), [](Viewer& v) { v.request(Request::quit); }, nullptr, true},
 
-    {"prompt", "Edit the prompt", Menu::model, special(Key::enter), [](Viewer& v) { v.at().focus_prompt = true; }},
+    {"prompt", "Edit the prompt", Menu::model, special(Key::enter),
+     [](Viewer& v) { v.at().focus_prompt = v.obeyed(); }},
     {"run", "Run the prompt", Menu::model, {.key = Key::enter, .control = true}, [](Viewer& v) { v.run_prompt(); }},
-    {"stop", "Stop", Menu::model, control(U'x'), [](Viewer& v) { v.live().stop(); }},
+    {"stop", "Stop", Menu::model, control(U'x'), stop},
     {"pause", "Pause", Menu::model, character(U' '), pause_or_resume,
      [](const Viewer& v) { return v.version().activity == Activity::paused; }},
     {"live", "Follow the model", Menu::model, character(U'l'), [](Viewer& v) { v.state().rows.reset(); },

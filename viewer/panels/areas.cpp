@@ -30,9 +30,9 @@ Steps steps_of(const Shortcut& s) {
 bool is_there(const Viewer& v, Area area) {
     const Layout& l = v.layout();
     switch (area) {
-        case Area::map:
+        case Area::map: return true;
         case Area::prompt:
-        case Area::run: return true;
+        case Area::run: return v.live().commanded();
         case Area::bar: return v.places().bar.high > 0;
         case Area::heads: return l.heads.wide > 0;
         case Area::numbers: return l.numbers.wide > 0;

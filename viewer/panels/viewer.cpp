@@ -41,11 +41,11 @@ Viewer::Viewer(LiveModel& live, const ViewState& state, const ViewerOptions& opt
     : live_(live),
       state_(state),
       options_(options),
-      context_(ImGui::CreateContext()),
+      context_(make_context()),
       fonts_(live.model().device(), options.scale),
       data_(live, {.budget_percent = options.budget_percent}),
       finder_(std::make_shared<FocusFinder>()) {
-    ImGui::SetCurrentContext(context_);
+    const ContextInUse in_use(context_);
     ImGuiIO& io = ImGui::GetIO();
     io.IniFilename = io.LogFilename = nullptr;
     name_keys(io);
@@ -78,6 +78,7 @@ std::int64_t Viewer::columns() const { return head().of == AttentionOf::self ? r
 Rectangle Viewer::part() const { return state_.part ? *state_.part : whole_map(rows(), columns()); }
 
 void Viewer::run_prompt() {
+    if (!obeyed()) return;
     ViewState wanted = state_;
     (live_.model().config().sees() ? wanted.image : wanted.prompt) = at_.prompt;
     wanted.rows.reset();
@@ -95,11 +96,17 @@ void Viewer::run_prompt() {
 }
 
 void Viewer::run_or_stop() {
+    if (!obeyed()) return;
     const Activity activity = version_.activity;
     if (activity == Activity::reading || activity == Activity::writing)
         live_.stop();
     else
         run_prompt();
+}
+
+bool Viewer::obeyed() {
+    if (!live_.commanded()) say("the program that opened this view runs the model");
+    return live_.commanded();
 }
 
 void Viewer::say(const std::string& note) {
@@ -129,22 +136,25 @@ Request Viewer::take_request() { return std::exchange(request_, Request::none); 
 void Viewer::note_frame(double now, double device_seconds, double host_seconds) {
     data_.note_frame(now, device_seconds, host_seconds);
     figures_.gfx_seconds = device_seconds;
+    closed_until_ = now + data_.budget().opens_in(now);
+}
+
+double Viewer::next_of_model() const {
+    return std::max(closed_until_, last_picture_ + (figures_.software ? 1 / cpu_pictures_a_second : 0));
 }
 
 bool Viewer::due(double now) const {
-    if (reading_due_ && now - last_picture_ >= reading_wait) return true;
-    if (pictures_due_ > 0 || live_.version().number != version_.number) {
-        return !figures_.software || pictures_due_ > 0 || now - last_picture_ >= 1 / cpu_pictures_a_second;
-    }
+    if (pictures_due_ > 0) return true;
+    if (reading_due_ && now >= std::max(closed_until_, last_picture_ + reading_wait)) return true;
+    if (live_.version().number != version_.number) return now >= next_of_model();
     return frame_data_ != nullptr && frame_data_->busy && now - last_picture_ >= frame_data_->wake_in;
 }
 
 double Viewer::wake_in(double now) const {
     constexpr double longest = 1;
     if (pictures_due_ > 0) return 0;
-    double seconds = reading_due_ ? last_picture_ + reading_wait - now : longest;
-    if (live_.version().number != version_.number)
-        seconds = figures_.software ? last_picture_ + 1 / cpu_pictures_a_second - now : 0;
+    double seconds = reading_due_ ? std::max(closed_until_, last_picture_ + reading_wait) - now : longest;
+    if (live_.version().number != version_.number) seconds = std::min(seconds, next_of_model() - now);
     if (frame_data_ != nullptr && frame_data_->busy)
         seconds = std::min(seconds, last_picture_ + frame_data_->wake_in - now);
     return std::clamp(seconds, 0.0, longest);
@@ -297,7 +307,7 @@ void Viewer::wait_for_reading(const Wanted& what, double now) {
 }
 
 void Viewer::draw(Frame& frame, DrawPipelines& pipelines, const Target& target, double now) {
-    ImGui::SetCurrentContext(context_);
+    const ContextInUse in_use(context_);
     const auto width = static_cast<float>(target.width), height = static_cast<float>(target.height);
     arrange(width, height);
     set_colours();
@@ -314,7 +324,7 @@ void Viewer::draw(Frame& frame, DrawPipelines& pipelines, const Target& target, 
 }
 
 void Viewer::finish(std::uint32_t width, std::uint32_t height) {
-    ImGui::SetCurrentContext(context_);
+    const ContextInUse in_use(context_);
     version_ = live_.version();
     finder_->wait(live_, version_);
     arrange(static_cast<float>(width), static_cast<float>(height));

@@ -88,12 +88,15 @@ public:
     }
     void run_prompt();
     void run_or_stop();
+    /// Whether the model can be told to run, pause or stop; says so where it cannot.
+    bool obeyed();
     void say(const std::string& note);
     void copy_command_line();
     /// What is shown, for files: the map is finished first.
     ViewSubject subject();
     /// What a saved picture says of itself: model, head, scale, pooling, seed, and the command line.
     PngTexts picture_texts() { return facts_of(subject()); }
+    const ViewCounts& counts() const { return data_.counts(); }
     void request(Request what) { request_ = what; }
     void set_scale(float scale);
     float scale() const { return options_.scale; }
@@ -107,6 +110,8 @@ private:
     void read_model();
     Cell read_most(std::int64_t query) const;
     Wanted wanted() const;
+    /// When what the model has done since is worth a picture: not before the budget allows for one.
+    double next_of_model() const;
     void wait_for_reading(const Wanted& what, double now);
     void arrange(float width, float height);
     void begin_ui(float width, float height, double now);
@@ -144,7 +149,7 @@ private:
     bool reading_due_ = false;
     std::optional<Cell> asked_cell_;
     double asked_at_ = 0;
-    double now_ = 0, last_picture_ = -1;
+    double now_ = 0, last_picture_ = -1, closed_until_ = 0;
 };
 
 }  // namespace vantage::view

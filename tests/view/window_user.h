@@ -1,4 +1,4 @@
-// Somebody at the window: what they do comes in through GLFW's callbacks.
+// Somebody in front of the viewer's window: what he does comes in through GLFW's callbacks.
 #pragma once
 
 #include "runtime/gpu/vk.h"
@@ -11,14 +11,23 @@
 #include <string>
 
 #include "runtime/base/options.h"
+#include "runtime/base/utf8.h"
 #include "runtime/io/png.h"
 #include "vantage/vulkan.h"
 #include "viewer/panels/viewer.h"
 #include "viewer/window/window.h"
 #include "virtual_display.h"
 
+namespace view_test {
+
 using namespace vantage;
 using namespace vantage::view;
+
+/// One for all tests, started with the first that asks.
+inline const VirtualDisplay& display() {
+    static const VirtualDisplay display;
+    return display;
+}
 
 inline double seconds() {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -62,7 +71,7 @@ public:
         settle();
     }
     void type(const std::string& text) {
-        for (const char c : text) inject(glfwSetCharCallback, handle_, static_cast<unsigned>(c));
+        for (const char32_t c : decode_utf8(text)) inject(glfwSetCharCallback, handle_, static_cast<unsigned>(c));
         settle();
     }
     /// Until nothing is left to draw; the model may still be at work.
@@ -95,3 +104,5 @@ struct Opened {
     explicit Opened(const std::string& folder = VANTAGE_ROOT "/assets/models/mini-world")
         : model(Model::load(device, folder)) {}
 };
+
+}  // namespace view_test
