@@ -108,6 +108,7 @@ void draw_headless(const ViewOptions& o, const view::ViewState& state) {
 
 void show_window(const ViewOptions& o, const view::ViewState& state) {
     const Size size = size_of(o.size);
+    const view::KeyBindings keys = view::own_keys();
     const view::WindowSystem system;
     const Device device = open_for_windows(common().device, system.instance_extensions());
     const Model model = load_model(device);
@@ -122,7 +123,7 @@ void show_window(const ViewOptions& o, const view::ViewState& state) {
                          .scale = static_cast<float>(o.scale),
                          .frozen = o.frozen,
                          .budget_percent = o.budget,
-                         .keys = view::own_keys(),
+                         .keys = keys,
                          .prompt = [&model](const view::ViewState& s) { return prompt_of(model, s); }});
     window.run();
 }

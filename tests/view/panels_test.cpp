@@ -1,6 +1,7 @@
 // The panels by mouse and keyboard: the colour bar, numbers in cells, sums of rows, menus and areas, and models of other kinds.
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
+#include <cstring>
 #include <future>
 #include <optional>
 
@@ -172,7 +173,8 @@ TEST_CASE("a row that does not sum to 1 is named and found", "[view][window]") {
 TEST_CASE("everything is reached by keys, and keys are what the user's file says", "[view][window]") {
     if (!display().there) SKIP("Xvfb is not installed");
     const Opened opened;
-    ViewState state{.max_tokens = 6};
+    const std::string once = ViewState::default_prompt;
+    ViewState state{.prompt = once + " cup. " + once + " cup. " + once, .max_tokens = 6};  // more than one line
     state.head = HeadPlace{1, 1};
     Shown s(opened, state, {.text = state.prompt}, {.keys = KeyBindings("theme = Ctrl+L\nhelp = F1\n", "keys")});
     Viewer& viewer = s.viewer;
