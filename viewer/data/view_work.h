@@ -29,8 +29,7 @@ public:
     void begin(double seconds);
     /// Products of a kind that still fit into the batch; at least 1 while nothing is in it, none while there is no batch.
     double room(Work kind) const;
-    /// Adds a dispatch. Tiles of either kind, probes and statistics do not wait for others of their kind; all else waits for what was added
-    /// before.
+    /// Adds a dispatch. It waits for all that was added before, but for what is of its kind: only pools and factors wait for that, too.
     template <class Params>
         requires std::is_trivially_copyable_v<Params>
     void add(Work kind, const gpu::PipelineKey& key, const Params& params, std::array<std::uint32_t, 3> groups,

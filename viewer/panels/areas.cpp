@@ -27,7 +27,7 @@ Steps steps_of(const Shortcut& s) {
     }
 }
 
-bool is_there(const Viewer& v, Area area) {
+bool is_there(Viewer& v, Area area) {
     const Layout& l = v.layout();
     switch (area) {
         case Area::map: return true;

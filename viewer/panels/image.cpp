@@ -81,8 +81,7 @@ void draw_image(Ui& ui) {
     // A row comes a picture or two after it was asked for: until then the one before is shown, under its own name.
     const Excerpt* read = ui.data.read.get();
     const std::int64_t query = read != nullptr ? read->first_row : ui.query();
-    const float top =
-        heading(ui, list, box, "Image", query >= 0 ? "what “" + label_of(ui.labels, query) + "” reads" : std::string());
+    heading(ui, list, box, "Image", query >= 0 ? "what “" + label_of(ui.labels, query) + "” reads" : std::string());
     const Image& seen = *ui.tokens.seen;
     const Box picture = image_place(box, seen.width, seen.height, ui.scale);
     if (picture.high < ui.px(16)) return;
