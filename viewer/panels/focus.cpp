@@ -27,6 +27,7 @@ struct LabelRange {
     std::int64_t first, last, step;
 };
 LabelRange label_range(double first, double last, double pixels, float line) {
+    if (pixels <= 0) return {0, 0, 1};  // an empty map
     const std::int64_t step = label_step(pixels, line);
     const auto begin = static_cast<std::int64_t>(std::floor(first));
     return {(begin + step - 1) / step * step, static_cast<std::int64_t>(std::ceil(last)), step};
