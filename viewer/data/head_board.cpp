@@ -22,7 +22,7 @@ std::size_t at(HeadStatistic statistic) { return static_cast<std::size_t>(statis
 
 }  // namespace
 
-void HeadSums::add(std::span<const float> row, bool counted, bool repeats, bool in_line, bool has_sink) {
+void HeadSums::add(std::span<const float> row, bool counted, bool repeats, bool in_line, bool apart, bool has_sink) {
     const auto number = [&](int i) { return static_cast<double>(row[static_cast<std::size_t>(i)]); };
     const double off = has_sink ? not_defined : std::abs(number(ROW_TOTAL) - 1);
     if (!has_sink && !(off <= row_sum_tolerance))
@@ -42,8 +42,8 @@ void HeadSums::add(std::span<const float> row, bool counted, bool repeats, bool 
     take(HeadStatistic::effective, std::exp(entropy));
     take(HeadStatistic::largest, number(ROW_LARGEST));
     take(HeadStatistic::first, number(ROW_FIRST));
-    take(HeadStatistic::distance, number(ROW_DISTANCE));
-    take(HeadStatistic::self, number(ROW_SELF));
+    if (!apart) take(HeadStatistic::distance, number(ROW_DISTANCE));
+    if (!apart) take(HeadStatistic::self, number(ROW_SELF));
     if (in_line) take(HeadStatistic::previous, number(ROW_PREVIOUS));
     if (!repeats) return;
     take(HeadStatistic::induction, number(ROW_COPIED));
@@ -128,7 +128,7 @@ bool HeadBoard::collect() {
         for (std::size_t head = 0; head < heads; ++head)
             sums_[done->first_head + head].add(
                 std::span(numbers).subspan((r * heads + head) * ROW_NUMBERS, ROW_NUMBERS), counted, repeats, in_line,
-                layer.tapped->sinks);
+                layer.of == AttentionOf::cross, layer.tapped->sinks);
     }
     for (std::size_t head = 0; head < heads; ++head)
         numbers_[done->first_head + head] = sums_[done->first_head + head].numbers();

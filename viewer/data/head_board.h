@@ -16,8 +16,8 @@ namespace vantage::view {
 class HeadSums {
 public:
     /// A row as shaders/params/head_statistics.h lists it; `repeats`: an earlier token is the same. `in_line`: before and behind
-    /// mean something. Rows that see too few keys to tell anything are not `counted`.
-    void add(std::span<const float> row, bool counted, bool repeats, bool in_line, bool has_sink);
+    /// mean something; `apart`: the keys are another text. Rows that see too few keys to tell anything are not `counted`.
+    void add(std::span<const float> row, bool counted, bool repeats, bool in_line, bool apart, bool has_sink);
     HeadMeans numbers() const;
     std::span<const OffRow> off_rows() const { return off_rows_; }
 
