@@ -5,6 +5,7 @@
 #define GLFW_INCLUDE_NONE
 #include <GLFW/glfw3.h>
 
+#include <array>
 #include <chrono>
 #include <cmath>
 
@@ -106,7 +107,8 @@ struct Window::State {
     FrameRing frames;
     std::unique_ptr<Viewer> viewer;
     WindowCounts counts;
-    bool stale = true;  ///< the images do not fit the window
+    bool stale = true;            ///< the images do not fit the window
+    std::array<int, 2> fitted{};  ///< the window's pixels when they did
     int saved = 0;
 
     State(const Device& device_in, const WindowOptions& options_in)
@@ -157,7 +159,9 @@ bool Window::State::fit() {
     int width = 0, height = 0;
     glfwGetFramebufferSize(window, &width, &height);
     if (width == 0 || height == 0 || glfwGetWindowAttrib(window, GLFW_ICONIFIED) != 0) return false;
-    if (stale) {
+    const std::array size{width, height};
+    if (stale || size != fitted) {  // not every driver says that images have become too small
+        fitted = size;
         swapchain->resize(static_cast<std::uint32_t>(width), static_cast<std::uint32_t>(height));
         ++counts.resized;
         stale = swapchain->empty();
