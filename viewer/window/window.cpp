@@ -200,7 +200,9 @@ bool Window::State::draw(gpu::Buffer* pixels) {
     const std::uint64_t done = frames.submit(frame, std::span(&wait, 1), std::span(&signal, 1));
     if (!swapchain->present(*image)) stale = true;
     ++counts.pictures;
-    viewer->note_frame(seconds_now(), frames.device_seconds(), seconds_now() - begin);
+    const double end = seconds_now();
+    counts.picture_seconds += end - begin;
+    viewer->note_frame(end, frames.device_seconds(), end - begin);
     if (pixels != nullptr) gpu::wait(device.state(), done);
     return true;
 }
