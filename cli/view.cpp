@@ -7,6 +7,7 @@
 
 #include "commands.h"
 #include "head_pictures.h"
+#include "model_input.h"
 #include "progress.h"
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
@@ -21,7 +22,7 @@ namespace vantage::cli {
 namespace {
 
 struct ViewOptions {
-    bool headless = false, frozen = false;
+    bool headless = false, frozen = false, keys = false;
     std::string size = "1280x800", png, apng, frames, precision = "f16";
     std::vector<std::string> files;  ///< .svg, .html, .csv, .json, .npy
     double scale = 1, frames_per_second = 8;
@@ -49,6 +50,16 @@ view::LiveOptions live_options(const ViewOptions& o) {
     return {.context = o.context, .precision = precision_named(o.precision)};
 }
 
+/// A text, or for a model that looks at images what is in the file.
+view::LivePrompt prompt_of(const Model& model, const view::ViewState& state) {
+    auto image =
+        image_of("view", {.image = state.image, .image_index = static_cast<std::size_t>(state.image_index)}, model);
+    if (!image) return {.text = state.prompt};
+    if (state.prompt != view::ViewState::default_prompt)
+        throw Error(ErrorKind::usage, "view: " + model.info().name + " looks at images: it takes no -p");
+    return {.text = {}, .pixels = std::move(image->pixels), .seen = std::move(image->seen)};
+}
+
 void start(view::LiveModel& live, const view::ViewState& state) {
     if (state.head && std::ranges::count(live.heads(), *state.head) == 0) {
         const ModelInfo& info = live.model().info();
@@ -58,7 +69,7 @@ void start(view::LiveModel& live, const view::ViewState& state) {
                            static_cast<long long>(info.layers_of(state.head->of)),
                            static_cast<long long>(info.heads_of(state.head->of))));
     }
-    live.start({.text = state.prompt}, state.sampling, state.max_tokens);
+    live.start(prompt_of(live.model(), state), state.sampling, state.max_tokens);
 }
 
 /// One picture for each token, of the text as it was then.
@@ -97,6 +108,7 @@ void draw_headless(const ViewOptions& o, const view::ViewState& state) {
 
 void show_window(const ViewOptions& o, const view::ViewState& state) {
     const Size size = size_of(o.size);
+    const view::KeyBindings keys = view::own_keys();
     const view::WindowSystem system;
     const Device device = open_for_windows(common().device, system.instance_extensions());
     const Model model = load_model(device);
@@ -110,11 +122,17 @@ void show_window(const ViewOptions& o, const view::ViewState& state) {
                          .height = static_cast<int>(size.height),
                          .scale = static_cast<float>(o.scale),
                          .frozen = o.frozen,
-                         .budget_percent = o.budget});
+                         .budget_percent = o.budget,
+                         .keys = keys,
+                         .prompt = [&model](const view::ViewState& s) { return prompt_of(model, s); }});
     window.run();
 }
 
 void run(const ViewOptions& o) {
+    if (o.keys) {
+        std::fputs(view::own_keys().as_file().c_str(), stdout);
+        return;
+    }
     const view::ViewState state = view::state_from(o.words);
     if (o.headless) return draw_headless(o, state);
     if (o.writes())
@@ -163,6 +181,9 @@ void add_view(CLI::App& app) {
         "Examples:\n  vantage view\n  vantage view --headless -p \"The keys to the cabinet are\" --png view.png");
     add_model_option(*command);
     command->add_flag("--headless", o->headless, "No window: write files, also without a display");
+    command->add_flag("--keys", o->keys,
+                      "Print what every key does, in the form of the file in which you can change it: "
+                      "$XDG_CONFIG_HOME/vantage/keys");
     command->add_option("--size", o->size, "Of the window or the picture, in pixels")
         ->type_name("WxH")
         ->capture_default_str();

@@ -99,6 +99,7 @@ vantage_shader(NAME sample_subgroup SOURCE sample.comp DEFINES USE_SUBGROUP=1 PR
 
 # roofs of `vantage bench`
 vantage_shader(NAME bench_copy SOURCE roofs/copy.comp)
+vantage_shader(NAME bench_copy_lanes SOURCE roofs/copy_lanes.comp PROBE subgroup)
 vantage_shader(NAME bench_empty SOURCE roofs/empty.comp)
 vantage_shader(NAME bench_fma SOURCE roofs/fma.comp)
 vantage_shader(NAME bench_fma_f16 SOURCE roofs/fma.comp DEFINES USE_FP16=1 PROBE fp16)
@@ -112,9 +113,12 @@ vantage_shader(NAME view_ui_vertex SOURCE view/ui.vert)
 vantage_shader(NAME view_ui_fragment SOURCE view/ui.frag)
 vantage_shader(NAME view_area_vertex SOURCE view/area.vert)
 vantage_shader(NAME view_map SOURCE view/map.frag)
+vantage_shader(NAME view_picture SOURCE view/picture.frag)
 # the viewer's data
 vantage_shader(NAME view_stream SOURCE view/stream.comp)
 vantage_shader(NAME view_tile SOURCE view/tile.comp)
 vantage_shader(NAME view_pool SOURCE view/pool.comp)
 vantage_shader(NAME view_factors SOURCE view/factors.comp)
 vantage_shader(NAME view_probe SOURCE view/probe.comp)
+vantage_shader(NAME view_excerpt SOURCE view/excerpt.comp)
+vantage_shader(NAME view_histogram SOURCE view/histogram.comp)

@@ -4,18 +4,9 @@
 #extension GL_GOOGLE_include_directive : require
 #include "lib/view.glsl"
 #include "lib/tiles.glsl"
+#include "lib/weight_scale.glsl"
 layout(push_constant) uniform Push { ViewAreaParams p; };
 layout(location = 0) out vec4 pixel;
-
-// As position_of in runtime/io/weight_scale.cpp.
-float position_of(float value) {
-    float share = value / p.value_max;
-    if (!(share > 0.0)) return 0.0;
-    if (share >= 1.0) return 1.0;
-    if (p.scale == VIEW_SQUARE_ROOT) return sqrt(share);
-    if (p.scale == VIEW_LINEAR) return share;
-    return max(0.0, 1.0 - log(share) / log(p.log_floor));
-}
 
 void main() {
     vec2 at = (gl_FragCoord.xy - vec2(p.left, p.top)) / vec2(p.pixels_wide, p.pixels_high);
@@ -25,17 +16,11 @@ void main() {
     bool hidden = p.mini_map > 0u ? p.hide_future == 1u : map.causal == 1u;
     if (hidden && column >> level > row >> level) discard;
     MapCell cell = p.mini_map > 0u ? mini_map_cell(p.map, p.mini_map - 1u, row, column) : map_cell(p.map, row, column);
-    if (!cell.known && p.tint != 0u) discard;
     if (!cell.known) {
         pixel = unpackUnorm4x8(p.unknown);
         return;
     }
     float value = p.peak == 1u ? cell.peak : cell.mass;
-    if (p.tint != 0u) {
-        vec4 tint = unpackUnorm4x8(p.tint);
-        pixel = vec4(tint.rgb, tint.a * position_of(value));
-        return;
-    }
-    uint colour = uint(position_of(value) * 255.0 + 0.5);
+    uint colour = uint(position_on(p.bar, value) * 255.0 + 0.5);
     pixel = unpackUnorm4x8(ReadWords(p.colours).at[colour]);
 }

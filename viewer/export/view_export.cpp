@@ -79,8 +79,8 @@ bool ViewSubject::hidden(std::int64_t row, std::int64_t column) const {
 
 std::string ViewSubject::row_label(std::int64_t row) const {
     const std::int64_t size = std::int64_t{1} << cells.level;
-    return span_label(head.of == AttentionOf::encoder ? tokens.source_texts : tokens.texts, cells.first_row + row * size,
-                    size);
+    return span_label(head.of == AttentionOf::encoder ? tokens.source_texts : tokens.texts,
+                      cells.first_row + row * size, size);
 }
 
 std::string ViewSubject::column_label(std::int64_t column) const {
@@ -132,10 +132,11 @@ std::vector<std::pair<std::string, std::string>> facts_of(const ViewSubject& s) 
          v.pooling == Pooling::mass ? "mass: sum over keys, mean over queries" : "peak: the largest"},
         {"Vantage-Axis", std::string(name_of(v.axis)) + (v.axis == KeyAxis::relative ? " (distances)" : " (keys)")},
         {"Vantage-Modifiers", modifiers_text(v.modifiers)},
-        {"Vantage-Scale", format("%s, 0 to %g", name_of(v.scale), v.value_max)},
+        {"Vantage-Scale", format("%s, %g to %g", name_of(v.scale), v.range.min, v.range.max)},
         {"Vantage-Seed", std::to_string(v.sampling.seed)},
         {"Vantage-Temperature", format("%g", v.sampling.temperature)},
-        {"Vantage-Prompt", v.prompt},
+        v.image.empty() ? std::pair<std::string, std::string>{"Vantage-Prompt", v.prompt}
+                        : std::pair<std::string, std::string>{"Vantage-Image", v.image},
         {"Vantage-Row-Sum-Error", format("%.2g", s.row_sum_error)},
         {"Vantage-Command", "vantage view --headless " + as_command_line(v)}};
 }
@@ -145,7 +146,9 @@ std::string caption_of(const ViewSubject& s) {
     std::string text = s.model.name + " · layer " + count_text(s.head.layer) + " · head " + count_text(s.head.head);
     if (s.head.of != AttentionOf::self)
         text += s.head.of == AttentionOf::encoder ? " of the encoder" : " of cross attention";
-    text += format(" · %s scale to %g · %s", name_of(v.scale), v.value_max, name_of(v.pooling));
+    text += std::string(" · ") + name_of(v.scale) + " scale ";
+    if (v.range.min > 0) text += format("from %g ", v.range.min);
+    text += format("to %g · %s", v.range.max, name_of(v.pooling));
     if (s.cells.level > 0) text += format(" of %lld × %lld weights", 1LL << s.cells.level, 1LL << s.cells.level);
     if (v.modifiers.any()) text += " · " + modifiers_text(v.modifiers);
     if (v.axis == KeyAxis::relative) text += " · by distance";

@@ -25,6 +25,11 @@ struct ViewSubject {
     float at(std::int64_t row, std::int64_t column) const {
         return values()[static_cast<std::size_t>(row * cells.columns + column)];
     }
+    /// Of a value on the colour bar.
+    float position(float value) const {
+        return position_of(value, static_cast<float>(state.range.max), state.scale,
+                           static_cast<float>(state.range.min));
+    }
     /// No query of the cell sees its keys.
     bool hidden(std::int64_t row, std::int64_t column) const;
     /// "the", or "the … box" of a cell that covers several; a distance on a relative axis.

@@ -12,7 +12,7 @@ namespace vantage::view {
 
 namespace {
 
-constexpr double side = 640, margin = 24, title_height = 56, label_room = 120, bar_width = 18, letter = 12;
+constexpr double map_side = 640, margin = 24, title_height = 56, label_room = 120, bar_width = 18, letter = 12;
 
 struct Paper {
     Rgb background, ink, faint, surface;
@@ -43,9 +43,7 @@ Image cells_of(const ViewSubject& s, Rgb surface) {
     for (std::int64_t r = 0; r < s.cells.rows; ++r)
         for (std::int64_t c = 0; c < s.cells.columns; ++c)
             if (!s.hidden(r, c))
-                image.set(static_cast<int>(c), static_cast<int>(r),
-                          colour_at(s.state.colours,
-                                    position_of(s.at(r, c), static_cast<float>(s.state.value_max), s.state.scale)));
+                image.set(static_cast<int>(c), static_cast<int>(r), colour_at(s.state.colours, s.position(s.at(r, c))));
     return image;
 }
 
@@ -71,7 +69,8 @@ std::string bar(const ViewSubject& s, double x, double y, double height, const P
         all += format("<rect x=\"%.2f\" y=\"%.2f\" width=\"%g\" height=\"%.2f\" fill=\"%s\"/>\n", x,
                       y + height * (1 - (i + 1) / double{steps}), bar_width, height / steps + 0.5,
                       colour(colour_at(s.state.colours, (static_cast<float>(i) + 0.5f) / steps)).c_str());
-    for (const ScaleTick& tick : scale_ticks(static_cast<float>(s.state.value_max), s.state.scale))
+    for (const ScaleTick& tick :
+         scale_ticks(static_cast<float>(s.state.range.max), s.state.scale, static_cast<float>(s.state.range.min)))
         all += text_at(x + bar_width + 6, y + height * (1 - static_cast<double>(tick.position)) + 4, tick.text,
                        paper.ink, letter);
     return all;
@@ -83,7 +82,7 @@ std::string as_svg(const ViewSubject& s) {
     const Paper paper = paper_of(s.state.theme);
     const auto rows = static_cast<double>(std::max<std::int64_t>(s.cells.rows, 1)),
                columns = static_cast<double>(std::max<std::int64_t>(s.cells.columns, 1));
-    const double each = side / std::max(rows, columns), width = each * columns, height = each * rows;
+    const double each = map_side / std::max(rows, columns), width = each * columns, height = each * rows;
     const double left = margin + label_room, top = margin + title_height + label_room,
                  bar_height = std::max(height, 120.0);
     const double full_width = std::max(left + width + 3 * margin + bar_width + 48, 720.0),

@@ -6,7 +6,9 @@
 #include "runtime/base/log.h"
 #include "runtime/gpu/commands.h"
 #include "runtime/io/shown_text.h"
+#include "runtime/models/config.h"
 #include "viewer/panels/focus_finder.h"
+#include "viewer/panels/menus.h"
 #include "viewer/panels/panels.h"
 #include "viewer/panels/widgets.h"
 
@@ -47,7 +49,7 @@ Viewer::Viewer(LiveModel& live, const ViewState& state, const ViewerOptions& opt
     ImGuiIO& io = ImGui::GetIO();
     io.IniFilename = io.LogFilename = nullptr;
     name_keys(io);
-    at_.prompt = state_.prompt;
+    at_.prompt = live_.model().config().sees() ? state_.image : state_.prompt;
     const Caps& caps = live_.model().device().caps();
     figures_ = {
         .model = live_.model().info().name, .device = caps.name, .software = caps.is_cpu(), .frozen = options.frozen};
@@ -77,13 +79,29 @@ Rectangle Viewer::part() const { return state_.part ? *state_.part : whole_map(r
 
 void Viewer::run_prompt() {
     if (!obeyed()) return;
-    state_.prompt = at_.prompt;
-    state_.rows.reset();
-    state_.part.reset();
-    state_.pins.clear();
+    ViewState wanted = state_;
+    (live_.model().config().sees() ? wanted.image : wanted.prompt) = at_.prompt;
+    wanted.rows.reset();
+    wanted.part.reset();
+    wanted.pins.clear();
+    try {
+        live_.start(options_.prompt ? options_.prompt(wanted) : LivePrompt{.text = wanted.prompt}, wanted.sampling,
+                    wanted.max_tokens);
+    } catch (const Error& error) {
+        return say(error.what());  // of a file that is no picture; what was there stays
+    }
+    state_ = wanted;
     at_.picked.reset();
-    live_.start({.text = state_.prompt}, state_.sampling, state_.max_tokens);
     touch();
+}
+
+void Viewer::run_or_stop() {
+    if (!obeyed()) return;
+    const Activity activity = version_.activity;
+    if (activity == Activity::reading || activity == Activity::writing)
+        live_.stop();
+    else
+        run_prompt();
 }
 
 bool Viewer::obeyed() {
@@ -146,7 +164,9 @@ void Viewer::read_model() {
     version_ = live_.version();
     const std::size_t before = tokens_.texts.size() + tokens_.source_texts.size();
     const std::uint64_t run = tokens_.run;
+    const std::shared_ptr<const Image> seen = tokens_.seen;
     live_.read_tokens(tokens_);
+    if (tokens_.seen != seen) set_picture();
     if (tokens_.run == run && tokens_.texts.size() + tokens_.source_texts.size() == before) return;
     for (const std::string& text : tokens_.texts) fonts_.need(text);
     for (const std::string& text : tokens_.source_texts) fonts_.need(text);
@@ -161,6 +181,17 @@ void Viewer::set_colours() {
     colours_of_ = state_.colours;
 }
 
+void Viewer::set_picture() {
+    if (tokens_.seen == nullptr) return;
+    const Image& seen = *tokens_.seen;
+    std::vector<std::uint32_t> words;
+    for (int y = 0; y < seen.height; ++y)
+        for (int x = 0; x < seen.width; ++x) words.push_back(packed(seen.at(x, y)));
+    gpu::DeviceState& device = live_.model().device().state();
+    picture_ = gpu::allocate(device, words.size() * sizeof words[0], gpu::MemoryKind::device, "picture");
+    gpu::upload(device, picture_, 0, std::as_bytes(std::span(words)));
+}
+
 /// Letters, panels and the map's place, for a target of this size.
 void Viewer::arrange(float width, float height) {
     read_model();
@@ -170,7 +201,7 @@ void Viewer::arrange(float width, float height) {
     source_labels_ = shown_labels(tokens_.source_texts);
     for (std::string& label : labels_) label = fonts_.legible(label);
     for (std::string& label : source_labels_) label = fonts_.legible(label);
-    layout_ = lay_out(width, height, options_.scale, head_grid(live_));
+    layout_ = lay_out(width, height, options_.scale, head_grid(live_), live_.model().config().sees());
     const Face face{fonts_.small, fonts_.small_size};
     const float row_label = longest_width(face, head().of == AttentionOf::encoder ? source_labels_ : labels_, rows());
     const float key_label =
@@ -179,13 +210,6 @@ void Viewer::arrange(float width, float height) {
             : longest_width(face, head().of == AttentionOf::self ? labels_ : source_labels_, columns());
     places_ = focus_places(layout_.focus, part(), row_label, key_label, options_.scale);
     map_ = {part(), places_.map, rows(), columns()};
-}
-
-/// Without a mouse: the query that was pinned last, else the newest.
-std::int64_t Viewer::query_at_rest() const {
-    for (auto pin = state_.pins.rbegin(); pin != state_.pins.rend(); ++pin)
-        if (pin->kind == Pin::Kind::query && pin->token < rows()) return pin->token;
-    return rows() - 1;
 }
 
 /// The cell of what a query reads most, as soon as that is known.
@@ -203,15 +227,19 @@ Wanted Viewer::wanted() const {
              .part = part(),
              .pixels_high = static_cast<double>(map_.box.high),
              .pixels_wide = static_cast<double>(map_.box.wide),
-             .mini_maps = state_.mini_maps};
+             .mini_maps = state_.mini_maps,
+             .counted = at_.bar};
+    if (map_.pixels_per_row() >= static_cast<double>(numbered_cell * options_.scale) &&
+        map_.pixels_per_column() >= static_cast<double>(numbered_cell * options_.scale))
+        w.numbers = Rectangle{std::floor(w.part.first_row), std::ceil(w.part.last_row), std::floor(w.part.first_column),
+                              std::ceil(w.part.last_column)};
     if (const auto cell = at_.cell()) {
         const std::int64_t key = state_.axis == KeyAxis::relative ? cell->first - cell->second : cell->second;
         if (key >= 0 && cell->first < rows()) w.under_mouse = {cell->first, key};
-    } else if (at_.token && *at_.token < rows()) {
-        w.under_mouse = read_most(*at_.token);
     } else if (rows() > 0) {
-        w.under_mouse = read_most(query_at_rest());
+        w.under_mouse = read_most(at_.query(state_, rows()));
     }
+    if (rows() > 0) w.reader = at_.query(state_, rows());
     return w;
 }
 
@@ -237,35 +265,45 @@ void Viewer::draw_panels() {
           .source_labels = source_labels_,
           .head = head(),
           .figures = figures_,
+          .keys = options_.keys,
           .fonts = fonts_,
           .palette = palette_of(state_.theme),
           .drawings = drawings_,
           .colours = colours_,
+          .picture = picture_,
           .layout = layout_,
           .map = map_,
           .scale = options_.scale,
           .now = now_};
-    draw_status_bar(ui, *this);
+    if (std::exchange(at_.leave_field, false)) ImGui::SetWindowFocus(nullptr);
+    draw_status_bar(ui);
     draw_head_map(ui);
     draw_focus(ui, places_);
     draw_numbers(ui);
     draw_inspector(ui);
-    draw_tokens(ui);
+    if (tokens_.seen)
+        draw_image(ui);
+    else
+        draw_tokens(ui);
     draw_timeline(ui);
     draw_prompt(ui, *this);
     if (at_.help) draw_help(ui);
     if (at_.find) draw_find(ui);
+    draw_area_frame(ui, places_);
+    draw_open_menu(ui, *this);
 }
 
-/// A reading comes a picture or two after its cell was asked for: until then there is more to draw, but not for ever.
+/// Readings come a picture or two after they were asked for: until then there is more to draw, but not for ever.
 void Viewer::wait_for_reading(const Wanted& what, double now) {
     constexpr double patience = 2;  // seconds
     const auto& reading = frame_data_->reading;
     const bool there = !what.under_mouse || (reading && reading->head == what.head && reading->run == version_.run &&
                                              Cell{reading->query, reading->key} == *what.under_mouse);
-    if (there || what.under_mouse != asked_cell_) asked_at_ = now;
+    const bool row_there = !what.reader || (frame_data_->read && frame_data_->read->first_row == *what.reader);
+    const bool all = there && row_there;
+    if (all || what.under_mouse != asked_cell_) asked_at_ = now;
     asked_cell_ = what.under_mouse;
-    reading_due_ = !there && now - asked_at_ < patience;
+    reading_due_ = !all && now - asked_at_ < patience;
 }
 
 void Viewer::draw(Frame& frame, DrawPipelines& pipelines, const Target& target, double now) {

@@ -26,6 +26,9 @@ struct ViewerOptions {
     bool frozen = false;  ///< no times in the picture: the same state gives the same pixels
     std::optional<double> budget_percent = {};
     std::function<void(const std::string&)> copy = {};  ///< to the clipboard
+    KeyBindings keys = {};
+    /// What a state asks the model; empty: its text. May throw what is wrong with it.
+    std::function<LivePrompt(const ViewState&)> prompt = {};
 };
 
 class FocusFinder;
@@ -74,8 +77,17 @@ public:
     std::int64_t columns() const;
     Rectangle part() const;  ///< visible: the state's, or all
     const MapView& map() const { return map_; }
+    const Layout& layout() const { return layout_; }
+    const FocusPlaces& places() const { return places_; }
+    std::span<const HeadMeans> head_numbers() const {
+        return frame_data_ != nullptr ? frame_data_->heads : std::span<const HeadMeans>();
+    }
     std::optional<CellReading> reading() const { return frame_data_ != nullptr ? frame_data_->reading : std::nullopt; }
+    std::span<const OffRow> off_rows() const {
+        return frame_data_ != nullptr ? frame_data_->off_rows : std::span<const OffRow>();
+    }
     void run_prompt();
+    void run_or_stop();
     /// Whether the model can be told to run, pause or stop; says so where it cannot.
     bool obeyed();
     void say(const std::string& note);
@@ -96,7 +108,6 @@ private:
     void hear(std::function<void(ImGuiIO&)> event, bool alone = false);
     void pass_events();
     void read_model();
-    std::int64_t query_at_rest() const;
     Cell read_most(std::int64_t query) const;
     Wanted wanted() const;
     /// When what the model has done since is worth a picture: not before the budget allows for one.
@@ -106,6 +117,7 @@ private:
     void begin_ui(float width, float height, double now);
     void draw_panels();
     void set_colours();
+    void set_picture();
 
     LiveModel& live_;
     ViewState state_;
@@ -121,6 +133,7 @@ private:
     std::shared_ptr<FocusFinder> finder_;  ///< shared with the model's thread
     Drawings drawings_;
     gpu::Buffer colours_;
+    gpu::Buffer picture_;  ///< that the model looks at, a word a pixel
     std::optional<ColourMap> colours_of_;
     Figures figures_;
     Layout layout_;

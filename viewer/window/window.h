@@ -12,6 +12,7 @@
 #include "vantage/device.h"
 #include "viewer/data/live_model.h"
 #include "viewer/data/view_state.h"
+#include "viewer/panels/key_bindings.h"
 
 struct GLFWwindow;
 
@@ -39,6 +40,8 @@ struct WindowOptions {
     bool frozen = false;
     std::optional<double> budget_percent = {};
     std::string pictures = ".";  ///< folder for what is saved
+    KeyBindings keys = {};       ///< these two as ViewerOptions
+    std::function<LivePrompt(const ViewState&)> prompt = {};
 };
 
 struct WindowCounts {
