@@ -107,6 +107,8 @@ struct Window::State {
     std::unique_ptr<Viewer> viewer;
     WindowCounts counts;
     bool stale = true;  ///< the images do not fit the window
+    int fitted_width = 0,
+        fitted_height = 0;  ///< of the window when they were made: not every driver says that it has changed
     int saved = 0;
 
     State(const Device& device_in, const WindowOptions& options_in)
@@ -159,7 +161,8 @@ bool Window::State::fit() {
     int width = 0, height = 0;
     glfwGetFramebufferSize(window, &width, &height);
     if (width == 0 || height == 0 || glfwGetWindowAttrib(window, GLFW_ICONIFIED) != 0) return false;
-    if (stale) {
+    if (stale || width != fitted_width || height != fitted_height) {
+        fitted_width = width, fitted_height = height;
         swapchain->resize(static_cast<std::uint32_t>(width), static_cast<std::uint32_t>(height));
         ++counts.resized;
         stale = swapchain->empty();
