@@ -118,19 +118,20 @@ void tune_all(const Device& device, const TuneCommand& o, std::int64_t context, 
     }
 }
 
+// Adds to --save's file, for all devices of this kind, or to the user's own table; `report.path` names which.
 void keep(const TuneCommand& o, const Device& device, TuneReport& report) {
-    TuningFile measured{.device = TunedDevice::of(device.caps()), .table = {}};
+    TuningTable measured;
     for (const TunedModelCall& call : report.calls)
-        if (call.result && !call.result->entry.kernel.empty())
-            measured.table.calls[call.model.key] = call.result->entry;
-    if (measured.table.calls.empty()) return;
-    if (!o.save.empty()) measured.device = measured.device.of_its_kind();
+        if (call.result && !call.result->entry.kernel.empty()) measured.calls[call.model.key] = call.result->entry;
+    if (measured.calls.empty()) return;
     report.path = o.save.empty() ? own_tuning_path(device.caps()) : o.save;
     if (report.path.empty())
         log(LogLevel::warning,
             "there is no cache directory: what was measured is not kept (VANTAGE_CACHE_DIR sets one)");
+    else if (o.save.empty())
+        add_to_own_tuning(device.caps(), measured);
     else
-        add_to_tuning_file(report.path, measured);
+        add_to_tuning_file(o.save, {TunedDevice::of(device.caps()).of_its_kind(), measured});
 }
 
 // Calls with several kernels to choose from, with what they take now.
@@ -152,6 +153,8 @@ void tune(const TuneCommand& o, const Device& device) {
     if (o.context < 1) throw Error(ErrorKind::usage, "a context has at least one token");
     const std::int64_t context = std::min(o.context, subject.config.context);
     TuneReport report = report_of(device, subject, o, context);
+    if (!o.save.empty())  // adds nothing yet: a file that cannot be added to is to be known before all is measured
+        add_to_tuning_file(o.save, {TunedDevice::of(device.caps()).of_its_kind(), {}});
     log(LogLevel::info, "%zu calls have several kernels; this takes %.0f s at most", report.calls.size(), o.seconds);
     try {
         tune_all(device, o, context, report);
@@ -202,7 +205,8 @@ void add_tune(CLI::App& app) {
         ->capture_default_str();
     command->add_flag("--quick", o->quick, "Only single tokens and the largest chunk, with fewer samples");
     command
-        ->add_option("--save", o->save, "Add to FILE, for all devices and drivers of this kind, and not to the cache")
+        ->add_option("--save", o->save,
+                     "Add to the table FILE, for all devices and drivers of this kind, and not to the cache")
         ->type_name("FILE");
     command->add_flag("--show", o->show, "Print what is known, and measure nothing");
     command->add_flag("--forget", o->forget, "Forget what was measured for this device and driver");
