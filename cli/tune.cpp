@@ -10,6 +10,7 @@
 #include "runtime/base/os.h"
 #include "runtime/exec/tuning_files.h"
 #include "runtime/graph/fuse.h"
+#include "runtime/graph/join.h"
 #include "runtime/models/model_builder.h"
 #include "runtime/models/shapes.h"
 #include "runtime/models/weight_storage.h"
@@ -71,8 +72,8 @@ std::vector<std::int64_t> plan_rows(const ModelConfig& config, bool encodes, boo
     return rows;
 }
 
-// The calls of all plans, those of the first plan first.
-std::vector<ModelCall> calls_of(const Subject& subject, const TuneCommand& o, std::int64_t context) {
+// The calls of all plans as Plan makes them on this device, those of the first plan first.
+std::vector<ModelCall> calls_of(const Subject& subject, const TuneCommand& o, std::int64_t context, const Caps& caps) {
     const ModelConfig& config = subject.config;
     const std::int64_t usual = config.usual_context > 0 ? config.usual_context : config.context;
     std::vector<ModelCall> calls;
@@ -90,6 +91,8 @@ std::vector<ModelCall> calls_of(const Subject& subject, const TuneCommand& o, st
             const Precision precision = precision_named(o.precision);
             if (precision != Precision::f32) allow_f16_operands(graph);
             if (precision == Precision::int8) allow_int8_operands(graph);
+            join_products(graph, caps,
+                          [&](const OpCall& call, const Caps& c) { return choose_kernel(call, c, &tuning_of(c)); });
             add_calls(calls, graph, rows);
         }
     };
@@ -138,7 +141,7 @@ void keep(const TuneCommand& o, const Device& device, TuneReport& report) {
 TuneReport report_of(const Device& device, const Subject& subject, const TuneCommand& o, std::int64_t context) {
     TuneReport report{.model = subject.name, .device = TunedDevice::of(device.caps()), .context = context};
     const Caps& caps = device.caps();
-    for (ModelCall& call : calls_of(subject, o, context)) {
+    for (ModelCall& call : calls_of(subject, o, context, caps)) {
         const auto able =
             std::ranges::count_if(call.call.op->kernels, [&](const Kernel& k) { return eligible(k, call.call, caps); });
         if (able < 2) continue;
