@@ -196,7 +196,7 @@ void add_map(Report& report, const Device& device, std::int64_t tokens) {
 }
 
 void run(const BenchViewOptions& o) {
-    o.output.checked_format();
+    o.output.check();
     if (!o.keys.empty()) {
         const Device device = open_device();
         Report report("view", device.caps());
