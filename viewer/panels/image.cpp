@@ -23,7 +23,8 @@ struct Patches {
     std::int64_t rows, columns;
     std::int64_t count() const { return rows * columns; }
     Box of(std::int64_t token) const {
-        const auto row = static_cast<float>((token - 1) / columns), column = static_cast<float>((token - 1) % columns);
+        const std::int64_t patch_row = (token - 1) / columns, patch_column = (token - 1) % columns;
+        const auto row = static_cast<float>(patch_row), column = static_cast<float>(patch_column);
         const float wide = box.wide / static_cast<float>(columns), high = box.high / static_cast<float>(rows);
         const float left = std::round(box.x + column * wide), top = std::round(box.y + row * high);
         return {left, top, std::round(box.x + (column + 1) * wide) - left, std::round(box.y + (row + 1) * high) - top};

@@ -13,20 +13,18 @@
 namespace vantage {
 
 struct ViewPainter::State {
+    State(view::LiveModel& live, VkFormat target, const ViewOptions& options)
+        : pipelines(live.model().device(), target),
+          frames(live.model().device()),
+          viewer(live, {},
+                 {.scale = options.scale, .budget_percent = options.budget_percent, .keys = view::own_keys()}) {}
     view::DrawPipelines pipelines;
     view::FrameRing frames;
     view::Viewer viewer;
 };
 
-ViewPainter::ViewPainter(AttentionFeed& feed, VkFormat target, const ViewOptions& options) {
-    const Device& device = feed.live().model().device();
-    state_.reset(
-        new State{.pipelines = view::DrawPipelines(device, target),
-                  .frames = view::FrameRing(device),
-                  .viewer = view::Viewer(
-                      feed.live(), {},
-                      {.scale = options.scale, .budget_percent = options.budget_percent, .keys = view::own_keys()})});
-}
+ViewPainter::ViewPainter(AttentionFeed& feed, VkFormat target, const ViewOptions& options)
+    : state_(std::make_unique<State>(feed.live(), target, options)) {}
 ViewPainter::~ViewPainter() = default;
 
 bool ViewPainter::due() const { return state_->viewer.due(seconds_now()); }

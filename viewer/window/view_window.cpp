@@ -18,18 +18,19 @@ AttentionFeed::~AttentionFeed() = default;
 void AttentionFeed::publish() { live_->publish(); }
 
 struct ViewWindow::State {
+    State(view::LiveModel& live, const ViewWindowOptions& options)
+        : window(live.model().device(), live, {},
+                 {.title = options.title,
+                  .width = options.width,
+                  .height = options.height,
+                  .scale = options.view.scale,
+                  .budget_percent = options.view.budget_percent,
+                  .keys = view::own_keys()}) {}
     view::Window window;
 };
 
-ViewWindow::ViewWindow(AttentionFeed& feed, const ViewWindowOptions& options) {
-    state_.reset(new State{view::Window(feed.live().model().device(), feed.live(), {},
-                                        {.title = options.title,
-                                         .width = options.width,
-                                         .height = options.height,
-                                         .scale = options.view.scale,
-                                         .budget_percent = options.view.budget_percent,
-                                         .keys = view::own_keys()})});
-}
+ViewWindow::ViewWindow(AttentionFeed& feed, const ViewWindowOptions& options)
+    : state_(std::make_unique<State>(feed.live(), options)) {}
 ViewWindow::~ViewWindow() = default;
 bool ViewWindow::turn(double seconds) { return state_->window.turn(seconds); }
 void ViewWindow::run() { state_->window.run(); }
