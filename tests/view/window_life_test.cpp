@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdio>
+#include <future>
 #include <optional>
 #include <thread>
 
@@ -102,6 +103,13 @@ void open_and_close(Opened& opened, LiveModel& live) {
     for (int turns = 0; turns < 2; ++turns) window.turn(0.001);
 }
 
+/// Until the model has done what was asked of it: a window asks for the most telling head, and may be closed before the answer.
+void wait_for_answers(LiveModel& live) {
+    std::promise<void> answered;
+    live.with_session([&](Session&) { answered.set_value(); });
+    answered.get_future().wait();
+}
+
 /// Opens and closes a window so often, after a few times that count as the beginning.
 void check_windows(int count) {
     Opened opened;
@@ -109,9 +117,11 @@ void check_windows(int count) {
     live.start({.text = ViewState::default_prompt}, {}, 4);
     wait_for_model(live);
     for (int i = 0; i < 3; ++i) open_and_close(opened, live);
+    wait_for_answers(live);
     const std::uint64_t held = opened.device.state().held;
     const std::size_t before = resident();
     for (int i = 0; i < count; ++i) open_and_close(opened, live);
+    wait_for_answers(live);
     CHECK(opened.device.state().held == held);
     const double grown = static_cast<double>(resident()) - static_cast<double>(before);
     std::printf("%d windows: the process grew by %.2f MB\n", count, grown / 1e6);
