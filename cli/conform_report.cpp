@@ -14,8 +14,6 @@ namespace vantage::cli {
 
 namespace {
 
-using nlohmann::json;
-
 std::string verdict(bool passed) {
     const char* word = passed ? "ok" : "FAILED";
     if (!colour_wanted(STDOUT_FILENO)) return format("%-6s", word);
@@ -29,16 +27,16 @@ std::string case_text(const Outcome& o) {
 double ratio(const CaseResult& result) { return result.worst / std::max(result.allowed, 1e-300); }
 
 // JSON has no infinity, which is the error of a NaN.
-json number(double value) { return std::isfinite(value) ? json(value) : json(nullptr); }
+nlohmann::json number(double value) { return std::isfinite(value) ? nlohmann::json(value) : nlohmann::json(nullptr); }
 
-json to_json(const Outcome& o) {
-    json object = {{"op", o.op},
-                   {"case", o.test},
-                   {"types", o.types},
-                   {"kernel", o.kernel},
-                   {"passed", o.passed()},
-                   {"error", number(o.result.worst)},
-                   {"allowed", number(o.result.allowed)}};
+nlohmann::json to_json(const Outcome& o) {
+    nlohmann::json object = {{"op", o.op},
+                             {"case", o.test},
+                             {"types", o.types},
+                             {"kernel", o.kernel},
+                             {"passed", o.passed()},
+                             {"error", number(o.result.worst)},
+                             {"allowed", number(o.result.allowed)}};
     if (!o.part.empty()) object["part"] = o.part;
     if (!o.passed()) object["message"] = o.result.message, object["rerun"] = o.rerun;
     return object;
@@ -103,14 +101,14 @@ void ConformReport::print_not_built() const {
 }
 
 void ConformReport::print_json(const Totals& t) const {
-    json results = json::array(), missing = json::array();
+    nlohmann::json results = nlohmann::json::array(), missing = nlohmann::json::array();
     for (const Outcome& o : outcomes_) results.push_back(to_json(o));
     for (const NotBuilt& n : not_built_)
         missing.push_back({{"case", n.test}, {"reason", n.reason}, {"partly", n.partly}});
-    const json object = {{"schema_version", 1},       {"device", device_.caps().name}, {"passed", t.passed},
-                         {"failed", t.failed},        {"not_built", t.not_built},      {"results", results},
-                         {"not_built_cases", missing}};
-    std::printf("%s\n", object.dump(2, ' ', false, json::error_handler_t::replace).c_str());
+    const nlohmann::json object = {{"schema_version", 1},       {"device", device_.caps().name}, {"passed", t.passed},
+                                   {"failed", t.failed},        {"not_built", t.not_built},      {"results", results},
+                                   {"not_built_cases", missing}};
+    std::printf("%s\n", object.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
 }
 
 bool ConformReport::finish() const {

@@ -15,10 +15,8 @@
 namespace vantage::cli {
 namespace {
 
-using nlohmann::json;
-
-json to_json(const DeviceListing& device) {
-    json object = json::parse(caps_to_json(device.caps));
+nlohmann::json to_json(const DeviceListing& device) {
+    nlohmann::json object = nlohmann::json::parse(caps_to_json(device.caps));
     object["index"] = device.index;
     object["usable"] = device.usable;
     object["chosen"] = device.chosen;
@@ -76,9 +74,9 @@ void print(const DeviceListing& device) {
 void run(bool as_json) {
     const std::vector<DeviceListing> devices = Device::list(common().device);
     if (as_json) {
-        json list = json::array();
+        nlohmann::json list = nlohmann::json::array();
         for (const DeviceListing& device : devices) list.push_back(to_json(device));
-        std::printf("%s\n", list.dump(2, ' ', false, json::error_handler_t::replace).c_str());
+        std::printf("%s\n", list.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
     } else {
         for (const DeviceListing& device : devices) print(device);
     }

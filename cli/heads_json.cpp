@@ -27,22 +27,20 @@ void print_heads_csv(const HeadsReport& report) {
 
 namespace {
 
-using nlohmann::json;
-
-json read_json_of(const Read& read) {
+nlohmann::json read_json_of(const Read& read) {
     if (read.query < 0) return nullptr;
     return {{"query", read.query}, {"key", read.key}, {"weight", read.weight}};
 }
 
-json row_json(const HeadsPart& part, const HeadRow& row) {
-    json head = {{"attention", part.name()},
-                 {"layer", row.place.layer},
-                 {"head", row.place.head},
-                 {"pattern", row.pattern.name()},
-                 {"share", row.pattern.share},
-                 {"rule", row.pattern.rule()},
-                 {"strongest", read_json_of(row.numbers->strongest)},
-                 {"received", row.numbers->received}};
+nlohmann::json row_json(const HeadsPart& part, const HeadRow& row) {
+    nlohmann::json head = {{"attention", part.name()},
+                           {"layer", row.place.layer},
+                           {"head", row.place.head},
+                           {"pattern", row.pattern.name()},
+                           {"share", row.pattern.share},
+                           {"rule", row.pattern.rule()},
+                           {"strongest", read_json_of(row.numbers->strongest)},
+                           {"received", row.numbers->received}};
     for (const auto& [name, value] : numbers_of(row)) head[name] = value;  // NaN becomes null
     if (row.values)
         head["strongest_by_values"] = {{"projected", read_json_of(row.values->strongest)},
@@ -50,24 +48,24 @@ json row_json(const HeadsPart& part, const HeadRow& row) {
     return head;
 }
 
-json matrix_json(const SquareMatrix& matrix) {
-    json rows = json::array();
+nlohmann::json matrix_json(const SquareMatrix& matrix) {
+    nlohmann::json rows = nlohmann::json::array();
     const auto n = static_cast<std::size_t>(matrix.size);
     for (std::size_t i = 0; i < n; ++i) rows.push_back(std::span(matrix.values).subspan(i * n, n));
     return rows;
 }
 
 /// The matrix of the only part, or those of the parts that have one, by their names.
-json paths_json(const HeadsReport& report, std::optional<SquareMatrix> HeadsPart::*paths) {
+nlohmann::json paths_json(const HeadsReport& report, std::optional<SquareMatrix> HeadsPart::*paths) {
     if (report.parts.size() == 1) return matrix_json(*(report.parts.front().*paths));
-    json all;
+    nlohmann::json all;
     for (const HeadsPart& part : report.parts)
         if (part.*paths) all[part.name()] = matrix_json(*(part.*paths));
     return all;
 }
 
-json tokens_of_part(const std::vector<std::int32_t>& ids, const std::vector<std::string>& texts, bool image) {
-    json tokens = json::array();
+nlohmann::json tokens_of_part(const std::vector<std::int32_t>& ids, const std::vector<std::string>& texts, bool image) {
+    nlohmann::json tokens = nlohmann::json::array();
     for (std::size_t i = 0; i < ids.size(); ++i) {
         tokens.push_back({{"text", texts[i]}});
         if (!image) tokens.back()["id"] = ids[i];
@@ -78,7 +76,7 @@ json tokens_of_part(const std::vector<std::int32_t>& ids, const std::vector<std:
 }  // namespace
 
 void print_heads_json(const HeadsReport& report) {
-    json heads = json::array(), telling = json::array();
+    nlohmann::json heads = nlohmann::json::array(), telling = nlohmann::json::array();
     for (const HeadsPart& part : report.parts)
         for (const HeadRow& row : part.rows) heads.push_back(row_json(part, row));
     for (const auto& [part, t] : report.most_telling())
@@ -89,20 +87,21 @@ void print_heads_json(const HeadsReport& report) {
                            {"read", read_json_of(t.read)},
                            {"example", reason_text(part->survey, t)}});
     const HeadSurvey &first = report.parts.front().survey, &last = report.parts.back().survey;
-    json all = {{"schema_version", 1},
-                {"model", report.model.info().name},
-                {"device", report.model.device().caps().name},
-                {"precision", report.precision},
-                {"tokens", tokens_of_part(last.input().reading().ids, last.query_texts(), report.image.has_value())},
-                {"sorted_by", report.sorted_by},
-                {"heads", heads},
-                {"most_telling", telling},
-                {"files", report.files}};
+    nlohmann::json all = {
+        {"schema_version", 1},
+        {"model", report.model.info().name},
+        {"device", report.model.device().caps().name},
+        {"precision", report.precision},
+        {"tokens", tokens_of_part(last.input().reading().ids, last.query_texts(), report.image.has_value())},
+        {"sorted_by", report.sorted_by},
+        {"heads", heads},
+        {"most_telling", telling},
+        {"files", report.files}};
     if (report.parts.size() > 1) all["source"] = tokens_of_part(first.input().keys.ids, first.texts(), false);
     if (report.loss) all["loss"] = *report.loss;
     if (report.parts.front().rollout) all["rollout"] = paths_json(report, &HeadsPart::rollout);
     if (report.parts.front().flow) all["flow"] = paths_json(report, &HeadsPart::flow);
-    std::printf("%s\n", all.dump(2, ' ', false, json::error_handler_t::replace).c_str());
+    std::printf("%s\n", all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
 }
 
 }  // namespace vantage::cli

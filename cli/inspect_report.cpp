@@ -126,15 +126,13 @@ void print_reads(const InspectReport& report, const Page& page) {
 
 // ---- for programs ----------------------------------------------------------------------------------------------------
 
-using nlohmann::json;
-
-json json_of(const Read& read) {
+nlohmann::json json_of(const Read& read) {
     if (read.query < 0) return nullptr;
     return {{"query", read.query}, {"key", read.key}, {"weight", read.weight}};
 }
 
-json json_of(const HeadSurvey& survey) {
-    json heads = json::array();
+nlohmann::json json_of(const HeadSurvey& survey) {
+    nlohmann::json heads = nlohmann::json::array();
     for (int layer = 0; layer < survey.layers(); ++layer)
         for (int head = 0; head < survey.heads(); ++head) {
             const HeadStatistics& h = survey.of(layer, head);
@@ -155,7 +153,7 @@ json json_of(const HeadSurvey& survey) {
     return heads;
 }
 
-json json_of(const std::optional<TellingHead>& telling) {
+nlohmann::json json_of(const std::optional<TellingHead>& telling) {
     if (!telling) return nullptr;
     return {{"layer", telling->layer},
             {"head", telling->head},
@@ -164,8 +162,8 @@ json json_of(const std::optional<TellingHead>& telling) {
             {"read", json_of(telling->read)}};
 }
 
-json tokens_json(const Model& model, std::span<const std::int32_t> ids) {
-    json tokens = json::array();
+nlohmann::json tokens_json(const Model& model, std::span<const std::int32_t> ids) {
+    nlohmann::json tokens = nlohmann::json::array();
     for (const std::int32_t id : ids) tokens.push_back({{"id", id}, {"text", token_text(model, id)}});
     return tokens;
 }
@@ -177,8 +175,8 @@ std::string length_text(const HeadSurvey& survey) {
     return format("%d %s%s", count, image ? "patch" : "token", count == 1 ? "" : image ? "es" : "s");
 }
 
-json places_json(const HeadSurvey& survey) {
-    json places = json::array();
+nlohmann::json places_json(const HeadSurvey& survey) {
+    nlohmann::json places = nlohmann::json::array();
     for (const std::string& text : survey.texts()) places.push_back({{"text", text}});
     return places;
 }
@@ -218,35 +216,36 @@ void print_json(const InspectReport& report) {
     const HeadSurvey& survey = report.survey;
     const Model& model = survey.session().model();
     const bool labels = model.config().head == Head::classification;
-    json list = json::array();
+    nlohmann::json list = nlohmann::json::array();
     for (const Answer& answer : answers(survey.session()))
         list.push_back(
             {{"id", answer.id}, {labels ? "label" : "text", answer.name}, {"probability", answer.probability}});
-    json all = {{"schema_version", 1},
-                {"model", model.info().name},
-                {"device", model.device().caps().name},
-                {"precision", report.precision},
-                {"tokens", model.config().sees() ? places_json(survey) : tokens_json(model, survey.session().tokens())},
-                {labels ? "labels" : "next", list},
-                {"layers", survey.layers()},
-                {"heads_per_layer", survey.heads()},
-                {"heads", json_of(survey)},
-                {"most_telling", json_of(survey.telling())},
-                {"files", report.files}};
+    nlohmann::json all = {
+        {"schema_version", 1},
+        {"model", model.info().name},
+        {"device", model.device().caps().name},
+        {"precision", report.precision},
+        {"tokens", model.config().sees() ? places_json(survey) : tokens_json(model, survey.session().tokens())},
+        {labels ? "labels" : "next", list},
+        {"layers", survey.layers()},
+        {"heads_per_layer", survey.heads()},
+        {"heads", json_of(survey)},
+        {"most_telling", json_of(survey.telling())},
+        {"files", report.files}};
     if (!report.reads.empty()) {
         all["source"] = tokens_json(model, survey.session().source_tokens());
-        json reads = json::array();
+        nlohmann::json reads = nlohmann::json::array();
         for (const SourceRead& read : report.reads) reads.push_back({{"key", read.key}, {"weight", read.weight}});
         all["source_reads"] = reads;
     }
     if (!report.greedy.empty()) all["greedy"] = tokens_json(model, report.greedy);
     if (const auto& check = report.check)
         all["check"] = {{"nodes", check->nodes},
-                        {"diverged", check->diverged ? json({{"node", check->diverged->node},
-                                                             {"kernel", check->diverged->kernel},
-                                                             {"message", check->diverged->message}})
-                                                     : json(nullptr)}};
-    std::printf("%s\n", all.dump(2, ' ', false, json::error_handler_t::replace).c_str());
+                        {"diverged", check->diverged ? nlohmann::json({{"node", check->diverged->node},
+                                                                       {"kernel", check->diverged->kernel},
+                                                                       {"message", check->diverged->message}})
+                                                     : nlohmann::json(nullptr)}};
+    std::printf("%s\n", all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
 }
 
 }  // namespace vantage::cli
