@@ -44,7 +44,8 @@ for ((i = 0; i < 100; ++i)); do
     if [[ -s number ]]; then break; fi
     sleep 0.1
 done
-export DISPLAY=:$(<number)
+display=$(<number)
+export DISPLAY=:$display
 
 for fault in submit:30 wait:20; do
     code=0
