@@ -165,8 +165,9 @@ void add_map(Report& report, const Device& device, std::int64_t tokens) {
     const auto n = static_cast<double>(tokens);
     view::Wanted wanted{.head = {0, 1}, .part = {0, n, 0, n}, .pixels_high = 800, .pixels_wide = 800};
     const auto whole = [](const view::FrameData& frame) { return frame.map.progress >= 1; };
-    const double first = seconds_until(data, wanted, [](const auto& frame) { return frame.map.progress > 0; });
+    const double first = seconds_until(data, wanted, [&](const auto&) { return data.counts().device_seconds > 0; });
     const double refined = first + seconds_until(data, wanted, whole);
+    const view::ViewCounts counts = data.counts();
     // In from all of it to single weights at three quarters of the text, by halves, and out again; then moves.
     std::vector<double> in, out, moves;
     std::vector<view::Rectangle> path;
@@ -189,6 +190,8 @@ void add_map(Report& report, const Device& device, std::int64_t tokens) {
         .set("read_s", read)
         .set("first_s", first)
         .set("whole_s", refined)
+        .set("device_s", counts.device_seconds)
+        .set("batches", counts.submissions)
         .set("closer_ms", ms(in))
         .set("move_ms", ms(moves))
         .set("farther_ms", ms(out))

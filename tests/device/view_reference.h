@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <map>
 #include <thread>
 
 #include <catch2/catch_test_macros.hpp>
@@ -48,13 +49,40 @@ inline std::vector<double> weights_of(const LiveModel& live, const HeadPlace& he
     return p;
 }
 
+/// The mass and the peak of the cell whose first row and key these are, 2^level each way, of a causal layer without rules.
+inline std::pair<double, double> cell_of(const LiveModel& live, const HeadPlace& head, std::int64_t row,
+                                         std::int64_t key, int level, std::int64_t n) {
+    const TapSource& source = live.source(head.layer, head.of);
+    static std::map<const void*, std::vector<double>> kept;
+    const auto data = [&](const TapSource::Data& from) -> const std::vector<double>& {
+        std::vector<double>& all = kept[&from];
+        if (all.empty()) all = downloaded(from);
+        return all;
+    };
+    const std::vector<double>&q = data(source.q), &k = data(source.k), &lse = data(source.lse);
+    const std::int64_t heads = source.q.type->shape[1], kv_heads = source.k.type->shape[1], d = source.q.type->shape[2];
+    const double scale = source.attrs.number("scale", 1 / std::sqrt(static_cast<double>(d)));
+    const std::int64_t size = std::int64_t{1} << level;
+    double sum = 0, peak = 0;
+    for (std::int64_t i = row; i < std::min(row + size, n); ++i)
+        for (std::int64_t j = key; j < std::min(key + size, i + 1); ++j) {
+            double dot = 0;
+            for (std::int64_t e = 0; e < d; ++e)
+                dot += scale * q[static_cast<std::size_t>((i * heads + head.head) * d + e)] *
+                       k[static_cast<std::size_t>((j * kv_heads + head.head / (heads / kv_heads)) * d + e)];
+            const double p = std::exp(dot - lse[static_cast<std::size_t>(i * heads + head.head)]);
+            sum += p, peak = std::max(peak, p);
+        }
+    return {sum / static_cast<double>(std::min(size, n - row)), peak};
+}
+
 /// Waits, as a window's loop would, until the model has come to an end.
 inline void wait_for_end(const LiveModel& live, std::uint64_t run = 1) {
     const double begin = seconds_now();
     while (true) {
         const Version version = live.version();
         if (version.run == run && (version.activity == Activity::ended || version.activity == Activity::failed)) break;
-        if (seconds_now() - begin > 120) FAIL("the model did not come to its end");
+        if (seconds_now() - begin > 900) FAIL("the model did not come to its end");
         std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
     INFO((live.error() ? live.error()->message : std::string()));
