@@ -13,11 +13,13 @@ struct ViewUiParams {
 // An area of the target with a map in it: the focused head's, or one mini-map.
 struct ViewAreaParams {
     uvec2 map;                                     // ViewTileMap
+    uvec2 minus;                                   // another, whose cells are taken away; absent: none
     uvec2 colours;                                 // 256 words, ABGR bytes: the colour map from dark to bright
     float width, height;                           // of the target
     float left, top, pixels_wide, pixels_high;     // the area
     float first_row, first_column, rows, columns;  // what it shows, in tokens; of a mini-map in cells
     float value_max, log_floor;                    // the bright end; the smallest share of it that log tells from zero
+                                                   // (of differences both ends: colours 1 to 255, 128 for none)
     uint scale;                                    // VIEW_SQUARE_ROOT …
     uint peak;                                     // 1: the largest weight of a cell, not the sum
     uint hide_future;                              // of a mini-map, 1: columns beyond the row hold nothing

@@ -17,6 +17,11 @@ float position_of(float value) {
     return max(0.0, 1.0 - log(share) / log(p.log_floor));
 }
 
+MapCell cell_of(uvec2 map, uint row, uint column) {
+    return p.mini_map > 0u ? mini_map_cell(map, p.mini_map - 1u, row, column) : map_cell(map, row, column);
+}
+float value_of(MapCell cell) { return p.peak == 1u ? cell.peak : cell.mass; }
+
 void main() {
     vec2 at = (gl_FragCoord.xy - vec2(p.left, p.top)) / vec2(p.pixels_wide, p.pixels_high);
     uint row = uint(max(p.first_row + at.y * p.rows, 0.0)), column = uint(max(p.first_column + at.x * p.columns, 0.0));
@@ -24,18 +29,26 @@ void main() {
     uint level = p.mini_map > 0u ? 0u : map.level;
     bool hidden = p.mini_map > 0u ? p.hide_future == 1u : map.causal == 1u;
     if (hidden && column >> level > row >> level) discard;
-    MapCell cell = p.mini_map > 0u ? mini_map_cell(p.map, p.mini_map - 1u, row, column) : map_cell(p.map, row, column);
-    if (!cell.known && p.tint != 0u) discard;
-    if (!cell.known) {
+    MapCell cell = cell_of(p.map, row, column);
+    bool difference = present(p.minus);
+    MapCell other = cell;
+    if (difference) other = cell_of(p.minus, row, column);
+    bool known = cell.known && other.known && cell.level == other.level;
+    if (!known && p.tint != 0u) discard;
+    if (!known) {
         pixel = unpackUnorm4x8(p.unknown);
         return;
     }
-    float value = p.peak == 1u ? cell.peak : cell.mass;
+    float value = value_of(cell);
     if (p.tint != 0u) {
         vec4 tint = unpackUnorm4x8(p.tint);
         pixel = vec4(tint.rgb, tint.a * position_of(value));
         return;
     }
     uint colour = uint(position_of(value) * 255.0 + 0.5);
+    if (difference) {
+        float change = value - value_of(other);
+        colour = uint(128.0 + floor(sign(change) * position_of(abs(change)) * 127.0 + 0.5));
+    }
     pixel = unpackUnorm4x8(ReadWords(p.colours).at[colour]);
 }

@@ -8,13 +8,14 @@
 layout(local_size_x = 64, local_size_x_id = 0) in;
 #include "params/view.h"
 #include "lib/index.glsl"
+#include "lib/slots.glsl"
 layout(push_constant) uniform Push { ViewTileParams t; };
 #include "lib/view_weights.glsl"
 layout(buffer_reference, std430, buffer_reference_align = 8) restrict buffer Cells { vec2 at[]; };
 
 shared vec2 parts[gl_WorkGroupSize.x];
 
-// What a weight is shown as; of a key that the row has none of, nothing.
+// What a weight is shown as; of a key that the row has none of, nothing. `column` is a key, or a relative column.
 float shown(uint row, uint column) {
     uint key = t.relative != 0u ? row + t.origin - column : column;  // wraps around for a key before the first
     if (key >= t.keys) return 0.0;
@@ -37,13 +38,16 @@ void main() {
     uint cell = workgroup_index() * (gl_WorkGroupSize.x / lanes) + gl_LocalInvocationID.x / lanes;
     uint cell_row = (t.begin - t.first_row) / size + cell / TILE_CELLS, cell_column = cell % TILE_CELLS;
     uint first = t.first_row + cell_row * size, column = t.first_column + cell_column * size;
-    uint begin = max(first, t.begin), end = min(first + size, t.end);
+    uint begin = max(first, t.begin), end = min(first + size, t.end), end_column = min(column + size, t.columns);
     vec2 own = vec2(0.0);
-    if (begin < end && !hidden(end - 1u, column))
-        for (uint i = part; i < (end - begin) * size; i += lanes) {
-            float value = shown(begin + i / size, column + i % size);
+    if (begin < end && column < end_column && !hidden(end - 1u, column)) {
+        uint row = tokens_before(t.row_slots, begin), high = tokens_before(t.row_slots, end) - row;
+        uint left = tokens_before(t.key_slots, column), wide = tokens_before(t.key_slots, end_column) - left;
+        for (uint i = part; i < high * wide; i += lanes) {
+            float value = shown(row + i / wide, left + i % wide);
             own = vec2(own.x + value, max(own.y, value));
         }
+    }
     parts[gl_LocalInvocationID.x] = own;
     for (uint half_of = lanes / 2u; half_of > 0u; half_of /= 2u) {
         barrier();
@@ -54,7 +58,7 @@ void main() {
     }
     if (part > 0u || begin >= end) return;
     uint at = cell_row * TILE_CELLS + cell_column;
-    float rows = float(min(first + size, t.rows) - first);
+    uint rows = tokens_before(t.row_slots, min(first + size, t.rows)) - tokens_before(t.row_slots, first);
     vec2 before = begin > first ? Cells(t.cells).at[at] : vec2(0.0);
-    Cells(t.cells).at[at] = vec2(before.x + own.x / rows, max(before.y, own.y));
+    Cells(t.cells).at[at] = vec2(before.x + own.x / float(max(rows, 1u)), max(before.y, own.y));
 }

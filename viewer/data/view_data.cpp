@@ -8,6 +8,7 @@
 #include "viewer/data/factors.h"
 #include "viewer/data/head_board.h"
 #include "viewer/data/probe.h"
+#include "viewer/data/slot_tables.h"
 #include "viewer/data/tiles.h"
 
 namespace vantage::view {
@@ -37,6 +38,15 @@ private:
     gpu::Buffer buffer_;
     std::size_t next_ = 0;
 };
+
+/// The first slot that is another in `now`; what comes behind the end of both is none.
+std::optional<std::int64_t> first_changed(const Slots& before, const Slots& now) {
+    if (before == now) return std::nullopt;
+    if (before.plain() || now.plain()) return 0;
+    const auto [a, b] = std::ranges::mismatch(before.before, now.before);
+    if (a == before.before.end()) return std::nullopt;  // more than before
+    return std::max<std::int64_t>(a - before.before.begin() - 1, 0);
+}
 
 /// Tiles of a level that a rectangle touches, their ends not included.
 struct TileRange {
@@ -74,6 +84,7 @@ struct Asked {
     KeyAxis axis;
     Modifiers modifiers;
     std::optional<std::int64_t> rows;
+    std::uint64_t slots;
     bool operator==(const Asked&) const = default;
 };
 
@@ -90,6 +101,9 @@ struct ViewData::State {
     HeadBoard board;
     Probe probe;
     MapRing maps, mini_maps;
+    SlotTables tables;
+    SideSlots slots;
+    std::optional<SideSlots> next_slots;
     Budget budget;
     LiveTokens tokens;
     FrameData frame;
@@ -112,6 +126,7 @@ struct ViewData::State {
           probe(device),
           maps(device, "view.map"),
           mini_maps(device, "view.mini_maps"),
+          tables(device, o.most_slots),
           budget(o.budget_percent) {
         gpu::pipeline(device, {.module = "view_pool", .spec = {workgroup_size(device.caps(), 64)}});
     }
@@ -120,15 +135,28 @@ struct ViewData::State {
         return static_cast<int>(std::ranges::find(live.heads(), head) - live.heads().begin());
     }
     Extent extent_of(const HeadPlace& head, const ViewState& state, KeyAxis axis) const {
-        const std::int64_t all = frame.version.rows_of(head.of), rows = std::min(state.rows.value_or(all), all);
+        const Slots &own_rows = slots.rows_of(head.of), &own_keys = slots.keys_of(head.of);
+        const auto slots_of = [&](const Slots& some, std::int64_t tokens) -> std::int64_t {
+            if (some.plain()) return tokens;
+            return slots.run == frame.version.run ? std::ssize(some.before) - 1 : 0;
+        };
+        const std::int64_t all = slots_of(own_rows, frame.version.rows_of(head.of)),
+                           rows = std::min(state.rows.value_or(all), all),
+                           keys = head.of == AttentionOf::self ? rows
+                                                               : slots_of(own_keys, frame.version.keys_of(head.of));
         return {.rows = rows,
-                .keys = head.of == AttentionOf::self ? rows : frame.version.keys_of(head.of),
+                .keys = keys,
+                .own_rows = own_rows.tokens_before(rows),
+                .own_keys = own_keys.tokens_before(keys),
                 .relative = axis == KeyAxis::relative,
-                .causal = sources.of(head).causal};
+                .causal = sources.of(head).causal,
+                .row_slots = tables.rows_of(head.of),
+                .key_slots = tables.keys_of(head.of)};
     }
 
     void collect();
     void read_version();
+    void take_slots();
     void ask(const Wanted& wanted, const Extent& extent);
     void show_map(const ViewState& state, const Wanted& wanted, const Extent& extent);
     void read_tile(std::uint32_t word, std::int64_t row, std::int64_t column, MapCells& map) const;
@@ -152,11 +180,27 @@ void ViewData::State::read_version() {
     if (tokens.run != version.run) frame.version.rows = frame.version.source_rows = 0;  // another began in between
 }
 
+// Heads that see no later keys keep the rows before the first slot that has changed; of others every row may have changed.
+void ViewData::State::take_slots() {
+    if (!next_slots || work.in_flight()) return;
+    const auto own = first_changed(slots.own, next_slots->own), source = first_changed(slots.source, next_slots->source);
+    const bool causal = std::ranges::all_of(sources.layers(), &ViewSources::Layer::causal);
+    if (source || (own && !causal))
+        tiles.clear();
+    else if (own)
+        tiles.cut(*own);
+    frame.changed = frame.changed || own || source || next_slots->number != slots.number;
+    slots = std::move(*next_slots);
+    next_slots.reset();
+    tables.write(slots);
+    frame.slots = slots.number;
+}
+
 // Asks for the cell under the mouse, unless it is known.
 void ViewData::State::ask(const Wanted& wanted, const Extent& extent) {
     if (!wanted.under_mouse || !work.open()) return;
     const auto [query, key] = *wanted.under_mouse;
-    if (query < 0 || key < 0 || query >= extent.rows || key >= extent.keys) return;
+    if (query < 0 || key < 0 || query >= extent.own_rows || key >= extent.own_keys) return;
     const std::optional<CellReading>& known = probe.reading();
     if (known && known->head == wanted.head && known->query == query && known->key == key &&
         known->run == frame.version.run)
@@ -168,7 +212,8 @@ void ViewData::State::ask(const Wanted& wanted, const Extent& extent) {
 void ViewData::State::show_map(const ViewState& state, const Wanted& wanted, const Extent& extent) {
     const ViewSources::Layer& layer = sources.of(wanted.head);
     const bool grows = frame.version.activity == Activity::reading || frame.version.activity == Activity::writing;
-    const Look look = factors.advance(wanted.head, layer, state.modifiers, extent, frame.version.run, grows, work);
+    Look look = factors.advance(wanted.head, layer, state.modifiers, extent, frame.version.run, grows, work);
+    look.rows_ready = look.rows_ready < extent.own_rows ? slots.rows_of(wanted.head.of).slot_of(look.rows_ready) : extent.rows;
     const int level = level_for(wanted, extent, std::min(options.tiles, most_words));
     range = tiles_of(wanted.part, extent, level);
     words.clear();
@@ -237,6 +282,7 @@ const FrameData& ViewData::State::update(const ViewState& state, const Wanted& w
     frame.changed = false;
     collect();
     read_version();
+    take_slots();
     const Extent extent = extent_of(wanted.head, state, state.axis);
     frame.rows = extent.rows, frame.columns = extent.columns(), frame.causal = extent.causal;
     if (seconds > 0 && work.idle()) work.begin(seconds);
@@ -256,7 +302,7 @@ const FrameData& ViewData::State::update(const ViewState& state, const Wanted& w
     frame.row_sum_error =
         own.rows > 0 && !std::isnan(own.worst_row_sum) ? std::optional(own.worst_row_sum) : std::nullopt;
     frame.busy = work.in_flight() || frame.map.progress < 1 || (wanted.mini_maps && frame.mini_maps.progress < 1) ||
-                 board.behind(frame.version);
+                 board.behind(frame.version) || next_slots;
     return frame;
 }
 
@@ -279,7 +325,7 @@ const FrameData& ViewData::update(const ViewState& state, const Wanted& wanted, 
     const double begin = seconds_now(), waited = gpu::seconds_waited();
     FrameData& frame = s.frame;
     const bool open = s.budget.open(now);
-    if (const Asked asks{wanted, state.axis, state.modifiers, state.rows}; open || s.asked != asks) {
+    if (const Asked asks{wanted, state.axis, state.modifiers, state.rows, s.slots.number}; open || s.asked != asks) {
         s.asked = asks;
     } else {
         frame.changed = false, frame.busy = true, frame.wake_in = s.budget.opens_in(now);
@@ -293,6 +339,11 @@ const FrameData& ViewData::update(const ViewState& state, const Wanted& wanted, 
     frame.cost_percent = s.budget.cost(now);
     frame.wake_in = frame.busy ? s.budget.opens_in(now) : 0;
     return frame;
+}
+
+void ViewData::set_slots(const SideSlots& slots) {
+    State& s = *state_;
+    if (slots.number != (s.next_slots ? s.next_slots->number : s.slots.number)) s.next_slots = slots;
 }
 
 const FrameData& ViewData::finish(const ViewState& state, const Wanted& wanted) {

@@ -158,7 +158,6 @@ void handle_drags(Ui& ui, const ImVec2& mouse) {
 void handle_mouse(Ui& ui) {
     const ImGuiIO& io = ImGui::GetIO();
     const auto place = ui.map.at(io.MousePos.x, io.MousePos.y);
-    ui.at.hovered.reset();
     handle_drags(ui, io.MousePos);
     if (!ImGui::IsItemHovered() || !place) return;
     const Cell cell{static_cast<std::int64_t>(place->first), static_cast<std::int64_t>(place->second)};
@@ -197,9 +196,50 @@ std::string head_name(const HeadPlace& head) {
     return format("%s %lld · Head %lld", kind, static_cast<long long>(head.layer), static_cast<long long>(head.head));
 }
 
+/// What a map is drawn from: a run's cells, or those of B less those of A. Nothing while the two are not of the same slots.
+std::pair<std::uint64_t, std::uint64_t> maps_of(const Ui& ui, Shown shown) {
+    if (ui.beside == nullptr) return {ui.data.map.address, 0};
+    const auto [a, b] = ui.beside->frames;
+    const auto address = [](const FrameData* frame) { return frame != nullptr ? frame->map.address : 0; };
+    if (shown != Shown::difference) return {address(shown == Shown::a ? a : b), 0};
+    if (a == nullptr || b == nullptr || a->slots != b->slots || a->map.level != b->map.level) return {0, 0};
+    return {address(b), address(a)};
+}
+
+void draw_pane_title(const Ui& ui, ImDrawList& list, const Pane& pane) {
+    const Beside& beside = *ui.beside;
+    const bool there = pane.shown == Shown::difference || beside.frames[pane.shown == Shown::b ? 1 : 0] != nullptr;
+    const std::string name = pane.shown == Shown::difference ? "B − A     " + beside.names[0] + "     " + beside.names[1]
+                             : beside.names[pane.shown == Shown::b ? 1 : 0] + (there ? "" : ": it has no such head");
+    const float left = pane.box.x + ui.px(12), right = pane.last ? pane.box.right() - ui.px(12) : pane.places.bar.x;
+    put(list, small(ui), left, pane.box.y + ui.px(14), pane.shown == Shown::b ? ui.palette.accent : ui.palette.ink,
+        fitted(small(ui), name, right - left));
+}
+
+/// One map with what stands around it.
+void draw_pane(Ui& ui, ImDrawList& list, const Pane& pane) {
+    ui.map = pane.map;
+    ImGui::SetCursorScreenPos({ui.map.box.x, ui.map.box.y});
+    ImGui::InvisibleButton(
+        name_of(pane.shown), {std::max(1.0f, ui.map.box.wide), std::max(1.0f, ui.map.box.high)},
+        ImGuiButtonFlags_MouseButtonLeft | ImGuiButtonFlags_MouseButtonRight | ImGuiButtonFlags_MouseButtonMiddle);
+    handle_mouse(ui);
+    const auto [map, minus] = maps_of(ui, pane.shown);
+    draw_map(ui, list, {.map = map, .minus = minus, .box = ui.map.box, .part = ui.map.part});
+    if (ui.beside != nullptr) draw_gaps(ui, list, pane);
+    draw_marks(ui, list);
+    draw_row_labels(ui, list, pane.places.row_labels);
+    draw_column_labels(ui, list, pane.places.key_labels);
+    if (!pane.last) return;
+    if (pane.shown == Shown::difference)
+        draw_difference_bar(ui, pane.places.bar);
+    else
+        draw_colour_bar(ui, pane.places.bar);
+}
+
 }  // namespace
 
-void draw_focus(Ui& ui, const FocusPlaces& places) {
+void draw_focus(Ui& ui, const std::vector<Pane>& panes) {
     const Panel panel(ui, "focus", ui.layout.focus);
     if (!panel) return;
     ImDrawList& list = *ImGui::GetWindowDrawList();
@@ -210,16 +250,12 @@ void draw_focus(Ui& ui, const FocusPlaces& places) {
                    "The model reads the prompt …");
         return;
     }
-    ImGui::SetCursorScreenPos({ui.map.box.x, ui.map.box.y});
-    ImGui::InvisibleButton(
-        "map", {std::max(1.0f, ui.map.box.wide), std::max(1.0f, ui.map.box.high)},
-        ImGuiButtonFlags_MouseButtonLeft | ImGuiButtonFlags_MouseButtonRight | ImGuiButtonFlags_MouseButtonMiddle);
-    handle_mouse(ui);
-    draw_map(ui, list, {.map = ui.data.map.address, .box = ui.map.box, .part = ui.map.part});
-    draw_marks(ui, list);
-    draw_row_labels(ui, list, places.row_labels);
-    draw_column_labels(ui, list, places.key_labels);
-    draw_colour_bar(ui, places.bar);
+    ui.at.hovered.reset();
+    for (const Pane& pane : panes) {
+        if (ui.beside != nullptr) draw_pane_title(ui, list, pane);
+        draw_pane(ui, list, pane);
+    }
+    ui.map = panes.front().map;
 }
 
 }  // namespace vantage::view

@@ -26,8 +26,8 @@ struct HeadCells {
 std::vector<std::size_t> order_of(const Ui& ui) {
     std::vector<std::size_t> order(ui.live.heads().size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-    if (ui.state.order == HeadOrder::index || ui.data.heads.size() != order.size()) return order;
-    const auto value = [&](std::size_t i) { return ui.data.heads[i][ui.state.statistic]; };
+    if (ui.state.order == HeadOrder::index || ui.heads.size() != order.size()) return order;
+    const auto value = [&](std::size_t i) { return ui.heads[i][ui.state.statistic]; };
     std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
         if (std::isnan(value(a)) || std::isnan(value(b))) return !std::isnan(value(a)) && std::isnan(value(b));
         return value(a) > value(b);
@@ -49,7 +49,7 @@ HeadCells cells_of(const Ui& ui, const Box& box) {
 /// The smallest and the largest value of all heads.
 std::pair<double, double> range_of(const Ui& ui) {
     double low = 1e300, high = -1e300;
-    for (const HeadNumbers& head : ui.data.heads) {
+    for (const HeadNumbers& head : ui.heads) {
         const double value = head[ui.state.statistic];
         if (std::isnan(value)) continue;
         low = std::min(low, value);
@@ -59,9 +59,18 @@ std::pair<double, double> range_of(const Ui& ui) {
 }
 
 std::string value_text(const Ui& ui, std::size_t head) {
-    if (head >= ui.data.heads.size()) return "–";
-    const double value = ui.data.heads[head][ui.state.statistic];
+    if (head >= ui.heads.size()) return "–";
+    const double value = ui.heads[head][ui.state.statistic];
     return std::isnan(value) ? "–" : format("%.3g", value);
+}
+
+/// Of two runs whose heads are as many the difference, where that is what is shown.
+std::pair<std::uint64_t, std::uint64_t> mini_maps_of(const Ui& ui) {
+    const std::uint64_t own = ui.data.mini_maps.address;
+    if (ui.beside == nullptr || ui.beside->shown != Shown::difference) return {own, 0};
+    const auto [a, b] = ui.beside->frames;
+    if (a == nullptr || b == nullptr || a->slots != b->slots || a->heads.size() != b->heads.size()) return {0, 0};
+    return {b->mini_maps.address, a->mini_maps.address};
 }
 
 void draw_cell(const Ui& ui, ImDrawList& list, const Box& box, std::size_t head, std::pair<double, double> range) {
@@ -69,14 +78,16 @@ void draw_cell(const Ui& ui, ImDrawList& list, const Box& box, std::size_t head,
         fill(list, box, ui.palette.unknown);
         const double cells =
             std::min(64.0, std::ceil(static_cast<double>(ui.data.rows) / std::exp2(ui.data.mini_maps.level)));
+        const auto [map, minus] = mini_maps_of(ui);
         draw_map(ui, list,
-                 {.map = ui.data.mini_maps.address,
+                 {.map = map,
+                  .minus = minus,
                   .box = box,
                   .part = {0, cells, 0, cells},
                   .mini_map = static_cast<std::int64_t>(head)});
         return;
     }
-    const double value = head < ui.data.heads.size() ? ui.data.heads[head][ui.state.statistic] : NAN;
+    const double value = head < ui.heads.size() ? ui.heads[head][ui.state.statistic] : NAN;
     if (std::isnan(value)) return fill(list, box, ui.palette.raised, ui.px(2));
     const double share = range.second > range.first ? (value - range.first) / (range.second - range.first) : 0.5;
     fill(list, box, packed(colour_at(ui.state.colours, static_cast<float>(share))), ui.px(2));

@@ -31,6 +31,8 @@ Layout lay_out(float width, float height, float scale, const HeadGrid& grid) {
     return l;
 }
 
+float focus_bar_width(float scale) { return std::round(64 * scale) + std::round(14 * scale); }
+
 FocusPlaces focus_places(const Box& panel, const Rectangle& part, float row_label, float key_label, float scale) {
     const auto px = [&](float logical) { return std::round(logical * scale); };
     const float gap = px(6), bar_wide = px(64);

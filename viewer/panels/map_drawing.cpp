@@ -14,7 +14,9 @@ void draw_map(const Ui& ui, ImDrawList& list, const MapDrawing& drawing) {
     if (drawing.map == 0) return;
     params::ViewAreaParams p{};
     p.map = address_words(drawing.map);
-    p.colours = address_words(ui.colours.address());
+    const bool difference = drawing.minus != 0;
+    p.minus = address_words(drawing.minus);
+    p.colours = address_words(ui.colours.address() + (difference ? sizeof(std::uint32_t) * 256 : 0));
     p.left = drawing.box.x;
     p.top = drawing.box.y;
     p.pixels_wide = drawing.box.wide;
@@ -23,7 +25,7 @@ void draw_map(const Ui& ui, ImDrawList& list, const MapDrawing& drawing) {
     p.first_column = static_cast<float>(drawing.part.first_column);
     p.rows = static_cast<float>(drawing.part.rows());
     p.columns = static_cast<float>(drawing.part.columns());
-    p.value_max = static_cast<float>(ui.state.value_max);
+    p.value_max = static_cast<float>(difference ? ui.state.difference_max : ui.state.value_max);
     p.log_floor = logarithmic_floor;
     p.scale = static_cast<std::uint32_t>(ui.state.scale);
     p.peak = ui.state.pooling == Pooling::peak ? 1 : 0;

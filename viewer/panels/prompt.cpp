@@ -64,7 +64,7 @@ void draw_prompt(Ui& ui, Viewer& viewer) {
     const bool busy = at_work(ui.data.version);
     const ImVec2 size{box.right() - ui.px(12) - ImGui::GetCursorScreenPos().x, 0};
     if (busy) {
-        if (ImGui::Button("Stop", size)) ui.live.stop();
+        if (ImGui::Button("Stop", size)) viewer.stop();
     } else if (ImGui::Button("Run", size) || entered) {
         viewer.run_prompt();
     }

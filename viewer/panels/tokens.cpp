@@ -42,11 +42,12 @@ std::vector<PlacedToken> place_tokens(const Ui& ui, const std::vector<std::strin
 
 ImU32 shade_of(const Ui& ui) { return faded(ui.palette.accent, ui.palette.dark ? 0.62f : 0.5f); }
 
-/// The weight's shade behind a token: from the focused map while its cells are single weights, read by the device.
+/// The weight's shade behind a token: from the focused map while its cells are single weights, read by the device. Query and key are
+/// those of this text.
 void draw_shade(const Ui& ui, ImDrawList& list, const Box& box, std::int64_t query, std::int64_t key) {
-    const std::int64_t column = ui.state.axis == KeyAxis::relative ? query - key : key;
+    const std::int64_t column = ui.state.axis == KeyAxis::relative ? query - key : ui.key_slots.slot_of(key);
     if (column < 0) return;
-    const auto row = static_cast<double>(query), at = static_cast<double>(column);
+    const auto row = static_cast<double>(ui.row_slots.slot_of(query)), at = static_cast<double>(column);
     // Inside of the cell, so that rounding picks no neighbour.
     draw_map(ui, list,
              {.map = ui.data.map.address,
@@ -99,11 +100,12 @@ void draw_tokens(Ui& ui) {
     const Box& box = ui.layout.tokens;
     const Panel panel(ui, "tokens", box);
     if (!panel) return;
-    const std::int64_t query = ui.query();
+    const std::int64_t row = ui.query(), query = ui.row_slots.token(row).value_or(-1);
     {
         ImDrawList& list = *ImGui::GetWindowDrawList();
-        const std::string what = query >= 0 ? "shaded by what “" + label_of(ui.row_labels(), query) + "” reads" : "";
-        heading(ui, list, box, "Text", what);
+        const std::string what = query >= 0 ? "shaded by what “" + label_of(ui.row_labels(), row) + "” reads" : "";
+        const bool b = ui.beside != nullptr && ui.beside->shown == Shown::b;
+        heading(ui, list, box, ui.beside == nullptr ? "Text" : b ? "Text of B" : "Text of A", what);
     }
     ImGui::SetCursorScreenPos({box.x + ui.px(12), box.y + ui.px(36)});
     ImGui::BeginChild("running text", {box.wide - ui.px(24), box.high - ui.px(44)});
@@ -132,9 +134,9 @@ void draw_tokens(Ui& ui) {
         if (i == query) outline(list, at, ui.palette.accent, 1, ui.px(3));
         put(list, regular(ui), at.x, at.y + ui.px(3), text_colour(ui, i, query), token.text);
         if (ImGui::IsWindowHovered() && at.has(mouse.x, mouse.y)) {
-            ui.at.token = i;
+            ui.at.token = ui.key_slots.slot_of(i);
             if (ImGui::IsMouseClicked(0))
-                ui.state.pins = {{ImGui::GetIO().KeyShift ? Pin::Kind::key : Pin::Kind::query, i}};
+                ui.state.pins = {{ImGui::GetIO().KeyShift ? Pin::Kind::key : Pin::Kind::query, *ui.at.token}};
         }
     }
     if (ui.state.lines) draw_lines(ui, list, placed, origin, query);

@@ -1,6 +1,7 @@
 // The viewer without a window: takes keys and the mouse, and draws pictures of a model at work into any target.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -11,6 +12,8 @@
 
 #include "runtime/io/png.h"
 #include "vantage/device.h"
+#include "viewer/data/comparison.h"
+#include "viewer/data/head_distances.h"
 #include "viewer/data/live_model.h"
 #include "viewer/data/view_data.h"
 #include "viewer/draw/fonts.h"
@@ -26,6 +29,7 @@ struct ViewerOptions {
     bool frozen = false;  ///< no times in the picture: the same state gives the same pixels
     std::optional<double> budget_percent = {};
     std::function<void(const std::string&)> copy = {};  ///< to the clipboard
+    LiveModel* compared = nullptr;                      ///< a second run, on the same device; the viewer starts it
 };
 
 class FocusFinder;
@@ -67,14 +71,25 @@ public:
     const ViewState& state() const { return state_; }
     Interaction& at() { return at_; }
     const Interaction& at() const { return at_; }
-    LiveModel& live() { return live_; }
-    const Version& version() const { return version_; }
+    LiveModel& live() { return a_.live; }
+    const Version& version() const { return a_.version; }
+    bool compares() const { return b_ != nullptr; }
+    /// What is seen of two runs now: while it blinks one in turn with the other.
+    Shown shown() const;
+    void show(Shown what);
+    void toggle_blinking();
+    void pause_or_resume();
+    void step();
+    void stop();
     HeadPlace head() const;
-    std::int64_t rows() const;  ///< shown
+    std::int64_t all_rows() const;  ///< of all tokens
+    std::int64_t rows() const;      ///< shown
     std::int64_t columns() const;
     Rectangle part() const;  ///< visible: the state's, or all
-    const MapView& map() const { return map_; }
-    std::optional<CellReading> reading() const { return frame_data_ != nullptr ? frame_data_->reading : std::nullopt; }
+    const MapView& map() const { return panes_.front().map; }
+    const std::vector<Pane>& panes() const { return panes_; }
+    std::optional<CellReading> reading() const { return in_front().frame != nullptr ? in_front().frame->reading : std::nullopt; }
+    const Alignment& alignment() const { return comparison_->own(); }
     void run_prompt();
     void say(const std::string& note);
     void copy_command_line();
@@ -92,35 +107,68 @@ private:
     /// What the user did waits for the next picture, so that a press and a release between two pictures are both seen.
     void hear(std::function<void(ImGuiIO&)> event, bool alone = false);
     void pass_events();
-    void read_model();
+    /// One of the runs that are shown.
+    struct Side {
+        LiveModel& live;
+        ViewData data;
+        const FrameData* frame = nullptr;  ///< null: nothing yet, or it has no such head
+        Version version;
+        LiveTokens tokens;
+        std::optional<Cell> asked_cell;  ///< query and key that a reading was asked for, and when
+        double asked_at = 0;
+        bool read(Fonts& fonts);
+        RunNow now() const { return {version, tokens}; }
+        bool has(const HeadPlace& head) const { return std::ranges::count(live.heads(), head) != 0; }
+    };
+    /// The run whose text, numbers and readings are shown.
+    const Side& in_front() const { return shown() == Shown::b ? *b_ : a_; }
+    Side& in_front() { return shown() == Shown::b ? *b_ : a_; }
+    template <class Do>
+    void each_side(Do what) {
+        what(a_);
+        if (b_) what(*b_);
+    }
+    const Slots& row_slots(const Side& side) const;
+    const Slots& key_slots(const Side& side) const;
+
+    void read_models();
+    bool versions_wait() const;
+    void wait_for_second_run();
+    void label_tokens();
     std::int64_t query_at_rest() const;
     Cell read_most(std::int64_t query) const;
-    Wanted wanted() const;
-    void wait_for_reading(const Wanted& what, double now);
+    std::optional<Cell> asked_cell() const;
+    Wanted wanted(const Side& side) const;
+    const FrameData* update(Side& side, bool finish, double now);
+    bool reading_due(Side& side, double now) const;
+    double blink_left(double now) const;
+    void update_distances(double now);
+    void collect_numbers(const Side& front);
     void arrange(float width, float height);
-    void begin_ui(float width, float height, double now);
+    void lay_panes();
+    void begin_ui(float width, float height);
     void draw_panels();
     void set_colours();
 
-    LiveModel& live_;
+    Side a_;
+    std::unique_ptr<Side> b_;
+    std::optional<Comparison> comparison_;
+    std::optional<HeadDistances> distances_;
+    std::optional<double> distances_due_;  ///< when there is more to do for them
+    std::vector<HeadNumbers> numbers_;  ///< of the run in front, with the difference
     ViewState state_;
     ViewerOptions options_;
     Interaction at_;
     ImGuiContext* context_ = nullptr;
     Fonts fonts_;
-    ViewData data_;
-    const FrameData* frame_data_ = nullptr;
-    Version version_;
-    LiveTokens tokens_;
-    std::vector<std::string> labels_, source_labels_;
+    std::vector<std::string> labels_, source_labels_;  ///< of rows and columns: of tokens, or of slots
     std::shared_ptr<FocusFinder> finder_;  ///< shared with the model's thread
     Drawings drawings_;
     gpu::Buffer colours_;
-    std::optional<ColourMap> colours_of_;
+    std::optional<std::pair<ColourMap, Theme>> colours_of_;
     Figures figures_;
     Layout layout_;
-    FocusPlaces places_;
-    MapView map_;
+    std::vector<Pane> panes_{1};
     struct Event {
         std::function<void(ImGuiIO&)> tell;
         bool alone;  ///< the next such event is for the next picture
@@ -129,9 +177,10 @@ private:
     Request request_ = Request::none;
     int pictures_due_ = 3;
     bool reading_due_ = false;
-    std::optional<Cell> asked_cell_;
-    double asked_at_ = 0;
     double now_ = 0, last_picture_ = -1;
 };
+
+/// How one of two runs is called, with that in which it is another than the other one: "A · f16 weights".
+std::string side_name(const LiveModel& live, const ViewState& state, bool is_b);
 
 }  // namespace vantage::view

@@ -39,6 +39,7 @@ struct WindowOptions {
     bool frozen = false;
     std::optional<double> budget_percent = {};
     std::string pictures = ".";  ///< folder for what is saved
+    LiveModel* compared = nullptr;  ///< a second run, on the same device; the window starts it
 };
 
 struct WindowCounts {
