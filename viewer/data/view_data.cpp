@@ -136,8 +136,8 @@ struct ViewData::State {
     }
     Extent extent_of(const HeadPlace& head, const ViewState& state, KeyAxis axis) const {
         const Slots &own_rows = slots.rows_of(head.of), &own_keys = slots.keys_of(head.of);
-        const auto slots_of = [&](const Slots& some, std::int64_t tokens) -> std::int64_t {
-            if (some.plain()) return tokens;
+        const auto slots_of = [&](const Slots& some, std::int64_t own) -> std::int64_t {
+            if (some.plain()) return own;
             return slots.run == frame.version.run ? std::ssize(some.before) - 1 : 0;
         };
         const std::int64_t all = slots_of(own_rows, frame.version.rows_of(head.of)),

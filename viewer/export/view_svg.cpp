@@ -12,7 +12,7 @@ namespace vantage::view {
 
 namespace {
 
-constexpr double side = 640, margin = 24, title_height = 56, label_room = 120, bar_width = 18, letter = 12;
+constexpr double map_side = 640, margin = 24, title_height = 56, label_room = 120, bar_width = 18, letter = 12;
 
 struct Paper {
     Rgb background, ink, faint, surface;
@@ -106,7 +106,7 @@ struct Drawn {
 Drawn draw_part(const ViewSubject& s, double x, const Paper& paper) {
     const auto rows = static_cast<double>(std::max<std::int64_t>(s.cells.rows, 1)),
                columns = static_cast<double>(std::max<std::int64_t>(s.cells.columns, 1));
-    const double each = side / std::max(rows, columns), width = each * columns, height = each * rows;
+    const double each = map_side / std::max(rows, columns), width = each * columns, height = each * rows;
     const double left = x + label_room, top = margin + title_height + label_room,
                  bar_height = std::max(height, 120.0);
     std::string svg;
