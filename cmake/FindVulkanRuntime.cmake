@@ -1,5 +1,6 @@
 # VulkanRuntime::VulkanRuntime: the headers of Vulkan, volk and VulkanMemoryAllocator. No library: the loader is opened
-# at run time, and volk is compiled from its header.
+# at run time, and volk is compiled from its header. volk's variables have the names of Vulkan's functions; in the object files
+# they are called vantage_vk…, so that a program that links Vantage may link the loader, or a volk of its own, as well.
 find_path(VulkanRuntime_VULKAN_DIR vulkan/vulkan.h)
 find_path(VulkanRuntime_VOLK_DIR volk.h PATH_SUFFIXES volk Volk)
 find_path(VulkanRuntime_VMA_DIR vk_mem_alloc.h PATH_SUFFIXES vma)
@@ -18,7 +19,11 @@ find_package_handle_standard_args(VulkanRuntime
 mark_as_advanced(VulkanRuntime_VULKAN_DIR VulkanRuntime_VOLK_DIR VulkanRuntime_VMA_DIR)
 if(VulkanRuntime_FOUND AND NOT TARGET VulkanRuntime::VulkanRuntime)
   add_library(VulkanRuntime::VulkanRuntime INTERFACE IMPORTED)
-  set(_dirs "${VulkanRuntime_VULKAN_DIR}" "${VulkanRuntime_VOLK_DIR}" "${VulkanRuntime_VMA_DIR}")
+  file(READ "${VulkanRuntime_VOLK_DIR}/volk.h" _volk)
+  string(REGEX REPLACE "extern (PFN_vk[A-Za-z0-9]+) (vk[A-Za-z0-9]+);" "extern \\1 \\2 __asm__(\"vantage_\\2\");" _volk "${_volk}")
+  string(REGEX REPLACE "\n([A-Za-z0-9_]+) (volk[A-Za-z]+)\\(([^;()]*)\\);" "\n\\1 \\2(\\3) __asm__(\"vantage_\\2\");" _volk "${_volk}")
+  file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/generated/volk/volk.h" CONTENT "${_volk}" @ONLY)
+  set(_dirs "${CMAKE_BINARY_DIR}/generated/volk" "${VulkanRuntime_VULKAN_DIR}" "${VulkanRuntime_VOLK_DIR}" "${VulkanRuntime_VMA_DIR}")
   list(REMOVE_DUPLICATES _dirs)
   set_target_properties(VulkanRuntime::VulkanRuntime PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${_dirs}"
     INTERFACE_COMPILE_DEFINITIONS VK_NO_PROTOTYPES)

@@ -113,6 +113,7 @@ vantage_shader(NAME view_ui_fragment SOURCE view/ui.frag)
 vantage_shader(NAME view_area_vertex SOURCE view/area.vert)
 vantage_shader(NAME view_map SOURCE view/map.frag)
 # the viewer's data
+vantage_shader(NAME view_stream SOURCE view/stream.comp)
 vantage_shader(NAME view_tile SOURCE view/tile.comp)
 vantage_shader(NAME view_pool SOURCE view/pool.comp)
 vantage_shader(NAME view_factors SOURCE view/factors.comp)

@@ -124,6 +124,10 @@ public:
     std::vector<std::int32_t> generate(std::int64_t count, const std::function<bool(std::int32_t)>& on_token = {});
 
     const std::vector<std::int32_t>& tokens() const;
+    /// How many of them have run: those whose keys and values are in the cache.
+    std::int64_t processed() const;
+    /// Counts up whenever what has run is forgotten: by `restart`, `rewind`, `silence`, and by an encoder's next run.
+    std::uint64_t forgotten() const;
     std::int64_t context() const;
     bool context_full() const;
     /// An end token was drawn, or the context is full.

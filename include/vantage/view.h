@@ -1,14 +1,87 @@
-// A window in which a model writes and its attention is seen, live. Link vantage::view.
+// What the heads of a Session read, in a window, while a program runs the session. Link vantage::view. In ten lines:
 //
-//     vantage::show_attention("models/gpt2", {.prompt = "The animal didn't cross the street because it"});
+//     vantage::Device device = vantage::open_for_windows();
+//     vantage::Model model = vantage::Model::load(device, "models/gpt2");
+//     vantage::Session session(model, {.watch = vantage::Watch::all()});
+//     vantage::AttentionFeed feed(session);
+//     vantage::AttentionWindow window(feed);
+//     session.append(model.tokenizer().encode("The animal didn't cross the street because it", true).ids);
+//     while (window.turn())
+//         if (session.next()) feed.publish();
+//
+// A program with a window and a Vulkan device of its own has the same picture drawn into its images: vantage/view_vulkan.h.
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 
 #include "vantage/session.h"
 
 namespace vantage {
+
+namespace view {
+class LiveModel;
+}
+
+/// Opens a device as Device::open does, that also shows windows. Begins GLFW, which ends with the program; to be called from the
+/// main thread. Throws also `unsupported` where there is no display, or the device does not draw.
+Device open_for_windows(const std::string& wish = "");
+
+/// What viewers may know of a session: what it had run when `publish` was called last. Weights are not copied for it; who looks
+/// makes them from the rows that the session keeps on the device.
+class AttentionFeed {
+public:
+    /// The session watches all its layers, else this throws usage. It stays where it is, and lives longer.
+    explicit AttentionFeed(Session& session);
+    ~AttentionFeed();
+    AttentionFeed(const AttentionFeed&) = delete;
+    AttentionFeed& operator=(const AttentionFeed&) = delete;
+
+    /// Shows what has run by now. In the thread that runs the session, after `next` or `process`, and after `restart`, `rewind`
+    /// and `silence` before anything runs again. Viewers may be in another thread; none is waited for.
+    void publish();
+
+    /// For the runtime itself.
+    view::LiveModel& live() const { return *live_; }
+
+private:
+    std::unique_ptr<view::LiveModel> live_;
+};
+
+struct ViewOptions {
+    float scale = 1;                            ///< size of everything; a window multiplies it by the screen's own
+    std::optional<double> budget_percent = {};  ///< what viewing may cost at most, of the model's time
+};
+
+struct AttentionWindowOptions {
+    std::string title = "Vantage";
+    int width = 1280, height = 800;
+    ViewOptions view = {};
+};
+
+/// A window of its own, with all that `vantage view` has but a prompt: the program says what runs. Main thread only.
+class AttentionWindow {
+public:
+    /// The model's device was opened by open_for_windows. The feed lives longer. Throws unsupported where no window can be opened.
+    explicit AttentionWindow(AttentionFeed& feed, const AttentionWindowOptions& options = {});
+    ~AttentionWindow();
+    AttentionWindow(const AttentionWindow&) = delete;
+    AttentionWindow& operator=(const AttentionWindow&) = delete;
+
+    /// Hears what the user did and draws if there is something new; false when the window was closed. With `seconds` it waits for
+    /// so long at most until there is: for programs that run their session in another thread. Throws as Plan::run.
+    bool turn(double seconds = 0);
+    /// Turns until the window is closed.
+    void run();
+    /// Writes what is shown, as a PNG. Throws as write errors, and when the window is minimised.
+    void save(const std::string& path);
+
+private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
 
 struct ShowOptions {
     std::string prompt = "Once upon a time";
@@ -18,8 +91,8 @@ struct ShowOptions {
     int width = 1280, height = 800;
 };
 
-/// Loads the model of a folder, lets it go on with the prompt, and returns when the window is closed. To be called from the main
-/// thread. Throws as Device::open and Model::load, and `unsupported` where there is no display.
+/// `vantage view` as a function: loads the model of a folder, lets it go on with the prompt, and returns when the window is closed.
+/// To be called from the main thread. Throws as open_for_windows and Model::load.
 void show_attention(const std::string& directory, const ShowOptions& options = {});
 
 }  // namespace vantage

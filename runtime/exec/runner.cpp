@@ -155,6 +155,7 @@ void Runner::forget_results(Sequence& s) const {
     for (std::vector<float>& stream : s.hidden) stream.clear();
     for (std::vector<float>& stream : s.router) stream.clear();
     s.processed = 0;
+    ++s.forgotten;
 }
 
 void Runner::restart(std::size_t index, const Sampling& sampling) {
@@ -205,6 +206,7 @@ void Runner::rewind(std::size_t index, std::int64_t count) {
     if (sees() && count > 0 && count < context)
         throw Error(ErrorKind::usage, model.info().name + " looks at whole images: it cannot go back into one");
     finish_flight();
+    ++s.forgotten;
     s.tokens.resize(static_cast<std::size_t>(count));
     s.types.resize(s.tokens.size());
     s.ended = step_current = false;

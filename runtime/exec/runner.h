@@ -16,7 +16,8 @@ namespace vantage {
 struct Sequence {
     Sampling sampling;
     std::vector<std::int32_t> tokens, types;
-    std::int64_t processed = 0;  ///< tokens whose keys are in the cache
+    std::int64_t processed = 0;   ///< tokens whose keys are in the cache
+    std::uint64_t forgotten = 0;  ///< Session::forgotten
     bool ended = false;
     std::vector<float> logits, pooled, relation, last_hidden;
     std::vector<std::vector<float>> hidden, router;

@@ -53,6 +53,8 @@ std::vector<std::int32_t> Session::generate(std::int64_t count, const std::funct
 }
 
 const std::vector<std::int32_t>& Session::tokens() const { return state_->sequence.tokens; }
+std::int64_t Session::processed() const { return state_->sequence.processed; }
+std::uint64_t Session::forgotten() const { return state_->sequence.forgotten; }
 std::int64_t Session::context() const { return state_->context; }
 bool Session::context_full() const { return state_->sequence.size() >= state_->context; }
 

@@ -24,20 +24,27 @@ vec4 featured(vec4 x) {
 }
 
 // `position` is that of the query among the keys.
-TappedWeight tapped_weight(uint head, uint row, int position, uint key) {
+bool tap_sees(int position, uint key) {
     bool allowed = p.causal == 0u || int(key) <= position || key < PREFIX;
-    if (!allowed || (RULES && !rules_allow(0u, position, key))) return UNSEEN;
+    return allowed && !(RULES && !rules_allow(0u, position, key));
+}
+// From the product of the query and the key, and the row's log-sum-exp.
+TappedWeight tapped_weight_of(float score, float lse, uint head, uint row, int position, uint key) {
+    if (FEATURE == 0u) score *= p.scale;
+    if (RULES) score = ruled_score(score, 0u, head, row, position, key);
+    if (lse <= LOWEST || score <= LOWEST) return UNSEEN;
+    float value = FEATURE > 0u ? score * exp(-lse) : exp(score - lse);
+    if (isnan(score) || isnan(lse)) value = score + lse;  // not every device's exp keeps NaN
+    return TappedWeight(true, score, value);
+}
+
+TappedWeight tapped_weight(uint head, uint row, int position, uint key) {
+    if (!tap_sees(position, key)) return UNSEEN;
     uint row_of_q = cache_head_row(0u, p.n, row, head, p.heads);
     uint q0 = row_of_q * p.d, k0 = cache_head_row(0u, p.m, key, head / (p.heads / p.kv_heads), p.kv_heads) * p.d;
     float score = 0.0;
     for (uint d = 0u; d < p.d; d += STEP)
         score += step_sum(featured(load_step(p.q, Q_TYPE, q0 + d)) * featured(load_step(p.k, K_TYPE, k0 + d)));
-    if (FEATURE == 0u) score *= p.scale;
-    if (RULES) score = ruled_score(score, 0u, head, row, position, key);
-    float lse = ReadFloats(p.lse).at[row_of_q];
-    if (lse <= LOWEST || score <= LOWEST) return UNSEEN;
-    float value = FEATURE > 0u ? score * exp(-lse) : exp(score - lse);
-    if (isnan(score) || isnan(lse)) value = score + lse;  // not every device's exp keeps NaN
-    return TappedWeight(true, score, value);
+    return tapped_weight_of(score, ReadFloats(p.lse).at[row_of_q], head, row, position, key);
 }
 #endif

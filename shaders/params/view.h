@@ -2,7 +2,8 @@
 #include "params/types.h"
 #ifndef VANTAGE_VIEW_H
 #define VANTAGE_VIEW_H
-#define TILE_CELLS 64  // rows and columns of a tile
+#define TILE_CELLS 64   // rows and columns of a tile
+#define STREAM_STRIP 4  // neighbouring cells that a workgroup of stream.comp makes
 VANTAGE_PARAMS_BEGIN
 // A map in tiles: this, and behind it tile_rows * tile_columns words, row by row. A word is 0 where there is no tile, else
 //   (slot + 1) << 12 | levels coarser << 8 | rows of cells that are there, 0 … 64 from the first on, plus 1.
@@ -36,6 +37,7 @@ struct ViewTileParams {
     uint begin, end;               // the rows that this launch takes, in slots
     uint rows, columns;            // that there are, in slots
     uint keys;                     // that there are
+    uint rows_before;              // that the means of cells are over of which a part is there
     uint relative, origin;         // column = slot of the key, or i + origin - key
 };
 // The cells of a tile from the four of the level below, those that are absent 0.

@@ -2,7 +2,7 @@
 // sum to 1 at every level; and the largest of them.
 //
 // A workgroup makes as many cells as its lanes can share: a lane has one weight of a small cell, or strides over a large one. A launch
-// takes a range of rows, whole cells or a part of a row of cells; a part is added to what the launches before left there.
+// takes a range of rows, whole cells or a part of a row of cells (lib/cells.glsl).
 #version 460
 #extension GL_GOOGLE_include_directive : require
 layout(local_size_x = 64, local_size_x_id = 0) in;
@@ -11,7 +11,7 @@ layout(local_size_x = 64, local_size_x_id = 0) in;
 #include "lib/slots.glsl"
 layout(push_constant) uniform Push { ViewTileParams t; };
 #include "lib/view_weights.glsl"
-layout(buffer_reference, std430, buffer_reference_align = 8) restrict buffer Cells { vec2 at[]; };
+#include "lib/cells.glsl"
 
 shared vec2 parts[gl_WorkGroupSize.x];
 
@@ -57,8 +57,5 @@ void main() {
         parts[gl_LocalInvocationID.x] = own;
     }
     if (part > 0u || begin >= end) return;
-    uint at = cell_row * TILE_CELLS + cell_column;
-    uint rows = tokens_before(t.row_slots, min(first + size, t.rows)) - tokens_before(t.row_slots, first);
-    vec2 before = begin > first ? Cells(t.cells).at[at] : vec2(0.0);
-    Cells(t.cells).at[at] = vec2(before.x + own.x / float(max(rows, 1u)), max(before.y, own.y));
+    put_cell(cell_row * TILE_CELLS + cell_column, first, size, own);
 }

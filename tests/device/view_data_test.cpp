@@ -1,93 +1,14 @@
 // The viewer's data: cells of the pyramid, readings and statistics against weights that are made in double from the same rows.
 #include <catch2/catch_test_macros.hpp>
 #include <chrono>
-#include <cmath>
 #include <thread>
 
 #include "runtime/base/os.h"
 #include "runtime/gpu/commands.h"
-#include "runtime/graph/op.h"
-#include "runtime/ops/attention_rules.h"
 #include "test_model.h"
-#include "viewer/data/view_data.h"
+#include "view_reference.h"
 
-using namespace vantage;
-using namespace vantage::view;
-
-namespace {
-
-std::vector<double> downloaded(const TapSource::Data& data) {
-    std::vector<std::byte> bytes(data.type->bytes());
-    gpu::download(test_device().state(), data.buffer, 0, bytes);
-    return widen(*data.type, bytes).data;
-}
-
-/// p_ij in double, by the formula and the rules of the layer.
-std::vector<double> weights_of(const LiveModel& live, const HeadPlace& head, std::int64_t n) {
-    const TapSource& source = live.source(head.layer, head.of);
-    const std::vector<double> q = downloaded(source.q), k = downloaded(source.k), lse = downloaded(source.lse);
-    const AttentionRules rules(source.attrs);
-    const std::int64_t heads = source.q.type->shape[1], kv_heads = source.k.type->shape[1], d = source.q.type->shape[2];
-    const double scale = source.attrs.number("scale", 1 / std::sqrt(static_cast<double>(d)));
-    std::vector<double> p(static_cast<std::size_t>(n * n));
-    for (std::int64_t i = 0; i < n; ++i)
-        for (std::int64_t j = 0; j < n; ++j) {
-            if (!rules.sees(i, j)) continue;
-            double dot = 0;
-            for (std::int64_t e = 0; e < d; ++e)
-                dot += scale * q[static_cast<std::size_t>((i * heads + head.head) * d + e)] *
-                       k[static_cast<std::size_t>((j * kv_heads + head.head / (heads / kv_heads)) * d + e)];
-            if (rules.softcap > 0) dot = rules.softcap * std::tanh(dot / rules.softcap);
-            p[static_cast<std::size_t>(i * n + j)] =
-                std::exp(dot - lse[static_cast<std::size_t>(i * heads + head.head)]);
-        }
-    return p;
-}
-
-/// Waits, as a window's loop would, until the model has come to an end.
-void wait_for_end(const LiveModel& live, std::uint64_t run = 1) {
-    const double begin = seconds_now();
-    while (true) {
-        const Version version = live.version();
-        if (version.run == run && (version.activity == Activity::ended || version.activity == Activity::failed)) break;
-        if (seconds_now() - begin > 120) FAIL("the model did not come to its end");
-        std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    }
-    INFO((live.error() ? live.error()->message : std::string()));
-    REQUIRE(live.version().activity == Activity::ended);
-}
-
-Wanted all_of(const HeadPlace& head, std::int64_t n, double cells) {
-    const auto all = static_cast<double>(n);
-    return {.head = head, .part = {0, all, 0, all}, .pixels_high = cells, .pixels_wide = cells};
-}
-
-/// Largest differences of mass and peak from those of the weights [n, n], a cell of 2^level each way.
-std::pair<double, double> worst(const MapCells& map, const std::vector<double>& p, std::int64_t n) {
-    const std::int64_t size = std::int64_t{1} << map.level;
-    double mass_off = 0, peak_off = 0;
-    for (std::int64_t r = 0; r < map.rows; ++r)
-        for (std::int64_t c = 0; c < map.columns; ++c) {
-            double sum = 0, peak = 0;
-            const std::int64_t row = map.first_row + r * size, end = std::min(row + size, n);
-            for (std::int64_t i = row; i < end; ++i)
-                for (std::int64_t j = map.first_column + c * size; j < std::min(map.first_column + (c + 1) * size, n);
-                     ++j) {
-                    sum += p[static_cast<std::size_t>(i * n + j)];
-                    peak = std::max(peak, p[static_cast<std::size_t>(i * n + j)]);
-                }
-            const auto at = static_cast<std::size_t>(r * map.columns + c);
-            mass_off =
-                std::max(mass_off, std::abs(static_cast<double>(map.mass[at]) - sum / static_cast<double>(end - row)));
-            peak_off = std::max(peak_off, std::abs(static_cast<double>(map.peak[at]) - peak));
-        }
-    return {mass_off, peak_off};
-}
-
-// Sums of f32 products and exp: the weights themselves have an error of some 1e-6.
-constexpr double tolerance = 1e-5;
-
-}  // namespace
+using namespace view_reference;
 
 TEST_CASE("cells of every level are the exact sums and maxima of the weights", "[view]") {
     LiveModel live(mini_world(), {.precision = Precision::f32});

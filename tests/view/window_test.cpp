@@ -1,87 +1,16 @@
 // The viewer's window on a display in memory: what a user does comes in through GLFW's callbacks, and state and pixels are looked at.
-#include "runtime/gpu/vk.h"
-
-#define GLFW_INCLUDE_NONE
-#include <GLFW/glfw3.h>
-
-#include <catch2/catch_test_macros.hpp>
-#include <chrono>
 #include <cmath>
 #include <future>
 #include <optional>
 
 #include "runtime/base/log.h"
-#include "runtime/base/options.h"
 #include "runtime/gpu/device.h"
-#include "runtime/io/png.h"
-#include "vantage/vulkan.h"
-#include "viewer/panels/viewer.h"
 #include "viewer/window/headless.h"
-#include "viewer/window/window.h"
-#include "virtual_display.h"
+#include "window_user.h"
 
-using namespace vantage;
-using namespace vantage::view;
+using namespace view_test;
 
 namespace {
-
-double seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
-
-/// With VANTAGE_TEST_PICTURES=DIR what the tests saw is kept there.
-void keep(const Image& image, const std::string& name) {
-    if (const auto folder = environment("VANTAGE_TEST_PICTURES")) write_png(*folder + "/" + name + ".png", image);
-}
-
-/// Calls the callback that a GLFW setter keeps, as GLFW would.
-template <class Setter, class... Arguments>
-void inject(Setter setter, GLFWwindow* window, Arguments... arguments) {
-    const auto callback = setter(window, nullptr);
-    setter(window, callback);
-    REQUIRE(callback != nullptr);
-    callback(window, arguments...);
-}
-
-class User {
-public:
-    explicit User(Window& window) : window_(window), handle_(window.handle()) {}
-    void move(double x, double y) { inject(glfwSetCursorPosCallback, handle_, x, y), settle(); }
-    void click(int button = GLFW_MOUSE_BUTTON_LEFT) {
-        inject(glfwSetMouseButtonCallback, handle_, button, GLFW_PRESS, 0);
-        inject(glfwSetMouseButtonCallback, handle_, button, GLFW_RELEASE, 0);
-        settle();
-    }
-    void scroll(double y) { inject(glfwSetScrollCallback, handle_, 0.0, y), settle(); }
-    void press(int key, int modifiers = 0) {
-        inject(glfwSetKeyCallback, handle_, key, 0, GLFW_PRESS, modifiers);
-        inject(glfwSetKeyCallback, handle_, key, 0, GLFW_RELEASE, 0);
-        settle();
-    }
-    void type(const std::string& text) {
-        for (const char c : text) inject(glfwSetCharCallback, handle_, static_cast<unsigned>(c));
-        settle();
-    }
-    /// Until nothing is left to draw; the model may still be at work.
-    void settle() {
-        const double until = seconds() + 20;
-        int quiet = 0;
-        while (seconds() < until && quiet < 3) {
-            const std::uint64_t before = window_.counts().pictures;
-            REQUIRE(window_.turn(0.01));
-            // on CPU devices a version may wait a tenth of a second for its picture
-            const bool waits = window_.viewer().wake_in(seconds()) < 0.5;
-            quiet = window_.counts().pictures == before && !waits ? quiet + 1 : 0;
-        }
-    }
-    void until_ended() {
-        const double until = seconds() + 60;
-        while (window_.viewer().live().version().activity != Activity::ended && seconds() < until) window_.turn(0.02);
-        settle();
-    }
-
-private:
-    Window& window_;
-    GLFWwindow* handle_;
-};
 
 std::vector<float> weights_of(LiveModel& live, const HeadPlace& head, std::int64_t rows) {
     std::promise<std::vector<float>> answer;
@@ -107,12 +36,6 @@ int worst_step(const Image& image, const MapView& map, const std::vector<float>&
     }
     return worst;
 }
-
-struct Opened {
-    WindowSystem system;
-    Device device = open_for_windows("", system.instance_extensions());
-    Model model = Model::load(device, VANTAGE_ROOT "/assets/models/mini-world");
-};
 
 }  // namespace
 

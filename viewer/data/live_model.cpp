@@ -71,7 +71,8 @@ void add_missing(std::vector<T>& mine, const std::vector<T>& all) {
 struct LiveModel::State {
     Model model;
     LiveOptions options;
-    Session session;
+    std::unique_ptr<Session> own;  // unless a program's is followed
+    Session& session;
     std::vector<HeadPlace> heads;
     std::map<std::pair<AttentionOf, std::int64_t>, TapSource> sources;
 
@@ -92,15 +93,24 @@ struct LiveModel::State {
     std::int64_t steps = 0;  // tokens to write although it is paused
     bool paused = false;
     double seconds_per_token = 0;
+    std::uint64_t forgotten = 0;  // of a session that is followed, as far as it is published
     std::thread thread;
 
-    State(const Model& m, LiveOptions o)
-        : model(m), options(std::move(o)), session(m, session_options(m, options)), heads(heads_of(m.info())) {
+    State(const Model& m, LiveOptions o, Session* followed)
+        : model(m),
+          options(std::move(o)),
+          own(followed == nullptr ? std::make_unique<Session>(m, session_options(m, options)) : nullptr),
+          session(own ? *own : *followed),
+          heads(heads_of(m.info())) {
         for (const HeadPlace& head : heads)
             if (head.head == 0) sources[{head.of, head.layer}] = session.tap_source(head.layer, head.of);
     }
 
+    /// What only a session of one's own obeys.
     void command(std::function<void()> what) {
+        if (own) ask(std::move(what));
+    }
+    void ask(std::function<void()> what) {
         {
             const std::lock_guard lock(mutex);
             commands.push_back(std::move(what));
@@ -115,12 +125,14 @@ struct LiveModel::State {
 
     void run();
     std::function<void()> next_command();
+    std::function<void()> first_command();
     void guarded(const std::function<void()>& what);
     void begin(const LivePrompt& prompt, const Sampling& sampling, std::int64_t tokens);
     void step();
     void read_chunk(std::int64_t size);
     void write_token();
     void publish(Activity activity);
+    void follow();
     Activity activity() const;
 };
 
@@ -138,6 +150,25 @@ void LiveModel::State::publish(Activity now) {
         stats = session.stats();
     }
     if (options.on_version) options.on_version();
+}
+
+// What a program's session has run by now; rows that it has forgotten belonged to another run.
+void LiveModel::State::follow() {
+    {
+        const std::lock_guard lock(mutex);
+        if (version.run == 0 || session.forgotten() != forgotten) {
+            forgotten = session.forgotten();
+            text = {}, source_text = {};
+            ++version.run;
+        }
+        version.rows = session.processed();
+        source_text.add(model, std::span(session.source_tokens()).subspan(source_text.ids.size()));
+        const SessionStats& now = session.stats();
+        version.prompt_tokens = now.prompt_tokens;
+        seconds_per_token =
+            now.generated_tokens > 0 ? now.generate_seconds / static_cast<double>(now.generated_tokens) : 0;
+    }
+    publish(session.ended() ? Activity::ended : Activity::writing);
 }
 
 Activity LiveModel::State::activity() const {
@@ -226,14 +257,19 @@ void LiveModel::State::guarded(const std::function<void()>& what) {
     }
 }
 
+// Nothing when there is none. The mutex is held.
+std::function<void()> LiveModel::State::first_command() {
+    if (commands.empty()) return {};
+    std::function<void()> command = std::move(commands.front());
+    commands.pop_front();
+    return command;
+}
+
 // The next command; nothing when there is work instead. Waits while there is neither; a command that does nothing ends the thread.
 std::function<void()> LiveModel::State::next_command() {
     std::unique_lock lock(mutex);
     heard.wait(lock, [&] { return quit || !commands.empty() || works(); });
-    if (quit || commands.empty()) return {};
-    std::function<void()> command = std::move(commands.front());
-    commands.pop_front();
-    return command;
+    return quit ? nullptr : first_command();
 }
 
 void LiveModel::State::run() {
@@ -248,9 +284,12 @@ void LiveModel::State::run() {
 }
 
 LiveModel::LiveModel(const Model& model, LiveOptions options)
-    : state_(std::make_unique<State>(model, std::move(options))) {
+    : state_(std::make_unique<State>(model, std::move(options), nullptr)) {
     state_->thread = std::thread([this] { state_->run(); });
 }
+
+LiveModel::LiveModel(Session& session, std::function<void()> on_version)
+    : state_(std::make_unique<State>(session.model(), LiveOptions{.on_version = std::move(on_version)}, &session)) {}
 
 LiveModel::~LiveModel() {
     {
@@ -258,7 +297,21 @@ LiveModel::~LiveModel() {
         state_->quit = true;
     }
     state_->heard.notify_one();
-    state_->thread.join();
+    if (state_->thread.joinable()) state_->thread.join();
+}
+
+bool LiveModel::commanded() const { return state_->own != nullptr; }
+
+void LiveModel::publish() {
+    State& s = *state_;
+    while (true) {
+        std::unique_lock lock(s.mutex);
+        const std::function<void()> asked = s.first_command();
+        if (!asked) break;
+        lock.unlock();
+        asked();
+    }
+    s.follow();
 }
 
 void LiveModel::start(LivePrompt prompt, const Sampling& sampling, std::int64_t max_tokens) {
@@ -305,7 +358,7 @@ void LiveModel::read_on(std::vector<std::int32_t> ids) {
 }
 
 void LiveModel::with_session(std::function<void(Session&)> work) {
-    state_->command([s = state_.get(), work = std::move(work)] { work(s->session); });
+    state_->ask([s = state_.get(), work = std::move(work)] { work(s->session); });
 }
 
 Version LiveModel::version() const {

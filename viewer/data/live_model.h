@@ -1,5 +1,7 @@
 // A model that runs in a thread of its own, and what others may see of it meanwhile.
 //
+// Or a session that its program runs, which says when there is something new (`publish`).
+//
 // After each token, and each chunk of a prompt, it publishes a version: so many rows of queries, keys and log-sum-exps are now in
 // their place on the device. They are not written again in that run, so whoever reads rows below version.rows reads them where
 // they are. The model never waits for who looks, and nobody who looks waits for the model.
@@ -71,8 +73,15 @@ class LiveModel {
 public:
     /// Allocates the session, with all layers watched. Throws as Session.
     explicit LiveModel(const Model& model, LiveOptions options = {});
+    /// Follows a session that its program runs, in a thread of the program's: what has run is published by `publish`, and commands
+    /// are not heard. The session lives longer. Throws usage unless it watches all its layers.
+    explicit LiveModel(Session& session, std::function<void()> on_version = {});
     /// Ends the thread, within a token.
     ~LiveModel();
+    /// Whether commands are heard.
+    bool commanded() const;
+    /// Of a session that is followed, between two of its calls, and in their thread.
+    void publish();
 
     // ---- commands, from any thread; they return at once, and are heard before the next token or chunk
     /// Forgets everything and runs this prompt, then writes at most `max_tokens`.
@@ -86,7 +95,7 @@ public:
     void go_on(std::int64_t tokens);
     /// Reads these tokens behind all others, as if the text had gone on so.
     void read_on(std::vector<std::int32_t> ids);
-    /// Runs `work` in the model's thread between two tokens, with the session at rest; for exports.
+    /// Runs `work` in the model's thread between two tokens, with the session at rest; where it is followed with `publish`.
     void with_session(std::function<void(Session&)> work);
 
     // ---- what there is now; never waits for the device

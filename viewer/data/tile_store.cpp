@@ -21,8 +21,7 @@ void TileStore::cut(std::int64_t row) {
     for (auto& [key, tile] : tiles_) {
         if (tile.done <= row) continue;
         const std::int64_t size = std::int64_t{1} << key.level;
-        tile.done = std::max(row / size * size, key.first_row());
-        tile.rows = 0;
+        tile.done = tile.rows = std::max(row / size * size, key.first_row());
     }
 }
 

@@ -21,10 +21,10 @@ double weights_in(const TileKey& key, const Extent& extent, std::int64_t begin, 
     return rows * 0.5 * (seen(begin) + seen(end - 1));
 }
 
-/// The end of a slice from `begin` on of about `rows` rows: whole rows of cells, or a part of one.
-std::int64_t slice_end(const TileKey& key, std::int64_t begin, std::int64_t rows, std::int64_t end) {
+/// The end of a slice from `begin` on of about `rows` rows, at least `unit`: whole rows of cells, or a part of one.
+std::int64_t slice_end(const TileKey& key, std::int64_t begin, std::int64_t rows, std::int64_t unit, std::int64_t end) {
     const std::int64_t size = std::int64_t{1} << key.level, cell_end = (begin / size + 1) * size;
-    const std::int64_t wanted = begin + std::max<std::int64_t>(rows, 1);
+    const std::int64_t wanted = begin + std::max(rows, unit);
     if (wanted >= end) return end;
     return wanted < cell_end ? wanted : wanted / size * size;
 }
@@ -81,47 +81,58 @@ void Tiles::make_rows(const TileKey& key, Tile& tile, const HeadPlace& head, con
                       const Extent& extent, const Look& look, ViewWork& work) {
     const std::int64_t end = std::min(key.end_row(extent.rows), look.number == 0 ? extent.rows : look.rows_ready);
     const std::int64_t begin = tile.done;
-    if (begin >= end || work.room(Work::tile) <= 0) return;
+    const bool streams = layer.streams(key.level, end - begin) && !key.relative && extent.plain();
+    const Work kind = streams ? Work::stream : Work::tile;
+    if (begin >= end || work.room(kind) <= 0) return;
     const auto width = static_cast<double>(layer.sizes.d);
     const double each = std::max(1.0, width * weights_in(key, extent, end - 1, end));
-    const std::int64_t to = slice_end(key, begin, static_cast<std::int64_t>(work.room(Work::tile) / each), end);
-    const std::uint32_t lanes = layer.spec.front(), level = static_cast<std::uint32_t>(key.level);
-    const std::uint32_t cell_lanes = std::min(lanes, level < 8 ? 1u << (2 * level) : lanes);
-    const std::int64_t cell_rows = ((to - 1) >> level) - (begin >> level) + 1;
+    const std::int64_t unit = streams ? layer.stream.rows() : 1;
+    const std::int64_t to = slice_end(key, begin, static_cast<std::int64_t>(work.room(kind) / each), unit, end);
+    const std::int64_t cell_rows = ((to - 1) >> key.level) - (begin >> key.level) + 1;
     const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
-    work.add(Work::tile, layer.kernel("view_tile"),
-             params::ViewTileParams{.source = address_words(layer.address),
-                                    .cells = address_words(slot_address(tile)),
-                                    .row_factors = look.row_factors,
-                                    .key_factors = look.key_factors,
-                                    .distance_means = look.distance_means,
-                                    .row_slots = extent.row_slots,
-                                    .key_slots = key.relative ? params::uvec2{} : extent.key_slots,
-                                    .head = u(head.head),
-                                    .level = level,
-                                    .first_row = u(key.first_row()),
-                                    .first_column = u(key.first_column()),
-                                    .begin = u(begin),
-                                    .end = u(to),
-                                    .rows = u(extent.rows),
-                                    .columns = u(extent.columns()),
-                                    .keys = u(extent.own_keys),
-                                    .relative = key.relative,
-                                    .origin = u(extent.origin())},
-             flat_grid(ceil_div(cell_rows * TILE_CELLS, lanes / cell_lanes), device_.caps()),
-             width * weights_in(key, extent, begin, to));
+    const params::ViewTileParams params{.source = address_words(layer.address),
+                                        .cells = address_words(slot_address(tile)),
+                                        .row_factors = look.row_factors,
+                                        .key_factors = look.key_factors,
+                                        .distance_means = look.distance_means,
+                                        .row_slots = extent.row_slots,
+                                        .key_slots = key.relative ? params::uvec2{} : extent.key_slots,
+                                        .head = u(head.head),
+                                        .level = u(key.level),
+                                        .first_row = u(key.first_row()),
+                                        .first_column = u(key.first_column()),
+                                        .begin = u(begin),
+                                        .end = u(to),
+                                        .rows = u(extent.rows),
+                                        .columns = u(extent.columns()),
+                                        .keys = u(extent.own_keys),
+                                        .rows_before = u(tile.rows),
+                                        .relative = key.relative,
+                                        .origin = u(extent.origin())};
+    const double products = width * weights_in(key, extent, begin, to);
+    if (streams) {
+        const std::int64_t at_once = std::max<std::int64_t>(layer.stream.rows() >> key.level, 1);
+        work.add(kind, layer.stream_kernel(), params,
+                 flat_grid(ceil_div(cell_rows, at_once) * (TILE_CELLS / STREAM_STRIP), device_.caps()), products);
+    } else {
+        const std::uint32_t lanes = layer.spec.front(), level = u(key.level);
+        const std::uint32_t cell_lanes = std::min(lanes, level < 8 ? 1u << (2 * level) : lanes);
+        work.add(kind, layer.kernel("view_tile"), params,
+                 flat_grid(ceil_div(cell_rows * TILE_CELLS, lanes / cell_lanes), device_.caps()), products);
+    }
     tile.done = to, tile.rows = key.end_row(extent.rows);
 }
 
 bool Tiles::advance(const TileKey& key, const HeadPlace& head, const ViewSources::Layer& layer, const Extent& extent,
                     const Look& look, ViewWork& work, std::uint64_t update) {
+    if (work.room(Work::pool) <= 0) return complete(key, extent);
     Tile* tile = store_.make(key, update);
     if (tile == nullptr) return true;  // more is wanted than there is memory for
     tile->used = update;
     if (tile->complete(key, extent.rows)) return true;
-    // Cells that the text ended in were made for another number of rows: they are made again.
+    // Back in time cells that the text ends in hold rows too many: they are made again.
     const std::int64_t size = std::int64_t{1} << key.level, end = key.end_row(extent.rows);
-    if (tile->rows != end) tile->done = std::min(tile->done, end) / size * size;
+    if (tile->rows > end) tile->done = tile->rows = std::min(tile->done, end / size * size);
     if (key.level > 0) pool(key, *tile, extent, work);
     if (!tile->complete(key, extent.rows)) make_rows(key, *tile, head, layer, extent, look, work);
     if (!tile->complete(key, extent.rows)) return false;

@@ -14,6 +14,7 @@ struct Extent {
     std::int64_t own_rows = 0, own_keys = 0;  ///< tokens on them
     bool relative = false, causal = false;
     params::uvec2 row_slots{}, key_slots{};  ///< tables (shaders/params/view.h)
+    bool plain() const { return (row_slots.x | row_slots.y | key_slots.x | key_slots.y) == 0; }  ///< slots are tokens
     std::int64_t origin() const { return causal ? 0 : keys - 1; }  ///< a relative column is row + origin − key
     std::int64_t columns() const { return !relative ? keys : causal ? rows : rows + keys - 1; }
     /// Whether a causal mask hides all of a tile.

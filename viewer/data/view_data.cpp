@@ -65,6 +65,16 @@ TileRange tiles_of(const Rectangle& part, const Extent& extent, int level) {
             last(part.last_column, extent.columns())};
 }
 
+/// Of a tile, in tokens × tokens.
+double visible_area(const TileKey& key, const Rectangle& part) {
+    const auto overlap = [&](std::int64_t first, double begin, double end) {
+        const auto own = static_cast<double>(first);
+        return std::max(0.0, std::min(end, own + static_cast<double>(key.span())) - std::max(begin, own));
+    };
+    return overlap(key.first_row(), part.first_row, part.last_row) *
+           overlap(key.first_column(), part.first_column, part.last_column);
+}
+
 /// The finest level whose cells are not smaller than a pixel, and of whose tiles there is room for all that are visible.
 int level_for(const Wanted& wanted, const Extent& extent, std::int64_t most_tiles) {
     const double per_pixel = std::max(wanted.part.rows() / std::max(wanted.pixels_high, 1.0),
@@ -154,6 +164,14 @@ struct ViewData::State {
                 .key_slots = tables.keys_of(head.of)};
     }
 
+    /// A model at rest loses nothing to who looks at it.
+    double seconds_to_refine() const {
+        const Activity now = live.version().activity;
+        const bool rests = now != Activity::reading && now != Activity::writing;
+        if (!rests || budget.percent()) return options.refine_seconds;
+        return device.caps().is_cpu() ? 0.05 : 0.008;  // a picture waits for as long at most
+    }
+
     void collect();
     void read_version();
     void take_slots();
@@ -216,19 +234,20 @@ void ViewData::State::show_map(const ViewState& state, const Wanted& wanted, con
     look.rows_ready = look.rows_ready < extent.own_rows ? slots.rows_of(wanted.head.of).slot_of(look.rows_ready) : extent.rows;
     const int level = level_for(wanted, extent, std::min(options.tiles, most_words));
     range = tiles_of(wanted.part, extent, level);
-    words.clear();
-    double there = 0, all = 0;
+    std::vector<TileKey> keys;
     for (std::int64_t row = range.first_row; row < range.last_row; ++row)
-        for (std::int64_t column = range.first_column; column < range.last_column; ++column) {
-            const TileKey key{number_of(wanted.head), level, row, column, extent.relative, look.number};
-            if (!extent.holds(key)) {
-                words.push_back(0);
-                continue;
-            }
-            if (work.room(Work::tile) > 0) tiles.advance(key, wanted.head, layer, extent, look, work, counts.updates);
-            words.push_back(tiles.word(key, extent, counts.updates));
-            there += tiles.progress(key, extent), all += 1;
-        }
+        for (std::int64_t column = range.first_column; column < range.last_column; ++column)
+            keys.push_back({number_of(wanted.head), level, row, column, extent.relative, look.number});
+    std::vector<TileKey> order;
+    std::ranges::copy_if(keys, std::back_inserter(order), [&](const TileKey& key) { return extent.holds(key); });
+    std::ranges::stable_sort(order, std::greater(), [&](const TileKey& key) { return visible_area(key, wanted.part); });
+    double there = 0;
+    for (const TileKey& key : order) {
+        tiles.advance(key, wanted.head, layer, extent, look, work, counts.updates);
+        there += tiles.progress(key, extent);
+    }
+    words.clear();
+    for (const TileKey& key : keys) words.push_back(extent.holds(key) ? tiles.word(key, extent, counts.updates) : 0);
     const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
     frame.map = {.address = maps.write({.pool = address_words(tiles.pool_address()),
                                         .level = u(level),
@@ -241,7 +260,7 @@ void ViewData::State::show_map(const ViewState& state, const Wanted& wanted, con
                                         .causal = extent.causal},
                                        words),
                  .level = level,
-                 .progress = all > 0 ? there / all : 1};
+                 .progress = order.empty() ? 1 : there / static_cast<double>(order.size())};
 }
 
 void ViewData::State::show_mini_maps(const ViewState& state, const Wanted& wanted) {
@@ -287,8 +306,8 @@ const FrameData& ViewData::State::update(const ViewState& state, const Wanted& w
     frame.rows = extent.rows, frame.columns = extent.columns(), frame.causal = extent.causal;
     if (seconds > 0 && work.idle()) work.begin(seconds);
     ask(wanted, extent);
-    // What is looked at comes first, but for every other batch: all heads' numbers are to grow with the text, too.
-    const bool numbers_first = work.submissions() % 2 == 1;
+    // What is looked at comes first, but for every fourth batch: all heads' numbers are to grow with the text, too.
+    const bool numbers_first = work.submissions() % 4 == 3;
     if (numbers_first) board.advance(tokens, frame.version, work);
     show_map(state, wanted, extent);
     show_mini_maps(state, wanted);
@@ -331,7 +350,7 @@ const FrameData& ViewData::update(const ViewState& state, const Wanted& wanted, 
         frame.changed = false, frame.busy = true, frame.wake_in = s.budget.opens_in(now);
         return frame;
     }
-    s.update(state, wanted, open ? s.options.refine_seconds : 0);
+    s.update(state, wanted, open ? s.seconds_to_refine() : 0);
     const double device = s.work.take_device_seconds(), host = seconds_now() - begin;
     s.budget.spend(now, device, host);
     if (gpu::seconds_waited() > waited) ++s.counts.waits;

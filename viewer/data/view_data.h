@@ -107,7 +107,7 @@ struct ViewCounts {
 
 struct ViewDataOptions {
     std::int64_t tiles = 1024;      ///< of the focused map, 32 KiB each; the mini-maps' come on top
-    double refine_seconds = 0.002;  ///< of the device's time in one update
+    double refine_seconds = 0.002;  ///< of the device's time in one update, while the model is at work
     std::int64_t most_slots = 0;    ///< that set_slots may give; 0: it is never called
     std::optional<double> budget_percent = {};
 };

@@ -1,5 +1,6 @@
 #include "viewer/data/view_sources.h"
 
+#include <bit>
 #include <cstring>
 
 #include "runtime/graph/op.h"
@@ -28,6 +29,15 @@ params::uvec2 address_of(const TapSource::Data& data, std::uint64_t other) {
     return address_words(data.buffer ? data.buffer.address() : other | 1);
 }
 
+// Reads are what it costs on CPUs: their few lanes own many rows each, and a workgroup is one subgroup, without barriers. With wide
+// heads the queries of a lane would not fit its registers.
+ViewSources::Layer::Stream stream_of(std::uint32_t width, const Caps& caps) {
+    constexpr std::uint32_t widest = 128;
+    if (width % 4 != 0 || width > widest) return {};
+    if (caps.is_cpu()) return {.lanes = std::bit_floor(caps.subgroup_size), .each = 8, .keys = 1};
+    return {.lanes = workgroup_size(caps, 64), .each = 1, .keys = 4};
+}
+
 ViewSources::Layer layer_of(const TapSource& source, const Caps& caps) {
     Launch launch = launch_of(source, caps);
     params::AttentionWeightsParams p;
@@ -51,11 +61,24 @@ ViewSources::Layer layer_of(const TapSource& source, const Caps& caps) {
                    .dv = source.v.type ? static_cast<std::uint32_t>(source.v.type->shape[2]) : 0,
                    .causal = p.causal,
                    .scale = p.scale};
+    layer.stream = stream_of(p.d, caps);
     layer.causal = p.causal != 0 && !source.attrs.has("prefix_len");
     return layer;
 }
 
 }  // namespace
+
+gpu::PipelineKey ViewSources::Layer::stream_kernel() const {
+    gpu::PipelineKey key = kernel("view_stream");
+    key.spec[0] = stream.lanes;
+    key.spec[4] = sizes.d, key.spec[5] = stream.each, key.spec[6] = stream.keys;
+    return key;
+}
+
+bool ViewSources::Layer::streams(int level, std::int64_t rows) const {
+    constexpr int least_level = 3;  // a cell is at least as high as a lane's rows
+    return stream.lanes > 0 && level >= least_level && rows >= stream.rows() / 4;
+}
 
 ViewSources::ViewSources(const LiveModel& live) {
     gpu::DeviceState& device = live.model().device().state();
@@ -67,6 +90,7 @@ ViewSources::ViewSources(const LiveModel& live) {
         Layer& layer = layers_.back();
         layer.of = head.of, layer.layer = head.layer;
         for (const char* shader : {"view_tile", "view_factors", "view_probe"}) keys.push_back(layer.kernel(shader));
+        if (layer.stream.lanes > 0) keys.push_back(layer.stream_kernel());
     }
     std::ranges::sort(keys);
     keys.erase(std::unique(keys.begin(), keys.end()), keys.end());

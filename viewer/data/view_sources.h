@@ -26,6 +26,15 @@ public:
         std::vector<std::uint32_t> spec;  ///< lanes, types and rules
         bool causal = false;              ///< no query sees a later key
         gpu::PipelineKey kernel(const char* shader) const { return {.module = shader, .spec = spec}; }
+
+        /// How view/stream.comp goes about it: lanes, rows that each owns, keys at a time; no lanes where it cannot.
+        struct Stream {
+            std::uint32_t lanes = 0, each = 1, keys = 1;
+            std::int64_t rows() const { return std::int64_t{lanes} * each; }
+        } stream;
+        gpu::PipelineKey stream_kernel() const;
+        /// Whether to make so many rows of cells of this level with it.
+        bool streams(int level, std::int64_t rows) const;
     };
     const Layer& of(const HeadPlace& head) const { return layers_.at(number_.at({head.of, head.layer})); }
     const std::vector<Layer>& layers() const { return layers_; }

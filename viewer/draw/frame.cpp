@@ -12,6 +12,18 @@ using gpu::vk_struct;
 
 constexpr std::uint64_t first_piece = 1u << 20;
 
+/// What was made for the picture is there for it, and the picture is drawn before that is made anew.
+void all_before_all(VkCommandBuffer commands) {
+    auto barrier = vk_struct<VkMemoryBarrier2>(VK_STRUCTURE_TYPE_MEMORY_BARRIER_2);
+    barrier.srcStageMask = barrier.dstStageMask = VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT;
+    barrier.srcAccessMask = VK_ACCESS_2_MEMORY_WRITE_BIT;
+    barrier.dstAccessMask = VK_ACCESS_2_MEMORY_READ_BIT | VK_ACCESS_2_MEMORY_WRITE_BIT;
+    auto info = vk_struct<VkDependencyInfo>(VK_STRUCTURE_TYPE_DEPENDENCY_INFO);
+    info.memoryBarrierCount = 1;
+    info.pMemoryBarriers = &barrier;
+    vkCmdPipelineBarrier2(commands, &info);
+}
+
 }  // namespace
 
 std::uint64_t Frame::put(std::span<const std::byte> bytes) {
@@ -28,41 +40,70 @@ std::uint64_t Frame::put(std::span<const std::byte> bytes) {
 }
 
 FrameRing::FrameRing(const Device& device) : device_(device) {
+    for (Frame& frame : frames_) frame.device_ = &device_.state();
+}
+
+void FrameRing::make_commands(Frame& frame) const {
     gpu::DeviceState& state = device_.state();
-    for (Frame& frame : frames_) {
-        frame.device_ = &state;
-        auto pool = vk_struct<VkCommandPoolCreateInfo>(VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO);
-        pool.queueFamilyIndex = state.parts.queue_family;
-        VK_CHECK(vkCreateCommandPool(state.device, &pool, nullptr, &frame.pool_));
-        auto info = vk_struct<VkCommandBufferAllocateInfo>(VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO);
-        info.commandPool = frame.pool_;
-        info.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
-        info.commandBufferCount = 1;
-        VK_CHECK(vkAllocateCommandBuffers(state.device, &info, &frame.commands_));
-        state.set_name(VK_OBJECT_TYPE_COMMAND_BUFFER, frame.commands_, "picture");
-        if (state.timestamp_bits == 0) continue;
-        auto queries = vk_struct<VkQueryPoolCreateInfo>(VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO);
-        queries.queryType = VK_QUERY_TYPE_TIMESTAMP;
-        queries.queryCount = 2;
-        VK_CHECK(vkCreateQueryPool(state.device, &queries, nullptr, &frame.times_));
-    }
+    auto pool = vk_struct<VkCommandPoolCreateInfo>(VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO);
+    pool.queueFamilyIndex = state.parts.queue_family;
+    VK_CHECK(vkCreateCommandPool(state.device, &pool, nullptr, &frame.pool_));
+    auto info = vk_struct<VkCommandBufferAllocateInfo>(VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO);
+    info.commandPool = frame.pool_;
+    info.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
+    info.commandBufferCount = 1;
+    VK_CHECK(vkAllocateCommandBuffers(state.device, &info, &frame.commands_));
+    state.set_name(VK_OBJECT_TYPE_COMMAND_BUFFER, frame.commands_, "picture");
+    if (state.timestamp_bits == 0) return;
+    auto queries = vk_struct<VkQueryPoolCreateInfo>(VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO);
+    queries.queryType = VK_QUERY_TYPE_TIMESTAMP;
+    queries.queryCount = 2;
+    VK_CHECK(vkCreateQueryPool(state.device, &queries, nullptr, &frame.times_));
 }
 
 FrameRing::~FrameRing() {
+    try {
+        note_foreign();
+    } catch (const Error&) {  // the device is lost: nothing runs on it
+    }
     gpu::wait_idle(device_.state());
     for (const Frame& frame : frames_) device_.state().retire({.pool = frame.pool_, .queries = frame.times_});
 }
 
-Frame& FrameRing::begin() {
-    gpu::DeviceState& state = device_.state();
+Frame& FrameRing::next() {
     Frame& frame = frames_[next_];
     next_ = 1 - next_;
     if (frame.value_ != 0) {
-        gpu::wait(state, frame.value_, false);
+        gpu::wait(device_.state(), frame.value_, false);
         read_times(frame);
     }
     if (frame.pieces_.size() > 1) frame.pieces_.erase(frame.pieces_.begin(), frame.pieces_.end() - 1);
     frame.used_ = 0;
+    return frame;
+}
+
+// A submission of nothing signals the device's timeline behind all that the queue was given before.
+void FrameRing::note_foreign() {
+    if (Frame* frame = std::exchange(foreign_, nullptr)) frame->value_ = gpu::submit(device_.state(), {});
+}
+
+Frame& FrameRing::begin(VkCommandBuffer commands) {
+    note_foreign();
+    Frame& frame = next();
+    frame.commands_ = commands;
+    all_before_all(commands);
+    return frame;
+}
+
+void FrameRing::end(Frame& frame) {
+    all_before_all(frame.commands_);
+    foreign_ = &frame;
+}
+
+Frame& FrameRing::begin() {
+    gpu::DeviceState& state = device_.state();
+    Frame& frame = next();
+    if (frame.pool_ == VK_NULL_HANDLE) make_commands(frame);
     VK_CHECK(vkResetCommandPool(state.device, frame.pool_, 0));
     auto begin = vk_struct<VkCommandBufferBeginInfo>(VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO);
     begin.flags = VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT;

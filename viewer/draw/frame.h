@@ -42,6 +42,9 @@ public:
 
     /// Waits until the picture before the last is done, and begins a new one.
     Frame& begin();
+    /// The same with somebody else's commands, who submits them behind `end` and before the next picture begins.
+    Frame& begin(VkCommandBuffer commands);
+    void end(Frame& frame);
     /// Returns the value that the device's timeline reaches when the picture is done.
     std::uint64_t submit(Frame& frame, std::span<const VkSemaphoreSubmitInfo> waits = {},
                          std::span<const VkSemaphoreSubmitInfo> signals = {});
@@ -49,9 +52,13 @@ public:
     double device_seconds() const { return device_seconds_; }
 
 private:
+    Frame& next();
+    void make_commands(Frame& frame) const;
+    void note_foreign();
     void read_times(Frame& frame);
     Device device_;
     std::array<Frame, 2> frames_;
+    Frame* foreign_ = nullptr;  ///< with somebody else's commands, submitted by now
     std::size_t next_ = 0;
     double device_seconds_ = 0;
 };

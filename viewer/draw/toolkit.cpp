@@ -16,6 +16,11 @@ constexpr std::array<ImGuiKey, key_count> toolkit_keys{
 
 }  // namespace
 
+ImGuiContext* make_context() {
+    const ContextInUse none(nullptr);  // else the first context of a program would stay the current one
+    return ImGui::CreateContext();
+}
+
 #if IMGUI_VERSION_NUM < 18700
 
 void name_keys(ImGuiIO& io) {

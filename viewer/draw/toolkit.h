@@ -33,6 +33,23 @@ enum class EditKey : std::uint8_t {
     none
 };
 
+/// Makes a context the current one while this lives: a program may have one of its own.
+class ContextInUse {
+public:
+    explicit ContextInUse(ImGuiContext* context) : before_(ImGui::GetCurrentContext()) {
+        ImGui::SetCurrentContext(context);
+    }
+    ~ContextInUse() { ImGui::SetCurrentContext(before_); }
+    ContextInUse(const ContextInUse&) = delete;
+    ContextInUse& operator=(const ContextInUse&) = delete;
+
+private:
+    ImGuiContext* before_;
+};
+
+/// A new context; the current one stays.
+ImGuiContext* make_context();
+
 /// Tells the toolkit of a key, and of the modifiers as they are now.
 void send_key(ImGuiIO& io, EditKey key, bool down);
 void send_modifiers(ImGuiIO& io, bool control, bool shift, bool alt);

@@ -143,7 +143,8 @@ constexpr std::array action_table = std::to_array<Action>({
     {"copy", "Copy as a command line", Menu::file, control(U'c'), [](Viewer& v) { v.copy_command_line(); }},
     {"quit", "Quit", Menu::file, control(U'q'), [](Viewer& v) { v.request(Request::quit); }, nullptr, true},
 
-    {"prompt", "Edit the prompt", Menu::model, special(Key::enter), [](Viewer& v) { v.at().focus_prompt = true; }},
+    {"prompt", "Edit the prompt", Menu::model, special(Key::enter),
+     [](Viewer& v) { v.at().focus_prompt = v.obeyed(); }},
     {"run", "Run the prompt", Menu::model, {.key = Key::enter, .control = true}, [](Viewer& v) { v.run_prompt(); }},
     {"stop", "Stop", Menu::model, control(U'x'), [](Viewer& v) { v.stop(); }},
     {"pause", "Pause", Menu::model, character(U' '), [](Viewer& v) { v.pause_or_resume(); },

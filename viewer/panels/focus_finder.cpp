@@ -42,7 +42,8 @@ std::optional<HeadPlace> most_telling(Session& session, std::size_t tokens) {
 }  // namespace
 
 void FocusFinder::look(LiveModel& live, const Version& version) {
-    constexpr std::int64_t enough = 4;  // of shorter texts no head tells anything
+    constexpr std::int64_t enough = 4;   // of shorter texts no head tells anything
+    constexpr std::int64_t most = 2048;  // of longer ones their beginning tells enough: all of it costs its square
     {
         const std::lock_guard lock(mutex_);
         const bool read = version.rows >= std::max(version.prompt_tokens, enough);
@@ -50,7 +51,7 @@ void FocusFinder::look(LiveModel& live, const Version& version) {
         asked_ = waiting_ = true;
         asked_run_ = version.run;
     }
-    live.with_session([self = shared_from_this(), rows = version.rows](Session& session) {
+    live.with_session([self = shared_from_this(), rows = std::min(version.rows, most)](Session& session) {
         std::optional<HeadPlace> head;
         try {
             head = most_telling(session, static_cast<std::size_t>(rows));

@@ -44,6 +44,11 @@ void draw_prompt(Ui& ui, Viewer& viewer) {
     const Box& box = ui.layout.prompt;
     const Panel panel(ui, "prompt", box);
     if (!panel) return;
+    if (!ui.live.commanded()) {
+        ImGui::SetCursorScreenPos({box.x + ui.px(12), std::round(box.y + (box.high - ui.fonts.regular_size) / 2)});
+        ImGui::TextDisabled("A program runs this model.");
+        return;
+    }
     ImGui::SetCursorScreenPos({box.x + ui.px(12), std::round(box.y + (box.high - ImGui::GetFrameHeight()) / 2)});
     const bool wide_enough = box.wide > ui.px(820);
     const float others = wide_enough ? ui.px(544) : ui.px(96);

@@ -69,16 +69,16 @@ Viewer::Viewer(LiveModel& live, const ViewState& state, const ViewerOptions& opt
     : a_{.live = live, .data = ViewData(live, data_options(live, options))},
       state_(state),
       options_(options),
-      context_(ImGui::CreateContext()),
+      context_(make_context()),
       fonts_(live.model().device(), options.scale),
       finder_(std::make_shared<FocusFinder>()) {
+    const ContextInUse in_use(context_);
     if (options.compared != nullptr) {
         b_.reset(new Side{.live = *options.compared, .data = ViewData(*options.compared, data_options(live, options))});
         comparison_.emplace(live, *options.compared);
         comparison_->start(state_);
         distances_.emplace(live, *options.compared);
     }
-    ImGui::SetCurrentContext(context_);
     ImGuiIO& io = ImGui::GetIO();
     io.IniFilename = io.LogFilename = nullptr;
     name_keys(io);
@@ -114,6 +114,7 @@ std::int64_t Viewer::columns() const {
 Rectangle Viewer::part() const { return state_.part ? *state_.part : whole_map(rows(), columns()); }
 
 void Viewer::run_prompt() {
+    if (!obeyed()) return;
     state_.prompt = at_.prompt;
     state_.rows.reset();
     state_.part.reset();
@@ -122,6 +123,11 @@ void Viewer::run_prompt() {
     a_.live.start({.text = state_.prompt}, state_.sampling, state_.max_tokens);
     if (b_) comparison_->start(state_);
     touch();
+}
+
+bool Viewer::obeyed() {
+    if (!a_.live.commanded()) say("the program that opened this view runs the model");
+    return a_.live.commanded();
 }
 
 void Viewer::say(const std::string& note) {
@@ -169,6 +175,11 @@ Request Viewer::take_request() { return std::exchange(request_, Request::none); 
 void Viewer::note_frame(double now, double device_seconds, double host_seconds) {
     a_.data.note_frame(now, device_seconds, host_seconds);
     figures_.gfx_seconds = device_seconds;
+    closed_until_ = now + a_.data.budget().opens_in(now);
+}
+
+double Viewer::next_of_model() const {
+    return std::max(closed_until_, last_picture_ + (figures_.software ? 1 / cpu_pictures_a_second : 0));
 }
 
 // ---- when there is something new to show ------------------------------------------------------------------------------
@@ -178,11 +189,10 @@ bool Viewer::versions_wait() const {
 }
 
 bool Viewer::due(double now) const {
-    if (reading_due_ && now - last_picture_ >= reading_wait) return true;
+    if (pictures_due_ > 0) return true;
     if (at_.blink_from && blink_left(last_picture_) <= now - last_picture_) return true;
-    if (pictures_due_ > 0 || versions_wait()) {
-        return !figures_.software || pictures_due_ > 0 || now - last_picture_ >= 1 / cpu_pictures_a_second;
-    }
+    if (reading_due_ && now >= std::max(closed_until_, last_picture_ + reading_wait)) return true;
+    if (versions_wait()) return now >= next_of_model();
     const auto waits = [&](const FrameData* frame) {
         return frame != nullptr && frame->busy && now - last_picture_ >= frame->wake_in;
     };
@@ -192,10 +202,10 @@ bool Viewer::due(double now) const {
 double Viewer::wake_in(double now) const {
     constexpr double longest = 1;
     if (pictures_due_ > 0) return 0;
-    double seconds = reading_due_ ? last_picture_ + reading_wait - now : longest;
+    double seconds = reading_due_ ? std::max(closed_until_, last_picture_ + reading_wait) - now : longest;
     if (distances_due_) seconds = std::min(seconds, *distances_due_ - now);
     if (at_.blink_from) seconds = std::min(seconds, last_picture_ + blink_left(last_picture_) - now);
-    if (versions_wait()) seconds = figures_.software ? last_picture_ + 1 / cpu_pictures_a_second - now : 0;
+    if (versions_wait()) seconds = std::min(seconds, next_of_model() - now);
     const auto wake = [&](const FrameData* frame) {
         if (frame != nullptr && frame->busy) seconds = std::min(seconds, last_picture_ + frame->wake_in - now);
     };
@@ -424,7 +434,7 @@ bool Viewer::reading_due(Side& side, double now) const {
 }
 
 void Viewer::draw(Frame& frame, DrawPipelines& pipelines, const Target& target, double now) {
-    ImGui::SetCurrentContext(context_);
+    const ContextInUse in_use(context_);
     now_ = now;
     if (at_.blink_from) at_.blink_from = std::min(*at_.blink_from, now);
     const auto width = static_cast<float>(target.width), height = static_cast<float>(target.height);
@@ -458,7 +468,7 @@ void Viewer::wait_for_second_run() {
 }
 
 void Viewer::finish(std::uint32_t width, std::uint32_t height) {
-    ImGui::SetCurrentContext(context_);
+    const ContextInUse in_use(context_);
     a_.version = a_.live.version();
     if (b_) wait_for_second_run();
     finder_->wait(a_.live, a_.version);

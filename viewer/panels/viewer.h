@@ -91,12 +91,15 @@ public:
     std::optional<CellReading> reading() const { return in_front().frame != nullptr ? in_front().frame->reading : std::nullopt; }
     const Alignment& alignment() const { return comparison_->own(); }
     void run_prompt();
+    /// Whether the model can be told to run, pause or stop; says so where it cannot.
+    bool obeyed();
     void say(const std::string& note);
     void copy_command_line();
     /// What is shown, for files: the map is finished first.
     ViewSubject subject();
     /// What a saved picture says of itself: model, head, scale, pooling, seed, and the command line.
     PngTexts picture_texts() { return facts_of(subject()); }
+    const ViewCounts& counts() const { return a_.data.counts(); }
     void request(Request what) { request_ = what; }
     void set_scale(float scale);
     float scale() const { return options_.scale; }
@@ -144,6 +147,8 @@ private:
     double blink_left(double now) const;
     void update_distances(double now);
     void collect_numbers(const Side& front);
+    /// When what the model has done since is worth a picture: not before the budget allows for one.
+    double next_of_model() const;
     void arrange(float width, float height);
     void lay_panes();
     void begin_ui(float width, float height);
@@ -177,7 +182,7 @@ private:
     Request request_ = Request::none;
     int pictures_due_ = 3;
     bool reading_due_ = false;
-    double now_ = 0, last_picture_ = -1;
+    double now_ = 0, last_picture_ = -1, closed_until_ = 0;
 };
 
 /// How one of two runs is called, with that in which it is another than the other one: "A · f16 weights".

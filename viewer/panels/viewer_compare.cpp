@@ -43,6 +43,7 @@ void Viewer::toggle_blinking() {
 
 // A run that reads what the other writes follows it by itself.
 void Viewer::pause_or_resume() {
+    if (!obeyed()) return;
     const bool paused = a_.live.version().activity == Activity::paused;
     each_side([&](Side& side) {
         if (&side != &a_ && !comparison_->own_text()) return;
@@ -51,11 +52,13 @@ void Viewer::pause_or_resume() {
 }
 
 void Viewer::step() {
+    if (!obeyed()) return;
     a_.live.step();
     if (b_ && comparison_->own_text()) b_->live.step();
 }
 
 void Viewer::stop() {
+    if (!obeyed()) return;
     a_.live.stop();
     if (b_ && comparison_->own_text()) b_->live.stop();
 }

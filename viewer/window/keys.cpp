@@ -2,6 +2,8 @@
 
 #include <GLFW/glfw3.h>
 
+#include "viewer/panels/viewer.h"
+
 namespace vantage::view {
 namespace {
 
@@ -68,6 +70,12 @@ EditKey edit_key_of(int key) {
         case GLFW_KEY_Z: return EditKey::z;
         default: return EditKey::none;
     }
+}
+
+void send_key(Viewer& viewer, int key, int scancode, int action, int modifiers) {
+    viewer.modifiers((modifiers & GLFW_MOD_CONTROL) != 0, (modifiers & GLFW_MOD_SHIFT) != 0,
+                     (modifiers & GLFW_MOD_ALT) != 0);
+    viewer.key(shortcut_of(key, scancode, modifiers), edit_key_of(key), action != GLFW_RELEASE);
 }
 
 }  // namespace vantage::view

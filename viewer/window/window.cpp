@@ -44,10 +44,7 @@ void on_mouse(GLFWwindow* window, double x, double y) {
 }
 
 void on_key(GLFWwindow* window, int key, int scancode, int action, int modifiers) {
-    Viewer& viewer = viewer_of(window);
-    viewer.modifiers((modifiers & GLFW_MOD_CONTROL) != 0, (modifiers & GLFW_MOD_SHIFT) != 0,
-                     (modifiers & GLFW_MOD_ALT) != 0);
-    viewer.key(shortcut_of(key, scancode, modifiers), edit_key_of(key), action != GLFW_RELEASE);
+    send_key(viewer_of(window), key, scancode, action, modifiers);
 }
 
 void listen(GLFWwindow* window) {

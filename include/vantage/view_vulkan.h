@@ -1,0 +1,47 @@
+// Opt-in: a Session's attention as a picture within a program's own frame. The program has the window, the swapchain and the Vulkan
+// device (vantage/vulkan.h: DeviceFeatures, adopt), and its frame's commands go to the queue that it gave to Vantage. Needs the
+// Vulkan headers.
+//
+//     vantage::Device device = vantage::adopt({instance, physical, vulkan_device, queue, family}, extensions);
+//     …                                                      // Model, Session, AttentionFeed as in vantage/view.h
+//     vantage::AttentionPainter painter(feed, swapchain_format);
+//     for each frame, between acquiring the image and submitting the commands under vantage::lock_queue(device):
+//         painter.record(commands, image_view, {width, height});
+#pragma once
+
+#include <vulkan/vulkan.h>
+
+#include "vantage/view.h"
+
+namespace vantage {
+
+class AttentionPainter {
+public:
+    /// `target` is the format of the images. Colours are written as sRGB bytes: take a UNORM format, such as
+    /// VK_FORMAT_B8G8R8A8_UNORM. The feed lives longer. Throws unsupported when the device's queue does not draw.
+    AttentionPainter(AttentionFeed& feed, VkFormat target, const ViewOptions& options = {});
+    /// All that was recorded has been submitted.
+    ~AttentionPainter();
+    AttentionPainter(const AttentionPainter&) = delete;
+    AttentionPainter& operator=(const AttentionPainter&) = delete;
+
+    /// Whether the next picture would differ from the last; asks no device.
+    bool due() const;
+    /// Records the picture, outside of a render pass. The image is in VK_IMAGE_LAYOUT_COLOR_ATTACHMENT_OPTIMAL, stays in it, and is
+    /// written as a whole, in the colour attachment stage. What was recorded before has been submitted, to the queue of
+    /// handles(device); the picture before that is waited for. Throws as Plan::run.
+    void record(VkCommandBuffer commands, VkImageView image, VkExtent2D size);
+
+    // ---- what the user does, as GLFW's callbacks are told; the mouse in pixels of the image
+    void mouse_at(double x, double y);
+    void mouse_button(int button, int action);
+    void scrolled(double x, double y);
+    void key(int key, int scancode, int action, int modifiers);
+    void character(unsigned codepoint);
+
+private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+}  // namespace vantage

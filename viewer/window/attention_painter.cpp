@@ -1,0 +1,55 @@
+// A session's attention in a program's own frame (vantage/view_vulkan.h).
+#include "runtime/gpu/vk.h"
+
+#define GLFW_INCLUDE_NONE
+#include <GLFW/glfw3.h>
+
+#include "runtime/base/os.h"
+#include "vantage/view_vulkan.h"
+#include "viewer/draw/frame.h"
+#include "viewer/panels/viewer.h"
+#include "viewer/window/keys.h"
+
+namespace vantage {
+
+struct AttentionPainter::State {
+    view::DrawPipelines pipelines;
+    view::FrameRing frames;
+    view::Viewer viewer;
+};
+
+AttentionPainter::AttentionPainter(AttentionFeed& feed, VkFormat target, const ViewOptions& options) {
+    const Device& device = feed.live().model().device();
+    state_.reset(new State{
+        .pipelines = view::DrawPipelines(device, target),
+        .frames = view::FrameRing(device),
+        .viewer = view::Viewer(feed.live(), {}, {.scale = options.scale, .budget_percent = options.budget_percent})});
+}
+AttentionPainter::~AttentionPainter() = default;
+
+bool AttentionPainter::due() const { return state_->viewer.due(seconds_now()); }
+
+void AttentionPainter::record(VkCommandBuffer commands, VkImageView image, VkExtent2D size) {
+    State& s = *state_;
+    const double begin = seconds_now();
+    view::Frame& frame = s.frames.begin(commands);
+    s.viewer.draw(frame, s.pipelines, {image, size.width, size.height}, begin);
+    s.frames.end(frame);
+    s.viewer.note_frame(seconds_now(), 0, seconds_now() - begin);
+}
+
+void AttentionPainter::mouse_at(double x, double y) {
+    state_->viewer.mouse_at(static_cast<float>(x), static_cast<float>(y));
+}
+void AttentionPainter::mouse_button(int button, int action) {
+    state_->viewer.mouse_button(button, action == GLFW_PRESS);
+}
+void AttentionPainter::scrolled(double x, double y) {
+    state_->viewer.scrolled(static_cast<float>(x), static_cast<float>(y));
+}
+void AttentionPainter::key(int key, int scancode, int action, int modifiers) {
+    view::send_key(state_->viewer, key, scancode, action, modifiers);
+}
+void AttentionPainter::character(unsigned codepoint) { state_->viewer.character(codepoint); }
+
+}  // namespace vantage

@@ -1,0 +1,54 @@
+// A window of one's own on a session (vantage/view.h).
+#include "runtime/io/png.h"
+#include "vantage/view.h"
+#include "vantage/vulkan.h"
+#include "viewer/panels/viewer.h"
+#include "viewer/window/window.h"
+
+namespace vantage {
+
+Device open_for_windows(const std::string& wish) {
+    static const view::WindowSystem system;  // GLFW begins and ends once
+    return open_for_windows(wish, system.instance_extensions());
+}
+
+AttentionFeed::AttentionFeed(Session& session)
+    : live_(std::make_unique<view::LiveModel>(session, view::WindowSystem::wake)) {}
+AttentionFeed::~AttentionFeed() = default;
+void AttentionFeed::publish() { live_->publish(); }
+
+struct AttentionWindow::State {
+    view::Window window;
+};
+
+AttentionWindow::AttentionWindow(AttentionFeed& feed, const AttentionWindowOptions& options) {
+    state_.reset(new State{view::Window(feed.live().model().device(), feed.live(), {},
+                                        {.title = options.title,
+                                         .width = options.width,
+                                         .height = options.height,
+                                         .scale = options.view.scale,
+                                         .budget_percent = options.view.budget_percent})});
+}
+AttentionWindow::~AttentionWindow() = default;
+bool AttentionWindow::turn(double seconds) { return state_->window.turn(seconds); }
+void AttentionWindow::run() { state_->window.run(); }
+
+void AttentionWindow::save(const std::string& path) {
+    write_png(path, state_->window.screenshot(), state_->window.viewer().picture_texts());
+}
+
+void show_attention(const std::string& directory, const ShowOptions& options) {
+    const Device device = open_for_windows(options.device);
+    const Model model = Model::load(device, directory);
+    view::ViewState state;
+    state.prompt = options.prompt;
+    state.sampling = options.sampling;
+    state.max_tokens = options.max_tokens;
+    view::LiveModel live(model, {.on_version = view::WindowSystem::wake});
+    live.start({.text = state.prompt}, state.sampling, state.max_tokens);
+    view::Window(device, live, state,
+                 {.title = "Vantage · " + model.info().name, .width = options.width, .height = options.height})
+        .run();
+}
+
+}  // namespace vantage
