@@ -24,7 +24,8 @@ Report report_of(const Roofs& roofs, const Caps& caps) {
     const auto row = [&](const std::string& roof, const char* column, double value) {
         if (value > 0) report.row().set("roof", roof).set(column, value);
     };
-    for (const CopyRoof& c : roofs.copy) row("copy inside of " + bytes_text(c.bytes), "gb_per_s", c.gb_per_s);
+    for (const MemoryRoof& m : roofs.memory) row("copy inside of " + bytes_text(m.bytes), "gb_per_s", m.copy_gb_per_s);
+    for (const MemoryRoof& m : roofs.memory) row("read inside of " + bytes_text(m.bytes), "gb_per_s", m.read_gb_per_s);
     row("f32 multiply and add", "gflops", roofs.f32_gflops);
     row("f16 multiply and add", "gflops", roofs.f16_gflops);
     row("8-bit dot products", "gflops", roofs.int8_gops);

@@ -54,7 +54,8 @@ void write_trace(const std::string& path) {
     const double shift = device_shift(p.dispatches);
     for (const DispatchTiming& d : p.dispatches)
         add(p.device->name, d.label, shift + static_cast<double>(d.begin_ns) / 1e9,
-            shift + static_cast<double>(d.end_ns) / 1e9, {{"flops", d.flops}, {"bytes", d.bytes}});
+            shift + static_cast<double>(d.end_ns) / 1e9,
+            {{"flops", d.flops}, {"bytes_read", d.bytes_read}, {"bytes_written", d.bytes_written}});
     trace.write(path);
     log(LogLevel::info, "profile: %zu dispatches in %s", p.dispatches.size(), path.c_str());
 }

@@ -99,6 +99,7 @@ vantage_shader(NAME sample_subgroup SOURCE sample.comp DEFINES USE_SUBGROUP=1 PR
 
 # roofs of `vantage bench`
 vantage_shader(NAME bench_copy SOURCE roofs/copy.comp)
+vantage_shader(NAME bench_copy_lanes SOURCE roofs/copy_lanes.comp PROBE subgroup)
 vantage_shader(NAME bench_empty SOURCE roofs/empty.comp)
 vantage_shader(NAME bench_fma SOURCE roofs/fma.comp)
 vantage_shader(NAME bench_fma_f16 SOURCE roofs/fma.comp DEFINES USE_FP16=1 PROBE fp16)

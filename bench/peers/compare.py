@@ -4,7 +4,7 @@
     python3 bench/peers/compare.py [--vantage PROGRAM] [--device NAME] [--rounds 5] [--only PART,…] [--threads 2] [--json OUT]
 
 Peers, where they are installed (what is not is named): llama.cpp's llama-bench on Vulkan and on the CPU (GGUF files of random
-weights are written by make_gguf.py), PyTorch (pytorch.py) on CUDA or the CPU.
+weights are written by make_gguf.py), PyTorch (pytorch.py) on CUDA or the CPU, ncnn on Vulkan (ncnn_ops.py, ops alone).
 Parts: model (GPT-2 small's shape, pp512 and tg64, in f32, f16 and q8), ops (matrix products, attention, norms).
 
 Every round runs Vantage, then each peer (A B A B …), so that a busy machine is busy for all of them; figures are medians over
@@ -125,6 +125,10 @@ def find_peers(threads):
         peers.append(Script("PyTorch", "pytorch.py"))
     else:
         missing.append("PyTorch (the Python module torch)")
+    if importlib.util.find_spec("ncnn"):
+        peers.append(Script("ncnn-Vulkan", "ncnn_ops.py"))
+    else:
+        missing.append("ncnn (the Python module ncnn)")
     return peers, missing
 
 

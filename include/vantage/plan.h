@@ -31,9 +31,9 @@ struct CompileOptions {
 struct DispatchTiming {
     std::string label;
     std::uint64_t begin_ns = 0, end_ns = 0;
-    std::string op, kernel;        ///< "matmul", "tiled"; empty where the runtime itself dispatches
-    double flops = 0, bytes = 0;   ///< arithmetic and least traffic, as OpDef::cost counts them
-    double submitted_seconds = 0;  ///< on the host's clock, before the submission
+    std::string op, kernel;  ///< "matmul", "tiled"; empty where the runtime itself dispatches
+    double flops = 0, bytes_read = 0, bytes_written = 0;  ///< arithmetic and least traffic, as OpDef::cost counts them
+    double submitted_seconds = 0;                         ///< on the host's clock, before the submission
     double seconds() const { return static_cast<double>(end_ns - begin_ns) / 1e9; }
 };
 

@@ -29,7 +29,7 @@ constexpr double sampling = 0.2;      // seconds for the samples of one figure, 
 constexpr int samples = 7;            // of short runs
 constexpr std::uint32_t most_passes = 1u << 16;
 // Working sets: from what a core's own cache holds to what no cache does.
-constexpr std::array<std::uint64_t, 5> copy_sizes{512u << 10, 2u << 20, 8u << 20, 64u << 20, 512u << 20};
+constexpr std::array<std::uint64_t, 5> working_sets{512u << 10, 2u << 20, 8u << 20, 64u << 20, 512u << 20};
 
 params::uvec2 halves(std::uint64_t address) {
     return {static_cast<std::uint32_t>(address), static_cast<std::uint32_t>(address >> 32)};
@@ -51,7 +51,7 @@ private:
     double seconds(const PipelineKey& key, const BenchParams& params, std::array<std::uint32_t, 3> groups) const;
     double seconds_a_pass(const std::function<double(std::uint32_t passes)>& timed) const;
     double rate(const PipelineKey& key, double operations, std::uint32_t lanes) const;
-    std::vector<CopyRoof> copies() const;
+    std::vector<MemoryRoof> memory() const;
     std::vector<MatrixRoof> matrices() const;
     double launch_us(bool barriers) const;
     double submission_us() const;
@@ -124,24 +124,29 @@ double RoofMeter::rate(const PipelineKey& key, double operations, std::uint32_t 
     return 1e-9 * operations * invocations() / pass;
 }
 
-std::vector<CopyRoof> RoofMeter::copies() const {
-    std::vector<CopyRoof> found;
-    const std::uint64_t most = std::min({device_.memory_available() / 4, caps_.max_allocation, copy_sizes.back()});
+std::vector<MemoryRoof> RoofMeter::memory() const {
+    std::vector<MemoryRoof> found;
+    const std::uint64_t most = std::min({device_.memory_available() / 4, caps_.max_allocation, working_sets.back()});
     const std::uint32_t each = caps_.is_cpu() ? 8 : 4, chunk = lanes() * each * 16;  // bytes
-    const gpu::Buffer memory = gpu::allocate(state_, most, gpu::MemoryKind::device, "copy");
-    gpu::fill(state_, memory, 0, most / 4 * 4, 0x3f800000);
-    for (const std::uint64_t bytes : copy_sizes) {
-        if (bytes > most) break;
-        say(format("copying inside of %.1f MiB", static_cast<double>(bytes) / 0x1p20));
-        const std::uint64_t half = bytes / 2 / chunk * chunk;
+    const std::string module = caps_.loads_uniform_once() && lanes() <= 16 ? "bench_copy_lanes" : "bench_copy";
+    const gpu::Buffer memory = gpu::allocate(state_, most, gpu::MemoryKind::device, "working set");
+    gpu::fill(state_, memory, 0, most / 4 * 4, 0x3f800000);  // ones
+    const auto rate = [&](std::uint64_t bytes, bool writes) {
+        const std::uint64_t source = (writes ? bytes / 2 : bytes) / chunk * chunk;
         const BenchParams params{.x = halves(memory.address()),
-                                 .y = halves(memory.address() + half),
-                                 .chunks = static_cast<std::uint32_t>(half / chunk)};
+                                 .y = halves(memory.address() + (writes ? source : 0)),
+                                 .chunks = static_cast<std::uint32_t>(source / chunk),
+                                 .factor = 1};
         const double pass = seconds_a_pass([&](std::uint32_t passes) {
-            return seconds({"bench_copy", {lanes(), each}}, params,
+            return seconds({module, {lanes(), each, writes ? 1u : 0u}}, params,
                            flat_grid(std::uint64_t{params.chunks} * passes, caps_));
         });
-        found.push_back({bytes, 1e-9 * 2 * static_cast<double>(half) / pass});
+        return 1e-9 * static_cast<double>(writes ? 2 * source : source) / pass;
+    };
+    for (const std::uint64_t bytes : working_sets) {
+        if (bytes > most) break;
+        say(format("reading and copying inside of %.1f MiB", static_cast<double>(bytes) / 0x1p20));
+        found.push_back({.bytes = bytes, .copy_gb_per_s = rate(bytes, true), .read_gb_per_s = rate(bytes, false)});
     }
     return found;
 }
@@ -222,7 +227,7 @@ Roofs RoofMeter::measure() {
             .driver_version = caps_.driver_version,
             .uuid = uuid_text(caps_.uuid),
             .date = bench_environment("roofs", caps_).at("date"),
-            .copy = copies(),
+            .memory = memory(),
             .matrices = {}};
     results_ = gpu::allocate(state_, bytes_of_results(), gpu::MemoryKind::device, "results");
     gpu::fill(state_, results_, 0, results_.bytes(),

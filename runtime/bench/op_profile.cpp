@@ -15,7 +15,8 @@ std::vector<OpTime> time_by_op(std::span<const DispatchTiming> timings) {
         auto op = std::ranges::find_if(ops, [&](const OpTime& o) { return o.op == name && o.kernel == t.kernel; });
         if (op == ops.end()) op = ops.insert(op, {.op = name, .kernel = t.kernel});
         ++op->dispatches;
-        op->seconds += t.seconds(), op->flops += t.flops, op->bytes += t.bytes;
+        op->seconds += t.seconds(), op->flops += t.flops;
+        op->bytes_read += t.bytes_read, op->bytes_written += t.bytes_written;
     }
     std::ranges::stable_sort(ops, std::ranges::greater(), &OpTime::seconds);
     return ops;
@@ -25,9 +26,10 @@ namespace {
 
 // The least time that the roofs allow, by the time that it took.
 double percent_of_roof(const OpTime& op, const Roofs& roofs) {
-    const double bandwidth = 1e9 * roofs.bandwidth_gb_per_s(op.bytes / static_cast<double>(op.dispatches)),
+    const auto dispatches = static_cast<double>(op.dispatches);
+    const double moving = dispatches * roofs.seconds_moving(op.bytes_read / dispatches, op.bytes_written / dispatches),
                  arithmetic = 1e9 * roofs.arithmetic_gflops(Arithmetic::f32);
-    const double least = std::max(bandwidth > 0 ? op.bytes / bandwidth : 0, arithmetic > 0 ? op.flops / arithmetic : 0);
+    const double least = std::max(moving, arithmetic > 0 ? op.flops / arithmetic : 0);
     return op.seconds > 0 ? 100 * least / op.seconds : 0;
 }
 
@@ -49,15 +51,15 @@ std::string profile_table(std::span<const OpTime> ops, const std::optional<Roofs
     OpTime sum{.op = "all"};
     for (const OpTime& op : ops) {
         sum.dispatches += op.dispatches, sum.seconds += op.seconds;
-        sum.flops += op.flops, sum.bytes += op.bytes;
+        sum.flops += op.flops, sum.bytes_read += op.bytes_read, sum.bytes_written += op.bytes_written;
     }
     const auto row = [&](const OpTime& op) {
         const double share = sum.seconds > 0 ? 100 * op.seconds / sum.seconds : 0,
                      mean = op.dispatches > 0 ? 1e6 * op.seconds / static_cast<double>(op.dispatches) : 0,
                      each = op.seconds > 0 ? 1 / op.seconds : 0;
-        const bool known = roofs && (op.flops > 0 || op.bytes > 0) && op.op != "all";
+        const bool known = roofs && (op.flops > 0 || op.bytes() > 0) && op.op != "all";
         return line_of({op.op, op.kernel, std::to_string(op.dispatches), format("%.2f", 1e3 * op.seconds),
-                        format("%.1f", share), format("%.1f", mean), giga(op.flops * each), giga(op.bytes * each),
+                        format("%.1f", share), format("%.1f", mean), giga(op.flops * each), giga(op.bytes() * each),
                         known ? format("%.0f %%", percent_of_roof(op, *roofs)) : ""},
                        roofs.has_value());
     };

@@ -14,7 +14,8 @@ namespace vantage {
 struct OpTime {
     std::string op, kernel;  ///< "matmul", "tiled"; "grids" for what the runtime itself dispatches
     std::int64_t dispatches = 0;
-    double seconds = 0, flops = 0, bytes = 0;
+    double seconds = 0, flops = 0, bytes_read = 0, bytes_written = 0;
+    double bytes() const { return bytes_read + bytes_written; }
 };
 
 /// What takes longest first.

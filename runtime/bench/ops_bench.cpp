@@ -54,8 +54,9 @@ std::string types_text(const OpCall& call) {
 }  // namespace
 
 RoofOfCall roof_of(const BenchCase& one, const Roofs& roofs, std::span<const Kernel* const> kernels) {
-    const double flops = one.flops(), bytes = one.bytes(), bandwidth = roofs.bandwidth_gb_per_s(bytes);
-    RoofOfCall roof{"memory", bandwidth > 0 ? 1e-9 * bytes / bandwidth : 0, bandwidth};
+    const Cost cost = one.cost();
+    const double flops = cost.flops, moving = roofs.seconds_moving(cost.bytes_read, cost.bytes_written);
+    RoofOfCall roof{"memory", moving, moving > 0 ? 1e-9 * cost.bytes() / moving : 0};
     double fastest = 0;
     Arithmetic unit = Arithmetic::f32;
     for (const Kernel* kernel : kernels)
@@ -159,13 +160,13 @@ ReportRow& OpsBench::add_row(const BenchCase& one, const RoofOfCall& roof, const
         .set("kernel", kernel.name)
         .set("chosen", chosen ? "*" : "")
         .set("time_us", Spread{1e6 * time.median, spread})
-        .set("gflops", 1e-9 * one.flops() / time.median)
-        .set("gb_per_s", 1e-9 * one.bytes() / time.median)
+        .set("gflops", 1e-9 * one.cost().flops / time.median)
+        .set("gb_per_s", 1e-9 * one.cost().bytes() / time.median)
         .set("roof_percent", 100 * roof.seconds / time.median)
         .set("bound", roof.bound)
         .set("note", "")
-        .set("flops", one.flops(), Shown::data_only)
-        .set("bytes", one.bytes(), Shown::data_only)
+        .set("flops", one.cost().flops, Shown::data_only)
+        .set("bytes", one.cost().bytes(), Shown::data_only)
         .set("roof", roof.roof, Shown::data_only)
         .set("samples", time.samples.size(), Shown::data_only)
         .set("least_us", 1e6 * time.least, Shown::data_only)

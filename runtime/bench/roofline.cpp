@@ -7,9 +7,9 @@ namespace vantage {
 
 Roofline roofline_of(const Report& report, const Roofs& roofs) {
     Roofline r{.title = "Roofline of " + roofs.device, .caption = {}, .roofs = {}, .points = {}};
-    const CopyRoof cache = roofs.cache();
+    const double cache = roofs.cache_gb_per_s();
     r.roofs.push_back({"main memory", roofs.main_memory_gb_per_s(), true});
-    if (cache.gb_per_s > 1.1 * roofs.main_memory_gb_per_s()) r.roofs.push_back({"cache", cache.gb_per_s, true});
+    if (cache > 1.1 * roofs.main_memory_gb_per_s()) r.roofs.push_back({"cache", cache, true});
     for (const char* element : {"f16", "bf16", "s8"})
         if (const double rate = roofs.arithmetic_gflops(Arithmetic::matrix, element); rate > 0)
             r.roofs.push_back({std::string("matrices ") + element, rate, false});

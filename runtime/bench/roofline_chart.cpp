@@ -58,8 +58,8 @@ public:
     Drawing draw() {
         draw_header();
         draw_axes();
-        draw_roofs();
         for (const RooflinePoint& point : roofline_.points) layout_.markers.push_back(marker_of(point));
+        draw_roofs();
         for (const bool chosen : {false, true})  // what is chosen lies on top
             for (const RooflinePoint& point : roofline_.points)
                 if (point.chosen == chosen) draw_point(point);
@@ -166,24 +166,40 @@ private:
         }
     }
 
-    // Above the highest line that rises, below the others; above the right end of a level one. Where another name stands,
-    // further up or to the left.
+    // Above the highest line that rises, below the others; above the right end of a level one. Where another name, a point or
+    // another level line is, further up or to the left, or below; with so many lines that there is no such place, upon a line.
     void label_roof(const RooflineRoof& r, bool above, double x0, double y0, double x1, double y1,
                     std::vector<Rect>& used) {
         const std::string text = r.name + "  " + short_number(r.rate) + (r.memory ? " GB/s" : " GFLOP/s");
         const TextExtent size = extent(text, roof_label);
-        for (double along = 0.12; along < 0.9; along += 0.04) {
+        const auto place = [&](double along, bool under) {
             const int x = static_cast<int>(r.memory ? x0 + along * (x1 - x0) : x1 - (along - 0.12) * (x1 - x0));
             const int y = static_cast<int>(r.memory ? y0 + along * (y1 - y0) : y1);
-            const Rect box = !r.memory ? Rect{x - size.width - 8, y - 7 - size.ascent, size.width, size.height()}
-                             : above   ? Rect{x - size.width - 10, y - size.height(), size.width, size.height()}
-                                       : Rect{x + 10, y, size.width, size.height()};
-            if (!layout_.plot.contains(box) || touches(box.grown(4), used)) continue;
-            used.push_back(box);
-            taken_.push_back(box.grown(2));
-            write({box.x, box.y + size.ascent}, text, roof_label);
-            return;
+            if (!r.memory)
+                return Rect{x - size.width - 8, under ? y + 5 : y - 7 - size.ascent, size.width, size.height()};
+            return above ? Rect{x - size.width - 10, y - size.height(), size.width, size.height()}
+                         : Rect{x + 10, y, size.width, size.height()};
+        };
+        const auto is_free = [&](const Rect& box, bool upon_lines) {
+            return layout_.plot.contains(box) && !touches(box.grown(4), used) &&
+                   !touches(box.grown(3), layout_.markers) && (upon_lines || !on_level_line(box));
+        };
+        for (const auto& [under, upon_lines] : {std::pair{false, false}, {true, false}, {false, true}}) {
+            for (double along = 0.12; along < 0.9; along += 0.02) {
+                const Rect box = place(along, under);
+                if (!is_free(box, upon_lines)) continue;
+                used.push_back(box);
+                taken_.push_back(box.grown(2));
+                return write({box.x, box.y + size.ascent}, text, roof_label);
+            }
         }
+    }
+
+    bool on_level_line(const Rect& box) const {
+        return std::ranges::any_of(roofline_.roofs, [&](const RooflineRoof& r) {
+            const double y = layout_.y_of(r.rate);
+            return !r.memory && y > box.y - 2 && y < box.bottom() + 2;
+        });
     }
 
     Rect marker_of(const RooflinePoint& p) const {

@@ -13,7 +13,8 @@ namespace vantage {
 
 namespace {
 
-constexpr int roofs_version = 1;  // of the file; another one is measured anew
+constexpr double least_rate = 1e-6;  // 10^9 bytes a second: no device is so slow, and times are divided by it
+constexpr int roofs_version = 2;     // of the file; another one is measured anew
 
 // As a part of a file's name.
 std::string as_file_name(const std::string& text) {
@@ -26,6 +27,19 @@ std::string as_file_name(const std::string& text) {
     return name;
 }
 
+/// Straight in the logarithm of the size between two that were measured.
+MemoryRoof memory_of(const std::vector<MemoryRoof>& roofs, double bytes) {
+    const auto above =
+        std::ranges::find_if(roofs, [&](const MemoryRoof& m) { return static_cast<double>(m.bytes) >= bytes; });
+    if (above == roofs.begin()) return roofs.front();
+    if (above == roofs.end()) return roofs.back();
+    const MemoryRoof &small = above[-1], &large = *above;
+    const double low = std::log(static_cast<double>(small.bytes)), high = std::log(static_cast<double>(large.bytes)),
+                 part = (std::log(bytes) - low) / (high - low);
+    return {static_cast<std::uint64_t>(bytes), std::lerp(small.copy_gb_per_s, large.copy_gb_per_s, part),
+            std::lerp(small.read_gb_per_s, large.read_gb_per_s, part)};
+}
+
 MatrixRoof matrix_from_json(const JsonFields& fields) {
     constexpr std::int64_t largest = 4096;
     const auto size = [&](const char* name) { return static_cast<std::uint32_t>(fields.integer(name, 1, largest)); };
@@ -35,20 +49,18 @@ MatrixRoof matrix_from_json(const JsonFields& fields) {
 
 }  // namespace
 
-double Roofs::bandwidth_gb_per_s(double bytes) const {
-    if (copy.empty()) return 0;
-    const auto above =
-        std::ranges::find_if(copy, [&](const CopyRoof& c) { return static_cast<double>(c.bytes) >= bytes; });
-    if (above == copy.begin()) return copy.front().gb_per_s;
-    if (above == copy.end()) return copy.back().gb_per_s;
-    const CopyRoof &small = above[-1], &large = *above;  // straight in the logarithm of the size
-    const double low = std::log(static_cast<double>(small.bytes)), high = std::log(static_cast<double>(large.bytes));
-    return small.gb_per_s + (std::log(bytes) - low) / (high - low) * (large.gb_per_s - small.gb_per_s);
+double Roofs::seconds_moving(double bytes_read, double bytes_written) const {
+    const double all = bytes_read + bytes_written;
+    if (memory.empty() || all <= 0) return 0;
+    const MemoryRoof roof = memory_of(memory, all);
+    const double copied = bytes_read > bytes_written ? 2 * bytes_written : all;
+    return 1e-9 * (copied / roof.copy_gb_per_s + (all - copied) / roof.read_gb_per_s);
 }
 
-CopyRoof Roofs::cache() const {
-    const auto best = std::ranges::max_element(copy, {}, &CopyRoof::gb_per_s);
-    return best == copy.end() ? CopyRoof{} : *best;
+double Roofs::cache_gb_per_s() const {
+    double best = 0;
+    for (const MemoryRoof& m : memory) best = std::max(best, m.best());
+    return best;
 }
 
 double Roofs::arithmetic_gflops(Arithmetic unit, const std::string& element) const {
@@ -72,8 +84,9 @@ bool Roofs::of(const Caps& caps) const {
 }
 
 Json roofs_to_json(const Roofs& r) {
-    Json copies = Json::array(), matrices = Json::array();
-    for (const CopyRoof& c : r.copy) copies.push_back({{"bytes", c.bytes}, {"gb_per_s", c.gb_per_s}});
+    Json memory = Json::array(), matrices = Json::array();
+    for (const MemoryRoof& m : r.memory)
+        memory.push_back({{"bytes", m.bytes}, {"copy_gb_per_s", m.copy_gb_per_s}, {"read_gb_per_s", m.read_gb_per_s}});
     for (const MatrixRoof& m : r.matrices)
         matrices.push_back({{"m", m.shape.m},
                             {"n", m.shape.n},
@@ -88,7 +101,7 @@ Json roofs_to_json(const Roofs& r) {
             {"driver_version", r.driver_version},
             {"uuid", r.uuid},
             {"date", r.date},
-            {"copy", copies},
+            {"memory", memory},
             {"f32_gflops", r.f32_gflops},
             {"f16_gflops", r.f16_gflops},
             {"int8_gops", r.int8_gops},
@@ -107,7 +120,7 @@ Roofs roofs_from_json(const Json& json, const std::string& name) {
             .driver_version = fields.text("driver_version"),
             .uuid = fields.text("uuid"),
             .date = fields.text("date"),
-            .copy = {},
+            .memory = {},
             .f32_gflops = fields.number("f32_gflops", 0),
             .f16_gflops = fields.number("f16_gflops", 0),
             .int8_gops = fields.number("int8_gops", 0),
@@ -116,13 +129,13 @@ Roofs roofs_from_json(const Json& json, const std::string& name) {
             .barrier_us = fields.number("barrier_us", 0),
             .submit_us = fields.number("submit_us", 0),
             .compile_ms = fields.number("compile_ms", 0)};
-    for (std::size_t i = 0; i < fields.list("copy").size(); ++i) {
-        const JsonFields one = fields.element("copy", i);
+    for (std::size_t i = 0; i < fields.list("memory").size(); ++i) {
+        const JsonFields one = fields.element("memory", i);
         const auto bytes = static_cast<std::uint64_t>(one.integer("bytes", 1));
-        if (!r.copy.empty() && bytes <= r.copy.back().bytes) fields.fail("copy", "sizes that grow");
-        r.copy.push_back({bytes, one.number("gb_per_s", 0)});
+        if (!r.memory.empty() && bytes <= r.memory.back().bytes) fields.fail("memory", "sizes that grow");
+        r.memory.push_back({bytes, one.number("copy_gb_per_s", least_rate), one.number("read_gb_per_s", least_rate)});
     }
-    if (r.copy.empty()) fields.fail("copy", "sizes with their bandwidth");
+    if (r.memory.empty()) fields.fail("memory", "sizes with their bandwidth");
     for (std::size_t i = 0; i < fields.list("matrices").size(); ++i)
         r.matrices.push_back(matrix_from_json(fields.element("matrices", i)));
     return r;

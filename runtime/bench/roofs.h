@@ -1,6 +1,7 @@
 // What a device can do at best, measured once and kept: the roofs that kernels are held against.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -13,11 +14,12 @@
 
 namespace vantage {
 
-/// Copying inside of a working set of `bytes` (what is read and what is written together): 10^9 bytes a second, read and
-/// written.
-struct CopyRoof {
+/// Inside of a working set of `bytes`, 10^9 bytes a second: copying, what is read and what is written together; and reading alone,
+/// which CPU devices do much faster.
+struct MemoryRoof {
     std::uint64_t bytes = 0;
-    double gb_per_s = 0;
+    double copy_gb_per_s = 0, read_gb_per_s = 0;
+    double best() const { return std::max(copy_gb_per_s, read_gb_per_s); }
 };
 
 /// Multiplying matrices of this shape and these types: 10^9 operations a second.
@@ -32,7 +34,7 @@ enum class Arithmetic : std::uint8_t { f32, f16, int8, matrix };
 struct Roofs {
     std::string device, driver, driver_version, uuid;  ///< of what was measured: for another one they do not hold
     std::string date;
-    std::vector<CopyRoof> copy;              ///< by size, ascending
+    std::vector<MemoryRoof> memory;          ///< by size, ascending
     double f32_gflops = 0, f16_gflops = 0;   ///< multiply and add count as two; 0 = the device has none
     double int8_gops = 0;                    ///< dot products of four bytes
     std::vector<MatrixRoof> matrices;        ///< those for which there is a kernel
@@ -40,11 +42,12 @@ struct Roofs {
     double submit_us = 0;                    ///< of an empty recording, until the host knows that it is done
     double compile_ms = 0;                   ///< of a small kernel that no cache has, until it has run once
 
-    /// Bytes a second that a kernel with a working set of `bytes` can hope for: between two sizes that were measured.
-    double bandwidth_gb_per_s(double bytes) const;
-    double main_memory_gb_per_s() const { return copy.empty() ? 0 : copy.back().gb_per_s; }
-    /// The best of all sizes, and its size.
-    CopyRoof cache() const;
+    /// The least time for so many bytes: as much as can be is copied, the rest of what is read is only read. The speeds are those of a
+    /// working set of all of them, between two sizes that were measured. 0 where none was.
+    double seconds_moving(double bytes_read, double bytes_written) const;
+    /// The fastest way to touch memory that no cache holds; and the best of all sizes.
+    double main_memory_gb_per_s() const { return memory.empty() ? 0 : memory.back().best(); }
+    double cache_gb_per_s() const;
     /// Operations a second by a unit; for matrices the best shape that multiplies such elements ("f16"; empty: any). 0 where
     /// the device has none.
     double arithmetic_gflops(Arithmetic unit, const std::string& element = {}) const;

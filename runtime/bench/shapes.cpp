@@ -168,13 +168,7 @@ bool has_step(const OpCall& call) { return std::ranges::count(call.op->operands,
 
 }  // namespace
 
-double BenchCase::flops() const { return call.op->cost == nullptr ? 0 : call.op->cost(call).flops; }
-
-double BenchCase::bytes() const {
-    if (call.op->cost == nullptr) return 0;
-    const Cost cost = call.op->cost(call);
-    return cost.bytes_read + cost.bytes_written;
-}
+Cost BenchCase::cost() const { return call.op->cost == nullptr ? Cost{} : call.op->cost(call); }
 
 bool BenchCase::operator==(const BenchCase& other) const {
     return call.op == other.call.op && call.attrs == other.call.attrs && call.inputs == other.call.inputs;
@@ -199,7 +193,7 @@ std::vector<BenchCase> bench_cases(bool quick) {
     const auto ops = all_ops();
     const auto place = [&](const BenchCase& one) {
         return std::tuple(quick && one.of_model, std::ranges::find(ops, one.call.op) - ops.begin(),
-                          one.flops() + one.bytes());
+                          one.cost().flops + one.cost().bytes());
     };
     std::ranges::stable_sort(all, {}, place);
     return all;

@@ -14,8 +14,7 @@ struct BenchCase {
     OpCall call;       ///< with its results
     bool quick = false;
     bool of_model = false;
-    double flops() const;
-    double bytes() const;                           ///< read and written
+    Cost cost() const;                              ///< zeros where the op does not say
     bool operator==(const BenchCase& other) const;  ///< the same call, whatever its name
 };
 

@@ -263,7 +263,8 @@ DispatchTiming Recorder::described(std::size_t dispatch, std::uint32_t parts, do
     const Cost cost = node.op->cost(call_of(graph_, node));
     const auto launches = static_cast<double>(std::ranges::count(schedule_.dispatches, index, &Dispatch::node));
     const double share = (cost.grows_with_cache ? filled : 1) / (launches * parts);
-    timing.flops = share * cost.flops, timing.bytes = share * (cost.bytes_read + cost.bytes_written);
+    timing.flops = share * cost.flops;
+    timing.bytes_read = share * cost.bytes_read, timing.bytes_written = share * cost.bytes_written;
     return timing;
 }
 

@@ -54,6 +54,7 @@ std::vector<std::byte> narrow(const HostTensor& tensor);
 /// Arithmetic and traffic of one call; feeds `explain` and the roofline.
 struct Cost {
     double flops = 0, bytes_read = 0, bytes_written = 0;
+    double bytes() const { return bytes_read + bytes_written; }
     bool grows_with_cache = false;  ///< that of a full cache; in proportion to the part of it that is filled
 };
 

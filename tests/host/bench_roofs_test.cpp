@@ -34,7 +34,7 @@ Roofs some_roofs() {
             .driver_version = caps.driver_version,
             .uuid = uuid_text(caps.uuid),
             .date = "2026-01-01T00:00:00Z",
-            .copy = {{1 << 20, 400}, {1 << 24, 200}, {1 << 28, 100}},
+            .memory = {{1 << 20, 400, 800}, {1 << 24, 200, 300}, {1 << 28, 100, 150}},
             .f32_gflops = 1000,
             .f16_gflops = 2000,
             .int8_gops = 0,
@@ -58,12 +58,17 @@ BenchCase case_of(const char* op, std::vector<std::optional<TensorType>> inputs,
 
 TEST_CASE("a roof by the size of what is moved, and by unit", "[bench]") {
     const Roofs roofs = some_roofs();
-    CHECK(roofs.bandwidth_gb_per_s(1000) == 400);
-    CHECK(roofs.bandwidth_gb_per_s(1 << 24) == Approx(200));
-    CHECK(roofs.bandwidth_gb_per_s(1 << 22) == Approx(300));  // half way in the logarithm
-    CHECK(roofs.bandwidth_gb_per_s(1e12) == 100);
-    CHECK(roofs.main_memory_gb_per_s() == 100);
-    CHECK(roofs.cache().bytes == 1 << 20);
+    CHECK(roofs.seconds_moving(500, 500) == Approx(1000 / 400e9));
+    CHECK(roofs.seconds_moving(1000, 0) == Approx(1000 / 800e9));
+    CHECK(roofs.seconds_moving(0, 1000) == Approx(1000 / 400e9));
+    CHECK(roofs.seconds_moving(700, 300) == Approx(600 / 400e9 + 400 / 800e9));
+    CHECK(roofs.seconds_moving(0, 1 << 24) == Approx((1 << 24) / 200e9));
+    CHECK(roofs.seconds_moving(0, 1 << 22) == Approx((1 << 22) / 300e9));  // half way in the logarithm
+    CHECK(roofs.seconds_moving(1e12, 0) == Approx(1e12 / 150e9));
+    CHECK(roofs.seconds_moving(0, 0) == 0);
+    CHECK(Roofs{}.seconds_moving(1, 1) == 0);
+    CHECK(roofs.main_memory_gb_per_s() == 150);
+    CHECK(roofs.cache_gb_per_s() == 800);
     CHECK(roofs.arithmetic_gflops(Arithmetic::matrix, "f16") == 9000);
     CHECK(roofs.arithmetic_gflops(Arithmetic::matrix) == 12000);
     CHECK(roofs.arithmetic_gflops(Arithmetic::int8) == 0);
@@ -92,9 +97,11 @@ TEST_CASE("kept roofs come back; damaged ones and those of another driver do not
     CHECK(!load_roofs(caps, file));
     for (const auto& [field, value] :
          {std::pair{"version", Json(99)},
-          {"copy", Json::array()},
+          {"memory", Json::array()},
           {"f32_gflops", Json(-1)},
-          {"copy", Json::array({{{"bytes", 2}, {"gb_per_s", 1}}, {{"bytes", 1}, {"gb_per_s", 1}}})}}) {
+          {"memory", Json::array({{{"bytes", 2}, {"copy_gb_per_s", 0}, {"read_gb_per_s", 1}}})},
+          {"memory", Json::array({{{"bytes", 2}, {"copy_gb_per_s", 1}, {"read_gb_per_s", 1}},
+                                  {{"bytes", 1}, {"copy_gb_per_s", 1}, {"read_gb_per_s", 1}}})}}) {
         Json wrong = roofs_to_json(some_roofs());
         wrong[field] = value;
         write_file(file, wrong.dump());
@@ -117,7 +124,7 @@ TEST_CASE("the lowest roof over a call bounds it", "[bench]") {
     const BenchCase vector = case_of("matmul", {row, {{Shape{4096, 4096}, DType::f32}}});
     const RoofOfCall memory = roof_of(vector, roofs, both);
     CHECK(memory.bound == "memory");
-    CHECK(memory.seconds == Approx(vector.bytes() / (1e9 * memory.roof)));
+    CHECK(memory.seconds == Approx(vector.cost().bytes() / (1e9 * memory.roof)));
 }
 
 TEST_CASE("every op has shapes, each once, under names that tell them apart", "[bench]") {

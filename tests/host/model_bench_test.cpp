@@ -69,8 +69,14 @@ TEST_CASE("Quality is what the distributions say") {
 
 TEST_CASE("Dispatches are added up by op and kernel, what takes longest first") {
     const DispatchTiming timings[] = {
-        {.label = "a", .begin_ns = 0, .end_ns = 1000, .op = "add", .kernel = "plain", .bytes = 4000},
-        {.label = "b", .begin_ns = 1000, .end_ns = 4000, .op = "matmul", .kernel = "rows", .flops = 6000, .bytes = 300},
+        {.label = "a", .begin_ns = 0, .end_ns = 1000, .op = "add", .kernel = "plain", .bytes_read = 4000},
+        {.label = "b",
+         .begin_ns = 1000,
+         .end_ns = 4000,
+         .op = "matmul",
+         .kernel = "rows",
+         .flops = 6000,
+         .bytes_read = 300},
         {.label = "c", .begin_ns = 4000, .end_ns = 4500},
         {.label = "d",
          .begin_ns = 5000,
@@ -78,7 +84,7 @@ TEST_CASE("Dispatches are added up by op and kernel, what takes longest first") 
          .op = "matmul",
          .kernel = "rows",
          .flops = 2000,
-         .bytes = 100}};
+         .bytes_read = 100}};
     const std::vector<OpTime> ops = time_by_op(timings);
     REQUIRE(ops.size() == 3);
     CHECK((ops[0].op == "matmul" && ops[0].dispatches == 2 && ops[1].op == "add" && ops[2].op == "grids"));
@@ -86,7 +92,7 @@ TEST_CASE("Dispatches are added up by op and kernel, what takes longest first") 
     CHECK(ops[0].flops == Approx(8000));
     // 8000 operations in 4 us are 2 GFLOP/s, half of a roof of 4; 4000 bytes in 1 us are 4 GB/s of 8
     Roofs roofs;
-    roofs.f32_gflops = 4, roofs.copy = {{1024, 8}};
+    roofs.f32_gflops = 4, roofs.memory = {{.bytes = 1024, .copy_gb_per_s = 2, .read_gb_per_s = 8}};
     const std::string table = profile_table(ops, roofs);
     INFO(table);
     CHECK(table.find("matmul") < table.find("add"));
