@@ -89,7 +89,13 @@ public:
     const MapView& map() const { return panes_.front().map; }
     const std::vector<Pane>& panes() const { return panes_; }
     std::optional<CellReading> reading() const { return in_front().frame != nullptr ? in_front().frame->reading : std::nullopt; }
-    const Alignment& alignment() const { return comparison_->own(); }
+    /// Of A and B, at the same place.
+    std::pair<std::optional<CellReading>, std::optional<CellReading>> readings() const {
+        const auto of = [](const Side* side) {
+            return side != nullptr && side->frame != nullptr ? side->frame->reading : std::nullopt;
+        };
+        return {of(&a_), of(b_.get())};
+    }
     void run_prompt();
     /// Whether the model can be told to run, pause or stop; says so where it cannot.
     bool obeyed();
