@@ -187,7 +187,8 @@ void add_view(CLI::App& app) {
     CLI::App* command = app.add_subcommand("view", "A window in which a model writes and its attention is seen, live");
     command->footer(
         "Examples:\n  vantage view\n  vantage view --headless -p \"The keys to the cabinet are\" --png view.png\n"
-        "  vantage view --compare weights=q4    # what is another in 4 bits: [ and ] show one run, B both in turn, D the "
+        "  vantage view --compare weights=q4    # what is another in 4 bits: [ and ] show one run, B both in turn, D "
+        "the "
         "difference\n"
         "  vantage view -p \"Mia saw the red box\" --compare \"prompt=Tom saw the blue box\"");
     add_model_option(*command);

@@ -60,10 +60,10 @@ struct ViewFactorParams {
 struct ViewDistanceParams {
     uvec2 source, weights, result;  // weights f32 [count, heads, columns]; results f32 [count, heads]
     uvec2 row_slots, key_slots;
-    uint head, heads;     // heads from 0 on
-    uint first, count;    // rows, in slots
-    uint columns;         // slots of keys
-    uint second;          // 0: leave the weights; 1: compare with them
+    uint head, heads;   // heads from 0 on
+    uint first, count;  // rows, in slots
+    uint columns;       // slots of keys
+    uint second;        // 0: leave the weights; 1: compare with them
 };
 struct ViewProbeParams {
     uvec2 source, result;

@@ -38,7 +38,8 @@ struct Pair {
 };
 
 /// Weights of one run on the slots of both, 0 where it has no token: [slots, slots].
-std::vector<double> on_slots(const std::vector<double>& p, const Slots& slots, std::int64_t tokens, std::int64_t count) {
+std::vector<double> on_slots(const std::vector<double>& p, const Slots& slots, std::int64_t tokens,
+                             std::int64_t count) {
     std::vector<double> all(static_cast<std::size_t>(count * count));
     for (std::int64_t r = 0; r < count; ++r)
         for (std::int64_t c = 0; c < count; ++c) {
@@ -76,8 +77,10 @@ double total_variation(const std::vector<double>& a, const std::vector<double>& 
 /// Differences of the two maps, level by level, where all slots of a cell are pairs.
 void check_differences(Pair& pair, const HeadPlace& head, std::int64_t n) {
     const Alignment& slots = pair.comparison.own();
-    const std::vector<double> a = on_slots(weights_of(pair.a, head, pair.version_a.rows), slots.a, pair.version_a.rows, n),
-                              b = on_slots(weights_of(pair.b, head, pair.version_b.rows), slots.b, pair.version_b.rows, n);
+    const std::vector<double> a = on_slots(weights_of(pair.a, head, pair.version_a.rows), slots.a, pair.version_a.rows,
+                                           n),
+                              b = on_slots(weights_of(pair.b, head, pair.version_b.rows), slots.b, pair.version_b.rows,
+                                           n);
     ViewState state;
     state.rows = n;
     for (const double cells : {1000.0, 20.0, 8.0}) {
@@ -148,7 +151,8 @@ TEST_CASE("a second prompt is aligned with the first, and cells of pairs are com
     LiveModel a(mini_world(), {.precision = Precision::f32}), b(mini_world(), {.precision = Precision::f32});
     Pair pair{a, b};
     ViewState state;
-    state.compared = Compared{.prompt = "Tom put the old blue cup on the table. Then Mia took the red box. Tom put the"};
+    state.compared =
+        Compared{.prompt = "Tom put the old blue cup on the table. Then Mia took the red box. Tom put the"};
     state.max_tokens = 16;
     pair.run(state);
     REQUIRE(pair.comparison.own_text());
@@ -177,7 +181,9 @@ TEST_CASE("a second prompt is aligned with the first, and cells of pairs are com
                 const auto at = static_cast<std::size_t>(*row * pair.version_b.rows);
                 wanted = p[at + static_cast<std::size_t>(*row - distance)] / (1 - p[at]);
             }
-            off = std::max(off, std::abs(static_cast<double>(map.mass[static_cast<std::size_t>(r * map.columns + distance)]) - wanted));
+            off = std::max(
+                off,
+                std::abs(static_cast<double>(map.mass[static_cast<std::size_t>(r * map.columns + distance)]) - wanted));
         }
     }
     CHECK(off <= 1e-4);  // divided by what is left without the sink
@@ -201,7 +207,8 @@ TEST_CASE("maps of texts that are aligned while they grow are those of the end",
         ViewState seen = state;
         seen.rows = rows;
         for (ViewData* data : {&pair.data_a, &pair.data_b})
-            data->update(seen, all_of({1, 0}, std::max<std::int64_t>(rows, 1), rows % 2 == 0 ? 1000 : 8), seconds_now());
+            data->update(seen, all_of({1, 0}, std::max<std::int64_t>(rows, 1), rows % 2 == 0 ? 1000 : 8),
+                         seconds_now());
         distances.update(pair.comparison, 0.002);
         REQUIRE(seconds_now() - begin < 120);
     } while (!pair.comparison.settled(a.version(), b.version()));

@@ -56,8 +56,8 @@ void check_slots(const Alignment& slots, const Tokens& a, const Tokens& b) {
 std::size_t equal_pairs(const Alignment& slots, const Tokens& a, const Tokens& b) {
     std::size_t pairs = 0;
     for (std::int64_t slot = 0; slot < slots.count(); ++slot)
-        if (slots.paired(slot) && a[static_cast<std::size_t>(*slots.a.token(slot))] ==
-                                      b[static_cast<std::size_t>(*slots.b.token(slot))])
+        if (slots.paired(slot) &&
+            a[static_cast<std::size_t>(*slots.a.token(slot))] == b[static_cast<std::size_t>(*slots.b.token(slot))])
             ++pairs;
     return pairs;
 }

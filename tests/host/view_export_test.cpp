@@ -88,9 +88,11 @@ ViewSubject two_runs(Shown shown) {
     second.rows.a.before = {0, 1, 2, 3, 3}, second.rows.b.before = {0, 1, 2, 2, 3};
     second.keys = second.rows;
     s.rows = s.columns = 4;
-    s.cells = {.rows = 4, .columns = 4, .mass = {1, 0, 0, 0, 0.25f, 0.75f, 0, 0, 0.1f, 0.2f, 0.7f, 0, 0, 0, 0, 0}, .peak = {}};
+    s.cells = {
+        .rows = 4, .columns = 4, .mass = {1, 0, 0, 0, 0.25f, 0.75f, 0, 0, 0.1f, 0.2f, 0.7f, 0, 0, 0, 0, 0}, .peak = {}};
     s.cells.peak = s.cells.mass;
-    second.cells = {.rows = 4, .columns = 4, .mass = {1, 0, 0, 0, 0.5f, 0.5f, 0, 0, 0, 0, 0, 0, 0.3f, 0.3f, 0, 0.4f}, .peak = {}};
+    second.cells = {
+        .rows = 4, .columns = 4, .mass = {1, 0, 0, 0, 0.5f, 0.5f, 0, 0, 0, 0, 0, 0, 0.3f, 0.3f, 0, 0.4f}, .peak = {}};
     second.cells.peak = second.cells.mass;
     second.distance = 0.25;
     s.second = second;

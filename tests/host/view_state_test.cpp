@@ -60,7 +60,8 @@ TEST_CASE("a view and its command line say the same", "[view]") {
     CHECK(again.part == state.part);
     CHECK(state_from({}) == ViewState{});
     ViewState two;
-    two.compared = Compared{.prompt = "the 'other' one", .model = "models/gpt2", .weights = DType::q4_0, .precision = Precision::f32};
+    two.compared = Compared{
+        .prompt = "the 'other' one", .model = "models/gpt2", .weights = DType::q4_0, .precision = Precision::f32};
     two.shown = Shown::difference, two.difference_max = 0.25, two.statistic = HeadStatistic::difference;
     CHECK(as_command_line(two) ==
           "--compare 'prompt=the '\\''other'\\'' one' --compare model=models/gpt2 --compare weights=q4 --compare "

@@ -39,7 +39,8 @@ int worst_colour(const Image& image, const MapView& map, const ColourTable& tabl
 TEST_CASE("two runs in a window: side by side, one of them, in turn, and their difference", "[view][window]") {
     if (!display().there) SKIP("Xvfb is not installed");
     Opened opened;
-    const Model quantised = Model::load(opened.device, VANTAGE_ROOT "/assets/models/mini-world", {.weights = DType::q4_0});
+    const Model quantised =
+        Model::load(opened.device, VANTAGE_ROOT "/assets/models/mini-world", {.weights = DType::q4_0});
     LiveModel a(opened.model, {.on_version = WindowSystem::wake}), b(quantised, {.on_version = WindowSystem::wake});
     ViewState state{.max_tokens = 6};
     state.compared = Compared{.weights = DType::q4_0};
@@ -58,7 +59,9 @@ TEST_CASE("two runs in a window: side by side, one of them, in turn, and their d
         return p[static_cast<std::size_t>(row * n + key)];
     };
     const auto plain = [&](const std::vector<float>& p) {
-        return [&](std::int64_t row, std::int64_t key) { return 255 * position_of(at(p, row, key), 1, WeightScale::square_root); };
+        return [&](std::int64_t row, std::int64_t key) {
+            return 255 * position_of(at(p, row, key), 1, WeightScale::square_root);
+        };
     };
     const ColourTable& magma = colours_of(ColourMap::magma);
 

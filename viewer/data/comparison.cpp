@@ -103,7 +103,9 @@ void Comparison::update(const RunNow& a, const RunNow& b) {
     if (!own_text_) {
         teach(a);
         const bool follows = begun && a.version.run == taught_run_;
-        const auto both = [&](std::int64_t rows_a, std::int64_t rows_b) { return follows ? std::min(rows_a, rows_b) : 0; };
+        const auto both = [&](std::int64_t rows_a, std::int64_t rows_b) {
+            return follows ? std::min(rows_a, rows_b) : 0;
+        };
         rows_ = both(a.version.rows, b.version.rows);
         source_rows_ = both(a.version.source_rows, b.version.source_rows);
         changed = !own_.now().a.plain() || !source_.now().a.plain();

@@ -53,9 +53,9 @@ private:
     LiveModel &a_, &b_;
     bool same_vocabulary_, own_text_ = false;
     Sampling sampling_;
-    std::uint64_t starts_ = 0;       // of B: the run that it is to be in
-    std::uint64_t taught_run_ = 0;   // of A
-    std::int64_t taught_ = 0;        // tokens of A that B was given
+    std::uint64_t starts_ = 0;      // of B: the run that it is to be in
+    std::uint64_t taught_run_ = 0;  // of A
+    std::int64_t taught_ = 0;       // tokens of A that B was given
     Aligner own_, source_;
     struct Seen {
         std::uint64_t run_a = 0, run_b = 0;

@@ -68,7 +68,8 @@ Look Factors::advance(const HeadPlace& head, const ViewSources::Layer& layer, co
     const bool keys_done = !by_key || keys_ready_ >= extent.own_keys;
     if (by_row && keys_done) extend(rows_ready_, extent.own_rows, VIEW_ROWS, rows_, width * seen, head, layer, work);
     const bool rows_done = !by_row || rows_ready_ >= extent.own_rows;
-    const std::int64_t m = layer.sizes.m, first = m - (layer.causal ? 0 : extent.own_keys - 1), last = m + extent.own_rows;
+    const std::int64_t m = layer.sizes.m, first = m - (layer.causal ? 0 : extent.own_keys - 1),
+                       last = m + extent.own_rows;
     if (modifiers.over_expected && keys_done && rows_done) {
         distances_ready_ = std::max(distances_ready_, first);
         extend(distances_ready_, last, VIEW_DISTANCES, distances_, width * seen, head, layer, work);

@@ -97,15 +97,17 @@ bool HeadDistances::behind(const Comparison& comparison) const {
 
 // Some rows of the layer that is furthest behind.
 void HeadDistances::launch(const Comparison& comparison) {
-    const auto next = std::ranges::max_element(
-        layers_, {}, [&](const LayerPair& l) { return comparison.rows_of(l.a->of) - l.rows; });
+    const auto next =
+        std::ranges::max_element(layers_, {}, [&](const LayerPair& l) { return comparison.rows_of(l.a->of) - l.rows; });
     LayerPair& layer = *next;
     const AttentionOf of = layer.a->of;
     const std::int64_t columns = comparison.keys_of(of), row_values = layer.heads * columns;
     const double each = static_cast<double>(row_values) * (layer.a->sizes.d + layer.b->sizes.d) / 2;
-    const auto fit = std::min(static_cast<std::int64_t>(weights_.bytes() / sizeof(float)) / std::max<std::int64_t>(row_values, 1),
-                              static_cast<std::int64_t>(most_result_bytes / sizeof(float)) / layer.heads);
-    const auto wanted = std::max<std::int64_t>(static_cast<std::int64_t>(work_.room(Work::distances) / std::max(2 * each, 1.0)), 1);
+    const auto fit =
+        std::min(static_cast<std::int64_t>(weights_.bytes() / sizeof(float)) / std::max<std::int64_t>(row_values, 1),
+                 static_cast<std::int64_t>(most_result_bytes / sizeof(float)) / layer.heads);
+    const auto wanted =
+        std::max<std::int64_t>(static_cast<std::int64_t>(work_.room(Work::distances) / std::max(2 * each, 1.0)), 1);
     const std::int64_t rows = std::min({fit, wanted, comparison.rows_of(of) - layer.rows});
     if (rows <= 0) return;
     const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
@@ -124,7 +126,8 @@ void HeadDistances::launch(const Comparison& comparison) {
                                              .count = u(rows),
                                              .columns = u(columns),
                                              .second = second},
-                  flat_grid(static_cast<std::uint64_t>(rows * layer.heads), device_.caps()), each * static_cast<double>(rows));
+                  flat_grid(static_cast<std::uint64_t>(rows * layer.heads), device_.caps()),
+                  each * static_cast<double>(rows));
     }
     pending_ = Pending{static_cast<std::size_t>(next - layers_.begin()), layer.rows, rows, restarts_};
     layer.rows += rows;

@@ -354,7 +354,8 @@ void LiveModel::go_on(std::int64_t tokens) {
 }
 
 void LiveModel::read_on(std::vector<std::int32_t> ids) {
-    state_->command([s = state_.get(), ids = std::move(ids)] { s->unread.insert(s->unread.end(), ids.begin(), ids.end()); });
+    state_->command(
+        [s = state_.get(), ids = std::move(ids)] { s->unread.insert(s->unread.end(), ids.begin(), ids.end()); });
 }
 
 void LiveModel::with_session(std::function<void(Session&)> work) {

@@ -152,8 +152,8 @@ struct ViewData::State {
         };
         const std::int64_t all = slots_of(own_rows, frame.version.rows_of(head.of)),
                            rows = std::min(state.rows.value_or(all), all),
-                           keys = head.of == AttentionOf::self ? rows
-                                                               : slots_of(own_keys, frame.version.keys_of(head.of));
+                           keys =
+                               head.of == AttentionOf::self ? rows : slots_of(own_keys, frame.version.keys_of(head.of));
         return {.rows = rows,
                 .keys = keys,
                 .own_rows = own_rows.tokens_before(rows),
@@ -201,7 +201,8 @@ void ViewData::State::read_version() {
 // Heads that see no later keys keep the rows before the first slot that has changed; of others every row may have changed.
 void ViewData::State::take_slots() {
     if (!next_slots || work.in_flight()) return;
-    const auto own = first_changed(slots.own, next_slots->own), source = first_changed(slots.source, next_slots->source);
+    const auto own = first_changed(slots.own, next_slots->own),
+               source = first_changed(slots.source, next_slots->source);
     const bool causal = std::ranges::all_of(sources.layers(), &ViewSources::Layer::causal);
     if (source || (own && !causal))
         tiles.clear();
@@ -231,7 +232,8 @@ void ViewData::State::show_map(const ViewState& state, const Wanted& wanted, con
     const ViewSources::Layer& layer = sources.of(wanted.head);
     const bool grows = frame.version.activity == Activity::reading || frame.version.activity == Activity::writing;
     Look look = factors.advance(wanted.head, layer, state.modifiers, extent, frame.version.run, grows, work);
-    look.rows_ready = look.rows_ready < extent.own_rows ? slots.rows_of(wanted.head.of).slot_of(look.rows_ready) : extent.rows;
+    look.rows_ready =
+        look.rows_ready < extent.own_rows ? slots.rows_of(wanted.head.of).slot_of(look.rows_ready) : extent.rows;
     const int level = level_for(wanted, extent, std::min(options.tiles, most_words));
     range = tiles_of(wanted.part, extent, level);
     std::vector<TileKey> keys;

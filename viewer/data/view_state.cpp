@@ -40,11 +40,8 @@ constexpr Word<HeadStatistic> statistic_words[] = {
     {HeadStatistic::distance, "distance"},   {HeadStatistic::difference, "difference"}};
 constexpr Word<Shown> shown_words[] = {
     {Shown::both, "both"}, {Shown::a, "a"}, {Shown::b, "b"}, {Shown::difference, "difference"}};
-constexpr Word<DType> weight_words[] = {{DType::f32, "f32"},
-                                        {DType::f16, "f16"},
-                                        {DType::bf16, "bf16"},
-                                        {DType::q8_0, "q8"},
-                                        {DType::q4_0, "q4"}};
+constexpr Word<DType> weight_words[] = {
+    {DType::f32, "f32"}, {DType::f16, "f16"}, {DType::bf16, "bf16"}, {DType::q8_0, "q8"}, {DType::q4_0, "q4"}};
 constexpr Word<Precision> precision_words[] = {
     {Precision::f16, "f16"}, {Precision::f32, "f32"}, {Precision::int8, "int8"}};
 
@@ -190,7 +187,8 @@ Option prompt_option() {
 void take_compared(Compared& compared, const std::string& text) {
     const std::size_t equals = text.find('=');
     const std::string what = text.substr(0, equals), value = equals < text.size() ? text.substr(equals + 1) : "";
-    if (value.empty()) refuse("--compare", "\"" + text + "\"", "prompt=TEXT, model=DIR, weights=WORD or precision=WORD");
+    if (value.empty())
+        refuse("--compare", "\"" + text + "\"", "prompt=TEXT, model=DIR, weights=WORD or precision=WORD");
     if (what == "prompt")
         compared.prompt = value;
     else if (what == "model")
@@ -203,21 +201,22 @@ void take_compared(Compared& compared, const std::string& text) {
         refuse("--compare", "\"" + text + "\"", "prompt=TEXT, model=DIR, weights=WORD or precision=WORD");
 }
 Option compare_option() {
-    return {"--compare", "WHAT=VALUE",
-            "A second run beside it, with prompt=TEXT, model=DIR, weights=q4 or precision=f32; may be given several times",
-            [](ViewState& s, const std::string& value) {
-                take_compared(s.compared ? *s.compared : s.compared.emplace(), value);
-            },
-            [](const ViewState& s, const ViewState&) {
-                Values values;
-                if (!s.compared) return values;
-                const Compared& c = *s.compared;
-                if (c.prompt) values.push_back("prompt=" + *c.prompt);
-                if (c.model) values.push_back("model=" + *c.model);
-                if (c.weights) values.push_back(std::string("weights=") + word_for(weight_words, *c.weights));
-                if (c.precision) values.push_back(std::string("precision=") + word_for(precision_words, *c.precision));
-                return values;
-            }};
+    return {
+        "--compare", "WHAT=VALUE",
+        "A second run beside it, with prompt=TEXT, model=DIR, weights=q4 or precision=f32; may be given several times",
+        [](ViewState& s, const std::string& value) {
+            take_compared(s.compared ? *s.compared : s.compared.emplace(), value);
+        },
+        [](const ViewState& s, const ViewState&) {
+            Values values;
+            if (!s.compared) return values;
+            const Compared& c = *s.compared;
+            if (c.prompt) values.push_back("prompt=" + *c.prompt);
+            if (c.model) values.push_back("model=" + *c.model);
+            if (c.weights) values.push_back(std::string("weights=") + word_for(weight_words, *c.weights));
+            if (c.precision) values.push_back(std::string("precision=") + word_for(precision_words, *c.precision));
+            return values;
+        }};
 }
 Option of_option() {
     return {"--of", "WORD", "Whose attention: self, encoder or cross",

@@ -105,7 +105,7 @@ struct ViewState {
 
     // ---- how it looks
     WeightScale scale = WeightScale::square_root;
-    double value_max = 1;  ///< the bright end of the colour bar
+    double value_max = 1;         ///< the bright end of the colour bar
     double difference_max = 0.5;  ///< both ends of the colour bar of differences
     ColourMap colours = ColourMap::magma;
     Theme theme = Theme::dark;

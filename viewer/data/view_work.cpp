@@ -73,7 +73,8 @@ double ViewWork::room(Work kind) const {
 
 void ViewWork::add(Work kind, const gpu::PipelineKey& key, std::span<const std::byte> params,
                    std::array<std::uint32_t, 3> groups, double products) {
-    const bool follows = kind == Work::pool || kind == Work::factors || kind == Work::distances;  // on what others of its kind have made
+    const bool follows =
+        kind == Work::pool || kind == Work::factors || kind == Work::distances;  // on what others of its kind have made
     if (count_ > 0 && (kind != last_ || follows)) recording_->barrier();
     recording_->dispatch(gpu::pipeline(device_, key), params, groups, work_names[index_of(kind)]);
     products_[index_of(kind)] += std::max(products, least_products);

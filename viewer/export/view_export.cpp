@@ -99,7 +99,8 @@ std::optional<std::string> slot_label(const Alignment& slots, const std::vector<
 }
 
 template <class Texts>
-std::optional<std::string> label_in(const ViewSubject& s, Texts texts, Alignment SecondSubject::*slots, std::int64_t slot) {
+std::optional<std::string> label_in(const ViewSubject& s, Texts texts, Alignment SecondSubject::*slots,
+                                    std::int64_t slot) {
     if (!s.second) return slot_label({}, texts(s.tokens), {}, Shown::a, slot);
     return slot_label((*s.second).*slots, texts(s.tokens), texts(s.second->tokens), s.state.shown, slot);
 }
@@ -230,8 +231,11 @@ std::vector<std::pair<std::string, std::string>> facts_of(const ViewSubject& s) 
     if (s.second) {
         facts.emplace_back("Vantage-Compared", text_of(v.compared.value_or(Compared())));
         facts.emplace_back("Vantage-Shown", s.part_name());
-        facts.emplace_back("Vantage-Difference-Scale", format("%s, −%g to %g", name_of(v.scale), v.difference_max, v.difference_max));
-        facts.emplace_back("Vantage-Distance", format("%.6g: half the sum of |B − A| over the keys, mean over the rows of the whole map", s.second->distance));
+        facts.emplace_back("Vantage-Difference-Scale",
+                           format("%s, −%g to %g", name_of(v.scale), v.difference_max, v.difference_max));
+        facts.emplace_back("Vantage-Distance",
+                           format("%.6g: half the sum of |B − A| over the keys, mean over the rows of the whole map",
+                                  s.second->distance));
     }
     facts.emplace_back("Vantage-Command", "vantage view --headless " + as_command_line(v));
     return facts;
@@ -255,7 +259,7 @@ std::string as_csv(const ViewSubject& s) {
     std::string text;
     for (const auto& [key, value] : facts_of(s)) text += "# " + key + ": " + without_controls(value) + "\n";
     for (const ViewSubject& part : s.parts())
-        text += table_csv(part, !s.second          ? ""
+        text += table_csv(part, !s.second           ? ""
                                 : part.difference() ? "B − A"
                                                     : std::string(part.state.shown == Shown::b ? "B" : "A"));
     return text;
@@ -294,9 +298,9 @@ std::string as_json(const ViewSubject& s) {
 // https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html: the header ends at a multiple of 64 bytes.
 std::string as_npy(const ViewSubject& s) {
     const std::vector<ViewSubject> parts = s.parts();
-    std::string header = format("{'descr': '<f4', 'fortran_order': False, 'shape': (%s%lld, %lld), }",
-                                parts.size() > 1 ? "2, " : "", static_cast<long long>(s.cells.rows),
-                                static_cast<long long>(s.cells.columns));
+    std::string header =
+        format("{'descr': '<f4', 'fortran_order': False, 'shape': (%s%lld, %lld), }", parts.size() > 1 ? "2, " : "",
+               static_cast<long long>(s.cells.rows), static_cast<long long>(s.cells.columns));
     constexpr std::size_t before = 10;
     while ((before + header.size() + 1) % 64 != 0) header += ' ';
     header += '\n';

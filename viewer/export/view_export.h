@@ -13,9 +13,9 @@ namespace vantage::view {
 struct SecondSubject {
     std::string name_a, name_b;  ///< "A · f16 weights"
     LiveTokens tokens;
-    MapCells cells;         ///< none where this run has no such head
-    Alignment rows, keys;   ///< plain: all tokens are pairs
-    double distance = 0;    ///< of the head in both (HeadDistances)
+    MapCells cells;        ///< none where this run has no such head
+    Alignment rows, keys;  ///< plain: all tokens are pairs
+    double distance = 0;   ///< of the head in both (HeadDistances)
 };
 
 /// What is exported: a finished map of one head, and what it is of. Of two runs state.shown says which: a, b, the difference B − A, or

@@ -42,16 +42,15 @@ Rgb colour_of(const ViewSubject& s, float value) {
     if (!s.difference())
         return colour_at(s.state.colours, position_of(value, static_cast<float>(s.state.value_max), s.state.scale));
     const float share = position_of(std::abs(value), static_cast<float>(s.state.difference_max), s.state.scale);
-    return difference_colours(s.state.theme == Theme::dark)[static_cast<std::size_t>(
-        std::lround(128 + std::copysign(127 * share, value)))];
+    return difference_colours(
+        s.state.theme == Theme::dark)[static_cast<std::size_t>(std::lround(128 + std::copysign(127 * share, value)))];
 }
 
 Image cells_of(const ViewSubject& s, Rgb surface) {
     Image image(static_cast<int>(s.cells.columns), static_cast<int>(s.cells.rows), surface);
     for (std::int64_t r = 0; r < s.cells.rows; ++r)
         for (std::int64_t c = 0; c < s.cells.columns; ++c)
-            if (!s.hidden(r, c))
-                image.set(static_cast<int>(c), static_cast<int>(r), colour_of(s, s.at(r, c)));
+            if (!s.hidden(r, c)) image.set(static_cast<int>(c), static_cast<int>(r), colour_of(s, s.at(r, c)));
     return image;
 }
 
@@ -107,8 +106,7 @@ Drawn draw_part(const ViewSubject& s, double x, const Paper& paper) {
     const auto rows = static_cast<double>(std::max<std::int64_t>(s.cells.rows, 1)),
                columns = static_cast<double>(std::max<std::int64_t>(s.cells.columns, 1));
     const double each = map_side / std::max(rows, columns), width = each * columns, height = each * rows;
-    const double left = x + label_room, top = margin + title_height + label_room,
-                 bar_height = std::max(height, 120.0);
+    const double left = x + label_room, top = margin + title_height + label_room, bar_height = std::max(height, 120.0);
     std::string svg;
     if (!s.part_name().empty()) svg += text_at(x, margin + 60, s.part_name(), paper.ink, letter + 1);
     if (s.cells.rows > 0 && s.cells.columns > 0)

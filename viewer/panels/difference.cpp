@@ -84,9 +84,11 @@ void draw_gaps(const Ui& ui, ImDrawList& list, const Pane& pane) {
     }
     if (ui.state.axis == KeyAxis::absolute)
         for (const SlotRange& gap : gaps_of(ui, pane.shown, keys, size, map.part.first_column, map.part.last_column)) {
-            const float left = map.x_of(static_cast<double>(gap.first)), right = map.x_of(static_cast<double>(gap.last));
+            const float left = map.x_of(static_cast<double>(gap.first)),
+                        right = map.x_of(static_cast<double>(gap.last));
             const float top = frame->causal ? map.y_of(static_cast<double>(gap.first)) : map.box.y;
-            draw_hatched(ui, list, {left, std::max(top, map.box.y), right - left, map.box.bottom() - std::max(top, map.box.y)});
+            draw_hatched(ui, list,
+                         {left, std::max(top, map.box.y), right - left, map.box.bottom() - std::max(top, map.box.y)});
         }
     list.PopClipRect();
 }

@@ -209,8 +209,10 @@ std::pair<std::uint64_t, std::uint64_t> maps_of(const Ui& ui, Shown shown) {
 void draw_pane_title(const Ui& ui, ImDrawList& list, const Pane& pane) {
     const Beside& beside = *ui.beside;
     const bool there = pane.shown == Shown::difference || beside.frames[pane.shown == Shown::b ? 1 : 0] != nullptr;
-    const std::string name = pane.shown == Shown::difference ? "B − A     " + beside.names[0] + "     " + beside.names[1]
-                             : beside.names[pane.shown == Shown::b ? 1 : 0] + (there ? "" : ": it has no such head");
+    const std::string name =
+        pane.shown == Shown::difference
+            ? "B − A     " + beside.names[0] + "     " + beside.names[1]
+            : beside.names[pane.shown == Shown::b ? 1 : 0] + (there ? "" : ": it has no such head");
     const float left = pane.box.x + ui.px(12), right = pane.last ? pane.box.right() - ui.px(12) : pane.places.bar.x;
     put(list, small(ui), left, pane.box.y + ui.px(14), pane.shown == Shown::b ? ui.palette.accent : ui.palette.ink,
         fitted(small(ui), name, right - left));

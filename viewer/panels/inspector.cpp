@@ -91,7 +91,8 @@ void show_cell(const Ui& ui, Lines& lines, const CellReading& r) {
     lines.title("“" + label_of(ui.row_labels(), row) + "” reads");
     for (const CellReading::Top& top : r.top) {
         if (!lines.room() || top.weight <= 0) break;
-        lines.bar(label_of(ui.key_labels(), ui.key_slots.slot_of(top.key)), static_cast<double>(top.weight), ui.palette.accent);
+        lines.bar(label_of(ui.key_labels(), ui.key_slots.slot_of(top.key)), static_cast<double>(top.weight),
+                  ui.palette.accent);
     }
 }
 

@@ -60,8 +60,7 @@ void draw_numbers(Ui& ui) {
         // the last one first: it is what two runs are looked at for
         const auto statistic = static_cast<HeadStatistic>((s + head_statistic_count - 1) % head_statistic_count);
         if (statistic == HeadStatistic::difference && ui.beside == nullptr) continue;
-        draw_number(ui, list, {box.x + ui.px(12), y, box.wide - ui.px(24), high}, statistic,
-                    ui.heads[i][statistic]);
+        draw_number(ui, list, {box.x + ui.px(12), y, box.wide - ui.px(24), high}, statistic, ui.heads[i][statistic]);
         y += high;
     }
 }

@@ -36,13 +36,13 @@ struct Pane {
 /// What panels know of two runs.
 struct Beside {
     const Comparison& comparison;
-    Shown shown;                                ///< now
-    std::array<const FrameData*, 2> frames;     ///< null: it has no such head
-    std::array<std::string, 2> names;           ///< "A · f16"
+    Shown shown;                             ///< now
+    std::array<const FrameData*, 2> frames;  ///< null: it has no such head
+    std::array<std::string, 2> names;        ///< "A · f16"
     const std::vector<Pane>& panes;
     /// Whether a row or a column of the head in focus stands in this run; of the difference, in both.
     bool has(Shown run, const Alignment& slots, std::int64_t slot) const {
-        return run == Shown::a ? slots.a.token(slot).has_value()
+        return run == Shown::a   ? slots.a.token(slot).has_value()
                : run == Shown::b ? slots.b.token(slot).has_value()
                                  : slots.paired(slot);
     }
@@ -84,7 +84,7 @@ struct Ui {
     const std::vector<std::string>& source_labels;
     const Slots &row_slots, &key_slots;  ///< of the tokens of the head in focus
     const Beside* beside = nullptr;      ///< of two runs
-    HeadPlace head;  ///< in focus
+    HeadPlace head;                      ///< in focus
     const Figures& figures;
     const Fonts& fonts;
     const Palette& palette;

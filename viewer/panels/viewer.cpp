@@ -84,8 +84,10 @@ Viewer::Viewer(LiveModel& live, const ViewState& state, const ViewerOptions& opt
     name_keys(io);
     at_.prompt = state_.prompt;
     const Caps& caps = live.model().device().caps();
-    figures_ = {.model = live.model().info().name, .device = caps.name, .software = caps.is_cpu(), .frozen = options.frozen};
-    colours_ = gpu::allocate(live.model().device().state(), 2 * sizeof(ColourWords), gpu::MemoryKind::device, "colour map");
+    figures_ = {
+        .model = live.model().info().name, .device = caps.name, .software = caps.is_cpu(), .frozen = options.frozen};
+    colours_ =
+        gpu::allocate(live.model().device().state(), 2 * sizeof(ColourWords), gpu::MemoryKind::device, "colour map");
 }
 
 Viewer::~Viewer() {
@@ -100,9 +102,7 @@ HeadPlace Viewer::head() const {
     return own != a_.live.heads().end() ? *own : a_.live.heads().front();
 }
 
-std::int64_t Viewer::all_rows() const {
-    return b_ ? comparison_->rows_of(head().of) : a_.version.rows_of(head().of);
-}
+std::int64_t Viewer::all_rows() const { return b_ ? comparison_->rows_of(head().of) : a_.version.rows_of(head().of); }
 
 std::int64_t Viewer::rows() const { return state_.rows ? std::min(*state_.rows, all_rows()) : all_rows(); }
 

@@ -88,7 +88,9 @@ public:
     Rectangle part() const;  ///< visible: the state's, or all
     const MapView& map() const { return panes_.front().map; }
     const std::vector<Pane>& panes() const { return panes_; }
-    std::optional<CellReading> reading() const { return in_front().frame != nullptr ? in_front().frame->reading : std::nullopt; }
+    std::optional<CellReading> reading() const {
+        return in_front().frame != nullptr ? in_front().frame->reading : std::nullopt;
+    }
     /// Of A and B, at the same place.
     std::pair<std::optional<CellReading>, std::optional<CellReading>> readings() const {
         const auto of = [](const Side* side) {
@@ -166,14 +168,14 @@ private:
     std::optional<Comparison> comparison_;
     std::optional<HeadDistances> distances_;
     std::optional<double> distances_due_;  ///< when there is more to do for them
-    std::vector<HeadNumbers> numbers_;  ///< of the run in front, with the difference
+    std::vector<HeadNumbers> numbers_;     ///< of the run in front, with the difference
     ViewState state_;
     ViewerOptions options_;
     Interaction at_;
     ImGuiContext* context_ = nullptr;
     Fonts fonts_;
     std::vector<std::string> labels_, source_labels_;  ///< of rows and columns: of tokens, or of slots
-    std::shared_ptr<FocusFinder> finder_;  ///< shared with the model's thread
+    std::shared_ptr<FocusFinder> finder_;              ///< shared with the model's thread
     Drawings drawings_;
     gpu::Buffer colours_;
     std::optional<std::pair<ColourMap, Theme>> colours_of_;

@@ -136,14 +136,14 @@ Window::Window(const Device& device, LiveModel& live, const ViewState& state, co
     s.pipelines = std::make_unique<DrawPipelines>(device, s.swapchain->format());
     float across = 1, down = 1;
     glfwGetWindowContentScale(s.window, &across, &down);
-    s.viewer = std::make_unique<Viewer>(live, state,
-                                        ViewerOptions{.scale = options.scale * std::max(1.0f, across),
-                                                      .frozen = options.frozen,
-                                                      .budget_percent = options.budget_percent,
-                                                      .copy = [window = s.window](const std::string& text) {
-                                                          glfwSetClipboardString(window, text.c_str());
-                                                      },
-                                                      .compared = options.compared});
+    s.viewer = std::make_unique<Viewer>(
+        live, state,
+        ViewerOptions{
+            .scale = options.scale * std::max(1.0f, across),
+            .frozen = options.frozen,
+            .budget_percent = options.budget_percent,
+            .copy = [window = s.window](const std::string& text) { glfwSetClipboardString(window, text.c_str()); },
+            .compared = options.compared});
     glfwSetWindowUserPointer(s.window, this);
     listen(s.window);
 }

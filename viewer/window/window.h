@@ -38,7 +38,7 @@ struct WindowOptions {
     float scale = 1;  ///< on top of the screen's own
     bool frozen = false;
     std::optional<double> budget_percent = {};
-    std::string pictures = ".";  ///< folder for what is saved
+    std::string pictures = ".";     ///< folder for what is saved
     LiveModel* compared = nullptr;  ///< a second run, on the same device; the window starts it
 };
 
