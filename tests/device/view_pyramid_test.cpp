@@ -20,7 +20,7 @@ const char* const sinks =
         "head_dim":16,"intermediate_size":32,"vocab_size":1900,"max_position_embeddings":512,"sliding_window":50,
         "num_local_experts":2,"num_experts_per_tok":1,
         "rope_scaling":{"rope_type":"yarn","factor":8.0,"original_max_position_embeddings":64}})";
-const char* const narrow =  // heads of 3 numbers, which no kernel reads four at a time
+const char* const narrow_heads =  // heads of 3 numbers, which no kernel reads four at a time
     R"({"model_type":"gpt2","n_layer":1,"n_embd":12,"n_head":4,"vocab_size":1900,"n_positions":512})";
 
 // Cells that make so many of them across a map of level `level`, for n tokens.
@@ -66,7 +66,7 @@ TEST_CASE("all levels of a map are exact for windows, capped scores, shared keys
         const char* config;
         double row_sum;  // that every row has; less than 1, and different ones, with sinks
     };
-    for (const auto& [config, row_sum] : {Kind{windows, 1}, Kind{sinks, 0}, Kind{narrow, 1}}) {
+    for (const auto& [config, row_sum] : {Kind{windows, 1}, Kind{sinks, 0}, Kind{narrow_heads, 1}}) {
         const Model model = Model::random(test_device(), "rules", config, DType::f32, 7);
         LiveModel live(model, {.context = 256, .precision = Precision::f32});
         std::uint64_t run = 0;
