@@ -82,6 +82,8 @@ TEST_CASE("two runs in a window: side by side, one of them, in turn, and their d
     CHECK(std::abs(viewer.readings().first->weight - at(p_a, 9, 0)) < 1e-5f);
     CHECK(std::abs(viewer.readings().second->weight - at(p_b, 9, 0)) < 1e-5f);
 
+    user.move(-1, -1);  // its crosshair is in no picture now
+
     // ---- one of them
     user.type("[");
     CHECK(viewer.state().shown == Shown::a);
@@ -136,6 +138,7 @@ TEST_CASE("two runs in a window: side by side, one of them, in turn, and their d
     CHECK(as_command_line(copied).find("--compare weights=q4") != std::string::npos);
     CHECK(as_command_line(copied).find("--show difference") != std::string::npos);
     user.move(-1, -1);
+    user.settle();
     const Image with = window.screenshot();
     PictureMaker maker(a, copied, 1, &b);
     CHECK((maker.draw(1100, 760).rgb == with.rgb));

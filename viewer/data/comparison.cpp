@@ -25,15 +25,20 @@ bool same_vocabulary(const Model& a, const Model& b) {
 }
 
 Comparison::Comparison(LiveModel& a, LiveModel& b)
-    : a_(a), b_(b), same_vocabulary_(same_vocabulary(a.model(), b.model())) {}
+    : a_(a), b_(b), same_vocabulary_(same_vocabulary(a.model(), b.model())), run_b_(b.version().run) {}
+
+void Comparison::start_b(LivePrompt prompt, std::int64_t tokens) {
+    b_.start(std::move(prompt), sampling_, tokens);
+    ++run_b_;
+    started_ = true;
+}
 
 void Comparison::start(const ViewState& state) {
     const std::optional<std::string> prompt = state.compared ? state.compared->prompt : std::nullopt;
     own_text_ = prompt || !same_vocabulary_;
     sampling_ = state.sampling;
     if (!own_text_) return;  // what to read is known as soon as A has read it
-    b_.start({.text = prompt.value_or(state.prompt)}, state.sampling, state.max_tokens);
-    ++starts_;
+    start_b({.text = prompt.value_or(state.prompt)}, state.max_tokens);
 }
 
 // A has its first rows some time after its run began.
@@ -47,8 +52,7 @@ void Comparison::teach(const RunNow& a) {
         if (translates ? a.tokens.source_ids.empty() : a.version.rows == 0) return;
         taught_run_ = a.version.run;
         taught_ = translates ? (b_.model().config().forced_first_token >= 0 ? 1 : 0) : a.version.rows;
-        b_.start({.ids = translates ? a.tokens.source_ids : ids(0)}, sampling_, 0);
-        ++starts_;
+        start_b({.ids = translates ? a.tokens.source_ids : ids(0)}, 0);
     }
     if (a.version.rows <= taught_) return;
     b_.read_on(ids(taught_));
@@ -98,7 +102,7 @@ bool Comparison::align(const RunNow& a, const RunNow& b) {
 }
 
 void Comparison::update(const RunNow& a, const RunNow& b) {
-    const bool begun = b.version.run == starts_ && starts_ > 0;
+    const bool begun = started_ && b.version.run == run_b_;
     bool changed = false;
     if (!own_text_) {
         teach(a);
@@ -121,7 +125,7 @@ void Comparison::update(const RunNow& a, const RunNow& b) {
 }
 
 bool Comparison::settled(const Version& a, const Version& b) const {
-    if (!at_rest(a) || !at_rest(b) || b.run != starts_) return b.activity == Activity::failed;
+    if (!at_rest(a) || !at_rest(b) || !started_ || b.run != run_b_) return b.activity == Activity::failed;
     return own_text_ || (taught_run_ == a.run && b.rows >= a.rows && b.source_rows >= a.source_rows);
 }
 

@@ -31,7 +31,7 @@ public:
     void update(const RunNow& a, const RunNow& b);
 
     /// Counts up with every text.
-    std::uint64_t runs() const { return starts_; }
+    std::uint64_t runs() const { return run_b_; }
     bool own_text() const { return own_text_; }
     /// B has nothing more to do: it has read what A has, or its text has ended.
     bool settled(const Version& a, const Version& b) const;
@@ -45,15 +45,16 @@ public:
     const SideSlots& slots(bool of_b) const { return of_b ? slots_b_ : slots_a_; }
 
 private:
+    void start_b(LivePrompt prompt, std::int64_t tokens);
     void teach(const RunNow& a);
     bool align(const RunNow& a, const RunNow& b);
     std::vector<std::int64_t> numbers_of(const std::vector<std::int32_t>& ids, const std::vector<std::string>& texts,
                                          std::int64_t count);
 
     LiveModel &a_, &b_;
-    bool same_vocabulary_, own_text_ = false;
+    bool same_vocabulary_, own_text_ = false, started_ = false;
     Sampling sampling_;
-    std::uint64_t starts_ = 0;      // of B: the run that it is to be in
+    std::uint64_t run_b_;           // that B is to be in
     std::uint64_t taught_run_ = 0;  // of A
     std::int64_t taught_ = 0;       // tokens of A that B was given
     Aligner own_, source_;

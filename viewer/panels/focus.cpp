@@ -209,15 +209,19 @@ std::pair<std::uint64_t, std::uint64_t> maps_of(const Ui& ui, Shown shown) {
 }
 
 void draw_pane_title(const Ui& ui, ImDrawList& list, const Pane& pane) {
-    const Beside& beside = *ui.beside;
-    const bool there = pane.shown == Shown::difference || beside.frames[pane.shown == Shown::b ? 1 : 0] != nullptr;
-    const std::string name =
-        pane.shown == Shown::difference
-            ? "B − A     " + beside.names[0] + "     " + beside.names[1]
-            : beside.names[pane.shown == Shown::b ? 1 : 0] + (there ? "" : ": it has no such head");
-    const float left = pane.box.x + ui.px(12), right = pane.last ? pane.box.right() - ui.px(12) : pane.places.bar.x;
-    put(list, small(ui), left, pane.box.y + ui.px(14), pane.shown == Shown::b ? ui.palette.accent : ui.palette.ink,
-        fitted(small(ui), name, right - left));
+    const Face face = small(ui);
+    const float right = pane.last ? pane.box.right() - ui.px(12) : pane.places.bar.x, y = pane.box.y + ui.px(14);
+    float left = pane.box.x + ui.px(12);
+    if (pane.shown == Shown::difference) left = put(list, face, left, y, ui.palette.strong, "B − A") + ui.px(18);
+    const auto name = [&](std::size_t run, float end) {
+        const bool there = ui.beside->frames[run] != nullptr;
+        const std::string text = ui.beside->names[run] + (there ? "" : ": it has no such head");
+        left = put(list, face, left, y, run == 1 ? ui.palette.accent : ui.palette.ink, fitted(face, text, end - left));
+    };
+    if (pane.shown != Shown::difference) return name(pane.shown == Shown::b ? 1 : 0, right);
+    name(0, left + (right - left) / 2 - ui.px(9));
+    left += ui.px(18);
+    name(1, right);
 }
 
 /// One map with what stands around it.
