@@ -4,12 +4,12 @@
 #include <cstdio>
 #include <numeric>
 
-#include "model_images.h"
 #include "progress.h"
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
 #include "runtime/io/shown_text.h"
 #include "runtime/models/config.h"
+#include "runtime/models/image_processor.h"
 
 namespace vantage::cli {
 
@@ -50,7 +50,7 @@ HeadSurvey::HeadSurvey(Session& session, std::size_t tokens, AttentionOf of)
         input_.keys.ids.resize(tokens);
         std::iota(input_.keys.ids.begin(), input_.keys.ids.end(), 0);  // no patch is the same token as another
         input_.columns = static_cast<int>(model.config().image.columns());
-        texts_ = place_names(model);
+        texts_ = place_names(model.config().image);
     } else {
         const std::vector<std::int32_t>& ids = of == AttentionOf::self ? written : session.source_tokens();
         texts_ = token_texts(model, ids);

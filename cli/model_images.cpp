@@ -59,13 +59,4 @@ std::vector<ModelImage> read_model_images(const Model& model, const std::string&
     return {{path, std::move(pixels), std::move(seen)}};
 }
 
-std::vector<std::string> place_names(const Model& model) {
-    const ImageInput& image = model.config().image;
-    std::vector<std::string> names{"cls"};
-    for (std::int64_t row = 0; row < image.rows(); ++row)
-        for (std::int64_t column = 0; column < image.columns(); ++column)
-            names.push_back(format("%lld,%lld", static_cast<long long>(row), static_cast<long long>(column)));
-    return names;
-}
-
 }  // namespace vantage::cli

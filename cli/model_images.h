@@ -19,7 +19,4 @@ struct ModelImage {
 /// model folder's preprocessor_config.json. Throws usage for a model that reads text, bad_file.
 std::vector<ModelImage> read_model_images(const Model& model, const std::string& path);
 
-/// "cls", then "row,column" of each patch: what stands for a token of an image.
-std::vector<std::string> place_names(const Model& model);
-
 }  // namespace vantage::cli

@@ -49,6 +49,17 @@ void require_input(const std::string& command, const InputOptions& o) {
                                           "FILE)");
 }
 
+std::optional<ModelImage> image_of(const std::string& command, const InputOptions& o, const Model& model) {
+    if (model.config().sees() && o.image.empty())
+        throw Error(ErrorKind::usage, command + ": " + model.info().name + " looks at images; give --image FILE");
+    if (o.image.empty()) return std::nullopt;
+    std::vector<ModelImage> images = read_model_images(model, o.image);
+    if (o.image_index >= images.size())
+        throw Error(ErrorKind::usage, command + format(": --image-index is %zu, but %s has images 0 to %zu",
+                                                       o.image_index, o.image.c_str(), images.size() - 1));
+    return std::move(images[o.image_index]);
+}
+
 namespace {
 
 std::vector<std::int32_t> types_of(const std::string& command, const InputOptions& o, const Model& model,
@@ -63,18 +74,6 @@ std::vector<std::int32_t> types_of(const std::string& command, const InputOption
         throw Error(ErrorKind::usage,
                     command + format(": --type-ids has %zu types, but there are %zu tokens", types.size(), tokens));
     return types;
-}
-
-/// The image to look at, for models that do; nothing for others.
-std::optional<ModelImage> image_of(const std::string& command, const InputOptions& o, const Model& model) {
-    if (model.config().sees() && o.image.empty())
-        throw Error(ErrorKind::usage, command + ": " + model.info().name + " looks at images; give --image FILE");
-    if (o.image.empty()) return std::nullopt;
-    std::vector<ModelImage> images = read_model_images(model, o.image);
-    if (o.image_index >= images.size())
-        throw Error(ErrorKind::usage, command + format(": --image-index is %zu, but %s has images 0 to %zu",
-                                                       o.image_index, o.image.c_str(), images.size() - 1));
-    return std::move(images[o.image_index]);
 }
 
 void check_tokens(const std::string& command, const std::vector<std::int32_t>& ids, const ModelInfo& info) {

@@ -33,6 +33,8 @@ struct ModelInput {
     std::vector<std::int32_t> types = {};
     std::int64_t longest() const { return std::max(std::ssize(ids), std::ssize(source)); }
 };
+/// The image to look at, for models that do; nothing for others. Throws usage for what does not fit the model, bad_file.
+std::optional<ModelImage> image_of(const std::string& command, const InputOptions& options, const Model& model);
 /// All that was given, without a run. Throws usage for what does not fit the model, naming `command`; bad_file.
 ModelInput read_input(const std::string& command, const InputOptions& options, const Model& model);
 /// Gives a session what is to be looked at.

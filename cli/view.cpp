@@ -7,11 +7,13 @@
 
 #include "commands.h"
 #include "head_pictures.h"
+#include "model_input.h"
 #include "progress.h"
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
 #include "runtime/io/apng.h"
 #include "runtime/io/png.h"
+#include "runtime/models/config.h"
 #include "vantage/vulkan.h"
 #include "viewer/window/headless.h"
 #include "viewer/window/window.h"
@@ -21,7 +23,7 @@ namespace vantage::cli {
 namespace {
 
 struct ViewOptions {
-    bool headless = false, frozen = false;
+    bool headless = false, frozen = false, keys = false;
     std::string size = "1280x800", png, apng, frames, precision = "f16";
     std::vector<std::string> files;  ///< .svg, .html, .csv, .json, .npy
     double scale = 1, frames_per_second = 8;
@@ -66,9 +68,21 @@ SecondRun second_run(const Model& first, const view::ViewState& state, view::Liv
     } else {
         second.model.emplace(first);
     }
+    if (first.config().sees() || second.model->config().sees())
+        throw Error(ErrorKind::usage, "view: --compare is for models that read text, and one of these looks at images");
     options.precision = other.precision.value_or(options.precision);
     second.live = std::make_unique<view::LiveModel>(*second.model, options);
     return second;
+}
+
+/// A text, or for a model that looks at images what is in the file.
+view::LivePrompt prompt_of(const Model& model, const view::ViewState& state) {
+    auto image =
+        image_of("view", {.image = state.image, .image_index = static_cast<std::size_t>(state.image_index)}, model);
+    if (!image) return {.text = state.prompt};
+    if (state.prompt != view::ViewState::default_prompt)
+        throw Error(ErrorKind::usage, "view: " + model.info().name + " looks at images: it takes no -p");
+    return {.text = {}, .pixels = std::move(image->pixels), .seen = std::move(image->seen)};
 }
 
 void start(view::LiveModel& live, const view::ViewState& state) {
@@ -80,7 +94,7 @@ void start(view::LiveModel& live, const view::ViewState& state) {
                            static_cast<long long>(info.layers_of(state.head->of)),
                            static_cast<long long>(info.heads_of(state.head->of))));
     }
-    live.start({.text = state.prompt}, state.sampling, state.max_tokens);
+    live.start(prompt_of(live.model(), state), state.sampling, state.max_tokens);
 }
 
 /// One picture for each token, of the text as it was then.
@@ -121,6 +135,7 @@ void draw_headless(const ViewOptions& o, const view::ViewState& state) {
 
 void show_window(const ViewOptions& o, const view::ViewState& state) {
     const Size size = size_of(o.size);
+    const view::KeyBindings keys = view::own_keys();
     const view::WindowSystem system;
     const Device device = open_for_windows(common().device, system.instance_extensions());
     const Model model = load_model(device);
@@ -136,11 +151,17 @@ void show_window(const ViewOptions& o, const view::ViewState& state) {
                          .scale = static_cast<float>(o.scale),
                          .frozen = o.frozen,
                          .budget_percent = o.budget,
+                         .keys = keys,
+                         .prompt = [&model](const view::ViewState& s) { return prompt_of(model, s); },
                          .compared = second.live.get()});
     window.run();
 }
 
 void run(const ViewOptions& o) {
+    if (o.keys) {
+        std::fputs(view::own_keys().as_file().c_str(), stdout);
+        return;
+    }
     const view::ViewState state = view::state_from(o.words);
     if (o.headless) return draw_headless(o, state);
     if (o.writes())
@@ -193,6 +214,9 @@ void add_view(CLI::App& app) {
         "  vantage view -p \"Mia saw the red box\" --compare \"prompt=Tom saw the blue box\"");
     add_model_option(*command);
     command->add_flag("--headless", o->headless, "No window: write files, also without a display");
+    command->add_flag("--keys", o->keys,
+                      "Print what every key does, in the form of the file in which you can change it: "
+                      "$XDG_CONFIG_HOME/vantage/keys");
     command->add_option("--size", o->size, "Of the window or the picture, in pixels")
         ->type_name("WxH")
         ->capture_default_str();

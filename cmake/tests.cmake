@@ -7,8 +7,8 @@ function(vantage_test_program name pattern)
     return()
   endif()
   add_executable(${name} ${sources})
-  target_link_libraries(${name} PRIVATE vantage_bench vantage_view vantage nlohmann_json::nlohmann_json
-                        VulkanRuntime::VulkanRuntime Catch2::Catch2WithMain)
+  target_link_libraries(${name} PRIVATE vantage_bench vantage_view vantage VulkanRuntime::VulkanRuntime nlohmann_json::nlohmann_json
+                        Catch2::Catch2WithMain)
   target_compile_definitions(${name} PRIVATE VANTAGE_TEST_DATA="${PROJECT_SOURCE_DIR}/tests" VANTAGE_ROOT="${PROJECT_SOURCE_DIR}")
   vantage_warnings(${name})
   vantage_optimise_little(${name})

@@ -1,5 +1,5 @@
 // add, mul and scale of f32 as elementwise.comp has them, by whole vectors (lib/lanes.glsl): a workgroup, one subgroup, makes `chunk`
-// elements, UNROLL vectors in each turn of its loop. b is as large as a, or has `chunk` elements; what is absent is read from a.
+// elements, UNROLL vectors in each turn of its loop. b is as large as a, or repeats after a multiple of `chunk`; what is absent is read from a.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 layout(local_size_x = 8, local_size_x_id = 0) in;
@@ -15,7 +15,7 @@ void main() {
     if (begin >= p.count) return;
     bool scale = p.kind == ELEMENTWISE_SCALE, add = p.kind == ELEMENTWISE_ADD;
     uint64_t a = address_of(p.a, F32, begin), y = address_of(p.y, F32, begin);
-    uint64_t b = scale ? a : address_of(p.b, B_TYPE, p.b_count == p.count ? begin : 0u);
+    uint64_t b = scale ? a : address_of(p.b, B_TYPE, p.b_count == p.count ? begin : begin % p.b_count);
     float factor = p.factor;
     uint at = 0u, end = min(p.chunk, p.count - uint(begin));
     do {

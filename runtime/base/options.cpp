@@ -29,12 +29,20 @@ bool environment_flag(const char* name) {
                 std::string(name) + "=" + *value + " is no switch: use 1, true, yes, on or 0, false, no, off");
 }
 
+namespace {
+std::string xdg_directory(const char* variable, const char* below_home) {
+    // The XDG rules say that a relative path here is to be ignored.
+    if (const auto xdg = environment(variable); xdg && xdg->front() == '/') return *xdg + "/vantage";
+    if (const auto home = environment("HOME")) return *home + below_home;
+    return "";
+}
+}  // namespace
+
+std::string config_directory() { return xdg_directory("XDG_CONFIG_HOME", "/.config/vantage"); }
+
 std::string cache_directory() {
     if (const auto own = environment("VANTAGE_CACHE_DIR")) return *own;
-    // The XDG rules say that a relative path here is to be ignored.
-    if (const auto xdg = environment("XDG_CACHE_HOME"); xdg && xdg->front() == '/') return *xdg + "/vantage";
-    if (const auto home = environment("HOME")) return *home + "/.cache/vantage";
-    return "";
+    return xdg_directory("XDG_CACHE_HOME", "/.cache/vantage");
 }
 
 bool colour_wanted(int fd) {

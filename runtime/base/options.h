@@ -12,6 +12,8 @@ std::optional<std::string> environment(const char* name);
 /// True for 1, true, yes, on; false for unset, empty, 0, false, no, off; anything else throws `usage`.
 bool environment_flag(const char* name);
 
+/// $XDG_CONFIG_HOME/vantage, else ~/.config/vantage; empty when there is no home.
+std::string config_directory();
 /// VANTAGE_CACHE_DIR, else $XDG_CACHE_HOME/vantage, else ~/.cache/vantage; empty when there is no home.
 std::string cache_directory();
 /// Colour is wanted: stderr/stdout is a terminal (`fd`), NO_COLOR is unset, TERM is not "dumb".

@@ -15,6 +15,7 @@
 #include "runtime/gpu/device.h"
 #include "runtime/gpu/kernel.h"
 #include "runtime/graph/op.h"
+#include "runtime/ops/coopmat.h"
 #include "shaders/params/bench.h"
 
 namespace vantage {
@@ -57,6 +58,7 @@ private:
     double submission_us() const;
     double compile_ms() const;
     std::uint64_t bytes_of_results() const;
+    std::uint64_t bytes_of_factors() const;
 
     // A CPU device has a subgroup in its vector registers; more of them in a workgroup only cost it.
     std::uint32_t lanes() const {
@@ -70,7 +72,7 @@ private:
     gpu::DeviceState& state_;
     const Caps& caps_;
     const RoofProgress& progress_;
-    gpu::Buffer results_;  // of the arithmetic kernels: a number for each invocation
+    gpu::Buffer factors_, results_;  // of the arithmetic kernels: what they multiply; a number for each invocation
 };
 
 // Seconds that the recording's one dispatch takes, by the device's clock where it has one.
@@ -114,7 +116,7 @@ double RoofMeter::seconds_a_pass(const std::function<double(std::uint32_t passes
 // 10^9 operations a second of a kernel that does `operations` in a pass of an invocation.
 double RoofMeter::rate(const PipelineKey& key, double operations, std::uint32_t lanes) const {
     const double pass = seconds_a_pass([&](std::uint32_t passes) {
-        const BenchParams params{.x = halves(results_.address()),
+        const BenchParams params{.x = halves(factors_.address()),
                                  .y = halves(results_.address()),
                                  .passes = passes,
                                  .factor = 0.999f,
@@ -153,10 +155,11 @@ std::vector<MemoryRoof> RoofMeter::memory() const {
 
 std::vector<MatrixRoof> RoofMeter::matrices() const {
     std::vector<MatrixRoof> found;
-    const std::uint32_t subgroup = caps_.subgroup_size, size = subgroup * (caps_.is_cpu() ? 1 : 4);
     for (const CooperativeMatrix& m : caps_.cooperative_matrices) {
+        const std::uint32_t subgroup = matrix_subgroup(m, caps_), size = subgroup * (caps_.is_cpu() ? 1 : 4);
         const std::string module = "bench_matrix_" + m.a + "_" + m.c;
-        if (m.a != m.b || find_spirv(module) == nullptr || (m.a == "s8" && !caps_.int8)) continue;
+        const bool held = m.a == "s8" ? caps_.int8 && caps_.storage8 : caps_.fp16 && caps_.storage16;
+        if (m.a != m.b || find_spirv(module) == nullptr || !held) continue;
         say(format("multiplying %ux%ux%u %s", m.m, m.n, m.k, m.a.c_str()));
         const bool select = caps_.subgroup_size_control && caps_.min_subgroup_size != caps_.max_subgroup_size;
         const PipelineKey key{module, {size, m.m, m.n, m.k}, select ? subgroup : 0};
@@ -217,7 +220,15 @@ double RoofMeter::compile_ms() const {
 std::uint64_t RoofMeter::bytes_of_results() const {
     std::uint64_t most = 4ull * invocations();
     for (const CooperativeMatrix& m : caps_.cooperative_matrices)
-        most = std::max<std::uint64_t>(most, 4ull * m.m * m.n * (invocations() / caps_.subgroup_size));
+        most = std::max<std::uint64_t>(most, 4ull * m.m * m.n * (invocations() / matrix_subgroup(m, caps_)));
+    return most;
+}
+
+// Two tiles of a and two of b, of at most four bytes an element.
+std::uint64_t RoofMeter::bytes_of_factors() const {
+    std::uint64_t most = 256;
+    for (const CooperativeMatrix& m : caps_.cooperative_matrices)
+        most = std::max<std::uint64_t>(most, 8ull * std::max(m.m, m.n) * m.k);
     return most;
 }
 
@@ -230,7 +241,8 @@ Roofs RoofMeter::measure() {
             .memory = memory(),
             .matrices = {}};
     results_ = gpu::allocate(state_, bytes_of_results(), gpu::MemoryKind::device, "results");
-    gpu::fill(state_, results_, 0, results_.bytes(),
+    factors_ = gpu::allocate(state_, bytes_of_factors(), gpu::MemoryKind::device, "factors");
+    gpu::fill(state_, factors_, 0, factors_.bytes(),
               0x3c013a03);  // small numbers in every type, no two neighbours alike
     say("f32 arithmetic");
     r.f32_gflops = rate({"bench_fma", {lanes(), 0}}, 20.0 * 3 * 4 * 2, lanes());

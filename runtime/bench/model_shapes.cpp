@@ -1,11 +1,13 @@
 // The calls of models: built as the models build them, so that nothing here has to be kept in step with them.
 #include <algorithm>
+#include <optional>
 
 #include "runtime/base/log.h"
 #include "runtime/bench/shapes.h"
 #include "runtime/graph/fuse.h"
 #include "runtime/graph/schedule.h"
 #include "runtime/models/model_builder.h"
+#include "runtime/models/weight_storage.h"
 
 namespace vantage {
 
@@ -17,6 +19,7 @@ constexpr std::int64_t longest_context = 32768;
 struct ModelRun {
     std::int64_t rows, context;
     bool quick = false;
+    std::optional<DType> matrices = {};  ///< stored in blocks of 8 or 4 bits
 };
 
 struct KnownModel {
@@ -27,8 +30,18 @@ struct KnownModel {
 };
 
 const std::vector<KnownModel>& known_models() {
-    static const std::vector<ModelRun> long_runs{{512, 512}, {512, 2048}, {512, 8192}, {512, longest_context},
-                                                 {1, 128},   {1, 2048},   {1, 8192},   {1, longest_context}};
+    static const std::vector<ModelRun> long_runs{{512, 512},
+                                                 {512, 2048},
+                                                 {512, 8192},
+                                                 {512, longest_context},
+                                                 {1, 128},
+                                                 {1, 2048},
+                                                 {1, 8192},
+                                                 {1, longest_context},
+                                                 {512, 512, false, DType::q8_0},
+                                                 {1, 128, false, DType::q8_0},
+                                                 {512, 512, false, DType::q4_0},
+                                                 {1, 128, false, DType::q4_0}};
     static const std::vector<KnownModel> models{
         {"gpt2-small",
          R"({"model_type":"gpt2","n_layer":12,"n_embd":768,"n_head":12,"vocab_size":50257,"n_positions":1024})",
@@ -52,19 +65,42 @@ const std::vector<KnownModel>& known_models() {
     return models;
 }
 
-void add_run(std::vector<BenchCase>& cases, const KnownModel& model, const ModelRun& run) {
+std::string name_of(const KnownModel& model, const ModelRun& run) {
+    std::string name = model.name;
+    if (run.matrices) name += std::string(" ") + vantage::name_of(*run.matrices);
+    name += " " + std::to_string(run.rows);
+    return run.rows == run.context ? name : name + " of " + std::to_string(run.context);
+}
+
+/// The graph as a Plan has it at the usual precision, f16, but with no products joined: which are depends on the device.
+Graph graph_of(const KnownModel& model, const ModelRun& run) {
     const ModelConfig config = shape_of_model(model.name, 1);
     const BuildOptions options{.rows = run.rows, .context = run.context, .watch = {}};
-    Graph graph = build_model(config, options, [&](const std::string&) { return model.weights; });
+    Graph graph =
+        build_model(config, options, [&](const std::string&) { return run.matrices ? DType::f16 : model.weights; });
+    if (run.matrices) {
+        pack_weights(graph);
+        store_matrices(graph, config, *run.matrices);
+    }
     fuse(graph);
-    const std::string name = run.rows == run.context ? format("%s %d", model.name, static_cast<int>(run.rows))
-                                                     : format("%s %d of %d", model.name, static_cast<int>(run.rows),
-                                                              static_cast<int>(run.context));
+    allow_f16_operands(graph);
+    return graph;
+}
+
+void add_calls(std::vector<BenchCase>& cases, const Graph& graph, const std::string& name, bool quick) {
     for (const int node : live_nodes(graph))
         add_case(cases, {.name = name,
                          .call = call_of(graph, graph.nodes()[static_cast<std::size_t>(node)]),
-                         .quick = run.quick,
+                         .quick = quick,
                          .of_model = true});
+}
+
+void add_run(std::vector<BenchCase>& cases, const KnownModel& model, const ModelRun& run) {
+    Graph graph = graph_of(model, run);
+    add_calls(cases, graph, name_of(model, run), run.quick);
+    if (!run.matrices) return;
+    allow_int8_operands(graph);  // --precision int8
+    add_calls(cases, graph, name_of(model, run) + " int8", run.quick);
 }
 
 }  // namespace

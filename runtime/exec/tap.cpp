@@ -123,7 +123,7 @@ void Tap::run(OpCall call, const std::vector<gpu::Buffer>& inputs, std::span<con
     for (Launch& launch : choose_kernel(call, device_.caps())->launch(call, device_.caps()).launches) {
         for (std::size_t i = 0; i < launch.operands.size(); ++i) {
             const Operand& operand = launch.operands[i];
-            std::uint64_t address = 0;
+            std::uint64_t address = result_.address() | 1;  // absent: memory all the same (Recorder::addresses_of)
             if (operand.kind == Operand::output)
                 address = result_.address() + places[operand.index];
             else if (operand.index < inputs.size() && inputs[operand.index])

@@ -114,6 +114,9 @@ std::uint32_t workgroup_size(const Caps& caps, std::uint32_t limit) {
 }
 
 std::uint32_t vectors_of_round(std::int64_t cols, const Caps& caps) {
+    constexpr std::int64_t most = std::int64_t{1} << 28;  // kernels count the bytes of a row in 32 bits
+    constexpr std::uint32_t most_lanes = 16;              // that lib/lanes.glsl tells apart
+    if (cols > most || caps.subgroup_size > most_lanes) return 0;
     for (std::uint32_t vectors : {16u, 8u, 4u})
         if (cols > 0 && cols % (vectors * caps.subgroup_size) == 0) return vectors;
     return 0;
@@ -121,8 +124,7 @@ std::uint32_t vectors_of_round(std::int64_t cols, const Caps& caps) {
 
 bool fits_lanes(const OpCall& call, const Caps& caps) {
     const TensorType& x = call.in(0);
-    return caps.is_cpu() && caps.subgroup_shuffle && caps.subgroup_size <= 16 && x.dtype == DType::f32 &&
-           vectors_of_round(x.shape[-1], caps) != 0;
+    return caps.is_cpu() && caps.subgroup_shuffle && x.dtype == DType::f32 && vectors_of_round(x.shape[-1], caps) != 0;
 }
 
 std::array<std::uint32_t, 3> flat_grid(std::uint64_t groups, const Caps& caps) {

@@ -23,27 +23,36 @@ std::optional<WeightScale> weight_scale_named(std::string_view name) {
     return std::nullopt;
 }
 
-float position_of(float value, float value_max, WeightScale scale) {
-    const float share = value / value_max;
-    if (!(share > 0.0f)) return 0.0f;  // also for NaN
+// Below, `share` is a weight's share of `value_max`, and `low` that of the dark end.
+
+float position_of(float value, float value_max, WeightScale scale, float value_min) {
+    const float share = value / value_max, low = value_min / value_max;
+    if (!(share > low)) return 0.0f;  // also for NaN
     if (share >= 1.0f) return 1.0f;
     switch (scale) {
-        case WeightScale::square_root: return std::sqrt(share);
-        case WeightScale::linear: return share;
+        case WeightScale::square_root: return (std::sqrt(share) - std::sqrt(low)) / (1.0f - std::sqrt(low));
+        case WeightScale::linear: return (share - low) / (1.0f - low);
         case WeightScale::logarithmic: break;
     }
-    return std::max(0.0f, 1.0f - std::log(share) / std::log(logarithmic_floor));
+    return std::max(0.0f, 1.0f - std::log(share) / std::log(std::max(low, logarithmic_floor)));
 }
 
-float value_at(float position, float value_max, WeightScale scale) {
-    if (!(position > 0.0f)) return 0.0f;
-    const float p = std::min(position, 1.0f);
+float value_at(float position, float value_max, WeightScale scale, float value_min) {
+    const float low = value_min / value_max;
+    float share = 0;
     switch (scale) {
-        case WeightScale::square_root: return p * p * value_max;
-        case WeightScale::linear: return p * value_max;
-        case WeightScale::logarithmic: break;
+        case WeightScale::square_root: {
+            const float root = std::max(std::sqrt(low) + position * (1.0f - std::sqrt(low)), 0.0f);
+            share = root * root;
+            break;
+        }
+        case WeightScale::linear: share = std::max(low + position * (1.0f - low), 0.0f); break;
+        case WeightScale::logarithmic:
+            share = std::pow(std::max(low, logarithmic_floor), 1.0f - position);
+            if (share <= logarithmic_floor) share = 0;  // which the scale does not tell from zero
+            break;
     }
-    return std::pow(logarithmic_floor, 1.0f - p) * value_max;
+    return share * value_max;
 }
 
 std::string weight_text(float value, int digits) {
@@ -61,19 +70,23 @@ std::string weight_text(float value, int digits) {
     return text;
 }
 
-std::vector<ScaleTick> scale_ticks(float value_max, WeightScale scale) {
+std::vector<ScaleTick> scale_ticks(float value_max, WeightScale scale, float value_min) {
     std::vector<float> shares;
     switch (scale) {
         case WeightScale::square_root: shares = {0.0f, 0.01f, 0.1f, 0.25f, 0.5f, 1.0f}; break;
         case WeightScale::linear: shares = {0.0f, 0.25f, 0.5f, 0.75f, 1.0f}; break;
         case WeightScale::logarithmic: shares = {1e-4f, 1e-3f, 1e-2f, 1e-1f, 1.0f}; break;
     }
+    const float low = value_min / value_max;
+    constexpr float apart = 0.05f;  // from the dark end's mark, so that their texts do not touch
     std::vector<ScaleTick> ticks;
     for (const float share : shares) {
-        const float value = share * value_max;
-        ticks.push_back({value, position_of(value, value_max, scale), weight_text(value, 4)});
+        const bool first = ticks.empty();
+        const float value = first ? std::max(share, low) * value_max : share * value_max;
+        const float position = position_of(value, value_max, scale, value_min);
+        if (first || value_min == 0.0f || position > apart) ticks.push_back({value, position, weight_text(value, 4)});
     }
-    if (scale == WeightScale::logarithmic) ticks.front().text = "≤ " + ticks.front().text;
+    if (scale == WeightScale::logarithmic || value_min > 0.0f) ticks.front().text = "≤ " + ticks.front().text;
     return ticks;
 }
 

@@ -161,4 +161,24 @@ std::vector<float> ImageProcessor::pixel_values(const Image& framed, const Image
     return values;
 }
 
+std::vector<std::string> place_names(const ImageInput& image) {
+    std::vector<std::string> names{"cls"};
+    for (std::int64_t row = 0; row < image.rows(); ++row)
+        for (std::int64_t column = 0; column < image.columns(); ++column)
+            names.push_back(format("%lld,%lld", static_cast<long long>(row), static_cast<long long>(column)));
+    return names;
+}
+
+Image picture_of(std::span<const float> pixels, const ImageInput& image) {
+    const auto [low, high] = std::ranges::minmax(pixels);
+    const float range = std::max(high - low, 1e-12f);
+    const auto plane = static_cast<std::size_t>(image.height * image.width);
+    Image picture(static_cast<int>(image.width), static_cast<int>(image.height), {});
+    for (std::size_t i = 0; i < 3 * plane; ++i) {
+        const std::size_t pixel = i / 3, channel = image.channels >= 3 ? i % 3 : 0;  // of one channel: grey
+        picture.rgb[i] = static_cast<std::uint8_t>(std::lround(255 * (pixels[channel * plane + pixel] - low) / range));
+    }
+    return picture;
+}
+
 }  // namespace vantage

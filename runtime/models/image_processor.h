@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,5 +40,10 @@ struct ImageProcessor {
 
 /// Reads preprocessor_config.json as transformers 4 or 5 write it. Throws bad_file naming the field.
 ImageProcessor parse_image_processor(std::string_view json, const std::string& name);
+
+/// "cls", then "row,column" of each patch: what stands for a token of an image.
+std::vector<std::string> place_names(const ImageInput& image);
+/// Numbers that a model looks at, [channels, height, width], as a picture: the smallest is black, the largest white.
+Image picture_of(std::span<const float> pixels, const ImageInput& image);
 
 }  // namespace vantage

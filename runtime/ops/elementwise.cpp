@@ -2,6 +2,7 @@
 // one of its rows [cols], a matrix [rows, cols] of several, or a single number.
 //   add: y = a + b    mul: y = a b    scale: y = factor a
 #include <algorithm>
+#include <numeric>
 
 #include "runtime/graph/op.h"
 #include "runtime/ops/checks.h"
@@ -63,10 +64,12 @@ LaunchPlan launch(const OpCall& call, const Caps& caps, std::uint32_t kind, bool
     return l.with(params_of(call, kind, 0));
 }
 
-// By whole vectors of f32: what a workgroup makes meets all of b, or elements of b with its own numbers.
+// By whole vectors of f32: what a workgroup makes. It meets elements of b that lie together, so that chunks divide b where b repeats.
 std::int64_t chunk_of(const OpCall& call) {
-    const bool repeats = call.has(1) && call.in(1).shape.elements() != call.in(0).shape.elements();
-    return repeats ? call.in(1).shape.elements() : std::min<std::int64_t>(call.in(0).shape.elements(), 4096);
+    constexpr std::int64_t usual = 4096, most = 2 * usual;
+    const std::int64_t count = call.in(0).shape.elements(), others = call.has(1) ? call.in(1).shape.elements() : count;
+    if (others == count) return std::min(count, usual);
+    return others <= most ? others : std::gcd(others, usual);
 }
 bool fits_vectors(const OpCall& call, const Caps& caps) {
     const std::uint32_t vectors = vectors_of_round(chunk_of(call), caps);

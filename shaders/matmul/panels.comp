@@ -13,13 +13,11 @@ layout(local_size_x = 64, local_size_x_id = 0) in;
 layout(constant_id = 7) const uint ROWS = 32;   // a multiple of 4
 layout(constant_id = 8) const uint DEPTH = 16;  // 4, 8 or 16; divides k
 
-const uint B_BYTES = B_TYPE == F32 ? 4u : 2u;
-
 // Four k of this invocation's column of b, `k` after those that were done; `b` has advanced to them.
 vec4 four_k(uvec2 b, uint col, uint k) {
     if (TRANSPOSE_B) return load4(b, B_TYPE, k);
     vec4 value;
-    [[unroll]] for (uint i = 0u; i < 4u; ++i) value[i] = load(advance(b, (k + i) * p.n * B_BYTES), B_TYPE, col);
+    [[unroll]] for (uint i = 0u; i < 4u; ++i) value[i] = load(row_address(b, B_TYPE, k + i, p.n), B_TYPE, col);
     return value;
 }
 
@@ -31,7 +29,7 @@ vec4 four_rows(vec4 sums, uvec2 a, uint row, uint k, vec4 x) {
 
 void main() {
     uint col = gl_GlobalInvocationID.x, panel = gl_WorkGroupID.y, batch = gl_WorkGroupID.z, column = min(col, p.n - 1u);
-    uvec2 b = advance(p.b, b_base(batch) * B_BYTES), a = row_address(p.a, F32, batch * gl_NumWorkGroups.y + panel, p.k * ROWS);
+    uvec2 b = row_address(p.b, B_TYPE, b_base(batch), 1u), a = row_address(p.a, F32, batch * gl_NumWorkGroups.y + panel, p.k * ROWS);
     if (TRANSPOSE_B) b = row_address(b, B_TYPE, column, p.k);
     vec4 sums[ROWS / 4u];
     [[unroll]] for (uint r = 0u; r < ROWS / 4u; ++r) sums[r] = vec4(0.0);
@@ -51,7 +49,7 @@ void main() {
             sums[r / 4u] = (s[0] + s[1]) + (s[2] + s[3]);
         }
         a = advance(a, DEPTH * ROWS * 4u);
-        b = advance(b, DEPTH * B_BYTES * (TRANSPOSE_B ? 1u : p.n));
+        b = row_address(b, B_TYPE, DEPTH, TRANSPOSE_B ? 1u : p.n);
         k += DEPTH;
     } while (k < p.k);
     if (col >= p.n) return;

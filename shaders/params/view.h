@@ -1,5 +1,6 @@
 // What the viewer's kernels and its fragment shaders are told.
 #include "params/types.h"
+#include "params/view_scale.h"
 #ifndef VANTAGE_VIEW_H
 #define VANTAGE_VIEW_H
 #define TILE_CELLS 64   // rows and columns of a tile
@@ -40,11 +41,28 @@ struct ViewTileParams {
     uint rows_before;              // that the means of cells are over of which a part is there
     uint relative, origin;         // column = slot of the key, or i + origin - key
 };
+// Weights [rows, columns] from a first one on, in tokens; NaN where a query does not see a key.
+struct ViewExcerptParams {
+    uvec2 source, result;
+    uvec2 row_factors, key_factors, distance_means;
+    uint head, first_row, first_column, rows, columns;
+    uint keys, relative, origin;
+};
 // The cells of a tile from the four of the level below, those that are absent 0.
 struct ViewPoolParams {
     uvec2 cells, upper_left, upper_right, lower_left, lower_right;
     uvec2 row_slots;
     uint first_row, level, rows;  // of the tile, in slots; its level; rows that there are
+};
+// How many cells of a part of a map have which value: those below the bar's dark end, HISTOGRAM_BINS along it, those above its
+// bright end. Counts are added to what is there.
+#define HISTOGRAM_BINS 64
+#define HISTOGRAM_COUNTS 66
+struct ViewHistogramParams {
+    uvec2 map, result;  // ViewTileMap
+    ViewScale bar;
+    uint first_row, first_column, rows, columns;  // in cells
+    uint peak;                                    // 1: by the largest weight of a cell, not the sum
 };
 // Which kernel of factors.comp it is: key factors, row factors, means by distance.
 #define VIEW_KEYS 0

@@ -1,5 +1,6 @@
 // What the viewer's vertex and fragment shaders are told. Positions are pixels from the upper left corner.
 #include "params/types.h"
+#include "params/view_scale.h"
 #ifndef VANTAGE_VIEW_DRAW_H
 #define VANTAGE_VIEW_DRAW_H
 VANTAGE_PARAMS_BEGIN
@@ -10,7 +11,8 @@ struct ViewUiParams {
     float width, height;  // of the target
     uint atlas_width, atlas_height;
 };
-// An area of the target with a map in it: the focused head's, or one mini-map.
+// An area of the target with a map in it: the focused head's, or one mini-map. Or with a picture: `map` is its pixels then, ABGR bytes
+// row by row, and `rows` and `columns` are its size.
 struct ViewAreaParams {
     uvec2 map;                                     // ViewTileMap
     uvec2 minus;                                   // another, whose cells are taken away; absent: none
@@ -18,17 +20,11 @@ struct ViewAreaParams {
     float width, height;                           // of the target
     float left, top, pixels_wide, pixels_high;     // the area
     float first_row, first_column, rows, columns;  // what it shows, in tokens; of a mini-map in cells
-    float value_max, log_floor;                    // the bright end; the smallest share of it that log tells from zero
-                                                   // (of differences both ends: colours 1 to 255, 128 for none)
-    uint scale;                                    // VIEW_SQUARE_ROOT …
+    ViewScale bar;                                 // from value to colour; of a difference to both sides of 128
     uint peak;                                     // 1: the largest weight of a cell, not the sum
     uint hide_future;                              // of a mini-map, 1: columns beyond the row hold nothing
     uint mini_map;                                 // number of the head plus 1; 0: the focused map
     uint unknown;                                  // ABGR bytes: a cell that is not made yet
-    uint tint;  // ABGR bytes: not the colour map, but this, the more the larger; 0: none
 };
 VANTAGE_PARAMS_END
-#define VIEW_SQUARE_ROOT 0  // as WeightScale
-#define VIEW_LINEAR 1
-#define VIEW_LOGARITHMIC 2
 #endif

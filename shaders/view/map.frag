@@ -4,18 +4,9 @@
 #extension GL_GOOGLE_include_directive : require
 #include "lib/view.glsl"
 #include "lib/tiles.glsl"
+#include "lib/weight_scale.glsl"
 layout(push_constant) uniform Push { ViewAreaParams p; };
 layout(location = 0) out vec4 pixel;
-
-// As position_of in runtime/io/weight_scale.cpp.
-float position_of(float value) {
-    float share = value / p.value_max;
-    if (!(share > 0.0)) return 0.0;
-    if (share >= 1.0) return 1.0;
-    if (p.scale == VIEW_SQUARE_ROOT) return sqrt(share);
-    if (p.scale == VIEW_LINEAR) return share;
-    return max(0.0, 1.0 - log(share) / log(p.log_floor));
-}
 
 MapCell cell_of(uvec2 map, uint row, uint column) {
     return p.mini_map > 0u ? mini_map_cell(map, p.mini_map - 1u, row, column) : map_cell(map, row, column);
@@ -29,26 +20,18 @@ void main() {
     uint level = p.mini_map > 0u ? 0u : map.level;
     bool hidden = p.mini_map > 0u ? p.hide_future == 1u : map.causal == 1u;
     if (hidden && column >> level > row >> level) discard;
-    MapCell cell = cell_of(p.map, row, column);
+    MapCell cell = cell_of(p.map, row, column), other = cell;
     bool difference = present(p.minus);
-    MapCell other = cell;
     if (difference) other = cell_of(p.minus, row, column);
-    bool known = cell.known && other.known && cell.level == other.level;
-    if (!known && p.tint != 0u) discard;
-    if (!known) {
+    if (!cell.known || !other.known || cell.level != other.level) {
         pixel = unpackUnorm4x8(p.unknown);
         return;
     }
     float value = value_of(cell);
-    if (p.tint != 0u) {
-        vec4 tint = unpackUnorm4x8(p.tint);
-        pixel = vec4(tint.rgb, tint.a * position_of(value));
-        return;
-    }
-    uint colour = uint(position_of(value) * 255.0 + 0.5);
+    uint colour = uint(position_on(p.bar, value) * 255.0 + 0.5);
     if (difference) {
         float change = value - value_of(other);
-        colour = uint(128.0 + floor(sign(change) * position_of(abs(change)) * 127.0 + 0.5));
+        colour = uint(128.0 + floor(sign(change) * position_on(p.bar, abs(change)) * 127.0 + 0.5));
     }
     pixel = unpackUnorm4x8(ReadWords(p.colours).at[colour]);
 }

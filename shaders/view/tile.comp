@@ -10,22 +10,10 @@ layout(local_size_x = 64, local_size_x_id = 0) in;
 #include "lib/index.glsl"
 #include "lib/slots.glsl"
 layout(push_constant) uniform Push { ViewTileParams t; };
-#include "lib/view_weights.glsl"
+#include "lib/shown_weight.glsl"
 #include "lib/cells.glsl"
 
 shared vec2 parts[gl_WorkGroupSize.x];
-
-// What a weight is shown as; of a key that the row has none of, nothing. `column` is a key, or a relative column.
-float shown(uint row, uint column) {
-    uint key = t.relative != 0u ? row + t.origin - column : column;  // wraps around for a key before the first
-    if (key >= t.keys) return 0.0;
-    TappedWeight weight = weight_of(row, key);
-    if (!weight.seen) return 0.0;
-    float value = weight.value * factor(t.row_factors, row) * factor(t.key_factors, key);
-    if (!present(t.distance_means)) return value;
-    float mean = ReadFloats(t.distance_means).at[row + p.m - key];
-    return mean > 0.0 ? value / mean : 0.0;
-}
 
 // Whether a causal mask hides all of a cell.
 bool hidden(uint last_row, uint first_column) {
@@ -44,7 +32,7 @@ void main() {
         uint row = tokens_before(t.row_slots, begin), high = tokens_before(t.row_slots, end) - row;
         uint left = tokens_before(t.key_slots, column), wide = tokens_before(t.key_slots, end_column) - left;
         for (uint i = part; i < high * wide; i += lanes) {
-            float value = shown(row + i / wide, left + i % wide);
+            float value = shown_weight(row + i / wide, left + i % wide).value;
             own = vec2(own.x + value, max(own.y, value));
         }
     }

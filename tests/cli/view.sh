@@ -37,6 +37,30 @@ ends 6 "nowhere" view --headless --png a.png --compare model=nowhere
 ends 2 "--png FILE" view --headless
 ends 2 "--headless" view --png a.png
 ends 2 "WIDTHxHEIGHT" view --headless --png a.png --size 12
+ends 2 "a number above --min" view --headless --png a.png --min 0.5 --max 0.4
+
+# images: a picture, and where the map is of another; what does not fit the model
+vit=(-m "$models/vit" --image "$models/vit/expected.safetensors")
+check "view --image" "$program" view --headless "${vit[@]}" --png vit.png --save vit.csv
+grep -q "Vantage-Image: .*expected.safetensors" vit.csv || fail "vit.csv does not say which image it is of"
+grep -q '^query,token,"0 cls","1 0,0",' vit.csv || fail "vit.csv: patches are not named by row and column: $(grep ^query vit.csv)"
+check "view --image-index" "$program" view --headless "${vit[@]}" --image-index 2 --png other.png
+cmp -s vit.png other.png && fail "two images give the same picture"
+ends 2 "looks at images; give --image FILE" view --headless -m "$models/vit" --png a.png
+ends 2 "looks at images: it takes no -p" view --headless "${vit[@]}" -p text --png a.png
+ends 2 "images 0 to 2" view --headless "${vit[@]}" --image-index 3 --png a.png
+ends 2 "reads text" view --headless --image photo.png --png a.png
+
+# keys: what is printed is a file of them, and what is wrong in one is named
+export XDG_CONFIG_HOME=$scratch/config
+mkdir -p "$XDG_CONFIG_HOME/vantage"
+"$program" view --keys >usual || fail "view --keys"
+grep -q "^theme  *= T  *# Light theme" usual || fail "view --keys: $(<usual)"
+sed 's/^theme .*/theme = F7/' usual >"$XDG_CONFIG_HOME/vantage/keys"
+gives "theme          = F7" view --keys
+"$program" view --keys | diff <(sed 's/^theme  *= T  */theme          = F7           /' usual) - || fail "view --keys: another than the file"
+echo "them = F7" >"$XDG_CONFIG_HOME/vantage/keys"
+ends 2 "vantage/keys:1: no action is called \"them\"" view --keys
 ends 2 "such as q12" view --headless --png a.png --pin 20
 ends 1 "display" view
 exit $((failures > 0))

@@ -45,6 +45,119 @@ TEST_CASE("cells of every level are the exact sums and maxima of the weights", "
     CHECK(peak <= tolerance);
 }
 
+TEST_CASE("the histogram counts the visible cells along the bar, and the text that came meanwhile", "[view]") {
+    LiveModel live(mini_world(), {.precision = Precision::f32});
+    ViewData data(live);
+    live.start({.ids = some_ids(150)}, {}, 0);
+    wait_for_end(live);
+    ViewState state;
+    const auto check = [&](Wanted wanted) {
+        const FrameData& frame = data.finish(state, wanted);
+        REQUIRE(frame.counts);
+        const ValueCounts& counts = *frame.counts;
+        CHECK(counts.range == wanted.counted.value_or(state.range));
+        const MapCells map = data.read_cells();
+        const double size = std::exp2(map.level);
+        std::vector<std::int64_t> bins(counts.bins.size());
+        std::int64_t below = 0, above = 0, on_border = 0;
+        for (std::int64_t r = 0; r < map.rows; ++r)
+            for (std::int64_t c = 0; c < map.columns; ++c) {
+                const double row = static_cast<double>(map.first_row) + static_cast<double>(r) * size,
+                             column = static_cast<double>(map.first_column) + static_cast<double>(c) * size;
+                if (column > row || row + size <= wanted.part.first_row || row >= wanted.part.last_row ||
+                    column + size <= wanted.part.first_column || column >= wanted.part.last_column)
+                    continue;
+                const auto at = static_cast<std::size_t>(r * map.columns + c);
+                const float value = state.pooling == Pooling::peak ? map.peak[at] : map.mass[at];
+                const float place = 64 * position_of(value, static_cast<float>(counts.range.max), state.scale,
+                                                     static_cast<float>(counts.range.min));
+                on_border += std::abs(place - std::round(place)) < 1e-3f && place > 0 && place < 64 ? 1 : 0;
+                if (value < static_cast<float>(counts.range.min))
+                    ++below;
+                else if (value > 1.00001f * static_cast<float>(counts.range.max))
+                    ++above;
+                else
+                    ++bins[static_cast<std::size_t>(std::min(place, 63.0f))];
+            }
+        CHECK(counts.below == below);
+        CHECK(counts.above == above);
+        std::int64_t off = 0;
+        for (std::size_t i = 0; i < bins.size(); ++i) off += std::abs(bins[i] - std::int64_t{counts.bins[i]});
+        CHECK(off <= 2 * on_border);  // two devices' roots and logarithms differ in the last bit
+        return off;
+    };
+    Wanted wanted = all_of({1, 3}, 150, 1000);
+    check(wanted);
+    wanted.part = {20, 75.5, 3.25, 60};
+    check(wanted);
+    state.range = {0.01, 0.3}, state.scale = WeightScale::logarithmic;
+    check(wanted);
+    state.pooling = Pooling::peak, state.scale = WeightScale::linear;
+    wanted = all_of({1, 3}, 150, 40);
+    check(wanted);
+    wanted.counted = ValueRange{0, 2};
+    check(wanted);
+    live.start({.ids = some_ids(90)}, {}, 0);
+    wait_for_end(live, 2);
+    check(all_of({1, 3}, 90, 1000));
+    CHECK(data.counts().waits == 0);
+}
+
+TEST_CASE("weights one by one are those of the map, at every level and under modifiers", "[view]") {
+    LiveModel live(mini_world(), {.precision = Precision::f32});
+    ViewData data(live);
+    live.start({.ids = some_ids(150)}, {}, 0);
+    wait_for_end(live);
+    const std::int64_t n = 150;
+    const HeadPlace head{3, 6};
+    const std::vector<double> p = weights_of(live, head, n);
+    ViewState state;
+    Wanted wanted = all_of(head, n, 20);  // of a map that is zoomed out
+    wanted.reader = 97;
+    wanted.numbers = Rectangle{90, 101, 93, 99};
+    const auto check = [&](auto&& expected, double allowed) {
+        const FrameData& frame = data.finish(state, wanted);
+        CHECK(frame.map.level == 3);
+        REQUIRE(frame.read);
+        REQUIRE(frame.numbers);
+        CHECK(frame.read->columns == 98);
+        double off = 0;
+        for (std::int64_t j = 0; j < 98; ++j)
+            off = std::max(off, std::abs(static_cast<double>(frame.read->at(97, j)) - expected(97, j)));
+        CHECK(std::isnan(frame.read->at(97, 98)));
+        for (std::int64_t i = 90; i < 101; ++i)
+            for (std::int64_t c = 93; c < 99; ++c) {
+                const std::int64_t j = state.axis == KeyAxis::relative ? i - c : c;
+                const float value = frame.numbers->at(i, c);
+                if (j < 0 || j > i)
+                    CHECK(std::isnan(value));  // masked
+                else
+                    off = std::max(off, std::abs(static_cast<double>(value) - expected(i, j)));
+            }
+        CHECK(off <= allowed);
+    };
+    const auto plain = [&](std::int64_t i, std::int64_t j) { return p[static_cast<std::size_t>(i * n + j)]; };
+    check(plain, tolerance);
+    state.axis = KeyAxis::relative;
+    check(plain, tolerance);
+    state.modifiers = {.row_normalised = true};
+    check(
+        [&](std::int64_t i, std::int64_t j) {
+            double largest = 0;
+            for (std::int64_t k = 0; k <= i; ++k) largest = std::max(largest, plain(i, k));
+            return plain(i, j) / largest;
+        },
+        tolerance);
+    state = {};
+    wanted.numbers.reset();
+    wanted.reader = 149;
+    CHECK(data.finish(state, wanted).read->columns == 150);
+    live.start({.ids = some_ids(9)}, {}, 0);
+    wait_for_end(live, 2);
+    CHECK(data.finish(state, all_of(head, 9, 100)).read == nullptr);  // of the run before, and none is wanted
+    CHECK(data.counts().waits == 0);
+}
+
 TEST_CASE("shared keys, a window and capped scores are seen as the model's rules say", "[view]") {
     const char* config =
         R"({"model_type":"gemma2","num_hidden_layers":2,"hidden_size":48,"num_attention_heads":4,"num_key_value_heads":2,
@@ -161,7 +274,7 @@ TEST_CASE("a reading and the numbers of all heads are those of the weights", "[v
     CHECK(frame.mini_maps.progress == 1);
 
     REQUIRE(frame.heads.size() == 32);
-    const view::HeadNumbers& numbers = frame.heads[3 * 8 + 1];
+    const HeadMeans& numbers = frame.heads[3 * 8 + 1];
     REQUIRE(numbers.rows == n);
     double mean_entropy = 0, first = 0, previous = 0, induction = 0, repeats = 0;
     for (std::int64_t i = 3; i < n; ++i) {

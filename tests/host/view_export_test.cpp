@@ -51,6 +51,14 @@ TEST_CASE("every file of a view says what it is of", "[view]") {
             CHECK(text.find(key) != std::string::npos);
     }
     CHECK(caption_of(s) == "tiny · layer 2 · head 5 · √ scale to 1 · mass · seed 7");
+    ViewSubject cut = s;
+    cut.state.range = {0.2, 0.8}, cut.state.scale = WeightScale::linear;
+    CHECK(caption_of(cut) == "tiny · layer 2 · head 5 · linear scale from 0.2 to 0.8 · mass · seed 7");
+    CHECK(cut.position(0.5f) == 0.5f);
+    CHECK(cut.position(0.2f) == 0);
+    CHECK(as_csv(cut).find("# Vantage-Scale: linear, 0.2 to 0.8\n") != std::string::npos);
+    CHECK(as_html(cut).find("\"max\":0.8") < as_html(cut).find("\"min\":0.2"));
+    CHECK(as_svg(cut).find(">≤ 0.2<") != std::string::npos);
     CHECK(facts_of(s).back().second == "vantage view --headless -p 'a \"b\" </script>' --layer 2 --head 5");
 }
 

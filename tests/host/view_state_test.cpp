@@ -46,13 +46,13 @@ TEST_CASE("a view and its command line say the same", "[view]") {
     state.axis = KeyAxis::relative, state.pooling = Pooling::peak;
     state.modifiers = {.sink_off = true, .over_expected = true};
     state.pins = {{Pin::Kind::query, 4}, {Pin::Kind::key, 0}};
-    state.scale = WeightScale::logarithmic, state.value_max = 0.125, state.colours = ColourMap::cividis;
+    state.scale = WeightScale::logarithmic, state.range = {0.001, 0.125}, state.colours = ColourMap::cividis;
     state.theme = Theme::light, state.statistic = HeadStatistic::induction, state.mini_maps = true;
     const std::string line = as_command_line(state);
     CHECK(line ==
           "-p 'it'\\''s \"here\"\n&' -n 5 --temp 0.7 --top-k 40 --seed 11 --layer 3 --head 7 --of cross "
           "--part 0.5:20,-3:24 --rows 12 --axis relative --pool peak --sink-off --over-expected --pin q4 --pin k0 "
-          "--scale log --max 0.125 --colours cividis --theme light --statistic induction --mini-maps");
+          "--scale log --min 0.001 --max 0.125 --colours cividis --theme light --statistic induction --mini-maps");
     const ViewState again = state_from(words_of(line));
     CHECK(again == state);
     CHECK(again.prompt == state.prompt);
@@ -87,8 +87,32 @@ TEST_CASE("a view and its command line say the same", "[view]") {
     test::expect_error(ErrorKind::usage, {"a second run (--compare)"}, refused({"--statistic", "difference"}));
     test::expect_error(ErrorKind::usage, {"a whole number from 0 on"}, refused({"--layer", "-1"}));
     test::expect_error(ErrorKind::usage, {"a number from 0 on"}, refused({"--temp", "nan"}));
+    test::expect_error(ErrorKind::usage, {"view: --max is 0.2, but takes a number above --min, which is 0.3"},
+                       refused({"--min", "0.3", "--max", "0.2"}));
     CHECK(head_place_named("e3.2") == HeadPlace{3, 2, AttentionOf::encoder});
     test::expect_error(ErrorKind::usage, {"layer.head, such as 5.1 or e3.2"}, [] { head_place_named("3,2"); });
+}
+
+TEST_CASE("the ends of a colour bar move along its scale", "[view]") {
+    for (const WeightScale scale : {WeightScale::linear, WeightScale::square_root, WeightScale::logarithmic}) {
+        CAPTURE(name_of(scale));
+        const ValueRange bar{0.04, 0.64};
+        for (const double place : {0.25, 0.5, 1.3}) {  // the colours of what is moved are where it was moved to
+            const double value = with_end(bar, BarEnd::bright, place, scale).max;
+            if (place < 1) CHECK(std::abs(position_of(static_cast<float>(value), 0.64f, scale, 0.04f) - place) < 0.01);
+            CHECK((place > 1) == (value > 0.64));
+            CHECK(with_end(bar, BarEnd::dark, place, scale).min < 0.64);
+        }
+        CHECK(with_end({}, BarEnd::dark, -0.5, scale) == ValueRange{});  // nothing is below nothing
+        CHECK(with_end(bar, BarEnd::bright, -9, scale).max > 0.04);
+        CHECK(with_end(bar, BarEnd::dark, 0, scale) == bar);
+        for (const ScaleTick& tick : scale_ticks(0.64f, scale, 0.04f)) CHECK(tick.value >= 0.04f * 0.9999f);
+    }
+    // A quarter of the way between the roots of 0.04 and 0.64.
+    CHECK(std::abs(position_of(0.1225f, 0.64f, WeightScale::square_root, 0.04f) - 0.25f) < 1e-6f);
+    CHECK(std::abs(position_of(0.16f, 0.64f, WeightScale::logarithmic, 0.04f) - 0.5f) < 1e-6f);
+    CHECK(with_usual_end({0.5, 4}, BarEnd::bright) == ValueRange{0.5, 1});
+    CHECK(with_usual_end({2, 4}, BarEnd::bright) == ValueRange{});
 }
 
 TEST_CASE("a budget opens for its share of the time, and says what was spent", "[view]") {

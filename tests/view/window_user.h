@@ -56,6 +56,14 @@ public:
         inject(glfwSetMouseButtonCallback, handle_, button, GLFW_RELEASE, 0);
         settle();
     }
+    /// From where the mouse is.
+    void drag(double x, double y) {
+        inject(glfwSetMouseButtonCallback, handle_, GLFW_MOUSE_BUTTON_LEFT, GLFW_PRESS, 0);
+        settle();
+        move(x, y);
+        inject(glfwSetMouseButtonCallback, handle_, GLFW_MOUSE_BUTTON_LEFT, GLFW_RELEASE, 0);
+        settle();
+    }
     void scroll(double y) { inject(glfwSetScrollCallback, handle_, 0.0, y), settle(); }
     void press(int key, int modifiers = 0) {
         inject(glfwSetKeyCallback, handle_, key, 0, GLFW_PRESS, modifiers);
@@ -92,7 +100,9 @@ private:
 struct Opened {
     WindowSystem system;
     Device device = open_for_windows("", system.instance_extensions());
-    Model model = Model::load(device, VANTAGE_ROOT "/assets/models/mini-world");
+    Model model;
+    explicit Opened(const std::string& folder = VANTAGE_ROOT "/assets/models/mini-world")
+        : model(Model::load(device, folder)) {}
 };
 
 }  // namespace view_test

@@ -22,10 +22,12 @@ std::size_t at(HeadStatistic statistic) { return static_cast<std::size_t>(statis
 
 }  // namespace
 
-void HeadSums::add(std::span<const float> row, bool counted, bool repeats, bool in_line, bool has_sink) {
+void HeadSums::add(std::span<const float> row, bool counted, bool repeats, bool in_line, bool apart, bool has_sink) {
     const auto number = [&](int i) { return static_cast<double>(row[static_cast<std::size_t>(i)]); };
-    ++numbers_.rows;
     const double off = has_sink ? not_defined : std::abs(number(ROW_TOTAL) - 1);
+    if (!has_sink && !(off <= row_sum_tolerance))
+        off_rows_.push_back({numbers_.rows, row[static_cast<std::size_t>(ROW_TOTAL)]});
+    ++numbers_.rows;
     numbers_.worst_row_sum = std::isnan(off) ? off : std::max(numbers_.worst_row_sum, off);
     if (!counted) return;
     const double entropy = std::max(number(ROW_ENTROPY), 0.0);
@@ -40,16 +42,16 @@ void HeadSums::add(std::span<const float> row, bool counted, bool repeats, bool 
     take(HeadStatistic::effective, std::exp(entropy));
     take(HeadStatistic::largest, number(ROW_LARGEST));
     take(HeadStatistic::first, number(ROW_FIRST));
-    take(HeadStatistic::distance, number(ROW_DISTANCE));
-    take(HeadStatistic::self, number(ROW_SELF));
+    if (!apart) take(HeadStatistic::distance, number(ROW_DISTANCE));
+    if (!apart) take(HeadStatistic::self, number(ROW_SELF));
     if (in_line) take(HeadStatistic::previous, number(ROW_PREVIOUS));
     if (!repeats) return;
     take(HeadStatistic::induction, number(ROW_COPIED));
     take(HeadStatistic::duplicate, number(ROW_REPEATED));
 }
 
-HeadNumbers HeadSums::numbers() const {
-    HeadNumbers now = numbers_;
+HeadMeans HeadSums::numbers() const {
+    HeadMeans now = numbers_;
     for (std::size_t i = 0; i < now.mean.size(); ++i) {
         now.mean[i] = counts_[i] > 0 ? sums_[i] / static_cast<double>(counts_[i]) : not_defined;
         if (counts_[i] == 0) now.recent[i] = not_defined;
@@ -126,7 +128,7 @@ bool HeadBoard::collect() {
         for (std::size_t head = 0; head < heads; ++head)
             sums_[done->first_head + head].add(
                 std::span(numbers).subspan((r * heads + head) * ROW_NUMBERS, ROW_NUMBERS), counted, repeats, in_line,
-                layer.tapped->sinks);
+                layer.of == AttentionOf::cross, layer.tapped->sinks);
     }
     for (std::size_t head = 0; head < heads; ++head)
         numbers_[done->first_head + head] = sums_[done->first_head + head].numbers();

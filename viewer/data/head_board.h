@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "runtime/graph/op.h"
-#include "viewer/data/head_numbers.h"
+#include "viewer/data/head_means.h"
 #include "viewer/data/view_sources.h"
 #include "viewer/data/view_work.h"
 
@@ -16,14 +16,16 @@ namespace vantage::view {
 class HeadSums {
 public:
     /// A row as shaders/params/head_statistics.h lists it; `repeats`: an earlier token is the same. `in_line`: before and behind
-    /// mean something. Rows that see too few keys to tell anything are not `counted`.
-    void add(std::span<const float> row, bool counted, bool repeats, bool in_line, bool has_sink);
-    HeadNumbers numbers() const;
+    /// mean something; `apart`: the keys are another text. Rows that see too few keys to tell anything are not `counted`.
+    void add(std::span<const float> row, bool counted, bool repeats, bool in_line, bool apart, bool has_sink);
+    HeadMeans numbers() const;
+    std::span<const OffRow> off_rows() const { return off_rows_; }
 
 private:
-    HeadNumbers numbers_{.recent = {}};
+    HeadMeans numbers_{.recent = {}};
     std::array<double, head_statistic_count> sums_{};
     std::array<std::int64_t, head_statistic_count> counts_{};
+    std::vector<OffRow> off_rows_;
 };
 
 class HeadBoard {
@@ -34,7 +36,9 @@ public:
     bool collect();
     /// Adds rows that no statistics know yet to the batch, of the layer that is furthest behind. True when there were any.
     bool advance(const LiveTokens& tokens, const Version& version, ViewWork& work);
-    std::span<const HeadNumbers> numbers() const { return numbers_; }
+    std::span<const HeadMeans> numbers() const { return numbers_; }
+    /// Of a head, in order: those among the rows summed up so far that do not sum to 1, none where a sink takes a part.
+    std::span<const OffRow> off_rows(std::size_t head) const { return sums_[head].off_rows(); }
     std::uint64_t rows_summed() const { return rows_summed_; }
     bool behind(const Version& version) const;
 
@@ -54,7 +58,7 @@ private:
     gpu::DeviceState& device_;
     std::vector<LayerState> layers_;
     std::vector<HeadSums> sums_;
-    std::vector<HeadNumbers> numbers_;
+    std::vector<HeadMeans> numbers_;
     std::vector<bool> repeats_;                                  // by token of the model's own text
     std::unordered_map<std::int32_t, std::size_t> first_place_;  // of a token in it
     std::size_t cross_keys_ = 0;                                 // rows of the keys' tokens before those of the queries

@@ -10,6 +10,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
 #include "runtime/models/config.h"
+#include "runtime/models/image_processor.h"
 
 namespace vantage::view {
 
@@ -53,11 +54,17 @@ struct Text {
     std::optional<StreamDecoder> decoder;
 
     void add(const Model& model, std::span<const std::int32_t> more) {
+        if (model.config().sees()) return add_places(model.config().image, more);
         if (!decoder && model.has_tokenizer()) decoder.emplace(model.tokenizer(), false);
         for (const std::int32_t id : more) {
             ids.push_back(id);
             texts.push_back(decoder ? decoder->push(id) : "#" + std::to_string(id));
         }
+    }
+    void add_places(const ImageInput& image, std::span<const std::int32_t> more) {
+        if (more.empty()) return;
+        ids.assign(more.begin(), more.end());  // an image comes as a whole
+        texts = place_names(image);
     }
 };
 
@@ -83,6 +90,7 @@ struct LiveModel::State {
     bool quit = false;
     Version version;
     Text text, source_text;
+    std::shared_ptr<const Image> seen;
     std::optional<LiveError> error;
     SessionStats stats;
 
@@ -128,6 +136,7 @@ struct LiveModel::State {
     std::function<void()> first_command();
     void guarded(const std::function<void()>& what);
     void begin(const LivePrompt& prompt, const Sampling& sampling, std::int64_t tokens);
+    void look(const LivePrompt& prompt);
     void step();
     void read_chunk(std::int64_t size);
     void write_token();
@@ -178,19 +187,18 @@ Activity LiveModel::State::activity() const {
 
 // Whoever looks sees no row of the text before: the version without rows comes first.
 void LiveModel::State::begin(const LivePrompt& prompt, const Sampling& sampling, std::int64_t tokens) {
-    unread = !prompt.ids.empty() || prompt.text.empty() ? prompt.ids : model.tokenizer().encode(prompt.text, true).ids;
+    unread = model.config().sees() || !prompt.ids.empty() || prompt.text.empty()
+                 ? prompt.ids
+                 : model.tokenizer().encode(prompt.text, true).ids;
     next_unread = 0, to_write = encodes() ? 0 : tokens, steps = 0, paused = false, seconds_per_token = 0;
     {
         const std::lock_guard lock(mutex);
-        text = {}, source_text = {}, error.reset();
+        text = {}, source_text = {}, seen.reset(), error.reset();
         version.run += 1, version.rows = version.source_rows = 0;
         version.prompt_tokens = std::ssize(unread);
     }
     session.restart(sampling);
-    if (!prompt.pixels.empty()) {
-        session.look(prompt.pixels);
-        unread = session.tokens();
-    }
+    if (model.config().sees()) look(prompt);
     publish(Activity::reading);
     if (!translates()) return;
     session.encode(unread);
@@ -202,6 +210,15 @@ void LiveModel::State::begin(const LivePrompt& prompt, const Sampling& sampling,
         session.append(std::span(&first, 1));
     unread.clear();
     publish(activity());
+}
+
+void LiveModel::State::look(const LivePrompt& prompt) {
+    session.look(prompt.pixels);
+    unread = session.tokens();
+    const std::lock_guard lock(mutex);
+    version.prompt_tokens = std::ssize(unread);
+    seen = std::make_shared<const Image>(prompt.seen.width > 0 ? prompt.seen
+                                                               : picture_of(prompt.pixels, model.config().image));
 }
 
 void LiveModel::State::read_chunk(std::int64_t size) {
@@ -374,6 +391,7 @@ void LiveModel::read_tokens(LiveTokens& mine) const {
     add_missing(mine.texts, state_->text.texts);
     add_missing(mine.source_ids, state_->source_text.ids);
     add_missing(mine.source_texts, state_->source_text.texts);
+    mine.seen = state_->seen;
 }
 
 std::optional<LiveError> LiveModel::error() const {

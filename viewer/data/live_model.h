@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "runtime/exec/tap.h"
+#include "runtime/io/image.h"
 #include "vantage/session.h"
 
 namespace vantage::view {
@@ -42,6 +43,8 @@ struct LiveTokens {
     std::vector<std::string> texts;        ///< as pieces of text, whole characters where they end one
     std::vector<std::int32_t> source_ids;  ///< what an encoder–decoder's encoder has read
     std::vector<std::string> source_texts;
+    std::shared_ptr<const Image>
+        seen;  ///< what a model looks at; its tokens are the class's and those of the patches, row by row
 };
 
 struct LiveError {
@@ -67,6 +70,7 @@ struct LivePrompt {
     std::string text;
     std::vector<std::int32_t> ids;
     std::vector<float> pixels;
+    Image seen = {};  ///< the same as a picture; empty: it is made of the pixels
 };
 
 class LiveModel {

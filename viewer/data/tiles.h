@@ -8,6 +8,9 @@
 
 namespace vantage::view {
 
+inline constexpr std::int64_t most_map_words = 8192;
+inline constexpr std::uint64_t most_map_bytes = sizeof(params::ViewTileMap) + most_map_words * sizeof(std::uint32_t);
+
 /// How far a head's map reaches: in slots, which without a second text beside it are tokens.
 struct Extent {
     std::int64_t rows = 0, keys = 0;

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "runtime/base/os.h"
+#include "viewer/data/excerpt_reader.h"
 #include "viewer/data/factors.h"
 #include "viewer/data/head_board.h"
+#include "viewer/data/histogram.h"
 #include "viewer/data/probe.h"
 #include "viewer/data/slot_tables.h"
 #include "viewer/data/tiles.h"
@@ -16,25 +19,22 @@ namespace vantage::view {
 namespace {
 
 constexpr std::size_t maps_in_flight = 4;  // frames that may still read one
-constexpr std::int64_t most_words = 8192;  // of a map
-
 constexpr double seconds_unwatched = 0.1;  // of a batch when nobody waits for a frame
 
 /// Host-visible maps that take turns, so that a frame in flight keeps its own.
 class MapRing {
 public:
     MapRing(gpu::DeviceState& device, const char* name)
-        : buffer_(gpu::allocate(device, maps_in_flight * map_bytes, gpu::MemoryKind::shared, name)) {}
+        : buffer_(gpu::allocate(device, maps_in_flight * most_map_bytes, gpu::MemoryKind::shared, name)) {}
     std::uint64_t write(const params::ViewTileMap& map, std::span<const std::uint32_t> words) {
         next_ = (next_ + 1) % maps_in_flight;
-        std::byte* to = buffer_.mapped() + next_ * map_bytes;
+        std::byte* to = buffer_.mapped() + next_ * most_map_bytes;
         std::memcpy(to, &map, sizeof map);
         std::memcpy(to + sizeof map, words.data(), words.size_bytes());
-        return buffer_.address() + next_ * map_bytes;
+        return buffer_.address() + next_ * most_map_bytes;
     }
 
 private:
-    static constexpr std::uint64_t map_bytes = sizeof(params::ViewTileMap) + most_words * sizeof(std::uint32_t);
     gpu::Buffer buffer_;
     std::size_t next_ = 0;
 };
@@ -88,6 +88,14 @@ int level_for(const Wanted& wanted, const Extent& extent, std::int64_t most_tile
     return level;
 }
 
+std::int64_t most_keys(const ViewSources& sources) {
+    std::int64_t most = 1;
+    for (const ViewSources::Layer& layer : sources.layers()) most = std::max<std::int64_t>(most, layer.sizes.m);
+    return most;
+}
+
+const Slots plain_slots;
+
 /// What of a view decides about its data.
 struct Asked {
     Wanted wanted;
@@ -110,6 +118,8 @@ struct ViewData::State {
     Factors factors;
     HeadBoard board;
     Probe probe;
+    Histogram histogram;
+    ExcerptReader excerpts, reader;
     MapRing maps, mini_maps;
     SlotTables tables;
     SideSlots slots;
@@ -134,6 +144,9 @@ struct ViewData::State {
           factors(device, l),
           board(device, l, sources),
           probe(device),
+          histogram(device),
+          excerpts(device, most_numbers, "view.numbers"),
+          reader(device, most_keys(sources), "view.read"),
           maps(device, "view.map"),
           mini_maps(device, "view.mini_maps"),
           tables(device, o.most_slots),
@@ -178,6 +191,9 @@ struct ViewData::State {
     void ask(const Wanted& wanted, const Extent& extent);
     void show_map(const ViewState& state, const Wanted& wanted, const Extent& extent);
     void read_tile(std::uint32_t word, std::int64_t row, std::int64_t column, MapCells& map) const;
+    void read_weights(const Wanted& wanted, const Extent& extent, const Look& look);
+    void count_values(const ViewState& state, const Wanted& wanted, const Extent& extent,
+                      const params::ViewTileMap& map, std::uint32_t look);
     void show_mini_maps(const ViewState& state, const Wanted& wanted);
     const FrameData& update(const ViewState& state, const Wanted& wanted, double seconds);
 };
@@ -185,8 +201,9 @@ struct ViewData::State {
 // What a batch that is done has left.
 void ViewData::State::collect() {
     if (!work.idle()) return;
-    const bool numbers = board.collect(), read = probe.collect();
-    frame.changed = frame.changed || numbers || read;
+    const bool numbers = board.collect(), read = probe.collect(), counted = histogram.collect(),
+               few = excerpts.collect(), row = reader.collect();
+    frame.changed = frame.changed || numbers || read || counted || few || row;
 }
 
 void ViewData::State::read_version() {
@@ -232,9 +249,10 @@ void ViewData::State::show_map(const ViewState& state, const Wanted& wanted, con
     const ViewSources::Layer& layer = sources.of(wanted.head);
     const bool grows = frame.version.activity == Activity::reading || frame.version.activity == Activity::writing;
     Look look = factors.advance(wanted.head, layer, state.modifiers, extent, frame.version.run, grows, work);
+    read_weights(wanted, extent, look);
     look.rows_ready =
         look.rows_ready < extent.own_rows ? slots.rows_of(wanted.head.of).slot_of(look.rows_ready) : extent.rows;
-    const int level = level_for(wanted, extent, std::min(options.tiles, most_words));
+    const int level = level_for(wanted, extent, std::min(options.tiles, most_map_words));
     range = tiles_of(wanted.part, extent, level);
     std::vector<TileKey> keys;
     for (std::int64_t row = range.first_row; row < range.last_row; ++row)
@@ -251,18 +269,89 @@ void ViewData::State::show_map(const ViewState& state, const Wanted& wanted, con
     words.clear();
     for (const TileKey& key : keys) words.push_back(extent.holds(key) ? tiles.word(key, extent, counts.updates) : 0);
     const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
-    frame.map = {.address = maps.write({.pool = address_words(tiles.pool_address()),
-                                        .level = u(level),
-                                        .first_tile_row = u(range.first_row),
-                                        .first_tile_column = u(range.first_column),
-                                        .tile_rows = u(range.rows()),
-                                        .tile_columns = u(range.columns()),
-                                        .rows = u(extent.rows),
-                                        .columns = u(extent.columns()),
-                                        .causal = extent.causal},
-                                       words),
+    const params::ViewTileMap map{.pool = address_words(tiles.pool_address()),
+                                  .level = u(level),
+                                  .first_tile_row = u(range.first_row),
+                                  .first_tile_column = u(range.first_column),
+                                  .tile_rows = u(range.rows()),
+                                  .tile_columns = u(range.columns()),
+                                  .rows = u(extent.rows),
+                                  .columns = u(extent.columns()),
+                                  .causal = extent.causal};
+    frame.map = {.address = maps.write(map, words),
                  .level = level,
                  .progress = order.empty() ? 1 : there / static_cast<double>(order.size())};
+    count_values(state, wanted, extent, map, look.number);
+}
+
+void ViewData::State::read_weights(const Wanted& wanted, const Extent& extent, const Look& look) {
+    const ViewSources::Layer& layer = sources.of(wanted.head);
+    Excerpt some{.head = wanted.head, .run = frame.version.run};
+    // in tokens of this text
+    Extent own_extent = extent;
+    own_extent.rows = extent.own_rows, own_extent.keys = extent.own_keys;
+    own_extent.row_slots = own_extent.key_slots = {};
+    if (wanted.reader && *wanted.reader >= 0 && *wanted.reader < own_extent.rows) {
+        some.first_row = *wanted.reader, some.rows = 1;
+        some.columns = extent.causal ? *wanted.reader + 1 : own_extent.keys;
+        Extent by_key = own_extent;
+        by_key.relative = false;
+        reader.ask(some, layer, by_key, look, work);
+    } else {
+        reader.rest();
+    }
+    // A column by distance is the same for all texts, unless it is counted from the last key.
+    if (wanted.numbers && (extent.plain() || extent.causal || !extent.relative)) {
+        const auto whole = [](double slot, std::int64_t most, const Slots& of) {
+            return of.tokens_before(std::clamp<std::int64_t>(static_cast<std::int64_t>(slot), 0, most));
+        };
+        const Slots &row_slots = slots.rows_of(wanted.head.of),
+                    &column_slots = extent.relative ? plain_slots : slots.keys_of(wanted.head.of);
+        some.axis = extent.relative ? KeyAxis::relative : KeyAxis::absolute;
+        some.first_row = whole(wanted.numbers->first_row, extent.rows, row_slots);
+        some.first_column = whole(wanted.numbers->first_column, extent.columns(), column_slots);
+        some.rows = whole(wanted.numbers->last_row, extent.rows, row_slots) - some.first_row;
+        some.columns = whole(wanted.numbers->last_column, extent.columns(), column_slots) - some.first_column;
+    }
+    if (wanted.numbers && some.rows > 0 && some.columns > 0 && some.rows * some.columns <= most_numbers)
+        excerpts.ask(some, layer, own_extent, look, work);
+    else
+        excerpts.rest();
+    const auto own = [&](const ExcerptReader& from) {
+        const auto& known = from.excerpt();
+        return known && known->head == wanted.head && known->run == frame.version.run ? known : nullptr;
+    };
+    frame.read = own(reader), frame.numbers = own(excerpts);
+}
+
+// Along the colour bar, of the cells that the visible part touches; counted last, when the batch has made what it can.
+void ViewData::State::count_values(const ViewState& state, const Wanted& wanted, const Extent& extent,
+                                   const params::ViewTileMap& map, std::uint32_t look) {
+    frame.counts.reset();
+    if (!extent.plain()) return;  // cells of gaps would count as weights
+    const double size = std::exp2(map.level);
+    const auto cells = [&](double first, double last, std::int64_t there) {
+        const double most = std::ceil(static_cast<double>(there) / size);
+        const double begin = std::clamp(std::floor(first / size), 0.0, most);
+        return std::pair{static_cast<std::uint32_t>(begin),
+                         static_cast<std::uint32_t>(std::clamp(std::ceil(last / size), begin, most) - begin)};
+    };
+    const auto [first_row, rows] = cells(wanted.part.first_row, wanted.part.last_row, extent.rows);
+    const auto [first_column, columns] = cells(wanted.part.first_column, wanted.part.last_column, extent.columns());
+    histogram.ask(map,
+                  {.run = frame.version.run,
+                   .head = wanted.head,
+                   .look = look,
+                   .rows = extent.rows,
+                   .level = static_cast<int>(map.level),
+                   .relative = extent.relative,
+                   .pooling = state.pooling,
+                   .scale = state.scale,
+                   .range = wanted.counted.value_or(state.range),
+                   .part = {first_row, first_column, rows, columns},
+                   .words = words},
+                  work);
+    frame.counts = histogram.counts();
 }
 
 void ViewData::State::show_mini_maps(const ViewState& state, const Wanted& wanted) {
@@ -319,11 +408,14 @@ const FrameData& ViewData::State::update(const ViewState& state, const Wanted& w
     frame.changed = frame.changed || worked;
     frame.heads = board.numbers();
     frame.reading = probe.reading() && probe.reading()->run == frame.version.run ? probe.reading() : std::nullopt;
-    const HeadNumbers& own = frame.heads[static_cast<std::size_t>(number_of(wanted.head))];
+    const HeadMeans& own = frame.heads[static_cast<std::size_t>(number_of(wanted.head))];
     frame.row_sum_error =
         own.rows > 0 && !std::isnan(own.worst_row_sum) ? std::optional(own.worst_row_sum) : std::nullopt;
+    frame.rows_checked = frame.row_sum_error ? own.rows : 0;
+    frame.off_rows = board.off_rows(static_cast<std::size_t>(number_of(wanted.head)));
     frame.busy = work.in_flight() || frame.map.progress < 1 || (wanted.mini_maps && frame.mini_maps.progress < 1) ||
-                 board.behind(frame.version) || next_slots;
+                 board.behind(frame.version) || next_slots || !histogram.current() || !excerpts.current() ||
+                 !reader.current();
     return frame;
 }
 
@@ -336,6 +428,12 @@ void ViewData::State::read_tile(std::uint32_t word, std::int64_t row, std::int64
                        to = static_cast<std::size_t>((row + r) * map.columns + column + c);
             map.mass[to] = cells[from], map.peak[to] = cells[from + 1];
         }
+}
+
+float Excerpt::at(std::int64_t row, std::int64_t column) const {
+    const std::int64_t r = row - first_row, c = column - first_column;
+    if (r < 0 || c < 0 || r >= rows || c >= columns) return std::numeric_limits<float>::quiet_NaN();
+    return weights[static_cast<std::size_t>(r * columns + c)];
 }
 
 ViewData::ViewData(LiveModel& live, const ViewDataOptions& options) : state_(std::make_unique<State>(live, options)) {}

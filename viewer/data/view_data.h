@@ -20,7 +20,7 @@
 
 #include "viewer/data/alignment.h"
 #include "viewer/data/budget.h"
-#include "viewer/data/head_numbers.h"
+#include "viewer/data/head_means.h"
 #include "viewer/data/live_model.h"
 #include "viewer/data/view_state.h"
 
@@ -43,6 +43,8 @@ struct CellReading {
     std::vector<Top> top;  ///< the row's largest weights, at most 8
 };
 
+inline constexpr std::int64_t most_numbers = 4096;
+
 /// What a frame wants of the focused head.
 struct Wanted {
     HeadPlace head;
@@ -50,6 +52,10 @@ struct Wanted {
     double pixels_high = 0, pixels_wide = 0;  ///< that it has; a cell is never smaller than one
     std::optional<std::pair<std::int64_t, std::int64_t>> under_mouse;  ///< query and key
     bool mini_maps = false;                                            ///< 64² maps of all heads, too
+    std::optional<Rectangle>
+        numbers;  ///< whole rows and columns, at most `most_numbers` weights that are wanted one by one
+    std::optional<std::int64_t> reader;  ///< a query whose weights are wanted key by key
+    std::optional<ValueRange> counted;   ///< the ends of the bar that values are counted along; nothing: the state's
     bool operator==(const Wanted&) const = default;
 };
 
@@ -58,6 +64,29 @@ struct TileMap {
     std::uint64_t address = 0;  ///< of a ViewTileMap with its entries
     int level = 0;              ///< a cell covers 2^level rows and columns
     double progress = 1;        ///< the part of its cells that is there
+};
+
+/// How many of the visible cells have which value, along a colour bar.
+struct ValueCounts {
+    WeightScale scale = WeightScale::square_root;
+    ValueRange range;
+    std::uint32_t below = 0, above = 0;  ///< the dark end, the bright end
+    std::vector<std::uint32_t> bins;     ///< equal parts of the bar, from its dark end on
+};
+
+/// Single weights as the map shows them, under the modifiers and whatever its level is.
+struct Excerpt {
+    HeadPlace head;
+    std::uint64_t run = 0;
+    KeyAxis axis = KeyAxis::absolute;
+    std::int64_t first_row = 0, first_column = 0, rows = 0, columns = 0;  ///< in tokens
+    std::vector<float> weights;                                           ///< row by row; NaN where a query sees no key
+    bool same_place(const Excerpt& other) const {
+        return head == other.head && run == other.run && axis == other.axis && first_row == other.first_row &&
+               first_column == other.first_column && rows == other.rows && columns == other.columns;
+    }
+    /// NaN, too, where it is not known.
+    float at(std::int64_t row, std::int64_t column) const;
 };
 
 /// The cells of a map on the host, for files: those of the tiles that the wanted part touches.
@@ -86,10 +115,17 @@ struct FrameData {
     TileMap map;               ///< of the focused head
     /// One tile for each head of LiveModel::heads(), that covers all of its map; address 0 where not wanted.
     TileMap mini_maps;
-    std::span<const HeadNumbers> heads;  ///< of LiveModel::heads()
+    std::span<const HeadMeans> heads;    ///< of LiveModel::heads()
     std::optional<CellReading> reading;  ///< of the last cell that was asked for and is known, one or two frames old
+    std::optional<ValueCounts> counts;   ///< of the visible cells, one or two frames old
+    /// Weights one by one, as wanted a frame or two ago, of the focused head; null: none yet. What a query reads is by key, whatever
+    /// the axis.
+    std::shared_ptr<const Excerpt> numbers, read;
     /// Σ p of the rows of the focused head so far: the largest distance from 1, nothing where the head has a sink or no row.
     std::optional<double> row_sum_error;
+    /// Rows of the focused head whose sums are known, from the first on, 0 where it has a sink; and those of them that are off.
+    std::int64_t rows_checked = 0;
+    std::span<const OffRow> off_rows;
     bool changed = false;  ///< since the last update: draw
     bool busy = false;     ///< there is more to refine: update again soon, in `wake_in` seconds
     double wake_in = 0;

@@ -89,7 +89,8 @@ ViewSources::ViewSources(const LiveModel& live) {
         layers_.push_back(layer_of(live.source(head.layer, head.of), device.caps()));
         Layer& layer = layers_.back();
         layer.of = head.of, layer.layer = head.layer;
-        for (const char* shader : {"view_tile", "view_factors", "view_probe"}) keys.push_back(layer.kernel(shader));
+        for (const char* shader : {"view_tile", "view_factors", "view_probe", "view_excerpt"})
+            keys.push_back(layer.kernel(shader));
         if (layer.stream.lanes > 0) keys.push_back(layer.stream_kernel());
     }
     std::ranges::sort(keys);

@@ -218,6 +218,12 @@ Option compare_option() {
             return values;
         }};
 }
+Option image_option() {
+    return {"--image", "FILE",
+            "What a model that looks at images is given: PNG, JPEG, or safetensors with pixel_values",
+            [](ViewState& s, const std::string& value) { s.image = value; },
+            [](const ViewState& s, const ViewState&) { return s.image.empty() ? Values{} : Values{s.image}; }};
+}
 Option of_option() {
     return {"--of", "WORD", "Whose attention: self, encoder or cross",
             [](ViewState& s, const std::string& value) {
@@ -252,6 +258,8 @@ const std::vector<Option>& options() {
     static const std::vector<Option> all = {
         prompt_option(),
         compare_option(),
+        image_option(),
+        count("--image-index", field(&ViewState::image_index), "Which of several pixel_values, from 0 on"),
         count("-n", field(&ViewState::max_tokens), "Tokens to generate at most"),
         number("--temp", field(&ViewState::sampling, &Sampling::temperature),
                "Temperature; 0 takes the most probable token"),
@@ -283,7 +291,8 @@ const std::vector<Option>& options() {
         pin_option(),
         flag("--lines", field(&ViewState::lines), "Lines from the pinned token to what it reads"),
         word("--scale", scale_words, field(&ViewState::scale), "linear, sqrt or log"),
-        number("--max", field(&ViewState::value_max), "The bright end of the colour bar"),
+        number("--min", field(&ViewState::range, &ValueRange::min), "The dark end of the colour bar"),
+        number("--max", field(&ViewState::range, &ValueRange::max), "The bright end of the colour bar"),
         number("--max-difference", field(&ViewState::difference_max), "Both ends of the colour bar of differences"),
         word("--colours", colour_words, field(&ViewState::colours), "magma, viridis, cividis or grey"),
         word("--theme", theme_words, field(&ViewState::theme), "dark or light"),
@@ -368,6 +377,9 @@ ViewState state_from(std::span<const std::string> words) {
             throw Error(ErrorKind::usage, "view: " + words[i] + " wants a value: " + option->help);
         option->take(state, option->value != nullptr ? words[++i] : is_set);
     }
+    if (!(state.range.min < state.range.max))
+        refuse("--max", text_of(state.range.max), "a number above --min, which is " + text_of(state.range.min));
+    if (!(state.difference_max > 0)) refuse("--max-difference", "0", "a number above 0");
     if (state.compared) return state;
     if (state.shown != Shown::both) refuse("--show", name_of(state.shown), "a second run (--compare)");
     if (state.statistic == HeadStatistic::difference) refuse("--statistic", "difference", "a second run (--compare)");

@@ -10,6 +10,7 @@
 #include "runtime/io/colour_map.h"
 #include "runtime/io/weight_scale.h"
 #include "vantage/session.h"
+#include "viewer/data/value_range.h"
 
 namespace vantage::view {
 
@@ -18,7 +19,7 @@ enum class Pooling : std::uint8_t { mass, peak };
 /// Columns of the map: keys by position, or by distance, how far a key lies before its query.
 enum class KeyAxis : std::uint8_t { absolute, relative };
 enum class Theme : std::uint8_t { dark, light };
-/// What the head map is coloured by (HeadNumbers), and sorted by.
+/// What the head map is coloured by (HeadMeans), and sorted by.
 enum class HeadStatistic : std::uint8_t {
     entropy,
     effective,
@@ -86,6 +87,8 @@ std::string text_of(const Compared& compared);
 struct ViewState {
     // ---- what the model is asked
     std::string prompt = default_prompt;
+    std::string image;  ///< file, for models that look at images; then there is no prompt
+    std::int64_t image_index = 0;
     Sampling sampling = {.seed = 7};
     std::int64_t max_tokens = 48;
     static constexpr const char* default_prompt =
@@ -105,7 +108,7 @@ struct ViewState {
 
     // ---- how it looks
     WeightScale scale = WeightScale::square_root;
-    double value_max = 1;         ///< the bright end of the colour bar
+    ValueRange range;             ///< from the darkest colour to the brightest
     double difference_max = 0.5;  ///< both ends of the colour bar of differences
     ColourMap colours = ColourMap::magma;
     Theme theme = Theme::dark;

@@ -1,12 +1,14 @@
 #include "viewer/data/view_work.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace vantage::view {
 
 namespace {
 
-constexpr const char* work_names[] = {"tile", "stream", "pool", "factors", "probe", "statistics", "distances"};
+constexpr const char* work_names[] = {"tile",       "stream",    "pool",    "factors",  "probe",
+                                      "statistics", "histogram", "excerpt", "distances"};
 // Products per second that even a slow device manages: the first batches are cut by it.
 constexpr double slow_gpu = 2e10, slow_cpu = 2e7;
 constexpr double least_products = 4096;  // a dispatch is never free

@@ -14,7 +14,7 @@
 namespace vantage::view {
 
 /// Kinds of work, each of which has a speed of its own.
-enum class Work : std::uint8_t { tile, stream, pool, factors, probe, statistics, distances };
+enum class Work : std::uint8_t { tile, stream, pool, factors, probe, statistics, histogram, excerpt, distances };
 
 /// At most one batch is on the device at a time. Work is counted in products (of two numbers), and how many fit into a batch follows
 /// from how long earlier ones took.
@@ -29,8 +29,7 @@ public:
     void begin(double seconds);
     /// Products of a kind that still fit into the batch; at least 1 while nothing is in it, none while there is no batch.
     double room(Work kind) const;
-    /// Adds a dispatch. Tiles of either kind, probes and statistics do not wait for others of their kind; all else waits for what was added
-    /// before.
+    /// Adds a dispatch. It waits for all that was added before, but for what is of its kind: only pools and factors wait for that, too.
     template <class Params>
         requires std::is_trivially_copyable_v<Params>
     void add(Work kind, const gpu::PipelineKey& key, const Params& params, std::array<std::uint32_t, 3> groups,
@@ -51,7 +50,7 @@ public:
     double take_device_seconds();
 
 private:
-    static constexpr std::size_t kinds = 7, most_dispatches = 256;
+    static constexpr std::size_t kinds = 9, most_dispatches = 256;
     struct Speed {
         double seconds_per_product = 0;
         bool measured = false;

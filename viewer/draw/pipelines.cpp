@@ -14,7 +14,7 @@ struct Stages {
     const char *vertex, *fragment;
 };
 constexpr std::array<Stages, shading_count> stages_of{
-    {{"view_ui_vertex", "view_ui_fragment"}, {"view_area_vertex", "view_map"}}};
+    {{"view_ui_vertex", "view_ui_fragment"}, {"view_area_vertex", "view_map"}, {"view_area_vertex", "view_picture"}}};
 
 void require_graphics(const Device& device) {
     const gpu::DeviceParts& parts = device.state().parts;

@@ -9,8 +9,8 @@
 
 namespace vantage::view {
 
-enum class Shading : std::uint8_t { ui, map };
-inline constexpr std::size_t shading_count = 2;
+enum class Shading : std::uint8_t { ui, map, picture };
+inline constexpr std::size_t shading_count = 3;
 
 /// All of them for one format of target, made when first used.
 class DrawPipelines {

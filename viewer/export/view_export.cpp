@@ -223,10 +223,11 @@ std::vector<std::pair<std::string, std::string>> facts_of(const ViewSubject& s) 
          v.pooling == Pooling::mass ? "mass: sum over keys, mean over queries" : "peak: the largest"},
         {"Vantage-Axis", std::string(name_of(v.axis)) + (v.axis == KeyAxis::relative ? " (distances)" : " (keys)")},
         {"Vantage-Modifiers", modifiers_text(v.modifiers)},
-        {"Vantage-Scale", format("%s, 0 to %g", name_of(v.scale), v.value_max)},
+        {"Vantage-Scale", format("%s, %g to %g", name_of(v.scale), v.range.min, v.range.max)},
         {"Vantage-Seed", std::to_string(v.sampling.seed)},
         {"Vantage-Temperature", format("%g", v.sampling.temperature)},
-        {"Vantage-Prompt", v.prompt},
+        v.image.empty() ? std::pair<std::string, std::string>{"Vantage-Prompt", v.prompt}
+                        : std::pair<std::string, std::string>{"Vantage-Image", v.image},
         {"Vantage-Row-Sum-Error", format("%.2g", s.row_sum_error)}};
     if (s.second) {
         facts.emplace_back("Vantage-Compared", text_of(v.compared.value_or(Compared())));
@@ -247,8 +248,10 @@ std::string caption_of(const ViewSubject& s) {
     if (s.head.of != AttentionOf::self)
         text += s.head.of == AttentionOf::encoder ? " of the encoder" : " of cross attention";
     if (s.second) text += " · " + s.part_name();
-    text += s.difference() ? format(" · %s scale to ±%g · %s", name_of(v.scale), v.difference_max, name_of(v.pooling))
-                           : format(" · %s scale to %g · %s", name_of(v.scale), v.value_max, name_of(v.pooling));
+    text += std::string(" · ") + name_of(v.scale) + " scale ";
+    if (v.range.min > 0 && !s.difference()) text += format("from %g ", v.range.min);
+    text += s.difference() ? format("to ±%g · ", v.difference_max) : format("to %g · ", v.range.max);
+    text += name_of(v.pooling);
     if (s.cells.level > 0) text += format(" of %lld × %lld weights", 1LL << s.cells.level, 1LL << s.cells.level);
     if (v.modifiers.any()) text += " · " + modifiers_text(v.modifiers);
     if (v.axis == KeyAxis::relative) text += " · by distance";

@@ -35,6 +35,11 @@ struct ViewSubject {
     /// What is shown of a cell.
     float at(std::int64_t row, std::int64_t column) const { return value(row, column, state.pooling); }
     float value(std::int64_t row, std::int64_t column, Pooling pooling) const;
+    /// Of a value on the colour bar.
+    float position(float value) const {
+        return position_of(value, static_cast<float>(state.range.max), state.scale,
+                           static_cast<float>(state.range.min));
+    }
     /// No query of the cell sees its keys; or of two runs the one that is shown has no token there, or of a difference one of both.
     bool hidden(std::int64_t row, std::int64_t column) const;
     bool difference() const { return second && state.shown == Shown::difference; }

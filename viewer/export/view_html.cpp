@@ -40,12 +40,14 @@ for (const [key, value] of Object.entries(view.facts)) {
 }
 const hidden = (r, c) => Number.isNaN(values[r * view.columns + c]);
 function place(value) {
-  if (part.difference) return value ? Math.round(128 + Math.sign(value) * 127 * scaled(Math.abs(value))) : 128;
-  return Math.round(scaled(value) * 255);
+  if (part.difference) return value ? Math.round(128 + Math.sign(value) * 127 * scaled(Math.abs(value), 0)) : 128;
+  return Math.round(scaled(value, view.min) * 255);
 }
-function scaled(value) {
-  const share = value / max;
-  const at = view.scale === "log" ? 1 + Math.log(Math.max(share, 1e-4)) / Math.log(1e4) : view.scale === "sqrt" ? Math.sqrt(Math.max(share, 0)) : share;
+function scaled(value, min) {
+  const share = value / max, low = min / max, root = Math.sqrt(low);
+  if (!(share > low)) return 0;
+  const at = view.scale === "log" ? 1 - Math.log(share) / Math.log(Math.max(low, 1e-4))
+    : view.scale === "sqrt" ? (Math.sqrt(share) - root) / (1 - root) : (share - low) / (1 - low);
   return Math.max(0, Math.min(1, at));
 }
 const cells = document.createElement("canvas"); cells.width = Math.max(view.columns, 1); cells.height = Math.max(view.rows, 1);
@@ -89,7 +91,7 @@ function draw() {
   }
   pen.fillStyle = getComputedStyle(document.body).color;
   pen.fillText((part.difference ? "+" : "") + max, map.clientWidth - 40, room + 6);
-  pen.fillText(part.difference ? "−" + max : "0", map.clientWidth - 40, room + 204);
+  pen.fillText(part.difference ? "−" + max : view.min, map.clientWidth - 40, room + 204);
   if (picked) { pen.strokeStyle = "#48dbcd"; pen.lineWidth = 2; pen.strokeRect(x + picked[1] * zoom, y + picked[0] * zoom, zoom, zoom); }
 }
 function pick(r, c) {
@@ -176,7 +178,8 @@ nlohmann::json page_data(const ViewSubject& s) {
             {"scale", scale == WeightScale::linear        ? "linear"
                       : scale == WeightScale::logarithmic ? "log"
                                                           : "sqrt"},
-            {"max", s.state.value_max},
+            {"min", s.state.range.min},
+            {"max", s.state.range.max},
             {"pooling", s.cells.level == 0 ? "weight" : name_of(s.state.pooling)},
             {"level", s.cells.level},
             {"rows", s.cells.rows},

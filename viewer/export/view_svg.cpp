@@ -39,8 +39,7 @@ std::string escaped(const std::string& text) {
 }
 
 Rgb colour_of(const ViewSubject& s, float value) {
-    if (!s.difference())
-        return colour_at(s.state.colours, position_of(value, static_cast<float>(s.state.value_max), s.state.scale));
+    if (!s.difference()) return colour_at(s.state.colours, s.position(value));
     const float share = position_of(std::abs(value), static_cast<float>(s.state.difference_max), s.state.scale);
     return difference_colours(
         s.state.theme == Theme::dark)[static_cast<std::size_t>(std::lround(128 + std::copysign(127 * share, value)))];
@@ -84,8 +83,9 @@ std::string bar(const ViewSubject& s, double x, double y, double height, const P
     const auto tick = [&](double position, const std::string& text) {
         all += text_at(x + bar_width + 6, y + height * (1 - position) + 4, text, paper.ink, letter);
     };
-    const double most = both_ways ? s.state.difference_max : s.state.value_max;
-    for (const ScaleTick& one : scale_ticks(static_cast<float>(most), s.state.scale)) {
+    const ValueRange range = both_ways ? ValueRange{0, s.state.difference_max} : s.state.range;
+    for (const ScaleTick& one :
+         scale_ticks(static_cast<float>(range.max), s.state.scale, static_cast<float>(range.min))) {
         const auto position = static_cast<double>(one.position);
         if (!both_ways || one.value <= 0) {
             tick(both_ways ? 0.5 : position, one.text);

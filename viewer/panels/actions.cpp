@@ -4,8 +4,10 @@
 #include <array>
 #include <cmath>
 
-#include "runtime/base/utf8.h"
 #include "vantage/error.h"
+#include "viewer/panels/areas.h"
+#include "viewer/panels/menus.h"
+#include "viewer/panels/moves.h"
 #include "viewer/panels/viewer.h"
 
 namespace vantage::view {
@@ -69,33 +71,12 @@ void pan(Viewer& v, double rows, double columns) {
     v.state().part = moved(part, rows * part.rows() * step, columns * part.columns() * step, v.rows(), v.columns());
 }
 
-/// The picked cell, or one to begin with: what the newest row reads.
-Cell picked(const Viewer& v) {
-    if (const auto cell = v.at().cell()) return *cell;
-    return {std::max<std::int64_t>(0, v.rows() - 1), std::max<std::int64_t>(0, v.columns() - 1)};
-}
-
-void nudge(Viewer& v, std::int64_t rows, std::int64_t columns) {
-    if (v.rows() == 0) return;
-    Cell cell = picked(v);
-    cell.first = std::clamp<std::int64_t>(cell.first + rows, 0, v.rows() - 1);
-    cell.second = std::clamp<std::int64_t>(cell.second + columns, 0, v.columns() - 1);
-    v.at().picked = cell;
-    if (v.state().part) v.state().part = showing(*v.state().part, cell.first, cell.second, v.rows(), v.columns());
-}
-
-void pin(Viewer& v) {
-    const Pin wanted{Pin::Kind::query, picked(v).first};
-    auto& pins = v.state().pins;
-    if (const auto found = std::ranges::find(pins, wanted); found != pins.end())
-        pins.erase(found);
-    else if (v.rows() > 0)
-        pins.push_back(wanted);
-}
-
 void step_back_out(Viewer& v) {
     if (v.at().help || v.at().find) {
         v.at().help = v.at().find = false;
+    } else if (v.at().area) {
+        v.at().area.reset();
+        v.at().picked_token.reset();
     } else if (v.at().picked || !v.state().pins.empty()) {
         v.at().picked.reset();
         v.state().pins.clear();
@@ -105,14 +86,6 @@ void step_back_out(Viewer& v) {
 }
 
 // ---- time -------------------------------------------------------------------------------------------------------------
-
-void go_to_row(Viewer& v, std::int64_t rows) {
-    const std::int64_t all = v.all_rows();
-    if (all == 0) return;
-    v.state().rows = std::clamp<std::int64_t>(rows, 1, all);
-    if (*v.state().rows == all) v.state().rows.reset();
-    v.state().part.reset();
-}
 
 /// A token later: one that was written, or, at the newest, one more from the model.
 void step_on(Viewer& v) {
@@ -183,9 +156,11 @@ constexpr std::array action_table = std::to_array<Action>({
     {"pick-right", "Pick the key behind", Menu::map, alt(Key::right), [](Viewer& v) { nudge(v, 0, 1); }},
     {"pick-up", "Pick the query before", Menu::map, alt(Key::up), [](Viewer& v) { nudge(v, -1, 0); }},
     {"pick-down", "Pick the query behind", Menu::map, alt(Key::down), [](Viewer& v) { nudge(v, 1, 0); }},
-    {"pin", "Pin the query", Menu::map, character(U'p'), pin},
+    {"pin", "Pin the query", Menu::map, character(U'p'), [](Viewer& v) { pin_picked(v, Pin::Kind::query); }},
+    {"pin-key", "Pin the key", Menu::map, character(U'P'), [](Viewer& v) { pin_picked(v, Pin::Kind::key); }},
     {"lines", "Lines to what it reads", Menu::map, character(U'k'),
      [](Viewer& v) { v.state().lines = !v.state().lines; }, [](const Viewer& v) { return v.state().lines; }},
+    {"off-row", "Next row whose sum is off", Menu::map, character(U'!'), go_to_off_row},
     {"find", "Find a token", Menu::map, character(U'/'), [](Viewer& v) { v.at().find = v.at().focus_find = true; }},
 
     {"scale", "Scale: √, linear, log", Menu::view, character(U's'), [](Viewer& v) { next(v.state().scale, 3); }},
@@ -208,6 +183,14 @@ constexpr std::array action_table = std::to_array<Action>({
      [](const Viewer& v) { return v.state().modifiers.over_expected; }},
     {"colours", "Next colours", Menu::view, character(U'c'), [](Viewer& v) { next(v.state().colours, 4); }, nullptr,
      true},
+    {"bright-down", "Bright end lower", Menu::view, character(U'('),
+     [](Viewer& v) { move_end(v, BarEnd::bright, -1); }},
+    {"bright-up", "Bright end higher", Menu::view, character(U')'), [](Viewer& v) { move_end(v, BarEnd::bright, 1); }},
+    {"dark-down", "Dark end lower", Menu::view, character(U'{'), [](Viewer& v) { move_end(v, BarEnd::dark, -1); }},
+    {"dark-up", "Dark end higher", Menu::view, character(U'}'), [](Viewer& v) { move_end(v, BarEnd::dark, 1); }},
+    {"range", "Colours from 0 to 1", Menu::view, character(U'0'),
+     [](Viewer& v) { v.state().range = {}, v.state().difference_max = ViewState().difference_max; },
+     [](const Viewer& v) { return v.state().range == ValueRange{}; }},
     {"theme", "Light theme", Menu::view, character(U't'), [](Viewer& v) { next(v.state().theme, 2); },
      [](const Viewer& v) { return v.state().theme == Theme::light; }},
     {"larger", "Everything larger", Menu::view, control(U'+'), [](Viewer& v) { v.set_scale(v.scale() * 1.1f); }},
@@ -224,27 +207,15 @@ constexpr std::array action_table = std::to_array<Action>({
     {"blink", "A and B in turn", Menu::compare, character(U'b'), [](Viewer& v) { v.toggle_blinking(); },
      [](const Viewer& v) { return v.at().blink_from.has_value(); }},
 
+    {"next-panel", "Next panel", Menu::help, special(Key::tab), [](Viewer& v) { next_area(v, 1); }, nullptr, false,
+     true},
+    {"previous-panel", "Panel before", Menu::help, shift(Key::tab), [](Viewer& v) { next_area(v, -1); }, nullptr, false,
+     true},
+    {"menu", "Menus", Menu::help, special(Key::f10), open_or_close_menus, nullptr, false, true},
     {"help", "Keys", Menu::help, character(U'?'), [](Viewer& v) { v.at().help = !v.at().help; },
      [](const Viewer& v) { return v.at().help; }},
     {"escape", "Close, unpin, follow", Menu::help, special(Key::escape), step_back_out},
 });
-
-const char* name_of_key(Key key) {
-    switch (key) {
-        case Key::none: return "";
-        case Key::left: return "←";
-        case Key::right: return "→";
-        case Key::up: return "↑";
-        case Key::down: return "↓";
-        case Key::home: return "Home";
-        case Key::end: return "End";
-        case Key::tab: return "Tab";
-        case Key::enter: return "Enter";
-        case Key::escape: return "Esc";
-        case Key::backspace: return "Backspace";
-    }
-    return "";
-}
 
 }  // namespace
 
@@ -253,22 +224,7 @@ const char* name_of(Menu menu) {
     return names.at(static_cast<std::size_t>(menu));
 }
 
-std::string text_of(const Shortcut& s) {
-    const bool capital = s.character >= U'A' && s.character <= U'Z';
-    std::string text =
-        std::string(s.control ? "Ctrl+" : "") + (s.alt ? "Alt+" : "") + (s.shift || capital ? "Shift+" : "");
-    if (s.key != Key::none) return text + name_of_key(s.key);
-    if (s.character == U' ') return text + "Space";
-    const char32_t shown = s.character >= U'a' && s.character <= U'z' ? s.character - U'a' + U'A' : s.character;
-    return text + encode_utf8(std::u32string(1, shown));
-}
-
 std::span<const Action> actions() { return action_table; }
-
-const Action* action_of(const Shortcut& shortcut) {
-    const auto found = std::ranges::find(action_table, shortcut, &Action::shortcut);
-    return found == action_table.end() || shortcut == Shortcut{} ? nullptr : &*found;
-}
 
 const Action& action_named(const std::string& word) {
     const auto found = std::ranges::find_if(action_table, [&](const Action& action) { return action.word == word; });

@@ -5,6 +5,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace vantage::view {
 
@@ -15,7 +16,35 @@ inline constexpr int menu_count = 7;
 const char* name_of(Menu menu);
 
 /// Keys that make no character.
-enum class Key : std::uint8_t { none, left, right, up, down, home, end, tab, enter, escape, backspace };
+enum class Key : std::uint8_t {
+    none,
+    left,
+    right,
+    up,
+    down,
+    home,
+    end,
+    page_up,
+    page_down,
+    insert,
+    remove,
+    tab,
+    enter,
+    escape,
+    backspace,
+    f1,
+    f2,
+    f3,
+    f4,
+    f5,
+    f6,
+    f7,
+    f8,
+    f9,
+    f10,
+    f11,
+    f12
+};
 
 /// A character as the keyboard's layout makes it, or a key that makes none, with modifiers (Shift is part of a character).
 struct Shortcut {
@@ -24,8 +53,12 @@ struct Shortcut {
     bool control = false, alt = false, shift = false;
     bool operator==(const Shortcut&) const = default;
 };
-/// "Shift+E", "Alt+←", "Space".
+/// "Shift+E", "Alt+←", "Space"; empty for none.
 std::string text_of(const Shortcut& shortcut);
+/// The same in letters that every keyboard has, "Alt+Left"; "none".
+std::string word_of(const Shortcut& shortcut);
+/// The inverse of both; nothing where the text is no shortcut.
+std::optional<Shortcut> shortcut_named(std::string_view text);
 
 struct Action {
     const char* word;  ///< for tests and for what is bound anew
@@ -35,11 +68,10 @@ struct Action {
     void (*run)(Viewer&);
     bool (*on)(const Viewer&) = nullptr;  ///< a mark in the menu; null: it has none
     bool group = false;                   ///< a line in the menu before it
+    bool typing = false;                  ///< also while a text is being typed
 };
 
 std::span<const Action> actions();
-/// The action of a key, or null.
-const Action* action_of(const Shortcut& shortcut);
 /// Throws failure for a word that no action has.
 const Action& action_named(const std::string& word);
 

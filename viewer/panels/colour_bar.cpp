@@ -1,4 +1,4 @@
-// What a colour means: the bar, its ticks, and handles to move its bright end.
+// What a colour means: the bar, its ticks, a histogram of what is visible, and handles to move the bar's ends.
 #include <algorithm>
 #include <cmath>
 
@@ -10,49 +10,111 @@
 namespace vantage::view {
 namespace {
 
-constexpr double least_bright_end = 1e-3;
+/// Where on the bar a pixel is: 0 at the lower, dark end.
+double place_on(const Box& bar, float y) { return static_cast<double>((bar.bottom() - y) / bar.high); }
 
-/// The bright end follows the mouse: dragging the handle down by the whole bar takes it to a hundredth.
-void drag_bright_end(Ui& ui, const Box& bar) {
-    ImGui::SetCursorScreenPos({bar.x - ui.px(4), bar.y - ui.px(6)});
-    ImGui::InvisibleButton("bright end", {bar.wide + ui.px(8), bar.high + ui.px(12)});
+/// The handle of an end. While it is dragged the bar stays as it was, so that the handle is where the mouse is.
+void drag_end(Ui& ui, ImDrawList& list, const Box& bar, BarEnd end) {
     const ImGuiIO& io = ImGui::GetIO();
-    if (ImGui::IsItemHovered() && io.MouseWheel != 0)
-        ui.state.value_max *= std::pow(0.85, static_cast<double>(io.MouseWheel));
-    if (ImGui::IsItemActive() && io.MouseDelta.y != 0)
-        ui.state.value_max *= std::pow(100.0, -static_cast<double>(io.MouseDelta.y / bar.high));
-    if (ImGui::IsItemHovered() && ImGui::IsMouseDoubleClicked(0)) ui.state.value_max = 1;
-    ui.state.value_max = std::clamp(ui.state.value_max, least_bright_end, 1e3);
+    const bool bright = end == BarEnd::bright, dragged = ui.at.bar && ui.at.dragged_end == end;
+    const ValueRange axis = ui.at.bar.value_or(ui.state.range);
+    const double value = bright ? ui.state.range.max : ui.state.range.min;
+    const double place = !dragged
+                             ? bright ? 1 : 0
+                             : static_cast<double>(position_of(static_cast<float>(value), static_cast<float>(axis.max),
+                                                               ui.state.scale, static_cast<float>(axis.min)));
+    const float y = std::round(bar.bottom() - static_cast<float>(place) * bar.high);
+    const Box grip{bar.x - ui.px(4), y - ui.px(3), bar.wide + ui.px(8), ui.px(6)};
+    ImGui::SetCursorScreenPos({grip.x, grip.y - ui.px(3)});
+    ImGui::InvisibleButton(bright ? "bright end" : "dark end", {grip.wide, grip.high + ui.px(6)});
+    if (ImGui::IsItemActivated()) ui.at.bar = ui.state.range, ui.at.dragged_end = end;
+    if (ImGui::IsItemActive() && ui.at.bar && io.MouseDelta.y != 0)
+        ui.state.range = with_end(*ui.at.bar, end, place_on(bar, io.MousePos.y), ui.state.scale);
+    if (ImGui::IsItemDeactivated()) ui.at.bar.reset();
+    const bool hot = ImGui::IsItemHovered() || ImGui::IsItemActive();
+    if (ImGui::IsItemHovered() && ImGui::IsMouseDoubleClicked(0)) {
+        ui.state.range = with_usual_end(ui.state.range, end);
+        ui.at.bar.reset();
+    }
+    fill(list, grip, hot ? ui.palette.accent : ui.palette.strong, ui.px(3));
+    outline(list, grip, ui.palette.panel, 1, ui.px(3));
+    if (hot) ImGui::SetTooltip("%s end: %.4g\nTwice: as usual", bright ? "bright" : "dark", value);
 }
 
-void draw_handle(const Ui& ui, ImDrawList& list, const Box& bar, bool hot) {
-    const float size = ui.px(5), y = bar.y;
-    list.AddTriangleFilled({bar.x - ui.px(2) - size, y - size}, {bar.x - ui.px(2), y},
-                           {bar.x - ui.px(2) - size, y + size}, hot ? ui.palette.accent : ui.palette.faint);
+/// The wheel over the bar moves its bright end.
+void wheel(Ui& ui, const Box& bar) {
+    const ImGuiIO& io = ImGui::GetIO();
+    if (io.MouseWheel == 0 || !ImGui::IsWindowHovered() || !bar.has(io.MousePos.x, io.MousePos.y)) return;
+    constexpr double step = 0.08;  // of the bar
+    ui.state.range =
+        with_end(ui.state.range, BarEnd::bright, 1 - step * static_cast<double>(io.MouseWheel), ui.state.scale);
+}
+
+/// Counts as lengths on a logarithmic scale: a single cell is seen beside a hundred thousand.
+void draw_histogram(const Ui& ui, ImDrawList& list, const Box& box) {
+    if (!ui.data.counts) return;
+    const ValueCounts& counts = *ui.data.counts;
+    const std::uint32_t most = std::max({counts.below, counts.above, *std::ranges::max_element(counts.bins), 1u});
+    const auto length = [&](std::uint32_t count) {
+        const double share = std::log1p(static_cast<double>(count)) / std::log1p(static_cast<double>(most));
+        return count > 0 ? std::max(1.0f, std::round(box.wide * static_cast<float>(share))) : 0.0f;
+    };
+    const auto bins = static_cast<float>(counts.bins.size());
+    const ImVec2 mouse = ImGui::GetIO().MousePos;
+    for (std::size_t i = 0; i < counts.bins.size(); ++i) {
+        const float top = std::round(box.bottom() - box.high * static_cast<float>(i + 1) / bins),
+                    bottom = std::round(box.bottom() - box.high * static_cast<float>(i) / bins);
+        const bool pointed = ImGui::IsWindowHovered() && Box{box.x, top, box.wide, bottom - top}.has(mouse.x, mouse.y);
+        const float wide = length(counts.bins[i]);
+        fill(list, {box.right() - wide, top, wide, std::max(1.0f, bottom - top)},
+             pointed ? ui.palette.accent : faded(ui.palette.faint, 0.75f));
+        if (!pointed) continue;
+        const auto value = [&](std::size_t at) {
+            return static_cast<double>(value_at(static_cast<float>(at) / bins, static_cast<float>(counts.range.max),
+                                                counts.scale, static_cast<float>(counts.range.min)));
+        };
+        ImGui::SetTooltip("%.4g to %.4g: %u cells\ndarker than the bar %u, brighter %u", value(i), value(i + 1),
+                          counts.bins[i], counts.below, counts.above);
+    }
+    // What lies beyond the bar stands beside its ends.
+    const float high = ui.px(3), gap = ui.px(2);
+    fill(list, {box.right() - length(counts.below), box.bottom() + gap, length(counts.below), high}, ui.palette.accent);
+    fill(list, {box.right() - length(counts.above), box.y - gap - high, length(counts.above), high}, ui.palette.accent);
+}
+
+/// While an end is dragged, the colours lie between where the ends are now.
+void draw_colours(const Ui& ui, ImDrawList& list, const Box& bar, const ValueRange& axis) {
+    const ColourTable& colours = colours_of(ui.state.colours);
+    const auto steps = static_cast<int>(bar.high);
+    for (int i = 0; i < steps; ++i) {
+        const float share = 1 - (static_cast<float>(i) + 0.5f) / static_cast<float>(steps);
+        const float place = !ui.at.bar ? share
+                                       : ui.position(value_at(share, static_cast<float>(axis.max), ui.state.scale,
+                                                              static_cast<float>(axis.min)));
+        fill(list, {bar.x, bar.y + static_cast<float>(i), bar.wide, 1},
+             packed(colours[static_cast<std::size_t>(std::lround(place * 255))]));
+    }
 }
 
 }  // namespace
 
 void draw_colour_bar(Ui& ui, const Box& box) {
     ImDrawList& list = *ImGui::GetWindowDrawList();
-    const Box bar{box.x, box.y, ui.px(14), box.high};
+    const float counts = ui.px(34);
+    const Box bar{box.x + counts + ui.px(3), box.y, ui.px(14), box.high};
     if (bar.high < ui.px(40)) return;
-    drag_bright_end(ui, bar);
-    const bool hot = ImGui::IsItemHovered() || ImGui::IsItemActive();
-    const ColourTable& colours = colours_of(ui.state.colours);
-    const auto steps = static_cast<int>(bar.high);
-    for (int i = 0; i < steps; ++i) {
-        const auto share = 1 - (static_cast<float>(i) + 0.5f) / static_cast<float>(steps);
-        const auto colour = static_cast<std::size_t>(std::lround(share * 255));
-        fill(list, {bar.x, bar.y + static_cast<float>(i), bar.wide, 1}, packed(colours[colour]));
-    }
-    draw_handle(ui, list, bar, hot);
-    const auto bright = static_cast<float>(ui.state.value_max);
-    for (const ScaleTick& tick : scale_ticks(bright, ui.state.scale)) {
+    wheel(ui, bar);
+    const ValueRange axis = ui.at.bar.value_or(ui.state.range);
+    draw_histogram(ui, list, {box.x, box.y, counts, box.high});
+    draw_colours(ui, list, bar, axis);
+    for (const ScaleTick& tick :
+         scale_ticks(static_cast<float>(axis.max), ui.state.scale, static_cast<float>(axis.min))) {
         const float y = bar.bottom() - tick.position * bar.high;
         fill(list, {bar.right(), std::round(y) - (tick.position >= 1 ? 0.0f : 1.0f), ui.px(4), 1}, ui.palette.faint);
         put(list, small(ui), bar.right() + ui.px(8), y - ui.fonts.small_size * 0.6f, ui.palette.ink, tick.text);
     }
+    drag_end(ui, list, bar, BarEnd::dark);
+    drag_end(ui, list, bar, BarEnd::bright);
 }
 
 }  // namespace vantage::view

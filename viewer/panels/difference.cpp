@@ -95,7 +95,7 @@ void draw_gaps(const Ui& ui, ImDrawList& list, const Pane& pane) {
 
 void draw_difference_bar(Ui& ui, const Box& box) {
     ImDrawList& list = *ImGui::GetWindowDrawList();
-    const Box bar{box.x, box.y, ui.px(14), box.high};
+    const Box bar{box.x + ui.px(37), box.y, ui.px(14), box.high};  // where that of weights is
     if (bar.high < ui.px(40)) return;
     drag_ends(ui, bar);
     const ColourTable& colours = difference_colours(ui.palette.dark);

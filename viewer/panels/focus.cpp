@@ -5,6 +5,7 @@
 #include "params/view_draw.h"
 #include "runtime/base/log.h"
 #include "viewer/panels/map_drawing.h"
+#include "viewer/panels/moves.h"
 #include "viewer/panels/panels.h"
 #include "viewer/panels/widgets.h"
 
@@ -28,6 +29,7 @@ struct LabelRange {
     std::int64_t first, last, step;
 };
 LabelRange label_range(double first, double last, double pixels, float line) {
+    if (pixels <= 0) return {0, 0, 1};  // an empty map
     const std::int64_t step = label_step(pixels, line);
     const auto begin = static_cast<std::int64_t>(std::floor(first));
     return {(begin + step - 1) / step * step, static_cast<std::int64_t>(std::ceil(last)), step};
@@ -84,8 +86,107 @@ void draw_column_labels(const Ui& ui, ImDrawList& list, const Box& box) {
     if (cell && cell->second % range.step != 0) draw(cell->second, true);
 }
 
+std::string row_sum_text(const Ui& ui, std::int64_t slot) {
+    const std::optional<std::int64_t> row = ui.row_slots.token(slot);
+    const std::string name =
+        format("row %lld “", static_cast<long long>(row.value_or(slot))) + label_of(ui.row_labels(), slot) + "” ";
+    if (!row) return name + "is not in this text";
+    const auto off = std::ranges::find(ui.data.off_rows, *row, &OffRow::row);
+    if (off != ui.data.off_rows.end()) return name + format("sums to %.4g", static_cast<double>(off->sum));
+    return name + (*row < ui.data.rows_checked ? "sums to 1" : "is not summed up yet");
+}
+
+/// A strip between labels and map: green where rows sum to 1, red where one does not, grey where it is not known yet.
+void draw_row_sums(const Ui& ui, ImDrawList& list) {
+    if (ui.data.rows_checked == 0) return;
+    const MapView& map = ui.map;
+    const Box strip{map.box.x - ui.px(5), map.box.y, ui.px(3), map.box.high};
+    const auto part = [&](double first, double last, ImU32 colour, float least) {
+        const float top = std::clamp(map.y_of(first), strip.y, strip.bottom()),
+                    bottom = std::clamp(map.y_of(last), strip.y, strip.bottom());
+        fill(list, {strip.x, top, strip.wide, std::max(bottom - top, least)}, colour);
+    };
+    const auto checked = static_cast<double>(std::min(ui.row_slots.slot_of(ui.data.rows_checked), map.rows));
+    part(map.part.first_row, map.part.last_row, ui.palette.line, 0);
+    part(map.part.first_row, checked, ui.palette.good, 0);
+    for (const OffRow& off : ui.data.off_rows) {
+        const auto row = static_cast<double>(ui.row_slots.slot_of(off.row));
+        if (row + 1 > map.part.first_row && row < map.part.last_row) part(row, row + 1, ui.palette.bad, ui.px(2));
+    }
+    const ImVec2 mouse = ImGui::GetIO().MousePos;
+    if (!ImGui::IsWindowHovered() ||
+        !Box{strip.x - ui.px(3), strip.y, strip.wide + ui.px(6), strip.high}.has(mouse.x, mouse.y))
+        return;
+    // The row at the mouse, or one that is off within the same pixels.
+    const double reach = static_cast<double>(ui.px(2)) / map.pixels_per_row();
+    const double at = map.part.first_row + static_cast<double>(mouse.y - map.box.y) / map.pixels_per_row();
+    auto row = std::clamp<std::int64_t>(static_cast<std::int64_t>(at), 0, map.rows - 1);
+    for (const OffRow& off : ui.data.off_rows)
+        if (const std::int64_t slot = ui.row_slots.slot_of(off.row);
+            std::abs(static_cast<double>(slot) + 0.5 - at) < std::max(reach, 0.5))
+            row = slot;
+    ImGui::SetTooltip("%s", row_sum_text(ui, row).c_str());
+}
+
+/// As many digits as there is room for, without the 0 before the point.
+std::string number_for(const Face& face, float value, float room) {
+    std::string text;
+    for (int digits = 5; digits > 0; --digits) {
+        text = weight_text(value, digits);
+        if (text.starts_with("0.")) text.erase(0, 1);
+        if (width_of(face, text) <= room) return text;
+    }
+    return text;
+}
+
+/// The weight of one run, as its map shows it; NaN where there is none, or it is not known yet.
+float weight_at(const Ui& ui, bool of_b, std::int64_t row, std::int64_t column) {
+    const FrameData* frame = ui.beside != nullptr ? ui.beside->frames[of_b ? 1 : 0] : &ui.data;
+    if (frame == nullptr || frame->numbers == nullptr || frame->numbers->axis != ui.state.axis) return NAN;
+    static const SideSlots plain;
+    const SideSlots& slots = ui.beside != nullptr ? ui.beside->comparison.slots(of_b) : plain;
+    const auto query = slots.rows_of(ui.head.of).token(row);
+    const auto key = ui.state.axis == KeyAxis::relative ? column : slots.keys_of(ui.head.of).token(column);
+    return query && key ? frame->numbers->at(*query, *key) : NAN;
+}
+
+/// What a cell shows, and the colour that it has.
+std::pair<float, Rgb> shown_at(const Ui& ui, Shown shown, std::int64_t row, std::int64_t column) {
+    if (shown != Shown::difference) {
+        const float value = weight_at(ui, shown == Shown::b, row, column);
+        return {value, colour_at(ui.state.colours, std::isnan(value) ? 0 : ui.position(value))};
+    }
+    const float change = weight_at(ui, true, row, column) - weight_at(ui, false, row, column);
+    if (std::isnan(change)) return {change, {}};
+    const float place = std::copysign(
+        position_of(std::abs(change), static_cast<float>(ui.state.difference_max), ui.state.scale), change);
+    return {change, difference_colours(ui.palette.dark)[static_cast<std::size_t>(std::lround(128 + 127 * place))]};
+}
+
+/// The weights of cells that are large enough to hold them.
+void draw_weights(const Ui& ui, ImDrawList& list, Shown shown) {
+    const MapView& map = ui.map;
+    const double side = std::min(map.pixels_per_row(), map.pixels_per_column());
+    if (side < static_cast<double>(numbered_cell * ui.scale)) return;
+    const Face face = small(ui);
+    const auto high = static_cast<float>(map.pixels_per_row()), wide = static_cast<float>(map.pixels_per_column());
+    list.PushClipRect({map.box.x, map.box.y}, {map.box.right(), map.box.bottom()}, true);
+    for (auto row = static_cast<std::int64_t>(map.part.first_row);
+         row < std::min(map.rows, static_cast<std::int64_t>(std::ceil(map.part.last_row))); ++row)
+        for (auto column = static_cast<std::int64_t>(map.part.first_column);
+             column < std::min(map.columns, static_cast<std::int64_t>(std::ceil(map.part.last_column))); ++column) {
+            const auto [value, colour] = shown_at(ui, shown, row, column);
+            if (std::isnan(value)) continue;
+            const std::string sign = shown != Shown::difference || value == 0 ? "" : value < 0 ? "−" : "+";
+            put_middle(list, face, map.x_of(static_cast<double>(column)) + wide / 2,
+                       map.y_of(static_cast<double>(row)) + (high - face.size) / 2, ink_on(colour),
+                       sign + number_for(face, std::abs(value), wide - ui.px(5) - width_of(face, sign)));
+        }
+    list.PopClipRect();
+}
+
 /// A frame around a whole row or column of cells.
-void draw_stripe(const Ui& ui, ImDrawList& list, Pin::Kind kind, std::int64_t token, ImU32 colour, float thickness) {
+void draw_stripe(const Ui& ui, ImDrawList& list, Pin::Kind kind, std::int64_t token, ImU32 colour) {
     const Box& box = ui.map.box;
     const auto at = static_cast<double>(token);
     Box stripe = box;
@@ -96,13 +197,15 @@ void draw_stripe(const Ui& ui, ImDrawList& list, Pin::Kind kind, std::int64_t to
         stripe.x = ui.map.x_of(at);
         stripe.wide = std::max(1.0f, ui.map.x_of(at + 1) - stripe.x);
     }
-    outline(list, stripe, colour, thickness);
+    // Cells may be as dark or as bright as any one line: a line between two of the opposite.
+    outline(list, Box(stripe).inset(-ui.px(1)), IM_COL32(0, 0, 0, 200), ui.px(3));
+    outline(list, stripe, colour, ui.px(1));
 }
 
 void draw_marks(const Ui& ui, ImDrawList& list) {
     const Box& box = ui.map.box;
     list.PushClipRect({box.x, box.y}, {box.right(), box.bottom()}, true);
-    for (const Pin& pin : ui.state.pins) draw_stripe(ui, list, pin.kind, pin.token, faded(ui.palette.strong, 0.8f), 1);
+    for (const Pin& pin : ui.state.pins) draw_stripe(ui, list, pin.kind, pin.token, IM_COL32(255, 255, 255, 255));
     if (const auto cell = ui.at.cell()) {
         const float x0 = ui.map.x_of(static_cast<double>(cell->second)),
                     x1 = ui.map.x_of(static_cast<double>(cell->second + 1));
@@ -120,14 +223,6 @@ void draw_marks(const Ui& ui, ImDrawList& list) {
 }
 
 // ---- the mouse --------------------------------------------------------------------------------------------------------
-
-void toggle_pin(Ui& ui, Pin pin) {
-    auto& pins = ui.state.pins;
-    if (const auto found = std::ranges::find(pins, pin); found != pins.end())
-        pins.erase(found);
-    else
-        pins.push_back(pin);
-}
 
 void zoom_to_box(Ui& ui, std::array<float, 2> from, ImVec2 to) {
     const auto a = ui.map.at(from[0], from[1]), b = ui.map.at(to.x, to.y);
@@ -171,9 +266,9 @@ void handle_mouse(Ui& ui) {
     }
     if (ImGui::IsMouseDoubleClicked(0)) {
         ui.state.part.reset();
-        toggle_pin(ui, {Pin::Kind::query, cell.first});  // takes back what the first click did
+        toggle_pin(ui.state, {Pin::Kind::query, cell.first});  // takes back what the first click did
     } else if (ImGui::IsMouseClicked(0)) {
-        toggle_pin(ui, io.KeyShift ? Pin{Pin::Kind::key, cell.second} : Pin{Pin::Kind::query, cell.first});
+        toggle_pin(ui.state, io.KeyShift ? Pin{Pin::Kind::key, cell.second} : Pin{Pin::Kind::query, cell.first});
     }
 }
 
@@ -235,6 +330,9 @@ void draw_pane(Ui& ui, ImDrawList& list, const Pane& pane) {
     const auto [map, minus] = maps_of(ui, pane.shown);
     draw_map(ui, list, {.map = map, .minus = minus, .box = ui.map.box, .part = ui.map.part});
     if (ui.beside != nullptr) draw_gaps(ui, list, pane);
+    draw_weights(ui, list, pane.shown);
+    if (ui.beside == nullptr || pane.shown == (ui.beside->shown == Shown::b ? Shown::b : Shown::a))
+        draw_row_sums(ui, list);
     draw_marks(ui, list);
     draw_row_labels(ui, list, pane.places.row_labels);
     draw_column_labels(ui, list, pane.places.key_labels);

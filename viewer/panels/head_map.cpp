@@ -22,19 +22,6 @@ struct HeadCells {
     }
 };
 
-/// Where each head stands: by layer and number, or sorted by its value, best first.
-std::vector<std::size_t> order_of(const Ui& ui) {
-    std::vector<std::size_t> order(ui.live.heads().size());
-    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-    if (ui.state.order == HeadOrder::index || ui.heads.size() != order.size()) return order;
-    const auto value = [&](std::size_t i) { return ui.heads[i][ui.state.statistic]; };
-    std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
-        if (std::isnan(value(a)) || std::isnan(value(b))) return !std::isnan(value(a)) && std::isnan(value(b));
-        return value(a) > value(b);
-    });
-    return order;
-}
-
 HeadCells cells_of(const Ui& ui, const Box& box) {
     const auto [rows, columns] = head_grid(ui.live);
     HeadCells cells{.box = box, .rows = rows, .columns = columns};
@@ -49,7 +36,7 @@ HeadCells cells_of(const Ui& ui, const Box& box) {
 /// The smallest and the largest value of all heads.
 std::pair<double, double> range_of(const Ui& ui) {
     double low = 1e300, high = -1e300;
-    for (const HeadNumbers& head : ui.heads) {
+    for (const HeadMeans& head : ui.heads) {
         const double value = head[ui.state.statistic];
         if (std::isnan(value)) continue;
         low = std::min(low, value);
@@ -143,6 +130,18 @@ HeadGrid head_grid(const LiveModel& live) {
     return {(std::ssize(live.heads()) + columns - 1) / columns, columns};
 }
 
+std::vector<std::size_t> head_order(const LiveModel& live, const ViewState& state, std::span<const HeadMeans> numbers) {
+    std::vector<std::size_t> order(live.heads().size());
+    for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+    if (state.order == HeadOrder::index || numbers.size() != order.size()) return order;
+    const auto value = [&](std::size_t i) { return numbers[i][state.statistic]; };
+    std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
+        if (std::isnan(value(a)) || std::isnan(value(b))) return !std::isnan(value(a)) && std::isnan(value(b));
+        return value(a) > value(b);
+    });
+    return order;
+}
+
 void draw_head_map(Ui& ui) {
     const Box& box = ui.layout.heads;
     const Panel panel(ui, "heads", box);
@@ -156,7 +155,7 @@ void draw_head_map(Ui& ui) {
     const Box room{box.x + ui.px(12) + label, top + ui.px(18), box.wide - ui.px(24) - label,
                    box.bottom() - top - ui.px(18) - ui.px(52)};
     const HeadCells cells = cells_of(ui, room);
-    const std::vector<std::size_t> order = order_of(ui);
+    const std::vector<std::size_t> order = head_order(ui.live, ui.state, ui.heads);
     const std::pair<double, double> range = range_of(ui);
     draw_axis(ui, list, cells, room);
     for (std::size_t i = 0; i < order.size(); ++i) {

@@ -25,7 +25,7 @@ float draw_menu_part(const Ui& ui, ImDrawList& list, Menu menu, float x, float y
     y += ui.fonts.regular_size + ui.px(6);
     for (const Action& action : actions()) {
         if (action.menu != menu) continue;
-        put_right(list, small(ui), x + ui.px(72), y, ui.palette.strong, text_of(action.shortcut));
+        put_right(list, small(ui), x + ui.px(72), y, ui.palette.strong, text_of(ui.keys.of(action)));
         put(list, small(ui), x + ui.px(84), y, ui.palette.ink, fitted(small(ui), action.name, wide - ui.px(84)));
         y += ui.fonts.small_size + ui.px(5);
     }

@@ -15,7 +15,11 @@ struct HeadGrid {
     std::int64_t rows = 1, columns = 1;
 };
 /// Of a window of so many pixels; `scale` is the size of everything. A small window has no inspector, a tiny one no head map either.
-Layout lay_out(float width, float height, float scale, const HeadGrid& grid);
+/// For a model that looks at an image that takes the place of the text, above the inspector where there is one, and there is no time.
+Layout lay_out(float width, float height, float scale, const HeadGrid& grid, bool image = false);
+
+/// A picture of a shape as large as fits into its panel, between the heading and a line for the class's token.
+Box image_place(const Box& panel, int wide, int high, float scale);
 
 /// The map of the focused head within its panel, and what is around it.
 struct FocusPlaces {

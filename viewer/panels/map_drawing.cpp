@@ -1,14 +1,10 @@
 #include "viewer/panels/map_drawing.h"
 
 #include "params/view_draw.h"
-#include "runtime/io/weight_scale.h"
+#include "viewer/data/histogram.h"
 #include "viewer/data/view_sources.h"
 
 namespace vantage::view {
-
-static_assert(static_cast<int>(WeightScale::square_root) == VIEW_SQUARE_ROOT &&
-              static_cast<int>(WeightScale::linear) == VIEW_LINEAR &&
-              static_cast<int>(WeightScale::logarithmic) == VIEW_LOGARITHMIC);
 
 void draw_map(const Ui& ui, ImDrawList& list, const MapDrawing& drawing) {
     if (drawing.map == 0) return;
@@ -25,14 +21,11 @@ void draw_map(const Ui& ui, ImDrawList& list, const MapDrawing& drawing) {
     p.first_column = static_cast<float>(drawing.part.first_column);
     p.rows = static_cast<float>(drawing.part.rows());
     p.columns = static_cast<float>(drawing.part.columns());
-    p.value_max = static_cast<float>(difference ? ui.state.difference_max : ui.state.value_max);
-    p.log_floor = logarithmic_floor;
-    p.scale = static_cast<std::uint32_t>(ui.state.scale);
+    p.bar = scale_params(ui.state.scale, difference ? ValueRange{0, ui.state.difference_max} : ui.state.range);
     p.peak = ui.state.pooling == Pooling::peak ? 1 : 0;
     p.mini_map = static_cast<std::uint32_t>(drawing.mini_map + 1);
     p.hide_future = ui.data.causal ? 1 : 0;
     p.unknown = ui.palette.unknown;
-    p.tint = drawing.tint;
     ui.drawings.add(list, [p](Painter& painter) mutable {
         p.width = painter.width();
         p.height = painter.height();

@@ -11,7 +11,6 @@ struct MapDrawing {
     Box box;
     Rectangle part;              ///< of mini-maps in cells
     std::int64_t mini_map = -1;  ///< number of the head
-    ImU32 tint = 0;              ///< instead of the colour map: this, the more the larger the weight
 };
 void draw_map(const Ui& ui, ImDrawList& list, const MapDrawing& drawing);
 

@@ -12,7 +12,7 @@ namespace {
 /// Where a value stands between the smallest and the largest of all heads; 0 where they do not differ.
 float share_of(const Ui& ui, HeadStatistic statistic, double value) {
     double low = value, high = value;
-    for (const HeadNumbers& head : ui.heads) {
+    for (const HeadMeans& head : ui.heads) {
         if (std::isnan(head[statistic])) continue;
         low = std::min(low, head[statistic]);
         high = std::max(high, head[statistic]);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/models/config.h"
 #include "viewer/panels/panels.h"
 #include "viewer/panels/viewer.h"
 #include "viewer/panels/widgets.h"
@@ -12,7 +13,14 @@
 namespace vantage::view {
 namespace {
 
-void number_field(const Ui& ui, const char* name, const char* id, double& value, float step, float most,
+/// What was drawn last has the keys, if this is its area.
+void note_area(Ui& ui, Area area) {
+    if (ui.at.area != area) return;
+    const ImVec2 from = ImGui::GetItemRectMin(), to = ImGui::GetItemRectMax();
+    ui.at.area_box = {from.x, from.y, to.x - from.x, to.y - from.y};
+}
+
+void number_field(Ui& ui, Area area, const char* name, const char* id, double& value, float step, float most,
                   const char* shape) {
     ImGui::SameLine(0, ui.px(12));
     ImGui::AlignTextToFramePadding();
@@ -22,9 +30,10 @@ void number_field(const Ui& ui, const char* name, const char* id, double& value,
     auto edited = static_cast<float>(value);
     if (ImGui::DragFloat(id, &edited, step, 0, most, shape))
         value = static_cast<double>(std::clamp(edited, 0.0f, most));
+    note_area(ui, area);
 }
 
-void whole_field(const Ui& ui, const char* name, const char* id, std::int64_t& value, int most, float wide) {
+void whole_field(Ui& ui, Area area, const char* name, const char* id, std::int64_t& value, int most, float wide) {
     ImGui::SameLine(0, ui.px(12));
     ImGui::AlignTextToFramePadding();
     ImGui::TextDisabled("%s", name);
@@ -32,10 +41,7 @@ void whole_field(const Ui& ui, const char* name, const char* id, std::int64_t& v
     ImGui::SetNextItemWidth(ui.px(wide));
     auto edited = static_cast<int>(value);
     if (ImGui::DragInt(id, &edited, 0.3f, 0, most)) value = std::clamp(edited, 0, most);
-}
-
-bool at_work(const Version& version) {
-    return version.activity == Activity::reading || version.activity == Activity::writing;
+    note_area(ui, area);
 }
 
 }  // namespace
@@ -50,29 +56,37 @@ void draw_prompt(Ui& ui, Viewer& viewer) {
         return;
     }
     ImGui::SetCursorScreenPos({box.x + ui.px(12), std::round(box.y + (box.high - ImGui::GetFrameHeight()) / 2)});
-    const bool wide_enough = box.wide > ui.px(820);
+    const ModelConfig& config = ui.live.model().config();
+    const bool writes = config.kind != ModelKind::encoder, wide_enough = writes && box.wide > ui.px(820);
     const float others = wide_enough ? ui.px(544) : ui.px(96);
     ImGui::SetNextItemWidth(std::max(ui.px(120), box.wide - others));
     if (ui.at.focus_prompt) ImGui::SetKeyboardFocusHere();
     ui.at.focus_prompt = false;
-    const bool entered = ImGui::InputTextWithHint("##prompt", "What should the model go on with?", &ui.at.prompt,
-                                                  ImGuiInputTextFlags_EnterReturnsTrue);
+    const bool entered = ImGui::InputTextWithHint("##prompt",
+                                                  config.sees() ? "A file: PNG, JPEG or safetensors"
+                                                  : writes      ? "What should the model go on with?"
+                                                                : "What should the model read?",
+                                                  &ui.at.prompt, ImGuiInputTextFlags_EnterReturnsTrue);
+    note_area(ui, Area::prompt);
+    ui.at.sampling_shown = wide_enough;
     if (wide_enough) {
-        number_field(ui, "temp", "##temperature", ui.state.sampling.temperature, 0.01f, 5, "%.2f");
-        number_field(ui, "top-p", "##top-p", ui.state.sampling.top_p, 0.005f, 1, "%.2f");
+        number_field(ui, Area::temperature, "temp", "##temperature", ui.state.sampling.temperature, 0.01f, 5, "%.2f");
+        number_field(ui, Area::top_p, "top-p", "##top-p", ui.state.sampling.top_p, 0.005f, 1, "%.2f");
         auto seed = static_cast<std::int64_t>(ui.state.sampling.seed % 1000000);
-        whole_field(ui, "seed", "##seed", seed, 999999, 54);
+        whole_field(ui, Area::seed, "seed", "##seed", seed, most_seed, 54);
         ui.state.sampling.seed = static_cast<std::uint64_t>(seed);
-        whole_field(ui, "tokens", "##tokens", ui.state.max_tokens, 100000, 48);
+        whole_field(ui, Area::length, "tokens", "##tokens", ui.state.max_tokens, most_length, 48);
     }
     ImGui::SameLine(0, ui.px(12));
-    const bool busy = at_work(ui.data.version);
+    const Activity activity = ui.data.version.activity;
+    const bool busy = activity == Activity::reading || activity == Activity::writing;
     const ImVec2 size{box.right() - ui.px(12) - ImGui::GetCursorScreenPos().x, 0};
-    if (busy) {
-        if (ImGui::Button("Stop", size)) viewer.stop();
-    } else if (ImGui::Button("Run", size) || entered) {
+    const bool pressed = ImGui::Button(busy ? "Stop" : "Run", size);
+    note_area(ui, Area::run);
+    if (pressed)
+        viewer.run_or_stop();
+    else if (entered && !busy)
         viewer.run_prompt();
-    }
 }
 
 }  // namespace vantage::view

@@ -1,25 +1,14 @@
 // The line at the top: menus at the left, the model at work at the right.
+#include <algorithm>
 #include <cmath>
 
 #include "runtime/base/log.h"
-#include "viewer/panels/actions.h"
+#include "viewer/panels/menus.h"
 #include "viewer/panels/panels.h"
-#include "viewer/panels/viewer.h"
 #include "viewer/panels/widgets.h"
 
 namespace vantage::view {
 namespace {
-
-void draw_menu(Viewer& viewer, Menu menu) {
-    if (!ImGui::BeginMenu(name_of(menu))) return;
-    for (const Action& action : actions()) {
-        if (action.menu != menu) continue;
-        if (action.group) ImGui::Separator();
-        const bool on = action.on != nullptr && action.on(viewer);
-        if (ImGui::MenuItem(action.name, text_of(action.shortcut).c_str(), on)) action.run(viewer);
-    }
-    ImGui::EndMenu();
-}
 
 ImU32 activity_colour(const Ui& ui, Activity activity) {
     switch (activity) {
@@ -51,12 +40,22 @@ private:
     float right_, left_, y_;
 };
 
+/// The worst one is named.
+std::string off_rows_text(std::span<const OffRow> rows) {
+    const auto off = [](const OffRow& row) { return std::abs(static_cast<double>(row.sum) - 1); };
+    const OffRow worst = *std::ranges::max_element(rows, {}, off);
+    std::string text =
+        format("row %lld sums to %.4g", static_cast<long long>(worst.row), static_cast<double>(worst.sum));
+    if (rows.size() > 1) text += format(", %zu rows are off", rows.size());
+    return text;
+}
+
 void draw_figures(const Ui& ui, Pieces& pieces) {
     const Palette& p = ui.palette;
-    if (const auto error = ui.data.row_sum_error) {
-        const bool good = *error <= 2e-3;
-        pieces.text(good ? "Σrow = 1 ✓" : format("Σrow off by %.1e", *error), good ? p.good : p.bad);
-    }
+    if (!ui.data.off_rows.empty())
+        pieces.text(off_rows_text(ui.data.off_rows), p.bad);
+    else if (ui.data.rows_checked > 0)
+        pieces.text("Σrow = 1 ✓", p.good);
     if (!ui.figures.frozen) {
         pieces.text(format("viewing costs %.1f %%", ui.data.cost_percent), p.faint);
         pieces.text(format("gfx %.1f ms", 1e3 * ui.figures.gfx_seconds), p.faint);
@@ -75,31 +74,28 @@ void draw_figures(const Ui& ui, Pieces& pieces) {
 
 }  // namespace
 
-void draw_status_bar(Ui& ui, Viewer& viewer) {
+void draw_status_bar(Ui& ui) {
     const Box& box = ui.layout.bar;
     ImGui::SetNextWindowPos({box.x, box.y});
     ImGui::SetNextWindowSize({box.wide, box.high});
     ImGui::PushStyleVar(ImGuiStyleVar_WindowRounding, 0);
-    ImGui::PushStyleVar(ImGuiStyleVar_FramePadding, {ui.px(8), std::round((box.high - ui.fonts.regular_size) / 2)});
+    ImGui::PushStyleColor(ImGuiCol_WindowBg, ui.palette.background);
     ImGui::Begin("bar", nullptr,
                  ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings |
-                     ImGuiWindowFlags_MenuBar | ImGuiWindowFlags_NoNav);
-    if (ImGui::BeginMenuBar()) {
-        for (int i = 0; i < menu_count; ++i) draw_menu(viewer, static_cast<Menu>(i));
-        const float left = ImGui::GetCursorScreenPos().x + ui.px(24);
-        ImDrawList& list = *ImGui::GetWindowDrawList();
-        Pieces pieces(ui, list, box.right() - ui.px(16), left, std::round((box.high - ui.fonts.small_size) / 2));
-        const auto error = ui.live.error();
-        if (error)
-            pieces.text(error->message, ui.palette.bad);
-        else if (!ui.at.note.empty())
-            pieces.text(ui.at.note, ui.palette.accent);
-        else
-            draw_figures(ui, pieces);
-        ImGui::EndMenuBar();
-    }
+                     ImGuiWindowFlags_NoBringToFrontOnFocus | ImGuiWindowFlags_NoNav);
+    const float left = draw_menu_names(ui, box, box.x + ui.px(8)) + ui.px(24);
+    Pieces pieces(ui, *ImGui::GetWindowDrawList(), box.right() - ui.px(16), left,
+                  std::round((box.high - ui.fonts.small_size) / 2));
+    const auto error = ui.live.error();
+    if (error)
+        pieces.text(error->message, ui.palette.bad);
+    else if (!ui.at.note.empty())
+        pieces.text(ui.at.note, ui.palette.accent);
+    else
+        draw_figures(ui, pieces);
     ImGui::End();
-    ImGui::PopStyleVar(2);
+    ImGui::PopStyleColor();
+    ImGui::PopStyleVar();
 }
 
 }  // namespace vantage::view

@@ -40,6 +40,11 @@ constexpr Palette light_palette{.background = IM_COL32(229, 231, 237, 255),
 
 const Palette& palette_of(Theme theme) { return theme == Theme::dark ? dark_palette : light_palette; }
 
+ImU32 ink_on(Rgb colour) {
+    constexpr float middle = 55;  // of CIE L*
+    return lightness(colour) > middle ? IM_COL32(16, 16, 24, 255) : IM_COL32(244, 244, 250, 255);
+}
+
 ImU32 packed(Rgb colour, float alpha) {
     return IM_COL32(colour.r, colour.g, colour.b, static_cast<int>(std::lround(alpha * 255)));
 }

@@ -18,6 +18,8 @@ const Palette& palette_of(Theme theme);
 /// The toolkit's widgets in these colours, `scale` times as large.
 void apply(const Palette& palette, float scale);
 
+/// Letters that stand out on this colour.
+ImU32 ink_on(Rgb colour);
 ImU32 packed(Rgb colour, float alpha = 1);
 ImU32 faded(ImU32 colour, float alpha);
 ImVec4 unpacked(ImU32 colour);

@@ -3,8 +3,6 @@
 #include <cmath>
 
 #include "runtime/io/shown_text.h"
-#include "runtime/io/weight_scale.h"
-#include "viewer/panels/map_drawing.h"
 #include "viewer/panels/panels.h"
 #include "viewer/panels/widgets.h"
 
@@ -42,30 +40,8 @@ std::vector<PlacedToken> place_tokens(const Ui& ui, const std::vector<std::strin
 
 ImU32 shade_of(const Ui& ui) { return faded(ui.palette.accent, ui.palette.dark ? 0.62f : 0.5f); }
 
-/// The weight's shade behind a token: from the focused map while its cells are single weights, read by the device. Query and key are
-/// those of this text.
-void draw_shade(const Ui& ui, ImDrawList& list, const Box& box, std::int64_t query, std::int64_t key) {
-    const std::int64_t column = ui.state.axis == KeyAxis::relative ? query - key : ui.key_slots.slot_of(key);
-    if (column < 0) return;
-    const auto row = static_cast<double>(ui.row_slots.slot_of(query)), at = static_cast<double>(column);
-    // Inside of the cell, so that rounding picks no neighbour.
-    draw_map(ui, list,
-             {.map = ui.data.map.address,
-              .box = box,
-              .part = {row + 0.5, row + 0.5, at + 0.5, at + 0.5},
-              .tint = shade_of(ui)});
-}
-
 ImU32 text_colour(const Ui& ui, std::int64_t token, std::int64_t query) {
-    return token > query ? ui.palette.faint : ui.palette.dark ? ui.palette.strong : ui.palette.ink;
-}
-
-std::optional<float> weight_known(const Ui& ui, std::int64_t query, std::int64_t key) {
-    const auto& reading = ui.data.reading;
-    if (!reading || reading->head != ui.head || reading->query != query) return std::nullopt;
-    for (const CellReading::Top& top : reading->top)
-        if (top.key == key) return top.weight;
-    return std::nullopt;
+    return ui.data.causal && token > query ? ui.palette.faint : ui.palette.dark ? ui.palette.strong : ui.palette.ink;
 }
 
 /// Arcs above the text from the query to the keys that it reads most.
@@ -94,13 +70,32 @@ void show_query(Ui& ui, const std::vector<PlacedToken>& placed, std::int64_t que
     ui.at.shown_query = query;
 }
 
+/// Where the arrow keys take the token at hand: along the text, or to the nearest of the next line.
+std::int64_t stepped(const std::vector<PlacedToken>& placed, std::int64_t from, std::array<int, 2> step) {
+    const std::int64_t last = std::ssize(placed) - 1;
+    std::int64_t to = std::clamp<std::int64_t>(from + step[0], 0, last);
+    if (step[1] == 0) return to;
+    const auto box = [&](std::int64_t token) -> const Box& { return placed[static_cast<std::size_t>(token)].box; };
+    const float middle = box(from).x + box(from).wide / 2;
+    while (to >= 0 && to <= last && box(to).y == box(from).y) to += step[1];
+    if (to < 0 || to > last) return from;
+    const float line = box(to).y;
+    for (std::int64_t i = to; i >= 0 && i <= last && box(i).y == line; i += step[1])
+        if (std::abs(box(i).x + box(i).wide / 2 - middle) < std::abs(box(to).x + box(to).wide / 2 - middle)) to = i;
+    return to;
+}
+
 }  // namespace
 
 void draw_tokens(Ui& ui) {
     const Box& box = ui.layout.tokens;
     const Panel panel(ui, "tokens", box);
     if (!panel) return;
-    const std::int64_t row = ui.query(), query = ui.row_slots.token(row).value_or(-1);
+    // A row comes a picture or two after it was asked for: until then the one before is shown, under its own name.
+    const Excerpt* read = ui.data.read.get();
+    const std::int64_t query = read != nullptr ? read->first_row : ui.row_slots.token(ui.query()).value_or(-1);
+    const std::int64_t row = ui.row_slots.slot_of(query);
+    const bool cross = ui.head.of == AttentionOf::cross;  // then the text is what is read, and none of it is a query
     {
         ImDrawList& list = *ImGui::GetWindowDrawList();
         const std::string what = query >= 0 ? "shaded by what “" + label_of(ui.row_labels(), row) + "” reads" : "";
@@ -114,29 +109,26 @@ void draw_tokens(Ui& ui) {
     const std::vector<PlacedToken> placed = place_tokens(ui, texts, box.wide - ui.px(24) - ui.px(12));
     ImVec2 origin = ImGui::GetCursorScreenPos();
     if (ui.state.lines) origin.y += ui.px(24);  // room for the arcs above the first line
+    if (const auto step = std::exchange(ui.at.text_step, {}); step != std::array{0, 0} && !placed.empty() && !cross)
+        ui.at.picked_token = ui.row_slots.slot_of(stepped(
+            placed, std::clamp<std::int64_t>(ui.row_slots.tokens_before(ui.query()), 0, std::ssize(placed) - 1), step));
     show_query(ui, placed, query);
     const ImVec2 mouse = ImGui::GetIO().MousePos;
-    const bool exact = ui.data.map.level == 0;
     ui.at.token.reset();
     for (std::int64_t i = 0; i < std::ssize(placed); ++i) {
         const PlacedToken& token = placed[static_cast<std::size_t>(i)];
         const Box at{std::round(origin.x + token.box.x), std::round(origin.y + token.box.y), std::round(token.box.wide),
                      token.box.high};
         if (at.bottom() < box.y || at.y > box.bottom()) continue;
-        const std::optional<float> known = weight_known(ui, query, i);
-        if (i <= query || ui.head.of != AttentionOf::self) {
-            if (exact)
-                draw_shade(ui, list, at, query, i);
-            else if (known)
-                fill(list, at,
-                     faded(shade_of(ui), position_of(*known, static_cast<float>(ui.state.value_max), ui.state.scale)));
-        }
-        if (i == query) outline(list, at, ui.palette.accent, 1, ui.px(3));
+        if (const float weight = read != nullptr ? read->at(query, i) : NAN; !std::isnan(weight))
+            fill(list, at, faded(shade_of(ui), ui.position(weight)));
+        if (i == query && !cross) outline(list, at, ui.palette.accent, 1, ui.px(3));
         put(list, regular(ui), at.x, at.y + ui.px(3), text_colour(ui, i, query), token.text);
         if (ImGui::IsWindowHovered() && at.has(mouse.x, mouse.y)) {
-            ui.at.token = ui.key_slots.slot_of(i);
+            const std::int64_t slot = ui.key_slots.slot_of(i);
+            if (!cross) ui.at.token = slot;
             if (ImGui::IsMouseClicked(0))
-                ui.state.pins = {{ImGui::GetIO().KeyShift ? Pin::Kind::key : Pin::Kind::query, *ui.at.token}};
+                ui.state.pins = {{cross || ImGui::GetIO().KeyShift ? Pin::Kind::key : Pin::Kind::query, slot}};
         }
     }
     if (ui.state.lines) draw_lines(ui, list, placed, origin, query);

@@ -8,12 +8,17 @@ namespace vantage::view {
 
 float Ui::px(float logical) const { return std::round(logical * scale); }
 
-std::int64_t Ui::query() const {
-    if (const auto cell = at.cell()) return cell->first;
-    if (at.token) return *at.token;
+float Ui::position(float value) const {
+    return position_of(value, static_cast<float>(state.range.max), state.scale, static_cast<float>(state.range.min));
+}
+
+std::int64_t Interaction::query(const ViewState& state, std::int64_t rows) const {
+    if (const auto at = cell(); at && at->first < rows) return at->first;
+    if (token && *token < rows) return *token;
+    if (picked_token && *picked_token < rows) return *picked_token;
     for (auto pin = state.pins.rbegin(); pin != state.pins.rend(); ++pin)
-        if (pin->kind == Pin::Kind::query) return pin->token;
-    return data.rows - 1;
+        if (pin->kind == Pin::Kind::query && pin->token < rows) return pin->token;
+    return state.image.empty() ? rows - 1 : 0;  // of an image the class's token, for which the patches are read
 }
 
 std::string label_of(const std::vector<std::string>& labels, std::int64_t token) {

@@ -16,11 +16,15 @@
 #include "viewer/data/view_state.h"
 #include "viewer/draw/fonts.h"
 #include "viewer/draw/painter.h"
+#include "viewer/panels/areas.h"
+#include "viewer/panels/key_bindings.h"
 #include "viewer/panels/layout.h"
 #include "viewer/panels/map_view.h"
 #include "viewer/panels/theme.h"
 
 namespace vantage::view {
+
+inline constexpr float numbered_cell = 34;  ///< pixels, at a scale of 1, from which on a cell has room for its weight
 
 using Cell = std::pair<std::int64_t, std::int64_t>;  ///< query and column
 
@@ -57,12 +61,28 @@ struct Interaction {
     bool help = false, find = false, focus_find = false;
     std::int64_t shown_query = -1;  ///< that the running text was scrolled to
     std::string prompt, found;      ///< being edited
+    /// The bar as it was when the drag of one of its ends began: it stays so until the end is let go.
+    std::optional<ValueRange> bar;
+    BarEnd dragged_end = BarEnd::bright;
     bool focus_prompt = false, typing = false;
+    // ---- the keyboard
+    std::optional<Area> area;                  ///< in which arrows and Enter act; nothing: they are actions
+    std::optional<std::int64_t> picked_token;  ///< by the arrow keys, in the running text
+    std::array<int, 2> text_step{};            ///< tokens to the right and lines down that it is to move
+    Box area_box;                              ///< of a field that has the keys, as it was drawn
+    bool leave_field = false, sampling_shown = false;
+    std::optional<Menu> menu;  ///< open
+    int menu_line = 0;         ///< of it, that is chosen
+    bool menu_moved = false;   ///< by a key: it has to be seen
+    float menu_left = 0;
     std::string note;                                        ///< what the last action did
     double note_until = 0;                                   ///< seconds
     std::optional<std::array<float, 2>> pan_from, box_from;  ///< where a drag began, in pixels
     std::optional<Rectangle> pan_part;
     std::optional<Cell> cell() const { return picked ? picked : hovered; }
+    /// The query whose reading is shown: of the cell or the token under the mouse, the query pinned last, the last of `rows`; of
+    /// an image the class.
+    std::int64_t query(const ViewState& state, std::int64_t rows) const;
 };
 
 /// What the status line says beside the data.
@@ -79,17 +99,19 @@ struct Ui {
     LiveModel& live;
     const FrameData& data;
     const LiveTokens& tokens;
-    std::span<const HeadNumbers> heads;      ///< of live.heads()
+    std::span<const HeadMeans> heads;        ///< of live.heads()
     const std::vector<std::string>& labels;  ///< of the rows and columns, fit to be shown
     const std::vector<std::string>& source_labels;
     const Slots &row_slots, &key_slots;  ///< of the tokens of the head in focus
     const Beside* beside = nullptr;      ///< of two runs
     HeadPlace head;                      ///< in focus
     const Figures& figures;
+    const KeyBindings& keys;
     const Fonts& fonts;
     const Palette& palette;
     Drawings& drawings;
     const gpu::Buffer& colours;  ///< of the colour map, and of differences
+    const gpu::Buffer& picture;  ///< what the model looks at; of tokens.seen
     Layout layout;
     MapView map;                ///< that the mouse is in, or the first
     std::int64_t all_rows = 0;  ///< of all tokens, not only those shown
@@ -97,13 +119,14 @@ struct Ui {
     double now = 0;
 
     float px(float logical) const;
+    /// Of a value on the colour bar.
+    float position(float value) const;
     /// What the query reads with: the labels of rows and of keys.
     const std::vector<std::string>& row_labels() const {
         return head.of == AttentionOf::encoder ? source_labels : labels;
     }
     const std::vector<std::string>& key_labels() const { return head.of == AttentionOf::self ? labels : source_labels; }
-    /// The query whose reading is shown: of the cell under the mouse, the token under the mouse, the last pinned query, the last row.
-    std::int64_t query() const;
+    std::int64_t query() const { return at.query(state, data.rows); }
 };
 
 /// The label of a token, or its number.

@@ -9,7 +9,9 @@
 #include "runtime/base/os.h"
 #include "runtime/gpu/commands.h"
 #include "runtime/io/shown_text.h"
+#include "runtime/models/config.h"
 #include "viewer/panels/focus_finder.h"
+#include "viewer/panels/menus.h"
 #include "viewer/panels/panels.h"
 #include "viewer/panels/widgets.h"
 
@@ -82,7 +84,7 @@ Viewer::Viewer(LiveModel& live, const ViewState& state, const ViewerOptions& opt
     ImGuiIO& io = ImGui::GetIO();
     io.IniFilename = io.LogFilename = nullptr;
     name_keys(io);
-    at_.prompt = state_.prompt;
+    at_.prompt = live.model().config().sees() ? state_.image : state_.prompt;
     const Caps& caps = live.model().device().caps();
     figures_ = {
         .model = live.model().info().name, .device = caps.name, .software = caps.is_cpu(), .frozen = options.frozen};
@@ -115,14 +117,30 @@ Rectangle Viewer::part() const { return state_.part ? *state_.part : whole_map(r
 
 void Viewer::run_prompt() {
     if (!obeyed()) return;
-    state_.prompt = at_.prompt;
-    state_.rows.reset();
-    state_.part.reset();
-    state_.pins.clear();
-    at_.picked.reset();
-    a_.live.start({.text = state_.prompt}, state_.sampling, state_.max_tokens);
+    ViewState wanted = state_;
+    (a_.live.model().config().sees() ? wanted.image : wanted.prompt) = at_.prompt;
+    wanted.rows.reset();
+    wanted.part.reset();
+    wanted.pins.clear();
+    try {
+        a_.live.start(options_.prompt ? options_.prompt(wanted) : LivePrompt{.text = wanted.prompt}, wanted.sampling,
+                      wanted.max_tokens);
+    } catch (const Error& error) {
+        return say(error.what());  // of a file that is no picture; what was there stays
+    }
+    state_ = wanted;
     if (b_) comparison_->start(state_);
+    at_.picked.reset();
     touch();
+}
+
+void Viewer::run_or_stop() {
+    if (!obeyed()) return;
+    const Activity activity = a_.version.activity;
+    if (activity == Activity::reading || activity == Activity::writing)
+        stop();
+    else
+        run_prompt();
 }
 
 bool Viewer::obeyed() {
@@ -216,21 +234,20 @@ double Viewer::wake_in(double now) const {
 
 // ---- the runs ---------------------------------------------------------------------------------------------------------
 
-/// True when there are more tokens, or others.
-bool Viewer::Side::read(Fonts& fonts) {
+void Viewer::Side::read(Fonts& fonts) {
     version = live.version();
     const std::size_t before = tokens.texts.size() + tokens.source_texts.size();
     const std::uint64_t run = tokens.run;
     live.read_tokens(tokens);
-    if (tokens.run == run && tokens.texts.size() + tokens.source_texts.size() == before) return false;
+    if (tokens.run == run && tokens.texts.size() + tokens.source_texts.size() == before) return;
     for (const std::string& text : tokens.texts) fonts.need(text);
     for (const std::string& text : tokens.source_texts) fonts.need(text);
-    return true;
 }
 
 void Viewer::read_models() {
-    bool changed = false;
-    each_side([&](Side& side) { changed = side.read(fonts_) || changed; });
+    const std::shared_ptr<const Image> seen = a_.tokens.seen;
+    each_side([&](Side& side) { side.read(fonts_); });
+    if (a_.tokens.seen != seen) set_picture();
     if (b_) {
         comparison_->update(a_.now(), b_->now());
         a_.data.set_slots(comparison_->slots(false));
@@ -272,6 +289,17 @@ void Viewer::set_colours() {
     colours_of_ = now;
 }
 
+void Viewer::set_picture() {
+    if (a_.tokens.seen == nullptr) return;
+    const Image& seen = *a_.tokens.seen;
+    std::vector<std::uint32_t> words;
+    for (int y = 0; y < seen.height; ++y)
+        for (int x = 0; x < seen.width; ++x) words.push_back(packed(seen.at(x, y)));
+    gpu::DeviceState& device = a_.live.model().device().state();
+    picture_ = gpu::allocate(device, words.size() * sizeof words[0], gpu::MemoryKind::device, "picture");
+    gpu::upload(device, picture_, 0, std::as_bytes(std::span(words)));
+}
+
 // ---- where things are -------------------------------------------------------------------------------------------------
 
 /// The maps of the panel of the focused head; of two the left one has no colour bar.
@@ -305,18 +333,11 @@ void Viewer::arrange(float width, float height) {
     fonts_.update();
     apply(palette_of(state_.theme), options_.scale);
     label_tokens();
-    layout_ = lay_out(width, height, options_.scale, head_grid(a_.live));
+    layout_ = lay_out(width, height, options_.scale, head_grid(a_.live), a_.live.model().config().sees());
     lay_panes();
 }
 
 // ---- what is read ---------------------------------------------------------------------------------------------------
-
-/// Without a mouse: the query that was pinned last, else the newest.
-std::int64_t Viewer::query_at_rest() const {
-    for (auto pin = state_.pins.rbegin(); pin != state_.pins.rend(); ++pin)
-        if (pin->kind == Pin::Kind::query && pin->token < rows()) return pin->token;
-    return rows() - 1;
-}
 
 /// The cell of what a query reads most, as soon as that is known.
 Cell Viewer::read_most(std::int64_t query) const {
@@ -329,17 +350,20 @@ Cell Viewer::read_most(std::int64_t query) const {
     return {query, 0};
 }
 
-/// The cell that is asked about: query and key.
+std::optional<std::int64_t> Viewer::key_of(const Cell& cell) const {
+    if (state_.axis == KeyAxis::absolute) return cell.second;
+    const auto query = row_slots().token(cell.first);
+    if (!query || *query < cell.second) return std::nullopt;
+    return key_slots(in_front()).slot_of(*query - cell.second);
+}
+
+/// The query and the key that are asked about.
 std::optional<Cell> Viewer::asked_cell() const {
-    if (const auto cell = at_.cell()) {
-        if (cell->first >= rows()) return std::nullopt;
-        if (state_.axis == KeyAxis::absolute) return cell;
-        const auto query = row_slots(in_front()).token(cell->first);
-        if (!query || *query < cell->second) return std::nullopt;
-        return Cell{cell->first, key_slots(in_front()).slot_of(*query - cell->second)};
-    }
-    if (at_.token && *at_.token < rows()) return read_most(*at_.token);
-    return rows() > 0 ? std::optional(read_most(query_at_rest())) : std::nullopt;
+    if (rows() == 0) return std::nullopt;
+    const auto cell = at_.cell();
+    if (!cell) return read_most(at_.query(state_, rows()));
+    const auto key = key_of(*cell);
+    return key && cell->first < rows() ? std::optional(Cell{cell->first, *key}) : std::nullopt;
 }
 
 Wanted Viewer::wanted(const Side& side) const {
@@ -348,11 +372,17 @@ Wanted Viewer::wanted(const Side& side) const {
              .part = part(),
              .pixels_high = static_cast<double>(map.box.high),
              .pixels_wide = static_cast<double>(map.box.wide),
-             .mini_maps = state_.mini_maps};
+             .mini_maps = state_.mini_maps,
+             .counted = at_.bar};
+    if (map.pixels_per_row() >= static_cast<double>(numbered_cell * options_.scale) &&
+        map.pixels_per_column() >= static_cast<double>(numbered_cell * options_.scale))
+        w.numbers = Rectangle{std::floor(w.part.first_row), std::ceil(w.part.last_row), std::floor(w.part.first_column),
+                              std::ceil(w.part.last_column)};
     if (const auto cell = asked_cell()) {
         const auto query = row_slots(side).token(cell->first), key = key_slots(side).token(cell->second);
         if (query && key) w.under_mouse = {*query, *key};
     }
+    if (rows() > 0) w.reader = row_slots(side).token(at_.query(state_, rows()));
     return w;
 }
 
@@ -399,38 +429,48 @@ void Viewer::draw_panels() {
           .beside = beside ? &*beside : nullptr,
           .head = head(),
           .figures = figures_,
+          .keys = options_.keys,
           .fonts = fonts_,
           .palette = palette_of(state_.theme),
           .drawings = drawings_,
           .colours = colours_,
+          .picture = picture_,
           .layout = layout_,
           .map = panes_.front().map,
           .all_rows = all_rows(),
           .scale = options_.scale,
           .now = now_};
-    draw_status_bar(ui, *this);
+    if (std::exchange(at_.leave_field, false)) ImGui::SetWindowFocus(nullptr);
+    draw_status_bar(ui);
     draw_head_map(ui);
     draw_focus(ui, panes_);
     draw_numbers(ui);
     draw_inspector(ui);
-    draw_tokens(ui);
+    if (front.tokens.seen)
+        draw_image(ui);
+    else
+        draw_tokens(ui);
     draw_timeline(ui);
     draw_prompt(ui, *this);
     if (at_.help) draw_help(ui);
     if (at_.find) draw_find(ui);
+    draw_area_frame(ui, places());
+    draw_open_menu(ui, *this);
 }
 
-/// A reading comes a picture or two after its cell was asked for: until then there is more to draw, but not for ever.
+/// Readings come a picture or two after they were asked for: until then there is more to draw, but not for ever.
 bool Viewer::reading_due(Side& side, double now) const {
     constexpr double patience = 2;  // seconds
     if (side.frame == nullptr) return false;
     const auto& reading = side.frame->reading;
-    const std::optional<Cell> asked = wanted(side).under_mouse;
-    const bool there = !asked || (reading && reading->head == head() && reading->run == side.version.run &&
-                                  Cell{reading->query, reading->key} == *asked);
-    if (there || asked != side.asked_cell) side.asked_at = now;
-    side.asked_cell = asked;
-    return !there && now - side.asked_at < patience;
+    const Wanted what = wanted(side);
+    const bool there = !what.under_mouse || (reading && reading->head == head() && reading->run == side.version.run &&
+                                             Cell{reading->query, reading->key} == *what.under_mouse);
+    const bool row_there = !what.reader || (side.frame->read && side.frame->read->first_row == *what.reader);
+    const bool all = there && row_there;
+    if (all || what.under_mouse != side.asked_cell) side.asked_at = now;
+    side.asked_cell = what.under_mouse;
+    return !all && now - side.asked_at < patience;
 }
 
 void Viewer::draw(Frame& frame, DrawPipelines& pipelines, const Target& target, double now) {

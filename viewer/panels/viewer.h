@@ -29,7 +29,10 @@ struct ViewerOptions {
     bool frozen = false;  ///< no times in the picture: the same state gives the same pixels
     std::optional<double> budget_percent = {};
     std::function<void(const std::string&)> copy = {};  ///< to the clipboard
-    LiveModel* compared = nullptr;                      ///< a second run, on the same device; the viewer starts it
+    KeyBindings keys = {};
+    /// What a state asks the model; empty: its text. May throw what is wrong with it.
+    std::function<LivePrompt(const ViewState&)> prompt = {};
+    LiveModel* compared = nullptr;  ///< a second run, on the same device; the viewer starts it
 };
 
 class FocusFinder;
@@ -88,6 +91,10 @@ public:
     Rectangle part() const;  ///< visible: the state's, or all
     const MapView& map() const { return panes_.front().map; }
     const std::vector<Pane>& panes() const { return panes_; }
+    const Layout& layout() const { return layout_; }
+    /// Of the pane with the colour bar.
+    const FocusPlaces& places() const { return panes_.back().places; }
+    std::span<const HeadMeans> head_numbers() const { return numbers_; }
     std::optional<CellReading> reading() const {
         return in_front().frame != nullptr ? in_front().frame->reading : std::nullopt;
     }
@@ -98,7 +105,15 @@ public:
         };
         return {of(&a_), of(b_.get())};
     }
+    /// The slot of the key of a cell of the map: by distance another than its column. Nothing where there is no such key.
+    std::optional<std::int64_t> key_of(const Cell& cell) const;
+    /// Of the run in front.
+    const Slots& row_slots() const { return row_slots(in_front()); }
+    std::span<const OffRow> off_rows() const {
+        return in_front().frame != nullptr ? in_front().frame->off_rows : std::span<const OffRow>();
+    }
     void run_prompt();
+    void run_or_stop();
     /// Whether the model can be told to run, pause or stop; says so where it cannot.
     bool obeyed();
     void say(const std::string& note);
@@ -127,7 +142,7 @@ private:
         LiveTokens tokens;
         std::optional<Cell> asked_cell;  ///< query and key that a reading was asked for, and when
         double asked_at = 0;
-        bool read(Fonts& fonts);
+        void read(Fonts& fonts);
         RunNow now() const { return {version, tokens}; }
         bool has(const HeadPlace& head) const { return std::ranges::count(live.heads(), head) != 0; }
     };
@@ -146,7 +161,6 @@ private:
     bool versions_wait() const;
     void wait_for_second_run();
     void label_tokens();
-    std::int64_t query_at_rest() const;
     Cell read_most(std::int64_t query) const;
     std::optional<Cell> asked_cell() const;
     Wanted wanted(const Side& side) const;
@@ -162,13 +176,14 @@ private:
     void begin_ui(float width, float height);
     void draw_panels();
     void set_colours();
+    void set_picture();
 
     Side a_;
     std::unique_ptr<Side> b_;
     std::optional<Comparison> comparison_;
     std::optional<HeadDistances> distances_;
     std::optional<double> distances_due_;  ///< when there is more to do for them
-    std::vector<HeadNumbers> numbers_;     ///< of the run in front, with the difference
+    std::vector<HeadMeans> numbers_;       ///< of the run in front, with the difference
     ViewState state_;
     ViewerOptions options_;
     Interaction at_;
@@ -178,6 +193,7 @@ private:
     std::shared_ptr<FocusFinder> finder_;              ///< shared with the model's thread
     Drawings drawings_;
     gpu::Buffer colours_;
+    gpu::Buffer picture_;  ///< that the model looks at, a word a pixel
     std::optional<std::pair<ColourMap, Theme>> colours_of_;
     Figures figures_;
     Layout layout_;

@@ -20,10 +20,12 @@ struct AttentionPainter::State {
 
 AttentionPainter::AttentionPainter(AttentionFeed& feed, VkFormat target, const ViewOptions& options) {
     const Device& device = feed.live().model().device();
-    state_.reset(new State{
-        .pipelines = view::DrawPipelines(device, target),
-        .frames = view::FrameRing(device),
-        .viewer = view::Viewer(feed.live(), {}, {.scale = options.scale, .budget_percent = options.budget_percent})});
+    state_.reset(
+        new State{.pipelines = view::DrawPipelines(device, target),
+                  .frames = view::FrameRing(device),
+                  .viewer = view::Viewer(
+                      feed.live(), {},
+                      {.scale = options.scale, .budget_percent = options.budget_percent, .keys = view::own_keys()})});
 }
 AttentionPainter::~AttentionPainter() = default;
 

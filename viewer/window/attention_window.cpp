@@ -27,7 +27,8 @@ AttentionWindow::AttentionWindow(AttentionFeed& feed, const AttentionWindowOptio
                                          .width = options.width,
                                          .height = options.height,
                                          .scale = options.view.scale,
-                                         .budget_percent = options.view.budget_percent})});
+                                         .budget_percent = options.view.budget_percent,
+                                         .keys = view::own_keys()})});
 }
 AttentionWindow::~AttentionWindow() = default;
 bool AttentionWindow::turn(double seconds) { return state_->window.turn(seconds); }
@@ -47,7 +48,10 @@ void show_attention(const std::string& directory, const ShowOptions& options) {
     view::LiveModel live(model, {.on_version = view::WindowSystem::wake});
     live.start({.text = state.prompt}, state.sampling, state.max_tokens);
     view::Window(device, live, state,
-                 {.title = "Vantage · " + model.info().name, .width = options.width, .height = options.height})
+                 {.title = "Vantage · " + model.info().name,
+                  .width = options.width,
+                  .height = options.height,
+                  .keys = view::own_keys()})
         .run();
 }
 

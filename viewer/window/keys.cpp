@@ -8,6 +8,8 @@ namespace vantage::view {
 namespace {
 
 Key key_of(int key) {
+    if (key >= GLFW_KEY_F1 && key <= GLFW_KEY_F12)
+        return static_cast<Key>(static_cast<int>(Key::f1) + key - GLFW_KEY_F1);
     switch (key) {
         case GLFW_KEY_LEFT: return Key::left;
         case GLFW_KEY_RIGHT: return Key::right;
@@ -15,6 +17,10 @@ Key key_of(int key) {
         case GLFW_KEY_DOWN: return Key::down;
         case GLFW_KEY_HOME: return Key::home;
         case GLFW_KEY_END: return Key::end;
+        case GLFW_KEY_PAGE_UP: return Key::page_up;
+        case GLFW_KEY_PAGE_DOWN: return Key::page_down;
+        case GLFW_KEY_INSERT: return Key::insert;
+        case GLFW_KEY_DELETE: return Key::remove;
         case GLFW_KEY_TAB: return Key::tab;
         case GLFW_KEY_ENTER:
         case GLFW_KEY_KP_ENTER: return Key::enter;
@@ -40,7 +46,7 @@ Shortcut shortcut_of(int key, int scancode, int modifiers) {
         .key = key_of(key), .control = (modifiers & GLFW_MOD_CONTROL) != 0, .alt = (modifiers & GLFW_MOD_ALT) != 0};
     if (shortcut.key != Key::none)
         shortcut.shift = (modifiers & GLFW_MOD_SHIFT) != 0;
-    else if (shortcut.control)
+    else if (shortcut.control || shortcut.alt)
         shortcut.character = character_of(key, scancode);
     else
         return {};

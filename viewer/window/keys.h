@@ -8,7 +8,7 @@ namespace vantage::view {
 
 class Viewer;
 
-/// What a key means by itself: characters come through another callback, but for those with Ctrl, which make none.
+/// What a key means by itself: characters come through another callback, but for those with Ctrl or Alt, which make none.
 Shortcut shortcut_of(int key, int scancode, int modifiers);
 EditKey edit_key_of(int key);
 /// As GLFW's callback is told it.

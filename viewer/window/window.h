@@ -12,6 +12,7 @@
 #include "vantage/device.h"
 #include "viewer/data/live_model.h"
 #include "viewer/data/view_state.h"
+#include "viewer/panels/key_bindings.h"
 
 struct GLFWwindow;
 
@@ -38,8 +39,10 @@ struct WindowOptions {
     float scale = 1;  ///< on top of the screen's own
     bool frozen = false;
     std::optional<double> budget_percent = {};
-    std::string pictures = ".";     ///< folder for what is saved
-    LiveModel* compared = nullptr;  ///< a second run, on the same device; the window starts it
+    std::string pictures = ".";  ///< folder for what is saved
+    KeyBindings keys = {};       ///< these three as ViewerOptions
+    std::function<LivePrompt(const ViewState&)> prompt = {};
+    LiveModel* compared = nullptr;
 };
 
 struct WindowCounts {

@@ -1,0 +1,358 @@
+// The panels by mouse and keyboard: the colour bar, numbers in cells, sums of rows, menus and areas, and models of other kinds.
+#include <catch2/catch_test_macros.hpp>
+#include <cmath>
+#include <cstring>
+#include <future>
+#include <optional>
+
+#include "runtime/gpu/commands.h"
+#include "runtime/io/safetensors.h"
+#include "runtime/models/config.h"
+#include "runtime/models/image_processor.h"
+#include "viewer/window/headless.h"
+#include "window_user.h"
+
+using namespace view_test;
+
+namespace {
+
+const std::string oracle = VANTAGE_TEST_DATA "/data/oracle/models/";
+
+std::vector<float> attention_of(LiveModel& live, const HeadPlace& head, std::int64_t rows, std::int64_t keys) {
+    std::promise<std::vector<float>> answer;
+    live.with_session([&](Session& session) {
+        answer.set_value(session.attention(head.layer, head.head, 0, rows, 0, keys, head.of));
+    });
+    return answer.get_future().get();
+}
+
+/// How far the colours of the map's cells are from those of the weights, in steps of the colour map, at worst.
+int worst_of_map(const Image& image, const Viewer& viewer, const std::vector<float>& weights, bool causal) {
+    const MapView& map = viewer.map();
+    const ColourTable& table = colours_of(viewer.state().colours);
+    const ValueRange& range = viewer.state().range;
+    int worst = 0;
+    for (std::int64_t row = 0; row < map.rows; ++row)
+        for (std::int64_t key = 0; key < map.columns && (!causal || key <= row); ++key) {
+            // A little off the middle, where a number may stand.
+            const Rgb pixel = image.at(static_cast<int>(map.x_of(static_cast<double>(key) + 0.08)) + 1,
+                                       static_cast<int>(map.y_of(static_cast<double>(row) + 0.08)) + 1);
+            const float wanted =
+                255 * position_of(weights[static_cast<std::size_t>(row * map.columns + key)],
+                                  static_cast<float>(range.max), viewer.state().scale, static_cast<float>(range.min));
+            int best = 256;
+            for (int step = 0; step < 256; ++step)
+                if (table[static_cast<std::size_t>(step)] == pixel)
+                    best = std::min(best, std::abs(step - static_cast<int>(std::lround(wanted))));
+            worst = std::max(worst, best);
+        }
+    return worst;
+}
+
+bool has_colour(const Image& image, const Box& box, ImU32 colour) {
+    for (int y = static_cast<int>(box.y); y < static_cast<int>(box.bottom()); ++y)
+        for (int x = static_cast<int>(box.x); x < static_cast<int>(box.right()); ++x)
+            if (packed(image.at(x, y)) == colour) return true;
+    return false;
+}
+
+struct Shown {
+    LiveModel live;
+    Window window;
+    Viewer& viewer;
+    User user;
+    Shown(const Opened& opened, const ViewState& state, LivePrompt prompt, WindowOptions options = {})
+        : live(opened.model, {.precision = Precision::f32, .on_version = WindowSystem::wake}),
+          window(opened.device, started(live, state, std::move(prompt)), state,
+                 (options.width = 1200, options.height = 760, options.frozen = true, options)),
+          viewer(window.viewer()),
+          user(window) {
+        user.until_ended();
+    }
+    static LiveModel& started(LiveModel& live, const ViewState& state, LivePrompt prompt) {
+        live.start(std::move(prompt), state.sampling, state.max_tokens);
+        return live;
+    }
+};
+
+}  // namespace
+
+TEST_CASE("the colour bar's ends, numbers in cells, and sums of rows", "[view][window]") {
+    if (!display().there) SKIP("Xvfb is not installed");
+    const Opened opened;
+    ViewState state{.max_tokens = 0};
+    state.head = HeadPlace{2, 3};
+    Shown s(opened, state, {.text = state.prompt});
+    const std::int64_t n = s.viewer.rows();
+    const std::vector<float> weights = attention_of(s.live, *state.head, n, n);
+
+    // ---- the dark end by the mouse: a quarter of the way up the bar, on a √ scale a sixteenth
+    const Box bar = s.viewer.places().bar;
+    const double x = static_cast<double>(bar.x) + 44, low = static_cast<double>(bar.bottom()),
+                 high = static_cast<double>(bar.high);
+    s.user.move(x, low);
+    s.user.drag(x, low - high / 4);
+    CHECK(std::abs(s.viewer.state().range.min - 1.0 / 16) < 0.005);
+    CHECK(s.viewer.state().range.max == 1);
+    CHECK(worst_of_map(s.window.screenshot(), s.viewer, weights, true) <= 1);
+    s.user.type("(");  // the bright end by a key
+    CHECK(s.viewer.state().range.max < 0.95);
+    keep(s.window.screenshot(), "range");
+    CHECK(worst_of_map(s.window.screenshot(), s.viewer, weights, true) <= 1);
+    s.user.move(x, low);
+    s.user.click(), s.user.click();  // twice: as usual
+    CHECK(s.viewer.state().range.min == 0);
+    s.user.type("0");
+    CHECK(s.viewer.state().range == ValueRange{});
+
+    // ---- numbers
+    s.viewer.state().part = Rectangle{4, 12, 0, 8};
+    s.viewer.touch(), s.user.settle();
+    const Image numbered = s.window.screenshot();
+    keep(numbered, "numbers");
+    CHECK(s.viewer.map().pixels_per_row() >= 34);
+    const auto inked = [&](std::int64_t row, std::int64_t key) {  // pixels in a cell that are not of its colour
+        const MapView& map = s.viewer.map();
+        const int left = static_cast<int>(map.x_of(static_cast<double>(key))) + 4,
+                  top = static_cast<int>(map.y_of(static_cast<double>(row))) + 4;
+        int count = 0;
+        for (int y = 0; y < static_cast<int>(map.pixels_per_row()) - 8; ++y)
+            for (int i = 0; i < static_cast<int>(map.pixels_per_column()) - 8; ++i)
+                count += numbered.at(left + i, top + y) == numbered.at(left, top) ? 0 : 1;
+        return count;
+    };
+    CHECK(inked(6, 2) > 20);
+    CHECK(inked(4, 7) == 0);  // masked
+    s.user.type("f");
+
+    // ---- sums of rows: all good; then a row's log-sum-exp is made wrong
+    CHECK(s.viewer.off_rows().empty());
+    const Palette& palette = palette_of(Theme::dark);
+    const auto strip = [&] {
+        const Box& map = s.viewer.map().box;
+        return Box{map.x - 5, map.y, 3, map.high};
+    };
+    CHECK(has_colour(s.window.screenshot(), strip(), palette.good));
+    CHECK_FALSE(has_colour(s.window.screenshot(), strip(), palette.bad));
+}
+
+TEST_CASE("a row that does not sum to 1 is named and found", "[view][window]") {
+    if (!display().there) SKIP("Xvfb is not installed");
+    const Opened opened;
+    LiveModel live(opened.model, {.precision = Precision::f32, .on_version = WindowSystem::wake});
+    ViewState state{.max_tokens = 0};
+    state.head = HeadPlace{1, 4};
+    live.start({.text = state.prompt}, state.sampling, 0);
+    wait_for_model(live);
+    const TapSource& source = live.source(1);
+    const auto heads = static_cast<std::uint64_t>(source.q.type->shape[1]);
+    float lse = 0;
+    const std::uint64_t place = (17 * heads + 4) * sizeof lse;
+    gpu::download(opened.device.state(), source.lse.buffer, place, std::as_writable_bytes(std::span(&lse, 1)));
+    lse += 0.02f;  // Σ p is exp(−0.02) then
+    gpu::upload(opened.device.state(), source.lse.buffer, place, std::as_bytes(std::span(&lse, 1)));
+    Window window(opened.device, live, state, {.width = 1200, .height = 760, .frozen = true});
+    User user(window);
+    user.settle();
+    REQUIRE(window.viewer().off_rows().size() == 1);
+    CHECK(window.viewer().off_rows()[0].row == 17);
+    CHECK(std::abs(window.viewer().off_rows()[0].sum - std::exp(-0.02f)) < 1e-4f);
+    const Box& map = window.viewer().map().box;
+    const Image image = window.screenshot();
+    keep(image, "off row");
+    const auto at = [&](double row) { return Box{map.x - 5, std::round(window.viewer().map().y_of(row + 0.3)), 3, 3}; };
+    CHECK(has_colour(image, at(17), palette_of(Theme::dark).bad));
+    CHECK_FALSE(has_colour(image, at(16), palette_of(Theme::dark).bad));
+    user.type("!");
+    CHECK(window.viewer().state().pins == std::vector<Pin>{{Pin::Kind::query, 17}});
+    CHECK(window.viewer().at().note == "row 17 sums to 0.9802");
+    user.press(GLFW_KEY_LEFT);  // another head: all is well
+    CHECK(window.viewer().off_rows().empty());
+}
+
+TEST_CASE("everything is reached by keys, and keys are what the user's file says", "[view][window]") {
+    if (!display().there) SKIP("Xvfb is not installed");
+    const Opened opened;
+    const std::string once = ViewState::default_prompt;
+    ViewState state{.prompt = once + " cup. " + once + " cup. " + once, .max_tokens = 6};  // more than one line
+    state.head = HeadPlace{1, 1};
+    Shown s(opened, state, {.text = state.prompt}, {.keys = KeyBindings("theme = Ctrl+L\nhelp = F1\n", "keys")});
+    Viewer& viewer = s.viewer;
+    s.user.type("t");
+    CHECK(viewer.state().theme == Theme::dark);
+    s.user.press(GLFW_KEY_F1);
+    CHECK(viewer.at().help);
+    s.user.press(GLFW_KEY_ESCAPE);
+
+    // ---- menus: F10, to the third one, its second line
+    const HeadPlace before = viewer.head();
+    s.user.press(GLFW_KEY_F10);
+    s.user.press(GLFW_KEY_RIGHT), s.user.press(GLFW_KEY_RIGHT), s.user.press(GLFW_KEY_DOWN);
+    REQUIRE(viewer.at().menu == Menu::heads);
+    keep(s.window.screenshot(), "menu");
+    s.user.press(GLFW_KEY_ENTER);
+    CHECK_FALSE(viewer.at().menu.has_value());
+    CHECK(viewer.head() == HeadPlace{before.layer + 1, before.head});
+    s.user.move(20, 15), s.user.click();  // and by the mouse: the first menu, its third line
+    REQUIRE(viewer.at().menu == Menu::file);
+    s.user.move(60, 36 + 6 + 2 * 23 + 10);
+    CHECK(viewer.at().menu_line == 2);
+    s.user.move(900, 400), s.user.click();  // elsewhere: closed, and nothing else
+    CHECK_FALSE(viewer.at().menu.has_value());
+    CHECK(viewer.state().pins.empty());
+
+    // ---- areas
+    const auto tab_to = [&](Area area) {
+        for (int i = 0; i < area_count && viewer.at().area != area; ++i) s.user.press(GLFW_KEY_TAB);
+        REQUIRE(viewer.at().area == area);
+        CHECK(has_colour(s.window.screenshot(), {0, 0, 1200, 760}, palette_of(viewer.state().theme).accent));
+    };
+    tab_to(Area::map);
+    s.user.press(GLFW_KEY_UP), s.user.press(GLFW_KEY_LEFT);
+    REQUIRE(viewer.at().picked.has_value());
+    const Cell cell = *viewer.at().picked;
+    s.user.press(GLFW_KEY_ENTER), s.user.press(GLFW_KEY_ENTER, GLFW_MOD_SHIFT);
+    CHECK(viewer.state().pins == std::vector<Pin>{{Pin::Kind::query, cell.first}, {Pin::Kind::key, cell.second}});
+    keep(s.window.screenshot(), "area map");
+    viewer.at().picked.reset();
+    tab_to(Area::bar);
+    s.user.press(GLFW_KEY_DOWN), s.user.press(GLFW_KEY_UP, GLFW_MOD_SHIFT);
+    CHECK(viewer.state().range.max < 1);
+    CHECK(viewer.state().range.min > 0);
+    s.user.press(GLFW_KEY_ENTER);
+    CHECK(viewer.state().range == ValueRange{});
+    tab_to(Area::heads);
+    s.user.press(GLFW_KEY_RIGHT);
+    CHECK(viewer.head() == HeadPlace{before.layer + 1, before.head + 1});
+    tab_to(Area::numbers);
+    s.user.press(GLFW_KEY_DOWN);
+    CHECK(viewer.state().statistic == HeadStatistic::effective);
+    viewer.state().pins.clear();
+    tab_to(Area::text);
+    s.user.press(GLFW_KEY_LEFT);
+    CHECK(viewer.at().picked_token == viewer.rows() - 2);
+    s.user.press(GLFW_KEY_UP);
+    CHECK(viewer.at().picked_token < viewer.rows() - 2);
+    s.user.press(GLFW_KEY_ENTER);
+    CHECK(viewer.state().pins == std::vector<Pin>{{Pin::Kind::query, *viewer.at().picked_token}});
+    keep(s.window.screenshot(), "area text");
+    tab_to(Area::time);
+    const std::int64_t all = viewer.rows();
+    s.user.press(GLFW_KEY_LEFT);
+    CHECK(viewer.state().rows == all - 1);
+    s.user.press(GLFW_KEY_ENTER);
+    CHECK_FALSE(viewer.state().rows.has_value());
+    tab_to(Area::prompt);
+    REQUIRE(viewer.at().typing);
+    s.user.type("Tom took the");  // instead of all that is selected
+    CHECK(viewer.at().prompt == "Tom took the");
+    tab_to(Area::temperature);  // leaves the text
+    CHECK_FALSE(viewer.at().typing);
+    s.user.press(GLFW_KEY_UP, GLFW_MOD_SHIFT);
+    CHECK(viewer.state().sampling.temperature == 0.5);
+    tab_to(Area::seed);
+    s.user.press(GLFW_KEY_DOWN);
+    CHECK(viewer.state().sampling.seed == 6);
+    tab_to(Area::run);
+    keep(s.window.screenshot(), "area run");
+    const std::uint64_t run = viewer.version().run;
+    s.user.press(GLFW_KEY_ENTER);
+    s.user.until_ended();
+    CHECK(viewer.version().run == run + 1);
+    CHECK(viewer.state().prompt == "Tom took the");
+    s.user.press(GLFW_KEY_TAB, GLFW_MOD_SHIFT);
+    CHECK(viewer.at().area == Area::length);
+    s.user.press(GLFW_KEY_ESCAPE);
+    CHECK_FALSE(viewer.at().area.has_value());
+    s.user.press(GLFW_KEY_L, GLFW_MOD_CONTROL);
+    CHECK(viewer.state().theme == Theme::light);
+}
+
+TEST_CASE("an image model shows its picture, and what a query reads over it", "[view][window]") {
+    if (!display().there) SKIP("Xvfb is not installed");
+    const Opened opened(oracle + "vit");
+    const ImageInput& input = opened.model.config().image;
+    const SafeTensors file(oracle + "vit/expected.safetensors");
+    LivePrompt prompt;
+    prompt.pixels.resize(static_cast<std::size_t>(input.pixels()));
+    std::memcpy(prompt.pixels.data(), file.at("pixel_values").data.data(), prompt.pixels.size() * sizeof(float));
+    ViewState state;
+    state.head = HeadPlace{1, 2};
+    state.pins = {{Pin::Kind::query, 6}};
+    const Image seen = picture_of(prompt.pixels, input);
+    Shown s(opened, state, prompt);
+    REQUIRE(s.viewer.rows() == input.places());
+    LiveTokens tokens;
+    s.live.read_tokens(tokens);
+    CHECK(tokens.texts[0] == "cls");
+    CHECK(tokens.texts[static_cast<std::size_t>(1 + input.columns())] == "1,0");
+    REQUIRE(tokens.seen != nullptr);
+    CHECK(tokens.seen->rgb == seen.rgb);
+    const auto n = static_cast<std::size_t>(input.places());
+    const std::vector<float> weights = attention_of(s.live, *state.head, input.places(), input.places());
+    const Image image = s.window.screenshot();
+    keep(image, "image");
+    CHECK(worst_of_map(image, s.viewer, weights, false) <= 1);
+    // Grey below does not change how far red and green of a patch are apart: six tenths of what they are in the weight's colour.
+    const Box picture = image_place(s.viewer.layout().tokens, seen.width, seen.height, 1);
+    const auto patch = [&](std::size_t token) {  // a place in it
+        const auto at = static_cast<float>(token - 1);
+        const float columns = static_cast<float>(input.columns()), rows = static_cast<float>(input.rows());
+        return std::pair{picture.x + (std::fmod(at, columns) + 0.4f) * picture.wide / columns,
+                         picture.y + (std::floor(at / columns) + 0.4f) * picture.high / rows};
+    };
+    for (std::size_t token = 1; token < n; ++token) {
+        const auto [x, y] = patch(token);
+        const Rgb pixel = image.at(static_cast<int>(x), static_cast<int>(y)),
+                  colour =
+                      colour_at(ColourMap::magma, position_of(weights[6 * n + token], 1, WeightScale::square_root));
+        CAPTURE(token);
+        CHECK(std::abs((pixel.r - pixel.g) - 0.6 * (colour.r - colour.g)) <= 3);
+        CHECK(std::abs((pixel.b - pixel.g) - 0.6 * (colour.b - colour.g)) <= 3);
+    }
+    const auto [x, y] = patch(11);
+    s.user.move(static_cast<double>(x), static_cast<double>(y));
+    CHECK(s.viewer.at().token == 11);
+    s.user.click();
+    CHECK(s.viewer.state().pins == std::vector<Pin>{{Pin::Kind::query, 11}});
+    keep(s.window.screenshot(), "image hovered");
+}
+
+TEST_CASE("encoders and encoder-decoders are drawn, each kind of their attention", "[view][window]") {
+    if (!display().there) SKIP("Xvfb is not installed");
+    {
+        const Opened opened(oracle + "bert");
+        ViewState state{.prompt = "the dog chased the birds and the birds chased the dog"};
+        Shown s(opened, state, {.text = state.prompt});
+        const std::int64_t n = s.viewer.rows();
+        REQUIRE(n > 10);
+        const Image image = s.window.screenshot();
+        keep(image, "encoder");
+        CHECK(worst_of_map(image, s.viewer, attention_of(s.live, s.viewer.head(), n, n), false) <= 1);
+        s.user.type("a");
+        CHECK(s.viewer.at().note == "this model has one kind of attention");
+    }
+    const Opened opened(oracle + "bart");
+    ViewState state{.max_tokens = 5};
+    state.sampling.ignore_end = true;
+    Shown s(opened, state, {.text = {}, .ids = {5, 6, 7, 9, 11, 12, 5, 6}});
+    const std::int64_t source = s.viewer.version().source_rows, written = s.viewer.version().rows;
+    REQUIRE(source == 8);
+    REQUIRE(written != source);
+    for (const AttentionOf of : {AttentionOf::self, AttentionOf::encoder, AttentionOf::cross, AttentionOf::self}) {
+        REQUIRE(s.viewer.head().of == of);
+        const std::int64_t rows = of == AttentionOf::encoder ? source : written,
+                           keys = of == AttentionOf::self ? written : source;
+        CHECK(s.viewer.rows() == rows);
+        CHECK(s.viewer.columns() == keys);
+        const Image image = s.window.screenshot();
+        keep(image, of == AttentionOf::self ? "decoder" : of == AttentionOf::encoder ? "its encoder" : "cross");
+        CHECK(worst_of_map(image, s.viewer, attention_of(s.live, s.viewer.head(), rows, keys),
+                           of == AttentionOf::self) <= 1);
+        s.user.move(static_cast<double>(s.viewer.map().x_of(2.5)), static_cast<double>(s.viewer.map().y_of(1.5)));
+        REQUIRE(s.viewer.reading().has_value());
+        CHECK(s.viewer.reading()->head == s.viewer.head());
+        s.user.move(2, 2);
+        s.user.type("a");
+    }
+}

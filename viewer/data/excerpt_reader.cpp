@@ -1,0 +1,51 @@
+#include "viewer/data/excerpt_reader.h"
+
+#include <cstring>
+
+#include "runtime/graph/op.h"
+
+namespace vantage::view {
+
+ExcerptReader::ExcerptReader(gpu::DeviceState& device, std::int64_t most, const char* name)
+    : device_(device),
+      result_(
+          gpu::allocate(device, static_cast<std::uint64_t>(most) * sizeof(float), gpu::MemoryKind::readback, name)) {}
+
+void ExcerptReader::ask(Excerpt wanted, const ViewSources::Layer& layer, const Extent& extent, const Look& look,
+                        ViewWork& work) {
+    current_ = excerpt_ != nullptr && excerpt_->same_place(wanted) && look_ == look.number;
+    const bool ready = look.number == 0 || wanted.first_row + wanted.rows <= look.rows_ready;
+    if (current_ || asked_ || !ready || !work.open()) return;
+    const std::int64_t count = wanted.rows * wanted.columns;
+    const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
+    work.add(Work::excerpt, layer.kernel("view_excerpt"),
+             params::ViewExcerptParams{.source = address_words(layer.address),
+                                       .result = address_words(result_.address()),
+                                       .row_factors = look.row_factors,
+                                       .key_factors = look.key_factors,
+                                       .distance_means = look.distance_means,
+                                       .head = u(wanted.head.head),
+                                       .first_row = u(wanted.first_row),
+                                       .first_column = u(wanted.first_column),
+                                       .rows = u(wanted.rows),
+                                       .columns = u(wanted.columns),
+                                       .keys = u(extent.keys),
+                                       .relative = wanted.axis == KeyAxis::relative,
+                                       .origin = u(extent.origin())},
+             flat_grid(ceil_div(count, layer.spec.front()), device_.caps()),
+             static_cast<double>(count * layer.sizes.d));
+    asked_ = std::move(wanted);
+    asked_look_ = look.number;
+}
+
+bool ExcerptReader::collect() {
+    if (!asked_) return false;
+    Excerpt read = *std::exchange(asked_, std::nullopt);
+    read.weights.resize(static_cast<std::size_t>(read.rows * read.columns));
+    std::memcpy(read.weights.data(), result_.mapped(), read.weights.size() * sizeof(float));
+    look_ = asked_look_;
+    excerpt_ = std::make_shared<const Excerpt>(std::move(read));
+    return true;
+}
+
+}  // namespace vantage::view

@@ -1,0 +1,46 @@
+// How many of the visible cells have which value: counts along the colour bar, made on the device from the tiles that are shown.
+#pragma once
+
+#include "viewer/data/tiles.h"
+
+namespace vantage::view {
+
+/// The colour bar as the device's shaders take it.
+params::ViewScale scale_params(WeightScale scale, const ValueRange& range);
+
+class Histogram {
+public:
+    explicit Histogram(gpu::DeviceState& device);
+
+    /// What decides about the counts.
+    struct Subject {
+        std::uint64_t run = 0;
+        HeadPlace head;
+        std::uint32_t look = 0;
+        std::int64_t rows = 0;  ///< of the text
+        int level = 0;
+        bool relative = false;
+        Pooling pooling = Pooling::mass;
+        WeightScale scale = WeightScale::square_root;
+        ValueRange range;
+        std::array<std::uint32_t, 4> part{};  ///< first row and column, rows and columns, in cells
+        std::vector<std::uint32_t> words;     ///< of the map
+        bool operator==(const Subject&) const = default;
+    };
+    /// Counts the cells of a part of the map, unless they were counted; where the batch has room.
+    void ask(const params::ViewTileMap& map, Subject subject, ViewWork& work);
+    /// Takes what a finished batch has left.
+    bool collect();
+    /// Whether the counts are of what was asked for last.
+    bool current() const { return current_; }
+    const std::optional<ValueCounts>& counts() const { return counts_; }
+
+private:
+    gpu::DeviceState& device_;
+    gpu::Buffer map_, result_;
+    std::optional<Subject> asked_, counted_;
+    std::optional<ValueCounts> counts_;
+    bool current_ = false;
+};
+
+}  // namespace vantage::view

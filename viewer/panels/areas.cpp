@@ -1,0 +1,181 @@
+#include "viewer/panels/areas.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/models/config.h"
+#include "viewer/panels/moves.h"
+#include "viewer/panels/panels.h"
+#include "viewer/panels/viewer.h"
+#include "viewer/panels/widgets.h"
+
+namespace vantage::view {
+namespace {
+
+/// The steps of an arrow, right and down; none of other keys.
+struct Steps {
+    int right = 0, down = 0;
+    explicit operator bool() const { return right != 0 || down != 0; }
+};
+Steps steps_of(const Shortcut& s) {
+    switch (s.key) {
+        case Key::left: return {.right = -1};
+        case Key::right: return {.right = 1};
+        case Key::up: return {.down = -1};
+        case Key::down: return {.down = 1};
+        default: return {};
+    }
+}
+
+bool is_there(Viewer& v, Area area) {
+    const Layout& l = v.layout();
+    switch (area) {
+        case Area::map: return true;
+        case Area::prompt:
+        case Area::run: return v.live().commanded();
+        case Area::bar: return v.places().bar.high > 0;
+        case Area::heads: return l.heads.wide > 0;
+        case Area::numbers: return l.numbers.wide > 0;
+        case Area::text: return l.tokens.wide > 0;
+        case Area::time: return l.timeline.wide > 0;
+        default: return v.at().sampling_shown;
+    }
+}
+
+bool act_in_map(Viewer& v, const Shortcut& s) {
+    if (const Steps steps = steps_of(s)) {
+        nudge(v, steps.down, steps.right);
+    } else if (s.key == Key::enter) {
+        pin_picked(v, s.shift ? Pin::Kind::key : Pin::Kind::query);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+bool act_in_bar(Viewer& v, const Shortcut& s) {
+    if (const Steps steps = steps_of(s); steps.down != 0)
+        move_end(v, s.shift ? BarEnd::dark : BarEnd::bright, -steps.down);
+    else if (s.key == Key::enter)
+        v.state().range = {};
+    else
+        return false;
+    return true;
+}
+
+/// Through the heads as they stand, also when they are sorted.
+bool act_in_heads(Viewer& v, const Shortcut& s) {
+    const auto& heads = v.live().heads();
+    const std::vector<std::size_t> order = head_order(v.live(), v.state(), v.head_numbers());
+    const auto here =
+        std::ranges::find(order, static_cast<std::size_t>(std::ranges::find(heads, v.head()) - heads.begin()));
+    const Steps steps = steps_of(s);
+    const std::int64_t to = (here - order.begin()) + steps.right + steps.down * head_grid(v.live()).columns;
+    if (!steps) return false;
+    if (to >= 0 && to < std::ssize(order)) v.state().head = heads[order[static_cast<std::size_t>(to)]];
+    return true;
+}
+
+bool act_in_numbers(Viewer& v, const Shortcut& s) {
+    if (const Steps steps = steps_of(s); steps.down != 0)
+        v.state().statistic = static_cast<HeadStatistic>(
+            std::clamp(static_cast<int>(v.state().statistic) + steps.down, 0, head_statistic_count - 1));
+    else if (s.key == Key::enter)
+        v.state().order = v.state().order == HeadOrder::index ? HeadOrder::value : HeadOrder::index;
+    else
+        return false;
+    return true;
+}
+
+/// The panel knows where its tokens stand: it takes the step when it is drawn.
+bool act_in_text(Viewer& v, const Shortcut& s) {
+    if (const Steps steps = steps_of(s)) {
+        v.at().text_step = {steps.right, steps.down};
+    } else if (s.key == Key::enter && v.at().picked_token) {
+        toggle_pin(v.state(), {s.shift ? Pin::Kind::key : Pin::Kind::query, *v.at().picked_token});
+    } else {
+        return false;
+    }
+    return true;
+}
+
+bool act_in_time(Viewer& v, const Shortcut& s) {
+    if (const Steps steps = steps_of(s); steps.right != 0)
+        go_to_row(v, v.rows() + steps.right * (s.shift ? 10 : 1));
+    else if (s.key == Key::home)
+        go_to_row(v, 1);
+    else if (s.key == Key::end || s.key == Key::enter)
+        v.state().rows.reset();
+    else
+        return false;
+    return true;
+}
+
+/// Up and down change a number; ten steps with Shift.
+bool act_in_number(Viewer& v, Area area, const Shortcut& s) {
+    const Steps arrows = steps_of(s);
+    const int steps = (arrows.right - arrows.down) * (s.shift ? 10 : 1);
+    Sampling& sampling = v.state().sampling;
+    const auto moved = [&](double value, double step, double most) {
+        return std::clamp(std::round((value + steps * step) / step) * step, 0.0, most);
+    };
+    if (s.key == Key::enter) v.run_prompt();
+    if (steps == 0) return s.key == Key::enter;
+    if (area == Area::temperature) sampling.temperature = moved(sampling.temperature, 0.05, 5);
+    if (area == Area::top_p) sampling.top_p = moved(sampling.top_p, 0.01, 1);
+    if (area == Area::seed)
+        sampling.seed = static_cast<std::uint64_t>(moved(static_cast<double>(sampling.seed), 1, most_seed));
+    if (area == Area::length)
+        v.state().max_tokens =
+            static_cast<std::int64_t>(moved(static_cast<double>(v.state().max_tokens), 1, most_length));
+    return true;
+}
+
+}  // namespace
+
+void draw_area_frame(const Ui& ui, const FocusPlaces& places) {
+    if (!ui.at.area || ui.at.help || ui.at.menu) return;
+    const Layout& l = ui.layout;
+    const auto box = [&]() -> Box {
+        switch (*ui.at.area) {
+            case Area::map: return l.focus;
+            case Area::bar: return places.bar.inset(-ui.px(4));
+            case Area::heads: return l.heads;
+            case Area::numbers: return l.numbers;
+            case Area::text: return l.tokens;
+            case Area::time: return l.timeline;
+            default: return ui.at.area_box.inset(-ui.px(2));
+        }
+    }();
+    outline(*ImGui::GetForegroundDrawList(), box, ui.palette.accent, ui.px(2), ui.px(6));
+}
+
+void next_area(Viewer& v, int step) {
+    Interaction& at = v.at();
+    at.help = at.find = false;
+    at.leave_field = at.typing;
+    int area = at.area ? static_cast<int>(*at.area) : step > 0 ? -1 : area_count;
+    do area = (area + step + area_count) % area_count;
+    while (!is_there(v, static_cast<Area>(area)));
+    at.area = static_cast<Area>(area);
+    at.focus_prompt = at.area == Area::prompt;
+}
+
+bool act_in_area(Viewer& v, const Shortcut& s) {
+    if (!v.at().area || s.key == Key::none || s.control || s.alt) return false;
+    switch (*v.at().area) {
+        case Area::map: return act_in_map(v, s);
+        case Area::bar: return act_in_bar(v, s);
+        case Area::heads: return act_in_heads(v, s);
+        case Area::numbers: return act_in_numbers(v, s);
+        case Area::text: return act_in_text(v, s);
+        case Area::time: return act_in_time(v, s);
+        case Area::prompt: return false;
+        case Area::run:
+            if (s.key == Key::enter) v.run_or_stop();
+            return s.key == Key::enter;
+        default: return act_in_number(v, *v.at().area, s);
+    }
+}
+
+}  // namespace vantage::view

@@ -1,0 +1,107 @@
+// What a model looks at: the picture in grey, and over each patch the colour of what the query at hand reads there.
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "params/view_draw.h"
+#include "runtime/io/weight_scale.h"
+#include "runtime/models/config.h"
+#include "viewer/data/view_sources.h"
+#include "viewer/panels/panels.h"
+#include "viewer/panels/widgets.h"
+
+namespace vantage::view {
+namespace {
+
+constexpr float over_the_picture = 0.6f;  // how much of a weight's colour covers the picture
+
+const ImU32 bright_accent = palette_of(Theme::dark).accent;  // patches are as dark in the light theme
+
+/// The class's token is 0, then come the patches row by row.
+struct Patches {
+    Box box;
+    std::int64_t rows, columns;
+    std::int64_t count() const { return rows * columns; }
+    Box of(std::int64_t token) const {
+        const auto row = static_cast<float>((token - 1) / columns), column = static_cast<float>((token - 1) % columns);
+        const float wide = box.wide / static_cast<float>(columns), high = box.high / static_cast<float>(rows);
+        const float left = std::round(box.x + column * wide), top = std::round(box.y + row * high);
+        return {left, top, std::round(box.x + (column + 1) * wide) - left, std::round(box.y + (row + 1) * high) - top};
+    }
+};
+
+void draw_picture(const Ui& ui, ImDrawList& list, const Box& box) {
+    params::ViewAreaParams p{};
+    p.map = address_words(ui.picture.address());
+    p.left = box.x, p.top = box.y, p.pixels_wide = box.wide, p.pixels_high = box.high;
+    p.columns = static_cast<float>(ui.tokens.seen->width);
+    p.rows = static_cast<float>(ui.tokens.seen->height);
+    ui.drawings.add(list, [p](Painter& painter) mutable {
+        p.width = painter.width(), p.height = painter.height();
+        painter.draw(Shading::picture, p, 6);
+    });
+}
+
+/// A line between two of the opposite, to be seen on any picture.
+void mark(const Ui& ui, ImDrawList& list, const Box& box, ImU32 colour) {
+    outline(list, box.inset(-ui.px(1)), IM_COL32(0, 0, 0, 200), ui.px(3));
+    outline(list, box, colour, ui.px(1.5f));
+}
+
+/// What the mouse does on a token's box.
+void handle(Ui& ui, const Box& box, std::int64_t token) {
+    const ImVec2 mouse = ImGui::GetIO().MousePos;
+    if (!ImGui::IsWindowHovered() || !box.has(mouse.x, mouse.y)) return;
+    ui.at.token = token;
+    if (ImGui::IsMouseClicked(0))
+        ui.state.pins = {{ImGui::GetIO().KeyShift ? Pin::Kind::key : Pin::Kind::query, token}};
+}
+
+/// The class has no place in the picture: its token stands below it.
+void draw_class(Ui& ui, ImDrawList& list, const Box& line, float weight, bool query) {
+    const Box chip{line.x, line.y, ui.px(40), line.high};
+    const Rgb colour = colour_at(ui.state.colours, std::isnan(weight) ? 0 : ui.position(weight));
+    fill(list, chip, packed(colour), ui.px(3));
+    put_middle(list, small(ui), chip.x + chip.wide / 2, chip.y + (chip.high - ui.fonts.small_size) / 2, ink_on(colour),
+               label_of(ui.labels, 0));
+    const std::string text = "the class’s token" + (std::isnan(weight) ? "" : ": " + weight_text(weight, 4));
+    put(list, small(ui), chip.right() + ui.px(8), chip.y + (chip.high - ui.fonts.small_size) / 2, ui.palette.faint,
+        fitted(small(ui), text, line.right() - chip.right() - ui.px(8)));
+    if (query) mark(ui, list, chip, bright_accent);
+    handle(ui, chip, 0);
+}
+
+}  // namespace
+
+void draw_image(Ui& ui) {
+    const Box& box = ui.layout.tokens;
+    const Panel panel(ui, "tokens", box);
+    if (!panel) return;
+    ImDrawList& list = *ImGui::GetWindowDrawList();
+    // A row comes a picture or two after it was asked for: until then the one before is shown, under its own name.
+    const Excerpt* read = ui.data.read.get();
+    const std::int64_t query = read != nullptr ? read->first_row : ui.query();
+    heading(ui, list, box, "Image", query >= 0 ? "what “" + label_of(ui.labels, query) + "” reads" : std::string());
+    const Image& seen = *ui.tokens.seen;
+    const Box picture = image_place(box, seen.width, seen.height, ui.scale);
+    if (picture.high < ui.px(16)) return;
+    const ImageInput& input = ui.live.model().config().image;
+    const Patches patches{picture, input.rows(), input.columns()};
+    draw_picture(ui, list, picture);
+    const auto weight = [&](std::int64_t token) { return read != nullptr ? read->at(query, token) : NAN; };
+    for (std::int64_t token = 1; token <= patches.count(); ++token)
+        if (const float read_there = weight(token); !std::isnan(read_there))
+            fill(list, patches.of(token),
+                 packed(colour_at(ui.state.colours, ui.position(read_there)), over_the_picture));
+    if (const auto [right, down] = std::exchange(ui.at.text_step, {}); right != 0 || down != 0)
+        ui.at.picked_token = std::clamp<std::int64_t>(ui.query() + right + down * patches.columns, 0, patches.count());
+    ui.at.token.reset();
+    for (std::int64_t token = 1; token <= patches.count(); ++token) handle(ui, patches.of(token), token);
+    if (query > 0) mark(ui, list, patches.of(query), bright_accent);
+    if (const auto cell = ui.at.cell(); cell && ui.state.axis == KeyAxis::absolute && cell->second > 0)
+        mark(ui, list, patches.of(cell->second), IM_COL32(255, 255, 255, 255));
+    draw_class(ui, list, {box.x + ui.px(12), picture.bottom() + ui.px(8), box.wide - ui.px(24), ui.px(22)}, weight(0),
+               query == 0);
+}
+
+}  // namespace vantage::view

@@ -1,0 +1,101 @@
+#include "viewer/panels/key_bindings.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "runtime/base/log.h"
+#include "runtime/base/options.h"
+#include "runtime/base/os.h"
+#include "runtime/io/shown_text.h"
+#include "vantage/error.h"
+
+namespace vantage::view {
+namespace {
+
+constexpr std::size_t most_bytes = 1 << 20;  // of a file
+
+std::string_view trimmed(std::string_view text) {
+    const auto blank = [](char c) { return c == ' ' || c == '\t' || c == '\r'; };
+    while (!text.empty() && blank(text.front())) text.remove_prefix(1);
+    while (!text.empty() && blank(text.back())) text.remove_suffix(1);
+    return text;
+}
+
+[[noreturn]] void refuse_line(const std::string& where, const std::string& what) {
+    throw Error(ErrorKind::usage, where + ": " + what);
+}
+
+std::string in_quotes(std::string_view text) { return "\"" + without_controls(std::string(text)) + "\""; }
+
+}  // namespace
+
+KeyBindings::KeyBindings() {
+    for (const Action& action : actions()) shortcuts_.push_back(action.shortcut);
+}
+
+KeyBindings::KeyBindings(std::string_view text, const std::string& file) : KeyBindings() {
+    std::vector<std::string> set_at(shortcuts_.size());  // by action, where in the file
+    for (int number = 1; !text.empty(); ++number) {
+        const std::size_t end = std::min(text.find('\n'), text.size());
+        read_line(trimmed(text.substr(0, end)), format("%s:%d", file.c_str(), number), set_at);
+        text.remove_prefix(std::min(end + 1, text.size()));
+    }
+}
+
+void KeyBindings::read_line(std::string_view line, const std::string& where, std::vector<std::string>& set_at) {
+    if (line.empty() || line.front() == '#') return;
+    const std::size_t equals = line.find('=');
+    if (equals == std::string_view::npos) refuse_line(where, in_quotes(line) + " is no line such as \"layer-up = Up\"");
+    const std::string_view name = trimmed(line.substr(0, equals));
+    std::string_view wanted = trimmed(line.substr(equals + 1));
+    const std::size_t blank = std::min(wanted.find_first_of(" \t"), wanted.size());
+    const std::string_view rest = trimmed(wanted.substr(blank));
+    if (rest.empty() || rest.front() == '#') wanted = wanted.substr(0, blank);
+    const auto action = std::ranges::find_if(actions(), [&](const Action& a) { return name == a.word; });
+    if (action == actions().end())
+        refuse_line(where, "no action is called " + in_quotes(name) + "; vantage view --keys lists them");
+    const auto shortcut = shortcut_named(wanted);
+    if (!shortcut)
+        refuse_line(where,
+                    in_quotes(wanted) + " is no key: give one such as x, Shift+X, Ctrl+X, Alt+Left, F5, Space or none");
+    const auto own = static_cast<std::size_t>(action - actions().begin());
+    if (!set_at[own].empty()) refuse_line(where, in_quotes(name) + " has a key from " + set_at[own]);
+    for (std::size_t i = 0; i < shortcuts_.size() && *shortcut != Shortcut{}; ++i) {
+        if (shortcuts_[i] != *shortcut || i == own) continue;
+        if (!set_at[i].empty())
+            refuse_line(where, word_of(*shortcut) + " is the key of \"" + actions()[i].word + "\" from " + set_at[i]);
+        shortcuts_[i] = {};
+    }
+    shortcuts_[own] = *shortcut;
+    set_at[own] = where;
+}
+
+const Shortcut& KeyBindings::of(const Action& action) const {
+    return shortcuts_[static_cast<std::size_t>(&action - actions().data())];
+}
+
+const Action* KeyBindings::action_of(const Shortcut& shortcut) const {
+    const auto found = std::ranges::find(shortcuts_, shortcut);
+    if (shortcut == Shortcut{} || found == shortcuts_.end()) return nullptr;
+    return &actions()[static_cast<std::size_t>(found - shortcuts_.begin())];
+}
+
+std::string KeyBindings::as_file() const {
+    std::string text;
+    for (int menu = 0; menu < menu_count; ++menu) {
+        text += std::string(menu > 0 ? "\n" : "") + "# " + name_of(static_cast<Menu>(menu)) + "\n";
+        for (const Action& action : actions())
+            if (action.menu == static_cast<Menu>(menu))
+                text += format("%-14s = %-12s # %s\n", action.word, word_of(of(action)).c_str(), action.name);
+    }
+    return text;
+}
+
+KeyBindings own_keys() {
+    const std::string folder = config_directory(), file = folder + "/keys";
+    std::error_code ignored;
+    if (folder.empty() || !std::filesystem::exists(file, ignored)) return {};
+    return {read_file(file, most_bytes), file};
+}
+
+}  // namespace vantage::view

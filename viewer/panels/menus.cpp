@@ -1,0 +1,160 @@
+#include "viewer/panels/menus.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "viewer/panels/key_bindings.h"
+#include "viewer/panels/viewer.h"
+#include "viewer/panels/widgets.h"
+
+namespace vantage::view {
+namespace {
+
+std::vector<const Action*> actions_of(Menu menu) {
+    std::vector<const Action*> all;
+    for (const Action& action : actions())
+        if (action.menu == menu) all.push_back(&action);
+    return all;
+}
+
+void open(Interaction& at, Menu menu) {
+    at.menu = menu;
+    at.menu_line = 0;
+}
+
+void run_and_close(Viewer& viewer, const Action& action) {
+    viewer.at().menu.reset();
+    action.run(viewer);
+}
+
+/// Returns true when it was clicked.
+bool draw_line(Ui& ui, const Viewer& viewer, const Action& action, int line, float wide) {
+    const float high = ui.fonts.regular_size + ui.px(8);
+    ImDrawList& list = *ImGui::GetWindowDrawList();
+    if (action.group) {
+        const ImVec2 at = ImGui::GetCursorScreenPos();
+        fill(list, {at.x, at.y + ui.px(3), wide, 1}, ui.palette.line);
+        ImGui::Dummy({wide, ui.px(7)});
+    }
+    const ImVec2 at = ImGui::GetCursorScreenPos();
+    const bool clicked = ImGui::InvisibleButton(action.word, {wide, high});
+    if (ImGui::IsItemHovered() && (ImGui::GetIO().MouseDelta.x != 0 || ImGui::GetIO().MouseDelta.y != 0))
+        ui.at.menu_line = line;
+    const bool chosen = ui.at.menu_line == line;
+    if (chosen) fill(list, {at.x, at.y, wide, high}, ui.palette.line, ui.px(4));
+    if (chosen && ui.at.menu_moved) ImGui::SetScrollHereY();
+    const float y = at.y + ui.px(4);
+    if (action.on != nullptr && action.on(viewer)) put(list, regular(ui), at.x + ui.px(6), y, ui.palette.accent, "✓");
+    put(list, regular(ui), at.x + ui.px(26), y, ui.palette.ink, action.name);
+    put_right(list, regular(ui), at.x + wide - ui.px(8), y, ui.palette.faint, text_of(ui.keys.of(action)));
+    return clicked;
+}
+
+float width_wanted(const Ui& ui, const std::vector<const Action*>& lines) {
+    float wide = 0;
+    for (const Action* action : lines)
+        wide =
+            std::max(wide, width_of(regular(ui), action->name) + width_of(regular(ui), text_of(ui.keys.of(*action))));
+    return wide + ui.px(26 + 28 + 8);
+}
+
+/// A click that closes the menu is for nothing else.
+void block_panels(const Ui& ui) {
+    const ImVec2 all = ImGui::GetIO().DisplaySize;
+    ImGui::SetNextWindowPos({0, ui.layout.bar.bottom()});
+    ImGui::SetNextWindowSize({all.x, all.y - ui.layout.bar.bottom()});
+    ImGui::SetNextWindowFocus();
+    ImGui::Begin("behind the menu", nullptr,
+                 ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings |
+                     ImGuiWindowFlags_NoBackground | ImGuiWindowFlags_NoNav);
+    ImGui::End();
+}
+
+}  // namespace
+
+float draw_menu_names(Ui& ui, const Box& box, float left) {
+    ImDrawList& list = *ImGui::GetWindowDrawList();
+    for (int i = 0; i < menu_count; ++i) {
+        const auto menu = static_cast<Menu>(i);
+        const float wide = width_of(regular(ui), name_of(menu)) + ui.px(18);
+        ImGui::SetCursorScreenPos({left, box.y});
+        ImGui::InvisibleButton(name_of(menu), {wide, box.high});
+        const bool hovered =
+            ImGui::IsItemHovered() ||
+            (ui.at.menu && Box{left, box.y, wide, box.high}.has(ImGui::GetIO().MousePos.x, ImGui::GetIO().MousePos.y));
+        const bool moved = ImGui::GetIO().MouseDelta.x != 0 || ImGui::GetIO().MouseDelta.y != 0;
+        if (hovered && ImGui::IsMouseClicked(0))
+            ui.at.menu == menu ? ui.at.menu.reset() : open(ui.at, menu);
+        else if (hovered && moved && ui.at.menu && ui.at.menu != menu)
+            open(ui.at, menu);
+        if (ui.at.menu == menu) ui.at.menu_left = left;
+        if (hovered || ui.at.menu == menu)
+            fill(list, Box{left, box.y, wide, box.high}.inset(ui.px(3)), ui.palette.raised, ui.px(4));
+        put(list, regular(ui), left + ui.px(9), box.y + (box.high - ui.fonts.regular_size) / 2, ui.palette.ink,
+            name_of(menu));
+        left += wide;
+    }
+    return left;
+}
+
+void draw_open_menu(Ui& ui, Viewer& viewer) {
+    if (!ui.at.menu) return;
+    const std::vector<const Action*> lines = actions_of(*ui.at.menu);
+    const ImVec2 all = ImGui::GetIO().DisplaySize;
+    const float padding = ui.px(6), wide = width_wanted(ui, lines), top = ui.layout.bar.bottom();
+    float high = 2 * padding;
+    for (const Action* action : lines) high += ui.fonts.regular_size + ui.px(action->group ? 15 : 8);
+    const bool scrolls = high > all.y - top - ui.px(4);
+    const float whole = wide + 2 * padding + (scrolls ? ui.px(12) : 0);
+    block_panels(ui);
+    ImGui::SetNextWindowPos({std::clamp(ui.at.menu_left, 0.0f, std::max(0.0f, all.x - whole)), top});
+    ImGui::SetNextWindowSize({whole, std::min(high, all.y - top - ui.px(4))});
+    ImGui::SetNextWindowFocus();
+    ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {padding, padding});
+    ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, {0, 0});
+    ImGui::PushStyleVar(ImGuiStyleVar_WindowBorderSize, 1);
+    ImGui::Begin("menu", nullptr,
+                 ImGuiWindowFlags_NoTitleBar | ImGuiWindowFlags_NoResize | ImGuiWindowFlags_NoMove |
+                     ImGuiWindowFlags_NoCollapse | ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoNav);
+    const Action* wanted = nullptr;
+    for (std::size_t i = 0; i < lines.size(); ++i)
+        if (draw_line(ui, viewer, *lines[i], static_cast<int>(i), wide)) wanted = lines[i];
+    ui.at.menu_moved = false;
+    const ImVec2 mouse = ImGui::GetIO().MousePos;
+    const bool elsewhere = !ImGui::IsWindowHovered() && !ui.layout.bar.has(mouse.x, mouse.y);
+    ImGui::End();
+    ImGui::PopStyleVar(3);
+    if (wanted != nullptr)
+        run_and_close(viewer, *wanted);
+    else if (elsewhere && ImGui::IsMouseClicked(0))
+        ui.at.menu.reset();
+}
+
+void open_or_close_menus(Viewer& viewer) {
+    if (viewer.at().menu)
+        viewer.at().menu.reset();
+    else
+        open(viewer.at(), Menu::file);
+}
+
+void act_in_menu(Viewer& viewer, const Shortcut& shortcut) {
+    Interaction& at = viewer.at();
+    const std::vector<const Action*> lines = actions_of(*at.menu);
+    const auto count = static_cast<int>(lines.size());
+    const auto turn = [](int value, int step, int all) { return (value + step + all) % all; };
+    at.menu_moved = true;
+    switch (shortcut.key) {
+        case Key::left:
+        case Key::right:
+            return open(at, static_cast<Menu>(
+                                turn(static_cast<int>(*at.menu), shortcut.key == Key::left ? -1 : 1, menu_count)));
+        case Key::up: at.menu_line = turn(at.menu_line, -1, count); return;
+        case Key::down: at.menu_line = turn(at.menu_line, 1, count); return;
+        case Key::home: at.menu_line = 0; return;
+        case Key::end: at.menu_line = count - 1; return;
+        case Key::enter: return run_and_close(viewer, *lines[static_cast<std::size_t>(at.menu_line)]);
+        default: at.menu.reset();
+    }
+}
+
+}  // namespace vantage::view

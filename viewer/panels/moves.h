@@ -1,0 +1,23 @@
+// Small steps that several keys do: some as actions, some in the area that has the keys.
+#pragma once
+
+#include "viewer/panels/ui.h"
+
+namespace vantage::view {
+
+/// The picked cell, or one to begin with: the newest row's last.
+Cell picked(const Viewer& viewer);
+/// Picks the cell so many rows and columns from it.
+void nudge(Viewer& viewer, std::int64_t rows, std::int64_t columns);
+/// Pins it, or takes the pin away.
+void toggle_pin(ViewState& state, const Pin& pin);
+/// The picked cell's query or key.
+void pin_picked(Viewer& viewer, Pin::Kind kind);
+/// Pins the next row that does not sum to 1, and shows it.
+void go_to_off_row(Viewer& viewer);
+/// Back, or on, to the time of so many rows.
+void go_to_row(Viewer& viewer, std::int64_t rows);
+/// An end of the colour bar, so many twentieths of the bar upwards.
+void move_end(Viewer& viewer, BarEnd end, int steps);
+
+}  // namespace vantage::view
