@@ -22,6 +22,7 @@ void add_bench(CLI::App& app) {
     add_bench_ops(*bench);
     add_bench_roofs(*bench);
     add_bench_compare(*bench);
+    add_bench_view(*bench);
 }
 
 }  // namespace vantage::cli

@@ -20,6 +20,7 @@ struct BenchOutput {
     void write(const Report& report) const { write_report(report, checked_format(), file); }
 };
 void add_bench_model(CLI::App& bench);
+void add_bench_view(CLI::App& bench);
 void add_bench_output(CLI::App& command, BenchOutput& output);
 
 void add_bench_roofs(CLI::App& bench);

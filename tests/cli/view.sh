@@ -61,6 +61,7 @@ gives "theme          = F7" view --keys
 "$program" view --keys | diff <(sed 's/^theme  *= T  */theme          = F7           /' usual) - || fail "view --keys: another than the file"
 echo "them = F7" >"$XDG_CONFIG_HOME/vantage/keys"
 ends 2 "vantage/keys:1: no action is called \"them\"" view --keys
+rm "$XDG_CONFIG_HOME/vantage/keys"
 ends 2 "such as q12" view --headless --png a.png --pin 20
 ends 1 "display" view
 exit $((failures > 0))
