@@ -13,6 +13,7 @@
 #include "runtime/base/os.h"
 #include "runtime/io/apng.h"
 #include "runtime/io/png.h"
+#include "runtime/models/config.h"
 #include "vantage/vulkan.h"
 #include "viewer/window/headless.h"
 #include "viewer/window/window.h"
@@ -50,6 +51,30 @@ view::LiveOptions live_options(const ViewOptions& o) {
     return {.context = o.context, .precision = precision_named(o.precision)};
 }
 
+/// The second run of a comparison: it differs in what the view says, and in nothing else.
+struct SecondRun {
+    std::optional<Model> model;
+    std::unique_ptr<view::LiveModel> live;
+};
+
+SecondRun second_run(const Model& first, const view::ViewState& state, view::LiveOptions options) {
+    if (!state.compared) return {};
+    const view::Compared& other = *state.compared;
+    SecondRun second;
+    if (other.model || other.weights) {
+        LoadOptions load = load_options();
+        if (other.weights) load.weights = other.weights;
+        second.model.emplace(Model::load(first.device(), other.model.value_or(first.info().directory), load));
+    } else {
+        second.model.emplace(first);
+    }
+    if (first.config().sees() || second.model->config().sees())
+        throw Error(ErrorKind::usage, "view: --compare is for models that read text, and one of these looks at images");
+    options.precision = other.precision.value_or(options.precision);
+    second.live = std::make_unique<view::LiveModel>(*second.model, options);
+    return second;
+}
+
 /// A text, or for a model that looks at images what is in the file.
 view::LivePrompt prompt_of(const Model& model, const view::ViewState& state) {
     auto image =
@@ -73,10 +98,11 @@ void start(view::LiveModel& live, const view::ViewState& state) {
 }
 
 /// One picture for each token, of the text as it was then.
-void write_frames(const ViewOptions& o, const view::LiveModel& live, view::PictureMaker& maker, const Size& size) {
+void write_frames(const ViewOptions& o, view::PictureMaker& maker, const Size& size) {
     if (!o.frames.empty()) make_folder(o.frames);
     std::vector<Image> pictures;
-    const std::int64_t all = live.version().rows;
+    maker.draw(size.width, size.height);  // by then it is known how many rows there are
+    const std::int64_t all = maker.rows();
     Progress progress("drawing");
     for (std::int64_t rows = 1; rows <= all; ++rows) {
         throw_if_interrupted();
@@ -97,10 +123,11 @@ void draw_headless(const ViewOptions& o, const view::ViewState& state) {
     const Device device = open_device();
     const Model model = load_model(device);
     view::LiveModel live(model, live_options(o));
+    const SecondRun second = second_run(model, state, live_options(o));
     start(live, state);
     view::wait_for_model(live);
-    view::PictureMaker maker(live, state, static_cast<float>(o.scale));
-    if (!o.frames.empty() || !o.apng.empty()) write_frames(o, live, maker, size);
+    view::PictureMaker maker(live, state, static_cast<float>(o.scale), second.live.get());
+    if (!o.frames.empty() || !o.apng.empty()) write_frames(o, maker, size);
     const Image picture = maker.draw(size.width, size.height);
     if (!o.png.empty()) write_png(o.png, picture, maker.texts());
     for (const std::string& file : o.files) maker.write(file);
@@ -115,6 +142,7 @@ void show_window(const ViewOptions& o, const view::ViewState& state) {
     view::LiveOptions options = live_options(o);
     options.on_version = view::WindowSystem::wake;
     view::LiveModel live(model, options);
+    const SecondRun second = second_run(model, state, options);
     start(live, state);
     view::Window window(device, live, state,
                         {.title = "Vantage · " + model.info().name,
@@ -124,7 +152,8 @@ void show_window(const ViewOptions& o, const view::ViewState& state) {
                          .frozen = o.frozen,
                          .budget_percent = o.budget,
                          .keys = keys,
-                         .prompt = [&model](const view::ViewState& s) { return prompt_of(model, s); }});
+                         .prompt = [&model](const view::ViewState& s) { return prompt_of(model, s); },
+                         .compared = second.live.get()});
     window.run();
 }
 
@@ -178,7 +207,11 @@ void add_view(CLI::App& app) {
     auto o = std::make_shared<ViewOptions>();
     CLI::App* command = app.add_subcommand("view", "A window in which a model writes and its attention is seen, live");
     command->footer(
-        "Examples:\n  vantage view\n  vantage view --headless -p \"The keys to the cabinet are\" --png view.png");
+        "Examples:\n  vantage view\n  vantage view --headless -p \"The keys to the cabinet are\" --png view.png\n"
+        "  vantage view --compare weights=q4    # what is another in 4 bits: [ and ] show one run, B both in turn, D "
+        "the "
+        "difference\n"
+        "  vantage view -p \"Mia saw the red box\" --compare \"prompt=Tom saw the blue box\"");
     add_model_option(*command);
     command->add_flag("--headless", o->headless, "No window: write files, also without a display");
     command->add_flag("--keys", o->keys,

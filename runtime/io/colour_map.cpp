@@ -58,6 +58,30 @@ ColourTable greys() {
     return table;
 }
 
+/// The colour between two that has this lightness.
+Rgb of_lightness(Rgb from, Rgb to, float wanted) {
+    float low = 0, high = 1;
+    const bool rises = lightness(to) > lightness(from);
+    for (int i = 0; i < 16; ++i) {
+        const float share = (low + high) / 2;
+        ((lightness(mixed(from, to, share)) < wanted) == rises ? low : high) = share;
+    }
+    return mixed(from, to, high);
+}
+
+/// Even steps of lightness from the middle to both ends, as far as both go.
+ColourTable diverging(Rgb less, Rgb none, Rgb more) {
+    const float middle = lightness(none), a = lightness(less), b = lightness(more);
+    const float end = a > middle ? std::min(a, b) : std::max(a, b);
+    ColourTable table;
+    for (std::size_t i = 0; i < table.size(); ++i) {
+        const float share = std::min(std::abs(static_cast<float>(i) - 128) / 127, 1.0f);
+        table[i] = of_lightness(none, i < 128 ? less : more, middle + (end - middle) * share);
+    }
+    table[128] = none;
+    return table;
+}
+
 }  // namespace
 
 const char* name_of(ColourMap map) {
@@ -81,6 +105,12 @@ const ColourTable& colours_of(ColourMap map) {
     static const std::array<ColourTable, 4> tables{interpolated(magma), interpolated(viridis), interpolated(cividis),
                                                    greys()};
     return tables[static_cast<std::size_t>(map)];
+}
+
+const ColourTable& difference_colours(bool dark) {
+    static const std::array<ColourTable, 2> tables{diverging({0, 74, 160}, {250, 250, 252}, {172, 66, 0}),
+                                                   diverging({124, 190, 255}, {22, 24, 31}, {255, 166, 77})};
+    return tables[dark ? 1 : 0];
 }
 
 Rgb colour_at(ColourMap map, float position) {

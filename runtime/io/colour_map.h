@@ -22,6 +22,9 @@ const char* name_of(ColourMap map);
 std::optional<ColourMap> colour_map_named(std::string_view name);
 
 const ColourTable& colours_of(ColourMap map);
+/// Of signed numbers, for the colour-blind, too: from blue (less) by black or white (the same, at 128) to orange (more). Equally far
+/// from the middle both sides are equally bright.
+const ColourTable& difference_colours(bool dark);
 /// The colour at `position` in [0, 1]; what lies outside gets the colour of the nearer end.
 Rgb colour_at(ColourMap map, float position);
 

@@ -27,15 +27,19 @@ struct ViewSource {
 };
 // Modifiers are factors of one head, each an address or absent: a weight is shown as
 //   p_ij row_factors[i] key_factors[j] / distance_means[i - j + m]
+// Rows and columns of a map are tokens, or slots on which two texts are aligned: entry s of a table of slots is how many tokens of
+// this text stand before slot s. Without a table (absent) they are the same.
 struct ViewTileParams {
     uvec2 source, cells;  // ViewSource; the slot
     uvec2 row_factors, key_factors, distance_means;
+    uvec2 row_slots, key_slots;
     uint head, level;
-    uint first_row, first_column;  // of the tile, in tokens
-    uint begin, end;               // the rows that this launch takes, in tokens
-    uint rows, keys;               // that there are
+    uint first_row, first_column;  // of the tile, in slots
+    uint begin, end;               // the rows that this launch takes, in slots
+    uint rows, columns;            // that there are, in slots
+    uint keys;                     // that there are
     uint rows_before;              // that the means of cells are over of which a part is there
-    uint relative, origin;         // column = key, or i + origin - key
+    uint relative, origin;         // column = slot of the key, or i + origin - key
 };
 // Weights [rows, columns] from a first one on, in tokens; NaN where a query does not see a key.
 struct ViewExcerptParams {
@@ -47,7 +51,8 @@ struct ViewExcerptParams {
 // The cells of a tile from the four of the level below, those that are absent 0.
 struct ViewPoolParams {
     uvec2 cells, upper_left, upper_right, lower_left, lower_right;
-    uint first_row, level, rows;  // of the tile, in tokens; its level; rows that there are
+    uvec2 row_slots;
+    uint first_row, level, rows;  // of the tile, in slots; its level; rows that there are
 };
 // How many cells of a part of a map have which value: those below the bar's dark end, HISTOGRAM_BINS along it, those above its
 // bright end. Counts are added to what is there.
@@ -69,6 +74,14 @@ struct ViewFactorParams {
     uint head, kind, first, count;  // results [first, first + count)
     uint rows, keys;                // that there are
     uint sink_off, value_weighted, row_normalised;
+};
+struct ViewDistanceParams {
+    uvec2 source, weights, result;  // weights f32 [count, heads, columns]; results f32 [count, heads]
+    uvec2 row_slots, key_slots;
+    uint head, heads;   // heads from 0 on
+    uint first, count;  // rows, in slots
+    uint columns;       // slots of keys
+    uint second;        // 0: leave the weights; 1: compare with them
 };
 struct ViewProbeParams {
     uvec2 source, result;

@@ -15,11 +15,12 @@ struct ViewUiParams {
 // row by row, and `rows` and `columns` are its size.
 struct ViewAreaParams {
     uvec2 map;                                     // ViewTileMap
+    uvec2 minus;                                   // another, whose cells are taken away; absent: none
     uvec2 colours;                                 // 256 words, ABGR bytes: the colour map from dark to bright
     float width, height;                           // of the target
     float left, top, pixels_wide, pixels_high;     // the area
     float first_row, first_column, rows, columns;  // what it shows, in tokens; of a mini-map in cells
-    ViewScale bar;                                 // from value to colour
+    ViewScale bar;                                 // from value to colour; of a difference to both sides of 128
     uint peak;                                     // 1: the largest weight of a cell, not the sum
     uint hide_future;                              // of a mini-map, 1: columns beyond the row hold nothing
     uint mini_map;                                 // number of the head plus 1; 0: the focused map

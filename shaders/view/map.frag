@@ -8,6 +8,11 @@
 layout(push_constant) uniform Push { ViewAreaParams p; };
 layout(location = 0) out vec4 pixel;
 
+MapCell cell_of(uvec2 map, uint row, uint column) {
+    return p.mini_map > 0u ? mini_map_cell(map, p.mini_map - 1u, row, column) : map_cell(map, row, column);
+}
+float value_of(MapCell cell) { return p.peak == 1u ? cell.peak : cell.mass; }
+
 void main() {
     vec2 at = (gl_FragCoord.xy - vec2(p.left, p.top)) / vec2(p.pixels_wide, p.pixels_high);
     uint row = uint(max(p.first_row + at.y * p.rows, 0.0)), column = uint(max(p.first_column + at.x * p.columns, 0.0));
@@ -15,12 +20,18 @@ void main() {
     uint level = p.mini_map > 0u ? 0u : map.level;
     bool hidden = p.mini_map > 0u ? p.hide_future == 1u : map.causal == 1u;
     if (hidden && column >> level > row >> level) discard;
-    MapCell cell = p.mini_map > 0u ? mini_map_cell(p.map, p.mini_map - 1u, row, column) : map_cell(p.map, row, column);
-    if (!cell.known) {
+    MapCell cell = cell_of(p.map, row, column), other = cell;
+    bool difference = present(p.minus);
+    if (difference) other = cell_of(p.minus, row, column);
+    if (!cell.known || !other.known || cell.level != other.level) {
         pixel = unpackUnorm4x8(p.unknown);
         return;
     }
-    float value = p.peak == 1u ? cell.peak : cell.mass;
+    float value = value_of(cell);
     uint colour = uint(position_on(p.bar, value) * 255.0 + 0.5);
+    if (difference) {
+        float change = value - value_of(other);
+        colour = uint(128.0 + floor(sign(change) * position_on(p.bar, abs(change)) * 127.0 + 0.5));
+    }
     pixel = unpackUnorm4x8(ReadWords(p.colours).at[colour]);
 }

@@ -3,7 +3,7 @@
 #extension GL_GOOGLE_include_directive : require
 layout(local_size_x = 64, local_size_x_id = 0) in;
 #include "lib/index.glsl"
-#include "lib/storage.glsl"
+#include "lib/slots.glsl"
 #include "params/view.h"
 layout(push_constant) uniform Push { ViewPoolParams t; };
 layout(buffer_reference, std430, buffer_reference_align = 8) restrict readonly buffer ReadCells { vec2 at[]; };
@@ -26,7 +26,7 @@ void main() {
         uint first = t.first_row + (2u * row + half_of) * size;
         if (first >= t.rows) continue;
         vec2 left = small_cell(2u * row + half_of, 2u * column), right = small_cell(2u * row + half_of, 2u * column + 1u);
-        float count = float(min(first + size, t.rows) - first);
+        float count = float(tokens_before(t.row_slots, min(first + size, t.rows)) - tokens_before(t.row_slots, first));
         sum = vec2(sum.x + count * (left.x + right.x), max(sum.y, max(left.y, right.y)));
         queries += count;
     }

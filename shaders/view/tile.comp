@@ -8,6 +8,7 @@
 layout(local_size_x = 64, local_size_x_id = 0) in;
 #include "params/view.h"
 #include "lib/index.glsl"
+#include "lib/slots.glsl"
 layout(push_constant) uniform Push { ViewTileParams t; };
 #include "lib/shown_weight.glsl"
 #include "lib/cells.glsl"
@@ -25,13 +26,16 @@ void main() {
     uint cell = workgroup_index() * (gl_WorkGroupSize.x / lanes) + gl_LocalInvocationID.x / lanes;
     uint cell_row = (t.begin - t.first_row) / size + cell / TILE_CELLS, cell_column = cell % TILE_CELLS;
     uint first = t.first_row + cell_row * size, column = t.first_column + cell_column * size;
-    uint begin = max(first, t.begin), end = min(first + size, t.end);
+    uint begin = max(first, t.begin), end = min(first + size, t.end), end_column = min(column + size, t.columns);
     vec2 own = vec2(0.0);
-    if (begin < end && !hidden(end - 1u, column))
-        for (uint i = part; i < (end - begin) * size; i += lanes) {
-            float value = shown_weight(begin + i / size, column + i % size).value;
+    if (begin < end && column < end_column && !hidden(end - 1u, column)) {
+        uint row = tokens_before(t.row_slots, begin), high = tokens_before(t.row_slots, end) - row;
+        uint left = tokens_before(t.key_slots, column), wide = tokens_before(t.key_slots, end_column) - left;
+        for (uint i = part; i < high * wide; i += lanes) {
+            float value = shown_weight(row + i / wide, left + i % wide).value;
             own = vec2(own.x + value, max(own.y, value));
         }
+    }
     parts[gl_LocalInvocationID.x] = own;
     for (uint half_of = lanes / 2u; half_of > 0u; half_of /= 2u) {
         barrier();

@@ -18,6 +18,22 @@ grep -q "<svg" map.svg || fail "map.svg is no SVG"
 check "view --layer" "$program" view --headless "${text[@]}" --layer 0 --head 2 --theme light --scale log --png c.png
 cmp -s a.png c.png && fail "another head, theme and scale give the same picture"
 
+# two runs: both, and the difference
+small=(-p "Mia put the red cup on the table. Mia" -n 2 --size 640x480 --layer 1 --head 0)
+check "view --compare" "$program" view --headless "${small[@]}" --compare weights=q4 --png both.png --save both.csv
+check "view --show difference" "$program" view --headless "${small[@]}" --compare weights=q4 --show difference \
+    --png difference.png --save difference.json --save difference.html
+cmp -s both.png difference.png && fail "two runs and their difference give the same picture"
+grep -aq "Vantage-Compared" difference.png || fail "difference.png does not say what it compares"
+grep -q '^"B",' both.csv || fail "both.csv does not hold the second run"
+grep -q '"difference"' difference.json || fail "difference.json holds no difference"
+check "view --compare prompt" "$program" view --headless "${small[@]}" --compare "prompt=Tom put the old cup on the table. Mia" \
+    --show b --png prompt.png
+
+ends 2 "prompt=TEXT" view --headless --png a.png --compare q4
+ends 2 "one of f32, f16" view --headless --png a.png --compare weights=q3
+ends 2 "a second run" view --headless --png a.png --show difference
+ends 6 "nowhere" view --headless --png a.png --compare model=nowhere
 ends 2 "--png FILE" view --headless
 ends 2 "--headless" view --png a.png
 ends 2 "WIDTHxHEIGHT" view --headless --png a.png --size 12

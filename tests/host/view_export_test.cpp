@@ -87,6 +87,56 @@ TEST_CASE("the tables of a view hold its cells", "[view]") {
     CHECK(value == 0.75f);
 }
 
+/// The same with a second run that has another second token, and one more.
+ViewSubject two_runs(Shown shown) {
+    ViewSubject s = small_subject();
+    SecondSubject second{.name_a = "A · f16", .name_b = "B · q4_0"};
+    second.tokens.texts = {"a", " c", " d"};
+    second.rows = align({std::vector<std::int64_t>{1, 2, 3}}, {std::vector<std::int64_t>{1, 2, 3}});
+    second.rows.a.before = {0, 1, 2, 3, 3}, second.rows.b.before = {0, 1, 2, 2, 3};
+    second.keys = second.rows;
+    s.rows = s.columns = 4;
+    s.cells = {
+        .rows = 4, .columns = 4, .mass = {1, 0, 0, 0, 0.25f, 0.75f, 0, 0, 0.1f, 0.2f, 0.7f, 0, 0, 0, 0, 0}, .peak = {}};
+    s.cells.peak = s.cells.mass;
+    second.cells = {
+        .rows = 4, .columns = 4, .mass = {1, 0, 0, 0, 0.5f, 0.5f, 0, 0, 0, 0, 0, 0, 0.3f, 0.3f, 0, 0.4f}, .peak = {}};
+    second.cells.peak = second.cells.mass;
+    second.distance = 0.25;
+    s.second = second;
+    s.state.compared = Compared{.weights = DType::q4_0};
+    s.state.shown = shown;
+    return s;
+}
+
+TEST_CASE("files of two runs hold both, or the difference, and say which", "[view]") {
+    const ViewSubject difference = two_runs(Shown::difference), both = two_runs(Shown::both);
+    CHECK(difference.at(1, 0) == 0.25f);
+    CHECK_FALSE(difference.hidden(1, 0));
+    CHECK(difference.hidden(2, 0));  // a token of A alone
+    CHECK(difference.hidden(3, 2));
+    CHECK(difference.row_label(1) == "·\"b\" | ·c");
+    CHECK(caption_of(difference) ==
+          "tiny · layer 2 · head 5 · B − A of A · f16; B · q4_0 · √ scale to ±0.5 · mass · seed 7");
+    const std::string csv = as_csv(both);
+    CHECK(csv.find("\"A\",1,\"·\"\"b\"\"\",0.25,0.75,,\n") != std::string::npos);
+    CHECK(csv.find("\"B\",3,\"·d\",0.300000012,0.300000012,,0.400000006\n") != std::string::npos);
+    CHECK(as_csv(difference).find("\"B − A\",1,\"·\"\"b\"\" | ·c\",0.25,-0.25,,\n") != std::string::npos);
+    const nlohmann::json json = nlohmann::json::parse(as_json(both));
+    CHECK(json["b"]["mass"][3][0] == 0.3f);
+    CHECK(json["difference"]["mass"][1][1] == -0.25);
+    CHECK(json["difference"]["mass"][3][0].is_null());
+    CHECK(json["facts"]["Vantage-Compared"] == "weights q4");
+    CHECK(json["facts"]["Vantage-Shown"] == "A · f16; B · q4_0");
+    CHECK(json["facts"]["Vantage-Command"].get<std::string>().find("--compare weights=q4") != std::string::npos);
+    CHECK(as_npy(both).find("'shape': (2, 4, 4)") != std::string::npos);
+    CHECK(as_npy(difference).find("'shape': (4, 4)") != std::string::npos);
+    const std::string svg = as_svg(both), html = as_html(difference);
+    CHECK(svg.find("<image", svg.find("<image") + 1) != std::string::npos);
+    CHECK(html.find("\"name\":\"B − A\"") != std::string::npos);
+    CHECK(html.find("\"first\":2") != std::string::npos);
+}
+
 TEST_CASE("pages and drawings of a view stand alone", "[view]") {
     const ViewSubject s = small_subject();
     const std::string html = as_html(s), svg = as_svg(s);

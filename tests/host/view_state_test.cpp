@@ -59,6 +59,15 @@ TEST_CASE("a view and its command line say the same", "[view]") {
     CHECK(again.pins == state.pins);
     CHECK(again.part == state.part);
     CHECK(state_from({}) == ViewState{});
+    ViewState two;
+    two.compared = Compared{
+        .prompt = "the 'other' one", .model = "models/gpt2", .weights = DType::q4_0, .precision = Precision::f32};
+    two.shown = Shown::difference, two.difference_max = 0.25, two.statistic = HeadStatistic::difference;
+    CHECK(as_command_line(two) ==
+          "--compare 'prompt=the '\\''other'\\'' one' --compare model=models/gpt2 --compare weights=q4 --compare "
+          "precision=f32 --show difference --max-difference 0.25 --statistic difference");
+    CHECK(state_from(words_of(as_command_line(two))).compared == two.compared);
+    CHECK(state_from(words_of(as_command_line(two))) == two);
     const std::vector<OptionText> options = option_texts();
     CHECK_FALSE(std::ranges::find(options, "--pool", &OptionText::name)->value.empty());
     CHECK(std::ranges::find(options, "--lines", &OptionText::name)->value.empty());
@@ -68,6 +77,14 @@ TEST_CASE("a view and its command line say the same", "[view]") {
                        refused({"--pool", "sum"}));
     test::expect_error(ErrorKind::usage, {"rows and columns such as 0:20,4:24"}, refused({"--part", "0:20"}));
     test::expect_error(ErrorKind::usage, {"--layer wants a value"}, refused({"--layer"}));
+    for (const char* what : {"q4", "weights=", "colour=blue"})
+        test::expect_error(ErrorKind::usage, {what, "prompt=TEXT, model=DIR, weights=WORD or precision=WORD"},
+                           refused({"--compare", what}));
+    test::expect_error(ErrorKind::usage, {"--compare weights is q3, but takes one of f32, f16, bf16, q8, q4"},
+                       refused({"--compare", "weights=q3"}));
+    test::expect_error(ErrorKind::usage, {"--show is difference, but takes a second run (--compare)"},
+                       refused({"--show", "difference"}));
+    test::expect_error(ErrorKind::usage, {"a second run (--compare)"}, refused({"--statistic", "difference"}));
     test::expect_error(ErrorKind::usage, {"a whole number from 0 on"}, refused({"--layer", "-1"}));
     test::expect_error(ErrorKind::usage, {"a number from 0 on"}, refused({"--temp", "nan"}));
     test::expect_error(ErrorKind::usage, {"view: --max is 0.2, but takes a number above --min, which is 0.3"},

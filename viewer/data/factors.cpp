@@ -37,7 +37,7 @@ void Factors::extend(std::int64_t& ready, std::int64_t to, int kind, const gpu::
                                       .first = u(ready),
                                       .count = u(count),
                                       .rows = u(subject_.expected_rows),
-                                      .keys = u(extent_.keys),
+                                      .keys = u(extent_.own_keys),
                                       .sink_off = m.sink_off,
                                       .value_weighted = m.value_weighted,
                                       .row_normalised = m.row_normalised},
@@ -49,11 +49,11 @@ Look Factors::advance(const HeadPlace& head, const ViewSources::Layer& layer, co
                       const Extent& extent, std::uint64_t run, bool grows, ViewWork& work) {
     const std::uint64_t some = keys_.address();
     const params::uvec2 none = address_words(absent(some));
-    if (!modifiers.any()) return {0, none, none, none, extent.rows};
-    const bool whole_tiles = grows && extent.rows >= TILE_CELLS;
+    if (!modifiers.any()) return {0, none, none, none, extent.own_rows};
+    const bool whole_tiles = grows && extent.own_rows >= TILE_CELLS;
     const std::int64_t expected = !modifiers.over_expected ? 0
-                                  : whole_tiles            ? extent.rows / TILE_CELLS * TILE_CELLS
-                                                           : extent.rows;
+                                  : whole_tiles            ? extent.own_rows / TILE_CELLS * TILE_CELLS
+                                                           : extent.own_rows;
     if (const Subject now{head, modifiers, run, expected}; !(now == subject_) || number_ == 0) {
         subject_ = now;
         keys_ready_ = rows_ready_ = distances_ready_ = 0;
@@ -63,12 +63,13 @@ Look Factors::advance(const HeadPlace& head, const ViewSources::Layer& layer, co
     const bool by_key = modifiers.sink_off || modifiers.value_weighted,
                by_row = modifiers.sink_off || modifiers.row_normalised;
     const auto width = static_cast<double>(layer.sizes.d),
-               seen = static_cast<double>(extent.keys) * (layer.causal ? 0.5 : 1);
-    if (by_key) extend(keys_ready_, extent.keys, VIEW_KEYS, keys_, width, head, layer, work);
-    const bool keys_done = !by_key || keys_ready_ >= extent.keys;
-    if (by_row && keys_done) extend(rows_ready_, extent.rows, VIEW_ROWS, rows_, width * seen, head, layer, work);
-    const bool rows_done = !by_row || rows_ready_ >= extent.rows;
-    const std::int64_t m = layer.sizes.m, first = m - (layer.causal ? 0 : extent.keys - 1), last = m + extent.rows;
+               seen = static_cast<double>(extent.own_keys) * (layer.causal ? 0.5 : 1);
+    if (by_key) extend(keys_ready_, extent.own_keys, VIEW_KEYS, keys_, width, head, layer, work);
+    const bool keys_done = !by_key || keys_ready_ >= extent.own_keys;
+    if (by_row && keys_done) extend(rows_ready_, extent.own_rows, VIEW_ROWS, rows_, width * seen, head, layer, work);
+    const bool rows_done = !by_row || rows_ready_ >= extent.own_rows;
+    const std::int64_t m = layer.sizes.m, first = m - (layer.causal ? 0 : extent.own_keys - 1),
+                       last = m + extent.own_rows;
     if (modifiers.over_expected && keys_done && rows_done) {
         distances_ready_ = std::max(distances_ready_, first);
         extend(distances_ready_, last, VIEW_DISTANCES, distances_, width * seen, head, layer, work);
@@ -80,7 +81,7 @@ Look Factors::advance(const HeadPlace& head, const ViewSources::Layer& layer, co
     return {number_, words(by_row, rows_), words(by_key, keys_), words(modifiers.over_expected, distances_),
             !ready   ? 0
             : by_row ? rows_ready_
-                     : extent.rows};
+                     : extent.own_rows};
 }
 
 }  // namespace vantage::view

@@ -370,6 +370,11 @@ void LiveModel::go_on(std::int64_t tokens) {
     state_->command([s = state_.get(), tokens] { s->to_write += s->encodes() ? 0 : tokens; });
 }
 
+void LiveModel::read_on(std::vector<std::int32_t> ids) {
+    state_->command(
+        [s = state_.get(), ids = std::move(ids)] { s->unread.insert(s->unread.end(), ids.begin(), ids.end()); });
+}
+
 void LiveModel::with_session(std::function<void(Session&)> work) {
     state_->ask([s = state_.get(), work = std::move(work)] { work(s->session); });
 }
@@ -401,6 +406,7 @@ SessionStats LiveModel::stats() const {
 
 const Model& LiveModel::model() const { return state_->model; }
 std::int64_t LiveModel::context() const { return state_->session.context(); }
+Precision LiveModel::precision() const { return state_->options.precision; }
 const std::vector<HeadPlace>& LiveModel::heads() const { return state_->heads; }
 
 const TapSource& LiveModel::source(std::int64_t layer, AttentionOf of) const {

@@ -97,6 +97,8 @@ public:
     void step();
     /// Writes so many more tokens.
     void go_on(std::int64_t tokens);
+    /// Reads these tokens behind all others, as if the text had gone on so.
+    void read_on(std::vector<std::int32_t> ids);
     /// Runs `work` in the model's thread between two tokens, with the session at rest; where it is followed with `publish`.
     void with_session(std::function<void(Session&)> work);
 
@@ -110,6 +112,7 @@ public:
 
     const Model& model() const;
     std::int64_t context() const;
+    Precision precision() const;
     /// Where the rows of a layer are on the device; the same for ever. Rows below version().rows may be read.
     const TapSource& source(std::int64_t layer, AttentionOf of = AttentionOf::self) const;
     /// Heads of all kinds of attention, in order: the encoder's, the model's own, cross attention.

@@ -18,8 +18,8 @@ void Probe::ask(const HeadPlace& head, const ViewSources::Layer& layer, std::int
                                      .head = u(head.head),
                                      .row = u(query),
                                      .key = u(key),
-                                     .keys = u(extent.keys)},
-             {1, 1, 1}, static_cast<double>(extent.keys * layer.sizes.d));
+                                     .keys = u(extent.own_keys)},
+             {1, 1, 1}, static_cast<double>(extent.own_keys * layer.sizes.d));
     asked_ = CellReading{.head = head, .query = query, .key = key, .run = run};
 }
 

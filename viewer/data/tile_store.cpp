@@ -17,6 +17,14 @@ void TileStore::clear() {
     for (std::size_t i = slots_; i-- > 0;) free_.push_back(static_cast<std::uint32_t>(i));
 }
 
+void TileStore::cut(std::int64_t row) {
+    for (auto& [key, tile] : tiles_) {
+        if (tile.done <= row) continue;
+        const std::int64_t size = std::int64_t{1} << key.level;
+        tile.done = tile.rows = std::max(row / size * size, key.first_row());
+    }
+}
+
 Tile* TileStore::find(const TileKey& key) {
     const auto found = tiles_.find(key);
     return found == tiles_.end() ? nullptr : &found->second;

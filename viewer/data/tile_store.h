@@ -53,6 +53,8 @@ public:
     /// The tile, or a new one in place of the least wanted; nothing when all of them were used in this update.
     Tile* make(const TileKey& key, std::uint64_t update);
     void clear();
+    /// Of all tiles the rows from this one on are gone, and the cells that they are in.
+    void cut(std::int64_t row);
     std::size_t size() const { return tiles_.size(); }
     std::uint64_t evicted() const { return evicted_; }
 

@@ -68,6 +68,7 @@ void Tiles::pool(const TileKey& key, Tile& tile, const Extent& extent, ViewWork&
                                     .upper_right = words(1),
                                     .lower_left = words(2),
                                     .lower_right = words(3),
+                                    .row_slots = extent.row_slots,
                                     .first_row = static_cast<std::uint32_t>(key.first_row()),
                                     .level = static_cast<std::uint32_t>(key.level),
                                     .rows = static_cast<std::uint32_t>(extent.rows)},
@@ -80,7 +81,7 @@ void Tiles::make_rows(const TileKey& key, Tile& tile, const HeadPlace& head, con
                       const Extent& extent, const Look& look, ViewWork& work) {
     const std::int64_t end = std::min(key.end_row(extent.rows), look.number == 0 ? extent.rows : look.rows_ready);
     const std::int64_t begin = tile.done;
-    const bool streams = layer.streams(key.level, end - begin) && !key.relative;
+    const bool streams = layer.streams(key.level, end - begin) && !key.relative && extent.plain();
     const Work kind = streams ? Work::stream : Work::tile;
     if (begin >= end || work.room(kind) <= 0) return;
     const auto width = static_cast<double>(layer.sizes.d);
@@ -94,6 +95,8 @@ void Tiles::make_rows(const TileKey& key, Tile& tile, const HeadPlace& head, con
                                         .row_factors = look.row_factors,
                                         .key_factors = look.key_factors,
                                         .distance_means = look.distance_means,
+                                        .row_slots = extent.row_slots,
+                                        .key_slots = key.relative ? params::uvec2{} : extent.key_slots,
                                         .head = u(head.head),
                                         .level = u(key.level),
                                         .first_row = u(key.first_row()),
@@ -101,7 +104,8 @@ void Tiles::make_rows(const TileKey& key, Tile& tile, const HeadPlace& head, con
                                         .begin = u(begin),
                                         .end = u(to),
                                         .rows = u(extent.rows),
-                                        .keys = u(extent.keys),
+                                        .columns = u(extent.columns()),
+                                        .keys = u(extent.own_keys),
                                         .rows_before = u(tile.rows),
                                         .relative = key.relative,
                                         .origin = u(extent.origin())};

@@ -11,10 +11,13 @@ namespace vantage::view {
 inline constexpr std::int64_t most_map_words = 8192;
 inline constexpr std::uint64_t most_map_bytes = sizeof(params::ViewTileMap) + most_map_words * sizeof(std::uint32_t);
 
-/// How far a head's map reaches.
+/// How far a head's map reaches: in slots, which without a second text beside it are tokens.
 struct Extent {
     std::int64_t rows = 0, keys = 0;
+    std::int64_t own_rows = 0, own_keys = 0;  ///< tokens on them
     bool relative = false, causal = false;
+    params::uvec2 row_slots{}, key_slots{};  ///< tables (shaders/params/view.h)
+    bool plain() const { return (row_slots.x | row_slots.y | key_slots.x | key_slots.y) == 0; }  ///< slots are tokens
     std::int64_t origin() const { return causal ? 0 : keys - 1; }  ///< a relative column is row + origin − key
     std::int64_t columns() const { return !relative ? keys : causal ? rows : rows + keys - 1; }
     /// Whether a causal mask hides all of a tile.
@@ -48,6 +51,8 @@ public:
 
     std::uint64_t pool_address() const { return pool_.address(); }
     void clear() { store_.clear(); }
+    /// Rows from `slot` on are to be made again.
+    void cut(std::int64_t slot) { store_.cut(slot); }
     std::uint64_t made() const { return made_; }
     std::uint64_t pooled() const { return pooled_; }
     std::uint64_t evicted() const { return store_.evicted(); }

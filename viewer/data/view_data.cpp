@@ -11,6 +11,7 @@
 #include "viewer/data/head_board.h"
 #include "viewer/data/histogram.h"
 #include "viewer/data/probe.h"
+#include "viewer/data/slot_tables.h"
 #include "viewer/data/tiles.h"
 
 namespace vantage::view {
@@ -37,6 +38,15 @@ private:
     gpu::Buffer buffer_;
     std::size_t next_ = 0;
 };
+
+/// The first slot that is another in `now`; what comes behind the end of both is none.
+std::optional<std::int64_t> first_changed(const Slots& before, const Slots& now) {
+    if (before == now) return std::nullopt;
+    if (before.plain() || now.plain()) return 0;
+    const auto [a, b] = std::ranges::mismatch(before.before, now.before);
+    if (a == before.before.end()) return std::nullopt;  // more than before
+    return std::max<std::int64_t>(a - before.before.begin() - 1, 0);
+}
 
 /// Tiles of a level that a rectangle touches, their ends not included.
 struct TileRange {
@@ -84,12 +94,15 @@ std::int64_t most_keys(const ViewSources& sources) {
     return most;
 }
 
+const Slots plain_slots;
+
 /// What of a view decides about its data.
 struct Asked {
     Wanted wanted;
     KeyAxis axis;
     Modifiers modifiers;
     std::optional<std::int64_t> rows;
+    std::uint64_t slots;
     bool operator==(const Asked&) const = default;
 };
 
@@ -108,6 +121,9 @@ struct ViewData::State {
     Histogram histogram;
     ExcerptReader excerpts, reader;
     MapRing maps, mini_maps;
+    SlotTables tables;
+    SideSlots slots;
+    std::optional<SideSlots> next_slots;
     Budget budget;
     LiveTokens tokens;
     FrameData frame;
@@ -133,6 +149,7 @@ struct ViewData::State {
           reader(device, most_keys(sources), "view.read"),
           maps(device, "view.map"),
           mini_maps(device, "view.mini_maps"),
+          tables(device, o.most_slots),
           budget(o.budget_percent) {
         gpu::pipeline(device, {.module = "view_pool", .spec = {workgroup_size(device.caps(), 64)}});
     }
@@ -141,11 +158,23 @@ struct ViewData::State {
         return static_cast<int>(std::ranges::find(live.heads(), head) - live.heads().begin());
     }
     Extent extent_of(const HeadPlace& head, const ViewState& state, KeyAxis axis) const {
-        const std::int64_t all = frame.version.rows_of(head.of), rows = std::min(state.rows.value_or(all), all);
+        const Slots &own_rows = slots.rows_of(head.of), &own_keys = slots.keys_of(head.of);
+        const auto slots_of = [&](const Slots& some, std::int64_t own) -> std::int64_t {
+            if (some.plain()) return own;
+            return slots.run == frame.version.run ? std::ssize(some.before) - 1 : 0;
+        };
+        const std::int64_t all = slots_of(own_rows, frame.version.rows_of(head.of)),
+                           rows = std::min(state.rows.value_or(all), all),
+                           keys =
+                               head.of == AttentionOf::self ? rows : slots_of(own_keys, frame.version.keys_of(head.of));
         return {.rows = rows,
-                .keys = head.of == AttentionOf::self ? rows : frame.version.keys_of(head.of),
+                .keys = keys,
+                .own_rows = own_rows.tokens_before(rows),
+                .own_keys = own_keys.tokens_before(keys),
                 .relative = axis == KeyAxis::relative,
-                .causal = sources.of(head).causal};
+                .causal = sources.of(head).causal,
+                .row_slots = tables.rows_of(head.of),
+                .key_slots = tables.keys_of(head.of)};
     }
 
     /// A model at rest loses nothing to who looks at it.
@@ -158,6 +187,7 @@ struct ViewData::State {
 
     void collect();
     void read_version();
+    void take_slots();
     void ask(const Wanted& wanted, const Extent& extent);
     void show_map(const ViewState& state, const Wanted& wanted, const Extent& extent);
     void read_tile(std::uint32_t word, std::int64_t row, std::int64_t column, MapCells& map) const;
@@ -185,11 +215,28 @@ void ViewData::State::read_version() {
     if (tokens.run != version.run) frame.version.rows = frame.version.source_rows = 0;  // another began in between
 }
 
+// Heads that see no later keys keep the rows before the first slot that has changed; of others every row may have changed.
+void ViewData::State::take_slots() {
+    if (!next_slots || work.in_flight()) return;
+    const auto own = first_changed(slots.own, next_slots->own),
+               source = first_changed(slots.source, next_slots->source);
+    const bool causal = std::ranges::all_of(sources.layers(), &ViewSources::Layer::causal);
+    if (source || (own && !causal))
+        tiles.clear();
+    else if (own)
+        tiles.cut(*own);
+    frame.changed = frame.changed || own || source || next_slots->number != slots.number;
+    slots = std::move(*next_slots);
+    next_slots.reset();
+    tables.write(slots);
+    frame.slots = slots.number;
+}
+
 // Asks for the cell under the mouse, unless it is known.
 void ViewData::State::ask(const Wanted& wanted, const Extent& extent) {
     if (!wanted.under_mouse || !work.open()) return;
     const auto [query, key] = *wanted.under_mouse;
-    if (query < 0 || key < 0 || query >= extent.rows || key >= extent.keys) return;
+    if (query < 0 || key < 0 || query >= extent.own_rows || key >= extent.own_keys) return;
     const std::optional<CellReading>& known = probe.reading();
     if (known && known->head == wanted.head && known->query == query && known->key == key &&
         known->run == frame.version.run)
@@ -201,8 +248,10 @@ void ViewData::State::ask(const Wanted& wanted, const Extent& extent) {
 void ViewData::State::show_map(const ViewState& state, const Wanted& wanted, const Extent& extent) {
     const ViewSources::Layer& layer = sources.of(wanted.head);
     const bool grows = frame.version.activity == Activity::reading || frame.version.activity == Activity::writing;
-    const Look look = factors.advance(wanted.head, layer, state.modifiers, extent, frame.version.run, grows, work);
+    Look look = factors.advance(wanted.head, layer, state.modifiers, extent, frame.version.run, grows, work);
     read_weights(wanted, extent, look);
+    look.rows_ready =
+        look.rows_ready < extent.own_rows ? slots.rows_of(wanted.head.of).slot_of(look.rows_ready) : extent.rows;
     const int level = level_for(wanted, extent, std::min(options.tiles, most_map_words));
     range = tiles_of(wanted.part, extent, level);
     std::vector<TileKey> keys;
@@ -238,27 +287,34 @@ void ViewData::State::show_map(const ViewState& state, const Wanted& wanted, con
 void ViewData::State::read_weights(const Wanted& wanted, const Extent& extent, const Look& look) {
     const ViewSources::Layer& layer = sources.of(wanted.head);
     Excerpt some{.head = wanted.head, .run = frame.version.run};
-    if (wanted.reader && *wanted.reader >= 0 && *wanted.reader < extent.rows) {
+    // in tokens of this text
+    Extent own_extent = extent;
+    own_extent.rows = extent.own_rows, own_extent.keys = extent.own_keys;
+    own_extent.row_slots = own_extent.key_slots = {};
+    if (wanted.reader && *wanted.reader >= 0 && *wanted.reader < own_extent.rows) {
         some.first_row = *wanted.reader, some.rows = 1;
-        some.columns = extent.causal ? *wanted.reader + 1 : extent.keys;
-        Extent by_key = extent;
+        some.columns = extent.causal ? *wanted.reader + 1 : own_extent.keys;
+        Extent by_key = own_extent;
         by_key.relative = false;
         reader.ask(some, layer, by_key, look, work);
     } else {
         reader.rest();
     }
-    if (wanted.numbers) {
-        const auto whole = [](double token, std::int64_t most) {
-            return std::clamp<std::int64_t>(static_cast<std::int64_t>(token), 0, most);
+    // A column by distance is the same for all texts, unless it is counted from the last key.
+    if (wanted.numbers && (extent.plain() || extent.causal || !extent.relative)) {
+        const auto whole = [](double slot, std::int64_t most, const Slots& of) {
+            return of.tokens_before(std::clamp<std::int64_t>(static_cast<std::int64_t>(slot), 0, most));
         };
+        const Slots &row_slots = slots.rows_of(wanted.head.of),
+                    &column_slots = extent.relative ? plain_slots : slots.keys_of(wanted.head.of);
         some.axis = extent.relative ? KeyAxis::relative : KeyAxis::absolute;
-        some.first_row = whole(wanted.numbers->first_row, extent.rows);
-        some.first_column = whole(wanted.numbers->first_column, extent.columns());
-        some.rows = whole(wanted.numbers->last_row, extent.rows) - some.first_row;
-        some.columns = whole(wanted.numbers->last_column, extent.columns()) - some.first_column;
+        some.first_row = whole(wanted.numbers->first_row, extent.rows, row_slots);
+        some.first_column = whole(wanted.numbers->first_column, extent.columns(), column_slots);
+        some.rows = whole(wanted.numbers->last_row, extent.rows, row_slots) - some.first_row;
+        some.columns = whole(wanted.numbers->last_column, extent.columns(), column_slots) - some.first_column;
     }
     if (wanted.numbers && some.rows > 0 && some.columns > 0 && some.rows * some.columns <= most_numbers)
-        excerpts.ask(some, layer, extent, look, work);
+        excerpts.ask(some, layer, own_extent, look, work);
     else
         excerpts.rest();
     const auto own = [&](const ExcerptReader& from) {
@@ -271,6 +327,8 @@ void ViewData::State::read_weights(const Wanted& wanted, const Extent& extent, c
 // Along the colour bar, of the cells that the visible part touches; counted last, when the batch has made what it can.
 void ViewData::State::count_values(const ViewState& state, const Wanted& wanted, const Extent& extent,
                                    const params::ViewTileMap& map, std::uint32_t look) {
+    frame.counts.reset();
+    if (!extent.plain()) return;  // cells of gaps would count as weights
     const double size = std::exp2(map.level);
     const auto cells = [&](double first, double last, std::int64_t there) {
         const double most = std::ceil(static_cast<double>(there) / size);
@@ -334,6 +392,7 @@ const FrameData& ViewData::State::update(const ViewState& state, const Wanted& w
     frame.changed = false;
     collect();
     read_version();
+    take_slots();
     const Extent extent = extent_of(wanted.head, state, state.axis);
     frame.rows = extent.rows, frame.columns = extent.columns(), frame.causal = extent.causal;
     if (seconds > 0 && work.idle()) work.begin(seconds);
@@ -355,7 +414,8 @@ const FrameData& ViewData::State::update(const ViewState& state, const Wanted& w
     frame.rows_checked = frame.row_sum_error ? own.rows : 0;
     frame.off_rows = board.off_rows(static_cast<std::size_t>(number_of(wanted.head)));
     frame.busy = work.in_flight() || frame.map.progress < 1 || (wanted.mini_maps && frame.mini_maps.progress < 1) ||
-                 board.behind(frame.version) || !histogram.current() || !excerpts.current() || !reader.current();
+                 board.behind(frame.version) || next_slots || !histogram.current() || !excerpts.current() ||
+                 !reader.current();
     return frame;
 }
 
@@ -384,7 +444,7 @@ const FrameData& ViewData::update(const ViewState& state, const Wanted& wanted, 
     const double begin = seconds_now(), waited = gpu::seconds_waited();
     FrameData& frame = s.frame;
     const bool open = s.budget.open(now);
-    if (const Asked asks{wanted, state.axis, state.modifiers, state.rows}; open || s.asked != asks) {
+    if (const Asked asks{wanted, state.axis, state.modifiers, state.rows, s.slots.number}; open || s.asked != asks) {
         s.asked = asks;
     } else {
         frame.changed = false, frame.busy = true, frame.wake_in = s.budget.opens_in(now);
@@ -398,6 +458,11 @@ const FrameData& ViewData::update(const ViewState& state, const Wanted& wanted, 
     frame.cost_percent = s.budget.cost(now);
     frame.wake_in = frame.busy ? s.budget.opens_in(now) : 0;
     return frame;
+}
+
+void ViewData::set_slots(const SideSlots& slots) {
+    State& s = *state_;
+    if (slots.number != (s.next_slots ? s.next_slots->number : s.slots.number)) s.next_slots = slots;
 }
 
 const FrameData& ViewData::finish(const ViewState& state, const Wanted& wanted) {

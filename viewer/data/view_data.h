@@ -18,6 +18,7 @@
 #include <span>
 #include <vector>
 
+#include "viewer/data/alignment.h"
 #include "viewer/data/budget.h"
 #include "viewer/data/head_means.h"
 #include "viewer/data/live_model.h"
@@ -51,7 +52,8 @@ struct Wanted {
     double pixels_high = 0, pixels_wide = 0;  ///< that it has; a cell is never smaller than one
     std::optional<std::pair<std::int64_t, std::int64_t>> under_mouse;  ///< query and key
     bool mini_maps = false;                                            ///< 64² maps of all heads, too
-    std::optional<Rectangle> numbers;    ///< whole tokens, at most `most_numbers` weights that are wanted one by one
+    std::optional<Rectangle>
+        numbers;  ///< whole rows and columns, at most `most_numbers` weights that are wanted one by one
     std::optional<std::int64_t> reader;  ///< a query whose weights are wanted key by key
     std::optional<ValueRange> counted;   ///< the ends of the bar that values are counted along; nothing: the state's
     bool operator==(const Wanted&) const = default;
@@ -95,10 +97,20 @@ struct MapCells {
     std::vector<float> mass, peak;                 ///< row by row
 };
 
+/// The slots of a run's tokens beside those of another (viewer/data/alignment.h), which are the rows and columns of its maps then.
+struct SideSlots {
+    Slots own, source;         ///< of the model's own tokens; of what an encoder–decoder's encoder has read
+    std::uint64_t run = 0;     ///< of the tokens; in another there are no rows
+    std::uint64_t number = 0;  ///< counts up with every change
+    const Slots& rows_of(AttentionOf of) const { return of == AttentionOf::encoder ? source : own; }
+    const Slots& keys_of(AttentionOf of) const { return of == AttentionOf::self ? own : source; }
+};
+
 struct FrameData {
     Version version;
-    std::int64_t rows = 0;     ///< shown: the version's, or the first so many with time travel
-    std::int64_t columns = 0;  ///< keys, or distances
+    std::int64_t rows = 0;     ///< shown: the version's, or the first so many with time travel; in slots
+    std::int64_t columns = 0;  ///< keys, or distances; in slots
+    std::uint64_t slots = 0;   ///< number of the slots that it is in
     bool causal = false;       ///< no query sees a later key
     TileMap map;               ///< of the focused head
     /// One tile for each head of LiveModel::heads(), that covers all of its map; address 0 where not wanted.
@@ -132,6 +144,7 @@ struct ViewCounts {
 struct ViewDataOptions {
     std::int64_t tiles = 1024;      ///< of the focused map, 32 KiB each; the mini-maps' come on top
     double refine_seconds = 0.002;  ///< of the device's time in one update, while the model is at work
+    std::int64_t most_slots = 0;    ///< that set_slots may give; 0: it is never called
     std::optional<double> budget_percent = {};
 };
 
@@ -144,6 +157,9 @@ public:
     /// While the budget holds nothing and the same is wanted as before, the frame before is given again, unchanged.
     /// `now`: seconds on any clock that goes forward; a headless viewer gives its own.
     const FrameData& update(const ViewState& state, const Wanted& wanted, double now);
+    /// Rows and columns are slots from the next update on at which the device does nothing; until then those before. Tiles of what
+    /// has not changed stay.
+    void set_slots(const SideSlots& slots);
     /// Updates until nothing is left to refine, waiting for the device: for pictures without a window.
     const FrameData& finish(const ViewState& state, const Wanted& wanted);
 

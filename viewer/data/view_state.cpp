@@ -37,7 +37,13 @@ constexpr Word<HeadStatistic> statistic_words[] = {
     {HeadStatistic::largest, "largest"},     {HeadStatistic::first, "first"},
     {HeadStatistic::previous, "previous"},   {HeadStatistic::self, "self"},
     {HeadStatistic::induction, "induction"}, {HeadStatistic::duplicate, "duplicate"},
-    {HeadStatistic::distance, "distance"}};
+    {HeadStatistic::distance, "distance"},   {HeadStatistic::difference, "difference"}};
+constexpr Word<Shown> shown_words[] = {
+    {Shown::both, "both"}, {Shown::a, "a"}, {Shown::b, "b"}, {Shown::difference, "difference"}};
+constexpr Word<DType> weight_words[] = {
+    {DType::f32, "f32"}, {DType::f16, "f16"}, {DType::bf16, "bf16"}, {DType::q8_0, "q8"}, {DType::q4_0, "q4"}};
+constexpr Word<Precision> precision_words[] = {
+    {Precision::f16, "f16"}, {Precision::f32, "f32"}, {Precision::int8, "int8"}};
 
 template <class E, std::size_t N>
 const char* word_for(const Word<E> (&words)[N], E value) {
@@ -177,6 +183,41 @@ Option prompt_option() {
                 return s.prompt == usual.prompt ? Values{} : Values{s.prompt};
             }};
 }
+/// "model=DIR": one thing in which B is another.
+void take_compared(Compared& compared, const std::string& text) {
+    const std::size_t equals = text.find('=');
+    const std::string what = text.substr(0, equals), value = equals < text.size() ? text.substr(equals + 1) : "";
+    if (value.empty())
+        refuse("--compare", "\"" + text + "\"", "prompt=TEXT, model=DIR, weights=WORD or precision=WORD");
+    if (what == "prompt")
+        compared.prompt = value;
+    else if (what == "model")
+        compared.model = value;
+    else if (what == "weights")
+        compared.weights = value_for(weight_words, "--compare weights", value);
+    else if (what == "precision")
+        compared.precision = value_for(precision_words, "--compare precision", value);
+    else
+        refuse("--compare", "\"" + text + "\"", "prompt=TEXT, model=DIR, weights=WORD or precision=WORD");
+}
+Option compare_option() {
+    return {
+        "--compare", "WHAT=VALUE",
+        "A second run beside it, with prompt=TEXT, model=DIR, weights=q4 or precision=f32; may be given several times",
+        [](ViewState& s, const std::string& value) {
+            take_compared(s.compared ? *s.compared : s.compared.emplace(), value);
+        },
+        [](const ViewState& s, const ViewState&) {
+            Values values;
+            if (!s.compared) return values;
+            const Compared& c = *s.compared;
+            if (c.prompt) values.push_back("prompt=" + *c.prompt);
+            if (c.model) values.push_back("model=" + *c.model);
+            if (c.weights) values.push_back(std::string("weights=") + word_for(weight_words, *c.weights));
+            if (c.precision) values.push_back(std::string("precision=") + word_for(precision_words, *c.precision));
+            return values;
+        }};
+}
 Option image_option() {
     return {"--image", "FILE",
             "What a model that looks at images is given: PNG, JPEG, or safetensors with pixel_values",
@@ -216,6 +257,7 @@ Option pin_option() {
 const std::vector<Option>& options() {
     static const std::vector<Option> all = {
         prompt_option(),
+        compare_option(),
         image_option(),
         count("--image-index", field(&ViewState::image_index), "Which of several pixel_values, from 0 on"),
         count("-n", field(&ViewState::max_tokens), "Tokens to generate at most"),
@@ -233,6 +275,8 @@ const std::vector<Option>& options() {
         place("--layer", field(&HeadPlace::layer), "Layer of the head that is shown"),
         place("--head", field(&HeadPlace::head), "Head of that layer"),
         of_option(),
+        word("--show", shown_words, field(&ViewState::shown),
+             "Of two runs: both, a, b, or the difference, what b has more or less than a"),
         part_option(),
         rows_option(),
         word("--axis", axis_words, field(&ViewState::axis), "Columns: absolute keys, or relative distances"),
@@ -249,6 +293,7 @@ const std::vector<Option>& options() {
         word("--scale", scale_words, field(&ViewState::scale), "linear, sqrt or log"),
         number("--min", field(&ViewState::range, &ValueRange::min), "The dark end of the colour bar"),
         number("--max", field(&ViewState::range, &ValueRange::max), "The bright end of the colour bar"),
+        number("--max-difference", field(&ViewState::difference_max), "Both ends of the colour bar of differences"),
         word("--colours", colour_words, field(&ViewState::colours), "magma, viridis, cividis or grey"),
         word("--theme", theme_words, field(&ViewState::theme), "dark or light"),
         word("--statistic", statistic_words, field(&ViewState::statistic), "What the head map is coloured by"),
@@ -280,6 +325,8 @@ const char* name_of(Pooling pooling) { return word_for(pooling_words, pooling); 
 const char* name_of(KeyAxis axis) { return word_for(axis_words, axis); }
 const char* name_of(Theme theme) { return word_for(theme_words, theme); }
 const char* name_of(HeadOrder order) { return word_for(order_words, order); }
+const char* name_of(Shown shown) { return word_for(shown_words, shown); }
+const char* name_of(Precision precision) { return word_for(precision_words, precision); }
 const char* word_of(HeadStatistic statistic) { return word_for(statistic_words, statistic); }
 
 const char* name_of(HeadStatistic statistic) {
@@ -293,8 +340,19 @@ const char* name_of(HeadStatistic statistic) {
         case HeadStatistic::induction: return "induction";
         case HeadStatistic::duplicate: return "duplicate token";
         case HeadStatistic::distance: return "distance";
+        case HeadStatistic::difference: return "difference of A and B";
     }
     return "";
+}
+
+std::string text_of(const Compared& c) {
+    std::string text;
+    const auto add = [&](const std::string& more) { text += (text.empty() ? "" : ", ") + more; };
+    if (c.prompt) add("prompt “" + *c.prompt + "”");
+    if (c.model) add("model " + *c.model);
+    if (c.weights) add(std::string("weights ") + word_for(weight_words, *c.weights));
+    if (c.precision) add(std::string("precision ") + word_for(precision_words, *c.precision));
+    return text;
 }
 
 bool ViewState::operator==(const ViewState& other) const { return as_command_line(*this) == as_command_line(other); }
@@ -321,6 +379,10 @@ ViewState state_from(std::span<const std::string> words) {
     }
     if (!(state.range.min < state.range.max))
         refuse("--max", text_of(state.range.max), "a number above --min, which is " + text_of(state.range.min));
+    if (!(state.difference_max > 0)) refuse("--max-difference", "0", "a number above 0");
+    if (state.compared) return state;
+    if (state.shown != Shown::both) refuse("--show", name_of(state.shown), "a second run (--compare)");
+    if (state.statistic == HeadStatistic::difference) refuse("--statistic", "difference", "a second run (--compare)");
     return state;
 }
 

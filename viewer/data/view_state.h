@@ -29,10 +29,13 @@ enum class HeadStatistic : std::uint8_t {
     self,
     induction,
     duplicate,
-    distance
+    distance,
+    difference  ///< of two runs: half the sum of |p_B − p_A| over the keys (HeadDistances)
 };
-inline constexpr int head_statistic_count = 9;
+inline constexpr int head_statistic_count = 10;
 enum class HeadOrder : std::uint8_t { index, value };
+/// Of two runs: both, one beside the other; one of them; what the second has more or less than the first, B − A.
+enum class Shown : std::uint8_t { both, a, b, difference };
 
 const char* name_of(Pooling pooling);          ///< "mass", "peak"
 const char* name_of(KeyAxis axis);             ///< "absolute", "relative"
@@ -40,6 +43,8 @@ const char* name_of(Theme theme);              ///< "dark", "light"
 const char* name_of(HeadStatistic statistic);  ///< "entropy", "effective tokens" …: the field's words
 const char* word_of(HeadStatistic statistic);  ///< the same as one word of a command line
 const char* name_of(HeadOrder order);          ///< "index", "value"
+const char* name_of(Shown shown);              ///< "both", "a", "b", "difference"
+const char* name_of(Precision precision);      ///< "f16", "f32", "int8"
 
 /// A part of the map in tokens, its ends not included: rows are queries, columns keys or distances. Fractions are those of a
 /// map that is being moved.
@@ -67,6 +72,18 @@ struct Pin {
     bool operator==(const Pin&) const = default;
 };
 
+/// What a second run, B, has of its own; all else is as in the first, A. With a prompt of its own, or a model with another vocabulary,
+/// B writes its own text; else it reads what A writes, so that rows mean the same.
+struct Compared {
+    std::optional<std::string> prompt;
+    std::optional<std::string> model;  ///< folder
+    std::optional<DType> weights;      ///< storage of matrices
+    std::optional<Precision> precision;
+    bool operator==(const Compared&) const = default;
+};
+/// "prompt “…”", "model gpt2-medium, weights q4".
+std::string text_of(const Compared& compared);
+
 struct ViewState {
     // ---- what the model is asked
     std::string prompt = default_prompt;
@@ -76,8 +93,10 @@ struct ViewState {
     std::int64_t max_tokens = 48;
     static constexpr const char* default_prompt =
         "Mia put the red cup on the table. Then Tom took the blue box. Mia put the red";
+    std::optional<Compared> compared;  ///< a second run beside it
 
     // ---- what is looked at
+    Shown shown = Shown::both;         ///< of two runs
     std::optional<HeadPlace> head;     ///< nothing: the most telling one
     std::optional<Rectangle> part;     ///< nothing: all of it
     std::optional<std::int64_t> rows;  ///< time travel: the first so many rows; nothing: live
@@ -89,7 +108,8 @@ struct ViewState {
 
     // ---- how it looks
     WeightScale scale = WeightScale::square_root;
-    ValueRange range;  ///< from the darkest colour to the brightest
+    ValueRange range;             ///< from the darkest colour to the brightest
+    double difference_max = 0.5;  ///< both ends of the colour bar of differences
     ColourMap colours = ColourMap::magma;
     Theme theme = Theme::dark;
     HeadStatistic statistic = HeadStatistic::entropy;

@@ -1,13 +1,14 @@
 #include "viewer/data/view_work.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace vantage::view {
 
 namespace {
 
-constexpr const char* work_names[] = {"tile",  "stream",     "pool",      "factors",
-                                      "probe", "statistics", "histogram", "excerpt"};
+constexpr const char* work_names[] = {"tile",       "stream",    "pool",    "factors",  "probe",
+                                      "statistics", "histogram", "excerpt", "distances"};
 // Products per second that even a slow device manages: the first batches are cut by it.
 constexpr double slow_gpu = 2e10, slow_cpu = 2e7;
 constexpr double least_products = 4096;  // a dispatch is never free
@@ -74,7 +75,8 @@ double ViewWork::room(Work kind) const {
 
 void ViewWork::add(Work kind, const gpu::PipelineKey& key, std::span<const std::byte> params,
                    std::array<std::uint32_t, 3> groups, double products) {
-    const bool follows = kind == Work::pool || kind == Work::factors;  // on what others of its kind have made
+    const bool follows =
+        kind == Work::pool || kind == Work::factors || kind == Work::distances;  // on what others of its kind have made
     if (count_ > 0 && (kind != last_ || follows)) recording_->barrier();
     recording_->dispatch(gpu::pipeline(device_, key), params, groups, work_names[index_of(kind)]);
     products_[index_of(kind)] += std::max(products, least_products);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "runtime/base/log.h"
@@ -18,12 +19,13 @@ namespace {
 std::string count_text(std::int64_t number) { return std::to_string(number); }
 
 /// The tokens of a cell: the first, and the last where there are several.
-std::string span_label(const std::vector<std::string>& texts, std::int64_t first, std::int64_t size) {
+template <class Text>
+std::string span_label(Text text, std::int64_t first, std::int64_t end) {
     const auto label = [&](std::int64_t i) {
-        return i < std::ssize(texts) ? token_label(texts[static_cast<std::size_t>(i)]) : count_text(i);
+        const std::optional<std::string> one = text(i);
+        return one ? *one : count_text(i);
     };
-    const std::int64_t last = std::min(first + size, std::max<std::int64_t>(std::ssize(texts), first + 1)) - 1;
-    return last > first ? label(first) + " … " + label(last) : label(first);
+    return end > first + 1 ? label(first) + " … " + label(end - 1) : label(first);
 }
 
 std::string modifiers_text(const Modifiers& m) {
@@ -49,7 +51,7 @@ std::string number_text(float value) {
     return std::isfinite(value) ? format("%.9g", static_cast<double>(value)) : "nan";
 }
 
-nlohmann::json table_of(const ViewSubject& s, const std::vector<float>& values) {
+nlohmann::json table_of(const ViewSubject& s, Pooling pooling) {
     nlohmann::json rows = nlohmann::json::array();
     for (std::int64_t r = 0; r < s.cells.rows; ++r) {
         nlohmann::json row = nlohmann::json::array();
@@ -57,7 +59,7 @@ nlohmann::json table_of(const ViewSubject& s, const std::vector<float>& values) 
             if (s.hidden(r, c))
                 row.push_back(nullptr);
             else
-                row.push_back(values[static_cast<std::size_t>(r * s.cells.columns + c)]);
+                row.push_back(s.value(r, c, pooling));
         rows.push_back(std::move(row));
     }
     return rows;
@@ -69,25 +71,114 @@ nlohmann::json facts_json(const ViewSubject& s) {
     return facts;
 }
 
+/// Whether a map shows nothing of a cell of so many slots, as in the window: of a run where none of them has a token of it, of the
+/// difference where one of them is not a pair.
+bool is_gap(const Alignment& slots, Shown shown, std::int64_t first, std::int64_t size) {
+    if (slots.a.plain()) return false;
+    const std::int64_t end = std::min(first + size, slots.count());
+    const auto tokens = [&](const Slots& side) { return side.tokens_before(end) - side.tokens_before(first); };
+    if (shown == Shown::difference) {
+        for (std::int64_t slot = first; slot < end; ++slot)
+            if (!slots.paired(slot)) return true;
+        return false;
+    }
+    return tokens(shown == Shown::b ? slots.b : slots.a) == 0;
+}
+
+/// The label of a token, or of a slot: of the run that is shown, of a difference of both.
+std::optional<std::string> slot_label(const Alignment& slots, const std::vector<std::string>& a,
+                                      const std::vector<std::string>& b, Shown shown, std::int64_t slot) {
+    const auto of = [&](const Slots& side, const std::vector<std::string>& texts) -> std::optional<std::string> {
+        const auto token = side.token(slot);
+        if (!token || *token >= std::ssize(texts)) return std::nullopt;
+        return token_label(texts[static_cast<std::size_t>(*token)]);
+    };
+    if (shown != Shown::difference || slots.a.plain()) return shown == Shown::b ? of(slots.b, b) : of(slots.a, a);
+    const std::string left = of(slots.a, a).value_or("–"), right = of(slots.b, b).value_or("–");
+    return left == right ? left : left + " | " + right;
+}
+
+template <class Texts>
+std::optional<std::string> label_in(const ViewSubject& s, Texts texts, Alignment SecondSubject::*slots,
+                                    std::int64_t slot) {
+    if (!s.second) return slot_label({}, texts(s.tokens), {}, Shown::a, slot);
+    return slot_label((*s.second).*slots, texts(s.tokens), texts(s.second->tokens), s.state.shown, slot);
+}
+
+std::string table_csv(const ViewSubject& s, const std::string& run) {
+    std::string text = run.empty() ? "query,token" : "run,query,token";
+    for (std::int64_t c = 0; c < s.cells.columns; ++c)
+        text += "," + in_quotes_csv(count_text(s.cells.first_column + (c << s.cells.level)) + " " + s.column_label(c));
+    text += "\n";
+    for (std::int64_t r = 0; r < s.cells.rows; ++r) {
+        if (!run.empty()) text += in_quotes_csv(run) + ",";
+        text += count_text(s.cells.first_row + (r << s.cells.level)) + "," + in_quotes_csv(s.row_label(r));
+        for (std::int64_t c = 0; c < s.cells.columns; ++c)
+            text += "," + (s.hidden(r, c) ? "" : number_text(s.at(r, c)));
+        text += "\n";
+    }
+    return text;
+}
+
 }  // namespace
 
 bool ViewSubject::hidden(std::int64_t row, std::int64_t column) const {
-    const std::int64_t size = std::int64_t{1} << cells.level,
-                       last = std::min(cells.first_row + (row + 1) * size, rows) - 1;
-    return causal && cells.first_column + column * size > last;
+    const std::int64_t size = std::int64_t{1} << cells.level, first_row = cells.first_row + row * size,
+                       first_column = cells.first_column + column * size, last = std::min(first_row + size, rows) - 1;
+    if (causal && first_column > last) return true;
+    if (!second) return false;
+    if (state.shown != Shown::a && second->cells.rows == 0) return true;
+    return is_gap(second->rows, state.shown, first_row, size) ||
+           (state.axis == KeyAxis::absolute && is_gap(second->keys, state.shown, first_column, size));
+}
+
+float ViewSubject::value(std::int64_t row, std::int64_t column, Pooling pooling) const {
+    const auto of = [&](const MapCells& map) {
+        return (pooling == Pooling::mass ? map.mass : map.peak)[static_cast<std::size_t>(row * map.columns + column)];
+    };
+    if (!second || state.shown == Shown::a || state.shown == Shown::both) return of(cells);
+    return state.shown == Shown::b ? of(second->cells) : of(second->cells) - of(cells);
+}
+
+std::vector<ViewSubject> ViewSubject::parts() const {
+    std::vector<ViewSubject> parts{*this};
+    if (!second || state.shown != Shown::both) return parts;
+    parts.push_back(*this);
+    parts[0].state.shown = Shown::a, parts[1].state.shown = Shown::b;
+    return parts;
+}
+
+std::string ViewSubject::part_name() const {
+    if (!second) return "";
+    const std::string &a = second->name_a, &b = second->name_b;
+    switch (state.shown) {
+        case Shown::both: return a + "; " + b;
+        case Shown::a: return a;
+        case Shown::b: return b;
+        case Shown::difference: return "B − A of " + a + "; " + b;
+    }
+    return "";
 }
 
 std::string ViewSubject::row_label(std::int64_t row) const {
     const std::int64_t size = std::int64_t{1} << cells.level;
-    return span_label(head.of == AttentionOf::encoder ? tokens.source_texts : tokens.texts,
-                      cells.first_row + row * size, size);
+    const auto texts = [&](const LiveTokens& t) -> const std::vector<std::string>& {
+        return head.of == AttentionOf::encoder ? t.source_texts : t.texts;
+    };
+    const std::int64_t first = cells.first_row + row * size;
+    return span_label([&](std::int64_t i) { return label_in(*this, texts, &SecondSubject::rows, i); }, first,
+                      std::min(first + size, rows));
 }
 
 std::string ViewSubject::column_label(std::int64_t column) const {
     const std::int64_t size = std::int64_t{1} << cells.level, first = cells.first_column + column * size;
     if (state.axis == KeyAxis::relative)
         return size > 1 ? count_text(first) + " … " + count_text(first + size - 1) : count_text(first);
-    return span_label(head.of == AttentionOf::self ? tokens.texts : tokens.source_texts, first, size);
+    const auto texts = [&](const LiveTokens& t) -> const std::vector<std::string>& {
+        return head.of == AttentionOf::self ? t.texts : t.source_texts;
+    };
+    return span_label([&](std::int64_t i) { return label_in(*this, texts, &SecondSubject::keys, i); }, first,
+                      std::min(first + size, columns));
 }
 
 ViewSubject subject_of(const LiveModel& live, ViewData& data, const FrameData& frame, const ViewState& state,
@@ -114,7 +205,7 @@ std::vector<std::pair<std::string, std::string>> facts_of(const ViewSubject& s) 
     const char* whose = s.head.of == AttentionOf::self      ? "the model's own"
                         : s.head.of == AttentionOf::encoder ? "the encoder's"
                                                             : "the decoder's of the encoder's tokens";
-    return {
+    std::vector<std::pair<std::string, std::string>> facts{
         {"Title", "Attention of head " + name_of(s.head) + " of " + s.model.name},
         {"Software", "Vantage"},
         {"Vantage-Model", s.model.name + " (" + s.model.architecture + ")"},
@@ -137,8 +228,18 @@ std::vector<std::pair<std::string, std::string>> facts_of(const ViewSubject& s) 
         {"Vantage-Temperature", format("%g", v.sampling.temperature)},
         v.image.empty() ? std::pair<std::string, std::string>{"Vantage-Prompt", v.prompt}
                         : std::pair<std::string, std::string>{"Vantage-Image", v.image},
-        {"Vantage-Row-Sum-Error", format("%.2g", s.row_sum_error)},
-        {"Vantage-Command", "vantage view --headless " + as_command_line(v)}};
+        {"Vantage-Row-Sum-Error", format("%.2g", s.row_sum_error)}};
+    if (s.second) {
+        facts.emplace_back("Vantage-Compared", text_of(v.compared.value_or(Compared())));
+        facts.emplace_back("Vantage-Shown", s.part_name());
+        facts.emplace_back("Vantage-Difference-Scale",
+                           format("%s, −%g to %g", name_of(v.scale), v.difference_max, v.difference_max));
+        facts.emplace_back("Vantage-Distance",
+                           format("%.6g: half the sum of |B − A| over the keys, mean over the rows of the whole map",
+                                  s.second->distance));
+    }
+    facts.emplace_back("Vantage-Command", "vantage view --headless " + as_command_line(v));
+    return facts;
 }
 
 std::string caption_of(const ViewSubject& s) {
@@ -146,9 +247,11 @@ std::string caption_of(const ViewSubject& s) {
     std::string text = s.model.name + " · layer " + count_text(s.head.layer) + " · head " + count_text(s.head.head);
     if (s.head.of != AttentionOf::self)
         text += s.head.of == AttentionOf::encoder ? " of the encoder" : " of cross attention";
+    if (s.second) text += " · " + s.part_name();
     text += std::string(" · ") + name_of(v.scale) + " scale ";
-    if (v.range.min > 0) text += format("from %g ", v.range.min);
-    text += format("to %g · %s", v.range.max, name_of(v.pooling));
+    if (v.range.min > 0 && !s.difference()) text += format("from %g ", v.range.min);
+    text += s.difference() ? format("to ±%g · ", v.difference_max) : format("to %g · ", v.range.max);
+    text += name_of(v.pooling);
     if (s.cells.level > 0) text += format(" of %lld × %lld weights", 1LL << s.cells.level, 1LL << s.cells.level);
     if (v.modifiers.any()) text += " · " + modifiers_text(v.modifiers);
     if (v.axis == KeyAxis::relative) text += " · by distance";
@@ -158,16 +261,10 @@ std::string caption_of(const ViewSubject& s) {
 std::string as_csv(const ViewSubject& s) {
     std::string text;
     for (const auto& [key, value] : facts_of(s)) text += "# " + key + ": " + without_controls(value) + "\n";
-    text += "query,token";
-    for (std::int64_t c = 0; c < s.cells.columns; ++c)
-        text += "," + in_quotes_csv(count_text(s.cells.first_column + (c << s.cells.level)) + " " + s.column_label(c));
-    text += "\n";
-    for (std::int64_t r = 0; r < s.cells.rows; ++r) {
-        text += count_text(s.cells.first_row + (r << s.cells.level)) + "," + in_quotes_csv(s.row_label(r));
-        for (std::int64_t c = 0; c < s.cells.columns; ++c)
-            text += "," + (s.hidden(r, c) ? "" : number_text(s.at(r, c)));
-        text += "\n";
-    }
+    for (const ViewSubject& part : s.parts())
+        text += table_csv(part, !s.second           ? ""
+                                : part.difference() ? "B − A"
+                                                    : std::string(part.state.shown == Shown::b ? "B" : "A"));
     return text;
 }
 
@@ -182,16 +279,31 @@ std::string as_json(const ViewSubject& s) {
                        {"first_column", s.cells.first_column},
                        {"columns_are", s.state.axis == KeyAxis::relative ? "distances" : "keys"},
                        {"tokens", s.tokens.texts},
-                       {"ids", s.tokens.ids},
-                       {"mass", table_of(s, s.cells.mass)},
-                       {"peak", table_of(s, s.cells.peak)}};
+                       {"ids", s.tokens.ids}};
+    const auto add_tables = [](nlohmann::json& to, const ViewSubject& part) {
+        to["mass"] = table_of(part, Pooling::mass), to["peak"] = table_of(part, Pooling::peak);
+    };
+    if (s.second) {  // all of it: rows and columns are slots then
+        all["shown"] = name_of(s.state.shown);
+        all["tokens_b"] = s.second->tokens.texts, all["ids_b"] = s.second->tokens.ids;
+        for (const Shown shown : {Shown::a, Shown::b, Shown::difference}) {
+            ViewSubject part = s;
+            part.state.shown = shown;
+            add_tables(all[name_of(shown)], part);
+            all[name_of(shown)]["name"] = part.part_name();
+        }
+    } else {
+        add_tables(all, s);
+    }
     return all.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 // https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html: the header ends at a multiple of 64 bytes.
 std::string as_npy(const ViewSubject& s) {
-    std::string header = format("{'descr': '<f4', 'fortran_order': False, 'shape': (%lld, %lld), }",
-                                static_cast<long long>(s.cells.rows), static_cast<long long>(s.cells.columns));
+    const std::vector<ViewSubject> parts = s.parts();
+    std::string header =
+        format("{'descr': '<f4', 'fortran_order': False, 'shape': (%s%lld, %lld), }", parts.size() > 1 ? "2, " : "",
+               static_cast<long long>(s.cells.rows), static_cast<long long>(s.cells.columns));
     constexpr std::size_t before = 10;
     while ((before + header.size() + 1) % 64 != 0) header += ' ';
     header += '\n';
@@ -199,9 +311,14 @@ std::string as_npy(const ViewSubject& s) {
     file += static_cast<char>(header.size() & 0xff);
     file += static_cast<char>(header.size() >> 8);
     file += header;
-    for (const float value : s.values())
+    const auto add = [&](float value) {
         for (int byte = 0; byte < 4; ++byte)
             file += static_cast<char>(std::bit_cast<std::uint32_t>(value) >> (8 * byte) & 0xff);
+    };
+    for (const ViewSubject& part : parts)
+        for (std::int64_t r = 0; r < s.cells.rows; ++r)
+            for (std::int64_t c = 0; c < s.cells.columns; ++c)
+                add(s.second && part.hidden(r, c) ? std::numeric_limits<float>::quiet_NaN() : part.at(r, c));
     return file;
 }
 

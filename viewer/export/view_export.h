@@ -9,7 +9,17 @@
 
 namespace vantage::view {
 
-/// What is exported: a finished map of one head, and what it is of.
+/// A second run in an export, and how the two texts are aligned; its map is of the same rows and columns.
+struct SecondSubject {
+    std::string name_a, name_b;  ///< "A · f16 weights"
+    LiveTokens tokens;
+    MapCells cells;        ///< none where this run has no such head
+    Alignment rows, keys;  ///< plain: all tokens are pairs
+    double distance = 0;   ///< of the head in both (HeadDistances)
+};
+
+/// What is exported: a finished map of one head, and what it is of. Of two runs state.shown says which: a, b, the difference B − A, or
+/// both (`parts`).
 struct ViewSubject {
     ModelInfo model;
     std::string device, precision;
@@ -21,17 +31,22 @@ struct ViewSubject {
     bool causal = false;
     MapCells cells;  ///< of the part that is shown
     double row_sum_error = 0;
-    const std::vector<float>& values() const { return state.pooling == Pooling::mass ? cells.mass : cells.peak; }
-    float at(std::int64_t row, std::int64_t column) const {
-        return values()[static_cast<std::size_t>(row * cells.columns + column)];
-    }
+    std::optional<SecondSubject> second;
+    /// What is shown of a cell.
+    float at(std::int64_t row, std::int64_t column) const { return value(row, column, state.pooling); }
+    float value(std::int64_t row, std::int64_t column, Pooling pooling) const;
     /// Of a value on the colour bar.
     float position(float value) const {
         return position_of(value, static_cast<float>(state.range.max), state.scale,
                            static_cast<float>(state.range.min));
     }
-    /// No query of the cell sees its keys.
+    /// No query of the cell sees its keys; or of two runs the one that is shown has no token there, or of a difference one of both.
     bool hidden(std::int64_t row, std::int64_t column) const;
+    bool difference() const { return second && state.shown == Shown::difference; }
+    /// What is drawn or written one beside the other: of `both` A and B.
+    std::vector<ViewSubject> parts() const;
+    /// "A · f16 weights", "B − A …"; empty for one run.
+    std::string part_name() const;
     /// "the", or "the … box" of a cell that covers several; a distance on a relative axis.
     std::string row_label(std::int64_t row) const;
     std::string column_label(std::int64_t column) const;
@@ -55,7 +70,7 @@ std::string as_html(const ViewSubject& subject);
 std::string as_csv(const ViewSubject& subject);
 /// Facts, tokens, and both poolings; cells that are hidden are null.
 std::string as_json(const ViewSubject& subject);
-/// float32 [rows, columns] in NumPy's format, version 1.0, which has no place for facts: write_view puts them beside it.
+/// float32 [rows, columns], of two runs [2, rows, columns] with NaN for gaps, in NumPy's format, version 1.0, which has no place for facts: write_view puts them beside it.
 std::string as_npy(const ViewSubject& subject);
 
 /// Writes the file whole or not at all, in the form that its name's ending says: .svg, .html, .csv, .json or .npy (and a file of

@@ -22,15 +22,15 @@ header, footer { padding: 8px 16px; } h1 { font-size: 17px; margin: 0; } small {
 canvas { flex: 1; min-height: 0; width: 100%; touch-action: none; cursor: crosshair; }
 footer { font-variant-numeric: tabular-nums; min-height: 1.4em; }
 </style></head><body>
-<header><h1 id="title"></h1><small id="caption"></small></header>
+<header><h1 id="title"></h1><small id="caption"></small><div id="runs"></div></header>
 <canvas id="map" tabindex="0" aria-describedby="read"></canvas>
 <footer id="read">Wheel: zoom · drag: move · F: fit · arrows: next cell</footer>
 <script>
 const view = )HTML";
 
 const char* const page_end = R"HTML(;
-const bytes = Uint8Array.from(atob(view.values), c => c.charCodeAt(0));
-const values = new Float32Array(bytes.buffer), lut = view.colours;
+const numbers = text => new Float32Array(Uint8Array.from(atob(text), c => c.charCodeAt(0)).buffer);
+let part, values, lut, max;
 const map = document.getElementById("map"), pen = map.getContext("2d"), read = document.getElementById("read");
 document.body.className = view.theme;
 document.title = document.getElementById("title").textContent = view.title;
@@ -40,17 +40,31 @@ for (const [key, value] of Object.entries(view.facts)) {
 }
 const hidden = (r, c) => Number.isNaN(values[r * view.columns + c]);
 function place(value) {
-  const share = value / view.max, low = view.min / view.max, root = Math.sqrt(low);
+  if (part.difference) return value ? Math.round(128 + Math.sign(value) * 127 * scaled(Math.abs(value), 0)) : 128;
+  return Math.round(scaled(value, view.min) * 255);
+}
+function scaled(value, min) {
+  const share = value / max, low = min / max, root = Math.sqrt(low);
   if (!(share > low)) return 0;
   const at = view.scale === "log" ? 1 - Math.log(share) / Math.log(Math.max(low, 1e-4))
     : view.scale === "sqrt" ? (Math.sqrt(share) - root) / (1 - root) : (share - low) / (1 - low);
-  return Math.max(0, Math.min(255, Math.round(at * 255)));
+  return Math.max(0, Math.min(1, at));
 }
 const cells = document.createElement("canvas"); cells.width = Math.max(view.columns, 1); cells.height = Math.max(view.rows, 1);
-const image = cells.getContext("2d").createImageData(cells.width, cells.height);
-for (let i = 0; i < values.length; ++i)
-  if (!Number.isNaN(values[i])) image.data.set([...lut[place(values[i])], 255], 4 * i);
-cells.getContext("2d").putImageData(image, 0, 0);
+function use(which) {
+  part = view.parts[which]; values = numbers(part.values);
+  lut = part.difference ? view.difference_colours : view.colours; max = part.difference ? view.max_difference : view.max;
+  const image = cells.getContext("2d").createImageData(cells.width, cells.height);
+  for (let i = 0; i < values.length; ++i)
+    if (!Number.isNaN(values[i])) image.data.set([...lut[place(values[i])], 255], 4 * i);
+  cells.getContext("2d").putImageData(image, 0, 0);
+}
+use(view.first);
+if (view.parts.length > 1)
+  view.parts.forEach((one, i) => {
+    const button = document.createElement("button"); button.textContent = one.name;
+    button.onclick = () => { use(i); draw(); }; document.getElementById("runs").append(button);
+  });
 let zoom = 1, x = 0, y = 0, picked = null, drag = null;
 const room = 110;
 function fit() {
@@ -66,25 +80,26 @@ function draw() {
   pen.setTransform(scale, 0, 0, scale, 0, 0); pen.imageSmoothingEnabled = false;
   pen.drawImage(cells, x, y, cells.width * zoom, cells.height * zoom);
   pen.fillStyle = getComputedStyle(document.body).color; pen.font = "12px DejaVu Sans, sans-serif"; pen.textAlign = "right";
-  labels(view.rows, zoom, (i, at) => { if (y + at > room) pen.fillText(view.row_labels[i], Math.max(x, room) - 6, y + at + 4); });
+  labels(view.rows, zoom, (i, at) => { if (y + at > room) pen.fillText(part.row_labels[i], Math.max(x, room) - 6, y + at + 4); });
   pen.textAlign = "left";
   labels(view.columns, zoom, (i, at) => {
     if (x + at < room) return;
-    pen.save(); pen.translate(x + at + 4, Math.max(y, room) - 6); pen.rotate(-Math.PI / 2); pen.fillText(view.column_labels[i], 0, 0); pen.restore();
+    pen.save(); pen.translate(x + at + 4, Math.max(y, room) - 6); pen.rotate(-Math.PI / 2); pen.fillText(part.column_labels[i], 0, 0); pen.restore();
   });
   for (let i = 0; i < 256; ++i) {
     pen.fillStyle = `rgb(${lut[i]})`; pen.fillRect(map.clientWidth - 60, room + 200 - i * 200 / 256, 16, 1.5);
   }
   pen.fillStyle = getComputedStyle(document.body).color;
-  pen.fillText(view.max, map.clientWidth - 40, room + 6); pen.fillText(view.min, map.clientWidth - 40, room + 204);
+  pen.fillText((part.difference ? "+" : "") + max, map.clientWidth - 40, room + 6);
+  pen.fillText(part.difference ? "−" + max : view.min, map.clientWidth - 40, room + 204);
   if (picked) { pen.strokeStyle = "#48dbcd"; pen.lineWidth = 2; pen.strokeRect(x + picked[1] * zoom, y + picked[0] * zoom, zoom, zoom); }
 }
 function pick(r, c) {
   if (r < 0 || c < 0 || r >= view.rows || c >= view.columns) return;
   picked = [r, c];
   const size = 2 ** view.level, value = values[r * view.columns + c];
-  read.textContent = `query ${view.first_row + r * size} “${view.row_labels[r]}” → ${view.column_word} ${view.first_column + c * size} “${view.column_labels[c]}”: ` +
-    (hidden(r, c) ? "not seen" : `${view.pooling} ${value.toPrecision(4)}`);
+  read.textContent = `query ${view.first_row + r * size} “${part.row_labels[r]}” → ${view.column_word} ${view.first_column + c * size} “${part.column_labels[c]}”: ` +
+    (part.name ? part.name + ": " : "") + (hidden(r, c) ? "not seen" : `${view.pooling} ${value.toPrecision(4)}`);
   draw();
 }
 map.onpointerdown = e => { drag = [e.clientX - x, e.clientY - y]; map.setPointerCapture(e.pointerId); };
@@ -101,6 +116,8 @@ map.onwheel = e => {
 onkeydown = e => {
   const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[e.key];
   if (e.key === "f" || e.key === "F") fit();
+  const which = ["[", "]", "d"].indexOf(e.key);
+  if (which >= 0 && which < view.parts.length) { use(which); draw(); }
   if (step) { e.preventDefault(); pick((picked ?? [0, 0])[0] + step[0], (picked ?? [0, 0])[1] + step[1]); }
 };
 onresize = draw; fit();
@@ -118,13 +135,41 @@ std::string bytes_of(const ViewSubject& s) {
     return bytes;
 }
 
-nlohmann::json page_data(const ViewSubject& s) {
-    nlohmann::json data, lut = nlohmann::json::array(), facts;
-    for (const Rgb& c : colours_of(s.state.colours)) lut.push_back({c.r, c.g, c.b});
-    for (const auto& [key, value] : facts_of(s)) facts[key] = value;
+nlohmann::json bytes_in(const ColourTable& colours) {
+    nlohmann::json list = nlohmann::json::array();
+    for (const Rgb& c : colours) list.push_back({c.r, c.g, c.b});
+    return list;
+}
+
+/// One of the maps that the page shows in turn.
+nlohmann::json part_data(const ViewSubject& s) {
     std::vector<std::string> rows, columns;
     for (std::int64_t r = 0; r < s.cells.rows; ++r) rows.push_back(s.row_label(r));
     for (std::int64_t c = 0; c < s.cells.columns; ++c) columns.push_back(s.column_label(c));
+    return {{"name", s.difference() ? "B − A" : s.part_name()},
+            {"difference", s.difference()},
+            {"row_labels", rows},
+            {"column_labels", columns},
+            {"values", base64(bytes_of(s))}};
+}
+
+/// Of two runs A, B and the difference, whatever is shown first.
+nlohmann::json parts_of(const ViewSubject& s) {
+    nlohmann::json parts = nlohmann::json::array();
+    if (!s.second) parts.push_back(part_data(s));
+    for (const Shown shown : {Shown::a, Shown::b, Shown::difference}) {
+        if (!s.second) break;
+        ViewSubject part = s;
+        part.state.shown = shown;
+        parts.push_back(part_data(part));
+    }
+    return parts;
+}
+
+nlohmann::json page_data(const ViewSubject& s) {
+    nlohmann::json facts;
+    for (const auto& [key, value] : facts_of(s)) facts[key] = value;
+    const int first = !s.second || s.state.shown == Shown::both ? 0 : static_cast<int>(s.state.shown) - 1;
     const WeightScale scale = s.state.scale;
     return {{"title", facts_of(s).front().second},
             {"caption", caption_of(s)},
@@ -142,10 +187,11 @@ nlohmann::json page_data(const ViewSubject& s) {
             {"first_row", s.cells.first_row},
             {"first_column", s.cells.first_column},
             {"column_word", s.state.axis == KeyAxis::relative ? "distance" : "key"},
-            {"row_labels", rows},
-            {"column_labels", columns},
-            {"colours", lut},
-            {"values", base64(bytes_of(s))}};
+            {"colours", bytes_in(colours_of(s.state.colours))},
+            {"difference_colours", bytes_in(difference_colours(s.state.theme == Theme::dark))},
+            {"max_difference", s.state.difference_max},
+            {"first", first},
+            {"parts", parts_of(s)}};
 }
 
 }  // namespace

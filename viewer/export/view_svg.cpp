@@ -38,12 +38,18 @@ std::string escaped(const std::string& text) {
     return all;
 }
 
+Rgb colour_of(const ViewSubject& s, float value) {
+    if (!s.difference()) return colour_at(s.state.colours, s.position(value));
+    const float share = position_of(std::abs(value), static_cast<float>(s.state.difference_max), s.state.scale);
+    return difference_colours(
+        s.state.theme == Theme::dark)[static_cast<std::size_t>(std::lround(128 + std::copysign(127 * share, value)))];
+}
+
 Image cells_of(const ViewSubject& s, Rgb surface) {
     Image image(static_cast<int>(s.cells.columns), static_cast<int>(s.cells.rows), surface);
     for (std::int64_t r = 0; r < s.cells.rows; ++r)
         for (std::int64_t c = 0; c < s.cells.columns; ++c)
-            if (!s.hidden(r, c))
-                image.set(static_cast<int>(c), static_cast<int>(r), colour_at(s.state.colours, s.position(s.at(r, c))));
+            if (!s.hidden(r, c)) image.set(static_cast<int>(c), static_cast<int>(r), colour_of(s, s.at(r, c)));
     return image;
 }
 
@@ -64,39 +70,46 @@ std::string labels(std::int64_t count, double each, Place place) {
 
 std::string bar(const ViewSubject& s, double x, double y, double height, const Paper& paper) {
     constexpr int steps = 64;
+    const bool both_ways = s.difference();
+    const ColourTable& colours =
+        both_ways ? difference_colours(s.state.theme == Theme::dark) : colours_of(s.state.colours);
     std::string all;
-    for (int i = 0; i < steps; ++i)
+    for (int i = 0; i < steps; ++i) {
+        const double share = (i + 0.5) / steps, place = both_ways ? 1 + share * 254 : share * 255;
         all += format("<rect x=\"%.2f\" y=\"%.2f\" width=\"%g\" height=\"%.2f\" fill=\"%s\"/>\n", x,
                       y + height * (1 - (i + 1) / double{steps}), bar_width, height / steps + 0.5,
-                      colour(colour_at(s.state.colours, (static_cast<float>(i) + 0.5f) / steps)).c_str());
-    for (const ScaleTick& tick :
-         scale_ticks(static_cast<float>(s.state.range.max), s.state.scale, static_cast<float>(s.state.range.min)))
-        all += text_at(x + bar_width + 6, y + height * (1 - static_cast<double>(tick.position)) + 4, tick.text,
-                       paper.ink, letter);
+                      colour(colours[static_cast<std::size_t>(std::lround(place))]).c_str());
+    }
+    const auto tick = [&](double position, const std::string& text) {
+        all += text_at(x + bar_width + 6, y + height * (1 - position) + 4, text, paper.ink, letter);
+    };
+    const ValueRange range = both_ways ? ValueRange{0, s.state.difference_max} : s.state.range;
+    for (const ScaleTick& one :
+         scale_ticks(static_cast<float>(range.max), s.state.scale, static_cast<float>(range.min))) {
+        const auto position = static_cast<double>(one.position);
+        if (!both_ways || one.value <= 0) {
+            tick(both_ways ? 0.5 : position, one.text);
+        } else {
+            tick(0.5 + position / 2, "+" + one.text);
+            tick(0.5 - position / 2, "−" + one.text);
+        }
+    }
     return all;
 }
 
-}  // namespace
-
-std::string as_svg(const ViewSubject& s) {
-    const Paper paper = paper_of(s.state.theme);
+/// One map with its labels and its bar; `x`: where it begins.
+struct Drawn {
+    std::string svg;
+    double width = 0, height = 0;
+};
+Drawn draw_part(const ViewSubject& s, double x, const Paper& paper) {
     const auto rows = static_cast<double>(std::max<std::int64_t>(s.cells.rows, 1)),
                columns = static_cast<double>(std::max<std::int64_t>(s.cells.columns, 1));
     const double each = map_side / std::max(rows, columns), width = each * columns, height = each * rows;
-    const double left = margin + label_room, top = margin + title_height + label_room,
-                 bar_height = std::max(height, 120.0);
-    const double full_width = std::max(left + width + 3 * margin + bar_width + 48, 720.0),
-                 full_height = top + bar_height + 2 * margin;
-    std::string svg = format(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" "
-        "font-family=\"DejaVu Sans, sans-serif\">\n",
-        full_width, full_height);
-    svg += "<metadata>\n";
-    for (const auto& [key, value] : facts_of(s)) svg += escaped(key) + ": " + escaped(value) + "\n";
-    svg += "</metadata>\n<rect width=\"100%\" height=\"100%\" fill=\"" + colour(paper.background) + "\"/>\n";
-    svg += text_at(margin, margin + 16, facts_of(s).front().second, paper.ink, 18, " font-weight=\"bold\"");
-    svg += text_at(margin, margin + 38, caption_of(s), paper.faint, letter);
-    if (!s.values().empty())
+    const double left = x + label_room, top = margin + title_height + label_room, bar_height = std::max(height, 120.0);
+    std::string svg;
+    if (!s.part_name().empty()) svg += text_at(x, margin + 60, s.part_name(), paper.ink, letter + 1);
+    if (s.cells.rows > 0 && s.cells.columns > 0)
         svg += format(
                    "<image x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" preserveAspectRatio=\"none\" "
                    "style=\"image-rendering:pixelated\" href=\"data:image/png;base64,",
@@ -109,7 +122,31 @@ std::string as_svg(const ViewSubject& s) {
         return text_at(0, 0, s.column_label(i), paper.ink, letter,
                        format(" transform=\"translate(%.2f %.2f) rotate(-90)\"", left + at + 4, top - 6));
     });
-    return svg + bar(s, left + width + margin, top, bar_height, paper) + "</svg>\n";
+    svg += bar(s, left + width + margin, top, bar_height, paper);
+    return {svg, label_room + width + 3 * margin + bar_width + 48, top + bar_height + 2 * margin};
+}
+
+}  // namespace
+
+std::string as_svg(const ViewSubject& s) {
+    const Paper paper = paper_of(s.state.theme);
+    std::string maps;
+    double width = margin, height = 0;
+    for (const ViewSubject& part : s.parts()) {
+        const Drawn drawn = draw_part(part, width, paper);
+        maps += drawn.svg;
+        width += drawn.width, height = std::max(height, drawn.height);
+    }
+    std::string svg = format(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" "
+        "font-family=\"DejaVu Sans, sans-serif\">\n",
+        std::max(width, 720.0), height);
+    svg += "<metadata>\n";
+    for (const auto& [key, value] : facts_of(s)) svg += escaped(key) + ": " + escaped(value) + "\n";
+    svg += "</metadata>\n<rect width=\"100%\" height=\"100%\" fill=\"" + colour(paper.background) + "\"/>\n";
+    svg += text_at(margin, margin + 16, facts_of(s).front().second, paper.ink, 18, " font-weight=\"bold\"");
+    svg += text_at(margin, margin + 38, caption_of(s), paper.faint, letter);
+    return svg + maps + "</svg>\n";
 }
 
 }  // namespace vantage::view

@@ -87,24 +87,20 @@ void step_back_out(Viewer& v) {
 
 // ---- time -------------------------------------------------------------------------------------------------------------
 
-void stop(Viewer& v) {
-    if (v.obeyed()) v.live().stop();
-}
-
-void pause_or_resume(Viewer& v) {
-    if (!v.obeyed()) return;
-    if (v.live().version().activity == Activity::paused)
-        v.live().resume();
-    else
-        v.live().pause();
-}
-
 /// A token later: one that was written, or, at the newest, one more from the model.
 void step_on(Viewer& v) {
     if (v.state().rows)
         go_to_row(v, *v.state().rows + 1);
-    else if (v.obeyed())
-        v.live().step();
+    else
+        v.step();
+}
+
+void toggle_difference(Viewer& v) { v.show(v.shown() == Shown::difference ? Shown::both : Shown::difference); }
+
+/// The next number that the head map may be coloured by: a difference there is only of two runs.
+void next_statistic(Viewer& v) {
+    do next(v.state().statistic, head_statistic_count);
+    while (v.state().statistic == HeadStatistic::difference && !v.compares());
 }
 
 void toggle_statistic_order(Viewer& v) { next(v.state().order, 2); }
@@ -123,8 +119,8 @@ constexpr std::array action_table = std::to_array<Action>({
     {"prompt", "Edit the prompt", Menu::model, special(Key::enter),
      [](Viewer& v) { v.at().focus_prompt = v.obeyed(); }},
     {"run", "Run the prompt", Menu::model, {.key = Key::enter, .control = true}, [](Viewer& v) { v.run_prompt(); }},
-    {"stop", "Stop", Menu::model, control(U'x'), stop},
-    {"pause", "Pause", Menu::model, character(U' '), pause_or_resume,
+    {"stop", "Stop", Menu::model, control(U'x'), [](Viewer& v) { v.stop(); }},
+    {"pause", "Pause", Menu::model, character(U' '), [](Viewer& v) { v.pause_or_resume(); },
      [](const Viewer& v) { return v.version().activity == Activity::paused; }},
     {"live", "Follow the model", Menu::model, character(U'l'), [](Viewer& v) { v.state().rows.reset(); },
      [](const Viewer& v) { return !v.state().rows; }, true},
@@ -140,8 +136,7 @@ constexpr std::array action_table = std::to_array<Action>({
     {"telling", "The most telling head", Menu::heads, character(U'h'), [](Viewer& v) { v.state().head.reset(); },
      [](const Viewer& v) { return !v.state().head; }},
     {"kind", "Encoder, own, cross attention", Menu::heads, character(U'a'), next_kind},
-    {"statistic", "Colour by the next number", Menu::heads, character(U'j'),
-     [](Viewer& v) { next(v.state().statistic, head_statistic_count); }, nullptr, true},
+    {"statistic", "Colour by the next number", Menu::heads, character(U'j'), next_statistic, nullptr, true},
     {"order", "Sorted by that number", Menu::heads, character(U'i'), toggle_statistic_order,
      [](const Viewer& v) { return v.state().order == HeadOrder::value; }},
     {"grid", "Small maps of all heads", Menu::heads, character(U'g'),
@@ -193,12 +188,24 @@ constexpr std::array action_table = std::to_array<Action>({
     {"bright-up", "Bright end higher", Menu::view, character(U')'), [](Viewer& v) { move_end(v, BarEnd::bright, 1); }},
     {"dark-down", "Dark end lower", Menu::view, character(U'{'), [](Viewer& v) { move_end(v, BarEnd::dark, -1); }},
     {"dark-up", "Dark end higher", Menu::view, character(U'}'), [](Viewer& v) { move_end(v, BarEnd::dark, 1); }},
-    {"range", "Colours from 0 to 1", Menu::view, character(U'0'), [](Viewer& v) { v.state().range = {}; },
+    {"range", "Colours from 0 to 1", Menu::view, character(U'0'),
+     [](Viewer& v) { v.state().range = {}, v.state().difference_max = ViewState().difference_max; },
      [](const Viewer& v) { return v.state().range == ValueRange{}; }},
     {"theme", "Light theme", Menu::view, character(U't'), [](Viewer& v) { next(v.state().theme, 2); },
      [](const Viewer& v) { return v.state().theme == Theme::light; }},
     {"larger", "Everything larger", Menu::view, control(U'+'), [](Viewer& v) { v.set_scale(v.scale() * 1.1f); }},
     {"smaller", "Everything smaller", Menu::view, control(U'-'), [](Viewer& v) { v.set_scale(v.scale() / 1.1f); }},
+
+    {"show-a", "Only A", Menu::compare, character(U'['), [](Viewer& v) { v.show(Shown::a); },
+     [](const Viewer& v) { return v.compares() && v.shown() == Shown::a; }},
+    {"show-b", "Only B", Menu::compare, character(U']'), [](Viewer& v) { v.show(Shown::b); },
+     [](const Viewer& v) { return v.shown() == Shown::b; }},
+    {"show-both", "A beside B", Menu::compare, character(U'w'), [](Viewer& v) { v.show(Shown::both); },
+     [](const Viewer& v) { return v.shown() == Shown::both; }},
+    {"difference", "The difference, B − A", Menu::compare, character(U'd'), toggle_difference,
+     [](const Viewer& v) { return v.shown() == Shown::difference; }},
+    {"blink", "A and B in turn", Menu::compare, character(U'b'), [](Viewer& v) { v.toggle_blinking(); },
+     [](const Viewer& v) { return v.at().blink_from.has_value(); }},
 
     {"next-panel", "Next panel", Menu::help, special(Key::tab), [](Viewer& v) { next_area(v, 1); }, nullptr, false,
      true},
@@ -213,7 +220,7 @@ constexpr std::array action_table = std::to_array<Action>({
 }  // namespace
 
 const char* name_of(Menu menu) {
-    constexpr std::array<const char*, menu_count> names{"File", "Model", "Heads", "Map", "View", "Help"};
+    constexpr std::array<const char*, menu_count> names{"File", "Model", "Heads", "Map", "View", "Compare", "Help"};
     return names.at(static_cast<std::size_t>(menu));
 }
 

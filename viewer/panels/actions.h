@@ -11,8 +11,8 @@ namespace vantage::view {
 
 class Viewer;
 
-enum class Menu : std::uint8_t { file, model, heads, map, view, help };
-inline constexpr int menu_count = 6;
+enum class Menu : std::uint8_t { file, model, heads, map, view, compare, help };
+inline constexpr int menu_count = 7;
 const char* name_of(Menu menu);
 
 /// Keys that make no character.

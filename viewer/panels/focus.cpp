@@ -86,11 +86,14 @@ void draw_column_labels(const Ui& ui, ImDrawList& list, const Box& box) {
     if (cell && cell->second % range.step != 0) draw(cell->second, true);
 }
 
-std::string row_sum_text(const Ui& ui, std::int64_t row) {
-    const auto off = std::ranges::find(ui.data.off_rows, row, &OffRow::row);
-    const std::string name = format("row %lld “", static_cast<long long>(row)) + label_of(ui.row_labels(), row) + "” ";
+std::string row_sum_text(const Ui& ui, std::int64_t slot) {
+    const std::optional<std::int64_t> row = ui.row_slots.token(slot);
+    const std::string name =
+        format("row %lld “", static_cast<long long>(row.value_or(slot))) + label_of(ui.row_labels(), slot) + "” ";
+    if (!row) return name + "is not in this text";
+    const auto off = std::ranges::find(ui.data.off_rows, *row, &OffRow::row);
     if (off != ui.data.off_rows.end()) return name + format("sums to %.4g", static_cast<double>(off->sum));
-    return name + (row < ui.data.rows_checked ? "sums to 1" : "is not summed up yet");
+    return name + (*row < ui.data.rows_checked ? "sums to 1" : "is not summed up yet");
 }
 
 /// A strip between labels and map: green where rows sum to 1, red where one does not, grey where it is not known yet.
@@ -103,11 +106,11 @@ void draw_row_sums(const Ui& ui, ImDrawList& list) {
                     bottom = std::clamp(map.y_of(last), strip.y, strip.bottom());
         fill(list, {strip.x, top, strip.wide, std::max(bottom - top, least)}, colour);
     };
-    const auto checked = static_cast<double>(std::min(ui.data.rows_checked, map.rows));
+    const auto checked = static_cast<double>(std::min(ui.row_slots.slot_of(ui.data.rows_checked), map.rows));
     part(map.part.first_row, map.part.last_row, ui.palette.line, 0);
     part(map.part.first_row, checked, ui.palette.good, 0);
     for (const OffRow& off : ui.data.off_rows) {
-        const auto row = static_cast<double>(off.row);
+        const auto row = static_cast<double>(ui.row_slots.slot_of(off.row));
         if (row + 1 > map.part.first_row && row < map.part.last_row) part(row, row + 1, ui.palette.bad, ui.px(2));
     }
     const ImVec2 mouse = ImGui::GetIO().MousePos;
@@ -119,7 +122,9 @@ void draw_row_sums(const Ui& ui, ImDrawList& list) {
     const double at = map.part.first_row + static_cast<double>(mouse.y - map.box.y) / map.pixels_per_row();
     auto row = std::clamp<std::int64_t>(static_cast<std::int64_t>(at), 0, map.rows - 1);
     for (const OffRow& off : ui.data.off_rows)
-        if (std::abs(static_cast<double>(off.row) + 0.5 - at) < std::max(reach, 0.5)) row = off.row;
+        if (const std::int64_t slot = ui.row_slots.slot_of(off.row);
+            std::abs(static_cast<double>(slot) + 0.5 - at) < std::max(reach, 0.5))
+            row = slot;
     ImGui::SetTooltip("%s", row_sum_text(ui, row).c_str());
 }
 
@@ -134,24 +139,48 @@ std::string number_for(const Face& face, float value, float room) {
     return text;
 }
 
+/// The weight of one run, as its map shows it; NaN where there is none, or it is not known yet.
+float weight_at(const Ui& ui, bool of_b, std::int64_t row, std::int64_t column) {
+    const FrameData* frame = ui.beside != nullptr ? ui.beside->frames[of_b ? 1 : 0] : &ui.data;
+    if (frame == nullptr || frame->numbers == nullptr || frame->numbers->axis != ui.state.axis) return NAN;
+    static const SideSlots plain;
+    const SideSlots& slots = ui.beside != nullptr ? ui.beside->comparison.slots(of_b) : plain;
+    const auto query = slots.rows_of(ui.head.of).token(row);
+    const auto key = ui.state.axis == KeyAxis::relative ? column : slots.keys_of(ui.head.of).token(column);
+    return query && key ? frame->numbers->at(*query, *key) : NAN;
+}
+
+/// What a cell shows, and the colour that it has.
+std::pair<float, Rgb> shown_at(const Ui& ui, Shown shown, std::int64_t row, std::int64_t column) {
+    if (shown != Shown::difference) {
+        const float value = weight_at(ui, shown == Shown::b, row, column);
+        return {value, colour_at(ui.state.colours, std::isnan(value) ? 0 : ui.position(value))};
+    }
+    const float change = weight_at(ui, true, row, column) - weight_at(ui, false, row, column);
+    if (std::isnan(change)) return {change, {}};
+    const float place = std::copysign(
+        position_of(std::abs(change), static_cast<float>(ui.state.difference_max), ui.state.scale), change);
+    return {change, difference_colours(ui.palette.dark)[static_cast<std::size_t>(std::lround(128 + 127 * place))]};
+}
+
 /// The weights of cells that are large enough to hold them.
-void draw_weights(const Ui& ui, ImDrawList& list) {
-    const double side = std::min(ui.map.pixels_per_row(), ui.map.pixels_per_column());
-    if (ui.data.numbers == nullptr || side < static_cast<double>(numbered_cell * ui.scale)) return;
-    const Excerpt& numbers = *ui.data.numbers;
-    if (numbers.axis != ui.state.axis) return;
+void draw_weights(const Ui& ui, ImDrawList& list, Shown shown) {
+    const MapView& map = ui.map;
+    const double side = std::min(map.pixels_per_row(), map.pixels_per_column());
+    if (side < static_cast<double>(numbered_cell * ui.scale)) return;
     const Face face = small(ui);
-    const auto high = static_cast<float>(ui.map.pixels_per_row()),
-               wide = static_cast<float>(ui.map.pixels_per_column());
-    list.PushClipRect({ui.map.box.x, ui.map.box.y}, {ui.map.box.right(), ui.map.box.bottom()}, true);
-    for (std::int64_t row = numbers.first_row; row < numbers.first_row + numbers.rows; ++row)
-        for (std::int64_t column = numbers.first_column; column < numbers.first_column + numbers.columns; ++column) {
-            const float value = numbers.at(row, column);
+    const auto high = static_cast<float>(map.pixels_per_row()), wide = static_cast<float>(map.pixels_per_column());
+    list.PushClipRect({map.box.x, map.box.y}, {map.box.right(), map.box.bottom()}, true);
+    for (auto row = static_cast<std::int64_t>(map.part.first_row);
+         row < std::min(map.rows, static_cast<std::int64_t>(std::ceil(map.part.last_row))); ++row)
+        for (auto column = static_cast<std::int64_t>(map.part.first_column);
+             column < std::min(map.columns, static_cast<std::int64_t>(std::ceil(map.part.last_column))); ++column) {
+            const auto [value, colour] = shown_at(ui, shown, row, column);
             if (std::isnan(value)) continue;
-            put_middle(list, face, ui.map.x_of(static_cast<double>(column)) + wide / 2,
-                       ui.map.y_of(static_cast<double>(row)) + (high - face.size) / 2,
-                       ink_on(colour_at(ui.state.colours, ui.position(value))),
-                       number_for(face, value, wide - ui.px(5)));
+            const std::string sign = shown != Shown::difference || value == 0 ? "" : value < 0 ? "−" : "+";
+            put_middle(list, face, map.x_of(static_cast<double>(column)) + wide / 2,
+                       map.y_of(static_cast<double>(row)) + (high - face.size) / 2, ink_on(colour),
+                       sign + number_for(face, std::abs(value), wide - ui.px(5) - width_of(face, sign)));
         }
     list.PopClipRect();
 }
@@ -226,7 +255,6 @@ void handle_drags(Ui& ui, const ImVec2& mouse) {
 void handle_mouse(Ui& ui) {
     const ImGuiIO& io = ImGui::GetIO();
     const auto place = ui.map.at(io.MousePos.x, io.MousePos.y);
-    ui.at.hovered.reset();
     handle_drags(ui, io.MousePos);
     if (!ImGui::IsItemHovered() || !place) return;
     const Cell cell{static_cast<std::int64_t>(place->first), static_cast<std::int64_t>(place->second)};
@@ -265,9 +293,59 @@ std::string head_name(const HeadPlace& head) {
     return format("%s %lld · Head %lld", kind, static_cast<long long>(head.layer), static_cast<long long>(head.head));
 }
 
+/// What a map is drawn from: a run's cells, or those of B less those of A. Nothing while the two are not of the same slots.
+std::pair<std::uint64_t, std::uint64_t> maps_of(const Ui& ui, Shown shown) {
+    if (ui.beside == nullptr) return {ui.data.map.address, 0};
+    const auto [a, b] = ui.beside->frames;
+    const auto address = [](const FrameData* frame) { return frame != nullptr ? frame->map.address : 0; };
+    if (shown != Shown::difference) return {address(shown == Shown::a ? a : b), 0};
+    if (a == nullptr || b == nullptr || a->slots != b->slots || a->map.level != b->map.level) return {0, 0};
+    return {address(b), address(a)};
+}
+
+void draw_pane_title(const Ui& ui, ImDrawList& list, const Pane& pane) {
+    const Face face = small(ui);
+    const float right = pane.last ? pane.box.right() - ui.px(12) : pane.places.bar.x, y = pane.box.y + ui.px(14);
+    float left = pane.box.x + ui.px(12);
+    if (pane.shown == Shown::difference) left = put(list, face, left, y, ui.palette.strong, "B − A") + ui.px(18);
+    const auto name = [&](std::size_t run, float end) {
+        const bool there = ui.beside->frames[run] != nullptr;
+        const std::string text = ui.beside->names[run] + (there ? "" : ": it has no such head");
+        left = put(list, face, left, y, run == 1 ? ui.palette.accent : ui.palette.ink, fitted(face, text, end - left));
+    };
+    if (pane.shown != Shown::difference) return name(pane.shown == Shown::b ? 1 : 0, right);
+    name(0, left + (right - left) / 2 - ui.px(9));
+    left += ui.px(18);
+    name(1, right);
+}
+
+/// One map with what stands around it.
+void draw_pane(Ui& ui, ImDrawList& list, const Pane& pane) {
+    ui.map = pane.map;
+    ImGui::SetCursorScreenPos({ui.map.box.x, ui.map.box.y});
+    ImGui::InvisibleButton(
+        name_of(pane.shown), {std::max(1.0f, ui.map.box.wide), std::max(1.0f, ui.map.box.high)},
+        ImGuiButtonFlags_MouseButtonLeft | ImGuiButtonFlags_MouseButtonRight | ImGuiButtonFlags_MouseButtonMiddle);
+    handle_mouse(ui);
+    const auto [map, minus] = maps_of(ui, pane.shown);
+    draw_map(ui, list, {.map = map, .minus = minus, .box = ui.map.box, .part = ui.map.part});
+    if (ui.beside != nullptr) draw_gaps(ui, list, pane);
+    draw_weights(ui, list, pane.shown);
+    if (ui.beside == nullptr || pane.shown == (ui.beside->shown == Shown::b ? Shown::b : Shown::a))
+        draw_row_sums(ui, list);
+    draw_marks(ui, list);
+    draw_row_labels(ui, list, pane.places.row_labels);
+    draw_column_labels(ui, list, pane.places.key_labels);
+    if (!pane.last) return;
+    if (pane.shown == Shown::difference)
+        draw_difference_bar(ui, pane.places.bar);
+    else
+        draw_colour_bar(ui, pane.places.bar);
+}
+
 }  // namespace
 
-void draw_focus(Ui& ui, const FocusPlaces& places) {
+void draw_focus(Ui& ui, const std::vector<Pane>& panes) {
     const Panel panel(ui, "focus", ui.layout.focus);
     if (!panel) return;
     ImDrawList& list = *ImGui::GetWindowDrawList();
@@ -278,18 +356,12 @@ void draw_focus(Ui& ui, const FocusPlaces& places) {
                    "The model reads the prompt …");
         return;
     }
-    ImGui::SetCursorScreenPos({ui.map.box.x, ui.map.box.y});
-    ImGui::InvisibleButton(
-        "map", {std::max(1.0f, ui.map.box.wide), std::max(1.0f, ui.map.box.high)},
-        ImGuiButtonFlags_MouseButtonLeft | ImGuiButtonFlags_MouseButtonRight | ImGuiButtonFlags_MouseButtonMiddle);
-    handle_mouse(ui);
-    draw_map(ui, list, {.map = ui.data.map.address, .box = ui.map.box, .part = ui.map.part});
-    draw_weights(ui, list);
-    draw_row_sums(ui, list);
-    draw_marks(ui, list);
-    draw_row_labels(ui, list, places.row_labels);
-    draw_column_labels(ui, list, places.key_labels);
-    draw_colour_bar(ui, places.bar);
+    ui.at.hovered.reset();
+    for (const Pane& pane : panes) {
+        if (ui.beside != nullptr) draw_pane_title(ui, list, pane);
+        draw_pane(ui, list, pane);
+    }
+    ui.map = panes.front().map;
 }
 
 }  // namespace vantage::view

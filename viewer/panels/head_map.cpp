@@ -36,7 +36,7 @@ HeadCells cells_of(const Ui& ui, const Box& box) {
 /// The smallest and the largest value of all heads.
 std::pair<double, double> range_of(const Ui& ui) {
     double low = 1e300, high = -1e300;
-    for (const HeadMeans& head : ui.data.heads) {
+    for (const HeadMeans& head : ui.heads) {
         const double value = head[ui.state.statistic];
         if (std::isnan(value)) continue;
         low = std::min(low, value);
@@ -46,9 +46,18 @@ std::pair<double, double> range_of(const Ui& ui) {
 }
 
 std::string value_text(const Ui& ui, std::size_t head) {
-    if (head >= ui.data.heads.size()) return "–";
-    const double value = ui.data.heads[head][ui.state.statistic];
+    if (head >= ui.heads.size()) return "–";
+    const double value = ui.heads[head][ui.state.statistic];
     return std::isnan(value) ? "–" : format("%.3g", value);
+}
+
+/// Of two runs whose heads are as many the difference, where that is what is shown.
+std::pair<std::uint64_t, std::uint64_t> mini_maps_of(const Ui& ui) {
+    const std::uint64_t own = ui.data.mini_maps.address;
+    if (ui.beside == nullptr || ui.beside->shown != Shown::difference) return {own, 0};
+    const auto [a, b] = ui.beside->frames;
+    if (a == nullptr || b == nullptr || a->slots != b->slots || a->heads.size() != b->heads.size()) return {0, 0};
+    return {b->mini_maps.address, a->mini_maps.address};
 }
 
 void draw_cell(const Ui& ui, ImDrawList& list, const Box& box, std::size_t head, std::pair<double, double> range) {
@@ -56,14 +65,16 @@ void draw_cell(const Ui& ui, ImDrawList& list, const Box& box, std::size_t head,
         fill(list, box, ui.palette.unknown);
         const double cells =
             std::min(64.0, std::ceil(static_cast<double>(ui.data.rows) / std::exp2(ui.data.mini_maps.level)));
+        const auto [map, minus] = mini_maps_of(ui);
         draw_map(ui, list,
-                 {.map = ui.data.mini_maps.address,
+                 {.map = map,
+                  .minus = minus,
                   .box = box,
                   .part = {0, cells, 0, cells},
                   .mini_map = static_cast<std::int64_t>(head)});
         return;
     }
-    const double value = head < ui.data.heads.size() ? ui.data.heads[head][ui.state.statistic] : NAN;
+    const double value = head < ui.heads.size() ? ui.heads[head][ui.state.statistic] : NAN;
     if (std::isnan(value)) return fill(list, box, ui.palette.raised, ui.px(2));
     const double share = range.second > range.first ? (value - range.first) / (range.second - range.first) : 0.5;
     fill(list, box, packed(colour_at(ui.state.colours, static_cast<float>(share))), ui.px(2));
@@ -144,7 +155,7 @@ void draw_head_map(Ui& ui) {
     const Box room{box.x + ui.px(12) + label, top + ui.px(18), box.wide - ui.px(24) - label,
                    box.bottom() - top - ui.px(18) - ui.px(52)};
     const HeadCells cells = cells_of(ui, room);
-    const std::vector<std::size_t> order = head_order(ui.live, ui.state, ui.data.heads);
+    const std::vector<std::size_t> order = head_order(ui.live, ui.state, ui.heads);
     const std::pair<double, double> range = range_of(ui);
     draw_axis(ui, list, cells, room);
     for (std::size_t i = 0; i < order.size(); ++i) {

@@ -55,10 +55,31 @@ std::string token_text(const std::vector<std::string>& labels, std::int64_t toke
     return "“" + label_of(labels, token) + "”  " + std::to_string(token);
 }
 
-void show_cell(const Ui& ui, Lines& lines, const CellReading& r) {
-    lines.line("query", token_text(ui.row_labels(), r.query), true);
-    lines.line("reads key", token_text(ui.key_labels(), r.key), true);
+/// The same cell in one of two runs, if it is known.
+std::optional<double> weight_in(const Ui& ui, bool of_b, std::int64_t row, std::int64_t column) {
+    const FrameData* frame = ui.beside->frames[of_b ? 1 : 0];
+    if (frame == nullptr || !frame->reading || frame->reading->head != ui.head) return std::nullopt;
+    const SideSlots& slots = ui.beside->comparison.slots(of_b);
+    const CellReading& reading = *frame->reading;
+    if (slots.rows_of(ui.head.of).token(row) != reading.query || slots.keys_of(ui.head.of).token(column) != reading.key)
+        return std::nullopt;
+    return static_cast<double>(reading.weight);
+}
+
+void show_both(const Ui& ui, Lines& lines, std::int64_t row, std::int64_t column) {
+    const auto a = weight_in(ui, false, row, column), b = weight_in(ui, true, row, column);
+    lines.line("p in A", a ? format("%.5f", *a) : "–", true);
+    lines.line("p in B", b ? format("%.5f", *b) : "–", true);
+    lines.line("B − A", a && b ? format("%+.5f", *b - *a) : "–", true);
     lines.rule();
+}
+
+void show_cell(const Ui& ui, Lines& lines, const CellReading& r) {
+    const std::int64_t row = ui.row_slots.slot_of(r.query), column = ui.key_slots.slot_of(r.key);
+    lines.line("query", token_text(ui.row_labels(), row), true);
+    lines.line("reads key", token_text(ui.key_labels(), column), true);
+    lines.rule();
+    if (ui.beside != nullptr) show_both(ui, lines, row, column);
     lines.line("p", r.weight == 0 ? "0" : format("%.5f", static_cast<double>(r.weight)), true);
     lines.line("logit", std::isfinite(r.logit) ? format("%.3f", static_cast<double>(r.logit)) : "masked");
     lines.line("rank in the row", std::to_string(r.rank));
@@ -67,10 +88,11 @@ void show_cell(const Ui& ui, Lines& lines, const CellReading& r) {
     lines.line("entropy", format("%.3f nat", static_cast<double>(r.entropy)));
     lines.line("effective tokens", format("%.2f", static_cast<double>(r.effective)));
     lines.rule();
-    lines.title("“" + label_of(ui.row_labels(), r.query) + "” reads");
+    lines.title("“" + label_of(ui.row_labels(), row) + "” reads");
     for (const CellReading::Top& top : r.top) {
         if (!lines.room() || top.weight <= 0) break;
-        lines.bar(label_of(ui.key_labels(), top.key), static_cast<double>(top.weight), ui.palette.accent);
+        lines.bar(label_of(ui.key_labels(), ui.key_slots.slot_of(top.key)), static_cast<double>(top.weight),
+                  ui.palette.accent);
     }
 }
 

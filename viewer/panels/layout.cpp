@@ -40,6 +40,8 @@ Layout lay_out(float width, float height, float scale, const HeadGrid& grid, boo
     return l;
 }
 
+float focus_bar_width(float scale) { return std::round(100 * scale) + std::round(14 * scale); }
+
 Box image_place(const Box& panel, int wide, int high, float scale) {
     const auto px = [&](float logical) { return std::round(logical * scale); };
     const Box room{panel.x + px(12), panel.y + px(36), panel.wide - px(24), std::max(0.0f, panel.high - px(76))};

@@ -25,6 +25,8 @@ Box image_place(const Box& panel, int wide, int high, float scale);
 struct FocusPlaces {
     Box map, row_labels, key_labels, bar;
 };
+/// What the colour bar takes beside a map, with what is between them.
+float focus_bar_width(float scale);
 /// Label widths are those of the longest, in pixels.
 FocusPlaces focus_places(const Box& panel, const Rectangle& part, float row_label, float key_label, float scale);
 

@@ -10,7 +10,9 @@ void draw_map(const Ui& ui, ImDrawList& list, const MapDrawing& drawing) {
     if (drawing.map == 0) return;
     params::ViewAreaParams p{};
     p.map = address_words(drawing.map);
-    p.colours = address_words(ui.colours.address());
+    const bool difference = drawing.minus != 0;
+    p.minus = address_words(drawing.minus);
+    p.colours = address_words(ui.colours.address() + (difference ? sizeof(std::uint32_t) * 256 : 0));
     p.left = drawing.box.x;
     p.top = drawing.box.y;
     p.pixels_wide = drawing.box.wide;
@@ -19,7 +21,7 @@ void draw_map(const Ui& ui, ImDrawList& list, const MapDrawing& drawing) {
     p.first_column = static_cast<float>(drawing.part.first_column);
     p.rows = static_cast<float>(drawing.part.rows());
     p.columns = static_cast<float>(drawing.part.columns());
-    p.bar = scale_params(ui.state.scale, ui.state.range);
+    p.bar = scale_params(ui.state.scale, difference ? ValueRange{0, ui.state.difference_max} : ui.state.range);
     p.peak = ui.state.pooling == Pooling::peak ? 1 : 0;
     p.mini_map = static_cast<std::uint32_t>(drawing.mini_map + 1);
     p.hide_future = ui.data.causal ? 1 : 0;

@@ -6,7 +6,8 @@
 namespace vantage::view {
 
 struct MapDrawing {
-    std::uint64_t map = 0;  ///< address of a ViewTileMap; 0 draws nothing
+    std::uint64_t map = 0;    ///< address of a ViewTileMap; 0 draws nothing
+    std::uint64_t minus = 0;  ///< of another, whose cells are taken away: differences are drawn
     Box box;
     Rectangle part;              ///< of mini-maps in cells
     std::int64_t mini_map = -1;  ///< number of the head

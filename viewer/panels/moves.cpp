@@ -31,28 +31,28 @@ void toggle_pin(ViewState& state, const Pin& pin) {
 void pin_picked(Viewer& v, Pin::Kind kind) {
     if (v.rows() == 0) return;
     const Cell cell = picked(v);
-    const std::int64_t key = v.state().axis == KeyAxis::relative ? cell.first - cell.second : cell.second;
-    if (kind == Pin::Kind::query || key >= 0)
-        toggle_pin(v.state(), {kind, kind == Pin::Kind::query ? cell.first : key});
+    const std::optional<std::int64_t> key = v.key_of(cell);
+    if (kind == Pin::Kind::query || key) toggle_pin(v.state(), {kind, kind == Pin::Kind::query ? cell.first : *key});
 }
 
 void go_to_off_row(Viewer& v) {
     const std::span<const OffRow> rows = v.off_rows();
     if (rows.empty()) return v.say("all rows that are known sum to 1, or the head has a sink");
     const std::int64_t from = v.state().pins.empty() ? -1 : v.state().pins.back().token;
-    auto next = std::ranges::find_if(rows, [&](const OffRow& row) { return row.row > from; });
+    const auto slot_of = [&](const OffRow& row) { return v.row_slots().slot_of(row.row); };
+    auto next = std::ranges::find_if(rows, [&](const OffRow& row) { return slot_of(row) > from; });
     if (next == rows.end()) next = rows.begin();
-    v.state().pins = {{Pin::Kind::query, next->row}};
+    v.state().pins = {{Pin::Kind::query, slot_of(*next)}};
     if (v.state().part)
         v.state().part =
-            showing(*v.state().part, next->row,
+            showing(*v.state().part, slot_of(*next),
                     static_cast<std::int64_t>(v.state().part->first_column + v.state().part->columns() / 2), v.rows(),
                     v.columns());
     v.say(format("row %lld sums to %.4g", static_cast<long long>(next->row), static_cast<double>(next->sum)));
 }
 
 void go_to_row(Viewer& v, std::int64_t rows) {
-    const std::int64_t all = v.version().rows_of(v.head().of);
+    const std::int64_t all = v.all_rows();
     if (all == 0) return;
     v.state().rows = std::clamp<std::int64_t>(rows, 1, all);
     if (*v.state().rows == all) v.state().rows.reset();
@@ -61,6 +61,12 @@ void go_to_row(Viewer& v, std::int64_t rows) {
 
 void move_end(Viewer& v, BarEnd end, int steps) {
     constexpr double step = 0.05;
+    if (v.shown() == Shown::difference) {  // both ends at once
+        if (end == BarEnd::bright)
+            v.state().difference_max =
+                with_end({0, v.state().difference_max}, end, 1 + step * steps, v.state().scale).max;
+        return;
+    }
     const double from = end == BarEnd::bright ? 1 : 0;
     v.state().range = with_end(v.state().range, end, from + step * steps, v.state().scale);
 }

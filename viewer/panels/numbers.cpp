@@ -12,7 +12,7 @@ namespace {
 /// Where a value stands between the smallest and the largest of all heads; 0 where they do not differ.
 float share_of(const Ui& ui, HeadStatistic statistic, double value) {
     double low = value, high = value;
-    for (const HeadMeans& head : ui.data.heads) {
+    for (const HeadMeans& head : ui.heads) {
         if (std::isnan(head[statistic])) continue;
         low = std::min(low, head[statistic]);
         high = std::max(high, head[statistic]);
@@ -55,11 +55,12 @@ void draw_numbers(Ui& ui) {
         ui, list, box,
         format("L%lld · H%lld", static_cast<long long>(ui.head.layer), static_cast<long long>(ui.head.head)), what);
     const float high = ui.fonts.regular_size + ui.px(8);
-    for (int s = 0; s < head_statistic_count && i < ui.data.heads.size(); ++s) {
+    for (int s = 0; s < head_statistic_count && i < ui.heads.size(); ++s) {
         if (y + high > box.bottom() - ui.px(6)) break;
-        const auto statistic = static_cast<HeadStatistic>(s);
-        draw_number(ui, list, {box.x + ui.px(12), y, box.wide - ui.px(24), high}, statistic,
-                    ui.data.heads[i][statistic]);
+        // the last one first: it is what two runs are looked at for
+        const auto statistic = static_cast<HeadStatistic>((s + head_statistic_count - 1) % head_statistic_count);
+        if (statistic == HeadStatistic::difference && ui.beside == nullptr) continue;
+        draw_number(ui, list, {box.x + ui.px(12), y, box.wide - ui.px(24), high}, statistic, ui.heads[i][statistic]);
         y += high;
     }
 }

@@ -9,8 +9,12 @@ class Viewer;
 
 void draw_status_bar(Ui& ui);
 void draw_head_map(Ui& ui);
-void draw_focus(Ui& ui, const FocusPlaces& places);
+void draw_focus(Ui& ui, const std::vector<Pane>& panes);
 void draw_colour_bar(Ui& ui, const Box& box);
+/// Of differences: both ends, and nothing in the middle.
+void draw_difference_bar(Ui& ui, const Box& box);
+/// Marks rows and columns of which a map shows nothing, because this run, or one of two, has no token there.
+void draw_gaps(const Ui& ui, ImDrawList& list, const Pane& pane);
 /// What the head in focus does, in numbers; a click on one colours the head map by it.
 void draw_numbers(Ui& ui);
 void draw_inspector(Ui& ui);

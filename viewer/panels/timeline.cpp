@@ -21,11 +21,11 @@ void scrub(Ui& ui, const Box& track, std::int64_t all) {
 }
 
 void draw_ticks(const Ui& ui, ImDrawList& list, const Box& track, std::int64_t all, std::int64_t shown) {
-    const Version& version = ui.data.version;
+    const std::int64_t prompt = ui.row_slots.slot_of(ui.data.version.prompt_tokens);
     const float step = track.wide / static_cast<float>(std::max<std::int64_t>(all, 1));
     const auto every = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(ui.px(3) / step)));
     for (std::int64_t i = 0; i < all; i += every) {
-        const bool written = i >= version.prompt_tokens;
+        const bool written = i >= prompt;
         const ImU32 colour = i >= shown ? ui.palette.line : written ? ui.palette.accent : ui.palette.faint;
         const float high = written ? track.high : track.high * 0.55f, x = track.x + static_cast<float>(i) * step;
         const float wide = std::max(1.0f, std::min(ui.px(3), std::floor(step * static_cast<float>(every)) - 1));
@@ -42,7 +42,7 @@ void draw_timeline(Ui& ui) {
     const Panel panel(ui, "timeline", box);
     if (!panel) return;
     ImDrawList& list = *ImGui::GetWindowDrawList();
-    const std::int64_t all = ui.data.version.rows_of(ui.head.of);
+    const std::int64_t all = ui.all_rows;
     const std::int64_t shown = ui.state.rows ? std::min(*ui.state.rows, all) : all;
     const std::string name = ui.state.rows ? "Back in time" : "Time";
     const std::string what = format("token %lld of %lld · %lld of the prompt", static_cast<long long>(shown),

@@ -93,12 +93,14 @@ void draw_tokens(Ui& ui) {
     if (!panel) return;
     // A row comes a picture or two after it was asked for: until then the one before is shown, under its own name.
     const Excerpt* read = ui.data.read.get();
-    const std::int64_t query = read != nullptr ? read->first_row : ui.query();
+    const std::int64_t query = read != nullptr ? read->first_row : ui.row_slots.token(ui.query()).value_or(-1);
+    const std::int64_t row = ui.row_slots.slot_of(query);
     const bool cross = ui.head.of == AttentionOf::cross;  // then the text is what is read, and none of it is a query
     {
         ImDrawList& list = *ImGui::GetWindowDrawList();
-        const std::string what = query >= 0 ? "shaded by what “" + label_of(ui.row_labels(), query) + "” reads" : "";
-        heading(ui, list, box, "Text", what);
+        const std::string what = query >= 0 ? "shaded by what “" + label_of(ui.row_labels(), row) + "” reads" : "";
+        const bool b = ui.beside != nullptr && ui.beside->shown == Shown::b;
+        heading(ui, list, box, ui.beside == nullptr ? "Text" : b ? "Text of B" : "Text of A", what);
     }
     ImGui::SetCursorScreenPos({box.x + ui.px(12), box.y + ui.px(36)});
     ImGui::BeginChild("running text", {box.wide - ui.px(24), box.high - ui.px(44)});
@@ -108,7 +110,8 @@ void draw_tokens(Ui& ui) {
     ImVec2 origin = ImGui::GetCursorScreenPos();
     if (ui.state.lines) origin.y += ui.px(24);  // room for the arcs above the first line
     if (const auto step = std::exchange(ui.at.text_step, {}); step != std::array{0, 0} && !placed.empty() && !cross)
-        ui.at.picked_token = stepped(placed, std::clamp<std::int64_t>(ui.query(), 0, std::ssize(placed) - 1), step);
+        ui.at.picked_token = ui.row_slots.slot_of(stepped(
+            placed, std::clamp<std::int64_t>(ui.row_slots.tokens_before(ui.query()), 0, std::ssize(placed) - 1), step));
     show_query(ui, placed, query);
     const ImVec2 mouse = ImGui::GetIO().MousePos;
     ui.at.token.reset();
@@ -122,9 +125,10 @@ void draw_tokens(Ui& ui) {
         if (i == query && !cross) outline(list, at, ui.palette.accent, 1, ui.px(3));
         put(list, regular(ui), at.x, at.y + ui.px(3), text_colour(ui, i, query), token.text);
         if (ImGui::IsWindowHovered() && at.has(mouse.x, mouse.y)) {
-            if (!cross) ui.at.token = i;
+            const std::int64_t slot = ui.key_slots.slot_of(i);
+            if (!cross) ui.at.token = slot;
             if (ImGui::IsMouseClicked(0))
-                ui.state.pins = {{cross || ImGui::GetIO().KeyShift ? Pin::Kind::key : Pin::Kind::query, i}};
+                ui.state.pins = {{cross || ImGui::GetIO().KeyShift ? Pin::Kind::key : Pin::Kind::query, slot}};
         }
     }
     if (ui.state.lines) draw_lines(ui, list, placed, origin, query);

@@ -4,11 +4,13 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "runtime/gpu/memory.h"
+#include "viewer/data/comparison.h"
 #include "viewer/data/live_model.h"
 #include "viewer/data/view_data.h"
 #include "viewer/data/view_state.h"
@@ -26,10 +28,35 @@ inline constexpr float numbered_cell = 34;  ///< pixels, at a scale of 1, from w
 
 using Cell = std::pair<std::int64_t, std::int64_t>;  ///< query and column
 
+/// A map in the panel of the focused head: one, or those of two runs beside each other.
+struct Pane {
+    Shown shown = Shown::a;
+    Box box;
+    FocusPlaces places;
+    MapView map;
+    bool last = true;  ///< the one that has the colour bar
+};
+
+/// What panels know of two runs.
+struct Beside {
+    const Comparison& comparison;
+    Shown shown;                             ///< now
+    std::array<const FrameData*, 2> frames;  ///< null: it has no such head
+    std::array<std::string, 2> names;        ///< "A · f16"
+    const std::vector<Pane>& panes;
+    /// Whether a row or a column of the head in focus stands in this run; of the difference, in both.
+    bool has(Shown run, const Alignment& slots, std::int64_t slot) const {
+        return run == Shown::a   ? slots.a.token(slot).has_value()
+               : run == Shown::b ? slots.b.token(slot).has_value()
+                                 : slots.paired(slot);
+    }
+};
+
 /// What the user is at, from picture to picture: no part of what a command line says.
 struct Interaction {
     std::optional<Cell> hovered;        ///< the cell under the mouse
     std::optional<Cell> picked;         ///< by the arrow keys, instead
+    std::optional<double> blink_from;   ///< two runs are shown in turn since then, in seconds
     std::optional<std::int64_t> token;  ///< under the mouse, in the running text
     bool help = false, find = false, focus_find = false;
     std::int64_t shown_query = -1;  ///< that the running text was scrolled to
@@ -65,24 +92,29 @@ struct Figures {
     bool software = false, frozen = false;  ///< frozen: times are not shown, so that pictures can be compared
 };
 
+/// Of two runs `live`, `data`, `tokens` and `heads` are those of the one in front.
 struct Ui {
     ViewState& state;
     Interaction& at;
     LiveModel& live;
     const FrameData& data;
     const LiveTokens& tokens;
-    const std::vector<std::string>& labels;  ///< of the tokens, fit to be shown
+    std::span<const HeadMeans> heads;        ///< of live.heads()
+    const std::vector<std::string>& labels;  ///< of the rows and columns, fit to be shown
     const std::vector<std::string>& source_labels;
-    HeadPlace head;  ///< in focus
+    const Slots &row_slots, &key_slots;  ///< of the tokens of the head in focus
+    const Beside* beside = nullptr;      ///< of two runs
+    HeadPlace head;                      ///< in focus
     const Figures& figures;
     const KeyBindings& keys;
     const Fonts& fonts;
     const Palette& palette;
     Drawings& drawings;
-    const gpu::Buffer& colours;  ///< of the colour map
+    const gpu::Buffer& colours;  ///< of the colour map, and of differences
     const gpu::Buffer& picture;  ///< what the model looks at; of tokens.seen
     Layout layout;
-    MapView map;
+    MapView map;                ///< that the mouse is in, or the first
+    std::int64_t all_rows = 0;  ///< of all tokens, not only those shown
     float scale = 1;
     double now = 0;
 

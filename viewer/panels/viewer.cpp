@@ -1,9 +1,12 @@
 #include "viewer/panels/viewer.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <thread>
 
 #include "runtime/base/log.h"
+#include "runtime/base/os.h"
 #include "runtime/gpu/commands.h"
 #include "runtime/io/shown_text.h"
 #include "runtime/models/config.h"
@@ -19,6 +22,9 @@ constexpr double note_seconds = 4;
 constexpr double reading_wait = 0.01;         // from picture to picture while a reading is on its way
 constexpr double cpu_pictures_a_second = 10;  // of a model at work, on devices that draw with the model's own cores
 constexpr std::int64_t longest_label = 24;    // columns
+constexpr float pane_title_height = 20;       // above a map of one of two runs
+
+using ColourWords = std::array<std::uint32_t, 256>;
 
 std::vector<std::string> shown_labels(std::span<const std::string> texts) {
     std::vector<std::string> labels = token_labels(texts);
@@ -35,78 +41,111 @@ float longest_width(const Face& face, const std::vector<std::string>& labels, st
     return longest;
 }
 
+ViewDataOptions data_options(const LiveModel& live, const ViewerOptions& options) {
+    ViewDataOptions data{.budget_percent = options.budget_percent};
+    if (options.compared == nullptr) return data;
+    data.most_slots = live.context() + options.compared->context();
+    if (data.budget_percent) *data.budget_percent /= 2;  // each run has its own
+    return data;
+}
+
+/// Labels of rows on which two texts stand: of one token, where both have the same, else of what A has and of what B has.
+std::vector<std::string> slot_labels(const std::vector<std::string>& a, const std::vector<std::string>& b,
+                                     const Alignment& slots) {
+    if (slots.a.plain()) return a;
+    std::vector<std::string> labels;
+    for (std::int64_t slot = 0; slot < slots.count(); ++slot) {
+        const auto of = [&](const Slots& side, const std::vector<std::string>& all) {
+            const auto token = side.token(slot);
+            return token ? label_of(all, *token) : "–";
+        };
+        const std::string left = of(slots.a, a), right = of(slots.b, b);
+        labels.push_back(left == right ? left : left + " | " + right);
+    }
+    return labels;
+}
+
 }  // namespace
 
 Viewer::Viewer(LiveModel& live, const ViewState& state, const ViewerOptions& options)
-    : live_(live),
+    : a_{.live = live, .data = ViewData(live, data_options(live, options))},
       state_(state),
       options_(options),
       context_(make_context()),
       fonts_(live.model().device(), options.scale),
-      data_(live, {.budget_percent = options.budget_percent}),
       finder_(std::make_shared<FocusFinder>()) {
     const ContextInUse in_use(context_);
+    if (options.compared != nullptr) {
+        b_.reset(new Side{.live = *options.compared, .data = ViewData(*options.compared, data_options(live, options))});
+        comparison_.emplace(live, *options.compared);
+        comparison_->start(state_);
+        distances_.emplace(live, *options.compared);
+    }
     ImGuiIO& io = ImGui::GetIO();
     io.IniFilename = io.LogFilename = nullptr;
     name_keys(io);
-    at_.prompt = live_.model().config().sees() ? state_.image : state_.prompt;
-    const Caps& caps = live_.model().device().caps();
+    at_.prompt = live.model().config().sees() ? state_.image : state_.prompt;
+    const Caps& caps = live.model().device().caps();
     figures_ = {
-        .model = live_.model().info().name, .device = caps.name, .software = caps.is_cpu(), .frozen = options.frozen};
-    colours_ = gpu::allocate(live_.model().device().state(), 1024, gpu::MemoryKind::device, "colour map");
+        .model = live.model().info().name, .device = caps.name, .software = caps.is_cpu(), .frozen = options.frozen};
+    colours_ =
+        gpu::allocate(live.model().device().state(), 2 * sizeof(ColourWords), gpu::MemoryKind::device, "colour map");
 }
 
 Viewer::~Viewer() {
-    gpu::wait_idle(live_.model().device().state());
+    gpu::wait_idle(a_.live.model().device().state());
     ImGui::DestroyContext(context_);
 }
 
 HeadPlace Viewer::head() const {
     if (state_.head) return *state_.head;
     if (const auto found = finder_->found()) return *found;
-    const auto own = std::ranges::find(live_.heads(), AttentionOf::self, &HeadPlace::of);
-    return own != live_.heads().end() ? *own : live_.heads().front();
+    const auto own = std::ranges::find(a_.live.heads(), AttentionOf::self, &HeadPlace::of);
+    return own != a_.live.heads().end() ? *own : a_.live.heads().front();
 }
 
-std::int64_t Viewer::rows() const {
-    const std::int64_t all = version_.rows_of(head().of);
-    return state_.rows ? std::min(*state_.rows, all) : all;
-}
+std::int64_t Viewer::all_rows() const { return b_ ? comparison_->rows_of(head().of) : a_.version.rows_of(head().of); }
 
-std::int64_t Viewer::columns() const { return head().of == AttentionOf::self ? rows() : version_.keys_of(head().of); }
+std::int64_t Viewer::rows() const { return state_.rows ? std::min(*state_.rows, all_rows()) : all_rows(); }
+
+std::int64_t Viewer::columns() const {
+    if (head().of == AttentionOf::self) return rows();
+    return b_ ? comparison_->keys_of(head().of) : a_.version.keys_of(head().of);
+}
 
 Rectangle Viewer::part() const { return state_.part ? *state_.part : whole_map(rows(), columns()); }
 
 void Viewer::run_prompt() {
     if (!obeyed()) return;
     ViewState wanted = state_;
-    (live_.model().config().sees() ? wanted.image : wanted.prompt) = at_.prompt;
+    (a_.live.model().config().sees() ? wanted.image : wanted.prompt) = at_.prompt;
     wanted.rows.reset();
     wanted.part.reset();
     wanted.pins.clear();
     try {
-        live_.start(options_.prompt ? options_.prompt(wanted) : LivePrompt{.text = wanted.prompt}, wanted.sampling,
-                    wanted.max_tokens);
+        a_.live.start(options_.prompt ? options_.prompt(wanted) : LivePrompt{.text = wanted.prompt}, wanted.sampling,
+                      wanted.max_tokens);
     } catch (const Error& error) {
         return say(error.what());  // of a file that is no picture; what was there stays
     }
     state_ = wanted;
+    if (b_) comparison_->start(state_);
     at_.picked.reset();
     touch();
 }
 
 void Viewer::run_or_stop() {
     if (!obeyed()) return;
-    const Activity activity = version_.activity;
+    const Activity activity = a_.version.activity;
     if (activity == Activity::reading || activity == Activity::writing)
-        live_.stop();
+        stop();
     else
         run_prompt();
 }
 
 bool Viewer::obeyed() {
-    if (!live_.commanded()) say("the program that opened this view runs the model");
-    return live_.commanded();
+    if (!a_.live.commanded()) say("the program that opened this view runs the model");
+    return a_.live.commanded();
 }
 
 void Viewer::say(const std::string& note) {
@@ -121,8 +160,26 @@ void Viewer::copy_command_line() {
 }
 
 ViewSubject Viewer::subject() {
-    frame_data_ = &data_.finish(state_, wanted());
-    return subject_of(live_, data_, *frame_data_, state_, head());
+    each_side([&](Side& side) { side.frame = update(side, true, now_); });
+    ViewSubject subject = subject_of(a_.live, a_.data, *a_.frame, state_, head());
+    if (!b_) return subject;
+    distances_->finish(*comparison_);
+    const auto slots = [&](bool keys) {
+        const auto of = [&](bool b) {
+            const SideSlots& side = comparison_->slots(b);
+            return keys ? side.keys_of(head().of) : side.rows_of(head().of);
+        };
+        return Alignment{of(false), of(true)};
+    };
+    subject.second = SecondSubject{.name_a = side_name(a_.live, state_, false),
+                                   .name_b = side_name(b_->live, state_, true),
+                                   .tokens = b_->tokens,
+                                   .cells = b_->frame != nullptr ? b_->data.read_cells() : MapCells(),
+                                   .rows = slots(false),
+                                   .keys = slots(true),
+                                   .distance = distances_->of(head())};
+    subject.state.shown = shown();
+    return subject;
 }
 
 void Viewer::set_scale(float scale) {
@@ -134,120 +191,214 @@ void Viewer::set_scale(float scale) {
 Request Viewer::take_request() { return std::exchange(request_, Request::none); }
 
 void Viewer::note_frame(double now, double device_seconds, double host_seconds) {
-    data_.note_frame(now, device_seconds, host_seconds);
+    a_.data.note_frame(now, device_seconds, host_seconds);
     figures_.gfx_seconds = device_seconds;
-    closed_until_ = now + data_.budget().opens_in(now);
+    closed_until_ = now + a_.data.budget().opens_in(now);
 }
 
 double Viewer::next_of_model() const {
     return std::max(closed_until_, last_picture_ + (figures_.software ? 1 / cpu_pictures_a_second : 0));
 }
 
+// ---- when there is something new to show ------------------------------------------------------------------------------
+
+bool Viewer::versions_wait() const {
+    return a_.live.version().number != a_.version.number || (b_ && b_->live.version().number != b_->version.number);
+}
+
 bool Viewer::due(double now) const {
     if (pictures_due_ > 0) return true;
+    if (at_.blink_from && blink_left(last_picture_) <= now - last_picture_) return true;
     if (reading_due_ && now >= std::max(closed_until_, last_picture_ + reading_wait)) return true;
-    if (live_.version().number != version_.number) return now >= next_of_model();
-    return frame_data_ != nullptr && frame_data_->busy && now - last_picture_ >= frame_data_->wake_in;
+    if (versions_wait()) return now >= next_of_model();
+    const auto waits = [&](const FrameData* frame) {
+        return frame != nullptr && frame->busy && now - last_picture_ >= frame->wake_in;
+    };
+    return (distances_due_ && now >= *distances_due_) || waits(a_.frame) || (b_ && waits(b_->frame));
 }
 
 double Viewer::wake_in(double now) const {
     constexpr double longest = 1;
     if (pictures_due_ > 0) return 0;
     double seconds = reading_due_ ? std::max(closed_until_, last_picture_ + reading_wait) - now : longest;
-    if (live_.version().number != version_.number) seconds = std::min(seconds, next_of_model() - now);
-    if (frame_data_ != nullptr && frame_data_->busy)
-        seconds = std::min(seconds, last_picture_ + frame_data_->wake_in - now);
+    if (distances_due_) seconds = std::min(seconds, *distances_due_ - now);
+    if (at_.blink_from) seconds = std::min(seconds, last_picture_ + blink_left(last_picture_) - now);
+    if (versions_wait()) seconds = std::min(seconds, next_of_model() - now);
+    const auto wake = [&](const FrameData* frame) {
+        if (frame != nullptr && frame->busy) seconds = std::min(seconds, last_picture_ + frame->wake_in - now);
+    };
+    wake(a_.frame);
+    if (b_) wake(b_->frame);
     return std::clamp(seconds, 0.0, longest);
 }
 
-void Viewer::read_model() {
-    version_ = live_.version();
-    const std::size_t before = tokens_.texts.size() + tokens_.source_texts.size();
-    const std::uint64_t run = tokens_.run;
-    const std::shared_ptr<const Image> seen = tokens_.seen;
-    live_.read_tokens(tokens_);
-    if (tokens_.seen != seen) set_picture();
-    if (tokens_.run == run && tokens_.texts.size() + tokens_.source_texts.size() == before) return;
-    for (const std::string& text : tokens_.texts) fonts_.need(text);
-    for (const std::string& text : tokens_.source_texts) fonts_.need(text);
+// ---- the runs ---------------------------------------------------------------------------------------------------------
+
+void Viewer::Side::read(Fonts& fonts) {
+    version = live.version();
+    const std::size_t before = tokens.texts.size() + tokens.source_texts.size();
+    const std::uint64_t run = tokens.run;
+    live.read_tokens(tokens);
+    if (tokens.run == run && tokens.texts.size() + tokens.source_texts.size() == before) return;
+    for (const std::string& text : tokens.texts) fonts.need(text);
+    for (const std::string& text : tokens.source_texts) fonts.need(text);
+}
+
+void Viewer::read_models() {
+    const std::shared_ptr<const Image> seen = a_.tokens.seen;
+    each_side([&](Side& side) { side.read(fonts_); });
+    if (a_.tokens.seen != seen) set_picture();
+    if (b_) {
+        comparison_->update(a_.now(), b_->now());
+        a_.data.set_slots(comparison_->slots(false));
+        b_->data.set_slots(comparison_->slots(true));
+    }
+}
+
+const Slots& Viewer::row_slots(const Side& side) const {
+    static const Slots plain;
+    return b_ ? comparison_->slots(&side != &a_).rows_of(head().of) : plain;
+}
+
+const Slots& Viewer::key_slots(const Side& side) const {
+    static const Slots plain;
+    return b_ ? comparison_->slots(&side != &a_).keys_of(head().of) : plain;
+}
+
+void Viewer::label_tokens() {
+    const auto legible = [&](std::vector<std::string> labels) {
+        for (std::string& label : labels) label = fonts_.legible(label);
+        return labels;
+    };
+    labels_ = legible(shown_labels(a_.tokens.texts));
+    source_labels_ = legible(shown_labels(a_.tokens.source_texts));
+    if (!b_) return;
+    labels_ = slot_labels(labels_, legible(shown_labels(b_->tokens.texts)), comparison_->own());
+    source_labels_ = slot_labels(source_labels_, legible(shown_labels(b_->tokens.source_texts)), comparison_->source());
 }
 
 void Viewer::set_colours() {
-    if (colours_of_ == state_.colours) return;
-    std::array<std::uint32_t, 256> words{};
+    const std::pair now{state_.colours, state_.theme};
+    if (colours_of_ == now) return;
+    std::array<ColourWords, 2> words{};
     const ColourTable& table = vantage::colours_of(state_.colours);
-    for (std::size_t i = 0; i < words.size(); ++i) words[i] = packed(table[i]);
-    gpu::upload(live_.model().device().state(), colours_, 0, std::as_bytes(std::span(words)));
-    colours_of_ = state_.colours;
+    const ColourTable& signed_table = difference_colours(palette_of(state_.theme).dark);
+    std::ranges::transform(table, words[0].begin(), [](Rgb colour) { return packed(colour); });
+    std::ranges::transform(signed_table, words[1].begin(), [](Rgb colour) { return packed(colour); });
+    gpu::upload(a_.live.model().device().state(), colours_, 0, std::as_bytes(std::span(words)));
+    colours_of_ = now;
 }
 
 void Viewer::set_picture() {
-    if (tokens_.seen == nullptr) return;
-    const Image& seen = *tokens_.seen;
+    if (a_.tokens.seen == nullptr) return;
+    const Image& seen = *a_.tokens.seen;
     std::vector<std::uint32_t> words;
     for (int y = 0; y < seen.height; ++y)
         for (int x = 0; x < seen.width; ++x) words.push_back(packed(seen.at(x, y)));
-    gpu::DeviceState& device = live_.model().device().state();
+    gpu::DeviceState& device = a_.live.model().device().state();
     picture_ = gpu::allocate(device, words.size() * sizeof words[0], gpu::MemoryKind::device, "picture");
     gpu::upload(device, picture_, 0, std::as_bytes(std::span(words)));
 }
 
-/// Letters, panels and the map's place, for a target of this size.
-void Viewer::arrange(float width, float height) {
-    read_model();
-    fonts_.update();
-    apply(palette_of(state_.theme), options_.scale);
-    labels_ = shown_labels(tokens_.texts);
-    source_labels_ = shown_labels(tokens_.source_texts);
-    for (std::string& label : labels_) label = fonts_.legible(label);
-    for (std::string& label : source_labels_) label = fonts_.legible(label);
-    layout_ = lay_out(width, height, options_.scale, head_grid(live_), live_.model().config().sees());
+// ---- where things are -------------------------------------------------------------------------------------------------
+
+/// The maps of the panel of the focused head; of two the left one has no colour bar.
+void Viewer::lay_panes() {
     const Face face{fonts_.small, fonts_.small_size};
     const float row_label = longest_width(face, head().of == AttentionOf::encoder ? source_labels_ : labels_, rows());
     const float key_label =
         state_.axis == KeyAxis::relative
             ? width_of(face, "00000")
             : longest_width(face, head().of == AttentionOf::self ? labels_ : source_labels_, columns());
-    places_ = focus_places(layout_.focus, part(), row_label, key_label, options_.scale);
-    map_ = {part(), places_.map, rows(), columns()};
+    const Shown now = shown();
+    const Box& all = layout_.focus;
+    panes_.assign(1, {.shown = now, .box = all});
+    if (now == Shown::both) {
+        const float bar = focus_bar_width(options_.scale), half = std::floor((all.wide - bar) / 2);
+        panes_.assign(2, {.shown = Shown::a, .box = {all.x, all.y, half + bar, all.high}, .last = false});
+        panes_[1].shown = Shown::b, panes_[1].last = true;
+        panes_[1].box = {all.x + half, all.y, all.wide - half, all.high};
+    }
+    const float title = b_ ? std::round(options_.scale * pane_title_height) : 0;
+    for (Pane& pane : panes_) {
+        pane.box.y += title, pane.box.high -= title;
+        pane.places = focus_places(pane.box, part(), row_label, key_label, options_.scale);
+        pane.map = {part(), pane.places.map, rows(), columns()};
+    }
 }
+
+/// Letters, panels and the maps' places, for a target of this size.
+void Viewer::arrange(float width, float height) {
+    read_models();
+    fonts_.update();
+    apply(palette_of(state_.theme), options_.scale);
+    label_tokens();
+    layout_ = lay_out(width, height, options_.scale, head_grid(a_.live), a_.live.model().config().sees());
+    lay_panes();
+}
+
+// ---- what is read ---------------------------------------------------------------------------------------------------
 
 /// The cell of what a query reads most, as soon as that is known.
 Cell Viewer::read_most(std::int64_t query) const {
-    if (frame_data_ != nullptr && frame_data_->reading) {
-        const CellReading& reading = *frame_data_->reading;
-        if (reading.head == head() && reading.query == query && !reading.top.empty())
-            return {query, reading.top.front().key};
+    const Side& side = in_front();
+    if (side.frame != nullptr && side.frame->reading) {
+        const CellReading& reading = *side.frame->reading;
+        if (reading.head == head() && row_slots(side).slot_of(reading.query) == query && !reading.top.empty())
+            return {query, key_slots(side).slot_of(reading.top.front().key)};
     }
     return {query, 0};
 }
 
-Wanted Viewer::wanted() const {
+std::optional<std::int64_t> Viewer::key_of(const Cell& cell) const {
+    if (state_.axis == KeyAxis::absolute) return cell.second;
+    const auto query = row_slots().token(cell.first);
+    if (!query || *query < cell.second) return std::nullopt;
+    return key_slots(in_front()).slot_of(*query - cell.second);
+}
+
+/// The query and the key that are asked about.
+std::optional<Cell> Viewer::asked_cell() const {
+    if (rows() == 0) return std::nullopt;
+    const auto cell = at_.cell();
+    if (!cell) return read_most(at_.query(state_, rows()));
+    const auto key = key_of(*cell);
+    return key && cell->first < rows() ? std::optional(Cell{cell->first, *key}) : std::nullopt;
+}
+
+Wanted Viewer::wanted(const Side& side) const {
+    const MapView& map = panes_.front().map;
     Wanted w{.head = head(),
              .part = part(),
-             .pixels_high = static_cast<double>(map_.box.high),
-             .pixels_wide = static_cast<double>(map_.box.wide),
+             .pixels_high = static_cast<double>(map.box.high),
+             .pixels_wide = static_cast<double>(map.box.wide),
              .mini_maps = state_.mini_maps,
              .counted = at_.bar};
-    if (map_.pixels_per_row() >= static_cast<double>(numbered_cell * options_.scale) &&
-        map_.pixels_per_column() >= static_cast<double>(numbered_cell * options_.scale))
+    if (map.pixels_per_row() >= static_cast<double>(numbered_cell * options_.scale) &&
+        map.pixels_per_column() >= static_cast<double>(numbered_cell * options_.scale))
         w.numbers = Rectangle{std::floor(w.part.first_row), std::ceil(w.part.last_row), std::floor(w.part.first_column),
                               std::ceil(w.part.last_column)};
-    if (const auto cell = at_.cell()) {
-        const std::int64_t key = state_.axis == KeyAxis::relative ? cell->first - cell->second : cell->second;
-        if (key >= 0 && cell->first < rows()) w.under_mouse = {cell->first, key};
-    } else if (rows() > 0) {
-        w.under_mouse = read_most(at_.query(state_, rows()));
+    if (const auto cell = asked_cell()) {
+        const auto query = row_slots(side).token(cell->first), key = key_slots(side).token(cell->second);
+        if (query && key) w.under_mouse = {*query, *key};
     }
-    if (rows() > 0) w.reader = at_.query(state_, rows());
+    if (rows() > 0) w.reader = row_slots(side).token(at_.query(state_, rows()));
     return w;
 }
 
-void Viewer::begin_ui(float width, float height, double now) {
+/// What a run has for the next picture; with `finish` all of it, which takes its time.
+const FrameData* Viewer::update(Side& side, bool finish, double now) {
+    if (!side.has(head())) return nullptr;
+    ViewState seen = state_;
+    if (b_) seen.rows = rows();  // that both have
+    const Wanted what = wanted(side);
+    return finish ? &side.data.finish(seen, what) : &side.data.update(seen, what, now);
+}
+
+void Viewer::begin_ui(float width, float height) {
     ImGuiIO& io = ImGui::GetIO();
     io.DisplaySize = {width, height};
-    io.DeltaTime = options_.frozen ? 1.0f / 60 : static_cast<float>(std::clamp(now - now_, 1e-4, 1.0));
-    now_ = now;
+    io.DeltaTime = options_.frozen ? 1.0f / 60 : static_cast<float>(std::clamp(now_ - last_picture_, 1e-4, 1.0));
     pass_events();
     ImGui::NewFrame();
     at_.typing = io.WantTextInput;
@@ -256,13 +407,26 @@ void Viewer::begin_ui(float width, float height, double now) {
 
 void Viewer::draw_panels() {
     drawings_.clear();
+    Side& front = in_front().frame != nullptr ? in_front() : a_;
+    collect_numbers(front);
+    std::optional<Beside> beside;
+    if (b_)
+        beside.emplace(Beside{.comparison = *comparison_,
+                              .shown = shown(),
+                              .frames = {a_.frame, b_->frame},
+                              .names = {side_name(a_.live, state_, false), side_name(b_->live, state_, true)},
+                              .panes = panes_});
     Ui ui{.state = state_,
           .at = at_,
-          .live = live_,
-          .data = *frame_data_,
-          .tokens = tokens_,
+          .live = front.live,
+          .data = *front.frame,
+          .tokens = front.tokens,
+          .heads = numbers_,
           .labels = labels_,
           .source_labels = source_labels_,
+          .row_slots = row_slots(front),
+          .key_slots = key_slots(front),
+          .beside = beside ? &*beside : nullptr,
           .head = head(),
           .figures = figures_,
           .keys = options_.keys,
@@ -272,16 +436,17 @@ void Viewer::draw_panels() {
           .colours = colours_,
           .picture = picture_,
           .layout = layout_,
-          .map = map_,
+          .map = panes_.front().map,
+          .all_rows = all_rows(),
           .scale = options_.scale,
           .now = now_};
     if (std::exchange(at_.leave_field, false)) ImGui::SetWindowFocus(nullptr);
     draw_status_bar(ui);
     draw_head_map(ui);
-    draw_focus(ui, places_);
+    draw_focus(ui, panes_);
     draw_numbers(ui);
     draw_inspector(ui);
-    if (tokens_.seen)
+    if (front.tokens.seen)
         draw_image(ui);
     else
         draw_tokens(ui);
@@ -289,33 +454,40 @@ void Viewer::draw_panels() {
     draw_prompt(ui, *this);
     if (at_.help) draw_help(ui);
     if (at_.find) draw_find(ui);
-    draw_area_frame(ui, places_);
+    draw_area_frame(ui, places());
     draw_open_menu(ui, *this);
 }
 
 /// Readings come a picture or two after they were asked for: until then there is more to draw, but not for ever.
-void Viewer::wait_for_reading(const Wanted& what, double now) {
+bool Viewer::reading_due(Side& side, double now) const {
     constexpr double patience = 2;  // seconds
-    const auto& reading = frame_data_->reading;
-    const bool there = !what.under_mouse || (reading && reading->head == what.head && reading->run == version_.run &&
+    if (side.frame == nullptr) return false;
+    const auto& reading = side.frame->reading;
+    const Wanted what = wanted(side);
+    const bool there = !what.under_mouse || (reading && reading->head == head() && reading->run == side.version.run &&
                                              Cell{reading->query, reading->key} == *what.under_mouse);
-    const bool row_there = !what.reader || (frame_data_->read && frame_data_->read->first_row == *what.reader);
+    const bool row_there = !what.reader || (side.frame->read && side.frame->read->first_row == *what.reader);
     const bool all = there && row_there;
-    if (all || what.under_mouse != asked_cell_) asked_at_ = now;
-    asked_cell_ = what.under_mouse;
-    reading_due_ = !all && now - asked_at_ < patience;
+    if (all || what.under_mouse != side.asked_cell) side.asked_at = now;
+    side.asked_cell = what.under_mouse;
+    return !all && now - side.asked_at < patience;
 }
 
 void Viewer::draw(Frame& frame, DrawPipelines& pipelines, const Target& target, double now) {
     const ContextInUse in_use(context_);
+    now_ = now;
+    if (at_.blink_from) at_.blink_from = std::min(*at_.blink_from, now);
     const auto width = static_cast<float>(target.width), height = static_cast<float>(target.height);
     arrange(width, height);
     set_colours();
-    const Wanted what = wanted();
-    frame_data_ = &data_.update(state_, what, now);
-    wait_for_reading(what, now);
-    finder_->look(live_, version_);
-    begin_ui(width, height, now);
+    reading_due_ = false;
+    each_side([&](Side& side) {
+        side.frame = update(side, false, now);
+        reading_due_ = reading_due(side, now) || reading_due_;
+    });
+    update_distances(now);
+    finder_->look(a_.live, a_.version);
+    begin_ui(width, height);
     draw_panels();
     ImGui::Render();
     paint(frame, pipelines, target, fonts_, *ImGui::GetDrawData(), unpacked(palette_of(state_.theme).background));
@@ -323,12 +495,26 @@ void Viewer::draw(Frame& frame, DrawPipelines& pipelines, const Target& target, 
     last_picture_ = now;
 }
 
+/// Until B has read all that A has, or its own text has ended.
+void Viewer::wait_for_second_run() {
+    using namespace std::chrono_literals;
+    while (true) {
+        throw_if_interrupted();
+        read_models();
+        if (const auto error = b_->live.error()) throw Error(error->kind, "the second run: " + error->message);
+        if (comparison_->settled(a_.version, b_->version)) return;
+        std::this_thread::sleep_for(2ms);
+    }
+}
+
 void Viewer::finish(std::uint32_t width, std::uint32_t height) {
     const ContextInUse in_use(context_);
-    version_ = live_.version();
-    finder_->wait(live_, version_);
+    a_.version = a_.live.version();
+    if (b_) wait_for_second_run();
+    finder_->wait(a_.live, a_.version);
     arrange(static_cast<float>(width), static_cast<float>(height));
-    frame_data_ = &data_.finish(state_, wanted());
+    each_side([&](Side& side) { side.frame = update(side, true, now_); });
+    if (b_) distances_->finish(*comparison_);
 }
 
 }  // namespace vantage::view

@@ -1,6 +1,7 @@
 // The viewer without a window: takes keys and the mouse, and draws pictures of a model at work into any target.
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -11,6 +12,8 @@
 
 #include "runtime/io/png.h"
 #include "vantage/device.h"
+#include "viewer/data/comparison.h"
+#include "viewer/data/head_distances.h"
 #include "viewer/data/live_model.h"
 #include "viewer/data/view_data.h"
 #include "viewer/draw/fonts.h"
@@ -29,6 +32,7 @@ struct ViewerOptions {
     KeyBindings keys = {};
     /// What a state asks the model; empty: its text. May throw what is wrong with it.
     std::function<LivePrompt(const ViewState&)> prompt = {};
+    LiveModel* compared = nullptr;  ///< a second run, on the same device; the viewer starts it
 };
 
 class FocusFinder;
@@ -70,21 +74,43 @@ public:
     const ViewState& state() const { return state_; }
     Interaction& at() { return at_; }
     const Interaction& at() const { return at_; }
-    LiveModel& live() { return live_; }
-    const Version& version() const { return version_; }
+    LiveModel& live() { return a_.live; }
+    const Version& version() const { return a_.version; }
+    bool compares() const { return b_ != nullptr; }
+    /// What is seen of two runs now: while it blinks one in turn with the other.
+    Shown shown() const;
+    void show(Shown what);
+    void toggle_blinking();
+    void pause_or_resume();
+    void step();
+    void stop();
     HeadPlace head() const;
-    std::int64_t rows() const;  ///< shown
+    std::int64_t all_rows() const;  ///< of all tokens
+    std::int64_t rows() const;      ///< shown
     std::int64_t columns() const;
     Rectangle part() const;  ///< visible: the state's, or all
-    const MapView& map() const { return map_; }
+    const MapView& map() const { return panes_.front().map; }
+    const std::vector<Pane>& panes() const { return panes_; }
     const Layout& layout() const { return layout_; }
-    const FocusPlaces& places() const { return places_; }
-    std::span<const HeadMeans> head_numbers() const {
-        return frame_data_ != nullptr ? frame_data_->heads : std::span<const HeadMeans>();
+    /// Of the pane with the colour bar.
+    const FocusPlaces& places() const { return panes_.back().places; }
+    std::span<const HeadMeans> head_numbers() const { return numbers_; }
+    std::optional<CellReading> reading() const {
+        return in_front().frame != nullptr ? in_front().frame->reading : std::nullopt;
     }
-    std::optional<CellReading> reading() const { return frame_data_ != nullptr ? frame_data_->reading : std::nullopt; }
+    /// Of A and B, at the same place.
+    std::pair<std::optional<CellReading>, std::optional<CellReading>> readings() const {
+        const auto of = [](const Side* side) {
+            return side != nullptr && side->frame != nullptr ? side->frame->reading : std::nullopt;
+        };
+        return {of(&a_), of(b_.get())};
+    }
+    /// The slot of the key of a cell of the map: by distance another than its column. Nothing where there is no such key.
+    std::optional<std::int64_t> key_of(const Cell& cell) const;
+    /// Of the run in front.
+    const Slots& row_slots() const { return row_slots(in_front()); }
     std::span<const OffRow> off_rows() const {
-        return frame_data_ != nullptr ? frame_data_->off_rows : std::span<const OffRow>();
+        return in_front().frame != nullptr ? in_front().frame->off_rows : std::span<const OffRow>();
     }
     void run_prompt();
     void run_or_stop();
@@ -96,7 +122,7 @@ public:
     ViewSubject subject();
     /// What a saved picture says of itself: model, head, scale, pooling, seed, and the command line.
     PngTexts picture_texts() { return facts_of(subject()); }
-    const ViewCounts& counts() const { return data_.counts(); }
+    const ViewCounts& counts() const { return a_.data.counts(); }
     void request(Request what) { request_ = what; }
     void set_scale(float scale);
     float scale() const { return options_.scale; }
@@ -107,38 +133,71 @@ private:
     /// What the user did waits for the next picture, so that a press and a release between two pictures are both seen.
     void hear(std::function<void(ImGuiIO&)> event, bool alone = false);
     void pass_events();
-    void read_model();
+    /// One of the runs that are shown.
+    struct Side {
+        LiveModel& live;
+        ViewData data;
+        const FrameData* frame = nullptr;  ///< null: nothing yet, or it has no such head
+        Version version;
+        LiveTokens tokens;
+        std::optional<Cell> asked_cell;  ///< query and key that a reading was asked for, and when
+        double asked_at = 0;
+        void read(Fonts& fonts);
+        RunNow now() const { return {version, tokens}; }
+        bool has(const HeadPlace& head) const { return std::ranges::count(live.heads(), head) != 0; }
+    };
+    /// The run whose text, numbers and readings are shown.
+    const Side& in_front() const { return shown() == Shown::b ? *b_ : a_; }
+    Side& in_front() { return shown() == Shown::b ? *b_ : a_; }
+    template <class Do>
+    void each_side(Do what) {
+        what(a_);
+        if (b_) what(*b_);
+    }
+    const Slots& row_slots(const Side& side) const;
+    const Slots& key_slots(const Side& side) const;
+
+    void read_models();
+    bool versions_wait() const;
+    void wait_for_second_run();
+    void label_tokens();
     Cell read_most(std::int64_t query) const;
-    Wanted wanted() const;
+    std::optional<Cell> asked_cell() const;
+    Wanted wanted(const Side& side) const;
+    const FrameData* update(Side& side, bool finish, double now);
+    bool reading_due(Side& side, double now) const;
+    double blink_left(double now) const;
+    void update_distances(double now);
+    void collect_numbers(const Side& front);
     /// When what the model has done since is worth a picture: not before the budget allows for one.
     double next_of_model() const;
-    void wait_for_reading(const Wanted& what, double now);
     void arrange(float width, float height);
-    void begin_ui(float width, float height, double now);
+    void lay_panes();
+    void begin_ui(float width, float height);
     void draw_panels();
     void set_colours();
     void set_picture();
 
-    LiveModel& live_;
+    Side a_;
+    std::unique_ptr<Side> b_;
+    std::optional<Comparison> comparison_;
+    std::optional<HeadDistances> distances_;
+    std::optional<double> distances_due_;  ///< when there is more to do for them
+    std::vector<HeadMeans> numbers_;       ///< of the run in front, with the difference
     ViewState state_;
     ViewerOptions options_;
     Interaction at_;
     ImGuiContext* context_ = nullptr;
     Fonts fonts_;
-    ViewData data_;
-    const FrameData* frame_data_ = nullptr;
-    Version version_;
-    LiveTokens tokens_;
-    std::vector<std::string> labels_, source_labels_;
-    std::shared_ptr<FocusFinder> finder_;  ///< shared with the model's thread
+    std::vector<std::string> labels_, source_labels_;  ///< of rows and columns: of tokens, or of slots
+    std::shared_ptr<FocusFinder> finder_;              ///< shared with the model's thread
     Drawings drawings_;
     gpu::Buffer colours_;
     gpu::Buffer picture_;  ///< that the model looks at, a word a pixel
-    std::optional<ColourMap> colours_of_;
+    std::optional<std::pair<ColourMap, Theme>> colours_of_;
     Figures figures_;
     Layout layout_;
-    FocusPlaces places_;
-    MapView map_;
+    std::vector<Pane> panes_{1};
     struct Event {
         std::function<void(ImGuiIO&)> tell;
         bool alone;  ///< the next such event is for the next picture
@@ -147,9 +206,10 @@ private:
     Request request_ = Request::none;
     int pictures_due_ = 3;
     bool reading_due_ = false;
-    std::optional<Cell> asked_cell_;
-    double asked_at_ = 0;
     double now_ = 0, last_picture_ = -1, closed_until_ = 0;
 };
+
+/// How one of two runs is called, with that in which it is another than the other one: "A · f16 weights".
+std::string side_name(const LiveModel& live, const ViewState& state, bool is_b);
 
 }  // namespace vantage::view

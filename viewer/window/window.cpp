@@ -146,7 +146,8 @@ Window::Window(const Device& device, LiveModel& live, const ViewState& state, co
             .budget_percent = options.budget_percent,
             .copy = [window = s.window](const std::string& text) { glfwSetClipboardString(window, text.c_str()); },
             .keys = options.keys,
-            .prompt = options.prompt});
+            .prompt = options.prompt,
+            .compared = options.compared});
     glfwSetWindowUserPointer(s.window, this);
     listen(s.window);
 }

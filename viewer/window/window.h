@@ -40,8 +40,9 @@ struct WindowOptions {
     bool frozen = false;
     std::optional<double> budget_percent = {};
     std::string pictures = ".";  ///< folder for what is saved
-    KeyBindings keys = {};       ///< these two as ViewerOptions
+    KeyBindings keys = {};       ///< these three as ViewerOptions
     std::function<LivePrompt(const ViewState&)> prompt = {};
+    LiveModel* compared = nullptr;
 };
 
 struct WindowCounts {

@@ -1,0 +1,122 @@
+// What maps of two runs have that one alone has not: gaps, where a token has no partner, and a colour bar with two ends.
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/base/log.h"
+#include "runtime/io/weight_scale.h"
+#include "viewer/panels/panels.h"
+#include "viewer/panels/widgets.h"
+
+namespace vantage::view {
+namespace {
+
+constexpr double least_difference_end = 1e-4;
+
+/// Slots [first, last).
+struct SlotRange {
+    std::int64_t first, last;
+};
+
+/// Cells of `size` slots, from the visible ones, of which the map shows nothing: of a run where none of them has a token of it, of the
+/// difference where one of them is not a pair.
+std::vector<SlotRange> gaps_of(const Ui& ui, Shown shown, const Alignment& slots, std::int64_t size, double first,
+                               double last) {
+    std::vector<SlotRange> gaps;
+    const auto begin = static_cast<std::int64_t>(std::max(first, 0.0)) / size * size;
+    const std::int64_t end = std::min(static_cast<std::int64_t>(std::ceil(last)), slots.count());
+    for (std::int64_t cell = begin; cell < end; cell += size) {
+        const std::int64_t cell_end = std::min(cell + size, slots.count());
+        std::int64_t there = 0;
+        for (std::int64_t slot = cell; slot < cell_end; ++slot) there += ui.beside->has(shown, slots, slot) ? 1 : 0;
+        if (shown == Shown::difference ? there == cell_end - cell : there > 0) continue;
+        if (!gaps.empty() && gaps.back().last == cell)
+            gaps.back().last = cell_end;
+        else
+            gaps.push_back({cell, cell_end});
+    }
+    return gaps;
+}
+
+void draw_hatched(const Ui& ui, ImDrawList& list, const Box& box) {
+    if (box.wide <= 0 || box.high <= 0) return;
+    fill(list, box, ui.palette.panel);
+    list.PushClipRect({box.x, box.y}, {box.right(), box.bottom()}, true);
+    // lines of one grid for the whole picture, so that neighbours fit together
+    const float step = ui.px(7), first = std::floor((box.x + box.y) / step) * step;
+    for (float sum = first; sum < box.right() + box.bottom(); sum += step)
+        list.AddLine({sum - box.y, box.y}, {sum - box.bottom(), box.bottom()}, faded(ui.palette.faint, 0.45f), 1);
+    list.PopClipRect();
+}
+
+/// Where a value is on the bar: 0 at its lower end, ½ for none.
+float place_of(float value, float most, WeightScale scale) {
+    return 0.5f + std::copysign(0.5f * position_of(std::abs(value), most, scale), value);
+}
+
+void drag_ends(Ui& ui, const Box& bar) {
+    ImGui::SetCursorScreenPos({bar.x - ui.px(4), bar.y - ui.px(6)});
+    ImGui::InvisibleButton("ends", {bar.wide + ui.px(8), bar.high + ui.px(12)});
+    const ImGuiIO& io = ImGui::GetIO();
+    double& most = ui.state.difference_max;
+    if (ImGui::IsItemHovered() && io.MouseWheel != 0) most *= std::pow(0.85, static_cast<double>(io.MouseWheel));
+    if (ImGui::IsItemActive() && io.MouseDelta.y != 0)
+        most *= std::pow(100.0, -static_cast<double>(io.MouseDelta.y / bar.high));
+    if (ImGui::IsItemHovered() && ImGui::IsMouseDoubleClicked(0)) most = ViewState().difference_max;
+    most = std::clamp(most, least_difference_end, 1e3);
+}
+
+}  // namespace
+
+void draw_gaps(const Ui& ui, ImDrawList& list, const Pane& pane) {
+    const Beside& beside = *ui.beside;
+    const HeadPlace& head = ui.head;
+    const Alignment& rows = head.of == AttentionOf::encoder ? beside.comparison.source() : beside.comparison.own();
+    const Alignment& keys = head.of == AttentionOf::self ? beside.comparison.own() : beside.comparison.source();
+    const FrameData* frame = beside.frames[pane.shown == Shown::b ? 1 : 0];
+    if (frame == nullptr || rows.a.plain()) return;
+    const MapView& map = pane.map;
+    const std::int64_t size = std::int64_t{1} << frame->map.level;
+    list.PushClipRect({map.box.x, map.box.y}, {map.box.right(), map.box.bottom()}, true);
+    for (const SlotRange& gap : gaps_of(ui, pane.shown, rows, size, map.part.first_row, map.part.last_row)) {
+        const float top = map.y_of(static_cast<double>(gap.first)), bottom = map.y_of(static_cast<double>(gap.last));
+        const float right = frame->causal ? map.x_of(static_cast<double>(gap.last)) : map.box.right();
+        draw_hatched(ui, list, {map.box.x, top, std::min(right, map.box.right()) - map.box.x, bottom - top});
+    }
+    if (ui.state.axis == KeyAxis::absolute)
+        for (const SlotRange& gap : gaps_of(ui, pane.shown, keys, size, map.part.first_column, map.part.last_column)) {
+            const float left = map.x_of(static_cast<double>(gap.first)),
+                        right = map.x_of(static_cast<double>(gap.last));
+            const float top = frame->causal ? map.y_of(static_cast<double>(gap.first)) : map.box.y;
+            draw_hatched(ui, list,
+                         {left, std::max(top, map.box.y), right - left, map.box.bottom() - std::max(top, map.box.y)});
+        }
+    list.PopClipRect();
+}
+
+void draw_difference_bar(Ui& ui, const Box& box) {
+    ImDrawList& list = *ImGui::GetWindowDrawList();
+    const Box bar{box.x + ui.px(37), box.y, ui.px(14), box.high};  // where that of weights is
+    if (bar.high < ui.px(40)) return;
+    drag_ends(ui, bar);
+    const ColourTable& colours = difference_colours(ui.palette.dark);
+    const auto steps = static_cast<int>(bar.high);
+    for (int i = 0; i < steps; ++i) {
+        const auto share = 1 - 2 * (static_cast<float>(i) + 0.5f) / static_cast<float>(steps);
+        const auto colour = static_cast<std::size_t>(std::lround(128 + share * 127));
+        fill(list, {bar.x, bar.y + static_cast<float>(i), bar.wide, 1}, packed(colours[colour]));
+    }
+    const auto most = static_cast<float>(ui.state.difference_max);
+    const auto tick = [&](float value, const std::string& text) {
+        const float y = bar.bottom() - place_of(value, most, ui.state.scale) * bar.high;
+        fill(list, {bar.right(), std::round(y), ui.px(4), 1}, ui.palette.faint);
+        put(list, small(ui), bar.right() + ui.px(8), y - ui.fonts.small_size * 0.6f, ui.palette.ink, text);
+    };
+    for (const ScaleTick& one : scale_ticks(most, ui.state.scale)) {
+        if (one.value <= 0 || one.position <= 0) continue;
+        tick(one.value, "+" + one.text);
+        tick(-one.value, "−" + one.text);
+    }
+    tick(0, "0");
+}
+
+}  // namespace vantage::view
