@@ -29,6 +29,9 @@ SPILLS = ["Spilled VGPRs", "Spills to memory", "Spills", "STP Count", "TMU Spill
 SCRATCH = ["Scratch size", "SLM size", "Scratch Memory Size", "Scratch", "Spill Size"]  # bytes: spills, and arrays not in registers
 REGISTERS = ["VGPRs", "Number of GPRs", "Max live registers", "Registers used", "GPRs"]
 INSTRUCTIONS = ["Instructions", "Instruction count", "Instruction Count"]
+OCCUPANCY = ["Subgroups per SIMD", "Max warps/SM", "Max Waves Per Core", "Threads"]  # ANV does not tell
+CYCLES = ["Inverse Throughput", "Static cycle count", "Cycles", "ALU", "Instruction Count"]  # Turnip: instructions
+DETAILED = ["matmul", "joint_linear", "attention", "rms_norm", "layer_norm", "softmax"]  # ops whose kernels are told in detail
 
 
 def run(command):
@@ -98,6 +101,7 @@ def compile_kernel(lab, device, driver, folder, cache, index, line):
     size = re.search(r"\tsg (\d+)", row)
     return {"op": op, "kernel": name, "module": module, "spec": spec, "compiled": bool(stats), "subgroup": int(size.group(1)) if size else 0,
             "registers": first(stats, REGISTERS), "instructions": first(stats, INSTRUCTIONS),
+            "occupancy": first(stats, OCCUPANCY), "cycles": first(stats, CYCLES),
             "spills": first(stats, SPILLS) or 0, "scratch": first(stats, SCRATCH) or 0, "invalid": "INVALID" in text}
 
 
@@ -108,20 +112,35 @@ def faults(r):
     return ([f"{r['spills']} spilled"] if r["spills"] else []) + ([f"{r['scratch']} B scratch"] if r["scratch"] else []) + (["invalid"] if r["invalid"] else [])
 
 
-def table(results):
-    """One row per kernel, one column per device: registers, and spills where there are any."""
+def registers_of(r):
+    return [] if not r["compiled"] else ["–" if r["registers"] is None else str(r["registers"])]
+
+
+def details_of(r):
+    return [] if not r["compiled"] else ["–" if r[what] is None else str(r[what]) for what in ("registers", "occupancy", "cycles")]
+
+
+def kernel_table(results, said_of, ops=None):
+    """One row per kernel, one column per device: what `said_of` says of a pipeline, and its faults."""
     devices = list(results)
     cells = {}
     for device, (_, rows) in results.items():
         for r in rows:  # several pipelines of one kernel: the one with the most registers speaks for it
+            if ops and r["op"] not in ops:
+                continue
             key = (r["op"], r["kernel"], r["module"])
             rank = (not r["compiled"], r["spills"], r["scratch"], r["registers"] or 0)
             if rank >= cells.get(key, {}).get(device, ((False, 0, 0, -1), ""))[0]:
-                registers = [] if not r["compiled"] else ["–" if r["registers"] is None else str(r["registers"])]
-                cells.setdefault(key, {})[device] = (rank, ", ".join(registers + [f"**{fault}**" for fault in faults(r)]))
+                cells.setdefault(key, {})[device] = (rank, ", ".join(said_of(r) + [f"**{fault}**" for fault in faults(r)]))
     lines = ["| op | kernel (module) | " + " | ".join(devices) + " |", "|---|---|" + "---|" * len(devices)]
     for (op, kernel, module), row in sorted(cells.items()):
         lines.append(f"| {op} | {kernel} ({module}) | " + " | ".join(row[d][1] if d in row else "" for d in devices) + " |")
+    return lines
+
+
+def tables(results):
+    """Registers of all kernels; registers, occupancy and cycles of those that take a model's time; devices."""
+    lines = kernel_table(results, registers_of) + [""] + kernel_table(results, details_of, DETAILED)
     lines += [""] + [f"- `{device}`: {name}, {len(rows)} pipelines, {sum(1 for r in rows if faults(r))} with spills or scratch, or refused"
                      for device, (name, rows) in results.items()]
     return "\n".join(lines) + "\n"
@@ -156,7 +175,7 @@ def main():
                 print(f"{device}: {r['op']}/{r['kernel']} ({r['module']} {r['spec']}): " + ", ".join(faults(r)))
         print(f"{device}: {name}: {len(rows)} pipelines", flush=True)
         if options.markdown:
-            Path(options.markdown).write_text(table(results))
+            Path(options.markdown).write_text(tables(results))
     sys.exit(1 if bad else 0)
 
 

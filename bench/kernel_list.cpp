@@ -13,6 +13,7 @@
 #include "runtime/graph/fuse.h"
 #include "runtime/graph/schedule.h"
 #include "runtime/models/model_builder.h"
+#include "runtime/models/shapes.h"
 #include "runtime/models/weight_storage.h"
 #include "vantage/error.h"
 
@@ -20,22 +21,12 @@ using namespace vantage;
 
 namespace {
 
-ModelConfig gpt2_small() {
-    return parse_model_config(
-        R"({"model_type":"gpt2","n_layer":1,"n_embd":768,"n_head":12,"vocab_size":50257,"n_positions":1024})",
-        "GPT-2 small");
-}
-ModelConfig llama_1b() {
-    return parse_model_config(
-        R"({"model_type":"llama","num_hidden_layers":1,"hidden_size":2048,"num_attention_heads":32,"num_key_value_heads":8,
-        "intermediate_size":8192,"vocab_size":128256,"max_position_embeddings":8192,"rope_theta":500000.0,"tie_word_embeddings":true})",
-        "Llama 1B");
-}
-ModelConfig llama_8b() {
-    return parse_model_config(
-        R"({"model_type":"llama","num_hidden_layers":1,"hidden_size":4096,"num_attention_heads":32,"num_key_value_heads":8,
-        "intermediate_size":14336,"vocab_size":128256,"max_position_embeddings":8192,"rope_theta":500000.0,"tie_word_embeddings":false})",
-        "Llama 8B");
+// A layer of a named shape, with the context that most devices can hold.
+ModelConfig layer_of(const char* name) {
+    ModelConfig config = parse_model_config(shape_named(name).config, name);
+    config.layers = 1;
+    config.context = std::min<std::int64_t>(config.context, 8192);
+    return config;
 }
 
 struct Storage {
@@ -140,9 +131,7 @@ int main(int argc, char** argv) {
     }
     try {
         KernelList list(caps_from_json(read_file(argv[1])), argv[2]);
-        list.add_model(gpt2_small());
-        list.add_model(llama_1b());
-        list.add_model(llama_8b());
+        for (const char* name : {"gpt2-small", "llama-1b", "llama-8b"}) list.add_model(layer_of(name));
         list.add_rest();
         return 0;
     } catch (const Error& error) {

@@ -4,8 +4,29 @@
 #include <CLI/CLI.hpp>
 
 #include "commands.h"
+#include "runtime/base/os.h"
+#include "vantage/error.h"
 
 namespace vantage::cli {
+
+void BenchOutput::check() const {
+    static_cast<void>(report_format(format));
+    if (!file.empty()) require_writable(file);
+}
+
+void measure_and_write(Report& report, const std::function<void()>& measure, const std::function<void()>& write) {
+    try {
+        measure();
+    } catch (const Error& error) {
+        if (report.rows.empty()) throw;
+        report.note(error.kind() == ErrorKind::interrupted
+                        ? "! Ctrl-C: what would have come behind these was not measured."
+                        : "! What would have come behind these was not measured: " + std::string(error.what()));
+        write();
+        throw;
+    }
+    write();
+}
 
 void add_bench_output(CLI::App& command, BenchOutput& output) {
     command.add_option("-o", output.format, "md (a table), csv, json or jsonl (a JSON object on each line)")
@@ -22,6 +43,7 @@ void add_bench(CLI::App& app) {
     add_bench_ops(*bench);
     add_bench_roofs(*bench);
     add_bench_compare(*bench);
+    add_bench_view(*bench);
 }
 
 }  // namespace vantage::cli

@@ -22,7 +22,7 @@ const char* word_for(ReportChange::Verdict verdict) {
     return verdict == ReportChange::faster ? "faster" : verdict == ReportChange::slower ? "SLOWER" : "same";
 }
 
-std::string with_deviation(const Median& m) { return short_number(m.value) + " ± " + short_number(m.deviation); }
+std::string with_deviation(const Figure& m) { return short_number(m.value) + " ± " + short_number(m.deviation); }
 
 void print_table(const ReportComparison& comparison, bool all) {
     TextTable table("llrrrl");
@@ -77,10 +77,9 @@ void add_bench_compare(CLI::App& bench) {
     CLI::App* command = bench.add_subcommand("compare", "What became faster or slower between two runs");
     command->footer(
         "Both files are what `vantage bench ops -o json` or `vantage bench model -o json` wrote. A figure has changed "
-        "when "
-        "the medians\ndiffer by more than 2 % and by more than three robust standard deviations of their "
-        "difference.\nExit "
-        "code 1 when something became slower.\nExample: vantage bench compare before.json after.json");
+        "when\nits two values differ by more than 2 % and by more than three standard deviations of their difference.\n"
+        "Exit code 1 when something became slower, 2 when there is nothing to compare.\n"
+        "Example: vantage bench compare before.json after.json");
     command->add_option("before", o->before, "Report of the first run")->required()->type_name("A.json");
     command->add_option("after", o->after, "Report of the second run")->required()->type_name("B.json");
     command->add_flag("--all", o->all, "Show what stayed the same, too");

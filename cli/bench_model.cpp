@@ -70,8 +70,15 @@ std::vector<std::string> start_arguments(const BenchModelOptions& o) {
 }
 
 void add_speed_rows(Report& report, const BenchModelOptions& o, const Model& model) {
+    const std::vector<ModelTest> tests = tests_of(o, model);
+    for (const ModelTest& test : tests) require_possible(model, test);  // all, before the first one is measured
+    report.note(
+        "t_per_s: mean and standard deviation; pp: a prompt and the token behind it, tg: tokens drawn one by one. "
+        "host_us: "
+        "what the host does for a token beside waiting. peak_mib: device memory, weights included.");
+    if (profiling()) report.note("With --profile every run waits for its timestamps, which makes it slower.");
     Progress progress;
-    for (const ModelTest& test : tests_of(o, model)) {
+    for (const ModelTest& test : tests) {
         progress.show(model.info().name + " " + test.name());
         const ModelTimes times = time_model(model, test, session_of(o), o.repeats);
         note_dispatches(model.device(), times.dispatches);
@@ -92,28 +99,22 @@ void add_speed_rows(Report& report, const BenchModelOptions& o, const Model& mod
             .set("parameters", model.info().parameters, Shown::data_only)
             .set("weight_bytes", model.info().weight_bytes, Shown::data_only);
     }
-    report.note(
-        "t_per_s: mean and standard deviation; pp: a prompt and the token behind it, tg: tokens drawn one by one. "
-        "host_us: "
-        "what the host does for a token beside waiting. peak_mib: device memory, weights included.");
-    if (profiling()) report.note("With --profile every run waits for its timestamps, which makes it slower.");
 }
 
 void run(const BenchModelOptions& o) {
-    o.output.checked_format();
+    o.output.check();
     const Device device = open_device();
     Report report("model", device.caps());
-    if (o.quality.wanted) {
-        add_quality_rows(report, device, o.quality);
-    } else {
+    const auto measure = [&] {
+        if (o.quality.wanted) return add_quality_rows(report, device, o.quality);
         const std::string name = [&] {
             const Model model = model_of(o, device);
             add_speed_rows(report, o, model);
             return model.info().name;
         }();  // whose memory the starts may need
         if (!o.no_start) add_start_rows(report, start_arguments(o), std::min(o.repeats, 3), name);
-    }
-    o.output.write(report);
+    };
+    measure_and_write(report, measure, [&] { o.output.write(report); });
 }
 
 void add_quality_options(CLI::App& command, QualityOptions& o) {

@@ -55,8 +55,8 @@ std::vector<BenchCase> cases_of(const OpsOptions& o) {
 }
 
 void run(const OpsOptions& o) {
-    static_cast<void>(o.output.checked_format());
-    if (!o.roofline.empty()) require_picture_name(o.roofline);
+    o.output.check();
+    if (!o.roofline.empty()) require_picture_name(o.roofline), require_writable(o.roofline);
     const std::vector<BenchCase> cases = cases_of(o);
     const double begin = seconds_now();
     const Device device = open_device();
@@ -72,19 +72,16 @@ void run(const OpsOptions& o) {
     OpsBench bench(device, roofs, options, report, [&](std::size_t done, std::size_t all, const std::string& what) {
         progress.show(format("%zu of %zu: %s", done + 1, all, what.c_str()));
     });
-    try {
-        bench.run(cases);
-    } catch (const Error& error) {
-        if (error.kind() != ErrorKind::interrupted) throw;
-        report.note("! Ctrl-C: the cases behind these were not measured.");
-        set_exit_code(exit_code(ErrorKind::interrupted));
-    }
-    progress.clear();
-    o.output.write(report);
-    if (!o.roofline.empty()) write_roofline(o.roofline, roofline_of(report, roofs));
-    if (bench.without_memory() > 0) {
-        log(LogLevel::error, "%zu cases do not fit the device's memory", bench.without_memory());
-        set_exit_code(exit_code(ErrorKind::out_of_memory));
+    const auto write = [&] {
+        progress.clear();
+        o.output.write(report);
+        if (!o.roofline.empty()) write_roofline(o.roofline, roofline_of(report, roofs));
+    };
+    measure_and_write(
+        report, [&] { bench.run(cases); }, write);
+    if (bench.failures() > 0) {
+        log(LogLevel::error, "%zu rows have an error in place of figures", bench.failures());
+        set_exit_code(exit_code(bench.first_failure()));
     }
 }
 
@@ -94,9 +91,12 @@ void add_bench_ops(CLI::App& bench) {
     auto o = std::make_shared<OpsOptions>();
     CLI::App* command = bench.add_subcommand("ops", "Every op at the shapes of models, by every kernel that fits");
     command->footer(
-        "The chosen kernel has a *; where another one was faster beyond noise, a line says so. A case that takes more "
-        "than 5 s\nat the roof is skipped; where one does not fit the device's memory the exit code is 4. Ctrl-C\n"
-        "ends it with what was measured until then.\n"
+        "The kernel that plans take, by tuning tables and capability, has a *; where another one was faster beyond "
+        "noise, a line\nsays so. A case that takes more than 5 s at the roof is skipped. A case or kernel that fails, "
+        "as "
+        "where the device's\nmemory does not hold it, has the error in its row, and the exit code is that of the first "
+        "(4: "
+        "memory). Ctrl-C ends it\nwith what was measured until then.\n"
         "Examples:\n  vantage bench ops --quick\n  vantage bench ops --op matmul --case llama-8b -o json --output "
         "now.json\n"
         "  vantage bench ops --roofline roofline.png");

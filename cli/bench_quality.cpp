@@ -40,48 +40,71 @@ std::vector<std::int32_t> text_of(const Model& model, const QualityOptions& o) {
     return ids;
 }
 
-std::vector<QualityCandidate> candidates_on(const Device& device) {
-    const std::string directory = common().model.empty() ? built_in_model() : common().model;
-    const auto stored_as = [&](DType type) { return Model::load(device, directory, {.weights = type}); };
-    std::vector<QualityCandidate> all = {{"f32", stored_as(DType::f32), Precision::f32}};
+void require_decoder(const Model& model) {
+    if (model.config().kind != ModelKind::decoder)
+        throw Error(ErrorKind::usage, "bench model: --quality measures how well a text goes on, but " +
+                                          model.info().name + " (" + model.info().architecture + ") is no decoder");
+}
+
+void add_note(Report& report, std::int64_t tokens, std::int64_t window) {
+    report.note(
+        format("quality: %lld tokens of a text in windows of %lld; nats: mean of -ln p(token), perplexity exp of it; "
+               "kl_nats: mean KL divergence of the next-token distributions from those of f32; same_top: share of "
+               "tokens whose most probable successor is the same.",
+               static_cast<long long>(tokens), static_cast<long long>(window)));
+}
+
+struct Storage {
+    const char* name;
+    DType weights;
+    Precision precision;
+};
+
+// The first is the reference.
+std::vector<Storage> wanted_storages() {
+    std::vector<Storage> all = {{"f32", DType::f32, Precision::f32}};
     for (const auto& [name, type] : {std::pair{"f16", DType::f16}, {"q8", DType::q8_0}, {"q4", DType::q4_0}})
-        if (common().weights.empty() || common().weights == name)
-            all.push_back({name, stored_as(type), Precision::f16});
+        if (common().weights.empty() || common().weights == name) all.push_back({name, type, Precision::f16});
     return all;
 }
 
 }  // namespace
 
 void add_quality_rows(Report& report, const Device& device, const QualityOptions& o) {
-    const std::vector<QualityCandidate> candidates = candidates_on(device);
-    const Model& model = candidates.front().model;
-    if (model.config().kind != ModelKind::decoder)
-        throw Error(ErrorKind::usage, "bench model: --quality measures how well a text goes on, but " +
-                                          model.info().name + " (" + model.info().architecture + ") is no decoder");
-    const std::int64_t window = o.window > 0 ? o.window : std::min<std::int64_t>(model.info().context, 512);
-    const std::vector<std::int32_t> ids = text_of(model, o);
+    const std::string directory = common().model.empty() ? built_in_model() : common().model;
+    const std::vector<Storage> storages = wanted_storages();
+    std::vector<std::int32_t> ids;
+    std::int64_t window = o.window, runs = 0;
+    double reference_nats = 0;
+    ReferenceLogits reference;
     Progress progress("measuring quality");
-    const std::vector<Quality> all =
-        measure_quality(candidates, ids, window, [&](std::int64_t done, std::int64_t of) { progress.show(done, of); });
-    progress.clear();
-    for (std::size_t i = 0; i < all.size(); ++i)
+    for (const Storage& storage : storages) {  // one at a time on the device
+        const Model model = Model::load(device, directory, {.weights = storage.weights});
+        if (runs == 0) {
+            require_decoder(model);
+            if (window == 0) window = std::min<std::int64_t>(model.info().context, 512);
+            ids = text_of(model, o);
+        }
+        const Quality quality = measure_quality(
+            model, storage.precision, ids, window, reference,
+            [&](std::int64_t done, std::int64_t of) { progress.show(runs * of + done, of * std::ssize(storages)); });
+        if (runs++ == 0) {
+            reference_nats = quality.nats;
+            add_note(report, quality.tokens, window);
+        }
         report.row()
             .set("model", model.info().name)
-            .set("test", "quality " + candidates[i].name)
-            .set("weights", candidates[i].model.info().weight_types)
-            .set("weights_mib", static_cast<double>(candidates[i].model.info().weight_bytes) / 0x1p20)
-            .set("perplexity", all[i].perplexity())
-            .set("nats", all[i].nats)
-            .set("nats_more", all[i].nats - all[0].nats)
-            .set("kl_nats", all[i].divergence)
-            .set("same_top", all[i].same_top)
-            .set("tokens", all[i].tokens, Shown::data_only)
+            .set("test", std::string("quality ") + storage.name)
+            .set("weights", model.info().weight_types)
+            .set("weights_mib", static_cast<double>(model.info().weight_bytes) / 0x1p20)
+            .set("perplexity", quality.perplexity())
+            .set("nats", quality.nats)
+            .set("nats_more", quality.nats - reference_nats)
+            .set("kl_nats", quality.divergence)
+            .set("same_top", quality.same_top)
+            .set("tokens", quality.tokens, Shown::data_only)
             .set("window", window, Shown::data_only);
-    report.note(
-        format("quality: %lld tokens of a text in windows of %lld; nats: mean of -ln p(token), perplexity exp of it; "
-               "kl_nats: mean KL divergence of the next-token distributions from those of f32; same_top: share of "
-               "tokens whose most probable successor is the same.",
-               static_cast<long long>(all[0].tokens), static_cast<long long>(window)));
+    }
 }
 
 }  // namespace vantage::cli

@@ -42,7 +42,7 @@ Report report_of(const Roofs& roofs, const Caps& caps) {
 }
 
 void run(const RoofsOptions& o) {
-    static_cast<void>(o.output.checked_format());
+    o.output.check();
     const Device device = open_device();
     Progress progress;
     const Roofs roofs = roofs_of(device, o.again, [&](const std::string& what) { progress.show("roofs: " + what); });

@@ -1,6 +1,5 @@
 #include "bench_start.h"
 
-#include <cmath>
 #include <cstdio>
 #include <map>
 
@@ -36,19 +35,6 @@ private:
     double driver_ = 0;
 };
 
-/// The mean of several, and their standard deviation.
-class Mean {
-public:
-    void add(double value) { ++count_, sum_ += value, squares_ += value * value; }
-    Spread spread() const {
-        const double mean = sum_ / count_;
-        return {mean, count_ > 1 ? std::sqrt(std::max(0.0, (squares_ - count_ * mean * mean) / (count_ - 1))) : 0};
-    }
-
-private:
-    double count_ = 0, sum_ = 0, squares_ = 0;
-};
-
 constexpr const char* parts[] = {"open_s", "load_s", "compile_s"};
 
 class Starts {
@@ -68,21 +54,21 @@ public:
             throw Error(ErrorKind::failure,
                         format("a start that was to be measured ended with code %d", finished.code));
         const Json figures = parse_json(finished.out, "the figures of a start");
-        for (const char* part : parts) means_[part].add(figures.at(part).get<double>());
-        means_["first_token_s"].add(finished.first_output_seconds);
-        means_["own_ms"].add(1e3 * (finished.first_output_seconds - figures.at("driver_s").get<double>()));
+        for (const char* part : parts) samples_[part].push_back(figures.at(part).get<double>());
+        samples_["first_token_s"].push_back(finished.first_output_seconds);
+        samples_["own_ms"].push_back(1e3 * (finished.first_output_seconds - figures.at("driver_s").get<double>()));
     }
     void add_row(Report& report, const std::string& model, const std::string& name) {
         ReportRow& row = report.row().set("model", model).set("test", name);
         for (const char* part : {"first_token_s", "open_s", "load_s", "compile_s", "own_ms"})
-            row.set(part, means_.at(part).spread());
-        means_.clear();
+            row.set(part, mean_of(samples_.at(part)));
+        samples_.clear();
     }
 
 private:
     TemporaryFolder folder_;
     std::vector<std::string> command_;
-    std::map<std::string, Mean> means_;
+    std::map<std::string, std::vector<double>> samples_;
 };
 
 }  // namespace

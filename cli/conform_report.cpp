@@ -5,17 +5,14 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
+#include "runtime/io/json.h"
 
 namespace vantage::cli {
 
 namespace {
-
-using nlohmann::json;
-
 std::string verdict(bool passed) {
     const char* word = passed ? "ok" : "FAILED";
     if (!colour_wanted(STDOUT_FILENO)) return format("%-6s", word);
@@ -29,10 +26,10 @@ std::string case_text(const Outcome& o) {
 double ratio(const CaseResult& result) { return result.worst / std::max(result.allowed, 1e-300); }
 
 // JSON has no infinity, which is the error of a NaN.
-json number(double value) { return std::isfinite(value) ? json(value) : json(nullptr); }
+Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
-json to_json(const Outcome& o) {
-    json object = {{"op", o.op},
+Json to_json(const Outcome& o) {
+    Json object = {{"op", o.op},
                    {"case", o.test},
                    {"types", o.types},
                    {"kernel", o.kernel},
@@ -103,14 +100,14 @@ void ConformReport::print_not_built() const {
 }
 
 void ConformReport::print_json(const Totals& t) const {
-    json results = json::array(), missing = json::array();
+    Json results = Json::array(), missing = Json::array();
     for (const Outcome& o : outcomes_) results.push_back(to_json(o));
     for (const NotBuilt& n : not_built_)
         missing.push_back({{"case", n.test}, {"reason", n.reason}, {"partly", n.partly}});
-    const json object = {{"schema_version", 1},       {"device", device_.caps().name}, {"passed", t.passed},
+    const Json object = {{"schema_version", 1},       {"device", device_.caps().name}, {"passed", t.passed},
                          {"failed", t.failed},        {"not_built", t.not_built},      {"results", results},
                          {"not_built_cases", missing}};
-    std::printf("%s\n", object.dump(2, ' ', false, json::error_handler_t::replace).c_str());
+    std::printf("%s\n", object.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
 }
 
 bool ConformReport::finish() const {

@@ -2,7 +2,6 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "commands.h"
 #include "head_mask.h"
@@ -12,6 +11,7 @@
 #include "profile.h"
 #include "runtime/base/os.h"
 #include "runtime/base/spans.h"
+#include "runtime/io/json.h"
 #include "runtime/io/shown_text.h"
 #include "worked_example_page.h"
 
@@ -145,8 +145,7 @@ std::vector<std::string> draw(const HeadSurvey& survey, const std::string& folde
 
 void print_json(const DemoOptions& o, const Device& device, const WorkedExamplePage& example, const std::string& text,
                 const HeadSurvey& survey, const std::vector<std::string>& files) {
-    using nlohmann::json;
-    json all = {{"schema_version", 1},
+    Json all = {{"schema_version", 1},
                 {"device", device.caps().name},
                 {"model", survey.session().model().info().name},
                 {"worked_example", example.matrices()},
@@ -159,7 +158,7 @@ void print_json(const DemoOptions& o, const Device& device, const WorkedExampleP
                                {"head", telling->head},
                                {"score", telling->score},
                                {"sentence", what_it_reads(survey, *telling)}};
-    std::printf("%s\n", all.dump(2, ' ', false, json::error_handler_t::replace).c_str());
+    std::printf("%s\n", all.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
 }
 
 void run(const DemoOptions& o) {

@@ -2,7 +2,6 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -10,15 +9,13 @@
 #include "runtime/base/choose.h"
 #include "runtime/base/log.h"
 #include "runtime/base/units.h"
+#include "runtime/io/json.h"
 #include "vantage/device.h"
 
 namespace vantage::cli {
 namespace {
-
-using nlohmann::json;
-
-json to_json(const DeviceListing& device) {
-    json object = json::parse(caps_to_json(device.caps));
+Json to_json(const DeviceListing& device) {
+    Json object = Json::parse(caps_to_json(device.caps));
     object["index"] = device.index;
     object["usable"] = device.usable;
     object["chosen"] = device.chosen;
@@ -76,9 +73,9 @@ void print(const DeviceListing& device) {
 void run(bool as_json) {
     const std::vector<DeviceListing> devices = Device::list(common().device);
     if (as_json) {
-        json list = json::array();
+        Json list = Json::array();
         for (const DeviceListing& device : devices) list.push_back(to_json(device));
-        std::printf("%s\n", list.dump(2, ' ', false, json::error_handler_t::replace).c_str());
+        std::printf("%s\n", list.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
     } else {
         for (const DeviceListing& device : devices) print(device);
     }

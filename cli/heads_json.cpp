@@ -1,10 +1,10 @@
 // The numbers of `heads` for programs: CSV and JSON.
 #include <cmath>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include "heads_report.h"
 #include "runtime/base/log.h"
+#include "runtime/io/json.h"
 #include "runtime/models/config.h"
 
 namespace vantage::cli {
@@ -26,16 +26,13 @@ void print_heads_csv(const HeadsReport& report) {
 }
 
 namespace {
-
-using nlohmann::json;
-
-json read_json_of(const Read& read) {
+Json read_json_of(const Read& read) {
     if (read.query < 0) return nullptr;
     return {{"query", read.query}, {"key", read.key}, {"weight", read.weight}};
 }
 
-json row_json(const HeadsPart& part, const HeadRow& row) {
-    json head = {{"attention", part.name()},
+Json row_json(const HeadsPart& part, const HeadRow& row) {
+    Json head = {{"attention", part.name()},
                  {"layer", row.place.layer},
                  {"head", row.place.head},
                  {"pattern", row.pattern.name()},
@@ -50,24 +47,24 @@ json row_json(const HeadsPart& part, const HeadRow& row) {
     return head;
 }
 
-json matrix_json(const SquareMatrix& matrix) {
-    json rows = json::array();
+Json matrix_json(const SquareMatrix& matrix) {
+    Json rows = Json::array();
     const auto n = static_cast<std::size_t>(matrix.size);
     for (std::size_t i = 0; i < n; ++i) rows.push_back(std::span(matrix.values).subspan(i * n, n));
     return rows;
 }
 
 /// The matrix of the only part, or those of the parts that have one, by their names.
-json paths_json(const HeadsReport& report, std::optional<SquareMatrix> HeadsPart::*paths) {
+Json paths_json(const HeadsReport& report, std::optional<SquareMatrix> HeadsPart::*paths) {
     if (report.parts.size() == 1) return matrix_json(*(report.parts.front().*paths));
-    json all;
+    Json all;
     for (const HeadsPart& part : report.parts)
         if (part.*paths) all[part.name()] = matrix_json(*(part.*paths));
     return all;
 }
 
-json tokens_of_part(const std::vector<std::int32_t>& ids, const std::vector<std::string>& texts, bool image) {
-    json tokens = json::array();
+Json tokens_of_part(const std::vector<std::int32_t>& ids, const std::vector<std::string>& texts, bool image) {
+    Json tokens = Json::array();
     for (std::size_t i = 0; i < ids.size(); ++i) {
         tokens.push_back({{"text", texts[i]}});
         if (!image) tokens.back()["id"] = ids[i];
@@ -78,7 +75,7 @@ json tokens_of_part(const std::vector<std::int32_t>& ids, const std::vector<std:
 }  // namespace
 
 void print_heads_json(const HeadsReport& report) {
-    json heads = json::array(), telling = json::array();
+    Json heads = Json::array(), telling = Json::array();
     for (const HeadsPart& part : report.parts)
         for (const HeadRow& row : part.rows) heads.push_back(row_json(part, row));
     for (const auto& [part, t] : report.most_telling())
@@ -89,7 +86,7 @@ void print_heads_json(const HeadsReport& report) {
                            {"read", read_json_of(t.read)},
                            {"example", reason_text(part->survey, t)}});
     const HeadSurvey &first = report.parts.front().survey, &last = report.parts.back().survey;
-    json all = {{"schema_version", 1},
+    Json all = {{"schema_version", 1},
                 {"model", report.model.info().name},
                 {"device", report.model.device().caps().name},
                 {"precision", report.precision},
@@ -102,7 +99,7 @@ void print_heads_json(const HeadsReport& report) {
     if (report.loss) all["loss"] = *report.loss;
     if (report.parts.front().rollout) all["rollout"] = paths_json(report, &HeadsPart::rollout);
     if (report.parts.front().flow) all["flow"] = paths_json(report, &HeadsPart::flow);
-    std::printf("%s\n", all.dump(2, ' ', false, json::error_handler_t::replace).c_str());
+    std::printf("%s\n", all.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
 }
 
 }  // namespace vantage::cli

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include "page.h"
 #include "runtime/base/log.h"
+#include "runtime/io/json.h"
 #include "runtime/io/shown_text.h"
 #include "runtime/io/weight_scale.h"
 #include "runtime/models/config.h"
@@ -125,16 +125,13 @@ void print_reads(const InspectReport& report, const Page& page) {
 }
 
 // ---- for programs ----------------------------------------------------------------------------------------------------
-
-using nlohmann::json;
-
-json json_of(const Read& read) {
+Json json_of(const Read& read) {
     if (read.query < 0) return nullptr;
     return {{"query", read.query}, {"key", read.key}, {"weight", read.weight}};
 }
 
-json json_of(const HeadSurvey& survey) {
-    json heads = json::array();
+Json json_of(const HeadSurvey& survey) {
+    Json heads = Json::array();
     for (int layer = 0; layer < survey.layers(); ++layer)
         for (int head = 0; head < survey.heads(); ++head) {
             const HeadStatistics& h = survey.of(layer, head);
@@ -155,7 +152,7 @@ json json_of(const HeadSurvey& survey) {
     return heads;
 }
 
-json json_of(const std::optional<TellingHead>& telling) {
+Json json_of(const std::optional<TellingHead>& telling) {
     if (!telling) return nullptr;
     return {{"layer", telling->layer},
             {"head", telling->head},
@@ -164,8 +161,8 @@ json json_of(const std::optional<TellingHead>& telling) {
             {"read", json_of(telling->read)}};
 }
 
-json tokens_json(const Model& model, std::span<const std::int32_t> ids) {
-    json tokens = json::array();
+Json tokens_json(const Model& model, std::span<const std::int32_t> ids) {
+    Json tokens = Json::array();
     for (const std::int32_t id : ids) tokens.push_back({{"id", id}, {"text", token_text(model, id)}});
     return tokens;
 }
@@ -177,8 +174,8 @@ std::string length_text(const HeadSurvey& survey) {
     return format("%d %s%s", count, image ? "patch" : "token", count == 1 ? "" : image ? "es" : "s");
 }
 
-json places_json(const HeadSurvey& survey) {
-    json places = json::array();
+Json places_json(const HeadSurvey& survey) {
+    Json places = Json::array();
     for (const std::string& text : survey.texts()) places.push_back({{"text", text}});
     return places;
 }
@@ -218,11 +215,11 @@ void print_json(const InspectReport& report) {
     const HeadSurvey& survey = report.survey;
     const Model& model = survey.session().model();
     const bool labels = model.config().head == Head::classification;
-    json list = json::array();
+    Json list = Json::array();
     for (const Answer& answer : answers(survey.session()))
         list.push_back(
             {{"id", answer.id}, {labels ? "label" : "text", answer.name}, {"probability", answer.probability}});
-    json all = {{"schema_version", 1},
+    Json all = {{"schema_version", 1},
                 {"model", model.info().name},
                 {"device", model.device().caps().name},
                 {"precision", report.precision},
@@ -235,18 +232,18 @@ void print_json(const InspectReport& report) {
                 {"files", report.files}};
     if (!report.reads.empty()) {
         all["source"] = tokens_json(model, survey.session().source_tokens());
-        json reads = json::array();
+        Json reads = Json::array();
         for (const SourceRead& read : report.reads) reads.push_back({{"key", read.key}, {"weight", read.weight}});
         all["source_reads"] = reads;
     }
     if (!report.greedy.empty()) all["greedy"] = tokens_json(model, report.greedy);
     if (const auto& check = report.check)
         all["check"] = {{"nodes", check->nodes},
-                        {"diverged", check->diverged ? json({{"node", check->diverged->node},
+                        {"diverged", check->diverged ? Json({{"node", check->diverged->node},
                                                              {"kernel", check->diverged->kernel},
                                                              {"message", check->diverged->message}})
-                                                     : json(nullptr)}};
-    std::printf("%s\n", all.dump(2, ' ', false, json::error_handler_t::replace).c_str());
+                                                     : Json(nullptr)}};
+    std::printf("%s\n", all.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
 }
 
 }  // namespace vantage::cli

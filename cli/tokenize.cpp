@@ -27,7 +27,7 @@ void print(const std::string& text) {
     if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
         throw Error(ErrorKind::failure, "cannot write the result to stdout");
 }
-void print(const Json& json) { print(json.dump() + "\n"); }
+void print(const Json& value) { print(value.dump() + "\n"); }
 
 /// Given on the command line, and not by the option's variable.
 bool is_typed(const std::string& value, const char* variable) {

@@ -10,6 +10,7 @@
 #include "runtime/base/os.h"
 #include "runtime/exec/tuning_files.h"
 #include "runtime/graph/fuse.h"
+#include "runtime/graph/join.h"
 #include "runtime/models/model_builder.h"
 #include "runtime/models/shapes.h"
 #include "runtime/models/weight_storage.h"
@@ -71,8 +72,8 @@ std::vector<std::int64_t> plan_rows(const ModelConfig& config, bool encodes, boo
     return rows;
 }
 
-// The calls of all plans, those of the first plan first.
-std::vector<ModelCall> calls_of(const Subject& subject, const TuneCommand& o, std::int64_t context) {
+// The calls of all plans as Plan makes them on this device, those of the first plan first.
+std::vector<ModelCall> calls_of(const Subject& subject, const TuneCommand& o, std::int64_t context, const Caps& caps) {
     const ModelConfig& config = subject.config;
     const std::int64_t usual = config.usual_context > 0 ? config.usual_context : config.context;
     std::vector<ModelCall> calls;
@@ -90,6 +91,8 @@ std::vector<ModelCall> calls_of(const Subject& subject, const TuneCommand& o, st
             const Precision precision = precision_named(o.precision);
             if (precision != Precision::f32) allow_f16_operands(graph);
             if (precision == Precision::int8) allow_int8_operands(graph);
+            join_products(graph, caps,
+                          [&](const OpCall& call, const Caps& c) { return choose_kernel(call, c, &tuning_of(c)); });
             add_calls(calls, graph, rows);
         }
     };
@@ -118,26 +121,27 @@ void tune_all(const Device& device, const TuneCommand& o, std::int64_t context, 
     }
 }
 
+// Adds to --save's file, for all devices of this kind, or to the user's own table; `report.path` names which.
 void keep(const TuneCommand& o, const Device& device, TuneReport& report) {
-    TuningFile measured{.device = TunedDevice::of(device.caps()), .table = {}};
+    TuningTable measured;
     for (const TunedModelCall& call : report.calls)
-        if (call.result && !call.result->entry.kernel.empty())
-            measured.table.calls[call.model.key] = call.result->entry;
-    if (measured.table.calls.empty()) return;
-    if (!o.save.empty()) measured.device = measured.device.of_its_kind();
+        if (call.result && !call.result->entry.kernel.empty()) measured.calls[call.model.key] = call.result->entry;
+    if (measured.calls.empty()) return;
     report.path = o.save.empty() ? own_tuning_path(device.caps()) : o.save;
     if (report.path.empty())
         log(LogLevel::warning,
             "there is no cache directory: what was measured is not kept (VANTAGE_CACHE_DIR sets one)");
+    else if (o.save.empty())
+        add_to_own_tuning(device.caps(), measured);
     else
-        add_to_tuning_file(report.path, measured);
+        add_to_tuning_file(o.save, {TunedDevice::of(device.caps()).of_its_kind(), measured});
 }
 
 // Calls with several kernels to choose from, with what they take now.
 TuneReport report_of(const Device& device, const Subject& subject, const TuneCommand& o, std::int64_t context) {
     TuneReport report{.model = subject.name, .device = TunedDevice::of(device.caps()), .context = context};
     const Caps& caps = device.caps();
-    for (ModelCall& call : calls_of(subject, o, context)) {
+    for (ModelCall& call : calls_of(subject, o, context, caps)) {
         const auto able =
             std::ranges::count_if(call.call.op->kernels, [&](const Kernel& k) { return eligible(k, call.call, caps); });
         if (able < 2) continue;
@@ -152,6 +156,8 @@ void tune(const TuneCommand& o, const Device& device) {
     if (o.context < 1) throw Error(ErrorKind::usage, "a context has at least one token");
     const std::int64_t context = std::min(o.context, subject.config.context);
     TuneReport report = report_of(device, subject, o, context);
+    if (!o.save.empty())  // adds nothing yet: a file that cannot be added to is to be known before all is measured
+        add_to_tuning_file(o.save, {TunedDevice::of(device.caps()).of_its_kind(), {}});
     log(LogLevel::info, "%zu calls have several kernels; this takes %.0f s at most", report.calls.size(), o.seconds);
     try {
         tune_all(device, o, context, report);
@@ -202,7 +208,8 @@ void add_tune(CLI::App& app) {
         ->capture_default_str();
     command->add_flag("--quick", o->quick, "Only single tokens and the largest chunk, with fewer samples");
     command
-        ->add_option("--save", o->save, "Add to FILE, for all devices and drivers of this kind, and not to the cache")
+        ->add_option("--save", o->save,
+                     "Add to the table FILE, for all devices and drivers of this kind, and not to the cache")
         ->type_name("FILE");
     command->add_flag("--show", o->show, "Print what is known, and measure nothing");
     command->add_flag("--forget", o->forget, "Forget what was measured for this device and driver");

@@ -50,11 +50,11 @@ Json call_json(const TunedModelCall& call) {
                                  {"least_us", 1e6 * m.least},   {"most_us", 1e6 * m.most},
                                  {"samples", m.samples.size()}, {"device_clock", m.device_clock}};
     for (const auto& [rows, count] : call.model.times) times[std::to_string(rows)] = count;
-    Json json = {
+    Json entry = {
         {"key", call.model.key}, {"times_by_rows", times}, {"kernels", kernels}, {"notes", call.result->notes}};
-    json["before"] = call.before->name;
-    if (call.result->chosen != nullptr) json["chosen"] = call.result->chosen->name;
-    return json;
+    entry["before"] = call.before->name;
+    if (call.result->chosen != nullptr) entry["chosen"] = call.result->chosen->name;
+    return entry;
 }
 
 }  // namespace

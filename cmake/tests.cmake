@@ -54,7 +54,7 @@ if(VANTAGE_BUILD_TESTS AND NOT VANTAGE_FUZZ)
   add_test(NAME consumer COMMAND "${CMAKE_COMMAND}" "-DBUILD=${PROJECT_BINARY_DIR}" "-DROOT=${PROJECT_SOURCE_DIR}"
     "-DSOURCE=${PROJECT_SOURCE_DIR}/tests/consumer" "-DWORK=${PROJECT_BINARY_DIR}/consumer" "-DGENERATOR=${CMAKE_GENERATOR}"
     "-DCXX=${CMAKE_CXX_COMPILER}" "-DTYPE=${CMAKE_BUILD_TYPE}" "-DSANITIZE=${vantage_sanitize}"
-    "-DPROGRAM=$<TARGET_EXISTS:vantage_cli>" -P "${PROJECT_SOURCE_DIR}/tests/consumer/test.cmake")
+    "-DPROGRAM=$<TARGET_EXISTS:vantage_cli>" "-DVULKAN_HEADERS=${VulkanRuntime_VULKAN_DIR}" -P "${PROJECT_SOURCE_DIR}/tests/consumer/test.cmake")
   set_tests_properties(consumer PROPERTIES TIMEOUT 600)
 endif()
 

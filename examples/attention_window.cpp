@@ -13,7 +13,7 @@ int main(int count, char** words) {
         vantage::Model model = vantage::Model::load(device, folder);
         vantage::Session session(model, {.watch = vantage::Watch::all()});
         vantage::AttentionFeed feed(session);
-        vantage::AttentionWindow window(feed);
+        vantage::ViewWindow window(feed);
         session.append(model.tokenizer().encode(prompt, true).ids);
         while (window.turn(session.ended() ? 1 : 0))
             if (session.next()) feed.publish();

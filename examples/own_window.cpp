@@ -200,8 +200,8 @@ void Graphics::frame(const vantage::Device& device, Record record) {
 }
 
 /// GLFW's events go to the painter.
-void listen(GLFWwindow* window, vantage::AttentionPainter& painter) {
-    using Painter = vantage::AttentionPainter;
+void listen(GLFWwindow* window, vantage::ViewPainter& painter) {
+    using Painter = vantage::ViewPainter;
     glfwSetWindowUserPointer(window, &painter);
     static const auto of = [](GLFWwindow* w) { return static_cast<Painter*>(glfwGetWindowUserPointer(w)); };
     glfwSetCursorPosCallback(window, [](GLFWwindow* w, double x, double y) { of(w)->mouse_at(x, y); });
@@ -216,7 +216,7 @@ void show(Graphics& graphics, const std::string& folder, const std::string& prom
     const vantage::Model model = vantage::Model::load(device, folder);
     vantage::Session session(model, {.watch = vantage::Watch::all(), .submission_seconds = 0.004});
     vantage::AttentionFeed feed(session);
-    vantage::AttentionPainter painter(feed, format);
+    vantage::ViewPainter painter(feed, format);
     listen(graphics.window, painter);
     session.append(model.tokenizer().encode(prompt, true).ids);
     std::jthread writer([&](const std::stop_token& stop) {

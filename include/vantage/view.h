@@ -4,7 +4,7 @@
 //     vantage::Model model = vantage::Model::load(device, "models/gpt2");
 //     vantage::Session session(model, {.watch = vantage::Watch::all()});
 //     vantage::AttentionFeed feed(session);
-//     vantage::AttentionWindow window(feed);
+//     vantage::ViewWindow window(feed);
 //     session.append(model.tokenizer().encode("The animal didn't cross the street because it", true).ids);
 //     while (window.turn())
 //         if (session.next()) feed.publish();
@@ -55,20 +55,20 @@ struct ViewOptions {
     std::optional<double> budget_percent = {};  ///< what viewing may cost at most, of the model's time
 };
 
-struct AttentionWindowOptions {
+struct ViewWindowOptions {
     std::string title = "Vantage";
     int width = 1280, height = 800;
     ViewOptions view = {};
 };
 
 /// A window of its own, with all that `vantage view` has but a prompt: the program says what runs. Main thread only.
-class AttentionWindow {
+class ViewWindow {
 public:
     /// The model's device was opened by open_for_windows. The feed lives longer. Throws unsupported where no window can be opened.
-    explicit AttentionWindow(AttentionFeed& feed, const AttentionWindowOptions& options = {});
-    ~AttentionWindow();
-    AttentionWindow(const AttentionWindow&) = delete;
-    AttentionWindow& operator=(const AttentionWindow&) = delete;
+    explicit ViewWindow(AttentionFeed& feed, const ViewWindowOptions& options = {});
+    ~ViewWindow();
+    ViewWindow(const ViewWindow&) = delete;
+    ViewWindow& operator=(const ViewWindow&) = delete;
 
     /// Hears what the user did and draws if there is something new; false when the window was closed. With `seconds` it waits for
     /// so long at most until there is: for programs that run their session in another thread. Throws as Plan::run.

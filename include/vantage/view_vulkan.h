@@ -4,7 +4,7 @@
 //
 //     vantage::Device device = vantage::adopt({instance, physical, vulkan_device, queue, family}, extensions);
 //     …                                                      // Model, Session, AttentionFeed as in vantage/view.h
-//     vantage::AttentionPainter painter(feed, swapchain_format);
+//     vantage::ViewPainter painter(feed, swapchain_format);
 //     for each frame, between acquiring the image and submitting the commands under vantage::lock_queue(device):
 //         painter.record(commands, image_view, {width, height});
 #pragma once
@@ -15,15 +15,15 @@
 
 namespace vantage {
 
-class AttentionPainter {
+class ViewPainter {
 public:
     /// `target` is the format of the images. Colours are written as sRGB bytes: take a UNORM format, such as
     /// VK_FORMAT_B8G8R8A8_UNORM. The feed lives longer. Throws unsupported when the device's queue does not draw.
-    AttentionPainter(AttentionFeed& feed, VkFormat target, const ViewOptions& options = {});
+    ViewPainter(AttentionFeed& feed, VkFormat target, const ViewOptions& options = {});
     /// All that was recorded has been submitted.
-    ~AttentionPainter();
-    AttentionPainter(const AttentionPainter&) = delete;
-    AttentionPainter& operator=(const AttentionPainter&) = delete;
+    ~ViewPainter();
+    ViewPainter(const ViewPainter&) = delete;
+    ViewPainter& operator=(const ViewPainter&) = delete;
 
     /// Whether the next picture would differ from the last; asks no device.
     bool due() const;

@@ -141,6 +141,30 @@ private:
     std::string path_;
 };
 
+/// For a file at `path`; throws when it cannot be made.
+int open_new(TemporaryFile& temporary, const std::string& path) {
+    const int fd = open_retrying(temporary.path(), O_WRONLY | O_CREAT | O_EXCL, 0666);
+    if (fd >= 0) return fd;
+    const int error = errno;
+    if (error == EEXIST) temporary.keep();  // not ours
+    throw_file_error("cannot write", path, error);
+}
+
+/// Of what a file at `path` would replace, which is no folder; zeros where there is nothing.
+struct stat status_of_target(const std::string& path) {
+    struct stat status {};
+    if (::stat(path.c_str(), &status) != 0) return {};
+    if (S_ISDIR(status.st_mode)) throw_file_error("cannot write", path, EISDIR);
+    return status;
+}
+
+/// Behind a symbolic link the file changes, not the link.
+std::string behind_links(const std::string& path) {
+    std::error_code error;
+    const auto real = std::filesystem::canonical(path, error);
+    return error ? path : real.string();
+}
+
 /// Makes the rename survive a power cut. Not every file system can, and the data is in place, so failing is no error.
 void sync_directory(const std::string& path) {
     const Descriptor directory(open_retrying(path.c_str(), O_RDONLY | O_DIRECTORY));
@@ -253,23 +277,14 @@ std::optional<std::string> read_line() {
 }
 
 void write_file(const std::string& path, std::span<const std::byte> bytes) {
-    std::string target = path;
     mode_t mode = 0;  // of the file that is replaced; 0: there is none, the umask decides
-    if (struct stat status{}; ::stat(path.c_str(), &status) == 0) {
-        if (S_ISDIR(status.st_mode)) throw_file_error("cannot write", path, EISDIR);
+    if (const struct stat status = status_of_target(path); status.st_mode != 0) {
         if (!S_ISREG(status.st_mode)) return write_in_place(path, bytes);
         mode = status.st_mode & 07777;
-        // Behind a symbolic link the file changes, not the link.
-        std::error_code ignored;
-        if (const auto real = std::filesystem::canonical(path, ignored); !ignored) target = real.string();
     }
+    const std::string target = behind_links(path);
     TemporaryFile temporary(temporary_name(target));
-    Descriptor file(open_retrying(temporary.path(), O_WRONLY | O_CREAT | O_EXCL, 0666));
-    if (file.get() < 0) {
-        const int error = errno;
-        if (error == EEXIST) temporary.keep();  // not ours
-        throw_file_error("cannot write", path, error);
-    }
+    Descriptor file(open_new(temporary, path));
     int error = write_all(file.get(), bytes);
     if (error == 0 && mode != 0 && ::fchmod(file.get(), mode) != 0) error = errno;
     if (error == 0 && ::fsync(file.get()) != 0 && errno != EINVAL && errno != ENOTSUP) error = errno;
@@ -286,6 +301,12 @@ void write_file(const std::string& path, std::span<const std::byte> bytes) {
 
 void write_file(const std::string& path, const std::string& text) {
     write_file(path, std::as_bytes(std::span(text.data(), text.size())));
+}
+
+void require_writable(const std::string& path) {
+    if (const mode_t mode = status_of_target(path).st_mode; mode != 0 && !S_ISREG(mode)) return;  // written in place
+    TemporaryFile temporary(temporary_name(behind_links(path)));
+    const Descriptor file(open_new(temporary, path));
 }
 
 bool is_terminal(int fd) { return ::isatty(fd) == 1; }

@@ -39,6 +39,8 @@ std::optional<std::string> read_line();
 /// Writes beside the target, then renames: a reader never sees half a file. Throws bad_file.
 void write_file(const std::string& path, std::span<const std::byte> bytes);
 void write_file(const std::string& path, const std::string& text);
+/// Throws bad_file where write_file would: for results that take long to come.
+void require_writable(const std::string& path);
 
 bool is_terminal(int fd);
 int terminal_columns(int fd);  ///< 80 when unknown

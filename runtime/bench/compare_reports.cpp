@@ -27,8 +27,8 @@ std::string row_name(const Json& row) {
     return name;
 }
 
-std::map<std::string, Median> figures_of(const Json& row) {
-    std::map<std::string, Median> figures;
+std::map<std::string, Figure> figures_of(const Json& row) {
+    std::map<std::string, Figure> figures;
     for (const auto& [column, value] : row.items()) {
         const std::string spread = column + std::string(spread_suffix);
         if (value.is_number() && row.contains(spread) && row[spread].is_number())
@@ -53,8 +53,14 @@ struct ParsedReport {
         driver = of.text("driver") + " " + of.text("driver_version");
         for (std::size_t i = 0; i < fields.list("rows").size(); ++i) {
             const Json& row = fields.element("rows", i).json();
-            if (!figures_of(row).empty()) rows.emplace_back(row_name(row), &row);
+            if (!figures_of(row).empty()) rows.emplace_back(of_its_own(row_name(row)), &row);
         }
+    }
+    // The n-th row of a name: rows of one name are told apart by their order.
+    std::string of_its_own(const std::string& name) const {
+        std::string text = name;
+        for (int n = 2; find(text) != nullptr; ++n) text = name + " #" + std::to_string(n);
+        return text;
     }
     const Json* find(const std::string& row) const {
         const auto found = std::ranges::find(rows, row, &std::pair<std::string, const Json*>::first);
@@ -62,12 +68,13 @@ struct ParsedReport {
     }
 };
 
-ReportChange change_of(const std::string& row, const std::string& figure, const Median& before, const Median& after) {
+ReportChange change_of(const std::string& row, const std::string& figure, const Figure& before, const Figure& after,
+                       double sigmas) {
     ReportChange change{.row = row, .figure = figure, .before = before, .after = after};
     const bool rate = larger_is_better(figure);
     const double numerator = rate ? after.value : before.value, denominator = rate ? before.value : after.value;
     change.speed = denominator > 0 ? numerator / denominator : 1;
-    if (differ(before, after)) change.verdict = change.speed > 1 ? ReportChange::faster : ReportChange::slower;
+    if (differ(before, after, sigmas)) change.verdict = change.speed > 1 ? ReportChange::faster : ReportChange::slower;
     return change;
 }
 
@@ -92,19 +99,26 @@ ReportComparison compare_reports(const Json& before_json, const std::string& bef
     } else if (before.driver != after.driver) {
         result.warnings.push_back("the driver was " + before.driver + " and is " + after.driver);
     }
+    // the model's figures are means (mean_of), all others medians
+    const double sigmas = before.kind == "model" ? of_standard_deviation : of_median_deviation;
     for (const auto& [name, row] : before.rows) {
         const Json* now = after.find(name);
         if (now == nullptr) {
             result.only_before.push_back(name);
             continue;
         }
-        const std::map<std::string, Median> figures = figures_of(*now);
+        const std::map<std::string, Figure> figures = figures_of(*now);
         for (const auto& [figure, value] : figures_of(*row))
             if (const auto found = figures.find(figure); found != figures.end())
-                result.changes.push_back(change_of(name, figure, value, found->second));
+                result.changes.push_back(change_of(name, figure, value, found->second, sigmas));
     }
     for (const auto& [name, row] : after.rows)
         if (before.find(name) == nullptr) result.only_after.push_back(name);
+    if (result.changes.empty())
+        throw Error(ErrorKind::usage,
+                    before_name + " and " + after_name +
+                        ": nothing to compare, as no row of both has a figure with a spread (which it "
+                        "has of three samples or more)");
     return result;
 }
 

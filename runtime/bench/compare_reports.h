@@ -14,7 +14,7 @@ struct ReportChange {
     enum Verdict : std::uint8_t { same, faster, slower };
     std::string row;     ///< the row's texts: "matmul 512^3 f32 tiled"
     std::string figure;  ///< "time_us"
-    Median before, after;
+    Figure before, after;
     double speed = 1;  ///< how many times as fast
     Verdict verdict = same;
 };
@@ -26,10 +26,10 @@ struct ReportComparison {
     std::size_t count(ReportChange::Verdict verdict) const;
 };
 
-/// The reports are what `-o json` prints. Rows belong together when their texts are the same, and of these rows figures with a
-/// spread are compared by `differ`; rates ("_per_s", "gflops") are better when larger, all others when smaller. Throws bad_file
-/// for a file that is no such report or of another schema, and usage for reports of two kinds or, unless `any_device`, of two
-/// devices.
+/// The reports are what `-o json` prints. Rows belong together when their texts are the same, the n-th of a text with the n-th,
+/// and of these rows figures with a spread are compared by `differ`; rates ("_per_s", "gflops") are better when larger, all
+/// others when smaller. Throws bad_file for a file that is no such report or of another schema, and usage for reports of two
+/// kinds, without any figure to compare or, unless `any_device`, of two devices.
 ReportComparison compare_reports(const Json& before, const std::string& before_name, const Json& after,
                                  const std::string& after_name, bool any_device = false);
 

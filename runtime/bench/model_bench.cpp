@@ -1,9 +1,7 @@
 #include "runtime/bench/model_bench.h"
 
 #include <algorithm>
-#include <cmath>
 #include <ctime>
-#include <numeric>
 #include <random>
 
 #include "runtime/base/log.h"
@@ -15,11 +13,21 @@ namespace vantage {
 
 namespace {
 
+/// What the model holds at once of a sequence.
+std::int64_t context_of(const ModelTest& test, ModelKind kind) {
+    return test.prompt && kind != ModelKind::decoder ? test.tokens : test.context();
+}
+
+SessionOptions sized(SessionOptions options, const ModelTest& test, ModelKind kind) {
+    options.context = context_of(test, kind);
+    return options;
+}
+
 /// A test's sequences, which all have the same tokens.
 class TimedBatch {
 public:
     TimedBatch(const Model& model, const ModelTest& test, SessionOptions options)
-        : test_(test), kind_(model.config().kind), batch_(model, test.sequences, sized(options, model)) {
+        : test_(test), kind_(model.config().kind), batch_(model, test.sequences, sized(options, test, kind_)) {
         std::mt19937 random(1);
         std::uniform_int_distribution<std::int32_t> any(0, static_cast<std::int32_t>(model.info().vocab - 1));
         ids_.resize(static_cast<std::size_t>(test.depth + std::max<std::int64_t>(test.tokens, 1)));
@@ -48,16 +56,6 @@ public:
     Batch& batch() { return batch_; }
 
 private:
-    SessionOptions sized(SessionOptions options, const Model& model) const {
-        options.context = test_.context();
-        if (test_.prompt && kind_ != ModelKind::decoder) options.context = test_.tokens;
-        if (options.context > model.info().context)
-            throw Error(ErrorKind::usage,
-                        format("%s takes a context of %lld tokens, but %s allows %lld", test_.name().c_str(),
-                               static_cast<long long>(options.context), model.info().name.c_str(),
-                               static_cast<long long>(model.info().context)));
-        return options;
-    }
     std::span<const std::int32_t> first(std::int64_t from, std::int64_t count) const {
         return std::span(ids_).subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(count));
     }
@@ -71,17 +69,6 @@ private:
     std::vector<std::int32_t> ids_;
 };
 
-void require_possible(const Model& model, const ModelTest& test) {
-    const ModelKind kind = model.config().kind;
-    const std::string who = model.info().name + " (" + model.info().architecture + ")";
-    if (model.config().sees()) throw Error(ErrorKind::usage, who + " looks at images: there are no tokens to count");
-    if (kind == ModelKind::encoder && !test.prompt)
-        throw Error(ErrorKind::usage, test.name() + ": " + who + " is an encoder, which draws no tokens");
-    if (kind != ModelKind::decoder && test.depth > 0)
-        throw Error(ErrorKind::usage,
-                    test.name() + ": " + who + " reads its text in one piece, with nothing before it");
-}
-
 }  // namespace
 
 std::string ModelTest::name() const {
@@ -94,11 +81,7 @@ std::string ModelTest::name() const {
 Spread ModelTimes::tokens_per_second() const {
     std::vector<double> rates;
     for (const double one : seconds) rates.push_back(tokens / one);
-    const auto count = static_cast<double>(rates.size());
-    const double mean = std::accumulate(rates.begin(), rates.end(), 0.0) / count;
-    double squares = 0;
-    for (const double rate : rates) squares += (rate - mean) * (rate - mean);
-    return {mean, rates.size() > 1 ? std::sqrt(squares / (count - 1)) : 0};
+    return mean_of(rates);
 }
 
 double ModelTimes::median() const {
@@ -106,6 +89,21 @@ double ModelTimes::median() const {
     std::ranges::sort(sorted);
     const std::size_t middle = sorted.size() / 2;
     return tokens / (sorted.size() % 2 == 1 ? sorted[middle] : 0.5 * (sorted[middle - 1] + sorted[middle]));
+}
+
+void require_possible(const Model& model, const ModelTest& test) {
+    const ModelKind kind = model.config().kind;
+    const std::string who = model.info().name + " (" + model.info().architecture + ")";
+    if (model.config().sees()) throw Error(ErrorKind::usage, who + " looks at images: there are no tokens to count");
+    if (kind == ModelKind::encoder && !test.prompt)
+        throw Error(ErrorKind::usage, test.name() + ": " + who + " is an encoder, which draws no tokens");
+    if (kind != ModelKind::decoder && test.depth > 0)
+        throw Error(ErrorKind::usage,
+                    test.name() + ": " + who + " reads its text in one piece, with nothing before it");
+    if (const std::int64_t context = context_of(test, kind); context > model.info().context)
+        throw Error(ErrorKind::usage, format("%s takes a context of %lld tokens, but %s allows %lld",
+                                             test.name().c_str(), static_cast<long long>(context),
+                                             model.info().name.c_str(), static_cast<long long>(model.info().context)));
 }
 
 ModelTimes time_model(const Model& model, const ModelTest& test, const SessionOptions& options, int repeats) {

@@ -30,14 +30,16 @@ struct ModelTimes {
     std::vector<DispatchTiming> dispatches;  ///< of all that ran, with SessionOptions::profile
     std::uint64_t peak_bytes =
         0;  ///< of device memory while the test ran: weights, states, caches, intermediates, staging
-    /// Mean and standard deviation of the repeats' rates; 0 ± for one repeat.
+    /// Mean and standard deviation of the repeats' rates.
     Spread tokens_per_second() const;
     double median() const;  ///< of the rates
 };
 
+/// Throws usage for a test that the model cannot run.
+void require_possible(const Model& model, const ModelTest& test);
 /// Runs the test once to warm up and `repeats` times for the clock. Tokens are random ones, the same in every repeat; end tokens
-/// end nothing. Of an encoder the prompt is one run of it, of an encoder–decoder what its encoder reads. Throws usage for a test
-/// that the model cannot run, and as Batch.
+/// end nothing. Of an encoder the prompt is one run of it, of an encoder–decoder what its encoder reads. Throws as
+/// require_possible and as Batch.
 ModelTimes time_model(const Model& model, const ModelTest& test, const SessionOptions& options, int repeats);
 
 }  // namespace vantage

@@ -7,6 +7,7 @@
 #include "runtime/graph/fuse.h"
 #include "runtime/graph/schedule.h"
 #include "runtime/models/model_builder.h"
+#include "runtime/models/shapes.h"
 #include "runtime/models/weight_storage.h"
 
 namespace vantage {
@@ -22,14 +23,13 @@ struct ModelRun {
     std::optional<DType> matrices = {};  ///< stored in blocks of 8 or 4 bits
 };
 
-struct KnownModel {
-    const char* name;
-    const char* config;  ///< config.json
-    DType weights;       ///< as its checkpoints have them, or as most devices run them
+struct MeasuredShape {
+    const char* name;  ///< of a NamedShape
+    DType weights;     ///< as its checkpoints have them, or as most devices run them
     std::vector<ModelRun> runs;
 };
 
-const std::vector<KnownModel>& known_models() {
+const std::vector<MeasuredShape>& measured_shapes() {
     static const std::vector<ModelRun> long_runs{{512, 512},
                                                  {512, 2048},
                                                  {512, 8192},
@@ -42,30 +42,15 @@ const std::vector<KnownModel>& known_models() {
                                                  {1, 128, false, DType::q8_0},
                                                  {512, 512, false, DType::q4_0},
                                                  {1, 128, false, DType::q4_0}};
-    static const std::vector<KnownModel> models{
-        {"gpt2-small",
-         R"({"model_type":"gpt2","n_layer":12,"n_embd":768,"n_head":12,"vocab_size":50257,"n_positions":1024})",
-         DType::f32,
-         {{128, 128, true}, {512, 512}, {512, 1024}, {1, 128}, {1, 1024, true}}},
-        {"llama-1b",
-         R"({"model_type":"llama","num_hidden_layers":16,"hidden_size":2048,"num_attention_heads":32,"num_key_value_heads":8,
-         "intermediate_size":8192,"vocab_size":128256,"max_position_embeddings":131072,"rope_theta":500000.0,"rms_norm_eps":1e-5,
-         "tie_word_embeddings":true})",
-         DType::f16, long_runs},
-        {"llama-8b",
-         R"({"model_type":"llama","num_hidden_layers":32,"hidden_size":4096,"num_attention_heads":32,"num_key_value_heads":8,
-         "intermediate_size":14336,"vocab_size":128256,"max_position_embeddings":131072,"rope_theta":500000.0,"rms_norm_eps":1e-5,
-         "tie_word_embeddings":false})",
-         DType::f16, long_runs},
-        {"bert-base",
-         R"({"model_type":"bert","num_hidden_layers":12,"hidden_size":768,"num_attention_heads":12,"intermediate_size":3072,
-         "vocab_size":30522,"max_position_embeddings":512,"type_vocab_size":2,"hidden_act":"gelu","layer_norm_eps":1e-12})",
-         DType::f32,
-         {{128, 128}, {512, 512}}}};
-    return models;
+    static const std::vector<MeasuredShape> shapes{
+        {"gpt2-small", DType::f32, {{128, 128, true}, {512, 512}, {512, 1024}, {1, 128}, {1, 1024, true}}},
+        {"llama-1b", DType::f16, long_runs},
+        {"llama-8b", DType::f16, long_runs},
+        {"bert-base", DType::f32, {{128, 128}, {512, 512}}}};
+    return shapes;
 }
 
-std::string name_of(const KnownModel& model, const ModelRun& run) {
+std::string name_of(const MeasuredShape& model, const ModelRun& run) {
     std::string name = model.name;
     if (run.matrices) name += std::string(" ") + vantage::name_of(*run.matrices);
     name += " " + std::to_string(run.rows);
@@ -73,7 +58,7 @@ std::string name_of(const KnownModel& model, const ModelRun& run) {
 }
 
 /// The graph as a Plan has it at the usual precision, f16, but with no products joined: which are depends on the device.
-Graph graph_of(const KnownModel& model, const ModelRun& run) {
+Graph graph_of(const MeasuredShape& model, const ModelRun& run) {
     const ModelConfig config = shape_of_model(model.name, 1);
     const BuildOptions options{.rows = run.rows, .context = run.context, .watch = {}};
     Graph graph =
@@ -95,7 +80,7 @@ void add_calls(std::vector<BenchCase>& cases, const Graph& graph, const std::str
                          .of_model = true});
 }
 
-void add_run(std::vector<BenchCase>& cases, const KnownModel& model, const ModelRun& run) {
+void add_run(std::vector<BenchCase>& cases, const MeasuredShape& model, const ModelRun& run) {
     Graph graph = graph_of(model, run);
     add_calls(cases, graph, name_of(model, run), run.quick);
     if (!run.matrices) return;
@@ -106,19 +91,13 @@ void add_run(std::vector<BenchCase>& cases, const KnownModel& model, const Model
 }  // namespace
 
 ModelConfig shape_of_model(const std::string& name, std::int64_t layers) {
-    std::string names;
-    for (const KnownModel& model : known_models()) {
-        names += (names.empty() ? "" : ", ") + std::string(model.name);
-        if (name != model.name) continue;
-        Json config = Json::parse(model.config);
-        if (layers > 0) config[config.contains("n_layer") ? "n_layer" : "num_hidden_layers"] = layers;
-        return parse_model_config(config.dump(), name);
-    }
-    throw Error(ErrorKind::usage, "no shape is called " + in_quotes(name) + "; there are " + names);
+    Json config = Json::parse(shape_named(name).config);
+    if (layers > 0) config[config.contains("n_layer") ? "n_layer" : "num_hidden_layers"] = layers;
+    return parse_model_config(config.dump(), name);
 }
 
 void add_model_cases(std::vector<BenchCase>& cases) {
-    for (const KnownModel& model : known_models())
+    for (const MeasuredShape& model : measured_shapes())
         for (const ModelRun& run : model.runs) add_run(cases, model, run);
 }
 

@@ -6,13 +6,13 @@
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
 #include "runtime/bench/significance.h"
+#include "runtime/exec/tuning_files.h"
 
 namespace vantage {
 
 namespace {
 
-constexpr std::size_t least_for_spread = 3;  // samples; fewer say nothing of noise
-constexpr double unknown_slowness = 4;       // of a rejected kernel that was not measured yet
+constexpr double unknown_slowness = 4;  // of a rejected kernel that was not measured yet
 
 Arithmetic unit_of(const Kernel& kernel) {
     if ((kernel.needs & need_coopmat) != 0) return Arithmetic::matrix;
@@ -38,7 +38,7 @@ const char* name_of(Arithmetic unit) {
     return "f32";
 }
 
-Median median_of(const Measurement& m) { return {m.median, m.deviation}; }
+Figure figure_of(const Measurement& m) { return {m.median, m.deviation}; }
 
 // The storage types of a call's operands, each once: "f32", "f32 f16".
 std::string types_text(const OpCall& call) {
@@ -80,6 +80,11 @@ double OpsBench::seconds_left() const {
 }
 
 void OpsBench::run(std::span<const BenchCase> cases) {
+    if (const std::size_t tuned = tuning_of(device_.caps()).calls.size(); tuned > 0)
+        report_.note(
+            format("*: what plans take, by tables of %zu measured calls and else by capability; "
+                   "VANTAGE_DISABLE_TUNING=1 leaves tables unused.",
+                   tuned));
     for (std::size_t i = 0; i < cases.size(); ++i) {
         const double left = seconds_left();
         if (left <= 0) {
@@ -97,22 +102,33 @@ void OpsBench::run(std::span<const BenchCase> cases) {
 }
 
 void OpsBench::run_case(const BenchCase& one) {
-    std::vector<const Kernel*> kernels;
-    for (const Kernel& kernel : one.call.op->kernels)
-        if (eligible(kernel, one.call, device_.caps()) && (options_.kernel.empty() || options_.kernel == kernel.name))
-            kernels.push_back(&kernel);
-    if (kernels.empty()) return;
-    const RoofOfCall roof = roof_of(one, roofs_, kernels);
+    std::vector<const Kernel*> fitting, wanted;
+    for (const Kernel& kernel : one.call.op->kernels) {
+        if (!eligible(kernel, one.call, device_.caps())) continue;
+        fitting.push_back(&kernel);
+        if (options_.kernel.empty() || options_.kernel == kernel.name) wanted.push_back(&kernel);
+    }
+    if (wanted.empty()) return;
+    const RoofOfCall roof = roof_of(one, roofs_, fitting);
     if (roof.seconds > options_.longest_case) {
-        skip(one, format("skipped: %.1f s at the %s roof", roof.seconds, roof.bound.c_str()));
+        row_without_figures(one, nullptr, false,
+                            format("skipped: %.1f s at the %s roof", roof.seconds, roof.bound.c_str()));
         return;
     }
+    if (std::optional<MeasuredCall> call; survives(one, nullptr, false, [&] { call.emplace(device_, one.call); }))
+        measure_case(one, roof, wanted, *call);
+}
+
+// What fails by itself gets a row that says why; what ends the device, or Ctrl-C, ends all.
+bool OpsBench::survives(const BenchCase& one, const Kernel* kernel, bool chosen, const std::function<void()>& action) {
     try {
-        measure_case(one, roof, kernels);
+        action();
+        return true;
     } catch (const Error& error) {
-        if (error.kind() != ErrorKind::out_of_memory) throw;
-        ++without_memory_;
-        skip(one, error.what());
+        if (!is_of_one_kernel(error.kind())) throw;
+        if (failures_++ == 0) first_failure_ = error.kind();
+        row_without_figures(one, kernel, chosen, error.what());
+        return false;
     }
 }
 
@@ -125,17 +141,18 @@ std::string OpsBench::why_skip(const Kernel& kernel, bool chosen, const RoofOfCa
     return !chosen && seconds_now() > case_end_ ? "skipped: no time is left for it" : "";
 }
 
-void OpsBench::measure_case(const BenchCase& one, const RoofOfCall& roof, const std::vector<const Kernel*>& kernels) {
-    MeasuredCall measured(device_, one.call);
-    const Kernel* chosen = choose_kernel(one.call, device_.caps());
+void OpsBench::measure_case(const BenchCase& one, const RoofOfCall& roof, const std::vector<const Kernel*>& kernels,
+                            MeasuredCall& call) {
+    const Kernel* chosen = choose_kernel(one.call, device_.caps(), &tuning_of(device_.caps()));
     std::vector<Timed> timed;
     for (const Kernel* kernel : kernels) {
         throw_if_interrupted();
         if (const std::string why = why_skip(*kernel, kernel == chosen, roof); !why.empty()) {
-            row_of(one).set("kernel", kernel->name).set("chosen", kernel == chosen ? "*" : "").set("note", why);
+            row_without_figures(one, kernel, kernel == chosen, why);
             continue;
         }
-        const Measurement time = measure(measured, *kernel);
+        Measurement time;
+        if (!survives(one, kernel, kernel == chosen, [&] { time = measure(call, *kernel); })) continue;
         if (roof.seconds > 0) slowness_[kernel] = time.median / roof.seconds;
         timed.push_back({kernel, time, &add_row(one, roof, *kernel, kernel == chosen, time)});
     }
@@ -180,7 +197,7 @@ void OpsBench::flag_choice(const BenchCase& one, const Kernel* chosen, std::vect
     std::erase_if(timed, [](const Timed& t) { return t.time.samples.size() < least_for_spread; });
     const auto taken = std::ranges::find(timed, chosen, &Timed::kernel);
     const auto best = std::ranges::min_element(timed, {}, [](const Timed& t) { return t.time.median; });
-    if (taken == timed.end() || best == taken || !differ(median_of(taken->time), median_of(best->time))) return;
+    if (taken == timed.end() || best == taken || !differ(figure_of(taken->time), figure_of(best->time))) return;
     const double factor = taken->time.median / best->time.median;
     best->row->set("note", format("%.2f times as fast as the chosen one", factor));
     report_.note(format("! %s %s: %s is %.2f times as fast as %s, which is chosen", one.call.op->name, one.name.c_str(),
@@ -195,6 +212,9 @@ ReportRow& OpsBench::row_of(const BenchCase& one) {
         .set("operands", operands_text(one.call), Shown::data_only);
 }
 
-void OpsBench::skip(const BenchCase& one, const std::string& why) { row_of(one).set("kernel", "").set("note", why); }
+// `kernel` is null where it is about the whole case.
+void OpsBench::row_without_figures(const BenchCase& one, const Kernel* kernel, bool chosen, const std::string& why) {
+    row_of(one).set("kernel", kernel == nullptr ? "" : kernel->name).set("chosen", chosen ? "*" : "").set("note", why);
+}
 
 }  // namespace vantage

@@ -31,10 +31,11 @@ struct RoofOfCall {
     double seconds = 0;
     double roof = 0;  ///< 10^9 operations or bytes a second
 };
-/// Over memory traffic and the arithmetic of the fastest unit that one of these kernels uses.
+/// Over memory traffic and the arithmetic of the fastest unit that one of these kernels uses: all that fit the call, whichever
+/// of them are measured.
 RoofOfCall roof_of(const BenchCase& one, const Roofs& roofs, std::span<const Kernel* const> kernels);
 
-/// Adds a row for each kernel of each case to a report, and for each case that is skipped.
+/// Adds a row for each kernel of each case to a report, and for each case that is skipped or fails.
 class OpsBench {
 public:
     /// `progress` is told what is measured now, and may throw to end everything.
@@ -42,8 +43,9 @@ public:
     OpsBench(const Device& device, const Roofs& roofs, OpsBenchOptions options, Report& report, Progress progress = {});
 
     void run(std::span<const BenchCase> cases);
-    /// Cases that the device's memory did not hold.
-    std::size_t without_memory() const { return without_memory_; }
+    /// Cases and kernels that have an error in place of figures, and of what kind the first was.
+    std::size_t failures() const { return failures_; }
+    ErrorKind first_failure() const { return first_failure_; }
 
 private:
     struct Timed {
@@ -52,13 +54,15 @@ private:
         ReportRow* row;
     };
     void run_case(const BenchCase& one);
-    void measure_case(const BenchCase& one, const RoofOfCall& roof, const std::vector<const Kernel*>& kernels);
+    bool survives(const BenchCase& one, const Kernel* kernel, bool chosen, const std::function<void()>& action);
+    void measure_case(const BenchCase& one, const RoofOfCall& roof, const std::vector<const Kernel*>& kernels,
+                      MeasuredCall& call);
     Measurement measure(MeasuredCall& call, const Kernel& kernel) const;
     std::string why_skip(const Kernel& kernel, bool chosen, const RoofOfCall& roof) const;
     ReportRow& add_row(const BenchCase& one, const RoofOfCall& roof, const Kernel& kernel, bool chosen,
                        const Measurement& time);
     ReportRow& row_of(const BenchCase& one);
-    void skip(const BenchCase& one, const std::string& why);
+    void row_without_figures(const BenchCase& one, const Kernel* kernel, bool chosen, const std::string& why);
     void flag_choice(const BenchCase& one, const Kernel* chosen, std::vector<Timed>& timed);
     double seconds_left() const;
 
@@ -68,7 +72,8 @@ private:
     Report& report_;
     Progress progress_;
     double begin_, case_end_ = 0;  ///< case_end_: when the case has used its share of the budget
-    std::size_t without_memory_ = 0, out_of_time_ = 0;
+    std::size_t failures_ = 0, out_of_time_ = 0;
+    ErrorKind first_failure_ = ErrorKind::failure;
     std::map<const Kernel*, double> slowness_;  ///< measured time over the roof's, in the last case
 };
 

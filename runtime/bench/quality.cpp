@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
 
 #include "runtime/base/log.h"
 
@@ -46,35 +45,27 @@ Quality QualityMeter::quality() const {
             .same_top = static_cast<double>(same_top_) / count};
 }
 
-std::vector<Quality> measure_quality(std::span<const QualityCandidate> candidates, std::span<const std::int32_t> ids,
-                                     std::int64_t window,
-                                     const std::function<void(std::int64_t, std::int64_t)>& on_window) {
+Quality measure_quality(const Model& model, Precision precision, std::span<const std::int32_t> ids, std::int64_t window,
+                        ReferenceLogits& reference, const std::function<void(std::int64_t, std::int64_t)>& on_window) {
     if (ids.size() < 2 || window < 2)
         throw Error(ErrorKind::usage, format("a text of %zu tokens in windows of %lld: at least two are wanted, to "
                                              "predict the second",
                                              ids.size(), static_cast<long long>(window)));
-    std::vector<std::unique_ptr<Session>> sessions;
-    for (const QualityCandidate& one : candidates)
-        sessions.push_back(std::make_unique<Session>(
-            one.model, SessionOptions{.context = window, .precision = one.precision, .inspect = true}));
-    std::vector<QualityMeter> meters(candidates.size());
-    for (std::size_t first = 0; first + 1 < ids.size(); first += static_cast<std::size_t>(window)) {
-        if (on_window) on_window(static_cast<std::int64_t>(first), std::ssize(ids));
-        const auto part = ids.subspan(first, std::min(static_cast<std::size_t>(window), ids.size() - first));
-        const auto predicted = [&](const Session& session) {  // the last row's token is not in the window
-            const std::vector<float>& logits = session.logits();
-            return std::span(logits).first(logits.size() / part.size() * (part.size() - 1));
-        };
-        for (std::size_t i = 0; i < sessions.size(); ++i) {
-            sessions[i]->restart();
-            sessions[i]->append(part);
-            sessions[i]->process();
-            if (part.size() > 1) meters[i].add(predicted(*sessions[0]), predicted(*sessions[i]), part.subspan(1));
-        }
+    Session session(model, SessionOptions{.context = window, .precision = precision, .inspect = true});
+    QualityMeter meter;
+    const auto step = static_cast<std::size_t>(window);
+    for (std::size_t i = 0; i * step + 1 < ids.size(); ++i) {
+        if (on_window) on_window(static_cast<std::int64_t>(i * step), std::ssize(ids));
+        const auto part = ids.subspan(i * step, std::min(step, ids.size() - i * step));
+        session.restart();
+        session.append(part);
+        session.process();
+        const std::vector<float>& all = session.logits();  // the last row's token is not in the window
+        const auto logits = std::span(all).first(all.size() / part.size() * (part.size() - 1));
+        if (i == reference.size()) reference.emplace_back(logits.begin(), logits.end());
+        meter.add(reference[i], logits, part.subspan(1));
     }
-    std::vector<Quality> all;
-    for (const QualityMeter& meter : meters) all.push_back(meter.quality());
-    return all;
+    return meter.quality();
 }
 
 }  // namespace vantage

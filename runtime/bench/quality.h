@@ -32,18 +32,15 @@ private:
     double nats_ = 0, divergence_ = 0;
 };
 
-/// A model as it is measured.
-struct QualityCandidate {
-    std::string name;  ///< "f32", "q8"
-    Model model;
-    Precision precision = Precision::f32;
-};
+/// The logits of a reference, by window: on the host, vocabulary · 4 bytes for each token of the text.
+using ReferenceLogits = std::vector<std::vector<float>>;
 
-/// Measures the candidates, of which the first is the reference, on the text `ids`: in windows of `window` tokens, one behind the
-/// other, each with nothing before it; of a window every token but the first is predicted. Throws usage for a text of less than
-/// two tokens, and as Session. `on_window(done, all)` tells how far it is.
-std::vector<Quality> measure_quality(std::span<const QualityCandidate> candidates, std::span<const std::int32_t> ids,
-                                     std::int64_t window,
-                                     const std::function<void(std::int64_t, std::int64_t)>& on_window = {});
+/// Measures a model on the text `ids`: in windows of `window` tokens, one behind the other, each with nothing before it; of a
+/// window every token but the first is predicted. Where `reference` is empty the model is the reference itself, and its logits
+/// are put there for others, so that one model at a time is held. Throws usage for a text of less than two tokens, and as
+/// Session. `on_window(done, all)` tells how far it is.
+Quality measure_quality(const Model& model, Precision precision, std::span<const std::int32_t> ids, std::int64_t window,
+                        ReferenceLogits& reference,
+                        const std::function<void(std::int64_t, std::int64_t)>& on_window = {});
 
 }  // namespace vantage

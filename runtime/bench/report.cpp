@@ -5,12 +5,14 @@
 #include <cmath>
 #include <cstdio>
 #include <ctime>
+#include <numeric>
 #include <optional>
 
 #include "runtime/base/choose.h"
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
 #include "runtime/base/version.h"
+#include "runtime/bench/significance.h"
 
 namespace vantage {
 
@@ -145,6 +147,14 @@ std::string csv_text(const Report& report) {
 }
 
 }  // namespace
+
+Spread mean_of(std::span<const double> samples) {
+    const auto count = static_cast<double>(samples.size());
+    const double mean = std::accumulate(samples.begin(), samples.end(), 0.0) / count;
+    double squares = 0;
+    for (const double sample : samples) squares += (sample - mean) * (sample - mean);
+    return {mean, samples.size() < least_for_spread ? std::nan("") : std::sqrt(squares / (count - 1))};
+}
 
 ReportRow& ReportRow::put(Entry entry) {
     const auto found = std::ranges::find(entries_, entry.name, &Entry::name);

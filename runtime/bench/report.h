@@ -8,6 +8,7 @@
 #include <concepts>
 #include <cstdint>
 #include <deque>
+#include <span>
 #include <string>
 #include <utility>
 #include <variant>
@@ -23,6 +24,8 @@ namespace vantage {
 struct Spread {
     double value = 0, spread = 0;
 };
+/// Mean and standard deviation of samples; no spread (NaN) of fewer than three, which say nothing of noise.
+Spread mean_of(std::span<const double> samples);
 
 /// Nothing where there is nothing to say: an empty cell in tables and CSV, null in JSON.
 using Cell = std::variant<std::monostate, double, Spread, std::int64_t, bool, std::string>;

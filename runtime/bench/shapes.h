@@ -24,8 +24,7 @@ std::vector<BenchCase> bench_cases(bool quick = false);
 /// "f32 [512, 512], f16 [768, 512] transpose_b=true": operands that are there and not tiny, and the options.
 std::string operands_text(const OpCall& call);
 
-/// "gpt2-small", "llama-1b", "llama-8b" or "bert-base" with `layers` of its layers (0: all of them). Throws usage for
-/// another name.
+/// A named shape (runtime/models/shapes.h) with `layers` of its layers (0: all of them). Throws usage for another name.
 ModelConfig shape_of_model(const std::string& name, std::int64_t layers = 0);
 
 /// For bench_cases: the calls of one layer, the embedding and the head of these models, fused, for prompts and for single

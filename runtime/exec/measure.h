@@ -8,6 +8,7 @@
 
 #include "runtime/graph/op.h"
 #include "vantage/device.h"
+#include "vantage/error.h"
 
 namespace vantage {
 
@@ -27,6 +28,11 @@ struct Measurement {
 };
 /// The figures of these samples, of which there is one at least.
 Measurement measurement_of(std::vector<double> samples);
+
+/// Whether an error is of the kernel that was measured alone, so that others can still be: not of the device, nor Ctrl-C.
+inline bool is_of_one_kernel(ErrorKind kind) {
+    return kind == ErrorKind::failure || kind == ErrorKind::unsupported || kind == ErrorKind::out_of_memory;
+}
 
 /// What stands in operand `i` of a measured call: bytes that are repeated until it is full, a whole number of its elements.
 using OperandFill = std::function<std::vector<std::byte>(const OpCall& call, int i)>;

@@ -48,9 +48,7 @@ private:
             action();
             return true;
         } catch (const Error& error) {
-            if (error.kind() != ErrorKind::failure && error.kind() != ErrorKind::unsupported &&
-                error.kind() != ErrorKind::out_of_memory)
-                throw;
+            if (!is_of_one_kernel(error.kind())) throw;
             reject(kernel, error.what());
             return false;
         }

@@ -162,12 +162,23 @@ TuningTable installed_tuning(const Caps& caps) {
     return table;
 }
 
+void add_to_own_tuning(const Caps& caps, const TuningTable& measured) {
+    const std::string path = own_tuning_path(caps);
+    const FileLock lock(path + ".lock");
+    TuningTable table = own_tuning(caps);
+    table.merge(measured);
+    write_file(path, tuning_to_json({TunedDevice::of(caps), table}));
+}
+
 void add_to_tuning_file(const std::string& path, const TuningFile& measured) {
     const FileLock lock(path + ".lock");
     TuningFile file{.device = measured.device, .table = {}};
-    if (exists(path))
-        file.table = read_if_usable(
-            path, [&](const TunedDevice& device) { return device == measured.device; }, false);
+    if (exists(path)) file = tuning_from_json(read_file(path, largest_file), path);
+    if (file.device != measured.device)
+        throw Error(ErrorKind::bad_file,
+                    format("%s is a table of %s (%s), not of %s (%s): nothing is added to it", path.c_str(),
+                           file.device.name.c_str(), file.device.driver_version.c_str(), measured.device.name.c_str(),
+                           measured.device.driver_version.c_str()));
     file.table.merge(measured.table);
     write_file(path, tuning_to_json(file));
 }

@@ -36,8 +36,11 @@ TuningTable own_tuning(const Caps& caps);
 /// What the installed tables (tuning/*.json among the assets) say of this device; the same about damaged files.
 TuningTable installed_tuning(const Caps& caps);
 
-/// Adds to a file, made when missing, what was measured; what it has of other calls stays, unless it is damaged or of
-/// another device. Throws bad_file.
+/// Adds what was measured to the user's own table, which is made when missing; what it has of other calls stays, unless it is
+/// damaged or of another device. Throws bad_file.
+void add_to_own_tuning(const Caps& caps, const TuningTable& measured);
+/// Adds to a table anywhere, made when missing; what it has of other calls stays. Throws bad_file for what cannot be written,
+/// and leaves a file that is no table, or one of another device, as it is.
 void add_to_tuning_file(const std::string& path, const TuningFile& measured);
 /// Removes the user's own table; false when there was none.
 bool forget_own_tuning(const Caps& caps);

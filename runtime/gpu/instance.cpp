@@ -92,6 +92,12 @@ void load_vulkan() {
     }
 }
 
+// What the loader hands out for one instance finds the right driver by the handle, also when that instance is gone.
+void load_functions() {
+    load_vulkan();
+    if (volkGetLoadedInstance() == VK_NULL_HANDLE) static_cast<void>(Instance::get());
+}
+
 std::shared_ptr<Instance> Instance::get(std::span<const char* const> extensions) {
     const std::lock_guard lock(shared().mutex);
     if (auto living = shared().instance.lock(); living && living->has(extensions)) return living;

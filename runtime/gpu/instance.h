@@ -34,6 +34,8 @@ private:
 
 /// Opens the loader, once. Throws `no_device` when there is none.
 void load_vulkan();
+/// Makes sure that functions can be called with handles of whichever instance, for programs that bring their own.
+void load_functions();
 /// Errors that the validation layer reported since the process began.
 int validation_error_count();
 

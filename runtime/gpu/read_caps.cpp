@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "runtime/base/log.h"
+#include "runtime/gpu/instance.h"
 #include "runtime/gpu/vk.h"
 #include "vantage/vulkan.h"
 
@@ -214,6 +215,7 @@ void read_features(DeviceFeatures& features, Caps& caps) {
 }  // namespace
 
 DeviceFeatures::DeviceFeatures(VkPhysicalDevice physical, bool windows) {
+    gpu::load_functions();
     const std::vector<std::string> found = extensions_of(physical);
     if (windows && contains(found, VK_KHR_SWAPCHAIN_EXTENSION_NAME))
         extensions_.push_back(VK_KHR_SWAPCHAIN_EXTENSION_NAME);
@@ -281,6 +283,7 @@ bool DeviceFeatures::has_extension(const char* name) const {
 }
 
 Caps read_caps(VkPhysicalDevice physical) {
+    gpu::load_functions();
     VkPhysicalDeviceProperties core{};
     vkGetPhysicalDeviceProperties(physical, &core);
     Caps caps;

@@ -111,9 +111,6 @@ std::vector<std::string> names_of(const std::vector<const char*>& extensions) {
 }  // namespace
 
 Device adopt(const VulkanHandles& handles, const std::vector<const char*>& extensions) {
-    gpu::load_vulkan();
-    // One table of functions serves all: what the loader hands out finds the right driver by the handle.
-    if (volkGetLoadedInstance() == VK_NULL_HANDLE) volkLoadInstance(handles.instance);
     const std::vector<std::string> names = names_of(extensions);
     const auto enabled = [&](const char* name) { return std::find(names.begin(), names.end(), name) != names.end(); };
     gpu::DeviceParts parts;

@@ -43,7 +43,7 @@ private:
             return false;
         const OpCall call = call_of(graph_, node);
         const Kernel* kernel = choose_(call, caps_);
-        return kernel != nullptr && std::string(kernel->name).starts_with("rows");
+        return kernel != nullptr && kernel->joins;
     }
 
     DType type_of(const Node& node, std::size_t operand) const { return graph_.value(node.inputs[operand]).type.dtype; }

@@ -123,6 +123,8 @@ struct Kernel {
     LaunchPlan (*launch)(const OpCall&, const Caps&) = nullptr;
     /// Whether it is worth choosing where it fits; null = always. What fits and does not pay still runs in tests.
     bool (*pays)(const OpCall&, const Caps&) = nullptr;
+    /// Of matmul: joint_linear has a kernel that works alike, and products that would take this one can share a launch.
+    bool joins = false;
 };
 
 /// Allowed error of an element: absolute + relative * |want|. f16 is relative to the root mean square of the wanted tensor:

@@ -196,7 +196,7 @@ Cost cost(const OpCall& call) {
 // One row, or 4, or 8 where registers hold them: a row costs a lane its features of v and three more. GPUs of narrow subgroups
 // take one: they have 64 registers a lane, and two rows of 64 features spill (bench/devices.py, Mali-G610).
 std::uint32_t rows_for(const Sizes& s, std::uint32_t lanes, const Caps& caps) {
-    if (caps.max_subgroup_size <= 16 && caps.type != DeviceType::cpu) return 1;
+    if (caps.max_subgroup_size <= 16 && !caps.is_cpu()) return 1;
     const std::uint32_t by_registers = std::max(1u, 32u / ceil_div(s.dv, lanes));
     const std::uint32_t by_memory =
         std::max(1u, (caps.max_shared_memory / 4 - lanes) / (static_cast<std::uint32_t>(s.d) + lanes));

@@ -112,7 +112,7 @@ bool fits_quantized_rows(const OpCall& call, const Caps&) {
 
 // Where lanes are a CPU's vector, and on devices without subgroup arithmetic.
 bool fits_quantized_lanes(const OpCall& call, const Caps& caps) {
-    return fits_quantized_rows(call, caps) && (caps.type == DeviceType::cpu || !caps.subgroup_arithmetic);
+    return fits_quantized_rows(call, caps) && (caps.is_cpu() || !caps.subgroup_arithmetic);
 }
 
 namespace {

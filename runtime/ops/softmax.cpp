@@ -112,6 +112,29 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
+template <bool logarithm>
+std::vector<Kernel> kernels() {
+    return {{.name = "lanes",
+             .needs = need_subgroup | need_int64,
+             .fits = fits_rows_of_lanes,
+             .launch = [](const OpCall& c, const Caps& d) { return launch_lanes(c, d, logarithm); },
+             .pays = pays_lanes},
+            {.name = "one_subgroup",
+             .needs = need_subgroup | need_int64,
+             .fits = fits_one_subgroup,
+             .launch = [](const OpCall& c,
+                          const Caps& d) { return launch(c, d, one_subgroup("softmax_one_subgroup", d), logarithm); }},
+            {.name = "subgroup",
+             .needs = need_subgroup,
+             .launch =
+                 [](const OpCall& c, const Caps& d) {
+                     return launch(c, d, {"softmax_subgroup", workgroup_size(d)}, logarithm);
+                 }},
+            {.name = "plain", .launch = [](const OpCall& c, const Caps& d) {
+                 return launch(c, d, {"softmax", workgroup_size(d)}, logarithm);
+             }}};
+}
+
 }  // namespace ops::softmax
 
 extern const OpDef softmax_op;
@@ -124,29 +147,7 @@ const OpDef softmax_op = {
     .reference = [](const OpCall& c, std::span<const HostTensor> in,
                     std::span<HostTensor> out) { ops::softmax::reference(c, in, out, false); },
     .cost = ops::softmax::cost,
-    .kernels = {{.name = "lanes",
-                 .needs = need_subgroup | need_int64,
-                 .fits = ops::softmax::fits_rows_of_lanes,
-                 .launch = [](const OpCall& c, const Caps& d) { return ops::softmax::launch_lanes(c, d, false); },
-                 .pays = pays_lanes},
-                {.name = "one_subgroup",
-                 .needs = need_subgroup | need_int64,
-                 .fits = fits_one_subgroup,
-                 .launch =
-                     [](const OpCall& c, const Caps& d) {
-                         return ops::softmax::launch(c, d, one_subgroup("softmax_one_subgroup", d), false);
-                     }},
-                {.name = "subgroup",
-                 .needs = need_subgroup,
-                 .launch =
-                     [](const OpCall& c, const Caps& d) {
-                         return ops::softmax::launch(c, d, {"softmax_subgroup", workgroup_size(d)}, false);
-                     }},
-                {.name = "plain",
-                 .launch =
-                     [](const OpCall& c, const Caps& d) {
-                         return ops::softmax::launch(c, d, {"softmax", workgroup_size(d)}, false);
-                     }}},
+    .kernels = ops::softmax::kernels<false>(),
     .cases = ops::softmax::cases,
 };
 
@@ -159,29 +160,7 @@ const OpDef log_softmax_op = {
     .reference = [](const OpCall& c, std::span<const HostTensor> in,
                     std::span<HostTensor> out) { ops::softmax::reference(c, in, out, true); },
     .cost = ops::softmax::cost,
-    .kernels = {{.name = "lanes",
-                 .needs = need_subgroup | need_int64,
-                 .fits = ops::softmax::fits_rows_of_lanes,
-                 .launch = [](const OpCall& c, const Caps& d) { return ops::softmax::launch_lanes(c, d, true); },
-                 .pays = pays_lanes},
-                {.name = "one_subgroup",
-                 .needs = need_subgroup | need_int64,
-                 .fits = fits_one_subgroup,
-                 .launch =
-                     [](const OpCall& c, const Caps& d) {
-                         return ops::softmax::launch(c, d, one_subgroup("softmax_one_subgroup", d), true);
-                     }},
-                {.name = "subgroup",
-                 .needs = need_subgroup,
-                 .launch =
-                     [](const OpCall& c, const Caps& d) {
-                         return ops::softmax::launch(c, d, {"softmax_subgroup", workgroup_size(d)}, true);
-                     }},
-                {.name = "plain",
-                 .launch =
-                     [](const OpCall& c, const Caps& d) {
-                         return ops::softmax::launch(c, d, {"softmax", workgroup_size(d)}, true);
-                     }}},
+    .kernels = ops::softmax::kernels<true>(),
     .cases = ops::softmax::cases,
 };
 

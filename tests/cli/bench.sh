@@ -26,6 +26,33 @@ sed -E 's/("time_us": )([0-9.]+)/\11\2/; s/("time_us_spread": )[0-9.e-]+/\10.0/'
 "$program" bench compare before.json after.json >out
 [[ $? == 1 && $(<out) == *SLOWER* ]] || fail "compare does not see what became slower: $(<out)"
 
+# a roof is that of all kernels that fit, whichever is measured
+softmax=(bench ops --op softmax --case 8x1024x1024 --repeats 1)
+"$program" "${softmax[@]}" -o json >out || fail "bench ops, all kernels"
+grep -oE '"(bound|roof)": [^,]*' out | sort -u >all
+"$program" "${softmax[@]}" --kernel plain -o json >out || fail "bench ops, one kernel"
+grep -oE '"(bound|roof)": [^,]*' out | sort -u | cmp -s - all || fail "another roof for one kernel: $(<all), $(<out)"
+
+# a kernel that fails has its error in its row, and those behind it are measured
+survived=0
+for ((n = 1; n < 40 && !survived; ++n)); do
+    code=0
+    VANTAGE_FAULT=allocate:$n:out_of_memory "$program" "${softmax[@]}" >out 2>err || code=$?
+    [[ $code == 4 && $(<out) == *"| plain  "*"out of device memory"*  ]] && survived=1
+done
+((survived)) || fail "no row has a kernel's error: $(<out)"
+
+# the kernel with a * is the one that plans take: with a tuning table the table's
+"$program" bench ops --op softmax --case 8x1024x1024 --repeats 1 >out || fail "bench ops without a table"
+! grep -q '^| softmax .*| plain  *| \*' out || fail "softmax is plain by capability: $(<out)"
+kernels=$(grep -oP '^\| softmax \|[^|]*\|[^|]*\| \K[a-z_]+' out | sed 's/.*/"&": 1.0/' | paste -sd,)
+gives '"calls": {}' tune --show --json
+mkdir -p cache/tuning
+sed "s/\"calls\": {}/\"calls\": {\"softmax(f32 [8, 1024, 1024], -; )\": {\"kernel\": \"plain\", \"microseconds\": {$kernels}}}/" out >table.json
+cp table.json "cache/tuning/$("$program" tune --show | grep -oP 'tuning/\K[^)]*')"
+gives "tables of 1 measured calls" bench ops --op softmax --case 8x1024x1024 --repeats 1
+grep -q '^| softmax .*| plain  *| \*' out || fail "the table's kernel has no *: $(<out)"
+
 # what is refused, before anything is measured
 ends 2 "wanted md, csv, json or jsonl" bench ops --op add -o xml
 ends 2 "no op is called \"ad\"" bench ops --op ad
@@ -33,8 +60,11 @@ ends 2 "no kernel is called \"fast\"" bench ops --op add --kernel fast
 ends 2 "no case has \"7x7\"" bench ops --op add --case 7x7
 ends 2 "has to end in .png or .svg" bench ops --op add --roofline a.jpg
 ends 2 "subcommand is required" bench
+ends 6 "nowhere/now.json" bench ops --op add --output nowhere/now.json
+ends 6 "nowhere/a.svg" bench ops --op add --roofline nowhere/a.svg
 ends 6 "nothing.json" bench compare before.json nothing.json
 printf '{"schema_version": 99}' >old.json
+ends 2 "nothing to compare" bench compare roofs.json roofs.json
 ends 6 "schema_version" bench compare before.json old.json
 
 exit $((failures > 0))

@@ -5,17 +5,30 @@
 
 gives 'pp16' bench model --pp 16 --tg 4 --depth 0,8 -r 1 --no-start
 check "a row for each test" test "$(grep -cE '^\| mini-world .* (pp16|tg4|pp16 @ d8|tg4 @ d8) ' out)" = 4
-gives '"test": "pp16 x2"' bench model --pp 16 -b 2 -r 2 --no-start -o json
-check "a spread beside the mean" grep -q '"t_per_s_spread"' out
+gives '"test": "pp16 x2"' bench model --pp 16 -b 2 -r 3 --no-start -o json
+check "a spread beside the mean" grep -qE '"t_per_s_spread": [0-9]' out
 
 # mean of -ln p(token) of 510 tokens in two windows of 256, by PyTorch 2.14 in double: 1.3396075
 gives '"test": "quality f16"' bench model --quality --weights f16 --tokens 512 -o json
 nats=$(grep -m1 -oE '"nats": [0-9.]+' out | grep -oE '[0-9.]+')
 check "nats per token $nats, wanted 1.33961 within f32's rounding" awk "BEGIN { exit !($nats - 1.3396075 < 2e-5 && 1.3396075 - $nats < 2e-5) }"
 
+# one storage after the other, each held against the first
+gives '"quality q4"' bench model --quality --tokens 64 -o csv
+check "four storages" test "$(grep -c ',quality ' out)" = 4
+
 ends 2 'allows 256' bench model --pp 300 -r 1 --no-start
 ends 2 'not in {gpt2-small' bench model --shape gpt5
 ends 2 'draws no tokens' bench model -m "$models/bert" --tg 4 --no-start
+
+# what was measured before an error is written: here before the device is lost in one of the later submissions
+for n in 20 40 60 80 100; do
+    code=0
+    VANTAGE_FAULT=submit:$n:device_lost "$program" bench model --pp 8 --tg 64 -r 1 --no-start --output part.md 2>err || code=$?
+    if [[ $code == 5 && -s part.md ]]; then break; fi
+done
+check "a report of what was measured (ended with $code: $(<err))" grep -q ' pp8 ' part.md
+check "it says that something is missing" grep -q '^! What would have come behind' part.md
 
 gives 'start warm: all cached' bench model --pp 8 -r 1 -o csv
 check "three starts" test "$(grep -c ',"\?start' out)" = 3

@@ -18,4 +18,11 @@ echo "{" >"$table"
 [[ $(<err) == *"tuning not used: $table"* ]] || fail "a damaged table is not named: $(<err)"
 VANTAGE_DISABLE_TUNING=1 "$program" explain -m "$model" >out 2>err && [[ ! -s err ]] || fail "tuning disabled: $(<err)"
 gives "forgotten: $table" tune --forget
+
+# a table elsewhere: added to, and made only where nothing else is
+echo '{"model_type": "gpt2"}' >config.json
+ends 6 "config.json" tune -m "$model" --quick --context 16 --seconds 0.01 --save config.json
+check "a file that is no table stays as it is" test "$(<config.json)" = '{"model_type": "gpt2"}'
+gives "kept in table.json" tune -m "$model" --quick --context 16 --seconds 0.01 --save table.json
+gives "kept in table.json" tune -m "$model" --quick --context 16 --seconds 0.01 --save table.json
 exit $((failures > 0))

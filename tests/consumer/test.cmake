@@ -18,6 +18,21 @@ step("configure" "${CMAKE_COMMAND}" -S "${SOURCE}" -B "${WORK}/build" -G "${GENE
 step("build" "${CMAKE_COMMAND}" --build "${WORK}/build")
 step("run" "${WORK}/build/consumer")
 message(STATUS "${output}")
+
+# The examples, on a display in memory where there is one. They end when their window is closed: here they are ended.
+step("configure the examples" "${CMAKE_COMMAND}" -S "${ROOT}/examples" -B "${WORK}/examples" -G "${GENERATOR}" "-DCMAKE_CXX_COMPILER=${CXX}"
+     "-DCMAKE_CXX_FLAGS=${FLAGS}" "-DCMAKE_BUILD_TYPE=${TYPE}" "-DCMAKE_PREFIX_PATH=${WORK}/prefix" "-DVULKAN_HEADERS=${VULKAN_HEADERS}")
+step("build the examples" "${CMAKE_COMMAND}" --build "${WORK}/examples")
+find_program(XVFB_RUN xvfb-run)
+if(XVFB_RUN)
+  foreach(example attention_window own_window)
+    execute_process(COMMAND "${XVFB_RUN}" -a timeout 6 "${WORK}/examples/${example}" "${ROOT}/assets/models/mini-world" "Mia put the red cup"
+                    RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+    if(NOT result EQUAL 124 OR output MATCHES "Validation Error|VUID-")
+      message(FATAL_ERROR "consumer: examples/${example} ended by itself, or did something wrong (${result}):\n${output}")
+    endif()
+  endforeach()
+endif()
 file(GLOB_RECURSE installed "${WORK}/prefix/*.cmake")
 foreach(file IN LISTS installed)
   file(STRINGS "${file}" lines REGEX "${ROOT}/")

@@ -81,20 +81,20 @@ TEST_CASE("sessions choose by the table in the cache, and results stay", "[tune]
         }
         return session.logits();
     };
-    TuningFile file{.device = TunedDevice::of(test_device().caps()), .table = {}};
+    TuningTable table;
     {
         Session session(mini_world(), {.precision = Precision::f32, .inspect = true, .largest_chunk = 8});
         const Graph& graph = session.plan(8).graph();
         for (const int node : live_nodes(graph)) {
             const OpCall call = vantage::call_of(graph, graph.nodes()[static_cast<std::size_t>(node)]);
             if (call.op->name != std::string("matmul")) continue;
-            TunedCall& tuned = file.table.calls[tuning_key(call)];
+            TunedCall& tuned = table.calls[tuning_key(call)];
             tuned.kernel = "plain";
             for (const Kernel& kernel : call.op->kernels) tuned.seconds[kernel.name] = 1e-3;
         }
     }
     const test::OwnCache cache;
-    add_to_tuning_file(own_tuning_path(test_device().caps()), file);
+    add_to_own_tuning(test_device().caps(), table);
     std::vector<std::string> tuned, usual;
     const std::vector<float> with = logits(tuned);
     ::setenv("VANTAGE_DISABLE_TUNING", "1", 1);

@@ -142,11 +142,47 @@ TEST_CASE("compare knows that rates are better when larger", "[bench]") {
     CHECK(c.changes[0].speed == 0.8);
 }
 
+TEST_CASE("compare takes the spread of a model's figure for the standard deviation that it is", "[bench]") {
+    const auto verdict = [](double before, double after) {
+        const auto rate = [](double value) {
+            Report report("model", some_caps());
+            report.row().set("test", "pp512").set("t_per_s", Spread{value, 5});
+            return parsed(report);
+        };
+        return compare_reports(rate(before), "a", rate(after), "b").changes.at(0).verdict;
+    };
+    CHECK(verdict(100, 121) == ReportChange::same);  // three times √(5² + 5²) = 21.2
+    CHECK(verdict(100, 122) == ReportChange::faster);
+}
+
+TEST_CASE("compare holds the n-th row of a name against the n-th", "[bench]") {
+    const auto twice = [](double first, double second) {
+        Json json = timed(first, 0);
+        json["rows"].push_back(timed(second, 0)["rows"][0]);
+        return json;
+    };
+    const ReportComparison c = compare_reports(twice(1, 10), "a", twice(1, 20), "b");
+    REQUIRE(c.changes.size() == 2);
+    CHECK(c.changes[0].verdict == ReportChange::same);
+    CHECK(c.changes[1].verdict == ReportChange::slower);
+    CHECK(c.changes[1].row == "matmul tiled #2");
+    CHECK(compare_reports(twice(1, 10), "a", timed(1, 0), "b").only_before ==
+          std::vector<std::string>{"matmul tiled #2"});
+}
+
 TEST_CASE("compare names rows without a partner, and refuses what cannot be compared", "[bench]") {
-    const ReportComparison apart = compare_reports(timed(1, 0), "a", timed(1, 0, "plain"), "b");
-    CHECK(apart.changes.empty());
+    Json tiled = timed(1, 0), plain = timed(1, 0, "plain");
+    tiled["rows"].push_back(timed(1, 0, "both")["rows"][0]);
+    plain["rows"].push_back(timed(1, 0, "both")["rows"][0]);
+    const ReportComparison apart = compare_reports(tiled, "a", plain, "b");
+    CHECK(apart.changes.size() == 1);
     CHECK(apart.only_before == std::vector<std::string>{"matmul tiled"});
     CHECK(apart.only_after == std::vector<std::string>{"matmul plain"});
+    // without a row of both, or without spreads, a comparison would say that all is well
+    test::expect_error(ErrorKind::usage, {"nothing to compare"},
+                       [] { compare_reports(timed(1, 0), "a", timed(1, 0, "plain"), "b"); });
+    test::expect_error(ErrorKind::usage, {"nothing to compare"},
+                       [] { compare_reports(timed(1, std::nan("")), "a", timed(2, std::nan("")), "b"); });
 
     Json other = timed(1, 0);
     other["device"]["name"] = "Another GPU";

@@ -56,12 +56,12 @@ TEST_CASE("tuning files: a round trip, and what makes them unusable", "[tuning]"
     TuningFile file{.device = TunedDevice::of(caps), .table = {}};
     file.table.calls["add(f32 [1])"] = {.kernel = "plain", .seconds = {{"plain", 2e-3}, {"wrong", std::nullopt}}};
     CHECK(own_tuning(caps) == TuningTable{});
-    add_to_tuning_file(path, file);
+    add_to_own_tuning(caps, file.table);
     CHECK(own_tuning(caps) == file.table);
 
     TuningFile more{.device = file.device, .table = {}};
     more.table.calls["add(f32 [2])"] = {.kernel = "plain", .seconds = {{"plain", 1e-3}}};
-    add_to_tuning_file(path, more);
+    add_to_own_tuning(caps, more.table);
     CHECK(own_tuning(caps).calls.size() == 2);
 
     const LinesOfLog lines;
@@ -87,7 +87,7 @@ TEST_CASE("tuning files: a round trip, and what makes them unusable", "[tuning]"
                     "tuning.json");
             });
         }
-        add_to_tuning_file(path, more);  // takes its place
+        add_to_own_tuning(caps, more.table);  // takes its place
         CHECK(own_tuning(caps) == more.table);
     }
     SECTION("of another device") {
@@ -95,6 +95,20 @@ TEST_CASE("tuning files: a round trip, and what makes them unusable", "[tuning]"
         write_file(path, tuning_to_json(file));
         CHECK(own_tuning(caps) == TuningTable{});
         CHECK(lines.count == 1);
+    }
+    SECTION("a file that the user names is added to only where it is such a table") {
+        const std::string named = path + ".named", config = R"({"model_type": "gpt2"})";
+        add_to_tuning_file(named, file);
+        add_to_tuning_file(named, more);
+        CHECK(tuning_from_json(read_file(named), named).table.calls.size() == 2);
+        file.device.name += " 2";
+        const std::string before = read_file(named);
+        test::expect_error(ErrorKind::bad_file, {named.c_str(), "made-up GPU 2"},
+                           [&] { add_to_tuning_file(named, file); });
+        CHECK(read_file(named) == before);
+        write_file(named, config);
+        test::expect_error(ErrorKind::bad_file, {named.c_str()}, [&] { add_to_tuning_file(named, more); });
+        CHECK(read_file(named) == config);
     }
     SECTION("forgotten") {
         CHECK(forget_own_tuning(caps));

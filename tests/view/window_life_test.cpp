@@ -164,10 +164,10 @@ TEST_CASE("nobody sees a minimised window: nothing is drawn, and the model goes 
     user.settle();
     set_minimised(window.handle(), true);
     const std::uint64_t drawn = window.counts().pictures, submitted = window.viewer().counts().submissions;
-    live.start({.text = ViewState::default_prompt}, {.ignore_end = true}, 20);
+    live.start({.text = ViewState::default_prompt}, {.ignore_end = true}, 8);
     const double until = seconds() + 60;
     while (live.version().activity != Activity::ended && seconds() < until) REQUIRE(window.turn(0.05));
-    CHECK(live.version().rows > 30);
+    CHECK(live.version().rows > 20);
     CHECK(window.counts().pictures == drawn);
     CHECK(window.viewer().counts().submissions == submitted);
     set_minimised(window.handle(), false);
@@ -179,15 +179,16 @@ TEST_CASE("nobody sees a minimised window: nothing is drawn, and the model goes 
 TEST_CASE("a budget of one percent leaves the model its time", "[view][window]") {
     if (!display().there) SKIP("Xvfb is not installed");
     Opened opened;
-    // Pictures, and the device's time for the viewer's data, while 250 tokens come, one in 10 ms.
+    // Pictures, and the device's time for the viewer's data, in three seconds of a model at work.
     const auto cost = [&](std::optional<double> budget) {
         LiveModel live(opened.model, {.on_version = WindowSystem::wake, .before_step = [] {
                                           std::this_thread::sleep_for(std::chrono::milliseconds(10));
                                       }});
         Window window(opened.device, live, {}, {.width = 480, .height = 360, .budget_percent = budget});
-        live.start({.text = ViewState::default_prompt}, {.ignore_end = true}, 200);
-        const double until = seconds() + 60;
-        while (live.version().activity != Activity::ended && seconds() < until) REQUIRE(window.turn(0.05));
+        live.start({.text = ViewState::default_prompt}, {.ignore_end = true}, 400);
+        while (live.version().activity != Activity::writing) REQUIRE(window.turn(0.05));
+        const double until = seconds() + 3;
+        while (seconds() < until) REQUIRE(window.turn(0.05));
         return std::pair(window.counts().pictures, window.viewer().counts().device_seconds);
     };
     const auto [free_pictures, free_seconds] = cost({});

@@ -48,8 +48,7 @@ int worst_step(const Image& image, const MapView& map, const std::vector<float>&
 }  // namespace
 
 TEST_CASE("the viewer's window: run, point, click, scroll, type, resize, close", "[view][window]") {
-    const VirtualDisplay display;
-    if (!display.there) SKIP("Xvfb is not installed");
+    if (!display().there) SKIP("Xvfb is not installed");
     Opened opened;
     LiveModel live(opened.model, {.on_version = WindowSystem::wake});
     const ViewState state{.max_tokens = 12};

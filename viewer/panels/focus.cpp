@@ -15,11 +15,13 @@ namespace {
 /// How many cells from label to label, so that labels do not touch: 1, 2, 5, 10 …
 std::int64_t label_step(double pixels_per_cell, float line) {
     constexpr std::array<std::int64_t, 3> nice{1, 2, 5};
-    for (std::int64_t power = 1;; power *= 10) {
+    constexpr std::int64_t most = 1'000'000'000'000;  // where there is no row yet, or no room for one
+    for (std::int64_t power = 1; power < most; power *= 10) {
         for (const std::int64_t n : nice) {
             if (static_cast<double>(n * power) * pixels_per_cell >= static_cast<double>(line)) return n * power;
         }
     }
+    return most;
 }
 
 /// Labels of one side: what is drawn where, and in which colour.

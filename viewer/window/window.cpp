@@ -5,6 +5,7 @@
 #define GLFW_INCLUDE_NONE
 #include <GLFW/glfw3.h>
 
+#include <array>
 #include <chrono>
 #include <cmath>
 
@@ -106,9 +107,8 @@ struct Window::State {
     FrameRing frames;
     std::unique_ptr<Viewer> viewer;
     WindowCounts counts;
-    bool stale = true;  ///< the images do not fit the window
-    int fitted_width = 0,
-        fitted_height = 0;  ///< of the window when they were made: not every driver says that it has changed
+    bool stale = true;            ///< the images do not fit the window
+    std::array<int, 2> fitted{};  ///< the window's pixels when they did
     int saved = 0;
 
     State(const Device& device_in, const WindowOptions& options_in)
@@ -161,8 +161,9 @@ bool Window::State::fit() {
     int width = 0, height = 0;
     glfwGetFramebufferSize(window, &width, &height);
     if (width == 0 || height == 0 || glfwGetWindowAttrib(window, GLFW_ICONIFIED) != 0) return false;
-    if (stale || width != fitted_width || height != fitted_height) {
-        fitted_width = width, fitted_height = height;
+    const std::array size{width, height};
+    if (stale || size != fitted) {  // not every driver says that images have become too small
+        fitted = size;
         swapchain->resize(static_cast<std::uint32_t>(width), static_cast<std::uint32_t>(height));
         ++counts.resized;
         stale = swapchain->empty();
@@ -201,7 +202,9 @@ bool Window::State::draw(gpu::Buffer* pixels) {
     const std::uint64_t done = frames.submit(frame, std::span(&wait, 1), std::span(&signal, 1));
     if (!swapchain->present(*image)) stale = true;
     ++counts.pictures;
-    viewer->note_frame(seconds_now(), frames.device_seconds(), seconds_now() - begin);
+    const double end = seconds_now();
+    counts.picture_seconds += end - begin;
+    viewer->note_frame(end, frames.device_seconds(), end - begin);
     if (pixels != nullptr) gpu::wait(device.state(), done);
     return true;
 }

@@ -46,6 +46,7 @@ struct WindowOptions {
 
 struct WindowCounts {
     std::uint64_t pictures = 0, resized = 0;
+    double picture_seconds = 0;  ///< of the host, for all of them
 };
 
 class Window {

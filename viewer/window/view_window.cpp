@@ -17,11 +17,11 @@ AttentionFeed::AttentionFeed(Session& session)
 AttentionFeed::~AttentionFeed() = default;
 void AttentionFeed::publish() { live_->publish(); }
 
-struct AttentionWindow::State {
+struct ViewWindow::State {
     view::Window window;
 };
 
-AttentionWindow::AttentionWindow(AttentionFeed& feed, const AttentionWindowOptions& options) {
+ViewWindow::ViewWindow(AttentionFeed& feed, const ViewWindowOptions& options) {
     state_.reset(new State{view::Window(feed.live().model().device(), feed.live(), {},
                                         {.title = options.title,
                                          .width = options.width,
@@ -30,11 +30,11 @@ AttentionWindow::AttentionWindow(AttentionFeed& feed, const AttentionWindowOptio
                                          .budget_percent = options.view.budget_percent,
                                          .keys = view::own_keys()})});
 }
-AttentionWindow::~AttentionWindow() = default;
-bool AttentionWindow::turn(double seconds) { return state_->window.turn(seconds); }
-void AttentionWindow::run() { state_->window.run(); }
+ViewWindow::~ViewWindow() = default;
+bool ViewWindow::turn(double seconds) { return state_->window.turn(seconds); }
+void ViewWindow::run() { state_->window.run(); }
 
-void AttentionWindow::save(const std::string& path) {
+void ViewWindow::save(const std::string& path) {
     write_png(path, state_->window.screenshot(), state_->window.viewer().picture_texts());
 }
 

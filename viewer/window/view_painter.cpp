@@ -12,13 +12,13 @@
 
 namespace vantage {
 
-struct AttentionPainter::State {
+struct ViewPainter::State {
     view::DrawPipelines pipelines;
     view::FrameRing frames;
     view::Viewer viewer;
 };
 
-AttentionPainter::AttentionPainter(AttentionFeed& feed, VkFormat target, const ViewOptions& options) {
+ViewPainter::ViewPainter(AttentionFeed& feed, VkFormat target, const ViewOptions& options) {
     const Device& device = feed.live().model().device();
     state_.reset(
         new State{.pipelines = view::DrawPipelines(device, target),
@@ -27,11 +27,11 @@ AttentionPainter::AttentionPainter(AttentionFeed& feed, VkFormat target, const V
                       feed.live(), {},
                       {.scale = options.scale, .budget_percent = options.budget_percent, .keys = view::own_keys()})});
 }
-AttentionPainter::~AttentionPainter() = default;
+ViewPainter::~ViewPainter() = default;
 
-bool AttentionPainter::due() const { return state_->viewer.due(seconds_now()); }
+bool ViewPainter::due() const { return state_->viewer.due(seconds_now()); }
 
-void AttentionPainter::record(VkCommandBuffer commands, VkImageView image, VkExtent2D size) {
+void ViewPainter::record(VkCommandBuffer commands, VkImageView image, VkExtent2D size) {
     State& s = *state_;
     const double begin = seconds_now();
     view::Frame& frame = s.frames.begin(commands);
@@ -40,18 +40,16 @@ void AttentionPainter::record(VkCommandBuffer commands, VkImageView image, VkExt
     s.viewer.note_frame(seconds_now(), 0, seconds_now() - begin);
 }
 
-void AttentionPainter::mouse_at(double x, double y) {
+void ViewPainter::mouse_at(double x, double y) {
     state_->viewer.mouse_at(static_cast<float>(x), static_cast<float>(y));
 }
-void AttentionPainter::mouse_button(int button, int action) {
-    state_->viewer.mouse_button(button, action == GLFW_PRESS);
-}
-void AttentionPainter::scrolled(double x, double y) {
+void ViewPainter::mouse_button(int button, int action) { state_->viewer.mouse_button(button, action == GLFW_PRESS); }
+void ViewPainter::scrolled(double x, double y) {
     state_->viewer.scrolled(static_cast<float>(x), static_cast<float>(y));
 }
-void AttentionPainter::key(int key, int scancode, int action, int modifiers) {
+void ViewPainter::key(int key, int scancode, int action, int modifiers) {
     view::send_key(state_->viewer, key, scancode, action, modifiers);
 }
-void AttentionPainter::character(unsigned codepoint) { state_->viewer.character(codepoint); }
+void ViewPainter::character(unsigned codepoint) { state_->viewer.character(codepoint); }
 
 }  // namespace vantage
