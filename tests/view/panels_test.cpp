@@ -182,6 +182,7 @@ TEST_CASE("everything is reached by keys, and keys are what the user's file says
     CHECK(viewer.state().theme == Theme::dark);
     s.user.press(GLFW_KEY_F1);
     CHECK(viewer.at().help);
+    keep(s.window.screenshot(), "keys");
     s.user.press(GLFW_KEY_ESCAPE);
 
     // ---- menus: F10, to the third one, its second line

@@ -21,7 +21,7 @@ public:
             ::close(ends[0]);
             ::dup2(::open("/dev/null", O_RDWR), STDERR_FILENO);
             ::execlp("Xvfb", "Xvfb", "-displayfd", number.c_str(), "-screen", "0", "1600x1200x24", "-nolisten", "tcp",
-                     static_cast<char*>(nullptr));
+                     "-noreset", static_cast<char*>(nullptr));  // not between two windows, when nobody could open one
             ::_exit(127);
         }
         ::close(ends[1]);
