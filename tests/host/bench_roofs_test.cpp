@@ -113,7 +113,7 @@ TEST_CASE("kept roofs come back; damaged ones and those of another driver do not
 TEST_CASE("the lowest roof over a call bounds it", "[bench]") {
     const Roofs roofs = some_roofs();
     Caps scalar = gpu_caps(), halves = gpu_caps();
-    halves.fp16 = true;
+    halves.fp16 = true, halves.max_workgroup_invocations = halves.max_workgroup_size[0] = 256;
     const TensorType square{Shape{1024, 1024}, DType::f32}, weights{Shape{1024, 1024}, DType::f16},
         row{Shape{1, 4096}, DType::f32};
     const BenchCase product = case_of("matmul", {square, weights}, {{"transpose_b", true}, {"f16_operands", true}});
