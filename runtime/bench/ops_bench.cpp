@@ -53,15 +53,17 @@ std::string types_text(const OpCall& call) {
 
 }  // namespace
 
-RoofOfCall roof_of(const BenchCase& one, const Roofs& roofs, std::span<const Kernel* const> kernels) {
+RoofOfCall roof_of(const BenchCase& one, const Roofs& roofs, const Caps& caps) {
     const Cost cost = one.cost();
     const double flops = cost.flops, moving = roofs.seconds_moving(cost.bytes_read, cost.bytes_written);
     RoofOfCall roof{"memory", moving, moving > 0 ? 1e-9 * cost.bytes() / moving : 0};
     double fastest = 0;
     Arithmetic unit = Arithmetic::f32;
-    for (const Kernel* kernel : kernels)
-        if (const double rate = rate_of(unit_of(*kernel), one.call, roofs); rate > fastest)
-            fastest = rate, unit = unit_of(*kernel);
+    for (const Kernel& kernel : one.call.op->kernels) {
+        if (!eligible(kernel, one.call, caps)) continue;
+        if (const double rate = rate_of(unit_of(kernel), one.call, roofs); rate > fastest)
+            fastest = rate, unit = unit_of(kernel);
+    }
     if (fastest > 0 && 1e-9 * flops / fastest > roof.seconds) roof = {name_of(unit), 1e-9 * flops / fastest, fastest};
     return roof;
 }
@@ -102,21 +104,19 @@ void OpsBench::run(std::span<const BenchCase> cases) {
 }
 
 void OpsBench::run_case(const BenchCase& one) {
-    std::vector<const Kernel*> fitting, wanted;
-    for (const Kernel& kernel : one.call.op->kernels) {
-        if (!eligible(kernel, one.call, device_.caps())) continue;
-        fitting.push_back(&kernel);
-        if (options_.kernel.empty() || options_.kernel == kernel.name) wanted.push_back(&kernel);
-    }
-    if (wanted.empty()) return;
-    const RoofOfCall roof = roof_of(one, roofs_, fitting);
+    std::vector<const Kernel*> kernels;
+    for (const Kernel& kernel : one.call.op->kernels)
+        if (eligible(kernel, one.call, device_.caps()) && (options_.kernel.empty() || options_.kernel == kernel.name))
+            kernels.push_back(&kernel);
+    if (kernels.empty()) return;
+    const RoofOfCall roof = roof_of(one, roofs_, device_.caps());
     if (roof.seconds > options_.longest_case) {
         row_without_figures(one, nullptr, false,
                             format("skipped: %.1f s at the %s roof", roof.seconds, roof.bound.c_str()));
         return;
     }
     if (std::optional<MeasuredCall> call; survives(one, nullptr, false, [&] { call.emplace(device_, one.call); }))
-        measure_case(one, roof, wanted, *call);
+        measure_case(one, roof, kernels, *call);
 }
 
 // What fails by itself gets a row that says why; what ends the device, or Ctrl-C, ends all.

@@ -31,9 +31,8 @@ struct RoofOfCall {
     double seconds = 0;
     double roof = 0;  ///< 10^9 operations or bytes a second
 };
-/// Over memory traffic and the arithmetic of the fastest unit that one of these kernels uses: all that fit the call, whichever
-/// of them are measured.
-RoofOfCall roof_of(const BenchCase& one, const Roofs& roofs, std::span<const Kernel* const> kernels);
+/// Over memory traffic and the arithmetic of the fastest unit that a kernel uses which fits the call on such a device.
+RoofOfCall roof_of(const BenchCase& one, const Roofs& roofs, const Caps& caps);
 
 /// Adds a row for each kernel of each case to a report, and for each case that is skipped or fails.
 class OpsBench {

@@ -14,10 +14,13 @@ nats=$(grep -m1 -oE '"nats": [0-9.]+' out | grep -oE '[0-9.]+')
 check "nats per token $nats, wanted 1.33961 within f32's rounding" awk "BEGIN { exit !($nats - 1.3396075 < 2e-5 && 1.3396075 - $nats < 2e-5) }"
 
 # one storage after the other, each held against the first
-gives '"quality q4"' bench model --quality --tokens 64 -o csv
+gives ',quality q4,' bench model --quality --tokens 64 -o csv
 check "four storages" test "$(grep -c ',quality ' out)" = 4
 
 ends 2 'allows 256' bench model --pp 300 -r 1 --no-start
+# every test is checked before the first one runs, for which kernels would be made
+VANTAGE_CACHE_DIR=$scratch/refused ends 2 'allows 256' bench model --pp 8,300 -r 1 --no-start
+check "nothing is measured before a test that is refused" test ! -e refused
 ends 2 'not in {gpt2-small' bench model --shape gpt5
 ends 2 'draws no tokens' bench model -m "$models/bert" --tg 4 --no-start
 

@@ -19,6 +19,8 @@ echo "{" >"$table"
 VANTAGE_DISABLE_TUNING=1 "$program" explain -m "$model" >out 2>err && [[ ! -s err ]] || fail "tuning disabled: $(<err)"
 gives "forgotten: $table" tune --forget
 
+# what plans join is tuned as they run it
+gives '"key": "joint_linear(' tune -m "$models/llama" --quick --context 16 --seconds 20 --json
 # a table elsewhere: added to, and made only where nothing else is
 echo '{"model_type": "gpt2"}' >config.json
 ends 6 "config.json" tune -m "$model" --quick --context 16 --seconds 0.01 --save config.json

@@ -112,17 +112,19 @@ TEST_CASE("kept roofs come back; damaged ones and those of another driver do not
 
 TEST_CASE("the lowest roof over a call bounds it", "[bench]") {
     const Roofs roofs = some_roofs();
-    const Kernel plain{.name = "plain"}, matrix{.name = "matrix", .needs = need_coopmat};
-    const Kernel* scalar[] = {&plain};
-    const Kernel* both[] = {&matrix, &plain};
-    const TensorType square{Shape{1024, 1024}, DType::f32}, row{Shape{1, 4096}, DType::f32};
-    const BenchCase product = case_of("matmul", {square, square});
+    Caps scalar = gpu_caps(), halves = gpu_caps();
+    halves.fp16 = true, halves.max_workgroup_invocations = halves.max_workgroup_size[0] = 256;
+    const TensorType square{Shape{1024, 1024}, DType::f32}, weights{Shape{1024, 1024}, DType::f16},
+        row{Shape{1, 4096}, DType::f32};
+    const BenchCase product = case_of("matmul", {square, weights}, {{"transpose_b", true}, {"f16_operands", true}});
     // 2 · 1024³ operations at 10^12 a second
     CHECK(roof_of(product, roofs, scalar).bound == "f32");
     CHECK(roof_of(product, roofs, scalar).seconds == Approx(2.0 * 1024 * 1024 * 1024 / 1e12));
-    CHECK(roof_of(product, roofs, both).bound == "matrix");
+    // by the fastest unit of all kernels that fit, though the device would take another one, or --kernel measure one
+    CHECK(roof_of(product, roofs, halves).bound == "f16");
+    CHECK(roof_of(case_of("matmul", {square, square}), roofs, halves).bound == "f32");  // none in f16 fits
     const BenchCase vector = case_of("matmul", {row, {{Shape{4096, 4096}, DType::f32}}});
-    const RoofOfCall memory = roof_of(vector, roofs, both);
+    const RoofOfCall memory = roof_of(vector, roofs, halves);
     CHECK(memory.bound == "memory");
     CHECK(memory.seconds == Approx(vector.cost().bytes() / (1e9 * memory.roof)));
 }
