@@ -29,6 +29,7 @@ public:
     };
     /// Counts the cells of a part of the map, unless they were counted; where the batch has room.
     void ask(const params::ViewTileMap& map, Subject subject, ViewWork& work);
+    void ask_nothing() { current_ = true; }
     /// Takes what a finished batch has left.
     bool collect();
     /// Whether the counts are of what was asked for last.

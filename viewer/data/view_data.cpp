@@ -328,7 +328,7 @@ void ViewData::State::read_weights(const Wanted& wanted, const Extent& extent, c
 void ViewData::State::count_values(const ViewState& state, const Wanted& wanted, const Extent& extent,
                                    const params::ViewTileMap& map, std::uint32_t look) {
     frame.counts.reset();
-    if (!extent.plain()) return;  // cells of gaps would count as weights
+    if (!extent.plain()) return histogram.ask_nothing();  // cells of gaps would count as weights
     const double size = std::exp2(map.level);
     const auto cells = [&](double first, double last, std::int64_t there) {
         const double most = std::ceil(static_cast<double>(there) / size);
