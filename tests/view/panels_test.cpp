@@ -56,12 +56,12 @@ bool has_colour(const Image& image, const Box& box, ImU32 colour) {
     return false;
 }
 
-struct Shown {
+struct ShownWindow {
     LiveModel live;
     Window window;
     Viewer& viewer;
     User user;
-    Shown(const Opened& opened, const ViewState& state, LivePrompt prompt, WindowOptions options = {})
+    ShownWindow(const Opened& opened, const ViewState& state, LivePrompt prompt, WindowOptions options = {})
         : live(opened.model, {.precision = Precision::f32, .on_version = WindowSystem::wake}),
           window(opened.device, started(live, state, std::move(prompt)), state,
                  (options.width = 1200, options.height = 760, options.frozen = true, options)),
@@ -82,7 +82,7 @@ TEST_CASE("the colour bar's ends, numbers in cells, and sums of rows", "[view][w
     const Opened opened;
     ViewState state{.max_tokens = 0};
     state.head = HeadPlace{2, 3};
-    Shown s(opened, state, {.text = state.prompt});
+    ShownWindow s(opened, state, {.text = state.prompt});
     const std::int64_t n = s.viewer.rows();
     const std::vector<float> weights = attention_of(s.live, *state.head, n, n);
 
@@ -176,7 +176,7 @@ TEST_CASE("everything is reached by keys, and keys are what the user's file says
     const std::string once = ViewState::default_prompt;
     ViewState state{.prompt = once + " cup. " + once + " cup. " + once, .max_tokens = 6};  // more than one line
     state.head = HeadPlace{1, 1};
-    Shown s(opened, state, {.text = state.prompt}, {.keys = KeyBindings("theme = Ctrl+L\nhelp = F1\n", "keys")});
+    ShownWindow s(opened, state, {.text = state.prompt}, {.keys = KeyBindings("theme = Ctrl+L\nhelp = F1\n", "keys")});
     Viewer& viewer = s.viewer;
     s.user.type("t");
     CHECK(viewer.state().theme == Theme::dark);
@@ -280,7 +280,7 @@ TEST_CASE("an image model shows its picture, and what a query reads over it", "[
     state.head = HeadPlace{1, 2};
     state.pins = {{Pin::Kind::query, 6}};
     const Image seen = picture_of(prompt.pixels, input);
-    Shown s(opened, state, prompt);
+    ShownWindow s(opened, state, prompt);
     REQUIRE(s.viewer.rows() == input.places());
     LiveTokens tokens;
     s.live.read_tokens(tokens);
@@ -323,7 +323,7 @@ TEST_CASE("encoders and encoder-decoders are drawn, each kind of their attention
     {
         const Opened opened(oracle + "bert");
         ViewState state{.prompt = "the dog chased the birds and the birds chased the dog"};
-        Shown s(opened, state, {.text = state.prompt});
+        ShownWindow s(opened, state, {.text = state.prompt});
         const std::int64_t n = s.viewer.rows();
         REQUIRE(n > 10);
         const Image image = s.window.screenshot();
@@ -335,7 +335,7 @@ TEST_CASE("encoders and encoder-decoders are drawn, each kind of their attention
     const Opened opened(oracle + "bart");
     ViewState state{.max_tokens = 5};
     state.sampling.ignore_end = true;
-    Shown s(opened, state, {.text = {}, .ids = {5, 6, 7, 9, 11, 12, 5, 6}});
+    ShownWindow s(opened, state, {.text = {}, .ids = {5, 6, 7, 9, 11, 12, 5, 6}});
     const std::int64_t source = s.viewer.version().source_rows, written = s.viewer.version().rows;
     REQUIRE(source == 8);
     REQUIRE(written != source);
