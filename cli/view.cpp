@@ -229,7 +229,8 @@ void add_view(CLI::App& app) {
         ->type_name("PERCENT")
         ->check(CLI::Range(0.0, 100.0));
     command->add_option("--context", o->context, "Tokens that there is room for; 0: what the model allows")
-        ->type_name("N");
+        ->type_name("N")
+        ->check(CLI::NonNegativeNumber);
     command->add_option("--precision", o->precision, "Of the cache: f16 or f32")->capture_default_str();
     command->add_flag("--frozen-clock", o->frozen, "Show no times, so that pictures can be compared");
     command->callback([o] { run(*o); });

@@ -245,10 +245,10 @@ void Runner::check_ids(std::span<const std::int32_t> ids) const {
 
 void Runner::check_room(std::size_t there, std::size_t more) const {
     if (static_cast<std::int64_t>(there + more) > context)
-        throw Error(
-            ErrorKind::usage,
-            format("%zu tokens do not fit the context of %lld (%zu are there); shorten the prompt%s", more,
-                   static_cast<long long>(context), there, context < model.config().context ? ", or raise --ctx" : ""));
+        throw Error(ErrorKind::usage,
+                    format("%zu tokens do not fit the context of %lld (%zu are there); shorten the prompt%s", more,
+                           static_cast<long long>(context), there,
+                           context < model.config().context ? ", or make the context larger" : ""));
 }
 
 void Runner::require_source() const {

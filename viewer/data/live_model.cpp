@@ -139,19 +139,21 @@ struct LiveModel::State {
     void look(const LivePrompt& prompt);
     void step();
     void read_chunk(std::int64_t size);
-    void write_token();
-    void publish(Activity activity);
+    std::int64_t write_token();
+    void publish(Activity activity, std::optional<std::int64_t> rows = {});
     void follow();
     Activity activity() const;
 };
 
 // Rows of Q, K and log-sum-exp are in their place for all tokens that ran: those but the last while tokens are drawn.
-void LiveModel::State::publish(Activity now) {
+// Whoever sees rows finds their tokens, too: both change under one lock.
+void LiveModel::State::publish(Activity now, std::optional<std::int64_t> rows) {
     const std::vector<std::int32_t>& tokens = session.tokens();
     {
         const std::lock_guard lock(mutex);
         text.add(model, std::span(tokens).subspan(text.ids.size()));
         ++version.number;
+        version.rows = rows.value_or(version.rows);
         version.tokens = std::ssize(tokens);
         version.source_rows = std::ssize(session.source_tokens());
         version.activity = now;
@@ -169,15 +171,15 @@ void LiveModel::State::follow() {
             forgotten = session.forgotten();
             text = {}, source_text = {};
             ++version.run;
+            version.rows = 0;
         }
-        version.rows = session.processed();
         source_text.add(model, std::span(session.source_tokens()).subspan(source_text.ids.size()));
         const SessionStats& now = session.stats();
         version.prompt_tokens = now.prompt_tokens;
         seconds_per_token =
             now.generated_tokens > 0 ? now.generate_seconds / static_cast<double>(now.generated_tokens) : 0;
     }
-    publish(session.ended() ? Activity::ended : Activity::writing);
+    publish(session.ended() ? Activity::ended : Activity::writing, session.processed());
 }
 
 Activity LiveModel::State::activity() const {
@@ -226,7 +228,8 @@ void LiveModel::State::read_chunk(std::int64_t size) {
     next_unread += static_cast<std::size_t>(size);
 }
 
-void LiveModel::State::write_token() {
+// Returns how many rows are there then.
+std::int64_t LiveModel::State::write_token() {
     const double begin = seconds_now();
     const bool first = version.rows < version.prompt_tokens;
     if (session.ended() && !session.context_full()) session.rewind(std::ssize(session.tokens()));  // beyond its end
@@ -235,8 +238,7 @@ void LiveModel::State::write_token() {
     steps = std::max<std::int64_t>(steps - 1, 0);
     const double seconds = seconds_now() - begin;
     if (!first) seconds_per_token = seconds_per_token > 0 ? 0.8 * seconds_per_token + 0.2 * seconds : seconds;
-    const std::lock_guard lock(mutex);
-    version.rows = std::ssize(session.tokens()) - (drawn ? 1 : 0);
+    return std::ssize(session.tokens()) - (drawn ? 1 : 0);
 }
 
 // A chunk of the prompt, or a token; the prompt's last chunk runs with the first token. An encoder reads all of it at once.
@@ -245,14 +247,14 @@ void LiveModel::State::step() {
     const auto left = std::ssize(unread) - static_cast<std::int64_t>(next_unread);
     const std::int64_t size = encodes() || left == 0 ? left : std::min(session.chunk(left), left);
     if (size > 0) read_chunk(size);
+    std::int64_t rows = 0;
     if (reads() || to_write == 0) {
         session.process();
-        const std::lock_guard lock(mutex);
-        version.rows = std::ssize(session.tokens());
+        rows = std::ssize(session.tokens());
     } else {
-        write_token();
+        rows = write_token();
     }
-    publish(activity());
+    publish(activity(), rows);
 }
 
 void LiveModel::State::guarded(const std::function<void()>& what) {

@@ -240,7 +240,9 @@ Option part_option() {
 }
 Option rows_option() {
     return {"--rows", "N", "Time travel: the first N rows",
-            [](ViewState& s, const std::string& value) { s.rows = whole("--rows", value); },
+            [](ViewState& s, const std::string& value) {
+                s.rows = number_in<std::int64_t>("--rows", value, 1, "a whole number from 1 on");
+            },
             [](const ViewState& s, const ViewState&) { return s.rows ? Values{std::to_string(*s.rows)} : Values{}; }};
 }
 Option pin_option() {

@@ -113,11 +113,13 @@ Frame& FrameRing::begin() {
         vkCmdResetQueryPool(frame.commands_, frame.times_, 0, 2);
         vkCmdWriteTimestamp2(frame.commands_, VK_PIPELINE_STAGE_2_TOP_OF_PIPE_BIT, frame.times_, 0);
     }
+    all_before_all(frame.commands_);
     return frame;
 }
 
 std::uint64_t FrameRing::submit(Frame& frame, std::span<const VkSemaphoreSubmitInfo> waits,
                                 std::span<const VkSemaphoreSubmitInfo> signals) {
+    all_before_all(frame.commands_);
     if (frame.times_ != VK_NULL_HANDLE)
         vkCmdWriteTimestamp2(frame.commands_, VK_PIPELINE_STAGE_2_BOTTOM_OF_PIPE_BIT, frame.times_, 1);
     VK_CHECK(vkEndCommandBuffer(frame.commands_));

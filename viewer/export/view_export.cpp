@@ -191,7 +191,7 @@ ViewSubject subject_of(const LiveModel& live, ViewData& data, const FrameData& f
                         .rows = frame.rows,
                         .columns = frame.columns,
                         .causal = frame.causal,
-                        .row_sum_error = frame.row_sum_error.value_or(0)};
+                        .row_sum_error = frame.row_sum_error};
     const std::optional<TensorType>& keys = live.source(head.layer, head.of).k.type;
     subject.precision = keys ? name_of(keys->dtype) : "";
     live.read_tokens(subject.tokens);
@@ -228,7 +228,7 @@ std::vector<std::pair<std::string, std::string>> facts_of(const ViewSubject& s) 
         {"Vantage-Temperature", format("%g", v.sampling.temperature)},
         v.image.empty() ? std::pair<std::string, std::string>{"Vantage-Prompt", v.prompt}
                         : std::pair<std::string, std::string>{"Vantage-Image", v.image},
-        {"Vantage-Row-Sum-Error", format("%.2g", s.row_sum_error)}};
+        {"Vantage-Row-Sum-Error", s.row_sum_error ? format("%.2g", *s.row_sum_error) : "unknown, or less by a sink"}};
     if (s.second) {
         facts.emplace_back("Vantage-Compared", text_of(v.compared.value_or(Compared())));
         facts.emplace_back("Vantage-Shown", s.part_name());

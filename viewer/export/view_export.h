@@ -29,8 +29,8 @@ struct ViewSubject {
     Version version;
     std::int64_t rows = 0, columns = 0;  ///< of the whole map, in tokens
     bool causal = false;
-    MapCells cells;  ///< of the part that is shown
-    double row_sum_error = 0;
+    MapCells cells;                       ///< of the part that is shown
+    std::optional<double> row_sum_error;  ///< nothing where rows have a sink, or none was summed yet
     std::optional<SecondSubject> second;
     /// What is shown of a cell.
     float at(std::int64_t row, std::int64_t column) const { return value(row, column, state.pooling); }

@@ -39,7 +39,7 @@ void whole_field(Ui& ui, Area area, const char* name, const char* id, std::int64
     ImGui::TextDisabled("%s", name);
     ImGui::SameLine(0, ui.px(5));
     ImGui::SetNextItemWidth(ui.px(wide));
-    auto edited = static_cast<int>(value);
+    auto edited = static_cast<int>(std::min<std::int64_t>(value, most));
     if (ImGui::DragInt(id, &edited, 0.3f, 0, most)) value = std::clamp(edited, 0, most);
     note_area(ui, area);
 }
@@ -72,9 +72,11 @@ void draw_prompt(Ui& ui, Viewer& viewer) {
     if (wide_enough) {
         number_field(ui, Area::temperature, "temp", "##temperature", ui.state.sampling.temperature, 0.01f, 5, "%.2f");
         number_field(ui, Area::top_p, "top-p", "##top-p", ui.state.sampling.top_p, 0.005f, 1, "%.2f");
-        auto seed = static_cast<std::int64_t>(ui.state.sampling.seed % 1000000);
+        const auto before = static_cast<std::int64_t>(ui.state.sampling.seed);
+        std::int64_t seed = before;
         whole_field(ui, Area::seed, "seed", "##seed", seed, most_seed, 54);
-        ui.state.sampling.seed = static_cast<std::uint64_t>(seed);
+        if (seed != before)
+            ui.state.sampling.seed = static_cast<std::uint64_t>(seed);  // one beyond the field's end stays
         whole_field(ui, Area::length, "tokens", "##tokens", ui.state.max_tokens, most_length, 48);
     }
     ImGui::SameLine(0, ui.px(12));

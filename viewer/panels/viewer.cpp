@@ -330,6 +330,11 @@ void Viewer::lay_panes() {
 /// Letters, panels and the maps' places, for a target of this size.
 void Viewer::arrange(float width, float height) {
     read_models();
+    if (state_.axis == KeyAxis::relative && !a_.live.source(head().layer, head().of).attrs.flag("causal")) {
+        state_.axis = KeyAxis::absolute;
+        state_.part.reset();
+        say("distances are shown of causal attention alone");
+    }
     fonts_.update();
     apply(palette_of(state_.theme), options_.scale);
     label_tokens();

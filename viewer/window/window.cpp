@@ -8,6 +8,7 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <filesystem>
 
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
@@ -225,7 +226,9 @@ Image Window::State::screenshot() {
 
 /// With `data` also what can be opened again: vector picture, page, table, numbers.
 void Window::State::save(bool data) {
-    const std::string name = options.pictures + format("/vantage-view-%03d", ++saved);
+    std::string name;  // the first that is free
+    do name = options.pictures + format("/vantage-view-%03d", ++saved);
+    while (std::filesystem::exists(name + ".png"));
     write_png(name + ".png", screenshot(), viewer->picture_texts());
     if (data) {
         const ViewSubject subject = viewer->subject();
@@ -234,12 +237,16 @@ void Window::State::save(bool data) {
     viewer->say("saved " + name + (data ? ".png, .svg, .html, .csv, .json, .npy" : ".png"));
 }
 
+/// A file that cannot be written is no reason to close the window.
 void Window::State::serve_request() {
-    switch (viewer->take_request()) {
-        case Request::none: break;
-        case Request::picture: return save(false);
-        case Request::exports: return save(true);
-        case Request::quit: return glfwSetWindowShouldClose(window, GLFW_TRUE);
+    const Request request = viewer->take_request();
+    if (request == Request::quit) return glfwSetWindowShouldClose(window, GLFW_TRUE);
+    if (request == Request::none) return;
+    try {
+        save(request == Request::exports);
+    } catch (const Error& error) {
+        if (error.kind() != ErrorKind::bad_file && error.kind() != ErrorKind::failure) throw;
+        viewer->say(error.what());
     }
 }
 
