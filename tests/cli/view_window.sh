@@ -25,7 +25,7 @@ stopped() {
 
 mkdir pictures
 for delay in 0.3 1.5 3; do
-    stopped $delay "$program" view --headless -n 40 --size 640x480 --frames pictures --apng all.png -q
+    stopped $delay "$program" view --headless -n 200 --ignore-eos --size 1280x800 --frames pictures --apng all.png -q
 done
 [[ ! -e all.png ]] || fail "an interrupted run left all.png"
 for file in pictures/* pictures/.[!.]*; do

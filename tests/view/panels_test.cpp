@@ -77,7 +77,7 @@ struct PanelsShown {
 
 }  // namespace
 
-TEST_CASE("the colour bar's ends, numbers in cells, and sums of rows", "[view][window]") {
+TEST_CASE("the colour bar's ends, numbers in cells, and sums of rows", "[view][window][once]") {
     if (!display().there) SKIP("Xvfb is not installed");
     const Opened opened;
     ViewState state{.max_tokens = 0};
@@ -136,7 +136,7 @@ TEST_CASE("the colour bar's ends, numbers in cells, and sums of rows", "[view][w
     CHECK_FALSE(has_colour(s.window.screenshot(), strip(), palette.bad));
 }
 
-TEST_CASE("a row that does not sum to 1 is named and found", "[view][window]") {
+TEST_CASE("a row that does not sum to 1 is named and found", "[view][window][once]") {
     if (!display().there) SKIP("Xvfb is not installed");
     const Opened opened;
     LiveModel live(opened.model, {.precision = Precision::f32, .on_version = WindowSystem::wake});
@@ -170,7 +170,7 @@ TEST_CASE("a row that does not sum to 1 is named and found", "[view][window]") {
     CHECK(window.viewer().off_rows().empty());
 }
 
-TEST_CASE("everything is reached by keys, and keys are what the user's file says", "[view][window]") {
+TEST_CASE("everything is reached by keys, and keys are what the user's file says", "[view][window][once]") {
     if (!display().there) SKIP("Xvfb is not installed");
     const Opened opened;
     const std::string once = ViewState::default_prompt;
@@ -269,7 +269,7 @@ TEST_CASE("everything is reached by keys, and keys are what the user's file says
     CHECK(viewer.state().theme == Theme::light);
 }
 
-TEST_CASE("an image model shows its picture, and what a query reads over it", "[view][window]") {
+TEST_CASE("an image model shows its picture, and what a query reads over it", "[view][window][once]") {
     if (!display().there) SKIP("Xvfb is not installed");
     const Opened opened(oracle + "vit");
     const ImageInput& input = opened.model.config().image;
@@ -319,7 +319,7 @@ TEST_CASE("an image model shows its picture, and what a query reads over it", "[
     keep(s.window.screenshot(), "image hovered");
 }
 
-TEST_CASE("encoders and encoder-decoders are drawn, each kind of their attention", "[view][window]") {
+TEST_CASE("encoders and encoder-decoders are drawn, each kind of their attention", "[view][window][once]") {
     if (!display().there) SKIP("Xvfb is not installed");
     {
         const Opened opened(oracle + "bert");

@@ -36,7 +36,7 @@ int worst_colour(const Image& image, const MapView& map, const ColourTable& tabl
 
 }  // namespace
 
-TEST_CASE("two runs in a window: side by side, one of them, in turn, and their difference", "[view][window]") {
+TEST_CASE("two runs in a window: side by side, one of them, in turn, and their difference", "[view][window][once]") {
     if (!display().there) SKIP("Xvfb is not installed");
     Opened opened;
     const Model quantised =
@@ -144,7 +144,7 @@ TEST_CASE("two runs in a window: side by side, one of them, in turn, and their d
     CHECK((maker.draw(1100, 760).rgb == with.rgb));
 }
 
-TEST_CASE("keys of two runs say so where there is one", "[view][window]") {
+TEST_CASE("keys of two runs say so where there is one", "[view][window][once]") {
     if (!display().there) SKIP("Xvfb is not installed");
     Opened opened;
     LiveModel live(opened.model, {.on_version = WindowSystem::wake});

@@ -155,7 +155,7 @@ TEST_CASE("pictures go on while a slow model thinks", "[view][window]") {
     CHECK(window.viewer().counts().waits == 0);
 }
 
-TEST_CASE("nobody sees a minimised window: nothing is drawn, and the model goes on", "[view][window]") {
+TEST_CASE("nobody sees a minimised window: nothing is drawn, and the model goes on", "[view][window][once]") {
     if (!display().there) SKIP("Xvfb is not installed");
     Opened opened;
     LiveModel live(opened.model, {.on_version = WindowSystem::wake});
@@ -176,7 +176,7 @@ TEST_CASE("nobody sees a minimised window: nothing is drawn, and the model goes 
     CHECK(window.counts().pictures > drawn);
 }
 
-TEST_CASE("a budget of one percent leaves the model its time", "[view][window]") {
+TEST_CASE("a budget of one percent leaves the model its time", "[view][window][once]") {
     if (!display().there) SKIP("Xvfb is not installed");
     Opened opened;
     // Pictures, and the device's time for the viewer's data, in three seconds of a model at work.
@@ -198,7 +198,7 @@ TEST_CASE("a budget of one percent leaves the model its time", "[view][window]")
     CHECK(few_seconds < free_seconds / 2);
 }
 
-TEST_CASE("a storm of sizes", "[view][window]") {
+TEST_CASE("a storm of sizes", "[view][window][once]") {
     if (!display().there) SKIP("Xvfb is not installed");
     Opened opened;
     LiveModel live(opened.model, {.on_version = WindowSystem::wake});
@@ -242,7 +242,7 @@ TEST_CASE("letters beyond ASCII are typed, shown and run", "[view][window]") {
     CHECK(shown.find("Zoë") != std::string::npos);
 }
 
-TEST_CASE("a window is closed while a prompt is being read", "[view][window]") {
+TEST_CASE("a window is closed while a prompt is being read", "[view][window][once]") {
     if (!display().there) SKIP("Xvfb is not installed");
     Opened opened;
     const double begin = seconds();
@@ -286,10 +286,10 @@ TEST_CASE("paused or back in time a window shows what is drawn without one", "[v
     CHECK(same());
 }
 
-TEST_CASE("memory is flat over pictures", "[view]") { check_pictures(100, 300); }
+TEST_CASE("memory is flat over pictures", "[view][once]") { check_pictures(100, 300); }
 TEST_CASE("memory is flat over ten thousand pictures", "[view][.long]") { check_pictures(500, 10000); }
 
-TEST_CASE("memory is flat over windows", "[view][window]") {
+TEST_CASE("memory is flat over windows", "[view][window][once]") {
     if (!display().there) SKIP("Xvfb is not installed");
     check_windows(4);
 }
