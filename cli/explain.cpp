@@ -58,7 +58,7 @@ void add_explain(CLI::App& app) {
         ->check(CLI::NonNegativeNumber)
         ->capture_default_str();
     command
-        ->add_option("-c,--ctx", o->session.context,
+        ->add_option("-c,--ctx,--context", o->session.context,
                      "Context in tokens; 0 = what the model allows and the memory holds")
         ->check(CLI::NonNegativeNumber)
         ->capture_default_str();

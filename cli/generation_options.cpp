@@ -37,7 +37,8 @@ void add_generation_options(CLI::App& command, GenerationOptions& o) {
     command.add_option("--stop", o.generator.stop, "End at this text; may be given several times")->type_name("TEXT");
     command.add_option("-s,--seed", s.seed, "The same seed gives the same text")->capture_default_str();
     command
-        .add_option("-c,--ctx", session.context, "Context in tokens; 0 = what the model allows and the memory holds")
+        .add_option("-c,--ctx,--context", session.context,
+                    "Context in tokens; 0 = what the model allows and the memory holds")
         ->capture_default_str()
         ->check(CLI::NonNegativeNumber);
     add_precision_option(command, o.precision);

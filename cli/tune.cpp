@@ -200,7 +200,9 @@ void add_tune(CLI::App& app) {
     add_model_option(*command);
     command->add_option("--shape", o->shape, "In place of a model: gpt2-small, llama-1b, llama-8b, bert-base")
         ->type_name("NAME");
-    command->add_option("--context", o->context, "Tokens in the cache while it is measured; the model's own at most")
+    command
+        ->add_option("-c,--ctx,--context", o->context,
+                     "Tokens in the cache while it is measured; the model's own at most")
         ->capture_default_str();
     add_precision_option(*command, o->precision);
     command->add_option("--seconds", o->seconds, "No call is begun after so much time")

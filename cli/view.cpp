@@ -228,7 +228,7 @@ void add_view(CLI::App& app) {
     command->add_option("--viewer-budget", o->budget, "What viewing may cost at most, in percent of the model's time")
         ->type_name("PERCENT")
         ->check(CLI::Range(0.0, 100.0));
-    command->add_option("--context", o->context, "Tokens that there is room for; 0: what the model allows")
+    command->add_option("-c,--ctx,--context", o->context, "Tokens that there is room for; 0: what the model allows")
         ->type_name("N")
         ->check(CLI::NonNegativeNumber);
     command->add_option("--precision", o->precision, "Of the cache: f16 or f32")->capture_default_str();

@@ -98,7 +98,7 @@ spoiled gpt2
 ends 2 "1000 is outside of the vocabulary"*"999" "$program" inspect -m "$folder" --ids 1,1000
 ends 2 "-1" "$program" inspect -m "$folder" --ids=-1
 ends 2 "prompt" "$program" run -m "$folder" -p "" -n 2
-ends 2 "tokens do not fit the context of 3"*"--ctx" "$program" run -m "$folder" -p "The quick brown fox jumps over the lazy dog" -c 3
+ends 2 "tokens do not fit the context of 3"*"make the context larger" "$program" run -m "$folder" -p "The quick brown fox jumps over the lazy dog" -c 3
 ends 2 "tokens do not fit the context of 96" "$program" run -m "$folder" -p "$(printf 'fox %.0s' {1..200})"
 ends 2 "97 tokens"*"allows 96" "$program" run -m "$folder" -p "The" -c 97
 ends 2 "do not fit the context of 96" "$program" explain -m "$folder" --tokens 96
