@@ -13,7 +13,7 @@ namespace {
 /// Two runs, and what a viewer would hold of them.
 struct Pair {
     LiveModel &a, &b;
-    Comparison comparison{a, b};
+    RunComparison comparison{a, b};
     ViewData data_a{a, {.most_slots = a.context() + b.context()}}, data_b{b, {.most_slots = a.context() + b.context()}};
     LiveTokens tokens_a, tokens_b;
     Version version_a, version_b;

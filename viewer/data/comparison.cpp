@@ -24,16 +24,16 @@ bool same_vocabulary(const Model& a, const Model& b) {
     return true;
 }
 
-Comparison::Comparison(LiveModel& a, LiveModel& b)
+RunComparison::RunComparison(LiveModel& a, LiveModel& b)
     : a_(a), b_(b), same_vocabulary_(same_vocabulary(a.model(), b.model())), run_b_(b.version().run) {}
 
-void Comparison::start_b(LivePrompt prompt, std::int64_t tokens) {
+void RunComparison::start_b(LivePrompt prompt, std::int64_t tokens) {
     b_.start(std::move(prompt), sampling_, tokens);
     ++run_b_;
     started_ = true;
 }
 
-void Comparison::start(const ViewState& state) {
+void RunComparison::start(const ViewState& state) {
     const std::optional<std::string> prompt = state.compared ? state.compared->prompt : std::nullopt;
     own_text_ = prompt || !same_vocabulary_;
     sampling_ = state.sampling;
@@ -42,7 +42,7 @@ void Comparison::start(const ViewState& state) {
 }
 
 // A has its first rows some time after its run began.
-void Comparison::teach(const RunNow& a) {
+void RunComparison::teach(const RunNow& a) {
     if (a.tokens.run != a.version.run) return;
     const bool translates = b_.model().config().kind == ModelKind::encoder_decoder;
     const auto ids = [&](std::int64_t from) {
@@ -60,8 +60,8 @@ void Comparison::teach(const RunNow& a) {
 }
 
 // Ids where they mean the same, else the texts, each of which gets a number.
-std::vector<std::int64_t> Comparison::numbers_of(const std::vector<std::int32_t>& ids,
-                                                 const std::vector<std::string>& texts, std::int64_t count) {
+std::vector<std::int64_t> RunComparison::numbers_of(const std::vector<std::int32_t>& ids,
+                                                    const std::vector<std::string>& texts, std::int64_t count) {
     if (same_vocabulary_) return {ids.begin(), ids.begin() + count};
     std::vector<std::int64_t> numbers;
     for (std::int64_t i = 0; i < count; ++i)
@@ -71,7 +71,7 @@ std::vector<std::int64_t> Comparison::numbers_of(const std::vector<std::int32_t>
     return numbers;
 }
 
-bool Comparison::align(const RunNow& a, const RunNow& b) {
+bool RunComparison::align(const RunNow& a, const RunNow& b) {
     const auto known = [](const RunNow& now, std::int64_t rows) {
         return now.tokens.run == now.version.run ? rows : 0;
     };
@@ -101,7 +101,7 @@ bool Comparison::align(const RunNow& a, const RunNow& b) {
     return own || source;
 }
 
-void Comparison::update(const RunNow& a, const RunNow& b) {
+void RunComparison::update(const RunNow& a, const RunNow& b) {
     const bool begun = started_ && b.version.run == run_b_;
     bool changed = false;
     if (!own_text_) {
@@ -124,7 +124,7 @@ void Comparison::update(const RunNow& a, const RunNow& b) {
     slots_b_ = {own().b, source().b, b.version.run, slots_a_.number};
 }
 
-bool Comparison::settled(const Version& a, const Version& b) const {
+bool RunComparison::settled(const Version& a, const Version& b) const {
     if (!at_rest(a) || !at_rest(b) || !started_ || b.run != run_b_) return b.activity == Activity::failed;
     return own_text_ || (taught_run_ == a.run && b.rows >= a.rows && b.source_rows >= a.source_rows);
 }

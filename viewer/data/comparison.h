@@ -21,9 +21,9 @@ struct RunNow {
 
 /// A is the first run, B the second. B reads what A writes, token by token: rows then mean the same in both. With a prompt of its own,
 /// or another vocabulary, B writes its own text, drawn with the same seed, and the two are aligned.
-class Comparison {
+class RunComparison {
 public:
-    Comparison(LiveModel& a, LiveModel& b);
+    RunComparison(LiveModel& a, LiveModel& b);
 
     /// Begins B anew, as A has been or will be. Commands to A are given by the caller.
     void start(const ViewState& state);

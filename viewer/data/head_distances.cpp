@@ -60,7 +60,7 @@ void HeadDistances::restart() {
 }
 
 // Rows of slots that have not changed stay; others are summed up anew.
-void HeadDistances::take_slots(const Comparison& comparison) {
+void HeadDistances::take_slots(const RunComparison& comparison) {
     const SideSlots &a = comparison.slots(false), &b = comparison.slots(true);
     const bool same_run = run_ == comparison.runs();
     if (same_run && slots_a_.number == a.number) return;
@@ -91,12 +91,12 @@ void HeadDistances::collect() {
         }
 }
 
-bool HeadDistances::behind(const Comparison& comparison) const {
+bool HeadDistances::behind(const RunComparison& comparison) const {
     return std::ranges::any_of(layers_, [&](const LayerPair& l) { return l.rows < comparison.rows_of(l.a->of); });
 }
 
 // Some rows of the layer that is furthest behind.
-void HeadDistances::launch(const Comparison& comparison) {
+void HeadDistances::launch(const RunComparison& comparison) {
     const auto next =
         std::ranges::max_element(layers_, {}, [&](const LayerPair& l) { return comparison.rows_of(l.a->of) - l.rows; });
     LayerPair& layer = *next;
@@ -133,7 +133,7 @@ void HeadDistances::launch(const Comparison& comparison) {
     layer.rows += rows;
 }
 
-bool HeadDistances::update(const Comparison& comparison, double seconds) {
+bool HeadDistances::update(const RunComparison& comparison, double seconds) {
     if (!work_.idle()) return true;
     collect();
     take_slots(comparison);
@@ -145,7 +145,7 @@ bool HeadDistances::update(const Comparison& comparison, double seconds) {
     return true;
 }
 
-void HeadDistances::finish(const Comparison& comparison) {
+void HeadDistances::finish(const RunComparison& comparison) {
     do work_.wait();
     while (update(comparison, seconds_of_a_batch));
 }

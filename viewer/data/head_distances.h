@@ -22,9 +22,9 @@ public:
 
     /// Works on rows that are not known yet, within so many seconds of the device's time; waits for nothing. True while there is more
     /// to do.
-    bool update(const Comparison& comparison, double seconds);
+    bool update(const RunComparison& comparison, double seconds);
     /// Until nothing is left, waiting for the device.
-    void finish(const Comparison& comparison);
+    void finish(const RunComparison& comparison);
     /// NaN for a head that is not in both, or has no row yet. First rows that see three keys or fewer are left out of causal attention,
     /// as in all numbers of heads.
     double of(const HeadPlace& head) const;
@@ -47,10 +47,10 @@ private:
         std::uint64_t restarts;
     };
     void restart();
-    void take_slots(const Comparison& comparison);
+    void take_slots(const RunComparison& comparison);
     void collect();
-    bool behind(const Comparison& comparison) const;
-    void launch(const Comparison& comparison);
+    bool behind(const RunComparison& comparison) const;
+    void launch(const RunComparison& comparison);
     bool counts(const LayerPair& pair, std::int64_t slot) const;
 
     gpu::DeviceState& device_;

@@ -39,7 +39,7 @@ struct Pane {
 
 /// What panels know of two runs.
 struct Beside {
-    const Comparison& comparison;
+    const RunComparison& comparison;
     Shown shown;                             ///< now
     std::array<const FrameData*, 2> frames;  ///< null: it has no such head
     std::array<std::string, 2> names;        ///< "A · f16"

@@ -68,7 +68,7 @@ std::vector<std::string> slot_labels(const std::vector<std::string>& a, const st
 }  // namespace
 
 Viewer::Viewer(LiveModel& live, const ViewState& state, const ViewerOptions& options)
-    : a_{.live = live, .data = ViewData(live, data_options(live, options))},
+    : a_(live, data_options(live, options)),
       state_(state),
       options_(options),
       context_(make_context()),
@@ -76,7 +76,7 @@ Viewer::Viewer(LiveModel& live, const ViewState& state, const ViewerOptions& opt
       finder_(std::make_shared<FocusFinder>()) {
     const ContextInUse in_use(context_);
     if (options.compared != nullptr) {
-        b_.reset(new Side{.live = *options.compared, .data = ViewData(*options.compared, data_options(live, options))});
+        b_ = std::make_unique<Side>(*options.compared, data_options(live, options));
         comparison_.emplace(live, *options.compared);
         comparison_->start(state_);
         distances_.emplace(live, *options.compared);

@@ -135,6 +135,7 @@ private:
     void pass_events();
     /// One of the runs that are shown.
     struct Side {
+        Side(LiveModel& model, const ViewDataOptions& options) : live(model), data(model, options) {}
         LiveModel& live;
         ViewData data;
         const FrameData* frame = nullptr;  ///< null: nothing yet, or it has no such head
@@ -180,7 +181,7 @@ private:
 
     Side a_;
     std::unique_ptr<Side> b_;
-    std::optional<Comparison> comparison_;
+    std::optional<RunComparison> comparison_;
     std::optional<HeadDistances> distances_;
     std::optional<double> distances_due_;  ///< when there is more to do for them
     std::vector<HeadMeans> numbers_;       ///< of the run in front, with the difference
