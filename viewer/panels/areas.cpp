@@ -117,7 +117,9 @@ bool act_in_number(Viewer& v, Area area, const Shortcut& s) {
     const int steps = (arrows.right - arrows.down) * (s.shift ? 10 : 1);
     Sampling& sampling = v.at().sampling;
     const auto moved = [&](double value, double step, double most) {
-        return std::clamp(std::round((value + steps * step) / step) * step, 0.0, most);
+        const double to =
+            std::round((value + steps * step) / step) / std::round(1 / step);  // 0.85, and no digits behind
+        return std::clamp(to, 0.0, most);
     };
     if (s.key == Key::enter) v.run_prompt();
     if (steps == 0) return s.key == Key::enter;

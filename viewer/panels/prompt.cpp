@@ -29,7 +29,7 @@ void number_field(Ui& ui, Area area, const char* name, const char* id, double& v
     ImGui::SetNextItemWidth(ui.px(54));
     auto edited = static_cast<float>(value);
     if (ImGui::DragFloat(id, &edited, step, 0, most, shape))
-        value = static_cast<double>(std::clamp(edited, 0.0f, most));
+        value = std::round(1000 * static_cast<double>(std::clamp(edited, 0.0f, most))) / 1000;  // as it will be written
     note_area(ui, area);
 }
 

@@ -159,7 +159,7 @@ void Viewer::say(const std::string& note) {
 ViewState Viewer::state_shown(const Version& version) const {
     ViewState shown = state_;
     shown.head = head();
-    shown.shown = this->shown();
+    if (b_) shown.shown = this->shown();
     if (version.activity == Activity::ended && version.as_asked) return shown;
     shown.max_tokens = std::max<std::int64_t>(version.tokens - version.prompt_tokens, 0);
     shown.sampling.ignore_end = shown.sampling.ignore_end || version.past_end;
