@@ -46,13 +46,13 @@ TEST_CASE("a view and its command line say the same", "[view]") {
     state.axis = KeyAxis::relative, state.pooling = Pooling::peak;
     state.modifiers = {.sink_off = true, .over_expected = true};
     state.pins = {{Pin::Kind::query, 4}, {Pin::Kind::key, 0}};
-    state.scale = WeightScale::logarithmic, state.range = {0.001, 0.125}, state.colours = ColourMap::cividis;
+    state.scale = WeightScale::linear, state.range = {0.001, 0.125}, state.colours = ColourMap::cividis;
     state.theme = Theme::light, state.statistic = HeadStatistic::induction, state.mini_maps = true;
     const std::string line = as_command_line(state);
     CHECK(line ==
           "-p 'it'\\''s \"here\"\n&' -n 5 --temp 0.7 --top-k 40 --seed 11 --layer 3 --head 7 --of cross "
           "--part 0.5:20,-3:24 --rows 12 --axis relative --pool peak --sink-off --over-expected --pin q4 --pin k0 "
-          "--scale log --min 0.001 --max 0.125 --colours cividis --theme light --statistic induction --mini-maps");
+          "--scale linear --min 0.001 --max 0.125 --colours cividis --theme light --statistic induction --mini-maps");
     const ViewState again = state_from(words_of(line));
     CHECK(again == state);
     CHECK(again.prompt == state.prompt);
@@ -117,8 +117,31 @@ TEST_CASE("the ends of a colour bar move along its scale", "[view]") {
     // A quarter of the way between the roots of 0.04 and 0.64.
     CHECK(std::abs(position_of(0.1225f, 0.64f, WeightScale::square_root, 0.04f) - 0.25f) < 1e-6f);
     CHECK(std::abs(position_of(0.16f, 0.64f, WeightScale::logarithmic, 0.04f) - 0.5f) < 1e-6f);
-    CHECK(with_usual_end({0.5, 4}, BarEnd::bright) == ValueRange{0.5, 1});
-    CHECK(with_usual_end({2, 4}, BarEnd::bright) == ValueRange{});
+    CHECK(with_usual_end({0.5, 4}, BarEnd::bright, {}) == ValueRange{0.5, 1});
+    CHECK(with_usual_end({2, 4}, BarEnd::bright, {}) == ValueRange{});
+}
+
+TEST_CASE("ratios and lengths have ends of their own on the colour bar", "[view]") {
+    const std::vector<std::string> ratio{"--over-expected"}, own{"--over-expected", "--scale", "linear", "--max", "4"},
+        lengths{"--value-weighted"}, both{"--value-weighted", "--row-norm"};
+    const ViewState usual = state_from(ratio);
+    CHECK(usual.range == ValueRange{1.0 / 16, 16});
+    CHECK(usual.scale == WeightScale::logarithmic);
+    CHECK(position_of(1, 16, usual.scale, 1.0f / 16) == 0.5f);  // as expected: the middle
+    CHECK(as_command_line(usual) == "--over-expected");
+    CHECK(as_command_line(state_from(own)) == "--over-expected --scale linear --max 4");
+    ViewState plain = usual;
+    plain.range = {}, plain.scale = WeightScale::square_root;
+    CHECK(state_from(words_of(as_command_line(plain))) == plain);
+    CHECK(state_from(lengths).range.max == 0);  // which the head has to tell
+    ViewState told = state_from(lengths);
+    told.range.max = 1;
+    CHECK(as_command_line(told) == "--value-weighted --max 1");
+    CHECK(state_from(both).range == ValueRange{});
+    std::string texts;
+    for (const ScaleTick& tick : bar_ticks(usual.range, usual.scale, usual.modifiers)) texts += tick.text + " ";
+    CHECK(texts == "≤ ÷16 ÷4 ×1 ×4 ≥ ×16 ");
+    CHECK(bar_ticks({}, WeightScale::linear, {}).size() == 5);
 }
 
 TEST_CASE("a budget opens for its share of the time, and says what was spent", "[view]") {

@@ -186,6 +186,86 @@ TEST_CASE("numbers of heads are those of the rows that are shown", "[view]") {
     CHECK(data.counts().rows_summed - all_summed <= layers * (22 + 63 + 5 + 36 + 1));
 }
 
+TEST_CASE("weights times values end where the head's longest value does", "[view][window]") {
+    if (!display().there) SKIP("Xvfb is not installed");
+    const Opened opened;
+    LiveModel live(opened.model, {.precision = Precision::f32, .on_version = WindowSystem::wake});
+    ViewState state{.max_tokens = 0};
+    state.head = HeadPlace{1, 2};
+    live.start({.text = state.prompt}, state.sampling, state.max_tokens);
+    Window window(opened.device, live, state, {.width = 900, .height = 640, .frozen = true});
+    User user(window);
+    user.until_ended();
+    Viewer& viewer = window.viewer();
+    const ViewSubject plain = viewer.subject();
+    user.type("v");
+    const ViewSubject weighted = viewer.subject();
+    double longest = 0;
+    for (std::int64_t key = 0; key < plain.cells.columns; ++key)  // each is seen by its own query
+        longest = std::max(longest, static_cast<double>(weighted.at(key, key) / plain.at(key, key)));
+    CHECK(std::abs(viewer.state().range.max / longest - 1) < 1e-3);
+    CHECK(weighted.state.range == viewer.state().range);
+    for (const float value : weighted.cells.mass)
+        CHECK(static_cast<double>(value) <= weighted.state.range.max * 1.0001);
+    CHECK(weighted.command.find("--value-weighted --max ") != std::string::npos);
+    keep(window.screenshot(), "times-values");
+    user.type("v)");  // an end that was moved stays where it is
+    const double moved = viewer.state().range.max;
+    CHECK(moved > 1);
+    user.type("o");
+    CHECK(viewer.state().range == ValueRange{1.0 / 16, moved});
+    user.type("0");
+    CHECK(viewer.state().range == ValueRange{1.0 / 16, 16});
+    CHECK(viewer.state().scale == WeightScale::logarithmic);
+    keep(window.screenshot(), "over-expected");
+    user.type("o");
+    CHECK(viewer.state().range == ValueRange{});
+    CHECK(viewer.state().scale == WeightScale::square_root);
+}
+
+TEST_CASE("files are made while the window goes on, and a window that closes waits for them", "[view][window]") {
+    if (!display().there) SKIP("Xvfb is not installed");
+    const Opened opened;
+    LiveModel live(opened.model, {.on_version = WindowSystem::wake});
+    const ViewState state{.max_tokens = 8};
+    live.start({.text = state.prompt}, state.sampling, state.max_tokens);
+    const TemporaryFolder folder;
+    const std::string first = folder.path() + "/vantage-view-001", second = folder.path() + "/vantage-view-002",
+                      third = folder.path() + "/vantage-view-003";
+    write_file(first + ".svg", std::string("mine"));  // a name that is taken
+    {
+        Window window(opened.device, live, state,
+                      {.width = 1200, .height = 800, .frozen = true, .pictures = folder.path()});
+        User user(window);
+        user.until_ended();
+        window.viewer().request(Request::exports);
+        REQUIRE(window.turn(0.01));
+        CHECK(window.viewer().at().note == "saving " + second + " …");  // and no file was waited for
+        user.settle();
+        const double until = seconds() + 30;
+        while (!window.viewer().at().note.starts_with("saved") && seconds() < until) REQUIRE(window.turn(0.01));
+        CHECK(window.viewer().at().note == "saved " + second + ".png, .svg, .html, .csv, .json, .npy");
+        window.viewer().request(Request::exports);
+        REQUIRE(window.turn(0.01));
+    }
+    CHECK(read_file(first + ".svg") == "mine");
+    for (const std::string& name : {second, third}) {
+        CHECK(read_png(name + ".png").image.width == 1200);
+        for (const char* ending : {".svg", ".html", ".csv", ".json", ".npy", ".npy.json"})
+            CHECK_FALSE(read_file(name + ending).empty());
+    }
+    CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1 + 2 * 7);  // no half of a file
+
+    Window window(opened.device, live, state, {.width = 400, .height = 300, .pictures = folder.path() + "/nowhere"});
+    User user(window);
+    user.until_ended();
+    window.viewer().request(Request::picture);
+    const double until = seconds() + 30;
+    do REQUIRE(window.turn(0.01));
+    while (!window.viewer().at().note.starts_with("cannot write") && seconds() < until);
+    CHECK(window.viewer().at().note.find("nowhere/vantage-view-001.png") != std::string::npos);
+}
+
 TEST_CASE("a search without a match, and a part that is nowhere, say so", "[view][window]") {
     if (!display().there) SKIP("Xvfb is not installed");
     const Opened opened;

@@ -13,6 +13,8 @@ Factors::Factors(gpu::DeviceState& device, const LiveModel& live) : device_(devi
     keys_ = vector(live.context(), "view.key_factors");
     rows_ = vector(live.context(), "view.row_factors");
     distances_ = vector(2 * live.context(), "view.distance_means");
+    lengths_ = gpu::allocate(device, static_cast<std::uint64_t>(live.context()) * sizeof(float),
+                             gpu::MemoryKind::readback, "view.value_lengths");
 }
 
 void Factors::extend(std::int64_t& ready, std::int64_t to, int kind, const gpu::Buffer& result, double products_each,
@@ -27,22 +29,36 @@ void Factors::extend(std::int64_t& ready, std::int64_t to, int kind, const gpu::
     };
     const Modifiers& m = subject_.modifiers;
     const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
-    work.add(Work::factors, layer.kernel("view_factors"),
-             params::ViewFactorParams{.source = address_words(layer.address),
-                                      .result = address_words(result.address()),
-                                      .row_factors = words(with_rows && (m.sink_off || m.row_normalised), rows_),
-                                      .key_factors = words(with_keys && (m.sink_off || m.value_weighted), keys_),
-                                      .head = u(head.head),
-                                      .kind = static_cast<std::uint32_t>(kind),
-                                      .first = u(ready),
-                                      .count = u(count),
-                                      .rows = u(subject_.expected_rows),
-                                      .keys = u(extent_.own_keys),
-                                      .sink_off = m.sink_off,
-                                      .value_weighted = m.value_weighted,
-                                      .row_normalised = m.row_normalised},
-             flat_grid(static_cast<std::uint64_t>(count), device_.caps()), products_each * static_cast<double>(count));
+    const auto add = [&](const gpu::Buffer& into) {
+        work.add(Work::factors, layer.kernel("view_factors"),
+                 params::ViewFactorParams{.source = address_words(layer.address),
+                                          .result = address_words(into.address()),
+                                          .row_factors = words(with_rows && (m.sink_off || m.row_normalised), rows_),
+                                          .key_factors = words(with_keys && (m.sink_off || m.value_weighted), keys_),
+                                          .head = u(head.head),
+                                          .kind = static_cast<std::uint32_t>(kind),
+                                          .first = u(ready),
+                                          .count = u(count),
+                                          .rows = u(subject_.expected_rows),
+                                          .keys = u(extent_.own_keys),
+                                          .sink_off = m.sink_off,
+                                          .value_weighted = m.value_weighted,
+                                          .row_normalised = m.row_normalised},
+                 flat_grid(static_cast<std::uint64_t>(count), device_.caps()),
+                 products_each * static_cast<double>(count));
+    };
+    add(result);
+    if (kind == VIEW_KEYS && m.value_weighted) add(lengths_);  // once more, for the host: of a key they cost little
     ready += count;
+}
+
+bool Factors::collect() {
+    if (complete()) return false;
+    const auto* lengths = reinterpret_cast<const float*>(lengths_.mapped());
+    const double before = largest_.value_or(0);
+    for (; collected_ < keys_ready_; ++collected_)
+        largest_ = std::max(largest_.value_or(0), static_cast<double>(lengths[collected_]));
+    return largest_ != before;
 }
 
 Look Factors::advance(const HeadPlace& head, const ViewSources::Layer& layer, const Modifiers& modifiers,
@@ -56,7 +72,8 @@ Look Factors::advance(const HeadPlace& head, const ViewSources::Layer& layer, co
                                                            : extent.own_rows;
     if (const Subject now{head, modifiers, run, expected}; !(now == subject_) || number_ == 0) {
         subject_ = now;
-        keys_ready_ = rows_ready_ = distances_ready_ = 0;
+        keys_ready_ = rows_ready_ = distances_ready_ = collected_ = 0;
+        largest_.reset();
         ++number_;
     }
     extent_ = extent;

@@ -16,6 +16,12 @@ public:
     Look advance(const HeadPlace& head, const ViewSources::Layer& layer, const Modifiers& modifiers,
                  const Extent& extent, std::uint64_t run, bool grows, ViewWork& work);
 
+    /// Takes what a finished batch has left: true when the largest factor of a key changed.
+    bool collect();
+    /// The largest length of a value among the keys that are seen; nothing without weights times values, or before it is known.
+    std::optional<double> largest_value() const { return largest_; }
+    bool complete() const { return !subject_.modifiers.value_weighted || collected_ == keys_ready_; }
+
 private:
     void extend(std::int64_t& ready, std::int64_t to, int kind, const gpu::Buffer& result, double products_each,
                 const HeadPlace& head, const ViewSources::Layer& layer, ViewWork& work);
@@ -31,7 +37,9 @@ private:
     std::uint32_t number_ = 0;
     std::int64_t keys_ready_ = 0, rows_ready_ = 0, distances_ready_ = 0;
     gpu::DeviceState& device_;
-    gpu::Buffer keys_, rows_, distances_;
+    gpu::Buffer keys_, rows_, distances_, lengths_;
+    std::int64_t collected_ = 0;  // lengths of values
+    std::optional<double> largest_;
 };
 
 }  // namespace vantage::view

@@ -21,8 +21,7 @@ ValueRange with_end(const ValueRange& bar, BarEnd end, double position, WeightSc
     return {bar.min, std::clamp(rounded, std::max(least_max, bar.min / nearest), most_max)};
 }
 
-ValueRange with_usual_end(ValueRange range, BarEnd end) {
-    const ValueRange usual;
+ValueRange with_usual_end(ValueRange range, BarEnd end, const ValueRange& usual) {
     (end == BarEnd::dark ? range.min : range.max) = end == BarEnd::dark ? usual.min : usual.max;
     return range.min < range.max ? range : usual;
 }

@@ -17,7 +17,7 @@ enum class BarEnd : std::uint8_t { dark, bright };
 /// With one end where `position` is on the bar (0: its dark end, 1: its bright end, beyond both as the scale goes on), in three
 /// digits. The dark end stays below the bright one.
 ValueRange with_end(const ValueRange& bar, BarEnd end, double position, WeightScale scale);
-/// With one end as it is without being moved.
-ValueRange with_usual_end(ValueRange range, BarEnd end);
+/// With one end as usual; both where they would cross.
+ValueRange with_usual_end(ValueRange range, BarEnd end, const ValueRange& usual);
 
 }  // namespace vantage::view

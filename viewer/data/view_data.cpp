@@ -212,8 +212,8 @@ struct ViewData::State {
 void ViewData::State::collect() {
     if (!work.idle()) return;
     const bool numbers = board.collect(), read = probe.collect(), counted = histogram.collect(),
-               few = excerpts.collect(), row = reader.collect();
-    frame.changed = frame.changed || numbers || read || counted || few || row;
+               few = excerpts.collect(), row = reader.collect(), lengths = factors.collect();
+    frame.changed = frame.changed || numbers || read || counted || few || row || lengths;
 }
 
 void ViewData::State::read_version() {
@@ -419,6 +419,7 @@ const FrameData& ViewData::State::update(const ViewState& state, const Wanted& w
     frame.ready = work.submit();
     frame.changed = frame.changed || worked;
     frame.heads = board.numbers();
+    frame.largest_value = factors.largest_value();
     frame.reading = probe.reading() && probe.reading()->run == frame.version.run ? probe.reading() : std::nullopt;
     const HeadMeans& own = frame.heads[static_cast<std::size_t>(number_of(wanted.head))];
     frame.row_sum_error =
@@ -427,7 +428,7 @@ const FrameData& ViewData::State::update(const ViewState& state, const Wanted& w
     frame.off_rows = board.off_rows(static_cast<std::size_t>(number_of(wanted.head)));
     frame.busy = work.in_flight() || frame.map.progress < 1 || (wanted.mini_maps && frame.mini_maps.progress < 1) ||
                  board.behind(frame.version, shown) || next_slots || !histogram.current() || !excerpts.current() ||
-                 !reader.current();
+                 !reader.current() || !factors.complete();
     return frame;
 }
 

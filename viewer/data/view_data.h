@@ -115,9 +115,10 @@ struct FrameData {
     TileMap map;               ///< of the focused head
     /// One tile for each head of LiveModel::heads(), that covers all of its map; address 0 where not wanted.
     TileMap mini_maps;
-    std::span<const HeadMeans> heads;    ///< of LiveModel::heads()
-    std::optional<CellReading> reading;  ///< of the last cell that was asked for and is known, one or two frames old
-    std::optional<ValueCounts> counts;   ///< of the visible cells, one or two frames old
+    std::span<const HeadMeans> heads;     ///< of LiveModel::heads()
+    std::optional<double> largest_value;  ///< ‖v‖ of the keys that are seen, where weights are shown times it
+    std::optional<CellReading> reading;   ///< of the last cell that was asked for and is known, one or two frames old
+    std::optional<ValueCounts> counts;    ///< of the visible cells, one or two frames old
     /// Weights one by one, as wanted a frame or two ago, of the focused head; null: none yet. What a query reads is by key, whatever
     /// the axis.
     std::shared_ptr<const Excerpt> numbers, read;

@@ -308,6 +308,24 @@ const Option* option_named(const std::string& name) {
     return found == options().end() ? nullptr : &*found;
 }
 
+/// What a view with these modifiers is when nothing else is said of it.
+ViewState usual_with(const Modifiers& modifiers) {
+    ViewState state;
+    state.range = usual_range(modifiers), state.scale = usual_scale(modifiers);
+    return state;
+}
+
+ViewState read_words(std::span<const std::string> words, ViewState state) {
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        const Option* option = option_named(words[i]);
+        if (option == nullptr) throw Error(ErrorKind::usage, "view: \"" + words[i] + "\" is no option of a view");
+        if (option->value != nullptr && i + 1 == words.size())
+            throw Error(ErrorKind::usage, "view: " + words[i] + " wants a value: " + option->help);
+        option->take(state, option->value != nullptr ? words[++i] : is_set);
+    }
+    return state;
+}
+
 }  // namespace
 
 const char* name_of(Pooling pooling) { return word_for(pooling_words, pooling); }
@@ -344,6 +362,36 @@ std::string text_of(const Compared& c) {
     return text;
 }
 
+ValueRange usual_range(const Modifiers& modifiers) {
+    constexpr double most_ratio = 16;
+    if (modifiers.over_expected) return {1 / most_ratio, most_ratio};
+    return modifiers.value_weighted && !modifiers.row_normalised ? ValueRange{0, 0} : ValueRange{};
+}
+
+WeightScale usual_scale(const Modifiers& modifiers) {
+    return modifiers.over_expected ? WeightScale::logarithmic : WeightScale::square_root;
+}
+
+std::vector<ScaleTick> bar_ticks(const ValueRange& range, WeightScale scale, const Modifiers& modifiers) {
+    const auto min = static_cast<float>(range.min), max = static_cast<float>(range.max);
+    if (!modifiers.over_expected) return scale_ticks(max, scale, min);
+    constexpr float apart = 0.05f;  // of the bar, so that texts do not touch
+    std::vector<ScaleTick> ticks;
+    const auto add = [&](float value, const char* sign) {
+        const float place = position_of(value, max, scale, min);
+        if (!ticks.empty() && place - ticks.back().position < apart) return;
+        ticks.push_back(
+            {value, place,
+             sign + (value < 1 && value > 0 ? "÷" + weight_text(1 / value, 2) : "×" + weight_text(value, 2))});
+    };
+    add(min, "≤ ");
+    for (int power = -10; power <= 10; ++power)
+        if (const float value = std::ldexp(1.0f, 2 * power); value > min && value < max * 0.99f) add(value, "");
+    if (1 - ticks.back().position < apart && ticks.size() > 1) ticks.pop_back();
+    add(max, "≥ ");
+    return ticks;
+}
+
 bool ViewState::operator==(const ViewState& other) const { return as_command_line(*this) == as_command_line(other); }
 
 std::string text_of(const Rectangle& part) {
@@ -362,7 +410,7 @@ std::string shell_word(const std::string& text) {
 }
 
 std::string as_command_line(const ViewState& state) {
-    const ViewState usual;
+    const ViewState usual = usual_with(state.modifiers);
     std::string line;
     for (const Option& option : options())
         for (const std::string& value : option.give(state, usual)) {
@@ -373,15 +421,9 @@ std::string as_command_line(const ViewState& state) {
 }
 
 ViewState state_from(std::span<const std::string> words) {
-    ViewState state;
-    for (std::size_t i = 0; i < words.size(); ++i) {
-        const Option* option = option_named(words[i]);
-        if (option == nullptr) throw Error(ErrorKind::usage, "view: \"" + words[i] + "\" is no option of a view");
-        if (option->value != nullptr && i + 1 == words.size())
-            throw Error(ErrorKind::usage, "view: " + words[i] + " wants a value: " + option->help);
-        option->take(state, option->value != nullptr ? words[++i] : is_set);
-    }
-    if (!(state.range.min < state.range.max))
+    const ViewState state = read_words(words, usual_with(read_words(words, {}).modifiers));
+    const bool ends_known = state.range.max > 0 || state.range.min > 0;
+    if (ends_known && !(state.range.min < state.range.max))
         refuse("--max", text_of(state.range.max), "a number above --min, which is " + text_of(state.range.min));
     if (!(state.difference_max > 0)) refuse("--max-difference", "0", "a number above 0");
     if (state.compared) return state;

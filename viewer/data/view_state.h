@@ -65,6 +65,14 @@ struct Modifiers {
     bool any() const { return *this != Modifiers{}; }
 };
 
+/// The ends of the colour bar that nobody has moved. Of weights 0 and 1; of their ratio to what is expected a sixteenth and sixteen, with
+/// 1 in the middle of a logarithmic scale; weights times values end with the largest length of a value, which the head has to tell:
+/// max is 0 until then.
+ValueRange usual_range(const Modifiers& modifiers);
+WeightScale usual_scale(const Modifiers& modifiers);
+/// The marks of the bar: ratios as "÷4", "×1", "×4".
+std::vector<ScaleTick> bar_ticks(const ValueRange& range, WeightScale scale, const Modifiers& modifiers);
+
 /// A row or a column that stays marked.
 struct Pin {
     enum class Kind : std::uint8_t { query, key } kind = Kind::query;

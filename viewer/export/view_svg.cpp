@@ -83,9 +83,10 @@ std::string bar(const ViewSubject& s, double x, double y, double height, const P
     const auto tick = [&](double position, const std::string& text) {
         all += text_at(x + bar_width + 6, y + height * (1 - position) + 4, text, paper.ink, letter);
     };
-    const ValueRange range = both_ways ? ValueRange{0, s.state.difference_max} : s.state.range;
-    for (const ScaleTick& one :
-         scale_ticks(static_cast<float>(range.max), s.state.scale, static_cast<float>(range.min))) {
+    const std::vector<ScaleTick> ticks = both_ways
+                                             ? scale_ticks(static_cast<float>(s.state.difference_max), s.state.scale)
+                                             : bar_ticks(s.state.range, s.state.scale, s.state.modifiers);
+    for (const ScaleTick& one : ticks) {
         const auto position = static_cast<double>(one.position);
         if (!both_ways || one.value <= 0) {
             tick(both_ways ? 0.5 : position, one.text);

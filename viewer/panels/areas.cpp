@@ -57,7 +57,7 @@ bool act_in_bar(Viewer& v, const Shortcut& s) {
     if (const Steps steps = steps_of(s); steps.down != 0)
         move_end(v, s.shift ? BarEnd::dark : BarEnd::bright, -steps.down);
     else if (s.key == Key::enter)
-        v.state().range = {};
+        v.state().range = v.usual_ends();
     else
         return false;
     return true;

@@ -33,7 +33,7 @@ void drag_end(Ui& ui, ImDrawList& list, const Box& bar, BarEnd end) {
     if (ImGui::IsItemDeactivated()) ui.at.bar.reset();
     const bool hot = ImGui::IsItemHovered() || ImGui::IsItemActive();
     if (ImGui::IsItemHovered() && ImGui::IsMouseDoubleClicked(0)) {
-        ui.state.range = with_usual_end(ui.state.range, end);
+        ui.state.range = with_usual_end(ui.state.range, end, ui.usual_ends);
         ui.at.bar.reset();
     }
     fill(list, grip, hot ? ui.palette.accent : ui.palette.strong, ui.px(3));
@@ -96,6 +96,12 @@ void draw_colours(const Ui& ui, ImDrawList& list, const Box& bar, const ValueRan
     }
 }
 
+/// What the bar measures where that is no weight.
+const char* unit_of(const Modifiers& m) {
+    if (m.over_expected) return "× expected";
+    return m.value_weighted && !m.row_normalised ? "to max ‖v‖" : "";
+}
+
 }  // namespace
 
 void draw_colour_bar(Ui& ui, const Box& box) {
@@ -103,12 +109,14 @@ void draw_colour_bar(Ui& ui, const Box& box) {
     const float counts = ui.px(34);
     const Box bar{box.x + counts + ui.px(3), box.y, ui.px(14), box.high};
     if (bar.high < ui.px(40)) return;
+    if (const char* unit = unit_of(ui.state.modifiers); *unit != '\0')
+        put_right(list, small(ui), ui.layout.focus.right() - ui.px(12), bar.y - 2.2f * ui.fonts.small_size,
+                  ui.palette.faint, unit);
     wheel(ui, bar);
     const ValueRange axis = ui.at.bar.value_or(ui.state.range);
     draw_histogram(ui, list, {box.x, box.y, counts, box.high});
     draw_colours(ui, list, bar, axis);
-    for (const ScaleTick& tick :
-         scale_ticks(static_cast<float>(axis.max), ui.state.scale, static_cast<float>(axis.min))) {
+    for (const ScaleTick& tick : bar_ticks(axis, ui.state.scale, ui.state.modifiers)) {
         const float y = bar.bottom() - tick.position * bar.high;
         fill(list, {bar.right(), std::round(y) - (tick.position >= 1 ? 0.0f : 1.0f), ui.px(4), 1}, ui.palette.faint);
         put(list, small(ui), bar.right() + ui.px(8), y - ui.fonts.small_size * 0.6f, ui.palette.ink, tick.text);

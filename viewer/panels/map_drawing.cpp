@@ -22,6 +22,9 @@ void draw_map(const Ui& ui, ImDrawList& list, const MapDrawing& drawing) {
     p.rows = static_cast<float>(drawing.part.rows());
     p.columns = static_cast<float>(drawing.part.columns());
     p.bar = scale_params(ui.state.scale, difference ? ValueRange{0, ui.state.difference_max} : ui.state.range);
+    // Small maps are of plain weights, whatever the bar measures.
+    if (drawing.mini_map >= 0 && !difference && usual_range(ui.state.modifiers) != ValueRange{})
+        p.bar = scale_params(usual_scale({}), {});
     p.peak = ui.state.pooling == Pooling::peak ? 1 : 0;
     p.mini_map = static_cast<std::uint32_t>(drawing.mini_map + 1);
     p.hide_future = ui.data.causal ? 1 : 0;

@@ -118,6 +118,7 @@ struct Ui {
     const gpu::Buffer& picture;  ///< what the model looks at; of tokens.seen
     Layout layout;
     MapView map;                ///< that the mouse is in, or the first
+    ValueRange usual_ends;      ///< of the colour bar
     std::int64_t all_rows = 0;  ///< of all tokens, not only those shown
     float scale = 1;
     double now = 0;

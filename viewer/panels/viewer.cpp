@@ -71,6 +71,8 @@ Viewer::Viewer(LiveModel& live, const ViewState& state, const ViewerOptions& opt
     : a_(live, data_options(live, options)),
       state_(state),
       options_(options),
+      usual_ends_(usual_range(state.modifiers)),
+      usual_scale_(usual_scale(state.modifiers)),
       context_(make_context()),
       fonts_(live.model().device(), options.scale),
       finder_(std::make_shared<FocusFinder>()) {
@@ -185,7 +187,7 @@ void Viewer::copy_command_line() {
 }
 
 ViewSubject Viewer::subject() {
-    each_side([&](Side& side) { side.frame = update(side, true, now_); });
+    finish_sides();
     ViewSubject subject = subject_of(a_.live, a_.data, *a_.frame, state_shown(a_.frame->version), head());
     subject.command = command_line(subject.state);
     if (!b_) return subject;
@@ -425,6 +427,32 @@ const FrameData* Viewer::update(Side& side, bool finish, double now) {
     return finish ? &side.data.finish(seen, what) : &side.data.update(seen, what, now);
 }
 
+/// Once more where that tells the ends of the colour bar, along which cells are counted.
+void Viewer::finish_sides() {
+    do each_side([&](Side& side) { side.frame = update(side, true, now_); });
+    while (follow_values());
+}
+
+/// The scale and the ends of the colour bar that nobody has moved follow what is shown. True when they changed.
+bool Viewer::follow_values() {
+    if (at_.bar) return false;  // an end is being dragged
+    ValueRange ends = usual_range(state_.modifiers);
+    if (ends.max == 0) {
+        each_side([&](const Side& side) {
+            if (side.frame != nullptr) ends.max = std::max(ends.max, side.frame->largest_value.value_or(0));
+        });
+        if (ends.max == 0) ends.max = usual_ends_.max > 0 ? usual_ends_.max : 1;  // not known yet
+    }
+    const ValueRange before = state_.range;
+    const WeightScale scale_before = state_.scale;
+    if (state_.range.min == usual_ends_.min) state_.range.min = ends.min;
+    if (state_.range.max == usual_ends_.max) state_.range.max = ends.max;
+    if (!(state_.range.min < state_.range.max)) state_.range = ends;
+    if (state_.scale == usual_scale_) state_.scale = usual_scale(state_.modifiers);
+    usual_ends_ = ends, usual_scale_ = usual_scale(state_.modifiers);
+    return before != state_.range || scale_before != state_.scale;
+}
+
 void Viewer::begin_ui(float width, float height) {
     ImGuiIO& io = ImGui::GetIO();
     io.DisplaySize = {width, height};
@@ -467,6 +495,7 @@ void Viewer::draw_panels() {
           .picture = picture_,
           .layout = layout_,
           .map = panes_.front().map,
+          .usual_ends = usual_ends_,
           .all_rows = all_rows(),
           .scale = options_.scale,
           .now = now_};
@@ -518,6 +547,7 @@ void Viewer::draw(Frame& frame, DrawPipelines& pipelines, const Target& target, 
         side.frame = update(side, false, now);
         reading_due_ = reading_due(side, now) || reading_due_;
     });
+    if (follow_values()) touch();
     update_distances(now);
     finder_->look(a_.live, a_.version);
     begin_ui(width, height);
@@ -561,7 +591,7 @@ void Viewer::finish(std::uint32_t width, std::uint32_t height) {
     read_models();
     arrange(static_cast<float>(width), static_cast<float>(height));
     if (const std::string wrong = nothing_there(); !wrong.empty()) throw Error(ErrorKind::usage, "view: " + wrong);
-    each_side([&](Side& side) { side.frame = update(side, true, now_); });
+    finish_sides();
     if (b_) distances_->finish(*comparison_, shown_slots());
 }
 

@@ -118,6 +118,8 @@ public:
     void run_or_stop();
     /// Whether the model can be told to run, pause or stop; says so where it cannot.
     bool obeyed();
+    /// The ends of the colour bar where nobody has moved them.
+    const ValueRange& usual_ends() const { return usual_ends_; }
     void say(const std::string& note);
     /// The state that gives the picture of this version again, from nothing.
     ViewState state_shown(const Version& version) const;
@@ -172,6 +174,8 @@ private:
     std::optional<Cell> asked_cell() const;
     Wanted wanted(const Side& side) const;
     const FrameData* update(Side& side, bool finish, double now);
+    void finish_sides();
+    bool follow_values();
     bool reading_due(Side& side, double now) const;
     double blink_left(double now) const;
     void update_distances(double now);
@@ -197,6 +201,8 @@ private:
     std::vector<HeadMeans> numbers_;       ///< of the run in front, with the difference
     ViewState state_;
     ViewerOptions options_;
+    ValueRange usual_ends_;
+    WeightScale usual_scale_;
     Interaction at_;
     ImGuiContext* context_ = nullptr;
     Fonts fonts_;

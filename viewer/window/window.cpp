@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cmath>
 #include <filesystem>
+#include <future>
 
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
@@ -111,10 +112,12 @@ struct Window::State {
     bool stale = true;            ///< the images do not fit the window
     std::array<int, 2> fitted{};  ///< the window's pixels when they did
     int saved = 0;
+    std::vector<std::future<std::string>> writing;  ///< files, and what is said of them in the end; they are waited for
 
     State(const Device& device_in, const WindowOptions& options_in)
         : device(device_in), options(options_in), frames(device_in) {}
     ~State() {
+        writing.clear();
         viewer.reset();
         pipelines.reset();
         swapchain.reset();
@@ -124,7 +127,9 @@ struct Window::State {
     bool draw(gpu::Buffer* pixels);
     bool fit();
     void serve_request();
-    void save(bool data);
+    std::string save(bool data);
+    void hear_of_files();
+    void tell(const std::function<std::string()>& what);
     Image screenshot();
 };
 
@@ -225,37 +230,60 @@ Image Window::State::screenshot() {
     throw Error(ErrorKind::failure, "the window shows nothing that could be saved: it is minimised or hidden");
 }
 
-/// With `data` also what can be opened again: vector picture, page, table, numbers.
-void Window::State::save(bool data) {
+constexpr std::array data_endings = {".svg", ".html", ".csv", ".json", ".npy"};
+
+/// With `data` also what can be opened again: vector picture, page, table, numbers. What is on the device is read here; files are made
+/// and written by a thread of their own, while the window goes on. Says what it begins.
+std::string Window::State::save(bool data) {
+    const auto taken = [&](const std::string& name) {
+        return std::ranges::any_of(data_endings, [&](const char* e) { return std::filesystem::exists(name + e); }) ||
+               std::filesystem::exists(name + ".png");
+    };
     std::string name;  // the first that is free
     do name = options.pictures + format("/vantage-view-%03d", ++saved);
-    while (std::filesystem::exists(name + ".png"));
-    write_png(name + ".png", screenshot(), viewer->picture_texts());
-    if (data) {
-        const ViewSubject subject = viewer->subject();
-        for (const char* ending : {".svg", ".html", ".csv", ".json", ".npy"}) write_view(name + ending, subject);
-    }
-    viewer->say("saved " + name + (data ? ".png, .svg, .html, .csv, .json, .npy" : ".png"));
+    while (taken(name));
+    Image picture = screenshot();
+    writing.push_back(std::async(std::launch::async, [=, picture = std::move(picture), subject = viewer->subject()] {
+        write_png(name + ".png", picture, facts_of(subject));
+        for (const char* ending : data_endings)
+            if (data) write_view(name + ending, subject);
+        return "saved " + name + (data ? ".png, .svg, .html, .csv, .json, .npy" : ".png");
+    }));
+    return "saving " + name + " …";
 }
 
 /// A file that cannot be written is no reason to close the window.
-void Window::State::serve_request() {
-    const Request request = viewer->take_request();
-    if (request == Request::quit) return glfwSetWindowShouldClose(window, GLFW_TRUE);
-    if (request == Request::none) return;
+void Window::State::tell(const std::function<std::string()>& what) {
+    viewer->touch();
     try {
-        save(request == Request::exports);
+        viewer->say(what());
     } catch (const Error& error) {
         if (error.kind() != ErrorKind::bad_file && error.kind() != ErrorKind::failure) throw;
         viewer->say(error.what());
     }
 }
 
+void Window::State::hear_of_files() {
+    const auto done = std::ranges::partition(writing, [](const std::future<std::string>& file) {
+        return file.wait_for(std::chrono::seconds(0)) != std::future_status::ready;
+    });
+    std::vector<std::future<std::string>> ready(std::move_iterator(done.begin()), std::move_iterator(done.end()));
+    writing.erase(done.begin(), done.end());
+    for (std::future<std::string>& file : ready) tell([&] { return file.get(); });
+}
+
+void Window::State::serve_request() {
+    const Request request = viewer->take_request();
+    if (request == Request::quit) return glfwSetWindowShouldClose(window, GLFW_TRUE);
+    if (request != Request::none) tell([&] { return save(request == Request::exports); });
+}
+
 Image Window::screenshot() { return state_->screenshot(); }
 
 bool Window::turn(double seconds) {
     State& s = *state_;
-    const double wait = std::min(seconds, s.viewer->wake_in(seconds_now()));
+    constexpr double file_wait = 0.05;  // until it is asked again whether they are written
+    const double wait = std::min({seconds, s.viewer->wake_in(seconds_now()), s.writing.empty() ? seconds : file_wait});
     const bool hidden = glfwGetWindowAttrib(s.window, GLFW_ICONIFIED) != 0;
     if (wait > 0 || hidden)
         glfwWaitEventsTimeout(std::max(hidden ? std::min(seconds, 1.0) : wait, 1e-4));
@@ -263,6 +291,7 @@ bool Window::turn(double seconds) {
         glfwPollEvents();
     throw_if_interrupted();
     if (glfwWindowShouldClose(s.window) != 0) return false;
+    s.hear_of_files();
     s.serve_request();
     int width = 0, height = 0;
     glfwGetFramebufferSize(s.window, &width, &height);
