@@ -208,8 +208,11 @@ void add_state_options(CLI::App& command, const std::shared_ptr<ViewOptions>& o)
 
 void add_file_options(CLI::App& command, const std::shared_ptr<ViewOptions>& o) {
     command.add_option("--png", o->png, "With --headless: one picture, when the text has ended")->type_name("FILE");
-    command.add_option("--frames", o->frames, "With --headless: a picture for each token")->type_name("DIR");
-    command.add_option("--apng", o->apng, "With --headless: the same as one animated PNG")->type_name("FILE");
+    command
+        .add_option("--frames", o->frames, "With --headless: a picture for each token that is shown, as it was then")
+        ->type_name("DIR");
+    command.add_option("--apng", o->apng, "With --headless: the same as one animated PNG, written picture by picture")
+        ->type_name("FILE");
     command.add_option("--fps", o->frames_per_second, "Pictures a second of an animated PNG")
         ->check(CLI::Range(0.1, 60.0))
         ->capture_default_str();

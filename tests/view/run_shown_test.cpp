@@ -70,7 +70,9 @@ TEST_CASE("files and command lines are of the run that is shown, not of the fiel
     CHECK(subject.command.find("-n 6 --temp 0.8 --seed 5") != std::string::npos);
     CHECK(subject.command.find("--size 1100x700") != std::string::npos);
     viewer.at().area.reset();
-    viewer.run_prompt();  // now they are the run's
+    viewer.run_prompt();  // now they are the run's, as soon as it has begun
+    CHECK(viewer.state().sampling.seed == 5);
+    user.settle();
     user.until_ended();
     CHECK(viewer.state().sampling.seed == 6);
     CHECK(viewer.subject().command.find("-p another -n 7 --temp 0.85 --seed 6") != std::string::npos);

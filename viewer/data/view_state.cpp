@@ -237,7 +237,7 @@ Option part_option() {
             [](const ViewState& s, const ViewState&) { return s.part ? Values{text_of(*s.part)} : Values{}; }};
 }
 Option rows_option() {
-    return {"--rows", "N", "Time travel: the first N rows",
+    return {"--rows", "N", "Time travel: what was there after N rows",
             [](ViewState& s, const std::string& value) {
                 s.rows = number_in<std::int64_t>("--rows", value, 1, "a whole number from 1 on");
             },
@@ -290,9 +290,13 @@ const std::vector<Option>& options() {
              "Weights over the head's mean at their distance"),
         pin_option(),
         flag("--lines", field(&ViewState::lines), "Lines from the pinned token to what it reads"),
-        word("--scale", scale_words, field(&ViewState::scale), "linear, sqrt or log"),
-        number("--min", field(&ViewState::range, &ValueRange::min), "The dark end of the colour bar"),
-        number("--max", field(&ViewState::range, &ValueRange::max), "The bright end of the colour bar"),
+        word("--scale", scale_words, field(&ViewState::scale),
+             "linear, sqrt or log; else sqrt, or with --over-expected log"),
+        number("--min", field(&ViewState::range, &ValueRange::min),
+               "The dark end of the colour bar; else 0, or with --over-expected 0.0625"),
+        number("--max", field(&ViewState::range, &ValueRange::max),
+               "The bright end of the colour bar; else 1, with --over-expected 16, with --value-weighted the longest "
+               "value"),
         number("--max-difference", field(&ViewState::difference_max), "Both ends of the colour bar of differences"),
         word("--colours", colour_words, field(&ViewState::colours), "magma, viridis, cividis or grey"),
         word("--theme", theme_words, field(&ViewState::theme), "dark or light"),

@@ -99,7 +99,7 @@ void draw_colours(const Ui& ui, ImDrawList& list, const Box& bar, const ValueRan
 /// What the bar measures where that is no weight.
 const char* unit_of(const Modifiers& m) {
     if (m.over_expected) return "× expected";
-    return m.value_weighted && !m.row_normalised ? "to max ‖v‖" : "";
+    return m.value_weighted && !m.row_normalised ? "p‖v‖" : "";
 }
 
 }  // namespace

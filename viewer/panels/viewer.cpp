@@ -123,17 +123,18 @@ void Viewer::run_prompt() {
     ViewState wanted = state_;
     (a_.live.model().config().sees() ? wanted.image : wanted.prompt) = at_.prompt;
     wanted.sampling = at_.sampling, wanted.max_tokens = at_.max_tokens;
-    wanted.rows.reset();
-    wanted.part.reset();
-    wanted.pins.clear();
+    const std::uint64_t run = a_.live.version().run + 1;
     try {
         a_.live.start(options_.prompt ? options_.prompt(wanted) : LivePrompt{.text = wanted.prompt}, wanted.sampling,
                       wanted.max_tokens);
     } catch (const Error& error) {
         return say(error.what());  // of a file that is no picture; what was there stays
     }
-    state_ = wanted;
-    if (b_) comparison_->start(state_);
+    asked_ = AskedRun{run, wanted};
+    state_.rows.reset();
+    state_.part.reset();
+    state_.pins.clear();
+    if (b_) comparison_->start(wanted);
     at_.picked.reset();
     touch();
 }
@@ -275,6 +276,12 @@ void Viewer::read_models() {
     const std::shared_ptr<const Image> seen = a_.tokens.seen;
     each_side([&](Side& side) { side.read(fonts_); });
     if (a_.tokens.seen != seen) set_picture();
+    if (asked_ && a_.version.run >= asked_->run) {
+        const ViewState& asked = asked_->state;
+        state_.prompt = asked.prompt, state_.image = asked.image;
+        state_.sampling = asked.sampling, state_.max_tokens = asked.max_tokens;
+        asked_.reset();
+    }
     if (b_) {
         comparison_->update(a_.now(), b_->now());
         a_.data.set_slots(comparison_->slots(false));

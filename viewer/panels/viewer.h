@@ -200,6 +200,12 @@ private:
     std::optional<double> distances_due_;  ///< when there is more to do for them
     std::vector<HeadMeans> numbers_;       ///< of the run in front, with the difference
     ViewState state_;
+    /// A run that the model was told to begin: its prompt and sampling become the state's when it has.
+    struct AskedRun {
+        std::uint64_t run;
+        ViewState state;
+    };
+    std::optional<AskedRun> asked_;
     ViewerOptions options_;
     ValueRange usual_ends_;
     WeightScale usual_scale_;
