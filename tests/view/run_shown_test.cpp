@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "runtime/base/os.h"
+#include "runtime/models/config.h"
 #include "viewer/data/comparison.h"
 #include "viewer/panels/focus_finder.h"
 #include "window_user.h"
