@@ -171,6 +171,12 @@ const OpDef matmul_op = {
                  .fits = ops::matmul::fits_coopmat,
                  .launch = ops::matmul::launch_coopmat,
                  .pays = [](const OpCall&, const Caps& d) { return !d.is_cpu(); }},
+                // behind the other one until a device has been measured: vantage tune takes it where it is faster
+                {.name = "coopmat2",
+                 .needs = need_coopmat | need_coopmat2 | need_fp16,
+                 .fits = ops::matmul::fits_coopmat2,
+                 .launch = ops::matmul::launch_coopmat2,
+                 .pays = [](const OpCall&, const Caps& d) { return !d.is_cpu(); }},
                 {.name = "packed",
                  .needs = need_int8_dot,
                  .fits = ops::matmul::fits_packed,

@@ -46,6 +46,8 @@ LaunchPlan launch_panels(const OpCall& call, const Caps& caps);
 LaunchPlan launch_plain(const OpCall& call, const Caps& caps);
 bool fits_coopmat(const OpCall& call, const Caps& caps);
 LaunchPlan launch_coopmat(const OpCall& call, const Caps& caps);
+bool fits_coopmat2(const OpCall& call, const Caps& caps);
+LaunchPlan launch_coopmat2(const OpCall& call, const Caps& caps);
 bool fits_tiled(const OpCall& call, const Caps& caps);
 LaunchPlan launch_tiled(const OpCall& call, const Caps& caps);
 bool fits_halves(const OpCall& call, const Caps& caps);
