@@ -404,7 +404,7 @@ const FrameData& ViewData::State::update(const ViewState& state, const Wanted& w
     show_mini_maps(state, wanted);
     if (!numbers_first) board.advance(tokens, frame.version, work);
     const bool worked = work.open() && !work.empty();
-    frame.ready = work.submit();
+    work.submit();
     frame.changed = frame.changed || worked;
     frame.heads = board.numbers();
     frame.reading = probe.reading() && probe.reading()->run == frame.version.run ? probe.reading() : std::nullopt;
