@@ -18,6 +18,7 @@
 #include "runtime/base/os.h"
 #include "runtime/base/spans.h"
 #include "runtime/base/version.h"
+#include "runtime/io/shown_text.h"
 
 namespace vantage::cli {
 
@@ -109,7 +110,8 @@ int run(int argc, char** argv) {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
         if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-        log(LogLevel::error, "%s; see `vantage --help`", error.what());
+        constexpr int most = 300;                                // columns: a prompt that was not quoted may be a page
+        log(LogLevel::error, "%s; see `vantage --help`", shortened(without_controls(error.what()), most).c_str());
         return exit_code(ErrorKind::usage);
     }
     write_profile();

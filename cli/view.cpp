@@ -51,6 +51,20 @@ view::LiveOptions live_options(const ViewOptions& o) {
     return {.context = o.context, .precision = precision_named(o.precision)};
 }
 
+/// The program's options that decide about the run, as they were given: the view's own come behind them.
+std::string command_of(const ViewOptions& o) {
+    std::string line = "vantage view";
+    const auto add = [&](const char* option, const std::string& value) {
+        if (!value.empty()) line += std::string(" ") + option + " " + view::shell_word(value);
+    };
+    add("--device", common().device);
+    add("-m", common().model);
+    add("--weights", common().weights);
+    add("--precision", o.precision == ViewOptions().precision ? "" : o.precision);
+    add("--ctx", o.context > 0 ? std::to_string(o.context) : "");
+    return line;
+}
+
 /// The second run of a comparison: it differs in what the view says, and in nothing else.
 struct SecondRun {
     std::optional<Model> model;
@@ -97,23 +111,26 @@ void start(view::LiveModel& live, const view::ViewState& state) {
     live.start(prompt_of(live.model(), state), state.sampling, state.max_tokens);
 }
 
-/// One picture for each token, of the text as it was then.
+/// One picture for each token that is shown, of the text as it was then; the last is the view itself.
 void write_frames(const ViewOptions& o, view::PictureMaker& maker, const Size& size) {
     if (!o.frames.empty()) make_folder(o.frames);
-    std::vector<Image> pictures;
     maker.draw(size.width, size.height);  // by then it is known how many rows there are
+    const std::optional<std::int64_t> wanted = maker.state().rows;
     const std::int64_t all = maker.rows();
+    const PngTexts texts = maker.texts();
+    std::optional<ApngWriter> animation;
+    if (!o.apng.empty()) animation.emplace(o.apng, all, 1 / o.frames_per_second);
     Progress progress("drawing");
     for (std::int64_t rows = 1; rows <= all; ++rows) {
         throw_if_interrupted();
         progress.show(rows, all);
-        maker.state().rows = rows < all ? std::optional(rows) : std::nullopt;
-        Image picture = maker.draw(size.width, size.height);
+        maker.state().rows = rows < all ? std::optional(rows) : wanted;
+        const Image picture = maker.draw(size.width, size.height);
         if (!o.frames.empty())
             write_png(o.frames + format("/%05lld.png", static_cast<long long>(rows)), picture, maker.texts());
-        if (!o.apng.empty()) pictures.push_back(std::move(picture));
+        if (animation) animation->add(picture, texts);
     }
-    if (!o.apng.empty()) write_file(o.apng, encode_apng(pictures, 1 / o.frames_per_second, maker.texts()));
+    if (animation) animation->finish();
 }
 
 void draw_headless(const ViewOptions& o, const view::ViewState& state) {
@@ -126,7 +143,7 @@ void draw_headless(const ViewOptions& o, const view::ViewState& state) {
     const SecondRun second = second_run(model, state, live_options(o));
     start(live, state);
     view::wait_for_model(live);
-    view::PictureMaker maker(live, state, static_cast<float>(o.scale), second.live.get());
+    view::PictureMaker maker(live, state, static_cast<float>(o.scale), second.live.get(), command_of(o));
     if (!o.frames.empty() || !o.apng.empty()) write_frames(o, maker, size);
     const Image picture = maker.draw(size.width, size.height);
     if (!o.png.empty()) write_png(o.png, picture, maker.texts());
@@ -153,7 +170,8 @@ void show_window(const ViewOptions& o, const view::ViewState& state) {
                          .budget_percent = o.budget,
                          .keys = keys,
                          .prompt = [&model](const view::ViewState& s) { return prompt_of(model, s); },
-                         .compared = second.live.get()});
+                         .compared = second.live.get(),
+                         .command = command_of(o)});
     window.run();
 }
 

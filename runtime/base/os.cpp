@@ -171,14 +171,6 @@ void sync_directory(const std::string& path) {
     if (directory.get() >= 0) static_cast<void>(::fsync(directory.get()));
 }
 
-/// Pipes and devices (/dev/null, /dev/stdout) cannot be replaced and must not be: they are written in place.
-void write_in_place(const std::string& path, std::span<const std::byte> bytes) {
-    Descriptor file(open_retrying(path.c_str(), O_WRONLY));
-    if (file.get() < 0) throw_file_error("cannot write", path, errno);
-    if (const int error = write_all(file.get(), bytes); error != 0) throw_file_error("cannot write", path, error);
-    if (const int error = file.close(); error != 0) throw_file_error("cannot write", path, error);
-}
-
 /// A name beside `target` that no other thread or process uses.
 std::string temporary_name(const std::string& target) {
     static std::atomic<unsigned> counter{0};
@@ -276,27 +268,63 @@ std::optional<std::string> read_line() {
     return line;
 }
 
-void write_file(const std::string& path, std::span<const std::byte> bytes) {
+struct FileWriter::State {
+    std::string path, target;
     mode_t mode = 0;  // of the file that is replaced; 0: there is none, the umask decides
-    if (const struct stat status = status_of_target(path); status.st_mode != 0) {
-        if (!S_ISREG(status.st_mode)) return write_in_place(path, bytes);
-        mode = status.st_mode & 07777;
-    }
-    const std::string target = behind_links(path);
-    TemporaryFile temporary(temporary_name(target));
-    Descriptor file(open_new(temporary, path));
-    int error = write_all(file.get(), bytes);
-    if (error == 0 && mode != 0 && ::fchmod(file.get(), mode) != 0) error = errno;
-    if (error == 0 && ::fsync(file.get()) != 0 && errno != EINVAL && errno != ENOTSUP) error = errno;
-    if (const int closing = file.close(); error == 0) error = closing;
-    if (error == 0 && ::rename(temporary.path(), target.c_str()) != 0) error = errno;
-    if (error != 0) {
+    std::optional<TemporaryFile> temporary;
+    std::optional<Descriptor> file;
+
+    [[noreturn]] void fail(int error) const {
         throw_if_interrupted();
         throw_file_error("cannot write", path, error);
     }
-    temporary.keep();
-    const std::string directory = std::filesystem::path(target).parent_path().string();
+    /// Pipes and devices (/dev/null, /dev/stdout) cannot be replaced and must not be.
+    bool opened_in_place() {
+        const struct stat status = status_of_target(path);
+        if (status.st_mode == 0) return false;
+        mode = status.st_mode & 07777;
+        if (S_ISREG(status.st_mode)) return false;
+        file.emplace(open_retrying(path.c_str(), O_WRONLY));
+        if (file->get() < 0) fail(errno);
+        return true;
+    }
+};
+
+FileWriter::FileWriter(const std::string& path) : state_(std::make_unique<State>()) {
+    State& s = *state_;
+    s.path = path;
+    if (s.opened_in_place()) return;
+    s.target = behind_links(path);
+    s.temporary.emplace(temporary_name(s.target));
+    s.file.emplace(open_new(*s.temporary, path));
+}
+
+FileWriter::~FileWriter() = default;
+
+void FileWriter::write(std::span<const std::byte> bytes) {
+    if (const int error = write_all(state_->file->get(), bytes); error != 0) state_->fail(error);
+}
+
+void FileWriter::write(const std::string& text) { write(std::as_bytes(std::span(text.data(), text.size()))); }
+
+void FileWriter::finish() {
+    State& s = *state_;
+    int error = 0;
+    if (s.temporary && s.mode != 0 && ::fchmod(s.file->get(), s.mode) != 0) error = errno;
+    if (s.temporary && error == 0 && ::fsync(s.file->get()) != 0 && errno != EINVAL && errno != ENOTSUP) error = errno;
+    if (const int closing = s.file->close(); error == 0) error = closing;
+    if (s.temporary && error == 0 && ::rename(s.temporary->path(), s.target.c_str()) != 0) error = errno;
+    if (error != 0) s.fail(error);
+    if (!s.temporary) return;
+    s.temporary->keep();
+    const std::string directory = std::filesystem::path(s.target).parent_path().string();
     sync_directory(directory.empty() ? "." : directory);
+}
+
+void write_file(const std::string& path, std::span<const std::byte> bytes) {
+    FileWriter file(path);
+    file.write(bytes);
+    file.finish();
 }
 
 void write_file(const std::string& path, const std::string& text) {

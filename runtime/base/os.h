@@ -36,7 +36,24 @@ std::string read_file(const std::string& path, std::size_t limit = std::size_t{1
 std::string read_stdin();
 /// The next line of stdin, without its end; nothing when there is none. Throws interrupted on Ctrl-C.
 std::optional<std::string> read_line();
-/// Writes beside the target, then renames: a reader never sees half a file. Throws bad_file.
+/// A file that comes in pieces: beside its target, which it replaces when it is finished, so that a reader never sees half of it;
+/// removed when it is not. Pipes and devices are written in place. All throw bad_file.
+class FileWriter {
+public:
+    explicit FileWriter(const std::string& path);
+    ~FileWriter();
+    FileWriter(const FileWriter&) = delete;
+    FileWriter& operator=(const FileWriter&) = delete;
+    void write(std::span<const std::byte> bytes);
+    void write(const std::string& text);
+    void finish();
+
+private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+/// The same at once.
 void write_file(const std::string& path, std::span<const std::byte> bytes);
 void write_file(const std::string& path, const std::string& text);
 /// Throws bad_file where write_file would: for results that take long to come.

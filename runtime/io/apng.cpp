@@ -5,6 +5,8 @@
 #include <cmath>
 #include <cstdint>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "runtime/base/log.h"
 #include "vantage/error.h"
@@ -52,41 +54,54 @@ std::vector<Chunk> chunks_of(std::string_view png) {
 
 }  // namespace
 
-// Each picture is encoded as a file of its own; the first gives the beginning of this one, all give their compressed pixels.
-std::string encode_apng(const std::vector<Image>& pictures, double seconds_each, const PngTexts& texts) {
-    if (pictures.empty()) throw Error(ErrorKind::usage, "an animation without a picture");
-    const auto width = static_cast<std::uint32_t>(pictures[0].width),
-               height = static_cast<std::uint32_t>(pictures[0].height);
-    const auto milliseconds = static_cast<std::uint32_t>(std::clamp(std::round(1000 * seconds_each), 1.0, 65535.0));
-    std::uint32_t sequence = 0;
-    std::string file;
-    for (std::size_t i = 0; i < pictures.size(); ++i) {
-        const Image& picture = pictures[i];
-        if (picture.width != pictures[0].width || picture.height != pictures[0].height)
-            throw Error(ErrorKind::usage, format("picture %zu of an animation is %d × %d, the first %u × %u", i,
-                                                 picture.width, picture.height, width, height));
-        const std::string png = encode_png(picture, i == 0 ? texts : PngTexts());
-        const std::string control =
-            chunk("fcTL", big_endian(sequence++, 4) + big_endian(width, 4) + big_endian(height, 4) + big_endian(0, 4) +
-                              big_endian(0, 4) + big_endian(milliseconds, 2) + big_endian(1000, 2) + big_endian(0, 1) +
-                              big_endian(0, 1));
-        bool pixels = false;
-        for (const Chunk& one : chunks_of(png)) {
-            const bool data = one.type == "IDAT";
-            if (i == 0 && one.type == "IEND") continue;
-            if (i > 0 && !data) continue;
-            if (data && !std::exchange(pixels, true)) file += control;
-            if (i > 0) {
-                file += chunk("fdAT", big_endian(sequence++, 4) + std::string(one.data));
-                continue;
-            }
-            file += one.whole;
-            if (one.type == "IHDR")
-                file += chunk("acTL", big_endian(static_cast<std::uint32_t>(pictures.size()), 4) + big_endian(0, 4));
-        }
-        if (i == 0) file.insert(0, png, 0, signature_bytes);
+ApngWriter::ApngWriter(const std::string& path, std::int64_t count, double seconds_each)
+    : file_(path),
+      count_(count),
+      milliseconds_(static_cast<std::uint32_t>(std::clamp(std::round(1000 * seconds_each), 1.0, 65535.0))) {
+    if (count < 1) throw Error(ErrorKind::usage, "an animation without a picture");
+}
+
+std::string ApngWriter::control() {
+    return chunk("fcTL", big_endian(sequence_++, 4) + big_endian(width_, 4) + big_endian(height_, 4) +
+                             big_endian(0, 4) + big_endian(0, 4) + big_endian(milliseconds_, 2) + big_endian(1000, 2) +
+                             big_endian(0, 1) + big_endian(0, 1));
+}
+
+// The first picture's file is the beginning of this one.
+void ApngWriter::begin(const std::string& png) {
+    std::string bytes = png.substr(0, signature_bytes);
+    bool pixels = false;
+    for (const Chunk& one : chunks_of(png)) {
+        if (one.type == "IEND") continue;
+        if (one.type == "IDAT" && !std::exchange(pixels, true)) bytes += control();
+        bytes += one.whole;
+        if (one.type == "IHDR")
+            bytes += chunk("acTL", big_endian(static_cast<std::uint32_t>(count_), 4) + big_endian(0, 4));
     }
-    return file + chunk("IEND", "");
+    file_.write(bytes);
+}
+
+// Each picture is encoded as a file of its own, of which the compressed pixels are taken.
+void ApngWriter::add(const Image& picture, const PngTexts& texts) {
+    const auto width = static_cast<std::uint32_t>(picture.width), height = static_cast<std::uint32_t>(picture.height);
+    if (added_ == 0) width_ = width, height_ = height;
+    if (width != width_ || height != height_)
+        throw Error(ErrorKind::usage, format("picture %lld of an animation is %u × %u, the first %u × %u",
+                                             static_cast<long long>(added_), width, height, width_, height_));
+    if (added_++ == 0) return begin(encode_png(picture, texts));
+    const std::string png = encode_png(picture);
+    std::string bytes = control();
+    for (const Chunk& one : chunks_of(png))
+        if (one.type == "IDAT") bytes += chunk("fdAT", big_endian(sequence_++, 4) + std::string(one.data));
+    file_.write(bytes);
+}
+
+void ApngWriter::finish() {
+    if (added_ != count_)
+        throw Error(ErrorKind::usage, format("an animation of %lld pictures was given %lld",
+                                             static_cast<long long>(count_), static_cast<long long>(added_)));
+    file_.write(chunk("IEND", ""));
+    file_.finish();
 }
 
 }  // namespace vantage

@@ -14,6 +14,22 @@ grep -aq "Vantage-Model" a.png || fail "a.png does not say of which model it is"
 grep -q "mini-world" map.csv || fail "map.csv does not say of which model it is"
 grep -q "<svg" map.svg || fail "map.svg is no SVG"
 
+# the line that a file says makes it again
+check "view -m --weights" "$program" view --headless -m "$VANTAGE_ROOT/assets/models/mini-world" --weights q8 --precision f32 --ctx 64 \
+    -p "it's the red" -n 4 --size 700x500 --ui-scale 1.1 --compare weights=q4 --show b --value-weighted --png said.png --save said.csv
+line=$(sed -n 's/^# Vantage-Command: //p' said.csv)
+[[ $line == "vantage view "*"-m "*" --weights q8 --precision f32 --ctx 64 "* ]] || fail "the command of said.csv: $line"
+eval "$(printf %q "$program") ${line#vantage } --headless --png again.png" || fail "$line"
+cmp -s said.png again.png || fail "another picture by: $line"
+
+# a picture for each token that is shown; the last one is the view
+check "view --frames --rows" "$program" view --headless "${text[@]}" --rows 5 --frames frames --apng frames.apng --png fifth.png
+[[ $(ls frames) == $(printf '%05d.png\n' 1 2 3 4 5) ]] || fail "frames of 5 rows: $(ls frames)"
+cmp -s frames/00005.png fifth.png || fail "the last frame is not the view"
+cmp -s fifth.png a.png && fail "--rows is forgotten"
+check "view --rows 3" "$program" view --headless "${text[@]}" --rows 3 --png third.png
+cmp -s frames/00003.png third.png || fail "a frame is another picture than --rows of it"
+
 # another head, theme and scale: other pictures
 check "view --layer" "$program" view --headless "${text[@]}" --layer 0 --head 2 --theme light --scale log --png c.png
 cmp -s a.png c.png && fail "another head, theme and scale give the same picture"
@@ -36,6 +52,11 @@ ends 2 "a second run" view --headless --png a.png --show difference
 ends 6 "nowhere" view --headless --png a.png --compare model=nowhere
 ends 2 "--png FILE" view --headless
 ends 2 "--headless" view --png a.png
+ends 2 "the map has rows 0:" view --headless "${text[@]}" --png a.png --part 100:120,0:4
+ends 6 "nowhere/a.png" view --headless "${text[@]}" --apng nowhere/a.png
+long=$(printf 'word %.0s' {1..500})
+ends 2 "…" view --headless --png a.png --layer "$long"
+[[ $(wc -c <err) -lt 300 ]] || fail "a long text stands in an error message: $(<err)"
 ends 2 "WIDTHxHEIGHT" view --headless --png a.png --size 12
 ends 2 "a number above --min" view --headless --png a.png --min 0.5 --max 0.4
 

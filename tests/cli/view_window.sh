@@ -27,7 +27,7 @@ mkdir pictures
 for delay in 0.3 1.5 3; do
     stopped $delay "$program" view --headless -n 200 --ignore-eos --size 1280x800 --frames pictures --apng all.png -q
 done
-[[ ! -e all.png ]] || fail "an interrupted run left all.png"
+[[ -z $(compgen -G "all.png*") ]] || fail "an interrupted run left $(compgen -G "all.png*")"
 for file in pictures/* pictures/.[!.]*; do
     [[ -e $file ]] || continue
     [[ $file == pictures/*.png && $(tail -c 8 "$file" | od -An -tx1) == *"ae 42 60 82"* ]] || fail "an interrupted run left $file, which is no whole PNG"

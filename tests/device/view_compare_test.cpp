@@ -24,6 +24,9 @@ struct Pair {
         comparison.update({version_a, tokens_a}, {version_b, tokens_b});
         data_a.set_slots(comparison.slots(false)), data_b.set_slots(comparison.slots(true));
     }
+    ShownRows all_rows() const {
+        return {comparison.rows_of(AttentionOf::self), comparison.rows_of(AttentionOf::encoder)};
+    }
     void run(const ViewState& state) {
         a.start({.text = state.prompt}, state.sampling, state.max_tokens);
         comparison.start(state);
@@ -118,7 +121,7 @@ void check_differences(Pair& pair, const HeadPlace& head, std::int64_t n) {
         }
     }
     HeadDistances distances(pair.a, pair.b);
-    distances.finish(pair.comparison);
+    distances.finish(pair.comparison, pair.all_rows());
     CHECK(std::abs(distances.of(head) - total_variation(a, b, slots, n)) <= tolerance);
 }
 
@@ -209,15 +212,17 @@ TEST_CASE("maps of texts that are aligned while they grow are those of the end",
         for (ViewData* data : {&pair.data_a, &pair.data_b})
             data->update(seen, all_of({1, 0}, std::max<std::int64_t>(rows, 1), rows % 2 == 0 ? 1000 : 8),
                          seconds_now());
-        distances.update(pair.comparison, 0.002);
+        distances.update(pair.comparison, pair.all_rows(), 0.002);
         REQUIRE(seconds_now() - begin < 120);
     } while (!pair.comparison.settled(a.version(), b.version()));
     pair.update();
     const std::int64_t n = pair.comparison.rows_of(AttentionOf::self);
     check_differences(pair, {1, 0}, n);
-    distances.finish(pair.comparison);
-    HeadDistances fresh(a, b);
-    fresh.finish(pair.comparison);
-    CHECK(std::abs(distances.of({1, 0}) - fresh.of({1, 0})) <= 1e-9);
+    for (const std::int64_t rows : {n, n / 2, n / 4, n}) {  // back in time, too
+        HeadDistances fresh(a, b);
+        distances.finish(pair.comparison, {.own = rows});
+        fresh.finish(pair.comparison, {.own = rows});
+        CHECK(std::abs(distances.of({1, 0}) - fresh.of({1, 0})) <= 1e-9);
+    }
     CHECK(pair.data_a.counts().waits == 0);
 }

@@ -2,6 +2,7 @@
 #include <bit>
 #include <catch2/catch_test_macros.hpp>
 #include <cstring>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -24,6 +25,7 @@ ViewSubject small_subject() {
     s.head = {2, 5};
     s.state.head = s.head;
     s.state.prompt = "a \"b\" </script>";
+    s.command = "vantage view " + as_command_line(s.state);
     s.tokens.texts = {"a", " \"b\"", " </script>"};
     s.rows = s.columns = 3;
     s.causal = true;
@@ -59,7 +61,12 @@ TEST_CASE("every file of a view says what it is of", "[view]") {
     CHECK(as_csv(cut).find("# Vantage-Scale: linear, 0.2 to 0.8\n") != std::string::npos);
     CHECK(as_html(cut).find("\"max\":0.8") < as_html(cut).find("\"min\":0.2"));
     CHECK(as_svg(cut).find(">≤ 0.2<") != std::string::npos);
-    CHECK(facts_of(s).back().second == "vantage view --headless -p 'a \"b\" </script>' --layer 2 --head 5");
+    ViewSubject followed = s;  // a program's run, of whose prompt and seed nothing is known
+    followed.command.clear();
+    CHECK(caption_of(followed) == "tiny · layer 2 · head 5 · √ scale to 1 · mass");
+    for (const char* key : {"Vantage-Seed", "Vantage-Prompt", "Vantage-Command", "\"seed\""})
+        CHECK(as_json(followed).find(key) == std::string::npos);
+    CHECK(facts_of(s).back().second == "vantage view -p 'a \"b\" </script>' --layer 2 --head 5");
 }
 
 TEST_CASE("the tables of a view hold its cells", "[view]") {
@@ -106,6 +113,7 @@ ViewSubject two_runs(Shown shown) {
     s.second = second;
     s.state.compared = Compared{.weights = DType::q4_0};
     s.state.shown = shown;
+    s.command = "vantage view " + as_command_line(s.state);
     return s;
 }
 
@@ -161,7 +169,17 @@ TEST_CASE("a view is written in the form of its name", "[view]") {
 
 TEST_CASE("an animated PNG shows its first picture to those that know no animation", "[view]") {
     const Image red(5, 3, {255, 0, 0}), blue(5, 3, {0, 0, 255});
-    const std::string file = encode_apng({red, blue, red}, 0.25, {{"Title", "two"}});
+    const test::TemporaryDirectory directory;
+    const std::string path = directory.path("a.png");
+    {
+        ApngWriter animation(path, 3, 0.25);
+        animation.add(red, {{"Title", "two"}});
+        animation.add(blue);
+        animation.add(red);
+        CHECK_FALSE(std::filesystem::exists(path));  // before it is whole
+        animation.finish();
+    }
+    const std::string file = read_file(path);
     const PngContent still = decode_png(file, "a.png");
     CHECK(still.image.rgb == red.rgb);
     CHECK(still.texts == PngTexts{{"Title", "two"}});
@@ -180,7 +198,21 @@ TEST_CASE("an animated PNG shows its first picture to those that know no animati
         at += word(at) + 12;
     }
     CHECK(types == "IHDR acTL fcTL IDAT fcTL fdAT fcTL fdAT IEND ");
+    const auto files = [&] {
+        return std::distance(std::filesystem::directory_iterator(directory.path()),
+                             std::filesystem::directory_iterator());
+    };
+    CHECK(files() == 1);
     test::expect_error(ErrorKind::usage, {"picture 1 of an animation is 4 × 3, the first 5 × 3"}, [&] {
-        encode_apng({red, Image(4, 3, {})}, 1);
+        ApngWriter animation(directory.path("b.png"), 2, 1);
+        animation.add(red);
+        animation.add(Image(4, 3, {}));
     });
+    test::expect_error(ErrorKind::usage, {"an animation of 2 pictures was given 1"}, [&] {
+        ApngWriter animation(directory.path("b.png"), 2, 1);
+        animation.add(red);
+        animation.finish();
+    });
+    test::expect_error(ErrorKind::bad_file, {"nowhere"}, [&] { ApngWriter(directory.path("nowhere/b.png"), 2, 1); });
+    CHECK(files() == 1);  // what could not be finished is gone
 }

@@ -89,6 +89,12 @@ TEST_CASE("a view and its command line say the same", "[view]") {
     test::expect_error(ErrorKind::usage, {"a number from 0 on"}, refused({"--temp", "nan"}));
     test::expect_error(ErrorKind::usage, {"view: --max is 0.2, but takes a number above --min, which is 0.3"},
                        refused({"--min", "0.3", "--max", "0.2"}));
+    try {  // a prompt that slipped into another option
+        state_from(std::vector<std::string>{"--layer", std::string(5000, 'x')});
+        FAIL("it was taken");
+    } catch (const Error& error) {
+        CHECK(std::string(error.what()).size() < 200);
+    }
 }
 
 TEST_CASE("the ends of a colour bar move along its scale", "[view]") {

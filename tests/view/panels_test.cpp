@@ -250,10 +250,10 @@ TEST_CASE("everything is reached by keys, and keys are what the user's file says
     tab_to(Area::temperature);  // leaves the text
     CHECK_FALSE(viewer.at().typing);
     s.user.press(GLFW_KEY_UP, GLFW_MOD_SHIFT);
-    CHECK(viewer.state().sampling.temperature == 0.5);
+    CHECK(viewer.at().sampling.temperature == 0.5);
     tab_to(Area::seed);
     s.user.press(GLFW_KEY_DOWN);
-    CHECK(viewer.state().sampling.seed == 6);
+    CHECK(viewer.at().sampling.seed == 6);
     tab_to(Area::run);
     keep(s.window.screenshot(), "area run");
     const std::uint64_t run = viewer.version().run;

@@ -51,7 +51,7 @@ void RunComparison::teach(const RunNow& a) {
     if (taught_run_ != a.version.run) {
         if (translates ? a.tokens.source_ids.empty() : a.version.rows == 0) return;
         taught_run_ = a.version.run;
-        taught_ = translates ? (b_.model().config().forced_first_token >= 0 ? 1 : 0) : a.version.rows;
+        taught_ = translates ? a.version.prompt_tokens : a.version.rows;
         start_b({.ids = translates ? a.tokens.source_ids : ids(0)}, 0);
     }
     if (a.version.rows <= taught_) return;
@@ -93,9 +93,8 @@ bool RunComparison::align(const RunNow& a, const RunNow& b) {
     };
     const std::vector<std::int64_t> tokens_a = numbers(a, seen.rows_a), tokens_b = numbers(b, seen.rows_b),
                                     source_a = sources(a, seen.source_a), source_b = sources(b, seen.source_b);
-    const bool translates = !source_a.empty() || !source_b.empty();  // the prompt is the source then
-    const bool own = own_.update({tokens_a, translates ? 0 : a.version.prompt_tokens},
-                                 {tokens_b, translates ? 0 : b.version.prompt_tokens}, seen.complete);
+    const bool own =
+        own_.update({tokens_a, a.version.prompt_tokens}, {tokens_b, b.version.prompt_tokens}, seen.complete);
     const bool source = source_.update({source_a}, {source_b}, true);
     rows_ = own_.now().count(), source_rows_ = source_.now().count();
     return own || source;

@@ -61,7 +61,6 @@ HeadMeans HeadSums::numbers() const {
 
 HeadBoard::HeadBoard(gpu::DeviceState& device, const LiveModel& live, const ViewSources& sources)
     : device_(device),
-      sums_(live.heads().size()),
       result_(gpu::allocate(device, result_bytes, gpu::MemoryKind::readback, "view.statistics")),
       columns_(live.model().config().sees() ? live.model().config().image.columns() : 0) {
     std::size_t head = 0;
@@ -89,10 +88,23 @@ void HeadBoard::begin(std::uint64_t run) {
     run_ = run;
     repeats_.clear();
     first_place_.clear();
-    for (LayerState& layer : layers_) layer.rows = 0;
-    sums_.assign(sums_.size(), {});
-    numbers_.clear();
-    for (const HeadSums& sums : sums_) numbers_.push_back(sums.numbers());
+    for (LayerState& layer : layers_) {
+        layer.rows = 0;
+        layer.sums.assign(layer.layer->sizes.heads, {});
+        layer.kept.begin(layer.sums);
+        show_numbers(layer);
+    }
+}
+
+void HeadBoard::show_numbers(const LayerState& layer) {
+    numbers_.resize(std::max(numbers_.size(), layer.first_head + layer.sums.size()));
+    std::ranges::transform(layer.sums, numbers_.begin() + static_cast<std::ptrdiff_t>(layer.first_head),
+                           &HeadSums::numbers);
+}
+
+std::span<const OffRow> HeadBoard::off_rows(std::size_t head) const {
+    const LayerState& layer = *std::prev(std::ranges::upper_bound(layers_, head, {}, &LayerState::first_head));
+    return layer.sums[head - layer.first_head].off_rows();
 }
 
 // The tokens that the kernels compare; where they are known they stay, so they may be written while others are read.
@@ -126,27 +138,29 @@ bool HeadBoard::collect() {
         const bool counted = !layer.causal || static_cast<std::int64_t>(row) >= rows_skipped,
                    repeats = in_line && layer.of == AttentionOf::self && repeats_[row];
         for (std::size_t head = 0; head < heads; ++head)
-            sums_[done->first_head + head].add(
-                std::span(numbers).subspan((r * heads + head) * ROW_NUMBERS, ROW_NUMBERS), counted, repeats, in_line,
-                layer.of == AttentionOf::cross, layer.tapped->sinks);
+            done->sums[head].add(std::span(numbers).subspan((r * heads + head) * ROW_NUMBERS, ROW_NUMBERS), counted,
+                                 repeats, in_line, layer.of == AttentionOf::cross, layer.tapped->sinks);
+        done->kept.note(static_cast<std::int64_t>(row) + 1, done->sums);
     }
-    for (std::size_t head = 0; head < heads; ++head)
-        numbers_[done->first_head + head] = sums_[done->first_head + head].numbers();
+    show_numbers(*done);
     rows_summed_ += static_cast<std::uint64_t>(pending_rows_);
     return true;
 }
 
-bool HeadBoard::behind(const Version& version) const {
+bool HeadBoard::behind(const Version& version, const ShownRows& shown) const {
     return run_ != version.run ||
-           std::ranges::any_of(layers_, [&](const LayerState& s) { return s.rows < version.rows_of(s.layer->of); });
+           std::ranges::any_of(layers_, [&](const LayerState& s) { return s.rows != shown.of(s.layer->of); });
 }
 
-bool HeadBoard::advance(const LiveTokens& tokens, const Version& version, ViewWork& work) {
+void HeadBoard::advance(const LiveTokens& tokens, const Version& version, const ShownRows& shown, ViewWork& work) {
     if (run_ != version.run) begin(version.run);
-    if (pending_ != nullptr || work.room(Work::statistics) <= 0 || !behind(version)) return false;
+    if (pending_ != nullptr) return;  // it belongs to the sums as they are
+    for (LayerState& layer : layers_)
+        if (layer.kept.approach(layer.rows, layer.sums, shown.of(layer.layer->of))) show_numbers(layer);
+    if (work.room(Work::statistics) <= 0 || !behind(version, shown)) return;
     if (static_cast<std::int64_t>(repeats_.size()) < version.rows) write_tokens(tokens, version);
-    LayerState& next = *std::ranges::max_element(
-        layers_, {}, [&](const LayerState& s) { return version.rows_of(s.layer->of) - s.rows; });
+    LayerState& next =
+        *std::ranges::max_element(layers_, {}, [&](const LayerState& s) { return shown.of(s.layer->of) - s.rows; });
     const ViewSources::Layer& layer = *next.layer;
     const std::int64_t keys = version.keys_of(layer.of);
     const double each = static_cast<double>(layer.sizes.heads * layer.sizes.d) *
@@ -155,10 +169,8 @@ bool HeadBoard::advance(const LiveTokens& tokens, const Version& version, ViewWo
         static_cast<std::int64_t>(result_bytes / (layer.sizes.heads * ROW_NUMBERS * sizeof(float)));
     const auto wanted = static_cast<std::int64_t>(work.room(Work::statistics) / each);
     const std::int64_t rows =
-        std::min({fit, std::max<std::int64_t>(wanted, work.empty() ? 1 : 0), version.rows_of(layer.of) - next.rows});
-    if (rows <= 0) return false;
-    launch(next, rows, keys, work, each * static_cast<double>(rows));
-    return true;
+        std::min({fit, std::max<std::int64_t>(wanted, work.empty() ? 1 : 0), shown.of(layer.of) - next.rows});
+    if (rows > 0) launch(next, rows, keys, work, each * static_cast<double>(rows));
 }
 
 // Of the op's two launches the one that sums up rows.

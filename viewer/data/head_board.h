@@ -7,6 +7,7 @@
 
 #include "runtime/graph/op.h"
 #include "viewer/data/head_means.h"
+#include "viewer/data/row_checkpoints.h"
 #include "viewer/data/view_sources.h"
 #include "viewer/data/view_work.h"
 
@@ -34,20 +35,24 @@ public:
 
     /// Takes what a finished batch has left. True when numbers changed.
     bool collect();
-    /// Adds rows that no statistics know yet to the batch, of the layer that is furthest behind. True when there were any.
-    bool advance(const LiveTokens& tokens, const Version& version, ViewWork& work);
+    /// Brings the numbers to those of the rows that are shown: adds rows to the batch, of the layer that is furthest behind.
+    void advance(const LiveTokens& tokens, const Version& version, const ShownRows& shown, ViewWork& work);
     std::span<const HeadMeans> numbers() const { return numbers_; }
     /// Of a head, in order: those among the rows summed up so far that do not sum to 1, none where a sink takes a part.
-    std::span<const OffRow> off_rows(std::size_t head) const { return sums_[head].off_rows(); }
+    std::span<const OffRow> off_rows(std::size_t head) const;
     std::uint64_t rows_summed() const { return rows_summed_; }
-    bool behind(const Version& version) const;
+    /// The numbers are of other rows than those shown.
+    bool behind(const Version& version, const ShownRows& shown) const;
 
 private:
     struct LayerState {
         const ViewSources::Layer* layer;
         std::size_t first_head;  // its number in LiveModel::heads()
         std::int64_t rows = 0;   // summed up or on their way
+        std::vector<HeadSums> sums = {};
+        RowCheckpoints<std::vector<HeadSums>> kept = {};
     };
+    void show_numbers(const LayerState& layer);
     void begin(std::uint64_t run);
     void write_tokens(const LiveTokens& tokens, const Version& version);
     gpu::Buffer& tokens_of(AttentionOf of);
@@ -57,7 +62,6 @@ private:
 
     gpu::DeviceState& device_;
     std::vector<LayerState> layers_;
-    std::vector<HeadSums> sums_;
     std::vector<HeadMeans> numbers_;
     std::vector<bool> repeats_;                                  // by token of the model's own text
     std::unordered_map<std::int32_t, std::size_t> first_place_;  // of a token in it

@@ -55,7 +55,10 @@ HeadDistances::HeadDistances(const LiveModel& a, const LiveModel& b)
 HeadDistances::~HeadDistances() { gpu::wait_idle(device_); }
 
 void HeadDistances::restart() {
-    for (LayerPair& layer : layers_) layer.rows = 0, layer.means.assign(static_cast<std::size_t>(layer.heads), {});
+    for (LayerPair& layer : layers_) {
+        layer.rows = 0, layer.means.assign(static_cast<std::size_t>(layer.heads), {});
+        layer.kept.begin(layer.means);
+    }
     ++restarts_;
 }
 
@@ -83,22 +86,24 @@ void HeadDistances::collect() {
     LayerPair& layer = layers_[done.layer];
     std::vector<float> values(static_cast<std::size_t>(done.rows * layer.heads));
     std::memcpy(values.data(), result_.mapped(), values.size() * sizeof(float));
-    for (std::int64_t row = 0; row < done.rows; ++row)
+    for (std::int64_t row = 0; row < done.rows; ++row) {
         for (std::int64_t head = 0; head < layer.heads && counts(layer, done.first + row); ++head) {
             Mean& mean = layer.means[static_cast<std::size_t>(head)];
             mean.sum += static_cast<double>(values[static_cast<std::size_t>(row * layer.heads + head)]);
             ++mean.rows;
         }
+        layer.kept.note(done.first + row + 1, layer.means);
+    }
 }
 
-bool HeadDistances::behind(const RunComparison& comparison) const {
-    return std::ranges::any_of(layers_, [&](const LayerPair& l) { return l.rows < comparison.rows_of(l.a->of); });
+bool HeadDistances::behind(const ShownRows& shown) const {
+    return std::ranges::any_of(layers_, [&](const LayerPair& l) { return l.rows != shown.of(l.a->of); });
 }
 
 // Some rows of the layer that is furthest behind.
-void HeadDistances::launch(const RunComparison& comparison) {
+void HeadDistances::launch(const RunComparison& comparison, const ShownRows& shown) {
     const auto next =
-        std::ranges::max_element(layers_, {}, [&](const LayerPair& l) { return comparison.rows_of(l.a->of) - l.rows; });
+        std::ranges::max_element(layers_, {}, [&](const LayerPair& l) { return shown.of(l.a->of) - l.rows; });
     LayerPair& layer = *next;
     const AttentionOf of = layer.a->of;
     const std::int64_t columns = comparison.keys_of(of), row_values = layer.heads * columns;
@@ -108,7 +113,7 @@ void HeadDistances::launch(const RunComparison& comparison) {
                  static_cast<std::int64_t>(most_result_bytes / sizeof(float)) / layer.heads);
     const auto wanted =
         std::max<std::int64_t>(static_cast<std::int64_t>(work_.room(Work::distances) / std::max(2 * each, 1.0)), 1);
-    const std::int64_t rows = std::min({fit, wanted, comparison.rows_of(of) - layer.rows});
+    const std::int64_t rows = std::min({fit, wanted, shown.of(of) - layer.rows});
     if (rows <= 0) return;
     const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
     for (const bool second : {false, true}) {
@@ -133,21 +138,22 @@ void HeadDistances::launch(const RunComparison& comparison) {
     layer.rows += rows;
 }
 
-bool HeadDistances::update(const RunComparison& comparison, double seconds) {
+bool HeadDistances::update(const RunComparison& comparison, const ShownRows& shown, double seconds) {
     if (!work_.idle()) return true;
     collect();
     take_slots(comparison);
-    if (!behind(comparison)) return false;
+    for (LayerPair& layer : layers_) layer.kept.approach(layer.rows, layer.means, shown.of(layer.a->of));
+    if (!behind(shown)) return false;
     if (seconds <= 0) return true;
     work_.begin(seconds);
-    launch(comparison);
+    launch(comparison, shown);
     work_.submit();
     return true;
 }
 
-void HeadDistances::finish(const RunComparison& comparison) {
+void HeadDistances::finish(const RunComparison& comparison, const ShownRows& shown) {
     do work_.wait();
-    while (update(comparison, seconds_of_a_batch));
+    while (update(comparison, shown, seconds_of_a_batch));
 }
 
 double HeadDistances::of(const HeadPlace& head) const {

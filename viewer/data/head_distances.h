@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "viewer/data/comparison.h"
+#include "viewer/data/row_checkpoints.h"
 #include "viewer/data/slot_tables.h"
 #include "viewer/data/view_sources.h"
 #include "viewer/data/view_work.h"
@@ -20,11 +21,11 @@ public:
     HeadDistances(const HeadDistances&) = delete;
     HeadDistances& operator=(const HeadDistances&) = delete;
 
-    /// Works on rows that are not known yet, within so many seconds of the device's time; waits for nothing. True while there is more
-    /// to do.
-    bool update(const RunComparison& comparison, double seconds);
+    /// Works on those of the rows shown, in slots, that are not known yet, within so many seconds of the device's time; waits for
+    /// nothing. True while there is more to do.
+    bool update(const RunComparison& comparison, const ShownRows& shown, double seconds);
     /// Until nothing is left, waiting for the device.
-    void finish(const RunComparison& comparison);
+    void finish(const RunComparison& comparison, const ShownRows& shown);
     /// NaN for a head that is not in both, or has no row yet. First rows that see three keys or fewer are left out of causal attention,
     /// as in all numbers of heads.
     double of(const HeadPlace& head) const;
@@ -40,6 +41,7 @@ private:
         const ViewSources::Layer *a, *b;
         std::int64_t heads = 0, rows = 0;  ///< summed up or on their way, in slots
         std::vector<Mean> means;           ///< by head
+        RowCheckpoints<std::vector<Mean>> kept;
     };
     struct Pending {
         std::size_t layer;
@@ -49,8 +51,8 @@ private:
     void restart();
     void take_slots(const RunComparison& comparison);
     void collect();
-    bool behind(const RunComparison& comparison) const;
-    void launch(const RunComparison& comparison);
+    bool behind(const ShownRows& shown) const;
+    void launch(const RunComparison& comparison, const ShownRows& shown);
     bool counts(const LayerPair& pair, std::int64_t slot) const;
 
     gpu::DeviceState& device_;

@@ -128,6 +128,8 @@ struct LiveModel::State {
 
     bool encodes() const { return model.config().kind == ModelKind::encoder; }
     bool translates() const { return model.config().kind == ModelKind::encoder_decoder; }
+    /// Its start token, and the one that every text of it begins with, where there is one.
+    std::int64_t decoder_begins_with() const { return model.config().forced_first_token >= 0 ? 2 : 1; }
     bool reads() const { return next_unread < unread.size(); }
     bool works() const { return !paused || steps > 0 ? reads() || to_write > 0 : false; }
 
@@ -140,6 +142,11 @@ struct LiveModel::State {
     void step();
     void read_chunk(std::int64_t size);
     std::int64_t write_token();
+    /// That the run is not what its start asked for any more.
+    void note_command() {
+        const std::lock_guard lock(mutex);
+        version.as_asked = false;
+    }
     void publish(Activity activity, std::optional<std::int64_t> rows = {});
     void follow();
     Activity activity() const;
@@ -175,7 +182,7 @@ void LiveModel::State::follow() {
         }
         source_text.add(model, std::span(session.source_tokens()).subspan(source_text.ids.size()));
         const SessionStats& now = session.stats();
-        version.prompt_tokens = now.prompt_tokens;
+        version.prompt_tokens = translates() ? decoder_begins_with() : now.prompt_tokens;
         seconds_per_token =
             now.generated_tokens > 0 ? now.generate_seconds / static_cast<double>(now.generated_tokens) : 0;
     }
@@ -197,7 +204,8 @@ void LiveModel::State::begin(const LivePrompt& prompt, const Sampling& sampling,
         const std::lock_guard lock(mutex);
         text = {}, source_text = {}, seen.reset(), error.reset();
         version.run += 1, version.rows = version.source_rows = 0;
-        version.prompt_tokens = std::ssize(unread);
+        version.prompt_tokens = translates() ? decoder_begins_with() : std::ssize(unread);
+        version.as_asked = true, version.past_end = false;
     }
     session.restart(sampling);
     if (model.config().sees()) look(prompt);
@@ -232,7 +240,11 @@ void LiveModel::State::read_chunk(std::int64_t size) {
 std::int64_t LiveModel::State::write_token() {
     const double begin = seconds_now();
     const bool first = version.rows < version.prompt_tokens;
-    if (session.ended() && !session.context_full()) session.rewind(std::ssize(session.tokens()));  // beyond its end
+    if (session.ended() && !session.context_full()) {
+        session.rewind(std::ssize(session.tokens()));
+        const std::lock_guard lock(mutex);
+        version.past_end = true;
+    }
     const bool drawn = session.next().has_value();
     to_write = drawn && !session.ended() ? to_write - 1 : 0;
     steps = std::max<std::int64_t>(steps - 1, 0);
@@ -341,6 +353,7 @@ void LiveModel::start(LivePrompt prompt, const Sampling& sampling, std::int64_t 
 
 void LiveModel::stop() {
     state_->command([s = state_.get()] {
+        if (s->reads() || s->to_write > 0) s->note_command();
         s->unread.clear();
         s->next_unread = 0, s->to_write = 0, s->steps = 0;
         s->publish(s->activity());
@@ -364,17 +377,23 @@ void LiveModel::resume() {
 void LiveModel::step() {
     state_->command([s = state_.get()] {
         s->paused = true, ++s->steps;
+        if (!s->reads() && s->to_write == 0) s->note_command();
         s->to_write = std::max<std::int64_t>(s->to_write, s->encodes() ? 0 : 1);
     });
 }
 
 void LiveModel::go_on(std::int64_t tokens) {
-    state_->command([s = state_.get(), tokens] { s->to_write += s->encodes() ? 0 : tokens; });
+    state_->command([s = state_.get(), tokens] {
+        s->note_command();
+        s->to_write += s->encodes() ? 0 : tokens;
+    });
 }
 
 void LiveModel::read_on(std::vector<std::int32_t> ids) {
-    state_->command(
-        [s = state_.get(), ids = std::move(ids)] { s->unread.insert(s->unread.end(), ids.begin(), ids.end()); });
+    state_->command([s = state_.get(), ids = std::move(ids)] {
+        s->note_command();
+        s->unread.insert(s->unread.end(), ids.begin(), ids.end());
+    });
 }
 
 void LiveModel::with_session(std::function<void(Session&)> work) {

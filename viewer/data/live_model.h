@@ -24,16 +24,21 @@ enum class Activity : std::uint8_t { idle, reading, writing, paused, ended, fail
 const char* name_of(Activity activity);
 
 struct Version {
-    std::uint64_t number = 0;      ///< counts up with everything that is published
-    std::uint64_t run = 0;         ///< of a text; another run has other rows
-    std::int64_t rows = 0;         ///< queries whose rows are there (of an encoder–decoder: of its decoder)
-    std::int64_t source_rows = 0;  ///< tokens that an encoder–decoder's encoder has read
-    std::int64_t tokens = 0;       ///< known so far: at least `rows`, the last one has not run yet
-    std::int64_t prompt_tokens = 0;
+    std::uint64_t number = 0;        ///< counts up with everything that is published
+    std::uint64_t run = 0;           ///< of a text; another run has other rows
+    std::int64_t rows = 0;           ///< queries whose rows are there (of an encoder–decoder: of its decoder)
+    std::int64_t source_rows = 0;    ///< tokens that an encoder–decoder's encoder has read
+    std::int64_t tokens = 0;         ///< known so far: at least `rows`, the last one has not run yet
+    std::int64_t prompt_tokens = 0;  ///< that the run began with; of an encoder–decoder those of its decoder
+    bool as_asked =
+        true;  ///< it was neither stopped nor told to go on: what it has at its end is what its start asked for
+    bool past_end = false;  ///< it went on behind an end token
     Activity activity = Activity::idle;
     double tokens_per_second = 0;  ///< while writing
     std::int64_t rows_of(AttentionOf of) const { return of == AttentionOf::encoder ? source_rows : rows; }
     std::int64_t keys_of(AttentionOf of) const { return of == AttentionOf::self ? rows : source_rows; }
+    /// Of its rows those that it did not write itself.
+    std::int64_t given_of(AttentionOf of) const { return of == AttentionOf::encoder ? source_rows : prompt_tokens; }
 };
 
 /// The tokens of a run, of which later versions only add.

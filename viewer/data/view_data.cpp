@@ -129,6 +129,7 @@ struct ViewData::State {
     FrameData frame;
     ViewCounts counts;
     std::optional<Asked> asked;  // in the last update
+    AttentionOf focus = AttentionOf::self;
     std::size_t next_mini = 0;
     TileRange range{};                 // of the map
     std::vector<std::uint32_t> words;  // of the map
@@ -164,7 +165,7 @@ struct ViewData::State {
             return slots.run == frame.version.run ? std::ssize(some.before) - 1 : 0;
         };
         const std::int64_t all = slots_of(own_rows, frame.version.rows_of(head.of)),
-                           rows = std::min(state.rows.value_or(all), all),
+                           rows = travels(head.of) ? std::min(state.rows.value_or(all), all) : all,
                            keys =
                                head.of == AttentionOf::self ? rows : slots_of(own_keys, frame.version.keys_of(head.of));
         return {.rows = rows,
@@ -175,6 +176,15 @@ struct ViewData::State {
                 .causal = sources.of(head).causal,
                 .row_slots = tables.rows_of(head.of),
                 .key_slots = tables.keys_of(head.of)};
+    }
+
+    /// Going back in time is in one text: that of the rows of the head in focus.
+    bool travels(AttentionOf of) const { return (of == AttentionOf::encoder) == (focus == AttentionOf::encoder); }
+    ShownRows shown_rows(const ViewState& state) const {
+        ShownRows shown{frame.version.rows, frame.version.source_rows};
+        std::int64_t& own = focus == AttentionOf::encoder ? shown.source : shown.own;
+        if (state.rows) own = std::min(own, slots.rows_of(focus).tokens_before(*state.rows));
+        return shown;
     }
 
     /// A model at rest loses nothing to who looks at it.
@@ -393,16 +403,18 @@ const FrameData& ViewData::State::update(const ViewState& state, const Wanted& w
     collect();
     read_version();
     take_slots();
+    focus = wanted.head.of;
     const Extent extent = extent_of(wanted.head, state, state.axis);
+    const ShownRows shown = shown_rows(state);
     frame.rows = extent.rows, frame.columns = extent.columns(), frame.causal = extent.causal;
     if (seconds > 0 && work.idle()) work.begin(seconds);
     ask(wanted, extent);
     // What is looked at comes first, but for every fourth batch: all heads' numbers are to grow with the text, too.
     const bool numbers_first = work.submissions() % 4 == 3;
-    if (numbers_first) board.advance(tokens, frame.version, work);
+    if (numbers_first) board.advance(tokens, frame.version, shown, work);
     show_map(state, wanted, extent);
     show_mini_maps(state, wanted);
-    if (!numbers_first) board.advance(tokens, frame.version, work);
+    if (!numbers_first) board.advance(tokens, frame.version, shown, work);
     const bool worked = work.open() && !work.empty();
     work.submit();
     frame.changed = frame.changed || worked;
@@ -414,7 +426,7 @@ const FrameData& ViewData::State::update(const ViewState& state, const Wanted& w
     frame.rows_checked = frame.row_sum_error ? own.rows : 0;
     frame.off_rows = board.off_rows(static_cast<std::size_t>(number_of(wanted.head)));
     frame.busy = work.in_flight() || frame.map.progress < 1 || (wanted.mini_maps && frame.mini_maps.progress < 1) ||
-                 board.behind(frame.version) || next_slots || !histogram.current() || !excerpts.current() ||
+                 board.behind(frame.version, shown) || next_slots || !histogram.current() || !excerpts.current() ||
                  !reader.current();
     return frame;
 }

@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "runtime/base/log.h"
+#include "runtime/io/shown_text.h"
 
 namespace vantage::view {
 
@@ -51,7 +52,9 @@ const char* word_for(const Word<E> (&words)[N], E value) {
 }
 
 [[noreturn]] void refuse(const std::string& option, const std::string& got, const std::string& wanted) {
-    throw Error(ErrorKind::usage, "view: " + option + " is " + got + ", but takes " + wanted);
+    constexpr int most = 60;  // columns: a prompt may be a page
+    throw Error(ErrorKind::usage,
+                "view: " + option + " is " + shortened(without_controls(got), most) + ", but takes " + wanted);
 }
 
 template <class E, std::size_t N>
@@ -86,11 +89,6 @@ std::string text_of(double number) {
     return {text, std::to_chars(text, text + sizeof text, number).ptr};
 }
 
-/// "0:20,4:24": rows, then columns, their ends not included.
-std::string text_of(const Rectangle& part) {
-    return text_of(part.first_row) + ":" + text_of(part.last_row) + "," + text_of(part.first_column) + ":" +
-           text_of(part.last_column);
-}
 Rectangle part_in(const std::string& option, const std::string& text) {
     const std::size_t comma = text.find(','), first = text.find(':'), second = text.rfind(':');
     const char* wanted = "rows and columns such as 0:20,4:24";
@@ -310,17 +308,6 @@ const Option* option_named(const std::string& name) {
     return found == options().end() ? nullptr : &*found;
 }
 
-/// As a shell takes it for one word.
-std::string quoted(const std::string& text) {
-    const auto plain = [](char c) {
-        return std::isalnum(static_cast<unsigned char>(c)) || std::strchr("_-.:,/%+=", c);
-    };
-    if (!text.empty() && std::ranges::all_of(text, plain)) return text;
-    std::string all = "'";
-    for (const char c : text) all += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    return all + "'";
-}
-
 }  // namespace
 
 const char* name_of(Pooling pooling) { return word_for(pooling_words, pooling); }
@@ -359,13 +346,28 @@ std::string text_of(const Compared& c) {
 
 bool ViewState::operator==(const ViewState& other) const { return as_command_line(*this) == as_command_line(other); }
 
+std::string text_of(const Rectangle& part) {
+    return text_of(part.first_row) + ":" + text_of(part.last_row) + "," + text_of(part.first_column) + ":" +
+           text_of(part.last_column);
+}
+
+std::string shell_word(const std::string& text) {
+    const auto plain = [](char c) {
+        return std::isalnum(static_cast<unsigned char>(c)) || std::strchr("_-.:,/%+=", c);
+    };
+    if (!text.empty() && std::ranges::all_of(text, plain)) return text;
+    std::string all = "'";
+    for (const char c : text) all += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    return all + "'";
+}
+
 std::string as_command_line(const ViewState& state) {
     const ViewState usual;
     std::string line;
     for (const Option& option : options())
         for (const std::string& value : option.give(state, usual)) {
             line += (line.empty() ? "" : " ") + std::string(option.name);
-            if (option.value != nullptr) line += " " + quoted(value);
+            if (option.value != nullptr) line += " " + shell_word(value);
         }
     return line;
 }

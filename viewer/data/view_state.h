@@ -121,6 +121,10 @@ struct ViewState {
 
 /// The options of `vantage view` that make this state, without those that say what they are without them; quoted for a shell.
 std::string as_command_line(const ViewState& state);
+/// "0:20,4:24": rows, then columns, their ends not included.
+std::string text_of(const Rectangle& part);
+/// A word of a command line, quoted where a shell wants it.
+std::string shell_word(const std::string& text);
 /// The inverse, from words of which the program's other options are gone. Throws usage naming the option, what it got and
 /// what it takes.
 ViewState state_from(std::span<const std::string> words);

@@ -224,10 +224,6 @@ std::vector<std::pair<std::string, std::string>> facts_of(const ViewSubject& s) 
         {"Vantage-Axis", std::string(name_of(v.axis)) + (v.axis == KeyAxis::relative ? " (distances)" : " (keys)")},
         {"Vantage-Modifiers", modifiers_text(v.modifiers)},
         {"Vantage-Scale", format("%s, %g to %g", name_of(v.scale), v.range.min, v.range.max)},
-        {"Vantage-Seed", std::to_string(v.sampling.seed)},
-        {"Vantage-Temperature", format("%g", v.sampling.temperature)},
-        v.image.empty() ? std::pair<std::string, std::string>{"Vantage-Prompt", v.prompt}
-                        : std::pair<std::string, std::string>{"Vantage-Image", v.image},
         {"Vantage-Row-Sum-Error", s.row_sum_error ? format("%.2g", *s.row_sum_error) : "unknown, or less by a sink"}};
     if (s.second) {
         facts.emplace_back("Vantage-Compared", text_of(v.compared.value_or(Compared())));
@@ -238,7 +234,11 @@ std::vector<std::pair<std::string, std::string>> facts_of(const ViewSubject& s) 
                            format("%.6g: half the sum of |B − A| over the keys, mean over the rows of the whole map",
                                   s.second->distance));
     }
-    facts.emplace_back("Vantage-Command", "vantage view --headless " + as_command_line(v));
+    if (s.command.empty()) return facts;
+    facts.emplace_back("Vantage-Seed", std::to_string(v.sampling.seed));
+    facts.emplace_back("Vantage-Temperature", format("%g", v.sampling.temperature));
+    facts.emplace_back(v.image.empty() ? "Vantage-Prompt" : "Vantage-Image", v.image.empty() ? v.prompt : v.image);
+    facts.emplace_back("Vantage-Command", s.command);
     return facts;
 }
 
@@ -255,7 +255,7 @@ std::string caption_of(const ViewSubject& s) {
     if (s.cells.level > 0) text += format(" of %lld × %lld weights", 1LL << s.cells.level, 1LL << s.cells.level);
     if (v.modifiers.any()) text += " · " + modifiers_text(v.modifiers);
     if (v.axis == KeyAxis::relative) text += " · by distance";
-    return text + " · seed " + std::to_string(v.sampling.seed);
+    return s.command.empty() ? text : text + " · seed " + std::to_string(v.sampling.seed);
 }
 
 std::string as_csv(const ViewSubject& s) {
@@ -273,13 +273,13 @@ std::string as_json(const ViewSubject& s) {
                        {"model", s.model.name},
                        {"layer", s.head.layer},
                        {"head", s.head.head},
-                       {"seed", s.state.sampling.seed},
                        {"level", s.cells.level},
                        {"first_query", s.cells.first_row},
                        {"first_column", s.cells.first_column},
                        {"columns_are", s.state.axis == KeyAxis::relative ? "distances" : "keys"},
                        {"tokens", s.tokens.texts},
                        {"ids", s.tokens.ids}};
+    if (!s.command.empty()) all["seed"] = s.state.sampling.seed;
     const auto add_tables = [](nlohmann::json& to, const ViewSubject& part) {
         to["mass"] = table_of(part, Pooling::mass), to["peak"] = table_of(part, Pooling::peak);
     };

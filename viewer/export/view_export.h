@@ -24,6 +24,8 @@ struct ViewSubject {
     ModelInfo model;
     std::string device, precision;
     ViewState state;
+    std::string
+        command;  ///< that makes the view again; empty where a program runs the model, of whose prompt nothing is known
     HeadPlace head;
     LiveTokens tokens;
     Version version;

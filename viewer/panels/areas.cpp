@@ -115,9 +115,11 @@ bool act_in_time(Viewer& v, const Shortcut& s) {
 bool act_in_number(Viewer& v, Area area, const Shortcut& s) {
     const Steps arrows = steps_of(s);
     const int steps = (arrows.right - arrows.down) * (s.shift ? 10 : 1);
-    Sampling& sampling = v.state().sampling;
+    Sampling& sampling = v.at().sampling;
     const auto moved = [&](double value, double step, double most) {
-        return std::clamp(std::round((value + steps * step) / step) * step, 0.0, most);
+        const double to =
+            std::round((value + steps * step) / step) / std::round(1 / step);  // 0.85, and no digits behind
+        return std::clamp(to, 0.0, most);
     };
     if (s.key == Key::enter) v.run_prompt();
     if (steps == 0) return s.key == Key::enter;
@@ -126,8 +128,7 @@ bool act_in_number(Viewer& v, Area area, const Shortcut& s) {
     if (area == Area::seed)
         sampling.seed = static_cast<std::uint64_t>(moved(static_cast<double>(sampling.seed), 1, most_seed));
     if (area == Area::length)
-        v.state().max_tokens =
-            static_cast<std::int64_t>(moved(static_cast<double>(v.state().max_tokens), 1, most_length));
+        v.at().max_tokens = static_cast<std::int64_t>(moved(static_cast<double>(v.at().max_tokens), 1, most_length));
     return true;
 }
 

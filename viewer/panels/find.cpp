@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/io/shown_text.h"
 #include "viewer/panels/panels.h"
+#include "viewer/panels/viewer.h"
 #include "viewer/panels/widgets.h"
 
 namespace vantage::view {
@@ -21,17 +23,21 @@ std::int64_t next_with(const Ui& ui, const std::string& text, std::int64_t from)
     return -1;
 }
 
-void pin_next(Ui& ui) {
+void pin_next(Ui& ui, Viewer& viewer) {
+    constexpr int most = 40;  // columns
     const std::int64_t from = ui.state.pins.empty() ? -1 : ui.state.pins.back().token;
     const std::int64_t token = ui.at.found.empty() ? -1 : next_with(ui, ui.at.found, from);
-    if (token < 0) return;
+    if (token < 0) {
+        if (!ui.at.found.empty()) viewer.say("no token has “" + shortened(ui.at.found, most) + "”");
+        return;
+    }
     ui.state.pins = {{Pin::Kind::query, token}};
     if (ui.state.part) ui.state.part = showing(*ui.state.part, token, token, ui.map.rows, ui.map.columns);
 }
 
 }  // namespace
 
-void draw_find(Ui& ui) {
+void draw_find(Ui& ui, Viewer& viewer) {
     const Box& focus = ui.layout.focus;
     const float wide = std::min(ui.px(280), focus.wide - ui.px(24));
     ImGui::SetNextWindowPos({std::round(focus.x + (focus.wide - wide) / 2), focus.y + ui.px(40)});
@@ -45,7 +51,7 @@ void draw_find(Ui& ui) {
     ui.at.focus_find = false;
     if (ImGui::InputTextWithHint("##find", "Find a token; Enter: the next", &ui.at.found,
                                  ImGuiInputTextFlags_EnterReturnsTrue)) {
-        pin_next(ui);
+        pin_next(ui, viewer);
         ui.at.focus_find = true;
     } else if (ImGui::IsItemDeactivated()) {
         ui.at.find = false;

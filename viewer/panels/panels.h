@@ -28,7 +28,7 @@ void draw_image(Ui& ui);
 void draw_timeline(Ui& ui);
 void draw_prompt(Ui& ui, Viewer& viewer);
 void draw_help(Ui& ui);
-void draw_find(Ui& ui);
+void draw_find(Ui& ui, Viewer& viewer);
 /// Around what has the keys.
 void draw_area_frame(const Ui& ui, const FocusPlaces& places);
 

@@ -29,7 +29,7 @@ void number_field(Ui& ui, Area area, const char* name, const char* id, double& v
     ImGui::SetNextItemWidth(ui.px(54));
     auto edited = static_cast<float>(value);
     if (ImGui::DragFloat(id, &edited, step, 0, most, shape))
-        value = static_cast<double>(std::clamp(edited, 0.0f, most));
+        value = std::round(1000 * static_cast<double>(std::clamp(edited, 0.0f, most))) / 1000;  // as it will be written
     note_area(ui, area);
 }
 
@@ -70,14 +70,13 @@ void draw_prompt(Ui& ui, Viewer& viewer) {
     note_area(ui, Area::prompt);
     ui.at.sampling_shown = wide_enough;
     if (wide_enough) {
-        number_field(ui, Area::temperature, "temp", "##temperature", ui.state.sampling.temperature, 0.01f, 5, "%.2f");
-        number_field(ui, Area::top_p, "top-p", "##top-p", ui.state.sampling.top_p, 0.005f, 1, "%.2f");
-        const auto before = static_cast<std::int64_t>(ui.state.sampling.seed);
+        number_field(ui, Area::temperature, "temp", "##temperature", ui.at.sampling.temperature, 0.01f, 5, "%.2f");
+        number_field(ui, Area::top_p, "top-p", "##top-p", ui.at.sampling.top_p, 0.005f, 1, "%.2f");
+        const auto before = static_cast<std::int64_t>(ui.at.sampling.seed);
         std::int64_t seed = before;
         whole_field(ui, Area::seed, "seed", "##seed", seed, most_seed, 54);
-        if (seed != before)
-            ui.state.sampling.seed = static_cast<std::uint64_t>(seed);  // one beyond the field's end stays
-        whole_field(ui, Area::length, "tokens", "##tokens", ui.state.max_tokens, most_length, 48);
+        if (seed != before) ui.at.sampling.seed = static_cast<std::uint64_t>(seed);  // one beyond the field's end stays
+        whole_field(ui, Area::length, "tokens", "##tokens", ui.at.max_tokens, most_length, 48);
     }
     ImGui::SameLine(0, ui.px(12));
     const Activity activity = ui.data.version.activity;

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "runtime/base/log.h"
+#include "runtime/io/shown_text.h"
 #include "viewer/panels/menus.h"
 #include "viewer/panels/panels.h"
 #include "viewer/panels/widgets.h"
@@ -25,8 +26,14 @@ public:
     Pieces(const Ui& ui, ImDrawList& list, float right, float left, float y)
         : ui_(ui), list_(list), right_(right), left_(left), y_(y) {}
     void text(std::string_view text, ImU32 colour) {
-        if (right_ - width_of(small(ui_), text) < left_) return;
+        if (!fits(text)) return;
         right_ = put_right(list_, small(ui_), right_, y_, colour, text) - ui_.px(18);
+    }
+    /// As much of it as there is room for.
+    void message(const std::string& text, ImU32 colour) {
+        int columns = column_width(text);
+        while (columns > 1 && !fits(shortened(text, columns))) --columns;
+        this->text(shortened(text, columns), colour);
     }
     void dot(ImU32 colour) {
         const float size = ui_.px(4);
@@ -35,6 +42,7 @@ public:
     }
 
 private:
+    bool fits(std::string_view text) const { return right_ - width_of(small(ui_), text) >= left_; }
     const Ui& ui_;
     ImDrawList& list_;
     float right_, left_, y_;
@@ -88,9 +96,9 @@ void draw_status_bar(Ui& ui) {
                   std::round((box.high - ui.fonts.small_size) / 2));
     const auto error = ui.live.error();
     if (error)
-        pieces.text(error->message, ui.palette.bad);
+        pieces.message(error->message, ui.palette.bad);
     else if (!ui.at.note.empty())
-        pieces.text(ui.at.note, ui.palette.accent);
+        pieces.message(ui.at.note, ui.palette.accent);
     else
         draw_figures(ui, pieces);
     ImGui::End();

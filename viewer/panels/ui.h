@@ -61,7 +61,11 @@ struct Interaction {
     std::optional<std::int64_t> token;  ///< under the mouse, in the running text
     bool help = false, find = false, focus_find = false;
     std::int64_t shown_query = -1;  ///< that the running text was scrolled to
-    std::string prompt, found;      ///< being edited
+    std::string found;              ///< being edited
+    // What the next run is to be, being edited; the state is of the run that is shown.
+    std::string prompt;
+    Sampling sampling;
+    std::int64_t max_tokens = 0;
     /// The bar as it was when the drag of one of its ends began: it stays so until the end is let go.
     std::optional<ValueRange> bar;
     BarEnd dragged_end = BarEnd::bright;

@@ -77,6 +77,7 @@ Viewer::Viewer(LiveModel& live, const ViewState& state, const ViewerOptions& opt
     io.IniFilename = io.LogFilename = nullptr;
     name_keys(io);
     at_.prompt = live.model().config().sees() ? state_.image : state_.prompt;
+    at_.sampling = state_.sampling, at_.max_tokens = state_.max_tokens;
     const Caps& caps = live.model().device().caps();
     figures_ = {
         .model = live.model().info().name, .device = caps.name, .software = caps.is_cpu(), .frozen = options.frozen};
@@ -109,6 +110,7 @@ void Viewer::run_prompt() {
     if (!obeyed()) return;
     ViewState wanted = state_;
     (a_.live.model().config().sees() ? wanted.image : wanted.prompt) = at_.prompt;
+    wanted.sampling = at_.sampling, wanted.max_tokens = at_.max_tokens;
     wanted.rows.reset();
     wanted.part.reset();
     wanted.pins.clear();
@@ -143,17 +145,41 @@ void Viewer::say(const std::string& note) {
     at_.note_until = now_ + note_seconds;
 }
 
+// A run that was stopped, stepped on or is still at work has other tokens than its end will have, and maybe fewer rows.
+ViewState Viewer::state_shown(const Version& version) const {
+    ViewState shown = state_;
+    shown.head = head();
+    if (b_) shown.shown = this->shown();
+    if (version.activity == Activity::ended && version.as_asked) return shown;
+    shown.max_tokens = std::max<std::int64_t>(version.tokens - version.prompt_tokens, 0);
+    shown.sampling.ignore_end = shown.sampling.ignore_end || version.past_end;
+    const std::int64_t rows = version.prompt_tokens + std::max<std::int64_t>(shown.max_tokens - 1, 0);
+    if (!shown.rows && version.rows < rows) shown.rows = std::max<std::int64_t>(all_rows(), 1);
+    return shown;
+}
+
+std::string Viewer::command_line(const ViewState& shown) const {
+    if (!a_.live.commanded()) return "";
+    std::string line = options_.command;
+    if (const std::string words = as_command_line(shown); !words.empty()) line += " " + words;
+    line += format(" --size %dx%d", size_[0], size_[1]);
+    if (options_.scale != 1) line += format(" --ui-scale %g", static_cast<double>(options_.scale));
+    return line;
+}
+
 void Viewer::copy_command_line() {
-    const std::string line = "vantage view" + (as_command_line(state_).empty() ? "" : " " + as_command_line(state_));
+    const std::string line = command_line(state_shown(a_.version));
+    if (line.empty()) return say("a program runs this model: no command line makes this view");
     if (options_.copy) options_.copy(line);
     say("copied: " + line);
 }
 
 ViewSubject Viewer::subject() {
     each_side([&](Side& side) { side.frame = update(side, true, now_); });
-    ViewSubject subject = subject_of(a_.live, a_.data, *a_.frame, state_, head());
+    ViewSubject subject = subject_of(a_.live, a_.data, *a_.frame, state_shown(a_.frame->version), head());
+    subject.command = command_line(subject.state);
     if (!b_) return subject;
-    distances_->finish(*comparison_);
+    distances_->finish(*comparison_, shown_slots());
     const auto slots = [&](bool keys) {
         const auto of = [&](bool b) {
             const SideSlots& side = comparison_->slots(b);
@@ -168,7 +194,6 @@ ViewSubject Viewer::subject() {
                                    .rows = slots(false),
                                    .keys = slots(true),
                                    .distance = distances_->of(head())};
-    subject.state.shown = shown();
     return subject;
 }
 
@@ -330,7 +355,7 @@ void Viewer::lay_panes() {
 
 /// Letters, panels and the maps' places, for a target of this size.
 void Viewer::arrange(float width, float height) {
-    read_models();
+    size_ = {static_cast<int>(width), static_cast<int>(height)};
     if (state_.axis == KeyAxis::relative && !a_.live.source(head().layer, head().of).attrs.flag("causal")) {
         state_.axis = KeyAxis::absolute;
         state_.part.reset();
@@ -460,7 +485,7 @@ void Viewer::draw_panels() {
     draw_timeline(ui);
     draw_prompt(ui, *this);
     if (at_.help) draw_help(ui);
-    if (at_.find) draw_find(ui);
+    if (at_.find) draw_find(ui, *this);
     draw_area_frame(ui, places());
     draw_open_menu(ui, *this);
 }
@@ -493,6 +518,9 @@ void Viewer::draw(Frame& frame, DrawPipelines& pipelines, const Target& target, 
     if (pictures_due_ > 0) each_side([&](Side& side) { side.data.budget().allow(now); });
     if (at_.blink_from) at_.blink_from = std::min(*at_.blink_from, now);
     const auto width = static_cast<float>(target.width), height = static_cast<float>(target.height);
+    read_models();
+    if (a_.version.activity == Activity::ended)  // before that it may come
+        if (const std::string wrong = nothing_there(); !wrong.empty()) state_.part.reset(), say(wrong);
     arrange(width, height);
     set_colours();
     reading_due_ = false;
@@ -522,15 +550,30 @@ void Viewer::wait_for_second_run() {
     }
 }
 
+std::string Viewer::nothing_there() const {
+    if (!state_.part || all_rows() == 0) return "";
+    const Rectangle& part = *state_.part;
+    const std::int64_t columns = head().of == AttentionOf::self ? all_rows() : this->columns();
+    const auto meets = [](double first, double last, std::int64_t count) {
+        return last > 0 && first < static_cast<double>(count);
+    };
+    if (meets(part.first_row, part.last_row, all_rows()) && meets(part.first_column, part.last_column, columns))
+        return "";
+    return format("--part %s shows nothing: the map has rows 0:%lld and columns 0:%lld", text_of(part).c_str(),
+                  static_cast<long long>(all_rows()), static_cast<long long>(columns));
+}
+
 void Viewer::finish(std::uint32_t width, std::uint32_t height) {
     const ContextInUse in_use(context_);
     a_.version = a_.live.version();
     if (b_) wait_for_second_run();
     finder_->wait(a_.live, a_.version);
     if (const auto error = finder_->take_error()) log(LogLevel::warning, "%s", error->c_str());
+    read_models();
     arrange(static_cast<float>(width), static_cast<float>(height));
+    if (const std::string wrong = nothing_there(); !wrong.empty()) throw Error(ErrorKind::usage, "view: " + wrong);
     each_side([&](Side& side) { side.frame = update(side, true, now_); });
-    if (b_) distances_->finish(*comparison_);
+    if (b_) distances_->finish(*comparison_, shown_slots());
 }
 
 }  // namespace vantage::view

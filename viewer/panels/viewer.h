@@ -34,6 +34,8 @@ struct ViewerOptions {
     /// What a state asks the model; empty: its text. May throw what is wrong with it.
     std::function<LivePrompt(const ViewState&)> prompt = {};
     LiveModel* compared = nullptr;  ///< a second run, on the same device; the viewer starts it
+    /// What opened it, without the options of a view, the size and the scale: for the command line that makes the picture again.
+    std::string command = "vantage view";
 };
 
 class FocusFinder;
@@ -118,6 +120,10 @@ public:
     /// Whether the model can be told to run, pause or stop; says so where it cannot.
     bool obeyed();
     void say(const std::string& note);
+    /// The state that gives the picture of this version again, from nothing.
+    ViewState state_shown(const Version& version) const;
+    /// Which makes that state's picture again; empty where a program runs the model.
+    std::string command_line(const ViewState& shown) const;
     void copy_command_line();
     /// What is shown, for files: the map is finished first.
     ViewSubject subject();
@@ -175,6 +181,10 @@ private:
     double blink_left(double now) const;
     void update_distances(double now);
     void seek_focus(double now);
+    /// Of two runs.
+    ShownRows shown_slots() const;
+    /// What is wrong with a part that lies outside of the map; empty where it does not.
+    std::string nothing_there() const;
     void collect_numbers(const Side& front);
     /// When what the user did is worth a picture: when the budget allows for one, or has let him wait long enough.
     double next_of_user() const;
@@ -207,6 +217,7 @@ private:
     gpu::Buffer picture_;  ///< that the model looks at, a word a pixel
     std::optional<std::pair<ColourMap, Theme>> colours_of_;
     Figures figures_;
+    std::array<int, 2> size_{};  ///< of the picture, in pixels
     Layout layout_;
     std::vector<Pane> panes_{1};
     struct Event {

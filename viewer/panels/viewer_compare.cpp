@@ -63,12 +63,18 @@ void Viewer::stop() {
     if (b_ && comparison_->own_text()) b_->live.stop();
 }
 
+ShownRows Viewer::shown_slots() const {
+    ShownRows shown{comparison_->rows_of(AttentionOf::self), comparison_->rows_of(AttentionOf::encoder)};
+    (head().of == AttentionOf::encoder ? shown.source : shown.own) = rows();
+    return shown;
+}
+
 /// The distances take their time from the budget of A.
 void Viewer::update_distances(double now) {
     if (!b_) return;
     constexpr double seconds = 0.002;  // of the device's time in a picture
     Budget& budget = a_.data.budget();
-    const bool more = distances_->update(*comparison_, budget.open(now) ? seconds : 0);
+    const bool more = distances_->update(*comparison_, shown_slots(), budget.open(now) ? seconds : 0);
     budget.spend(now, distances_->take_device_seconds(), 0);
     distances_due_ = more ? std::optional(now + budget.opens_in(now)) : std::nullopt;
 }

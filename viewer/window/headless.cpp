@@ -25,15 +25,17 @@ struct PictureMaker::State {
     int drawn = 0;
 };
 
-PictureMaker::PictureMaker(LiveModel& live, const ViewState& state, float scale, LiveModel* compared)
-    : state_(new State{.device = live.model().device(),
-                       .viewer = Viewer(live, state, {.scale = scale, .frozen = true, .compared = compared}),
-                       .pipelines = DrawPipelines(live.model().device(), picture_format),
-                       .frames = FrameRing(live.model().device())}) {}
+PictureMaker::PictureMaker(LiveModel& live, const ViewState& state, float scale, LiveModel* compared,
+                           const std::string& command)
+    : state_(new State{
+          .device = live.model().device(),
+          .viewer = Viewer(live, state, {.scale = scale, .frozen = true, .compared = compared, .command = command}),
+          .pipelines = DrawPipelines(live.model().device(), picture_format),
+          .frames = FrameRing(live.model().device())}) {}
 
 PictureMaker::~PictureMaker() = default;
 ViewState& PictureMaker::state() { return state_->viewer.state(); }
-std::int64_t PictureMaker::rows() const { return state_->viewer.all_rows(); }
+std::int64_t PictureMaker::rows() const { return state_->viewer.rows(); }
 PngTexts PictureMaker::texts() { return state_->viewer.picture_texts(); }
 void PictureMaker::write(const std::string& path) { write_view(path, state_->viewer.subject()); }
 

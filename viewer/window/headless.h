@@ -13,14 +13,16 @@ namespace vantage::view {
 
 class PictureMaker {
 public:
-    /// The model has been started; it lives longer, and so does a second one beside it, which is started here.
-    PictureMaker(LiveModel& live, const ViewState& state, float scale, LiveModel* compared = nullptr);
+    /// The model has been started; it lives longer, and so does a second one beside it, which is started here. `command`: as
+    /// in ViewerOptions.
+    PictureMaker(LiveModel& live, const ViewState& state, float scale, LiveModel* compared = nullptr,
+                 const std::string& command = "vantage view");
     ~PictureMaker();
     /// What a window of this size would show, with nothing left to refine.
     Image draw(std::uint32_t width, std::uint32_t height);
     /// May be changed between pictures.
     ViewState& state();
-    /// Of the whole map, as the last picture knows it.
+    /// That the last picture shows.
     std::int64_t rows() const;
     /// What a saved picture says of itself.
     PngTexts texts();

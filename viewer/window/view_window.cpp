@@ -52,7 +52,8 @@ void show_attention(const std::string& directory, const ShowOptions& options) {
                  {.title = "Vantage · " + model.info().name,
                   .width = options.width,
                   .height = options.height,
-                  .keys = view::own_keys()})
+                  .keys = view::own_keys(),
+                  .command = "vantage view -m " + view::shell_word(directory)})
         .run();
 }
 

@@ -143,7 +143,8 @@ Window::Window(const Device& device, LiveModel& live, const ViewState& state, co
             .copy = [window = s.window](const std::string& text) { glfwSetClipboardString(window, text.c_str()); },
             .keys = options.keys,
             .prompt = options.prompt,
-            .compared = options.compared});
+            .compared = options.compared,
+            .command = options.command});
     glfwSetWindowUserPointer(s.window, this);
     listen(s.window);
 }

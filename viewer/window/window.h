@@ -40,9 +40,10 @@ struct WindowOptions {
     bool frozen = false;
     std::optional<double> budget_percent = {};
     std::string pictures = ".";  ///< folder for what is saved
-    KeyBindings keys = {};       ///< these three as ViewerOptions
+    KeyBindings keys = {};       ///< these four as ViewerOptions
     std::function<LivePrompt(const ViewState&)> prompt = {};
     LiveModel* compared = nullptr;
+    std::string command = "vantage view";
 };
 
 struct WindowCounts {

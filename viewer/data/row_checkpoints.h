@@ -1,0 +1,57 @@
+// Sums over the first rows of a text, kept at some of them, so that going back in time costs few rows, and coming back none.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <utility>
+
+#include "vantage/session.h"
+
+namespace vantage::view {
+
+/// Rows that are shown, the first of each: of the model's own tokens, and of what an encoder–decoder's encoder has read.
+struct ShownRows {
+    std::int64_t own = 0, source = 0;
+    std::int64_t of(AttentionOf of) const { return of == AttentionOf::encoder ? source : own; }
+};
+
+template <class Sums>
+class RowCheckpoints {
+public:
+    /// Forgets all; `none`: of no row.
+    void begin(Sums none) {
+        kept_.clear();
+        kept_.emplace(0, std::move(none));
+        step_ = first_step, furthest_ = 0;
+    }
+    /// Told after each row. They are as many for a long text as for a short one: of a long one they stand farther apart.
+    void note(std::int64_t rows, const Sums& sums) {
+        if (rows % step_ != 0) return;
+        kept_.emplace(rows, sums);
+        if (kept_.size() <= most_kept) return;
+        step_ *= 2;
+        std::erase_if(kept_, [&](const auto& one) { return one.first % step_ != 0 && one.first != furthest_; });
+    }
+    /// Brings sums of `rows` rows as near to the first `wanted` as they can be had: unchanged where nothing nearer is kept. True when
+    /// they changed.
+    bool approach(std::int64_t& rows, Sums& sums, std::int64_t wanted) {
+        if (rows > wanted && rows > furthest_) keep_furthest(rows, sums);
+        const auto nearest = std::prev(kept_.upper_bound(wanted));
+        if (rows <= wanted && nearest->first <= rows) return false;
+        rows = nearest->first, sums = nearest->second;
+        return true;
+    }
+
+private:
+    static constexpr std::int64_t first_step = 64;
+    static constexpr std::size_t most_kept = 64;
+    void keep_furthest(std::int64_t rows, const Sums& sums) {
+        if (furthest_ % step_ != 0) kept_.erase(furthest_);
+        kept_.emplace(rows, sums);
+        furthest_ = rows;
+    }
+    std::map<std::int64_t, Sums> kept_;
+    std::int64_t step_ = first_step, furthest_ = 0;
+};
+
+}  // namespace vantage::view
