@@ -11,6 +11,7 @@
 #include "runtime/base/os.h"
 #include "runtime/base/spirv.h"
 #include "runtime/graph/fuse.h"
+#include "runtime/graph/join.h"
 #include "runtime/graph/schedule.h"
 #include "runtime/models/model_builder.h"
 #include "runtime/models/shapes.h"
@@ -42,25 +43,10 @@ public:
     void add_model(const ModelConfig& config) {
         for (const Storage& storage : storages)
             for (std::int64_t rows : {1, 8, 128, 512})
-                for (bool logits : {false, true}) {
-                    const BuildOptions options{.rows = rows,
-                                               .context = config.context,
-                                               .cache = storage.cache,
-                                               .watch = {true},
-                                               .all_logits = logits};
-                    const bool quantized = is_quantized(storage.weights);  // its matrices; all else is f16
-                    Graph graph = build_model(
-                        config, options, [&](const std::string&) { return quantized ? DType::f16 : storage.weights; });
-                    pack_weights(graph);
-                    if (quantized) store_matrices(graph, config, storage.weights);
-                    fuse(graph);
-                    add_schedule(graph, make_schedule(graph, caps_));
-                    if (storage.cache != DType::f16) continue;
-                    allow_f16_operands(graph);
-                    add_schedule(graph, make_schedule(graph, caps_));
-                    allow_int8_operands(graph);
-                    add_schedule(graph, make_schedule(graph, caps_));
-                }
+                for (bool logits : {false, true})
+                    for (DType operands : {DType::f32, DType::f16, DType::q8_0})
+                        if (operands == DType::f32 || storage.cache == DType::f16)
+                            add_plan(config, storage, rows, logits, operands);
     }
 
     // Modules that none of these models needs: by the largest test case that a device would run with one.
@@ -95,7 +81,20 @@ private:
         return call;
     }
 
-    void add_schedule(const Graph& graph, const Schedule& schedule) {
+    // As Plan makes it, with operands of matrix products rounded to that type by leave.
+    void add_plan(const ModelConfig& config, const Storage& storage, std::int64_t rows, bool logits, DType operands) {
+        const BuildOptions options{
+            .rows = rows, .context = config.context, .cache = storage.cache, .watch = {true}, .all_logits = logits};
+        const bool quantized = is_quantized(storage.weights);  // its matrices; all else is f16
+        Graph graph =
+            build_model(config, options, [&](const std::string&) { return quantized ? DType::f16 : storage.weights; });
+        pack_weights(graph);
+        if (quantized) store_matrices(graph, config, storage.weights);
+        fuse(graph);
+        if (operands != DType::f32) allow_f16_operands(graph);
+        if (operands == DType::q8_0) allow_int8_operands(graph);
+        join_products(graph, caps_, [](const OpCall& call, const Caps& caps) { return choose_kernel(call, caps); });
+        const Schedule schedule = make_schedule(graph, caps_);
         for (const Dispatch& dispatch : schedule.dispatches)
             if (dispatch.node >= 0)
                 add(graph.nodes()[static_cast<std::size_t>(dispatch.node)].op->name,

@@ -1,6 +1,7 @@
 # VulkanRuntime::VulkanRuntime: the headers of Vulkan, volk and VulkanMemoryAllocator. No library: the loader is opened
 # at run time, and volk is compiled from its header. volk's variables have the names of Vulkan's functions; in the object files
-# they are called vantage_vk…, so that a program that links Vantage may link the loader, or a volk of its own, as well.
+# they are called vantage_vk…, so that a program that links Vantage may link the loader, or a volk of its own, as well. So are the
+# allocator's functions and classes (vantage_vma…, vantage_Vma…): vma_names.h defines each of its names as the other.
 find_path(VulkanRuntime_VULKAN_DIR vulkan/vulkan.h)
 find_path(VulkanRuntime_VOLK_DIR volk.h PATH_SUFFIXES volk Volk)
 find_path(VulkanRuntime_VMA_DIR vk_mem_alloc.h PATH_SUFFIXES vma)
@@ -23,6 +24,12 @@ if(VulkanRuntime_FOUND AND NOT TARGET VulkanRuntime::VulkanRuntime)
   string(REGEX REPLACE "extern (PFN_vk[A-Za-z0-9]+) (vk[A-Za-z0-9]+);" "extern \\1 \\2 __asm__(\"vantage_\\2\");" _volk "${_volk}")
   string(REGEX REPLACE "\n([A-Za-z0-9_]+) (volk[A-Za-z]+)\\(([^;()]*)\\);" "\n\\1 \\2(\\3) __asm__(\"vantage_\\2\");" _volk "${_volk}")
   file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/generated/volk/volk.h" CONTENT "${_volk}" @ONLY)
+  file(READ "${VulkanRuntime_VMA_DIR}/vk_mem_alloc.h" _vma)
+  string(REGEX MATCHALL "(VMA_CALL_POST vma|class Vma|struct Vma)[A-Za-z0-9_]+" _names "${_vma}")
+  list(TRANSFORM _names REPLACE "^.* ([A-Za-z0-9_]+)$" "#define \\1 vantage_\\1\n")
+  list(REMOVE_DUPLICATES _names)
+  string(CONCAT _vma ${_names})
+  file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/generated/volk/vma_names.h" CONTENT "#pragma once\n${_vma}" @ONLY)
   set(_dirs "${CMAKE_BINARY_DIR}/generated/volk" "${VulkanRuntime_VULKAN_DIR}" "${VulkanRuntime_VOLK_DIR}" "${VulkanRuntime_VMA_DIR}")
   list(REMOVE_DUPLICATES _dirs)
   set_target_properties(VulkanRuntime::VulkanRuntime PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${_dirs}"

@@ -25,11 +25,11 @@ public:
     ViewPainter(const ViewPainter&) = delete;
     ViewPainter& operator=(const ViewPainter&) = delete;
 
-    /// Whether the next picture would differ from the last; asks no device.
+    /// Whether the next picture would differ from the last, and the one before that is done, so that `record` waits for nothing.
     bool due() const;
     /// Records the picture, outside of a render pass. The image is in VK_IMAGE_LAYOUT_COLOR_ATTACHMENT_OPTIMAL, stays in it, and is
     /// written as a whole, in the colour attachment stage. What was recorded before has been submitted, to the queue of
-    /// handles(device); the picture before that is waited for. Throws as Plan::run.
+    /// handles(device); the picture before that is waited for, unless `due` was. Throws as Plan::run.
     void record(VkCommandBuffer commands, VkImageView image, VkExtent2D size);
 
     // ---- what the user does, as GLFW's callbacks are told; the mouse in pixels of the image

@@ -66,7 +66,8 @@ std::vector<CaseTypes> types_of(const Case& test) {
     if (floats) types.push_back({DType::f16, DType::f16});
     if (weights) types.insert(types.end(), {{DType::f32, DType::f16}, {DType::f32, DType::bf16}});
     for (const Case::Input& input : test.inputs)
-        if (is_quantized(input.quantized)) types.push_back({DType::f32, input.quantized});
+        if (is_quantized(input.quantized) && std::ranges::count(types, input.quantized, &CaseTypes::weights) == 0)
+            types.push_back({DType::f32, input.quantized});
     return types;
 }
 

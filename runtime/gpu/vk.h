@@ -1,9 +1,11 @@
-// Vulkan for the runtime: headers without prototypes (volk loads the functions at run time) and checked calls.
+// Vulkan for the runtime: headers without prototypes (volk loads the functions at run time) and checked calls. vma_names.h comes
+// before whatever names a type of the allocator.
 #pragma once
 
 #ifndef VK_NO_PROTOTYPES
 #define VK_NO_PROTOTYPES
 #endif
+#include <vma_names.h>
 #include <volk.h>
 #include <vulkan/vulkan.h>
 

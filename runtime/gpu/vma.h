@@ -1,4 +1,4 @@
-// VulkanMemoryAllocator, configured once: functions come through volk, Vulkan 1.3.
+// VulkanMemoryAllocator, configured once: functions come through volk, Vulkan 1.3. In object files all of it has names of our own.
 #pragma once
 
 #include "runtime/gpu/vk.h"

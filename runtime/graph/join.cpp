@@ -38,8 +38,7 @@ private:
         for (const char* attr : {"transpose_a", "activation", "alpha"})
             if (node.attrs.has(attr)) return false;
         const Value& weight = graph_.value(node.inputs[b_]);
-        if (weight.kind != ValueKind::weight || weight.type.shape.rank() != 2 || !is_float(weight.type.dtype) ||
-            !node.attrs.flag("transpose_b"))
+        if (weight.kind != ValueKind::weight || weight.type.shape.rank() != 2 || !node.attrs.flag("transpose_b"))
             return false;
         const OpCall call = call_of(graph_, node);
         const Kernel* kernel = choose_(call, caps_);

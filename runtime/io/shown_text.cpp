@@ -81,23 +81,27 @@ std::string token_label(std::string_view token) {
     return label;
 }
 
-std::vector<std::string> token_labels(std::span<const std::string> tokens) {
+void WordPieces::add(std::string_view token) {
     const auto is_letter = [](char32_t c) {
         return c >= 0x80 || (c >= U'0' && c <= U'9') || (c >= U'A' && c <= U'Z') || (c >= U'a' && c <= U'z');
     };
-    bool pieces = false, before = false;
-    for (const std::string& token : tokens) {
-        const std::u32string characters = decode_utf8(token);
-        if (characters.empty()) continue;
-        pieces = pieces || (before && is_letter(characters.front()));
-        before = is_letter(characters.back());
-    }
+    const std::u32string characters = decode_utf8(token);
+    if (characters.empty()) return;
+    found_ = found_ || (letter_before_ && is_letter(characters.front()));
+    letter_before_ = is_letter(characters.back());
+}
+
+std::string token_label(std::string_view token, const WordPieces& text) {
+    const bool leading = token.size() > 1 && token[0] == ' ' && token[1] != ' ';
+    if (leading && !text.found()) token.remove_prefix(1);
+    return token_label(token);
+}
+
+std::vector<std::string> token_labels(std::span<const std::string> tokens) {
+    WordPieces pieces;
+    for (const std::string& token : tokens) pieces.add(token);
     std::vector<std::string> labels;
-    for (std::string_view token : tokens) {
-        const bool leading = token.size() > 1 && token[0] == ' ' && token[1] != ' ';
-        if (leading && !pieces) token.remove_prefix(1);
-        labels.push_back(token_label(token));
-    }
+    for (const std::string& token : tokens) labels.push_back(token_label(token, pieces));
     return labels;
 }
 

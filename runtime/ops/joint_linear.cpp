@@ -7,8 +7,10 @@
 #include "runtime/graph/op.h"
 #include "runtime/ops/activation.h"
 #include "runtime/ops/checks.h"
+#include "runtime/ops/matmul_kernels.h"
 #include "shaders/params/activation.h"
 #include "shaders/params/joint_linear.h"
+#include "shaders/params/quantized.h"
 
 namespace vantage {
 
@@ -22,7 +24,13 @@ int gate_of(const OpCall& call) { return activation_kind(call.attrs.text("gate",
 std::int64_t rows_of(const OpCall& call) { return call.in(x_).shape.elements() / call.in(x_).shape[-1]; }
 
 std::vector<TensorType> infer(const OpCall& call) {
-    require_floats(call);
+    for (int i = 0; i < static_cast<int>(call.inputs.size()); ++i) {
+        if (!call.has(i)) continue;
+        if (i >= w_ && i < bias_)
+            require_weights(call, i);
+        else
+            call.require(is_float(call.in(i).dtype), operand_is(call, i) + ", but has to be f32, f16 or bf16");
+    }
     const TensorType& x = call.in(x_);
     call.require(x.shape.rank() >= 1 && x.shape.elements() > 0, operand_is(call, x_) + ", but has to have elements");
     const int gate = gate_of(call), parts = parts_of(call);
@@ -70,7 +78,8 @@ Cost cost(const OpCall& call) {
     return streaming_cost(call, 2 * static_cast<double>(rows_of(call)) * products);
 }
 
-LaunchPlan launch_by(const OpCall& call, const Caps& caps, const char* shader, std::uint32_t lanes) {
+// COLS rows of weights, or of a gate's two half of them each, are one workgroup's.
+Launch launch_by(const OpCall& call, const Caps& caps, const char* shader, std::uint32_t lanes, std::uint32_t cols) {
     const std::int64_t m = rows_of(call), k = call.in(x_).shape[-1];
     const auto n = [&](int i) { return i < parts_of(call) ? call.in(w_ + i).shape[0] : 0; };
     const bool gated = gate_of(call) != ACTIVATION_NONE;
@@ -79,11 +88,11 @@ LaunchPlan launch_by(const OpCall& call, const Caps& caps, const char* shader, s
     Launch l{.shader = shader,
              .spec = {lanes, storage_of(call.in(x_).dtype), storage_of(call.in(w_).dtype),
                       storage_of(call, {bias_, bias_ + 1, bias_ + 2, w_}), static_cast<std::uint32_t>(gate_of(call)),
-                      static_cast<std::uint32_t>(rows), step_of(k)},
+                      static_cast<std::uint32_t>(rows), step_of(k), cols},
              .operands = {in(x_), in(w_), in(w_ + 1), in(w_ + 2), in(bias_), in(bias_ + 1), in(bias_ + 2), out(0)}};
     for (int i = 1; i < 3; ++i)  // the last weight is absent wherever a result is
         l.operands.push_back(static_cast<std::size_t>(i) < call.outputs.size() ? out(i) : in(w_ + 2));
-    const std::int64_t width = gated ? 2 : 4;
+    const std::int64_t width = gated ? cols / 2 : cols;
     std::int64_t groups = 0;
     for (int i = 0; i < (gated ? 1 : 3); ++i) groups += ceil_div(n(i), width);
     l.groups = flat_grid(static_cast<std::uint64_t>(groups), caps);
@@ -95,10 +104,32 @@ LaunchPlan launch_by(const OpCall& call, const Caps& caps, const char* shader, s
                                             .n2 = static_cast<std::uint32_t>(n(2))});
 }
 
-// Two cases, with sizes that end inside of a workgroup; types and forms are shared out between them.
+bool fits_quantized(const OpCall& call, const Caps&) {
+    return is_quantized(call.in(w_).dtype) && call.in(x_).shape[-1] % params::QUANT_BLOCK == 0;
+}
+bool fits_rows(const OpCall& call, const Caps& caps) { return !fits_quantized(call, caps); }
+
+LaunchPlan launch_quantized_subgroup(const OpCall& call, const Caps& caps) {
+    const matmul::QuantizedTeam team = matmul::quantized_team(rows_of(call), caps);
+    Launch l = launch_by(call, caps, "joint_linear_quantized_subgroup", team.lanes, team.cols);
+    l.subgroup_size = team.subgroup_size;
+    return l;
+}
+LaunchPlan launch_quantized(const OpCall& call, const Caps& caps) {
+    return launch_by(call, caps, "joint_linear_quantized", 32, 4);
+}
+LaunchPlan launch_rows_subgroup(const OpCall& call, const Caps& caps) {
+    return launch_by(call, caps, "joint_linear_subgroup", std::clamp(caps.subgroup_size, 8u, 64u), 4);
+}
+LaunchPlan launch_rows(const OpCall& call, const Caps& caps) { return launch_by(call, caps, "joint_linear", 32, 4); }
+
+// Sizes that end inside of a workgroup; types and forms are shared out between the cases.
 std::vector<Case> cases() {
     const auto one = [](Shape shape, DType type = DType::f32) {
         return Case::Input{.type = TensorType{shape, type}, .fixed_type = true};
+    };
+    const auto quantized = [](std::int64_t n, DType type) {
+        return Case::Input{.type = TensorType{Shape{n, 96}, DType::f32}, .weight = true, .quantized = type};
     };
     return {{.name = "three of 1x64, bias",
              .attrs = {},
@@ -111,7 +142,19 @@ std::vector<Case> cases() {
                         one({12}, DType::f16)}},
             {.name = "gate of 5x35, bias",
              .attrs = {{"gate", std::string("silu")}},
-             .inputs = {one({5, 35}), one({19, 35}), one({19, 35}), {}, one({19}), one({19}), {}}}};
+             .inputs = {one({5, 35}), one({19, 35}), one({19, 35}), {}, one({19}), one({19}), {}}},
+            {.name = "three of 5x96, bias",
+             .attrs = {},
+             .inputs = {one({5, 96}),
+                        quantized(37, DType::q8_0),
+                        quantized(6, DType::q8_0),
+                        quantized(13, DType::q8_0),
+                        one({37}),
+                        {},
+                        one({13})}},
+            {.name = "gate of 1x96",
+             .attrs = {{"gate", std::string("gelu_tanh")}},
+             .inputs = {one({1, 96}), quantized(19, DType::q4_0), quantized(19, DType::q4_0), {}, {}, {}, {}}}};
 }
 
 }  // namespace
@@ -126,16 +169,18 @@ const OpDef joint_linear_op = {
     .infer = ops::joint_linear::infer,
     .reference = ops::joint_linear::reference,
     .cost = ops::joint_linear::cost,
-    .kernels = {{.name = "rows_subgroup",
+    .kernels = {{.name = "quantized_subgroup",
                  .needs = need_subgroup,
-                 .launch =
-                     [](const OpCall& c, const Caps& d) {
-                         return ops::joint_linear::launch_by(c, d, "joint_linear_subgroup",
-                                                             std::clamp(d.subgroup_size, 8u, 64u));
-                     }},
-                {.name = "rows",
-                 .launch = [](const OpCall& c,
-                              const Caps& d) { return ops::joint_linear::launch_by(c, d, "joint_linear", 32); }}},
+                 .fits = ops::joint_linear::fits_quantized,
+                 .launch = ops::joint_linear::launch_quantized_subgroup},
+                {.name = "quantized",
+                 .fits = ops::joint_linear::fits_quantized,
+                 .launch = ops::joint_linear::launch_quantized},
+                {.name = "rows_subgroup",
+                 .needs = need_subgroup,
+                 .fits = ops::joint_linear::fits_rows,
+                 .launch = ops::joint_linear::launch_rows_subgroup},
+                {.name = "rows", .launch = ops::joint_linear::launch_rows}},
     .cases = ops::joint_linear::cases,
 };
 

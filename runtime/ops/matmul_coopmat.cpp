@@ -1,4 +1,4 @@
-// matmul on matrix units (GL_KHR_cooperative_matrix): f16 operands, f32 sums.
+// matmul on matrix units (GL_KHR_cooperative_matrix, GL_NV_cooperative_matrix2): f16 operands, f32 sums.
 #include <algorithm>
 
 #include "runtime/ops/checks.h"
@@ -9,7 +9,7 @@ namespace vantage::ops::matmul {
 
 namespace {
 
-// How a workgroup is shaped (matmul/coopmat.comp).
+// How a workgroup is shaped (lib/matmul_matrices.glsl).
 struct MatrixTile {
     std::uint32_t m, n, k;  // that the device multiplies at once
     std::uint32_t subgroup, subgroups_m, subgroups_n, repeat_m, repeat_n, depth;
@@ -80,12 +80,14 @@ bool fits_coopmat(const OpCall& call, const Caps& caps) {
            shared_bytes(t, call, 1) <= caps.max_shared_memory && fits_grid(tile_grid(s, t.rows(), t.cols()), caps);
 }
 
-LaunchPlan launch_coopmat(const OpCall& call, const Caps& caps) {
+namespace {
+
+LaunchPlan launch_matrices(const OpCall& call, const Caps& caps, const char* shader) {
     const MatmulSizes s = matmul_sizes(call);
     const MatrixTile t = tile_for(call, s, *f16_matrix(caps), caps);
     const bool ta = call.attrs.flag("transpose_a"), tb = call.attrs.flag("transpose_b");
     const auto vectors = [](std::int64_t line) { return line % 8 == 0 ? 8u : 1u; };
-    Launch l = matmul_launch(call, "matmul_coopmat", t.lanes(), s);
+    Launch l = matmul_launch(call, shader, t.lanes(), s);
     for (std::uint32_t constant :
          {t.m, t.n, t.k, t.subgroups_m, t.subgroups_n, t.repeat_m, t.repeat_n, t.depth, vectors(ta ? s.m : s.k),
           vectors(tb ? s.k : s.n), step_of(s.n), buffers_for(t.slice_bytes(!ta, tb), caps)})
@@ -93,6 +95,20 @@ LaunchPlan launch_coopmat(const OpCall& call, const Caps& caps) {
     l.groups = tile_grid(s, t.rows(), t.cols());
     l.subgroup_size = t.subgroup;
     return with_parts(call, caps, l, s, t.depth);
+}
+
+}  // namespace
+
+LaunchPlan launch_coopmat(const OpCall& call, const Caps& caps) {
+    return launch_matrices(call, caps, "matmul_coopmat");
+}
+
+// Elements are stored one by one: of 16 bits two share a word, which then takes an atomic each.
+bool fits_coopmat2(const OpCall& call, const Caps& caps) {
+    return call.in(a_).dtype == DType::f32 && fits_coopmat(call, caps);
+}
+LaunchPlan launch_coopmat2(const OpCall& call, const Caps& caps) {
+    return launch_matrices(call, caps, "matmul_coopmat2");
 }
 
 }  // namespace vantage::ops::matmul

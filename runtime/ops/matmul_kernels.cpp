@@ -115,12 +115,14 @@ bool fits_quantized_lanes(const OpCall& call, const Caps& caps) {
     return fits_quantized_rows(call, caps) && (caps.is_cpu() || !caps.subgroup_arithmetic);
 }
 
-namespace {
-
 // Registers of Intel's GPUs are shared out among the lanes of a subgroup: of 32 lanes, or 4 columns for several rows, they spill.
-bool has_wide_subgroups(const Caps& caps) {
-    return caps.subgroup_size_control && caps.min_subgroup_size <= 16 && caps.max_subgroup_size > 16;
+QuantizedTeam quantized_team(std::int64_t m, const Caps& caps) {
+    const bool wide = caps.subgroup_size_control && caps.min_subgroup_size <= 16 && caps.max_subgroup_size > 16;
+    if (wide) return {.lanes = 16, .cols = m > 1 ? 2u : 4u, .subgroup_size = 16};
+    return {.lanes = lanes_of_subgroup(caps), .cols = 4, .subgroup_size = 0};
 }
+
+namespace {
 
 // `cols` columns for each workgroup, `each` of them by the same lanes.
 Launch quantized_by(const OpCall& call, const Caps& caps, const char* shader, std::uint32_t lanes, std::uint32_t cols,
@@ -141,14 +143,14 @@ LaunchPlan launch_quantized_lanes(const OpCall& call, const Caps& caps) {
     return quantized_by(call, caps, "matmul_quantized_lanes", lanes, 2 * lanes, 2);
 }
 Launch quantized_by_subgroup(const OpCall& call, const Caps& caps, const char* shader, std::uint32_t cols) {
-    const bool wide = has_wide_subgroups(caps);
-    Launch l = quantized_by(call, caps, shader, wide ? 16 : lanes_of_subgroup(caps), cols, cols);
-    l.subgroup_size = wide ? 16 : 0;
+    const QuantizedTeam team = quantized_team(matmul_sizes(call).m, caps);
+    Launch l = quantized_by(call, caps, shader, team.lanes, cols, cols);
+    l.subgroup_size = team.subgroup_size;
     return l;
 }
 LaunchPlan launch_quantized_subgroup(const OpCall& call, const Caps& caps) {
-    const bool crowded = has_wide_subgroups(caps) && matmul_sizes(call).m > 1;
-    return quantized_by_subgroup(call, caps, "matmul_quantized_subgroup", crowded ? 2 : 4);
+    return quantized_by_subgroup(call, caps, "matmul_quantized_subgroup",
+                                 quantized_team(matmul_sizes(call).m, caps).cols);
 }
 
 }  // namespace vantage::ops::matmul

@@ -46,6 +46,8 @@ LaunchPlan launch_panels(const OpCall& call, const Caps& caps);
 LaunchPlan launch_plain(const OpCall& call, const Caps& caps);
 bool fits_coopmat(const OpCall& call, const Caps& caps);
 LaunchPlan launch_coopmat(const OpCall& call, const Caps& caps);
+bool fits_coopmat2(const OpCall& call, const Caps& caps);
+LaunchPlan launch_coopmat2(const OpCall& call, const Caps& caps);
 bool fits_tiled(const OpCall& call, const Caps& caps);
 LaunchPlan launch_tiled(const OpCall& call, const Caps& caps);
 bool fits_halves(const OpCall& call, const Caps& caps);
@@ -61,7 +63,12 @@ LaunchPlan launch_quantized_lanes(const OpCall& call, const Caps& caps);
 bool fits_packed_rows(const OpCall& call, const Caps& caps);
 LaunchPlan launch_packed_rows(const OpCall& call, const Caps& caps);
 bool packed_rows_pay(const OpCall& call, const Caps& caps);
-/// By one subgroup for `cols` columns, with the constants of matmul/quantized_rows.comp.
+/// Lanes that share out rows of quantised weights, the columns that they make of `m` rows, and the size of their subgroup (0: any).
+struct QuantizedTeam {
+    std::uint32_t lanes, cols, subgroup_size;
+};
+QuantizedTeam quantized_team(std::int64_t m, const Caps& caps);
+/// By one such team for `cols` columns, with the constants of matmul/quantized_rows.comp.
 Launch quantized_by_subgroup(const OpCall& call, const Caps& caps, const char* shader, std::uint32_t cols);
 bool fits_quantized_rows(const OpCall& call, const Caps& caps);
 LaunchPlan launch_quantized_subgroup(const OpCall& call, const Caps& caps);

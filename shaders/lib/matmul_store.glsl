@@ -37,3 +37,12 @@ void finish4(vec4 product, uint part, uint batch, uint row, uint col) {
     else
         for (uint i = 0u; i < min(4u, p.n - col); ++i) store(sums, F32, cell + i, product[i]);
 }
+// One element, likewise.
+void finish1(float product, uint part, uint batch, uint row, uint col) {
+    if (row >= p.m || col >= p.n) return;
+    uint cell = (batch * p.m + row) * p.n + col;
+    if (p.parts == 1u)
+        store(p.c, A_TYPE, cell, epilogue(product, batch, row, col));
+    else
+        store(part_sums(p.c, part), F32, cell, product);
+}

@@ -1,8 +1,8 @@
 // joint_linear: products of the same few rows x [m, k] with two or three weights [n_i, k] in one launch:
 //   y_i = x w_i^T + bias_i,   or, where the first gates the second,   y = f(x w_0^T + bias_0) (x w_1^T + bias_1).
 //
-// One workgroup per four rows of weights and ROWS of x (lib/row_dots.glsl): four of one weight, or of a gate's two weights two
-// each, so that nothing but their product is written.
+// One workgroup per COLS rows of weights and ROWS of x (lib/row_dots.glsl; quantised weights: lib/quantized_dots.glsl): all of one weight, or
+// of a gate's two weights half of them each, so that nothing but their product is written.
 #version 460
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_GOOGLE_include_directive : require
@@ -13,24 +13,37 @@ layout(constant_id = 3) const uint BIAS_TYPE = 0;
 layout(constant_id = 4) const uint GATE = 0;  // f; none: nothing gates
 layout(constant_id = 5) const uint ROWS = 1;  // 1, 4 or 8
 layout(constant_id = 6) const uint STEP = 1;  // 4 where k % 4 == 0
+layout(constant_id = 7) const uint COLS = 4;  // 2 or 4
 #include "lib/activation.glsl"
 #include "lib/index.glsl"
 #include "lib/steps.glsl"
 #include "params/joint_linear.h"
 layout(push_constant) uniform Push { JointLinearParams p; };
-const uint COLS = 4u;
 const bool GATED = GATE != ACTIVATION_NONE;
 const uint WIDTH = GATED ? COLS / 2u : COLS;  // columns of the result
 uint row0, col0, n;
 uvec2 weight, up;  // of these columns; `up` is the second of a gate
 
 vec4 load_a(uint r, uint k) { return load_step(p.x, X_TYPE, min(row0 + r, p.m - 1u) * p.k + k); }
-vec4 load_b(uint c, uint k) {
-    uint row = min(col0 + c % WIDTH, n - 1u);
-    if (GATED && c >= WIDTH) return load_step(up, W_TYPE, row * p.k + k);
-    return load_step(weight, W_TYPE, row * p.k + k);
+uvec2 weight_of(uint c) { return GATED && c >= WIDTH ? up : weight; }
+uint first_of(uint c) { return min(col0 + c % WIDTH, n - 1u) * p.k; }
+#ifdef QUANTIZED
+#define QUANTS W_TYPE
+const uint QUARTERS = 1u;
+float load_scale(uint c, uint k0) { return block_scale(weight_of(c), W_TYPE, first_of(c) + k0); }
+Quarter load_quarter(uint c, uint k0, uint quarter) { return quants8(weight_of(c), W_TYPE, first_of(c) + k0, quarter); }
+#include "lib/join_sums.glsl"
+#include "lib/quantized_dots.glsl"
+
+void row_dots(uint count) {
+    float sums[ROWS][COLS];
+    quantized_dots(count, gl_LocalInvocationID.x, gl_WorkGroupSize.x, sums);
+    join_sums(sums);
 }
+#else
+vec4 load_b(uint c, uint k) { return load_step(weight_of(c), W_TYPE, first_of(c) + k); }
 #include "lib/row_dots.glsl"
+#endif
 
 float with_bias(float product, uvec2 bias, uint col) {
     return present(bias) ? product + load(bias, BIAS_TYPE, col) : product;

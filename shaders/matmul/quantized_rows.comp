@@ -1,8 +1,7 @@
 // matmul for 1 to 8 rows of a and quantised b, stored as [n, k] in blocks along k:
 //   c[row, col] = activation(alpha sum_k a[row, k] b[col, k] + bias[col]) + beta residual[row, col].
 //
-// TEAM lanes make COLS columns for ROWS rows. Each takes quarters of blocks (8 elements: 4 or 8 bytes of b), and a block's scale
-// multiplies what 8 products sum up to: the integers become floats in registers, and b is never written anywhere in f32.
+// TEAM lanes make COLS columns for ROWS rows (lib/quantized_dots.glsl).
 // TEAM = 1: a lane goes along its own row of b and all lanes look at the same part of a: for devices whose lanes are a CPU's
 // vector, where this makes a a broadcast and leaves nothing to reduce. Else the workgroup shares rows of b, so that neighbouring
 // lanes read neighbouring words.
@@ -22,38 +21,21 @@ const uint QUARTERS = 1u;  // of a block that a lane takes at a time
 const uint TEAM = 1u, QUARTERS = 4u;
 #endif
 
-float chain(vec4 a, vec4 b, float sum) { return fma(a.w, b.w, fma(a.z, b.z, fma(a.y, b.y, fma(a.x, b.x, sum)))); }
+uint row0, col0;
 
-// Quarters from `quarter` on, which are all of one block.
-void add_quarters(uint row0, uint col0, uint quarter, inout float sums[ROWS][COLS]) {
-    uint k0 = quarter / 4u * QUANT_BLOCK, block[COLS];
-    float scale[COLS];
-    [[unroll]] for (uint c = 0u; c < COLS; ++c) {
-        block[c] = min(col0 + c, p.n - 1u) * p.k + k0;
-        scale[c] = block_scale(p.b, B_TYPE, block[c]);
-    }
-    [[unroll]] for (uint i = 0u; i < QUARTERS; ++i) {
-        uint q = QUARTERS == 4u ? i : quarter % 4u;
-        Quarter b[COLS];
-        [[unroll]] for (uint c = 0u; c < COLS; ++c) b[c] = quants8(p.b, B_TYPE, block[c], q);
-        [[unroll]] for (uint r = 0u; r < ROWS; ++r) {
-            uint at = min(row0 + r, p.m - 1u) * p.k + k0 + quarter_first(B_TYPE, q);
-            vec4 first = load4(p.a, A_TYPE, at), second = load4(p.a, A_TYPE, at + quarter_stride(B_TYPE));
-            [[unroll]] for (uint c = 0u; c < COLS; ++c)
-                sums[r][c] = fma(scale[c], chain(second, b[c].second, chain(first, b[c].first, 0.0)), sums[r][c]);
-        }
-    }
-}
+vec4 load_a(uint r, uint k) { return load4(p.a, A_TYPE, min(row0 + r, p.m - 1u) * p.k + k); }
+uint block_of(uint c, uint k0) { return min(col0 + c, p.n - 1u) * p.k + k0; }
+float load_scale(uint c, uint k0) { return block_scale(p.b, B_TYPE, block_of(c, k0)); }
+Quarter load_quarter(uint c, uint k0, uint quarter) { return quants8(p.b, B_TYPE, block_of(c, k0), quarter); }
+#define QUANTS B_TYPE
+#include "lib/quantized_dots.glsl"
 
 void main() {
-    uint lane = gl_LocalInvocationID.x, row0 = gl_WorkGroupID.z * ROWS;
-    uint col0 = (workgroup_index() * (gl_WorkGroupSize.x / TEAM) + lane / TEAM) * COLS;
+    uint lane = gl_LocalInvocationID.x;
+    row0 = gl_WorkGroupID.z * ROWS, col0 = (workgroup_index() * (gl_WorkGroupSize.x / TEAM) + lane / TEAM) * COLS;
     if (col0 >= p.n) return;
     float sums[ROWS][COLS];
-    [[unroll]] for (uint r = 0u; r < ROWS; ++r)
-        [[unroll]] for (uint c = 0u; c < COLS; ++c) sums[r][c] = 0.0;
-    for (uint quarter = lane % TEAM * QUARTERS; quarter < p.k / 8u; quarter += TEAM * QUARTERS)
-        add_quarters(row0, col0, quarter, sums);
+    quantized_dots(p.k, lane % TEAM, TEAM, sums);
 #ifdef USE_SUBGROUP
     join_sums(sums);
     for (uint cell = lane; cell < ROWS * COLS; cell += gl_WorkGroupSize.x) {

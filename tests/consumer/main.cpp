@@ -2,6 +2,18 @@
 
 #include <cstdio>
 
+// A program may have a memory allocator, and a loader, of its own: these names are not Vantage's.
+extern "C" {
+int vmaCreateAllocator() { return 1; }
+int vkCreateInstance() { return 1; }
+int volkInitialize() { return 1; }
+}
+class VmaAllocator_T {
+public:
+    VmaAllocator_T();
+};
+VmaAllocator_T::VmaAllocator_T() = default;
+
 int main() {
     try {
         for (const vantage::DeviceListing& found : vantage::Device::list())

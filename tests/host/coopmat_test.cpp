@@ -43,9 +43,9 @@ OpCall call_of(const char* op, Attrs attrs, const std::vector<TensorType>& input
     return call;
 }
 
-OpCall product(std::int64_t m, std::int64_t n, std::int64_t k, bool ta, bool tb) {
-    return call_of("matmul", {{"transpose_a", ta}, {"transpose_b", tb}},
-                   {{ta ? Shape{k, m} : Shape{m, k}, DType::f16}, {tb ? Shape{n, k} : Shape{k, n}, DType::f16}});
+OpCall product(std::int64_t m, std::int64_t n, std::int64_t k, bool ta, bool tb, DType a_and_c = DType::f16) {
+    return call_of("matmul", {{"transpose_a", ta}, {"transpose_b", tb}, {"f16_operands", a_and_c == DType::f32}},
+                   {{ta ? Shape{k, m} : Shape{m, k}, a_and_c}, {tb ? Shape{n, k} : Shape{k, n}, DType::f16}});
 }
 
 template <class Params>
@@ -80,12 +80,12 @@ bool covers_once(std::uint32_t count, std::uint32_t groups, std::uint32_t subgro
     return std::all_of(times.begin(), times.end(), [](int n) { return n == 1; });
 }
 
-void check_product(const OpCall& call, const Caps& caps) {
-    const LaunchPlan plan = coopmat(*call.op).launch(call, caps);
+void check_product(const OpCall& call, const Caps& caps, const std::string& kernel) {
+    const LaunchPlan plan = kernel_of(*call.op, kernel).launch(call, caps);
     const Launch& launch = plan.launches.front();
     const auto p = params_of<params::MatmulParams>(launch);
     const std::vector<std::uint32_t>& c = launch.spec;
-    REQUIRE(c.size() == 19);  // as matmul/coopmat.comp numbers them
+    REQUIRE(c.size() == 19);  // as matmul/coopmat.comp and matmul/coopmat2.comp number them
     const std::uint32_t m = c[7], n = c[8], k = c[9], subgroups_m = c[10], subgroups_n = c[11], repeat_m = c[12],
                         repeat_n = c[13], depth = c[14], buffers = c[18];
     check_lanes(launch, subgroups_m * subgroups_n, caps);
@@ -154,7 +154,12 @@ TEST_CASE("matrix products on matrix units: every cell once, within a device's l
                     const OpCall call = product(m, n, k, ta, tb);
                     INFO(caps.name << ", " << m << "x" << n << "x" << k << (ta ? " T" : " N") << (tb ? "T" : "N"));
                     REQUIRE(coopmat(*call.op).fits(call, caps));
-                    check_product(call, caps);
+                    check_product(call, caps, "coopmat");
+                    // sums that leave from registers do so one by one: f32 alone
+                    CHECK_FALSE(kernel_of(*call.op, "coopmat2").fits(call, caps));
+                    const OpCall in_f32 = product(m, n, k, ta, tb, DType::f32);
+                    CHECK(kernel_of(*call.op, "coopmat2").fits(in_f32, caps));
+                    check_product(in_f32, caps, "coopmat2");
                 }
 }
 

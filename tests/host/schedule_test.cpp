@@ -270,6 +270,11 @@ TEST_CASE("products of the same few rows are one launch", "[graph]") {
     // q, k and v, then gate, up and what gates: two launches less each
     CHECK(std::ssize(schedule.dispatches) == std::ssize(make_schedule(apart, caps).dispatches) - 4 * layers);
     CHECK_THAT(find_hazards(graph, schedule), Catch::Matchers::IsEmpty());
+    graph = graph_of("llama", 1);
+    fuse(graph);
+    for (Value& value : graph.mutable_values())
+        if (value.kind == ValueKind::weight && value.type.shape.rank() == 2) value.type.dtype = DType::q8_0;
+    CHECK(join_products(graph, caps, plain_choice) == joined);
     graph = graph_of("llama", 128);  // other kernels than that for few rows
     fuse(graph);
     CHECK(join_products(graph, caps, plain_choice).empty());

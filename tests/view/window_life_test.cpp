@@ -52,9 +52,9 @@ void set_minimised(GLFWwindow* window, bool minimised) {
 
 /// Pictures of 320 x 240 without a window: the mouse and heads move, text comes.
 struct Pictures {
-    explicit Pictures(LiveModel& live)
+    explicit Pictures(LiveModel& live, std::optional<double> budget = {})
         : device(live.model().device()),
-          viewer(live, {}, {.frozen = true}),
+          viewer(live, {}, {.frozen = true, .budget_percent = budget}),
           pipelines(device, picture_format),
           frames(device),
           picture(device, 320, 240) {}
@@ -63,13 +63,16 @@ struct Pictures {
             viewer.mouse_at(static_cast<float>(drawn % 320), static_cast<float>(drawn / 3 % 240));
             if (drawn % 7 == 0) viewer.key({.key = Key::right}, EditKey::none, true);
             if (drawn % 50 == 0) viewer.key({.character = U'?'}, EditKey::none, true);
-            Frame& frame = frames.begin();
-            picture.begin(frame);
-            viewer.draw(frame, pipelines, picture.target(), drawn / 60.0);
-            picture.end(frame);
-            frames.submit(frame);
+            draw_at(drawn / 60.0);
         }
         gpu::wait_idle(device.state());
+    }
+    void draw_at(double now) {
+        Frame& frame = frames.begin();
+        picture.begin(frame);
+        viewer.draw(frame, pipelines, picture.target(), now);
+        picture.end(frame);
+        frames.submit(frame);
     }
     Device device;
     Viewer viewer;
@@ -146,13 +149,17 @@ TEST_CASE("pictures go on while a slow model thinks", "[view][window]") {
     while (live.version().activity != Activity::ended && seconds() < until) {
         const std::uint64_t before = window.counts().pictures;
         window.viewer().mouse_at(static_cast<float>(20 + turns++ % 400), 200);
+        if (turns % 500 == 100) window.viewer().set_scale(turns % 1000 == 100 ? 1.25f : 1);  // other letters
+        if (turns % 500 == 300) window.viewer().character(U't');                             // other colours
         const bool began = thinks;
         REQUIRE(window.turn(0));
         if (began && thinks) while_thinking += window.counts().pictures - before;
     }
     CHECK(live.version().rows > 20);
     CHECK(while_thinking >= 14);  // two for each of seven steps, at least
+    CHECK(turns > 100);
     CHECK(window.viewer().counts().waits == 0);
+    CHECK(window.counts().waits == 0);
 }
 
 TEST_CASE("nobody sees a minimised window: nothing is drawn, and the model goes on", "[view][window][once]") {
@@ -196,6 +203,35 @@ TEST_CASE("a budget of one percent leaves the model its time", "[view][window][o
     CAPTURE(free_pictures, few_pictures, free_seconds, few_seconds);
     CHECK(few_pictures < free_pictures);
     CHECK(few_seconds < free_seconds / 2);
+}
+
+TEST_CASE("a mouse that never rests draws what a budget allows, and at least four pictures a second", "[view][once]") {
+    const Device device = Device::open();
+    const Model model = Model::load(device, VANTAGE_ROOT "/assets/models/mini-world");
+    LiveModel live(model);
+    live.start({.text = ViewState::default_prompt}, {}, 4);
+    wait_for_model(live);
+    // On a clock of our own, on which each picture takes 20 ms.
+    constexpr double run = 5, picture = 0.02, in_store = 0.05;
+    const auto drawn = [&](std::optional<double> budget) {
+        Pictures pictures(live, budget);
+        int count = 0;
+        for (double now = 0; now < run; now += 0.01) {
+            pictures.viewer.mouse_at(static_cast<float>(20 + 100 * now / run), 100);
+            if (!pictures.viewer.due(now)) continue;
+            CHECK(pictures.viewer.wake_in(now) == 0);
+            pictures.draw_at(now);
+            pictures.viewer.note_frame(now, 0, picture);
+            ++count;
+        }
+        return count;
+    };
+    CHECK(drawn({}) == 500);
+    const int at_20 = drawn(20), at_1 = drawn(1);
+    CHECK(at_20 <= (0.2 * run + in_store) / picture + 1);
+    CHECK(at_20 > 4 * run + 1);
+    CHECK(at_1 >= 4 * run - 1);
+    CHECK(at_1 <= 4 * run + 1 + in_store / picture);
 }
 
 TEST_CASE("a storm of sizes", "[view][window][once]") {

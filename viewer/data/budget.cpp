@@ -26,6 +26,11 @@ double Budget::opens_in(double now) {
     return *percent_ > 0 ? (1e-6 - left_) / (*percent_ / 100) : window;
 }
 
+void Budget::allow(double now) {
+    fill(now);
+    left_ = std::max(left_, 1e-6);
+}
+
 bool Budget::open(double now) { return opens_in(now) == 0; }
 
 void Budget::spend(double now, double device_seconds, double host_seconds) {

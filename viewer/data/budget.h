@@ -20,6 +20,9 @@ public:
     bool open(double now);
     /// Seconds until it may; 0 where it may.
     double opens_in(double now);
+    /// Opens it whatever was spent: for what somebody waits for. What was owed is forgotten, so that it is never closed for longer
+    /// than the last spending takes to come in again.
+    void allow(double now);
     /// Of the device's time and of the host's, whichever was longer would have been the model's.
     void spend(double now, double device_seconds, double host_seconds);
     /// The share of the last seconds that was spent, in percent.

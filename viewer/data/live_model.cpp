@@ -397,7 +397,10 @@ void LiveModel::read_on(std::vector<std::int32_t> ids) {
 }
 
 void LiveModel::with_session(std::function<void(Session&)> work) {
-    state_->ask([s = state_.get(), work = std::move(work)] { work(s->session); });
+    state_->ask([s = state_.get(), work = std::move(work)] {
+        work(s->session);
+        if (s->options.on_version) s->options.on_version();
+    });
 }
 
 Version LiveModel::version() const {

@@ -64,7 +64,7 @@ struct LiveOptions {
     std::int64_t largest_chunk = 128;  ///< tokens of a prompt between two versions
     /// Longest submission while others share the queue (4 ms: four a frame).
     double submission_seconds = 0.004;
-    /// Called from the model's thread after each version: wakes a window. May be empty.
+    /// Called from the model's thread after each version, and after what `with_session` asked for: wakes a window. May be empty.
     std::function<void()> on_version = {};
     /// Called from the model's thread before each token and chunk: tests make a slow model of it. May be empty.
     std::function<void()> before_step = {};

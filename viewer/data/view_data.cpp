@@ -416,7 +416,7 @@ const FrameData& ViewData::State::update(const ViewState& state, const Wanted& w
     show_mini_maps(state, wanted);
     if (!numbers_first) board.advance(tokens, frame.version, shown, work);
     const bool worked = work.open() && !work.empty();
-    frame.ready = work.submit();
+    work.submit();
     frame.changed = frame.changed || worked;
     frame.heads = board.numbers();
     frame.largest_value = factors.largest_value();

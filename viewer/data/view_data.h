@@ -4,11 +4,10 @@
 //   live.start({.text = "…"}, {}, 48);
 //   ViewData data(live);
 //   for each frame:
-//       const FrameData& frame = data.update(state, {.rows_per_cell…}, now);  // submits what the budget allows; waits for nothing
-//       draw with frame.tile_map …
+//       const FrameData& frame = data.update(state, {.head = …, .part = …}, now);  // submits what the budget allows; waits for nothing
+//       draw with frame.map …
 //
-// A frame is made by one thread. What update() submits goes to the model's queue before the frame's own commands; on another queue
-// these wait for `frame.ready` of vantage::timeline (it has no more than a few milliseconds of work before it). Tiles are
+// A frame is made by one thread. What update() submits goes to the device's queue before the frame's own commands. Tiles are
 // overwritten when they are old: a frame's commands end with a barrier from fragment shader reads to compute shader writes.
 #pragma once
 
@@ -131,7 +130,6 @@ struct FrameData {
     bool busy = false;     ///< there is more to refine: update again soon, in `wake_in` seconds
     double wake_in = 0;
     double cost_percent = 0;  ///< of the model's time
-    std::uint64_t ready = 0;  ///< value of vantage::timeline(device) behind which all of it is there
 };
 
 /// Counts for tests and for the status line.

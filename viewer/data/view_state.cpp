@@ -443,18 +443,4 @@ std::vector<OptionText> option_texts() {
     return texts;
 }
 
-HeadPlace head_place_named(const std::string& text) {
-    HeadPlace head;
-    std::string_view rest = text;
-    if (!rest.empty() && (rest[0] == 'e' || rest[0] == 'x')) {
-        head.of = rest[0] == 'e' ? AttentionOf::encoder : AttentionOf::cross;
-        rest.remove_prefix(1);
-    }
-    const std::size_t point = rest.find('.');
-    if (point == std::string_view::npos) refuse("a head", "\"" + text + "\"", "layer.head, such as 5.1 or e3.2");
-    head.layer = whole("the layer of head " + text, rest.substr(0, point));
-    head.head = whole("the head of " + text, rest.substr(point + 1));
-    return head;
-}
-
 }  // namespace vantage::view

@@ -144,7 +144,4 @@ struct OptionText {
 };
 std::vector<OptionText> option_texts();
 
-/// "5.1", "e3.2", "x0.4"; throws usage.
-HeadPlace head_place_named(const std::string& text);
-
 }  // namespace vantage::view

@@ -85,14 +85,13 @@ void ViewWork::add(Work kind, const gpu::PipelineKey& key, std::span<const std::
     ++count_;
 }
 
-std::uint64_t ViewWork::submit() {
-    if (!std::exchange(open_, false) || count_ == 0) return value_;
+void ViewWork::submit() {
+    if (!std::exchange(open_, false) || count_ == 0) return;
     recording_->end();
     const gpu::Recording* one[] = {&*recording_};
     value_ = gpu::submit(device_, one);
     in_flight_ = true;
     ++submissions_;
-    return value_;
 }
 
 }  // namespace vantage::view

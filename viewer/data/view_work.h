@@ -41,11 +41,10 @@ public:
     bool open() const { return open_; }
     bool in_flight() const { return in_flight_; }
     bool empty() const { return count_ == 0; }
-    /// Submits what was added, if anything; the value that vantage::timeline reaches when it is done.
-    std::uint64_t submit();
+    /// Submits what was added, if anything.
+    void submit();
 
     std::uint64_t submissions() const { return submissions_; }
-    std::uint64_t last_value() const { return value_; }
     /// Seconds that the device spent on batches that are done; taken once.
     double take_device_seconds();
 

@@ -7,6 +7,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/utf8.h"
 #include "runtime/io/font_files.h"
+#include "viewer/draw/frame.h"
 
 namespace vantage::view {
 namespace {
@@ -94,9 +95,8 @@ void Fonts::build() {
     atlas.GetTexDataAsAlpha8(&bytes, &width, &height);
     width_ = static_cast<std::uint32_t>(width);
     height_ = static_cast<std::uint32_t>(height);
-    const std::size_t size = static_cast<std::size_t>(width_) * height_;
-    atlas_ = gpu::allocate(device_.state(), size, gpu::MemoryKind::device, "letters");
-    gpu::upload(device_.state(), atlas_, 0, std::as_bytes(std::span(bytes, size)));
+    atlas_ =
+        written_once(device_, std::as_bytes(std::span(bytes, static_cast<std::size_t>(width_) * height_)), "letters");
 }
 
 }  // namespace vantage::view

@@ -40,6 +40,12 @@ std::uint64_t Frame::put(std::span<const std::byte> bytes) {
     return pieces_.back().address() + at;
 }
 
+gpu::Buffer written_once(const Device& device, std::span<const std::byte> bytes, const char* name) {
+    gpu::Buffer buffer = gpu::allocate(device.state(), bytes.size(), gpu::MemoryKind::shared, name);
+    std::memcpy(buffer.mapped(), bytes.data(), bytes.size());
+    return buffer;
+}
+
 FrameRing::FrameRing(const Device& device) : device_(device) {
     for (Frame& frame : frames_) frame.device_ = &device_.state();
 }
@@ -71,13 +77,14 @@ FrameRing::~FrameRing() {
     for (const Frame& frame : frames_) device_.state().retire({.pool = frame.pool_, .queries = frame.times_});
 }
 
+bool FrameRing::ready() const { return gpu::reached(device_.state()) >= frames_[next_].value_; }
+
 Frame& FrameRing::next() {
     Frame& frame = frames_[next_];
+    if (!ready()) gpu::wait(device_.state(), frame.value_, false);
+    device_.state().collect();
     next_ = 1 - next_;
-    if (frame.value_ != 0) {
-        gpu::wait(device_.state(), frame.value_, false);
-        read_times(frame);
-    }
+    if (frame.value_ != 0) read_times(frame);
     if (frame.pieces_.size() > 1) frame.pieces_.erase(frame.pieces_.begin(), frame.pieces_.end() - 1);
     frame.used_ = 0;
     return frame;

@@ -33,6 +33,9 @@ private:
     std::uint64_t value_ = 0;          ///< of the device's timeline when the picture is done
 };
 
+/// What more than one picture reads: it is written here, and never again, so that nobody waits for pictures in flight.
+gpu::Buffer written_once(const Device& device, std::span<const std::byte> bytes, const char* name);
+
 class FrameRing {
 public:
     explicit FrameRing(const Device& device);
@@ -40,7 +43,9 @@ public:
     FrameRing(const FrameRing&) = delete;
     FrameRing& operator=(const FrameRing&) = delete;
 
-    /// Waits until the picture before the last is done, and begins a new one.
+    /// Whether the picture before the last is done: then `begin` waits for nothing.
+    bool ready() const;
+    /// Begins a new picture, once the one before the last is done.
     Frame& begin();
     /// The same with somebody else's commands, who submits them behind `end` and before the next picture begins.
     Frame& begin(VkCommandBuffer commands);

@@ -96,6 +96,15 @@ std::string row_sum_text(const Ui& ui, std::int64_t slot) {
     return name + (*row < ui.data.rows_checked ? "sums to 1" : "is not summed up yet");
 }
 
+/// Those whose slots lie between two places.
+std::span<const OffRow> off_rows_between(const Ui& ui, double first, double last) {
+    const auto slot = [&](const OffRow& off) { return static_cast<double>(ui.row_slots.slot_of(off.row)); };
+    const auto begin =
+        std::ranges::partition_point(ui.data.off_rows, [&](const OffRow& off) { return slot(off) <= first; });
+    return {begin,
+            std::partition_point(begin, ui.data.off_rows.end(), [&](const OffRow& off) { return slot(off) < last; })};
+}
+
 /// A strip between labels and map: green where rows sum to 1, red where one does not, grey where it is not known yet.
 void draw_row_sums(const Ui& ui, ImDrawList& list) {
     if (ui.data.rows_checked == 0) return;
@@ -109,9 +118,12 @@ void draw_row_sums(const Ui& ui, ImDrawList& list) {
     const auto checked = static_cast<double>(std::min(ui.row_slots.slot_of(ui.data.rows_checked), map.rows));
     part(map.part.first_row, map.part.last_row, ui.palette.line, 0);
     part(map.part.first_row, checked, ui.palette.good, 0);
-    for (const OffRow& off : ui.data.off_rows) {
+    float drawn_to = strip.y - 1;  // of rows within the same pixel one is enough
+    for (const OffRow& off : off_rows_between(ui, map.part.first_row - 1, map.part.last_row)) {
         const auto row = static_cast<double>(ui.row_slots.slot_of(off.row));
-        if (row + 1 > map.part.first_row && row < map.part.last_row) part(row, row + 1, ui.palette.bad, ui.px(2));
+        if (map.y_of(row + 1) < drawn_to + 1) continue;
+        part(row, row + 1, ui.palette.bad, ui.px(2));
+        drawn_to = map.y_of(row + 1);
     }
     const ImVec2 mouse = ImGui::GetIO().MousePos;
     if (!ImGui::IsWindowHovered() ||
@@ -121,10 +133,8 @@ void draw_row_sums(const Ui& ui, ImDrawList& list) {
     const double reach = static_cast<double>(ui.px(2)) / map.pixels_per_row();
     const double at = map.part.first_row + static_cast<double>(mouse.y - map.box.y) / map.pixels_per_row();
     auto row = std::clamp<std::int64_t>(static_cast<std::int64_t>(at), 0, map.rows - 1);
-    for (const OffRow& off : ui.data.off_rows)
-        if (const std::int64_t slot = ui.row_slots.slot_of(off.row);
-            std::abs(static_cast<double>(slot) + 0.5 - at) < std::max(reach, 0.5))
-            row = slot;
+    for (const OffRow& off : off_rows_between(ui, at - 0.5 - std::max(reach, 0.5), at - 0.5 + std::max(reach, 0.5)))
+        row = ui.row_slots.slot_of(off.row);
     ImGui::SetTooltip("%s", row_sum_text(ui, row).c_str());
 }
 

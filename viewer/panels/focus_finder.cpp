@@ -1,7 +1,9 @@
 #include "viewer/panels/focus_finder.h"
 
 #include <algorithm>
+#include <utility>
 
+#include "runtime/base/os.h"
 #include "runtime/inspect/telling_head.h"
 #include "runtime/models/config.h"
 
@@ -18,65 +20,94 @@ TokenSequence sequence_of(const Model& model, const std::vector<std::int32_t>& i
     return sequence;
 }
 
-/// Of a model's own attention to the text that it has read; nothing for images.
-std::optional<HeadPlace> most_telling(Session& session, std::size_t tokens) {
-    const Model& model = session.model();
-    if (model.config().sees() || tokens > session.tokens().size()) return std::nullopt;
-    HeadTexts texts;
-    texts.keys =
-        sequence_of(model, {session.tokens().begin(), session.tokens().begin() + static_cast<std::ptrdiff_t>(tokens)});
-    texts.causal = model.config().kind != ModelKind::encoder;
-    const std::vector<std::int32_t> marks = texts.marks();
-    const auto heads = static_cast<int>(model.info().heads);
-    std::vector<HeadStatistics> all;
-    for (std::int64_t layer = 0; layer < model.info().layers; ++layer) {
-        const HeadTable table = session.head_statistics(layer, marks);
-        const std::vector<HeadStatistics> some = head_statistics(table.rows, table.keys, texts, heads);
-        all.insert(all.end(), some.begin(), some.end());
-    }
-    const auto telling = most_telling_head(all, heads);
-    if (!telling) return std::nullopt;
-    return HeadPlace{telling->layer, telling->head, AttentionOf::self};
-}
-
 }  // namespace
 
-void FocusFinder::look(LiveModel& live, const Version& version) {
-    constexpr std::int64_t enough = 4;   // of shorter texts no head tells anything
-    constexpr std::int64_t most = 2048;  // of longer ones their beginning tells enough: all of it costs its square
-    {
-        const std::lock_guard lock(mutex_);
-        const bool read = version.rows >= std::max(version.prompt_tokens, enough);
-        if (!read || (asked_ && asked_run_ == version.run)) return;
-        asked_ = waiting_ = true;
-        asked_run_ = version.run;
-    }
-    live.with_session([self = shared_from_this(), rows = std::min(version.rows, most)](Session& session) {
-        std::optional<HeadPlace> head;
-        try {
-            head = most_telling(session, static_cast<std::size_t>(rows));
-        } catch (const Error&) {  // a picture without it is better than none; what is really wrong comes up again
-        }
-        self->answer(head);
-    });
+FocusFinder::FocusFinder(ReadLayer read_layer) : read_layer_(std::move(read_layer)) {}
+
+std::vector<HeadStatistics> FocusFinder::statistics_of_layer(Session& session, std::int64_t layer, std::int64_t rows) {
+    const Model& model = session.model();
+    HeadTexts texts;
+    texts.keys = sequence_of(model, {session.tokens().begin(), session.tokens().begin() + rows});
+    texts.causal = model.config().kind != ModelKind::encoder;
+    const HeadTable table = session.head_statistics(layer, texts.marks());
+    return head_statistics(table.rows, table.keys, texts, static_cast<int>(model.info().heads));
 }
 
-void FocusFinder::answer(std::optional<HeadPlace> head) {
+// Whether there is a layer to ask for; another run is searched anew. Images have no tokens to compare.
+bool FocusFinder::begin_next(const LiveModel& live, const Version& version) {
+    constexpr std::int64_t enough = 4;  // of shorter texts no head tells anything
+    constexpr std::int64_t most =
+        512;  // of longer ones their beginning tells enough: a layer costs the square of its rows
+    if (waiting_ || live.model().config().sees()) return false;
+    if (version.rows < std::max(version.prompt_tokens, enough)) return false;
+    if (run_ != version.run) {
+        run_ = version.run, rows_ = std::min(version.rows, most);
+        heads_.clear();
+        next_layer_ = 0, layers_ = live.model().info().layers;
+    }
+    return waiting_ = next_layer_ < layers_;
+}
+
+void FocusFinder::look(LiveModel& live, const Version& version) {
+    {
+        const std::lock_guard lock(mutex_);
+        answered_ = false;
+        if (!begin_next(live, version)) return;
+    }
+    live.with_session([self = shared_from_this()](Session& session) { self->read(session); });
+}
+
+// In the model's thread. The text may be another by now: then there is another version to look at, and its search begins anew.
+void FocusFinder::read(Session& session) {
+    const double begin = seconds_now();
+    std::vector<HeadStatistics> some;
+    std::optional<std::string> error;
+    try {
+        if (rows_ <= std::ssize(session.tokens())) some = read_layer_(session, next_layer_, rows_);
+    } catch (const std::exception& e) {
+        error = e.what();
+    }
     const std::lock_guard lock(mutex_);
-    if (head) found_ = head;
-    waiting_ = false;
-    answered_.notify_all();
+    heads_.insert(heads_.end(), some.begin(), some.end());
+    next_layer_ = some.empty() ? layers_ : next_layer_ + 1;
+    if (error) error_ = "no head could be chosen: " + *error;
+    if (next_layer_ == layers_ && !some.empty()) {
+        const auto heads = static_cast<int>(session.model().info().heads);
+        if (const auto telling = most_telling_head(heads_, heads)) found_ = {telling->layer, telling->head};
+    }
+    seconds_ += seconds_now() - begin;
+    waiting_ = false, answered_ = true;
+    changed_.notify_all();
 }
 
 void FocusFinder::wait(LiveModel& live, const Version& version) {
-    look(live, version);
     std::unique_lock lock(mutex_);
-    answered_.wait(lock, [&] { return !waiting_; });
+    do {
+        lock.unlock();
+        look(live, version);
+        lock.lock();
+        changed_.wait(lock, [&] { return !waiting_; });
+    } while (run_ == version.run && next_layer_ < layers_);
+}
+
+bool FocusFinder::answered() const {
+    const std::lock_guard lock(mutex_);
+    return answered_;
 }
 
 std::optional<HeadPlace> FocusFinder::found() const {
     const std::lock_guard lock(mutex_);
     return found_;
+}
+
+std::optional<std::string> FocusFinder::take_error() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(error_, std::nullopt);
+}
+
+double FocusFinder::take_seconds() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(seconds_, 0);
 }
 
 }  // namespace vantage::view

@@ -2,41 +2,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/io/shown_text.h"
 #include "viewer/panels/panels.h"
 #include "viewer/panels/widgets.h"
 
 namespace vantage::view {
 namespace {
-
-/// A token's place in the running text; from the panel's upper left corner, before scrolling.
-struct PlacedToken {
-    Box box;
-    std::string text;
-};
-
-/// Tokens in lines of at most `wide` pixels; a line end in the text ends a line.
-std::vector<PlacedToken> place_tokens(const Ui& ui, const std::vector<std::string>& texts, float wide) {
-    std::vector<PlacedToken> placed;
-    const Face face = regular(ui);
-    const float high = face.size + ui.px(7), line = high + ui.px(4);
-    float x = 0, y = 0;
-    for (const std::string& raw : texts) {
-        const bool breaks = raw.find('\n') != std::string::npos;
-        std::string text = breaks ? "↵" : ui.fonts.legible(without_controls(raw));
-        if (text.empty()) text = "·";
-        const std::size_t blank = std::min(text.find_first_not_of(' '), text.size() - 1);
-        const float space = width_of(face, std::string_view(text).substr(0, blank));
-        text.erase(0, blank);
-        const float width = std::max(width_of(face, text), ui.px(6));
-        x += space;  // between words; no part of a token's box
-        if (x + width > wide && x > space) x = 0, y += line;
-        placed.push_back({{x, y, width, high}, std::move(text)});
-        x += width;
-        if (breaks) x = 0, y += line;
-    }
-    return placed;
-}
 
 ImU32 shade_of(const Ui& ui) { return faded(ui.palette.accent, ui.palette.dark ? 0.62f : 0.5f); }
 
@@ -45,7 +15,7 @@ ImU32 text_colour(const Ui& ui, std::int64_t token, std::int64_t query) {
 }
 
 /// Arcs above the text from the query to the keys that it reads most.
-void draw_lines(const Ui& ui, ImDrawList& list, const std::vector<PlacedToken>& placed, ImVec2 origin,
+void draw_lines(const Ui& ui, ImDrawList& list, const std::vector<RunningText::Token>& placed, ImVec2 origin,
                 std::int64_t query) {
     const auto& reading = ui.data.reading;
     if (!reading || reading->query != query || query >= std::ssize(placed)) return;
@@ -62,7 +32,7 @@ void draw_lines(const Ui& ui, ImDrawList& list, const std::vector<PlacedToken>& 
 }
 
 /// Scrolls to the query when it is another than before, not while the mouse is in the text.
-void show_query(Ui& ui, const std::vector<PlacedToken>& placed, std::int64_t query) {
+void show_query(Ui& ui, const std::vector<RunningText::Token>& placed, std::int64_t query) {
     if (query == ui.at.shown_query || query < 0 || query >= std::ssize(placed) || ui.at.token) return;
     const Box& box = placed[static_cast<std::size_t>(query)].box;
     const float top = ImGui::GetScrollY(), high = ImGui::GetWindowHeight();
@@ -71,7 +41,7 @@ void show_query(Ui& ui, const std::vector<PlacedToken>& placed, std::int64_t que
 }
 
 /// Where the arrow keys take the token at hand: along the text, or to the nearest of the next line.
-std::int64_t stepped(const std::vector<PlacedToken>& placed, std::int64_t from, std::array<int, 2> step) {
+std::int64_t stepped(const std::vector<RunningText::Token>& placed, std::int64_t from, std::array<int, 2> step) {
     const std::int64_t last = std::ssize(placed) - 1;
     std::int64_t to = std::clamp<std::int64_t>(from + step[0], 0, last);
     if (step[1] == 0) return to;
@@ -106,7 +76,8 @@ void draw_tokens(Ui& ui) {
     ImGui::BeginChild("running text", {box.wide - ui.px(24), box.high - ui.px(44)});
     ImDrawList& list = *ImGui::GetWindowDrawList();
     const auto& texts = ui.head.of == AttentionOf::self ? ui.tokens.texts : ui.tokens.source_texts;
-    const std::vector<PlacedToken> placed = place_tokens(ui, texts, box.wide - ui.px(24) - ui.px(12));
+    ui.running_text.update({ui.tokens.run, texts}, ui.fonts, ui.scale, box.wide - ui.px(24) - ui.px(12));
+    const std::vector<RunningText::Token>& placed = ui.running_text.tokens();
     ImVec2 origin = ImGui::GetCursorScreenPos();
     if (ui.state.lines) origin.y += ui.px(24);  // room for the arcs above the first line
     if (const auto step = std::exchange(ui.at.text_step, {}); step != std::array{0, 0} && !placed.empty() && !cross)
@@ -115,11 +86,11 @@ void draw_tokens(Ui& ui) {
     show_query(ui, placed, query);
     const ImVec2 mouse = ImGui::GetIO().MousePos;
     ui.at.token.reset();
-    for (std::int64_t i = 0; i < std::ssize(placed); ++i) {
-        const PlacedToken& token = placed[static_cast<std::size_t>(i)];
+    const auto [first, end] = ui.running_text.between(box.y - origin.y - 1, box.bottom() - origin.y + 1);
+    for (std::int64_t i = first; i < end; ++i) {
+        const RunningText::Token& token = placed[static_cast<std::size_t>(i)];
         const Box at{std::round(origin.x + token.box.x), std::round(origin.y + token.box.y), std::round(token.box.wide),
                      token.box.high};
-        if (at.bottom() < box.y || at.y > box.bottom()) continue;
         if (const float weight = read != nullptr ? read->at(query, i) : NAN; !std::isnan(weight))
             fill(list, at, faded(shade_of(ui), ui.position(weight)));
         if (i == query && !cross) outline(list, at, ui.palette.accent, 1, ui.px(3));

@@ -20,6 +20,7 @@
 #include "viewer/panels/key_bindings.h"
 #include "viewer/panels/layout.h"
 #include "viewer/panels/map_view.h"
+#include "viewer/panels/running_text.h"
 #include "viewer/panels/theme.h"
 
 namespace vantage::view {
@@ -91,7 +92,7 @@ struct Interaction {
 
 /// What the status line says beside the data.
 struct Figures {
-    double gfx_seconds = 0, frames_per_second = 0;
+    double gfx_seconds = 0;
     std::string model, device;
     bool software = false, frozen = false;  ///< frozen: times are not shown, so that pictures can be compared
 };
@@ -103,6 +104,7 @@ struct Ui {
     LiveModel& live;
     const FrameData& data;
     const LiveTokens& tokens;
+    RunningText& running_text;               ///< of what the head in focus reads
     std::span<const HeadMeans> heads;        ///< of live.heads()
     const std::vector<std::string>& labels;  ///< of the rows and columns, fit to be shown
     const std::vector<std::string>& source_labels;

@@ -8,7 +8,6 @@
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
 #include "runtime/gpu/commands.h"
-#include "runtime/io/shown_text.h"
 #include "runtime/models/config.h"
 #include "viewer/panels/focus_finder.h"
 #include "viewer/panels/menus.h"
@@ -19,18 +18,12 @@ namespace vantage::view {
 namespace {
 
 constexpr double note_seconds = 4;
+constexpr double longest_user_wait = 0.25;    // for a picture that the budget does not allow
 constexpr double reading_wait = 0.01;         // from picture to picture while a reading is on its way
 constexpr double cpu_pictures_a_second = 10;  // of a model at work, on devices that draw with the model's own cores
-constexpr std::int64_t longest_label = 24;    // columns
 constexpr float pane_title_height = 20;       // above a map of one of two runs
 
 using ColourWords = std::array<std::uint32_t, 256>;
-
-std::vector<std::string> shown_labels(std::span<const std::string> texts) {
-    std::vector<std::string> labels = token_labels(texts);
-    for (std::string& label : labels) label = shortened(label, longest_label);
-    return labels;
-}
 
 float longest_width(const Face& face, const std::vector<std::string>& labels, std::int64_t count) {
     // Of a long text a part tells enough, and asking for all of it would cost more than the picture.
@@ -52,8 +45,7 @@ ViewDataOptions data_options(const LiveModel& live, const ViewerOptions& options
 /// Labels of rows on which two texts stand: of one token, where both have the same, else of what A has and of what B has.
 std::vector<std::string> slot_labels(const std::vector<std::string>& a, const std::vector<std::string>& b,
                                      const Alignment& slots) {
-    if (slots.a.plain()) return a;
-    std::vector<std::string> labels;
+    std::vector<std::string> labels;  // none where slots are tokens
     for (std::int64_t slot = 0; slot < slots.count(); ++slot) {
         const auto of = [&](const Slots& side, const std::vector<std::string>& all) {
             const auto token = side.token(slot);
@@ -91,8 +83,6 @@ Viewer::Viewer(LiveModel& live, const ViewState& state, const ViewerOptions& opt
     const Caps& caps = live.model().device().caps();
     figures_ = {
         .model = live.model().info().name, .device = caps.name, .software = caps.is_cpu(), .frozen = options.frozen};
-    colours_ =
-        gpu::allocate(live.model().device().state(), 2 * sizeof(ColourWords), gpu::MemoryKind::device, "colour map");
 }
 
 Viewer::~Viewer() {
@@ -224,6 +214,8 @@ void Viewer::note_frame(double now, double device_seconds, double host_seconds) 
     closed_until_ = now + a_.data.budget().opens_in(now);
 }
 
+double Viewer::next_of_user() const { return std::min(closed_until_, last_picture_ + longest_user_wait); }
+
 double Viewer::next_of_model() const {
     return std::max(closed_until_, last_picture_ + (figures_.software ? 1 / cpu_pictures_a_second : 0));
 }
@@ -235,10 +227,10 @@ bool Viewer::versions_wait() const {
 }
 
 bool Viewer::due(double now) const {
-    if (pictures_due_ > 0) return true;
+    if (pictures_due_ > 0) return now >= next_of_user();
     if (at_.blink_from && blink_left(last_picture_) <= now - last_picture_) return true;
     if (reading_due_ && now >= std::max(closed_until_, last_picture_ + reading_wait)) return true;
-    if (versions_wait()) return now >= next_of_model();
+    if (versions_wait() || finder_->answered()) return now >= next_of_model();
     const auto waits = [&](const FrameData* frame) {
         return frame != nullptr && frame->busy && now - last_picture_ >= frame->wake_in;
     };
@@ -247,11 +239,11 @@ bool Viewer::due(double now) const {
 
 double Viewer::wake_in(double now) const {
     constexpr double longest = 1;
-    if (pictures_due_ > 0) return 0;
+    if (pictures_due_ > 0) return std::clamp(next_of_user() - now, 0.0, longest);
     double seconds = reading_due_ ? std::max(closed_until_, last_picture_ + reading_wait) - now : longest;
     if (distances_due_) seconds = std::min(seconds, *distances_due_ - now);
     if (at_.blink_from) seconds = std::min(seconds, last_picture_ + blink_left(last_picture_) - now);
-    if (versions_wait()) seconds = std::min(seconds, next_of_model() - now);
+    if (versions_wait() || finder_->answered()) seconds = std::min(seconds, next_of_model() - now);
     const auto wake = [&](const FrameData* frame) {
         if (frame != nullptr && frame->busy) seconds = std::min(seconds, last_picture_ + frame->wake_in - now);
     };
@@ -264,12 +256,12 @@ double Viewer::wake_in(double now) const {
 
 void Viewer::Side::read(Fonts& fonts) {
     version = live.version();
-    const std::size_t before = tokens.texts.size() + tokens.source_texts.size();
     const std::uint64_t run = tokens.run;
+    std::size_t known = tokens.texts.size(), source_known = tokens.source_texts.size();
     live.read_tokens(tokens);
-    if (tokens.run == run && tokens.texts.size() + tokens.source_texts.size() == before) return;
-    for (const std::string& text : tokens.texts) fonts.need(text);
-    for (const std::string& text : tokens.source_texts) fonts.need(text);
+    if (tokens.run != run) known = source_known = 0;
+    for (const std::string& text : std::span(tokens.texts).subspan(known)) fonts.need(text);
+    for (const std::string& text : std::span(tokens.source_texts).subspan(source_known)) fonts.need(text);
 }
 
 void Viewer::read_models() {
@@ -300,15 +292,26 @@ const Slots& Viewer::key_slots(const Side& side) const {
 }
 
 void Viewer::label_tokens() {
-    const auto legible = [&](std::vector<std::string> labels) {
-        for (std::string& label : labels) label = fonts_.legible(label);
-        return labels;
-    };
-    labels_ = legible(shown_labels(a_.tokens.texts));
-    source_labels_ = legible(shown_labels(a_.tokens.source_texts));
+    each_side([&](Side& side) {
+        side.labels.update({side.tokens.run, side.tokens.texts}, fonts_);
+        side.source_labels.update({side.tokens.run, side.tokens.source_texts}, fonts_);
+    });
     if (!b_) return;
-    labels_ = slot_labels(labels_, legible(shown_labels(b_->tokens.texts)), comparison_->own());
-    source_labels_ = slot_labels(source_labels_, legible(shown_labels(b_->tokens.source_texts)), comparison_->source());
+    const std::array<std::uint64_t, 7> now{
+        comparison_->slots(false).number, a_.tokens.run,           b_->tokens.run,
+        a_.tokens.texts.size(),           b_->tokens.texts.size(), a_.tokens.source_texts.size(),
+        b_->tokens.source_texts.size()};
+    if (std::exchange(slot_labels_of_, now) == now) return;
+    slot_labels_ = slot_labels(a_.labels.all(), b_->labels.all(), comparison_->own());
+    source_slot_labels_ = slot_labels(a_.source_labels.all(), b_->source_labels.all(), comparison_->source());
+}
+
+const std::vector<std::string>& Viewer::labels() const {
+    return b_ && !comparison_->own().a.plain() ? slot_labels_ : a_.labels.all();
+}
+
+const std::vector<std::string>& Viewer::source_labels() const {
+    return b_ && !comparison_->source().a.plain() ? source_slot_labels_ : a_.source_labels.all();
 }
 
 void Viewer::set_colours() {
@@ -319,7 +322,7 @@ void Viewer::set_colours() {
     const ColourTable& signed_table = difference_colours(palette_of(state_.theme).dark);
     std::ranges::transform(table, words[0].begin(), [](Rgb colour) { return packed(colour); });
     std::ranges::transform(signed_table, words[1].begin(), [](Rgb colour) { return packed(colour); });
-    gpu::upload(a_.live.model().device().state(), colours_, 0, std::as_bytes(std::span(words)));
+    colours_ = written_once(a_.live.model().device(), std::as_bytes(std::span(words)), "colour map");
     colours_of_ = now;
 }
 
@@ -329,9 +332,7 @@ void Viewer::set_picture() {
     std::vector<std::uint32_t> words;
     for (int y = 0; y < seen.height; ++y)
         for (int x = 0; x < seen.width; ++x) words.push_back(packed(seen.at(x, y)));
-    gpu::DeviceState& device = a_.live.model().device().state();
-    picture_ = gpu::allocate(device, words.size() * sizeof words[0], gpu::MemoryKind::device, "picture");
-    gpu::upload(device, picture_, 0, std::as_bytes(std::span(words)));
+    picture_ = written_once(a_.live.model().device(), std::as_bytes(std::span(words)), "picture");
 }
 
 // ---- where things are -------------------------------------------------------------------------------------------------
@@ -339,11 +340,11 @@ void Viewer::set_picture() {
 /// The maps of the panel of the focused head; of two the left one has no colour bar.
 void Viewer::lay_panes() {
     const Face face{fonts_.small, fonts_.small_size};
-    const float row_label = longest_width(face, head().of == AttentionOf::encoder ? source_labels_ : labels_, rows());
+    const float row_label = longest_width(face, head().of == AttentionOf::encoder ? source_labels() : labels(), rows());
     const float key_label =
         state_.axis == KeyAxis::relative
             ? width_of(face, "00000")
-            : longest_width(face, head().of == AttentionOf::self ? labels_ : source_labels_, columns());
+            : longest_width(face, head().of == AttentionOf::self ? labels() : source_labels(), columns());
     const Shown now = shown();
     const Box& all = layout_.focus;
     panes_.assign(1, {.shown = now, .box = all});
@@ -486,9 +487,10 @@ void Viewer::draw_panels() {
           .live = front.live,
           .data = *front.frame,
           .tokens = front.tokens,
+          .running_text = head().of == AttentionOf::self ? front.running_text : front.running_source,
           .heads = numbers_,
-          .labels = labels_,
-          .source_labels = source_labels_,
+          .labels = labels(),
+          .source_labels = source_labels(),
           .row_slots = row_slots(front),
           .key_slots = key_slots(front),
           .beside = beside ? &*beside : nullptr,
@@ -539,9 +541,17 @@ bool Viewer::reading_due(Side& side, double now) const {
     return !all && now - side.asked_at < patience;
 }
 
+/// What the search takes of the model's thread is taken from the budget.
+void Viewer::seek_focus(double now) {
+    finder_->look(a_.live, a_.version);
+    a_.data.budget().spend(now, 0, finder_->take_seconds());
+    if (const auto error = finder_->take_error()) say(*error);
+}
+
 void Viewer::draw(Frame& frame, DrawPipelines& pipelines, const Target& target, double now) {
     const ContextInUse in_use(context_);
     now_ = now;
+    if (pictures_due_ > 0) each_side([&](Side& side) { side.data.budget().allow(now); });
     if (at_.blink_from) at_.blink_from = std::min(*at_.blink_from, now);
     const auto width = static_cast<float>(target.width), height = static_cast<float>(target.height);
     read_models();
@@ -556,7 +566,7 @@ void Viewer::draw(Frame& frame, DrawPipelines& pipelines, const Target& target, 
     });
     if (follow_values()) touch();
     update_distances(now);
-    finder_->look(a_.live, a_.version);
+    seek_focus(now);
     begin_ui(width, height);
     draw_panels();
     ImGui::Render();
@@ -595,6 +605,7 @@ void Viewer::finish(std::uint32_t width, std::uint32_t height) {
     a_.version = a_.live.version();
     if (b_) wait_for_second_run();
     finder_->wait(a_.live, a_.version);
+    if (const auto error = finder_->take_error()) log(LogLevel::warning, "%s", error->c_str());
     read_models();
     arrange(static_cast<float>(width), static_cast<float>(height));
     if (const std::string wrong = nothing_there(); !wrong.empty()) throw Error(ErrorKind::usage, "view: " + wrong);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -149,6 +150,8 @@ private:
         const FrameData* frame = nullptr;  ///< null: nothing yet, or it has no such head
         Version version;
         LiveTokens tokens;
+        TextLabels labels, source_labels;
+        RunningText running_text, running_source;
         std::optional<Cell> asked_cell;  ///< query and key that a reading was asked for, and when
         double asked_at = 0;
         void read(Fonts& fonts);
@@ -170,6 +173,8 @@ private:
     bool versions_wait() const;
     void wait_for_second_run();
     void label_tokens();
+    const std::vector<std::string>& labels() const;
+    const std::vector<std::string>& source_labels() const;
     Cell read_most(std::int64_t query) const;
     std::optional<Cell> asked_cell() const;
     Wanted wanted(const Side& side) const;
@@ -179,11 +184,14 @@ private:
     bool reading_due(Side& side, double now) const;
     double blink_left(double now) const;
     void update_distances(double now);
+    void seek_focus(double now);
     /// Of two runs.
     ShownRows shown_slots() const;
     /// What is wrong with a part that lies outside of the map; empty where it does not.
     std::string nothing_there() const;
     void collect_numbers(const Side& front);
+    /// When what the user did is worth a picture: when the budget allows for one, or has let him wait long enough.
+    double next_of_user() const;
     /// When what the model has done since is worth a picture: not before the budget allows for one.
     double next_of_model() const;
     void arrange(float width, float height);
@@ -212,8 +220,10 @@ private:
     Interaction at_;
     ImGuiContext* context_ = nullptr;
     Fonts fonts_;
-    std::vector<std::string> labels_, source_labels_;  ///< of rows and columns: of tokens, or of slots
-    std::shared_ptr<FocusFinder> finder_;              ///< shared with the model's thread
+    /// Of rows and columns where two texts stand on slots of their own, and what they were made of.
+    std::vector<std::string> slot_labels_, source_slot_labels_;
+    std::array<std::uint64_t, 7> slot_labels_of_{};
+    std::shared_ptr<FocusFinder> finder_;  ///< shared with the model's thread
     Drawings drawings_;
     gpu::Buffer colours_;
     gpu::Buffer picture_;  ///< that the model looks at, a word a pixel

@@ -37,4 +37,7 @@ private:
 /// Waits until the model has stopped: its text has ended, or something went wrong, which is thrown.
 void wait_for_model(LiveModel& live);
 
+/// What a picture of all panels takes of the host, in seconds, while the mouse moves: the median of some. For measurements.
+double seconds_of_a_picture(LiveModel& live, std::uint32_t width, std::uint32_t height);
+
 }  // namespace vantage::view

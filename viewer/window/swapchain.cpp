@@ -115,7 +115,6 @@ void Swapchain::resize(std::uint32_t width, std::uint32_t height) {
         VK_CHECK(vkCreateImageView(state.device, &view, nullptr, &shown.view));
         images_.push_back(shown);
     }
-    ++made_;
 }
 
 void Swapchain::destroy_images() {

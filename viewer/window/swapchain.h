@@ -35,9 +35,8 @@ public:
     std::optional<Acquired> acquire();
     /// Shows it; false when `resize` is due.
     bool present(const Acquired& image);
-    /// Whether pixels can be copied from the images.
+    /// Whether pixels can be copied from the images; not every surface lets them.
     bool readable() const { return readable_; }
-    std::uint64_t made() const { return made_; }  ///< how often images were made
 
 private:
     void choose_format();
@@ -58,7 +57,6 @@ private:
     std::vector<VkSemaphore> free_;  ///< one more than pictures in flight, used in turn
     std::size_t next_free_ = 0;
     bool readable_ = false;
-    std::uint64_t made_ = 0;
 };
 
 }  // namespace vantage::view

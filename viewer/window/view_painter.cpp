@@ -27,7 +27,7 @@ ViewPainter::ViewPainter(AttentionFeed& feed, VkFormat target, const ViewOptions
     : state_(std::make_unique<State>(feed.live(), target, options)) {}
 ViewPainter::~ViewPainter() = default;
 
-bool ViewPainter::due() const { return state_->viewer.due(seconds_now()); }
+bool ViewPainter::due() const { return state_->viewer.due(seconds_now()) && state_->frames.ready(); }
 
 void ViewPainter::record(VkCommandBuffer commands, VkImageView image, VkExtent2D size) {
     State& s = *state_;

@@ -6,7 +6,6 @@
 #include <GLFW/glfw3.h>
 
 #include <array>
-#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <future>
@@ -24,10 +23,6 @@
 
 namespace vantage::view {
 namespace {
-
-double seconds_now() {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 std::string glfw_message() {
     const char* text = nullptr;
@@ -187,7 +182,7 @@ bool Window::State::draw(gpu::Buffer* pixels) {
         stale = true;
         return false;
     }
-    const double begin = seconds_now();
+    const double begin = seconds_now(), waited = gpu::seconds_waited();
     Frame& frame = frames.begin();
     const VkCommandBuffer commands = frame.commands();
     change_layout(commands, image->image, VK_IMAGE_LAYOUT_UNDEFINED, VK_IMAGE_LAYOUT_COLOR_ATTACHMENT_OPTIMAL);
@@ -210,6 +205,7 @@ bool Window::State::draw(gpu::Buffer* pixels) {
     const std::uint64_t done = frames.submit(frame, std::span(&wait, 1), std::span(&signal, 1));
     if (!swapchain->present(*image)) stale = true;
     ++counts.pictures;
+    if (gpu::seconds_waited() > waited) ++counts.waits;
     const double end = seconds_now();
     counts.picture_seconds += end - begin;
     viewer->note_frame(end, frames.device_seconds(), end - begin);
@@ -220,6 +216,8 @@ bool Window::State::draw(gpu::Buffer* pixels) {
 Image Window::State::screenshot() {
     gpu::Buffer pixels;
     for (int tries = 0; tries < 4; ++tries) {
+        if (fit() && !swapchain->readable())
+            throw Error(ErrorKind::failure, "pixels of this window cannot be read back: use --headless --png FILE");
         if (!draw(&pixels)) continue;
         int width = 0, height = 0;
         glfwGetFramebufferSize(window, &width, &height);
@@ -282,8 +280,11 @@ Image Window::screenshot() { return state_->screenshot(); }
 
 bool Window::turn(double seconds) {
     State& s = *state_;
-    constexpr double file_wait = 0.05;  // until it is asked again whether they are written
-    const double wait = std::min({seconds, s.viewer->wake_in(seconds_now()), s.writing.empty() ? seconds : file_wait});
+    constexpr double while_drawn = 0.001;   // until it is asked again whether the picture before the last is done
+    constexpr double while_written = 0.05;  // … and whether files are
+    const double wait =
+        std::min({seconds, std::max(s.viewer->wake_in(seconds_now()), s.frames.ready() ? 0 : while_drawn),
+                  s.writing.empty() ? seconds : while_written});
     const bool hidden = glfwGetWindowAttrib(s.window, GLFW_ICONIFIED) != 0;
     if (wait > 0 || hidden)
         glfwWaitEventsTimeout(std::max(hidden ? std::min(seconds, 1.0) : wait, 1e-4));
@@ -293,9 +294,7 @@ bool Window::turn(double seconds) {
     if (glfwWindowShouldClose(s.window) != 0) return false;
     s.hear_of_files();
     s.serve_request();
-    int width = 0, height = 0;
-    glfwGetFramebufferSize(s.window, &width, &height);
-    if (s.viewer->due(seconds_now())) static_cast<void>(s.draw(nullptr));
+    if (s.viewer->due(seconds_now()) && s.frames.ready()) static_cast<void>(s.draw(nullptr));
     return glfwWindowShouldClose(s.window) == 0;
 }
 

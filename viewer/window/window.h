@@ -48,6 +48,7 @@ struct WindowOptions {
 
 struct WindowCounts {
     std::uint64_t pictures = 0, resized = 0;
+    std::uint64_t waits = 0;     ///< pictures while which the host waited for the device: none
     double picture_seconds = 0;  ///< of the host, for all of them
 };
 

@@ -1,0 +1,93 @@
+// What the kernels of matrix products on matrix units share (matmul/coopmat.comp, matmul/coopmat2.comp): how slices of the operands
+// come, and the sums over them.
+//
+// One workgroup per tile of c, batch and part of k. A subgroup keeps REPEAT_M x REPEAT_N matrices of sums, of the shape M x N that the
+// device multiplies at once, over K elements of k; a workgroup has SUBGROUPS_M x SUBGROUPS_N subgroups. Slices of DEPTH
+// elements of k go through shared memory as f16, each operand's lines as they lie in memory (rows of a and columns of b along
+// k, else transposed), padded by 16 bytes so that the lines of a matrix begin in different banks. The next slice is on its way from
+// memory while this one is multiplied.
+// f16 data comes as it is; f32 and bf16 are rounded: fits_coopmat says when that is allowed (docs/decisions.md). Operands beyond the
+// edges are zeros, so that tiles there take no other path. The including kernel declares those constants and STAGED: the vectors of 16
+// bytes that it wants of `vectors` itself, in the end.
+#include "lib/matmul_store.glsl"
+#include "lib/halves.glsl"
+
+const uint LANES = gl_WorkGroupSize.x;
+const uint TILE_M = SUBGROUPS_M * REPEAT_M * M, TILE_N = SUBGROUPS_N * REPEAT_N * N;
+const bool A_ALONG_K = !TRANSPOSE_A, B_ALONG_K = TRANSPOSE_B;
+// Lines of a slice, their vectors of 8 elements, and the vectors from one to the next.
+const uint LINES_A = A_ALONG_K ? TILE_M : DEPTH, WIDTH_A = (A_ALONG_K ? DEPTH : TILE_M) / 8u, STRIDE_A = WIDTH_A + 1u;
+const uint LINES_B = B_ALONG_K ? TILE_N : DEPTH, WIDTH_B = (B_ALONG_K ? DEPTH : TILE_N) / 8u, STRIDE_B = WIDTH_B + 1u;
+const uint ITEMS_A = LINES_A * WIDTH_A, ITEMS_B = LINES_B * WIDTH_B;
+const uint FETCH_A = (ITEMS_A + LANES - 1u) / LANES, FETCH_B = (ITEMS_B + LANES - 1u) / LANES;
+const int LAYOUT_A = A_ALONG_K ? gl_CooperativeMatrixLayoutRowMajor : gl_CooperativeMatrixLayoutColumnMajor;
+const int LAYOUT_B = B_ALONG_K ? gl_CooperativeMatrixLayoutColumnMajor : gl_CooperativeMatrixLayoutRowMajor;
+const uint SLICE_A = LINES_A * STRIDE_A, SLICE_B = LINES_B * STRIDE_B, SLICES = BUFFERS * (SLICE_A + SLICE_B);
+shared uvec4 vectors[SLICES > STAGED ? SLICES : STAGED];  // slices of a, then of b
+uvec4 next_a[FETCH_A], next_b[FETCH_B];
+coopmat<float, gl_ScopeSubgroup, M, N, gl_MatrixUseAccumulator> sums[REPEAT_M * REPEAT_N];
+
+uint lane = gl_LocalInvocationID.x, part = gl_WorkGroupID.z % p.parts, batch = gl_WorkGroupID.z / p.parts;
+uint row0 = gl_WorkGroupID.y * TILE_M, col0 = gl_WorkGroupID.x * TILE_N;
+uint own_m = gl_SubgroupID % SUBGROUPS_M * REPEAT_M, own_n = gl_SubgroupID / SUBGROUPS_M * REPEAT_N;  // in matrices
+uint a0 = a_base(batch), b0 = b_base(batch), k_begin = part * p.k_part, k_end = min(p.k, k_begin + p.k_part);
+
+void fetch_slice(uint k0) {
+    [[unroll]] for (uint f = 0u; f < FETCH_A; ++f) {
+        uint i = lane + f * LANES, line = i / WIDTH_A + (A_ALONG_K ? row0 : k0), at = i % WIDTH_A * 8u + (A_ALONG_K ? k0 : row0);
+        next_a[f] = uvec4(0u);
+        if (line < (A_ALONG_K ? p.m : k_end))
+            next_a[f] = load_line(p.a, A_TYPE, a0 + line * (A_ALONG_K ? p.k : p.m), at, A_ALONG_K ? k_end : p.m, STEP_A);
+    }
+    [[unroll]] for (uint f = 0u; f < FETCH_B; ++f) {
+        uint i = lane + f * LANES, line = i / WIDTH_B + (B_ALONG_K ? col0 : k0), at = i % WIDTH_B * 8u + (B_ALONG_K ? k0 : col0);
+        next_b[f] = uvec4(0u);
+        if (line < (B_ALONG_K ? p.n : k_end))
+            next_b[f] = load_line(p.b, B_TYPE, b0 + line * (B_ALONG_K ? p.k : p.n), at, B_ALONG_K ? k_end : p.n, STEP_B);
+    }
+}
+void put_slice(uint slot) {
+    uint first = slot * (SLICE_A + SLICE_B);
+    [[unroll]] for (uint f = 0u; f < FETCH_A; ++f) {
+        uint i = lane + f * LANES;
+        if (ITEMS_A % LANES == 0u || i < ITEMS_A) vectors[first + i / WIDTH_A * STRIDE_A + i % WIDTH_A] = next_a[f];
+    }
+    [[unroll]] for (uint f = 0u; f < FETCH_B; ++f) {
+        uint i = lane + f * LANES;
+        if (ITEMS_B % LANES == 0u || i < ITEMS_B) vectors[first + SLICE_A + i / WIDTH_B * STRIDE_B + i % WIDTH_B] = next_b[f];
+    }
+}
+
+// The sums of this subgroup over its part of k.
+void multiply() {
+    [[unroll]] for (uint i = 0u; i < REPEAT_M * REPEAT_N; ++i)
+        sums[i] = coopmat<float, gl_ScopeSubgroup, M, N, gl_MatrixUseAccumulator>(0.0);
+    fetch_slice(k_begin);
+    put_slice(0u);
+    barrier();
+    uint slot = 0u;
+    for (uint k0 = k_begin; k0 < k_end; k0 += DEPTH) {
+        bool more = k0 + DEPTH < k_end;
+        if (more) fetch_slice(k0 + DEPTH);
+        uint first_a = slot * (SLICE_A + SLICE_B), first_b = first_a + SLICE_A;
+        [[unroll]] for (uint k = 0u; k < DEPTH; k += K) {
+            coopmat<float16_t, gl_ScopeSubgroup, M, K, gl_MatrixUseA> a[REPEAT_M];
+            [[unroll]] for (uint i = 0u; i < REPEAT_M; ++i) {
+                uint row = (own_m + i) * M;
+                coopMatLoad(a[i], vectors, first_a + (A_ALONG_K ? row * STRIDE_A + k / 8u : k * STRIDE_A + row / 8u), STRIDE_A, LAYOUT_A);
+            }
+            [[unroll]] for (uint j = 0u; j < REPEAT_N; ++j) {
+                uint col = (own_n + j) * N;
+                coopmat<float16_t, gl_ScopeSubgroup, K, N, gl_MatrixUseB> b;
+                coopMatLoad(b, vectors, first_b + (B_ALONG_K ? col * STRIDE_B + k / 8u : k * STRIDE_B + col / 8u), STRIDE_B, LAYOUT_B);
+                [[unroll]] for (uint i = 0u; i < REPEAT_M; ++i) sums[i * REPEAT_N + j] = coopMatMulAdd(a[i], b, sums[i * REPEAT_N + j]);
+            }
+        }
+        if (BUFFERS == 1u)
+            barrier();
+        else
+            slot ^= 1u;
+        if (more) put_slice(slot);
+        barrier();
+    }
+}

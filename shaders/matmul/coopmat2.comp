@@ -1,0 +1,39 @@
+// matmul on matrix units that also compute with single elements (GL_NV_cooperative_matrix2): as matmul/coopmat.comp, but sums leave
+// from the registers, where an element knows its row and column, without shared memory and barriers.
+#version 460
+#extension GL_GOOGLE_include_directive : require
+#extension GL_EXT_control_flow_attributes : require
+#extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
+#extension GL_KHR_cooperative_matrix : require
+#extension GL_KHR_memory_scope_semantics : require
+#extension GL_KHR_shader_subgroup_basic : require
+#extension GL_NV_cooperative_matrix2 : require
+layout(local_size_x = 128, local_size_x_id = 0) in;
+layout(constant_id = 7) const uint M = 16;
+layout(constant_id = 8) const uint N = 16;
+layout(constant_id = 9) const uint K = 16;
+layout(constant_id = 10) const uint SUBGROUPS_M = 2;
+layout(constant_id = 11) const uint SUBGROUPS_N = 2;
+layout(constant_id = 12) const uint REPEAT_M = 2;
+layout(constant_id = 13) const uint REPEAT_N = 2;
+layout(constant_id = 14) const uint DEPTH = 32;
+layout(constant_id = 15) const uint STEP_A = 1;  // 8 where lines of a begin on a boundary of 8 elements
+layout(constant_id = 16) const uint STEP_B = 1;
+layout(constant_id = 17) const uint STEP_N = 1;  // 4 where n % 4 == 0
+layout(constant_id = 18) const uint BUFFERS = 1;  // slices in shared memory: with 2 a slice costs one barrier
+const uint STAGED = 0u;
+#include "lib/matmul_matrices.glsl"
+
+// Element (r, c) of the matrix whose first one stands at (row, col) of c.
+float finish_element(const in uint r, const in uint c, const in float product, const in uint row, const in uint col) {
+    finish1(product, part, batch, row + r, col + c);
+    return product;
+}
+
+void main() {
+    multiply();
+    [[unroll]] for (uint i = 0u; i < REPEAT_M; ++i)
+        [[unroll]] for (uint j = 0u; j < REPEAT_N; ++j)
+            coopMatPerElementNV(sums[i * REPEAT_N + j], sums[i * REPEAT_N + j], finish_element, row0 + (own_m + i) * M,
+                                col0 + (own_n + j) * N);
+}

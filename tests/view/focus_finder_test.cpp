@@ -1,0 +1,64 @@
+// The search for the head that a picture begins with: a layer at a time, between tokens of a model that goes on, and without a hang
+// whatever goes wrong.
+#include <catch2/catch_test_macros.hpp>
+#include <chrono>
+#include <stdexcept>
+#include <thread>
+
+#include "runtime/base/os.h"
+#include "viewer/panels/focus_finder.h"
+#include "viewer/window/headless.h"
+
+using namespace vantage;
+using namespace vantage::view;
+
+namespace {
+
+const Model& model_in_search() {
+    static const Model model = Model::load(Device::open(), VANTAGE_ROOT "/assets/models/mini-world");
+    return model;
+}
+
+}  // namespace
+
+TEST_CASE("what goes wrong in the search for a head ends it with a line", "[view]") {
+    LiveModel live(model_in_search());
+    live.start({.text = "The red cup on the table is red"}, {}, 2);
+    wait_for_model(live);
+    int asked = 0;
+    const auto finder =
+        std::make_shared<FocusFinder>([&](Session&, std::int64_t, std::int64_t) -> std::vector<HeadStatistics> {
+            ++asked;
+            throw std::length_error("a table of no length");
+        });
+    finder->wait(live, live.version());
+    CHECK_FALSE(finder->found());
+    CHECK(finder->take_error() == "no head could be chosen: a table of no length");
+    CHECK_FALSE(finder->take_error());
+    finder->wait(live, live.version());  // of this run nothing more is asked
+    CHECK(asked == 1);
+    CHECK(live.version().activity == Activity::ended);
+}
+
+TEST_CASE("a model writes on between two layers of the search for a head", "[view]") {
+    LiveModel live(model_in_search(),
+                   {.before_step = [] { std::this_thread::sleep_for(std::chrono::milliseconds(2)); }});
+    live.start({.text = "The red cup on the table is red"}, {.ignore_end = true}, 1000);
+    const double until = seconds_now() + 30;
+    while (live.version().activity != Activity::writing && seconds_now() < until) std::this_thread::yield();
+    std::vector<std::size_t> tokens;  // of the session at each layer
+    const auto finder = std::make_shared<FocusFinder>([&](Session& session, std::int64_t, std::int64_t rows) {
+        CHECK(rows <= 512);
+        tokens.push_back(session.tokens().size());
+        return std::vector<HeadStatistics>(static_cast<std::size_t>(session.model().info().heads));
+    });
+    const auto layers = static_cast<std::size_t>(live.model().info().layers);
+    for (std::int64_t rows = 0; !finder->answered() || tokens.size() < layers;) {  // a look with each version
+        REQUIRE(seconds_now() < until);
+        const Version version = live.version();
+        if (version.rows > rows) finder->look(live, version);
+        rows = version.rows;
+    }
+    CHECK(tokens.size() == layers);
+    for (std::size_t i = 1; i < tokens.size(); ++i) CHECK(tokens[i] > tokens[i - 1]);
+}
