@@ -29,12 +29,16 @@ params::uvec2 address_of(const TapSource::Data& data, std::uint64_t other) {
     return address_words(data.buffer ? data.buffer.address() : other | 1);
 }
 
-// Reads are what it costs on CPUs: their few lanes own many rows each, and a workgroup is one subgroup, without barriers. With wide
-// heads the queries of a lane would not fit its registers.
+// Reads are what it costs on CPUs: their few lanes own many rows each, and a workgroup is one subgroup, without barriers, whose lanes
+// read for each other where they can. With wide heads the queries of a lane would not fit its registers.
 ViewSources::Layer::Stream stream_of(std::uint32_t width, const Caps& caps) {
     constexpr std::uint32_t widest = 128;
     if (width % 4 != 0 || width > widest) return {};
-    if (caps.is_cpu()) return {.lanes = std::bit_floor(caps.subgroup_size), .each = 8, .keys = 1};
+    if (caps.is_cpu()) {
+        const std::uint32_t lanes = std::bit_floor(caps.subgroup_size);
+        const bool share = caps.subgroup_shuffle && lanes == caps.subgroup_size && lanes > 1;
+        return {.lanes = lanes, .each = 8, .keys = share ? std::max(4 * lanes / width, 1u) : 1, .subgroup = share};
+    }
     return {.lanes = workgroup_size(caps, 64), .each = 1, .keys = 4};
 }
 
@@ -69,7 +73,7 @@ ViewSources::Layer layer_of(const TapSource& source, const Caps& caps) {
 }  // namespace
 
 gpu::PipelineKey ViewSources::Layer::stream_kernel() const {
-    gpu::PipelineKey key = kernel("view_stream");
+    gpu::PipelineKey key = kernel(stream.subgroup ? "view_stream_subgroup" : "view_stream");
     key.spec[0] = stream.lanes;
     key.spec[4] = sizes.d, key.spec[5] = stream.each, key.spec[6] = stream.keys;
     return key;

@@ -30,6 +30,7 @@ public:
         /// How view/stream.comp goes about it: lanes, rows that each owns, keys at a time; no lanes where it cannot.
         struct Stream {
             std::uint32_t lanes = 0, each = 1, keys = 1;
+            bool subgroup = false;  ///< a workgroup is one, whose lanes read keys for each other
             std::int64_t rows() const { return std::int64_t{lanes} * each; }
         } stream;
         gpu::PipelineKey stream_kernel() const;

@@ -480,9 +480,9 @@ bool Viewer::reading_due(Side& side, double now) const {
     return !all && now - side.asked_at < patience;
 }
 
-/// What the search takes of the model's thread is taken from the budget.
+/// What the search takes of the model's thread is taken from the budget. An answer that comes from here on is for the next picture.
 void Viewer::seek_focus(double now) {
-    finder_->look(a_.live, a_.version);
+    finder_->look(a_.live, a_.live.version());
     a_.data.budget().spend(now, 0, finder_->take_seconds());
     if (const auto error = finder_->take_error()) say(*error);
 }
@@ -493,6 +493,7 @@ void Viewer::draw(Frame& frame, DrawPipelines& pipelines, const Target& target, 
     if (pictures_due_ > 0) each_side([&](Side& side) { side.data.budget().allow(now); });
     if (at_.blink_from) at_.blink_from = std::min(*at_.blink_from, now);
     const auto width = static_cast<float>(target.width), height = static_cast<float>(target.height);
+    seek_focus(now);
     arrange(width, height);
     set_colours();
     reading_due_ = false;
@@ -501,7 +502,6 @@ void Viewer::draw(Frame& frame, DrawPipelines& pipelines, const Target& target, 
         reading_due_ = reading_due(side, now) || reading_due_;
     });
     update_distances(now);
-    seek_focus(now);
     begin_ui(width, height);
     draw_panels();
     ImGui::Render();
