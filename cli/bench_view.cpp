@@ -12,6 +12,7 @@
 #include "progress.h"
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
+#include "runtime/gpu/commands.h"
 #include "runtime/gpu/device.h"
 #include "runtime/models/shapes.h"
 #include "vantage/vulkan.h"
@@ -140,14 +141,15 @@ Model long_model(const Device& device, std::int64_t tokens) {
     return Model::random(device, "long", config, DType::f32, 1);
 }
 
-/// Updates, as a window's pictures do, until `done`; how long it took.
-double seconds_until(view::ViewData& data, const view::Wanted& wanted,
+/// Updates, as a window's pictures do, until `done` and all that was submitted; how long it took.
+double seconds_until(const Device& device, view::ViewData& data, const view::Wanted& wanted,
                      const std::function<bool(const view::FrameData&)>& done) {
     const double begin = seconds_now();
     while (!done(data.update({}, wanted, seconds_now()))) {
         throw_if_interrupted();
         std::this_thread::sleep_for(std::chrono::microseconds(200));
     }
+    gpu::wait_idle(device.state());
     return seconds_now() - begin;
 }
 
@@ -166,8 +168,9 @@ void add_map(Report& report, const Device& device, std::int64_t tokens) {
     const auto n = static_cast<double>(tokens);
     view::Wanted wanted{.head = {0, 1}, .part = {0, n, 0, n}, .pixels_high = 800, .pixels_wide = 800};
     const auto whole = [](const view::FrameData& frame) { return frame.map.progress >= 1; };
-    const double first = seconds_until(data, wanted, [&](const auto&) { return data.counts().device_seconds > 0; });
-    const double refined = first + seconds_until(data, wanted, whole);
+    const double first =
+        seconds_until(device, data, wanted, [&](const auto&) { return data.counts().device_seconds > 0; });
+    const double refined = first + seconds_until(device, data, wanted, whole);
     const view::ViewCounts counts = data.counts();
     // In from all of it to single weights at three quarters of the text, by halves, and out again; then moves.
     std::vector<double> in, out, moves;
@@ -175,15 +178,15 @@ void add_map(Report& report, const Device& device, std::int64_t tokens) {
     for (double width = n / 2; width >= 400; width /= 2) {
         wanted.part = {0.75 * n - width / 2, 0.75 * n + width / 2, 0.5 * n - width / 2, 0.5 * n + width / 2};
         path.push_back(wanted.part);
-        in.push_back(seconds_until(data, wanted, whole));
+        in.push_back(seconds_until(device, data, wanted, whole));
     }
     for (int i = 0; i < 8; ++i) {
         wanted.part.first_column += 40, wanted.part.last_column += 40;
-        moves.push_back(seconds_until(data, wanted, whole));
+        moves.push_back(seconds_until(device, data, wanted, whole));
     }
     for (auto part = path.rbegin(); part != path.rend(); ++part) {
         wanted.part = *part;
-        out.push_back(seconds_until(data, wanted, whole));
+        out.push_back(seconds_until(device, data, wanted, whole));
     }
     const double view_mib = static_cast<double>(device.state().held - before) / 0x1p20;
     const auto ms = [](const std::vector<double>& values) { return 1e3 * *std::ranges::max_element(values); };

@@ -119,6 +119,7 @@ vantage_shader(NAME view_map SOURCE view/map.frag)
 vantage_shader(NAME view_picture SOURCE view/picture.frag)
 # the viewer's data
 vantage_shader(NAME view_stream SOURCE view/stream.comp)
+vantage_shader(NAME view_stream_subgroup SOURCE view/stream.comp DEFINES USE_SUBGROUP=1 PROBE subgroup)
 vantage_shader(NAME view_tile SOURCE view/tile.comp)
 vantage_shader(NAME view_pool SOURCE view/pool.comp)
 vantage_shader(NAME view_factors SOURCE view/factors.comp)

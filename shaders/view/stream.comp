@@ -7,6 +7,9 @@
 #version 460
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_GOOGLE_include_directive : require
+#ifdef USE_SUBGROUP
+#extension GL_KHR_shader_subgroup_shuffle : require
+#endif
 layout(local_size_x = 64, local_size_x_id = 0) in;
 layout(constant_id = 4) const uint D = 64;    // width of queries and keys, a multiple of 4
 layout(constant_id = 5) const uint EACH = 1;  // a power of two; cells are at least as high
@@ -37,16 +40,43 @@ void load_rows(uint first, uint end) {
     }
 }
 
+#ifdef USE_SUBGROUP
+// A workgroup is one subgroup: each lane reads a part of the keys, and all lanes have it from there.
+const uint PARTS = (KEYS * QUADS + LANES - 1u) / LANES;
+vec4 read[PARTS];
+#endif
+
+uvec2 key_address(uint key) {
+    return row_address(p.k, K_TYPE, cache_head_row(0u, p.m, key, t.head / (p.heads / p.kv_heads), p.kv_heads), D);
+}
+// Keys `key` to key + KEYS - 1, as far as they are before `end`.
+void load_keys(uint key, uint end) {
+#ifdef USE_SUBGROUP
+    [[unroll]] for (uint i = 0u; i < PARTS; ++i) {
+        uint quad = i * LANES + lane;
+        read[i] = featured(load4(key_address(min(key + quad / QUADS, end - 1u)), K_TYPE, 4u * (quad % QUADS)));
+    }
+#endif
+}
+// Four numbers of the c-th of them.
+vec4 key_quad(uint key, uint end, uint c, uint d) {
+#ifdef USE_SUBGROUP
+    return subgroupShuffle(read[(c * QUADS + d) / LANES], (c * QUADS + d) % LANES);
+#else
+    return featured(load4(key_address(min(key + c, end - 1u)), K_TYPE, 4u * d));
+#endif
+}
+
 // The sum and the largest of this lane's rows [begin, end) with the keys [key, keys_end) of one cell.
 vec2 cell_of_lane(uint first, uint begin, uint end, uint key, uint keys_end) {
     vec2 own = vec2(0.0);
     for (; key < keys_end; key += KEYS) {
+        load_keys(key, keys_end);
         float s[EACH * KEYS];
         [[unroll]] for (uint i = 0u; i < EACH * KEYS; ++i) s[i] = 0.0;
         [[unroll]] for (uint d = 0u; d < QUADS; ++d)
             [[unroll]] for (uint c = 0u; c < KEYS; ++c) {
-                uint row_of_k = cache_head_row(0u, p.m, min(key + c, keys_end - 1u), t.head / (p.heads / p.kv_heads), p.kv_heads);
-                vec4 k = featured(load4(row_address(p.k, K_TYPE, row_of_k, D), K_TYPE, 4u * d));
+                vec4 k = key_quad(key, keys_end, c, d);
                 [[unroll]] for (uint r = 0u; r < EACH; ++r) {
                     vec4 q = query[r * QUADS + d];
                     s[r * KEYS + c] = fma(q.x, k.x, fma(q.y, k.y, fma(q.z, k.z, fma(q.w, k.w, s[r * KEYS + c]))));

@@ -398,3 +398,18 @@ TEST_CASE("a budget of one percent costs less than no budget", "[view]") {
     CHECK(one < free / 2);
     CHECK(one < 3);  // what was in store, 50 ms, is 1.3 %; a batch that has begun is finished
 }
+
+TEST_CASE("a batch of numbers counts the keys that its rows see", "[view]") {
+    if (!test_device().caps().is_cpu()) SKIP("other devices are taken to manage this text at once");
+    LiveModel live(mini_world(), {.precision = Precision::f32});
+    const std::int64_t n = 200;
+    live.start({.ids = some_ids(n)}, {}, 0);
+    wait_for_end(live);
+    ViewData data(live, {.refine_seconds = 0.002, .budget_percent = 100});
+    const double until = seconds_now() + 20;
+    while (data.counts().rows_summed == 0 && seconds_now() < until)
+        data.update({}, all_of({0, 0}, n, static_cast<double>(n)), seconds_now());
+    CHECK(data.counts().rows_summed > 0);
+    CHECK(data.counts().rows_summed <=
+          40);  // 2 ms of the speed that is expected of a slow device: its first rows see few keys
+}

@@ -179,12 +179,15 @@ TEST_CASE("a cache in half precision moves no cell by more than 0.002", "[view]"
     CHECK(moved > 0);
 }
 
-TEST_CASE("cells of a text of 32768 tokens are exact sums", "[view][.long]") {
-    const std::int64_t n = 32768;
-    const char* config =
+namespace {
+
+/// A model whose heads look at so many tokens, and a map of one of them at some levels: sampled cells are exact sums and maxima,
+/// however many batches they were made in, and each row of cells sums to 1.
+void check_long_text(std::int64_t n, std::initializer_list<int> levels, std::int64_t samples) {
+    const std::string config =
         R"({"model_type":"llama","num_hidden_layers":1,"hidden_size":16,"num_attention_heads":2,"num_key_value_heads":1,
-            "head_dim":8,"intermediate_size":16,"vocab_size":1900,"max_position_embeddings":32768,"rms_norm_eps":1e-5,
-            "rope_theta":10000.0,"tie_word_embeddings":true})";
+            "head_dim":8,"intermediate_size":16,"vocab_size":1900,"max_position_embeddings":)" +
+        std::to_string(n) + R"(,"rms_norm_eps":1e-5,"rope_theta":10000.0,"tie_word_embeddings":true})";
     const WithoutGuard without;
     const Model model = Model::random(test_device(), "long", config, DType::f32, 3);
     LiveModel live(model, {.context = n, .largest_chunk = 512});
@@ -193,21 +196,30 @@ TEST_CASE("cells of a text of 32768 tokens are exact sums", "[view][.long]") {
     REQUIRE(live.version().rows == n);
     const HeadPlace head{0, 1};
     ViewData data(live);
-    const MapCells map = map_of(data, head, n, 6);
-    REQUIRE(map.level == 6);
-    for (std::int64_t sample = 0; sample < 64; ++sample) {
-        const std::int64_t r = sample * sample * 131 % 512, c = sample * 37 % (r + 1);
-        const auto [mass, peak] = cell_of(live, head, r << 6, c << 6, 6, n);
-        const auto at = static_cast<std::size_t>(r * map.columns + c);
-        CAPTURE(r, c);
-        CHECK(std::abs(static_cast<double>(map.mass[at]) - mass) <= tolerance * std::max(1.0, mass));
-        CHECK(std::abs(static_cast<double>(map.peak[at]) - peak) <= tolerance);
+    for (const int level : levels) {
+        const MapCells map = map_of(data, head, n, level);
+        REQUIRE(map.level == level);
+        for (std::int64_t sample = 0; sample < samples; ++sample) {
+            const std::int64_t r = sample * sample * 131 % map.rows, c = sample * 37 % (r + 1);
+            const auto [mass, peak] = cell_of(live, head, r << level, c << level, level, n);
+            const auto at = static_cast<std::size_t>(r * map.columns + c);
+            CAPTURE(level, r, c);
+            CHECK(std::abs(static_cast<double>(map.mass[at]) - mass) <= tolerance * std::max(1.0, mass));
+            CHECK(std::abs(static_cast<double>(map.peak[at]) - peak) <= tolerance);
+        }
+        for (std::int64_t r = 0; r < map.rows; ++r) {
+            double sum = 0;
+            for (std::int64_t c = 0; c < map.columns; ++c)
+                sum += static_cast<double>(map.mass[static_cast<std::size_t>(r * map.columns + c)]);
+            REQUIRE(std::abs(sum - 1) <= 2e-5);  // of up to so many weights
+        }
     }
-    for (std::int64_t r = 0; r < map.rows; ++r) {
-        double sum = 0;
-        for (std::int64_t c = 0; c < map.columns; ++c)
-            sum += static_cast<double>(map.mass[static_cast<std::size_t>(r * map.columns + c)]);
-        REQUIRE(std::abs(sum - 1) <= 2e-5);  // of 32768 weights
-    }
-    CHECK(data.counts().tiles_pooled == 0);
+    CHECK(data.counts().tiles_pooled == 0);  // from coarse to fine: made of the weights, each of them
 }
+
+}  // namespace
+
+TEST_CASE("sampled cells of a text of 4500 tokens are exact at every level that a zoom passes", "[view]") {
+    check_long_text(4500, {7, 5, 4, 3, 2}, 48);
+}
+TEST_CASE("cells of a text of 32768 tokens are exact sums", "[view][.long]") { check_long_text(32768, {6}, 64); }

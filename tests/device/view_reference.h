@@ -53,9 +53,9 @@ inline std::vector<double> weights_of(const LiveModel& live, const HeadPlace& he
 inline std::pair<double, double> cell_of(const LiveModel& live, const HeadPlace& head, std::int64_t row,
                                          std::int64_t key, int level, std::int64_t n) {
     const TapSource& source = live.source(head.layer, head.of);
-    static std::map<const void*, std::vector<double>> kept;
+    static std::map<std::pair<const void*, std::int64_t>, std::vector<double>> kept;
     const auto data = [&](const TapSource::Data& from) -> const std::vector<double>& {
-        std::vector<double>& all = kept[&from];
+        std::vector<double>& all = kept[{&from, n}];
         if (all.empty()) all = downloaded(from);
         return all;
     };

@@ -5,7 +5,6 @@
 
 #include <atomic>
 #include <cstdio>
-#include <future>
 #include <optional>
 #include <thread>
 
@@ -104,13 +103,6 @@ void check_pictures(int warm, int count) {
 void open_and_close(Opened& opened, LiveModel& live) {
     Window window(opened.device, live, {}, {.width = 320, .height = 240});
     for (int turns = 0; turns < 2; ++turns) window.turn(0.001);
-}
-
-/// Until the model has done what was asked of it: a window asks for the most telling head, and may be closed before the answer.
-void wait_for_answers(LiveModel& live) {
-    std::promise<void> answered;
-    live.with_session([&](Session&) { answered.set_value(); });
-    answered.get_future().wait();
 }
 
 /// Opens and closes a window so often, after a few times that count as the beginning.
@@ -226,7 +218,7 @@ TEST_CASE("a mouse that never rests draws what a budget allows, and at least fou
         }
         return count;
     };
-    CHECK(drawn({}) == 500);
+    CHECK(drawn({}) >= 500);
     const int at_20 = drawn(20), at_1 = drawn(1);
     CHECK(at_20 <= (0.2 * run + in_store) / picture + 1);
     CHECK(at_20 > 4 * run + 1);

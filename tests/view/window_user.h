@@ -8,6 +8,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 #include <chrono>
+#include <future>
 #include <string>
 
 #include "runtime/base/options.h"
@@ -47,6 +48,13 @@ void inject(Setter setter, GLFWwindow* window, Arguments... arguments) {
     callback(window, arguments...);
 }
 
+/// Until the model has done what was asked of it: a window asks for the most telling head, and may be closed before the answer.
+inline void wait_for_answers(LiveModel& live) {
+    std::promise<void> answered;
+    live.with_session([&](Session&) { answered.set_value(); });
+    answered.get_future().wait();
+}
+
 class User {
 public:
     explicit User(Window& window) : window_(window), handle_(window.handle()) {}
@@ -84,6 +92,7 @@ public:
             // on CPU devices a version may wait a tenth of a second for its picture
             const bool waits = window_.viewer().wake_in(seconds()) < 0.5;
             quiet = window_.counts().pictures == before && !waits ? quiet + 1 : 0;
+            if (quiet == 2) wait_for_answers(window_.viewer().live());  // of which there may be a picture to draw
         }
     }
     void until_ended() {

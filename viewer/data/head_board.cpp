@@ -18,6 +18,23 @@ constexpr std::int64_t rows_skipped = 3;  // of causal attention: they see too f
 constexpr double recent_rows = 16;        // of the exponential mean
 constexpr std::uint64_t result_bytes = 1 << 20;
 
+/// How many keys rows see, from one on.
+struct KeysOfRows {
+    std::int64_t first, keys;
+    bool causal;
+    /// Of so many rows, together.
+    double of(std::int64_t rows) const {
+        const auto n = static_cast<double>(rows), before = static_cast<double>(first);
+        return n * (causal ? before + (n + 1) / 2 : static_cast<double>(keys));
+    }
+    /// The most rows that see no more.
+    std::int64_t rows_with(double most) const {
+        const double before = static_cast<double>(first) + 0.5;
+        return static_cast<std::int64_t>(causal ? std::sqrt(before * before + 2 * most) - before
+                                                : most / static_cast<double>(std::max<std::int64_t>(keys, 1)));
+    }
+};
+
 std::size_t at(HeadStatistic statistic) { return static_cast<std::size_t>(statistic); }
 
 }  // namespace
@@ -163,14 +180,14 @@ void HeadBoard::advance(const LiveTokens& tokens, const Version& version, const 
         *std::ranges::max_element(layers_, {}, [&](const LayerState& s) { return shown.of(s.layer->of) - s.rows; });
     const ViewSources::Layer& layer = *next.layer;
     const std::int64_t keys = version.keys_of(layer.of);
-    const double each = static_cast<double>(layer.sizes.heads * layer.sizes.d) *
-                        static_cast<double>(layer.causal ? next.rows + 1 : keys);
+    const KeysOfRows seen{.first = next.rows, .keys = keys, .causal = layer.causal};
+    const auto width = static_cast<double>(layer.sizes.heads * layer.sizes.d);
     const std::int64_t fit =
         static_cast<std::int64_t>(result_bytes / (layer.sizes.heads * ROW_NUMBERS * sizeof(float)));
-    const auto wanted = static_cast<std::int64_t>(work.room(Work::statistics) / each);
+    const std::int64_t wanted = seen.rows_with(work.room(Work::statistics) / width);
     const std::int64_t rows =
         std::min({fit, std::max<std::int64_t>(wanted, work.empty() ? 1 : 0), shown.of(layer.of) - next.rows});
-    if (rows > 0) launch(next, rows, keys, work, each * static_cast<double>(rows));
+    if (rows > 0) launch(next, rows, keys, work, width * seen.of(rows));
 }
 
 // Of the op's two launches the one that sums up rows.

@@ -86,7 +86,7 @@ void Tiles::make_rows(const TileKey& key, Tile& tile, const HeadPlace& head, con
     if (begin >= end || work.room(kind) <= 0) return;
     const auto width = static_cast<double>(layer.sizes.d);
     const double each = std::max(1.0, width * weights_in(key, extent, end - 1, end));
-    const std::int64_t unit = streams ? layer.stream.rows() : 1;
+    const std::int64_t unit = streams ? layer.stream.rows(key.level) : 1;
     const std::int64_t to = slice_end(key, begin, static_cast<std::int64_t>(work.room(kind) / each), unit, end);
     const std::int64_t cell_rows = ((to - 1) >> key.level) - (begin >> key.level) + 1;
     const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
@@ -111,8 +111,8 @@ void Tiles::make_rows(const TileKey& key, Tile& tile, const HeadPlace& head, con
                                         .origin = u(extent.origin())};
     const double products = width * weights_in(key, extent, begin, to);
     if (streams) {
-        const std::int64_t at_once = std::max<std::int64_t>(layer.stream.rows() >> key.level, 1);
-        work.add(kind, layer.stream_kernel(), params,
+        const std::int64_t at_once = std::max<std::int64_t>(layer.stream.rows(key.level) >> key.level, 1);
+        work.add(kind, layer.stream_kernel(key.level), params,
                  flat_grid(ceil_div(cell_rows, at_once) * (TILE_CELLS / STREAM_STRIP), device_.caps()), products);
     } else {
         const std::uint32_t lanes = layer.spec.front(), level = u(key.level);

@@ -409,12 +409,13 @@ const FrameData& ViewData::State::update(const ViewState& state, const Wanted& w
     frame.rows = extent.rows, frame.columns = extent.columns(), frame.causal = extent.causal;
     if (seconds > 0 && work.idle()) work.begin(seconds);
     ask(wanted, extent);
-    // What is looked at comes first, but for every fourth batch: all heads' numbers are to grow with the text, too.
+    // What is looked at comes first, and alone, so that it is there soon; but all heads' numbers are to grow with the text, too: they
+    // have every fourth batch, and those with nothing else in them.
     const bool numbers_first = work.submissions() % 4 == 3;
     if (numbers_first) board.advance(tokens, frame.version, shown, work);
     show_map(state, wanted, extent);
     show_mini_maps(state, wanted);
-    if (!numbers_first) board.advance(tokens, frame.version, shown, work);
+    if (!numbers_first && work.empty()) board.advance(tokens, frame.version, shown, work);
     const bool worked = work.open() && !work.empty();
     work.submit();
     frame.changed = frame.changed || worked;

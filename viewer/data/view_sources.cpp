@@ -29,12 +29,20 @@ params::uvec2 address_of(const TapSource::Data& data, std::uint64_t other) {
     return address_words(data.buffer ? data.buffer.address() : other | 1);
 }
 
-// Reads are what it costs on CPUs: their few lanes own many rows each, and a workgroup is one subgroup, without barriers. With wide
-// heads the queries of a lane would not fit its registers.
+// Reads are what it costs on CPUs: their few lanes own many rows each, and a workgroup is one subgroup, without barriers, whose lanes
+// read for each other where they can. With wide heads the queries of a lane would not fit its registers.
 ViewSources::Layer::Stream stream_of(std::uint32_t width, const Caps& caps) {
     constexpr std::uint32_t widest = 128;
     if (width % 4 != 0 || width > widest) return {};
-    if (caps.is_cpu()) return {.lanes = std::bit_floor(caps.subgroup_size), .each = 8, .keys = 1};
+    if (caps.is_cpu()) {
+        const std::uint32_t lanes = std::bit_floor(caps.subgroup_size);
+        const bool share = caps.subgroup_shuffle && lanes == caps.subgroup_size && lanes > 1;
+        return {.lanes = lanes,
+                .each = 8,
+                .keys = share ? std::max(4 * lanes / width, 1u) : 1,
+                .subgroup = share,
+                .least_level = 1};
+    }
     return {.lanes = workgroup_size(caps, 64), .each = 1, .keys = 4};
 }
 
@@ -68,16 +76,15 @@ ViewSources::Layer layer_of(const TapSource& source, const Caps& caps) {
 
 }  // namespace
 
-gpu::PipelineKey ViewSources::Layer::stream_kernel() const {
-    gpu::PipelineKey key = kernel("view_stream");
+gpu::PipelineKey ViewSources::Layer::stream_kernel(int level) const {
+    gpu::PipelineKey key = kernel(stream.subgroup ? "view_stream_subgroup" : "view_stream");
     key.spec[0] = stream.lanes;
-    key.spec[4] = sizes.d, key.spec[5] = stream.each, key.spec[6] = stream.keys;
+    key.spec[4] = sizes.d, key.spec[5] = stream.rows_of_lane(level), key.spec[6] = stream.keys;
     return key;
 }
 
 bool ViewSources::Layer::streams(int level, std::int64_t rows) const {
-    constexpr int least_level = 3;  // a cell is at least as high as a lane's rows
-    return stream.lanes > 0 && level >= least_level && rows >= stream.rows() / 4;
+    return stream.lanes > 0 && level >= stream.least_level && rows >= stream.rows(level) / 4;
 }
 
 ViewSources::ViewSources(const LiveModel& live) {
@@ -91,7 +98,9 @@ ViewSources::ViewSources(const LiveModel& live) {
         layer.of = head.of, layer.layer = head.layer;
         for (const char* shader : {"view_tile", "view_factors", "view_probe", "view_excerpt"})
             keys.push_back(layer.kernel(shader));
-        if (layer.stream.lanes > 0) keys.push_back(layer.stream_kernel());
+        constexpr int every_form = 4;  // levels from the least on
+        for (int more = 0; layer.stream.lanes > 0 && more < every_form; ++more)
+            keys.push_back(layer.stream_kernel(layer.stream.least_level + more));
     }
     std::ranges::sort(keys);
     keys.erase(std::unique(keys.begin(), keys.end()), keys.end());

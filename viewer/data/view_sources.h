@@ -1,6 +1,7 @@
 // The layers of a live model as the viewer's kernels want them: how each attends, where its rows are, which pipelines fit it.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
@@ -27,12 +28,16 @@ public:
         bool causal = false;              ///< no query sees a later key
         gpu::PipelineKey kernel(const char* shader) const { return {.module = shader, .spec = spec}; }
 
-        /// How view/stream.comp goes about it: lanes, rows that each owns, keys at a time; no lanes where it cannot.
+        /// How view/stream.comp goes about it: lanes, the most rows that each owns, keys at a time; no lanes where it cannot.
         struct Stream {
             std::uint32_t lanes = 0, each = 1, keys = 1;
-            std::int64_t rows() const { return std::int64_t{lanes} * each; }
+            bool subgroup = false;  ///< a workgroup is one, whose lanes read keys for each other
+            int least_level = 3;
+            /// A cell is at least as high as a lane's rows.
+            std::uint32_t rows_of_lane(int level) const { return std::min(each, 1u << level); }
+            std::int64_t rows(int level) const { return std::int64_t{lanes} * rows_of_lane(level); }
         } stream;
-        gpu::PipelineKey stream_kernel() const;
+        gpu::PipelineKey stream_kernel(int level) const;
         /// Whether to make so many rows of cells of this level with it.
         bool streams(int level, std::int64_t rows) const;
     };

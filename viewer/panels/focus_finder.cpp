@@ -39,9 +39,11 @@ bool FocusFinder::begin_next(const LiveModel& live, const Version& version) {
     constexpr std::int64_t most =
         512;  // of longer ones their beginning tells enough: a layer costs the square of its rows
     if (waiting_ || live.model().config().sees()) return false;
-    if (version.rows < std::max(version.prompt_tokens, enough)) return false;
+    const std::int64_t prompt = std::max(version.prompt_tokens, enough);
+    if (version.rows < prompt) return false;
     if (run_ != version.run) {
-        run_ = version.run, rows_ = std::min(version.rows, most);
+        run_ = version.run,
+        rows_ = std::min(prompt, most);  // whatever was written by now: the same text, the same head
         heads_.clear();
         next_layer_ = 0, layers_ = live.model().info().layers;
     }

@@ -541,9 +541,9 @@ bool Viewer::reading_due(Side& side, double now) const {
     return !all && now - side.asked_at < patience;
 }
 
-/// What the search takes of the model's thread is taken from the budget.
+/// What the search takes of the model's thread is taken from the budget. An answer that comes from here on is for the next picture.
 void Viewer::seek_focus(double now) {
-    finder_->look(a_.live, a_.version);
+    finder_->look(a_.live, a_.live.version());
     a_.data.budget().spend(now, 0, finder_->take_seconds());
     if (const auto error = finder_->take_error()) say(*error);
 }
@@ -557,6 +557,7 @@ void Viewer::draw(Frame& frame, DrawPipelines& pipelines, const Target& target, 
     read_models();
     if (a_.version.activity == Activity::ended)  // before that it may come
         if (const std::string wrong = nothing_there(); !wrong.empty()) state_.part.reset(), say(wrong);
+    seek_focus(now);
     arrange(width, height);
     set_colours();
     reading_due_ = false;
@@ -566,7 +567,6 @@ void Viewer::draw(Frame& frame, DrawPipelines& pipelines, const Target& target, 
     });
     if (follow_values()) touch();
     update_distances(now);
-    seek_focus(now);
     begin_ui(width, height);
     draw_panels();
     ImGui::Render();
