@@ -33,7 +33,7 @@ bool is_there(Viewer& v, Area area) {
         case Area::map: return true;
         case Area::prompt:
         case Area::run: return v.live().commanded();
-        case Area::bar: return v.places().bar.high > 0;
+        case Area::bar: return v.places().bar.wide > 0;
         case Area::heads: return l.heads.wide > 0;
         case Area::numbers: return l.numbers.wide > 0;
         case Area::text: return l.tokens.wide > 0;
@@ -92,7 +92,9 @@ bool act_in_text(Viewer& v, const Shortcut& s) {
     if (const Steps steps = steps_of(s)) {
         v.at().text_step = {steps.right, steps.down};
     } else if (s.key == Key::enter && v.at().picked_token) {
-        toggle_pin(v.state(), {s.shift ? Pin::Kind::key : Pin::Kind::query, *v.at().picked_token});
+        // the text of a query that reads another one has no keys
+        const bool key = s.shift && v.head().of != AttentionOf::cross;
+        toggle_pin(v.state(), {key ? Pin::Kind::key : Pin::Kind::query, *v.at().picked_token});
     } else {
         return false;
     }

@@ -100,12 +100,13 @@ void draw_colours(const Ui& ui, ImDrawList& list, const Box& bar, const ValueRan
 
 void draw_colour_bar(Ui& ui, const Box& box) {
     ImDrawList& list = *ImGui::GetWindowDrawList();
-    const float counts = ui.px(34);
-    const Box bar{box.x + counts + ui.px(3), box.y, ui.px(14), box.high};
-    if (bar.high < ui.px(40)) return;
+    if (box.high < ui.px(40)) return;
+    const bool histogram = box.wide > ui.px(2 * bar_histogram);
+    const float counts = histogram ? ui.px(bar_histogram - 3) : 0;
+    const Box bar{box.x + (histogram ? ui.px(bar_histogram) : 0), box.y, ui.px(14), box.high};
     wheel(ui, bar);
     const ValueRange axis = ui.at.bar.value_or(ui.state.range);
-    draw_histogram(ui, list, {box.x, box.y, counts, box.high});
+    if (histogram) draw_histogram(ui, list, {box.x, box.y, counts, box.high});
     draw_colours(ui, list, bar, axis);
     for (const ScaleTick& tick :
          scale_ticks(static_cast<float>(axis.max), ui.state.scale, static_cast<float>(axis.min))) {

@@ -8,6 +8,8 @@ namespace vantage::view {
 class Viewer;
 
 void draw_status_bar(Ui& ui);
+/// Instead of everything.
+void draw_too_small(const Ui& ui);
 void draw_head_map(Ui& ui);
 void draw_focus(Ui& ui, const std::vector<Pane>& panes);
 void draw_colour_bar(Ui& ui, const Box& box);

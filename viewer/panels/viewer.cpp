@@ -314,7 +314,7 @@ void Viewer::lay_panes() {
     const Box& all = layout_.focus;
     panes_.assign(1, {.shown = now, .box = all});
     if (now == Shown::both) {
-        const float bar = focus_bar_width(options_.scale), half = std::floor((all.wide - bar) / 2);
+        const float bar = focus_bar_width(all.wide / 2, options_.scale), half = std::floor((all.wide - bar) / 2);
         panes_.assign(2, {.shown = Shown::a, .box = {all.x, all.y, half + bar, all.high}, .last = false});
         panes_[1].shown = Shown::b, panes_[1].last = true;
         panes_[1].box = {all.x + half, all.y, all.wide - half, all.high};
@@ -338,7 +338,13 @@ void Viewer::arrange(float width, float height) {
     fonts_.update();
     apply(palette_of(state_.theme), options_.scale);
     label_tokens();
-    layout_ = lay_out(width, height, options_.scale, head_grid(a_.live), a_.live.model().config().sees());
+    // While a prompt is edited it is seen, however small the window.
+    const bool prompted = at_.focus_prompt || (at_.typing && !at_.find) || (at_.area && *at_.area >= Area::prompt);
+    layout_ = lay_out(width, height, options_.scale,
+                      {.heads = head_grid(a_.live),
+                       .image = a_.live.model().config().sees(),
+                       .two_texts = head().of == AttentionOf::cross,
+                       .prompt = prompted});
     lay_panes();
 }
 
@@ -446,6 +452,7 @@ void Viewer::draw_panels() {
           .scale = options_.scale,
           .now = now_};
     if (std::exchange(at_.leave_field, false)) ImGui::SetWindowFocus(nullptr);
+    if (layout_.too_small) return draw_too_small(ui);
     draw_status_bar(ui);
     draw_head_map(ui);
     draw_focus(ui, panes_);
