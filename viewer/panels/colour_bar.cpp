@@ -111,6 +111,8 @@ void draw_colour_bar(Ui& ui, const Box& box) {
     for (const ScaleTick& tick :
          scale_ticks(static_cast<float>(axis.max), ui.state.scale, static_cast<float>(axis.min))) {
         const float y = bar.bottom() - tick.position * bar.high;
+        const bool end = tick.position <= 0 || tick.position >= 1;
+        if (!end && std::min(y - bar.y, bar.bottom() - y) < ui.fonts.small_size) continue;  // it would touch an end's
         fill(list, {bar.right(), std::round(y) - (tick.position >= 1 ? 0.0f : 1.0f), ui.px(4), 1}, ui.palette.faint);
         put(list, small(ui), bar.right() + ui.px(8), y - ui.fonts.small_size * 0.6f, ui.palette.ink, tick.text);
     }

@@ -23,7 +23,8 @@ std::int64_t next_with(const Ui& ui, const std::string& text, std::int64_t from)
 
 void pin_next(Ui& ui) {
     const std::int64_t from = ui.state.pins.empty() ? -1 : ui.state.pins.back().token;
-    const std::int64_t token = ui.at.found.empty() ? -1 : next_with(ui, ui.at.found, from);
+    const std::string wanted = ui.fonts.legible(ui.fonts.of_field(ui.at.found));  // as labels are
+    const std::int64_t token = wanted.empty() ? -1 : next_with(ui, wanted, from);
     if (token < 0) return;
     ui.state.pins = {{Pin::Kind::query, token}};
     if (ui.state.part) ui.state.part = showing(*ui.state.part, token, token, ui.map.rows, ui.map.columns);

@@ -56,6 +56,9 @@ public:
     void key(const Shortcut& shortcut, EditKey edit, bool down);
     void modifiers(bool control, bool shift, bool alt);
     void character(char32_t character);
+    /// Pressed and let go with nothing in between it opens the menus, or closes them.
+    void alt_key(bool down);
+    void focus_lost();
 
     // ---- pictures
     /// Whether there is something new to show; asks no device.
@@ -87,7 +90,10 @@ public:
     HeadPlace head() const;
     std::int64_t all_rows() const;  ///< of all tokens
     std::int64_t rows() const;      ///< shown
-    std::int64_t columns() const;
+    std::int64_t keys() const;      ///< of the head in focus
+    std::int64_t columns() const;   ///< keys, or distances
+    /// The column of distance 0: of attention that sees later keys these stand before it.
+    std::int64_t own_column() const;
     Rectangle part() const;  ///< visible: the state's, or all
     const MapView& map() const { return panes_.front().map; }
     const std::vector<Pane>& panes() const { return panes_; }
@@ -190,6 +196,8 @@ private:
     Interaction at_;
     ImGuiContext* context_ = nullptr;
     Fonts fonts_;
+    std::optional<std::string> given_prompt_;          ///< that is not in its field yet
+    bool alt_alone_ = false;                           ///< it is down, and nothing else was done since
     std::vector<std::string> labels_, source_labels_;  ///< of rows and columns: of tokens, or of slots
     std::shared_ptr<FocusFinder> finder_;              ///< shared with the model's thread
     Drawings drawings_;
