@@ -305,7 +305,9 @@ std::pair<std::uint64_t, std::uint64_t> maps_of(const Ui& ui, Shown shown) {
 
 void draw_pane_title(const Ui& ui, ImDrawList& list, const Pane& pane) {
     const Face face = small(ui);
-    const float right = pane.last ? pane.box.right() - ui.px(12) : pane.places.bar.x, y = pane.box.y + ui.px(14);
+    const float right = pane.last ? pane.box.right() - ui.px(12)
+                                  : pane.box.right() - focus_bar_width(pane.box.wide, ui.scale),
+                y = pane.box.y + ui.px(14);
     float left = pane.box.x + ui.px(12);
     if (pane.shown == Shown::difference) left = put(list, face, left, y, ui.palette.strong, "B − A") + ui.px(18);
     const auto name = [&](std::size_t run, float end) {

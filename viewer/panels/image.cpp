@@ -69,8 +69,9 @@ void draw_lines_over(const Ui& ui, ImDrawList& list, const Patches& patches, con
     for (const CellReading::Top& top : reading->top) {
         if (top.key == query || top.weight < 0.01f) continue;
         const float thick = ui.px(1.0f + 2.5f * top.weight);
-        list.AddLine(middle(query), middle(top.key), IM_COL32(0, 0, 0, 160), thick + ui.px(2));
-        list.AddLine(middle(query), middle(top.key), faded(bright_accent, std::sqrt(top.weight)), thick);
+        const float strength = std::sqrt(top.weight);
+        list.AddLine(middle(query), middle(top.key), faded(IM_COL32(0, 0, 0, 200), strength), thick + ui.px(2));
+        list.AddLine(middle(query), middle(top.key), faded(bright_accent, strength), thick);
     }
 }
 
@@ -116,7 +117,8 @@ void draw_image(Ui& ui) {
     if (query > 0) mark(ui, list, patches.of(query), bright_accent);
     if (const auto cell = ui.at.cell(); cell && ui.state.axis == KeyAxis::absolute && cell->second > 0)
         mark(ui, list, patches.of(cell->second), IM_COL32(255, 255, 255, 255));
-    const Box chip{box.x + ui.px(12), picture.bottom() + ui.px(8), ui.px(40), ui.px(22)};
+    const float left = std::clamp(picture.x, box.x + ui.px(12), std::max(box.x + ui.px(12), box.right() - ui.px(236)));
+    const Box chip{left, picture.bottom() + ui.px(8), ui.px(40), ui.px(22)};
     draw_class(ui, list, chip, box.right() - ui.px(12), weight(0), query == 0);
     if (ui.state.lines) draw_lines_over(ui, list, patches, chip, query);
 }

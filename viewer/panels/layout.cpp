@@ -21,7 +21,7 @@ float text_height(float lines) { return text_above + text_below + lines * text_l
 Heights share_out(float height, const LayoutWishes& wishes, bool image_below) {
     float left = height - least_map;
     const auto take = [&](float high) {
-        if (left < high + gap) return 0.0f;
+        if (left < high + gap) return left = 0;  // and nothing that is wanted less
         left -= high + gap;
         return high;
     };
@@ -35,7 +35,7 @@ Heights share_out(float height, const LayoutWishes& wishes, bool image_below) {
         h.timeline = take(58);
     }
     if (!wishes.prompt) h.prompt = take(44);
-    if (wishes.image && h.tokens > 0) h.tokens += std::clamp(height * 0.3f - 120, 0.0f, std::max(0.0f, left));
+    if (wishes.image && h.tokens > 0) h.tokens += std::clamp(height * 0.42f - 120, 0.0f, std::max(0.0f, left));
     if (!wishes.image && h.tokens > 0)
         for (float lines = few + 1; lines <= most && (lines <= few + 1 || text_height(lines) <= height * 0.16f);
              ++lines)
@@ -91,7 +91,7 @@ Layout lay_out(float width, float height, float scale, const LayoutWishes& wishe
 
 float focus_bar_width(float panel_wide, float scale) {
     const float wide = panel_wide / scale;
-    const float bar = wide >= 380 ? bar_alone + bar_histogram : wide >= 260 ? bar_alone : 0;
+    const float bar = wide >= 380 ? bar_alone + bar_histogram : wide >= 220 ? bar_alone : 0;
     return bar > 0 ? std::round(scale * bar) + std::round(scale * bar_gap) : 0;
 }
 
