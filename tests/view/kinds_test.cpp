@@ -42,7 +42,7 @@ Box cell_of(PanelsShown& s, const HeadPlace& head) {
             left = std::min(left, x), right = std::max(right, x), top = std::min(top, y), bottom = std::max(bottom, y);
         }
     REQUIRE(right > left + 6);
-    return Box{left, top, right + 1 - left, bottom + 1 - top}.inset(3);
+    return Box{left, top, right + 1 - left, bottom + 1 - top}.inset(2);
 }
 
 int colours_within(const Image& image, const Box& box) {

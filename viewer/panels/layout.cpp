@@ -20,8 +20,10 @@ float text_height(float lines) { return text_above + text_below + lines * text_l
 /// As much as leaves the map its room, what is wanted most first.
 Heights share_out(float height, const LayoutWishes& wishes, bool image_below) {
     float left = height - least_map;
+    bool full = false;
     const auto take = [&](float high) {
-        if (left < high + gap) return left = 0;  // and nothing that is wanted less
+        full = full || left < high + gap;  // then nothing that is wanted less has room either
+        if (full) return 0.0f;
         left -= high + gap;
         return high;
     };
@@ -36,10 +38,12 @@ Heights share_out(float height, const LayoutWishes& wishes, bool image_below) {
     }
     if (!wishes.prompt) h.prompt = take(44);
     if (wishes.image && h.tokens > 0) h.tokens += std::clamp(height * 0.42f - 120, 0.0f, std::max(0.0f, left));
-    if (!wishes.image && h.tokens > 0)
-        for (float lines = few + 1; lines <= most && (lines <= few + 1 || text_height(lines) <= height * 0.16f);
-             ++lines)
-            if (take(text_line - gap) > 0) h.tokens = text_height(lines);
+    if (wishes.image || h.tokens <= 0) return h;
+    for (float lines = few + 1; lines <= most && left >= text_line; ++lines) {
+        if (lines > few + 1 && text_height(lines) > height * 0.16f) break;
+        left -= text_line;
+        h.tokens = text_height(lines);
+    }
     return h;
 }
 

@@ -354,7 +354,7 @@ void Viewer::arrange(float width, float height) {
     layout_ = lay_out(width, height, options_.scale,
                       {.heads = head_grid(a_.live),
                        .image = a_.live.model().config().sees(),
-                       .two_texts = head().of == AttentionOf::cross,
+                       .two_texts = a_.live.model().info().layers_of(AttentionOf::cross) > 0,
                        .prompt = prompted});
     lay_panes();
 }
