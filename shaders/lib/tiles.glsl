@@ -24,6 +24,14 @@ MapCell tile_cell(uvec2 pool, uint entry, uint row, uint column, uint level) {
     return MapCell(true, cell.x, cell.y, level + coarser);
 }
 
+// Whether a cell of the map holds nothing; row and column are cells of its level.
+bool map_hides(ViewTileMap map, uint row, uint column) {
+    if (map.hidden == MAP_FUTURE) return column > row;
+    if (map.hidden != MAP_CORNERS) return false;
+    uint keys = map.columns - map.rows + 1u, last_row = ((row + 1u) << map.level) - 1u;
+    return column < row || column << map.level > last_row + keys - 1u;
+}
+
 // The cell that holds the weight of a query and a column (a key or a distance), both in tokens.
 MapCell map_cell(uvec2 address, uint query, uint column) {
     ViewTileMap map = TileMaps(address).map;

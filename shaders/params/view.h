@@ -4,6 +4,8 @@
 #ifndef VANTAGE_VIEW_H
 #define VANTAGE_VIEW_H
 #define TILE_CELLS 64   // rows and columns of a tile
+#define MAP_FUTURE 1u   // columns beyond the row
+#define MAP_CORNERS 2u  // column = row + keys - 1 - key: those of no key
 #define STREAM_STRIP 4  // neighbouring cells that a workgroup of stream.comp makes
 VANTAGE_PARAMS_BEGIN
 // A map in tiles: this, and behind it tile_rows * tile_columns words, row by row. A word is 0 where there is no tile, else
@@ -15,7 +17,7 @@ struct ViewTileMap {
     uint first_tile_row, first_tile_column;
     uint tile_rows, tile_columns;  // of this map; of mini-maps 1 and the count of heads
     uint rows, columns;            // that there are: what lies beyond is no part of the map
-    uint causal;                   // 1: columns beyond the row hold nothing
+    uint hidden;                   // which cells hold nothing: MAP_…
 };
 
 // How a layer attends, and where its rows are: what lib/tapped_weight.glsl wants, with the values.

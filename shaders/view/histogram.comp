@@ -23,7 +23,7 @@ void main() {
     ViewTileMap map = TileMaps(t.map).map;
     for (uint i = invocation_index(); i < t.rows * t.columns; i += lanes) {
         uint row = t.first_row + i / t.columns, column = t.first_column + i % t.columns;
-        if (map.causal == 1u && column > row) continue;
+        if (map_hides(map, row, column)) continue;
         MapCell cell = map_cell(t.map, row << map.level, column << map.level);
         if (cell.known) atomicAdd(counts[bin_of(t.peak == 1u ? cell.peak : cell.mass)], 1u);
     }

@@ -17,9 +17,9 @@ void main() {
     vec2 at = (gl_FragCoord.xy - vec2(p.left, p.top)) / vec2(p.pixels_wide, p.pixels_high);
     uint row = uint(max(p.first_row + at.y * p.rows, 0.0)), column = uint(max(p.first_column + at.x * p.columns, 0.0));
     ViewTileMap map = TileMaps(p.map).map;
-    uint level = p.mini_map > 0u ? 0u : map.level;
-    bool hidden = p.mini_map > 0u ? p.hide_future == 1u : map.causal == 1u;
-    if (hidden && column >> level > row >> level) discard;
+    bool hidden = p.mini_map > 0u ? p.hide_future == 1u && column > row
+                                  : map_hides(map, row >> map.level, column >> map.level);
+    if (hidden) discard;
     MapCell cell = cell_of(p.map, row, column), other = cell;
     bool difference = present(p.minus);
     if (difference) other = cell_of(p.minus, row, column);

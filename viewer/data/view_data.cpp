@@ -287,7 +287,9 @@ void ViewData::State::show_map(const ViewState& state, const Wanted& wanted, con
                                   .tile_columns = u(range.columns()),
                                   .rows = u(extent.rows),
                                   .columns = u(extent.columns()),
-                                  .causal = extent.causal};
+                                  .hidden = extent.causal                       ? MAP_FUTURE
+                                            : extent.relative && extent.plain() ? MAP_CORNERS
+                                                                                : 0u};
     frame.map = {.address = maps.write(map, words),
                  .level = level,
                  .progress = order.empty() ? 1 : there / static_cast<double>(order.size())};
@@ -366,20 +368,25 @@ void ViewData::State::count_values(const ViewState& state, const Wanted& wanted,
 
 void ViewData::State::show_mini_maps(const ViewState& state, const Wanted& wanted) {
     frame.mini_maps = {};
+    frame.mini_map_shapes.assign(live.heads().size(), {});
     if (!wanted.mini_maps) return;
     const std::vector<HeadPlace>& heads = live.heads();
     Look plain{.row_factors = address_words(absent(sources.some_address()))};
     plain.key_factors = plain.distance_means = plain.row_factors;
     mini_words.assign(heads.size(), 0);
     double there = 0;
-    int level = 0;
     for (std::size_t i = 0; i < heads.size(); ++i) {
         const std::size_t number = (next_mini + i) % heads.size();
         const Extent extent = extent_of(heads[number], state, KeyAxis::absolute);
-        level = 0;
+        int level = 0;
         while (TileKey{.level = level}.span() < std::max(extent.rows, extent.keys)) ++level;
         const TileKey key{.head = static_cast<int>(number), .level = level};
-        if (extent.rows == 0) continue;
+        frame.mini_map_shapes[number] = {std::ldexp(static_cast<double>(extent.rows), -level),
+                                         std::ldexp(static_cast<double>(extent.keys), -level), extent.causal};
+        if (extent.rows == 0) {
+            there += 1;
+            continue;
+        }
         if (work.room(Work::tile) > 0)
             tiles.advance(key, heads[number], sources.of(heads[number]), extent, plain, work, counts.updates);
         mini_words[number] = tiles.word(key, extent, counts.updates);
@@ -387,13 +394,10 @@ void ViewData::State::show_mini_maps(const ViewState& state, const Wanted& wante
     }
     next_mini = (next_mini + 1) % heads.size();
     const auto u = [](std::size_t value) { return static_cast<std::uint32_t>(value); };
-    frame.mini_maps = {.address = mini_maps.write({.pool = address_words(tiles.pool_address()),
-                                                   .level = static_cast<std::uint32_t>(level),
-                                                   .tile_rows = 1,
-                                                   .tile_columns = u(heads.size())},
-                                                  mini_words),
-                       .level = level,
-                       .progress = there / static_cast<double>(heads.size())};
+    frame.mini_maps = {
+        .address = mini_maps.write(
+            {.pool = address_words(tiles.pool_address()), .tile_rows = 1, .tile_columns = u(heads.size())}, mini_words),
+        .progress = there / static_cast<double>(heads.size())};
 }
 
 // `seconds`: of the device's time that may be used; 0 for none.

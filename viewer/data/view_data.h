@@ -65,6 +65,12 @@ struct TileMap {
     double progress = 1;        ///< the part of its cells that is there
 };
 
+/// A head's small map: all of its map in one tile.
+struct MiniMap {
+    double rows = 0, columns = 0;  ///< in cells, the last of which may be in part beyond the text
+    bool causal = false;
+};
+
 /// How many of the visible cells have which value, along a colour bar.
 struct ValueCounts {
     WeightScale scale = WeightScale::square_root;
@@ -114,6 +120,7 @@ struct FrameData {
     TileMap map;               ///< of the focused head
     /// One tile for each head of LiveModel::heads(), that covers all of its map; address 0 where not wanted.
     TileMap mini_maps;
+    std::vector<MiniMap> mini_map_shapes;
     std::span<const HeadMeans> heads;     ///< of LiveModel::heads()
     std::optional<double> largest_value;  ///< ‖v‖ of the keys that are seen, where weights are shown times it
     std::optional<CellReading> reading;   ///< of the last cell that was asked for and is known, one or two frames old

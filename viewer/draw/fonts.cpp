@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cmath>
 
 #include "runtime/base/log.h"
@@ -23,6 +24,8 @@ bool usual(char32_t character) {
     }
     return character == U'✓';
 }
+
+std::string number_of(char32_t character) { return format("U+%04X", static_cast<unsigned>(character)); }
 
 ImFont* add_font(ImFontAtlas& atlas, TextWeight weight, float pixels, const ImWchar* ranges) {
     ImFont* font = nullptr;
@@ -59,13 +62,39 @@ void Fonts::resize(float scale) {
 
 std::string Fonts::legible(std::string_view text) const {
     std::string shown;
-    for (const char32_t character : decode_utf8(text)) {
-        if (character >= 0x20 && has_glyph(regular, character))
-            shown += encode_utf8(std::u32string(1, character));
-        else
-            shown += format("U+%04X", static_cast<unsigned>(character));
-    }
+    for (const char32_t character : decode_utf8(text))
+        shown += has(character) ? encode_utf8(std::u32string(1, character)) : number_of(character);
     return shown;
+}
+
+std::string Fonts::in_field(std::string_view text) const {
+    std::string shown;
+    for (const char32_t character : decode_utf8(text))
+        shown += has(character) ? encode_utf8(std::u32string(1, character)) : "‹" + number_of(character) + "›";
+    return shown;
+}
+
+std::string Fonts::of_field(std::string_view shown) const {
+    constexpr std::string_view begin = "‹U+", end = "›";
+    std::string text;
+    while (!shown.empty()) {
+        const std::size_t from = std::min(shown.find(begin), shown.size());
+        text += shown.substr(0, from);
+        shown.remove_prefix(from);
+        if (shown.empty()) break;
+        unsigned number = 0;
+        const char* const digits = shown.data() + begin.size();
+        const auto [rest, error] = std::from_chars(digits, shown.data() + shown.size(), number, 16);
+        const std::u32string character(1, static_cast<char32_t>(number));
+        // as in_field() writes it, and nothing that the user means word by word
+        const std::string written = encode_utf8(character), whole = "‹" + number_of(number) + "›";
+        const bool missing = error == std::errc() &&
+                             std::string_view(rest, shown.data() + shown.size()).starts_with(end) &&
+                             shown.starts_with(whole) && decode_utf8(written) == character && !has(number);
+        text += missing ? written : std::string(begin);
+        shown.remove_prefix(missing ? whole.size() : begin.size());
+    }
+    return text;
 }
 
 bool Fonts::update() {

@@ -24,6 +24,9 @@ public:
     void resize(float scale);
     /// The text with the number of each character that no font has: U+1F600.
     std::string legible(std::string_view text) const;
+    /// The text as a field shows it, in which it is edited: each character that no font has as ‹U+1F600›; and back.
+    std::string in_field(std::string_view text) const;
+    std::string of_field(std::string_view shown) const;
     /// The atlas, one byte a pixel.
     const gpu::Buffer& atlas() const { return atlas_; }
     std::uint32_t atlas_width() const { return width_; }
@@ -32,6 +35,7 @@ public:
     bool update();
 
 private:
+    bool has(char32_t character) const { return character >= 0x20 && has_glyph(regular, character); }
     void build();
     Device device_;
     float scale_;

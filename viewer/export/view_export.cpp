@@ -126,6 +126,9 @@ bool ViewSubject::hidden(std::int64_t row, std::int64_t column) const {
     const std::int64_t size = std::int64_t{1} << cells.level, first_row = cells.first_row + row * size,
                        first_column = cells.first_column + column * size, last = std::min(first_row + size, rows) - 1;
     if (causal && first_column > last) return true;
+    if (!causal && !second && state.axis == KeyAxis::relative &&
+        (first_column + size <= first_row || first_column > last + columns - rows))
+        return true;  // no key is that far from any of these queries
     if (!second) return false;
     if (state.shown != Shown::a && second->cells.rows == 0) return true;
     return is_gap(second->rows, state.shown, first_row, size) ||
@@ -172,8 +175,10 @@ std::string ViewSubject::row_label(std::int64_t row) const {
 
 std::string ViewSubject::column_label(std::int64_t column) const {
     const std::int64_t size = std::int64_t{1} << cells.level, first = cells.first_column + column * size;
-    if (state.axis == KeyAxis::relative)
-        return size > 1 ? count_text(first) + " … " + count_text(first + size - 1) : count_text(first);
+    if (state.axis == KeyAxis::relative) {
+        const std::int64_t distance = first - (causal ? 0 : columns - rows);  // below 0: behind the query
+        return size > 1 ? count_text(distance) + " … " + count_text(distance + size - 1) : count_text(distance);
+    }
     const auto texts = [&](const LiveTokens& t) -> const std::vector<std::string>& {
         return head.of == AttentionOf::self ? t.texts : t.source_texts;
     };

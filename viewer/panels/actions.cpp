@@ -30,8 +30,8 @@ void next(Enum& value, int count) {
 void move_head(Viewer& v, std::int64_t layers, std::int64_t heads) {
     const HeadPlace now = v.head();
     const ModelInfo& info = v.live().model().info();
-    v.state().head = HeadPlace{std::clamp<std::int64_t>(now.layer + layers, 0, info.layers_of(now.of) - 1),
-                               std::clamp<std::int64_t>(now.head + heads, 0, info.heads_of(now.of) - 1), now.of};
+    go_to_head(v, HeadPlace{std::clamp<std::int64_t>(now.layer + layers, 0, info.layers_of(now.of) - 1),
+                            std::clamp<std::int64_t>(now.head + heads, 0, info.heads_of(now.of) - 1), now.of});
 }
 
 void next_kind(Viewer& v) {
@@ -42,8 +42,7 @@ void next_kind(Viewer& v) {
     if (head.of == v.head().of) return v.say("this model has one kind of attention");
     head.layer = std::min(head.layer, info.layers_of(head.of) - 1);
     head.head = std::min(head.head, info.heads_of(head.of) - 1);
-    v.state().head = head;
-    v.state().part.reset();
+    go_to_head(v, head);
 }
 
 // ---- the map ----------------------------------------------------------------------------------------------------------
@@ -133,7 +132,7 @@ constexpr std::array action_table = std::to_array<Action>({
     {"layer-down", "Layer behind", Menu::heads, special(Key::down), [](Viewer& v) { move_head(v, 1, 0); }},
     {"head-left", "Head before", Menu::heads, special(Key::left), [](Viewer& v) { move_head(v, 0, -1); }},
     {"head-right", "Head behind", Menu::heads, special(Key::right), [](Viewer& v) { move_head(v, 0, 1); }},
-    {"telling", "The most telling head", Menu::heads, character(U'h'), [](Viewer& v) { v.state().head.reset(); },
+    {"telling", "The most telling head", Menu::heads, character(U'h'), [](Viewer& v) { go_to_head(v, std::nullopt); },
      [](const Viewer& v) { return !v.state().head; }},
     {"kind", "Encoder, own, cross attention", Menu::heads, character(U'a'), next_kind},
     {"statistic", "Colour by the next number", Menu::heads, character(U'j'), next_statistic, nullptr, true},

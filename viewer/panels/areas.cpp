@@ -1,6 +1,7 @@
 #include "viewer/panels/areas.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 
 #include "runtime/models/config.h"
@@ -33,7 +34,7 @@ bool is_there(Viewer& v, Area area) {
         case Area::map: return true;
         case Area::prompt:
         case Area::run: return v.live().commanded();
-        case Area::bar: return v.places().bar.high > 0;
+        case Area::bar: return v.places().bar.wide > 0;
         case Area::heads: return l.heads.wide > 0;
         case Area::numbers: return l.numbers.wide > 0;
         case Area::text: return l.tokens.wide > 0;
@@ -65,14 +66,16 @@ bool act_in_bar(Viewer& v, const Shortcut& s) {
 
 /// Through the heads as they stand, also when they are sorted.
 bool act_in_heads(Viewer& v, const Shortcut& s) {
-    const auto& heads = v.live().heads();
-    const std::vector<std::size_t> order = head_order(v.live(), v.state(), v.head_numbers());
-    const auto here =
-        std::ranges::find(order, static_cast<std::size_t>(std::ranges::find(heads, v.head()) - heads.begin()));
     const Steps steps = steps_of(s);
-    const std::int64_t to = (here - order.begin()) + steps.right + steps.down * head_grid(v.live()).columns;
     if (!steps) return false;
-    if (to >= 0 && to < std::ssize(order)) v.state().head = heads[order[static_cast<std::size_t>(to)]];
+    const auto& heads = v.live().heads();
+    const HeadOrderCells cells = head_cells(v.live(), v.state(), v.head_numbers());
+    const auto own = static_cast<std::size_t>(std::ranges::find(heads, v.head()) - heads.begin());
+    const std::int64_t step = steps.right + steps.down * head_grid(v.live()).columns;
+    const auto at = [&](std::int64_t cell) { return cells[static_cast<std::size_t>(cell)]; };
+    std::int64_t to = std::ranges::find(cells, std::optional(own)) - cells.begin() + step;
+    while (to >= 0 && to < std::ssize(cells) && !at(to)) to += step;  // over the cells that are empty
+    if (to >= 0 && to < std::ssize(cells)) go_to_head(v, heads[*at(to)]);
     return true;
 }
 
@@ -92,7 +95,9 @@ bool act_in_text(Viewer& v, const Shortcut& s) {
     if (const Steps steps = steps_of(s)) {
         v.at().text_step = {steps.right, steps.down};
     } else if (s.key == Key::enter && v.at().picked_token) {
-        toggle_pin(v.state(), {s.shift ? Pin::Kind::key : Pin::Kind::query, *v.at().picked_token});
+        // the text of a query that reads another one has no keys
+        const bool key = s.shift && v.head().of != AttentionOf::cross;
+        toggle_pin(v.state(), {key ? Pin::Kind::key : Pin::Kind::query, *v.at().picked_token});
     } else {
         return false;
     }
@@ -111,24 +116,53 @@ bool act_in_time(Viewer& v, const Shortcut& s) {
     return true;
 }
 
+// ---- numbers: how tokens are drawn
+
+bool is_number(Area area) { return area >= Area::temperature && area <= Area::length; }
+bool is_whole(Area area) { return area == Area::seed || area == Area::length; }
+
+double number_in(const Viewer& v, Area area) {
+    const Sampling& sampling = v.at().sampling;
+    if (area == Area::temperature) return sampling.temperature;
+    if (area == Area::top_p) return sampling.top_p;
+    return static_cast<double>(area == Area::seed ? sampling.seed : static_cast<std::uint64_t>(v.at().max_tokens));
+}
+
+void set_number(Viewer& v, Area area, double value) {
+    Sampling& sampling = v.at().sampling;
+    const auto within = [&](double most) { return std::clamp(value, 0.0, most); };
+    if (area == Area::temperature) sampling.temperature = within(5);
+    if (area == Area::top_p) sampling.top_p = within(1);
+    if (area == Area::seed) sampling.seed = static_cast<std::uint64_t>(within(most_seed));
+    if (area == Area::length) v.at().max_tokens = static_cast<std::int64_t>(within(most_length));
+}
+
+/// What has been typed so far is the number at once.
+void read_typed(Viewer& v, Area area) {
+    const std::string& typed = v.at().typed;
+    double value = 0;
+    if (std::from_chars(typed.data(), typed.data() + typed.size(), value).ec == std::errc()) set_number(v, area, value);
+}
+
 /// Up and down change a number; ten steps with Shift.
 bool act_in_number(Viewer& v, Area area, const Shortcut& s) {
+    std::string& typed = v.at().typed;
+    if (s.key == Key::backspace) {
+        if (!typed.empty()) typed.pop_back();
+        read_typed(v, area);
+        return true;
+    }
     const Steps arrows = steps_of(s);
     const int steps = (arrows.right - arrows.down) * (s.shift ? 10 : 1);
-    Sampling& sampling = v.at().sampling;
-    const auto moved = [&](double value, double step, double most) {
-        const double to =
-            std::round((value + steps * step) / step) / std::round(1 / step);  // 0.85, and no digits behind
-        return std::clamp(to, 0.0, most);
-    };
-    if (s.key == Key::enter) v.run_prompt();
-    if (steps == 0) return s.key == Key::enter;
-    if (area == Area::temperature) sampling.temperature = moved(sampling.temperature, 0.05, 5);
-    if (area == Area::top_p) sampling.top_p = moved(sampling.top_p, 0.01, 1);
-    if (area == Area::seed)
-        sampling.seed = static_cast<std::uint64_t>(moved(static_cast<double>(sampling.seed), 1, most_seed));
-    if (area == Area::length)
-        v.at().max_tokens = static_cast<std::int64_t>(moved(static_cast<double>(v.at().max_tokens), 1, most_length));
+    if (steps == 0 && s.key != Key::enter) return false;
+    typed.clear();
+    if (s.key == Key::enter) {
+        v.run_prompt();
+        return true;
+    }
+    const double step = is_whole(area) ? 1 : area == Area::top_p ? 0.01 : 0.05;
+    // 0.85, and no digits behind
+    set_number(v, area, std::round((number_in(v, area) + steps * step) / step) / std::round(1 / step));
     return true;
 }
 
@@ -155,11 +189,23 @@ void next_area(Viewer& v, int step) {
     Interaction& at = v.at();
     at.help = at.find = false;
     at.leave_field = at.typing;
+    at.typed.clear();
     int area = at.area ? static_cast<int>(*at.area) : step > 0 ? -1 : area_count;
     do area = (area + step + area_count) % area_count;
     while (!is_there(v, static_cast<Area>(area)));
     at.area = static_cast<Area>(area);
     at.focus_prompt = at.area == Area::prompt;
+}
+
+bool type_digit(Viewer& v, char32_t character) {
+    if (!v.at().area || !is_number(*v.at().area)) return false;
+    constexpr std::size_t longest = 8;
+    std::string& typed = v.at().typed;
+    const bool point = character == U'.' && !is_whole(*v.at().area) && typed.find('.') == std::string::npos;
+    if (!point && (character < U'0' || character > U'9')) return false;
+    if (typed.size() < longest) typed += static_cast<char>(character);
+    read_typed(v, *v.at().area);
+    return true;
 }
 
 bool act_in_area(Viewer& v, const Shortcut& s) {

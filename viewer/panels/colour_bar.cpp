@@ -106,18 +106,21 @@ const char* unit_of(const Modifiers& m) {
 
 void draw_colour_bar(Ui& ui, const Box& box) {
     ImDrawList& list = *ImGui::GetWindowDrawList();
-    const float counts = ui.px(34);
-    const Box bar{box.x + counts + ui.px(3), box.y, ui.px(14), box.high};
-    if (bar.high < ui.px(40)) return;
+    if (box.high < ui.px(40)) return;
+    const bool histogram = box.wide > ui.px(2 * bar_histogram);
+    const float counts = histogram ? ui.px(bar_histogram - 3) : 0;
+    const Box bar{box.x + (histogram ? ui.px(bar_histogram) : 0), box.y, ui.px(14), box.high};
     if (const char* unit = unit_of(ui.state.modifiers); *unit != '\0')
         put_right(list, small(ui), ui.layout.focus.right() - ui.px(12), bar.y - 2.2f * ui.fonts.small_size,
                   ui.palette.faint, unit);
     wheel(ui, bar);
     const ValueRange axis = ui.at.bar.value_or(ui.state.range);
-    draw_histogram(ui, list, {box.x, box.y, counts, box.high});
+    if (histogram) draw_histogram(ui, list, {box.x, box.y, counts, box.high});
     draw_colours(ui, list, bar, axis);
     for (const ScaleTick& tick : bar_ticks(axis, ui.state.scale, ui.state.modifiers)) {
         const float y = bar.bottom() - tick.position * bar.high;
+        const bool end = tick.position <= 0 || tick.position >= 1;
+        if (!end && std::min(y - bar.y, bar.bottom() - y) < ui.fonts.small_size) continue;  // it would touch an end's
         fill(list, {bar.right(), std::round(y) - (tick.position >= 1 ? 0.0f : 1.0f), ui.px(4), 1}, ui.palette.faint);
         put(list, small(ui), bar.right() + ui.px(8), y - ui.fonts.small_size * 0.6f, ui.palette.ink, tick.text);
     }

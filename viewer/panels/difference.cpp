@@ -95,8 +95,9 @@ void draw_gaps(const Ui& ui, ImDrawList& list, const Pane& pane) {
 
 void draw_difference_bar(Ui& ui, const Box& box) {
     ImDrawList& list = *ImGui::GetWindowDrawList();
-    const Box bar{box.x + ui.px(37), box.y, ui.px(14), box.high};  // where that of weights is
-    if (bar.high < ui.px(40)) return;
+    if (box.high < ui.px(40)) return;
+    // where that of weights is
+    const Box bar{box.x + (box.wide > ui.px(2 * bar_histogram) ? ui.px(bar_histogram) : 0), box.y, ui.px(14), box.high};
     drag_ends(ui, bar);
     const ColourTable& colours = difference_colours(ui.palette.dark);
     const auto steps = static_cast<int>(bar.high);

@@ -26,9 +26,10 @@ std::int64_t next_with(const Ui& ui, const std::string& text, std::int64_t from)
 void pin_next(Ui& ui, Viewer& viewer) {
     constexpr int most = 40;  // columns
     const std::int64_t from = ui.state.pins.empty() ? -1 : ui.state.pins.back().token;
-    const std::int64_t token = ui.at.found.empty() ? -1 : next_with(ui, ui.at.found, from);
+    const std::string wanted = ui.fonts.legible(ui.fonts.of_field(ui.at.found));  // as labels are
+    const std::int64_t token = wanted.empty() ? -1 : next_with(ui, wanted, from);
     if (token < 0) {
-        if (!ui.at.found.empty()) viewer.say("no token has “" + shortened(ui.at.found, most) + "”");
+        if (!wanted.empty()) viewer.say("no token has “" + shortened(wanted, most) + "”");
         return;
     }
     ui.state.pins = {{Pin::Kind::query, token}};

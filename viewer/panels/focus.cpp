@@ -40,8 +40,10 @@ bool is_pinned(const Ui& ui, Pin::Kind kind, std::int64_t token) {
 }
 
 std::string column_label(const Ui& ui, std::int64_t column) {
-    if (ui.state.axis == KeyAxis::relative)
-        return column == 0 ? "self" : format("−%lld", static_cast<long long>(column));
+    if (ui.state.axis == KeyAxis::relative) {
+        const std::int64_t before = column - ui.own_column;
+        return before == 0 ? "self" : format(before > 0 ? "−%lld" : "+%lld", static_cast<long long>(std::abs(before)));
+    }
     return label_of(ui.key_labels(), column);
 }
 
@@ -283,6 +285,11 @@ void handle_mouse(Ui& ui) {
 }
 
 std::string what_is_shown(const Ui& ui) {
+    // where the inspector has given way, the cell at hand
+    if (const auto& r = ui.data.reading; ui.layout.inspector.wide <= 0 && ui.at.cell() && r && r->head == ui.head)
+        return format("p %.5f · “", static_cast<double>(r->weight)) +
+               label_of(ui.row_labels(), ui.row_slots.slot_of(r->query)) + "” reads “" +
+               label_of(ui.key_labels(), ui.key_slots.slot_of(r->key)) + "”";
     const Modifiers& m = ui.state.modifiers;
     std::string text = std::string(name_of(ui.state.scale)) + " scale · " + name_of(ui.state.pooling);
     if (m.sink_off) text += " · sink off";
@@ -294,13 +301,6 @@ std::string what_is_shown(const Ui& ui) {
         text += format(" · %d × %d tokens a cell", 1 << ui.data.map.level, 1 << ui.data.map.level);
     if (ui.data.map.progress < 1) text += format(" · refining %.0f %%", 100 * ui.data.map.progress);
     return text;
-}
-
-std::string head_name(const HeadPlace& head) {
-    const char* kind = head.of == AttentionOf::encoder ? "Encoder layer"
-                       : head.of == AttentionOf::cross ? "Cross attention, layer"
-                                                       : "Layer";
-    return format("%s %lld · Head %lld", kind, static_cast<long long>(head.layer), static_cast<long long>(head.head));
 }
 
 /// What a map is drawn from: a run's cells, or those of B less those of A. Nothing while the two are not of the same slots.
@@ -315,7 +315,9 @@ std::pair<std::uint64_t, std::uint64_t> maps_of(const Ui& ui, Shown shown) {
 
 void draw_pane_title(const Ui& ui, ImDrawList& list, const Pane& pane) {
     const Face face = small(ui);
-    const float right = pane.last ? pane.box.right() - ui.px(12) : pane.places.bar.x, y = pane.box.y + ui.px(14);
+    const float right = pane.last ? pane.box.right() - ui.px(12)
+                                  : pane.box.right() - focus_bar_width(pane.box.wide, ui.scale),
+                y = pane.box.y + ui.px(14);
     float left = pane.box.x + ui.px(12);
     if (pane.shown == Shown::difference) left = put(list, face, left, y, ui.palette.strong, "B − A") + ui.px(18);
     const auto name = [&](std::size_t run, float end) {

@@ -4,6 +4,7 @@
 
 #include "runtime/base/log.h"
 #include "viewer/panels/map_drawing.h"
+#include "viewer/panels/moves.h"
 #include "viewer/panels/panels.h"
 #include "viewer/panels/widgets.h"
 
@@ -62,16 +63,17 @@ std::pair<std::uint64_t, std::uint64_t> mini_maps_of(const Ui& ui) {
 
 void draw_cell(const Ui& ui, ImDrawList& list, const Box& box, std::size_t head, std::pair<double, double> range) {
     if (ui.state.mini_maps && ui.data.mini_maps.address != 0) {
-        fill(list, box, ui.palette.unknown);
-        const double cells =
-            std::min(64.0, std::ceil(static_cast<double>(ui.data.rows) / std::exp2(ui.data.mini_maps.level)));
+        const MiniMap& own = ui.data.mini_map_shapes[head];
+        fill(list, box, own.rows > 0 ? ui.palette.unknown : ui.palette.raised);
         const auto [map, minus] = mini_maps_of(ui);
-        draw_map(ui, list,
-                 {.map = map,
-                  .minus = minus,
-                  .box = box,
-                  .part = {0, cells, 0, cells},
-                  .mini_map = static_cast<std::int64_t>(head)});
+        if (own.rows > 0 && own.columns > 0)
+            draw_map(ui, list,
+                     {.map = map,
+                      .minus = minus,
+                      .box = box,
+                      .part = {0, own.rows, 0, own.columns},
+                      .mini_map = static_cast<std::int64_t>(head),
+                      .hide_future = own.causal});
         return;
     }
     const double value = head < ui.heads.size() ? ui.heads[head][ui.state.statistic] : NAN;
@@ -93,13 +95,13 @@ void draw_groups(const Ui& ui, ImDrawList& list, const HeadCells& cells) {
     }
 }
 
-void draw_axis(const Ui& ui, ImDrawList& list, const HeadCells& cells, const Box& box) {
+void draw_axis(const Ui& ui, ImDrawList& list, const HeadCells& cells, const HeadOrderCells& order, const Box& box) {
     if (ui.state.order != HeadOrder::index) return;
     const Face face = small(ui);
     const float step = cells.cell + cells.gap;
     const auto every = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(face.size * 1.3f / step)));
     for (std::int64_t row = 0; row < cells.rows; row += every) {
-        const HeadPlace& head = ui.live.heads()[static_cast<std::size_t>(row * cells.columns)];
+        const HeadPlace& head = ui.live.heads()[order[static_cast<std::size_t>(row * cells.columns)].value_or(0)];
         const char* prefix = head.of == AttentionOf::encoder ? "e" : head.of == AttentionOf::cross ? "x" : "";
         put_right(list, face, cells.left - ui.px(6), cells.at(row, 0).y + (cells.cell - face.size) / 2,
                   ui.palette.faint, prefix + std::to_string(head.layer));
@@ -125,21 +127,36 @@ void draw_scale(const Ui& ui, ImDrawList& list, const Box& box, std::pair<double
 }  // namespace
 
 HeadGrid head_grid(const LiveModel& live) {
-    std::int64_t columns = 1;
-    for (const HeadPlace& head : live.heads()) columns = std::max(columns, head.head + 1);
-    return {(std::ssize(live.heads()) + columns - 1) / columns, columns};
+    const ModelInfo& info = live.model().info();
+    HeadGrid grid{0, 1};
+    for (const AttentionOf of : {AttentionOf::encoder, AttentionOf::self, AttentionOf::cross}) {
+        grid.rows += info.layers_of(of);
+        if (info.layers_of(of) > 0) grid.columns = std::max(grid.columns, info.heads_of(of));
+    }
+    return grid;
 }
 
-std::vector<std::size_t> head_order(const LiveModel& live, const ViewState& state, std::span<const HeadMeans> numbers) {
-    std::vector<std::size_t> order(live.heads().size());
+HeadOrderCells head_cells(const LiveModel& live, const ViewState& state, std::span<const HeadMeans> numbers) {
+    const std::vector<HeadPlace>& heads = live.heads();
+    const HeadGrid grid = head_grid(live);
+    HeadOrderCells cells(static_cast<std::size_t>(grid.rows * grid.columns));
+    if (state.order == HeadOrder::index || numbers.size() != heads.size()) {
+        std::int64_t row = -1;
+        for (std::size_t i = 0; i < heads.size(); ++i) {
+            if (heads[i].head == 0) ++row;
+            cells[static_cast<std::size_t>(row * grid.columns + heads[i].head)] = i;
+        }
+        return cells;
+    }
+    std::vector<std::size_t> order(heads.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-    if (state.order == HeadOrder::index || numbers.size() != order.size()) return order;
     const auto value = [&](std::size_t i) { return numbers[i][state.statistic]; };
     std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
         if (std::isnan(value(a)) || std::isnan(value(b))) return !std::isnan(value(a)) && std::isnan(value(b));
         return value(a) > value(b);
     });
-    return order;
+    std::ranges::copy(order, cells.begin());
+    return cells;
 }
 
 void draw_head_map(Ui& ui) {
@@ -155,23 +172,26 @@ void draw_head_map(Ui& ui) {
     const Box room{box.x + ui.px(12) + label, top + ui.px(18), box.wide - ui.px(24) - label,
                    box.bottom() - top - ui.px(18) - ui.px(52)};
     const HeadCells cells = cells_of(ui, room);
-    const std::vector<std::size_t> order = head_order(ui.live, ui.state, ui.heads);
+    const HeadOrderCells order = head_cells(ui.live, ui.state, ui.heads);
     const std::pair<double, double> range = range_of(ui);
-    draw_axis(ui, list, cells, room);
+    draw_axis(ui, list, cells, order, room);
     for (std::size_t i = 0; i < order.size(); ++i) {
+        if (!order[i]) continue;
         const auto place = static_cast<std::int64_t>(i);
         const Box cell = cells.at(place / cells.columns, place % cells.columns);
-        const HeadPlace& head = ui.live.heads()[order[i]];
-        draw_cell(ui, list, cell, order[i], range);
+        const HeadPlace& head = ui.live.heads()[*order[i]];
+        draw_cell(ui, list, cell, *order[i], range);
         if (head == ui.head) outline(list, cell.inset(-ui.px(2)), ui.palette.accent, ui.px(2), ui.px(3));
         if (!ImGui::IsWindowHovered() ||
             !cell.inset(-cells.gap / 2).has(ImGui::GetIO().MousePos.x, ImGui::GetIO().MousePos.y))
             continue;
         outline(list, cell.inset(-1), ui.palette.strong, 1, ui.px(2));
-        ImGui::SetTooltip("layer %lld, head %lld\n%s %s", static_cast<long long>(head.layer),
-                          static_cast<long long>(head.head), name_of(ui.state.statistic),
-                          value_text(ui, order[i]).c_str());
-        if (ImGui::IsMouseClicked(0)) ui.state.head = head;
+        ImGui::SetTooltip("%s\n%s %s", head_name(head).c_str(), name_of(ui.state.statistic),
+                          value_text(ui, *order[i]).c_str());
+        if (ImGui::IsMouseClicked(0)) {
+            ui.state.head = head;
+            forget_misfits(ui.state, ui.at, ui.head.of, head.of);
+        }
     }
     draw_groups(ui, list, cells);
     draw_scale(ui, list, {box.x + ui.px(12), box.y, box.wide - ui.px(24), box.high - ui.px(12)}, range);

@@ -1,6 +1,7 @@
 // Every action with its key, and what a weight does and does not say.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "viewer/panels/actions.h"
@@ -54,6 +55,15 @@ std::vector<int> help_columns(const std::vector<HelpLine>& lines, float high) {
     return columns;
 }
 
+/// The least height at which so many columns have room for all lines: then they are about as long.
+float help_height(const std::vector<HelpLine>& lines, int columns) {
+    float all = 0;
+    for (const HelpLine& line : lines) all += line.high;
+    float high = all / static_cast<float>(columns);
+    while (help_columns(lines, high).back() >= columns) high += lines.back().high;
+    return high;
+}
+
 void draw_help_line(const Ui& ui, ImDrawList& list, const HelpLine& line, float x, float y, float wide) {
     if (line.action == nullptr) {
         put(list, bold(ui), x, y + ui.px(10), ui.palette.accent, name_of(line.menu));
@@ -65,11 +75,9 @@ void draw_help_line(const Ui& ui, ImDrawList& list, const HelpLine& line, float 
         fitted(small(ui), line.action->name, wide - key - ui.px(10)));
 }
 
-void draw_help_lines(const Ui& ui, ImDrawList& list, const Box& box) {
-    constexpr int usual_columns = 4;
-    const std::vector<HelpLine> lines = help_lines(ui);
+void draw_help_lines(const Ui& ui, ImDrawList& list, const std::vector<HelpLine>& lines, const Box& box, int count) {
     const std::vector<int> columns = help_columns(lines, box.high);
-    const float wide = box.wide / static_cast<float>(std::max(usual_columns, columns.back() + 1));
+    const float wide = box.wide / static_cast<float>(count);
     float y = box.y;
     for (std::size_t i = 0; i < lines.size(); ++i) {
         if (i > 0 && columns[i] != columns[i - 1]) y = box.y;
@@ -78,12 +86,37 @@ void draw_help_lines(const Ui& ui, ImDrawList& list, const Box& box) {
     }
 }
 
+/// Keys and what weights tell; where the window is small it is scrolled.
+void draw_help_page(Ui& ui, const std::vector<HelpLine>& lines, const Box& box, int columns) {
+    ImGui::SetCursorScreenPos({box.x, box.y});
+    ImGui::BeginChild("help page", {box.wide, box.high});
+    if (const int step = std::exchange(ui.at.help_step, 0); step != 0)
+        ImGui::SetScrollY(std::max(0.0f, ImGui::GetScrollY() + static_cast<float>(step) * lines.back().high));
+    const ImVec2 at = ImGui::GetCursorScreenPos();
+    const float wide = ImGui::GetContentRegionAvail().x, high = help_height(lines, columns);
+    draw_help_lines(ui, *ImGui::GetWindowDrawList(), lines, {at.x, at.y, wide, high}, columns);
+    ImGui::Dummy({1, high + ui.px(6)});
+    ImGui::PushTextWrapPos(wide);
+    ImGui::PushStyleColor(ImGuiCol_Text, ui.palette.faint);
+    ImGui::TextUnformatted(help_text(ui).c_str());
+    ImGui::PopStyleColor();
+    ImGui::PopTextWrapPos();
+    ImGui::EndChild();
+}
+
 }  // namespace
 
 void draw_help(Ui& ui) {
+    constexpr float least_column = 232, usual_columns = 4;
     const ImVec2 all = ImGui::GetIO().DisplaySize;
-    const float wide = std::min(ui.px(1140), all.x - ui.px(24)), high = std::min(ui.px(580), all.y - ui.px(24));
-    const Box box{std::round((all.x - wide) / 2), std::round((all.y - high) / 2), wide, high};
+    const std::vector<HelpLine> lines = help_lines(ui);
+    const float wide = std::min(ui.px(1140), all.x - ui.px(16)), inside = wide - ui.px(40);
+    const auto columns = static_cast<int>(std::clamp(std::floor(inside / ui.px(least_column)), 1.0f, usual_columns));
+    const float above = ui.px(24) + ui.fonts.title_size, below = ui.px(16);
+    const float text = ImGui::CalcTextSize(help_text(ui).c_str(), nullptr, false, inside).y + ui.px(12) +
+                       ImGui::GetStyle().ItemSpacing.y;
+    const float high = std::min(above + help_height(lines, columns) + text + below, all.y - ui.px(16));
+    const Box box{std::round((all.x - wide) / 2), std::round((all.y - high) / 2), wide, std::round(high)};
     ImGui::SetNextWindowPos({box.x, box.y});
     ImGui::SetNextWindowSize({box.wide, box.high});
     ImGui::SetNextWindowFocus();
@@ -92,22 +125,29 @@ void draw_help(Ui& ui) {
                  ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings |
                      ImGuiWindowFlags_NoNav);
     ImDrawList& list = *ImGui::GetWindowDrawList();
-    const float top = box.y + ui.px(18), left = box.x + ui.px(24);
+    const float top = box.y + ui.px(14), left = box.x + ui.px(20);
     put(list, title(ui), left, top, ui.palette.strong, "Keys");
     put_right(
-        list, small(ui), box.right() - ui.px(24), top + ui.px(5), ui.palette.faint,
+        list, small(ui), box.right() - ui.px(20), top + ui.px(5), ui.palette.faint,
         text_of(ui.keys.of(action_named("help"))) + " or " + text_of(ui.keys.of(action_named("escape"))) + " closes");
-    const float first = top + ui.fonts.title_size + ui.px(4), bottom = box.bottom() - ui.px(96);
-    draw_help_lines(ui, list, {left, first, box.wide - ui.px(48), bottom - first});
-    ImGui::SetCursorScreenPos({left, bottom + ui.px(14)});
-    ImGui::PushTextWrapPos(box.wide - ui.px(24));
-    ImGui::PushStyleColor(ImGuiCol_Text, ui.palette.faint);
-    ImGui::TextUnformatted(help_text(ui).c_str());
-    ImGui::PopStyleColor();
-    ImGui::PopTextWrapPos();
-    if (ImGui::IsMouseClicked(0) && !ImGui::IsWindowHovered()) ui.at.help = false;
+    draw_help_page(ui, lines, {left, box.y + above, inside, box.high - above - below}, columns);
+    const ImVec2 mouse = ImGui::GetIO().MousePos;
+    if (ImGui::IsMouseClicked(0) && !box.has(mouse.x, mouse.y)) ui.at.help = false;
     ImGui::End();
     ImGui::PopStyleVar();
+}
+
+bool act_in_help(Interaction& at, const Shortcut& shortcut) {
+    constexpr int page = 12, all = 1000;  // lines
+    switch (shortcut.key) {
+        case Key::up: at.help_step = -1; return true;
+        case Key::down: at.help_step = 1; return true;
+        case Key::page_up: at.help_step = -page; return true;
+        case Key::page_down: at.help_step = page; return true;
+        case Key::home: at.help_step = -all; return true;
+        case Key::end: at.help_step = all; return true;
+        default: return false;
+    }
 }
 
 }  // namespace vantage::view

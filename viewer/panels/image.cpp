@@ -58,16 +58,32 @@ void handle(Ui& ui, const Box& box, std::int64_t token) {
         ui.state.pins = {{ImGui::GetIO().KeyShift ? Pin::Kind::key : Pin::Kind::query, token}};
 }
 
+/// From the query to what it reads most; each line between two of the opposite, as marks are.
+void draw_lines_over(const Ui& ui, ImDrawList& list, const Patches& patches, const Box& chip, std::int64_t query) {
+    const auto& reading = ui.data.reading;
+    if (!reading || reading->head != ui.head || reading->query != query) return;
+    const auto middle = [&](std::int64_t token) {
+        const Box box = token == 0 ? chip : patches.of(token);
+        return ImVec2{box.x + box.wide / 2, token == 0 ? box.y : box.y + box.high / 2};
+    };
+    for (const CellReading::Top& top : reading->top) {
+        if (top.key == query || top.weight < 0.01f) continue;
+        const float thick = ui.px(1.0f + 2.5f * top.weight);
+        const float strength = std::sqrt(top.weight);
+        list.AddLine(middle(query), middle(top.key), faded(IM_COL32(0, 0, 0, 200), strength), thick + ui.px(2));
+        list.AddLine(middle(query), middle(top.key), faded(bright_accent, strength), thick);
+    }
+}
+
 /// The class has no place in the picture: its token stands below it.
-void draw_class(Ui& ui, ImDrawList& list, const Box& line, float weight, bool query) {
-    const Box chip{line.x, line.y, ui.px(40), line.high};
+void draw_class(Ui& ui, ImDrawList& list, const Box& chip, float right, float weight, bool query) {
     const Rgb colour = colour_at(ui.state.colours, std::isnan(weight) ? 0 : ui.position(weight));
     fill(list, chip, packed(colour), ui.px(3));
     put_middle(list, small(ui), chip.x + chip.wide / 2, chip.y + (chip.high - ui.fonts.small_size) / 2, ink_on(colour),
                label_of(ui.labels, 0));
     const std::string text = "the class’s token" + (std::isnan(weight) ? "" : ": " + weight_text(weight, 4));
     put(list, small(ui), chip.right() + ui.px(8), chip.y + (chip.high - ui.fonts.small_size) / 2, ui.palette.faint,
-        fitted(small(ui), text, line.right() - chip.right() - ui.px(8)));
+        fitted(small(ui), text, right - chip.right() - ui.px(8)));
     if (query) mark(ui, list, chip, bright_accent);
     handle(ui, chip, 0);
 }
@@ -101,8 +117,10 @@ void draw_image(Ui& ui) {
     if (query > 0) mark(ui, list, patches.of(query), bright_accent);
     if (const auto cell = ui.at.cell(); cell && ui.state.axis == KeyAxis::absolute && cell->second > 0)
         mark(ui, list, patches.of(cell->second), IM_COL32(255, 255, 255, 255));
-    draw_class(ui, list, {box.x + ui.px(12), picture.bottom() + ui.px(8), box.wide - ui.px(24), ui.px(22)}, weight(0),
-               query == 0);
+    const float left = std::clamp(picture.x, box.x + ui.px(12), std::max(box.x + ui.px(12), box.right() - ui.px(236)));
+    const Box chip{left, picture.bottom() + ui.px(8), ui.px(40), ui.px(22)};
+    draw_class(ui, list, chip, box.right() - ui.px(12), weight(0), query == 0);
+    if (ui.state.lines) draw_lines_over(ui, list, patches, chip, query);
 }
 
 }  // namespace vantage::view

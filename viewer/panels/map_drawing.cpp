@@ -27,7 +27,7 @@ void draw_map(const Ui& ui, ImDrawList& list, const MapDrawing& drawing) {
         p.bar = scale_params(usual_scale({}), {});
     p.peak = ui.state.pooling == Pooling::peak ? 1 : 0;
     p.mini_map = static_cast<std::uint32_t>(drawing.mini_map + 1);
-    p.hide_future = ui.data.causal ? 1 : 0;
+    p.hide_future = drawing.hide_future ? 1 : 0;
     p.unknown = ui.palette.unknown;
     ui.drawings.add(list, [p](Painter& painter) mutable {
         p.width = painter.width();

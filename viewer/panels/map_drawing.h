@@ -11,6 +11,7 @@ struct MapDrawing {
     Box box;
     Rectangle part;              ///< of mini-maps in cells
     std::int64_t mini_map = -1;  ///< number of the head
+    bool hide_future = false;    ///< of a mini-map: columns beyond the row hold nothing
 };
 void draw_map(const Ui& ui, ImDrawList& list, const MapDrawing& drawing);
 

@@ -74,9 +74,12 @@ void block_panels(const Ui& ui) {
 
 float draw_menu_names(Ui& ui, const Box& box, float left) {
     ImDrawList& list = *ImGui::GetWindowDrawList();
+    const bool tight = box.wide < ui.px(420);
+    const Face face = tight ? small(ui) : regular(ui);
+    const float beside = ui.px(tight ? 4 : 9);
     for (int i = 0; i < menu_count; ++i) {
         const auto menu = static_cast<Menu>(i);
-        const float wide = width_of(regular(ui), name_of(menu)) + ui.px(18);
+        const float wide = width_of(face, name_of(menu)) + 2 * beside;
         ImGui::SetCursorScreenPos({left, box.y});
         ImGui::InvisibleButton(name_of(menu), {wide, box.high});
         const bool hovered =
@@ -90,8 +93,7 @@ float draw_menu_names(Ui& ui, const Box& box, float left) {
         if (ui.at.menu == menu) ui.at.menu_left = left;
         if (hovered || ui.at.menu == menu)
             fill(list, Box{left, box.y, wide, box.high}.inset(ui.px(3)), ui.palette.raised, ui.px(4));
-        put(list, regular(ui), left + ui.px(9), box.y + (box.high - ui.fonts.regular_size) / 2, ui.palette.ink,
-            name_of(menu));
+        put(list, face, left + beside, box.y + (box.high - face.size) / 2, ui.palette.ink, name_of(menu));
         left += wide;
     }
     return left;

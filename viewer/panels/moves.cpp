@@ -7,6 +7,26 @@
 
 namespace vantage::view {
 
+void go_to_head(Viewer& v, const std::optional<HeadPlace>& head) {
+    const AttentionOf before = v.head().of;
+    v.state().head = head;
+    forget_misfits(v.state(), v.at(), before, v.head().of);
+}
+
+void forget_misfits(ViewState& state, Interaction& at, AttentionOf before, AttentionOf now) {
+    if (before == now) return;
+    // Rows are the model's own tokens but for an encoder; keys what an encoder has read but for attention to oneself.
+    const bool rows = (before == AttentionOf::encoder) == (now == AttentionOf::encoder),
+               keys = (before == AttentionOf::self) == (now == AttentionOf::self);
+    std::erase_if(state.pins, [&](const Pin& pin) { return pin.kind == Pin::Kind::query ? !rows : !keys; });
+    state.part.reset();
+    at.picked.reset();
+    at.hovered.reset();
+    if (rows) return;
+    at.picked_token.reset();
+    state.rows.reset();
+}
+
 Cell picked(const Viewer& v) {
     if (const auto cell = v.at().cell()) return *cell;
     return {std::max<std::int64_t>(0, v.rows() - 1), std::max<std::int64_t>(0, v.columns() - 1)};

@@ -5,6 +5,12 @@
 
 namespace vantage::view {
 
+/// Another head in focus; nothing: the most telling one.
+void go_to_head(Viewer& viewer, const std::optional<HeadPlace>& head);
+/// Takes away what meant other tokens than it does for the head now in focus: pins, the picked cell, the part that is shown, and the
+/// time.
+void forget_misfits(ViewState& state, Interaction& at, AttentionOf before, AttentionOf now);
+
 /// The picked cell, or one to begin with: the newest row's last.
 Cell picked(const Viewer& viewer);
 /// Picks the cell so many rows and columns from it.

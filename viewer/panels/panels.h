@@ -8,6 +8,8 @@ namespace vantage::view {
 class Viewer;
 
 void draw_status_bar(Ui& ui);
+/// Instead of everything.
+void draw_too_small(const Ui& ui);
 void draw_head_map(Ui& ui);
 void draw_focus(Ui& ui, const std::vector<Pane>& panes);
 void draw_colour_bar(Ui& ui, const Box& box);
@@ -20,14 +22,18 @@ void draw_numbers(Ui& ui);
 void draw_inspector(Ui& ui);
 /// Layers and heads of a model as the head map shows them.
 HeadGrid head_grid(const LiveModel& live);
-/// Where each head stands in it, as places in LiveModel::heads(): by layer and number, or by value, best first.
-std::vector<std::size_t> head_order(const LiveModel& live, const ViewState& state, std::span<const HeadMeans> numbers);
+/// Its cells row by row, each with the place of its head in LiveModel::heads(): by layer and number, or by value, best first. Layers
+/// of few heads leave cells empty.
+using HeadOrderCells = std::vector<std::optional<std::size_t>>;
+HeadOrderCells head_cells(const LiveModel& live, const ViewState& state, std::span<const HeadMeans> numbers);
 void draw_tokens(Ui& ui);
 /// Instead of the text, what a model looks at, with what a query reads laid over it.
 void draw_image(Ui& ui);
 void draw_timeline(Ui& ui);
 void draw_prompt(Ui& ui, Viewer& viewer);
 void draw_help(Ui& ui);
+/// Scrolls it; false for all other keys.
+bool act_in_help(Interaction& at, const Shortcut& shortcut);
 void draw_find(Ui& ui, Viewer& viewer);
 /// Around what has the keys.
 void draw_area_frame(const Ui& ui, const FocusPlaces& places);

@@ -20,6 +20,11 @@ void note_area(Ui& ui, Area area) {
     ui.at.area_box = {from.x, from.y, to.x - from.x, to.y - from.y};
 }
 
+/// How a number is written: while it is typed as it is typed.
+std::string shape_of(const Ui& ui, Area area, const char* usual) {
+    return ui.at.area == area && !ui.at.typed.empty() ? ui.at.typed + "▏" : usual;
+}
+
 void number_field(Ui& ui, Area area, const char* name, const char* id, double& value, float step, float most,
                   const char* shape) {
     ImGui::SameLine(0, ui.px(12));
@@ -28,7 +33,7 @@ void number_field(Ui& ui, Area area, const char* name, const char* id, double& v
     ImGui::SameLine(0, ui.px(5));
     ImGui::SetNextItemWidth(ui.px(54));
     auto edited = static_cast<float>(value);
-    if (ImGui::DragFloat(id, &edited, step, 0, most, shape))
+    if (ImGui::DragFloat(id, &edited, step, 0, most, shape_of(ui, area, shape).c_str()))
         value = std::round(1000 * static_cast<double>(std::clamp(edited, 0.0f, most))) / 1000;  // as it will be written
     note_area(ui, area);
 }
@@ -40,7 +45,8 @@ void whole_field(Ui& ui, Area area, const char* name, const char* id, std::int64
     ImGui::SameLine(0, ui.px(5));
     ImGui::SetNextItemWidth(ui.px(wide));
     auto edited = static_cast<int>(std::min<std::int64_t>(value, most));
-    if (ImGui::DragInt(id, &edited, 0.3f, 0, most)) value = std::clamp(edited, 0, most);
+    if (ImGui::DragInt(id, &edited, 0.3f, 0, most, shape_of(ui, area, "%d").c_str()))
+        value = std::clamp(edited, 0, most);
     note_area(ui, area);
 }
 
@@ -57,7 +63,7 @@ void draw_prompt(Ui& ui, Viewer& viewer) {
     }
     ImGui::SetCursorScreenPos({box.x + ui.px(12), std::round(box.y + (box.high - ImGui::GetFrameHeight()) / 2)});
     const ModelConfig& config = ui.live.model().config();
-    const bool writes = config.kind != ModelKind::encoder, wide_enough = writes && box.wide > ui.px(820);
+    const bool writes = config.kind != ModelKind::encoder, wide_enough = writes && box.wide > ui.px(720);
     const float others = wide_enough ? ui.px(544) : ui.px(96);
     ImGui::SetNextItemWidth(std::max(ui.px(120), box.wide - others));
     if (ui.at.focus_prompt) ImGui::SetKeyboardFocusHere();

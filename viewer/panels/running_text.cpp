@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "viewer/panels/layout.h"
 #include "viewer/panels/widgets.h"
 
 namespace vantage::view {
@@ -30,7 +31,7 @@ void RunningText::update(const TextNow& now, const Fonts& fonts, float scale, fl
 void RunningText::place(const std::string& raw, const Fonts& fonts) {
     const Face face{fonts.regular, fonts.regular_size};
     const auto px = [&](float logical) { return std::round(logical * form_.scale); };
-    const float high = face.size + px(7), line = high + px(4);
+    const float line = px(text_line), high = line - px(4);
     const bool breaks = raw.find('\n') != std::string::npos;
     std::string text = breaks ? "↵" : fonts.legible(without_controls(raw));
     if (text.empty()) text = "·";

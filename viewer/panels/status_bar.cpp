@@ -25,20 +25,15 @@ class Pieces {
 public:
     Pieces(const Ui& ui, ImDrawList& list, float right, float left, float y)
         : ui_(ui), list_(list), right_(right), left_(left), y_(y) {}
-    void text(std::string_view text, ImU32 colour) {
-        if (!fits(text)) return;
-        right_ = put_right(list_, small(ui_), right_, y_, colour, text) - ui_.px(18);
-    }
-    /// As much of it as there is room for.
-    void message(const std::string& text, ImU32 colour) {
-        int columns = column_width(text);
-        while (columns > 1 && !fits(shortened(text, columns))) --columns;
-        this->text(shortened(text, columns), colour);
-    }
-    void dot(ImU32 colour) {
-        const float size = ui_.px(4);
-        list_.AddCircleFilled({right_ + ui_.px(9), std::round(y_ + ui_.fonts.small_size * 0.55f)}, size, colour, 16);
-        right_ -= ui_.px(6);
+    /// As far as there is room: what does not fit is left out, and all that is worth less.
+    void text(std::string_view text, ImU32 colour, bool dot = false) {
+        const float marked = dot ? ui_.px(18) : 0;
+        full_ = full_ || right_ - width_of(small(ui_), text) - marked < left_;
+        if (full_) return;
+        right_ = put_right(list_, small(ui_), right_, y_, colour, text) - ui_.px(18) - marked;
+        if (dot)
+            list_.AddCircleFilled({right_ + ui_.px(27), std::round(y_ + ui_.fonts.small_size * 0.55f)}, ui_.px(4),
+                                  colour, 16);
     }
 
 private:
@@ -46,7 +41,23 @@ private:
     const Ui& ui_;
     ImDrawList& list_;
     float right_, left_, y_;
+    bool full_ = false;
 };
+
+/// In the bar, or where it has no room for it in a line of its own below.
+void draw_message(const Ui& ui, ImDrawList& list, float left, ImU32 colour, const std::string& text) {
+    const Box& bar = ui.layout.bar;
+    const Face face = small(ui);
+    const float right = bar.right() - ui.px(16), y = std::round((bar.high - face.size) / 2);
+    if (right - width_of(face, text) >= left) {
+        put_right(list, face, right, y, colour, text);
+        return;
+    }
+    const Box line{bar.x, bar.bottom(), bar.wide, face.size + ui.px(12)};
+    ImDrawList& above = *ImGui::GetForegroundDrawList();
+    fill(above, line, ui.palette.raised);
+    put(above, face, line.x + ui.px(17), line.y + ui.px(6), colour, fitted(face, text, line.wide - ui.px(34)));
+}
 
 /// The worst one is named.
 std::string off_rows_text(std::span<const OffRow> rows) {
@@ -72,8 +83,7 @@ void draw_figures(const Ui& ui, Pieces& pieces) {
     }
     const Activity activity = ui.data.version.activity;
     const bool live = !ui.state.rows;
-    pieces.text(live ? name_of(activity) : "back in time", live ? activity_colour(ui, activity) : p.accent);
-    pieces.dot(live ? activity_colour(ui, activity) : p.accent);
+    pieces.text(live ? name_of(activity) : "back in time", live ? activity_colour(ui, activity) : p.accent, true);
     pieces.text(
         ui.figures.device.substr(0, ui.figures.device.find(" (")) + (ui.figures.software ? " · software Vulkan" : ""),
         p.faint);
@@ -92,18 +102,26 @@ void draw_status_bar(Ui& ui) {
                  ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings |
                      ImGuiWindowFlags_NoBringToFrontOnFocus | ImGuiWindowFlags_NoNav);
     const float left = draw_menu_names(ui, box, box.x + ui.px(8)) + ui.px(24);
-    Pieces pieces(ui, *ImGui::GetWindowDrawList(), box.right() - ui.px(16), left,
-                  std::round((box.high - ui.fonts.small_size) / 2));
+    ImDrawList& list = *ImGui::GetWindowDrawList();
+    Pieces pieces(ui, list, box.right() - ui.px(16), left, std::round((box.high - ui.fonts.small_size) / 2));
     const auto error = ui.live.error();
     if (error)
-        pieces.message(error->message, ui.palette.bad);
+        draw_message(ui, list, left, ui.palette.bad, error->message);
     else if (!ui.at.note.empty())
-        pieces.message(ui.at.note, ui.palette.accent);
+        draw_message(ui, list, left, ui.palette.accent, ui.at.note);
     else
         draw_figures(ui, pieces);
     ImGui::End();
     ImGui::PopStyleColor();
     ImGui::PopStyleVar();
+}
+
+void draw_too_small(const Ui& ui) {
+    const ImVec2 all = ImGui::GetIO().DisplaySize;
+    const std::string text = format("the window is too small: %.0f × %.0f pixels at least",
+                                    static_cast<double>(ui.px(least_width)), static_cast<double>(ui.px(least_height)));
+    put_middle(*ImGui::GetForegroundDrawList(), small(ui), all.x / 2, (all.y - ui.fonts.small_size) / 2, ui.palette.ink,
+               fitted(small(ui), text, all.x - ui.px(8)));
 }
 
 }  // namespace vantage::view

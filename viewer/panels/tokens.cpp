@@ -8,44 +8,71 @@
 namespace vantage::view {
 namespace {
 
+/// A text in its place: its tokens are read, or read, or both.
+struct TextBlock {
+    const RunningText& text;
+    const Slots& slots;
+    bool keys, queries;
+    float top = 0;  ///< from the panel's upper left corner, before scrolling
+    std::int64_t size() const { return std::ssize(text.tokens()); }
+    bool has(std::int64_t token) const { return token >= 0 && token < size(); }
+    Box box(std::int64_t token) const {
+        Box box = text.tokens()[static_cast<std::size_t>(token)].box;
+        box.y += top;
+        return box;
+    }
+    float bottom() const { return size() == 0 ? top : box(size() - 1).bottom(); }
+};
+
+/// The text that is read, and below it the one that reads it, where that is another.
+std::vector<TextBlock> text_blocks(const Ui& ui, float wide) {
+    const bool cross = ui.head.of == AttentionOf::cross, source = ui.head.of != AttentionOf::self;
+    if (source) ui.source_text.update({ui.tokens.run, ui.tokens.source_texts}, ui.fonts, ui.scale, wide);
+    if (!source || cross) ui.text.update({ui.tokens.run, ui.tokens.texts}, ui.fonts, ui.scale, wide);
+    std::vector<TextBlock> blocks{{source ? ui.source_text : ui.text, ui.key_slots, true, !cross}};
+    if (cross) blocks.push_back({ui.text, ui.row_slots, false, true, blocks[0].bottom() + ui.px(4 + text_line)});
+    return blocks;
+}
+
 ImU32 shade_of(const Ui& ui) { return faded(ui.palette.accent, ui.palette.dark ? 0.62f : 0.5f); }
 
 ImU32 text_colour(const Ui& ui, std::int64_t token, std::int64_t query) {
     return ui.data.causal && token > query ? ui.palette.faint : ui.palette.dark ? ui.palette.strong : ui.palette.ink;
 }
 
-/// Arcs above the text from the query to the keys that it reads most.
-void draw_lines(const Ui& ui, ImDrawList& list, const std::vector<RunningText::Token>& placed, ImVec2 origin,
+/// From the query to the keys that it reads most: arcs above one text, lines up to another.
+void draw_lines(const Ui& ui, ImDrawList& list, const TextBlock& keys, const TextBlock& queries, ImVec2 origin,
                 std::int64_t query) {
     const auto& reading = ui.data.reading;
-    if (!reading || reading->query != query || query >= std::ssize(placed)) return;
-    const Box& from = placed[static_cast<std::size_t>(query)].box;
+    if (!reading || reading->head != ui.head || reading->query != query || !queries.has(query)) return;
+    const Box from = queries.box(query);
     for (const CellReading::Top& top : reading->top) {
-        if (top.key < 0 || top.key >= std::ssize(placed) || top.key == query || top.weight < 0.01f) continue;
-        const Box& to = placed[static_cast<std::size_t>(top.key)].box;
+        if (!keys.has(top.key) || (top.key == query && keys.queries) || top.weight < 0.01f) continue;
+        const Box to = keys.box(top.key);
         const ImVec2 a{origin.x + from.x + from.wide / 2, origin.y + from.y},
-            b{origin.x + to.x + to.wide / 2, origin.y + to.y};
-        const float rise = std::clamp(std::abs(a.x - b.x) * 0.12f, ui.px(6), ui.px(26));
-        list.AddBezierCubic(a, {a.x, a.y - rise}, {b.x, b.y - rise}, b, faded(ui.palette.accent, std::sqrt(top.weight)),
-                            ui.px(1.0f + 2.5f * top.weight));
+            b{origin.x + to.x + to.wide / 2, origin.y + (keys.queries ? to.y : to.bottom())};
+        const float rise =
+            keys.queries ? std::clamp(std::abs(a.x - b.x) * 0.12f, ui.px(6), ui.px(26)) : (a.y - b.y) / 2;
+        list.AddBezierCubic(a, {a.x, a.y - rise}, {b.x, keys.queries ? b.y - rise : b.y + rise}, b,
+                            faded(ui.palette.accent, std::sqrt(top.weight)), ui.px(1.0f + 2.5f * top.weight));
     }
 }
 
-/// Scrolls to the query when it is another than before, not while the mouse is in the text.
-void show_query(Ui& ui, const std::vector<RunningText::Token>& placed, std::int64_t query) {
-    if (query == ui.at.shown_query || query < 0 || query >= std::ssize(placed) || ui.at.token) return;
-    const Box& box = placed[static_cast<std::size_t>(query)].box;
-    const float top = ImGui::GetScrollY(), high = ImGui::GetWindowHeight();
-    if (box.y < top || box.bottom() > top + high) ImGui::SetScrollY(std::max(0.0f, box.bottom() + ui.px(6) - high));
+/// Scrolls to the query when it is another than before, by whole lines, not while the mouse is in the text.
+void show_query(Ui& ui, const TextBlock& queries, float above, std::int64_t query) {
+    if (query == ui.at.shown_query || !queries.has(query) || ui.at.token) return;
+    const Box box = queries.box(query);
+    const float line = ui.px(text_line), y = above + box.y, top = ImGui::GetScrollY(), high = ImGui::GetWindowHeight();
+    if (y < top || y + box.high > top + high) ImGui::SetScrollY(std::max(0.0f, y + line - high));
     ui.at.shown_query = query;
 }
 
 /// Where the arrow keys take the token at hand: along the text, or to the nearest of the next line.
-std::int64_t stepped(const std::vector<RunningText::Token>& placed, std::int64_t from, std::array<int, 2> step) {
-    const std::int64_t last = std::ssize(placed) - 1;
+std::int64_t stepped(const TextBlock& text, std::int64_t from, std::array<int, 2> step) {
+    const std::int64_t last = text.size() - 1;
     std::int64_t to = std::clamp<std::int64_t>(from + step[0], 0, last);
     if (step[1] == 0) return to;
-    const auto box = [&](std::int64_t token) -> const Box& { return placed[static_cast<std::size_t>(token)].box; };
+    const auto box = [&](std::int64_t token) { return text.box(token); };
     const float middle = box(from).x + box(from).wide / 2;
     while (to >= 0 && to <= last && box(to).y == box(from).y) to += step[1];
     if (to < 0 || to > last) return from;
@@ -53,6 +80,36 @@ std::int64_t stepped(const std::vector<RunningText::Token>& placed, std::int64_t
     for (std::int64_t i = to; i >= 0 && i <= last && box(i).y == line; i += step[1])
         if (std::abs(box(i).x + box(i).wide / 2 - middle) < std::abs(box(to).x + box(to).wide / 2 - middle)) to = i;
     return to;
+}
+
+/// Where a token may be clicked, and how much it is read.
+void draw_block(Ui& ui, ImDrawList& list, const TextBlock& block, ImVec2 origin, std::int64_t query) {
+    const Excerpt* read = ui.data.read.get();
+    const Box& panel = ui.layout.tokens;
+    const ImVec2 mouse = ImGui::GetIO().MousePos;
+    const float top = origin.y + block.top;
+    const auto [first, end] = block.text.between(panel.y - top - 1, panel.bottom() - top + 1);
+    for (std::int64_t i = first; i < end; ++i) {
+        const RunningText::Token& token = block.text.tokens()[static_cast<std::size_t>(i)];
+        const Box at{std::round(origin.x + token.box.x), std::round(top + token.box.y), std::round(token.box.wide),
+                     token.box.high};
+        if (const float weight = block.keys && read != nullptr ? read->at(query, i) : NAN; !std::isnan(weight))
+            fill(list, at, faded(shade_of(ui), ui.position(weight)));
+        if (i == query && block.queries) outline(list, at, ui.palette.accent, 1, ui.px(3));
+        put(list, regular(ui), at.x, at.y + ui.px(3), text_colour(ui, i, query), token.text);
+        if (!ImGui::IsWindowHovered() || !at.has(mouse.x, mouse.y)) continue;
+        const std::int64_t slot = block.slots.slot_of(i);
+        if (block.queries) ui.at.token = slot;
+        const bool key = !block.queries || (block.keys && ImGui::GetIO().KeyShift);
+        if (ImGui::IsMouseClicked(0)) ui.state.pins = {{key ? Pin::Kind::key : Pin::Kind::query, slot}};
+    }
+}
+
+std::string text_heading(const Ui& ui) {
+    const bool b = ui.beside != nullptr && ui.beside->shown == Shown::b;
+    return std::string(ui.head.of == AttentionOf::cross ? "Source and text" : "Text") + (ui.beside == nullptr ? ""
+                                                                                         : b                  ? " of B"
+                                                                                             : " of A");
 }
 
 }  // namespace
@@ -64,48 +121,26 @@ void draw_tokens(Ui& ui) {
     // A row comes a picture or two after it was asked for: until then the one before is shown, under its own name.
     const Excerpt* read = ui.data.read.get();
     const std::int64_t query = read != nullptr ? read->first_row : ui.row_slots.token(ui.query()).value_or(-1);
-    const std::int64_t row = ui.row_slots.slot_of(query);
-    const bool cross = ui.head.of == AttentionOf::cross;  // then the text is what is read, and none of it is a query
-    {
-        ImDrawList& list = *ImGui::GetWindowDrawList();
-        const std::string what = query >= 0 ? "shaded by what “" + label_of(ui.row_labels(), row) + "” reads" : "";
-        const bool b = ui.beside != nullptr && ui.beside->shown == Shown::b;
-        heading(ui, list, box, ui.beside == nullptr ? "Text" : b ? "Text of B" : "Text of A", what);
-    }
-    ImGui::SetCursorScreenPos({box.x + ui.px(12), box.y + ui.px(36)});
-    ImGui::BeginChild("running text", {box.wide - ui.px(24), box.high - ui.px(44)});
+    const std::string what =
+        query >= 0 ? "shaded by what “" + label_of(ui.row_labels(), ui.row_slots.slot_of(query)) + "” reads" : "";
+    heading(ui, *ImGui::GetWindowDrawList(), box, text_heading(ui), what);
+    ImGui::SetCursorScreenPos({box.x + ui.px(12), box.y + ui.px(text_above)});
+    const float line = ui.px(text_line), room = box.high - ui.px(text_above) - ui.px(text_below) + ui.px(2);
+    ImGui::BeginChild("running text", {box.wide - ui.px(24), std::max(1.0f, std::floor(room / line)) * line});
     ImDrawList& list = *ImGui::GetWindowDrawList();
-    const auto& texts = ui.head.of == AttentionOf::self ? ui.tokens.texts : ui.tokens.source_texts;
-    ui.running_text.update({ui.tokens.run, texts}, ui.fonts, ui.scale, box.wide - ui.px(24) - ui.px(12));
-    const std::vector<RunningText::Token>& placed = ui.running_text.tokens();
+    const std::vector<TextBlock> blocks = text_blocks(ui, box.wide - ui.px(24) - ui.px(12));
+    const TextBlock &keys = blocks.front(), &queries = blocks.back();
+    const float above = ui.state.lines && keys.queries ? line : 0;  // room for the arcs over the first line
     ImVec2 origin = ImGui::GetCursorScreenPos();
-    if (ui.state.lines) origin.y += ui.px(24);  // room for the arcs above the first line
-    if (const auto step = std::exchange(ui.at.text_step, {}); step != std::array{0, 0} && !placed.empty() && !cross)
+    origin.y += above;
+    if (const auto step = std::exchange(ui.at.text_step, {}); step != std::array{0, 0} && queries.size() > 0)
         ui.at.picked_token = ui.row_slots.slot_of(stepped(
-            placed, std::clamp<std::int64_t>(ui.row_slots.tokens_before(ui.query()), 0, std::ssize(placed) - 1), step));
-    show_query(ui, placed, query);
-    const ImVec2 mouse = ImGui::GetIO().MousePos;
+            queries, std::clamp<std::int64_t>(ui.row_slots.tokens_before(ui.query()), 0, queries.size() - 1), step));
+    show_query(ui, queries, above, query);
     ui.at.token.reset();
-    const auto [first, end] = ui.running_text.between(box.y - origin.y - 1, box.bottom() - origin.y + 1);
-    for (std::int64_t i = first; i < end; ++i) {
-        const RunningText::Token& token = placed[static_cast<std::size_t>(i)];
-        const Box at{std::round(origin.x + token.box.x), std::round(origin.y + token.box.y), std::round(token.box.wide),
-                     token.box.high};
-        if (const float weight = read != nullptr ? read->at(query, i) : NAN; !std::isnan(weight))
-            fill(list, at, faded(shade_of(ui), ui.position(weight)));
-        if (i == query && !cross) outline(list, at, ui.palette.accent, 1, ui.px(3));
-        put(list, regular(ui), at.x, at.y + ui.px(3), text_colour(ui, i, query), token.text);
-        if (ImGui::IsWindowHovered() && at.has(mouse.x, mouse.y)) {
-            const std::int64_t slot = ui.key_slots.slot_of(i);
-            if (!cross) ui.at.token = slot;
-            if (ImGui::IsMouseClicked(0))
-                ui.state.pins = {{cross || ImGui::GetIO().KeyShift ? Pin::Kind::key : Pin::Kind::query, slot}};
-        }
-    }
-    if (ui.state.lines) draw_lines(ui, list, placed, origin, query);
-    if (!placed.empty()) {
-        ImGui::Dummy({1, placed.back().box.bottom() + origin.y - ImGui::GetCursorScreenPos().y});
-    }
+    for (const TextBlock& block : blocks) draw_block(ui, list, block, origin, query);
+    if (ui.state.lines) draw_lines(ui, list, keys, queries, origin, query);
+    ImGui::Dummy({1, origin.y + std::max(keys.bottom(), queries.bottom()) + ui.px(4) - ImGui::GetCursorScreenPos().y});
     ImGui::EndChild();
 }
 

@@ -21,6 +21,13 @@ std::int64_t Interaction::query(const ViewState& state, std::int64_t rows) const
     return state.image.empty() ? rows - 1 : 0;  // of an image the class's token, for which the patches are read
 }
 
+std::string head_name(const HeadPlace& head) {
+    const char* kind = head.of == AttentionOf::encoder ? "Encoder layer"
+                       : head.of == AttentionOf::cross ? "Cross attention, layer"
+                                                       : "Layer";
+    return format("%s %lld · Head %lld", kind, static_cast<long long>(head.layer), static_cast<long long>(head.head));
+}
+
 std::string label_of(const std::vector<std::string>& labels, std::int64_t token) {
     if (token >= 0 && token < std::ssize(labels)) return labels[static_cast<std::size_t>(token)];
     return format("#%lld", static_cast<long long>(token));

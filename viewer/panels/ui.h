@@ -60,6 +60,7 @@ struct Interaction {
     std::optional<double> blink_from;   ///< two runs are shown in turn since then, in seconds
     std::optional<std::int64_t> token;  ///< under the mouse, in the running text
     bool help = false, find = false, focus_find = false;
+    int help_step = 0;              ///< lines that the help is to be scrolled
     std::int64_t shown_query = -1;  ///< that the running text was scrolled to
     std::string found;              ///< being edited
     // What the next run is to be, being edited; the state is of the run that is shown.
@@ -76,6 +77,7 @@ struct Interaction {
     std::array<int, 2> text_step{};            ///< tokens to the right and lines down that it is to move
     Box area_box;                              ///< of a field that has the keys, as it was drawn
     bool leave_field = false, sampling_shown = false;
+    std::string typed;         ///< of the number that has the keys
     std::optional<Menu> menu;  ///< open
     int menu_line = 0;         ///< of it, that is chosen
     bool menu_moved = false;   ///< by a key: it has to be seen
@@ -104,7 +106,7 @@ struct Ui {
     LiveModel& live;
     const FrameData& data;
     const LiveTokens& tokens;
-    RunningText& running_text;               ///< of what the head in focus reads
+    RunningText &text, &source_text;         ///< laid out
     std::span<const HeadMeans> heads;        ///< of live.heads()
     const std::vector<std::string>& labels;  ///< of the rows and columns, fit to be shown
     const std::vector<std::string>& source_labels;
@@ -119,9 +121,10 @@ struct Ui {
     const gpu::Buffer& colours;  ///< of the colour map, and of differences
     const gpu::Buffer& picture;  ///< what the model looks at; of tokens.seen
     Layout layout;
-    MapView map;                ///< that the mouse is in, or the first
-    ValueRange usual_ends;      ///< of the colour bar
-    std::int64_t all_rows = 0;  ///< of all tokens, not only those shown
+    MapView map;                  ///< that the mouse is in, or the first
+    ValueRange usual_ends;        ///< of the colour bar
+    std::int64_t all_rows = 0;    ///< of all tokens, not only those shown
+    std::int64_t own_column = 0;  ///< by distance, that of 0
     float scale = 1;
     double now = 0;
 
@@ -136,6 +139,8 @@ struct Ui {
     std::int64_t query() const { return at.query(state, data.rows); }
 };
 
+/// "Encoder layer 0 · Head 3".
+std::string head_name(const HeadPlace& head);
 /// The label of a token, or its number.
 std::string label_of(const std::vector<std::string>& labels, std::int64_t token);
 

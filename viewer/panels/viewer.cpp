@@ -78,7 +78,8 @@ Viewer::Viewer(LiveModel& live, const ViewState& state, const ViewerOptions& opt
     ImGuiIO& io = ImGui::GetIO();
     io.IniFilename = io.LogFilename = nullptr;
     name_keys(io);
-    at_.prompt = live.model().config().sees() ? state_.image : state_.prompt;
+    given_prompt_ = live.model().config().sees() ? state_.image : state_.prompt;
+    fonts_.need(*given_prompt_);
     at_.sampling = state_.sampling, at_.max_tokens = state_.max_tokens;
     const Caps& caps = live.model().device().caps();
     figures_ = {
@@ -101,17 +102,24 @@ std::int64_t Viewer::all_rows() const { return b_ ? comparison_->rows_of(head().
 
 std::int64_t Viewer::rows() const { return state_.rows ? std::min(*state_.rows, all_rows()) : all_rows(); }
 
-std::int64_t Viewer::columns() const {
+std::int64_t Viewer::keys() const {
     if (head().of == AttentionOf::self) return rows();
     return b_ ? comparison_->keys_of(head().of) : a_.version.keys_of(head().of);
 }
+
+std::int64_t Viewer::own_column() const {
+    const bool causal = a_.live.source(head().layer, head().of).attrs.flag("causal");
+    return state_.axis == KeyAxis::absolute || causal ? 0 : std::max<std::int64_t>(keys() - 1, 0);
+}
+
+std::int64_t Viewer::columns() const { return own_column() > 0 ? rows() + own_column() : keys(); }
 
 Rectangle Viewer::part() const { return state_.part ? *state_.part : whole_map(rows(), columns()); }
 
 void Viewer::run_prompt() {
     if (!obeyed()) return;
     ViewState wanted = state_;
-    (a_.live.model().config().sees() ? wanted.image : wanted.prompt) = at_.prompt;
+    (a_.live.model().config().sees() ? wanted.image : wanted.prompt) = fonts_.of_field(at_.prompt);
     wanted.sampling = at_.sampling, wanted.max_tokens = at_.max_tokens;
     const std::uint64_t run = a_.live.version().run + 1;
     try {
@@ -349,7 +357,7 @@ void Viewer::lay_panes() {
     const Box& all = layout_.focus;
     panes_.assign(1, {.shown = now, .box = all});
     if (now == Shown::both) {
-        const float bar = focus_bar_width(options_.scale), half = std::floor((all.wide - bar) / 2);
+        const float bar = focus_bar_width(all.wide / 2, options_.scale), half = std::floor((all.wide - bar) / 2);
         panes_.assign(2, {.shown = Shown::a, .box = {all.x, all.y, half + bar, all.high}, .last = false});
         panes_[1].shown = Shown::b, panes_[1].last = true;
         panes_[1].box = {all.x + half, all.y, all.wide - half, all.high};
@@ -365,15 +373,24 @@ void Viewer::lay_panes() {
 /// Letters, panels and the maps' places, for a target of this size.
 void Viewer::arrange(float width, float height) {
     size_ = {static_cast<int>(width), static_cast<int>(height)};
-    if (state_.axis == KeyAxis::relative && !a_.live.source(head().layer, head().of).attrs.flag("causal")) {
+    const bool apart = head().of == AttentionOf::cross, picture = a_.live.model().config().sees();
+    if (state_.axis == KeyAxis::relative && (apart || picture)) {
         state_.axis = KeyAxis::absolute;
         state_.part.reset();
-        say("distances are shown of causal attention alone");
+        say(apart ? "cross attention reads another text: its keys lie at no distance"
+                  : "patches lie in two directions: they have no distance along a line");
     }
     fonts_.update();
+    if (given_prompt_) at_.prompt = fonts_.in_field(*std::exchange(given_prompt_, std::nullopt));
     apply(palette_of(state_.theme), options_.scale);
     label_tokens();
-    layout_ = lay_out(width, height, options_.scale, head_grid(a_.live), a_.live.model().config().sees());
+    // While a prompt is edited it is seen, however small the window.
+    const bool prompted = at_.focus_prompt || (at_.typing && !at_.find) || (at_.area && *at_.area >= Area::prompt);
+    layout_ = lay_out(width, height, options_.scale,
+                      {.heads = head_grid(a_.live),
+                       .image = a_.live.model().config().sees(),
+                       .two_texts = a_.live.model().info().layers_of(AttentionOf::cross) > 0,
+                       .prompt = prompted});
     lay_panes();
 }
 
@@ -393,8 +410,10 @@ Cell Viewer::read_most(std::int64_t query) const {
 std::optional<std::int64_t> Viewer::key_of(const Cell& cell) const {
     if (state_.axis == KeyAxis::absolute) return cell.second;
     const auto query = row_slots().token(cell.first);
-    if (!query || *query < cell.second) return std::nullopt;
-    return key_slots(in_front()).slot_of(*query - cell.second);
+    const Slots& slots = key_slots(in_front());
+    if (!query) return std::nullopt;
+    const std::int64_t key = *query + own_column() - cell.second;
+    return key >= 0 && key < slots.tokens_before(keys()) ? std::optional(slots.slot_of(key)) : std::nullopt;
 }
 
 /// The query and the key that are asked about.
@@ -487,7 +506,8 @@ void Viewer::draw_panels() {
           .live = front.live,
           .data = *front.frame,
           .tokens = front.tokens,
-          .running_text = head().of == AttentionOf::self ? front.running_text : front.running_source,
+          .text = front.running_text,
+          .source_text = front.running_source,
           .heads = numbers_,
           .labels = labels(),
           .source_labels = source_labels(),
@@ -506,9 +526,11 @@ void Viewer::draw_panels() {
           .map = panes_.front().map,
           .usual_ends = usual_ends_,
           .all_rows = all_rows(),
+          .own_column = own_column(),
           .scale = options_.scale,
           .now = now_};
     if (std::exchange(at_.leave_field, false)) ImGui::SetWindowFocus(nullptr);
+    if (layout_.too_small) return draw_too_small(ui);
     draw_status_bar(ui);
     draw_head_map(ui);
     draw_focus(ui, panes_);

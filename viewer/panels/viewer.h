@@ -59,6 +59,9 @@ public:
     void key(const Shortcut& shortcut, EditKey edit, bool down);
     void modifiers(bool control, bool shift, bool alt);
     void character(char32_t character);
+    /// Pressed and let go with nothing in between it opens the menus, or closes them.
+    void alt_key(bool down);
+    void focus_lost();
 
     // ---- pictures
     /// Whether there is something new to show; asks no device.
@@ -90,7 +93,10 @@ public:
     HeadPlace head() const;
     std::int64_t all_rows() const;  ///< of all tokens
     std::int64_t rows() const;      ///< shown
-    std::int64_t columns() const;
+    std::int64_t keys() const;      ///< of the head in focus
+    std::int64_t columns() const;   ///< keys, or distances
+    /// The column of distance 0: of attention that sees later keys these stand before it.
+    std::int64_t own_column() const;
     Rectangle part() const;  ///< visible: the state's, or all
     const MapView& map() const { return panes_.front().map; }
     const std::vector<Pane>& panes() const { return panes_; }
@@ -220,6 +226,8 @@ private:
     Interaction at_;
     ImGuiContext* context_ = nullptr;
     Fonts fonts_;
+    std::optional<std::string> given_prompt_;  ///< that is not in its field yet
+    bool alt_alone_ = false;                   ///< it is down, and nothing else was done since
     /// Of rows and columns where two texts stand on slots of their own, and what they were made of.
     std::vector<std::string> slot_labels_, source_slot_labels_;
     std::array<std::uint64_t, 7> slot_labels_of_{};

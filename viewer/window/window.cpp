@@ -43,6 +43,7 @@ void on_mouse(GLFWwindow* window, double x, double y) {
 
 void on_key(GLFWwindow* window, int key, int scancode, int action, int modifiers) {
     send_key(viewer_of(window), key, scancode, action, modifiers);
+    if (key == GLFW_KEY_LEFT_ALT && action != GLFW_REPEAT) viewer_of(window).alt_key(action == GLFW_PRESS);
 }
 
 void listen(GLFWwindow* window) {
@@ -58,6 +59,9 @@ void listen(GLFWwindow* window) {
     });
     glfwSetKeyCallback(window, on_key);
     glfwSetCharCallback(window, [](GLFWwindow* w, unsigned character) { viewer_of(w).character(character); });
+    glfwSetWindowFocusCallback(window, [](GLFWwindow* w, int focused) {
+        if (focused == 0) viewer_of(w).focus_lost();  // GLFW lets all keys go then
+    });
     glfwSetWindowRefreshCallback(window, [](GLFWwindow* w) { viewer_of(w).touch(); });
     glfwSetFramebufferSizeCallback(window, [](GLFWwindow* w, int, int) { viewer_of(w).touch(); });
 }

@@ -1,0 +1,72 @@
+// A viewer of a run that has ended, in its window, and its pictures compared with the weights.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <future>
+#include <vector>
+
+#include "window_user.h"
+
+namespace view_test {
+
+inline const std::string oracle = VANTAGE_TEST_DATA "/data/oracle/models/";
+
+inline std::vector<float> attention_of(LiveModel& live, const HeadPlace& head, std::int64_t rows, std::int64_t keys) {
+    std::promise<std::vector<float>> answer;
+    live.with_session([&](Session& session) {
+        answer.set_value(session.attention(head.layer, head.head, 0, rows, 0, keys, head.of));
+    });
+    return answer.get_future().get();
+}
+
+/// How far the colours of the map's cells are from those of the weights, in steps of the colour map, at worst.
+inline int worst_of_map(const Image& image, const Viewer& viewer, const std::vector<float>& weights, bool causal) {
+    const MapView& map = viewer.map();
+    const ColourTable& table = colours_of(viewer.state().colours);
+    const ValueRange& range = viewer.state().range;
+    int worst = 0;
+    for (std::int64_t row = 0; row < map.rows; ++row)
+        for (std::int64_t key = 0; key < map.columns && (!causal || key <= row); ++key) {
+            // A little off the middle, where a number may stand.
+            const Rgb pixel = image.at(static_cast<int>(map.x_of(static_cast<double>(key) + 0.08)) + 1,
+                                       static_cast<int>(map.y_of(static_cast<double>(row) + 0.08)) + 1);
+            const float wanted =
+                255 * position_of(weights[static_cast<std::size_t>(row * map.columns + key)],
+                                  static_cast<float>(range.max), viewer.state().scale, static_cast<float>(range.min));
+            int best = 256;
+            for (int step = 0; step < 256; ++step)
+                if (table[static_cast<std::size_t>(step)] == pixel)
+                    best = std::min(best, std::abs(step - static_cast<int>(std::lround(wanted))));
+            worst = std::max(worst, best);
+        }
+    return worst;
+}
+
+inline bool has_colour(const Image& image, const Box& box, ImU32 colour) {
+    for (int y = static_cast<int>(box.y); y < static_cast<int>(box.bottom()); ++y)
+        for (int x = static_cast<int>(box.x); x < static_cast<int>(box.right()); ++x)
+            if (packed(image.at(x, y)) == colour) return true;
+    return false;
+}
+
+struct PanelsShown {
+    LiveModel live;
+    Window window;
+    Viewer& viewer;
+    User user;
+    PanelsShown(const Opened& opened, const ViewState& state, LivePrompt prompt, WindowOptions options = {})
+        : live(opened.model, {.precision = Precision::f32, .on_version = WindowSystem::wake}),
+          window(opened.device, started(live, state, std::move(prompt)), state,
+                 (options.width = 1200, options.height = 760, options.frozen = true, options)),
+          viewer(window.viewer()),
+          user(window) {
+        user.until_ended();
+    }
+    static LiveModel& started(LiveModel& live, const ViewState& state, LivePrompt prompt) {
+        live.start(std::move(prompt), state.sampling, state.max_tokens);
+        return live;
+    }
+};
+
+}  // namespace view_test
