@@ -216,3 +216,20 @@ TEST_CASE("an animated PNG shows its first picture to those that know no animati
     test::expect_error(ErrorKind::bad_file, {"nowhere"}, [&] { ApngWriter(directory.path("nowhere/b.png"), 2, 1); });
     CHECK(files() == 1);  // what could not be finished is gone
 }
+
+TEST_CASE("distances of attention that sees later keys have both signs in files", "[view]") {
+    ViewSubject s = small_subject();
+    s.causal = false;
+    s.state.axis = KeyAxis::relative;
+    s.columns = 5;  // of keys two behind the query to two before it
+    s.cells = {.rows = 3, .columns = 5, .mass = std::vector<float>(15, 0.5f), .peak = std::vector<float>(15, 0.5f)};
+    CHECK(s.column_label(0) == "-2");
+    CHECK(s.column_label(2) == "0");
+    CHECK(s.column_label(4) == "2");
+    for (std::int64_t row = 0; row < 3; ++row)
+        for (std::int64_t column = 0; column < 5; ++column) {
+            CAPTURE(row, column);
+            const std::int64_t key = row + 2 - column;
+            CHECK(s.hidden(row, column) == (key < 0 || key > 2));
+        }
+}

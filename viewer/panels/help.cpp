@@ -17,7 +17,7 @@ std::string help_text(const Ui& ui) {
     return "Wheel zooms, right button drags, middle button draws a box to zoom into. A click pins a row, Shift and a "
            "click a key; twice shows all. " +
            key("next-panel") + " goes from panel to panel, " + key("menu") +
-           " opens the menus; keys are yours to change (vantage view --keys).\n"
+           " or Alt opens the menus; keys are yours to change (vantage view --keys).\n"
            "A weight says where a head reads, not why, nor what it does with what it reads. The first token is often "
            "where a head rests that has nothing to read (" +
            key("sink-off") + " leaves it out). Deeper layers read tokens that have already mixed.";
