@@ -64,5 +64,6 @@ TEST_CASE("a model writes on between two layers of the search for a head", "[vie
     }
     REQUIRE(read == layers);
     CHECK(most_rows <= 512);
-    for (std::size_t i = 1; i < tokens.size(); ++i) CHECK(tokens[i] > tokens[i - 1]);
+    // A look that comes before the next step begins meets as many tokens as the one before, whose answer came behind that step.
+    for (std::size_t i = 2; i < tokens.size(); ++i) CHECK(tokens[i] > tokens[i - 2]);
 }

@@ -231,16 +231,16 @@ TEST_CASE("Alt alone opens the menus, and digits go into the number that has the
 
     for (int i = 0; i < area_count && viewer.at().area != Area::temperature; ++i) s.user.press(GLFW_KEY_TAB);
     s.user.type("0.75x");
-    CHECK(viewer.state().sampling.temperature == 0.75);
+    CHECK(viewer.at().sampling.temperature == 0.75);
     keep(s.window.screenshot(), "typed number");
     s.user.press(GLFW_KEY_BACKSPACE);
-    CHECK(viewer.state().sampling.temperature == 0.7);
+    CHECK(viewer.at().sampling.temperature == 0.7);
     s.user.press(GLFW_KEY_TAB), s.user.press(GLFW_KEY_TAB);
     REQUIRE(viewer.at().area == Area::seed);
     s.user.type("1.23");
-    CHECK(viewer.state().sampling.seed == 123);
+    CHECK(viewer.at().sampling.seed == 123);
     s.user.press(GLFW_KEY_UP);
-    CHECK(viewer.state().sampling.seed == 124);
+    CHECK(viewer.at().sampling.seed == 124);
     s.user.press(GLFW_KEY_TAB);
     s.user.type("12");
     s.user.press(GLFW_KEY_ENTER);
