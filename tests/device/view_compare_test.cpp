@@ -192,7 +192,7 @@ TEST_CASE("a second prompt is aligned with the first, and cells of pairs are com
     CHECK(off <= 1e-4);  // divided by what is left without the sink
 }
 
-TEST_CASE("maps of texts that are aligned while they grow are those of the end", "[view]") {
+TEST_CASE("maps of texts that are aligned while they grow are those of the end", "[view][once]") {
     LiveModel a(mini_world(), {.precision = Precision::f32, .largest_chunk = 16}),
         b(mini_world(), {.precision = Precision::f32, .largest_chunk = 8});
     Pair pair{a, b};

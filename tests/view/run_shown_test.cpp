@@ -158,7 +158,7 @@ TEST_CASE("of an encoder–decoder the tokens given are the decoder's", "[view]"
     CHECK(finder->found().has_value());
 }
 
-TEST_CASE("numbers of heads are those of the rows that are shown", "[view]") {
+TEST_CASE("numbers of heads are those of the rows that are shown", "[view][once]") {
     const Device device = Device::open();
     const Model model = Model::load(device, VANTAGE_ROOT "/assets/models/mini-world");
     std::vector<std::int32_t> ids(200);
