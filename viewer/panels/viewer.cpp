@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <thread>
 
 #include "runtime/base/log.h"
@@ -234,30 +235,26 @@ bool Viewer::versions_wait() const {
     return a_.live.version().number != a_.version.number || (b_ && b_->live.version().number != b_->version.number);
 }
 
-bool Viewer::due(double now) const {
-    if (pictures_due_ > 0) return now >= next_of_user();
-    if (at_.blink_from && blink_left(last_picture_) <= now - last_picture_) return true;
-    if (reading_due_ && now >= std::max(closed_until_, last_picture_ + reading_wait)) return true;
-    if (versions_wait() || finder_->answered()) return now >= next_of_model();
-    const auto waits = [&](const FrameData* frame) {
-        return frame != nullptr && frame->busy && now - last_picture_ >= frame->wake_in;
-    };
-    return (distances_due_ && now >= *distances_due_) || waits(a_.frame) || (b_ && waits(b_->frame));
-}
-
-double Viewer::wake_in(double now) const {
-    constexpr double longest = 1;
-    if (pictures_due_ > 0) return std::clamp(next_of_user() - now, 0.0, longest);
-    double seconds = reading_due_ ? std::max(closed_until_, last_picture_ + reading_wait) - now : longest;
-    if (distances_due_) seconds = std::min(seconds, *distances_due_ - now);
-    if (at_.blink_from) seconds = std::min(seconds, last_picture_ + blink_left(last_picture_) - now);
-    if (versions_wait() || finder_->answered()) seconds = std::min(seconds, next_of_model() - now);
+double Viewer::next_picture() const {
+    if (pictures_due_ > 0) return next_of_user();
+    double next = std::numeric_limits<double>::infinity();
+    if (reading_due_) next = std::max(closed_until_, last_picture_ + reading_wait);
+    if (at_.blink_from) next = std::min(next, last_picture_ + blink_left(last_picture_));
+    if (versions_wait() || finder_->answered()) return std::min(next, next_of_model());  // what is refined comes with it
+    if (distances_due_) next = std::min(next, *distances_due_);
     const auto wake = [&](const FrameData* frame) {
-        if (frame != nullptr && frame->busy) seconds = std::min(seconds, last_picture_ + frame->wake_in - now);
+        if (frame != nullptr && frame->busy) next = std::min(next, last_picture_ + frame->wake_in);
     };
     wake(a_.frame);
     if (b_) wake(b_->frame);
-    return std::clamp(seconds, 0.0, longest);
+    return next;
+}
+
+bool Viewer::due(double now) const { return now >= next_picture(); }
+
+double Viewer::wake_in(double now) const {
+    constexpr double longest = 1;
+    return std::clamp(next_picture() - now, 0.0, longest);
 }
 
 // ---- the runs ---------------------------------------------------------------------------------------------------------

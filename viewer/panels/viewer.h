@@ -196,6 +196,8 @@ private:
     /// What is wrong with a part that lies outside of the map; empty where it does not.
     std::string nothing_there() const;
     void collect_numbers(const Side& front);
+    /// When the next picture is to be made, on the clock of `now`; infinity: not until something happens.
+    double next_picture() const;
     /// When what the user did is worth a picture: when the budget allows for one, or has let him wait long enough.
     double next_of_user() const;
     /// When what the model has done since is worth a picture: not before the budget allows for one.
