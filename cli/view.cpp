@@ -38,12 +38,13 @@ struct Size {
 };
 
 Size size_of(const std::string& text) {
-    constexpr int least = 240, most = 16384;
+    constexpr int least = 1, most = 16384;
     int width = 0, height = 0;
     char rest = 0;
     if (std::sscanf(text.c_str(), "%dx%d%c", &width, &height, &rest) != 2 || width < least || height < least ||
         width > most || height > most)
-        throw Error(ErrorKind::usage, "--size " + text + ": give WIDTHxHEIGHT in pixels, such as 1600x1000");
+        throw Error(ErrorKind::usage,
+                    "--size " + text + ": give WIDTHxHEIGHT in pixels, 1 to 16384 each, such as 1600x1000");
     return {static_cast<std::uint32_t>(width), static_cast<std::uint32_t>(height)};
 }
 

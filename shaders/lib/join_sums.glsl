@@ -2,6 +2,8 @@
 //
 // Parts meet in subgroup operations, then in shared memory, one step for each subgroup. A workgroup is one subgroup where the device
 // has one size. Loops over `sums` have no branch inside and are unrolled: else some compilers keep it in memory and not in registers.
+#ifndef VANTAGE_JOIN_SUMS_GLSL
+#define VANTAGE_JOIN_SUMS_GLSL
 #extension GL_EXT_control_flow_attributes : require
 #include "lib/reduce.glsl"
 
@@ -19,3 +21,4 @@ void join_sums(float sums[ROWS][COLS]) {
         barrier();
     }
 }
+#endif

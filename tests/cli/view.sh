@@ -59,6 +59,10 @@ ends 2 "…" view --headless --png a.png --layer "$long"
 [[ $(wc -c <err) -lt 300 ]] || fail "a long text stands in an error message: $(<err)"
 ends 2 "WIDTHxHEIGHT" view --headless --png a.png --size 12
 ends 2 "a number above --min" view --headless --png a.png --min 0.5 --max 0.4
+ends 2 "a number above --min" view --headless --png a.png --max 0
+check "a bright end that follows the values" "$program" view --headless --png a.png --value-weighted --min 0.01
+check "a window of one pixel" "$program" view --headless --png a.png --size 1x1
+check "a part of a map by distance in the future" "$program" view --headless -m "$models/bert" -p "a b c d e f g h" --axis relative --part 0:3,10:14 --png a.png
 
 # images: a picture, and where the map is of another; what does not fit the model
 vit=(-m "$models/vit" --image "$models/vit/expected.safetensors")

@@ -184,7 +184,8 @@ TEST_CASE("tokens that cannot be", "[bad]") {
     expect_error(ErrorKind::usage, {"1000", "vocabulary", "0 … 999"}, append({1, 1000}));
     expect_error(ErrorKind::usage, {"-1", "vocabulary"}, append({-1}));
     CHECK(session.tokens().empty());  // nothing of what was refused stays
-    expect_error(ErrorKind::usage, {"21 tokens", "context of 20", "--ctx"}, append(std::vector<std::int32_t>(21, 5)));
+    expect_error(ErrorKind::usage, {"21 tokens", "context of 20", "make the context larger"},
+                 append(std::vector<std::int32_t>(21, 5)));
     CHECK(session.tokens().empty());
     expect_error(ErrorKind::usage, {"no tokens"}, [&] { session.next(); });
     session.append(std::vector<std::int32_t>(20, 5));

@@ -186,3 +186,20 @@ TEST_CASE("tiles that were not wanted for longest make room", "[view]") {
     CHECK(a.child(1, 0).row == 3);
     CHECK(a.child(1, 0).ancestor(1) == a);
 }
+
+TEST_CASE("rows that are gone take the cells with them whose means count them", "[view]") {
+    const TileKey key{.level = 3, .row = 0};
+    const auto cut = [&](Tile tile, std::int64_t row) {
+        tile.cut(key, row);
+        return std::pair(tile.done, tile.rows);
+    };
+    const Tile part{.done = 101, .rows = 120};  // the cell of rows 96 to 103 is made in part, by a mean of eight
+    CHECK(cut(part, 130) == std::pair<std::int64_t, std::int64_t>(101, 120));
+    CHECK(cut(part, 110) == std::pair<std::int64_t, std::int64_t>(101, 104));  // still of eight
+    CHECK(cut(part, 102) == std::pair<std::int64_t, std::int64_t>(96, 96));    // not of eight any more
+    CHECK(cut(part, 50) == std::pair<std::int64_t, std::int64_t>(48, 48));
+    const TileKey later{.level = 3, .row = 1};
+    Tile none{.done = later.first_row(), .rows = 0};
+    none.cut(later, 3);
+    CHECK(none.done == later.first_row());
+}

@@ -269,6 +269,28 @@ TEST_CASE("files are made while the window goes on, and a window that closes wai
     CHECK(window.viewer().at().note.find("nowhere/vantage-view-001.png") != std::string::npos);
 }
 
+TEST_CASE("a file that is made while the model writes is of what was drawn, and waits for no end", "[view][window]") {
+    if (!display().there) SKIP("Xvfb is not installed");
+    const Opened opened;
+    LiveModel live(opened.model, {.on_version = WindowSystem::wake, .before_step = [] { ::usleep(3000); }});
+    const ViewState state{.sampling = {.ignore_end = true}, .max_tokens = 900};
+    live.start({.text = state.prompt}, state.sampling, state.max_tokens);
+    Window window(opened.device, live, state, {.width = 600, .height = 400, .frozen = true});
+    Viewer& viewer = window.viewer();
+    while (live.version().activity != Activity::writing || live.version().rows < 30) REQUIRE(window.turn(0.01));
+    static_cast<void>(window.screenshot());
+    const Version drawn = viewer.version();
+    while (live.version().rows < drawn.rows + 10) ::usleep(1000);
+    const ViewSubject subject = viewer.subject();
+    CHECK(live.version().activity == Activity::writing);
+    // The map may be a version newer than the panels, which were made first; not ten.
+    CHECK(subject.cells.rows >= drawn.rows);
+    CHECK(subject.cells.rows < drawn.rows + 10);
+    CHECK(subject.state.max_tokens >= drawn.tokens - drawn.prompt_tokens);
+    CHECK(subject.state.max_tokens < drawn.tokens - drawn.prompt_tokens + 10);
+    viewer.stop();
+}
+
 TEST_CASE("a search without a match, and a part that is nowhere, say so", "[view][window]") {
     if (!display().there) SKIP("Xvfb is not installed");
     const Opened opened;

@@ -169,12 +169,15 @@ bool HeadBoard::behind(const Version& version, const ShownRows& shown) const {
            std::ranges::any_of(layers_, [&](const LayerState& s) { return s.rows != shown.of(s.layer->of); });
 }
 
-void HeadBoard::advance(const LiveTokens& tokens, const Version& version, const ShownRows& shown, ViewWork& work) {
+void HeadBoard::follow(const Version& version, const ShownRows& shown) {
     if (run_ != version.run) begin(version.run);
     if (pending_ != nullptr) return;  // it belongs to the sums as they are
     for (LayerState& layer : layers_)
         if (layer.kept.approach(layer.rows, layer.sums, shown.of(layer.layer->of))) show_numbers(layer);
-    if (work.room(Work::statistics) <= 0 || !behind(version, shown)) return;
+}
+
+void HeadBoard::advance(const LiveTokens& tokens, const Version& version, const ShownRows& shown, ViewWork& work) {
+    if (pending_ != nullptr || work.room(Work::statistics) <= 0 || !behind(version, shown)) return;
     if (static_cast<std::int64_t>(repeats_.size()) < version.rows) write_tokens(tokens, version);
     LayerState& next =
         *std::ranges::max_element(layers_, {}, [&](const LayerState& s) { return shown.of(s.layer->of) - s.rows; });

@@ -35,6 +35,8 @@ public:
 
     /// Takes what a finished batch has left. True when numbers changed.
     bool collect();
+    /// Of another run there are no numbers yet; back in time those that were kept.
+    void follow(const Version& version, const ShownRows& shown);
     /// Brings the numbers to those of the rows that are shown: adds rows to the batch, of the layer that is furthest behind.
     void advance(const LiveTokens& tokens, const Version& version, const ShownRows& shown, ViewWork& work);
     std::span<const HeadMeans> numbers() const { return numbers_; }

@@ -377,15 +377,17 @@ void LiveModel::resume() {
 void LiveModel::step() {
     state_->command([s = state_.get()] {
         s->paused = true, ++s->steps;
+        if (s->encodes()) return;  // it only reads
         if (!s->reads() && s->to_write == 0) s->note_command();
-        s->to_write = std::max<std::int64_t>(s->to_write, s->encodes() ? 0 : 1);
+        s->to_write = std::max<std::int64_t>(s->to_write, 1);
     });
 }
 
 void LiveModel::go_on(std::int64_t tokens) {
     state_->command([s = state_.get(), tokens] {
+        if (s->encodes()) return;
         s->note_command();
-        s->to_write += s->encodes() ? 0 : tokens;
+        s->to_write += tokens;
     });
 }
 

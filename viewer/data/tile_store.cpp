@@ -11,6 +11,12 @@ std::int64_t Tile::ready(const TileKey& key) const {
 
 TileStore::TileStore(std::size_t slots) : slots_(slots) { clear(); }
 
+// A cell that is made in part has the mean over all its rows in it already: with one of them all of it goes, and none with later ones.
+void Tile::cut(const TileKey& key, std::int64_t row) {
+    const std::int64_t whole = std::max((row >> key.level) << key.level, key.first_row());
+    done = std::min(done, whole), rows = std::min(rows, whole);
+}
+
 void TileStore::clear() {
     tiles_.clear();
     free_.clear();
@@ -18,11 +24,7 @@ void TileStore::clear() {
 }
 
 void TileStore::cut(std::int64_t row) {
-    for (auto& [key, tile] : tiles_) {
-        if (tile.done <= row) continue;
-        const std::int64_t size = std::int64_t{1} << key.level;
-        tile.done = tile.rows = std::max(row / size * size, key.first_row());
-    }
+    for (auto& [key, tile] : tiles_) tile.cut(key, row);
 }
 
 Tile* TileStore::find(const TileKey& key) {

@@ -43,6 +43,8 @@ struct Tile {
     }
     /// Rows of cells that hold all of their weights.
     std::int64_t ready(const TileKey& key) const;
+    /// Rows from this one on are gone, and the cells that they are in.
+    void cut(const TileKey& key, std::int64_t row);
 };
 
 class TileStore {

@@ -131,8 +131,7 @@ bool Tiles::advance(const TileKey& key, const HeadPlace& head, const ViewSources
     tile->used = update;
     if (tile->complete(key, extent.rows)) return true;
     // Back in time cells that the text ends in hold rows too many: they are made again.
-    const std::int64_t size = std::int64_t{1} << key.level, end = key.end_row(extent.rows);
-    if (tile->rows > end) tile->done = tile->rows = std::min(tile->done, end / size * size);
+    if (const std::int64_t end = key.end_row(extent.rows); tile->rows > end) tile->cut(key, end);
     if (key.level > 0) pool(key, *tile, extent, work);
     if (!tile->complete(key, extent.rows)) make_rows(key, *tile, head, layer, extent, look, work);
     if (!tile->complete(key, extent.rows)) return false;

@@ -205,7 +205,7 @@ struct ViewData::State {
     void count_values(const ViewState& state, const Wanted& wanted, const Extent& extent,
                       const params::ViewTileMap& map, std::uint32_t look);
     void show_mini_maps(const ViewState& state, const Wanted& wanted);
-    const FrameData& update(const ViewState& state, const Wanted& wanted, double seconds);
+    const FrameData& update(const ViewState& state, const Wanted& wanted, double seconds, bool newest);
 };
 
 // What a batch that is done has left.
@@ -400,17 +400,18 @@ void ViewData::State::show_mini_maps(const ViewState& state, const Wanted& wante
         .progress = there / static_cast<double>(heads.size())};
 }
 
-// `seconds`: of the device's time that may be used; 0 for none.
-const FrameData& ViewData::State::update(const ViewState& state, const Wanted& wanted, double seconds) {
+// `seconds`: of the device's time that may be used; 0 for none. `newest`: of the model's newest version, else of that of the update before.
+const FrameData& ViewData::State::update(const ViewState& state, const Wanted& wanted, double seconds, bool newest) {
     ++counts.updates;
     frame.changed = false;
     collect();
-    read_version();
+    if (newest) read_version();
     take_slots();
     focus = wanted.head.of;
     const Extent extent = extent_of(wanted.head, state, state.axis);
     const ShownRows shown = shown_rows(state);
     frame.rows = extent.rows, frame.columns = extent.columns(), frame.causal = extent.causal;
+    board.follow(frame.version, shown);
     if (seconds > 0 && work.idle()) work.begin(seconds);
     ask(wanted, extent);
     // What is looked at comes first, and alone, so that it is there soon; but all heads' numbers are to grow with the text, too: they
@@ -468,7 +469,7 @@ const FrameData& ViewData::update(const ViewState& state, const Wanted& wanted, 
         frame.changed = false, frame.busy = true, frame.wake_in = s.budget.opens_in(now);
         return frame;
     }
-    s.update(state, wanted, open ? s.seconds_to_refine() : 0);
+    s.update(state, wanted, open ? s.seconds_to_refine() : 0, true);
     const double device = s.work.take_device_seconds(), host = seconds_now() - begin;
     s.budget.spend(now, device, host);
     if (gpu::seconds_waited() > waited) ++s.counts.waits;
@@ -483,11 +484,11 @@ void ViewData::set_slots(const SideSlots& slots) {
     if (slots.number != (s.next_slots ? s.next_slots->number : s.slots.number)) s.next_slots = slots;
 }
 
-const FrameData& ViewData::finish(const ViewState& state, const Wanted& wanted) {
+const FrameData& ViewData::finish(const ViewState& state, const Wanted& wanted, bool newest) {
     State& s = *state_;
     do {
         s.work.wait();
-        s.update(state, wanted, seconds_unwatched);
+        s.update(state, wanted, seconds_unwatched, std::exchange(newest, false));
     } while (s.frame.busy);
     return s.frame;
 }

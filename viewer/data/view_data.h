@@ -166,8 +166,9 @@ public:
     /// Rows and columns are slots from the next update on at which the device does nothing; until then those before. Tiles of what
     /// has not changed stay.
     void set_slots(const SideSlots& slots);
-    /// Updates until nothing is left to refine, waiting for the device: for pictures without a window.
-    const FrameData& finish(const ViewState& state, const Wanted& wanted);
+    /// Updates until nothing is left to refine, waiting for the device: for pictures without a window, and for files. Of the newest version, or
+    /// of that of the last update; one that comes meanwhile is left for the next.
+    const FrameData& finish(const ViewState& state, const Wanted& wanted, bool newest = true);
 
     /// The cells of the last map, once it is finished.
     MapCells read_cells();

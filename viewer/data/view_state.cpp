@@ -427,8 +427,9 @@ std::string as_command_line(const ViewState& state) {
 
 ViewState state_from(std::span<const std::string> words) {
     const ViewState state = read_words(words, usual_with(read_words(words, {}).modifiers));
-    const bool ends_known = state.range.max > 0 || state.range.min > 0;
-    if (ends_known && !(state.range.min < state.range.max))
+    const bool follows_values =
+        state.range.max == 0 && usual_range(state.modifiers).max == 0;  // known only to the viewer
+    if (!follows_values && !(state.range.min < state.range.max))
         refuse("--max", text_of(state.range.max), "a number above --min, which is " + text_of(state.range.min));
     if (!(state.difference_max > 0)) refuse("--max-difference", "0", "a number above 0");
     if (state.compared) return state;

@@ -83,7 +83,7 @@ struct Interaction {
     bool menu_moved = false;   ///< by a key: it has to be seen
     float menu_left = 0;
     std::string note;                                        ///< what the last action did
-    double note_until = 0;                                   ///< seconds
+    std::optional<double> note_until;                        ///< seconds; empty: it has not been drawn yet
     std::optional<std::array<float, 2>> pan_from, box_from;  ///< where a drag began, in pixels
     std::optional<Rectangle> pan_part;
     std::optional<Cell> cell() const { return picked ? picked : hovered; }

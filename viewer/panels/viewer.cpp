@@ -58,16 +58,21 @@ std::vector<std::string> slot_labels(const std::vector<std::string>& a, const st
     return labels;
 }
 
+ViewerOptions with_scale(ViewerOptions options, float scale) {
+    options.scale = std::clamp(scale, 0.5f, 4.0f);
+    return options;
+}
+
 }  // namespace
 
 Viewer::Viewer(LiveModel& live, const ViewState& state, const ViewerOptions& options)
     : a_(live, data_options(live, options)),
       state_(state),
-      options_(options),
+      options_(with_scale(options, options.scale)),
       usual_ends_(usual_range(state.modifiers)),
       usual_scale_(usual_scale(state.modifiers)),
       context_(make_context()),
-      fonts_(live.model().device(), options.scale),
+      fonts_(live.model().device(), options_.scale),
       finder_(std::make_shared<FocusFinder>()) {
     const ContextInUse in_use(context_);
     if (options.compared != nullptr) {
@@ -154,7 +159,7 @@ bool Viewer::obeyed() {
 
 void Viewer::say(const std::string& note) {
     at_.note = note;
-    at_.note_until = now_ + note_seconds;
+    at_.note_until.reset();
 }
 
 // A run that was stopped, stepped on or is still at work has other tokens than its end will have, and maybe fewer rows.
@@ -162,11 +167,16 @@ ViewState Viewer::state_shown(const Version& version) const {
     ViewState shown = state_;
     shown.head = head();
     if (b_) shown.shown = this->shown();
-    if (version.activity == Activity::ended && version.as_asked) return shown;
+    if (version.activity == Activity::ended && version.as_asked) {
+        if (!shown.rows && b_ && !comparison_->settled(a_.version, b_->version))
+            shown.rows = std::max<std::int64_t>(all_rows(), 1);  // those that the second has come to
+        return shown;
+    }
     shown.max_tokens = std::max<std::int64_t>(version.tokens - version.prompt_tokens, 0);
     shown.sampling.ignore_end = shown.sampling.ignore_end || version.past_end;
     const std::int64_t rows = version.prompt_tokens + std::max<std::int64_t>(shown.max_tokens - 1, 0);
-    if (!shown.rows && version.rows < rows) shown.rows = std::max<std::int64_t>(all_rows(), 1);
+    if (!shown.rows && version.rows < rows)
+        shown.rows = std::max<std::int64_t>(b_ ? all_rows() : version.rows_of(head().of), 1);
     return shown;
 }
 
@@ -187,7 +197,7 @@ void Viewer::copy_command_line() {
 }
 
 ViewSubject Viewer::subject() {
-    finish_sides();
+    finish_sides(false);
     ViewSubject subject = subject_of(a_.live, a_.data, *a_.frame, state_shown(a_.frame->version), head());
     subject.command = command_line(subject.state);
     if (!b_) return subject;
@@ -210,7 +220,7 @@ ViewSubject Viewer::subject() {
 }
 
 void Viewer::set_scale(float scale) {
-    options_.scale = std::clamp(scale, 0.5f, 4.0f);
+    options_ = with_scale(options_, scale);
     fonts_.resize(options_.scale);
     touch();
 }
@@ -240,7 +250,9 @@ double Viewer::next_picture() const {
     double next = std::numeric_limits<double>::infinity();
     if (reading_due_) next = std::max(closed_until_, last_picture_ + reading_wait);
     if (at_.blink_from) next = std::min(next, last_picture_ + blink_left(last_picture_));
-    if (versions_wait() || finder_->answered()) return std::min(next, next_of_model());  // what is refined comes with it
+    if (!at_.note.empty() && at_.note_until) next = std::min(next, *at_.note_until);
+    if (versions_wait() || finder_->answered())
+        return std::min(next, next_of_model());  // what is refined comes with it
     if (distances_due_) next = std::min(next, *distances_due_);
     const auto wake = [&](const FrameData* frame) {
         if (frame != nullptr && frame->busy) next = std::min(next, last_picture_ + frame->wake_in);
@@ -443,35 +455,46 @@ Wanted Viewer::wanted(const Side& side) const {
 }
 
 /// What a run has for the next picture; with `finish` all of it, which takes its time.
-const FrameData* Viewer::update(Side& side, bool finish, double now) {
+const FrameData* Viewer::update(Side& side, Update how, double now) {
     if (!side.has(head())) return nullptr;
     ViewState seen = state_;
     if (b_) seen.rows = rows();  // that both have
     const Wanted what = wanted(side);
-    return finish ? &side.data.finish(seen, what) : &side.data.update(seen, what, now);
+    switch (how) {
+        case Update::once: break;
+        case Update::finished: return &side.data.finish(seen, what);
+        case Update::finished_as_drawn: return &side.data.finish(seen, what, false);
+    }
+    return &side.data.update(seen, what, now);
 }
 
 /// Once more where that tells the ends of the colour bar, along which cells are counted.
-void Viewer::finish_sides() {
-    do each_side([&](Side& side) { side.frame = update(side, true, now_); });
-    while (follow_values());
+void Viewer::finish_sides(bool newest) {
+    Update how = newest ? Update::finished : Update::finished_as_drawn;
+    do {
+        each_side([&](Side& side) { side.frame = update(side, how, now_); });
+        how = Update::finished_as_drawn;
+    } while (follow_values());
 }
 
 /// The scale and the ends of the colour bar that nobody has moved follow what is shown. True when they changed.
 bool Viewer::follow_values() {
     if (at_.bar) return false;  // an end is being dragged
     ValueRange ends = usual_range(state_.modifiers);
-    if (ends.max == 0) {
+    if (ends.max == 0)  // the longest value's; 0 until it is known
         each_side([&](const Side& side) {
             if (side.frame != nullptr) ends.max = std::max(ends.max, side.frame->largest_value.value_or(0));
         });
-        if (ends.max == 0) ends.max = usual_ends_.max > 0 ? usual_ends_.max : 1;  // not known yet
-    }
     const ValueRange before = state_.range;
     const WeightScale scale_before = state_.scale;
     if (state_.range.min == usual_ends_.min) state_.range.min = ends.min;
-    if (state_.range.max == usual_ends_.max) state_.range.max = ends.max;
-    if (!(state_.range.min < state_.range.max)) state_.range = ends;
+    if (state_.range.max == stand_in_.value_or(usual_ends_.max)) {  // nobody has chosen another
+        stand_in_ = ends.max > 0 ? std::nullopt : std::optional(state_.range.max > 0 ? state_.range.max : 1);
+        state_.range.max = stand_in_.value_or(ends.max);
+    } else {
+        stand_in_.reset();
+    }
+    if (!(state_.range.min < state_.range.max) && ends.max > 0) state_.range = ends;
     if (state_.scale == usual_scale_) state_.scale = usual_scale(state_.modifiers);
     usual_ends_ = ends, usual_scale_ = usual_scale(state_.modifiers);
     return before != state_.range || scale_before != state_.scale;
@@ -484,7 +507,8 @@ void Viewer::begin_ui(float width, float height) {
     pass_events();
     ImGui::NewFrame();
     at_.typing = io.WantTextInput;
-    if (now_ > at_.note_until) at_.note.clear();
+    if (!at_.note_until) at_.note_until = now_ + note_seconds;
+    if (now_ >= *at_.note_until) at_.note.clear();
 }
 
 void Viewer::draw_panels() {
@@ -574,14 +598,15 @@ void Viewer::draw(Frame& frame, DrawPipelines& pipelines, const Target& target, 
     if (at_.blink_from) at_.blink_from = std::min(*at_.blink_from, now);
     const auto width = static_cast<float>(target.width), height = static_cast<float>(target.height);
     read_models();
-    if (a_.version.activity == Activity::ended)  // before that it may come
+    if (a_.version.activity == Activity::ended &&
+        (!b_ || comparison_->settled(a_.version, b_->version)))  // before that it may come
         if (const std::string wrong = nothing_there(); !wrong.empty()) state_.part.reset(), say(wrong);
     seek_focus(now);
     arrange(width, height);
     set_colours();
     reading_due_ = false;
     each_side([&](Side& side) {
-        side.frame = update(side, false, now);
+        side.frame = update(side, Update::once, now);
         reading_due_ = reading_due(side, now) || reading_due_;
     });
     if (follow_values()) touch();
@@ -609,7 +634,8 @@ void Viewer::wait_for_second_run() {
 std::string Viewer::nothing_there() const {
     if (!state_.part || all_rows() == 0) return "";
     const Rectangle& part = *state_.part;
-    const std::int64_t columns = head().of == AttentionOf::self ? all_rows() : this->columns();
+    const std::int64_t all_keys = head().of == AttentionOf::self ? all_rows() : keys(),
+                       columns = all_keys + (own_column() > 0 ? all_rows() - 1 : 0);
     const auto meets = [](double first, double last, std::int64_t count) {
         return last > 0 && first < static_cast<double>(count);
     };
@@ -628,7 +654,7 @@ void Viewer::finish(std::uint32_t width, std::uint32_t height) {
     read_models();
     arrange(static_cast<float>(width), static_cast<float>(height));
     if (const std::string wrong = nothing_there(); !wrong.empty()) throw Error(ErrorKind::usage, "view: " + wrong);
-    finish_sides();
+    finish_sides(true);
     if (b_) distances_->finish(*comparison_, shown_slots());
 }
 

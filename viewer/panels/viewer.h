@@ -184,8 +184,13 @@ private:
     Cell read_most(std::int64_t query) const;
     std::optional<Cell> asked_cell() const;
     Wanted wanted(const Side& side) const;
-    const FrameData* update(Side& side, bool finish, double now);
-    void finish_sides();
+    enum class Update : std::uint8_t {
+        once,
+        finished,
+        finished_as_drawn
+    };  ///< the last: of the version that was drawn last
+    const FrameData* update(Side& side, Update how, double now);
+    void finish_sides(bool newest);
     bool follow_values();
     bool reading_due(Side& side, double now) const;
     double blink_left(double now) const;
@@ -224,6 +229,7 @@ private:
     std::optional<AskedRun> asked_;
     ViewerOptions options_;
     ValueRange usual_ends_;
+    std::optional<double> stand_in_;  ///< for the bright end, until it is known
     WeightScale usual_scale_;
     Interaction at_;
     ImGuiContext* context_ = nullptr;

@@ -116,7 +116,11 @@ struct Window::State {
     State(const Device& device_in, const WindowOptions& options_in)
         : device(device_in), options(options_in), frames(device_in) {}
     ~State() {
-        writing.clear();
+        try {
+            finish_files();
+        } catch (const std::exception& error) {
+            log(LogLevel::error, "%s", error.what());
+        }
         viewer.reset();
         pipelines.reset();
         swapchain.reset();
@@ -128,6 +132,7 @@ struct Window::State {
     void serve_request();
     std::string save(bool data);
     void hear_of_files();
+    void finish_files();
     void tell(const std::function<std::string()>& what);
     Image screenshot();
 };
@@ -274,6 +279,19 @@ void Window::State::hear_of_files() {
     for (std::future<std::string>& file : ready) tell([&] { return file.get(); });
 }
 
+/// Waits for those that are still being written; throws what went wrong with one.
+void Window::State::finish_files() {
+    std::exception_ptr wrong;
+    for (std::future<std::string>& file : std::exchange(writing, {})) {
+        try {
+            file.get();
+        } catch (...) {
+            wrong = std::current_exception();
+        }
+    }
+    if (wrong) std::rethrow_exception(wrong);
+}
+
 void Window::State::serve_request() {
     const Request request = viewer->take_request();
     if (request == Request::quit) return glfwSetWindowShouldClose(window, GLFW_TRUE);
@@ -306,6 +324,7 @@ void Window::run() {
     constexpr double longest_wait = 1;
     while (turn(longest_wait)) {
     }
+    state_->finish_files();
 }
 
 }  // namespace vantage::view
