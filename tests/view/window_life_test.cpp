@@ -268,6 +268,19 @@ TEST_CASE("letters beyond ASCII are typed, shown and run", "[view][window]") {
     std::string shown;
     for (const std::string& piece : tokens.texts) shown += piece;
     CHECK(shown.find("Zoë") != std::string::npos);
+
+    const std::string other = "the fox \U0001F98A, 狐";  // of which the fonts may lack one
+    glfwSetClipboardString(window.handle(), other.c_str());
+    user.press(GLFW_KEY_ENTER);
+    REQUIRE(window.viewer().at().typing);
+    user.press(GLFW_KEY_A, GLFW_MOD_CONTROL);
+    user.press(GLFW_KEY_V, GLFW_MOD_CONTROL);
+    user.press(GLFW_KEY_A, GLFW_MOD_CONTROL);
+    glfwSetClipboardString(window.handle(), "gone");
+    user.press(GLFW_KEY_C, GLFW_MOD_CONTROL);
+    CHECK(std::string(glfwGetClipboardString(window.handle())) == other);
+    user.press(GLFW_KEY_ENTER);
+    CHECK(window.viewer().state().prompt == other);
 }
 
 TEST_CASE("a window is closed while a prompt is being read", "[view][window][once]") {

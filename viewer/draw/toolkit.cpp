@@ -14,6 +14,13 @@ constexpr std::array<ImGuiKey, key_count> toolkit_keys{
     ImGuiKey_End, ImGuiKey_Delete,    ImGuiKey_Backspace,  ImGuiKey_Enter,   ImGuiKey_Escape,    ImGuiKey_Space,
     ImGuiKey_A,   ImGuiKey_C,         ImGuiKey_V,          ImGuiKey_X,       ImGuiKey_Y,         ImGuiKey_Z};
 
+void copy_to(void* clipboard, const char* text) { static_cast<Clipboard*>(clipboard)->copy(text); }
+const char* paste_from(void* user) {
+    auto* clipboard = static_cast<Clipboard*>(user);
+    clipboard->pasted = clipboard->paste();
+    return clipboard->pasted.c_str();
+}
+
 }  // namespace
 
 ImGuiContext* make_context() {
@@ -51,6 +58,30 @@ void send_modifiers(ImGuiIO& io, bool control, bool shift, bool alt) {
     io.AddKeyEvent(ImGuiMod_Shift, shift);
     io.AddKeyEvent(ImGuiMod_Alt, alt);
 #endif
+}
+
+#endif
+
+#if IMGUI_VERSION_NUM < 19110
+
+void use_clipboard(Clipboard& clipboard) {
+    ImGuiIO& io = ImGui::GetIO();
+    io.ClipboardUserData = &clipboard;
+    io.SetClipboardTextFn = copy_to;
+    io.GetClipboardTextFn = paste_from;
+}
+
+#else
+
+void use_clipboard(Clipboard& clipboard) {
+    ImGuiPlatformIO& io = ImGui::GetPlatformIO();
+    io.Platform_ClipboardUserData = &clipboard;
+    io.Platform_SetClipboardTextFn = [](ImGuiContext*, const char* text) {
+        copy_to(ImGui::GetPlatformIO().Platform_ClipboardUserData, text);
+    };
+    io.Platform_GetClipboardTextFn = [](ImGuiContext*) {
+        return paste_from(ImGui::GetPlatformIO().Platform_ClipboardUserData);
+    };
 }
 
 #endif

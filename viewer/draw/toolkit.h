@@ -4,6 +4,7 @@
 #include <imgui.h>
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -55,6 +56,15 @@ void send_key(ImGuiIO& io, EditKey key, bool down);
 void send_modifiers(ImGuiIO& io, bool control, bool shift, bool alt);
 /// Names the keys of EditKey, where the version wants names; once, after the context is made.
 void name_keys(ImGuiIO& io);
+
+/// What text fields copy to and paste from.
+struct Clipboard {
+    std::function<void(const std::string&)> copy;
+    std::function<std::string()> paste;
+    std::string pasted = {};  ///< kept while a field reads it
+};
+/// Of the current context, as long as which it has to live.
+void use_clipboard(Clipboard& clipboard);
 
 /// Lets the atlas be drawn by FreeType, with light hinting.
 void use_freetype(ImFontAtlas& atlas);

@@ -84,6 +84,11 @@ Viewer::Viewer(LiveModel& live, const ViewState& state, const ViewerOptions& opt
     ImGuiIO& io = ImGui::GetIO();
     io.IniFilename = io.LogFilename = nullptr;
     name_keys(io);
+    if (options_.copy && options_.paste) {
+        clipboard_ = {.copy = [this](const std::string& text) { options_.copy(fonts_.of_field(text)); },
+                      .paste = [this] { return fonts_.in_field(options_.paste()); }};
+        use_clipboard(clipboard_);
+    }
     given_prompt_ = live.model().config().sees() ? state_.image : state_.prompt;
     fonts_.need(*given_prompt_);
     at_.sampling = state_.sampling, at_.max_tokens = state_.max_tokens;

@@ -30,6 +30,7 @@ struct ViewerOptions {
     bool frozen = false;  ///< no times in the picture: the same state gives the same pixels
     std::optional<double> budget_percent = {};
     std::function<void(const std::string&)> copy = {};  ///< to the clipboard
+    std::function<std::string()> paste = {};            ///< what is in it
     KeyBindings keys = {};
     /// What a state asks the model; empty: its text. May throw what is wrong with it.
     std::function<LivePrompt(const ViewState&)> prompt = {};
@@ -146,7 +147,9 @@ public:
 
 private:
     /// What the user did waits for the next picture, so that a press and a release between two pictures are both seen.
-    void hear(std::function<void(ImGuiIO&)> event, bool alone = false);
+    /// When fields and menus hear of an event: of a key or a button at most one in a picture, and of modifiers not after one.
+    enum class Turn : std::uint8_t { any, not_after_key, key };
+    void hear(std::function<void(ImGuiIO&)> event, Turn turn = Turn::any);
     void pass_events();
     /// One of the runs that are shown.
     struct Side {
@@ -232,6 +235,7 @@ private:
     std::optional<double> stand_in_;  ///< for the bright end, until it is known
     WeightScale usual_scale_;
     Interaction at_;
+    Clipboard clipboard_;
     ImGuiContext* context_ = nullptr;
     Fonts fonts_;
     std::optional<std::string> given_prompt_;  ///< that is not in its field yet
@@ -250,7 +254,7 @@ private:
     std::vector<Pane> panes_{1};
     struct Event {
         std::function<void(ImGuiIO&)> tell;
-        bool alone;  ///< the next such event is for the next picture
+        Turn turn;
     };
     std::deque<Event> events_;
     Request request_ = Request::none;

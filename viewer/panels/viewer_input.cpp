@@ -7,15 +7,15 @@
 
 namespace vantage::view {
 
-void Viewer::hear(std::function<void(ImGuiIO&)> event, bool alone) {
-    events_.push_back({std::move(event), alone});
+void Viewer::hear(std::function<void(ImGuiIO&)> event, Turn turn) {
+    events_.push_back({std::move(event), turn});
     touch();
 }
 
 void Viewer::pass_events() {
-    bool passed = false;
-    while (!events_.empty() && !(passed && events_.front().alone)) {
-        passed = passed || events_.front().alone;
+    bool key = false;
+    while (!events_.empty() && !(key && events_.front().turn != Turn::any)) {
+        key = key || events_.front().turn == Turn::key;
         events_.front().tell(ImGui::GetIO());
         events_.pop_front();
     }
@@ -35,7 +35,7 @@ void Viewer::mouse_left() { mouse_at(-1, -1); }
 void Viewer::mouse_button(int button, bool down) {
     at_.area.reset();
     alt_alone_ = false;
-    if (button >= 0 && button < 3) hear([button, down](ImGuiIO& io) { io.MouseDown[button] = down; }, true);
+    if (button >= 0 && button < 3) hear([button, down](ImGuiIO& io) { io.MouseDown[button] = down; }, Turn::key);
 }
 
 void Viewer::scrolled(float x, float y) {
@@ -47,12 +47,14 @@ void Viewer::scrolled(float x, float y) {
 }
 
 void Viewer::modifiers(bool control, bool shift, bool alt) {
-    hear([=](ImGuiIO& io) { send_modifiers(io, control, shift, alt); });
+    hear([=](ImGuiIO& io) { send_modifiers(io, control, shift, alt); }, Turn::not_after_key);
 }
 
 void Viewer::key(const Shortcut& shortcut, EditKey edit, bool down) {
     // Tab goes through all panels, not through the fields of one.
-    if (edit != EditKey::tab) hear([edit, down](ImGuiIO& io) { send_key(io, edit, down); }, edit != EditKey::none);
+    if (edit != EditKey::tab)
+        hear([edit, down](ImGuiIO& io) { send_key(io, edit, down); }, edit != EditKey::none ? Turn::key : Turn::any);
+    if (down && edit == EditKey::v && shortcut.control && at_.typing && options_.paste) fonts_.need(options_.paste());
     touch();
     if (down) alt_alone_ = false;
     if (!down || shortcut == Shortcut{}) return;

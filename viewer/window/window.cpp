@@ -155,6 +155,11 @@ Window::Window(const Device& device, LiveModel& live, const ViewState& state, co
             .frozen = options.frozen,
             .budget_percent = options.budget_percent,
             .copy = [window = s.window](const std::string& text) { glfwSetClipboardString(window, text.c_str()); },
+            .paste =
+                [window = s.window] {
+                    const char* text = glfwGetClipboardString(window);
+                    return std::string(text != nullptr ? text : "");
+                },
             .keys = options.keys,
             .prompt = options.prompt,
             .compared = options.compared,
