@@ -1,10 +1,17 @@
 #include "viewer/data/excerpt_reader.h"
 
 #include <cstring>
+#include <limits>
 
 #include "runtime/graph/op.h"
 
 namespace vantage::view {
+
+float Excerpt::at(std::int64_t row, std::int64_t column) const {
+    const std::int64_t r = row - first_row, c = column - first_column;
+    if (r < 0 || c < 0 || r >= rows || c >= columns) return std::numeric_limits<float>::quiet_NaN();
+    return weights[static_cast<std::size_t>(r * columns + c)];
+}
 
 ExcerptReader::ExcerptReader(gpu::DeviceState& device, std::int64_t most, const char* name)
     : device_(device),

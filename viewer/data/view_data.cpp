@@ -10,34 +10,17 @@
 #include "viewer/data/factors.h"
 #include "viewer/data/head_board.h"
 #include "viewer/data/histogram.h"
+#include "viewer/data/map_ring.h"
 #include "viewer/data/probe.h"
 #include "viewer/data/slot_tables.h"
+#include "viewer/data/tile_range.h"
 #include "viewer/data/tiles.h"
 
 namespace vantage::view {
 
 namespace {
 
-constexpr std::size_t maps_in_flight = 4;  // frames that may still read one
 constexpr double seconds_unwatched = 0.1;  // of a batch when nobody waits for a frame
-
-/// Host-visible maps that take turns, so that a frame in flight keeps its own.
-class MapRing {
-public:
-    MapRing(gpu::DeviceState& device, const char* name)
-        : buffer_(gpu::allocate(device, maps_in_flight * most_map_bytes, gpu::MemoryKind::shared, name)) {}
-    std::uint64_t write(const params::ViewTileMap& map, std::span<const std::uint32_t> words) {
-        next_ = (next_ + 1) % maps_in_flight;
-        std::byte* to = buffer_.mapped() + next_ * most_map_bytes;
-        std::memcpy(to, &map, sizeof map);
-        std::memcpy(to + sizeof map, words.data(), words.size_bytes());
-        return buffer_.address() + next_ * most_map_bytes;
-    }
-
-private:
-    gpu::Buffer buffer_;
-    std::size_t next_ = 0;
-};
 
 /// The first slot that is another in `now`; what comes behind the end of both is none.
 std::optional<std::int64_t> first_changed(const Slots& before, const Slots& now) {
@@ -46,46 +29,6 @@ std::optional<std::int64_t> first_changed(const Slots& before, const Slots& now)
     const auto [a, b] = std::ranges::mismatch(before.before, now.before);
     if (a == before.before.end()) return std::nullopt;  // more than before
     return std::max<std::int64_t>(a - before.before.begin() - 1, 0);
-}
-
-/// Tiles of a level that a rectangle touches, their ends not included.
-struct TileRange {
-    std::int64_t first_row, last_row, first_column, last_column;
-    std::int64_t rows() const { return std::max<std::int64_t>(last_row - first_row, 0); }
-    std::int64_t columns() const { return std::max<std::int64_t>(last_column - first_column, 0); }
-};
-
-TileRange tiles_of(const Rectangle& part, const Extent& extent, int level) {
-    const auto span = static_cast<double>(std::int64_t{TILE_CELLS} << level);
-    const auto first = [&](double token) { return static_cast<std::int64_t>(std::floor(std::max(token, 0.0) / span)); };
-    const auto last = [&](double token, std::int64_t there) {
-        return static_cast<std::int64_t>(std::ceil(std::clamp(token, 0.0, static_cast<double>(there)) / span));
-    };
-    return {first(part.first_row), last(part.last_row, extent.rows), first(part.first_column),
-            last(part.last_column, extent.columns())};
-}
-
-/// Of a tile, in tokens × tokens.
-double visible_area(const TileKey& key, const Rectangle& part) {
-    const auto overlap = [&](std::int64_t first, double begin, double end) {
-        const auto own = static_cast<double>(first);
-        return std::max(0.0, std::min(end, own + static_cast<double>(key.span())) - std::max(begin, own));
-    };
-    return overlap(key.first_row(), part.first_row, part.last_row) *
-           overlap(key.first_column(), part.first_column, part.last_column);
-}
-
-/// The finest level whose cells are not smaller than a pixel, and of whose tiles there is room for all that are visible.
-int level_for(const Wanted& wanted, const Extent& extent, std::int64_t most_tiles) {
-    const double per_pixel = std::max(wanted.part.rows() / std::max(wanted.pixels_high, 1.0),
-                                      wanted.part.columns() / std::max(wanted.pixels_wide, 1.0));
-    int level = 0;
-    while (level < 20 && std::ldexp(1.0, level) < per_pixel * 0.999) ++level;
-    for (; level < 20; ++level) {
-        const TileRange range = tiles_of(wanted.part, extent, level);
-        if (range.rows() * range.columns() <= most_tiles) break;
-    }
-    return level;
 }
 
 std::int64_t most_keys(const ViewSources& sources) {
@@ -447,12 +390,6 @@ void ViewData::State::read_tile(std::uint32_t word, std::int64_t row, std::int64
                        to = static_cast<std::size_t>((row + r) * map.columns + column + c);
             map.mass[to] = cells[from], map.peak[to] = cells[from + 1];
         }
-}
-
-float Excerpt::at(std::int64_t row, std::int64_t column) const {
-    const std::int64_t r = row - first_row, c = column - first_column;
-    if (r < 0 || c < 0 || r >= rows || c >= columns) return std::numeric_limits<float>::quiet_NaN();
-    return weights[static_cast<std::size_t>(r * columns + c)];
 }
 
 ViewData::ViewData(LiveModel& live, const ViewDataOptions& options) : state_(std::make_unique<State>(live, options)) {}

@@ -146,8 +146,8 @@ public:
     void touch() { pictures_due_ = 3; }
 
 private:
-    /// What the user did waits for the next picture, so that a press and a release between two pictures are both seen.
-    /// When fields and menus hear of an event: of a key or a button at most one in a picture, and of modifiers not after one.
+    /// What the user did waits for the next picture. Fields and menus hear of at most one key or button in a picture, and of modifiers not
+    /// after it, so that a press and a release between two pictures are both seen.
     enum class Turn : std::uint8_t { any, not_after_key, key };
     void hear(std::function<void(ImGuiIO&)> event, Turn turn = Turn::any);
     void pass_events();
@@ -187,12 +187,7 @@ private:
     Cell read_most(std::int64_t query) const;
     std::optional<Cell> asked_cell() const;
     Wanted wanted(const Side& side) const;
-    enum class Update : std::uint8_t {
-        once,
-        finished,
-        finished_as_drawn
-    };  ///< the last: of the version that was drawn last
-    const FrameData* update(Side& side, Update how, double now);
+    ViewState seen() const;
     void finish_sides(bool newest);
     bool follow_values();
     bool reading_due(Side& side, double now) const;
