@@ -10,8 +10,9 @@
 
 #include "runtime/base/os.h"
 #include "runtime/base/spirv.h"
+#include "runtime/graph/choose_kernel.h"
 #include "runtime/graph/fuse.h"
-#include "runtime/graph/join.h"
+#include "runtime/graph/merge_projections.h"
 #include "runtime/graph/schedule.h"
 #include "runtime/models/model_builder.h"
 #include "runtime/models/shapes.h"

@@ -9,16 +9,16 @@
 #include <iostream>
 #include <map>
 
-#include "commands.h"
-#include "profile.h"
+#include "cli/shared/commands.h"
+#include "cli/shared/profile.h"
 #include "runtime/base/assets.h"
 #include "runtime/base/fallback.h"
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
 #include "runtime/base/os.h"
-#include "runtime/base/spans.h"
+#include "runtime/base/trace_span.h"
 #include "runtime/base/version.h"
-#include "runtime/io/shown_text.h"
+#include "runtime/picture/shown_text.h"
 
 namespace vantage::cli {
 

@@ -7,7 +7,7 @@ function(vantage_test_program name pattern)
     return()
   endif()
   add_executable(${name} ${sources})
-  target_link_libraries(${name} PRIVATE vantage_bench vantage_view vantage VulkanRuntime::VulkanRuntime nlohmann_json::nlohmann_json
+  target_link_libraries(${name} PRIVATE vantage_bench vantage_view vantage_conform vantage_cost vantage VulkanRuntime::VulkanRuntime nlohmann_json::nlohmann_json
                         Catch2::Catch2WithMain)
   target_compile_definitions(${name} PRIVATE VANTAGE_TEST_DATA="${PROJECT_SOURCE_DIR}/tests" VANTAGE_ROOT="${PROJECT_SOURCE_DIR}")
   vantage_warnings(${name})
@@ -78,7 +78,7 @@ foreach(source IN LISTS fuzzers)
     set_tests_properties(${target} PROPERTIES TIMEOUT 300)
     add_dependencies(replays ${target})
   endif()
-  target_link_libraries(${target} PRIVATE vantage_models nlohmann_json::nlohmann_json)  # files are read below the device layer
+  target_link_libraries(${target} PRIVATE vantage_models vantage_picture nlohmann_json::nlohmann_json)  # files are read below the device layer
   vantage_warnings(${target})
   vantage_optimise_little(${target})
 endforeach()

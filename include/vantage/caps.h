@@ -52,6 +52,9 @@ struct Caps {
     bool loads_uniform_once() const { return is_cpu() && api_version >= (1u << 22 | 4u << 12); }
 };
 
+/// "6d657361-3232-2e33-2e36-000000000000"
+std::string uuid_text(const std::array<std::uint8_t, 16>& uuid);
+
 /// Why a device cannot run Vantage; empty when it can.
 std::vector<std::string> missing_requirements(const Caps& caps);
 

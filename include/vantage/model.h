@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "vantage/device.h"
+#include "vantage/heads.h"
 #include "vantage/plan.h"
 #include "vantage/tokenizer.h"
 
@@ -14,10 +15,6 @@ namespace vantage {
 
 struct ModelConfig;
 struct BuildOptions;
-
-/// Whose attention it is: a model's own; of encoder–decoders the decoder's own, the encoder's, or what the decoder pays to the
-/// encoder's tokens.
-enum class AttentionOf : std::uint8_t { self, encoder, cross };
 
 /// Sizes of a model that programs ask for; of an encoder–decoder layers and heads are the decoder's.
 struct ModelInfo {

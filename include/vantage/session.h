@@ -34,24 +34,6 @@ Sampling recommended_sampling(const Model& model);
 enum class Precision : std::uint8_t { f16, f32, int8 };
 Precision precision_named(const std::string& name);
 
-/// The layers of which a session keeps the rows of Q and the log-sum-exps: attention() is exact for them without a replay.
-/// {} = none, Watch::all(), or {.layers = {0, 5}}.
-struct Watch {
-    bool every = false;
-    std::vector<std::int64_t> layers = {};
-    static Watch all() { return {.every = true}; }
-    bool includes(std::int64_t layer) const;
-};
-
-/// A head of a model, both numbers from 0; of an encoder–decoder also one of its encoder's or of its cross attention's.
-struct HeadPlace {
-    std::int64_t layer = 0, head = 0;
-    AttentionOf of = AttentionOf::self;
-    bool operator==(const HeadPlace&) const = default;
-};
-/// "3.2"; "e3.2" of the encoder, "x3.2" of the cross attention.
-std::string name_of(const HeadPlace& place);
-
 /// What the heads of a layer do, in numbers: rows [tokens, heads, ROW_NUMBERS] and keys [KEY_NUMBERS, heads, tokens] as
 /// shaders/params/head_statistics.h lists them.
 struct HeadTable {

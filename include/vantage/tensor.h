@@ -24,6 +24,7 @@ struct DTypeInfo {
 };
 const DTypeInfo& info(DType type);
 inline const char* name_of(DType type) { return info(type).name; }
+inline bool is_float(DType type) { return type == DType::f32 || type == DType::f16 || type == DType::bf16; }
 inline bool is_quantized(DType type) { return info(type).elements > 1; }
 
 /// Sizes of a contiguous row-major tensor, outermost first; at most six dimensions, none of them in a scalar.

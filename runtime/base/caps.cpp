@@ -9,7 +9,6 @@
 #include <type_traits>
 #include <utility>
 
-#include "runtime/base/choose.h"
 #include "runtime/base/log.h"
 #include "vantage/error.h"
 
@@ -282,6 +281,15 @@ Caps caps_with_quirks(Caps caps, const Quirks& quirks) {
     if (quirks.no_coopmat || quirks.no_subgroup) caps.cooperative_matrices.clear();
     caps.cooperative_matrix2 = caps.cooperative_matrix2 && !caps.cooperative_matrices.empty();
     return caps;
+}
+
+std::string uuid_text(const std::array<std::uint8_t, 16>& uuid) {
+    std::string text;
+    for (std::size_t i = 0; i < uuid.size(); ++i) {
+        if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+        text += format("%02x", static_cast<unsigned>(uuid[i]));
+    }
+    return text;
 }
 
 std::string caps_to_json(const Caps& caps) {

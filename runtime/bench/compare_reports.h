@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "runtime/bench/significance.h"
-#include "runtime/io/json.h"
+#include "runtime/base/json.h"
 
 namespace vantage {
 

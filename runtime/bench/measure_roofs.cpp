@@ -4,7 +4,7 @@
 #include <chrono>
 #include <functional>
 
-#include "runtime/base/choose.h"
+#include "runtime/gpu/choose_device.h"
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
 #include "runtime/base/spirv.h"
@@ -14,7 +14,7 @@
 #include "runtime/gpu/commands.h"
 #include "runtime/gpu/device.h"
 #include "runtime/gpu/kernel.h"
-#include "runtime/graph/op.h"
+#include "vantage/op.h"
 #include "runtime/ops/coopmat.h"
 #include "shaders/params/bench.h"
 

@@ -7,6 +7,7 @@
 #include "runtime/base/os.h"
 #include "runtime/bench/significance.h"
 #include "runtime/exec/tuning_files.h"
+#include "runtime/graph/choose_kernel.h"
 
 namespace vantage {
 

@@ -11,7 +11,7 @@
 #include "runtime/bench/report.h"
 #include "runtime/bench/roofs.h"
 #include "runtime/bench/shapes.h"
-#include "runtime/exec/measure.h"
+#include "runtime/measure/measure.h"
 
 namespace vantage {
 

@@ -8,7 +8,7 @@
 #include <numeric>
 #include <optional>
 
-#include "runtime/base/choose.h"
+#include "runtime/gpu/choose_device.h"
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
 #include "runtime/base/version.h"

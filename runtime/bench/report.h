@@ -14,7 +14,7 @@
 #include <variant>
 #include <vector>
 
-#include "runtime/io/json.h"
+#include "runtime/base/json.h"
 #include "vantage/caps.h"
 
 namespace vantage {

@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "runtime/bench/report.h"
-#include "runtime/io/shown_text.h"
+#include "runtime/picture/shown_text.h"
 
 namespace vantage {
 

@@ -1,7 +1,7 @@
 #include "runtime/bench/roofline.h"
 
 #include "runtime/base/log.h"
-#include "runtime/io/shown_text.h"
+#include "runtime/picture/shown_text.h"
 
 namespace vantage {
 

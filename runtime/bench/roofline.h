@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "runtime/bench/drawing.h"
+#include "runtime/picture/drawing.h"
 #include "runtime/bench/report.h"
 #include "runtime/bench/roofs.h"
-#include "runtime/io/picture_style.h"
+#include "runtime/picture/picture_style.h"
 
 namespace vantage {
 

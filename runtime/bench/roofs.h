@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/io/json.h"
+#include "runtime/base/json.h"
 #include "vantage/caps.h"
 #include "vantage/device.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/graph/op.h"
+#include "vantage/op.h"
 #include "runtime/models/config.h"
 
 namespace vantage {

@@ -61,19 +61,6 @@ void check_arena(const Graph& graph, const Schedule& schedule, const PlanMemory&
 
 }  // namespace
 
-gpu::Buffer allocate_value(gpu::DeviceState& device, const Value& value, bool guard) {
-    const std::uint64_t bytes = whole_words(value.type.bytes());
-    const gpu::Buffer buffer =
-        gpu::allocate(device, bytes + (guard ? red_zone : 0),
-                      value.host_visible ? gpu::MemoryKind::shared : gpu::MemoryKind::device, value.name);
-    if (value.data)
-        gpu::upload(device, buffer, 0, value.data());
-    else if (value.kind == ValueKind::state && bytes > 0)
-        gpu::fill(device, buffer, 0, bytes, 0);
-    if (guard) gpu::fill(device, buffer, bytes, red_zone, poison);
-    return buffer;
-}
-
 void check_red_zones(const Graph& graph, const Schedule& schedule, const PlanMemory& memory, gpu::DeviceState& device) {
     check_arena(graph, schedule, memory, device);
     for (const auto& [id, buffer] : memory.buffers) {

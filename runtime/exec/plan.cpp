@@ -6,7 +6,7 @@
 
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
-#include "runtime/base/spans.h"
+#include "runtime/base/trace_span.h"
 #include "runtime/exec/bindings.h"
 #include "runtime/exec/guard.h"
 #include "runtime/exec/recorder.h"
@@ -14,7 +14,7 @@
 #include "runtime/exec/upload_weight.h"
 #include "runtime/graph/compare.h"
 #include "runtime/graph/fuse.h"
-#include "runtime/graph/join.h"
+#include "runtime/graph/merge_projections.h"
 
 namespace vantage {
 

@@ -2,36 +2,15 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <span>
-#include <utility>
 #include <vector>
 
-#include "runtime/exec/bindings.h"
+#include "runtime/exec/plan_memory.h"
 #include "runtime/gpu/commands.h"
-#include "runtime/gpu/device.h"
 #include "runtime/graph/schedule.h"
 #include "vantage/plan.h"
 
 namespace vantage {
-
-/// Buffers of a plan: the arena, and one for every value that has memory of its own and was not bound.
-struct PlanMemory {
-    gpu::Buffer arena;
-    std::map<int, gpu::Buffer> buffers;         ///< by value id of a storage
-    std::shared_ptr<const Background> filling;  ///< of buffers that were bound
-
-    PlanMemory() = default;
-    PlanMemory(const Graph& graph, const Schedule& schedule, gpu::DeviceState& device, const Bindings* bindings,
-               bool guard);
-    /// Buffer and offset of a value.
-    std::pair<gpu::Buffer, std::uint64_t> place_of(const Graph& graph, const Schedule& schedule, int id) const;
-    std::uint64_t address_of(const MemoryUse& use) const;
-    /// Waits until what was bound is full; throws why it could not be filled.
-    void require_full() const {
-        if (filling) filling->wait();
-    }
-};
 
 class Recorder {
 public:

@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "runtime/base/assets.h"
-#include "runtime/base/choose.h"
+#include "runtime/gpu/choose_device.h"
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
 #include "runtime/base/os.h"
-#include "runtime/io/json.h"
+#include "runtime/base/json.h"
 
 namespace vantage {
 

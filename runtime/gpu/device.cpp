@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <optional>
 
-#include "runtime/base/choose.h"
+#include "runtime/gpu/choose_device.h"
 #include "runtime/base/fallback.h"
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
-#include "runtime/base/spans.h"
+#include "runtime/base/trace_span.h"
 #include "runtime/base/version.h"
 #include "runtime/gpu/instance.h"
 #include "vantage/vulkan.h"

@@ -9,7 +9,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
 #include "runtime/base/os.h"
-#include "runtime/base/spans.h"
+#include "runtime/base/trace_span.h"
 #include "runtime/gpu/commands.h"
 #include "runtime/gpu/device.h"
 #include "runtime/gpu/faults.h"

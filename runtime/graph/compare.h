@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "runtime/graph/op.h"
+#include "vantage/op.h"
 
 namespace vantage {
 

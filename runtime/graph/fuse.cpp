@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <optional>
 
-#include "runtime/graph/op.h"
+#include "vantage/op.h"
 
 namespace vantage {
 

@@ -1,7 +1,7 @@
 #include "vantage/graph.h"
 
 #include "runtime/base/log.h"
-#include "runtime/graph/op.h"
+#include "vantage/op.h"
 
 namespace vantage {
 

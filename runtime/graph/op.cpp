@@ -1,4 +1,4 @@
-#include "runtime/graph/op.h"
+#include "vantage/op.h"
 
 #include <algorithm>
 #include <bit>
@@ -85,18 +85,6 @@ int operand_named(const Node& node, const std::string& name) {
 const OpDef* find_op(const std::string& name) {
     for (const OpDef* op : all_ops())
         if (name == op->name) return op;
-    return nullptr;
-}
-
-bool eligible(const Kernel& kernel, const OpCall& call, const Caps& caps) {
-    return provides(caps, kernel.needs) && (kernel.fits == nullptr || kernel.fits(call, caps));
-}
-
-const Kernel* choose_kernel(const OpCall& call, const Caps& caps, const TuningTable* tuning) {
-    if (tuning != nullptr)
-        if (const Kernel* tuned = tuning->choose(call, caps)) return tuned;
-    for (const Kernel& kernel : call.op->kernels)
-        if (eligible(kernel, call, caps) && (kernel.pays == nullptr || kernel.pays(call, caps))) return &kernel;
     return nullptr;
 }
 

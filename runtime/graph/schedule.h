@@ -7,7 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/graph/op.h"
+#include "runtime/graph/choose_kernel.h"
+#include "vantage/op.h"
 
 namespace vantage {
 

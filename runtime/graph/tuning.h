@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "runtime/graph/op.h"
+#include "vantage/op.h"
 
 namespace vantage {
 

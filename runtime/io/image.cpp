@@ -11,6 +11,14 @@ namespace {
 constexpr int longest_side = 1 << 15;
 }
 
+Rgb mixed(Rgb a, Rgb b, float share) {
+    const auto mix = [share](std::uint8_t from, std::uint8_t to) {
+        const float value = static_cast<float>(from) + (static_cast<float>(to) - static_cast<float>(from)) * share;
+        return static_cast<std::uint8_t>(std::lround(std::clamp(value, 0.0f, 255.0f)));
+    };
+    return {mix(a.r, b.r), mix(a.g, b.g), mix(a.b, b.b)};
+}
+
 Image::Image(int width_in, int height_in, Rgb background) : width(width_in), height(height_in) {
     if (width < 0 || height < 0 || width > longest_side || height > longest_side) {
         throw Error(ErrorKind::usage,

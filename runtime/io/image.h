@@ -6,9 +6,16 @@
 #include <string>
 #include <vector>
 
-#include "runtime/io/colour_map.h"
-
 namespace vantage {
+
+/// An sRGB colour.
+struct Rgb {
+    std::uint8_t r = 0, g = 0, b = 0;
+    bool operator==(const Rgb&) const = default;
+};
+
+/// `share` = 0 gives `a`, 1 gives `b`.
+Rgb mixed(Rgb a, Rgb b, float share);
 
 struct Point {
     int x = 0, y = 0;

@@ -8,7 +8,7 @@
 #include <optional>
 #include <set>
 
-#include "runtime/io/json.h"
+#include "runtime/base/json.h"
 
 namespace vantage {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/io/json.h"
+#include "runtime/base/json.h"
 #include "runtime/models/config.h"
 #include "runtime/models/model_builder.h"
 

@@ -4,7 +4,7 @@
 #include <functional>
 #include <initializer_list>
 
-#include "runtime/io/json.h"
+#include "runtime/base/json.h"
 #include "runtime/models/config.h"
 
 namespace vantage {

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "runtime/base/log.h"
-#include "runtime/io/json.h"
+#include "runtime/base/json.h"
 
 namespace vantage {
 

@@ -1,6 +1,5 @@
 #include "runtime/models/shapes.h"
 
-#include "runtime/base/choose.h"
 #include "runtime/base/log.h"
 #include "vantage/error.h"
 

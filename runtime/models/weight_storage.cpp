@@ -1,8 +1,8 @@
 #include "runtime/models/weight_storage.h"
 
 #include "runtime/base/log.h"
-#include "runtime/graph/op.h"
-#include "runtime/models/parts.h"
+#include "vantage/op.h"
+#include "runtime/models/model_roles.h"
 
 namespace vantage {
 

@@ -14,7 +14,7 @@
 
 #include "runtime/ops/activation.h"
 
-#include "runtime/graph/op.h"
+#include "vantage/op.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/activation.h"
 #include "vantage/ops.h"

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "runtime/base/log.h"
-#include "runtime/graph/op.h"
+#include "vantage/op.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/additive_scores.h"
 #include "vantage/ops.h"

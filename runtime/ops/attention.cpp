@@ -9,7 +9,7 @@
 #include <limits>
 
 #include "runtime/base/log.h"
-#include "runtime/graph/op.h"
+#include "vantage/op.h"
 #include "runtime/ops/attention_kernels.h"
 #include "runtime/ops/step.h"
 #include "shaders/params/attention.h"

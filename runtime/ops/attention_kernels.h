@@ -1,7 +1,7 @@
 // The kernels of attention (runtime/ops/attention.cpp): sizes of a call, and launches that several files make.
 #pragma once
 
-#include "runtime/graph/op.h"
+#include "vantage/op.h"
 #include "runtime/ops/attention_rules.h"
 
 namespace vantage::ops::attention {

@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "runtime/graph/op.h"
+#include "vantage/op.h"
 #include "vantage/ops.h"
 
 namespace vantage {

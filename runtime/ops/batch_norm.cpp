@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "runtime/base/log.h"
-#include "runtime/graph/op.h"
+#include "vantage/op.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/batch_norm.h"
 #include "vantage/ops.h"

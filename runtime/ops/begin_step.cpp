@@ -2,7 +2,7 @@
 //   position += valid;  valid = min(rows, end - position);  keys = position + valid
 #include "shaders/params/begin_step.h"
 #include "runtime/base/log.h"
-#include "runtime/graph/op.h"
+#include "vantage/op.h"
 #include "runtime/ops/step.h"
 #include "vantage/ops.h"
 

@@ -4,7 +4,7 @@
 #include <initializer_list>
 #include <string>
 
-#include "runtime/graph/op.h"
+#include "vantage/op.h"
 
 namespace vantage {
 
@@ -12,8 +12,6 @@ namespace vantage {
 inline std::string operand_is(const OpCall& call, int i) {
     return std::string(call.op->operands[static_cast<std::size_t>(i)]) + " is " + call.in(i).text();
 }
-
-inline bool is_float(DType type) { return type == DType::f32 || type == DType::f16 || type == DType::bf16; }
 
 /// Every operand that is there, but `other`, has to be of a float type.
 inline void require_floats(const OpCall& call, int other = -1) {

@@ -1,7 +1,7 @@
 // Two tensors one after the other along their first axis: a vision transformer's class token before its patches.
 //   y = [a; b], a [n, ..], b [m, ..] -> y [n + m, ..]
 #include "shaders/params/concat.h"
-#include "runtime/graph/op.h"
+#include "vantage/op.h"
 #include "runtime/ops/checks.h"
 #include "vantage/ops.h"
 

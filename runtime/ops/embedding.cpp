@@ -3,7 +3,7 @@
 // Vaswani et al. 2017, section 3.4 (scale); Radford et al. 2019 (learned positions).
 #include "shaders/params/embedding.h"
 #include "runtime/base/log.h"
-#include "runtime/graph/op.h"
+#include "vantage/op.h"
 #include "runtime/ops/step.h"
 #include "vantage/ops.h"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "runtime/base/log.h"
-#include "runtime/graph/op.h"
+#include "vantage/op.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/entropy.h"
 #include "vantage/ops.h"

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "runtime/base/log.h"
-#include "runtime/graph/op.h"
+#include "vantage/op.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/experts.h"
 #include "vantage/ops.h"

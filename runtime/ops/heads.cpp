@@ -3,7 +3,7 @@
 // Both swap two axes of a tensor seen as (outer, m, n, width), so they share a kernel.
 #include <vector>
 
-#include "runtime/graph/op.h"
+#include "vantage/op.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/swap_axes.h"
 #include "vantage/ops.h"

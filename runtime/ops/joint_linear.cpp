@@ -4,7 +4,7 @@
 // launch costs as much as what it does, and where x would be read, and the halves of the gate written and read, for each.
 #include <algorithm>
 
-#include "runtime/graph/op.h"
+#include "vantage/op.h"
 #include "runtime/ops/activation.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/matmul_kernels.h"

@@ -2,7 +2,7 @@
 //   y_b = x_(b, valid_b - 1)
 #include "shaders/params/last_row.h"
 #include "runtime/base/log.h"
-#include "runtime/graph/op.h"
+#include "vantage/op.h"
 #include "runtime/ops/step.h"
 #include "vantage/ops.h"
 

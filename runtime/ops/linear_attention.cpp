@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "runtime/base/log.h"
-#include "runtime/graph/op.h"
+#include "vantage/op.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/linear_attention.h"
 #include "vantage/ops.h"

@@ -2,7 +2,7 @@
 //   seen |= Σ_r 1 << tokens[position + r], r < valid
 #include "shaders/params/mark_seen.h"
 #include "runtime/base/log.h"
-#include "runtime/graph/op.h"
+#include "vantage/op.h"
 #include "runtime/ops/step.h"
 #include "vantage/ops.h"
 

@@ -1,7 +1,7 @@
 // The kernels of matmul (runtime/ops/matmul.cpp): which calls each takes, and how it is launched.
 #pragma once
 
-#include "runtime/graph/op.h"
+#include "vantage/op.h"
 
 namespace vantage::ops::matmul {
 

@@ -4,7 +4,7 @@
 // is its size.
 #include "shaders/params/patches.h"
 #include "runtime/base/log.h"
-#include "runtime/graph/op.h"
+#include "vantage/op.h"
 #include "runtime/ops/checks.h"
 #include "vantage/ops.h"
 

@@ -1,7 +1,7 @@
 // Every op there is. An explicit list: objects that register themselves vanish from static libraries.
 #include <array>
 
-#include "runtime/graph/op.h"
+#include "vantage/op.h"
 
 namespace vantage {
 

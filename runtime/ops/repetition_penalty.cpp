@@ -3,7 +3,7 @@
 // Keskar et al. 2019 (CTRL), in the form that transformers gave it: never more likely, whatever the sign.
 #include "shaders/params/repetition_penalty.h"
 #include "runtime/base/log.h"
-#include "runtime/graph/op.h"
+#include "vantage/op.h"
 #include "runtime/ops/checks.h"
 #include "vantage/ops.h"
 

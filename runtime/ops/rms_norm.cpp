@@ -3,7 +3,7 @@
 // Zhang, Sennrich, "Root Mean Square Layer Normalization" (2019); an offset of 1 is Gemma's.
 #include <cmath>
 
-#include "runtime/graph/op.h"
+#include "vantage/op.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/rms_norm.h"
 #include "vantage/ops.h"

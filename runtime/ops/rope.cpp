@@ -3,7 +3,7 @@
 // Su et al. 2021 (RoFormer); pairs (i, i + rotary_dim/2) as in GPT-NeoX and Llama, or (2i, 2i + 1) as in GPT-J.
 #include "shaders/params/rope.h"
 #include "runtime/base/log.h"
-#include "runtime/graph/op.h"
+#include "vantage/op.h"
 #include "runtime/ops/step.h"
 #include "vantage/ops.h"
 

@@ -8,7 +8,7 @@
 #include <numeric>
 
 #include "runtime/base/log.h"
-#include "runtime/graph/op.h"
+#include "vantage/op.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/step.h"
 #include "shaders/params/experts.h"

@@ -3,7 +3,7 @@
 // Random numbers are counted by seed and place (Salmon et al. 2011), so a run repeats exactly.
 #include "shaders/params/sample.h"
 #include "runtime/base/log.h"
-#include "runtime/graph/op.h"
+#include "vantage/op.h"
 #include "runtime/ops/sampling.h"
 #include "runtime/ops/step.h"
 #include "vantage/ops.h"

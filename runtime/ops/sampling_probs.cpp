@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "runtime/base/log.h"
-#include "runtime/graph/op.h"
+#include "vantage/op.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/sampling.h"
 #include "shaders/params/sampling_probs.h"

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "runtime/graph/op.h"
+#include "vantage/op.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/softmax.h"
 #include "vantage/ops.h"

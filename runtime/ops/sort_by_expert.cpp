@@ -3,7 +3,7 @@
 //   slots[c] = how many earlier choices have the expert of c, -1 where it has none or that is full
 //   order = choices with a slot by (expert, slot), then the others;  offsets[e] = where expert e's begin
 #include "runtime/base/log.h"
-#include "runtime/graph/op.h"
+#include "vantage/op.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/experts.h"
 #include "vantage/ops.h"

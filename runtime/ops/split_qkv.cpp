@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "runtime/graph/op.h"
+#include "vantage/op.h"
 #include "runtime/ops/step.h"
 #include "shaders/params/split_qkv.h"
 #include "vantage/ops.h"

@@ -3,7 +3,7 @@
 // With steps of several sequences the state has as many parts of the same size, and so have the rows.
 #include "shaders/params/write.h"
 #include "runtime/base/log.h"
-#include "runtime/graph/op.h"
+#include "vantage/op.h"
 #include "runtime/ops/step.h"
 #include "vantage/ops.h"
 

@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "runtime/io/json.h"
+#include "runtime/base/json.h"
 #include "runtime/text/aligned_text.h"
 #include "runtime/text/normalizer.h"
 #include "runtime/text/prefix_tree.h"

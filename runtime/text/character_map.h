@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/io/json.h"
+#include "runtime/base/json.h"
 #include "runtime/text/aligned_text.h"
 
 namespace vantage::text {

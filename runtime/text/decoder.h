@@ -9,7 +9,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/io/json.h"
+#include "runtime/base/json.h"
 
 namespace vantage::text {
 

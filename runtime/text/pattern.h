@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "runtime/io/json.h"
+#include "runtime/base/json.h"
 #include "runtime/text/aligned_text.h"
 
 namespace vantage::text {

@@ -4,7 +4,7 @@
 #include <functional>
 #include <vector>
 
-#include "runtime/io/json.h"
+#include "runtime/base/json.h"
 #include "vantage/tokenizer.h"
 
 namespace vantage::text {

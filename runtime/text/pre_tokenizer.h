@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "runtime/io/json.h"
+#include "runtime/base/json.h"
 #include "runtime/text/aligned_text.h"
 
 namespace vantage::text {

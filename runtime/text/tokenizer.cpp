@@ -1,7 +1,7 @@
 #include "vantage/tokenizer.h"
 
 #include "runtime/base/os.h"
-#include "runtime/base/spans.h"
+#include "runtime/base/trace_span.h"
 #include "runtime/text/added_tokens.h"
 #include "runtime/text/decoder.h"
 #include "runtime/text/model.h"

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <unordered_map>
 
-#include "runtime/io/json.h"
+#include "runtime/base/json.h"
 
 namespace vantage::text {
 

@@ -9,7 +9,7 @@
 #include <string>
 #include <utility>
 
-#include "runtime/graph/op.h"
+#include "vantage/op.h"
 #include "sheet.h"
 
 using namespace vantage;

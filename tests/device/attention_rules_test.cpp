@@ -4,7 +4,7 @@
 #include <functional>
 #include <limits>
 
-#include "runtime/graph/op.h"
+#include "vantage/op.h"
 #include "runtime/ops/attention_rules.h"
 #include "sheet.h"
 

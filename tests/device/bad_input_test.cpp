@@ -10,7 +10,7 @@
 #include "../host/expect_error.h"
 #include "../host/temporary_directory.h"
 #include "runtime/base/os.h"
-#include "runtime/io/json.h"
+#include "runtime/base/json.h"
 #include "runtime/io/safetensors.h"
 #include "test_device.h"
 #include "vantage/session.h"

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "runtime/graph/op.h"
+#include "vantage/op.h"
 #include "shaders/params/step.h"
 #include "vantage/vantage.h"
 

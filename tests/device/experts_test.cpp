@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "runtime/graph/op.h"
+#include "vantage/op.h"
 #include "sheet.h"
 
 using namespace vantage;

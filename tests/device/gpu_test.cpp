@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "runtime/base/choose.h"
+#include "runtime/gpu/choose_device.h"
 #include "runtime/gpu/commands.h"
 #include "runtime/gpu/device.h"
 #include "runtime/gpu/faults.h"

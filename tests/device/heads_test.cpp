@@ -6,8 +6,9 @@
 #include <limits>
 
 #include "oracle_model.h"
-#include "runtime/exec/case_runner.h"
-#include "runtime/graph/op.h"
+#include "runtime/conform/case_runner.h"
+#include "runtime/graph/choose_kernel.h"
+#include "vantage/op.h"
 #include "runtime/models/config.h"
 #include "shaders/params/head_statistics.h"
 #include "test_model.h"

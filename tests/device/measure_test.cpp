@@ -2,8 +2,8 @@
 #include <catch2/catch_test_macros.hpp>
 
 #include "../host/expect_error.h"
-#include "runtime/exec/case_runner.h"
-#include "runtime/exec/measure.h"
+#include "runtime/conform/case_runner.h"
+#include "runtime/measure/measure.h"
 #include "runtime/graph/compare.h"
 #include "test_device.h"
 

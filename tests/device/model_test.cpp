@@ -10,7 +10,7 @@
 
 #include "oracle_model.h"
 #include "runtime/base/log.h"
-#include "runtime/io/json.h"
+#include "runtime/base/json.h"
 #include "runtime/io/safetensors.h"
 #include "runtime/models/config.h"
 #include "test_device.h"

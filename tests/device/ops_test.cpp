@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/exec/case_runner.h"
+#include "runtime/conform/case_runner.h"
 #include "test_device.h"
 
 using namespace vantage;

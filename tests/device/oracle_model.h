@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/io/json.h"
+#include "runtime/base/json.h"
 #include "runtime/io/safetensors.h"
 #include "test_device.h"
 #include "vantage/session.h"

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "runtime/base/options.h"
-#include "runtime/exec/oracle_cases.h"
+#include "runtime/conform/oracle_cases.h"
 #include "test_device.h"
 
 using namespace vantage;

@@ -12,7 +12,7 @@
 #include <tuple>
 #include <vector>
 
-#include "runtime/graph/op.h"
+#include "vantage/op.h"
 #include "sheet.h"
 #include "test_device.h"
 #include "vantage/ops.h"

@@ -7,7 +7,8 @@
 #include "oracle_model.h"
 #include "runtime/base/log.h"
 #include "runtime/base/version.h"
-#include "runtime/exec/case_runner.h"
+#include "runtime/conform/case_runner.h"
+#include "runtime/graph/choose_kernel.h"
 #include "runtime/graph/compare.h"
 #include "tests/host/expect_error.h"
 

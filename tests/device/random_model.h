@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "runtime/base/os.h"
-#include "runtime/graph/op.h"
+#include "vantage/op.h"
 #include "runtime/io/safetensors.h"
 #include "runtime/models/architecture.h"
 #include "tests/host/temporary_directory.h"

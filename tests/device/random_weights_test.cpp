@@ -4,7 +4,7 @@
 
 #include "runtime/exec/bindings.h"
 #include "runtime/gpu/device.h"
-#include "runtime/graph/op.h"
+#include "vantage/op.h"
 #include "runtime/models/shapes.h"
 #include "test_device.h"
 #include "vantage/model.h"

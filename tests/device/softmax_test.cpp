@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "runtime/graph/op.h"
+#include "vantage/op.h"
 #include "test_device.h"
 #include "vantage/ops.h"
 #include "vantage/plan.h"

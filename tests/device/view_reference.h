@@ -11,7 +11,7 @@
 
 #include "runtime/base/os.h"
 #include "runtime/gpu/commands.h"
-#include "runtime/graph/op.h"
+#include "vantage/op.h"
 #include "runtime/ops/attention_rules.h"
 #include "test_device.h"
 #include "viewer/data/view_data.h"

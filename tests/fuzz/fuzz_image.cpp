@@ -3,8 +3,8 @@
 #include <cstdint>
 #include <string>
 
-#include "runtime/io/jpeg.h"
-#include "runtime/io/png.h"
+#include "runtime/picture/jpeg.h"
+#include "runtime/picture/png.h"
 #include "tests/fuzz/require.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -6,8 +6,8 @@
 
 #include "expect_error.h"
 #include "runtime/base/os.h"
-#include "runtime/graph/op.h"
-#include "runtime/io/json.h"
+#include "vantage/op.h"
+#include "runtime/base/json.h"
 #include "runtime/models/architecture.h"
 
 using namespace vantage;

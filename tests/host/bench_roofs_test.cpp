@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "runtime/base/choose.h"
+#include "runtime/gpu/choose_device.h"
 #include "runtime/base/os.h"
 #include "runtime/bench/ops_bench.h"
 #include "runtime/bench/roofline.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/base/choose.h"
+#include "runtime/gpu/choose_device.h"
 #include "runtime/base/log.h"
 #include "vantage/caps.h"
 #include "vantage/error.h"

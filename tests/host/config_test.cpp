@@ -9,7 +9,7 @@
 
 #include "expect_error.h"
 #include "runtime/base/os.h"
-#include "runtime/io/json.h"
+#include "runtime/base/json.h"
 #include "runtime/models/config.h"
 
 using namespace vantage;

@@ -13,7 +13,7 @@
 #include "runtime/graph/schedule.h"
 #include "runtime/io/safetensors.h"
 #include "runtime/models/architecture.h"
-#include "runtime/models/cost.h"
+#include "runtime/cost/cost.h"
 
 using namespace vantage;
 using vantage::test::config_of;

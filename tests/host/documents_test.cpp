@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "runtime/base/os.h"
-#include "runtime/graph/op.h"
+#include "vantage/op.h"
 
 using namespace vantage;
 

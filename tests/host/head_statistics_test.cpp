@@ -8,10 +8,10 @@
 #include <limits>
 #include <numeric>
 
-#include "runtime/graph/op.h"
-#include "runtime/inspect/head_habit.h"
-#include "runtime/inspect/telling_head.h"
-#include "runtime/io/json.h"
+#include "vantage/op.h"
+#include "runtime/inspect/head_pattern.h"
+#include "runtime/inspect/salient_head.h"
+#include "runtime/base/json.h"
 #include "runtime/io/safetensors.h"
 #include "shaders/params/head_statistics.h"
 #include "tests/host/expect_error.h"

@@ -6,7 +6,7 @@
 
 #include "expect_error.h"
 #include "runtime/base/os.h"
-#include "runtime/io/image_file.h"
+#include "runtime/picture/image_file.h"
 #include "runtime/io/safetensors.h"
 #include "temporary_directory.h"
 

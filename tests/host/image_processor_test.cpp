@@ -7,8 +7,8 @@
 
 #include "expect_error.h"
 #include "runtime/base/os.h"
-#include "runtime/io/image_file.h"
-#include "runtime/io/json.h"
+#include "runtime/picture/image_file.h"
+#include "runtime/base/json.h"
 #include "runtime/io/safetensors.h"
 #include "runtime/models/image_processor.h"
 

@@ -1,7 +1,7 @@
 // JSON from files: limits of the parser, and fields that name what is wrong with them.
 #include <catch2/catch_test_macros.hpp>
 
-#include "runtime/io/json.h"
+#include "runtime/base/json.h"
 #include "tests/host/expect_error.h"
 #include "tests/host/temporary_directory.h"
 

@@ -5,12 +5,12 @@
 
 #include "expect_error.h"
 #include "runtime/base/os.h"
-#include "runtime/base/spans.h"
+#include "runtime/base/trace_span.h"
 #include "runtime/bench/model_bench.h"
 #include "runtime/bench/op_profile.h"
 #include "runtime/bench/quality.h"
 #include "runtime/models/config.h"
-#include "runtime/models/cost.h"
+#include "runtime/cost/cost.h"
 #include "runtime/models/shapes.h"
 
 using namespace vantage;

@@ -4,7 +4,8 @@
 #include <string>
 
 #include "runtime/base/version.h"
-#include "runtime/graph/op.h"
+#include "runtime/graph/choose_kernel.h"
+#include "vantage/op.h"
 #include "shaders/params/matmul.h"
 #include "tests/host/made_up_devices.h"
 

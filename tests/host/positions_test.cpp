@@ -5,7 +5,7 @@
 #include <cstring>
 #include <random>
 
-#include "runtime/graph/op.h"
+#include "vantage/op.h"
 #include "tests/host/expect_error.h"
 #include "vantage/ops.h"
 

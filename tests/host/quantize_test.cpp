@@ -9,7 +9,7 @@
 #include "runtime/base/half.h"
 #include "runtime/base/quantize.h"
 #include "runtime/graph/fuse.h"
-#include "runtime/graph/op.h"
+#include "vantage/op.h"
 #include "runtime/io/safetensors.h"
 #include "runtime/models/model_builder.h"
 #include "runtime/models/weight_storage.h"

@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "runtime/base/os.h"
-#include "runtime/io/json.h"
+#include "runtime/base/json.h"
 #include "runtime/io/safetensors.h"
 #include "tests/host/expect_error.h"
 #include "tests/host/temporary_directory.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "runtime/base/utf8.h"
-#include "runtime/io/json.h"
+#include "runtime/base/json.h"
 #include "vantage/tokenizer.h"
 
 namespace vantage::test {

@@ -7,7 +7,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
 #include "runtime/base/os.h"
-#include "runtime/exec/measure.h"
+#include "runtime/measure/measure.h"
 #include "runtime/exec/tuning_files.h"
 
 using namespace vantage;

@@ -1,6 +1,7 @@
 // Measured choices as plain data: which calls share one, when it counts, and what is noise.
 #include <catch2/catch_test_macros.hpp>
 
+#include "runtime/graph/choose_kernel.h"
 #include "runtime/graph/tuning.h"
 #include "tests/host/made_up_devices.h"
 

@@ -8,7 +8,7 @@
 
 #include "expect_error.h"
 #include "runtime/base/os.h"
-#include "runtime/io/apng.h"
+#include "runtime/picture/apng.h"
 #include "temporary_directory.h"
 #include "viewer/export/base64.h"
 #include "viewer/export/view_export.h"

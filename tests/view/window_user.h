@@ -13,7 +13,7 @@
 
 #include "runtime/base/options.h"
 #include "runtime/base/utf8.h"
-#include "runtime/io/png.h"
+#include "runtime/picture/png.h"
 #include "vantage/vulkan.h"
 #include "viewer/panels/viewer.h"
 #include "viewer/window/window.h"

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <limits>
 
-#include "runtime/graph/op.h"
+#include "vantage/op.h"
 
 namespace vantage::view {
 

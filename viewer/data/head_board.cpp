@@ -5,7 +5,8 @@
 #include <cstring>
 #include <limits>
 
-#include "runtime/graph/op.h"
+#include "runtime/graph/choose_kernel.h"
+#include "vantage/op.h"
 #include "runtime/models/config.h"
 #include "shaders/params/head_statistics.h"
 

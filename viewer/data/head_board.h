@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "runtime/graph/op.h"
+#include "vantage/op.h"
 #include "viewer/data/head_means.h"
 #include "viewer/data/row_checkpoints.h"
 #include "viewer/data/view_sources.h"

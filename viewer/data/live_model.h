@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/exec/tap.h"
+#include "runtime/session/tap.h"
 #include "runtime/io/image.h"
 #include "vantage/session.h"
 

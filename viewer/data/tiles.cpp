@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/graph/op.h"
+#include "vantage/op.h"
 
 namespace vantage::view {
 

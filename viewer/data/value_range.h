@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "runtime/io/weight_scale.h"
+#include "runtime/picture/attention_scale.h"
 
 namespace vantage::view {
 

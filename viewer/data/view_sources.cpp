@@ -3,7 +3,8 @@
 #include <bit>
 #include <cstring>
 
-#include "runtime/graph/op.h"
+#include "runtime/graph/choose_kernel.h"
+#include "vantage/op.h"
 #include "shaders/params/attention.h"
 
 namespace vantage::view {

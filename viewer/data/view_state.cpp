@@ -8,7 +8,7 @@
 #include <functional>
 
 #include "runtime/base/log.h"
-#include "runtime/io/shown_text.h"
+#include "runtime/picture/shown_text.h"
 
 namespace vantage::view {
 

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/io/colour_map.h"
-#include "runtime/io/weight_scale.h"
+#include "runtime/picture/colour_map.h"
+#include "runtime/picture/attention_scale.h"
 #include "vantage/session.h"
 #include "viewer/data/value_range.h"
 

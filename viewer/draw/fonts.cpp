@@ -7,7 +7,7 @@
 
 #include "runtime/base/log.h"
 #include "runtime/base/utf8.h"
-#include "runtime/io/font_files.h"
+#include "runtime/picture/font_files.h"
 #include "viewer/draw/frame.h"
 
 namespace vantage::view {

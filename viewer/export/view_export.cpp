@@ -10,7 +10,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
 #include "runtime/base/utf8.h"
-#include "runtime/io/shown_text.h"
+#include "runtime/picture/shown_text.h"
 
 namespace vantage::view {
 

@@ -3,7 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/base/utf8.h"
-#include "runtime/io/colour_map.h"
+#include "runtime/picture/colour_map.h"
 #include "viewer/export/base64.h"
 #include "viewer/export/view_export.h"
 

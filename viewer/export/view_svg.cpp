@@ -4,7 +4,7 @@
 
 #include "runtime/base/log.h"
 #include "runtime/base/utf8.h"
-#include "runtime/io/png.h"
+#include "runtime/picture/png.h"
 #include "viewer/export/base64.h"
 #include "viewer/export/view_export.h"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/io/shown_text.h"
+#include "runtime/picture/shown_text.h"
 #include "viewer/panels/panels.h"
 #include "viewer/panels/viewer.h"
 #include "viewer/panels/widgets.h"

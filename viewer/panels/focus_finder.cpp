@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "runtime/base/os.h"
-#include "runtime/inspect/telling_head.h"
+#include "runtime/inspect/salient_head.h"
 #include "runtime/models/config.h"
 
 namespace vantage::view {

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "params/view_draw.h"
-#include "runtime/io/weight_scale.h"
+#include "runtime/picture/attention_scale.h"
 #include "runtime/models/config.h"
 #include "viewer/data/view_sources.h"
 #include "viewer/panels/panels.h"

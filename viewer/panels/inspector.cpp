@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "runtime/base/log.h"
-#include "runtime/io/weight_scale.h"
+#include "runtime/picture/attention_scale.h"
 #include "viewer/panels/panels.h"
 #include "viewer/panels/widgets.h"
 

@@ -6,7 +6,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
 #include "runtime/base/os.h"
-#include "runtime/io/shown_text.h"
+#include "runtime/picture/shown_text.h"
 #include "vantage/error.h"
 
 namespace vantage::view {

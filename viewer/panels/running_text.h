@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/io/shown_text.h"
+#include "runtime/picture/shown_text.h"
 #include "viewer/draw/fonts.h"
 #include "viewer/panels/box.h"
 

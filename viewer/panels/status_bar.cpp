@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "runtime/base/log.h"
-#include "runtime/io/shown_text.h"
+#include "runtime/picture/shown_text.h"
 #include "viewer/panels/menus.h"
 #include "viewer/panels/panels.h"
 #include "viewer/panels/widgets.h"

@@ -3,7 +3,7 @@
 #include <array>
 #include <cmath>
 
-#include "runtime/io/picture_style.h"
+#include "runtime/picture/picture_style.h"
 
 namespace vantage::view {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <imgui.h>
 
-#include "runtime/io/colour_map.h"
+#include "runtime/picture/colour_map.h"
 #include "viewer/data/view_state.h"
 
 namespace vantage::view {

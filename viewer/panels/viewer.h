@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/io/png.h"
+#include "runtime/picture/png.h"
 #include "vantage/device.h"
 #include "viewer/data/comparison.h"
 #include "viewer/data/head_distances.h"

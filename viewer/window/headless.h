@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "runtime/io/png.h"
+#include "runtime/picture/png.h"
 #include "viewer/data/live_model.h"
 #include "viewer/data/view_state.h"
 

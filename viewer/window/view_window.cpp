@@ -1,5 +1,5 @@
 // A window of one's own on a session (vantage/view.h).
-#include "runtime/io/png.h"
+#include "runtime/picture/png.h"
 #include "vantage/view.h"
 #include "vantage/vulkan.h"
 #include "viewer/panels/viewer.h"

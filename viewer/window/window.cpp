@@ -13,7 +13,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
 #include "runtime/gpu/commands.h"
-#include "runtime/io/png.h"
+#include "runtime/picture/png.h"
 #include "vantage/vulkan.h"
 #include "viewer/draw/frame.h"
 #include "viewer/draw/picture.h"

@@ -4,7 +4,7 @@
 #include <cstdlib>
 
 #include "runtime/base/log.h"
-#include "runtime/io/json.h"
+#include "runtime/base/json.h"
 #include "runtime/text/jinja/functions.h"
 #include "runtime/text/jinja/print.h"
 #include "runtime/text/jinja/strings.h"

@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "runtime/base/log.h"
-#include "runtime/io/json.h"
+#include "runtime/base/json.h"
 #include "runtime/text/jinja/functions.h"
 
 namespace vantage::text::jinja {

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "runtime/base/utf8.h"
-#include "runtime/io/json.h"
+#include "runtime/base/json.h"
 #include "runtime/text/jinja/strings.h"
 #include "runtime/text/jinja/syntax.h"
 

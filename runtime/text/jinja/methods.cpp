@@ -1,7 +1,7 @@
 // Methods of texts and mappings. Those that change what they are called on are not there: Jinja's sandbox forbids them.
 #include <algorithm>
 
-#include "runtime/io/json.h"
+#include "runtime/base/json.h"
 #include "runtime/text/jinja/functions.h"
 #include "runtime/text/jinja/strings.h"
 

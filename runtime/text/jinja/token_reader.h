@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "runtime/base/log.h"
-#include "runtime/io/json.h"
+#include "runtime/base/json.h"
 #include "runtime/text/jinja/lexer.h"
 #include "runtime/text/jinja/syntax.h"
 

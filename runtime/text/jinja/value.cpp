@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "runtime/base/log.h"
-#include "runtime/io/json.h"
+#include "runtime/base/json.h"
 #include "runtime/text/jinja/strings.h"
 
 namespace vantage::text::jinja {

@@ -1,7 +1,7 @@
 // What stands behind "is".
 #include <algorithm>
 
-#include "runtime/io/json.h"
+#include "runtime/base/json.h"
 #include "runtime/text/jinja/functions.h"
 
 namespace vantage::text::jinja {

@@ -1,0 +1,91 @@
+// vantage bench compare: what became faster or slower between two runs.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+
+#include "cli/bench/bench.h"
+#include "cli/shared/commands.h"
+#include "runtime/base/log.h"
+#include "runtime/bench/compare_reports.h"
+#include "cli/shared/text_table.h"
+
+namespace vantage::cli {
+
+namespace {
+
+struct CompareOptions {
+    std::string before, after;
+    bool all = false, any_device = false, json = false;
+};
+
+const char* word_for(ReportChange::Verdict verdict) {
+    return verdict == ReportChange::faster ? "faster" : verdict == ReportChange::slower ? "SLOWER" : "same";
+}
+
+std::string with_deviation(const Figure& m) { return short_number(m.value) + " ± " + short_number(m.deviation); }
+
+void print_table(const ReportComparison& comparison, bool all) {
+    TextTable table("llrrrl");
+    table.row({"", "figure", "before", "after", "speed", ""});
+    for (const ReportChange& c : comparison.changes)
+        if (all || c.verdict != ReportChange::same)
+            table.row({c.row, c.figure, with_deviation(c.before), with_deviation(c.after), format("%.2fx", c.speed),
+                       word_for(c.verdict)});
+    if (all || comparison.count(ReportChange::same) < comparison.changes.size())
+        std::fputs(table.text(0).c_str(), stdout);
+    for (const std::string& row : comparison.only_before) std::printf("only before: %s\n", row.c_str());
+    for (const std::string& row : comparison.only_after) std::printf("only after: %s\n", row.c_str());
+    std::printf("%zu faster, %zu slower, %zu the same\n", comparison.count(ReportChange::faster),
+                comparison.count(ReportChange::slower), comparison.count(ReportChange::same));
+}
+
+void print_json(const ReportComparison& comparison) {
+    Json changes = Json::array();
+    for (const ReportChange& c : comparison.changes)
+        changes.push_back({{"row", c.row},
+                           {"figure", c.figure},
+                           {"before", c.before.value},
+                           {"before_spread", c.before.deviation},
+                           {"after", c.after.value},
+                           {"after_spread", c.after.deviation},
+                           {"speed", c.speed},
+                           {"verdict", word_for(c.verdict)}});
+    const Json object = {{"schema_version", Report::schema_version},
+                         {"kind", "compare"},
+                         {"changes", changes},
+                         {"only_before", comparison.only_before},
+                         {"only_after", comparison.only_after},
+                         {"warnings", comparison.warnings}};
+    std::printf("%s\n", object.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+}
+
+void run(const CompareOptions& o) {
+    const Json before = read_json(o.before), after = read_json(o.after);
+    const ReportComparison comparison = compare_reports(before, o.before, after, o.after, o.any_device);
+    for (const std::string& warning : comparison.warnings) log(LogLevel::warning, "%s", warning.c_str());
+    if (o.json)
+        print_json(comparison);
+    else
+        print_table(comparison, o.all);
+    if (comparison.count(ReportChange::slower) > 0) set_exit_code(exit_code(ErrorKind::failure));
+}
+
+}  // namespace
+
+void add_bench_compare(CLI::App& bench) {
+    auto o = std::make_shared<CompareOptions>();
+    CLI::App* command = bench.add_subcommand("compare", "What became faster or slower between two runs");
+    command->footer(
+        "Both files are what `vantage bench ops -o json` or `vantage bench model -o json` wrote. A figure has changed "
+        "when\nits two values differ by more than 2 % and by more than three standard deviations of their difference.\n"
+        "Exit code 1 when something became slower, 2 when there is nothing to compare.\n"
+        "Example: vantage bench compare before.json after.json");
+    command->add_option("before", o->before, "Report of the first run")->required()->type_name("A.json");
+    command->add_option("after", o->after, "Report of the second run")->required()->type_name("B.json");
+    command->add_flag("--all", o->all, "Show what stayed the same, too");
+    command->add_flag("--any-device", o->any_device, "Compare reports of two devices");
+    command->add_flag("--json", o->json, "One JSON object on stdout: every figure of both");
+    command->callback([o] { run(*o); });
+}
+
+}  // namespace vantage::cli

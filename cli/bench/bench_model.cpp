@@ -1,0 +1,188 @@
+// vantage bench model: how fast a model reads prompts and draws tokens, how long it takes to start, what its storage costs in
+// quality.
+#include <CLI/CLI.hpp>
+
+#include "cli/bench/bench.h"
+#include "cli/bench/bench_quality.h"
+#include "cli/bench/bench_start.h"
+#include "cli/shared/commands.h"
+#include "cli/shared/generation_options.h"
+#include "cli/shared/profile.h"
+#include "cli/shared/progress.h"
+#include "runtime/base/log.h"
+#include "runtime/bench/model_bench.h"
+#include "runtime/models/config.h"
+#include "runtime/models/shapes.h"
+
+namespace vantage::cli {
+
+namespace {
+
+struct BenchModelOptions {
+    std::string shape, precision = "f16";
+    std::vector<std::int64_t> prompts, texts, depths = {0};
+    std::int64_t sequences = 1;
+    int repeats = 5;
+    bool no_start = false, start_figures = false;
+    QualityOptions quality;
+    BenchOutput output;
+};
+
+/// `wanted`, or half of it as often as the context asks for.
+std::int64_t fitting(std::int64_t wanted, const Model& model) {
+    while (wanted > 1 && wanted >= model.info().context) wanted /= 2;
+    return wanted;
+}
+
+std::vector<ModelTest> tests_of(const BenchModelOptions& o, const Model& model) {
+    std::vector<std::int64_t> prompts = o.prompts, texts = o.texts;
+    if (prompts.empty() && texts.empty()) {
+        prompts = {fitting(512, model)};
+        if (model.config().kind != ModelKind::encoder) texts = {fitting(128, model)};
+    }
+    std::vector<ModelTest> tests;
+    for (const std::int64_t depth : o.depths) {
+        for (const std::int64_t tokens : prompts) tests.push_back({true, tokens, depth, o.sequences});
+        for (const std::int64_t tokens : texts) tests.push_back({false, tokens, depth, o.sequences});
+    }
+    return tests;
+}
+
+Model model_of(const BenchModelOptions& o, const Device& device) {
+    if (o.shape.empty()) return load_model(device);
+    const NamedShape& shape = shape_named(o.shape);
+    return Model::random(device, shape.name, shape.config, load_options().weights.value_or(DType::f32));
+}
+
+SessionOptions session_of(const BenchModelOptions& o) {
+    return {.precision = precision_named(o.precision), .profile = profiling()};
+}
+
+/// The command that prints the figures of a start of the same model.
+std::vector<std::string> start_arguments(const BenchModelOptions& o) {
+    std::vector<std::string> arguments = {"bench", "model", "--start-figures", "-q", "--precision", o.precision};
+    const auto add = [&](const char* option, const std::string& value) {
+        if (!value.empty()) arguments.insert(arguments.end(), {option, value});
+    };
+    add("--device", common().device), add("--model", common().model), add("--shape", o.shape);
+    add("--weights", common().weights);
+    return arguments;
+}
+
+void add_speed_rows(Report& report, const BenchModelOptions& o, const Model& model) {
+    const std::vector<ModelTest> tests = tests_of(o, model);
+    for (const ModelTest& test : tests) require_possible(model, test);  // all, before the first one is measured
+    report.note(
+        "t_per_s: mean and standard deviation; pp: a prompt and the token behind it, tg: tokens drawn one by one. "
+        "host_us: "
+        "what the host does for a token beside waiting. peak_mib: device memory, weights included.");
+    if (profiling()) report.note("With --profile every run waits for its timestamps, which makes it slower.");
+    Progress progress;
+    for (const ModelTest& test : tests) {
+        progress.show(model.info().name + " " + test.name());
+        const ModelTimes times = time_model(model, test, session_of(o), o.repeats);
+        note_dispatches(model.device(), times.dispatches);
+        ReportRow& row = report.row();
+        row.set("model", model.info().name)
+            .set("weights", model.info().weight_types)
+            .set("precision", o.precision, Shown::data_only)
+            .set("test", test.name())
+            .set("t_per_s", times.tokens_per_second())
+            .set("t_per_s_median", times.median(), Shown::data_only)
+            .set("t_per_cpu_s", times.tokens / times.cpu_seconds, Shown::data_only);
+        if (test.prompt)
+            row.set("host_us", std::monostate());
+        else
+            row.set("host_us", 1e6 * times.host_seconds);
+        row.set("peak_mib", static_cast<double>(times.peak_bytes) / 0x1p20)
+            .set("compile_s", times.compile_seconds, Shown::data_only)
+            .set("parameters", model.info().parameters, Shown::data_only)
+            .set("weight_bytes", model.info().weight_bytes, Shown::data_only);
+    }
+}
+
+void run(const BenchModelOptions& o) {
+    o.output.check();
+    const Device device = open_device();
+    Report report("model", device.caps());
+    const auto measure = [&] {
+        if (o.quality.wanted) return add_quality_rows(report, device, o.quality);
+        const std::string name = [&] {
+            const Model model = model_of(o, device);
+            add_speed_rows(report, o, model);
+            return model.info().name;
+        }();  // whose memory the starts may need
+        if (!o.no_start) add_start_rows(report, start_arguments(o), std::min(o.repeats, 3), name);
+    };
+    measure_and_write(report, measure, [&] { o.output.write(report); });
+}
+
+void add_quality_options(CLI::App& command, QualityOptions& o) {
+    CLI::Option* quality =
+        command.add_flag("--quality", o.wanted,
+                         "Measure how well a text is predicted, by storage of the weights and the cache, instead");
+    command.add_option("--text", o.text, "The text; without it the one that the built-in model was validated with")
+        ->type_name("FILE")
+        ->needs(quality);
+    command.add_option("--tokens", o.tokens, "How many of its tokens")
+        ->type_name("N")
+        ->capture_default_str()
+        ->check(CLI::Range(2, 1 << 24))
+        ->needs(quality);
+    command.add_option("--window", o.window, "Tokens of a window; without it the model's context, 512 at most")
+        ->type_name("N")
+        ->check(CLI::Range(2, 1 << 20))
+        ->needs(quality);
+}
+
+CLI::Option* add_list(CLI::App& command, const char* name, std::vector<std::int64_t>& list, const char* what) {
+    return command.add_option(name, list, what)->type_name("N,…")->delimiter(',')->allow_extra_args(false);
+}
+
+}  // namespace
+
+void add_bench_model(CLI::App& bench) {
+    auto o = std::make_shared<BenchModelOptions>();
+    CLI::App* command =
+        bench.add_subcommand("model", "Tokens per second for prompts and for drawn tokens, start, quality");
+    command->footer(
+        "pp512 is a prompt of 512 tokens, tg128 is 128 tokens drawn one by one, \"@ d4096\" is behind 4096 tokens, "
+        "\"x4\" in four sequences at once.\n\n"
+        "Examples:\n"
+        "  vantage bench model --shape gpt2-small --pp 512 --tg 64\n"
+        "  vantage bench model --shape llama-8b --weights f16 --pp 512,4096 --tg 128 --depth 0,4096 -o json\n"
+        "  vantage bench model --quality");
+    add_model_option(*command);
+    std::vector<std::string> names;
+    for (const NamedShape& shape : named_shapes()) names.emplace_back(shape.name);
+    command
+        ->add_option("--shape", o->shape,
+                     "A model of this shape with random weights, made on the device: no file is read")
+        ->check(CLI::IsMember(names))
+        ->excludes("--model");
+    add_list(*command, "--pp", o->prompts, "Prompts of so many tokens; without --pp and --tg 512 and 128")
+        ->check(CLI::PositiveNumber);
+    add_list(*command, "--tg", o->texts, "Drawn tokens")->check(CLI::PositiveNumber);
+    add_list(*command, "--depth", o->depths, "Tokens that have run before")->check(CLI::NonNegativeNumber);
+    add_precision_option(*command, o->precision);
+    command->add_option("-r,--repeats", o->repeats, "Repeats, behind one that warms up")
+        ->type_name("N")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 1000));
+    command->add_option("-b,--batch", o->sequences, "Sequences at once")
+        ->type_name("N")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 4096));
+    command->add_flag("--no-start", o->no_start, "Do not measure how long a process takes to its first token");
+    command->add_flag("--start-figures", o->start_figures)->group("");  // hidden: see bench_start.h
+    add_quality_options(*command, o->quality);
+    add_bench_output(*command, o->output);
+    command->callback([o] {
+        if (o->start_figures)
+            print_start([&] { return model_of(*o, open_device()); }, session_of(*o));
+        else
+            run(*o);
+    });
+}
+
+}  // namespace vantage::cli

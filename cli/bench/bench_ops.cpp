@@ -1,0 +1,117 @@
+// vantage bench ops: every op at the shapes that models use, by every kernel that fits.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <set>
+
+#include "cli/bench/bench.h"
+#include "cli/shared/commands.h"
+#include "cli/shared/progress.h"
+#include "runtime/base/log.h"
+#include "runtime/base/os.h"
+#include "runtime/bench/ops_bench.h"
+#include "runtime/bench/roofline.h"
+
+namespace vantage::cli {
+
+namespace {
+
+struct OpsOptions {
+    BenchOutput output;
+    std::string op, kernel, part_of_case, roofline;
+    std::size_t repeats = 5;
+    bool quick = false, again = false;
+};
+
+constexpr double quick_seconds = 90;  // with what runs when they end less than two minutes
+
+template <class Names>
+void require_known(const char* what, const std::string& name, const Names& known) {
+    if (name.empty() || std::ranges::count(known, name) > 0) return;
+    std::string list;
+    for (const std::string& one : known) list += (list.empty() ? "" : ", ") + one;
+    throw Error(ErrorKind::usage,
+                format("bench ops: no %s is called \"%s\"; there are %s", what, name.c_str(), list.c_str()));
+}
+
+std::vector<BenchCase> cases_of(const OpsOptions& o) {
+    std::vector<std::string> ops;
+    std::set<std::string> kernels;
+    for (const OpDef* op : all_ops()) {
+        ops.emplace_back(op->name);
+        if (o.op.empty() || o.op == op->name)
+            for (const Kernel& kernel : op->kernels) kernels.insert(kernel.name);
+    }
+    require_known("op", o.op, ops);
+    require_known("kernel", o.kernel, kernels);
+    std::vector<BenchCase> cases = bench_cases(o.quick);
+    std::erase_if(cases, [&](const BenchCase& one) {
+        return (!o.op.empty() && o.op != one.call.op->name) || one.name.find(o.part_of_case) == std::string::npos;
+    });
+    if (cases.empty())
+        throw Error(ErrorKind::usage, "bench ops: no case has \"" + o.part_of_case + "\" in its name" +
+                                          (o.op.empty() ? "" : ", of " + o.op));
+    return cases;
+}
+
+void run(const OpsOptions& o) {
+    o.output.check();
+    if (!o.roofline.empty()) require_picture_name(o.roofline), require_writable(o.roofline);
+    const std::vector<BenchCase> cases = cases_of(o);
+    const double begin = seconds_now();
+    const Device device = open_device();
+    Progress progress;
+    const Roofs roofs = roofs_of(device, o.again, [&](const std::string& what) { progress.show("roofs: " + what); });
+    Report report("ops", device.caps());
+    report.environment["roofs"] = roofs_to_json(roofs);
+    OpsBenchOptions options{.kernel = o.kernel, .repeats = o.repeats};
+    if (o.quick) {
+        options.seconds = 0.05, options.longest_case = 1.5, options.longest_kernel = 0.3, options.patience = 1;
+        options.budget = std::max(1.0, quick_seconds - (seconds_now() - begin));  // the roofs may have been measured
+    }
+    OpsBench bench(device, roofs, options, report, [&](std::size_t done, std::size_t all, const std::string& what) {
+        progress.show(format("%zu of %zu: %s", done + 1, all, what.c_str()));
+    });
+    const auto write = [&] {
+        progress.clear();
+        o.output.write(report);
+        if (!o.roofline.empty()) write_roofline(o.roofline, roofline_of(report, roofs));
+    };
+    measure_and_write(
+        report, [&] { bench.run(cases); }, write);
+    if (bench.failures() > 0) {
+        log(LogLevel::error, "%zu rows have an error in place of figures", bench.failures());
+        set_exit_code(exit_code(bench.first_failure()));
+    }
+}
+
+}  // namespace
+
+void add_bench_ops(CLI::App& bench) {
+    auto o = std::make_shared<OpsOptions>();
+    CLI::App* command = bench.add_subcommand("ops", "Every op at the shapes of models, by every kernel that fits");
+    command->footer(
+        "The kernel that plans take, by tuning tables and capability, has a *; where another one was faster beyond "
+        "noise, a line\nsays so. A case that takes more than 5 s at the roof is skipped. A case or kernel that fails, "
+        "as "
+        "where the device's\nmemory does not hold it, has the error in its row, and the exit code is that of the first "
+        "(4: "
+        "memory). Ctrl-C ends it\nwith what was measured until then.\n"
+        "Examples:\n  vantage bench ops --quick\n  vantage bench ops --op matmul --case llama-8b -o json --output "
+        "now.json\n"
+        "  vantage bench ops --roofline roofline.png");
+    command->add_option("--op", o->op, "This op only")->type_name("NAME");
+    command->add_option("--kernel", o->kernel, "This kernel only")->type_name("NAME");
+    command->add_option("--case", o->part_of_case, "Cases with this in their name only")->type_name("PART");
+    command->add_flag("--quick", o->quick, "A few cases, less than two minutes even on a CPU device");
+    command->add_option("--repeats", o->repeats, "Samples of each kernel at the least")
+        ->check(CLI::Range(std::size_t{1}, std::size_t{10000}))
+        ->capture_default_str();
+    command->add_flag("--again", o->again, "Measure the roofs anew, so that they are of the same run");
+    command->add_option("--roofline", o->roofline, "Draw all kernels below the device's roofs: FILE.png or FILE.svg")
+        ->type_name("FILE");
+    add_bench_output(*command, o->output);
+    command->callback([o] { run(*o); });
+}
+
+}  // namespace vantage::cli

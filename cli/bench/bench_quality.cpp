@@ -1,0 +1,110 @@
+#include "cli/bench/bench_quality.h"
+
+#include <algorithm>
+
+#include "cli/shared/commands.h"
+#include "cli/shared/progress.h"
+#include "runtime/base/log.h"
+#include "runtime/base/os.h"
+#include "runtime/bench/quality.h"
+#include "runtime/models/config.h"
+
+namespace vantage::cli {
+
+namespace {
+
+/// The text that the built-in model was validated with: documents between blank lines, each behind the token that ends a text, as
+/// the model has learnt them.
+std::vector<std::int32_t> validation_text(const Model& model) {
+    const std::string text = read_file(built_in_model() + "/valid.txt");
+    const auto end = static_cast<std::int32_t>(model.config().end_tokens.front());
+    std::vector<std::int32_t> ids;
+    for (std::size_t at = 0; at < text.size();) {
+        const std::size_t next = std::min(text.find("\n\n", at), text.size());
+        std::string document = text.substr(at, next - at);
+        if (document.ends_with('\n')) document.pop_back();  // of the file
+        ids.push_back(end);
+        const std::vector<std::int32_t> more = model.tokenizer().encode(document, false).ids;
+        ids.insert(ids.end(), more.begin(), more.end());
+        at = next + 2;
+    }
+    return ids;
+}
+
+std::vector<std::int32_t> text_of(const Model& model, const QualityOptions& o) {
+    if (o.text.empty() && !common().model.empty())
+        throw Error(ErrorKind::usage, "bench model: --quality measures a text; name one with --text FILE");
+    std::vector<std::int32_t> ids =
+        o.text.empty() ? validation_text(model) : model.tokenizer().encode(read_file(o.text), true).ids;
+    if (std::ssize(ids) > o.tokens) ids.resize(static_cast<std::size_t>(o.tokens));
+    return ids;
+}
+
+void require_decoder(const Model& model) {
+    if (model.config().kind != ModelKind::decoder)
+        throw Error(ErrorKind::usage, "bench model: --quality measures how well a text goes on, but " +
+                                          model.info().name + " (" + model.info().architecture + ") is no decoder");
+}
+
+void add_note(Report& report, std::int64_t tokens, std::int64_t window) {
+    report.note(
+        format("quality: %lld tokens of a text in windows of %lld; nats: mean of -ln p(token), perplexity exp of it; "
+               "kl_nats: mean KL divergence of the next-token distributions from those of f32; same_top: share of "
+               "tokens whose most probable successor is the same.",
+               static_cast<long long>(tokens), static_cast<long long>(window)));
+}
+
+struct Storage {
+    const char* name;
+    DType weights;
+    Precision precision;
+};
+
+// The first is the reference.
+std::vector<Storage> wanted_storages() {
+    std::vector<Storage> all = {{"f32", DType::f32, Precision::f32}};
+    for (const auto& [name, type] : {std::pair{"f16", DType::f16}, {"q8", DType::q8_0}, {"q4", DType::q4_0}})
+        if (common().weights.empty() || common().weights == name) all.push_back({name, type, Precision::f16});
+    return all;
+}
+
+}  // namespace
+
+void add_quality_rows(Report& report, const Device& device, const QualityOptions& o) {
+    const std::string directory = common().model.empty() ? built_in_model() : common().model;
+    const std::vector<Storage> storages = wanted_storages();
+    std::vector<std::int32_t> ids;
+    std::int64_t window = o.window, runs = 0;
+    double reference_nats = 0;
+    ReferenceLogits reference;
+    Progress progress("measuring quality");
+    for (const Storage& storage : storages) {  // one at a time on the device
+        const Model model = Model::load(device, directory, {.weights = storage.weights});
+        if (runs == 0) {
+            require_decoder(model);
+            if (window == 0) window = std::min<std::int64_t>(model.info().context, 512);
+            ids = text_of(model, o);
+        }
+        const Quality quality = measure_quality(
+            model, storage.precision, ids, window, reference,
+            [&](std::int64_t done, std::int64_t of) { progress.show(runs * of + done, of * std::ssize(storages)); });
+        if (runs++ == 0) {
+            reference_nats = quality.nats;
+            add_note(report, quality.tokens, window);
+        }
+        report.row()
+            .set("model", model.info().name)
+            .set("test", std::string("quality ") + storage.name)
+            .set("weights", model.info().weight_types)
+            .set("weights_mib", static_cast<double>(model.info().weight_bytes) / 0x1p20)
+            .set("perplexity", quality.perplexity())
+            .set("nats", quality.nats)
+            .set("nats_more", quality.nats - reference_nats)
+            .set("kl_nats", quality.divergence)
+            .set("same_top", quality.same_top)
+            .set("tokens", quality.tokens, Shown::data_only)
+            .set("window", window, Shown::data_only);
+    }
+}
+
+}  // namespace vantage::cli

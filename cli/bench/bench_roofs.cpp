@@ -1,0 +1,68 @@
+// vantage bench roofs: what this device can do at best.
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "cli/bench/bench.h"
+#include "cli/shared/commands.h"
+#include "cli/shared/progress.h"
+#include "runtime/base/log.h"
+#include "runtime/base/units.h"
+#include "runtime/bench/roofs.h"
+
+namespace vantage::cli {
+
+namespace {
+
+struct RoofsOptions {
+    BenchOutput output;
+    bool again = false;
+};
+
+Report report_of(const Roofs& roofs, const Caps& caps) {
+    Report report("roofs", caps);
+    report.environment["measured"] = roofs.date;
+    const auto row = [&](const std::string& roof, const char* column, double value) {
+        if (value > 0) report.row().set("roof", roof).set(column, value);
+    };
+    for (const MemoryRoof& m : roofs.memory) row("copy inside of " + bytes_text(m.bytes), "gb_per_s", m.copy_gb_per_s);
+    for (const MemoryRoof& m : roofs.memory) row("read inside of " + bytes_text(m.bytes), "gb_per_s", m.read_gb_per_s);
+    row("f32 multiply and add", "gflops", roofs.f32_gflops);
+    row("f16 multiply and add", "gflops", roofs.f16_gflops);
+    row("8-bit dot products", "gflops", roofs.int8_gops);
+    for (const MatrixRoof& m : roofs.matrices)
+        row(format("matrices %ux%ux%u %s, sums in %s", m.shape.m, m.shape.n, m.shape.k, m.shape.a.c_str(),
+                   m.shape.c.c_str()),
+            "gflops", m.gflops);
+    row("launch of an empty kernel", "time_us", roofs.dispatch_us);
+    row("launch with a barrier", "time_us", roofs.barrier_us);
+    row("submission and wait", "time_us", roofs.submit_us);
+    row("compiling a small kernel", "time_us", 1e3 * roofs.compile_ms);
+    report.note("Measured " + roofs.date + "; `vantage bench roofs --again` measures anew.");
+    return report;
+}
+
+void run(const RoofsOptions& o) {
+    o.output.check();
+    const Device device = open_device();
+    Progress progress;
+    const Roofs roofs = roofs_of(device, o.again, [&](const std::string& what) { progress.show("roofs: " + what); });
+    progress.clear();
+    o.output.write(report_of(roofs, device.caps()));
+}
+
+}  // namespace
+
+void add_bench_roofs(CLI::App& bench) {
+    auto o = std::make_shared<RoofsOptions>();
+    CLI::App* command =
+        bench.add_subcommand("roofs", "What the device can do at best: memory, arithmetic, launches, compiling");
+    command->footer(
+        "Measured once (some seconds) and kept in the cache folder with the device's UUID and the driver's version; "
+        "the "
+        "other\nbenchmarks hold kernels against it.\nExample: vantage bench roofs --again -o json");
+    add_bench_output(*command, o->output);
+    command->add_flag("--again", o->again, "Measure even what is known");
+    command->callback([o] { run(*o); });
+}
+
+}  // namespace vantage::cli

@@ -1,0 +1,256 @@
+// vantage bench view: what a window costs the model that is seen in it, and how long maps of long texts take.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <functional>
+#include <memory>
+#include <thread>
+
+#include "cli/bench/bench.h"
+#include "cli/shared/commands.h"
+#include "cli/shared/progress.h"
+#include "runtime/base/log.h"
+#include "runtime/base/os.h"
+#include "runtime/gpu/commands.h"
+#include "runtime/gpu/device.h"
+#include "runtime/models/shapes.h"
+#include "vantage/vulkan.h"
+#include "viewer/data/view_data.h"
+#include "viewer/window/headless.h"
+#include "viewer/window/window.h"
+
+namespace vantage::cli {
+
+namespace {
+
+struct BenchViewOptions {
+    std::string shape;
+    std::int64_t tokens = 100;
+    int repeats = 5;
+    std::vector<std::int64_t> keys;
+    BenchOutput output;
+};
+
+/// A way to look: not at all, or in a window with a budget.
+struct Look {
+    const char* name;
+    std::optional<double> budget;
+    bool window = true;
+};
+const std::vector<Look> looks = {
+    {"no window", {}, false}, {"window", {}}, {"budget 100 %", 100.0}, {"budget 5 %", 5.0}, {"budget 1 %", 1.0}};
+
+struct Figures {
+    std::vector<double> tokens_per_second, pictures_per_second, picture_seconds, idle_percent;
+};
+
+double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
+
+/// Turns the window, or waits beside a model without one, until `done`.
+void turn_until(view::Window* window, const std::function<bool()>& done) {
+    while (!done()) {
+        throw_if_interrupted();
+        if (window == nullptr)
+            std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        else if (!window->turn(0.02))
+            throw Error(ErrorKind::interrupted, "the window was closed");
+    }
+}
+
+/// One text of some tokens, seen this way.
+void measure(const Look& look, const Model& model, std::int64_t tokens, Figures& figures) {
+    constexpr double idle_seconds = 2;
+    view::LiveOptions options{.context = std::min<std::int64_t>(model.info().context, 1024)};
+    if (look.window) options.on_version = view::WindowSystem::wake;
+    view::LiveModel live(model, options);
+    std::unique_ptr<view::Window> window;
+    if (look.window)
+        window = std::make_unique<view::Window>(
+            model.device(), live, view::ViewState(),
+            view::WindowOptions{.title = "vantage bench view", .budget_percent = look.budget});
+    std::vector<std::int32_t> ids;
+    for (std::int32_t i = 0; i < 24; ++i) ids.push_back(11 + i * 37);
+    const auto rows = [&] { return live.version().rows; };
+    live.start({.ids = ids}, {.ignore_end = true}, tokens + 8);
+    turn_until(window.get(), [&] { return rows() >= 28; });  // plans and pipelines are made by then
+    const double begin = seconds_now();
+    const std::int64_t first = rows();
+    const std::uint64_t drawn = window ? window->counts().pictures : 0;
+    turn_until(window.get(), [&] { return live.version().activity == view::Activity::ended; });
+    const double seconds = seconds_now() - begin;
+    figures.tokens_per_second.push_back(static_cast<double>(rows() - first) / seconds);
+    if (!window) return;
+    figures.pictures_per_second.push_back(static_cast<double>(window->counts().pictures - drawn) / seconds);
+    figures.picture_seconds.push_back(window->counts().picture_seconds /
+                                      static_cast<double>(std::max<std::uint64_t>(window->counts().pictures, 1)));
+    const double settled = seconds_now() + idle_seconds;
+    turn_until(window.get(), [&] { return seconds_now() > settled; });
+    const double cpu = cpu_seconds(), end = seconds_now() + idle_seconds;
+    turn_until(window.get(), [&] { return seconds_now() > end; });
+    figures.idle_percent.push_back(100 * (cpu_seconds() - cpu) / idle_seconds);
+}
+
+vantage::Cell median_or_nothing(std::vector<double> values) {
+    if (values.empty()) return std::monostate();
+    const auto middle = values.begin() + std::ssize(values) / 2;
+    std::ranges::nth_element(values, middle);
+    return *middle;
+}
+
+/// What looking costs: all ways take turns, so that what else happens on the machine meets each.
+void add_costs(Report& report, const BenchViewOptions& o, const Model& model) {
+    std::vector<Figures> figures(looks.size());
+    Progress progress("measuring");
+    for (int round = 0; round < o.repeats; ++round)
+        for (std::size_t i = 0; i < looks.size(); ++i) {
+            progress.show(round * std::ssize(looks) + static_cast<std::int64_t>(i), o.repeats * std::ssize(looks));
+            measure(looks[i], model, o.tokens, figures[i]);
+        }
+    for (std::size_t i = 0; i < looks.size(); ++i) {
+        const Figures& f = figures[i];
+        std::vector<double> shares;  // of the round's figure without a window
+        for (std::size_t r = 0; r < f.tokens_per_second.size(); ++r)
+            shares.push_back(100 * f.tokens_per_second[r] / figures[0].tokens_per_second[r]);
+        const auto in_ms = [](std::vector<double> values) {
+            for (double& value : values) value *= 1e3;
+            return values;
+        };
+        report.row()
+            .set("model", model.info().name)
+            .set("seen", looks[i].name)
+            .set("t_per_s", median_or_nothing(f.tokens_per_second))
+            .set("percent", median_or_nothing(shares))
+            .set("pictures_per_s", median_or_nothing(f.pictures_per_second))
+            .set("picture_ms", median_or_nothing(in_ms(f.picture_seconds)))
+            .set("idle_cpu_percent", median_or_nothing(f.idle_percent));
+    }
+    report.note(
+        "Medians of rounds in which all ways take turns; percent: of the tokens per second without a window in that "
+        "round. "
+        "picture_ms: from its beginning to its submission. idle_cpu_percent: of one core, when nothing changes.");
+}
+
+/// A model whose heads look at this many tokens: one layer, two heads, 32 numbers wide.
+Model long_model(const Device& device, std::int64_t tokens) {
+    const std::string config = format(
+        R"({"model_type":"llama","num_hidden_layers":1,"hidden_size":32,"num_attention_heads":2,"num_key_value_heads":1,
+            "head_dim":16,"intermediate_size":32,"vocab_size":1000,"max_position_embeddings":%lld,"rms_norm_eps":1e-5,
+            "rope_theta":10000.0,"tie_word_embeddings":true})",
+        static_cast<long long>(tokens));
+    return Model::random(device, "long", config, DType::f32, 1);
+}
+
+/// Updates, as a window's pictures do, until `done` and all that was submitted; how long it took.
+double seconds_until(const Device& device, view::ViewData& data, const view::Wanted& wanted,
+                     const std::function<bool(const view::FrameData&)>& done) {
+    const double begin = seconds_now();
+    while (!done(data.update({}, wanted, seconds_now()))) {
+        throw_if_interrupted();
+        std::this_thread::sleep_for(std::chrono::microseconds(200));
+    }
+    gpu::wait_idle(device.state());
+    return seconds_now() - begin;
+}
+
+/// A map of so many tokens, 800 pixels wide and high: seen as a whole, then closer and moved.
+void add_map(Report& report, const Device& device, std::int64_t tokens) {
+    const Model model = long_model(device, tokens);
+    view::LiveModel live(model, {.context = tokens, .largest_chunk = 512});
+    std::vector<std::int32_t> ids(static_cast<std::size_t>(tokens));
+    for (std::size_t i = 0; i < ids.size(); ++i) ids[i] = static_cast<std::int32_t>(i * i % 997);
+    const double begin = seconds_now();
+    live.start({.ids = ids}, {}, 0);
+    turn_until(nullptr, [&] { return live.version().activity == view::Activity::ended; });
+    const double read = seconds_now() - begin;
+    const std::uint64_t before = device.state().held;
+    view::ViewData data(live);
+    const auto n = static_cast<double>(tokens);
+    view::Wanted wanted{.head = {0, 1}, .part = {0, n, 0, n}, .pixels_high = 800, .pixels_wide = 800};
+    const auto whole = [](const view::FrameData& frame) { return frame.map.progress >= 1; };
+    const double first =
+        seconds_until(device, data, wanted, [&](const auto&) { return data.counts().device_seconds > 0; });
+    const double refined = first + seconds_until(device, data, wanted, whole);
+    const view::ViewCounts counts = data.counts();
+    // In from all of it to single weights at three quarters of the text, by halves, and out again; then moves.
+    std::vector<double> in, out, moves;
+    std::vector<view::Rectangle> path;
+    for (double width = n / 2; width >= 400; width /= 2) {
+        wanted.part = {0.75 * n - width / 2, 0.75 * n + width / 2, 0.5 * n - width / 2, 0.5 * n + width / 2};
+        path.push_back(wanted.part);
+        in.push_back(seconds_until(device, data, wanted, whole));
+    }
+    for (int i = 0; i < 8; ++i) {
+        wanted.part.first_column += 40, wanted.part.last_column += 40;
+        moves.push_back(seconds_until(device, data, wanted, whole));
+    }
+    for (auto part = path.rbegin(); part != path.rend(); ++part) {
+        wanted.part = *part;
+        out.push_back(seconds_until(device, data, wanted, whole));
+    }
+    const double view_mib = static_cast<double>(device.state().held - before) / 0x1p20;
+    const auto ms = [](const std::vector<double>& values) { return 1e3 * *std::ranges::max_element(values); };
+    report.row()
+        .set("keys", tokens)
+        .set("read_s", read)
+        .set("first_s", first)
+        .set("whole_s", refined)
+        .set("device_s", counts.device_seconds)
+        .set("batches", counts.submissions)
+        .set("closer_ms", ms(in))
+        .set("move_ms", ms(moves))
+        .set("farther_ms", ms(out))
+        .set("picture_ms", 1e3 * view::seconds_of_a_picture(live, 1280, 800))
+        .set("view_mib", view_mib);
+}
+
+void run(const BenchViewOptions& o) {
+    o.output.check();
+    if (!o.keys.empty()) {
+        const Device device = open_device();
+        Report report("view", device.caps());
+        for (const std::int64_t tokens : o.keys) add_map(report, device, tokens);
+        report.note(
+            "One head of 16 numbers, 800 x 800 pixels. read_s: the model reads the text; first_s: until a part of the "
+            "map is there; "
+            "whole_s: until all of it is; closer, move, farther: the slowest of some steps, until all of it is; "
+            "picture_ms: of the host for a picture of all panels; "
+            "view_mib: on the device, for the view.");
+        return o.output.write(report);
+    }
+    const view::WindowSystem system;
+    const Device device = open_for_windows(common().device, system.instance_extensions());
+    Report report("view", device.caps());
+    const Model model =
+        o.shape.empty() ? load_model(device) : Model::random(device, o.shape, shape_named(o.shape).config, DType::f32);
+    add_costs(report, o, model);
+    o.output.write(report);
+}
+
+}  // namespace
+
+void add_bench_view(CLI::App& bench) {
+    auto o = std::make_shared<BenchViewOptions>();
+    CLI::App* command = bench.add_subcommand("view", "What a window costs the model that is seen in it");
+    command->footer(
+        "Examples:\n  vantage bench view\n  xvfb-run -a vantage bench view --shape gpt2-small --tg 40\n"
+        "  vantage bench view --keys 8192,32768");
+    add_model_option(*command);
+    std::vector<std::string> names;
+    for (const NamedShape& shape : named_shapes()) names.emplace_back(shape.name);
+    command->add_option("--shape", o->shape, "A model of this shape with random weights")
+        ->check(CLI::IsMember(names))
+        ->excludes("--model");
+    command->add_option("--tg", o->tokens, "Drawn tokens of a text")->capture_default_str()->check(CLI::Range(8, 900));
+    command->add_option("-r,--repeats", o->repeats, "Rounds in which all ways take turns")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 1000));
+    command->add_option("--keys", o->keys, "Instead: maps of texts of so many tokens, without a window")
+        ->type_name("N,…")
+        ->delimiter(',')
+        ->check(CLI::Range(64, 1 << 20));
+    add_bench_output(*command, o->output);
+    command->callback([o] { run(*o); });
+}
+
+}  // namespace vantage::cli

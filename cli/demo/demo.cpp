@@ -1,0 +1,211 @@
+// vantage demo: attention by hand, a trained model that writes, and its most telling head.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+
+#include "cli/shared/commands.h"
+#include "cli/shared/head_mask.h"
+#include "cli/shared/head_pictures.h"
+#include "cli/shared/head_survey.h"
+#include "cli/shared/terminal_page.h"
+#include "cli/shared/profile.h"
+#include "runtime/base/os.h"
+#include "runtime/base/trace_span.h"
+#include "runtime/base/json.h"
+#include "runtime/picture/shown_text.h"
+#include "cli/demo/worked_example_page.h"
+
+namespace vantage::cli {
+
+namespace {
+
+constexpr const char* usual_prompt = "The animal didn't cross the street because it was too tired.";
+constexpr std::size_t enough_to_see = 6;  // tokens; of a shorter prompt, what the model wrote is shown as well
+constexpr std::size_t most_drawn = 24;    // tokens in that case
+constexpr int widest_page = 100;          // columns of the terminal
+
+struct DemoOptions {
+    std::string prompt = usual_prompt, folder = "vantage-demo", masked;
+    std::int64_t tokens = 40;
+    double temperature = 0.7;
+    std::uint64_t seed = 10;
+    bool json = false;
+};
+
+/// Prints text that comes in pieces, and goes to the next line before a word that would not fit.
+class Typewriter {
+public:
+    explicit Typewriter(int columns) : columns_(columns) {}
+    template <class Style>
+    void type(const std::string& text, const Style& style) {
+        for (std::size_t begin = 0; begin < text.size();) {
+            const std::size_t end =
+                std::min(text.find(' ', begin + 1), text.size());  // a space belongs to the word behind it
+            std::string word = text.substr(begin, end - begin);
+            if (column_ > 0 && word.front() == ' ' && column_ + column_width(word) > columns_) {
+                std::printf("\n");
+                column_ = 0;
+                word.erase(0, 1);
+            }
+            std::printf("%s", style(word).c_str());
+            const std::size_t line = word.rfind('\n');
+            column_ = line == std::string::npos ? column_ + column_width(word) : column_width(word.substr(line + 1));
+            begin = end;
+        }
+        std::fflush(stdout);
+    }
+
+private:
+    int columns_, column_ = 0;
+};
+
+int page_columns() { return std::min(terminal_columns(Page::stdout_fd), widest_page); }
+
+std::string write_on(const DemoOptions& o, const Page& page, Generator& generator) {
+    const auto accent = [&](const std::string& text) { return page.accent(text); };
+    Typewriter typewriter(page_columns());
+    if (!o.json) {
+        std::printf(
+            "\n%s %s\n", page.bold(generator.session().model().info().name + " goes on").c_str(),
+            page.dim(format("(temperature %g, seed %llu)", o.temperature, static_cast<unsigned long long>(o.seed)))
+                .c_str());
+        typewriter.type(o.prompt, [](const std::string& text) { return text; });
+    }
+    std::string text;
+    const Ending ending = generator.generate(o.prompt, [&](const Token& token) {
+        text += token.text;
+        if (!o.json) typewriter.type(token.text, accent);
+        return true;
+    });
+    if (o.json) return text;
+    if (ending == Ending::length || ending == Ending::context_full) typewriter.type(" …", accent);
+    std::printf("\n");
+    return text;
+}
+
+/// How many tokens the map shows: the prompt; of a very short one, the beginning of what followed, too. Of an encoder–decoder
+/// what it wrote.
+std::size_t tokens_to_draw(const DemoOptions& o, Session& session) {
+    session.process();  // the last token that was drawn has not run yet
+    if (!session.source_tokens().empty()) return std::min(session.tokens().size(), most_drawn);
+    const std::size_t prompt = session.model().tokenizer().encode(o.prompt, true).ids.size();
+    return prompt >= enough_to_see ? prompt : std::min(session.tokens().size(), most_drawn);
+}
+
+/// What is to be seen in the map, in two sentences.
+std::string what_it_reads(const HeadSurvey& survey, const TellingHead& telling) {
+    const bool copies = telling.reason == TellingHead::copies;
+    const std::string link =
+        survey.quoted(telling.read.query) +
+        format(" takes %.0f\u00a0%% of what it reads from ", 100 * static_cast<double>(telling.read.weight)) +
+        survey.quoted(telling.read.key);
+    return "A bright cell is a token (row) that reads an earlier one (column): " + link +
+           (copies ? ", the token that came next the last time. " : ". ") +
+           format("No one picked this head: a rule on the numbers of all %d finds the one ",
+                  survey.layers() * survey.heads()) +
+           (copies ? "that most often reads what followed the same token before, which is how a transformer copies."
+                   : "with a link that stands out most from everything else it reads.");
+}
+
+void print_head(const Page& page, const HeadSurvey& survey) {
+    const auto print = [](const std::string& text) {
+        Typewriter(page_columns()).type(text, [](const std::string& word) { return word; });
+        std::printf("\n");
+    };
+    std::printf("\n");
+    const auto telling = survey.telling();
+    if (!telling) return print("In so short a text no head reads anything but its neighbours.");
+    const std::vector<float> weights = survey.weights(telling->layer, telling->head);
+    HeatmapPicture picture = head_picture(survey, telling->layer, telling->head, weights);
+    picture.title = "Its most telling head: " + picture.title;
+    std::printf("%s\n", terminal_heatmap(picture, page_columns(), page.colours()).c_str());
+    print(what_it_reads(survey, *telling));
+}
+
+void print_what_next(const Page& page, const std::vector<std::string>& files) {
+    std::printf("\n%s", page.bold("Drawn").c_str());
+    for (const std::string& file : files) std::printf("  %s", file.c_str());
+    std::printf("\n%s\n", page.bold("Try next").c_str());
+    const auto suggest = [&](const std::string& command, const char* what) {
+        std::printf("  %s\n      %s\n", page.accent(command).c_str(), page.dim(what).c_str());
+    };
+    suggest("vantage demo -p \"The dog chased the birds. They\"",
+            "then It instead of They: the same head reads another word");
+    suggest("vantage demo -p \"Mia said: 'The red boat is small.' Then Tom repeated: 'The red\"", "a head that copies");
+    suggest("vantage inspect -p \"The keys to the cabinet are\" --png heads", "every head, with its numbers");
+}
+
+std::vector<std::string> draw(const HeadSurvey& survey, const std::string& folder) {
+    make_folder(folder);
+    std::vector<std::string> files{write_head_grid(survey, folder)};
+    if (const auto telling = survey.telling())
+        files.push_back(write_head(survey, telling->layer, telling->head, folder));
+    return files;
+}
+
+void print_json(const DemoOptions& o, const Device& device, const WorkedExamplePage& example, const std::string& text,
+                const HeadSurvey& survey, const std::vector<std::string>& files) {
+    Json all = {{"schema_version", 1},
+                {"device", device.caps().name},
+                {"model", survey.session().model().info().name},
+                {"worked_example", example.matrices()},
+                {"prompt", o.prompt},
+                {"text", text},
+                {"files", files},
+                {"most_telling", nullptr}};
+    if (const auto telling = survey.telling())
+        all["most_telling"] = {{"layer", telling->layer},
+                               {"head", telling->head},
+                               {"score", telling->score},
+                               {"sentence", what_it_reads(survey, *telling)}};
+    std::printf("%s\n", all.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+}
+
+void run(const DemoOptions& o) {
+    const Device device = open_device();
+    const Page page;
+    if (!o.json) std::printf("%s\n\n", (page.bold("Vantage") + page.dim(" on " + device.caps().name)).c_str());
+    const WorkedExamplePage example = timed("worked example", [&] { return WorkedExamplePage(device); });
+    if (!o.json) example.print(page);
+    const Model model = load_model(device);
+    Generator generator(
+        model, {.temperature = o.temperature, .seed = o.seed},
+        {.max_tokens = o.tokens,
+         .session = {.watch = Watch::all(), .profile = profiling(), .silenced = masked_heads(o.masked)}});
+    const std::string text = timed("write", [&] { return write_on(o, page, generator); });
+    const HeadSurvey survey =
+        timed("read heads", [&] { return HeadSurvey(generator.session(), tokens_to_draw(o, generator.session())); });
+    if (!o.json) print_head(page, survey);
+    const std::vector<std::string> files = timed("draw", [&] { return draw(survey, o.folder); });
+    if (o.json)
+        print_json(o, device, example, text, survey, files);
+    else
+        print_what_next(page, files);
+    note_dispatches(device, generator.session().take_timings());
+}
+
+}  // namespace
+
+void add_demo(CLI::App& app) {
+    auto o = std::make_shared<DemoOptions>();
+    CLI::App* command =
+        app.add_subcommand("demo", "Attention by hand, a small trained model that writes, and its most telling head");
+    command->footer("Example:\n  vantage demo -p \"The dog chased the birds. They\"");
+    add_model_option(*command);
+    command->add_option("-p,--prompt", o->prompt, "Text to continue and to draw")
+        ->type_name("TEXT")
+        ->capture_default_str();
+    command->add_option("--out", o->folder, "Folder for the pictures")->type_name("DIR")->capture_default_str();
+    command->add_option("-n,--n-predict", o->tokens, "Tokens to generate at most")
+        ->type_name("N")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
+    command->add_option("--temp", o->temperature, "Temperature; greedy text (0) of so small a model loops")
+        ->capture_default_str();
+    command->add_option("-s,--seed", o->seed, "The same seed gives the same text")->capture_default_str();
+    add_head_mask_option(*command, o->masked);
+    command->add_flag("--json", o->json, "One JSON object on stdout");
+    command->callback([o] { run(*o); });
+}
+
+}  // namespace vantage::cli

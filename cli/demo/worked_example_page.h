@@ -1,0 +1,22 @@
+// The lecture's worked example, computed on the device and printed number by number.
+#pragma once
+
+#include "cli/shared/terminal_page.h"
+#include "vantage/plan.h"
+
+namespace vantage::cli {
+
+/// Runs the example; matrices by name: Q, K, V, S, A, Z, each [4, 4].
+class WorkedExamplePage {
+public:
+    explicit WorkedExamplePage(const Device& device);
+    void print(const Page& page) const;
+    const std::map<std::string, std::vector<float>>& matrices() const { return matrices_; }
+
+private:
+    void print_row(const Page& page, const std::vector<std::pair<const char*, const char*>>& three) const;
+    std::vector<std::string> tokens_;
+    std::map<std::string, std::vector<float>> matrices_;
+};
+
+}  // namespace vantage::cli

@@ -1,0 +1,169 @@
+// vantage conform: does every kernel that this device can run compute what it should?
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "cli/shared/commands.h"
+#include "cli/device/conform_report.h"
+#include "cli/shared/progress.h"
+#include "runtime/base/log.h"
+#include "runtime/base/os.h"
+#include "runtime/conform/case_runner.h"
+#include "runtime/conform/oracle_cases.h"
+
+namespace vantage::cli {
+
+namespace {
+
+struct ConformOptions {
+    std::string op, cases, test, kernel;
+    bool json = false;
+};
+
+std::string joined(const std::set<std::string>& names) {
+    std::string text;
+    for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+    return text;
+}
+
+/// Throws usage with the names that there are.
+void require_known(const char* what, const std::string& name, const std::set<std::string>& known) {
+    if (!name.empty() && known.count(name) == 0)
+        throw Error(ErrorKind::usage,
+                    format("conform: no %s is called \"%s\"; there are %s", what, name.c_str(), joined(known).c_str()));
+}
+
+std::string shell_word(const std::string& text) {
+    std::string result = "'";
+    for (char c : text) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    return result + "'";
+}
+
+std::string rerun(const ConformOptions& o, const std::string& op, const std::string& test, const std::string& kernel) {
+    return "vantage conform" + (common().device.empty() ? "" : " --device " + shell_word(common().device)) +
+           (o.cases.empty() ? "" : " --cases " + shell_word(o.cases)) + " --op " + op + " --case " + shell_word(test) +
+           " --kernel " + kernel;
+}
+
+// ---- the ops' own cases ----------------------------------------------------------------------------------------------
+
+void check_names(const ConformOptions& o) {
+    std::set<std::string> ops, tests, kernels;
+    for (const OpDef* op : all_ops()) {
+        ops.insert(op->name);
+        if (!o.op.empty() && o.op != op->name) continue;
+        for (const Kernel& kernel : op->kernels) kernels.insert(kernel.name);
+        if (op->cases == nullptr || o.test.empty()) continue;
+        for (const Case& test : op->cases()) tests.insert(test.name);
+    }
+    require_known("op", o.op, ops);
+    require_known("kernel", o.kernel, kernels);
+    require_known("case", o.test, tests);
+}
+
+void run_own_cases(const Device& device, const ConformOptions& o, ConformReport& report) {
+    check_names(o);
+    Progress progress;
+    run_all_cases(
+        device, o.op, o.test, o.kernel,
+        [&](const OpDef& op, const Case& test, const CaseTypes& types, const Kernel& kernel, const CaseResult& result) {
+            throw_if_interrupted();
+            if (result.status == CaseResult::not_fitting) return true;
+            progress.clear();
+            report.add(Outcome{.op = op.name,
+                               .kernel = kernel.name,
+                               .test = test.name,
+                               .part = {},
+                               .types = types.text(),
+                               .result = result,
+                               .unit = std::string(op.name) + ": " + test.name,
+                               .rerun = rerun(o, op.name, test.name, kernel.name)});
+            progress.show(std::string(op.name) + " " + kernel.name + ": " + test.name);
+            return true;
+        });
+}
+
+// ---- cases from files ------------------------------------------------------------------------------------------------
+
+void check_names(const ConformOptions& o, const std::vector<OracleCase>& cases) {
+    std::set<std::string> ops, tests, kernels;
+    for (const OpDef* op : all_ops()) {
+        ops.insert(op->name);
+        for (const Kernel& kernel : op->kernels) kernels.insert(kernel.name);
+    }
+    for (const OracleCase& test : cases) ops.insert(test.op), tests.insert(test.name);
+    kernels.insert("host");
+    require_known("op", o.op, ops);
+    require_known("kernel", o.kernel, kernels);
+    require_known("case", o.test, tests);
+}
+
+void run_files(const Device& device, const ConformOptions& o, ConformReport& report) {
+    const std::vector<OracleCase> cases = read_oracle_cases(o.cases);
+    check_names(o, cases);
+    Progress progress;
+    for (const OracleCase& test : cases) {
+        if (!o.test.empty() && o.test != test.name) continue;
+        const bool by_file = o.op.empty() || o.op == test.op;  // the name in the file, or this program's
+        if (!test.not_built.empty()) {
+            if (by_file) report.add(NotBuilt{test.name, test.not_built});
+            continue;
+        }
+        for (const std::string& what : test.partly)
+            if (by_file) report.add(NotBuilt{test.name, what, true});
+        run_oracle_case(
+            device, test, [&](const OracleCall& call) { return by_file || o.op == call.op; }, o.kernel,
+            [&](const OracleRun& run) {
+                throw_if_interrupted();
+                progress.clear();
+                report.add(Outcome{.op = run.call.op,
+                                   .kernel = run.kernel,
+                                   .test = test.name,
+                                   .part = run.call.part,
+                                   .types = name_of(run.storage),
+                                   .result = run.result,
+                                   .unit = test.name,
+                                   .rerun = rerun(o, run.call.op, test.name, run.kernel)});
+                progress.show(run.call.op + " " + run.kernel + ": " + test.name);
+                return true;
+            });
+    }
+}
+
+void run(const ConformOptions& o) {
+    const Device device = open_device();
+    ConformReport report(device, o.json, common().verbose > 0);
+    o.cases.empty() ? run_own_cases(device, o, report) : run_files(device, o, report);
+    if (report.empty())
+        throw Error(ErrorKind::usage,
+                    "conform: no case is left to run: this device or this case has no such op and kernel");
+    if (!report.finish()) set_exit_code(exit_code(ErrorKind::accuracy));
+}
+
+}  // namespace
+
+void add_conform(CLI::App& app) {
+    auto o = std::make_shared<ConformOptions>();
+    CLI::App* command =
+        app.add_subcommand("conform", "Run every kernel of every op against its reference, or against case files");
+    command->footer(
+        "Without --cases each op brings its own cases. A case whose op or option is not built is listed and is no "
+        "failure.\n"
+        "Exit code 7 when a result is outside of its tolerance.\n"
+        "Examples:\n  vantage conform --op attention -v\n  vantage conform --cases tests/data/oracle/ops --json");
+    command->add_option("--op", o->op, "This op only")->type_name("NAME");
+    command
+        ->add_option("--cases", o->cases,
+                     "Folder with ops.json and ops.safetensors (format: tests/data/oracle/README.md, section 3)")
+        ->type_name("DIR");
+    command->add_option("--case", o->test, "This case only")->type_name("NAME");
+    command->add_option("--kernel", o->kernel, "This kernel only")->type_name("NAME");
+    command->add_flag("--json", o->json, "One JSON object on stdout: every run with its error, and the totals");
+    command->callback([o] { run(*o); });
+}
+
+}  // namespace vantage::cli

@@ -1,0 +1,58 @@
+// What `vantage conform` tells: each failure at once, then a line for each op and kernel, what is not built, and totals.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "runtime/conform/case_runner.h"
+
+namespace vantage::cli {
+
+/// One kernel on one case.
+struct Outcome {
+    std::string op, kernel;
+    std::string test;   ///< the case's name
+    std::string part;   ///< which of the case's calls, where there are several
+    std::string types;  ///< "f32", "f16", "f32 weights bf16"
+    CaseResult result;
+    std::string unit;   ///< what the totals count: the case, in all of its calls, types and kernels
+    std::string rerun;  ///< the command that runs just this
+    bool passed() const { return result.status == CaseResult::passed; }
+};
+
+/// A case that cannot be run, or results of it that nothing computes.
+struct NotBuilt {
+    std::string test, reason;
+    bool partly = false;
+};
+
+class ConformReport {
+public:
+    /// `verbose`: every outcome gets a line, not only failures.
+    ConformReport(const Device& device, bool as_json, bool verbose)
+        : device_(device), as_json_(as_json), verbose_(verbose) {}
+
+    void add(Outcome outcome);
+    void add(NotBuilt what) { not_built_.push_back(std::move(what)); }
+    bool empty() const { return outcomes_.empty() && not_built_.empty(); }
+    /// Prints what is still to be told; false when something failed.
+    bool finish() const;
+
+private:
+    struct Totals {
+        std::size_t passed = 0, failed = 0, not_built = 0;
+    };
+    Totals totals() const;
+    void print(const Outcome& outcome) const;
+    void print_kernels() const;
+    void print_not_built() const;
+    void print_json(const Totals& totals) const;
+
+    const Device& device_;
+    bool as_json_, verbose_;
+    std::vector<Outcome> outcomes_;
+    std::vector<NotBuilt> not_built_;
+};
+
+}  // namespace vantage::cli

@@ -1,0 +1,105 @@
+// vantage devices: what Vulkan offers here, and which of it is taken.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cli/shared/commands.h"
+#include "runtime/gpu/choose_device.h"
+#include "runtime/base/log.h"
+#include "runtime/base/units.h"
+#include "runtime/base/json.h"
+#include "vantage/device.h"
+
+namespace vantage::cli {
+namespace {
+Json to_json(const DeviceListing& device) {
+    Json object = Json::parse(caps_to_json(device.caps));
+    object["index"] = device.index;
+    object["usable"] = device.usable;
+    object["chosen"] = device.chosen;
+    object["reason"] = device.reason;
+    object["memory"] = device.caps.device_memory;
+    object["memory_available"] = device.memory_available;
+    return object;
+}
+
+const char* yes_no(bool value) { return value ? "yes" : "no"; }
+
+std::string subgroups_text(const Caps& caps) {
+    std::string text = std::to_string(caps.subgroup_size);
+    if (caps.min_subgroup_size != caps.max_subgroup_size) {
+        text += format(" (%u to %u%s)", caps.min_subgroup_size, caps.max_subgroup_size,
+                       caps.subgroup_size_control ? ", selectable" : "");
+    }
+    text += std::string("; arithmetic ") + yes_no(caps.subgroup_arithmetic);
+    return text + ", shuffle " + yes_no(caps.subgroup_shuffle);
+}
+
+std::string matrices_text(const Caps& caps) {
+    if (caps.cooperative_matrices.empty()) return "none";
+    std::string text;
+    for (const CooperativeMatrix& m : caps.cooperative_matrices) {
+        text += (text.empty() ? "" : ", ") +
+                format("%ux%ux%u %s*%s+%s", m.m, m.n, m.k, m.a.c_str(), m.b.c_str(), m.c.c_str());
+    }
+    return text;
+}
+
+void print(const DeviceListing& device) {
+    const Caps& caps = device.caps;
+    const std::uint32_t version = caps.api_version;
+    std::printf("%s vulkan:%d  %s\n", device.chosen ? "*" : " ", device.index, caps.name.c_str());
+    const auto line = [](const char* what, const std::string& text) {
+        std::printf("    %-10s %s\n", what, text.c_str());
+    };
+    line("status", (device.chosen ? "chosen: " : device.usable ? "not chosen: " : "cannot be used: ") + device.reason);
+    line("type", name_of(caps.type));
+    line("uuid", uuid_text(caps.uuid));
+    line("driver", caps.driver + (caps.driver.empty() ? "" : ", ") + caps.driver_version +
+                       format(", Vulkan %u.%u.%u", version >> 22 & 0x7f, version >> 12 & 0x3ff, version & 0xfff));
+    line("memory", bytes_text(caps.device_memory) + ", " + bytes_text(device.memory_available) + " available" +
+                       (caps.memory_budget ? "" : " at the most") +
+                       (caps.unified_memory ? ", shared with the host" : ""));
+    line("compute", format("workgroups of %u, ", caps.max_workgroup_invocations) + bytes_text(caps.max_shared_memory) +
+                        " shared memory");
+    line("subgroups", subgroups_text(caps));
+    line("types", format("fp16 %s, 16-bit storage %s, int8 %s, int8 dot products %s", yes_no(caps.fp16),
+                         yes_no(caps.storage16), yes_no(caps.int8), yes_no(caps.integer_dot_accelerated)));
+    line("matrices", matrices_text(caps));
+}
+
+void run(bool as_json) {
+    const std::vector<DeviceListing> devices = Device::list(common().device);
+    if (as_json) {
+        Json list = Json::array();
+        for (const DeviceListing& device : devices) list.push_back(to_json(device));
+        std::printf("%s\n", list.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+    } else {
+        for (const DeviceListing& device : devices) print(device);
+    }
+    bool usable = false;
+    for (const DeviceListing& device : devices) usable = usable || device.usable;
+    if (usable) return;
+    if (devices.empty()) {
+        throw Error(
+            ErrorKind::no_device,
+            "no Vulkan device: install a driver, such as mesa-vulkan-drivers (Debian, Ubuntu; it also runs on the CPU) "
+            "or the GPU vendor's");
+    }
+    throw Error(ErrorKind::no_device,
+                "no Vulkan device can be used: " + devices.front().caps.name + ": " + devices.front().reason);
+}
+
+}  // namespace
+
+void add_devices(CLI::App& app) {
+    CLI::App* command = app.add_subcommand("devices", "List the Vulkan devices, and say which one is taken and why");
+    command->footer("Example: vantage devices --json");
+    auto as_json = std::make_shared<bool>(false);
+    command->add_flag("--json", *as_json, "Print a JSON array");
+    command->callback([as_json] { run(*as_json); });
+}
+
+}  // namespace vantage::cli

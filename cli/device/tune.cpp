@@ -1,0 +1,222 @@
+// vantage tune: measures the kernels that a model's calls may take, and keeps which are the fastest.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+
+#include "cli/shared/commands.h"
+#include "cli/shared/generation_options.h"
+#include "cli/shared/progress.h"
+#include "runtime/base/log.h"
+#include "runtime/base/os.h"
+#include "runtime/exec/tuning_files.h"
+#include "runtime/graph/fuse.h"
+#include "runtime/graph/merge_projections.h"
+#include "runtime/models/model_builder.h"
+#include "runtime/models/shapes.h"
+#include "runtime/models/weight_storage.h"
+#include "cli/device/tune_report.h"
+
+namespace vantage::cli {
+
+namespace {
+
+struct TuneCommand {
+    std::string shape, precision = "f16", save;
+    std::int64_t context = 1024;
+    double seconds = 600;
+    bool quick = false, show = false, forget = false, json = false;
+};
+
+/// What is tuned: a model's config, and its graph for a plan.
+struct Subject {
+    std::string name;
+    ModelConfig config;
+    std::function<Graph(const BuildOptions&)> graph;
+};
+
+// Storage of a shape's weights by name: matrices as wanted, all others f32, as Model::random has them.
+Graph::WeightTypes storage_of_weights(const ModelConfig& config, DType wanted) {
+    Graph probe = build_model(config, {.rows = 1, .context = std::min<std::int64_t>(config.context, 16)},
+                              [](const std::string&) { return DType::f32; });
+    pack_weights(probe);
+    store_matrices(probe, config, wanted);
+    const auto types = std::make_shared<std::map<std::string, DType>>();
+    for (const Value& value : probe.values()) {
+        if (value.kind != ValueKind::weight) continue;
+        (*types)[value.name] = value.type.dtype;
+        for (const std::string& part : value.parts) (*types)[part] = value.type.dtype;
+    }
+    return [types](const std::string& name) { return types->at(name); };
+}
+
+Subject subject_of(const TuneCommand& o, const Device& device) {
+    if (o.shape.empty()) {
+        const Model model = load_model(device);
+        return {model.info().name, model.config(), [model](const BuildOptions& build) { return model.graph(build); }};
+    }
+    const NamedShape& shape = shape_named(o.shape);
+    const ModelConfig config = parse_model_config(shape.config, shape.name);
+    const Graph::WeightTypes types = storage_of_weights(config, load_options().weights.value_or(DType::f32));
+    return {shape.name, config,
+            [config, types](const BuildOptions& build) { return build_model(config, build, types); }};
+}
+
+// Rows of the plans that a session makes, the most telling ones first: a token, the largest chunk, the others.
+std::vector<std::int64_t> plan_rows(const ModelConfig& config, bool encodes, bool quick) {
+    if (config.sees()) return {config.context};
+    std::vector<std::int64_t> rows;
+    for (const std::int64_t size : chunk_sizes)
+        if (size <= config.context && !(encodes && size == 1)) rows.insert(rows.begin(), size);
+    if (!encodes) std::rotate(rows.begin(), rows.end() - 1, rows.end());
+    if (quick && rows.size() > 2) rows.resize(2);
+    return rows;
+}
+
+// The calls of all plans as Plan makes them on this device, those of the first plan first.
+std::vector<ModelCall> calls_of(const Subject& subject, const TuneCommand& o, std::int64_t context, const Caps& caps) {
+    const ModelConfig& config = subject.config;
+    const std::int64_t usual = config.usual_context > 0 ? config.usual_context : config.context;
+    std::vector<ModelCall> calls;
+    const auto add = [&](bool encoder) {
+        const bool encodes = encoder || config.kind == ModelKind::encoder;
+        for (const std::int64_t rows : plan_rows(config, encodes, o.quick)) {
+            const std::int64_t held =
+                config.sees() ? config.context : std::max({rows, context, std::min<std::int64_t>(usual, 4096)});
+            Graph graph =
+                subject.graph({.rows = rows,
+                               .context = held,
+                               .encoder = encoder,
+                               .cache = precision_named(o.precision) == Precision::f32 ? DType::f32 : DType::f16});
+            fuse(graph);
+            const Precision precision = precision_named(o.precision);
+            if (precision != Precision::f32) allow_f16_operands(graph);
+            if (precision == Precision::int8) allow_int8_operands(graph);
+            join_products(graph, caps,
+                          [&](const OpCall& call, const Caps& c) { return choose_kernel(call, c, &tuning_of(c)); });
+            add_calls(calls, graph, rows);
+        }
+    };
+    add(false);
+    if (config.kind == ModelKind::encoder_decoder) add(true);
+    return calls;
+}
+
+// Measures call by call, until the time is over. What was measured before an error or Ctrl-C is kept.
+void tune_all(const Device& device, const TuneCommand& o, std::int64_t context, TuneReport& report) {
+    const double end = seconds_now() + o.seconds;
+    Progress progress;
+    for (std::size_t i = 0; i < report.calls.size(); ++i) {
+        TunedModelCall& call = report.calls[i];
+        if (seconds_now() > end) break;
+        progress.show(format("%zu of %zu: %s", i + 1, report.calls.size(), call.model.key.c_str()));
+        throw_if_interrupted();
+        try {
+            call.result = tune_call(device, call.model.call, {.seconds = o.quick ? 0.1 : 0.5, .keys = context});
+        } catch (const Error& error) {
+            if (error.kind() != ErrorKind::out_of_memory) throw;
+            call.result = TunedResult{.entry = {}, .times = {}, .notes = {error.what()}};
+        }
+        progress.clear();
+        for (const std::string& note : call.result->notes) log(LogLevel::warning, "%s", note.c_str());
+    }
+}
+
+// Adds to --save's file, for all devices of this kind, or to the user's own table; `report.path` names which.
+void keep(const TuneCommand& o, const Device& device, TuneReport& report) {
+    TuningTable measured;
+    for (const TunedModelCall& call : report.calls)
+        if (call.result && !call.result->entry.kernel.empty()) measured.calls[call.model.key] = call.result->entry;
+    if (measured.calls.empty()) return;
+    report.path = o.save.empty() ? own_tuning_path(device.caps()) : o.save;
+    if (report.path.empty())
+        log(LogLevel::warning,
+            "there is no cache directory: what was measured is not kept (VANTAGE_CACHE_DIR sets one)");
+    else if (o.save.empty())
+        add_to_own_tuning(device.caps(), measured);
+    else
+        add_to_tuning_file(o.save, {TunedDevice::of(device.caps()).of_its_kind(), measured});
+}
+
+// Calls with several kernels to choose from, with what they take now.
+TuneReport report_of(const Device& device, const Subject& subject, const TuneCommand& o, std::int64_t context) {
+    TuneReport report{.model = subject.name, .device = TunedDevice::of(device.caps()), .context = context};
+    const Caps& caps = device.caps();
+    for (ModelCall& call : calls_of(subject, o, context, caps)) {
+        const auto able =
+            std::ranges::count_if(call.call.op->kernels, [&](const Kernel& k) { return eligible(k, call.call, caps); });
+        if (able < 2) continue;
+        const Kernel* before = choose_kernel(call.call, caps, &tuning_of(caps));
+        report.calls.push_back({.model = std::move(call), .before = before, .result = {}});
+    }
+    return report;
+}
+
+void tune(const TuneCommand& o, const Device& device) {
+    const Subject subject = subject_of(o, device);
+    if (o.context < 1) throw Error(ErrorKind::usage, "a context has at least one token");
+    const std::int64_t context = std::min(o.context, subject.config.context);
+    TuneReport report = report_of(device, subject, o, context);
+    if (!o.save.empty())  // adds nothing yet: a file that cannot be added to is to be known before all is measured
+        add_to_tuning_file(o.save, {TunedDevice::of(device.caps()).of_its_kind(), {}});
+    log(LogLevel::info, "%zu calls have several kernels; this takes %.0f s at most", report.calls.size(), o.seconds);
+    try {
+        tune_all(device, o, context, report);
+    } catch (const Error&) {
+        keep(o, device, report);
+        if (!report.path.empty())
+            log(LogLevel::warning, "what was measured until now is kept in %s", report.path.c_str());
+        throw;
+    }
+    keep(o, device, report);
+    o.json ? print_json(report) : print_text(report);
+}
+
+void run(const TuneCommand& o) {
+    const Device device = open_device();
+    if (o.forget) {
+        const bool forgotten = forget_own_tuning(device.caps());
+        std::printf(forgotten ? "forgotten: %s\n" : "nothing was measured for %s\n",
+                    forgotten ? own_tuning_path(device.caps()).c_str() : device.caps().name.c_str());
+    } else if (o.show) {
+        print_tables(device.caps(), o.json);
+    } else {
+        tune(o, device);
+    }
+}
+
+}  // namespace
+
+void add_tune(CLI::App& app) {
+    auto o = std::make_shared<TuneCommand>();
+    CLI::App* command =
+        app.add_subcommand("tune", "Measure the kernels for a model's calls here, and choose by that from now on");
+    command->footer(
+        "Every kernel of every call of the model's plans (prompts and drawn tokens) is measured, in turns. One that is "
+        "at least 5 % faster than the usual one and beyond noise, and whose results are right, is taken from then on; "
+        "the "
+        "table is kept in the cache for this device and driver. VANTAGE_DISABLE_TUNING=1 leaves all tables unused.\n"
+        "Examples:\n  vantage tune -m ./gpt2\n  vantage tune --shape llama-1b --weights f16 --context 4096\n  "
+        "vantage tune --show");
+    add_model_option(*command);
+    command->add_option("--shape", o->shape, "In place of a model: gpt2-small, llama-1b, llama-8b, bert-base")
+        ->type_name("NAME");
+    command
+        ->add_option("-c,--ctx,--context", o->context,
+                     "Tokens in the cache while it is measured; the model's own at most")
+        ->capture_default_str();
+    add_precision_option(*command, o->precision);
+    command->add_option("--seconds", o->seconds, "No call is begun after so much time")
+        ->check(CLI::PositiveNumber)
+        ->capture_default_str();
+    command->add_flag("--quick", o->quick, "Only single tokens and the largest chunk, with fewer samples");
+    command
+        ->add_option("--save", o->save,
+                     "Add to the table FILE, for all devices and drivers of this kind, and not to the cache")
+        ->type_name("FILE");
+    command->add_flag("--show", o->show, "Print what is known, and measure nothing");
+    command->add_flag("--forget", o->forget, "Forget what was measured for this device and driver");
+    command->add_flag("--json", o->json, "One JSON object on stdout");
+    command->callback([o] { run(*o); });
+}
+
+}  // namespace vantage::cli

@@ -1,0 +1,127 @@
+#include "cli/device/tune_report.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "runtime/base/log.h"
+#include "runtime/base/json.h"
+#include "cli/shared/text_table.h"
+
+namespace vantage::cli {
+
+namespace {
+
+std::string time_text(double seconds) {
+    return format(seconds < 1e-3 ? "%.1f µs" : "%.2f ms", seconds * (seconds < 1e-3 ? 1e6 : 1e3));
+}
+
+double median_of(const TunedResult& result, const Kernel* kernel) {
+    const auto found = result.times.find(kernel);
+    return found == result.times.end() ? 0 : found->second.median;
+}
+
+/// Kernel time of a plan's calls that were measured, with the choices before and now.
+struct PlanTime {
+    double before = 0, now = 0;
+};
+std::map<std::int64_t, PlanTime> plan_times(const TuneReport& report) {
+    std::map<std::int64_t, PlanTime> plans;
+    for (const TunedModelCall& call : report.calls) {
+        if (!call.result || call.result->times.empty()) continue;
+        for (const auto& [rows, times] : call.model.times) {
+            const double before = median_of(*call.result, call.before),
+                         now = median_of(*call.result, call.result->chosen);
+            plans[rows].before += times * (before > 0 ? before : now);
+            plans[rows].now += times * now;
+        }
+    }
+    return plans;
+}
+
+std::size_t measured_calls(const TuneReport& report) {
+    return static_cast<std::size_t>(
+        std::ranges::count_if(report.calls, [](const TunedModelCall& c) { return c.result.has_value(); }));
+}
+
+Json call_json(const TunedModelCall& call) {
+    Json kernels = Json::object(), times = Json::object();
+    for (const auto& [kernel, m] : call.result->times)
+        kernels[kernel->name] = {{"median_us", 1e6 * m.median}, {"deviation_us", 1e6 * m.deviation},
+                                 {"least_us", 1e6 * m.least},   {"most_us", 1e6 * m.most},
+                                 {"samples", m.samples.size()}, {"device_clock", m.device_clock}};
+    for (const auto& [rows, count] : call.model.times) times[std::to_string(rows)] = count;
+    Json entry = {
+        {"key", call.model.key}, {"times_by_rows", times}, {"kernels", kernels}, {"notes", call.result->notes}};
+    entry["before"] = call.before->name;
+    if (call.result->chosen != nullptr) entry["chosen"] = call.result->chosen->name;
+    return entry;
+}
+
+}  // namespace
+
+void print_text(const TuneReport& report) {
+    TextTable table("lllrrr");
+    table.row({"call", "before", "now", "before", "now", "less"});
+    std::size_t changes = 0;
+    for (const TunedModelCall& call : report.calls) {
+        if (!call.result || call.result->chosen == nullptr || call.result->chosen == call.before) continue;
+        ++changes;
+        const double before = median_of(*call.result, call.before), now = median_of(*call.result, call.result->chosen);
+        table.row({call.model.key, call.before->name, call.result->chosen->name, before > 0 ? time_text(before) : "-",
+                   time_text(now), before > 0 ? format("%.0f %%", 100 * (1 - now / before)) : "-"});
+    }
+    std::printf("%s on %s (%s), %lld tokens in the cache: %zu of %zu calls measured, %zu %s another kernel now\n",
+                report.model.c_str(), report.device.name.c_str(), report.device.driver_version.c_str(),
+                static_cast<long long>(report.context), measured_calls(report), report.calls.size(), changes,
+                changes == 1 ? "takes" : "take");
+    if (changes > 0) std::fputs(table.text().c_str(), stdout);
+    for (const auto& [rows, time] : plan_times(report))
+        std::printf("  these calls in a run of %lld %s: %s before, %s now\n", static_cast<long long>(rows),
+                    rows == 1 ? "token" : "tokens", time_text(time.before).c_str(), time_text(time.now).c_str());
+    if (measured_calls(report) < report.calls.size())
+        std::printf("the time was over before all calls were measured: --seconds gives more\n");
+    if (!report.path.empty()) std::printf("kept in %s\n", report.path.c_str());
+}
+
+void print_json(const TuneReport& report) {
+    Json calls = Json::array(), plans = Json::array();
+    for (const TunedModelCall& call : report.calls)
+        if (call.result) calls.push_back(call_json(call));
+    for (const auto& [rows, time] : plan_times(report))
+        plans.push_back({{"rows", rows}, {"before_ms", 1e3 * time.before}, {"now_ms", 1e3 * time.now}});
+    const Json json = {{"schema_version", 1},
+                       {"model", report.model},
+                       {"device", report.device.name},
+                       {"driver", report.device.driver_version},
+                       {"uuid", report.device.uuid},
+                       {"context", report.context},
+                       {"complete", measured_calls(report) == report.calls.size()},
+                       {"calls", calls},
+                       {"plans", plans},
+                       {"path", report.path}};
+    std::printf("%s\n", json.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+}
+
+void print_tables(const Caps& caps, bool as_json) {
+    const TuningTable own = own_tuning(caps);
+    TuningTable all = installed_tuning(caps);
+    const std::size_t installed = all.calls.size();
+    all.merge(own);
+    if (as_json) {
+        std::fputs(tuning_to_json({TunedDevice::of(caps), all}).c_str(), stdout);
+        return;
+    }
+    std::printf("%zu calls were measured here (%s), %zu come with the program\n", own.calls.size(),
+                own_tuning_path(caps).c_str(), installed);
+    TextTable table("lllr");
+    if (!all.calls.empty()) table.row({"call", "kernel", "measured", "time"});
+    for (const auto& [key, call] : all.calls) {
+        const auto time = call.seconds.find(call.kernel);
+        const bool timed = time != call.seconds.end() && time->second;
+        table.row({key, call.kernel, own.calls.count(key) > 0 ? "here" : "elsewhere",
+                   timed ? time_text(*time->second) : "-"});
+    }
+    std::fputs(table.text().c_str(), stdout);
+}
+
+}  // namespace vantage::cli

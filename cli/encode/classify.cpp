@@ -1,0 +1,173 @@
+// vantage classify: labels of a text or of images, or the words that fit a text's gaps, by an encoder.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "cli/shared/commands.h"
+#include "cli/shared/generation_options.h"
+#include "cli/shared/head_mask.h"
+#include "cli/shared/head_survey.h"
+#include "cli/shared/model_images.h"
+#include "cli/shared/terminal_page.h"
+#include "cli/shared/profile.h"
+#include "runtime/base/log.h"
+#include "runtime/base/os.h"
+#include "runtime/picture/shown_text.h"
+#include "runtime/models/config.h"
+#include "vantage/session.h"
+#include "cli/shared/probabilities.h"
+
+namespace vantage::cli {
+
+namespace {
+
+struct ClassifyOptions {
+    std::string prompt, pair, precision = "f16", masked;
+    std::vector<std::string> images;
+    std::size_t top = 5;
+    bool json = false;
+};
+
+struct Guess {
+    std::string name;
+    double probability;
+};
+
+/// One question that is asked: the label of a text or an image, or one gap.
+struct Question {
+    std::string name;
+    std::vector<Guess> guesses;
+};
+
+/// The token that stands for a gap, as the tokenizer's families spell it.
+std::int32_t mask_token(const Model& model) {
+    for (const char* text : {"[MASK]", "<mask>"}) {
+        const std::vector<std::int32_t> ids = model.tokenizer().encode(text, false).ids;
+        if (ids.size() == 1 && model.tokenizer().is_special(ids[0])) return ids[0];
+    }
+    throw Error(ErrorKind::bad_file, model.info().name + ": its tokenizer has neither [MASK] nor <mask>");
+}
+
+std::vector<Guess> best(const std::vector<double>& p, std::size_t count, const auto& name) {
+    std::vector<Guess> guesses;
+    for (const std::size_t i : largest(p, count)) guesses.push_back({name(i), p[i]});
+    return guesses;
+}
+
+Question label_of(const std::string& what, const Session& session, std::size_t top) {
+    const ModelConfig& config = session.model().config();
+    return {what, best(label_values(config, session.logits()), top, [&](std::size_t i) { return config.labels[i]; })};
+}
+
+std::vector<Question> questions(const Session& session, std::size_t top) {
+    const Model& model = session.model();
+    const ModelConfig& config = model.config();
+    if (config.head == Head::classification) return {label_of("label", session, top)};
+    const std::int32_t mask = mask_token(model);
+    const auto vocab = static_cast<std::size_t>(config.vocab);
+    std::vector<Question> all;
+    for (std::size_t i = 0; i < session.tokens().size(); ++i) {
+        if (session.tokens()[i] != mask) continue;
+        all.push_back({format("gap %zu", all.size() + 1),
+                       best(probabilities(std::span(session.logits()).subspan(i * vocab, vocab)), top,
+                            [&](std::size_t id) { return token_text(model, static_cast<std::int32_t>(id)); })});
+    }
+    if (all.empty())
+        throw Error(ErrorKind::usage, "classify: " + model.info().name + " fills gaps, but the text has none; write " +
+                                          token_text(model, mask) + " for each");
+    return all;
+}
+
+void print(const std::vector<Question>& all, const Model& model, bool json) {
+    if (json) {
+        nlohmann::json list = nlohmann::json::array();
+        for (const Question& question : all) {
+            nlohmann::json guesses = nlohmann::json::array();
+            for (const Guess& guess : question.guesses)
+                guesses.push_back({{"text", guess.name}, {"probability", guess.probability}});
+            list.push_back({{"name", question.name}, {"answers", guesses}});
+        }
+        const nlohmann::json page = {{"schema_version", 1}, {"model", model.info().name}, {"questions", list}};
+        std::printf("%s\n", page.dump(2, ' ', false, nlohmann::json::error_handler_t::replace).c_str());
+        return;
+    }
+    const Page page;
+    for (const Question& question : all) {
+        if (all.size() > 1) std::printf("%s\n", page.bold(question.name).c_str());
+        for (const Guess& guess : question.guesses)
+            std::printf("  %.3f  %s\n", guess.probability, without_controls(guess.name).c_str());
+    }
+}
+
+std::vector<Question> about_images(const ClassifyOptions& o, const Model& model) {
+    Session session(
+        model, {.precision = precision_named(o.precision), .profile = profiling(), .silenced = masked_heads(o.masked)});
+    std::vector<Question> all;
+    for (const std::string& file : o.images)
+        for (const ModelImage& image : read_model_images(model, file)) {
+            session.look(image.pixels);
+            session.process();
+            all.push_back(label_of(image.name, session, o.top));
+        }
+    note_dispatches(model.device(), session.take_timings());
+    return all;
+}
+
+std::vector<Question> about_text(ClassifyOptions& o, const Model& model) {
+    if (o.prompt == "-") o.prompt = read_stdin();
+    const Tokenizer::Encoding text =
+        o.pair.empty() ? model.tokenizer().encode(o.prompt, true) : model.tokenizer().encode_pair(o.prompt, o.pair);
+    if (text.ids.empty()) throw Error(ErrorKind::usage, "classify: the text has no tokens");
+    Session session(
+        model, {.precision = precision_named(o.precision), .profile = profiling(), .silenced = masked_heads(o.masked)});
+    session.append(text.ids, model.config().token_types > 1 ? text.type_ids : std::vector<std::int32_t>());
+    session.process();
+    note_dispatches(model.device(), session.take_timings());
+    return questions(session, o.top);
+}
+
+void run(ClassifyOptions& o) {
+    const Model model = load_model(open_device());
+    const ModelConfig& config = model.config();
+    if (config.kind != ModelKind::encoder || config.head == Head::none)
+        throw Error(ErrorKind::usage,
+                    "classify: " + model.info().name + " (" + model.info().architecture +
+                        ") has no head that answers; wanted is a model for sequence or image classification or "
+                        "masked tokens");
+    if (config.sees() && o.images.empty())
+        throw Error(ErrorKind::usage, "classify: " + model.info().name + " looks at images; give --image FILE");
+    print(o.images.empty() ? about_text(o, model) : about_images(o, model), model, o.json);
+}
+
+}  // namespace
+
+void add_classify(CLI::App& app) {
+    auto o = std::make_shared<ClassifyOptions>();
+    CLI::App* command = app.add_subcommand("classify", "Label a text or images, or fill a text's gaps, by an encoder");
+    command->footer(
+        "Examples:\n"
+        "  vantage classify -m models/distilbert-sst2 -p \"What a fine day.\"\n"
+        "  vantage classify -m models/bert -p \"The dog chased the [MASK].\"\n"
+        "  vantage classify -m models/vit --image cat.jpg dog.png --top 3");
+    add_model_option(*command);
+    CLI::Option* prompt = command->add_option("-p,--prompt", o->prompt, "The text; - reads stdin")->type_name("TEXT");
+    CLI::Option* images =
+        command
+            ->add_option("--image", o->images,
+                         "Images: PNG or JPEG, by the folder's preprocessor_config.json; or pixel_values of a "
+                         "safetensors file")
+            ->type_name("FILE")
+            ->excludes(prompt);
+    command->add_option("--pair", o->pair, "A second text, for models of pairs")->type_name("TEXT");
+    command->add_option("--top", o->top, "Answers to show")->capture_default_str()->check(CLI::PositiveNumber);
+    add_precision_option(*command, o->precision);
+    add_head_mask_option(*command, o->masked);
+    command->add_flag("--json", o->json, "One JSON object on stdout");
+    command->callback([o, prompt, images] {
+        if (prompt->count() + images->count() == 0)
+            throw Error(ErrorKind::usage, "classify: there is nothing to label; give -p TEXT or --image FILE");
+        run(*o);
+    });
+}
+
+}  // namespace vantage::cli

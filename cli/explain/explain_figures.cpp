@@ -1,0 +1,202 @@
+#include "cli/explain/explain_figures.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "runtime/base/log.h"
+#include "runtime/graph/schedule.h"
+#include "runtime/models/model_builder.h"
+
+namespace vantage::cli {
+
+namespace {
+
+BuildOptions build_options(const Model& model, std::int64_t rows, std::int64_t context, Precision precision,
+                           bool watch = false) {
+    return {.rows = rows,
+            .context = context,
+            .cache = precision == Precision::f32 ? DType::f32 : DType::f16,
+            .watch = std::vector<bool>(
+                static_cast<std::size_t>(std::max(model.config().layers, model.config().encoder.layers)), watch),
+            .all_logits = false,
+            .hidden = false};
+}
+
+}  // namespace
+
+Explanation explanation(const Model& model, Session& session, std::int64_t tokens, Precision precision) {
+    const bool decoder = model.config().kind != ModelKind::encoder;
+    const CostModel cost(model.config(), precision == Precision::f32 ? DType::f32 : DType::f16,
+                         [&model](const BuildOptions& options) { return model.graph(options); });
+    Explanation e{.model = model,
+                  .session = session,
+                  .tokens = tokens,
+                  .precision = precision,
+                  .cost = cost,
+                  .weights = cost.weights(),
+                  .source = cost.translates() ? std::optional(cost.source(tokens)) : std::nullopt,
+                  .prompt = cost.prompt(tokens),
+                  .token = decoder ? std::optional(cost.token(tokens + 1, tokens)) : std::nullopt,
+                  .plans = {session.chunk(tokens)}};
+    if (decoder && e.plans.front() != 1) e.plans.push_back(1);
+    return e;
+}
+
+std::string name_of(const PartWeights& weights) {
+    return std::string(weights.encoder ? "encoder " : "") + name_of(weights.part);
+}
+
+Formula parameters_formula(const Explanation& e) {
+    Formula sum;
+    for (const PartWeights& part : e.weights) sum += part.formula;
+    return e.cost.simplified(sum);
+}
+
+std::uint64_t active_parameters(const Explanation& e) {
+    std::uint64_t sum = 0;
+    for (const PartWeights& part : e.weights) sum += part.active;
+    return sum;
+}
+
+std::vector<std::int64_t> shown_contexts(std::int64_t most) {
+    std::int64_t first = 1024;
+    while (first > 1 && first * 4 > most) first /= 2;
+    std::vector<std::int64_t> contexts;
+    for (std::int64_t tokens = first; tokens < most; tokens *= 2) contexts.push_back(tokens);
+    contexts.push_back(most);
+    return contexts;
+}
+
+// ---- memory ----------------------------------------------------------------------------------------------------------
+
+namespace {
+
+/// Values of a kind in the model's graph, of an encoder–decoder in both, by name.
+std::map<std::string, TensorType> values_of(const Model& model, BuildOptions shape, ValueKind kind) {
+    std::map<std::string, TensorType> found;
+    const auto add = [&](bool encoder) {
+        shape.encoder = encoder;
+        const Graph graph = model.graph(shape);
+        for (const Value& value : graph.values())
+            if (value.kind == kind) found.emplace(value.name, value.type);
+    };
+    add(false);
+    if (model.config().kind == ModelKind::encoder_decoder) add(true);
+    return found;
+}
+
+}  // namespace
+
+std::map<std::string, std::uint64_t> weight_bytes(const Model& model) {
+    std::map<std::string, std::uint64_t> bytes;
+    for (const auto& [name, type] : values_of(model, build_options(model, 1, 1, Precision::f16), ValueKind::weight))
+        bytes[name_of(type.dtype)] += type.bytes();
+    return bytes;
+}
+
+std::map<std::string, std::uint64_t> state_bytes(const Model& model, std::int64_t context, Precision precision,
+                                                 bool watch) {
+    std::map<std::string, std::uint64_t> bytes;
+    for (const auto& [name, type] :
+         values_of(model, build_options(model, 1, context, precision, watch), ValueKind::state))
+        bytes[name.substr(0, name.find('.'))] += type.bytes();
+    return bytes;
+}
+
+// ---- the plan --------------------------------------------------------------------------------------------------------
+
+namespace {
+
+/// "encoder.layer.3." of "encoder.layer.3.output.dense.weight"; empty where no layer is in the name.
+std::string layer_of(const std::string& name) {
+    const auto digit = [&](std::size_t at) {
+        return at < name.size() && std::isdigit(static_cast<unsigned char>(name[at])) != 0;
+    };
+    for (std::size_t dot = name.find('.'); dot != std::string::npos; dot = name.find('.', dot + 1))
+        if (digit(dot + 1))
+            if (const std::size_t end = name.find('.', dot + 1); end != std::string::npos)
+                return name.substr(0, end + 1);
+    return {};
+}
+
+std::string without(const std::string& layer, const std::string& name) {
+    return name.starts_with(layer) ? name.substr(layer.size()) : name;
+}
+
+// "matmul mlp.c_fc + bias + gelu_tanh", "write cache.k"
+std::string what_of(const Graph& graph, const Node& node, const std::string& layer) {
+    std::string text = node.op->name, bias, residual;
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+        if (node.inputs[i] < 0) continue;
+        const Value& value = graph.value(graph.storage(node.inputs[i]));
+        const std::string operand = node.op->operands[i], name = without(layer, value.name);
+        if (operand == "bias")
+            bias = " + bias";
+        else if (operand == "residual")
+            residual = " + residual";
+        else if (value.kind == ValueKind::weight && operand != "beta")
+            text += " " + name.substr(0, name.rfind(".weight"));
+        else if (operand == "state")
+            text += " " + name.substr(0, name.rfind('.'));
+    }
+    return text + bias + (node.attrs.has("activation") ? " + " + node.attrs.text("activation") : "") + residual;
+}
+
+std::string grid_of(const Launch& launch) {
+    const std::string x =
+        launch.keys_per_group > 0 ? format("keys/%u", launch.keys_per_group) : std::to_string(launch.groups[0]);
+    return launch.groups[1] * launch.groups[2] == 1 ? x : x + format(" x %u x %u", launch.groups[1], launch.groups[2]);
+}
+
+DispatchLine line_of(const Graph& graph, const Schedule& schedule, const Dispatch& dispatch, const std::string& layer) {
+    DispatchLine line{.barrier = dispatch.barrier_before,
+                      .what = dispatch.label,
+                      .kernel = {},
+                      .result = {},
+                      .grid = grid_of(dispatch.launch)};
+    if (dispatch.node < 0) return line;
+    const auto index = static_cast<std::size_t>(dispatch.node);
+    const Node& node = graph.nodes()[index];
+    line.what = what_of(graph, node, layer);
+    line.kernel = schedule.kernels[index]->name;
+    if (std::string(dispatch.launch.shader).find(node.op->name) == std::string::npos ||
+        std::string(dispatch.launch.shader).ends_with("_join"))
+        line.kernel += std::string(" (") + dispatch.launch.shader + ")";
+    line.result = graph.value(node.outputs.front()).type.text();
+    return line;
+}
+
+}  // namespace
+
+std::vector<DispatchGroup> dispatch_groups(const Plan& plan) {
+    const Graph& graph = plan.graph();
+    struct Run {
+        std::string layer;
+        std::vector<DispatchLine> lines;
+    };
+    std::vector<Run> runs;
+    for (const Dispatch& dispatch : plan.schedule().dispatches) {
+        std::string layer =
+            dispatch.node < 0 ? std::string() : layer_of(graph.nodes()[static_cast<std::size_t>(dispatch.node)].scope);
+        if (dispatch.node < 0 && !runs.empty()) layer = runs.back().layer;  // a grid belongs to what comes after it
+        if (runs.empty() || runs.back().layer != layer) runs.push_back({layer, {}});
+        runs.back().lines.push_back(line_of(graph, plan.schedule(), dispatch, layer));
+    }
+    std::vector<DispatchGroup> groups;
+    std::string last;
+    const auto bare = [](const std::string& layer) {
+        return layer.empty() ? layer : layer.substr(0, layer.size() - 1);
+    };
+    for (const Run& run : runs) {
+        if (!groups.empty() && !run.layer.empty() && groups.back().dispatches == run.lines) {
+            DispatchGroup& group = groups.back();
+            group.name = (++group.times == 2 ? group.name : group.name.substr(0, group.name.find(" … "))) + " … " +
+                         bare(run.layer);
+        } else {
+            groups.push_back({bare(run.layer), 1, run.lines});
+        }
+    }
+    return groups;
+}
+
+}  // namespace vantage::cli

@@ -1,0 +1,127 @@
+// vantage explain --json: the same numbers for programs.
+#include <cstdio>
+
+#include "cli/explain/explain_figures.h"
+#include "runtime/graph/schedule.h"
+#include "runtime/base/json.h"
+#include "runtime/cost/symbols.h"
+
+namespace vantage::cli {
+
+namespace {
+
+Json cost_json(const Cost& c) {
+    return {{"flops", c.flops}, {"bytes_read", c.bytes_read}, {"bytes_written", c.bytes_written}};
+}
+
+Json parameters_json(const Explanation& e) {
+    Json all = Json::array();
+    for (const PartWeights& part : e.weights)
+        all.push_back({{"component", name_of(part)},
+                       {"parameters", part.parameters},
+                       {"active", part.active},
+                       {"bytes", part.bytes},
+                       {"formula", part.formula.text()}});
+    return all;
+}
+
+Json run_json(const Explanation& e, const RunCost& run) {
+    Json parts = Json::array(), ops = Json::array();
+    for (const RunCost::PartCost& part : run.parts) {
+        Json entry = cost_json(part.cost);
+        entry["part"] = name_of(part.part), entry["formula"] = part.flops.text();
+        parts.push_back(entry);
+    }
+    for (const RunCost::OpCost& op : run.ops) {
+        Json entry = cost_json(op.cost);
+        entry["op"] = op.op, entry["calls"] = op.calls;
+        ops.push_back(entry);
+    }
+    Json all = {{"parts", parts},
+                {"ops", ops},
+                {"total", cost_json(run.total())},
+                {"formula", e.cost.simplified(run.flops()).text()},
+                {"formula_flops", run.flops().value(run.values)},
+                {"n", run.values.at('n')},
+                {"weight_bytes_read", run.weight_bytes},
+                {"matrix_elements_read", e.cost.simplified(run.matrices).text()},
+                {"cache_bytes_read", run.cache_bytes}};
+    if (e.source) all["m"] = run.values.at('m');
+    return all;
+}
+
+Json cache_json(const Explanation& e) {
+    Json contexts = Json::array();
+    for (const std::int64_t tokens : shown_contexts(e.model.config().context))
+        contexts.push_back({{"tokens", tokens}, {"bytes", e.cost.cache_bytes(tokens)}});
+    return {{"bytes_per_token", e.cost.cache_bytes(1)},
+            {"formula", e.cost.cache_per_token().text()},
+            {"cross_formula", e.cost.cache_per_token(AttentionOf::cross).text()},
+            {"encoder_formula", e.cost.cache_per_token(AttentionOf::encoder).text()},
+            {"contexts", contexts}};
+}
+
+Json memory_json(const Explanation& e) {
+    const Session::Memory m = e.session.memory();
+    return {{"weights", weight_bytes(e.model)},
+            {"cache", m.cache},
+            {"states", m.states},
+            {"intermediates", m.intermediates},
+            {"watched_if_asked", state_bytes(e.model, e.session.context(), e.precision, true)["watch"]},
+            {"context", e.session.context()}};
+}
+
+Json plan_json(const Plan& plan, std::int64_t rows, bool encoder) {
+    Json groups = Json::array();
+    for (const DispatchGroup& group : dispatch_groups(plan)) {
+        Json dispatches = Json::array();
+        for (const DispatchLine& d : group.dispatches)
+            dispatches.push_back({{"operation", d.what},
+                                  {"kernel", d.kernel},
+                                  {"result", d.result},
+                                  {"workgroups", d.grid},
+                                  {"barrier_before", d.barrier}});
+        groups.push_back({{"name", group.name}, {"times", group.times}, {"dispatches", dispatches}});
+    }
+    return {{"rows", rows},
+            {"encoder", encoder},
+            {"dispatches", plan.schedule().dispatches.size()},
+            {"groups", groups},
+            {"fused", plan.fused()},
+            {"arena_bytes", plan.schedule().arena_bytes},
+            {"arena_bytes_alive_at_once", plan.schedule().live_bytes},
+            {"arena_bytes_without_sharing", plan.schedule().naive_bytes}};
+}
+
+}  // namespace
+
+void print_json(const Explanation& e) {
+    const ModelInfo& info = e.model.info();
+    Json symbols, plans = Json::array();
+    for (const auto& [symbol, meaning] : model_symbols())
+        symbols[std::string(1, symbol)] = {{"value", e.cost.values().at(symbol)}, {"meaning", meaning}};
+    if (e.source) plans.push_back(plan_json(e.session.encoder_plan(e.tokens), e.tokens, true));
+    for (const std::int64_t rows : e.plans) plans.push_back(plan_json(e.session.plan(rows), rows, false));
+    Json prompt = run_json(e, e.prompt), token, source;
+    prompt["tokens"] = e.tokens;
+    if (e.source) source = run_json(e, *e.source), source["tokens"] = e.tokens;
+    if (e.token) token = run_json(e, *e.token), token["position"] = e.tokens;
+    const Json all = {{"schema_version", 2},
+                      {"model", info.name},
+                      {"architecture", info.architecture},
+                      {"device", e.model.device().caps().name},
+                      {"symbols", symbols},
+                      {"parameters", parameters_json(e)},
+                      {"total_parameters", info.parameters},
+                      {"active_parameters", active_parameters(e)},
+                      {"parameters_formula", parameters_formula(e).text()},
+                      {"source", source},  // null but for an encoder–decoder
+                      {"prompt", prompt},
+                      {"generated_token", token},  // null for an encoder
+                      {"cache", cache_json(e)},
+                      {"memory", memory_json(e)},
+                      {"plans", plans}};
+    std::printf("%s\n", all.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+}
+
+}  // namespace vantage::cli

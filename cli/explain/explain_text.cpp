@@ -1,0 +1,233 @@
+// vantage explain for people: tables, largest matters first.
+#include <algorithm>
+#include <cstdio>
+
+#include "cli/explain/explain_figures.h"
+#include "runtime/base/log.h"
+#include "runtime/base/units.h"
+#include "runtime/graph/schedule.h"
+#include "runtime/cost/symbols.h"
+#include "cli/shared/text_table.h"
+
+namespace vantage::cli {
+
+namespace {
+
+std::string count_text(double value) {
+    const char* units[] = {"", " k", " M", " G", " T", " P"};
+    int unit = 0;
+    for (; value >= 1000 && unit < 5; ++unit) value /= 1000;
+    return format(unit == 0 ? "%.0f%s" : value < 10 ? "%.2f%s" : value < 100 ? "%.1f%s" : "%.0f%s", value, units[unit]);
+}
+// "124 439 808"
+std::string exact_text(std::uint64_t value) {
+    std::string digits = std::to_string(value);
+    for (std::size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, " ");
+    return digits;
+}
+std::string memory_text(double bytes) { return bytes_text(static_cast<std::uint64_t>(bytes)); }
+std::string share_text(double part, double whole) { return whole > 0 ? format("%.1f %%", 100 * part / whole) : "-"; }
+long long number(std::int64_t value) { return value; }
+std::string rows_text(std::int64_t rows) { return format("%lld row%s", number(rows), rows == 1 ? "" : "s"); }
+
+// All terms of a sum, or those of one per cent and more where there are many.
+std::string sum_text(const Formula& formula, const SymbolValues& values) {
+    return formula.terms() <= 6 ? formula.text() : formula.larger_terms(0.01, values).text() + " + …";
+}
+
+void print(const std::string& heading, const TextTable& table) {
+    std::printf("\n%s\n%s", heading.c_str(), table.text().c_str());
+}
+
+// ---- the model -------------------------------------------------------------------------------------------------------
+
+void print_sizes(const Explanation& e) {
+    const ModelConfig& c = e.model.config();
+    std::string text;
+    for (const auto& [symbol, meaning] : model_symbols()) {
+        const std::int64_t value = e.cost.values().at(symbol);
+        if (value == 0 || symbol == 'b' || (symbol == 'K' && c.kv_heads == c.heads)) continue;
+        text += format("%s%c = %lld %s", text.empty() ? "" : ", ", symbol, number(value), meaning);
+    }
+    std::printf("%s: %s\n  %s\n", e.model.info().name.c_str(), c.architecture.c_str(), text.c_str());
+    const auto windowed = std::count_if(c.windows.begin(), c.windows.end(), [](std::int64_t w) { return w > 0; });
+    if (windowed > 0)
+        std::printf("  a query sees a window of w = %lld keys%s in %td of %lld layers\n",
+                    number(*std::max_element(c.windows.begin(), c.windows.end())),
+                    c.kind == ModelKind::encoder ? " on each side, its own counted on both" : "", windowed,
+                    number(c.layers));
+}
+
+bool translates(const Explanation& e) { return e.model.config().kind == ModelKind::encoder_decoder; }
+
+void print_parameters(const Explanation& e) {
+    const ModelInfo& info = e.model.info();
+    const auto all = static_cast<double>(info.parameters);
+    TextTable table("lrrrl");
+    table.row({"", "parameters", "share", "bytes", "formula"});
+    for (const PartWeights& part : e.weights)
+        table.row({name_of(part), exact_text(part.parameters), share_text(static_cast<double>(part.parameters), all),
+                   bytes_text(part.bytes), part.formula.text()});
+    table.row({"total", exact_text(info.parameters), "", bytes_text(info.weight_bytes),
+               sum_text(parameters_formula(e), e.cost.values())});
+    print("Parameters", table);
+    if (translates(e))
+        std::printf("  the encoder runs once a text, and makes the keys and values of the decoder's cross-attention\n");
+    const bool has_output = std::any_of(e.prompt.parts.begin(), e.prompt.parts.end(),
+                                        [](const RunCost::PartCost& part) { return part.part == Part::output; });
+    if (e.model.config().tied && has_output) std::printf("  the output layer is the embedding, stored once\n");
+    if (const ModelConfig& c = e.model.config(); c.experts > 0)
+        std::printf("  a token meets %s of them (%s): k = %lld of E = %lld experts\n",
+                    exact_text(active_parameters(e)).c_str(),
+                    share_text(static_cast<double>(active_parameters(e)), all).c_str(), number(c.experts_per_token),
+                    number(c.experts));
+}
+
+// ---- work ------------------------------------------------------------------------------------------------------------
+
+// `cache` are the keys and values that it reads.
+void print_work(const Explanation& e, const std::string& heading, const RunCost& run, std::int64_t tokens,
+                const Formula& cache) {
+    TextTable table("lrrrrrl");
+    const Cost all = run.total();
+    table.row({"", "FLOP", "share", "read", "written", "FLOP/byte", "formula of the FLOP"});
+    const auto row = [&](const std::string& name, const Cost& c, const std::string& share, const std::string& formula) {
+        const double bytes = c.bytes_read + c.bytes_written;
+        table.row({name, count_text(c.flops), share, memory_text(c.bytes_read), memory_text(c.bytes_written),
+                   bytes > 0 ? format("%.2f", c.flops / bytes) : "-", formula});
+    };
+    for (const RunCost::PartCost& part : run.parts)
+        row(name_of(part.part), part.cost, share_text(part.cost.flops, all.flops),
+            part.flops.zero() ? "" : part.flops.text());
+    row("total", all, "", sum_text(e.cost.simplified(run.flops()), run.values));
+    const auto n = static_cast<double>(tokens);
+    if (tokens > 1) row("per token", {all.flops / n, all.bytes_read / n, all.bytes_written / n}, "", "");
+    print(heading, table);
+    std::printf(
+        "  formulas count matrix products and attention, %s of the FLOP; other: rotations, gates, caches, drawing\n",
+        share_text(run.flops().value(run.values), all.flops).c_str());
+    std::printf("  read: %s of weights, each once: %s in matrices\n", memory_text(run.weight_bytes).c_str(),
+                sum_text(e.cost.simplified(run.matrices), run.values).c_str());
+    std::printf("        %s of keys and values: %s bytes%s; %s between operations\n",
+                memory_text(run.cache_bytes).c_str(), cache.text().c_str(),
+                e.model.config().windows.empty() ? "" : " (a window reads less)",
+                memory_text(all.bytes_read - run.weight_bytes - run.cache_bytes).c_str());
+}
+
+// ---- memory ----------------------------------------------------------------------------------------------------------
+
+void print_cache(const Explanation& e) {
+    const ModelConfig& c = e.model.config();
+    const auto bytes = [&](std::int64_t tokens, DType type) {
+        const double each = static_cast<double>(e.cost.cache_bytes(1)) /
+                            info(e.precision == Precision::f32 ? DType::f32 : DType::f16).bytes;
+        return memory_text(each * info(type).bytes * static_cast<double>(tokens));
+    };
+    TextTable table("rrr");
+    table.row({"tokens", "f16, b = 2", "f32, b = 4"});
+    for (const std::int64_t tokens : shown_contexts(c.context))
+        table.row({std::to_string(tokens), bytes(tokens, DType::f16), bytes(tokens, DType::f32)});
+    const std::string own = "Keys and values: " + e.cost.cache_per_token().text() + " bytes for each token";
+    print(translates(e) ? own + " that is written, " + e.cost.cache_per_token(AttentionOf::cross).text() + " + " +
+                              e.cost.cache_per_token(AttentionOf::encoder).text() +
+                              " for each that is read (for cross-attention, for the encoder); as many of both:"
+                        : own + ", " + bytes(1, DType::f16) + " in f16",
+          table);
+    if (!c.windows.empty()) std::printf("  a window saves arithmetic, not memory: all keys are kept\n");
+    if (c.kv_heads < c.heads)
+        std::printf("  %lld key head%s for %lld heads: 1/%lld of what one for each would take\n", number(c.kv_heads),
+                    c.kv_heads == 1 ? "" : "s", number(c.heads), number(c.heads / c.kv_heads));
+}
+
+void print_memory(const Explanation& e) {
+    TextTable table("lrl");
+    const auto row = [&](const std::string& part, std::uint64_t bytes, const std::string& note) {
+        table.row({part, bytes_text(bytes), note});
+    };
+    for (const auto& [type, bytes] : weight_bytes(e.model)) row("weights " + type, bytes, "shared by all sessions");
+    const Session::Memory m = e.session.memory();
+    row("keys and values " + std::string(e.precision == Precision::f32 ? "f32" : "f16"), m.cache,
+        format("%lld tokens of context", number(e.session.context())));
+    row("other states", m.states, "tokens, step, tables");
+    const auto intermediates = [&](const std::string& of, const Plan& plan) {
+        const Schedule& s = plan.schedule();
+        row("intermediates, " + of, s.arena_bytes,
+            "at least " + bytes_text(s.live_bytes) + ", the most alive at once; " + bytes_text(s.naive_bytes) +
+                " if none shared memory");
+    };
+    if (e.source) intermediates("encoder", e.session.encoder_plan(e.tokens));
+    for (const std::int64_t rows : e.plans) intermediates(rows_text(rows), e.session.plan(rows));
+    row("total", e.model.info().weight_bytes + m.cache + m.watched + m.states + m.intermediates, "");
+    print("Memory on the device", table);
+    const std::uint64_t watched = state_bytes(e.model, e.session.context(), e.precision, true)["watch"];
+    std::printf("  and %s of watched rows while attention is looked at (inspect, demo)\n", bytes_text(watched).c_str());
+}
+
+// ---- the plan --------------------------------------------------------------------------------------------------------
+
+// "matmul + residual (8), matmul + gelu_tanh (4)": without layers, which all do the same.
+std::string fused_text(const Plan& plan) {
+    std::map<std::string, int> counts;
+    for (const std::string& name : plan.fused()) ++counts[name.substr(name.rfind('.', name.find(" + ")) + 1)];
+    std::string text;
+    for (const auto& [name, count] : counts) text += (text.empty() ? "" : ", ") + name + format(" (%d)", count);
+    return text;
+}
+
+void print_plan(const std::string& of, const Plan& plan) {
+    const std::vector<Dispatch>& dispatches = plan.schedule().dispatches;
+    const auto barriers =
+        std::count_if(dispatches.begin(), dispatches.end(), [](const Dispatch& d) { return d.barrier_before; });
+    TextTable table("lllll");
+    table.row({"", "operation", "kernel", "result", "workgroups"});
+    for (const DispatchGroup& group : dispatch_groups(plan)) {
+        if (!group.name.empty())
+            table.line(group.times > 1 ? format("%s  (%d times)", group.name.c_str(), group.times) : group.name);
+        const std::string margin = group.name.empty() ? "" : "  ";
+        for (const DispatchLine& line : group.dispatches)
+            table.row({line.barrier ? "•" : "", margin + line.what, line.kernel, line.result, line.grid});
+    }
+    print(format("Plan of %s: %zu dispatches, %td barriers (• waits for what came before)", of.c_str(),
+                 dispatches.size(), barriers),
+          table);
+    std::printf("  fused: %s\n", plan.fused().empty() ? "nothing" : fused_text(plan).c_str());
+}
+
+// ---- all of it -------------------------------------------------------------------------------------------------------
+
+void print_runs(const Explanation& e) {
+    const Formula n = Formula::of("n"), m = Formula::of("m");
+    const auto cache = [&](AttentionOf of) { return e.cost.cache_per_token(of); };
+    if (!e.source) {
+        const Formula keys = cache(AttentionOf::self) * n;
+        print_work(e, format("A %s of n = %lld tokens, in one run", e.token ? "prompt" : "text", number(e.tokens)),
+                   e.prompt, e.tokens, keys);
+        if (e.token)
+            print_work(e, format("The token after it, which sees n = %lld keys", number(e.tokens + 1)), *e.token, 1,
+                       keys);
+        return;
+    }
+    const Formula keys = cache(AttentionOf::self) * n + cache(AttentionOf::cross) * m;
+    print_work(e, format("The encoder: a text of m = %lld tokens, once", number(e.tokens)), *e.source, e.tokens,
+               cache(AttentionOf::encoder) * m);
+    print_work(e, format("The decoder: n = %lld tokens about it, in one run", number(e.tokens)), e.prompt, e.tokens,
+               keys);
+    print_work(e,
+               format("The decoder: a token, which sees n = %lld keys of its own and m = %lld of the text",
+                      number(e.tokens + 1), number(e.tokens)),
+               *e.token, 1, keys);
+}
+
+}  // namespace
+
+void print_text(const Explanation& e) {
+    print_sizes(e);
+    print_parameters(e);
+    print_runs(e);
+    print_cache(e);
+    print_memory(e);
+    if (e.source) print_plan("the encoder", e.session.encoder_plan(e.tokens));
+    for (const std::int64_t rows : e.plans) print_plan(rows_text(rows), e.session.plan(rows));
+}
+
+}  // namespace vantage::cli

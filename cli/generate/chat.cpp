@@ -1,0 +1,140 @@
+// vantage chat: a conversation on the terminal, or a script of one.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "cli/shared/commands.h"
+#include "cli/generate/conversation.h"
+#include "cli/shared/generation_options.h"
+#include "cli/shared/profile.h"
+#include "runtime/base/log.h"
+#include "runtime/base/os.h"
+
+namespace vantage::cli {
+
+namespace {
+
+constexpr int stdin_fd = 0;
+
+struct ChatOptions {
+    std::string system, chat_template;
+    GenerationOptions generation;
+    bool json = false;
+};
+
+text::ChatFormat chat_format(const Model& model, const std::string& wish) {
+    const std::string& folder = model.info().directory;
+    text::ChatFormat format = text::read_chat_format(folder, wish.empty());
+    if (wish == "chatml")
+        format.chat_template = text::ChatTemplate::chatml();
+    else if (!wish.empty())
+        format.chat_template = text::ChatTemplate::parse(read_file(wish, std::size_t{16} << 20), wish);
+    if (!format.chat_template)
+        throw Error(
+            ErrorKind::bad_file,
+            folder +
+                ": neither chat_template.jinja nor a chat_template in tokenizer_config.json: this model was not "
+                "made for conversations; `vantage run` continues a text, --template FILE or --template chatml "
+                "makes it chat all the same");
+    return format;
+}
+
+/// True where the line was a command. Texts that begin with a slash are sent with a space before it.
+bool obeyed(const std::string& line, Conversation& conversation, bool& ends) {
+    if (line.empty() || line[0] != '/') return false;
+    if (line == "/quit")
+        ends = true;
+    else if (line == "/reset")
+        conversation.reset();
+    else if (line == "/help")
+        std::fputs(
+            "/reset  forget the conversation\n/quit   end, as Ctrl-D\n/help   this\n"
+            "Ctrl-C stops a reply; at the prompt it ends the program.\n",
+            stderr);
+    else
+        log(LogLevel::warning,
+            "%s is no command, there are /reset, /quit and /help; a text that begins with / is sent with a "
+            "space before it",
+            line.c_str());
+    return true;
+}
+
+void write_json(const std::string& text, const Conversation::Turn& turn, std::int64_t number) {
+    const text::jinja::OrderedJson json = {{"schema_version", 1},
+                                           {"turn", number},
+                                           {"text", text},
+                                           {"reply", turn.reply},
+                                           {"ending", turn.ending},
+                                           {"prompt_tokens", turn.prompt_tokens},
+                                           {"kept_tokens", turn.kept_tokens},
+                                           {"generated_tokens", turn.generated_tokens}};
+    write_out(json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+}
+
+void take_turn(Conversation& conversation, const std::string& line, bool json, std::int64_t number) {
+    const Conversation::Turn turn = conversation.say(line, [&](const std::string& text) {
+        if (!json) write_out(text);
+    });
+    if (json)
+        write_json(line, turn, number);
+    else
+        write_out("\n");
+    if (turn.ending == name_of(Ending::context_full))
+        log(LogLevel::warning, "the context of %lld tokens is full, which ended the reply; /reset begins anew",
+            static_cast<long long>(conversation.context()));
+}
+
+/// On a terminal what went wrong with one text is said, and the conversation goes on; a script ends with it.
+void converse(Conversation& conversation, const ChatOptions& o, bool terminal) {
+    bool ends = false;
+    for (std::int64_t number = 1; !ends;) {
+        if (terminal) std::fputs("> ", stderr);
+        const std::optional<std::string> line = read_line();
+        if (!line) break;
+        if (line->find_first_not_of(" \t\r") == std::string::npos || obeyed(*line, conversation, ends)) continue;
+        try {
+            take_turn(conversation, *line, o.json, number++);
+        } catch (const Error& error) {
+            const ErrorKind kind = error.kind();
+            if (!terminal || (kind != ErrorKind::usage && kind != ErrorKind::unsupported)) throw;
+            log(LogLevel::error, "%s", error.what());
+        }
+    }
+    if (terminal && !ends) std::fputs("\n", stderr);  // behind the prompt
+}
+
+void chat(const CLI::App& command, ChatOptions& o) {
+    const Device device = open_device();
+    const Model model = load_model(device);
+    o.generation.generator.session.profile = profiling();
+    const text::ChatFormat format = chat_format(model, o.chat_template);
+    end_with_turn(format, model.tokenizer(), o.generation.generator);
+    Conversation conversation(make_generator(command, model, o.generation), format, o.system);
+    const bool terminal = is_terminal(stdin_fd);
+    if (terminal && !common().quiet)
+        std::fprintf(stderr, "%s on %s; /help shows what there is\n", model.info().name.c_str(),
+                     device.caps().name.c_str());
+    converse(conversation, o, terminal);
+    note_dispatches(device, conversation.take_timings());
+}
+
+}  // namespace
+
+void add_chat(CLI::App& app) {
+    auto o = std::make_shared<ChatOptions>();
+    o->generation.generator.max_tokens = 1024;
+    CLI::App* command = app.add_subcommand("chat", "Talk with a model, as its chat template says");
+    command->footer(
+        "Each line of stdin is a turn; /reset, /quit and /help are commands. Ctrl-C stops a reply.\n"
+        "Example:\n  vantage chat -m models/Llama-3.2-1B-Instruct --system \"Answer in one sentence.\"");
+    add_model_option(*command);
+    command->add_option("--system", o->system, "What the model is told before the conversation")->type_name("TEXT");
+    command
+        ->add_option("--template", o->chat_template,
+                     "A Jinja file, or chatml, instead of the chat template in the model's folder")
+        ->type_name("FILE");
+    add_generation_options(*command, o->generation);
+    command->add_flag("--json", o->json, "One JSON object on stdout, on a line, for each turn");
+    command->callback([o, command] { chat(*command, *o); });
+}
+
+}  // namespace vantage::cli

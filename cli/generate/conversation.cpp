@@ -1,0 +1,106 @@
+#include "cli/generate/conversation.h"
+
+#include <algorithm>
+
+#include "runtime/base/log.h"
+#include "runtime/base/os.h"
+#include "runtime/base/utf8.h"
+#include "runtime/models/config.h"
+
+namespace vantage::cli {
+
+namespace {
+
+using text::jinja::OrderedJson;
+
+std::string written(const text::ChatFormat& format, const OrderedJson& messages, bool reply_follows) {
+    OrderedJson variables = format.tokens;
+    variables["messages"] = messages;
+    variables["tools"] = nullptr;  // as transformers: defined, but none
+    variables["documents"] = nullptr;
+    variables["add_generation_prompt"] = reply_follows;
+    return format.chat_template.value().render(variables);
+}
+
+OrderedJson message(const char* role, const std::string& content) { return {{"role", role}, {"content", content}}; }
+
+}  // namespace
+
+Conversation::Conversation(Generator generator, text::ChatFormat format, const std::string& system)
+    : system_(OrderedJson::array()), format_(std::move(format)), generator_(std::move(generator)) {
+    if (!system.empty()) system_.push_back(message("system", repair_utf8(system)));
+    messages_ = system_;
+}
+
+void Conversation::reset() { messages_ = system_; }
+
+std::vector<std::int32_t> Conversation::tokens() {
+    const Session& session = generator_.session();
+    std::vector<std::int32_t> ids = session.model().tokenizer().encode(written(format_, messages_, true), false).ids;
+    if (std::ssize(ids) >= session.context())
+        throw Error(ErrorKind::usage,
+                    format("the conversation has %zu tokens, but the context holds %lld: /reset begins anew%s",
+                           ids.size(), static_cast<long long>(session.context()),
+                           session.context() < session.model().info().context ? ", --ctx makes it larger" : ""));
+    return ids;
+}
+
+Conversation::Turn Conversation::say(const std::string& text, const std::function<void(const std::string&)>& on_text) {
+    const OrderedJson before = messages_;
+    try {
+        messages_.push_back(message("user", repair_utf8(text)));
+        Turn turn = reply(on_text);
+        if (turn.reply.empty() && turn.ending == "interrupted")
+            messages_ = before;
+        else
+            messages_.push_back(message("assistant", turn.reply));
+        return turn;
+    } catch (...) {
+        messages_ = before;
+        throw;
+    }
+}
+
+Conversation::Turn Conversation::reply(const std::function<void(const std::string&)>& on_text) {
+    const std::vector<std::int32_t> ids = tokens(), &there = generator_.session().tokens();
+    Turn turn;
+    turn.prompt_tokens = std::ssize(ids);
+    if (generator_.session().model().config().kind != ModelKind::encoder_decoder)  // which reads all of it anew
+        turn.kept_tokens = std::ranges::mismatch(there, ids).in1 - there.begin();
+    try {
+        turn.ending = name_of(generator_.generate(ids, [&](const Token& token) {
+            turn.generated_tokens += token.id >= 0 ? 1 : 0;
+            turn.reply += token.text;
+            on_text(token.text);
+            return true;
+        }));
+    } catch (const Error& error) {
+        if (error.kind() != ErrorKind::interrupted || !take_interrupt()) throw;
+        turn.ending = "interrupted";
+    }
+    return turn;
+}
+
+void end_with_turn(const text::ChatFormat& format, const Tokenizer& tokenizer, GeneratorOptions& options) {
+    const std::string mark = "reply";
+    std::string behind;
+    try {
+        OrderedJson talk = OrderedJson::array({message("user", "text"), message("assistant", mark)});
+        behind = written(format, talk, false);
+    } catch (const Error&) {
+        return;  // a template that wants more than this says so at the first turn
+    }
+    const std::size_t at = behind.rfind(mark);
+    if (at == std::string::npos) return;
+    behind.erase(0, at + mark.size());
+    behind.erase(0, std::min(behind.find_first_not_of(" \n"), behind.size()));
+    behind.erase(std::min(behind.find_first_of(" \n"), behind.size()));
+    if (behind.empty()) return;
+    const std::int32_t first = tokenizer.encode(behind, false).ids.front();
+    if (tokenizer.is_special(first))
+        options.end_tokens.push_back(first);
+    else
+        options.stop.push_back(behind);
+}
+
+}  // namespace vantage::cli

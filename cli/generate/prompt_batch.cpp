@@ -1,0 +1,119 @@
+#include "cli/generate/prompt_batch.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "runtime/base/log.h"
+#include "runtime/models/config.h"
+
+namespace vantage::cli {
+
+namespace {
+
+std::vector<std::vector<std::int32_t>> ids_of(const Model& model, const std::vector<std::string>& prompts,
+                                              std::int64_t context) {
+    const std::int64_t most = context > 0 ? context : model.info().context;
+    std::vector<std::vector<std::int32_t>> all;
+    for (const std::string& prompt : prompts) {
+        all.push_back(model.tokenizer().encode(prompt, true).ids);
+        if (const std::int64_t count = std::ssize(all.back()); count == 0 || count > most)
+            throw Error(ErrorKind::usage,
+                        format("run: prompt %zu of %zu has %lld tokens, wanted 1 to %lld", all.size(), prompts.size(),
+                               static_cast<long long>(count), static_cast<long long>(most)));
+    }
+    return all;
+}
+
+SessionOptions session_for(const Model& model, std::span<const std::vector<std::int32_t>> prompts,
+                           const GeneratorOptions& options) {
+    SessionOptions session = options.session;
+    if (session.context > 0) return session;
+    const ModelConfig& c = model.config();
+    std::size_t longest = 0;
+    for (const std::vector<std::int32_t>& ids : prompts) longest = std::max(longest, ids.size());
+    // one token more than an encoder–decoder's start and first tokens, so that no text ends for want of room
+    const std::int64_t needed = static_cast<std::int64_t>(longest) + std::min(options.max_tokens, c.context) + 2;
+    session.rope_context = c.usual_context > 0 ? c.usual_context : c.context;  // as in a session of one prompt
+    session.context = std::clamp<std::int64_t>(needed, 1, session.rope_context);
+    return session;
+}
+
+void add(SessionStats& sum, const SessionStats& more) {
+    sum.prompt_tokens += more.prompt_tokens, sum.generated_tokens += more.generated_tokens;
+    sum.compile_seconds += more.compile_seconds, sum.host_seconds += more.host_seconds;
+    sum.prompt_seconds += more.prompt_seconds, sum.generate_seconds += more.generate_seconds;
+}
+
+/// Every line behind "> ".
+std::string quoted(const std::string& text) {
+    std::string all;
+    for (const std::string& line : lines_of(text)) all += "> " + line + "\n";
+    return all.empty() ? "> \n" : all;
+}
+
+}  // namespace
+
+std::vector<std::string> lines_of(const std::string& text) {
+    std::vector<std::string> lines;
+    for (std::size_t at = 0; at < text.size();) {
+        const std::size_t end = std::min(text.find('\n', at), text.size());
+        lines.push_back(text.substr(at, end - at));
+        if (lines.back().ends_with('\r')) lines.back().pop_back();
+        at = end + 1;
+    }
+    return lines;
+}
+
+PromptBatch::PromptBatch(const Model& model, std::vector<std::string> prompts, GenerationOptions options,
+                         std::int64_t together)
+    : prompts_(std::move(prompts)),
+      ids_(ids_of(model, prompts_, options.generator.session.context)),
+      options_(std::move(options)),
+      batch_(model, std::min(together, std::ssize(prompts_)), session_for(model, ids_, options_.generator)) {}
+
+SessionStats PromptBatch::run(bool json) {
+    SessionStats all;
+    const auto together = static_cast<std::size_t>(batch_.size());
+    for (std::size_t first = 0; first < prompts_.size(); first += together) {
+        run_some(first, std::min(together, prompts_.size() - first), json);
+        add(all, batch_.stats());
+    }
+    return all;
+}
+
+void PromptBatch::run_some(std::size_t first, std::size_t count, bool json) {
+    std::vector<std::string> texts(count);
+    try {
+        const std::vector<Completion> completions =
+            complete(batch_, std::span(ids_).subspan(first, count), options_.sampling, options_.generator,
+                     [&](std::int64_t i, const Token& token) {
+                         texts[static_cast<std::size_t>(i)] += token.text;
+                         return true;
+                     });
+        for (std::size_t i = 0; i < count; ++i) write(first + i, completions[i], json);
+    } catch (const Error&) {
+        if (!json)
+            for (std::size_t i = 0; i < count; ++i)
+                if (!texts[i].empty()) write(first + i, {.text = texts[i]}, false);
+        throw;
+    }
+}
+
+void PromptBatch::write(std::size_t prompt, const Completion& completion, bool json) const {
+    if (completion.ending == Ending::context_full)
+        log(LogLevel::warning, "prompt %zu: the context of %lld tokens is full", prompt + 1,
+            static_cast<long long>(batch_.context()));
+    if (!json) return write_out(quoted(prompts_[prompt]) + completion.text + "\n\n");
+    const nlohmann::json all = {{"schema_version", 1},
+                                {"model", batch_.model().info().name},
+                                {"device", batch_.model().device().caps().name},
+                                {"prompt", prompts_[prompt]},
+                                {"text", completion.text},
+                                {"ids", completion.ids},
+                                {"ending", name_of(completion.ending)},
+                                {"prompt_tokens", ids_[prompt].size()},
+                                {"generated_tokens", completion.ids.size()}};
+    write_out(all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+}
+
+}  // namespace vantage::cli

@@ -1,0 +1,134 @@
+// vantage run: continues a prompt, streaming the text; or several in the same runs.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "cli/shared/commands.h"
+#include "cli/shared/generation_options.h"
+#include "cli/shared/profile.h"
+#include "cli/generate/prompt_batch.h"
+#include "runtime/base/log.h"
+#include "runtime/base/os.h"
+#include "runtime/base/trace_span.h"
+#include "vantage/session.h"
+
+namespace vantage::cli {
+
+namespace {
+
+struct RunOptions {
+    std::vector<std::string> prompts;
+    std::string file;
+    std::int64_t together = 16;
+    GenerationOptions generation;
+    bool json = false;
+};
+
+double rate(std::int64_t tokens, double seconds) { return seconds > 0 ? static_cast<double>(tokens) / seconds : 0; }
+
+/// Those of -p, - being stdin, and the lines of a file.
+std::vector<std::string> prompts_of(const RunOptions& o) {
+    std::vector<std::string> prompts = o.prompts;
+    if (std::ranges::count(prompts, "-") + (o.file == "-" ? 1 : 0) > 1)
+        throw Error(ErrorKind::usage, "run: stdin holds one text, and - stands for it more than once");
+    for (std::string& prompt : prompts)
+        if (prompt == "-") prompt = read_stdin();
+    if (!o.file.empty()) {
+        const std::vector<std::string> lines = lines_of(o.file == "-" ? read_stdin() : read_file(o.file));
+        prompts.insert(prompts.end(), lines.begin(), lines.end());
+    }
+    if (prompts.empty())
+        throw Error(ErrorKind::usage, "run: there is no prompt; give -p TEXT, or --prompts FILE with one a line");
+    return prompts;
+}
+
+void tell_rates(const SessionStats& s) {
+    if (common().quiet) return;
+    std::fprintf(stderr, "prompt %lld tokens, %.1f tokens/s; generated %lld tokens, %.1f tokens/s\n",
+                 static_cast<long long>(s.prompt_tokens), rate(s.prompt_tokens, s.prompt_seconds),
+                 static_cast<long long>(s.generated_tokens), rate(s.generated_tokens, s.generate_seconds));
+}
+
+void write_json(const Model& model, const std::string& prompt, const std::string& text, Session& session,
+                Ending ending) {
+    const SessionStats& s = session.stats();
+    const std::vector<std::int32_t>& tokens = session.tokens();
+    const std::ptrdiff_t before = std::ssize(tokens) - static_cast<std::ptrdiff_t>(s.generated_tokens);
+    const std::ptrdiff_t read = std::ssize(session.source_tokens());  // by an encoder
+    const std::ptrdiff_t prompt_tokens = read > 0 ? read : before;
+    nlohmann::json all = {{"schema_version", 1},
+                          {"model", model.info().name},
+                          {"device", model.device().caps().name},
+                          {"prompt", prompt},
+                          {"text", text},
+                          {"ids", std::vector<std::int32_t>(tokens.begin() + before, tokens.end())},
+                          {"ending", name_of(ending)},
+                          {"prompt_tokens", prompt_tokens},
+                          {"generated_tokens", s.generated_tokens},
+                          {"prompt_tokens_per_second", rate(s.prompt_tokens, s.prompt_seconds)},
+                          {"generated_tokens_per_second", rate(s.generated_tokens, s.generate_seconds)}};
+    write_out(all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n");
+}
+
+void run_one(const CLI::App& command, const Model& model, const std::string& prompt, const RunOptions& o) {
+    Generator generator = make_generator(command, model, o.generation);
+    std::string text;
+    const Ending ending = timed("generate", [&] {
+        return generator.generate(prompt, [&](const Token& token) {
+            text += token.text;
+            if (!o.json) write_out(token.text);
+            return true;
+        });
+    });
+    if (o.json)
+        write_json(model, prompt, text, generator.session(), ending);
+    else
+        write_out("\n");
+    if (ending == Ending::context_full)
+        log(LogLevel::warning, "the context of %lld tokens is full",
+            static_cast<long long>(generator.session().context()));
+    tell_rates(generator.session().stats());
+    note_dispatches(model.device(), generator.session().take_timings());
+}
+
+void run(const CLI::App& command, RunOptions& o) {
+    const std::vector<std::string> prompts = prompts_of(o);
+    const Device device = open_device();
+    const Model model = load_model(device);
+    o.generation.generator.session.profile = profiling();
+    if (o.file.empty() && prompts.size() == 1) return run_one(command, model, prompts.front(), o);
+    PromptBatch batch(model, prompts, completed(command, model, o.generation), o.together);
+    const SessionStats stats = timed("generate", [&] { return batch.run(o.json); });
+    tell_rates(stats);
+    note_dispatches(device, batch.take_timings());
+}
+
+}  // namespace
+
+void add_run(CLI::App& app) {
+    auto o = std::make_shared<RunOptions>();
+    CLI::App* command = app.add_subcommand("run", "Continue a prompt; with an encoder–decoder, answer it");
+    command->footer(
+        "Several prompts run together, and each has the text that it would have alone; texts come under their prompts, "
+        "with\n"
+        "--json an object a line.\n\n"
+        "Examples:\n  vantage run -p \"Mia put the red key in the box.\" -n 40 --temp 0.7\n"
+        "  vantage run -p \"The dog\" -p \"Once upon a time\" -n 20\n"
+        "  vantage run --prompts lines.txt --json > texts.jsonl");
+    add_model_option(*command);
+    command
+        ->add_option("-p,--prompt", o->prompts,
+                     "Text to continue, or that the encoder reads; - reads stdin. May be given several times")
+        ->type_name("TEXT")
+        ->allow_extra_args(false);
+    command->add_option("--prompts", o->file, "A file with one prompt a line; - reads stdin")->type_name("FILE");
+    command->add_option("--batch", o->together, "How many of several prompts run together at most")
+        ->capture_default_str()
+        ->check(CLI::Range(1, 4096));
+    add_generation_options(*command, o->generation);
+    command->add_flag("--json", o->json, "One JSON object on stdout for each text when it is complete");
+    command->callback([o, command] { run(*command, *o); });
+}
+
+}  // namespace vantage::cli

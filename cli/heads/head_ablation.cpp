@@ -1,0 +1,83 @@
+#include "cli/heads/head_ablation.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "cli/shared/progress.h"
+#include "runtime/base/log.h"
+#include "runtime/models/config.h"
+
+namespace vantage::cli {
+
+namespace {
+
+bool names_label(const Model& model) {
+    return model.config().head == Head::classification && model.config().labelling == Labelling::one_of;
+}
+
+/// −ln softmax(logits)[id].
+double surprise(std::span<const float> logits, std::size_t id) {
+    const double largest = static_cast<double>(*std::ranges::max_element(logits));
+    double sum = 0;
+    for (const float x : logits) sum += std::exp(static_cast<double>(x) - largest);
+    return largest + std::log(sum) - static_cast<double>(logits[id]);
+}
+
+/// Of the label `answer`, or of the next tokens.
+double loss_of(const Session& session, std::size_t answer) {
+    const std::span<const float> logits = session.logits();
+    if (names_label(session.model())) return surprise(logits, answer);
+    const std::vector<std::int32_t>& ids = session.tokens();
+    const std::size_t vocab = logits.size() / ids.size();
+    double sum = 0;
+    for (std::size_t i = 0; i + 1 < ids.size(); ++i)
+        sum += surprise(logits.subspan(i * vocab, vocab), static_cast<std::size_t>(ids[i + 1]));
+    return sum / static_cast<double>(ids.size() - 1);
+}
+
+}  // namespace
+
+std::vector<AttentionOf> attention_kinds(const Model& model) {
+    if (model.config().kind != ModelKind::encoder_decoder) return {AttentionOf::self};
+    return {AttentionOf::encoder, AttentionOf::self, AttentionOf::cross};
+}
+
+void require_loss(const Model& model) {
+    if (model.config().kind == ModelKind::encoder && !names_label(model))
+        throw Error(ErrorKind::usage, "heads: --ablate measures how well the next token or a label is predicted, but " +
+                                          model.info().name + " is an encoder that names neither");
+}
+
+void require_next_token(const Model& model, const ModelInput& input) {
+    if (!names_label(model) && input.ids.size() < 2)
+        throw Error(ErrorKind::usage, "heads: --ablate wants a text of two tokens at least, to predict the second");
+}
+
+Ablation ablate(const Model& model, const ModelInput& input, const SessionOptions& options) {
+    SessionOptions all_logits = options;
+    all_logits.watch = {}, all_logits.inspect = true, all_logits.profile = false;
+    const std::vector<HeadPlace> masked = options.silenced.value_or(std::vector<HeadPlace>());
+    all_logits.silenced = masked;
+    Session session(model, all_logits);
+    begin(session, input);
+    session.process();
+    const std::vector<float>& logits = session.logits();
+    const auto answer = static_cast<std::size_t>(std::ranges::max_element(logits) - logits.begin());
+    Ablation result{.baseline = loss_of(session, answer), .losses = {}};
+    std::vector<HeadPlace> places;
+    for (const AttentionOf of : attention_kinds(model))
+        for (std::int64_t layer = 0; layer < model.info().layers_of(of); ++layer)
+            for (std::int64_t head = 0; head < model.info().heads_of(of); ++head) places.push_back({layer, head, of});
+    Progress progress("silencing heads in turn");
+    for (const HeadPlace& place : places) {
+        progress.show(std::ssize(result.losses), std::ssize(places));
+        std::vector<HeadPlace> silenced = masked;
+        silenced.push_back(place);
+        session.silence(silenced);
+        session.process();
+        result.losses.push_back(loss_of(session, answer));
+    }
+    return result;
+}
+
+}  // namespace vantage::cli

@@ -1,0 +1,186 @@
+// vantage heads: what every head of a model does with a text or an image, in numbers, by pattern, and by what the model loses without it.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+
+#include "cli/shared/commands.h"
+#include "cli/shared/generation_options.h"
+#include "cli/heads/head_ablation.h"
+#include "cli/shared/head_mask.h"
+#include "cli/shared/head_pictures.h"
+#include "cli/heads/pattern_pictures.h"
+#include "cli/heads/heads_report.h"
+#include "cli/shared/model_input.h"
+#include "cli/shared/profile.h"
+#include "cli/shared/progress.h"
+#include "runtime/base/log.h"
+#include "runtime/models/config.h"
+#include "cli/shared/translation.h"
+
+namespace vantage::cli {
+
+namespace {
+
+constexpr int longest_rollout = 512, longest_flow = 64;  // tokens: n² weights of each layer; n² maximum flows
+
+struct HeadsOptions {
+    InputOptions input;
+    std::string pictures, precision = "f32", masked, sort = "telling";
+    bool json = false, csv = false, values = false, ablate = false, rollout = false, flow = false;
+};
+
+// ---- what cannot be done, before anything runs -----------------------------------------------------------------------
+
+void check_lengths(const HeadsOptions& o, const ModelInput& input) {
+    const auto limit = [&](bool asked, const char* option, int most, const char* why) {
+        if (asked && input.longest() > most)
+            throw Error(ErrorKind::usage, format("heads: %s takes %d tokens at most, %s, but there are %lld", option,
+                                                 most, why, static_cast<long long>(input.longest())));
+    };
+    limit(o.rollout, "--rollout", longest_rollout, "since it holds all weights between them");
+    limit(o.flow, "--flow", longest_flow, "since it solves a maximum flow for every two of them");
+}
+
+void check_values(const HeadsOptions& o, const Model& model) {
+    const Attrs& own = model.config().own;
+    if (o.values && own.has("global_tokens") && o.input.global_tokens.value_or(own.integer("global_tokens")) > 0)
+        throw Error(ErrorKind::usage,
+                    "heads: --values does not go with global tokens, which read values of their "
+                    "own; --global-tokens 0 leaves them out");
+}
+
+/// What is looked at; an encoder–decoder without --decoder-ids writes its text itself.
+ModelInput checked_input(const HeadsOptions& o, const Model& model, const SessionOptions& options) {
+    if (o.ablate) require_loss(model);
+    check_values(o, model);
+    ModelInput input = read_input("heads", o.input, model);
+    check_lengths(o, input);
+    if (!input.source.empty() && input.ids.empty()) {
+        SessionOptions writing = options;
+        writing.watch = {};
+        input.ids = written_about(model, input.source, most_written, writing);
+    }
+    if (o.ablate) require_next_token(model, input);
+    if (!o.pictures.empty()) make_folder(o.pictures);
+    return input;
+}
+
+// ---- what is found out -----------------------------------------------------------------------------------------------
+
+/// Ã of every layer: the mean of its heads' weights, mixed with the residual stream.
+std::vector<SquareMatrix> layers_of(const HeadSurvey& survey) {
+    std::vector<SquareMatrix> layers;
+    Progress progress("joining the heads");
+    for (int layer = 0; layer < survey.layers(); ++layer) {
+        std::vector<double> sum(static_cast<std::size_t>(survey.tokens()) * static_cast<std::size_t>(survey.tokens()));
+        for (int head = 0; head < survey.heads(); ++head) {
+            progress.show(layer * survey.heads() + head, survey.layers() * survey.heads());
+            const std::vector<float> weights = survey.weights(layer, head);
+            std::ranges::transform(sum, weights, sum.begin(),
+                                   [](double a, float b) { return a + static_cast<double>(b); });
+        }
+        layers.push_back(with_residual(sum, survey.tokens(), survey.heads()));
+    }
+    return layers;
+}
+
+/// Through the layers of one text; cross attention leads from one to another.
+void add_paths(const HeadsOptions& o, HeadsPart& part) {
+    if ((!o.rollout && !o.flow) || part.survey.of() == AttentionOf::cross) return;
+    const std::vector<SquareMatrix> layers = layers_of(part.survey);
+    if (o.rollout) part.rollout = attention_rollout(layers);
+    if (!o.flow) return;
+    Progress progress("solving flows");
+    part.flow = attention_flow(layers, [&](int row) { progress.show(row, part.survey.tokens()); });
+}
+
+void add_losses(HeadsReport& report, const ModelInput& input, const SessionOptions& options) {
+    const Ablation ablation = ablate(report.model, input, options);
+    report.loss = ablation.baseline;
+    auto loss = ablation.losses.begin();
+    for (HeadsPart& part : report.parts)
+        for (HeadRow& row : part.rows) row.loss_change = *loss++ - ablation.baseline;
+}
+
+void run(const HeadsOptions& o) {
+    check_sort_key(o.sort, o.ablate, o.values);
+    SessionOptions options{.precision = precision_named(o.precision),
+                           .watch = Watch::all(),
+                           .profile = profiling(),
+                           .global_tokens = o.input.global_tokens,
+                           .silenced = masked_heads(o.masked)};
+    const Model model = load_model(open_device());
+    ModelInput input = checked_input(o, model, options);
+    options.context = input.longest();
+    Session session(model, options);
+    begin(session, input);
+    session.process();
+    note_dispatches(model.device(), session.take_timings());
+
+    HeadsReport report{.model = model, .precision = o.precision, .parts = {}, .sorted_by = o.sort};
+    report.parts.reserve(attention_kinds(model).size());  // rows point into their parts
+    for (const AttentionOf of : attention_kinds(model))
+        report.parts.push_back(heads_part(session, input.ids.size(), of));
+    if (o.ablate) add_losses(report, input, options);
+    for (HeadsPart& part : report.parts) {
+        if (o.values) add_value_reads(part);
+        add_paths(o, part);
+        sort_rows(part.rows, o.sort);
+    }
+    report.image = std::move(input.image);
+    if (!o.pictures.empty()) report.files = write_heads_pictures(report, o.pictures);
+    (o.json ? print_heads_json : o.csv ? print_heads_csv : print_heads_table)(report);
+}
+
+void add_choices(CLI::App& command, HeadsOptions& o) {
+    command
+        .add_option("--sort", o.sort,
+                    "What the heads are sorted by, the largest first; \"head\" = as the model has them")
+        ->type_name("KEY")
+        ->check(CLI::IsMember(sort_keys()));
+    command.add_flag("--values", o.values, "Weigh what is read by the length of the values, ‖v‖ and ‖W_O v‖, too");
+    command.add_flag(
+        "--ablate", o.ablate,
+        "Silence each head in turn: by how much the loss of the text, or of the label, rises (a run for every "
+        "head)");
+    command.add_flag(
+        "--rollout", o.rollout,
+        format("Trace tokens through all layers by products of the weights (up to %d tokens)", longest_rollout));
+    command.add_flag("--flow", o.flow, format("The same by maximum flow (up to %d tokens)", longest_flow));
+    command
+        .add_option(
+            "--png", o.pictures,
+            "Draw patterns.png, and rollout.png and flow.png with these, into this folder; of an encoder–decoder one "
+            "for each part, of a picture also rollout-cls.png")
+        ->type_name("DIR");
+    add_precision_option(command, o.precision);
+    add_head_mask_option(command, o.masked);
+    CLI::Option* as_json = command.add_flag("--json", o.json, "One JSON object on stdout: every number of every head");
+    command.add_flag("--csv", o.csv, "A line of numbers for each head, for spreadsheets")->excludes(as_json);
+}
+
+}  // namespace
+
+void add_heads(CLI::App& app) {
+    auto o = std::make_shared<HeadsOptions>();
+    CLI::App* command = app.add_subcommand("heads", "What every attention head does with a text or an image");
+    command->footer(
+        "docs/reading-attention.md says what the numbers mean, and what they do not.\n\n"
+        "Examples:\n"
+        "  vantage heads -p \"The animal didn't cross the street because it was too tired.\"\n"
+        "  vantage heads -p \"The red boat is small. The red\" --ablate --png heads\n"
+        "  vantage heads -m models/bert --values --csv -p \"The dog chased the birds.\" > heads.csv\n"
+        "  vantage heads -m models/bart -p \"The dog chased the birds.\" --mask-heads x1.3\n"
+        "  vantage heads -m models/vit --image cat.jpg --rollout --png heads");
+    add_model_option(*command);
+    add_input_options(*command, o->input);
+    add_choices(*command, *o);
+    CLI::Option* sort = command->get_option("--sort");
+    command->callback([o, sort] {
+        require_input("heads", o->input);
+        if (o->ablate && sort->count() == 0) o->sort = "loss_change";
+        run(*o);
+    });
+}
+
+}  // namespace vantage::cli

@@ -1,0 +1,105 @@
+// The numbers of `heads` for programs: CSV and JSON.
+#include <cmath>
+#include <cstdio>
+
+#include "cli/heads/heads_report.h"
+#include "runtime/base/log.h"
+#include "runtime/base/json.h"
+#include "runtime/models/config.h"
+
+namespace vantage::cli {
+
+void print_heads_csv(const HeadsReport& report) {
+    std::string text = "attention,layer,head,pattern,share";
+    for (const auto& [name, value] : numbers_of(report.parts.front().rows.front())) text += std::string(",") + name;
+    text += ",strongest_query,strongest_key,strongest_weight\n";
+    for (const HeadsPart& part : report.parts)
+        for (const HeadRow& row : part.rows) {
+            text += format("%s,%lld,%lld,%s,%.6g", part.name(), static_cast<long long>(row.place.layer),
+                           static_cast<long long>(row.place.head), row.pattern.name().c_str(), row.pattern.share);
+            for (const auto& [name, value] : numbers_of(row)) text += std::isnan(value) ? "," : format(",%.6g", value);
+            const Read& read = row.numbers->strongest;
+            text += read.query < 0 ? ",,,\n"
+                                   : format(",%d,%d,%.6g\n", read.query, read.key, static_cast<double>(read.weight));
+        }
+    std::printf("%s", text.c_str());
+}
+
+namespace {
+Json read_json_of(const Read& read) {
+    if (read.query < 0) return nullptr;
+    return {{"query", read.query}, {"key", read.key}, {"weight", read.weight}};
+}
+
+Json row_json(const HeadsPart& part, const HeadRow& row) {
+    Json head = {{"attention", part.name()},
+                 {"layer", row.place.layer},
+                 {"head", row.place.head},
+                 {"pattern", row.pattern.name()},
+                 {"share", row.pattern.share},
+                 {"rule", row.pattern.rule()},
+                 {"strongest", read_json_of(row.numbers->strongest)},
+                 {"received", row.numbers->received}};
+    for (const auto& [name, value] : numbers_of(row)) head[name] = value;  // NaN becomes null
+    if (row.values)
+        head["strongest_by_values"] = {{"projected", read_json_of(row.values->strongest)},
+                                       {"bare", read_json_of(row.values->strongest_unprojected)}};
+    return head;
+}
+
+Json matrix_json(const SquareMatrix& matrix) {
+    Json rows = Json::array();
+    const auto n = static_cast<std::size_t>(matrix.size);
+    for (std::size_t i = 0; i < n; ++i) rows.push_back(std::span(matrix.values).subspan(i * n, n));
+    return rows;
+}
+
+/// The matrix of the only part, or those of the parts that have one, by their names.
+Json paths_json(const HeadsReport& report, std::optional<SquareMatrix> HeadsPart::*paths) {
+    if (report.parts.size() == 1) return matrix_json(*(report.parts.front().*paths));
+    Json all;
+    for (const HeadsPart& part : report.parts)
+        if (part.*paths) all[part.name()] = matrix_json(*(part.*paths));
+    return all;
+}
+
+Json tokens_of_part(const std::vector<std::int32_t>& ids, const std::vector<std::string>& texts, bool image) {
+    Json tokens = Json::array();
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+        tokens.push_back({{"text", texts[i]}});
+        if (!image) tokens.back()["id"] = ids[i];
+    }
+    return tokens;
+}
+
+}  // namespace
+
+void print_heads_json(const HeadsReport& report) {
+    Json heads = Json::array(), telling = Json::array();
+    for (const HeadsPart& part : report.parts)
+        for (const HeadRow& row : part.rows) heads.push_back(row_json(part, row));
+    for (const auto& [part, t] : report.most_telling())
+        telling.push_back({{"attention", part->name()},
+                           {"layer", t.layer},
+                           {"head", t.head},
+                           {"score", t.score},
+                           {"read", read_json_of(t.read)},
+                           {"example", reason_text(part->survey, t)}});
+    const HeadSurvey &first = report.parts.front().survey, &last = report.parts.back().survey;
+    Json all = {{"schema_version", 1},
+                {"model", report.model.info().name},
+                {"device", report.model.device().caps().name},
+                {"precision", report.precision},
+                {"tokens", tokens_of_part(last.input().reading().ids, last.query_texts(), report.image.has_value())},
+                {"sorted_by", report.sorted_by},
+                {"heads", heads},
+                {"most_telling", telling},
+                {"files", report.files}};
+    if (report.parts.size() > 1) all["source"] = tokens_of_part(first.input().keys.ids, first.texts(), false);
+    if (report.loss) all["loss"] = *report.loss;
+    if (report.parts.front().rollout) all["rollout"] = paths_json(report, &HeadsPart::rollout);
+    if (report.parts.front().flow) all["flow"] = paths_json(report, &HeadsPart::flow);
+    std::printf("%s\n", all.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+}
+
+}  // namespace vantage::cli

@@ -1,0 +1,192 @@
+#include "cli/heads/heads_report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <functional>
+#include <map>
+
+#include "cli/shared/terminal_page.h"
+#include "runtime/base/log.h"
+#include "runtime/picture/shown_text.h"
+#include "runtime/picture/attention_scale.h"
+#include "runtime/models/config.h"
+
+namespace vantage::cli {
+
+namespace {
+
+std::string to_width(const std::string& text, int width, bool right = false) {
+    const std::string space(static_cast<std::size_t>(std::max(0, width - column_width(text))), ' ');
+    return right ? space + text : text + space;
+}
+
+/// A column: its heading, and the cell of a head without and with its colours.
+struct Column {
+    std::string heading;
+    int width;
+    bool right;
+    std::function<std::string(const HeadRow&)> text;
+    std::function<double(const HeadRow&)> share = {};  ///< 0 to 1: the colour behind the text
+};
+
+/// A number's text, and a dash for what is not defined.
+std::string if_defined(double value, const std::string& text) { return std::isnan(value) ? "–" : text; }
+
+/// ".07" and "1".
+std::string share_of_one(double value) {
+    return value >= 0.995 ? "1" : if_defined(value, format(".%02.0f", 100 * value));
+}
+
+Column share_column(const char* heading, double HeadStatistics::*number) {
+    const auto value = [number](const HeadRow& row) { return row.numbers->*number; };
+    return {heading, static_cast<int>(std::string(heading).size()) + 1, true,
+            [value](const HeadRow& row) { return share_of_one(value(row)); }, value};
+}
+
+std::string entropy_text(const HeadRow& row) {
+    const HeadStatistics& numbers = *row.numbers;
+    return if_defined(numbers.entropy, format("%.2f (%3.0f %%)", numbers.entropy, 100 * numbers.relative_entropy));
+}
+
+/// The last column: by weight, or with --values by what the weights bring.
+std::string link_text(const HeadSurvey& survey, const HeadRow& row) {
+    const Read& read = row.values ? row.values->strongest : row.numbers->strongest;
+    if (read.query < 0 || read.key < 0) return "";
+    return " " + survey.link_text(read) + (row.values ? "" : " " + share_of_one(static_cast<double>(read.weight)));
+}
+
+std::vector<Column> columns_of(const HeadsReport& report, const HeadsPart& part) {
+    const auto number = [](const char* heading, int digits, auto value) {
+        const auto text = [digits, value](const HeadRow& row) {
+            return if_defined(value(row), format("%.*f", digits, value(row)));
+        };
+        return Column{heading, 6, true, text};
+    };
+    const auto loss_text = [](const HeadRow& row) {
+        return if_defined(*row.loss_change, format("%+.3f", *row.loss_change));
+    };
+    const HeadRow& any = part.rows.front();
+    std::vector<Column> all = {
+        {"head", 6, false, [&report](const HeadRow& row) { return report.head_name(row.place); }},
+        {"pattern", 14, false, [](const HeadRow& row) { return row.pattern.label(); }}};
+    if (any.loss_change) all.push_back({"Δ loss", 6, true, loss_text});
+    all.push_back(number("tells", 2, [](const HeadRow& row) { return row.telling; }));
+    all.push_back({"entropy", 13, true, entropy_text});
+    all.push_back(number("tokens", 1, [](const HeadRow& row) { return row.numbers->effective; }));
+    all.push_back(number("away", 1, [](const HeadRow& row) { return row.numbers->distance; }));
+    all.push_back(share_column("self", &HeadStatistics::self));
+    all.push_back(share_column("prev", &HeadStatistics::previous));
+    if (!part.survey.causal()) all.push_back(share_column("next", &HeadStatistics::next));
+    all.push_back(share_column("first", &HeadStatistics::first));
+    all.push_back(share_column("delim", &HeadStatistics::delimiters));
+    all.push_back(share_column("induct", &HeadStatistics::induction_score));
+    all.push_back(share_column("same", &HeadStatistics::duplicate_score));
+    if (any.values)
+        all.push_back({"first‖Wv‖", 10, true, [](const HeadRow& row) { return share_of_one(row.values->first); },
+                       [](const HeadRow& row) { return row.values->first; }});
+    all.push_back({any.values ? " most by ‖Wv‖" : " largest weight", 0, false,
+                   [&part](const HeadRow& row) { return link_text(part.survey, row); }});
+    return all;
+}
+
+std::string table_line(const std::vector<Column>& columns, const HeadRow& row, const Page& page) {
+    std::string line = " ";
+    for (const Column& column : columns) {
+        const std::string cell = to_width(column.text(row), column.width, column.right);
+        const double share = column.share ? column.share(row) : std::nan("");
+        line += " " + (std::isnan(share) ? cell
+                                         : page.on(colour_at(ColourMap::magma, position_of(static_cast<float>(share), 1,
+                                                                                           WeightScale::square_root)),
+                                                   cell));
+    }
+    return line;
+}
+
+void print_patterns(const HeadsPart& part, const Page& page) {
+    std::map<HeadHabit::Kind, std::pair<int, std::string>> kinds;
+    for (const HeadRow& row : part.rows) {
+        auto& [count, rule] = kinds[row.pattern.kind];
+        ++count;
+        rule = row.pattern.condition();
+    }
+    std::printf("\n%s\n", page.bold("patterns").c_str());
+    for (const auto& [kind, found] : kinds)
+        std::printf("  %s %s  %s\n", to_width(HeadHabit{.kind = kind}.name(), 10).c_str(),
+                    to_width(std::to_string(found.first), 3, true).c_str(), page.dim(found.second).c_str());
+}
+
+/// What the last token (of an encoder: the first) is made of, by rollout or flow.
+void print_sources(const HeadSurvey& survey, const char* name, const std::optional<SquareMatrix>& matrix,
+                   const Page& page) {
+    if (!matrix) return;
+    constexpr std::size_t shown = 6;
+    const int from = survey.causal() ? matrix->size - 1 : 0;
+    std::vector<int> keys;
+    for (int key = 0; key < matrix->size; ++key) keys.push_back(key);
+    std::stable_sort(keys.begin(), keys.end(),
+                     [&](int a, int b) { return larger_first(matrix->at(from, a), matrix->at(from, b)); });
+    keys.resize(std::min(shown, keys.size()));
+    std::printf("\n%s %s\n ", page.bold(name).c_str(),
+                page.dim("where " + survey.quoted(from) + " comes from, through all layers").c_str());
+    for (const int key : keys)
+        std::printf(" %s %s ", survey.quoted(key).c_str(), share_of_one(matrix->at(from, key)).c_str());
+    std::printf("\n");
+}
+
+/// "heads", or whose, and over which queries the means are.
+std::string part_heading(const HeadsReport& report, const HeadsPart& part, const Page& page) {
+    const HeadSurvey& survey = part.survey;
+    std::string about = report.image
+                            ? format("  means over the class and %d patches", survey.queries() - 1)
+                            : format("  means over tokens %d to %d", survey.of(0, 0).first_query, survey.queries() - 1);
+    if (report.parts.size() == 1) return page.bold("heads") + page.dim(about + " · sorted by " + report.sorted_by);
+    switch (survey.of()) {
+        case AttentionOf::encoder: about += " of the text that is read"; break;
+        case AttentionOf::self: about += " of what is written"; break;
+        case AttentionOf::cross: about += " of what is written, which read the encoder's text"; break;
+    }
+    return page.bold(part.name()) + page.dim(about + " · sorted by " + report.sorted_by);
+}
+
+void print_part(const HeadsReport& report, const HeadsPart& part, const Page& page) {
+    std::printf("\n%s\n", part_heading(report, part, page).c_str());
+    const std::vector<Column> columns = columns_of(report, part);
+    std::string heading = " ";
+    for (const Column& column : columns) heading += " " + to_width(column.heading, column.width, column.right);
+    std::printf("%s\n", page.dim(heading).c_str());
+    for (const HeadRow& row : part.rows) std::printf("%s\n", table_line(columns, row, page).c_str());
+    print_patterns(part, page);
+    print_sources(part.survey, "rollout", part.rollout, page);
+    print_sources(part.survey, "flow", part.flow, page);
+}
+
+/// "13 tokens", "7 tokens read, 5 written", "16 patches".
+std::string lengths_text(const HeadsReport& report) {
+    const HeadSurvey& first = report.parts.front().survey;
+    if (report.image) return format("%d patches", first.tokens() - 1);
+    if (report.parts.size() == 1) return format("%d tokens", first.tokens());
+    return format("%d tokens read, %d written", first.tokens(), report.parts.back().survey.queries());
+}
+
+}  // namespace
+
+void print_heads_table(const HeadsReport& report) {
+    const Page page;
+    std::string about = format("on %s · %s · %s", report.model.device().caps().name.c_str(), report.precision.c_str(),
+                               lengths_text(report).c_str());
+    if (report.loss)
+        about += format(" · loss %.3f nats%s", *report.loss,
+                        report.model.config().head == Head::classification ? "" : " a token");
+    std::printf("%s %s\n", page.bold(report.model.info().name).c_str(), page.dim(about).c_str());
+    for (const HeadsPart& part : report.parts) print_part(report, part, page);
+    const auto telling = report.most_telling();
+    if (!telling.empty()) std::printf("\n%s\n", page.bold("most telling").c_str());
+    for (const auto& [part, head] : telling)
+        std::printf("  %s %s\n",
+                    page.accent(to_width(report.head_name({head.layer, head.head, part->survey.of()}), 6)).c_str(),
+                    reason_text(part->survey, head).c_str());
+    for (const std::string& file : report.files) std::printf("\n%s %s\n", page.bold("wrote").c_str(), file.c_str());
+}
+
+}  // namespace vantage::cli

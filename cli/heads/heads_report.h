@@ -1,0 +1,12 @@
+// What `heads` prints: a table for people, CSV for sheets, JSON for programs.
+#pragma once
+
+#include "cli/heads/heads_table.h"
+
+namespace vantage::cli {
+
+void print_heads_table(const HeadsReport& report);
+void print_heads_csv(const HeadsReport& report);
+void print_heads_json(const HeadsReport& report);
+
+}  // namespace vantage::cli

@@ -1,0 +1,129 @@
+#include "cli/heads/heads_table.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "cli/shared/progress.h"
+#include "runtime/models/config.h"
+
+namespace vantage::cli {
+
+namespace {
+constexpr std::size_t most_telling_heads = 5;
+}
+
+const char* HeadsPart::name() const {
+    if (survey.of() == AttentionOf::cross) return "cross";
+    const bool encodes = survey.session().model().config().kind == ModelKind::encoder;
+    return encodes || survey.of() == AttentionOf::encoder ? "encoder" : "decoder";
+}
+
+std::string HeadsReport::head_name(const HeadPlace& place) const {
+    return (parts.size() > 1 && place.of == AttentionOf::self ? "d" : "") + name_of(place);
+}
+
+std::vector<std::pair<const HeadsPart*, TellingHead>> HeadsReport::most_telling() const {
+    std::vector<std::pair<const HeadsPart*, TellingHead>> all;
+    for (const HeadsPart& part : parts)
+        for (const TellingHead& telling : part.survey.all_telling()) all.emplace_back(&part, telling);
+    std::stable_sort(all.begin(), all.end(),
+                     [](const auto& a, const auto& b) { return a.second.score > b.second.score; });
+    all.resize(std::min(all.size(), most_telling_heads));
+    return all;
+}
+
+HeadsPart heads_part(Session& session, std::size_t tokens, AttentionOf of) {
+    HeadsPart part{.survey = HeadSurvey(session, tokens, of), .rows = {}};
+    const HeadSurvey& survey = part.survey;
+    for (int layer = 0; layer < survey.layers(); ++layer)
+        for (int head = 0; head < survey.heads(); ++head) {
+            const HeadStatistics& numbers = survey.of(layer, head);
+            part.rows.push_back({.place = {layer, head, of}, .numbers = &numbers, .pattern = habit_of(numbers)});
+        }
+    for (const TellingHead& telling : telling_heads(survey.numbers(), survey.heads(), part.rows.size()))
+        part.rows[static_cast<std::size_t>(telling.layer * survey.heads() + telling.head)].telling = telling.score;
+    return part;
+}
+
+void add_value_reads(HeadsPart& part) {
+    const HeadSurvey& survey = part.survey;
+    Session& session = survey.session();
+    const std::vector<std::int32_t> marks = survey.input().marks();
+    Progress progress("weighing values");
+    for (int layer = 0; layer < survey.layers(); ++layer) {
+        progress.show(layer, survey.layers());
+        const auto weighed = [&](bool projected) {
+            const HeadTable table =
+                session.head_statistics(layer, marks, session.value_norms(layer, projected, survey.of()), survey.of());
+            return head_statistics(table.rows, table.keys, survey.input(), survey.heads());
+        };
+        const std::vector<HeadStatistics> bare = weighed(false), projected = weighed(true);
+        for (int head = 0; head < survey.heads(); ++head) {
+            const auto i = static_cast<std::size_t>(head);
+            const HeadStatistics& numbers = projected[i];
+            part.rows[static_cast<std::size_t>(layer * survey.heads()) + i].values = {
+                .first = numbers.total == 0 ? 0 : numbers.first / numbers.total,  // NaN stays
+                .strongest = numbers.strongest,
+                .strongest_unprojected = bare[i].strongest};
+        }
+    }
+}
+
+std::vector<std::pair<const char*, double>> numbers_of(const HeadRow& row) {
+    const HeadStatistics& n = *row.numbers;
+    const auto if_any_repeats = [&](double mass) { return n.repeats > 0 ? mass : std::nan(""); };
+    std::vector<std::pair<const char*, double>> all = {{"telling", row.telling},
+                                                       {"entropy", n.entropy},
+                                                       {"relative_entropy", n.relative_entropy},
+                                                       {"effective_tokens", n.effective},
+                                                       {"largest", n.largest},
+                                                       {"distance", n.distance},
+                                                       {"self", n.self},
+                                                       {"previous", n.previous},
+                                                       {"next", n.next},
+                                                       {"first", n.first},
+                                                       {"near", n.near},
+                                                       {"delimiters", n.delimiters},
+                                                       {"on_keys", n.total},
+                                                       {"copies", if_any_repeats(n.induction)},
+                                                       {"repeats", if_any_repeats(n.duplicate)},
+                                                       {"previous_score", n.previous_score},
+                                                       {"duplicate_score", n.duplicate_score},
+                                                       {"induction_score", n.induction_score}};
+    if (row.loss_change) all.emplace_back("loss_change", *row.loss_change);
+    if (row.values) all.emplace_back("first_by_values", row.values->first);
+    return all;
+}
+
+std::vector<std::string> sort_keys() {
+    const HeadStatistics none;
+    std::vector<std::string> keys{"head"};
+    for (const auto& [name, value] :
+         numbers_of({.place = {}, .numbers = &none, .pattern = {}, .loss_change = 0.0, .values = ValueReads{}}))
+        keys.emplace_back(name);
+    return keys;
+}
+
+void check_sort_key(const std::string& key, bool ablated, bool with_values) {
+    const auto require = [&](const char* number, bool there, const char* option) {
+        if (key == number && !there)
+            throw Error(ErrorKind::usage, "heads: --sort " + key + " goes with " + option + ", which measures it");
+    };
+    require("loss_change", ablated, "--ablate");
+    require("first_by_values", with_values, "--values");
+}
+
+void sort_rows(std::vector<HeadRow>& rows, const std::string& key) {
+    if (key == "head") return;
+    std::vector<std::pair<double, HeadRow>> keyed;
+    for (HeadRow& row : rows) {
+        const auto numbers = numbers_of(row);
+        const auto found = std::ranges::find_if(numbers, [&](const auto& number) { return number.first == key; });
+        keyed.emplace_back(found->second, row);
+    }
+    std::stable_sort(keyed.begin(), keyed.end(),
+                     [](const auto& a, const auto& b) { return larger_first(a.first, b.first); });
+    std::ranges::transform(keyed, rows.begin(), [](const auto& pair) { return pair.second; });
+}
+
+}  // namespace vantage::cli

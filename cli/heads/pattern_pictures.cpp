@@ -1,0 +1,88 @@
+#include "cli/heads/pattern_pictures.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "cli/shared/head_pictures.h"
+#include "cli/shared/image_overlay.h"
+#include "runtime/base/log.h"
+#include "runtime/picture/head_chart.h"
+#include "runtime/picture/heatmap.h"
+#include "runtime/picture/png.h"
+#include "runtime/models/config.h"
+
+namespace vantage::cli {
+
+namespace {
+
+/// The model's name, and of which of its parts where it has several.
+std::string title_of(const HeadsReport& report, const HeadsPart& part) {
+    return report.model.info().name + (report.parts.size() > 1 ? std::string(" · ") + part.name() : "");
+}
+
+void write_patterns(const HeadsReport& report, const HeadsPart& part, const std::string& path) {
+    const HeadSurvey& survey = part.survey;
+    HeadChartPicture picture{.layers = survey.layers(), .heads = survey.heads()};
+    picture.panels.resize(part.rows.size());
+    for (const HeadRow& row : part.rows) {
+        std::vector<double> bars = row.numbers->received;
+        for (double& bar : bars) bar = std::isnan(bar) ? 0 : bar;
+        picture.panels[static_cast<std::size_t>(row.place.layer * survey.heads() + row.place.head)] = {
+            row.pattern.name(), row.pattern.label(), row.pattern.share, std::move(bars)};
+    }
+    picture.title =
+        title_of(report, part) + format(": patterns of %d layers × %d heads", picture.layers, picture.heads);
+    picture.caption = prompt_quoted(survey);
+    write_png(path, draw_head_chart(picture), origin_texts(survey));
+}
+
+void write_matrix(const HeadsReport& report, const HeadsPart& part, const SquareMatrix& matrix, const char* name,
+                  const char* what, const std::string& path) {
+    const std::vector<float> values(matrix.values.begin(), matrix.values.end());
+    HeatmapPicture picture;
+    picture.rows = picture.cols = matrix.size;
+    picture.values = values;
+    picture.row_labels = picture.col_labels = part.survey.texts();
+    picture.title = name;
+    picture.caption = title_of(report, part) + " · " + what;
+    picture.causal = part.survey.causal();
+    PngTexts texts = texts_of(picture), origin = origin_texts(part.survey);
+    texts.insert(texts.end(), origin.begin(), origin.end());
+    write_png(path, draw_heatmap(picture), texts);
+}
+
+/// What the class's last state comes from, over the picture.
+void write_class_sources(const HeadsReport& report, const SquareMatrix& rollout, const std::string& path) {
+    std::vector<float> shares;
+    for (int patch = 1; patch < rollout.size; ++patch) shares.push_back(static_cast<float>(rollout.at(0, patch)));
+    PngTexts texts = origin_texts(report.parts.front().survey);
+    texts.emplace_back("Title", "attention rollout: where the class comes from, through all layers");
+    write_png(path, overlaid(report.image->seen, shares, report.model.config().image), texts);
+}
+
+}  // namespace
+
+std::vector<std::string> write_heads_pictures(const HeadsReport& report, const std::string& folder) {
+    std::vector<std::string> files;
+    for (const HeadsPart& part : report.parts) {
+        const auto next_file = [&](const std::string& name) {
+            const std::string whose = report.parts.size() > 1 ? std::string("-") + part.name() : "";
+            files.push_back((std::filesystem::path(folder) / (name + whose + ".png")).string());
+            return files.back();
+        };
+        write_patterns(report, part, next_file("patterns"));
+        if (part.rollout)
+            write_matrix(report, part, *part.rollout, "attention rollout",
+                         "share of each input token (column) in each token's last state (row)", next_file("rollout"));
+        if (part.flow)
+            write_matrix(report, part, *part.flow, "attention flow",
+                         "largest flow from each input token (column) to each token's last state (row)",
+                         next_file("flow"));
+        if (part.rollout && report.image && report.image->seen.width > 0)
+            write_class_sources(report, *part.rollout, next_file("rollout-cls"));
+    }
+    return files;
+}
+
+}  // namespace vantage::cli

@@ -1,0 +1,209 @@
+// vantage inspect: one forward pass over a text or an image, and all that can be seen of it.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "cli/shared/commands.h"
+#include "cli/shared/generation_options.h"
+#include "cli/shared/head_mask.h"
+#include "cli/shared/head_pictures.h"
+#include "cli/shared/head_survey.h"
+#include "cli/shared/image_overlay.h"
+#include "cli/inspect/inspect_report.h"
+#include "cli/inspect/inspect_save.h"
+#include "cli/shared/model_input.h"
+#include "cli/inspect/check_nodes.h"
+#include "cli/shared/profile.h"
+#include "cli/shared/progress.h"
+#include "runtime/base/log.h"
+#include "runtime/base/os.h"
+#include "runtime/base/trace_span.h"
+#include "runtime/base/units.h"
+#include "runtime/io/safetensors.h"
+#include "runtime/picture/shown_text.h"
+#include "runtime/models/config.h"
+#include "cli/shared/translation.h"
+#include "cli/shared/probabilities.h"
+
+namespace vantage::cli {
+
+namespace {
+
+struct InspectOptions {
+    InputOptions input;
+    std::string save, pictures, precision = "f32", masked;
+    std::int64_t greedy = 0;
+    bool json = false, check = false;
+};
+
+// ---- what is asked for, before anything runs -------------------------------------------------------------------------
+
+/// What is looked at; an encoder–decoder's decoder without --decoder-ids is given its start token where --greedy continues,
+/// else what it writes by itself.
+ModelInput input_of(const InspectOptions& o, const Model& model) {
+    if (o.greedy > 0 && model.config().kind == ModelKind::encoder)
+        throw Error(ErrorKind::usage,
+                    "inspect: --greedy continues a text, but " + model.info().name + " is an encoder");
+    ModelInput input = read_input("inspect", o.input, model);
+    if (!input.source.empty() && input.ids.empty()) {
+        if (o.greedy > 0)
+            input.ids = {static_cast<std::int32_t>(model.config().start_token)};
+        else
+            input.ids = written_about(model, input.source, most_written,
+                                      {.precision = precision_named(o.precision), .silenced = masked_heads(o.masked)});
+    }
+    const std::int64_t count = std::ssize(input.ids), context = model.info().context;
+    if (!input.image && count + o.greedy > context)
+        throw Error(ErrorKind::usage,
+                    format("inspect: %lld tokens and %lld more with --greedy are %lld, but %s allows %lld",
+                           static_cast<long long>(count), static_cast<long long>(o.greedy),
+                           static_cast<long long>(count + o.greedy), model.info().name.c_str(),
+                           static_cast<long long>(context)));
+    return input;
+}
+
+/// Bytes that the host has left, as far as the system says so.
+std::uint64_t host_memory_available() {
+    try {
+        const std::string text = read_file("/proc/meminfo", 1 << 20);
+        const std::size_t line = text.find("MemAvailable:");
+        return line == std::string::npos ? UINT64_MAX : std::strtoull(text.c_str() + line + 13, nullptr, 10) * 1024;
+    } catch (const Error&) {
+        return UINT64_MAX;
+    }
+}
+
+/// All rows' logits, the residual stream, and with --save the weights of every head are on the host at once: better an
+/// error with numbers than a machine that swaps.
+void check_memory(const InspectOptions& o, const ModelInfo& info, const ModelInput& input) {
+    const std::uint64_t n = input.ids.size(), source = input.source.size();
+    const auto of = [](std::int64_t size) { return static_cast<std::uint64_t>(size); };
+    const auto heads = [&](AttentionOf kind) { return of(info.layers_of(kind) * info.heads_of(kind)); };
+    const std::uint64_t logits = 4 * n * of(info.vocab),
+                        hidden = 4 * of(info.width) * (n * of(info.layers + 1) + source * of(info.encoder_layers + 1)),
+                        attention = 4 * (heads(AttentionOf::self) * n * n + heads(AttentionOf::cross) * n * source +
+                                         heads(AttentionOf::encoder) * source * source);
+    std::uint64_t wanted = logits + 2 * hidden + (o.pictures.empty() ? 0 : 8 * n * n);
+    if (!o.save.empty()) wanted = 2 * (logits + hidden + attention) + hidden;  // once more while the file is written
+    const std::uint64_t available = host_memory_available();
+    if (wanted <= available) return;
+    throw Error(ErrorKind::out_of_memory,
+                format("inspect: %llu tokens take %s of the host's memory (attention of all heads %s, logits %s), but "
+                       "%s are available; shorten the prompt%s",
+                       static_cast<unsigned long long>(n + source), bytes_text(wanted).c_str(),
+                       bytes_text(attention).c_str(), bytes_text(logits).c_str(), bytes_text(available).c_str(),
+                       o.save.empty() ? "" : ", or leave --save out"));
+}
+
+std::vector<std::string> draw(const InspectOptions& o, const HeadSurvey& survey,
+                              const std::optional<ModelImage>& image) {
+    std::vector<std::string> files = write_head_pictures(survey, o.pictures);
+    if (image && image->seen.width > 0) {
+        const std::vector<std::string> overlays = write_image_overlays(survey, image->seen, o.pictures);
+        files.insert(files.end(), overlays.begin(), overlays.end());
+    }
+    return files;
+}
+
+/// The N most probable tokens, one after the other, in a session of its own: one that inspects draws none.
+std::vector<std::int32_t> continued(const InspectOptions& o, const Model& model, const ModelInput& input) {
+    if (o.greedy == 0) return {};
+    Session session(model, {.context = std::max(std::ssize(input.ids) + o.greedy, std::ssize(input.source)),
+                            .precision = precision_named(o.precision),
+                            .silenced = masked_heads(o.masked)});
+    session.restart({.ignore_end = true});
+    begin(session, input);
+    Progress progress("continuing");
+    std::int64_t done = 0;
+    return session.generate(o.greedy, [&](std::int32_t) {
+        progress.show(++done, o.greedy);
+        return true;
+    });
+}
+
+void run(const InspectOptions& o) {
+    const Device device = open_device();
+    const Model model = load_model(device);
+    const ModelInput input = input_of(o, model);
+    check_memory(o, model.info(), input);
+    const Precision precision = precision_named(o.precision);
+    Session session(model, {.context = input.longest(),
+                            .precision = precision,
+                            .watch = Watch::all(),
+                            .inspect = true,
+                            .profile = profiling(),
+                            .global_tokens = o.input.global_tokens,
+                            .silenced = masked_heads(o.masked)});
+    timed("forward pass", [&] {
+        begin(session, input);
+        session.process();
+    });
+    const HeadSurvey survey = timed("read heads", [&] { return HeadSurvey(session, input.ids.size()); });
+
+    InspectReport report{.survey = survey, .precision = o.precision};
+    report.greedy = timed("continue", [&] { return continued(o, model, input); });
+    if (!input.source.empty()) report.reads = source_reads(session);
+    if (!o.save.empty()) timed("save", [&] { save_pass(o.save, survey, report.greedy, input.image, o.precision); });
+    if (!o.pictures.empty()) report.files = timed("draw", [&] { return draw(o, survey, input.image); });
+    const SessionOptions checked{
+        .precision = precision, .global_tokens = o.input.global_tokens, .silenced = masked_heads(o.masked)};
+    if (o.check)
+        report.check = timed("check", [&] {
+            return check_nodes(model, input.ids, checked, input.image ? input.image->pixels : std::vector<float>(),
+                               input.source, input.types);
+        });
+    if (!o.save.empty()) report.files.insert(report.files.begin(), o.save);
+    if (o.json)
+        print_json(report);
+    else
+        print_summary(report);
+    note_dispatches(device, session.take_timings());
+    if (report.check && report.check->diverged) throw Error(ErrorKind::accuracy, report.check->text());
+}
+
+}  // namespace
+
+void add_inspect(CLI::App& app) {
+    auto o = std::make_shared<InspectOptions>();
+    CLI::App* command =
+        app.add_subcommand("inspect", "Run a text or an image once, and show what the model made of it");
+    command->footer(
+        "OUT holds input_ids [n], logits [n, vocab], hidden [layers + 1, n, width], attn [layers, heads, n, n], "
+        "greedy.ids [N]; with experts router_logits [layers, n, experts]; of encoders last_hidden [n, width], "
+        "mean_pooled and "
+        "pooler_output [width], logits [n, vocab] or [labels]; of an image pixel_values [channels, height, width] in "
+        "place of input_ids, and n = 1 "
+        "+ patches; of encoder–decoders decoder_input_ids [m], logits [m, vocab], encoder_last_hidden [n, width], "
+        "encoder_hidden, decoder_hidden, encoder_attn, decoder_attn and cross_attn [layers, heads, m, n].\n\n"
+        "Examples:\n"
+        "  vantage inspect -p \"The dog chased the birds. They\" --png heads\n"
+        "  vantage inspect -m models/gpt2 --ids 464,3290 --save out.safetensors --greedy 20\n"
+        "  vantage inspect -m models/vit --image cat.jpg --png heads");
+    add_model_option(*command);
+    add_input_options(*command, o->input);
+    command->add_option("--save", o->save, "Write logits, hidden states and attention of the pass (safetensors)")
+        ->type_name("OUT");
+    command->add_option("--greedy", o->greedy, "Continue by the N most probable tokens, through end tokens, too")
+        ->type_name("N")
+        ->check(CLI::NonNegativeNumber);
+    command
+        ->add_option(
+            "--png", o->pictures,
+            "Draw all heads (heads.png) and each of them (layer-L-head-H.png) into this folder; of an image also what "
+            "its class reads of it (layer-L-cls.png)")
+        ->type_name("DIR");
+    add_precision_option(*command, o->precision);
+    add_head_mask_option(*command, o->masked);
+    command->add_flag(
+        "--check", o->check,
+        "Compare every node of the plans with its reference; the first that differs is named (exit code 7)");
+    command->add_flag("--json", o->json, "One JSON object on stdout");
+    command->callback([o] {
+        require_input("inspect", o->input);
+        run(*o);
+    });
+}
+
+}  // namespace vantage::cli

@@ -1,0 +1,249 @@
+#include "cli/inspect/inspect_report.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "cli/shared/terminal_page.h"
+#include "runtime/base/log.h"
+#include "runtime/base/json.h"
+#include "runtime/picture/shown_text.h"
+#include "runtime/picture/attention_scale.h"
+#include "runtime/models/config.h"
+#include "vantage/model.h"
+#include "cli/shared/probabilities.h"
+
+namespace vantage::cli {
+
+namespace {
+
+constexpr int answers_shown = 8, longest_word = 16;
+
+struct Answer {
+    std::string name;  ///< a token's text, or a label
+    std::int32_t id = 0;
+    double probability = 0;
+};
+
+/// What the model answers: the most probable next tokens, or an encoder's labels; nothing from one without such a head.
+std::vector<Answer> answers(const Session& session) {
+    const ModelConfig& config = session.model().config();
+    std::vector<Answer> best;
+    if (config.kind == ModelKind::encoder && config.head != Head::classification) return best;
+    const bool labels = config.head == Head::classification;
+    const auto count = labels ? config.labels.size() : static_cast<std::size_t>(config.vocab);
+    const std::span<const float> logits = std::span(session.logits()).last(count);
+    const std::vector<double> p = labels ? label_values(config, logits) : probabilities(logits);
+    for (const std::size_t i : largest(p, answers_shown)) {
+        const auto id = static_cast<std::int32_t>(i);
+        best.push_back({labels ? config.labels[i] : token_text(session.model(), id), id, p[i]});
+    }
+    return best;
+}
+
+// ---- for people ------------------------------------------------------------------------------------------------------
+
+/// ".07", "1", and a dash for what there is none of.
+std::string share(double value, bool there = true) {
+    if (!there || std::isnan(value)) return "–";
+    return value >= 0.995 ? "1" : format(".%02.0f", 100 * value);
+}
+
+std::string left(const std::string& text, int width) {
+    return text + std::string(static_cast<std::size_t>(std::max(0, width - column_width(text))), ' ');
+}
+std::string right(const std::string& text, int width) {
+    return std::string(static_cast<std::size_t>(std::max(0, width - column_width(text))), ' ') + text;
+}
+
+/// A share on its colour, as in the heat maps.
+std::string share_cell(const Page& page, double value, bool there = true) {
+    const std::string text = right(share(value, there), 5) + "   ";
+    return there && !std::isnan(value)
+               ? page.on(
+                     colour_at(ColourMap::magma, position_of(static_cast<float>(value), 1, WeightScale::square_root)),
+                     text)
+               : text;
+}
+
+std::string bar(double part, int width) {
+    std::string text;
+    for (int i = 0; i < static_cast<int>(std::lround(part * width)); ++i) text += "█";
+    return text;
+}
+
+void print_answers(const HeadSurvey& survey, const Page& page) {
+    const std::vector<Answer> all = answers(survey.session());
+    if (all.empty()) return;
+    const bool labels = survey.session().model().config().head == Head::classification;
+    std::printf("%s\n", page.bold(labels ? "label" : "next token").c_str());
+    for (const Answer& answer : all) {
+        const std::string word = labels ? without_controls(answer.name) : token_label(answer.name);
+        std::printf("  %.3f  %s %s\n", answer.probability, left(shortened(word, longest_word), longest_word).c_str(),
+                    page.accent(bar(answer.probability, 40)).c_str());
+    }
+}
+
+std::string strongest_text(const HeadSurvey& survey, const HeadStatistics& head) {
+    if (head.strongest.query < 0) return "";
+    return survey.link_text(head.strongest) + " " + share(static_cast<double>(head.strongest.weight));
+}
+
+void print_heads(const HeadSurvey& survey, const Page& page) {
+    std::printf(
+        "%s%s\n", page.bold("heads").c_str(),
+        page.dim(format("  means over tokens %d to %d", survey.of(0, 0).first_query, survey.tokens() - 1)).c_str());
+    std::printf("%s\n", page.dim("  head       entropy      first  before  itself  copies  strongest read").c_str());
+    for (int layer = 0; layer < survey.layers(); ++layer)
+        for (int head = 0; head < survey.heads(); ++head) {
+            const HeadStatistics& h = survey.of(layer, head);
+            const bool telling = survey.telling() && survey.telling()->layer == layer && survey.telling()->head == head;
+            const std::string name = left(format("  %d.%d", layer, head), 9) +
+                                     format("%5.2f (%3.0f %%)  ", h.entropy, 100 * h.relative_entropy);
+            const std::string cells = share_cell(page, h.first) + share_cell(page, h.previous) +
+                                      share_cell(page, h.self) + share_cell(page, h.induction, h.repeats > 0);
+            const auto shown = [&](const std::string& text) { return telling ? page.accent(text) : text; };
+            std::printf("%s%s  %s\n", shown(name).c_str(), cells.c_str(), shown(strongest_text(survey, h)).c_str());
+        }
+}
+
+/// Which token of the source each token of the decoder reads most.
+void print_reads(const InspectReport& report, const Page& page) {
+    if (report.reads.empty()) return;
+    const Session& session = report.survey.session();
+    std::printf(
+        "\n%s%s\n", page.bold("reads of the text").c_str(),
+        page.dim(format("  means over all heads that look at its %zu tokens", session.source_tokens().size())).c_str());
+    for (std::size_t row = 0; row < report.reads.size(); ++row) {
+        const SourceRead& read = report.reads[row];
+        const std::string source =
+            token_label(token_text(session.model(), session.source_tokens()[static_cast<std::size_t>(read.key)]));
+        std::printf("  %s %s %s\n",
+                    left(shortened(report.survey.quoted(static_cast<int>(row)), longest_word), longest_word).c_str(),
+                    share_cell(page, read.weight).c_str(), shortened(source, longest_word).c_str());
+    }
+}
+
+// ---- for programs ----------------------------------------------------------------------------------------------------
+Json json_of(const Read& read) {
+    if (read.query < 0) return nullptr;
+    return {{"query", read.query}, {"key", read.key}, {"weight", read.weight}};
+}
+
+Json json_of(const HeadSurvey& survey) {
+    Json heads = Json::array();
+    for (int layer = 0; layer < survey.layers(); ++layer)
+        for (int head = 0; head < survey.heads(); ++head) {
+            const HeadStatistics& h = survey.of(layer, head);
+            heads.push_back({{"layer", layer},
+                             {"head", head},
+                             {"entropy", h.entropy},
+                             {"relative_entropy", h.relative_entropy},
+                             {"largest", h.largest},
+                             {"first", h.first},
+                             {"previous", h.previous},
+                             {"self", h.self},
+                             {"induction", h.induction},
+                             {"duplicate", h.duplicate},
+                             {"repeats", h.repeats},
+                             {"standing_out", h.standing_out},
+                             {"strongest", json_of(h.strongest)}});
+        }
+    return heads;
+}
+
+Json json_of(const std::optional<TellingHead>& telling) {
+    if (!telling) return nullptr;
+    return {{"layer", telling->layer},
+            {"head", telling->head},
+            {"score", telling->score},
+            {"reason", telling->reason == TellingHead::copies ? "copies" : "stands out"},
+            {"read", json_of(telling->read)}};
+}
+
+Json tokens_json(const Model& model, std::span<const std::int32_t> ids) {
+    Json tokens = Json::array();
+    for (const std::int32_t id : ids) tokens.push_back({{"id", id}, {"text", token_text(model, id)}});
+    return tokens;
+}
+
+/// "7 tokens"; an image is as long as it has patches.
+std::string length_text(const HeadSurvey& survey) {
+    const bool image = survey.session().model().config().sees();
+    const int count = survey.tokens() - (image ? 1 : 0);
+    return format("%d %s%s", count, image ? "patch" : "token", count == 1 ? "" : image ? "es" : "s");
+}
+
+Json places_json(const HeadSurvey& survey) {
+    Json places = Json::array();
+    for (const std::string& text : survey.texts()) places.push_back({{"text", text}});
+    return places;
+}
+
+}  // namespace
+
+void print_summary(const InspectReport& report) {
+    const HeadSurvey& survey = report.survey;
+    const Model& model = survey.session().model();
+    const Page page;
+    std::printf("%s %s\n\n", page.bold(model.info().name).c_str(),
+                page.dim(format("on %s · %s · %s", model.device().caps().name.c_str(), report.precision.c_str(),
+                                length_text(survey).c_str()))
+                    .c_str());
+    print_answers(survey, page);
+    if (!report.greedy.empty()) {
+        std::string text;
+        for (const std::int32_t id : report.greedy) text += token_text(model, id);
+        std::printf("\n%s\n  %s\n", page.bold("continued").c_str(), without_controls(text).c_str());
+    }
+    print_reads(report, page);
+    std::printf("\n");
+    print_heads(survey, page);
+    if (const auto telling = survey.telling())
+        std::printf("\n%s layer %d, head %d: %s\n", page.bold("most telling").c_str(), telling->layer, telling->head,
+                    reason_text(survey).c_str());
+    if (report.check && !report.check->diverged)
+        std::printf("\n%s %s\n", page.bold("check").c_str(), report.check->text().c_str());
+    if (report.files.size() > 2)
+        std::printf("\n%s %s and %zu more\n", page.bold("wrote").c_str(), report.files.front().c_str(),
+                    report.files.size() - 1);
+    else
+        for (const std::string& file : report.files) std::printf("\n%s %s\n", page.bold("wrote").c_str(), file.c_str());
+}
+
+void print_json(const InspectReport& report) {
+    const HeadSurvey& survey = report.survey;
+    const Model& model = survey.session().model();
+    const bool labels = model.config().head == Head::classification;
+    Json list = Json::array();
+    for (const Answer& answer : answers(survey.session()))
+        list.push_back(
+            {{"id", answer.id}, {labels ? "label" : "text", answer.name}, {"probability", answer.probability}});
+    Json all = {{"schema_version", 1},
+                {"model", model.info().name},
+                {"device", model.device().caps().name},
+                {"precision", report.precision},
+                {"tokens", model.config().sees() ? places_json(survey) : tokens_json(model, survey.session().tokens())},
+                {labels ? "labels" : "next", list},
+                {"layers", survey.layers()},
+                {"heads_per_layer", survey.heads()},
+                {"heads", json_of(survey)},
+                {"most_telling", json_of(survey.telling())},
+                {"files", report.files}};
+    if (!report.reads.empty()) {
+        all["source"] = tokens_json(model, survey.session().source_tokens());
+        Json reads = Json::array();
+        for (const SourceRead& read : report.reads) reads.push_back({{"key", read.key}, {"weight", read.weight}});
+        all["source_reads"] = reads;
+    }
+    if (!report.greedy.empty()) all["greedy"] = tokens_json(model, report.greedy);
+    if (const auto& check = report.check)
+        all["check"] = {{"nodes", check->nodes},
+                        {"diverged", check->diverged ? Json({{"node", check->diverged->node},
+                                                             {"kernel", check->diverged->kernel},
+                                                             {"message", check->diverged->message}})
+                                                     : Json(nullptr)}};
+    std::printf("%s\n", all.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
+}
+
+}  // namespace vantage::cli

@@ -1,0 +1,96 @@
+#include "cli/inspect/inspect_save.h"
+
+#include "cli/shared/progress.h"
+#include "runtime/base/log.h"
+#include "runtime/io/safetensors.h"
+#include "runtime/models/config.h"
+#include "cli/shared/translation.h"
+#include "cli/shared/probabilities.h"
+
+namespace vantage::cli {
+
+namespace {
+
+std::vector<float> all_weights(const HeadSurvey& survey) {
+    std::vector<float> all;
+    const auto tokens = static_cast<std::size_t>(survey.tokens());
+    all.reserve(static_cast<std::size_t>(survey.layers() * survey.heads()) * tokens * tokens);
+    Progress progress("collecting attention");
+    for (int layer = 0; layer < survey.layers(); ++layer)
+        for (int head = 0; head < survey.heads(); ++head) {
+            progress.show(layer * survey.heads() + head, survey.layers() * survey.heads());
+            const std::vector<float> weights = survey.weights(layer, head);
+            all.insert(all.end(), weights.begin(), weights.end());
+        }
+    return all;
+}
+
+/// The numbers of one forward pass, and tensors that refer to them.
+class SavedPass {
+public:
+    SavedPass(const HeadSurvey& survey, const std::optional<ModelImage>& image)
+        : survey_(survey),
+          image_(image),
+          hidden_(survey.session().hidden()),
+          attention_(all_weights(survey)),
+          router_(survey.session().router_logits()),
+          last_(survey.session().last_hidden()),
+          mean_(mean_rows(last_, survey.session().model().info().width)) {}
+
+    std::vector<TensorToWrite> tensors() const {
+        const Session& session = survey_.session();
+        const ModelInfo& info = session.model().info();
+        const ModelConfig& config = session.model().config();
+        const std::int64_t n = survey_.tokens();
+        std::vector<TensorToWrite> all{
+            {"hidden", "F32", {info.layers + 1, n, info.width}, std::as_bytes(std::span(hidden_))},
+            {"attn", "F32", {info.layers, info.heads, n, n}, std::as_bytes(std::span(attention_))},
+        };
+        const auto add = [&](const char* name, std::vector<std::int64_t> shape, const std::vector<float>& values) {
+            if (!values.empty()) all.push_back({name, "F32", std::move(shape), std::as_bytes(std::span(values))});
+        };
+        if (image_)
+            add("pixel_values", {config.image.channels, config.image.height, config.image.width}, image_->pixels);
+        else
+            all.push_back({"input_ids", "I32", {n}, std::as_bytes(std::span(session.tokens()))});
+        const bool labels = config.head == Head::classification;
+        add("logits", labels ? std::vector{std::ssize(config.labels)} : std::vector{n, info.vocab}, session.logits());
+        add("router_logits", {info.layers, n, config.experts}, router_);
+        if (config.kind == ModelKind::encoder) {
+            add("last_hidden", {n, info.width}, last_);
+            add("mean_pooled", {info.width}, mean_);
+        }
+        add("pooler_output", {std::ssize(session.pooled())}, session.pooled());
+        add("seq_relationship_logits", {2}, session.relation());
+        return all;
+    }
+
+private:
+    const HeadSurvey& survey_;
+    const std::optional<ModelImage>& image_;
+    std::vector<float> hidden_, attention_, router_, last_, mean_;
+};
+
+void write(const std::string& file, std::vector<TensorToWrite> tensors, const Model& model,
+           const std::vector<std::int32_t>& greedy, const std::string& precision) {
+    if (!greedy.empty())
+        tensors.push_back({"greedy.ids", "I32", {std::ssize(greedy)}, std::as_bytes(std::span(greedy))});
+    write_safetensors(file, tensors,
+                      {{"model", model.info().name}, {"device", model.device().caps().name}, {"precision", precision}});
+    log(LogLevel::info, "saved: %s", file.c_str());
+}
+
+}  // namespace
+
+void save_pass(const std::string& file, const HeadSurvey& survey, const std::vector<std::int32_t>& greedy,
+               const std::optional<ModelImage>& image, const std::string& precision) {
+    const Model& model = survey.session().model();
+    if (model.config().kind == ModelKind::encoder_decoder) {
+        const SavedTranslation saved(survey.session());
+        return write(file, saved.tensors(), model, greedy, precision);
+    }
+    const SavedPass saved(survey, image);
+    write(file, saved.tensors(), model, greedy, precision);
+}
+
+}  // namespace vantage::cli

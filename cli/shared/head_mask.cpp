@@ -1,0 +1,55 @@
+#include "cli/shared/head_mask.h"
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <string_view>
+
+namespace vantage::cli {
+
+namespace {
+
+/// Takes the letter off that says whose head it is.
+AttentionOf whose(std::string_view& text) {
+    const char letter = text.empty() ? '\0' : text.front();
+    if (letter == 'e' || letter == 'd' || letter == 'x') text.remove_prefix(1);
+    return letter == 'e' ? AttentionOf::encoder : letter == 'x' ? AttentionOf::cross : AttentionOf::self;
+}
+
+HeadPlace head_named(std::string_view name) {
+    std::string_view text = name;
+    HeadPlace place{.of = whose(text)};
+    const char *begin = text.data(), *end = begin + text.size();
+    const auto layer = std::from_chars(begin, end, place.layer);
+    if (layer.ec == std::errc() && layer.ptr != end && *layer.ptr == '.') {
+        const auto head = std::from_chars(layer.ptr + 1, end, place.head);
+        if (head.ec == std::errc() && head.ptr == end && place.layer >= 0 && place.head >= 0) return place;
+    }
+    throw Error(
+        ErrorKind::usage,
+        "--mask-heads: \"" + std::string(name) +
+            "\" is no head; wanted is layer.head, both from 0: 3.2,5.0 (of encoder–decoders also e0.2, d1.0 and x1.3)");
+}
+
+}  // namespace
+
+void add_head_mask_option(CLI::App& command, std::string& heads) {
+    command
+        .add_option(
+            "--mask-heads", heads,
+            "Silence these heads, layer.head from 0, as if they were cut out: 3.2,5.0; of encoder–decoders e0.2 "
+            "of the encoder, d1.0 or 1.0 of the decoder's own attention, x1.3 of what it pays to the encoder")
+        ->type_name("HEADS");
+}
+
+std::optional<std::vector<HeadPlace>> masked_heads(const std::string& heads) {
+    if (heads.empty()) return std::nullopt;
+    std::vector<HeadPlace> places;
+    for (std::size_t begin = 0; begin <= heads.size();) {
+        const std::size_t end = std::min(heads.find(',', begin), heads.size());
+        places.push_back(head_named(std::string_view(heads).substr(begin, end - begin)));
+        begin = end + 1;
+    }
+    return places;
+}
+
+}  // namespace vantage::cli

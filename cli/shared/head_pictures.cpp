@@ -1,0 +1,121 @@
+#include "cli/shared/head_pictures.h"
+
+#include <filesystem>
+
+#include "cli/shared/progress.h"
+#include "runtime/base/log.h"
+#include "runtime/base/os.h"
+#include "runtime/picture/head_grid.h"
+#include "runtime/picture/png.h"
+#include "runtime/picture/shown_text.h"
+#include "runtime/models/config.h"
+
+namespace vantage::cli {
+
+namespace {
+
+constexpr int longest_caption = 120;  // columns of the text in a caption; pictures wrap it
+
+std::string join(const std::string& folder, const std::string& file) {
+    return (std::filesystem::path(folder) / file).string();
+}
+
+}  // namespace
+
+std::string prompt_quoted(const HeadSurvey& survey) {
+    if (const ImageInput& image = survey.session().model().config().image; image.channels > 0)
+        return format("an image in %lld × %lld patches", static_cast<long long>(image.rows()),
+                      static_cast<long long>(image.columns()));
+    std::string text;
+    for (const std::string& token : survey.texts()) text += token;
+    return "“" + shortened(without_controls(text), longest_caption) + "”";
+}
+
+PngTexts origin_texts(const HeadSurvey& survey) {
+    const Model& model = survey.session().model();
+    std::string ids;
+    for (int i = 0; i < survey.tokens(); ++i) ids += (i == 0 ? "" : ",") + std::to_string(survey.id(i));
+    return {
+        {"Vantage-Model", model.info().name}, {"Vantage-Device", model.device().caps().name}, {"Vantage-Tokens", ids}};
+}
+
+HeatmapPicture head_picture(const HeadSurvey& survey, int layer, int head, std::span<const float> weights) {
+    const HeadStatistics& numbers = survey.of(layer, head);
+    HeatmapPicture picture;
+    picture.rows = survey.queries();
+    picture.cols = survey.tokens();
+    picture.values = weights;
+    picture.row_labels = survey.query_texts();
+    picture.col_labels = survey.texts();
+    picture.title = format("layer %d · head %d", layer, head);
+    const auto telling = survey.telling();
+    const bool is_telling = telling && telling->layer == layer && telling->head == head;
+    const std::string habit = habit_of(numbers).text() + format(" · entropy %.2f nats (%.0f\u00a0%%)", numbers.entropy,
+                                                                100 * numbers.relative_entropy);
+    picture.caption = survey.session().model().info().name + " · " + (is_telling ? reason_text(survey) : habit);
+    picture.causal = survey.causal();
+    return picture;
+}
+
+std::string write_head_grid(const HeadSurvey& survey, const std::string& folder) {
+    HeadGridPicture picture;
+    picture.layers = survey.layers();
+    picture.heads = survey.heads();
+    picture.rows = picture.cols = survey.tokens();
+    picture.weights = [&](int layer, int head) { return survey.weights(layer, head); };
+    for (int layer = 0; layer < picture.layers; ++layer)
+        for (int head = 0; head < picture.heads; ++head)
+            picture.notes.push_back(habit_of(survey.of(layer, head)).note());
+    picture.title =
+        survey.session().model().info().name + format(": %d layers × %d heads", picture.layers, picture.heads);
+    picture.caption = prompt_quoted(survey);
+    if (const auto telling = survey.telling()) {
+        picture.telling_layer = telling->layer;
+        picture.telling_head = telling->head;
+        picture.telling_reason = reason_text(survey);
+    }
+    picture.causal = survey.causal();
+    PngTexts texts = texts_of(picture);
+    const PngTexts origin = origin_texts(survey);
+    texts.insert(texts.end(), origin.begin(), origin.end());
+    std::string path = join(folder, "heads.png");
+    write_png(path, draw_head_grid(picture), texts);
+    return path;
+}
+
+std::string write_head(const HeadSurvey& survey, int layer, int head, const std::string& folder) {
+    const std::vector<float> weights = survey.weights(layer, head);
+    const HeatmapPicture picture = head_picture(survey, layer, head, weights);
+    PngTexts texts = texts_of(picture);
+    const PngTexts origin = origin_texts(survey);
+    texts.insert(texts.end(), origin.begin(), origin.end());
+    texts.insert(texts.end(), {{"Vantage-Layer", std::to_string(layer)}, {"Vantage-Head", std::to_string(head)}});
+    std::string path = join(folder, format("layer-%d-head-%d.png", layer, head));
+    write_png(path, draw_heatmap(picture), texts);
+    return path;
+}
+
+std::vector<std::string> write_head_pictures(const HeadSurvey& survey, const std::string& folder) {
+    make_folder(folder);
+    std::vector<std::string> files{write_head_grid(survey, folder)};
+    Progress progress("drawing");
+    for (int layer = 0; layer < survey.layers(); ++layer)
+        for (int head = 0; head < survey.heads(); ++head) {
+            progress.show(layer * survey.heads() + head, survey.layers() * survey.heads());
+            files.push_back(write_head(survey, layer, head, folder));
+        }
+    return files;
+}
+
+void make_folder(const std::string& folder) {
+    std::error_code error;
+    std::filesystem::create_directories(folder, error);
+    if (error || !std::filesystem::is_directory(folder, error))
+        throw Error(ErrorKind::bad_file, "cannot make the folder \"" + folder + "\"" +
+                                             (error ? ": " + error.message() : ": a file of this name is there"));
+    const std::string probe = join(folder, ".vantage");
+    write_file(probe, "");
+    std::filesystem::remove(probe, error);
+}
+
+}  // namespace vantage::cli

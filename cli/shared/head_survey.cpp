@@ -1,0 +1,112 @@
+#include "cli/shared/head_survey.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <numeric>
+
+#include "cli/shared/progress.h"
+#include "runtime/base/log.h"
+#include "runtime/base/os.h"
+#include "runtime/picture/shown_text.h"
+#include "runtime/models/config.h"
+#include "runtime/models/image_processor.h"
+
+namespace vantage::cli {
+
+namespace {
+constexpr int longest_quotation = 20;
+constexpr std::size_t most_telling = 5;
+}  // namespace
+
+namespace {
+
+TokenSequence sequence_of(const Model& model, std::vector<std::int32_t> ids, const std::vector<std::string>& texts) {
+    TokenSequence sequence{.ids = std::move(ids)};
+    if (!model.has_tokenizer()) return sequence;
+    sequence.words = words_among(texts);
+    sequence.delimiters = delimiters_among(texts);
+    for (std::size_t i = 0; i < texts.size(); ++i)
+        if (model.tokenizer().is_special(sequence.ids[i])) sequence.delimiters[i] = true, sequence.words[i] = false;
+    return sequence;
+}
+
+std::vector<std::string> token_texts(const Model& model, const std::vector<std::int32_t>& ids) {
+    std::vector<std::string> texts;
+    for (const std::int32_t id : ids) texts.push_back(token_text(model, id));
+    return texts;
+}
+
+}  // namespace
+
+HeadSurvey::HeadSurvey(Session& session, std::size_t tokens, AttentionOf of)
+    : session_(session),
+      of_(of),
+      layers_(static_cast<int>(session.model().info().layers_of(of))),
+      heads_(static_cast<int>(session.model().info().heads_of(of))) {
+    const Model& model = session.model();
+    const std::vector<std::int32_t> written(session.tokens().begin(),
+                                            session.tokens().begin() + static_cast<std::ptrdiff_t>(tokens));
+    if (model.config().sees()) {
+        input_.keys.ids.resize(tokens);
+        std::iota(input_.keys.ids.begin(), input_.keys.ids.end(), 0);  // no patch is the same token as another
+        input_.columns = static_cast<int>(model.config().image.columns());
+        texts_ = place_names(model.config().image);
+    } else {
+        const std::vector<std::int32_t>& ids = of == AttentionOf::self ? written : session.source_tokens();
+        texts_ = token_texts(model, ids);
+        input_.keys = sequence_of(model, ids, texts_);
+        input_.causal = of == AttentionOf::self && model.config().kind != ModelKind::encoder;
+    }
+    if (of == AttentionOf::cross) {
+        query_texts_ = token_texts(model, written);
+        input_.queries = sequence_of(model, written, query_texts_);
+    }
+    const std::vector<std::int32_t> marks = input_.marks();
+    Progress progress("reading the heads");
+    for (int layer = 0; layer < layers_; ++layer) {
+        progress.show(layer, layers_);
+        const HeadTable table = session.head_statistics(layer, marks, {}, of);
+        const std::vector<HeadStatistics> some = head_statistics(table.rows, table.keys, input_, heads_);
+        numbers_.insert(numbers_.end(), some.begin(), some.end());
+    }
+    telling_ = telling_heads(numbers_, heads_, most_telling);
+}
+
+std::vector<float> HeadSurvey::weights(int layer, int head) const {
+    return session_.attention(layer, head, 0, queries(), 0, tokens(), of_);
+}
+
+std::string token_text(const Model& model, std::int32_t id) {
+    if (!model.has_tokenizer() || !model.tokenizer().has(id)) return format("#%d", id);
+    const Tokenizer& tokenizer = model.tokenizer();
+    return tokenizer.is_special(id) ? tokenizer.token_text(id) : tokenizer.token_bytes(id);
+}
+
+namespace {
+std::string in_quotes(std::string_view text) {
+    if (text.size() > 1 && text.front() == ' ') text.remove_prefix(1);
+    return "“" + shortened(token_label(text), longest_quotation) + "”";
+}
+}  // namespace
+
+std::string HeadSurvey::quoted(int token) const { return in_quotes(texts_[static_cast<std::size_t>(token)]); }
+
+std::string HeadSurvey::quoted_query(int token) const {
+    return in_quotes(query_texts()[static_cast<std::size_t>(token)]);
+}
+
+std::string HeadSurvey::link_text(const Read& read) const {
+    return quoted_query(read.query) + " → " + quoted(read.key);
+}
+
+std::string reason_text(const HeadSurvey& survey, const TellingHead& telling) {
+    const std::string link = survey.quoted_query(telling.read.query) + " reads " + survey.quoted(telling.read.key);
+    const char* why = telling.reason == TellingHead::copies ? ", which came next last time" : "";
+    return link + why + format(" (%.2f)", static_cast<double>(telling.read.weight));
+}
+
+std::string reason_text(const HeadSurvey& survey) {
+    return survey.telling() ? reason_text(survey, *survey.telling()) : "";
+}
+
+}  // namespace vantage::cli

@@ -1,0 +1,78 @@
+#include "cli/shared/image_overlay.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "runtime/base/log.h"
+#include "runtime/picture/png.h"
+#include "runtime/io/resize.h"
+#include "runtime/models/config.h"
+
+namespace vantage::cli {
+
+namespace {
+
+constexpr int least_side = 480;         // images are small: 224 pixels a side
+constexpr float map_over_image = 0.6f;  // how much of the map's colour covers the image's
+
+/// By patch, the share of the class's reading: the mean over heads.
+std::vector<float> read_by_class(const HeadSurvey& survey, int layer) {
+    const int patches = survey.tokens() - 1;
+    std::vector<float> mean(static_cast<std::size_t>(patches));
+    for (int head = 0; head < survey.heads(); ++head) {
+        const std::vector<float> row = survey.session().attention(layer, head, 0, 1, 1, patches);
+        for (std::size_t i = 0; i < row.size(); ++i) mean[i] += row[i] / static_cast<float>(survey.heads());
+    }
+    return mean;
+}
+
+/// The shares as a picture of grey cells, smooth in the size wanted.
+Image map_of(const std::vector<float>& shares, int rows, int columns, int width, int height) {
+    const float largest = std::max(*std::max_element(shares.begin(), shares.end()), 1e-12f);
+    Image cells(columns, rows, Rgb{});
+    for (int y = 0; y < rows; ++y)
+        for (int x = 0; x < columns; ++x) {
+            const float share = shares[static_cast<std::size_t>(y * columns + x)] / largest;
+            const auto grey = static_cast<std::uint8_t>(std::lround(255 * share));
+            cells.set(x, y, {grey, grey, grey});
+        }
+    return resized(cells, width, height, Resampling::bilinear);
+}
+
+/// The image's own colours would be taken for the map's.
+Rgb grey_of(Rgb colour) {
+    const auto grey = static_cast<std::uint8_t>(std::lround(2.55f * lightness(colour)));
+    return {grey, grey, grey};
+}
+
+}  // namespace
+
+Image overlaid(const Image& seen, const std::vector<float>& shares, const ImageInput& patches) {
+    const int times =
+        std::max(1, (least_side + std::max(seen.width, seen.height) - 1) / std::max(seen.width, seen.height));
+    Image picture = resized(seen, times * seen.width, times * seen.height, Resampling::bicubic);
+    const Image map = map_of(shares, static_cast<int>(patches.rows()), static_cast<int>(patches.columns()),
+                             picture.width, picture.height);
+    for (int y = 0; y < picture.height; ++y)
+        for (int x = 0; x < picture.width; ++x) {
+            const Rgb colour = colour_at(ColourMap::magma, static_cast<float>(map.at(x, y).r) / 255.0f);
+            picture.set(x, y, mixed(grey_of(picture.at(x, y)), colour, map_over_image));
+        }
+    return picture;
+}
+
+std::vector<std::string> write_image_overlays(const HeadSurvey& survey, const Image& seen, const std::string& folder) {
+    const Model& model = survey.session().model();
+    std::vector<std::string> files;
+    for (int layer = 0; layer < survey.layers(); ++layer) {
+        files.push_back((std::filesystem::path(folder) / format("layer-%d-cls.png", layer)).string());
+        write_png(files.back(), overlaid(seen, read_by_class(survey, layer), model.config().image),
+                  {{"Title", format("layer %d: what the class reads, mean of %d heads", layer, survey.heads())},
+                   {"Vantage-Model", model.info().name},
+                   {"Vantage-Layer", std::to_string(layer)}});
+    }
+    return files;
+}
+
+}  // namespace vantage::cli

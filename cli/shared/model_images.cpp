@@ -1,0 +1,62 @@
+#include "cli/shared/model_images.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "runtime/base/log.h"
+#include "runtime/base/os.h"
+#include "vantage/op.h"
+#include "runtime/picture/image_file.h"
+#include "runtime/io/safetensors.h"
+#include "runtime/models/image_processor.h"
+
+namespace vantage::cli {
+
+namespace {
+
+std::vector<ModelImage> images_of_numbers(const ImageInput& wanted, const std::string& path) {
+    const SafeTensors file(path);
+    const TensorEntry& entry = file.at("pixel_values");
+    const std::vector<std::int64_t> one{wanted.channels, wanted.height, wanted.width};
+    const bool batch = entry.shape.size() == 4;
+    if ((!batch && entry.shape.size() != 3) || !std::equal(one.rbegin(), one.rend(), entry.shape.rbegin()) ||
+        (batch && entry.shape[0] == 0) || (entry.dtype != "F32" && entry.dtype != "F16" && entry.dtype != "BF16"))
+        throw Error(ErrorKind::bad_file, path + ": pixel_values is " + entry.text() + ", wanted floats " +
+                                             Shape(one).text() + " or several of them");
+    const DType type = entry.dtype == "F32" ? DType::f32 : entry.dtype == "F16" ? DType::f16 : DType::bf16;
+    const HostTensor values = widen({Shape(entry.shape), type}, entry.data);
+    const auto count = static_cast<std::size_t>(batch ? entry.shape[0] : 1),
+               each = static_cast<std::size_t>(wanted.pixels());
+    std::vector<ModelImage> images(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        images[i].name = count > 1 ? path + format("[%zu]", i) : path;
+        const auto begin = values.data.begin() + static_cast<std::ptrdiff_t>(i * each);
+        images[i].pixels.assign(begin, begin + static_cast<std::ptrdiff_t>(each));
+    }
+    return images;
+}
+
+ImageProcessor processor_of(const Model& model) {
+    const std::string file = (std::filesystem::path(model.info().directory) / "preprocessor_config.json").string();
+    std::error_code ignored;
+    if (!std::filesystem::exists(file, ignored))
+        throw Error(ErrorKind::bad_file,
+                    file + ": no such file; without it this model takes pixel_values from a safetensors file only");
+    return parse_image_processor(read_file(file, 1 << 20), file);
+}
+
+}  // namespace
+
+std::vector<ModelImage> read_model_images(const Model& model, const std::string& path) {
+    const ModelConfig& config = model.config();
+    if (!config.sees())
+        throw Error(ErrorKind::usage, "--image goes with models that look at images, but " + model.info().name +
+                                          " reads text (" + model.info().architecture + ")");
+    if (path.ends_with(".safetensors")) return images_of_numbers(config.image, path);
+    const ImageProcessor processor = processor_of(model);
+    Image seen = processor.framed(read_image(path));
+    std::vector<float> pixels = processor.pixel_values(seen, config.image);
+    return {{path, std::move(pixels), std::move(seen)}};
+}
+
+}  // namespace vantage::cli

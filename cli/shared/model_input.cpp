@@ -1,0 +1,129 @@
+#include "cli/shared/model_input.h"
+
+#include <CLI/CLI.hpp>
+#include <utility>
+
+#include "runtime/base/log.h"
+#include "runtime/base/os.h"
+#include "runtime/models/config.h"
+#include "cli/shared/token_ids.h"
+
+namespace vantage::cli {
+
+void add_input_options(CLI::App& command, InputOptions& o) {
+    CLI::Option* prompt =
+        command.add_option("-p,--prompt", o.prompt, "Text to look at; - reads stdin")->type_name("TEXT");
+    CLI::Option* ids =
+        command.add_option("--ids", o.ids, "Token ids instead of a text: 1,2,3")->type_name("IDS")->excludes(prompt);
+    prompt->each([&o](const std::string&) { o.from_prompt = true; });
+    ids->each([&o](const std::string&) { o.from_ids = true; });
+    command
+        .add_option("--type-ids", o.types,
+                    "Types of an encoder's tokens, 0 for the first text and 1 for the second: 0,0,1")
+        ->type_name("TYPES");
+    command
+        .add_option("--global-tokens", o.global_tokens,
+                    "How many of the first tokens see all and are seen by all (Longformer)")
+        ->type_name("N");
+    CLI::Option* image = command
+                             .add_option("--image", o.image,
+                                         "An image: PNG or JPEG, by the folder's preprocessor_config.json; or "
+                                         "pixel_values of a safetensors file")
+                             ->type_name("FILE")
+                             ->excludes(prompt)
+                             ->excludes(ids);
+    command.add_option("--image-index", o.image_index, "Which of several pixel_values, from 0 on")
+        ->type_name("N")
+        ->needs(image);
+    command
+        .add_option("--decoder-ids", o.decoder_ids,
+                    "What an encoder–decoder's decoder is given, its start token first; otherwise what it writes by "
+                    "itself: 0,5,9")
+        ->type_name("IDS");
+}
+
+void require_input(const std::string& command, const InputOptions& o) {
+    if (!o.from_ids && !o.from_prompt && o.image.empty())
+        throw Error(ErrorKind::usage, command +
+                                          ": there is nothing to look at; give -p TEXT or --ids 1,2,3 (or --image "
+                                          "FILE)");
+}
+
+std::optional<ModelImage> image_of(const std::string& command, const InputOptions& o, const Model& model) {
+    if (model.config().sees() && o.image.empty())
+        throw Error(ErrorKind::usage, command + ": " + model.info().name + " looks at images; give --image FILE");
+    if (o.image.empty()) return std::nullopt;
+    std::vector<ModelImage> images = read_model_images(model, o.image);
+    if (o.image_index >= images.size())
+        throw Error(ErrorKind::usage, command + format(": --image-index is %zu, but %s has images 0 to %zu",
+                                                       o.image_index, o.image.c_str(), images.size() - 1));
+    return std::move(images[o.image_index]);
+}
+
+namespace {
+
+std::vector<std::int32_t> types_of(const std::string& command, const InputOptions& o, const Model& model,
+                                   std::size_t tokens) {
+    if (o.types.empty()) return {};
+    if (model.config().token_types == 0)
+        throw Error(ErrorKind::usage, command +
+                                          ": --type-ids goes with encoders that tell types of tokens apart, but " +
+                                          model.info().name + " is " + model.info().architecture);
+    std::vector<std::int32_t> types = read_ids(o.types, command + ": --type-ids");
+    if (types.size() != tokens)
+        throw Error(ErrorKind::usage,
+                    command + format(": --type-ids has %zu types, but there are %zu tokens", types.size(), tokens));
+    return types;
+}
+
+void check_tokens(const std::string& command, const std::vector<std::int32_t>& ids, const ModelInfo& info) {
+    for (const std::int32_t id : ids)
+        if (id < 0 || id >= info.vocab)
+            throw Error(ErrorKind::usage,
+                        command + format(": token id %d is outside of the vocabulary of %s: 0 to %lld", id,
+                                         info.name.c_str(), static_cast<long long>(info.vocab - 1)));
+    if (std::ssize(ids) > info.context)
+        throw Error(ErrorKind::usage,
+                    command + format(": there are %zu tokens, but %s allows %lld; shorten the text", ids.size(),
+                                     info.name.c_str(), static_cast<long long>(info.context)));
+}
+
+std::vector<std::int32_t> text_of(const std::string& command, const InputOptions& o, const Model& model) {
+    std::vector<std::int32_t> ids = o.from_ids
+                                        ? read_ids(o.ids, command + ": --ids")
+                                        : model.tokenizer().encode(o.prompt == "-" ? read_stdin() : o.prompt, true).ids;
+    if (ids.empty()) throw Error(ErrorKind::usage, command + ": there is nothing to look at: the prompt has no tokens");
+    check_tokens(command, ids, model.info());
+    return ids;
+}
+
+}  // namespace
+
+ModelInput read_input(const std::string& command, const InputOptions& o, const Model& model) {
+    const bool translates = model.config().kind == ModelKind::encoder_decoder;
+    if (!translates && !o.decoder_ids.empty())
+        throw Error(ErrorKind::usage, command + ": --decoder-ids goes with encoder–decoders, but " + model.info().name +
+                                          " is " + model.info().architecture);
+    ModelInput input{.image = image_of(command, o, model)};
+    input.ids = input.image ? std::vector<std::int32_t>(static_cast<std::size_t>(model.info().context))
+                            : text_of(command, o, model);
+    input.types = types_of(command, o, model, input.ids.size());
+    if (!translates) return input;
+    input.source = std::exchange(input.ids, {});
+    if (o.decoder_ids.empty()) return input;
+    input.ids = read_ids(o.decoder_ids, command + ": --decoder-ids");
+    if (input.ids.empty()) throw Error(ErrorKind::usage, command + ": --decoder-ids names no token");
+    check_tokens(command, input.ids, model.info());
+    return input;
+}
+
+void begin(Session& session, const ModelInput& input) {
+    if (input.image) return session.look(input.image->pixels);
+    if (!input.source.empty()) {
+        session.encode(input.source);
+        session.rewind(0);
+    }
+    session.append(input.ids, input.types);
+}
+
+}  // namespace vantage::cli

@@ -1,0 +1,49 @@
+#include "cli/shared/probabilities.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace vantage::cli {
+
+std::vector<float> mean_rows(std::span<const float> rows, std::int64_t width) {
+    const auto cols = static_cast<std::size_t>(width);
+    const std::size_t count = cols > 0 ? rows.size() / cols : 0;
+    std::vector<double> sums(cols);
+    for (std::size_t i = 0; i < count * cols; ++i) sums[i % cols] += static_cast<double>(rows[i]);
+    std::vector<float> mean;
+    for (const double sum : sums)
+        mean.push_back(static_cast<float>(sum / static_cast<double>(std::max<std::size_t>(count, 1))));
+    return mean;
+}
+
+std::vector<double> probabilities(std::span<const float> logits) {
+    std::vector<double> p;
+    if (logits.empty()) return p;
+    const auto peak = static_cast<double>(*std::max_element(logits.begin(), logits.end()));
+    for (const float logit : logits) p.push_back(std::exp(static_cast<double>(logit) - peak));
+    const double sum = std::accumulate(p.begin(), p.end(), 0.0);
+    for (double& x : p) x /= sum;
+    return p;
+}
+
+std::vector<double> label_values(const ModelConfig& config, std::span<const float> logits) {
+    if (config.labelling == Labelling::one_of) return probabilities(logits);
+    std::vector<double> values(logits.begin(), logits.end());
+    if (config.labelling == Labelling::each)
+        for (double& x : values) x = 1 / (1 + std::exp(-x));
+    return values;
+}
+
+std::vector<std::size_t> largest(std::span<const double> values, std::size_t count) {
+    std::vector<std::size_t> order(values.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    count = std::min(count, order.size());
+    std::partial_sort(
+        order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
+        [&](std::size_t a, std::size_t b) { return values[a] != values[b] ? values[a] > values[b] : a < b; });
+    order.resize(count);
+    return order;
+}
+
+}  // namespace vantage::cli

@@ -1,0 +1,102 @@
+#include "cli/shared/profile.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "cli/shared/commands.h"
+#include "runtime/base/log.h"
+#include "runtime/base/options.h"
+#include "runtime/base/os.h"
+#include "runtime/base/trace_span.h"
+#include "runtime/bench/op_profile.h"
+#include "runtime/io/chrome_trace.h"
+
+namespace vantage::cli {
+
+namespace {
+
+struct Profile {
+    double begin = 0;  // of the trace, on the host's clock
+    std::mutex mutex;
+    std::vector<HostSpan> spans;
+    std::optional<Caps> device;  // no Device: it would outlive the driver's own statics
+    std::vector<DispatchTiming> dispatches;
+};
+
+Profile& profile() {
+    static Profile one;
+    return one;
+}
+
+// Host and device have clocks of their own. No dispatch begins before its submission: the least shift for which that holds.
+double device_shift(std::span<const DispatchTiming> dispatches) {
+    std::optional<double> shift;
+    for (const DispatchTiming& d : dispatches) {
+        const double one = d.submitted_seconds - static_cast<double>(d.begin_ns) / 1e9;
+        shift = shift ? std::max(*shift, one) : one;
+    }
+    return shift.value_or(0);
+}
+
+void write_trace(const std::string& path) {
+    const Profile& p = profile();
+    ChromeTrace trace;
+    const auto add = [&](const std::string& track, const std::string& name, double begin, double end,
+                         TraceArguments facts) {
+        trace.span(track, name, 1e6 * (begin - p.begin), 1e6 * (end - begin), std::move(facts));
+    };
+    for (const HostSpan& span : p.spans)
+        add(span.thread == 0 ? "host" : "host thread " + std::to_string(span.thread), span.name, span.begin, span.end,
+            {{"in", span.worker == Worker::driver ? "driver" : "program"}});
+    const double shift = device_shift(p.dispatches);
+    for (const DispatchTiming& d : p.dispatches)
+        add(p.device->name, d.label, shift + static_cast<double>(d.begin_ns) / 1e9,
+            shift + static_cast<double>(d.end_ns) / 1e9,
+            {{"flops", d.flops}, {"bytes_read", d.bytes_read}, {"bytes_written", d.bytes_written}});
+    trace.write(path);
+    log(LogLevel::info, "profile: %zu dispatches in %s", p.dispatches.size(), path.c_str());
+}
+
+std::optional<Roofs> known_roofs(const Caps& caps) { return load_roofs(caps, roofs_path(caps, cache_directory())); }
+
+void print_table() {
+    const Profile& p = profile();
+    const std::optional<Roofs> roofs = p.device ? known_roofs(*p.device) : std::nullopt;
+    std::fputs(profile_table(time_by_op(p.dispatches), roofs).c_str(), stderr);
+}
+
+}  // namespace
+
+bool profiling() { return !common().profile.empty(); }
+
+void begin_profile() {
+    if (!profiling()) return;
+    profile().begin = seconds_now();
+    listen_to_spans([](const HostSpan& span) {
+        const std::lock_guard lock(profile().mutex);
+        profile().spans.push_back(span);
+    });
+}
+
+void note_dispatches(const Device& device, const std::vector<DispatchTiming>& timings) {
+    if (!profiling()) return;
+    Profile& p = profile();
+    p.device = device.caps();
+    p.dispatches.insert(p.dispatches.end(), timings.begin(), timings.end());
+}
+
+void write_profile() {
+    if (!profiling()) return;
+    listen_to_spans({});
+    if (const Profile& p = profile(); p.device && p.dispatches.empty())
+        log(LogLevel::warning, "%s has no timestamps: the profile shows the host only", p.device->name.c_str());
+    if (common().profile == "-")
+        print_table();
+    else
+        write_trace(common().profile);
+}
+
+}  // namespace vantage::cli

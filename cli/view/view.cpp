@@ -1,0 +1,261 @@
+// vantage view: a model at work in a window, or a picture of it without one.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <optional>
+
+#include "cli/shared/commands.h"
+#include "cli/shared/head_pictures.h"
+#include "cli/shared/model_input.h"
+#include "cli/shared/progress.h"
+#include "runtime/base/log.h"
+#include "runtime/base/os.h"
+#include "runtime/picture/apng.h"
+#include "runtime/picture/png.h"
+#include "runtime/models/config.h"
+#include "vantage/vulkan.h"
+#include "viewer/window/headless.h"
+#include "viewer/window/window.h"
+
+namespace vantage::cli {
+
+namespace {
+
+struct ViewOptions {
+    bool headless = false, frozen = false, keys = false;
+    std::string size = "1280x800", png, apng, frames, precision = "f16";
+    std::vector<std::string> files;  ///< .svg, .html, .csv, .json, .npy
+    double scale = 1, frames_per_second = 8;
+    std::optional<double> budget;
+    std::int64_t context = 0;
+    std::vector<std::string> words;  ///< what makes the view's state
+    bool writes() const { return !png.empty() || !apng.empty() || !frames.empty() || !files.empty(); }
+};
+
+struct Size {
+    std::uint32_t width, height;
+};
+
+Size size_of(const std::string& text) {
+    constexpr int least = 1, most = 16384;
+    int width = 0, height = 0;
+    char rest = 0;
+    if (std::sscanf(text.c_str(), "%dx%d%c", &width, &height, &rest) != 2 || width < least || height < least ||
+        width > most || height > most)
+        throw Error(ErrorKind::usage,
+                    "--size " + text + ": give WIDTHxHEIGHT in pixels, 1 to 16384 each, such as 1600x1000");
+    return {static_cast<std::uint32_t>(width), static_cast<std::uint32_t>(height)};
+}
+
+view::LiveOptions live_options(const ViewOptions& o) {
+    return {.context = o.context, .precision = precision_named(o.precision)};
+}
+
+/// The program's options that decide about the run, as they were given: the view's own come behind them.
+std::string command_of(const ViewOptions& o) {
+    std::string line = "vantage view";
+    const auto add = [&](const char* option, const std::string& value) {
+        if (!value.empty()) line += std::string(" ") + option + " " + view::shell_word(value);
+    };
+    add("--device", common().device);
+    add("-m", common().model);
+    add("--weights", common().weights);
+    add("--precision", o.precision == ViewOptions().precision ? "" : o.precision);
+    add("--ctx", o.context > 0 ? std::to_string(o.context) : "");
+    return line;
+}
+
+/// The second run of a comparison: it differs in what the view says, and in nothing else.
+struct SecondRun {
+    std::optional<Model> model;
+    std::unique_ptr<view::LiveModel> live;
+};
+
+SecondRun second_run(const Model& first, const view::ViewState& state, view::LiveOptions options) {
+    if (!state.compared) return {};
+    const view::Compared& other = *state.compared;
+    SecondRun second;
+    if (other.model || other.weights) {
+        LoadOptions load = load_options();
+        if (other.weights) load.weights = other.weights;
+        second.model.emplace(Model::load(first.device(), other.model.value_or(first.info().directory), load));
+    } else {
+        second.model.emplace(first);
+    }
+    if (first.config().sees() || second.model->config().sees())
+        throw Error(ErrorKind::usage, "view: --compare is for models that read text, and one of these looks at images");
+    options.precision = other.precision.value_or(options.precision);
+    second.live = std::make_unique<view::LiveModel>(*second.model, options);
+    return second;
+}
+
+/// A text, or for a model that looks at images what is in the file.
+view::LivePrompt prompt_of(const Model& model, const view::ViewState& state) {
+    auto image =
+        image_of("view", {.image = state.image, .image_index = static_cast<std::size_t>(state.image_index)}, model);
+    if (!image) return {.text = state.prompt};
+    if (state.prompt != view::ViewState::default_prompt)
+        throw Error(ErrorKind::usage, "view: " + model.info().name + " looks at images: it takes no -p");
+    return {.text = {}, .pixels = std::move(image->pixels), .seen = std::move(image->seen)};
+}
+
+void start(view::LiveModel& live, const view::ViewState& state) {
+    if (state.head && std::ranges::count(live.heads(), *state.head) == 0) {
+        const ModelInfo& info = live.model().info();
+        throw Error(ErrorKind::usage,
+                    format("view: there is no head %s: %s has %lld layers of %lld heads of this attention",
+                           name_of(*state.head).c_str(), info.name.c_str(),
+                           static_cast<long long>(info.layers_of(state.head->of)),
+                           static_cast<long long>(info.heads_of(state.head->of))));
+    }
+    live.start(prompt_of(live.model(), state), state.sampling, state.max_tokens);
+}
+
+/// One picture for each token that is shown, of the text as it was then; the last is the view itself.
+void write_frames(const ViewOptions& o, view::PictureMaker& maker, const Size& size) {
+    if (!o.frames.empty()) make_folder(o.frames);
+    maker.draw(size.width, size.height);  // by then it is known how many rows there are
+    const std::optional<std::int64_t> wanted = maker.state().rows;
+    const std::int64_t all = maker.rows();
+    const PngTexts texts = maker.texts();
+    std::optional<ApngWriter> animation;
+    if (!o.apng.empty()) animation.emplace(o.apng, all, 1 / o.frames_per_second);
+    Progress progress("drawing");
+    for (std::int64_t rows = 1; rows <= all; ++rows) {
+        throw_if_interrupted();
+        progress.show(rows, all);
+        maker.state().rows = rows < all ? std::optional(rows) : wanted;
+        const Image picture = maker.draw(size.width, size.height);
+        if (!o.frames.empty())
+            write_png(o.frames + format("/%05lld.png", static_cast<long long>(rows)), picture, maker.texts());
+        if (animation) animation->add(picture, texts);
+    }
+    if (animation) animation->finish();
+}
+
+void draw_headless(const ViewOptions& o, const view::ViewState& state) {
+    if (!o.writes())
+        throw Error(ErrorKind::usage, "view --headless: say what to write, such as --png FILE or --frames DIR");
+    const Size size = size_of(o.size);
+    const Device device = open_device();
+    const Model model = load_model(device);
+    view::LiveModel live(model, live_options(o));
+    const SecondRun second = second_run(model, state, live_options(o));
+    start(live, state);
+    view::wait_for_model(live);
+    view::PictureMaker maker(live, state, static_cast<float>(o.scale), second.live.get(), command_of(o));
+    if (!o.frames.empty() || !o.apng.empty()) write_frames(o, maker, size);
+    const Image picture = maker.draw(size.width, size.height);
+    if (!o.png.empty()) write_png(o.png, picture, maker.texts());
+    for (const std::string& file : o.files) maker.write(file);
+}
+
+void show_window(const ViewOptions& o, const view::ViewState& state) {
+    const Size size = size_of(o.size);
+    const view::KeyBindings keys = view::own_keys();
+    const view::WindowSystem system;
+    const Device device = open_for_windows(common().device, system.instance_extensions());
+    const Model model = load_model(device);
+    view::LiveOptions options = live_options(o);
+    options.on_version = view::WindowSystem::wake;
+    view::LiveModel live(model, options);
+    const SecondRun second = second_run(model, state, options);
+    start(live, state);
+    view::Window window(device, live, state,
+                        {.title = "Vantage · " + model.info().name,
+                         .width = static_cast<int>(size.width),
+                         .height = static_cast<int>(size.height),
+                         .scale = static_cast<float>(o.scale),
+                         .frozen = o.frozen,
+                         .budget_percent = o.budget,
+                         .keys = keys,
+                         .prompt = [&model](const view::ViewState& s) { return prompt_of(model, s); },
+                         .compared = second.live.get(),
+                         .command = command_of(o)});
+    window.run();
+}
+
+void run(const ViewOptions& o) {
+    if (o.keys) {
+        std::fputs(view::own_keys().as_file().c_str(), stdout);
+        return;
+    }
+    const view::ViewState state = view::state_from(o.words);
+    if (o.headless) return draw_headless(o, state);
+    if (o.writes())
+        throw Error(ErrorKind::usage, "view: files are written with --headless; a window writes with E and Shift+E");
+    show_window(o, state);
+}
+
+/// The options that a view is made of: their words are kept, and read when all are there.
+void add_state_options(CLI::App& command, const std::shared_ptr<ViewOptions>& o) {
+    for (const view::OptionText& option : view::option_texts()) {
+        if (option.value.empty()) {
+            command.add_flag_callback(
+                option.name, [o, name = option.name] { o->words.push_back(name); }, option.help);
+            continue;
+        }
+        const auto take = [o, name = option.name](const std::vector<std::string>& values) {
+            for (const std::string& value : values) o->words.insert(o->words.end(), {name, value});
+        };
+        const std::string names = option.name == "-p" ? "-p,--prompt" : option.name;
+        command.add_option_function<std::vector<std::string>>(names, take, option.help)
+            ->type_name(option.value)
+            ->expected(1)
+            ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    }
+}
+
+void add_file_options(CLI::App& command, const std::shared_ptr<ViewOptions>& o) {
+    command.add_option("--png", o->png, "With --headless: one picture, when the text has ended")->type_name("FILE");
+    command
+        .add_option("--frames", o->frames, "With --headless: a picture for each token that is shown, as it was then")
+        ->type_name("DIR");
+    command.add_option("--apng", o->apng, "With --headless: the same as one animated PNG, written picture by picture")
+        ->type_name("FILE");
+    command.add_option("--fps", o->frames_per_second, "Pictures a second of an animated PNG")
+        ->check(CLI::Range(0.1, 60.0))
+        ->capture_default_str();
+    command
+        .add_option("--save", o->files,
+                    "With --headless: the map as .svg, .html, .csv, .json or .npy; may be given again")
+        ->type_name("FILE");
+}
+
+}  // namespace
+
+void add_view(CLI::App& app) {
+    auto o = std::make_shared<ViewOptions>();
+    CLI::App* command = app.add_subcommand("view", "A window in which a model writes and its attention is seen, live");
+    command->footer(
+        "Examples:\n  vantage view\n  vantage view --headless -p \"The keys to the cabinet are\" --png view.png\n"
+        "  vantage view --compare weights=q4    # what is another in 4 bits: [ and ] show one run, B both in turn, D "
+        "the "
+        "difference\n"
+        "  vantage view -p \"Mia saw the red box\" --compare \"prompt=Tom saw the blue box\"");
+    add_model_option(*command);
+    command->add_flag("--headless", o->headless, "No window: write files, also without a display");
+    command->add_flag("--keys", o->keys,
+                      "Print what every key does, in the form of the file in which you can change it: "
+                      "$XDG_CONFIG_HOME/vantage/keys");
+    command->add_option("--size", o->size, "Of the window or the picture, in pixels")
+        ->type_name("WxH")
+        ->capture_default_str();
+    add_file_options(*command, o);
+    add_state_options(*command, o);
+    command->add_option("--ui-scale", o->scale, "Size of everything")
+        ->check(CLI::Range(0.5, 4.0))
+        ->capture_default_str();
+    command->add_option("--viewer-budget", o->budget, "What viewing may cost at most, in percent of the model's time")
+        ->type_name("PERCENT")
+        ->check(CLI::Range(0.0, 100.0));
+    command->add_option("-c,--ctx,--context", o->context, "Tokens that there is room for; 0: what the model allows")
+        ->type_name("N")
+        ->check(CLI::NonNegativeNumber);
+    command->add_option("--precision", o->precision, "Of the cache: f16 or f32")->capture_default_str();
+    command->add_flag("--frozen-clock", o->frozen, "Show no times, so that pictures can be compared");
+    command->callback([o] { run(*o); });
+}
+
+}  // namespace vantage::cli

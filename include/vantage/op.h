@@ -1,0 +1,209 @@
+// What there is to know about one operation. An op lives in one file of runtime/ops and is listed in ops/registry.cpp.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "vantage/caps.h"
+#include "vantage/graph.h"
+
+namespace vantage {
+
+struct OpDef;
+
+/// One call of an op: its options and the types of its operands. Absent operands are empty.
+struct OpCall {
+    const OpDef* op = nullptr;
+    Attrs attrs;
+    std::vector<std::optional<TensorType>> inputs;
+    std::vector<TensorType> outputs;  ///< empty while `infer` runs
+    Where where;
+    bool has(int i) const {
+        return static_cast<std::size_t>(i) < inputs.size() && inputs[static_cast<std::size_t>(i)].has_value();
+    }
+    const TensorType& in(int i) const { return *inputs[static_cast<std::size_t>(i)]; }
+    const TensorType& out(int i) const { return outputs[static_cast<std::size_t>(i)]; }
+    /// Throws `usage` as "layer_norm: gamma is f32 [512], but rows of x f32 [3, 768] have 768 elements".
+    [[noreturn]] void fail(const std::string& what) const;
+    void require(bool condition, const std::string& what) const {
+        if (!condition) fail(what);
+    }
+};
+
+/// A tensor on the host, in double: what references read and write.
+struct HostTensor {
+    TensorType type;
+    std::vector<double> data;
+    HostTensor() = default;
+    explicit HostTensor(const TensorType& t) : type(t), data(static_cast<std::size_t>(type.shape.elements())) {}
+    double& operator[](std::int64_t i) { return data[static_cast<std::size_t>(i)]; }
+    double operator[](std::int64_t i) const { return data[static_cast<std::size_t>(i)]; }
+};
+/// Storage bytes to doubles and back; narrowing rounds to nearest even, or as base/quantize.h.
+HostTensor widen(const TensorType& type, std::span<const std::byte> bytes);
+std::vector<std::byte> narrow(const HostTensor& tensor);
+
+/// Arithmetic and traffic of one call; feeds `explain` and the roofline.
+struct Cost {
+    double flops = 0, bytes_read = 0, bytes_written = 0;
+    double bytes() const { return bytes_read + bytes_written; }
+    bool grows_with_cache = false;  ///< that of a full cache; in proportion to the part of it that is filled
+};
+
+/// What a kernel asks of a device beyond the requirements of every device.
+enum Need : std::uint32_t {
+    need_nothing = 0,
+    need_subgroup = 1,
+    need_fp16 = 2,
+    need_storage16 = 4,
+    need_coopmat = 8,
+    need_int8_dot = 16,
+    need_int64 = 32,
+    need_coopmat2 = 64
+};
+bool provides(const Caps& caps, std::uint32_t needs);
+
+/// An operand of a dispatch: which tensor, and what is done to it.
+struct Operand {
+    enum Kind : std::uint8_t { input, output, scratch } kind = input;
+    std::uint8_t index = 0;
+    enum Access : std::uint8_t { reads = 1, writes = 2, reads_writes = 3 } access = reads;
+};
+constexpr Operand in(int i) { return {Operand::input, static_cast<std::uint8_t>(i), Operand::reads}; }
+constexpr Operand out(int i) { return {Operand::output, static_cast<std::uint8_t>(i), Operand::writes}; }
+/// An output that aliases a state and of which only a part is written, or which is read as well.
+constexpr Operand update(int i) { return {Operand::output, static_cast<std::uint8_t>(i), Operand::reads_writes}; }
+constexpr Operand scratch_out(int i) { return {Operand::scratch, static_cast<std::uint8_t>(i), Operand::writes}; }
+constexpr Operand scratch_in(int i) { return {Operand::scratch, static_cast<std::uint8_t>(i), Operand::reads}; }
+
+/// One dispatch as data. The params struct begins with one `uvec2` address for each operand, in the order of `operands`
+/// (bit 0 set for an absent operand); exec fills them in. The rest is as the launch function made it.
+struct Launch {
+    const char* shader = nullptr;     ///< name of an embedded SPIR-V module
+    std::vector<std::uint32_t> spec;  ///< values of constant_id 0, 1, 2, …
+    std::vector<Operand> operands;
+    std::array<std::uint32_t, 3> groups{1, 1, 1};
+    /// Not 0: the grid's x follows the keys in the cache, groups[0] = ceil(keys / keys_per_group) as the device's step
+    /// has it (`step` = operand index of the step state); groups[0] above is then the most that can come.
+    std::uint32_t keys_per_group = 0;
+    int step = -1;
+    std::uint32_t subgroup_size = 0;  ///< required subgroup size, 0 = any
+    std::vector<std::byte> params;
+
+    template <class Params>
+    Launch& with(const Params& p) {
+        static_assert(sizeof(Params) <= 128, "push constants hold 128 bytes");
+        params.resize(sizeof(Params));
+        std::memcpy(params.data(), &p, sizeof(Params));
+        return *this;
+    }
+};
+
+/// The dispatches that make up one way to run an op, in order, and the scratch memory between them (bytes each).
+struct LaunchPlan {
+    std::vector<Launch> launches;
+    std::vector<std::uint64_t> scratch;
+    LaunchPlan() = default;
+    LaunchPlan(Launch launch) { launches.push_back(std::move(launch)); }
+};
+
+/// One way to run an op.
+struct Kernel {
+    const char* name;  ///< "plain", "subgroup", "tiled": unique within its op
+    std::uint32_t needs = need_nothing;
+    bool (*fits)(const OpCall&, const Caps&) = nullptr;  ///< null = every call
+    LaunchPlan (*launch)(const OpCall&, const Caps&) = nullptr;
+    /// Whether it is worth choosing where it fits; null = always. What fits and does not pay still runs in tests.
+    bool (*pays)(const OpCall&, const Caps&) = nullptr;
+    /// Of matmul: joint_linear has a kernel that works alike, and products that would take this one can share a launch.
+    bool joins = false;
+};
+
+/// Allowed error of an element: absolute + relative * |want|. f16 is relative to the root mean square of the wanted tensor:
+/// f16.absolute * rms + f16.relative * |want|, and so is int8, which results of rows rounded to bytes are allowed.
+struct Tolerance {
+    double absolute = 2e-5, relative = 2e-5;
+};
+struct Tolerances {
+    Tolerance f32{2e-5, 2e-5}, f16{1e-2, 1e-2}, int8{4e-2, 1e-2};
+};
+
+/// Sizes and contents for a test of an op; the tests, the gradient check and the benchmark all use them.
+struct Case {
+    enum class Fill : std::uint8_t { normal, uniform, ids, zeros, given };
+    struct Input {
+        std::optional<TensorType>
+            type;  ///< empty = absent operand; float types vary over f32, f16 (and bf16 for weights)
+        Fill fill = Fill::normal;
+        double low = 0, high = 1;        ///< normal: mean, deviation; uniform: range; ids: integers low ≤ i < high
+        bool weight = false;             ///< tested in bf16, too
+        std::vector<double> given = {};  ///< fill given
+        DType quantized = DType::f32;    ///< of a weight: tested in this type, too, where it is a quantised one
+        bool fixed_type = false;         ///< stays f32 when the other floats become f16 (tables, lse, partial results)
+    };
+    std::string name;  ///< "rows=5 cols=1601"
+    Attrs attrs;
+    std::vector<Input> inputs;
+};
+
+/// Everything known about one operation.
+struct OpDef {
+    const char* name;
+    const char* summary;                ///< formula and source in one line, for documents and `conform`
+    std::vector<const char*> operands;  ///< names of the inputs, for messages
+    /// Checks the operands and returns the types of the results; throws Error through OpCall::fail.
+    std::vector<TensorType> (*infer)(const OpCall&);
+    /// The specification, in double. Outputs come sized; those that alias an input come filled with its contents.
+    void (*reference)(const OpCall&, std::span<const HostTensor> inputs, std::span<HostTensor> outputs);
+    /// Adds the backward nodes and returns the gradients of the inputs; null = not differentiable, or not built yet.
+    std::vector<Tensor> (*gradient)(Graph&, const Node&, std::span<const Tensor> output_gradients) = nullptr;
+    Cost (*cost)(const OpCall&) = nullptr;
+    /// Best first; the last one needs nothing and fits everything, so that something always runs.
+    std::vector<Kernel> kernels;
+    std::vector<Case> (*cases)() = nullptr;
+    Tolerances tolerance;
+    /// alias[i] = index of the input whose memory output i is (a state's next version); -1 = memory of its own.
+    std::array<std::int8_t, 4> alias{-1, -1, -1, -1};
+};
+
+/// The value that a node has for the operand of this name, -1 where it has none.
+int operand_named(const Node& node, const std::string& name);
+
+/// All ops, and one by name (null when there is none).
+std::span<const OpDef* const> all_ops();
+const OpDef* find_op(const std::string& name);
+
+/// Workgroup sizes and grids.
+inline std::uint32_t ceil_div(std::int64_t a, std::int64_t b) { return static_cast<std::uint32_t>((a + b - 1) / b); }
+/// Cost of a call that reads its inputs once, writes its outputs once and does `flops` operations.
+Cost streaming_cost(const OpCall& call, double flops);
+/// The largest power of two ≤ limit that a workgroup of this device may have.
+std::uint32_t workgroup_size(const Caps& caps, std::uint32_t limit = 256);
+/// How a kernel that reduces rows goes about it: its module, the lanes that share a row, and the steps of a loop's round.
+struct RowKernel {
+    const char* shader;
+    std::uint32_t lanes, unroll = 1;
+};
+/// For CPU devices: one subgroup a row, since a barrier costs them all registers, and long rounds, since each is dear.
+inline RowKernel one_subgroup(const char* shader, const Caps& caps) { return {shader, caps.subgroup_size, 4}; }
+inline bool fits_one_subgroup(const OpCall&, const Caps& caps) { return caps.is_cpu(); }
+/// For CPU devices that load once for all lanes: whole vectors of f32 (lib/lanes.glsl). How many of them a loop's round takes of rows
+/// of `cols` elements, which it has to divide; 0 where nothing does.
+std::uint32_t vectors_of_round(std::int64_t cols, const Caps& caps);
+/// Whether the last axis of a call's first input, which is f32, consists of whole rounds.
+bool fits_lanes(const OpCall& call, const Caps& caps);
+inline bool pays_lanes(const OpCall&, const Caps& caps) { return caps.loads_uniform_once(); }
+/// A grid of `groups` workgroups in x that respects the device's limit by spilling into y; kernels use
+/// `workgroup_index()` of lib/index.glsl.
+std::array<std::uint32_t, 3> flat_grid(std::uint64_t groups, const Caps& caps);
+/// Number of a DType in shaders (lib/storage.glsl).
+std::uint32_t storage_of(DType type);
+
+}  // namespace vantage

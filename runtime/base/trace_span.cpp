@@ -1,0 +1,38 @@
+#include "runtime/base/trace_span.h"
+
+#include <atomic>
+
+#include "runtime/base/os.h"
+
+namespace vantage {
+
+namespace {
+
+std::function<void(const HostSpan&)> span_listener;
+std::atomic<bool> listened_to{false};
+std::atomic<int> threads_with_spans{0};
+
+int this_thread() {
+    thread_local const int number = threads_with_spans++;
+    return number;
+}
+
+}  // namespace
+
+void listen_to_spans(std::function<void(const HostSpan&)> listener) {
+    listened_to = false;
+    span_listener = std::move(listener);
+    listened_to = static_cast<bool>(span_listener);
+}
+
+TimedSpan::TimedSpan(const char* name, Worker worker) : name_(listened_to ? name : nullptr), worker_(worker) {
+    if (name_ == nullptr) return;
+    this_thread();  // threads are numbered as their first spans begin
+    begin_ = seconds_now();
+}
+
+TimedSpan::~TimedSpan() {
+    if (name_ != nullptr && listened_to) span_listener({name_, worker_, this_thread(), begin_, seconds_now()});
+}
+
+}  // namespace vantage

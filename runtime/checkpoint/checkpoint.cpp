@@ -1,0 +1,86 @@
+#include "runtime/checkpoint/checkpoint.h"
+
+#include <algorithm>
+
+#include "runtime/base/log.h"
+#include "runtime/models/architecture.h"
+
+namespace vantage {
+
+namespace {
+
+DType dtype_of(const WeightFiles& files, const std::string& name, const TensorEntry& entry) {
+    if (entry.dtype == "F32") return DType::f32;
+    if (entry.dtype == "F16") return DType::f16;
+    if (entry.dtype == "BF16") return DType::bf16;
+    throw Error(ErrorKind::bad_file,
+                files.file_of(name) + ": " + name + " is " + entry.dtype + ", wanted F32, F16 or BF16");
+}
+
+// BERT's first checkpoints call a norm's gain and bias gamma and beta.
+std::string older_spelling(const std::string& weight) {
+    for (const auto& [now, then] :
+         {std::pair{"LayerNorm.weight", "LayerNorm.gamma"}, {"LayerNorm.bias", "LayerNorm.beta"}})
+        if (weight.ends_with(now)) return weight.substr(0, weight.size() - std::string(now).size()) + then;
+    return weight;
+}
+
+}  // namespace
+
+std::vector<std::string> tensors_of(const Value& value) {
+    return value.parts.empty() ? std::vector{value.name} : value.parts;
+}
+
+std::string Checkpoint::name_of(const std::string& weight) const {
+    for (const std::string& spelling : {weight, older_spelling(weight)})
+        for (const std::string& prefix : checkpoint_prefixes(config_, weight))
+            if (files_.find(prefix + spelling) != nullptr) return prefix + spelling;
+    return checkpoint_prefixes(config_, weight).front() + weight;
+}
+
+const TensorEntry& Checkpoint::entry(const std::string& weight) const {
+    if (const TensorEntry* found = files_.find(name_of(weight))) return *found;
+    const bool bare = is_of_output_layer(config_, weight);
+    throw Error(ErrorKind::bad_file,
+                files_.file_of(weight) + ": tensor " + name_of(weight) + " is missing, wanted by " +
+                    config_.architecture +
+                    (bare ? " for its output layer: was the model saved without one (LlamaModel in place of "
+                            "LlamaForCausalLM)?"
+                          : ""));
+}
+
+std::vector<std::string> Checkpoint::absent() const {
+    std::vector<std::string> missing;
+    for (const char* weight : optional_weights(config_))
+        if (files_.find(name_of(weight)) == nullptr) missing.emplace_back(weight);
+    return missing;
+}
+
+DType Checkpoint::dtype(const std::string& weight) const { return dtype_of(files_, name_of(weight), entry(weight)); }
+
+void Checkpoint::check_shape(const Value& value) const {
+    Shape wanted = value.type.shape;
+    if (value.packed) std::swap(wanted[-2], wanted[-1]);
+    for (const std::string& part : tensors_of(value)) {
+        const std::vector<std::int64_t> sizes(wanted.sizes().begin() + (value.parts.empty() ? 0 : 1),
+                                              wanted.sizes().end());
+        const TensorEntry& found = entry(part);
+        if (!std::ranges::equal(found.shape, sizes))  // not as a Shape: a file may have more dimensions than that
+            throw Error(ErrorKind::bad_file, files_.file_of(name_of(part)) + ": " + name_of(part) + " is " +
+                                                 found.text() + ", but config.json wants " + Shape(sizes).text());
+        if (const DType first = dtype(tensors_of(value).front()); dtype(part) != first)
+            throw Error(ErrorKind::bad_file, files_.file_of(name_of(part)) + ": " + name_of(part) + " is " +
+                                                 found.text() + ", but the others of its kind are " +
+                                                 vantage::name_of(first));
+    }
+}
+
+void Checkpoint::check_surplus(const std::set<std::string>& used) const {
+    for (const std::string& name : files_.names()) {
+        if (used.count(name) == 0 && !is_ignored_tensor(config_, name))
+            throw Error(ErrorKind::bad_file, files_.file_of(name) + ": tensor " + name + " is not part of " +
+                                                 config_.architecture + " with this config.json");
+    }
+}
+
+}  // namespace vantage

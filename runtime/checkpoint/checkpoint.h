@@ -1,0 +1,41 @@
+// The weights of a model in files: which tensor of the files each weight of the graph is.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "runtime/io/safetensors.h"
+#include "runtime/models/config.h"
+#include "vantage/graph.h"
+
+namespace vantage {
+
+/// Names of the tensors in the files that make up a weight of the graph: usually one, its own name.
+std::vector<std::string> tensors_of(const Value& weight);
+
+/// A checkpoint of one or several safetensors files. Tensors are found by the weight's name in the graph, with or without
+/// the prefix that the architecture's files may have. Functions that look a tensor up throw bad_file where it is missing.
+class Checkpoint {
+public:
+    Checkpoint(const std::string& directory, ModelConfig config) : files_(directory), config_(std::move(config)) {}
+
+    const WeightFiles& files() const { return files_; }
+    /// Name in the files of the tensor for `weight`; where there is none, the name that it should have.
+    std::string name_of(const std::string& weight) const;
+    const TensorEntry& entry(const std::string& weight) const;
+    /// Optional weights of the architecture that the files do not have.
+    std::vector<std::string> absent() const;
+    DType dtype(const std::string& weight) const;
+
+    /// Throws bad_file where shape or type in the files is not what the graph wants.
+    void check_shape(const Value& value) const;
+    /// Throws bad_file for a tensor that is not in `used` and that the architecture does not ignore.
+    void check_surplus(const std::set<std::string>& used) const;
+
+private:
+    WeightFiles files_;
+    ModelConfig config_;
+};
+
+}  // namespace vantage

@@ -1,0 +1,167 @@
+#include "runtime/conform/case_runner.h"
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+#include <random>
+
+#include "runtime/base/log.h"
+#include "runtime/graph/call_graph.h"
+#include "runtime/graph/choose_kernel.h"
+#include "runtime/graph/compare.h"
+#include "runtime/ops/checks.h"
+#include "vantage/plan.h"
+
+namespace vantage {
+
+namespace {
+
+HostTensor filled(const Case::Input& input, const TensorType& type, std::mt19937& random) {
+    HostTensor tensor(type);
+    const auto fill = [&](auto distribution) {
+        for (double& value : tensor.data) value = static_cast<double>(distribution(random));
+    };
+    switch (input.fill) {
+        case Case::Fill::normal: fill(std::normal_distribution<double>(input.low, input.high)); break;
+        case Case::Fill::uniform: fill(std::uniform_real_distribution<double>(input.low, input.high)); break;
+        case Case::Fill::ids:
+            fill(std::uniform_int_distribution<std::int64_t>(static_cast<std::int64_t>(input.low),
+                                                             static_cast<std::int64_t>(input.high) - 1));
+            break;
+        case Case::Fill::zeros: break;
+        case Case::Fill::given: tensor.data = input.given; break;
+    }
+    return widen(type, narrow(tensor));  // what the device sees
+}
+
+// Beside quantised matrices other weights, as biases, are what activations are.
+DType storage_in(const CaseTypes& types, const Case::Input& input) {
+    const bool other = is_quantized(types.weights) && input.quantized != types.weights;
+    return input.weight && !other ? types.weights : types.activations;
+}
+
+std::string operand_name(const OpCall& call, std::size_t i) { return call.op->operands.at(i); }
+
+// f32, and of the others number `turn`; quantised weights only some cases have, which are made for them.
+std::vector<CaseTypes> in_turn(const std::vector<CaseTypes>& all, std::size_t turn) {
+    std::vector<CaseTypes> others, some;
+    std::ranges::copy_if(all, std::back_inserter(others),
+                         [](const CaseTypes& t) { return t.weights != DType::f32 && !is_quantized(t.weights); });
+    for (const CaseTypes& types : all)
+        if (types.weights == DType::f32 || is_quantized(types.weights)) some.push_back(types);
+    if (!others.empty()) some.push_back(others[turn % others.size()]);
+    return some;
+}
+
+}  // namespace
+
+std::string CaseTypes::text() const {
+    return activations == weights ? name_of(activations)
+                                  : std::string(name_of(activations)) + " weights " + name_of(weights);
+}
+
+std::vector<CaseTypes> types_of(const Case& test) {
+    bool floats = false, weights = false;
+    for (const Case::Input& input : test.inputs)
+        if (input.type && is_float(input.type->dtype) && !input.fixed_type) floats = true, weights |= input.weight;
+    std::vector<CaseTypes> types = {{DType::f32, DType::f32}};
+    if (floats) types.push_back({DType::f16, DType::f16});
+    if (weights) types.insert(types.end(), {{DType::f32, DType::f16}, {DType::f32, DType::bf16}});
+    for (const Case::Input& input : test.inputs)
+        if (is_quantized(input.quantized) && std::ranges::count(types, input.quantized, &CaseTypes::weights) == 0)
+            types.push_back({DType::f32, input.quantized});
+    return types;
+}
+
+PreparedCase prepare(const OpDef& op, const Case& test, const CaseTypes& types, unsigned seed) {
+    PreparedCase prepared{.call = {.op = &op, .attrs = test.attrs, .inputs = {}, .outputs = {}}, .inputs = {}};
+    std::mt19937 random(seed);
+    for (const Case::Input& input : test.inputs) {
+        if (!input.type) {
+            prepared.call.inputs.emplace_back();
+            prepared.inputs.emplace_back();
+            continue;
+        }
+        TensorType type = *input.type;
+        if (is_float(type.dtype) && !input.fixed_type) type.dtype = storage_in(types, input);
+        prepared.call.inputs.emplace_back(type);
+        prepared.inputs.push_back(filled(input, type, random));
+    }
+    for (std::size_t i = test.inputs.size(); i < op.operands.size(); ++i) {
+        prepared.call.inputs.emplace_back();
+        prepared.inputs.emplace_back();
+    }
+    prepared.call.outputs = op.infer(prepared.call);
+    return prepared;
+}
+
+std::vector<HostTensor> run_call(const Device& device, const OpCall& call, const std::vector<HostTensor>& inputs,
+                                 const Kernel& kernel) {
+    Plan plan(graph_of_call(call), device, {.fuse = false, .guard = true, .kernel = kernel.name});
+    for (std::size_t i = 0; i < call.inputs.size(); ++i)
+        if (call.inputs[i]) plan.write_bytes(operand_name(call, i), narrow(inputs[i]));
+    plan.run();
+    std::vector<HostTensor> got;
+    for (std::size_t i = 0; i < call.outputs.size(); ++i)
+        got.push_back(widen(call.outputs[i], plan.read_bytes(format("result%zu", i))));
+    return got;
+}
+
+Attrs attrs_for(const Kernel& kernel, Attrs attrs) {
+    if ((kernel.needs & (need_coopmat | need_fp16)) != 0) attrs.set("f16_operands", true);
+    if ((kernel.needs & need_int8_dot) != 0) attrs.set("int8_operands", true);
+    return attrs;
+}
+
+CaseResult run_case(const Device& device, const OpDef& op, const Case& test, const CaseTypes& types,
+                    const Kernel& kernel) {
+    PreparedCase prepared = prepare(op, test, types);
+    prepared.call.attrs = attrs_for(kernel, prepared.call.attrs);
+    if (!eligible(kernel, prepared.call, device.caps())) return {.status = CaseResult::not_fitting};
+    std::vector<HostTensor> want;
+    for (std::size_t i = 0; i < prepared.call.outputs.size(); ++i) {
+        const std::int8_t alias = i < op.alias.size() ? op.alias[i] : std::int8_t{-1};
+        want.push_back(alias >= 0 ? prepared.inputs[static_cast<std::size_t>(alias)]
+                                  : HostTensor(prepared.call.outputs[i]));
+    }
+    op.reference(prepared.call, prepared.inputs, want);
+    std::vector<HostTensor> got;
+    try {
+        got = run_call(device, prepared.call, prepared.inputs, kernel);
+    } catch (const Error& error) {  // a red zone overwritten, a hazard: this kernel's failure; the other kernels go on
+        if (error.kind() != ErrorKind::failure && error.kind() != ErrorKind::unsupported) throw;
+        return {.status = CaseResult::failed, .worst = HUGE_VAL, .message = error.what()};
+    }
+    CaseResult result;
+    double worst_ratio = -1;
+    for (std::size_t i = 0; i < want.size(); ++i) {
+        const Comparison c = compare(format("result%zu", i), got[i], want[i], op.tolerance, prepared.call.attrs);
+        if (const double ratio = c.worst / std::max(c.allowed, 1e-300); ratio > worst_ratio)
+            worst_ratio = ratio, result.worst = c.worst, result.allowed = c.allowed;
+        if (c.passed) continue;
+        result.status = CaseResult::failed;
+        result.message += (result.message.empty() ? "" : "\n  ") + c.message;
+    }
+    return result;
+}
+
+void run_all_cases(const Device& device, const std::string& only_op, const std::string& only_case,
+                   const std::string& only_kernel, const CaseVisitor& visit, StorageTypes storage) {
+    for (const OpDef* op : all_ops()) {
+        if (!only_op.empty() && only_op != op->name) continue;
+        if (op->cases == nullptr) continue;
+        std::size_t turn = 0;
+        for (const Case& test : op->cases()) {
+            const std::vector<CaseTypes> all = types_of(test);
+            const std::size_t own = turn++;
+            if (!only_case.empty() && only_case != test.name) continue;
+            for (const CaseTypes& types : storage == StorageTypes::all ? all : in_turn(all, own))
+                for (const Kernel& kernel : op->kernels) {
+                    if (!only_kernel.empty() && only_kernel != kernel.name) continue;
+                    if (!visit(*op, test, types, kernel, run_case(device, *op, test, types, kernel))) return;
+                }
+        }
+    }
+}
+
+}  // namespace vantage

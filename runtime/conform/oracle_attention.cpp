@@ -1,0 +1,166 @@
+// How the case files' ops of attention are called here.
+#include <algorithm>
+
+#include "runtime/base/log.h"
+#include "runtime/conform/oracle_calls.h"
+#include "vantage/ops.h"
+
+namespace vantage::oracle {
+
+namespace {
+
+/// Batch `b` of [B, H, n, D] as [n, H, D].
+HostTensor tokens_first(const HostTensor& x, std::int64_t b) {
+    const Shape& s = x.type.shape;
+    const std::int64_t heads = s[1], n = s[2], width = s.rank() > 3 ? s[3] : 1;
+    HostTensor y({s.rank() > 3 ? Shape{n, heads, width} : Shape{n, heads}, x.type.dtype});
+    for (std::int64_t h = 0; h < heads; ++h)
+        for (std::int64_t i = 0; i < n; ++i)
+            for (std::int64_t d = 0; d < width; ++d)
+                y[(i * heads + h) * width + d] = x[((b * heads + h) * n + i) * width + d];
+    return y;
+}
+
+/// The weights themselves, head by head, from q, k and the log-sum-exps of the file.
+void add_weights(OracleReader& r, Calls& calls, const HostTensor& q, const HostTensor& k, const Attrs& options) {
+    const HostTensor lse = r.wanted("lse"), p = r.wanted("p");
+    const std::int64_t n = q.type.shape[2], m = k.type.shape[2];
+    for (std::int64_t b = 0; b < q.type.shape[0]; ++b)
+        for (std::int64_t h = 0; h < q.type.shape[1]; ++h) {
+            Attrs attrs = options;
+            attrs.erase("heads_first");
+            attrs.erase("statistics");
+            for (const auto& [key, value] : {std::pair{"head", h}, {"rows", n}, {"keys", m}, {"position", m - n}})
+                attrs.set(key, value);
+            OracleCall call =
+                call_of("attention_weights", {tokens_first(q, b), tokens_first(k, b), tokens_first(lse, b)}, attrs);
+            HostTensor want({Shape{n, m}, DType::f32});
+            const auto first = p.data.begin() + static_cast<std::ptrdiff_t>((b * q.type.shape[1] + h) * n * m);
+            std::copy_n(first, n * m, want.data.begin());
+            call.part = format("p of batch %lld, head %lld", static_cast<long long>(b), static_cast<long long>(h));
+            expect_result(call, 0, "p", std::move(want));
+            calls.push_back(std::move(call));
+        }
+}
+
+Calls map_attention(OracleReader& r) {
+    const HostTensor q = r.floats("q"), k = r.floats("k");
+    Attrs attrs{{"heads_first", true}, {"causal", r.flag("causal", false)}};
+    if (const double scale = r.number("scale", 0); scale != 0) attrs.set("scale", scale);
+    if (const double cap = r.number("softcap", 0); cap != 0) attrs.set("softcap", cap);
+    for (const char* name : {"window_left", "window_right", "dilation", "prefix_len", "global_tokens", "block_size"})
+        if (const std::int64_t value = r.integer(name, -1); value >= 0) attrs.set(name, value);
+    std::vector<HostTensor> inputs{q, k, r.floats("v"), {}};
+    for (const char* name : {"kv_len", "mask", "alibi_slopes", "block_mask", "segment_ids", "sinks"})
+        inputs.push_back(r.has(name) ? r.exact(name) : HostTensor());
+    if (r.wants("entropy")) attrs.set("statistics", true);
+    OracleCall call = call_of("attention", std::move(inputs), attrs);
+    expect_result(call, 0, "o", r.wanted("o"));
+    expect_if_there(r, call, 2, "entropy");
+    expect_if_there(r, call, 1, "lse");
+    Calls calls = one(std::move(call));
+    // a row's weights need no length of the keys: it is in the log-sum-exp only
+    if (r.wants("p") && r.wants("lse") && !r.has("kv_len") && q.type.shape.rank() == 4)
+        add_weights(r, calls, q, k, attrs);
+    if (r.wants("p") && r.wants("entropy")) {
+        OracleCall rows = call_of("entropy", {r.wanted("p")}, {});
+        expect_result(rows, 0, "entropy", r.wanted("entropy"));
+        calls.push_back(std::move(rows));
+    }
+    return calls;
+}
+
+Calls map_linear_attention(OracleReader& r) {
+    OracleCall call = call_of("linear_attention", {r.floats("q"), r.floats("k"), r.floats("v")},
+                              {{"heads_first", true},
+                               {"causal", r.flag("causal", false)},
+                               {"feature", r.text("feature", "elu+1")},
+                               {"eps", r.number("eps", 0)}});
+    expect_result(call, 0, "o", r.wanted("o"));
+    expect_if_there(r, call, 1, "state_kv");
+    expect_if_there(r, call, 2, "state_k");
+    return one(std::move(call));
+}
+
+/// Columns [first, first + count) of a matrix.
+HostTensor columns_of(const HostTensor& matrix, std::int64_t first, std::int64_t count) {
+    const std::int64_t rows = matrix.type.shape[0], cols = matrix.type.shape[1];
+    HostTensor part({Shape{rows, count}, matrix.type.dtype});
+    for (std::int64_t i = 0; i < rows; ++i)
+        for (std::int64_t j = 0; j < count; ++j) part[i * count + j] = matrix[i * cols + first + j];
+    return part;
+}
+
+/// Step by step: scores, weights from the file's scores, context from the file's weights.
+Calls from_scores(OracleReader& r, OracleCall scores, const HostTensor& values) {
+    expect_result(scores, 0, "scores", r.wanted("scores"));
+    OracleCall weights = call_of("softmax", {r.wanted("scores")}, {}),
+               context = call_of("matmul", {r.wanted("p"), values}, {});
+    weights.part = "p", context.part = "context";
+    expect_result(weights, 0, "p", r.wanted("p"));
+    expect_result(context, 0, "context", r.wanted("context"));
+    Calls calls = one(std::move(scores));
+    calls.push_back(std::move(weights));
+    calls.push_back(std::move(context));
+    return calls;
+}
+
+Calls map_additive_attention(OracleReader& r) {
+    const Attrs nt{{"transpose_b", true}};
+    const HostTensor q = made_by("matmul", {r.floats("q"), r.floats("wq")}, nt),
+                     k = made_by("matmul", {r.floats("k"), r.floats("wk"), r.floats("b")}, nt);
+    return from_scores(r, call_of("additive_scores", {q, k, r.floats("w")}, {}), r.floats("v"));
+}
+
+Calls map_luong_attention(OracleReader& r) {
+    const std::string score = r.text("score", "dot");
+    const HostTensor q = r.floats("q"), k = r.floats("k");
+    const Attrs nt{{"transpose_b", true}};
+    if (score == "dot") return from_scores(r, call_of("matmul", {q, k}, nt), k);
+    const HostTensor w = r.floats("w");
+    if (score == "general") return from_scores(r, call_of("matmul", {made_by("matmul", {q, w}, {}), k}, nt), k);
+    if (score != "concat") throw Error(ErrorKind::unsupported, "score " + score + " of luong_attention");
+    const std::int64_t dq = q.type.shape[-1], dk = k.type.shape[-1];
+    return from_scores(r,
+                       call_of("additive_scores",
+                               {made_by("matmul", {q, columns_of(w, 0, dq)}, nt),
+                                made_by("matmul", {k, columns_of(w, dq, dk)}, nt), r.floats("v")},
+                               {}),
+                       k);
+}
+
+Calls map_alibi_slopes(OracleReader& r) {
+    r.f32_only();
+    const std::int64_t heads = r.integer("heads", 1);
+    OracleCall call = host_call("alibi_slopes", host_tensor({heads}, alibi_slopes(heads)));
+    expect_result(call, 0, "slopes", r.wanted("slopes"));
+    return one(std::move(call));
+}
+
+Calls map_t5_buckets(OracleReader& r) {
+    r.f32_only();
+    const std::int64_t n = r.integer("q_len", 1), m = r.integer("k_len", 1);
+    const std::vector<std::int32_t> buckets = t5_relative_buckets(
+        n, m, r.flag("bidirectional", true), r.integer("num_buckets", 32), r.integer("max_distance", 128));
+    HostTensor tensor({Shape{n, m}, DType::i32});
+    std::copy(buckets.begin(), buckets.end(), tensor.data.begin());
+    OracleCall call = host_call("t5_relative_buckets", std::move(tensor));
+    expect_result(call, 0, "bucket", r.wanted("bucket"));
+    return one(std::move(call));
+}
+
+}  // namespace
+
+const OracleMaps& attention_maps() {
+    static const OracleMaps maps = {
+        {"attention", map_attention},
+        {"linear_attention", map_linear_attention},
+        {"additive_attention", map_additive_attention},
+        {"luong_attention", map_luong_attention},
+        {"alibi_slopes", map_alibi_slopes},
+        {"t5_relative_bucket", map_t5_buckets},
+    };
+    return maps;
+}
+
+}  // namespace vantage::oracle

@@ -1,0 +1,55 @@
+#include "runtime/conform/oracle_calls.h"
+
+#include "runtime/base/log.h"
+
+namespace vantage::oracle {
+
+OracleCall call_of(const char* op, std::vector<HostTensor> inputs, Attrs attrs) {
+    OracleCall made{.op = op, .part = {}, .call = {}, .inputs = std::move(inputs), .made_on_host = {}, .checks = {}};
+    made.call.op = find_op(op);
+    made.call.attrs = std::move(attrs);
+    made.inputs.resize(made.call.op->operands.size());
+    for (const HostTensor& input : made.inputs)
+        made.call.inputs.push_back(!input.data.empty() || input.type.shape.rank() > 0 ? std::optional(input.type)
+                                                                                      : std::nullopt);
+    made.call.outputs = made.call.op->infer(made.call);
+    return made;
+}
+
+void expect_result(OracleCall& call, int output, const std::string& name, HostTensor want) {
+    const TensorType& type = call.call.op != nullptr ? call.call.outputs[static_cast<std::size_t>(output)]
+                                                     : call.made_on_host[static_cast<std::size_t>(output)].type;
+    if (type.shape.elements() != want.type.shape.elements())
+        throw Error(ErrorKind::unsupported,
+                    call.op + " gives " + name + " as " + type.text() + ", but the case has " + want.type.text());
+    call.checks.push_back({.result = name, .output = output, .want = std::move(want), .ignored = {}});
+}
+
+void expect_if_there(OracleReader& r, OracleCall& call, int output, const std::string& name) {
+    if (r.wants(name)) expect_result(call, output, name, r.wanted(name));
+}
+
+Calls one(OracleCall call) {
+    Calls calls;
+    calls.push_back(std::move(call));
+    return calls;
+}
+
+OracleCall host_call(const char* op, HostTensor made) {
+    OracleCall call{.op = op, .part = {}, .call = {}, .inputs = {}, .made_on_host = {}, .checks = {}};
+    call.made_on_host.push_back(std::move(made));
+    return call;
+}
+
+std::vector<HostTensor> all_made_by(const char* op, std::vector<HostTensor> inputs, Attrs attrs) {
+    OracleCall call = call_of(op, std::move(inputs), std::move(attrs));
+    std::vector<HostTensor> results(call.call.outputs.begin(), call.call.outputs.end());
+    call.call.op->reference(call.call, call.inputs, results);
+    return results;
+}
+
+HostTensor made_by(const char* op, std::vector<HostTensor> inputs, Attrs attrs) {
+    return all_made_by(op, std::move(inputs), std::move(attrs)).front();
+}
+
+}  // namespace vantage::oracle

@@ -1,0 +1,166 @@
+#include "runtime/conform/oracle_cases.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "runtime/base/log.h"
+#include "runtime/conform/oracle_reader.h"
+#include "runtime/graph/choose_kernel.h"
+#include "runtime/graph/compare.h"
+#include "runtime/io/safetensors.h"
+
+namespace vantage {
+
+namespace {
+
+HostTensor host_tensor(const SafeTensors& tensors, const std::string& key) {
+    const TensorEntry& entry = tensors.at(key);
+    const bool floats = entry.dtype == "F32";
+    if (!floats && entry.dtype != "I32")
+        throw Error(ErrorKind::bad_file, tensors.name() + ": " + key + " is " + entry.text() + ", wanted F32 or I32");
+    if (entry.shape.size() > Shape::max_rank)
+        throw Error(ErrorKind::bad_file, format("%s: %s is %s, wanted at most %d dimensions", tensors.name().c_str(),
+                                                key.c_str(), entry.text().c_str(), Shape::max_rank));
+    const Shape shape{std::span<const std::int64_t>(entry.shape)};
+    return widen({shape, floats ? DType::f32 : DType::i32}, entry.data);
+}
+
+std::map<std::string, HostTensor> host_tensors(const SafeTensors& tensors, const JsonFields& test, const char* list) {
+    std::map<std::string, HostTensor> result;
+    const JsonFields keys = test.object(list);
+    for (const auto& [name, key] : keys.json().items()) result[name] = host_tensor(tensors, keys.text(name));
+    return result;
+}
+
+// Cases that 16 bits cannot hold, by the names that the files' README gives.
+bool is_beyond_f16(const std::string& name) {
+    for (const char* begin : {"softmax_large", "cross_entropy_large", "attn_huge_logits", "layer_norm_offset1000"})
+        if (name.starts_with(begin)) return true;
+    return name.find("_small_") != std::string::npos && name.find("eps") != std::string::npos;
+}
+
+/// Maps the case for this storage; returns why that cannot be done, empty when it can.
+std::string refusal(const OracleMap map, OracleReader& reader) {
+    try {
+        map(reader);
+    } catch (const Error& error) {  // of this program's op, which refuses what it cannot do yet; files fail as bad_file
+        if (error.kind() != ErrorKind::usage && error.kind() != ErrorKind::unsupported) throw;
+        return error.what();
+    }
+    return reader.unread();
+}
+
+/// Fills in what depends on the mapping: whether the case can be run, and in which storages.
+void judge(OracleCase& test, const OracleSource& source) {
+    const OracleMap map = oracle_map(source.op);
+    if (map == nullptr) {
+        test.not_built = "op " + source.op;
+        return;
+    }
+    OracleReader in_f32(source, DType::f32), in_f16(source, DType::f16);
+    test.not_built = refusal(map, in_f32);
+    test.storages = {DType::f32};
+    if (!test.not_built.empty()) return;
+    for (const std::string& result : in_f32.unchecked()) test.partly.push_back("result " + result + " of " + source.op);
+    if (in_f32.is_f32_only() || is_beyond_f16(test.name)) return;
+    if (const std::string reason = refusal(map, in_f16); reason.empty())
+        test.storages.push_back(DType::f16);
+    else
+        test.partly.push_back("f16 of " + source.op + ": " + reason);
+}
+
+OracleCase read_case(const SafeTensors& tensors, const JsonFields& test) {
+    auto source = std::make_shared<OracleSource>();
+    source->file = test.name();
+    source->name = test.text("name");
+    source->op = test.text("op");
+    source->attrs = test.optional_object("attrs") ? test.object("attrs").json() : Json::object();
+    source->inputs = host_tensors(tensors, test, "inputs");
+    source->outputs = host_tensors(tensors, test, "outputs");
+    OracleCase result;
+    result.name = source->name;
+    result.op = source->op;
+    result.note = test.optional_text("note").value_or("");
+    result.absolute = test.optional_number("atol", 0);
+    result.relative = test.optional_number("rtol", 0);
+    judge(result, *source);
+    result.calls = [source](DType storage) {
+        OracleReader reader(*source, storage);
+        return oracle_map(source->op)(reader);
+    };
+    return result;
+}
+
+// In f16 the operands are rounded, so results in f32 (means, log-sum-exps) are off as much as those in f16.
+Tolerances tolerances(const OracleCase& test, DType storage, const HostTensor& want) {
+    Tolerances allowed;
+    if (storage == DType::f16)
+        allowed.f32 = {allowed.f16.absolute * root_mean_square(want), allowed.f16.relative};
+    else
+        allowed.f32 = {test.absolute.value_or(allowed.f32.absolute), test.relative.value_or(allowed.f32.relative)};
+    return allowed;
+}
+
+CaseResult judged(const OracleCase& test, const OracleCall& call, DType storage, std::vector<HostTensor> results) {
+    CaseResult result;
+    double worst_ratio = -1;
+    for (const OracleCheck& check : call.checks) {
+        HostTensor& got = results[static_cast<std::size_t>(check.output)];
+        for (std::size_t i : check.ignored) got.data[i] = check.want.data[i];
+        const Comparison c = compare(check.result, got, check.want, tolerances(test, storage, check.want));
+        if (const double ratio = c.worst / std::max(c.allowed, 1e-300); ratio > worst_ratio)
+            worst_ratio = ratio, result.worst = c.worst, result.allowed = c.allowed;
+        if (c.passed) continue;
+        result.status = CaseResult::failed;
+        result.message += (result.message.empty() ? "" : "\n  ") + c.message;
+    }
+    return result;
+}
+
+CaseResult run(const Device& device, const OracleCase& test, const OracleCall& call, DType storage,
+               const Kernel& kernel) {
+    try {
+        return judged(test, call, storage, run_call(device, call.call, call.inputs, kernel));
+    } catch (const Error& error) {  // a red zone overwritten, a hazard: this kernel's failure; the other kernels go on
+        if (error.kind() != ErrorKind::failure && error.kind() != ErrorKind::unsupported) throw;
+        return {.status = CaseResult::failed, .worst = HUGE_VAL, .message = error.what()};
+    }
+}
+
+}  // namespace
+
+std::vector<OracleCase> read_oracle_cases(const std::string& directory) {
+    const std::filesystem::path folder(directory);
+    const std::string list = (folder / "ops.json").string();
+    const Json tree = read_json(list);
+    const JsonFields fields(tree, list);
+    const SafeTensors tensors((folder / "ops.safetensors").string());
+    std::vector<OracleCase> cases;
+    for (std::size_t i = 0; i < fields.list("cases").size(); ++i)
+        cases.push_back(read_case(tensors, fields.element("cases", i)));
+    return cases;
+}
+
+bool run_oracle_case(const Device& device, const OracleCase& test, const std::function<bool(const OracleCall&)>& wanted,
+                     const std::string& only_kernel, const OracleVisitor& visit) {
+    if (!test.not_built.empty()) return true;
+    const auto skipped = [&](const char* kernel) { return !only_kernel.empty() && only_kernel != kernel; };
+    for (DType storage : test.storages)
+        for (const OracleCall& call : test.calls(storage)) {
+            if (wanted && !wanted(call)) continue;
+            if (call.call.op == nullptr) {  // a table of the host, which is f32 whatever the storage
+                if (storage != DType::f32 || skipped("host")) continue;
+                if (!visit({test, call, storage, "host", judged(test, call, storage, call.made_on_host)})) return false;
+                continue;
+            }
+            for (const Kernel& kernel : call.call.op->kernels) {
+                if (skipped(kernel.name) || !provides(device.caps(), kernel.needs)) continue;
+                if (!eligible(kernel, call.call, device.caps())) continue;
+                if (!visit({test, call, storage, kernel.name, run(device, test, call, storage, kernel)})) return false;
+            }
+        }
+    return true;
+}
+
+}  // namespace vantage

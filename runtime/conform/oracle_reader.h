@@ -1,0 +1,67 @@
+// Operands and options of one case of the files, for oracle_map.cpp.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "runtime/conform/oracle_cases.h"
+#include "runtime/base/json.h"
+
+namespace vantage {
+
+/// A case as the file has it.
+struct OracleSource {
+    std::string file, name, op;
+    Json attrs;
+    std::map<std::string, HostTensor> inputs, outputs;
+};
+
+class OracleReader {
+public:
+    OracleReader(const OracleSource& source, DType storage) : source_(source), storage_(storage) {}
+
+    const std::string& op() const { return source_.op; }
+    DType storage() const { return storage_; }
+
+    bool flag(const std::string& key, bool otherwise);
+    std::int64_t integer(const std::string& key, std::int64_t otherwise);
+    double number(const std::string& key, double otherwise);
+    std::string text(const std::string& key, const std::string& otherwise);
+    /// An option that is an object, nullptr where it is absent or null.
+    const Json* object(const std::string& key);
+
+    bool has(const std::string& input) const { return source_.inputs.count(input) != 0; }
+    /// An operand rounded to the storage of this run.
+    HostTensor floats(const std::string& name);
+    /// The same, or an empty tensor where the case has no such operand.
+    HostTensor optional_floats(const std::string& name);
+    /// An operand that keeps its type: integers, tables.
+    HostTensor exact(const std::string& name);
+
+    bool wants(const std::string& output) const { return source_.outputs.count(output) != 0; }
+    /// A result as the file has it, unrounded.
+    HostTensor wanted(const std::string& output);
+
+    /// The op takes f32 only.
+    void f32_only() { f32_only_ = true; }
+    bool is_f32_only() const { return f32_only_; }
+
+    /// What the case has and nobody read: "option window_left", "operand mask".
+    std::string unread() const;
+    std::vector<std::string> unchecked() const;
+
+private:
+    const Json* attr(const std::string& key);
+    const HostTensor& input(const std::string& name);
+    [[noreturn]] void fail(const std::string& what) const;
+
+    const OracleSource& source_;
+    DType storage_;
+    bool f32_only_ = false;
+    std::set<std::string> read_attrs_, read_inputs_, read_outputs_;
+};
+
+}  // namespace vantage

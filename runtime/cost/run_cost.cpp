@@ -1,0 +1,199 @@
+// The costs of a run: nodes counted one by one, and the closed forms of those that multiply matrices.
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/graph/fuse.h"
+#include "runtime/graph/schedule.h"
+#include "runtime/cost/cost.h"
+#include "runtime/cost/symbols.h"
+
+namespace vantage {
+
+Cost RunCost::total() const {
+    Cost sum;
+    for (const PartCost& part : parts) {
+        sum.flops += part.cost.flops;
+        sum.bytes_read += part.cost.bytes_read;
+        sum.bytes_written += part.cost.bytes_written;
+    }
+    return sum;
+}
+
+Formula RunCost::flops() const {
+    Formula sum;
+    for (const PartCost& part : parts) sum += part.flops;
+    return sum;
+}
+
+namespace {
+
+// The closed forms of one run's nodes. `rows` is 1 or n, `values` has n.
+class RunFormulas {
+public:
+    RunFormulas(const Graph& graph, const Parts& parts, std::int64_t rows, SymbolValues& values)
+        : graph_(graph), parts_(parts), rows_(rows), values_(values) {}
+
+    /// Nothing for other nodes than matrix products and attention.
+    Formula of(std::size_t index, double counted) {
+        const Node& node = graph_.nodes()[index];
+        const std::string op = node.op->name;
+        Formula formula;
+        if (op == "matmul")
+            formula = matrix_product(index);
+        else if (op == "expert_linear")
+            formula = expert_product(node);
+        else if (op == "attention")
+            formula = attention(index);
+        else
+            return {};
+        return formula.value(values_) == counted ? formula : Formula(std::llround(counted));
+    }
+
+    /// Elements of the matrix that the node reads; of experts' as many as there can be among the choices.
+    Formula matrix_read(std::size_t index) const {
+        const Node& node = graph_.nodes()[index];
+        if (node.op->name == std::string("expert_linear"))
+            return expert_matrix(node) * (choices(node) >= values_.at('E')
+                                              ? Formula::of("E")
+                                              : Formula::of("k") * run_rows(choices(node) / values_.at('k')));
+        const bool matmul = node.op->name == std::string("matmul") &&
+                            graph_.value(graph_.storage(operand_named(node, "b"))).kind == ValueKind::weight;
+        return matmul ? matrix(index) : Formula();
+    }
+
+private:
+    const Shape& shape(int id) const { return graph_.value(id).type.shape; }
+    Formula run_rows(std::int64_t count) const {
+        return count == rows_ && rows_ > 1 ? Formula::of("n") : Formula(count);
+    }
+
+    Formula matrix_product(std::size_t index) const {  // 2 rows in out
+        const Shape& out = shape(graph_.nodes()[index].outputs[0]);
+        const Formula rows = run_rows(out.elements() / std::max<std::int64_t>(out[-1], 1));
+        if (parts_.of(index) == Part::experts)  // the sum of what a token's experts say
+            return 2 * rows * Formula::of("k") * size_formula(values_, out[-1], "d");
+        return 2 * rows * matrix(index);
+    }
+
+    Formula matrix(std::size_t index) const {  // in out
+        const Node& node = graph_.nodes()[index];
+        const Part part = parts_.of(index);
+        Formula columns;
+        if (parts_.projects(index))
+            for (const Parts::Columns& one : parts_.columns(index)) columns += columns_formula(values_, one);
+        else
+            columns = size_formula(values_, shape(node.outputs[0])[-1], symbols_of(part));
+        const std::string_view order = part == Part::output || part == Part::heads ? "d" : symbols_of(part);
+        return columns * size_formula(values_, shape(node.inputs[0])[-1], order);
+    }
+
+    Formula expert_product(const Node& node) const {  // 2 choices in out
+        return 2 * Formula::of("k") * run_rows(choices(node) / values_.at('k')) * expert_matrix(node);
+    }
+
+    Formula expert_matrix(const Node& node) const {  // in out
+        const Shape& w = shape(operand_named(node, "w"));
+        const std::int64_t cols = shape(node.outputs[0])[1];
+        return size_formula(values_, cols, "df") * size_formula(values_, w.elements() / w[0] / cols, "df");
+    }
+    std::int64_t choices(const Node& node) const { return shape(node.outputs[0])[0]; }
+
+    // 2 (D + Dv) for each key that each head's queries see: n of them, or w of a window, or a triangle of both; or m of the
+    // text that an encoder has read.
+    Formula attention(std::size_t index) {
+        const Node& node = graph_.nodes()[index];
+        const Shape &q = shape(node.inputs[0]), &v = shape(operand_named(node, "v"));
+        const std::int64_t heads = q[-2], d = q[-1], dv = v[-1], keys = v[-3];
+        const Formula n = Formula::of("n");
+        const bool causal = node.attrs.flag("causal");
+        Formula twice_seen = 2 * run_rows(q[-3]) * (parts_.of(index) == Part::cross_attention ? Formula::of("m") : n);
+        if (causal && rows_ > 1) twice_seen = n * n + n;
+        if (const std::int64_t window = node.attrs.integer("window_left", keys) + 1; causal && window <= keys) {
+            values_['w'] = window;
+            const Formula w = Formula::of("w");
+            twice_seen = rows_ == 1 ? 2 * w : 2 * n * w + -1 * w * w + w;
+        }
+        if (d != dv) return heads * (d + dv) * twice_seen;
+        return 2 * size_formula(values_, heads * d, "dHK") * twice_seen;
+    }
+
+    const Graph& graph_;
+    const Parts& parts_;
+    std::int64_t rows_;
+    SymbolValues& values_;
+};
+
+// Bytes of weights that a node reads: all but the rows of tables, and of experts those that are chosen.
+double weight_bytes_of(const Graph& graph, const Node& node) {
+    if (node.op->name == std::string("embedding")) return 0;
+    double bytes = 0;
+    for (std::size_t i = 0; i < node.inputs.size(); ++i) {
+        if (node.inputs[i] < 0) continue;
+        const Value& value = graph.value(graph.storage(node.inputs[i]));
+        if (value.kind != ValueKind::weight) continue;
+        const Shape& shape = value.type.shape;
+        const bool chosen = node.op->name == std::string("expert_linear") && node.op->operands[i] == std::string("w");
+        const std::int64_t choices = graph.value(node.outputs[0]).type.shape[0];
+        bytes += static_cast<double>(value.type.bytes()) *
+                 (chosen ? static_cast<double>(std::min(shape[0], choices)) / static_cast<double>(shape[0]) : 1);
+    }
+    return bytes;
+}
+
+double cache_bytes_of(const Graph& graph, const Node& node) {
+    double bytes = 0;
+    for (const char* operand : {"k", "v"})
+        if (node.op->name == std::string("attention"))
+            bytes += static_cast<double>(graph.value(operand_named(node, operand)).type.bytes());
+    return bytes;
+}
+
+void add(Cost& sum, const Cost& cost) {
+    sum.flops += cost.flops, sum.bytes_read += cost.bytes_read, sum.bytes_written += cost.bytes_written;
+}
+
+}  // namespace
+
+RunCost CostModel::run(bool encoder, std::int64_t rows, std::int64_t keys, std::int64_t source) const {
+    Graph model = graph(rows, keys, encoder, source);
+    fuse(model);
+    const Parts parts(model, config_);
+    SymbolValues values = encoder ? encoder_values(config_, cache_) : values_;
+    values['n'] = keys, values['m'] = source > 0 ? source : keys;
+    RunFormulas formulas(model, parts, rows, values);
+    RunCost run{.parts = {}, .ops = {}, .values = values_};
+    std::map<Part, Cost> costs;
+    std::map<Part, ByLayer> flops, matrices;
+    for (const int index : live_nodes(model)) {
+        const auto i = static_cast<std::size_t>(index);
+        const Node& node = model.nodes()[i];
+        const Part part = parts.of(i);
+        const auto of_layers = [&](ByLayer& sum) -> Formula& {
+            return parts.in_layer(i) ? sum.in_layers : sum.outside;
+        };
+        const Cost cost = node.op->cost != nullptr ? node.op->cost(call_of(model, node)) : Cost{};
+        add(costs[part], cost);
+        of_layers(flops[part]) += formulas.of(i, cost.flops);
+        of_layers(matrices[part]) += formulas.matrix_read(i);
+        auto op = std::find_if(run.ops.begin(), run.ops.end(),
+                               [&](const RunCost::OpCost& known) { return known.op == node.op->name; });
+        if (op == run.ops.end()) op = run.ops.insert(op, {.op = node.op->name, .cost = {}});
+        ++op->calls;
+        add(op->cost, cost);
+        run.weight_bytes += weight_bytes_of(model, node);
+        run.cache_bytes += cache_bytes_of(model, node);
+    }
+    for (const char symbol : {'n', 'm', 'w'})
+        if (values.count(symbol) != 0) run.values[symbol] = values.at(symbol);
+    for (const auto& [part, cost] : costs) {
+        run.matrices += closed_form(config_, encoder, part, matrices[part]);
+        run.parts.push_back({.part = part, .cost = cost, .flops = closed_form(config_, encoder, part, flops[part])});
+    }
+    return run;
+}
+
+RunCost CostModel::prompt(std::int64_t tokens, std::int64_t source) const { return run(false, tokens, tokens, source); }
+RunCost CostModel::token(std::int64_t keys, std::int64_t source) const { return run(false, 1, keys, source); }
+RunCost CostModel::source(std::int64_t tokens) const { return run(true, tokens, tokens, 0); }
+
+}  // namespace vantage

@@ -1,0 +1,58 @@
+#include "runtime/exec/plan_memory.h"
+
+#include "runtime/gpu/commands.h"
+
+namespace vantage {
+
+gpu::Buffer allocate_value(gpu::DeviceState& device, const Value& value, bool guard) {
+    const std::uint64_t bytes = whole_words(value.type.bytes());
+    const gpu::Buffer buffer =
+        gpu::allocate(device, bytes + (guard ? red_zone : 0),
+                      value.host_visible ? gpu::MemoryKind::shared : gpu::MemoryKind::device, value.name);
+    if (value.data)
+        gpu::upload(device, buffer, 0, value.data());
+    else if (value.kind == ValueKind::state && bytes > 0)
+        gpu::fill(device, buffer, 0, bytes, 0);
+    if (guard) gpu::fill(device, buffer, bytes, red_zone, poison);
+    return buffer;
+}
+
+PlanMemory::PlanMemory(const Graph& graph, const Schedule& schedule, gpu::DeviceState& device, const Bindings* bindings,
+                       bool guard) {
+    if (bindings != nullptr) filling = bindings->filling;
+    if (schedule.arena_bytes > 0) arena = gpu::allocate(device, schedule.arena_bytes, gpu::MemoryKind::device, "arena");
+    std::vector<bool> used(graph.values().size(), false);
+    for (const Dispatch& dispatch : schedule.dispatches)
+        for (const MemoryUse& use : dispatch.uses)
+            if (use.buffer >= 0) used[static_cast<std::size_t>(use.buffer)] = true;
+    for (const auto& [name, id] : graph.outputs()) used[static_cast<std::size_t>(graph.storage(id))] = true;
+    for (int id = 0; id < static_cast<int>(graph.values().size()); ++id) {
+        const Value& value = graph.value(id);
+        if (value.kind == ValueKind::node || value.alias >= 0 ||
+            !(used[static_cast<std::size_t>(id)] || value.kind == ValueKind::input))
+            continue;
+        if (bindings != nullptr)
+            if (const auto bound = bindings->buffers.find(value.name); bound != bindings->buffers.end()) {
+                buffers[id] = bound->second;
+                continue;
+            }
+        buffers[id] = allocate_value(device, value, guard);
+    }
+}
+
+std::pair<gpu::Buffer, std::uint64_t> PlanMemory::place_of(const Graph& graph, const Schedule& schedule, int id) const {
+    const int storage = graph.storage(id);
+    const Placement& placement = schedule.placements[static_cast<std::size_t>(storage)];
+    if (placement.in_arena) return {arena, placement.offset};
+    const auto found = buffers.find(storage);
+    if (found == buffers.end())
+        throw Error(ErrorKind::usage, "plan: " + graph.value(storage).name + " is not used by anything that runs");
+    return {found->second, 0};
+}
+
+std::uint64_t PlanMemory::address_of(const MemoryUse& use) const {
+    if (use.bytes == 0) return 0;
+    return use.buffer < 0 ? arena.address() + use.offset : buffers.at(use.buffer).address() + use.offset;
+}
+
+}  // namespace vantage

@@ -1,0 +1,39 @@
+// Device memory of a plan: the arena of intermediates, and one buffer for every value with memory of its own.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "runtime/exec/bindings.h"
+#include "runtime/gpu/device.h"
+#include "runtime/graph/schedule.h"
+
+namespace vantage {
+
+constexpr std::uint32_t poison = 0xffffffffu;  ///< a NaN in every float type
+constexpr std::uint64_t red_zone = 256;        ///< bytes
+
+/// Device memory of a value's own; a constant is uploaded, a state begins as zeros. With `guard` a red zone lies behind it.
+gpu::Buffer allocate_value(gpu::DeviceState& device, const Value& value, bool guard);
+
+/// Buffers of a plan: the arena, and one for every value that has memory of its own and was not bound.
+struct PlanMemory {
+    gpu::Buffer arena;
+    std::map<int, gpu::Buffer> buffers;         ///< by value id of a storage
+    std::shared_ptr<const Background> filling;  ///< of buffers that were bound
+
+    PlanMemory() = default;
+    PlanMemory(const Graph& graph, const Schedule& schedule, gpu::DeviceState& device, const Bindings* bindings,
+               bool guard);
+    /// Buffer and offset of a value.
+    std::pair<gpu::Buffer, std::uint64_t> place_of(const Graph& graph, const Schedule& schedule, int id) const;
+    std::uint64_t address_of(const MemoryUse& use) const;
+    /// Waits until what was bound is full; throws why it could not be filled.
+    void require_full() const {
+        if (filling) filling->wait();
+    }
+};
+
+}  // namespace vantage

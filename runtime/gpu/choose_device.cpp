@@ -1,0 +1,240 @@
+#include "runtime/gpu/choose_device.h"
+
+#include <algorithm>
+#include <charconv>
+#include <functional>
+#include <optional>
+#include <tuple>
+#include <vector>
+
+#include "runtime/base/log.h"
+
+namespace vantage {
+namespace {
+
+/// Of two drivers for one GPU (or of two software devices) the lower number is taken: the one that is usually faster and
+/// more complete. The ids are VkDriverId, so that this file needs no Vulkan header.
+int driver_rank(const Caps& caps) {
+    struct Rank {
+        std::uint32_t driver_id;
+        int rank;
+    };
+    static constexpr std::array<Rank, 10> ranks{{
+        {3, 0},   // Mesa RADV before AMD's own two
+        {2, 1},   // AMDVLK
+        {1, 2},   // AMD proprietary
+        {4, 0},   // NVIDIA proprietary before NVK
+        {24, 1},  // Mesa NVK
+        {14, 3},  // MoltenVK: Vulkan on Metal
+        {22, 7},  // Mesa Venus: forwards to a driver of the host
+        {23, 8},  // Mesa Dozen: Vulkan on Direct3D 12
+        {13, 0},  // lavapipe before
+        {10, 1},  // SwiftShader, which is slower and has no fp16
+    }};
+    for (const Rank& one : ranks) {
+        if (one.driver_id == caps.driver_id) return one.rank;
+    }
+    return 1;
+}
+
+int type_rank(DeviceType type) {
+    switch (type) {
+        case DeviceType::discrete: return 0;
+        case DeviceType::integrated: return 1;
+        case DeviceType::virtual_gpu: return 2;
+        case DeviceType::other: return 3;
+        case DeviceType::cpu: return 4;
+    }
+    return 5;
+}
+
+/// Smaller is better.
+auto order_of(const DeviceListing& device) {
+    return std::make_tuple(type_rank(device.caps.type), ~device.caps.device_memory, driver_rank(device.caps),
+                           device.index);
+}
+
+bool has_uuid(const Caps& caps) {
+    return std::any_of(caps.uuid.begin(), caps.uuid.end(), [](std::uint8_t byte) { return byte != 0; });
+}
+
+/// The usable device that is the same GPU under a better driver, or null.
+const DeviceListing* better_twin(std::span<const DeviceListing> devices, const DeviceListing& device) {
+    for (const DeviceListing& other : devices) {
+        if (&other == &device || !other.usable || !has_uuid(device.caps) || other.caps.uuid != device.caps.uuid)
+            continue;
+        const auto rank = [](const DeviceListing& one) { return std::make_pair(driver_rank(one.caps), one.index); };
+        if (rank(other) < rank(device)) return &other;
+    }
+    return nullptr;
+}
+
+std::string joined(const std::vector<std::string>& parts) {
+    std::string text;
+    for (const std::string& part : parts) text += (text.empty() ? "" : ", ") + part;
+    return text;
+}
+
+/// "vulkan:0 = llvmpipe (LLVM 15.0.6, 256 bits) [llvmpipe, uuid:6d65…]"
+std::string line_of(const DeviceListing& device) {
+    return format("vulkan:%d = %s [%s, uuid:%s]", device.index, device.caps.name.c_str(), device.caps.driver.c_str(),
+                  uuid_text(device.caps.uuid).c_str());
+}
+
+std::string list_of(std::span<const DeviceListing> devices) {
+    std::string text;
+    for (const DeviceListing& device : devices) text += (text.empty() ? "" : "; ") + line_of(device);
+    return text;
+}
+
+[[noreturn]] void throw_nothing_usable(std::span<const DeviceListing> devices) {
+    if (devices.empty()) {
+        throw Error(
+            ErrorKind::no_device,
+            "no Vulkan device: install a driver, such as mesa-vulkan-drivers (Debian, Ubuntu; it also runs on the "
+            "CPU) or the GPU vendor's");
+    }
+    std::string text = "no Vulkan device can be used: ";
+    for (std::size_t i = 0; i < devices.size(); ++i) {
+        text += (i != 0 ? "; " : "") + format("vulkan:%d = %s: ", devices[i].index, devices[i].caps.name.c_str()) +
+                devices[i].reason;
+    }
+    throw Error(ErrorKind::no_device, text);
+}
+
+/// ASCII only: device names are.
+std::string lower(std::string text) {
+    for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+    return text;
+}
+
+std::string without_dashes(std::string text) {
+    text.erase(std::remove(text.begin(), text.end(), '-'), text.end());
+    return text;
+}
+
+bool is_number(const std::string& text) {
+    return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+using Match = std::function<bool(const DeviceListing&)>;
+
+/// What a wish asks of a device; nothing when the wish has no known form.
+std::optional<Match> parse_wish(const std::string& wish) {
+    const std::string text = lower(wish);
+    const auto after = [&](const char* prefix) -> std::optional<std::string> {
+        const std::string start(prefix);
+        return text.compare(0, start.size(), start) == 0 ? std::optional(text.substr(start.size())) : std::nullopt;
+    };
+    std::string number = text;
+    if (const auto rest = after("vulkan:"))
+        number = *rest;
+    else if (const auto plain = after("vulkan"))
+        number = *plain;
+    if (is_number(number)) {
+        int index = -1;
+        std::from_chars(number.data(), number.data() + number.size(), index);
+        return [index](const DeviceListing& device) { return device.index == index; };
+    }
+    if (text == "cpu") return [](const DeviceListing& device) { return device.caps.is_cpu(); };
+    if (const auto uuid = after("uuid:"); uuid && !uuid->empty()) {
+        return [wanted = without_dashes(*uuid)](const DeviceListing& device) {
+            return without_dashes(uuid_text(device.caps.uuid)).compare(0, wanted.size(), wanted) == 0;
+        };
+    }
+    if (const auto name = after("name:"); name && !name->empty()) {
+        return [part = *name](const DeviceListing& device) {
+            return lower(device.caps.name).find(part) != std::string::npos;
+        };
+    }
+    return std::nullopt;
+}
+
+/// Positions that fit the wish, best first: usable ones, then those without a better twin, then by order.
+std::vector<std::size_t> matches(std::span<const DeviceListing> devices, const Match& match) {
+    std::vector<std::size_t> found;
+    for (std::size_t i = 0; i < devices.size(); ++i) {
+        if (match(devices[i])) found.push_back(i);
+    }
+    const auto key = [&](std::size_t i) {
+        return std::make_tuple(!devices[i].usable, better_twin(devices, devices[i]) != nullptr, order_of(devices[i]));
+    };
+    std::sort(found.begin(), found.end(), [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
+    return found;
+}
+
+void mark_chosen(std::span<DeviceListing> devices, std::size_t chosen, const std::string& reason) {
+    for (DeviceListing& device : devices) {
+        if (device.chosen) device.reason = "not the one that was asked for";
+        device.chosen = false;
+    }
+    devices[chosen].chosen = true;
+    devices[chosen].reason = reason;
+}
+
+}  // namespace
+
+void judge_devices(std::span<DeviceListing> devices) {
+    for (DeviceListing& device : devices) {
+        const std::vector<std::string> missing = missing_requirements(device.caps);
+        device.usable = missing.empty();
+        device.chosen = false;
+        device.reason = missing.empty() ? "" : "it lacks " + joined(missing);
+    }
+    DeviceListing* best = nullptr;
+    for (DeviceListing& device : devices) {
+        if (!device.usable) continue;
+        if (const DeviceListing* twin = better_twin(devices, device)) {
+            device.reason = format("the same device as vulkan:%d, whose driver (%s) is preferred", twin->index,
+                                   twin->caps.driver.c_str());
+        } else if (best == nullptr || order_of(device) < order_of(*best)) {
+            best = &device;
+        }
+    }
+    if (best == nullptr) return;
+    best->chosen = true;
+    const bool gpus =
+        std::any_of(devices.begin(), devices.end(), [](const DeviceListing& one) { return !one.caps.is_cpu(); });
+    best->reason = !best->caps.is_cpu() ? "the best GPU"
+                   : gpus               ? "no GPU can be used; this is the best software device"
+                                        : "there is no GPU; this is the best software device";
+    for (DeviceListing& device : devices) {
+        if (!device.reason.empty()) continue;
+        device.reason = device.caps.is_cpu() && !best->caps.is_cpu()
+                            ? "a software device: taken only when asked for (--device cpu) or alone"
+                            : format("vulkan:%d is preferred", best->index);
+    }
+}
+
+std::size_t choose_device(std::span<DeviceListing> devices, const std::string& wish, const std::string& source) {
+    judge_devices(devices);
+    if (wish.empty() || lower(wish) == "auto") {
+        const auto best =
+            std::find_if(devices.begin(), devices.end(), [](const DeviceListing& one) { return one.chosen; });
+        if (best == devices.end()) throw_nothing_usable(devices);
+        return static_cast<std::size_t>(best - devices.begin());
+    }
+    const std::optional<Match> match = parse_wish(wish);
+    if (!match) {
+        throw Error(ErrorKind::usage, source + " '" + wish +
+                                          "' is no device: use auto, cpu, vulkan:INDEX, uuid:… or name:…; there are: " +
+                                          list_of(devices));
+    }
+    if (devices.empty()) throw_nothing_usable(devices);
+    const std::vector<std::size_t> found = matches(devices, *match);
+    if (found.empty())
+        throw Error(ErrorKind::usage, source + " '" + wish + "' names no device; there are: " + list_of(devices));
+    const DeviceListing& taken = devices[found.front()];
+    if (!taken.usable) {
+        throw Error(ErrorKind::no_device,
+                    source + " '" + wish + "': " + taken.caps.name + " cannot be used: " + taken.reason);
+    }
+    if (found.size() > 1 && devices[found[1]].usable && better_twin(devices, devices[found[1]]) == nullptr) {
+        log(LogLevel::warning, "%s '%s' fits several devices; taking %s", source.c_str(), wish.c_str(),
+            line_of(taken).c_str());
+    }
+    mark_chosen(devices, found.front(), "asked for by " + source + " " + wish);
+    return found.front();
+}
+
+}  // namespace vantage

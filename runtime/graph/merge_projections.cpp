@@ -1,0 +1,155 @@
+#include "runtime/graph/merge_projections.h"
+
+#include <algorithm>
+#include <map>
+
+#include "runtime/base/log.h"
+#include "vantage/op.h"
+#include "runtime/ops/checks.h"
+
+namespace vantage {
+
+namespace {
+
+enum : std::size_t { a_, b_, bias_, residual_ };  // operands of matmul
+
+bool is_a(const Node& node, const char* op) { return node.op != nullptr && std::string(node.op->name) == op; }
+
+class Joiner {
+public:
+    Joiner(Graph& graph, const Caps& caps, const KernelChoice& choose)
+        : graph_(graph), caps_(caps), choose_(choose), nodes_(graph.mutable_nodes()) {}
+
+    std::vector<std::string> run() {
+        std::map<int, std::vector<std::size_t>> alike;  // by x: the products that may be joined, in their order
+        for (std::size_t i = 0; i < nodes_.size(); ++i)
+            if (joins(nodes_[i])) alike[nodes_[i].inputs[a_]].push_back(i);
+        for (const auto& [x, products] : alike) join_alike(products);
+        std::erase_if(nodes_, [](const Node& node) { return node.op == nullptr; });
+        for (std::size_t i = 0; i < nodes_.size(); ++i)
+            for (int id : nodes_[i].outputs)
+                graph_.mutable_values()[static_cast<std::size_t>(id)].node = static_cast<int>(i);
+        return joined_;
+    }
+
+private:
+    bool joins(const Node& node) const {
+        if (!is_a(node, "matmul") || node.inputs[residual_] >= 0) return false;
+        for (const char* attr : {"transpose_a", "activation", "alpha"})
+            if (node.attrs.has(attr)) return false;
+        const Value& weight = graph_.value(node.inputs[b_]);
+        if (weight.kind != ValueKind::weight || weight.type.shape.rank() != 2 || !node.attrs.flag("transpose_b"))
+            return false;
+        const OpCall call = call_of(graph_, node);
+        const Kernel* kernel = choose_(call, caps_);
+        return kernel != nullptr && kernel->joins;
+    }
+
+    DType type_of(const Node& node, std::size_t operand) const { return graph_.value(node.inputs[operand]).type.dtype; }
+    // A launch has one type of weights, and one of biases.
+    bool fit(const Node& a, const Node& b) const {
+        return a.segment == b.segment && type_of(a, b_) == type_of(b, b_) &&
+               (a.inputs[bias_] < 0 || b.inputs[bias_] < 0 || type_of(a, bias_) == type_of(b, bias_));
+    }
+
+    void join_alike(std::vector<std::size_t> products) {
+        for (std::size_t i = 0; i + 1 < products.size(); ++i)
+            if (is_a(nodes_[products[i]], "matmul")) join_gate(products[i], products[i + 1]);
+        std::erase_if(products, [&](std::size_t i) { return !is_a(nodes_[i], "matmul"); });
+        while (products.size() > 1) {
+            std::vector<std::size_t> some{products.front()}, rest;
+            for (std::size_t i = 1; i < products.size(); ++i) {
+                const bool fits = some.size() < 3 && std::ranges::all_of(some, [&](std::size_t one) {
+                                      return fit(nodes_[one], nodes_[products[i]]);
+                                  });
+                (fits ? some : rest).push_back(products[i]);
+            }
+            if (some.size() > 1) join(some);
+            products = rest;
+        }
+    }
+
+    // The op's operands for these products, in place of the first: x and all weights are there.
+    Node joint_of(const std::vector<std::size_t>& products) const {
+        static const OpDef* joint_linear = find_op("joint_linear");
+        const Node& first = nodes_[products.front()];
+        Node joint{.op = joint_linear,
+                   .inputs = {first.inputs[a_], -1, -1, -1, -1, -1, -1},
+                   .outputs = {},
+                   .attrs = {},
+                   .scope = first.scope,
+                   .where = first.where,
+                   .segment = first.segment};
+        for (std::size_t i = 0; i < products.size(); ++i) {
+            joint.inputs[1 + i] = nodes_[products[i]].inputs[b_];
+            joint.inputs[4 + i] = nodes_[products[i]].inputs[bias_];
+        }
+        return joint;
+    }
+
+    void join(const std::vector<std::size_t>& products) {
+        Node joint = joint_of(products);
+        for (std::size_t product : products) joint.outputs.push_back(nodes_[product].outputs.front());
+        joined_.push_back(name_of(graph_, nodes_[products.front()]) + " + " + (products.size() == 3 ? "two" : "one") +
+                          " of the same rows");
+        for (std::size_t product : products) nodes_[product].op = nullptr;
+        nodes_[products.front()] = joint;
+    }
+
+    // The node that alone uses what both products give, if it is a gated unit of them.
+    Node* unit_of(int gate, int up) {
+        Node* unit = nullptr;
+        for (Node& node : nodes_) {
+            if (node.op == nullptr) continue;
+            const auto uses = std::ranges::count_if(node.inputs, [&](int id) { return id == gate || id == up; });
+            if (uses == 0) continue;
+            if (unit != nullptr || !is_a(node, "swiglu") || node.inputs[0] != gate || node.inputs[1] != up)
+                return nullptr;
+            unit = &node;
+        }
+        const auto is_output = [&](int id) {
+            return std::ranges::any_of(graph_.outputs(),
+                                       [&](const auto& output) { return graph_.storage(output.second) == id; });
+        };
+        const auto is_viewed = [&](int id) {
+            return std::ranges::any_of(graph_.values(), [&](const Value& value) { return value.alias == id; });
+        };
+        for (int id : {gate, up})
+            if (is_output(id) || is_viewed(id)) return nullptr;
+        return unit;
+    }
+
+    void join_gate(std::size_t first, std::size_t second) {
+        if (!fit(nodes_[first], nodes_[second])) return;
+        const int a = nodes_[first].outputs.front(), b = nodes_[second].outputs.front();
+        Node* unit = unit_of(a, b);
+        if (unit == nullptr) {
+            std::swap(first, second);
+            unit = unit_of(b, a);
+        }
+        if (unit == nullptr || unit->attrs.has("limit") || unit->attrs.has("up_offset") ||
+            unit->segment != nodes_[first].segment)
+            return;
+        Node joint = joint_of({first, second});
+        joint.attrs.set("gate", unit->attrs.text("kind", "silu"));
+        joint.outputs = unit->outputs;
+        joined_.push_back(name_of(graph_, nodes_[first]) + " + up and gate");
+        unit->op = nullptr;
+        nodes_[first].op = nodes_[second].op = nullptr;
+        nodes_[std::min(first, second)] = joint;
+    }
+
+    Graph& graph_;
+    const Caps& caps_;
+    const KernelChoice& choose_;
+    std::vector<Node>& nodes_;
+    std::vector<std::string> joined_;
+};
+
+}  // namespace
+
+std::vector<std::string> join_products(Graph& graph, const Caps& caps, const KernelChoice& choose) {
+    return Joiner(graph, caps, choose).run();
+}
+
+}  // namespace vantage

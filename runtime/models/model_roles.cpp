@@ -1,0 +1,169 @@
+#include "runtime/models/model_roles.h"
+
+#include <algorithm>
+#include <cctype>
+#include <string>
+
+#include "vantage/op.h"
+#include "runtime/models/model_builder.h"
+
+namespace vantage {
+
+namespace {
+
+bool is_op(const Node& node, const char* name) { return node.op->name == std::string(name); }
+bool is_norm(const Node& node) {
+    return is_op(node, "layer_norm") || is_op(node, "rms_norm") || is_op(node, "batch_norm");
+}
+
+int behind_views(const Graph& graph, int id) {
+    while (graph.value(id).kind == ValueKind::view) id = graph.value(id).alias;
+    return id;
+}
+
+}  // namespace
+
+const char* name_of(Part part) {
+    switch (part) {
+        case Part::embedding: return "embedding";
+        case Part::positions: return "positions";
+        case Part::query: return "attention q";
+        case Part::key: return "attention k";
+        case Part::value: return "attention v";
+        case Part::projections: return "attention q, k, v";
+        case Part::attention: return "attention scores";
+        case Part::attention_out: return "attention o";
+        case Part::sinks: return "attention sinks";
+        case Part::cross_query: return "cross-attention q";
+        case Part::cross_key: return "cross-attention k";
+        case Part::cross_value: return "cross-attention v";
+        case Part::cross_attention: return "cross-attention scores";
+        case Part::cross_out: return "cross-attention o";
+        case Part::unused: return "attention, global (unused)";
+        case Part::mlp: return "mlp";
+        case Part::router: return "router";
+        case Part::experts: return "experts";
+        case Part::norms: return "norms";
+        case Part::output: return "output layer";
+        case Part::heads: return "heads";
+        case Part::other: return "other";
+    }
+    return "";
+}
+
+Parts::Parts(const Graph& graph, const ModelConfig& config) : graph_(graph), config_(config) {
+    for (const Node& node : graph.nodes()) {
+        if (is_op(node, "route")) trace(node.inputs[0], {Part::router, config.experts, 1});
+        if (is_op(node, "attention")) trace_attention(node);
+        if (!is_op(node, "write")) continue;  // what an encoder offers the decoder's layers, into states of these names
+        const std::string& state = graph.value(graph.storage(node.inputs[0])).name;
+        const Shape& rows = graph.value(node.inputs[1]).type.shape;
+        if (state.starts_with("cache.k.cross.")) trace(node.inputs[1], {Part::cross_key, rows[-2], rows[-1]});
+        if (state.starts_with("cache.v.cross.")) trace(node.inputs[1], {Part::cross_value, rows[-2], rows[-1]});
+    }
+    for (std::size_t i = 0; i < graph.nodes().size(); ++i) parts_.push_back(part_of(i));
+}
+
+void Parts::trace_attention(const Node& node) {
+    const auto heads_of = [&](const char* name, Part part) {
+        const int id = operand_named(node, name);
+        const Shape& shape = graph_.value(id).type.shape;
+        trace(id, {part, shape[-2], shape[-1]});
+    };
+    heads_of("q", is_cross(node) ? Part::cross_query : Part::query);
+    heads_of("k", Part::key);
+    heads_of("v", Part::value);
+}
+
+bool Parts::is_cross(const Node& attention) const {
+    return graph_.value(behind_views(graph_, operand_named(attention, "k"))).node < 0;
+}
+
+bool Parts::is_read(const Node& node) const {
+    const int result = node.outputs[0];
+    const auto reads = [&](int id) { return id >= 0 && behind_views(graph_, id) == result; };
+    return std::ranges::any_of(graph_.nodes(),
+                               [&](const Node& other) { return std::ranges::any_of(other.inputs, reads); }) ||
+           std::ranges::any_of(graph_.outputs(), [&](const auto& output) { return reads(output.second); });
+}
+
+bool Parts::is_weight(int value) const {
+    return value >= 0 && graph_.value(graph_.storage(value)).kind == ValueKind::weight;
+}
+
+bool Parts::in_head(std::size_t node) const {
+    return graph_.segments()[static_cast<std::size_t>(graph_.nodes()[node].segment)] == "head";
+}
+
+bool Parts::in_layer(std::size_t node) const {  // "encoder.layer.3.": a scope of numbers only
+    const std::string& scope = graph_.nodes()[node].scope;
+    for (std::size_t i = scope.find('.'); i != std::string::npos && i + 1 < scope.size(); i = scope.find('.', i + 1))
+        if (std::isdigit(static_cast<unsigned char>(scope[i + 1])) != 0) return true;
+    return false;
+}
+
+void Parts::trace(int value, const Columns& made) {
+    value = behind_views(graph_, value);
+    if (graph_.value(value).kind != ValueKind::node) return;
+    const auto index = static_cast<std::size_t>(graph_.value(value).node);
+    const Node& node = graph_.nodes()[index];
+    if (is_op(node, "matmul") && is_weight(operand_named(node, "b"))) {
+        std::vector<Columns>& known = columns_[index];
+        if (std::find(known.begin(), known.end(), made) == known.end()) known.push_back(made);
+        return;
+    }
+    if (is_op(node, "add") || is_op(node, "embedding")) return;  // the residual stream: nobody's projection
+    for (const int input : node.inputs)
+        if (input >= 0) trace(input, made);
+}
+
+// Through what joins, adds or chooses between results of attention; a matrix product or a norm makes something else of them.
+const Node* Parts::attention_behind(int value) const {
+    if (value < 0) return nullptr;
+    const Value& from = graph_.value(behind_views(graph_, value));
+    if (from.kind != ValueKind::node) return nullptr;
+    const Node& node = graph_.nodes()[static_cast<std::size_t>(from.node)];
+    if (is_op(node, "attention")) return &node;
+    if (is_norm(node) || is_op(node, "matmul") || is_op(node, "expert_linear")) return nullptr;
+    for (const int input : node.inputs)
+        if (const Node* found = attention_behind(input)) return found;
+    return nullptr;
+}
+
+Part Parts::part_of(std::size_t index) const {
+    const Node& node = graph_.nodes()[index];
+    if (is_norm(node)) return Part::norms;
+    if (is_op(node, "attention")) return is_cross(node) ? Part::cross_attention : Part::attention;
+    if (is_op(node, "expert_linear")) return Part::experts;
+    if (is_op(node, "embedding")) {
+        if (!is_weight(operand_named(node, "w"))) return Part::other;  // rows of something that was computed
+        const Value& ids = graph_.value(graph_.storage(node.inputs[0]));
+        return ids.name == model_names::tokens || ids.name == model_names::source_tokens ? Part::embedding
+                                                                                         : Part::positions;
+    }
+    if (!is_op(node, "matmul")) return Part::other;
+    if (!is_weight(operand_named(node, "b"))) return config_.experts > 0 ? Part::experts : Part::other;
+    if (const auto found = columns_.find(index); found != columns_.end()) {
+        const Part first = found->second.front().part;
+        return first == Part::query || first == Part::key || first == Part::value ? Part::projections : first;
+    }
+    if (in_head(index)) {
+        const bool words = graph_.value(node.outputs[0]).type.shape[-1] == config_.vocab;
+        return words || config_.kind != ModelKind::encoder ? Part::output : Part::heads;
+    }
+    if (const Node* attention = attention_behind(node.inputs[0]))
+        return is_cross(*attention) ? Part::cross_out : Part::attention_out;
+    if (!in_layer(index)) return Part::embedding;
+    return is_read(node) ? Part::mlp : Part::unused;
+}
+
+Part Parts::of_operand(std::size_t node, std::size_t operand) const {
+    const std::string name = graph_.nodes()[node].op->operands[operand];
+    if (parts_[node] == Part::embedding && name == "positions") return Part::positions;
+    if (parts_[node] == Part::attention) return name == "sinks" ? Part::sinks : Part::positions;
+    if (parts_[node] == Part::other && is_op(graph_.nodes()[node], "add")) return Part::positions;
+    if (parts_[node] == Part::other && is_op(graph_.nodes()[node], "concat")) return Part::embedding;
+    return parts_[node];
+}
+
+}  // namespace vantage

@@ -1,0 +1,93 @@
+#include "runtime/picture/attention_scale.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/base/log.h"
+
+namespace vantage {
+
+const char* name_of(WeightScale scale) {
+    switch (scale) {
+        case WeightScale::square_root: return "√";
+        case WeightScale::linear: return "linear";
+        case WeightScale::logarithmic: return "log";
+    }
+    return "?";
+}
+
+std::optional<WeightScale> weight_scale_named(std::string_view name) {
+    if (name == "sqrt") return WeightScale::square_root;
+    if (name == "linear") return WeightScale::linear;
+    if (name == "log") return WeightScale::logarithmic;
+    return std::nullopt;
+}
+
+// Below, `share` is a weight's share of `value_max`, and `low` that of the dark end.
+
+float position_of(float value, float value_max, WeightScale scale, float value_min) {
+    const float share = value / value_max, low = value_min / value_max;
+    if (!(share > low)) return 0.0f;  // also for NaN
+    if (share >= 1.0f) return 1.0f;
+    switch (scale) {
+        case WeightScale::square_root: return (std::sqrt(share) - std::sqrt(low)) / (1.0f - std::sqrt(low));
+        case WeightScale::linear: return (share - low) / (1.0f - low);
+        case WeightScale::logarithmic: break;
+    }
+    return std::max(0.0f, 1.0f - std::log(share) / std::log(std::max(low, logarithmic_floor)));
+}
+
+float value_at(float position, float value_max, WeightScale scale, float value_min) {
+    const float low = value_min / value_max;
+    float share = 0;
+    switch (scale) {
+        case WeightScale::square_root: {
+            const float root = std::max(std::sqrt(low) + position * (1.0f - std::sqrt(low)), 0.0f);
+            share = root * root;
+            break;
+        }
+        case WeightScale::linear: share = std::max(low + position * (1.0f - low), 0.0f); break;
+        case WeightScale::logarithmic:
+            share = std::pow(std::max(low, logarithmic_floor), 1.0f - position);
+            if (share <= logarithmic_floor) share = 0;  // which the scale does not tell from zero
+            break;
+    }
+    return share * value_max;
+}
+
+std::string weight_text(float value, int digits) {
+    if (value == 0.0f) return "0";
+    if (std::abs(value) < 0.001f) {
+        std::string text = format("%.0e", static_cast<double>(value));
+        const std::size_t exponent = text.find("e-0");
+        return exponent == std::string::npos ? text : text.erase(exponent + 2, 1);
+    }
+    std::string text = format("%.*f", digits, static_cast<double>(value));
+    if (text.find('.') != std::string::npos) {
+        text.erase(text.find_last_not_of('0') + 1);
+        if (text.back() == '.') text.pop_back();
+    }
+    return text;
+}
+
+std::vector<ScaleTick> scale_ticks(float value_max, WeightScale scale, float value_min) {
+    std::vector<float> shares;
+    switch (scale) {
+        case WeightScale::square_root: shares = {0.0f, 0.01f, 0.1f, 0.25f, 0.5f, 1.0f}; break;
+        case WeightScale::linear: shares = {0.0f, 0.25f, 0.5f, 0.75f, 1.0f}; break;
+        case WeightScale::logarithmic: shares = {1e-4f, 1e-3f, 1e-2f, 1e-1f, 1.0f}; break;
+    }
+    const float low = value_min / value_max;
+    constexpr float apart = 0.05f;  // from the dark end's mark, so that their texts do not touch
+    std::vector<ScaleTick> ticks;
+    for (const float share : shares) {
+        const bool first = ticks.empty();
+        const float value = first ? std::max(share, low) * value_max : share * value_max;
+        const float position = position_of(value, value_max, scale, value_min);
+        if (first || value_min == 0.0f || position > apart) ticks.push_back({value, position, weight_text(value, 4)});
+    }
+    if (scale == WeightScale::logarithmic || value_min > 0.0f) ticks.front().text = "≤ " + ticks.front().text;
+    return ticks;
+}
+
+}  // namespace vantage

@@ -1,0 +1,121 @@
+#include "runtime/picture/drawing.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/base/log.h"
+#include "runtime/base/os.h"
+#include "runtime/picture/png.h"
+#include "vantage/error.h"
+
+namespace vantage {
+
+namespace {
+
+std::uint8_t coverage(double share) {
+    return static_cast<std::uint8_t>(std::lround(255 * std::clamp(share, 0.0, 1.0)));
+}
+
+// Blends `colour` into the pixels of a box by how far their centre lies inside of a shape, in pixels.
+template <class Inside>
+void blend_inside(Image& image, double x0, double y0, double x1, double y1, Rgb colour, Inside inside) {
+    const int left = std::max(0, static_cast<int>(x0) - 1), top = std::max(0, static_cast<int>(y0) - 1);
+    const int right = std::min(image.width - 1, static_cast<int>(x1) + 1);
+    const int bottom = std::min(image.height - 1, static_cast<int>(y1) + 1);
+    for (int y = top; y <= bottom; ++y)
+        for (int x = left; x <= right; ++x)
+            if (const double share = inside(x + 0.5, y + 0.5) + 0.5; share > 0)
+                image.blend(x, y, colour, coverage(share));
+}
+
+void paint_shape(Image& image, const DrawnBox& box) { fill(image, box.box, box.colour); }
+
+void paint_shape(Image& image, const DrawnLine& l) {
+    const double dx = l.x1 - l.x0, dy = l.y1 - l.y0, length = std::hypot(dx, dy), half = l.width / 2;
+    if (length == 0) return;
+    blend_inside(image, std::min(l.x0, l.x1) - half, std::min(l.y0, l.y1) - half, std::max(l.x0, l.x1) + half,
+                 std::max(l.y0, l.y1) + half, l.colour, [&](double x, double y) {
+                     const double along = std::clamp(((x - l.x0) * dx + (y - l.y0) * dy) / length, 0.0, length);
+                     return half - std::hypot(x - l.x0 - along * dx / length, y - l.y0 - along * dy / length);
+                 });
+}
+
+void paint_shape(Image& image, const DrawnDisc& d) {
+    blend_inside(image, d.x - d.radius, d.y - d.radius, d.x + d.radius, d.y + d.radius, d.colour,
+                 [&](double x, double y) {
+                     const double away = std::hypot(x - d.x, y - d.y);
+                     return d.ring > 0 ? d.ring / 2 - std::abs(away - (d.radius - d.ring / 2)) : d.radius - away;
+                 });
+}
+
+void paint_shape(Image& image, const DrawnText& t) {
+    if (t.upwards)
+        TextRaster::shared().draw_upwards(image, t.at, t.text, t.style);
+    else
+        TextRaster::shared().draw(image, t.at, t.text, t.style);
+}
+
+std::string hex(Rgb c) { return format("#%02x%02x%02x", c.r, c.g, c.b); }
+
+std::string escaped(const std::string& text) {
+    std::string safe;
+    for (const char c : text) safe += c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : std::string(1, c);
+    return safe;
+}
+
+std::string svg_shape(const DrawnBox& b) {
+    return format(R"(<rect x="%d" y="%d" width="%d" height="%d" fill="%s"/>)", b.box.x, b.box.y, b.box.width,
+                  b.box.height, hex(b.colour).c_str());
+}
+
+std::string svg_shape(const DrawnLine& l) {
+    return format(R"(<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="%s" stroke-width="%.1f"/>)", l.x0, l.y0,
+                  l.x1, l.y1, hex(l.colour).c_str(), l.width);
+}
+
+std::string svg_shape(const DrawnDisc& d) {
+    const std::string place = format(R"(<circle cx="%.1f" cy="%.1f" r="%.1f" )", d.x, d.y, d.radius - d.ring / 2);
+    if (d.ring == 0) return place + format(R"(fill="%s"/>)", hex(d.colour).c_str());
+    return place + format(R"(fill="none" stroke="%s" stroke-width="%.1f"/>)", hex(d.colour).c_str(), d.ring);
+}
+
+std::string svg_shape(const DrawnText& t) {
+    const char* weight = t.style.weight == TextWeight::bold ? R"( font-weight="bold")" : "";
+    const std::string turned = t.upwards ? format(" transform=\"rotate(-90 %d %d)\"", t.at.x, t.at.y) : "";
+    return format(R"(<text x="%d" y="%d" font-size="%d" fill="%s"%s%s>%s</text>)", t.at.x, t.at.y, t.style.pixels,
+                  hex(t.style.colour).c_str(), weight, turned.c_str(), escaped(t.text).c_str());
+}
+
+bool ends_in(const std::string& path, const char* ending) { return path.ends_with(ending); }
+
+}  // namespace
+
+Image paint(const Drawing& drawing) {
+    Image image(drawing.width, drawing.height, drawing.background);
+    for (const auto& shape : drawing.shapes) std::visit([&](const auto& one) { paint_shape(image, one); }, shape);
+    return image;
+}
+
+std::string svg_text(const Drawing& d) {
+    std::string text = format(R"(<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" )",
+                              d.width, d.height, d.width, d.height) +
+                       "font-family=\"DejaVu Sans, Verdana, sans-serif\">\n" +
+                       svg_shape(DrawnBox{{0, 0, d.width, d.height}, d.background}) + "\n";
+    for (const auto& shape : d.shapes) text += std::visit([](const auto& one) { return svg_shape(one); }, shape) + "\n";
+    return text + "</svg>\n";
+}
+
+void require_picture_name(const std::string& path) {
+    if (!ends_in(path, ".png") && !ends_in(path, ".svg"))
+        throw Error(ErrorKind::usage, path + ": a picture's name has to end in .png or .svg");
+}
+
+void write_drawing(const std::string& path, const Drawing& drawing, const std::string& title) {
+    require_picture_name(path);
+    if (ends_in(path, ".svg"))
+        write_file(path, svg_text(drawing));
+    else
+        write_png(path, paint(drawing), {{"Title", title}});
+}
+
+}  // namespace vantage

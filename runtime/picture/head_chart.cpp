@@ -1,0 +1,145 @@
+#include "runtime/picture/head_chart.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <set>
+
+#include "runtime/base/log.h"
+#include "vantage/error.h"
+
+namespace vantage {
+
+namespace {
+
+constexpr int chart_width = 1240, least_panel = 44, most_panel = 168, bars_height = 46, key_size = 11;
+constexpr TextStyle panel_note{11, style::ink, TextWeight::regular};
+
+/// Apart in hue and alike in lightness on the dark background (Okabe & Ito 2008, lightened).
+constexpr std::array<std::pair<const char*, Rgb>, 10> pattern_colours{{{"induction", {255, 176, 59}},
+                                                                       {"duplicate", {240, 228, 120}},
+                                                                       {"previous", {86, 180, 233}},
+                                                                       {"next", {120, 150, 255}},
+                                                                       {"self", {190, 160, 255}},
+                                                                       {"local", {60, 200, 160}},
+                                                                       {"sink", {213, 94, 94}},
+                                                                       {"broadcast", {226, 130, 190}},
+                                                                       {"diffuse", {142, 149, 168}},
+                                                                       {"mixed", {96, 103, 122}}}};
+
+Rgb blended(Rgb a, Rgb b, double share) {
+    const auto part = [&](std::uint8_t from, std::uint8_t to) {
+        return static_cast<std::uint8_t>(std::lround(from + share * (to - from)));
+    };
+    return {part(a.r, b.r), part(a.g, b.g), part(a.b, b.b)};
+}
+
+int text_height(const TextStyle& style) { return TextRaster::shared().measure("", style).height(); }
+
+class ChartPainter {
+public:
+    ChartPainter(const HeadChartPicture& picture, HeadChartLayout& layout) : picture_(picture), layout_(layout) {
+        layout_ = {};
+        const auto panels = static_cast<std::size_t>(std::max(0, picture.layers * picture.heads));
+        if (panels == 0 || picture.panels.size() != panels)
+            throw Error(ErrorKind::usage, format("a chart of %d layers × %d heads has %zu panels", picture.layers,
+                                                 picture.heads, picture.panels.size()));
+        place();
+    }
+
+    Image paint() {
+        Image image(layout_.width, layout_.height, style::background);
+        style::draw_header(image, {style::margin, style::margin}, picture_.title, picture_.caption,
+                           layout_.width - 2 * style::margin, layout_.texts);
+        for (std::size_t i = 0; i < layout_.panels.size(); ++i)
+            paint_panel(image, picture_.panels[i], layout_.panels[i]);
+        for (int layer = 0; layer < picture_.layers; ++layer) {
+            const Rect& panel = layout_.panels[static_cast<std::size_t>(layer * picture_.heads)];
+            write(image, {style::margin, panel.y + panel.height / 2}, format("L%d", layer), style::label);
+        }
+        for (int head = 0; head < picture_.heads; ++head) {
+            const Rect& panel = layout_.panels[static_cast<std::size_t>(head)];
+            write(image, {panel.x + 2, panel.y - style::gap}, format("H%d", head), style::label);
+        }
+        paint_key(image);
+        return image;
+    }
+
+private:
+    void write(Image& image, Point at, const std::string& text, const TextStyle& style) {
+        layout_.texts.push_back({text, TextRaster::shared().draw(image, at, text, style)});
+    }
+
+    void place() {
+        const int left = style::margin + TextRaster::shared().measure("L00", style::label).width + style::gap;
+        const int panel = std::clamp(chart_width / picture_.heads - style::gap, least_panel, most_panel);
+        const int height = bars_height + text_height(panel_note) + 10;
+        layout_.width = std::max(left + picture_.heads * (panel + style::gap) + style::margin, 560);
+        const int top = style::margin +
+                        style::header_height(picture_.title, picture_.caption, layout_.width - 2 * style::margin) +
+                        text_height(style::label) + style::gap;
+        for (int layer = 0; layer < picture_.layers; ++layer)
+            for (int head = 0; head < picture_.heads; ++head)
+                layout_.panels.push_back(
+                    {left + head * (panel + style::gap), top + layer * (height + style::gap), panel, height});
+        key_y_ = layout_.panels.back().bottom() + 2 * style::gap;
+        layout_.height = key_y_ + 2 * (text_height(style::caption) + style::gap) + style::margin;
+    }
+
+    void paint_panel(Image& image, const HeadPanel& panel, const Rect& at) {
+        const Rgb colour = pattern_colour(panel.pattern);
+        fill(image, at, style::surface);
+        frame(image, at, blended(style::line, colour, 0.25 + 0.75 * std::clamp(panel.score, 0.0, 1.0)), 2);
+        TextStyle letters = panel_note;
+        letters.colour = colour;
+        const int room = at.width - 10;
+        write(image, {at.x + 5, at.y + 4 + text_height(letters) * 3 / 4},
+              TextRaster::shared().fitted(panel.note, letters, room), letters);
+        if (panel.bars.empty()) return;
+        // of several tokens in a column the one that receives most
+        const auto bars = static_cast<int>(panel.bars.size()), columns = std::min(bars, room);
+        for (int column = 0; column < columns; ++column) {
+            const int first = column * bars / columns, end = (column + 1) * bars / columns;
+            const double most = *std::max_element(panel.bars.begin() + first, panel.bars.begin() + end);
+            const int height = static_cast<int>(std::lround(std::clamp(most, 0.0, 1.0) * bars_height));
+            const int x = at.x + 5 + column * room / columns, next = at.x + 5 + (column + 1) * room / columns;
+            fill(image, {x, at.bottom() - 4 - height, std::max(1, next - x - (next - x > 2 ? 1 : 0)), height}, colour);
+        }
+    }
+
+    /// What the colours and the bars mean.
+    void paint_key(Image& image) {
+        const TextRaster& raster = TextRaster::shared();
+        int x = layout_.panels.front().x;
+        std::set<std::string> there;
+        for (const HeadPanel& panel : picture_.panels) there.insert(panel.pattern);
+        for (const auto& [name, colour] : pattern_colours) {
+            if (there.count(name) == 0) continue;
+            fill(image, {x, key_y_ + 2, key_size, key_size}, colour);
+            write(image, {x + key_size + 5, key_y_ + key_size + 1}, name, style::caption);
+            x += key_size + raster.measure(name, style::caption).width + 22;
+        }
+        write(image, {layout_.panels.front().x, key_y_ + text_height(style::caption) + style::gap + key_size},
+              "bars: attention that each token receives from those that see it, mean, 0 to 1", style::caption);
+    }
+
+    const HeadChartPicture& picture_;
+    HeadChartLayout& layout_;
+    int key_y_ = 0;
+};
+
+}  // namespace
+
+Rgb pattern_colour(const std::string& pattern) {
+    for (const auto& [name, colour] : pattern_colours)
+        if (pattern == name) return colour;
+    return style::faint;
+}
+
+Image draw_head_chart(const HeadChartPicture& picture, HeadChartLayout* layout) {
+    HeadChartLayout own;
+    HeadChartLayout& used = layout == nullptr ? own : *layout;
+    return ChartPainter(picture, used).paint();
+}
+
+}  // namespace vantage

@@ -1,0 +1,18 @@
+#include "runtime/picture/image_file.h"
+
+#include "runtime/base/os.h"
+#include "runtime/picture/jpeg.h"
+#include "runtime/picture/png.h"
+#include "vantage/error.h"
+
+namespace vantage {
+
+Image read_image(const std::string& path) {
+    constexpr std::size_t largest = std::size_t{256} << 20;
+    std::string bytes = read_file(path, largest);
+    if (bytes.starts_with("\x89PNG")) return decode_png(std::move(bytes), path).image;
+    if (bytes.starts_with("\xff\xd8\xff")) return decode_jpeg(bytes, path);
+    throw Error(ErrorKind::bad_file, "cannot read the picture '" + path + "': it is neither a PNG nor a JPEG");
+}
+
+}  // namespace vantage

@@ -1,0 +1,77 @@
+// Text in, text out, of several prompts at once.
+#include <algorithm>
+
+#include "runtime/base/log.h"
+#include "runtime/base/os.h"
+#include "runtime/session/text_stream.h"
+#include "runtime/models/config.h"
+#include "vantage/batch.h"
+
+namespace vantage {
+
+namespace {
+
+void begin_prompts(Batch& batch, std::span<const std::vector<std::int32_t>> prompts, const Sampling& sampling) {
+    if (std::ssize(prompts) > batch.size())
+        throw Error(ErrorKind::usage, format("%zu prompts do not fit a batch of %lld sequences", prompts.size(),
+                                             static_cast<long long>(batch.size())));
+    batch.restart(sampling);
+    const ModelConfig& config = batch.model().config();
+    const auto first = static_cast<std::int32_t>(config.forced_first_token);
+    for (std::size_t i = 0; i < prompts.size(); ++i) {
+        if (prompts[i].empty())
+            throw Error(ErrorKind::usage,
+                        format("there is nothing to continue: prompt %zu of %zu has no tokens", i + 1, prompts.size()));
+        const auto sequence = static_cast<std::int64_t>(i);
+        if (config.kind != ModelKind::encoder_decoder) {
+            batch.append(sequence, prompts[i]);
+            continue;
+        }
+        batch.encode(sequence, prompts[i]);
+        if (first >= 0) batch.append(sequence, std::span(&first, 1));
+    }
+}
+
+}  // namespace
+
+std::vector<Completion> complete(Batch& batch, std::span<const std::vector<std::int32_t>> prompts,
+                                 const Sampling& sampling, const GeneratorOptions& options,
+                                 const std::function<bool(std::int64_t, const Token&)>& on_token) {
+    begin_prompts(batch, prompts, sampling);
+    std::vector<Completion> completions(prompts.size());
+    std::vector<TextStream> texts;
+    std::vector<std::size_t> before;  // tokens that were not drawn
+    for (std::size_t i = 0; i < prompts.size(); ++i) {
+        texts.emplace_back(batch.model().tokenizer(), options);
+        before.push_back(batch.tokens(static_cast<std::int64_t>(i)).size());
+    }
+
+    const auto take = [&](std::size_t i, std::optional<std::int32_t> id) {
+        const auto sequence = static_cast<std::int64_t>(i);
+        const std::optional<Token> token = texts[i].take(id, batch.context_full(sequence) ? Ending::context_full
+                                                             : batch.ended(sequence)      ? Ending::end_token
+                                                                                          : Ending::length);
+        if (token) completions[i].text += token->text;
+        return !token || !on_token || on_token(sequence, *token);
+    };
+    std::vector<bool> goes_on(prompts.size(), true);
+    while (std::ranges::count(goes_on, true) > 0) {
+        throw_if_interrupted();
+        std::vector<std::optional<std::int32_t>> drawn(prompts.size());
+        if (std::ranges::any_of(texts, &TextStream::wants_more)) drawn = batch.next();
+        for (std::size_t i = 0; i < prompts.size(); ++i) {
+            if (!goes_on[i]) continue;
+            goes_on[i] = take(i, drawn[i]) && !texts[i].done();
+            if (goes_on[i] && !texts[i].wants_more()) goes_on[i] = take(i, std::nullopt) && !texts[i].done();
+            if (!goes_on[i]) batch.end(static_cast<std::int64_t>(i));
+        }
+    }
+    for (std::size_t i = 0; i < prompts.size(); ++i) {
+        const std::vector<std::int32_t>& tokens = batch.tokens(static_cast<std::int64_t>(i));
+        completions[i].ids.assign(tokens.begin() + static_cast<std::ptrdiff_t>(before[i]), tokens.end());
+        completions[i].ending = texts[i].ending();
+    }
+    return completions;
+}
+
+}  // namespace vantage

@@ -1,0 +1,112 @@
+#include <algorithm>
+
+#include "runtime/base/os.h"
+#include "runtime/session/text_stream.h"
+#include "runtime/models/config.h"
+#include "vantage/session.h"
+
+namespace vantage {
+
+const char* name_of(Ending ending) {
+    switch (ending) {
+        case Ending::length: return "length";
+        case Ending::end_token: return "end token";
+        case Ending::stop_text: return "stop text";
+        case Ending::context_full: return "context full";
+    }
+    return "";
+}
+
+Sampling recommended_sampling(const Model& model) {
+    const ModelConfig& config = model.config();
+    Sampling sampling = usual_sampling;
+    if (config.temperature > 0) sampling.temperature = config.temperature;
+    if (config.top_k > 0) sampling.top_k = config.top_k;
+    if (config.top_p < 1) sampling.top_p = config.top_p;
+    sampling.repeat_penalty = config.repetition_penalty;
+    return sampling;
+}
+
+struct Generator::State {
+    Model model;
+    Sampling sampling;
+    GeneratorOptions options;
+    Session session;
+    std::optional<TextStream> text;  // of the prompt that was last given
+
+    State(const Model& m, const Sampling& s, GeneratorOptions o)
+        : model(m), sampling(s), options(std::move(o)), session(m, options.session) {}
+
+    void begin(const std::string& prompt) {
+        session.restart(sampling);
+        begin(model.tokenizer().encode(prompt, true).ids);
+    }
+
+    // An encoder–decoder reads the ids, and writes about them.
+    void begin_after(std::span<const std::int32_t> source) {
+        session.restart(sampling);
+        session.encode(source);
+        const auto first = static_cast<std::int32_t>(model.config().forced_first_token);
+        if (first >= 0) session.append(std::span(&first, 1));
+        text.emplace(model.tokenizer(), options);
+    }
+
+    void begin(std::span<const std::int32_t> ids) {
+        if (model.config().kind == ModelKind::encoder_decoder) return begin_after(ids);
+        const std::vector<std::int32_t>& there = session.tokens();
+        const auto same = std::ranges::mismatch(there, ids).in1 - there.begin();
+        if (same == 0) session.restart(sampling);  // sets the sampling, too
+        session.rewind(same);
+        session.append(ids.subspan(static_cast<std::size_t>(same)));
+        text.emplace(model.tokenizer(), options);
+    }
+
+    std::optional<Token> advance() {
+        if (!text || text->done()) return std::nullopt;
+        throw_if_interrupted();
+        const std::optional<std::int32_t> id = text->wants_more() ? session.next() : std::nullopt;
+        return text->take(id, session.context_full() ? Ending::context_full
+                              : session.ended()      ? Ending::end_token
+                                                     : Ending::length);
+    }
+
+    Ending go_on(const std::function<bool(const Token&)>& on_token) {
+        while (const std::optional<Token> token = advance())
+            if (!on_token(*token)) break;
+        return text->ending();
+    }
+};
+
+Generator::Generator(const Model& model, const Sampling& sampling, GeneratorOptions options)
+    : state_(std::make_unique<State>(model, sampling, std::move(options))) {}
+Generator::~Generator() = default;
+Generator::Generator(Generator&&) noexcept = default;
+
+Ending Generator::generate(const std::string& prompt, const std::function<bool(const Token&)>& on_token) {
+    state_->begin(prompt);
+    return state_->go_on(on_token);
+}
+
+Ending Generator::generate(std::span<const std::int32_t> ids, const std::function<bool(const Token&)>& on_token) {
+    state_->begin(ids);
+    return state_->go_on(on_token);
+}
+
+std::string Generator::complete(const std::string& prompt) {
+    std::string text;
+    generate(prompt, [&](const Token& token) {
+        text += token.text;
+        return true;
+    });
+    return text;
+}
+
+Generator::Stream Generator::stream(const std::string& prompt) {
+    state_->begin(prompt);
+    return Stream(*this);
+}
+
+void Generator::Stream::advance() { current_ = generator_->state_->advance(); }
+Session& Generator::session() { return state_->session; }
+
+}  // namespace vantage

@@ -1,0 +1,224 @@
+#include "vantage/model.h"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <set>
+
+#include "runtime/base/fallback.h"
+#include "runtime/base/log.h"
+#include "runtime/base/os.h"
+#include "runtime/base/trace_span.h"
+#include "runtime/checkpoint/checkpoint.h"
+#include "runtime/exec/bindings.h"
+#include "runtime/session/random_weights.h"
+#include "runtime/exec/upload_weight.h"
+#include "runtime/gpu/device.h"
+#include "runtime/graph/fuse.h"
+#include "vantage/op.h"
+#include "runtime/models/architecture.h"
+#include "runtime/models/weight_storage.h"
+
+namespace vantage {
+
+namespace {
+
+// A weight and the memory that is to hold it.
+struct Upload {
+    Value value;
+    gpu::Buffer to;
+};
+
+// Part by part, so that the host holds little at a time.
+void upload(const Checkpoint& checkpoint, gpu::DeviceState& device, const std::vector<Upload>& uploads,
+            const std::stop_token& stop) {
+    const TimedSpan span("upload weights");
+    for (const auto& [value, to] : uploads) {
+        const std::vector<std::string> parts = tensors_of(value);
+        std::uint64_t offset = 0;
+        for (const std::string& part : parts) {
+            throw_if_interrupted();
+            if (stop.stop_requested()) return;
+            upload_weight(device, to, offset, value.type, checkpoint.dtype(part), value.packed,
+                          checkpoint.entry(part).data);
+            checkpoint.files().release(checkpoint.name_of(part));
+            offset += value.type.bytes() / parts.size();
+        }
+    }
+}
+
+std::string join(const std::string& directory, const char* file) {
+    return (std::filesystem::path(directory) / file).string();
+}
+bool exists(const std::string& path) {
+    std::error_code ignored;
+    return std::filesystem::exists(path, ignored);
+}
+
+}  // namespace
+
+std::int64_t ModelInfo::layers_of(AttentionOf of) const {
+    switch (of) {
+        case AttentionOf::self: return layers;
+        case AttentionOf::encoder: return encoder_layers;
+        case AttentionOf::cross: return encoder_layers > 0 ? layers : 0;
+    }
+    return 0;
+}
+
+std::int64_t ModelInfo::heads_of(AttentionOf of) const {
+    if (layers_of(of) == 0) return 0;
+    return of == AttentionOf::encoder ? encoder_heads : heads;
+}
+
+struct Model::State {
+    Device device;
+    ModelConfig config;
+    ModelInfo info;
+    std::optional<Tokenizer> tokenizer;
+    std::map<std::string, DType> types;  // of the weights, by their names in graphs
+    std::shared_ptr<Bindings> weights = std::make_shared<Bindings>();
+
+    explicit State(Device d) : device(std::move(d)) {}
+    std::vector<Value> wanted_weights(const Graph::WeightTypes& types_of, const LoadOptions& options) const;
+    void require_room(const std::vector<Value>& wanted, const std::string& name) const;
+    gpu::Buffer add_weight(const Value& value);
+    void load_weights(const std::string& directory, const LoadOptions& options);
+    void draw_weights(DType type, std::uint64_t seed, const std::string& name);
+    void describe();
+};
+
+// The weights of the model's graph; of an encoder–decoder those of both, the shared ones once.
+std::vector<Value> Model::State::wanted_weights(const Graph::WeightTypes& types_of, const LoadOptions& options) const {
+    std::vector<Value> wanted;
+    std::set<std::string> names;
+    const auto add = [&](bool encoder) {
+        const BuildOptions shape{.rows = 1, .context = std::min<std::int64_t>(config.context, 16), .encoder = encoder};
+        Graph graph = build_model(config, shape, types_of);
+        pack_weights(graph);
+        std::vector<std::string> left;
+        if (options.weights) left = store_matrices(graph, config, *options.weights);
+        for (const Value& value : graph.values())
+            if (value.kind == ValueKind::weight && names.insert(value.name).second) wanted.push_back(value);
+        if (!left.empty())
+            fall_back(left.front() + (left.size() > 1 ? format("; %zu others likewise", left.size() - 1) : ""));
+    };
+    add(false);
+    if (config.kind == ModelKind::encoder_decoder) add(true);
+    return wanted;
+}
+
+void Model::State::require_room(const std::vector<Value>& wanted, const std::string& name) const {
+    std::uint64_t total = 0;
+    for (const Value& value : wanted) total += value.type.bytes();
+    if (const std::uint64_t available = device.memory_available(); total > available)
+        throw Error(ErrorKind::out_of_memory,
+                    format("%s: the weights take %.1f MiB of device memory, but %.1f MiB are available on %s",
+                           name.c_str(), static_cast<double>(total) / 0x1p20, static_cast<double>(available) / 0x1p20,
+                           device.caps().name.c_str()));
+}
+
+// Memory for a weight, which the model then has.
+gpu::Buffer Model::State::add_weight(const Value& value) {
+    const gpu::Buffer buffer = gpu::allocate(device.state(), value.type.bytes(), gpu::MemoryKind::device, value.name);
+    for (const std::string& part : tensors_of(value)) types[part] = value.type.dtype;
+    weights->buffers[value.name] = buffer;
+    info.parameters += static_cast<std::uint64_t>(value.type.shape.elements());
+    info.weight_bytes += value.type.bytes();
+    return buffer;
+}
+
+void Model::State::load_weights(const std::string& directory, const LoadOptions& options) {
+    const TimedSpan span("read checkpoint");
+    const auto checkpoint = std::make_shared<const Checkpoint>(directory, config);
+    config.absent = checkpoint->absent();
+    const std::vector<Value> wanted =
+        wanted_weights([&](const std::string& name) { return checkpoint->dtype(name); }, options);
+    std::set<std::string> used;
+    for (const Value& value : wanted) {
+        checkpoint->check_shape(value);
+        for (const std::string& part : tensors_of(value)) used.insert(checkpoint->name_of(part));
+    }
+    checkpoint->check_surplus(used);
+    require_room(wanted, directory);
+    std::vector<Upload> uploads;
+    for (const Value& value : wanted) uploads.push_back({value, add_weight(value)});
+    weights->filling = std::make_shared<const Background>(
+        [checkpoint, uploads = std::move(uploads), on = device](const std::stop_token& stop) {
+            upload(*checkpoint, on.state(), uploads, stop);
+        });
+}
+
+void Model::State::draw_weights(DType type, std::uint64_t seed, const std::string& name) {
+    const TimedSpan span("draw weights");
+    const std::vector<Value> wanted = wanted_weights([](const std::string&) { return DType::f32; }, {.weights = type});
+    require_room(wanted, name);
+    RandomWeights random(device.state(), seed);
+    for (const Value& value : wanted) {
+        throw_if_interrupted();
+        random.fill(add_weight(value), value);
+    }
+}
+
+// What the config and the weights say.
+void Model::State::describe() {
+    info.architecture = config.architecture;
+    info.layers = config.layers, info.width = config.width, info.heads = config.heads, info.kv_heads = config.kv_heads;
+    info.head_width = config.head_width, info.inner = config.inner, info.vocab = config.vocab,
+    info.context = config.context;
+    info.encoder_layers = config.encoder.layers, info.encoder_heads = config.encoder.heads;
+    std::set<std::string> names;
+    for (const auto& [name, type] : types) names.insert(name_of(type));
+    for (const std::string& name : names) info.weight_types += (info.weight_types.empty() ? "" : " ") + name;
+}
+
+Model Model::load(const Device& device, const std::string& directory, const LoadOptions& options) {
+    if (options.weights && !is_float(*options.weights) && !is_quantized(*options.weights))
+        throw Error(ErrorKind::usage, std::string("weights in ") + name_of(*options.weights) +
+                                          ": they may be f32, f16, bf16, q8_0 or q4_0");
+    if (!exists(directory))
+        throw Error(ErrorKind::bad_file, directory + ": no such folder, wanted a model folder with config.json");
+    auto state = std::make_shared<State>(device);
+    const std::string config = join(directory, "config.json"), generation = join(directory, "generation_config.json"),
+                      tokenizer = join(directory, "tokenizer.json");
+    state->config = parse_model_config(read_file(config, 16 << 20), config);
+    if (exists(generation)) apply_generation_config(state->config, read_file(generation, 16 << 20), generation);
+    if (exists(tokenizer)) state->tokenizer = timed("read tokenizer", [&] { return Tokenizer::load(tokenizer); });
+    state->load_weights(directory, options);
+    const std::filesystem::path path = std::filesystem::path(directory).lexically_normal();
+    state->info.directory = directory;
+    state->info.name = path.has_filename() ? path.filename().string() : path.parent_path().filename().string();
+    state->describe();
+    return Model(std::move(state));
+}
+
+Model Model::random(const Device& device, const std::string& name, const std::string& config, DType type,
+                    std::uint64_t seed) {
+    auto state = std::make_shared<State>(device);
+    state->config = parse_model_config(config, name);
+    state->draw_weights(type, seed, name);
+    state->info.name = name;
+    state->describe();
+    return Model(std::move(state));
+}
+
+const ModelInfo& Model::info() const { return state_->info; }
+bool Model::has_tokenizer() const { return state_->tokenizer.has_value(); }
+const Tokenizer& Model::tokenizer() const {
+    if (state_->config.sees())
+        throw Error(ErrorKind::usage,
+                    state_->info.name + " (" + state_->info.architecture + ") looks at images: it reads no text");
+    if (!state_->tokenizer)
+        throw Error(ErrorKind::bad_file, join(state_->info.directory, "tokenizer.json") +
+                                             ": no such file; without it this model takes ids only");
+    return *state_->tokenizer;
+}
+const Device& Model::device() const { return state_->device; }
+const ModelConfig& Model::config() const { return state_->config; }
+Graph Model::graph(const BuildOptions& options) const {
+    return build_model(state_->config, options,
+                       [state = state_](const std::string& name) { return state->types.at(name); });
+}
+const std::shared_ptr<Bindings>& Model::weights() const { return state_->weights; }
+
+}  // namespace vantage

@@ -1,0 +1,136 @@
+// Heads one by one: silenced ones, and how long their values are before and behind the output projection.
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/base/log.h"
+#include "runtime/session/session_state.h"
+#include "runtime/gpu/commands.h"
+#include "runtime/graph/fuse.h"
+#include "vantage/op.h"
+
+namespace vantage {
+
+std::string name_of(const HeadPlace& place) {
+    const char* whose = place.of == AttentionOf::self ? "" : place.of == AttentionOf::encoder ? "e" : "x";
+    return format("%s%lld.%lld", whose, static_cast<long long>(place.layer), static_cast<long long>(place.head));
+}
+
+namespace {
+
+std::vector<HeadPlace> in_encoder(std::span<const HeadPlace> places) {
+    std::vector<HeadPlace> some;
+    std::ranges::copy_if(places, std::back_inserter(some),
+                         [](const HeadPlace& place) { return place.of == AttentionOf::encoder; });
+    return some;
+}
+
+}  // namespace
+
+void Session::silence(std::span<const HeadPlace> heads) {
+    State& s = *state_;
+    if (!s.options.silenced)
+        throw Error(ErrorKind::usage, "heads can be silenced in a session that was made with SessionOptions::silenced");
+    s.finish_flight();
+    const std::vector<HeadPlace> before = std::exchange(*s.options.silenced, {heads.begin(), heads.end()});
+    try {
+        s.set_head_mask();
+    } catch (const Error&) {
+        *s.options.silenced = before;
+        throw;
+    }
+    s.replay.reset();
+    s.forget_results(s.sequence);
+    s.sequence.ended = s.step_current = false;
+    if (!s.encodes()) s.mark_seen(0);
+    if (s.sequence.source.empty() || in_encoder(before) == in_encoder(heads)) return;
+    s.sequence.source_waits = true;
+    for (std::vector<float>& stream : s.sequence.source_hidden) stream.clear();
+}
+
+// W_O of a layer as rows [features of the heads, width of the model]: the matrix that the attention's output is multiplied with.
+std::vector<float> Session::State::output_projection(std::int64_t layer, std::int64_t features, AttentionOf of) const {
+    Graph packed = graph_of(of).copy();
+    pack_weights(packed);  // as the weights were loaded
+    int joined = -1;       // the heads' outputs, masked or not
+    for (const Node& node : packed.nodes()) {
+        if (std::string(node.op->name) == "attention" &&
+            packed.value(packed.storage(operand_named(node, "k"))).name == model_names::keys(layer, of))
+            joined = node.outputs[0];
+        if (joined < 0 || node.inputs[0] < 0 || packed.storage(node.inputs[0]) != joined) continue;
+        if (std::string(node.op->name) == "mul") joined = node.outputs[0];
+        if (std::string(node.op->name) != "matmul") continue;
+        const Value& weight = packed.value(packed.storage(node.inputs[1]));
+        const TensorType type = packed.value(node.inputs[1]).type;
+        std::vector<std::byte> bytes(static_cast<std::size_t>(type.bytes()));
+        gpu::download(device, bindings->buffers.at(weight.name), 0, bytes);
+        const HostTensor matrix = widen(type, bytes);
+        const bool turned = node.attrs.flag("transpose_b");
+        const std::int64_t width = type.shape[turned ? 0 : 1];
+        std::vector<float> rows(static_cast<std::size_t>(features * width));
+        for (std::int64_t i = 0; i < features; ++i)
+            for (std::int64_t o = 0; o < width; ++o)
+                rows[static_cast<std::size_t>(i * width + o)] =
+                    static_cast<float>(matrix[turned ? o * features + i : i * width + o]);
+        return rows;
+    }
+    throw Error(ErrorKind::unsupported,
+                format("%s: the attention of layer %lld has no output projection that is a matrix",
+                       model.info().name.c_str(), static_cast<long long>(layer)));
+}
+
+namespace {
+
+/// W_hᵀ W_h of a head [Dv, Dv], W_h its rows of W_O: ‖W_h v‖² = vᵀ (W_hᵀ W_h) v costs Dv² a token, not Dv times the width.
+std::vector<double> gram(std::span<const float> rows, std::size_t dv) {
+    const std::size_t width = rows.size() / dv;
+    std::vector<double> products(dv * dv);
+    for (std::size_t a = 0; a < dv; ++a)
+        for (std::size_t b = 0; b <= a; ++b) {
+            double sum = 0;
+            for (std::size_t o = 0; o < width; ++o)
+                sum += static_cast<double>(rows[a * width + o]) * static_cast<double>(rows[b * width + o]);
+            products[a * dv + b] = products[b * dv + a] = sum;
+        }
+    return products;
+}
+
+}  // namespace
+
+std::vector<float> Session::value_norms(std::int64_t layer, bool projected, AttentionOf of) {
+    State& s = *state_;
+    s.check_head(layer, 0, of);
+    if (s.global_rows(layer) > 0)
+        throw Error(ErrorKind::unsupported, s.model.info().name +
+                                                ": global tokens read values of their own, whose "
+                                                "lengths are not told apart");
+    s.settle();
+    const Value& value = *std::ranges::find(s.graph_of(of).values(), model_names::values(layer, of), &Value::name);
+    const TensorType type{Shape{s.keys_of(of), value.type.shape[1], value.type.shape[2]}, value.type.dtype};
+    std::vector<std::byte> bytes(static_cast<std::size_t>(type.bytes()));
+    gpu::download(s.device, s.bindings->buffers.at(value.name), 0, bytes);
+    const HostTensor v = widen(type, bytes);
+    const auto tokens = static_cast<std::size_t>(s.keys_of(of)),
+               heads = static_cast<std::size_t>(s.model.info().heads_of(of)),
+               kv_heads = static_cast<std::size_t>(type.shape[1]), dv = static_cast<std::size_t>(type.shape[2]);
+    const std::vector<float> w =
+        projected ? s.output_projection(layer, static_cast<std::int64_t>(heads * dv), of) : std::vector<float>();
+    std::vector<float> norms(tokens * heads);
+    for (std::size_t head = 0; head < heads; ++head) {
+        const std::vector<double> metric =
+            projected ? gram(std::span(w).subspan(head * (w.size() / heads), w.size() / heads), dv)
+                      : std::vector<double>();
+        for (std::size_t token = 0; token < tokens; ++token) {
+            const double* x = &v.data[(token * kv_heads + head / (heads / kv_heads)) * dv];
+            double square = 0;
+            for (std::size_t a = 0; a < dv; ++a)
+                if (!projected)
+                    square += x[a] * x[a];
+                else
+                    for (std::size_t b = 0; b < dv; ++b) square += x[a] * metric[a * dv + b] * x[b];
+            norms[token * heads + head] = static_cast<float>(std::sqrt(std::max(square, 0.0)));
+        }
+    }
+    return norms;
+}
+
+}  // namespace vantage
