@@ -1,8 +1,9 @@
-# vantage_layer(NAME DIRECTORIES dir… LINK target… [HEADERS_OF target…] [GENERATED file…] [ALONE pattern…])
-# One static library per layer. LINK is what the layer may call; HEADERS_OF is needed to compile it, not to use it. Files
-# that match ALONE are never compiled together with others (VANTAGE_UNITY).
+# vantage_layer(NAME DIRECTORIES dir… LINK target… [API header…] [HEADERS_OF target…] [GENERATED file…] [ALONE pattern…])
+# One static library per layer. LINK is what the layer may call and include; HEADERS_OF is needed to compile it, not to use
+# it. API names the public headers (include/vantage/NAME.h) that the layer implements. Files that match ALONE are never
+# compiled together with others (VANTAGE_UNITY). tests/build/layers.sh fails on an include of a layer that is not linked.
 function(vantage_layer name)
-  cmake_parse_arguments(arg "" "" "DIRECTORIES;LINK;HEADERS_OF;GENERATED;ALONE" ${ARGN})
+  cmake_parse_arguments(arg "" "" "DIRECTORIES;LINK;API;HEADERS_OF;GENERATED;ALONE" ${ARGN})
   set(sources ${arg_GENERATED})
   foreach(directory IN LISTS arg_DIRECTORIES)
     file(GLOB found CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${directory}/*.cpp")
@@ -37,4 +38,10 @@ function(vantage_layer name)
   target_compile_features(${name} ${scope} cxx_std_20)
   add_library(vantage::${name} ALIAS ${name})
   set_property(GLOBAL APPEND PROPERTY VANTAGE_LAYERS ${name})
+  set(links ${arg_LINK})
+  list(FILTER links INCLUDE REGEX "^vantage")
+  list(JOIN arg_DIRECTORIES " " directories)
+  list(JOIN arg_API " " api)
+  list(JOIN links " " links)
+  set_property(GLOBAL APPEND PROPERTY VANTAGE_LAYER_TABLE "${name}|${directories}|${api}|${links}")
 endfunction()

@@ -53,6 +53,15 @@ if(VANTAGE_BUILD_TESTS AND NOT VANTAGE_FUZZ AND CMAKE_GENERATOR MATCHES Ninja)
     ENVIRONMENT "VANTAGE_BUILD=${PROJECT_BINARY_DIR};VANTAGE_ROOT=${PROJECT_SOURCE_DIR}")
 endif()
 
+# Which layer may include which: as CMakeLists.txt links them.
+if(VANTAGE_BUILD_TESTS AND NOT VANTAGE_FUZZ)
+  get_property(layer_table GLOBAL PROPERTY VANTAGE_LAYER_TABLE)
+  list(JOIN layer_table "\n" layer_table)
+  file(WRITE "${PROJECT_BINARY_DIR}/generated/layers.txt" "${layer_table}\n")
+  add_test(NAME layers COMMAND bash "${PROJECT_SOURCE_DIR}/tests/build/layers.sh" "${PROJECT_SOURCE_DIR}"
+    "${PROJECT_BINARY_DIR}/generated/layers.txt")
+endif()
+
 # Installs into a folder, and builds and runs a small project that finds Vantage there.
 if(VANTAGE_BUILD_TESTS AND NOT VANTAGE_FUZZ)
   add_test(NAME consumer COMMAND "${CMAKE_COMMAND}" "-DBUILD=${PROJECT_BINARY_DIR}" "-DROOT=${PROJECT_SOURCE_DIR}"

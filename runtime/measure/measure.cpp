@@ -1,6 +1,5 @@
 #include "runtime/measure/measure.h"
 
-#include "runtime/conform/case_runner.h"
 
 #include <algorithm>
 #include <cmath>

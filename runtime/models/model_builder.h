@@ -10,7 +10,7 @@
 
 #include "runtime/models/config.h"
 #include "vantage/graph.h"
-#include "vantage/model.h"
+#include "vantage/heads.h"
 #include "vantage/ops.h"
 
 namespace vantage {
