@@ -45,9 +45,9 @@ def caps_of(lab, device):
     if not name:
         sys.exit(f"{device}: LAB probe says nothing that can be read:\n{text}")
 
-    def number(pattern, otherwise=0):
+    def number(pattern, default=0):
         found = re.search(pattern, text)
-        return int(found.group(1)) if found else otherwise
+        return int(found.group(1)) if found else default
 
     low, high = number(r"min (\d+) max", 1), number(r"min \d+ max (\d+)", 1)
     groups = re.search(r"maxWG (\d+),(\d+),(\d+)", text)

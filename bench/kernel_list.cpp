@@ -84,17 +84,20 @@ private:
 
     // As Plan makes it, with operands of matrix products rounded to that type by leave.
     void add_plan(const ModelConfig& config, const Storage& storage, std::int64_t rows, bool logits, DType operands) {
-        const BuildOptions options{
-            .rows = rows, .context = config.context, .cache = storage.cache, .watch = {true}, .all_logits = logits};
+        const BuildOptions options{.rows = rows,
+                                   .context = config.context,
+                                   .cache = storage.cache,
+                                   .record_attention = {true},
+                                   .all_logits = logits};
         const bool quantized = is_quantized(storage.weights);  // its matrices; all else is f16
         Graph graph =
             build_model(config, options, [&](const std::string&) { return quantized ? DType::f16 : storage.weights; });
-        pack_weights(graph);
+        transpose_weights(graph);
         if (quantized) store_matrices(graph, config, storage.weights);
         fuse(graph);
         if (operands != DType::f32) allow_f16_operands(graph);
         if (operands == DType::q8_0) allow_int8_operands(graph);
-        join_products(graph, caps_, [](const OpCall& call, const Caps& caps) { return choose_kernel(call, caps); });
+        merge_projections(graph, caps_, [](const OpCall& call, const Caps& caps) { return choose_kernel(call, caps); });
         const Schedule schedule = make_schedule(graph, caps_);
         for (const Dispatch& dispatch : schedule.dispatches)
             if (dispatch.node >= 0)

@@ -110,8 +110,9 @@ int run(int argc, char** argv) {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
         if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-        constexpr int most = 300;                                // columns: a prompt that was not quoted may be a page
-        log(LogLevel::error, "%s; see `vantage --help`", shortened(without_controls(error.what()), most).c_str());
+        constexpr int max_columns = 300;                         // columns: a prompt that was not quoted may be a page
+        log(LogLevel::error, "%s; see `vantage --help`",
+            shortened(without_controls(error.what()), max_columns).c_str());
         return exit_code(ErrorKind::usage);
     }
     write_profile();

@@ -11,7 +11,7 @@ int main(int count, char** words) {
     try {
         vantage::Device device = vantage::open_for_windows();
         vantage::Model model = vantage::Model::load(device, folder);
-        vantage::Session session(model, {.watch = vantage::Watch::all()});
+        vantage::Session session(model, {.record_attention = vantage::RecordAttention::all()});
         vantage::AttentionFeed feed(session);
         vantage::ViewWindow window(feed);
         session.append(model.tokenizer().encode(prompt, true).ids);

@@ -214,7 +214,7 @@ void listen(GLFWwindow* window, vantage::ViewPainter& painter) {
 void show(Graphics& graphics, const std::string& folder, const std::string& prompt) {
     const vantage::Device device = vantage::adopt(graphics.handles, graphics.extensions);
     const vantage::Model model = vantage::Model::load(device, folder);
-    vantage::Session session(model, {.watch = vantage::Watch::all(), .submission_seconds = 0.004});
+    vantage::Session session(model, {.record_attention = vantage::RecordAttention::all(), .submission_seconds = 0.004});
     vantage::AttentionFeed feed(session);
     vantage::ViewPainter painter(feed, format);
     listen(graphics.window, painter);

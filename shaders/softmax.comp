@@ -38,16 +38,16 @@ void main() {
     begin = (row / p.inner) * p.count * p.inner + row % p.inner;
     uint lane = LANE * STEP, stride = gl_WorkGroupSize.x * STEP;
     uint whole = p.count - p.count % (UNROLL * stride);  // elements that come in full rounds
-    float most = lowest, total = 0.0, parts[UNROLL];
+    float own_max = lowest, total = 0.0, parts[UNROLL];
     [[unroll]] for (uint u = 0u; u < UNROLL; ++u) parts[u] = lowest;
     for (uint first = 0u; first < whole; first += UNROLL * stride)
         [[unroll]] for (uint u = 0u; u < UNROLL; ++u) parts[u] = max(parts[u], step_max(scaled(first + u * stride + lane)));
-    for (uint j = whole + lane; j < p.count; j += stride) most = max(most, step_max(scaled(j)));
+    for (uint j = whole + lane; j < p.count; j += stride) own_max = max(own_max, step_max(scaled(j)));
     [[unroll]] for (uint u = 0u; u < UNROLL; ++u) {
-        most = max(most, parts[u]);
+        own_max = max(own_max, parts[u]);
         parts[u] = 0.0;
     }
-    float maximum = workgroup_max(most);
+    float maximum = workgroup_max(own_max);
     for (uint first = 0u; first < whole; first += UNROLL * stride)
         [[unroll]] for (uint u = 0u; u < UNROLL; ++u) parts[u] += step_sum(powers(scaled(first + u * stride + lane), maximum));
     for (uint j = whole + lane; j < p.count; j += stride) total += step_sum(powers(scaled(j), maximum));

@@ -5,9 +5,9 @@
 
 #include "cli/bench/bench.h"
 #include "cli/shared/commands.h"
+#include "cli/shared/text_table.h"
 #include "runtime/base/log.h"
 #include "runtime/bench/compare_reports.h"
-#include "cli/shared/text_table.h"
 
 namespace vantage::cli {
 

@@ -3,29 +3,29 @@
 #include <cstdio>
 #include <memory>
 
+#include "cli/demo/worked_example_page.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/head_mask.h"
 #include "cli/shared/head_pictures.h"
 #include "cli/shared/head_survey.h"
-#include "cli/shared/terminal_page.h"
 #include "cli/shared/profile.h"
+#include "cli/shared/terminal_page.h"
+#include "runtime/base/json.h"
 #include "runtime/base/os.h"
 #include "runtime/base/trace_span.h"
-#include "runtime/base/json.h"
 #include "runtime/picture/shown_text.h"
-#include "cli/demo/worked_example_page.h"
 
 namespace vantage::cli {
 
 namespace {
 
-constexpr const char* usual_prompt = "The animal didn't cross the street because it was too tired.";
+constexpr const char* default_prompt = "The animal didn't cross the street because it was too tired.";
 constexpr std::size_t enough_to_see = 6;  // tokens; of a shorter prompt, what the model wrote is shown as well
-constexpr std::size_t most_drawn = 24;    // tokens in that case
+constexpr std::size_t max_drawn = 24;     // tokens in that case
 constexpr int widest_page = 100;          // columns of the terminal
 
 struct DemoOptions {
-    std::string prompt = usual_prompt, folder = "vantage-demo", masked;
+    std::string prompt = default_prompt, folder = "vantage-demo", masked;
     std::int64_t tokens = 40;
     double temperature = 0.7;
     std::uint64_t seed = 10;
@@ -86,19 +86,19 @@ std::string write_on(const DemoOptions& o, const Page& page, Generator& generato
 /// How many tokens the map shows: the prompt; of a very short one, the beginning of what followed, too. Of an encoder–decoder
 /// what it wrote.
 std::size_t tokens_to_draw(const DemoOptions& o, Session& session) {
-    session.process();  // the last token that was drawn has not run yet
-    if (!session.source_tokens().empty()) return std::min(session.tokens().size(), most_drawn);
+    session.run();  // the last token that was drawn has not run yet
+    if (!session.source_tokens().empty()) return std::min(session.tokens().size(), max_drawn);
     const std::size_t prompt = session.model().tokenizer().encode(o.prompt, true).ids.size();
-    return prompt >= enough_to_see ? prompt : std::min(session.tokens().size(), most_drawn);
+    return prompt >= enough_to_see ? prompt : std::min(session.tokens().size(), max_drawn);
 }
 
 /// What is to be seen in the map, in two sentences.
-std::string what_it_reads(const HeadSurvey& survey, const TellingHead& telling) {
-    const bool copies = telling.reason == TellingHead::copies;
+std::string what_it_reads(const HeadSurvey& survey, const SalientHead& salient) {
+    const bool copies = salient.reason == SalientHead::copies;
     const std::string link =
-        survey.quoted(telling.read.query) +
-        format(" takes %.0f\u00a0%% of what it reads from ", 100 * static_cast<double>(telling.read.weight)) +
-        survey.quoted(telling.read.key);
+        survey.quoted(salient.read.query) +
+        format(" takes %.0f\u00a0%% of what it reads from ", 100 * static_cast<double>(salient.read.weight)) +
+        survey.quoted(salient.read.key);
     return "A bright cell is a token (row) that reads an earlier one (column): " + link +
            (copies ? ", the token that came next the last time. " : ". ") +
            format("No one picked this head: a rule on the numbers of all %d finds the one ",
@@ -113,13 +113,13 @@ void print_head(const Page& page, const HeadSurvey& survey) {
         std::printf("\n");
     };
     std::printf("\n");
-    const auto telling = survey.telling();
-    if (!telling) return print("In so short a text no head reads anything but its neighbours.");
-    const std::vector<float> weights = survey.weights(telling->layer, telling->head);
-    HeatmapPicture picture = head_picture(survey, telling->layer, telling->head, weights);
+    const auto salient = survey.salient();
+    if (!salient) return print("In so short a text no head reads anything but its neighbours.");
+    const std::vector<float> weights = survey.weights(salient->layer, salient->head);
+    HeatmapPicture picture = head_picture(survey, salient->layer, salient->head, weights);
     picture.title = "Its most telling head: " + picture.title;
     std::printf("%s\n", terminal_heatmap(picture, page_columns(), page.colours()).c_str());
-    print(what_it_reads(survey, *telling));
+    print(what_it_reads(survey, *salient));
 }
 
 void print_what_next(const Page& page, const std::vector<std::string>& files) {
@@ -138,8 +138,8 @@ void print_what_next(const Page& page, const std::vector<std::string>& files) {
 std::vector<std::string> draw(const HeadSurvey& survey, const std::string& folder) {
     make_folder(folder);
     std::vector<std::string> files{write_head_grid(survey, folder)};
-    if (const auto telling = survey.telling())
-        files.push_back(write_head(survey, telling->layer, telling->head, folder));
+    if (const auto salient = survey.salient())
+        files.push_back(write_head(survey, salient->layer, salient->head, folder));
     return files;
 }
 
@@ -153,11 +153,11 @@ void print_json(const DemoOptions& o, const Device& device, const WorkedExampleP
                 {"text", text},
                 {"files", files},
                 {"most_telling", nullptr}};
-    if (const auto telling = survey.telling())
-        all["most_telling"] = {{"layer", telling->layer},
-                               {"head", telling->head},
-                               {"score", telling->score},
-                               {"sentence", what_it_reads(survey, *telling)}};
+    if (const auto salient = survey.salient())
+        all["most_telling"] = {{"layer", salient->layer},
+                               {"head", salient->head},
+                               {"score", salient->score},
+                               {"sentence", what_it_reads(survey, *salient)}};
     std::printf("%s\n", all.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
 }
 
@@ -168,10 +168,11 @@ void run(const DemoOptions& o) {
     const WorkedExamplePage example = timed("worked example", [&] { return WorkedExamplePage(device); });
     if (!o.json) example.print(page);
     const Model model = load_model(device);
-    Generator generator(
-        model, {.temperature = o.temperature, .seed = o.seed},
-        {.max_tokens = o.tokens,
-         .session = {.watch = Watch::all(), .profile = profiling(), .silenced = masked_heads(o.masked)}});
+    Generator generator(model, {.temperature = o.temperature, .seed = o.seed},
+                        {.max_tokens = o.tokens,
+                         .session = {.record_attention = RecordAttention::all(),
+                                     .profile = profiling(),
+                                     .masked_heads = masked_heads(o.masked)}});
     const std::string text = timed("write", [&] { return write_on(o, page, generator); });
     const HeadSurvey survey =
         timed("read heads", [&] { return HeadSurvey(generator.session(), tokens_to_draw(o, generator.session())); });

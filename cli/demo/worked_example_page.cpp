@@ -4,8 +4,8 @@
 #include <cstdio>
 
 #include "runtime/inspect/worked_example.h"
-#include "runtime/picture/shown_text.h"
 #include "runtime/picture/attention_scale.h"
+#include "runtime/picture/shown_text.h"
 
 namespace vantage::cli {
 
@@ -20,7 +20,7 @@ std::string padded(const std::string& text, int columns) {
 
 /// A weight on its colour, as in the heat maps.
 std::string weight_cell(const Page& page, float weight) {
-    return page.on(colour_at(ColourMap::magma, position_of(weight, 1, WeightScale::square_root)),
+    return page.on(colour_at(ColourMap::magma, position_of(weight, 1, AttentionScale::square_root)),
                    format("%5.2f", static_cast<double>(weight)));
 }
 

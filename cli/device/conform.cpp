@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/shared/commands.h"
 #include "cli/device/conform_report.h"
+#include "cli/shared/commands.h"
 #include "cli/shared/progress.h"
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <cstdio>
 
+#include "runtime/base/json.h"
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
-#include "runtime/base/json.h"
 
 namespace vantage::cli {
 

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "cli/shared/commands.h"
-#include "runtime/gpu/choose_device.h"
+#include "runtime/base/json.h"
 #include "runtime/base/log.h"
 #include "runtime/base/units.h"
-#include "runtime/base/json.h"
+#include "runtime/gpu/choose_device.h"
 #include "vantage/device.h"
 
 namespace vantage::cli {

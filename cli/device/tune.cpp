@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "cli/device/tune_report.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/generation_options.h"
 #include "cli/shared/progress.h"
@@ -14,7 +15,6 @@
 #include "runtime/models/model_builder.h"
 #include "runtime/models/shapes.h"
 #include "runtime/models/weight_storage.h"
-#include "cli/device/tune_report.h"
 
 namespace vantage::cli {
 
@@ -36,12 +36,12 @@ struct Subject {
 
 // Storage of a shape's weights by name: matrices as wanted, all others f32, as Model::random has them.
 Graph::WeightTypes storage_of_weights(const ModelConfig& config, DType wanted) {
-    Graph probe = build_model(config, {.rows = 1, .context = std::min<std::int64_t>(config.context, 16)},
-                              [](const std::string&) { return DType::f32; });
-    pack_weights(probe);
-    store_matrices(probe, config, wanted);
+    Graph one_row = build_model(config, {.rows = 1, .context = std::min<std::int64_t>(config.context, 16)},
+                                [](const std::string&) { return DType::f32; });
+    transpose_weights(one_row);
+    store_matrices(one_row, config, wanted);
     const auto types = std::make_shared<std::map<std::string, DType>>();
-    for (const Value& value : probe.values()) {
+    for (const Value& value : one_row.values()) {
         if (value.kind != ValueKind::weight) continue;
         (*types)[value.name] = value.type.dtype;
         for (const std::string& part : value.parts) (*types)[part] = value.type.dtype;
@@ -62,12 +62,12 @@ Subject subject_of(const TuneCommand& o, const Device& device) {
 }
 
 // Rows of the plans that a session makes, the most telling ones first: a token, the largest chunk, the others.
-std::vector<std::int64_t> plan_rows(const ModelConfig& config, bool encodes, bool quick) {
-    if (config.sees()) return {config.context};
+std::vector<std::int64_t> plan_rows(const ModelConfig& config, bool is_encoder, bool quick) {
+    if (config.is_vision()) return {config.context};
     std::vector<std::int64_t> rows;
     for (const std::int64_t size : chunk_sizes)
-        if (size <= config.context && !(encodes && size == 1)) rows.insert(rows.begin(), size);
-    if (!encodes) std::rotate(rows.begin(), rows.end() - 1, rows.end());
+        if (size <= config.context && !(is_encoder && size == 1)) rows.insert(rows.begin(), size);
+    if (!is_encoder) std::rotate(rows.begin(), rows.end() - 1, rows.end());
     if (quick && rows.size() > 2) rows.resize(2);
     return rows;
 }
@@ -75,13 +75,14 @@ std::vector<std::int64_t> plan_rows(const ModelConfig& config, bool encodes, boo
 // The calls of all plans as Plan makes them on this device, those of the first plan first.
 std::vector<ModelCall> calls_of(const Subject& subject, const TuneCommand& o, std::int64_t context, const Caps& caps) {
     const ModelConfig& config = subject.config;
-    const std::int64_t usual = config.usual_context > 0 ? config.usual_context : config.context;
+    const std::int64_t default_context = config.default_context > 0 ? config.default_context : config.context;
     std::vector<ModelCall> calls;
     const auto add = [&](bool encoder) {
-        const bool encodes = encoder || config.kind == ModelKind::encoder;
-        for (const std::int64_t rows : plan_rows(config, encodes, o.quick)) {
-            const std::int64_t held =
-                config.sees() ? config.context : std::max({rows, context, std::min<std::int64_t>(usual, 4096)});
+        const bool is_encoder = encoder || config.kind == ModelKind::encoder;
+        for (const std::int64_t rows : plan_rows(config, is_encoder, o.quick)) {
+            const std::int64_t held = config.is_vision()
+                                          ? config.context
+                                          : std::max({rows, context, std::min<std::int64_t>(default_context, 4096)});
             Graph graph =
                 subject.graph({.rows = rows,
                                .context = held,
@@ -91,8 +92,8 @@ std::vector<ModelCall> calls_of(const Subject& subject, const TuneCommand& o, st
             const Precision precision = precision_named(o.precision);
             if (precision != Precision::f32) allow_f16_operands(graph);
             if (precision == Precision::int8) allow_int8_operands(graph);
-            join_products(graph, caps,
-                          [&](const OpCall& call, const Caps& c) { return choose_kernel(call, c, &tuning_of(c)); });
+            merge_projections(graph, caps,
+                              [&](const OpCall& call, const Caps& c) { return choose_kernel(call, c, &tuning_of(c)); });
             add_calls(calls, graph, rows);
         }
     };

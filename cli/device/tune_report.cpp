@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "runtime/base/log.h"
-#include "runtime/base/json.h"
 #include "cli/shared/text_table.h"
+#include "runtime/base/json.h"
+#include "runtime/base/log.h"
 
 namespace vantage::cli {
 
@@ -47,7 +47,7 @@ Json call_json(const TunedModelCall& call) {
     Json kernels = Json::object(), times = Json::object();
     for (const auto& [kernel, m] : call.result->times)
         kernels[kernel->name] = {{"median_us", 1e6 * m.median}, {"deviation_us", 1e6 * m.deviation},
-                                 {"least_us", 1e6 * m.least},   {"most_us", 1e6 * m.most},
+                                 {"least_us", 1e6 * m.min},     {"most_us", 1e6 * m.max},
                                  {"samples", m.samples.size()}, {"device_clock", m.device_clock}};
     for (const auto& [rows, count] : call.model.times) times[std::to_string(rows)] = count;
     Json entry = {

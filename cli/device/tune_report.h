@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/measure/tune.h"
 #include "runtime/exec/tuning_files.h"
+#include "runtime/measure/tune.h"
 
 namespace vantage::cli {
 

@@ -8,14 +8,14 @@
 #include "cli/shared/head_mask.h"
 #include "cli/shared/head_survey.h"
 #include "cli/shared/model_images.h"
-#include "cli/shared/terminal_page.h"
+#include "cli/shared/probabilities.h"
 #include "cli/shared/profile.h"
+#include "cli/shared/terminal_page.h"
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
-#include "runtime/picture/shown_text.h"
 #include "runtime/models/config.h"
+#include "runtime/picture/shown_text.h"
 #include "vantage/session.h"
-#include "cli/shared/probabilities.h"
 
 namespace vantage::cli {
 
@@ -101,12 +101,13 @@ void print(const std::vector<Question>& all, const Model& model, bool json) {
 
 std::vector<Question> about_images(const ClassifyOptions& o, const Model& model) {
     Session session(
-        model, {.precision = precision_named(o.precision), .profile = profiling(), .silenced = masked_heads(o.masked)});
+        model,
+        {.precision = precision_named(o.precision), .profile = profiling(), .masked_heads = masked_heads(o.masked)});
     std::vector<Question> all;
     for (const std::string& file : o.images)
         for (const ModelImage& image : read_model_images(model, file)) {
-            session.look(image.pixels);
-            session.process();
+            session.set_image(image.pixels);
+            session.run();
             all.push_back(label_of(image.name, session, o.top));
         }
     note_dispatches(model.device(), session.take_timings());
@@ -119,9 +120,10 @@ std::vector<Question> about_text(ClassifyOptions& o, const Model& model) {
         o.pair.empty() ? model.tokenizer().encode(o.prompt, true) : model.tokenizer().encode_pair(o.prompt, o.pair);
     if (text.ids.empty()) throw Error(ErrorKind::usage, "classify: the text has no tokens");
     Session session(
-        model, {.precision = precision_named(o.precision), .profile = profiling(), .silenced = masked_heads(o.masked)});
+        model,
+        {.precision = precision_named(o.precision), .profile = profiling(), .masked_heads = masked_heads(o.masked)});
     session.append(text.ids, model.config().token_types > 1 ? text.type_ids : std::vector<std::int32_t>());
-    session.process();
+    session.run();
     note_dispatches(model.device(), session.take_timings());
     return questions(session, o.top);
 }
@@ -134,7 +136,7 @@ void run(ClassifyOptions& o) {
                     "classify: " + model.info().name + " (" + model.info().architecture +
                         ") has no head that answers; wanted is a model for sequence or image classification or "
                         "masked tokens");
-    if (config.sees() && o.images.empty())
+    if (config.is_vision() && o.images.empty())
         throw Error(ErrorKind::usage, "classify: " + model.info().name + " looks at images; give --image FILE");
     print(o.images.empty() ? about_text(o, model) : about_images(o, model), model, o.json);
 }

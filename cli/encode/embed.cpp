@@ -5,19 +5,19 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "cli/generate/prompt_batch.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/generation_options.h"
 #include "cli/shared/head_mask.h"
 #include "cli/shared/model_images.h"
+#include "cli/shared/probabilities.h"
 #include "cli/shared/profile.h"
 #include "cli/shared/progress.h"
-#include "cli/generate/prompt_batch.h"
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
 #include "runtime/io/safetensors.h"
 #include "runtime/models/config.h"
 #include "vantage/batch.h"
-#include "cli/shared/probabilities.h"
 
 namespace vantage::cli {
 
@@ -82,19 +82,19 @@ using OnVector = std::function<void(std::size_t number, std::vector<float>)>;
 /// Runs texts of one size, as many at a time as a run takes.
 void embed_size(const Model& model, const EmbedOptions& o, std::span<const Text> texts, const OnVector& on_vector) {
     // of a run; every row of a model that fills gaps has the logits of the whole vocabulary
-    const std::size_t most_rows = model.config().head == Head::masked_lm ? 512 : 4096, most_texts = 32;
+    const std::size_t max_rows = model.config().head == Head::masked_lm ? 512 : 4096, max_texts = 32;
     const std::size_t size = texts.front().size(),
-                      together = std::min({texts.size(), most_texts, std::max<std::size_t>(most_rows / size, 1)});
+                      together = std::min({texts.size(), max_texts, std::max<std::size_t>(max_rows / size, 1)});
     Batch batch(model, static_cast<std::int64_t>(together),
                 {.context = std::min(model.info().context, static_cast<std::int64_t>(size)),
                  .precision = precision_named(o.precision),
                  .profile = profiling(),
-                 .silenced = masked_heads(o.masked)});
+                 .masked_heads = masked_heads(o.masked)});
     for (std::size_t first = 0; first < texts.size(); first += together) {
         const std::span<const Text> some = texts.subspan(first, std::min(together, texts.size() - first));
         batch.restart();
         for (std::size_t i = 0; i < some.size(); ++i) batch.append(static_cast<std::int64_t>(i), some[i].ids);
-        batch.process();
+        batch.run();
         for (std::size_t i = 0; i < some.size(); ++i) {
             const auto sequence = static_cast<std::int64_t>(i);
             on_vector(some[i].number, pool(model, batch.last_hidden(sequence), batch.pooled(sequence), o.pooling));
@@ -122,14 +122,15 @@ void embed_texts(const Model& model, const EmbedOptions& o, std::span<const std:
 
 void embed_images(const Model& model, const EmbedOptions& o, const OnVector& on_vector) {
     Session session(
-        model, {.precision = precision_named(o.precision), .profile = profiling(), .silenced = masked_heads(o.masked)});
+        model,
+        {.precision = precision_named(o.precision), .profile = profiling(), .masked_heads = masked_heads(o.masked)});
     Progress progress("embedding");
     std::size_t number = 0;
     for (std::size_t file = 0; file < o.images.size(); ++file) {
         progress.show(static_cast<std::int64_t>(file), std::ssize(o.images));
         for (const ModelImage& image : read_model_images(model, o.images[file])) {
-            session.look(image.pixels);
-            session.process();
+            session.set_image(image.pixels);
+            session.run();
             on_vector(number++, pool(model, session.last_hidden(), session.pooled(), o.pooling));
         }
     }
@@ -143,7 +144,7 @@ void run(const EmbedOptions& o) {
         throw Error(ErrorKind::usage,
                     "embed: " + model.info().name + " is " + model.info().architecture +
                         ", but vectors are made by encoders (bert, roberta, longformer, distilbert, vit)");
-    if (model.config().sees() && o.images.empty())
+    if (model.config().is_vision() && o.images.empty())
         throw Error(ErrorKind::usage, "embed: " + model.info().name + " looks at images; give --image FILE");
     std::vector<std::vector<float>> vectors;
     const auto note = [&](std::size_t number, std::vector<float> vector) {

@@ -7,11 +7,11 @@
 
 #include "cli/shared/commands.h"
 #include "cli/shared/token_ids.h"
+#include "runtime/base/json.h"
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
 #include "runtime/base/os.h"
 #include "runtime/base/utf8.h"
-#include "runtime/base/json.h"
 #include "vantage/tokenizer.h"
 
 namespace vantage::cli {

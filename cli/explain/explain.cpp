@@ -4,8 +4,8 @@
 #include <memory>
 #include <string>
 
-#include "cli/shared/commands.h"
 #include "cli/explain/explain_figures.h"
+#include "cli/shared/commands.h"
 #include "cli/shared/generation_options.h"
 #include "runtime/base/log.h"
 #include "runtime/models/config.h"
@@ -27,15 +27,16 @@ void run(ExplainOptions& o) {
     o.session.precision = precision_named(o.precision);
     Session session(model, o.session);
     const bool decoder = model.config().kind != ModelKind::encoder;
-    const std::int64_t most = session.context() - (decoder ? 1 : 0);  // the token after the prompt has to fit, too
-    if (o.tokens > most || most < 1)
+    const std::int64_t max_tokens =
+        session.context() - (decoder ? 1 : 0);  // the token after the prompt has to fit, too
+    if (o.tokens > max_tokens || max_tokens < 1)
         throw Error(ErrorKind::usage,
                     format(decoder ? "a prompt of %lld tokens and a token after it do not fit the context of %lld"
                                    : "a text of %lld tokens does not fit the context of %lld",
                            static_cast<long long>(std::max<std::int64_t>(o.tokens, 1)),
                            static_cast<long long>(session.context())));
-    if (model.config().sees()) o.tokens = most;  // an image is seen whole
-    const std::int64_t tokens = o.tokens > 0 ? o.tokens : std::min<std::int64_t>(64, most);
+    if (model.config().is_vision()) o.tokens = max_tokens;  // an image is seen whole
+    const std::int64_t tokens = o.tokens > 0 ? o.tokens : std::min<std::int64_t>(64, max_tokens);
     const Explanation e = explanation(model, session, tokens, o.session.precision);
     if (e.source) session.encoder_plan(tokens);
     for (const std::int64_t rows : e.plans) session.plan(rows);

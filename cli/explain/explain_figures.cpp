@@ -12,14 +12,15 @@ namespace vantage::cli {
 namespace {
 
 BuildOptions build_options(const Model& model, std::int64_t rows, std::int64_t context, Precision precision,
-                           bool watch = false) {
-    return {.rows = rows,
-            .context = context,
-            .cache = precision == Precision::f32 ? DType::f32 : DType::f16,
-            .watch = std::vector<bool>(
-                static_cast<std::size_t>(std::max(model.config().layers, model.config().encoder.layers)), watch),
-            .all_logits = false,
-            .hidden = false};
+                           bool record_attention = false) {
+    return {
+        .rows = rows,
+        .context = context,
+        .cache = precision == Precision::f32 ? DType::f32 : DType::f16,
+        .record_attention = std::vector<bool>(
+            static_cast<std::size_t>(std::max(model.config().layers, model.config().encoder.layers)), record_attention),
+        .all_logits = false,
+        .hidden = false};
 }
 
 }  // namespace
@@ -34,7 +35,7 @@ Explanation explanation(const Model& model, Session& session, std::int64_t token
                   .precision = precision,
                   .cost = cost,
                   .weights = cost.weights(),
-                  .source = cost.translates() ? std::optional(cost.source(tokens)) : std::nullopt,
+                  .source = cost.is_encoder_decoder() ? std::optional(cost.source(tokens)) : std::nullopt,
                   .prompt = cost.prompt(tokens),
                   .token = decoder ? std::optional(cost.token(tokens + 1, tokens)) : std::nullopt,
                   .plans = {session.chunk(tokens)}};
@@ -42,28 +43,28 @@ Explanation explanation(const Model& model, Session& session, std::int64_t token
     return e;
 }
 
-std::string name_of(const PartWeights& weights) {
-    return std::string(weights.encoder ? "encoder " : "") + name_of(weights.part);
+std::string name_of(const RoleWeights& weights) {
+    return std::string(weights.encoder ? "encoder " : "") + name_of(weights.role);
 }
 
 Formula parameters_formula(const Explanation& e) {
     Formula sum;
-    for (const PartWeights& part : e.weights) sum += part.formula;
+    for (const RoleWeights& one : e.weights) sum += one.formula;
     return e.cost.simplified(sum);
 }
 
 std::uint64_t active_parameters(const Explanation& e) {
     std::uint64_t sum = 0;
-    for (const PartWeights& part : e.weights) sum += part.active;
+    for (const RoleWeights& one : e.weights) sum += one.active;
     return sum;
 }
 
-std::vector<std::int64_t> shown_contexts(std::int64_t most) {
+std::vector<std::int64_t> shown_contexts(std::int64_t max_tokens) {
     std::int64_t first = 1024;
-    while (first > 1 && first * 4 > most) first /= 2;
+    while (first > 1 && first * 4 > max_tokens) first /= 2;
     std::vector<std::int64_t> contexts;
-    for (std::int64_t tokens = first; tokens < most; tokens *= 2) contexts.push_back(tokens);
-    contexts.push_back(most);
+    for (std::int64_t tokens = first; tokens < max_tokens; tokens *= 2) contexts.push_back(tokens);
+    contexts.push_back(max_tokens);
     return contexts;
 }
 
@@ -95,10 +96,10 @@ std::map<std::string, std::uint64_t> weight_bytes(const Model& model) {
 }
 
 std::map<std::string, std::uint64_t> state_bytes(const Model& model, std::int64_t context, Precision precision,
-                                                 bool watch) {
+                                                 bool record_attention) {
     std::map<std::string, std::uint64_t> bytes;
     for (const auto& [name, type] :
-         values_of(model, build_options(model, 1, context, precision, watch), ValueKind::state))
+         values_of(model, build_options(model, 1, context, precision, record_attention), ValueKind::state))
         bytes[name.substr(0, name.find('.'))] += type.bytes();
     return bytes;
 }
@@ -160,7 +161,7 @@ DispatchLine line_of(const Graph& graph, const Schedule& schedule, const Dispatc
     line.what = what_of(graph, node, layer);
     line.kernel = schedule.kernels[index]->name;
     if (std::string(dispatch.launch.shader).find(node.op->name) == std::string::npos ||
-        std::string(dispatch.launch.shader).ends_with("_join"))
+        std::string(dispatch.launch.shader).ends_with("_reduce_splits"))
         line.kernel += std::string(" (") + dispatch.launch.shader + ")";
     line.result = graph.value(node.outputs.front()).type.text();
     return line;

@@ -19,7 +19,7 @@ struct Explanation {
     std::int64_t tokens;  ///< of the prompt
     Precision precision;
     CostModel cost;
-    std::vector<PartWeights> weights;
+    std::vector<RoleWeights> weights;
     std::optional<RunCost> source;  ///< a text as long as the prompt, read by an encoder–decoder's encoder
     RunCost prompt;
     std::optional<RunCost> token;     ///< the one after the prompt; an encoder has none
@@ -30,18 +30,18 @@ void print_text(const Explanation& e);
 void print_json(const Explanation& e);
 
 /// "mlp", "encoder mlp".
-std::string name_of(const PartWeights& weights);
+std::string name_of(const RoleWeights& weights);
 /// Formula of all parameters, and how many of them one token meets.
 Formula parameters_formula(const Explanation& e);
 std::uint64_t active_parameters(const Explanation& e);
 /// Contexts for a table: 1024, 2048, … (from less on where the model's context is small), and the model's.
-std::vector<std::int64_t> shown_contexts(std::int64_t most);
+std::vector<std::int64_t> shown_contexts(std::int64_t max_tokens);
 /// Bytes of the weights by storage type.
 std::map<std::string, std::uint64_t> weight_bytes(const Model& model);
 
 /// Bytes that the states of a session with these options would take, by the first word of their names.
 std::map<std::string, std::uint64_t> state_bytes(const Model& model, std::int64_t context, Precision precision,
-                                                 bool watch);
+                                                 bool record_attention);
 
 /// One dispatch of a plan.
 struct DispatchLine {

@@ -2,9 +2,9 @@
 #include <cstdio>
 
 #include "cli/explain/explain_figures.h"
-#include "runtime/graph/schedule.h"
 #include "runtime/base/json.h"
 #include "runtime/cost/symbols.h"
+#include "runtime/graph/schedule.h"
 
 namespace vantage::cli {
 
@@ -16,20 +16,20 @@ Json cost_json(const Cost& c) {
 
 Json parameters_json(const Explanation& e) {
     Json all = Json::array();
-    for (const PartWeights& part : e.weights)
-        all.push_back({{"component", name_of(part)},
-                       {"parameters", part.parameters},
-                       {"active", part.active},
-                       {"bytes", part.bytes},
-                       {"formula", part.formula.text()}});
+    for (const RoleWeights& one : e.weights)
+        all.push_back({{"component", name_of(one)},
+                       {"parameters", one.parameters},
+                       {"active", one.active},
+                       {"bytes", one.bytes},
+                       {"formula", one.formula.text()}});
     return all;
 }
 
 Json run_json(const Explanation& e, const RunCost& run) {
     Json parts = Json::array(), ops = Json::array();
-    for (const RunCost::PartCost& part : run.parts) {
-        Json entry = cost_json(part.cost);
-        entry["part"] = name_of(part.part), entry["formula"] = part.flops.text();
+    for (const RunCost::RoleCost& one : run.roles) {
+        Json entry = cost_json(one.cost);
+        entry["part"] = name_of(one.role), entry["formula"] = one.flops.text();
         parts.push_back(entry);
     }
     for (const RunCost::OpCost& op : run.ops) {
@@ -56,8 +56,8 @@ Json cache_json(const Explanation& e) {
         contexts.push_back({{"tokens", tokens}, {"bytes", e.cost.cache_bytes(tokens)}});
     return {{"bytes_per_token", e.cost.cache_bytes(1)},
             {"formula", e.cost.cache_per_token().text()},
-            {"cross_formula", e.cost.cache_per_token(AttentionOf::cross).text()},
-            {"encoder_formula", e.cost.cache_per_token(AttentionOf::encoder).text()},
+            {"cross_formula", e.cost.cache_per_token(AttentionKind::cross).text()},
+            {"encoder_formula", e.cost.cache_per_token(AttentionKind::encoder).text()},
             {"contexts", contexts}};
 }
 

@@ -3,11 +3,11 @@
 #include <cstdio>
 
 #include "cli/explain/explain_figures.h"
+#include "cli/shared/text_table.h"
 #include "runtime/base/log.h"
 #include "runtime/base/units.h"
-#include "runtime/graph/schedule.h"
 #include "runtime/cost/symbols.h"
-#include "cli/shared/text_table.h"
+#include "runtime/graph/schedule.h"
 
 namespace vantage::cli {
 
@@ -58,23 +58,23 @@ void print_sizes(const Explanation& e) {
                     number(c.layers));
 }
 
-bool translates(const Explanation& e) { return e.model.config().kind == ModelKind::encoder_decoder; }
+bool is_encoder_decoder(const Explanation& e) { return e.model.config().kind == ModelKind::encoder_decoder; }
 
 void print_parameters(const Explanation& e) {
     const ModelInfo& info = e.model.info();
     const auto all = static_cast<double>(info.parameters);
     TextTable table("lrrrl");
     table.row({"", "parameters", "share", "bytes", "formula"});
-    for (const PartWeights& part : e.weights)
-        table.row({name_of(part), exact_text(part.parameters), share_text(static_cast<double>(part.parameters), all),
-                   bytes_text(part.bytes), part.formula.text()});
+    for (const RoleWeights& one : e.weights)
+        table.row({name_of(one), exact_text(one.parameters), share_text(static_cast<double>(one.parameters), all),
+                   bytes_text(one.bytes), one.formula.text()});
     table.row({"total", exact_text(info.parameters), "", bytes_text(info.weight_bytes),
                sum_text(parameters_formula(e), e.cost.values())});
     print("Parameters", table);
-    if (translates(e))
+    if (is_encoder_decoder(e))
         std::printf("  the encoder runs once a text, and makes the keys and values of the decoder's cross-attention\n");
-    const bool has_output = std::any_of(e.prompt.parts.begin(), e.prompt.parts.end(),
-                                        [](const RunCost::PartCost& part) { return part.part == Part::output; });
+    const bool has_output = std::any_of(e.prompt.roles.begin(), e.prompt.roles.end(),
+                                        [](const RunCost::RoleCost& one) { return one.role == ModelRole::output; });
     if (e.model.config().tied && has_output) std::printf("  the output layer is the embedding, stored once\n");
     if (const ModelConfig& c = e.model.config(); c.experts > 0)
         std::printf("  a token meets %s of them (%s): k = %lld of E = %lld experts\n",
@@ -96,9 +96,9 @@ void print_work(const Explanation& e, const std::string& heading, const RunCost&
         table.row({name, count_text(c.flops), share, memory_text(c.bytes_read), memory_text(c.bytes_written),
                    bytes > 0 ? format("%.2f", c.flops / bytes) : "-", formula});
     };
-    for (const RunCost::PartCost& part : run.parts)
-        row(name_of(part.part), part.cost, share_text(part.cost.flops, all.flops),
-            part.flops.zero() ? "" : part.flops.text());
+    for (const RunCost::RoleCost& one : run.roles)
+        row(name_of(one.role), one.cost, share_text(one.cost.flops, all.flops),
+            one.flops.zero() ? "" : one.flops.text());
     row("total", all, "", sum_text(e.cost.simplified(run.flops()), run.values));
     const auto n = static_cast<double>(tokens);
     if (tokens > 1) row("per token", {all.flops / n, all.bytes_read / n, all.bytes_written / n}, "", "");
@@ -128,10 +128,10 @@ void print_cache(const Explanation& e) {
     for (const std::int64_t tokens : shown_contexts(c.context))
         table.row({std::to_string(tokens), bytes(tokens, DType::f16), bytes(tokens, DType::f32)});
     const std::string own = "Keys and values: " + e.cost.cache_per_token().text() + " bytes for each token";
-    print(translates(e) ? own + " that is written, " + e.cost.cache_per_token(AttentionOf::cross).text() + " + " +
-                              e.cost.cache_per_token(AttentionOf::encoder).text() +
-                              " for each that is read (for cross-attention, for the encoder); as many of both:"
-                        : own + ", " + bytes(1, DType::f16) + " in f16",
+    print(is_encoder_decoder(e) ? own + " that is written, " + e.cost.cache_per_token(AttentionKind::cross).text() +
+                                      " + " + e.cost.cache_per_token(AttentionKind::encoder).text() +
+                                      " for each that is read (for cross-attention, for the encoder); as many of both:"
+                                : own + ", " + bytes(1, DType::f16) + " in f16",
           table);
     if (!c.windows.empty()) std::printf("  a window saves arithmetic, not memory: all keys are kept\n");
     if (c.kv_heads < c.heads)
@@ -157,10 +157,11 @@ void print_memory(const Explanation& e) {
     };
     if (e.source) intermediates("encoder", e.session.encoder_plan(e.tokens));
     for (const std::int64_t rows : e.plans) intermediates(rows_text(rows), e.session.plan(rows));
-    row("total", e.model.info().weight_bytes + m.cache + m.watched + m.states + m.intermediates, "");
+    row("total", e.model.info().weight_bytes + m.cache + m.recorded + m.states + m.intermediates, "");
     print("Memory on the device", table);
-    const std::uint64_t watched = state_bytes(e.model, e.session.context(), e.precision, true)["watch"];
-    std::printf("  and %s of watched rows while attention is looked at (inspect, demo)\n", bytes_text(watched).c_str());
+    const std::uint64_t recorded = state_bytes(e.model, e.session.context(), e.precision, true)["watch"];
+    std::printf("  and %s of watched rows while attention is looked at (inspect, demo)\n",
+                bytes_text(recorded).c_str());
 }
 
 // ---- the plan --------------------------------------------------------------------------------------------------------
@@ -197,9 +198,9 @@ void print_plan(const std::string& of, const Plan& plan) {
 
 void print_runs(const Explanation& e) {
     const Formula n = Formula::of("n"), m = Formula::of("m");
-    const auto cache = [&](AttentionOf of) { return e.cost.cache_per_token(of); };
+    const auto cache = [&](AttentionKind kind) { return e.cost.cache_per_token(kind); };
     if (!e.source) {
-        const Formula keys = cache(AttentionOf::self) * n;
+        const Formula keys = cache(AttentionKind::self) * n;
         print_work(e, format("A %s of n = %lld tokens, in one run", e.token ? "prompt" : "text", number(e.tokens)),
                    e.prompt, e.tokens, keys);
         if (e.token)
@@ -207,9 +208,9 @@ void print_runs(const Explanation& e) {
                        keys);
         return;
     }
-    const Formula keys = cache(AttentionOf::self) * n + cache(AttentionOf::cross) * m;
+    const Formula keys = cache(AttentionKind::self) * n + cache(AttentionKind::cross) * m;
     print_work(e, format("The encoder: a text of m = %lld tokens, once", number(e.tokens)), *e.source, e.tokens,
-               cache(AttentionOf::encoder) * m);
+               cache(AttentionKind::encoder) * m);
     print_work(e, format("The decoder: n = %lld tokens about it, in one run", number(e.tokens)), e.prompt, e.tokens,
                keys);
     print_work(e,

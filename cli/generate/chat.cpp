@@ -2,8 +2,8 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
-#include "cli/shared/commands.h"
 #include "cli/generate/conversation.h"
+#include "cli/shared/commands.h"
 #include "cli/shared/generation_options.h"
 #include "cli/shared/profile.h"
 #include "runtime/base/log.h"

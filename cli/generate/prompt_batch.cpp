@@ -12,14 +12,14 @@ namespace {
 
 std::vector<std::vector<std::int32_t>> ids_of(const Model& model, const std::vector<std::string>& prompts,
                                               std::int64_t context) {
-    const std::int64_t most = context > 0 ? context : model.info().context;
+    const std::int64_t max_tokens = context > 0 ? context : model.info().context;
     std::vector<std::vector<std::int32_t>> all;
     for (const std::string& prompt : prompts) {
         all.push_back(model.tokenizer().encode(prompt, true).ids);
-        if (const std::int64_t count = std::ssize(all.back()); count == 0 || count > most)
+        if (const std::int64_t count = std::ssize(all.back()); count == 0 || count > max_tokens)
             throw Error(ErrorKind::usage,
                         format("run: prompt %zu of %zu has %lld tokens, wanted 1 to %lld", all.size(), prompts.size(),
-                               static_cast<long long>(count), static_cast<long long>(most)));
+                               static_cast<long long>(count), static_cast<long long>(max_tokens)));
     }
     return all;
 }
@@ -33,7 +33,7 @@ SessionOptions session_for(const Model& model, std::span<const std::vector<std::
     for (const std::vector<std::int32_t>& ids : prompts) longest = std::max(longest, ids.size());
     // one token more than an encoder–decoder's start and first tokens, so that no text ends for want of room
     const std::int64_t needed = static_cast<std::int64_t>(longest) + std::min(options.max_tokens, c.context) + 2;
-    session.rope_context = c.usual_context > 0 ? c.usual_context : c.context;  // as in a session of one prompt
+    session.rope_context = c.default_context > 0 ? c.default_context : c.context;  // as in a session of one prompt
     session.context = std::clamp<std::int64_t>(needed, 1, session.rope_context);
     return session;
 }

@@ -4,10 +4,10 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "cli/generate/prompt_batch.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/generation_options.h"
 #include "cli/shared/profile.h"
-#include "cli/generate/prompt_batch.h"
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
 #include "runtime/base/trace_span.h"

@@ -37,9 +37,9 @@ double loss_of(const Session& session, std::size_t answer) {
 
 }  // namespace
 
-std::vector<AttentionOf> attention_kinds(const Model& model) {
-    if (model.config().kind != ModelKind::encoder_decoder) return {AttentionOf::self};
-    return {AttentionOf::encoder, AttentionOf::self, AttentionOf::cross};
+std::vector<AttentionKind> attention_kinds(const Model& model) {
+    if (model.config().kind != ModelKind::encoder_decoder) return {AttentionKind::self};
+    return {AttentionKind::encoder, AttentionKind::self, AttentionKind::cross};
 }
 
 void require_loss(const Model& model) {
@@ -55,26 +55,27 @@ void require_next_token(const Model& model, const ModelInput& input) {
 
 Ablation ablate(const Model& model, const ModelInput& input, const SessionOptions& options) {
     SessionOptions all_logits = options;
-    all_logits.watch = {}, all_logits.inspect = true, all_logits.profile = false;
-    const std::vector<HeadPlace> masked = options.silenced.value_or(std::vector<HeadPlace>());
-    all_logits.silenced = masked;
+    all_logits.record_attention = {}, all_logits.inspect = true, all_logits.profile = false;
+    const std::vector<HeadId> masked = options.masked_heads.value_or(std::vector<HeadId>());
+    all_logits.masked_heads = masked;
     Session session(model, all_logits);
     begin(session, input);
-    session.process();
+    session.run();
     const std::vector<float>& logits = session.logits();
     const auto answer = static_cast<std::size_t>(std::ranges::max_element(logits) - logits.begin());
     Ablation result{.baseline = loss_of(session, answer), .losses = {}};
-    std::vector<HeadPlace> places;
-    for (const AttentionOf of : attention_kinds(model))
-        for (std::int64_t layer = 0; layer < model.info().layers_of(of); ++layer)
-            for (std::int64_t head = 0; head < model.info().heads_of(of); ++head) places.push_back({layer, head, of});
+    std::vector<HeadId> places;
+    for (const AttentionKind kind : attention_kinds(model))
+        for (std::int64_t layer = 0; layer < model.info().layers_of(kind); ++layer)
+            for (std::int64_t head = 0; head < model.info().heads_of(kind); ++head)
+                places.push_back({layer, head, kind});
     Progress progress("silencing heads in turn");
-    for (const HeadPlace& place : places) {
+    for (const HeadId& place : places) {
         progress.show(std::ssize(result.losses), std::ssize(places));
-        std::vector<HeadPlace> silenced = masked;
-        silenced.push_back(place);
-        session.silence(silenced);
-        session.process();
+        std::vector<HeadId> masked_heads = masked;
+        masked_heads.push_back(place);
+        session.mask_heads(masked_heads);
+        session.run();
         result.losses.push_back(loss_of(session, answer));
     }
     return result;

@@ -10,7 +10,7 @@
 namespace vantage::cli {
 
 /// The kinds of attention that a model has, in the order in which its heads are told of: an encoder–decoder's encoder first.
-std::vector<AttentionOf> attention_kinds(const Model& model);
+std::vector<AttentionKind> attention_kinds(const Model& model);
 
 /// In nats. Of models that write: the mean of −ln p(next token) over the tokens (of an encoder–decoder the decoder's). Of models that
 /// name one label: −ln p of the label that the model names as it is.

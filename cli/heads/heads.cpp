@@ -3,19 +3,19 @@
 #include <algorithm>
 #include <memory>
 
+#include "cli/heads/head_ablation.h"
+#include "cli/heads/heads_report.h"
+#include "cli/heads/pattern_pictures.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/generation_options.h"
-#include "cli/heads/head_ablation.h"
 #include "cli/shared/head_mask.h"
 #include "cli/shared/head_pictures.h"
-#include "cli/heads/pattern_pictures.h"
-#include "cli/heads/heads_report.h"
 #include "cli/shared/model_input.h"
 #include "cli/shared/profile.h"
 #include "cli/shared/progress.h"
+#include "cli/shared/translation.h"
 #include "runtime/base/log.h"
 #include "runtime/models/config.h"
-#include "cli/shared/translation.h"
 
 namespace vantage::cli {
 
@@ -32,10 +32,10 @@ struct HeadsOptions {
 // ---- what cannot be done, before anything runs -----------------------------------------------------------------------
 
 void check_lengths(const HeadsOptions& o, const ModelInput& input) {
-    const auto limit = [&](bool asked, const char* option, int most, const char* why) {
-        if (asked && input.longest() > most)
+    const auto limit = [&](bool asked, const char* option, int max_tokens, const char* why) {
+        if (asked && input.longest() > max_tokens)
             throw Error(ErrorKind::usage, format("heads: %s takes %d tokens at most, %s, but there are %lld", option,
-                                                 most, why, static_cast<long long>(input.longest())));
+                                                 max_tokens, why, static_cast<long long>(input.longest())));
     };
     limit(o.rollout, "--rollout", longest_rollout, "since it holds all weights between them");
     limit(o.flow, "--flow", longest_flow, "since it solves a maximum flow for every two of them");
@@ -57,8 +57,8 @@ ModelInput checked_input(const HeadsOptions& o, const Model& model, const Sessio
     check_lengths(o, input);
     if (!input.source.empty() && input.ids.empty()) {
         SessionOptions writing = options;
-        writing.watch = {};
-        input.ids = written_about(model, input.source, most_written, writing);
+        writing.record_attention = {};
+        input.ids = written_about(model, input.source, max_written, writing);
     }
     if (o.ablate) require_next_token(model, input);
     if (!o.pictures.empty()) make_folder(o.pictures);
@@ -86,7 +86,7 @@ std::vector<SquareMatrix> layers_of(const HeadSurvey& survey) {
 
 /// Through the layers of one text; cross attention leads from one to another.
 void add_paths(const HeadsOptions& o, HeadsPart& part) {
-    if ((!o.rollout && !o.flow) || part.survey.of() == AttentionOf::cross) return;
+    if ((!o.rollout && !o.flow) || part.survey.kind() == AttentionKind::cross) return;
     const std::vector<SquareMatrix> layers = layers_of(part.survey);
     if (o.rollout) part.rollout = attention_rollout(layers);
     if (!o.flow) return;
@@ -105,22 +105,22 @@ void add_losses(HeadsReport& report, const ModelInput& input, const SessionOptio
 void run(const HeadsOptions& o) {
     check_sort_key(o.sort, o.ablate, o.values);
     SessionOptions options{.precision = precision_named(o.precision),
-                           .watch = Watch::all(),
+                           .record_attention = RecordAttention::all(),
                            .profile = profiling(),
                            .global_tokens = o.input.global_tokens,
-                           .silenced = masked_heads(o.masked)};
+                           .masked_heads = masked_heads(o.masked)};
     const Model model = load_model(open_device());
     ModelInput input = checked_input(o, model, options);
     options.context = input.longest();
     Session session(model, options);
     begin(session, input);
-    session.process();
+    session.run();
     note_dispatches(model.device(), session.take_timings());
 
     HeadsReport report{.model = model, .precision = o.precision, .parts = {}, .sorted_by = o.sort};
     report.parts.reserve(attention_kinds(model).size());  // rows point into their parts
-    for (const AttentionOf of : attention_kinds(model))
-        report.parts.push_back(heads_part(session, input.ids.size(), of));
+    for (const AttentionKind kind : attention_kinds(model))
+        report.parts.push_back(heads_part(session, input.ids.size(), kind));
     if (o.ablate) add_losses(report, input, options);
     for (HeadsPart& part : report.parts) {
         if (o.values) add_value_reads(part);

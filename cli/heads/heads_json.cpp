@@ -3,8 +3,8 @@
 #include <cstdio>
 
 #include "cli/heads/heads_report.h"
-#include "runtime/base/log.h"
 #include "runtime/base/json.h"
+#include "runtime/base/log.h"
 #include "runtime/models/config.h"
 
 namespace vantage::cli {
@@ -75,11 +75,11 @@ Json tokens_of_part(const std::vector<std::int32_t>& ids, const std::vector<std:
 }  // namespace
 
 void print_heads_json(const HeadsReport& report) {
-    Json heads = Json::array(), telling = Json::array();
+    Json heads = Json::array(), salient = Json::array();
     for (const HeadsPart& part : report.parts)
         for (const HeadRow& row : part.rows) heads.push_back(row_json(part, row));
-    for (const auto& [part, t] : report.most_telling())
-        telling.push_back({{"attention", part->name()},
+    for (const auto& [part, t] : report.most_salient())
+        salient.push_back({{"attention", part->name()},
                            {"layer", t.layer},
                            {"head", t.head},
                            {"score", t.score},
@@ -93,7 +93,7 @@ void print_heads_json(const HeadsReport& report) {
                 {"tokens", tokens_of_part(last.input().reading().ids, last.query_texts(), report.image.has_value())},
                 {"sorted_by", report.sorted_by},
                 {"heads", heads},
-                {"most_telling", telling},
+                {"most_telling", salient},
                 {"files", report.files}};
     if (report.parts.size() > 1) all["source"] = tokens_of_part(first.input().keys.ids, first.texts(), false);
     if (report.loss) all["loss"] = *report.loss;

@@ -8,9 +8,9 @@
 
 #include "cli/shared/terminal_page.h"
 #include "runtime/base/log.h"
-#include "runtime/picture/shown_text.h"
-#include "runtime/picture/attention_scale.h"
 #include "runtime/models/config.h"
+#include "runtime/picture/attention_scale.h"
+#include "runtime/picture/shown_text.h"
 
 namespace vantage::cli {
 
@@ -71,7 +71,7 @@ std::vector<Column> columns_of(const HeadsReport& report, const HeadsPart& part)
         {"head", 6, false, [&report](const HeadRow& row) { return report.head_name(row.place); }},
         {"pattern", 14, false, [](const HeadRow& row) { return row.pattern.label(); }}};
     if (any.loss_change) all.push_back({"Δ loss", 6, true, loss_text});
-    all.push_back(number("tells", 2, [](const HeadRow& row) { return row.telling; }));
+    all.push_back(number("tells", 2, [](const HeadRow& row) { return row.salient; }));
     all.push_back({"entropy", 13, true, entropy_text});
     all.push_back(number("tokens", 1, [](const HeadRow& row) { return row.numbers->effective; }));
     all.push_back(number("away", 1, [](const HeadRow& row) { return row.numbers->distance; }));
@@ -95,16 +95,17 @@ std::string table_line(const std::vector<Column>& columns, const HeadRow& row, c
     for (const Column& column : columns) {
         const std::string cell = to_width(column.text(row), column.width, column.right);
         const double share = column.share ? column.share(row) : std::nan("");
-        line += " " + (std::isnan(share) ? cell
-                                         : page.on(colour_at(ColourMap::magma, position_of(static_cast<float>(share), 1,
-                                                                                           WeightScale::square_root)),
-                                                   cell));
+        line += " " + (std::isnan(share)
+                           ? cell
+                           : page.on(colour_at(ColourMap::magma,
+                                               position_of(static_cast<float>(share), 1, AttentionScale::square_root)),
+                                     cell));
     }
     return line;
 }
 
 void print_patterns(const HeadsPart& part, const Page& page) {
-    std::map<HeadHabit::Kind, std::pair<int, std::string>> kinds;
+    std::map<HeadPattern::Kind, std::pair<int, std::string>> kinds;
     for (const HeadRow& row : part.rows) {
         auto& [count, rule] = kinds[row.pattern.kind];
         ++count;
@@ -112,7 +113,7 @@ void print_patterns(const HeadsPart& part, const Page& page) {
     }
     std::printf("\n%s\n", page.bold("patterns").c_str());
     for (const auto& [kind, found] : kinds)
-        std::printf("  %s %s  %s\n", to_width(HeadHabit{.kind = kind}.name(), 10).c_str(),
+        std::printf("  %s %s  %s\n", to_width(HeadPattern{.kind = kind}.name(), 10).c_str(),
                     to_width(std::to_string(found.first), 3, true).c_str(), page.dim(found.second).c_str());
 }
 
@@ -141,10 +142,10 @@ std::string part_heading(const HeadsReport& report, const HeadsPart& part, const
                             ? format("  means over the class and %d patches", survey.queries() - 1)
                             : format("  means over tokens %d to %d", survey.of(0, 0).first_query, survey.queries() - 1);
     if (report.parts.size() == 1) return page.bold("heads") + page.dim(about + " · sorted by " + report.sorted_by);
-    switch (survey.of()) {
-        case AttentionOf::encoder: about += " of the text that is read"; break;
-        case AttentionOf::self: about += " of what is written"; break;
-        case AttentionOf::cross: about += " of what is written, which read the encoder's text"; break;
+    switch (survey.kind()) {
+        case AttentionKind::encoder: about += " of the text that is read"; break;
+        case AttentionKind::self: about += " of what is written"; break;
+        case AttentionKind::cross: about += " of what is written, which read the encoder's text"; break;
     }
     return page.bold(part.name()) + page.dim(about + " · sorted by " + report.sorted_by);
 }
@@ -180,11 +181,11 @@ void print_heads_table(const HeadsReport& report) {
                         report.model.config().head == Head::classification ? "" : " a token");
     std::printf("%s %s\n", page.bold(report.model.info().name).c_str(), page.dim(about).c_str());
     for (const HeadsPart& part : report.parts) print_part(report, part, page);
-    const auto telling = report.most_telling();
-    if (!telling.empty()) std::printf("\n%s\n", page.bold("most telling").c_str());
-    for (const auto& [part, head] : telling)
+    const auto salient = report.most_salient();
+    if (!salient.empty()) std::printf("\n%s\n", page.bold("most telling").c_str());
+    for (const auto& [part, head] : salient)
         std::printf("  %s %s\n",
-                    page.accent(to_width(report.head_name({head.layer, head.head, part->survey.of()}), 6)).c_str(),
+                    page.accent(to_width(report.head_name({head.layer, head.head, part->survey.kind()}), 6)).c_str(),
                     reason_text(part->survey, head).c_str());
     for (const std::string& file : report.files) std::printf("\n%s %s\n", page.bold("wrote").c_str(), file.c_str());
 }

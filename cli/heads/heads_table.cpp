@@ -9,39 +9,39 @@
 namespace vantage::cli {
 
 namespace {
-constexpr std::size_t most_telling_heads = 5;
+constexpr std::size_t max_salient_heads = 5;
 }
 
 const char* HeadsPart::name() const {
-    if (survey.of() == AttentionOf::cross) return "cross";
-    const bool encodes = survey.session().model().config().kind == ModelKind::encoder;
-    return encodes || survey.of() == AttentionOf::encoder ? "encoder" : "decoder";
+    if (survey.kind() == AttentionKind::cross) return "cross";
+    const bool is_encoder = survey.session().model().config().kind == ModelKind::encoder;
+    return is_encoder || survey.kind() == AttentionKind::encoder ? "encoder" : "decoder";
 }
 
-std::string HeadsReport::head_name(const HeadPlace& place) const {
-    return (parts.size() > 1 && place.of == AttentionOf::self ? "d" : "") + name_of(place);
+std::string HeadsReport::head_name(const HeadId& place) const {
+    return (parts.size() > 1 && place.kind == AttentionKind::self ? "d" : "") + name_of(place);
 }
 
-std::vector<std::pair<const HeadsPart*, TellingHead>> HeadsReport::most_telling() const {
-    std::vector<std::pair<const HeadsPart*, TellingHead>> all;
+std::vector<std::pair<const HeadsPart*, SalientHead>> HeadsReport::most_salient() const {
+    std::vector<std::pair<const HeadsPart*, SalientHead>> all;
     for (const HeadsPart& part : parts)
-        for (const TellingHead& telling : part.survey.all_telling()) all.emplace_back(&part, telling);
+        for (const SalientHead& salient : part.survey.all_salient()) all.emplace_back(&part, salient);
     std::stable_sort(all.begin(), all.end(),
                      [](const auto& a, const auto& b) { return a.second.score > b.second.score; });
-    all.resize(std::min(all.size(), most_telling_heads));
+    all.resize(std::min(all.size(), max_salient_heads));
     return all;
 }
 
-HeadsPart heads_part(Session& session, std::size_t tokens, AttentionOf of) {
-    HeadsPart part{.survey = HeadSurvey(session, tokens, of), .rows = {}};
+HeadsPart heads_part(Session& session, std::size_t tokens, AttentionKind kind) {
+    HeadsPart part{.survey = HeadSurvey(session, tokens, kind), .rows = {}};
     const HeadSurvey& survey = part.survey;
     for (int layer = 0; layer < survey.layers(); ++layer)
         for (int head = 0; head < survey.heads(); ++head) {
             const HeadStatistics& numbers = survey.of(layer, head);
-            part.rows.push_back({.place = {layer, head, of}, .numbers = &numbers, .pattern = habit_of(numbers)});
+            part.rows.push_back({.place = {layer, head, kind}, .numbers = &numbers, .pattern = pattern_of(numbers)});
         }
-    for (const TellingHead& telling : telling_heads(survey.numbers(), survey.heads(), part.rows.size()))
-        part.rows[static_cast<std::size_t>(telling.layer * survey.heads() + telling.head)].telling = telling.score;
+    for (const SalientHead& salient : salient_heads(survey.numbers(), survey.heads(), part.rows.size()))
+        part.rows[static_cast<std::size_t>(salient.layer * survey.heads() + salient.head)].salient = salient.score;
     return part;
 }
 
@@ -53,8 +53,8 @@ void add_value_reads(HeadsPart& part) {
     for (int layer = 0; layer < survey.layers(); ++layer) {
         progress.show(layer, survey.layers());
         const auto weighed = [&](bool projected) {
-            const HeadTable table =
-                session.head_statistics(layer, marks, session.value_norms(layer, projected, survey.of()), survey.of());
+            const HeadTable table = session.head_statistics(
+                layer, marks, session.value_norms(layer, projected, survey.kind()), survey.kind());
             return head_statistics(table.rows, table.keys, survey.input(), survey.heads());
         };
         const std::vector<HeadStatistics> bare = weighed(false), projected = weighed(true);
@@ -72,7 +72,7 @@ void add_value_reads(HeadsPart& part) {
 std::vector<std::pair<const char*, double>> numbers_of(const HeadRow& row) {
     const HeadStatistics& n = *row.numbers;
     const auto if_any_repeats = [&](double mass) { return n.repeats > 0 ? mass : std::nan(""); };
-    std::vector<std::pair<const char*, double>> all = {{"telling", row.telling},
+    std::vector<std::pair<const char*, double>> all = {{"telling", row.salient},
                                                        {"entropy", n.entropy},
                                                        {"relative_entropy", n.relative_entropy},
                                                        {"effective_tokens", n.effective},

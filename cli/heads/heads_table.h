@@ -20,10 +20,10 @@ struct ValueReads {
 };
 
 struct HeadRow {
-    HeadPlace place;
+    HeadId place;
     const HeadStatistics* numbers = nullptr;
-    HeadHabit pattern;
-    double telling = 0;                 ///< score of telling_head.h
+    HeadPattern pattern;
+    double salient = 0;                 ///< score of salient_head.h
     std::optional<double> loss_change;  ///< with --ablate
     std::optional<ValueReads> values;   ///< with --values
 };
@@ -46,13 +46,13 @@ struct HeadsReport {
     std::optional<ModelImage> image = {};  ///< that was looked at
     std::vector<std::string> files = {};
     /// As --mask-heads names it: "1.0", where there are several parts "d1.0".
-    std::string head_name(const HeadPlace& place) const;
+    std::string head_name(const HeadId& place) const;
     /// The five most telling heads of all parts, the best first, each with its part.
-    std::vector<std::pair<const HeadsPart*, TellingHead>> most_telling() const;
+    std::vector<std::pair<const HeadsPart*, SalientHead>> most_salient() const;
 };
 
 /// All heads, layer by layer.
-HeadsPart heads_part(Session& session, std::size_t tokens, AttentionOf of);
+HeadsPart heads_part(Session& session, std::size_t tokens, AttentionKind kind);
 /// Asks the session for the norms of its values and weighs the reads by them.
 void add_value_reads(HeadsPart& part);
 

@@ -7,10 +7,10 @@
 #include "cli/shared/head_pictures.h"
 #include "cli/shared/image_overlay.h"
 #include "runtime/base/log.h"
+#include "runtime/models/config.h"
 #include "runtime/picture/head_chart.h"
 #include "runtime/picture/heatmap.h"
 #include "runtime/picture/png.h"
-#include "runtime/models/config.h"
 
 namespace vantage::cli {
 

@@ -42,7 +42,7 @@ NodeCheck check_nodes(const Model& model, std::span<const std::int32_t> ids, Ses
                       std::span<const std::int32_t> types) {
     const std::int64_t tokens = std::ssize(ids),
                        context = std::min(model.info().context, std::max(tokens, std::ssize(source)) + 1);
-    options.context = context, options.watch = Watch::all();
+    options.context = context, options.record_attention = RecordAttention::all();
     Session session(model, options);
     NodeCheck result;
     Progress progress("checking");

@@ -5,27 +5,27 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "cli/inspect/check_nodes.h"
+#include "cli/inspect/inspect_report.h"
+#include "cli/inspect/inspect_save.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/generation_options.h"
 #include "cli/shared/head_mask.h"
 #include "cli/shared/head_pictures.h"
 #include "cli/shared/head_survey.h"
 #include "cli/shared/image_overlay.h"
-#include "cli/inspect/inspect_report.h"
-#include "cli/inspect/inspect_save.h"
 #include "cli/shared/model_input.h"
-#include "cli/inspect/check_nodes.h"
+#include "cli/shared/probabilities.h"
 #include "cli/shared/profile.h"
 #include "cli/shared/progress.h"
+#include "cli/shared/translation.h"
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
 #include "runtime/base/trace_span.h"
 #include "runtime/base/units.h"
 #include "runtime/io/safetensors.h"
-#include "runtime/picture/shown_text.h"
 #include "runtime/models/config.h"
-#include "cli/shared/translation.h"
-#include "cli/shared/probabilities.h"
+#include "runtime/picture/shown_text.h"
 
 namespace vantage::cli {
 
@@ -51,8 +51,9 @@ ModelInput input_of(const InspectOptions& o, const Model& model) {
         if (o.greedy > 0)
             input.ids = {static_cast<std::int32_t>(model.config().start_token)};
         else
-            input.ids = written_about(model, input.source, most_written,
-                                      {.precision = precision_named(o.precision), .silenced = masked_heads(o.masked)});
+            input.ids =
+                written_about(model, input.source, max_written,
+                              {.precision = precision_named(o.precision), .masked_heads = masked_heads(o.masked)});
     }
     const std::int64_t count = std::ssize(input.ids), context = model.info().context;
     if (!input.image && count + o.greedy > context)
@@ -80,11 +81,11 @@ std::uint64_t host_memory_available() {
 void check_memory(const InspectOptions& o, const ModelInfo& info, const ModelInput& input) {
     const std::uint64_t n = input.ids.size(), source = input.source.size();
     const auto of = [](std::int64_t size) { return static_cast<std::uint64_t>(size); };
-    const auto heads = [&](AttentionOf kind) { return of(info.layers_of(kind) * info.heads_of(kind)); };
+    const auto heads = [&](AttentionKind kind) { return of(info.layers_of(kind) * info.heads_of(kind)); };
     const std::uint64_t logits = 4 * n * of(info.vocab),
                         hidden = 4 * of(info.width) * (n * of(info.layers + 1) + source * of(info.encoder_layers + 1)),
-                        attention = 4 * (heads(AttentionOf::self) * n * n + heads(AttentionOf::cross) * n * source +
-                                         heads(AttentionOf::encoder) * source * source);
+                        attention = 4 * (heads(AttentionKind::self) * n * n + heads(AttentionKind::cross) * n * source +
+                                         heads(AttentionKind::encoder) * source * source);
     std::uint64_t wanted = logits + 2 * hidden + (o.pictures.empty() ? 0 : 8 * n * n);
     if (!o.save.empty()) wanted = 2 * (logits + hidden + attention) + hidden;  // once more while the file is written
     const std::uint64_t available = host_memory_available();
@@ -112,7 +113,7 @@ std::vector<std::int32_t> continued(const InspectOptions& o, const Model& model,
     if (o.greedy == 0) return {};
     Session session(model, {.context = std::max(std::ssize(input.ids) + o.greedy, std::ssize(input.source)),
                             .precision = precision_named(o.precision),
-                            .silenced = masked_heads(o.masked)});
+                            .masked_heads = masked_heads(o.masked)});
     session.restart({.ignore_end = true});
     begin(session, input);
     Progress progress("continuing");
@@ -131,14 +132,14 @@ void run(const InspectOptions& o) {
     const Precision precision = precision_named(o.precision);
     Session session(model, {.context = input.longest(),
                             .precision = precision,
-                            .watch = Watch::all(),
+                            .record_attention = RecordAttention::all(),
                             .inspect = true,
                             .profile = profiling(),
                             .global_tokens = o.input.global_tokens,
-                            .silenced = masked_heads(o.masked)});
+                            .masked_heads = masked_heads(o.masked)});
     timed("forward pass", [&] {
         begin(session, input);
-        session.process();
+        session.run();
     });
     const HeadSurvey survey = timed("read heads", [&] { return HeadSurvey(session, input.ids.size()); });
 
@@ -148,7 +149,7 @@ void run(const InspectOptions& o) {
     if (!o.save.empty()) timed("save", [&] { save_pass(o.save, survey, report.greedy, input.image, o.precision); });
     if (!o.pictures.empty()) report.files = timed("draw", [&] { return draw(o, survey, input.image); });
     const SessionOptions checked{
-        .precision = precision, .global_tokens = o.input.global_tokens, .silenced = masked_heads(o.masked)};
+        .precision = precision, .global_tokens = o.input.global_tokens, .masked_heads = masked_heads(o.masked)};
     if (o.check)
         report.check = timed("check", [&] {
             return check_nodes(model, input.ids, checked, input.image ? input.image->pixels : std::vector<float>(),

@@ -4,14 +4,14 @@
 #include <cmath>
 #include <cstdio>
 
-#include "cli/shared/terminal_page.h"
-#include "runtime/base/log.h"
-#include "runtime/base/json.h"
-#include "runtime/picture/shown_text.h"
-#include "runtime/picture/attention_scale.h"
-#include "runtime/models/config.h"
-#include "vantage/model.h"
 #include "cli/shared/probabilities.h"
+#include "cli/shared/terminal_page.h"
+#include "runtime/base/json.h"
+#include "runtime/base/log.h"
+#include "runtime/models/config.h"
+#include "runtime/picture/attention_scale.h"
+#include "runtime/picture/shown_text.h"
+#include "vantage/model.h"
 
 namespace vantage::cli {
 
@@ -59,11 +59,10 @@ std::string right(const std::string& text, int width) {
 /// A share on its colour, as in the heat maps.
 std::string share_cell(const Page& page, double value, bool there = true) {
     const std::string text = right(share(value, there), 5) + "   ";
-    return there && !std::isnan(value)
-               ? page.on(
-                     colour_at(ColourMap::magma, position_of(static_cast<float>(value), 1, WeightScale::square_root)),
-                     text)
-               : text;
+    return there && !std::isnan(value) ? page.on(colour_at(ColourMap::magma, position_of(static_cast<float>(value), 1,
+                                                                                         AttentionScale::square_root)),
+                                                 text)
+                                       : text;
 }
 
 std::string bar(double part, int width) {
@@ -97,12 +96,12 @@ void print_heads(const HeadSurvey& survey, const Page& page) {
     for (int layer = 0; layer < survey.layers(); ++layer)
         for (int head = 0; head < survey.heads(); ++head) {
             const HeadStatistics& h = survey.of(layer, head);
-            const bool telling = survey.telling() && survey.telling()->layer == layer && survey.telling()->head == head;
+            const bool salient = survey.salient() && survey.salient()->layer == layer && survey.salient()->head == head;
             const std::string name = left(format("  %d.%d", layer, head), 9) +
                                      format("%5.2f (%3.0f %%)  ", h.entropy, 100 * h.relative_entropy);
             const std::string cells = share_cell(page, h.first) + share_cell(page, h.previous) +
                                       share_cell(page, h.self) + share_cell(page, h.induction, h.repeats > 0);
-            const auto shown = [&](const std::string& text) { return telling ? page.accent(text) : text; };
+            const auto shown = [&](const std::string& text) { return salient ? page.accent(text) : text; };
             std::printf("%s%s  %s\n", shown(name).c_str(), cells.c_str(), shown(strongest_text(survey, h)).c_str());
         }
 }
@@ -152,13 +151,13 @@ Json json_of(const HeadSurvey& survey) {
     return heads;
 }
 
-Json json_of(const std::optional<TellingHead>& telling) {
-    if (!telling) return nullptr;
-    return {{"layer", telling->layer},
-            {"head", telling->head},
-            {"score", telling->score},
-            {"reason", telling->reason == TellingHead::copies ? "copies" : "stands out"},
-            {"read", json_of(telling->read)}};
+Json json_of(const std::optional<SalientHead>& salient) {
+    if (!salient) return nullptr;
+    return {{"layer", salient->layer},
+            {"head", salient->head},
+            {"score", salient->score},
+            {"reason", salient->reason == SalientHead::copies ? "copies" : "stands out"},
+            {"read", json_of(salient->read)}};
 }
 
 Json tokens_json(const Model& model, std::span<const std::int32_t> ids) {
@@ -169,7 +168,7 @@ Json tokens_json(const Model& model, std::span<const std::int32_t> ids) {
 
 /// "7 tokens"; an image is as long as it has patches.
 std::string length_text(const HeadSurvey& survey) {
-    const bool image = survey.session().model().config().sees();
+    const bool image = survey.session().model().config().is_vision();
     const int count = survey.tokens() - (image ? 1 : 0);
     return format("%d %s%s", count, image ? "patch" : "token", count == 1 ? "" : image ? "es" : "s");
 }
@@ -199,8 +198,8 @@ void print_summary(const InspectReport& report) {
     print_reads(report, page);
     std::printf("\n");
     print_heads(survey, page);
-    if (const auto telling = survey.telling())
-        std::printf("\n%s layer %d, head %d: %s\n", page.bold("most telling").c_str(), telling->layer, telling->head,
+    if (const auto salient = survey.salient())
+        std::printf("\n%s layer %d, head %d: %s\n", page.bold("most telling").c_str(), salient->layer, salient->head,
                     reason_text(survey).c_str());
     if (report.check && !report.check->diverged)
         std::printf("\n%s %s\n", page.bold("check").c_str(), report.check->text().c_str());
@@ -219,17 +218,18 @@ void print_json(const InspectReport& report) {
     for (const Answer& answer : answers(survey.session()))
         list.push_back(
             {{"id", answer.id}, {labels ? "label" : "text", answer.name}, {"probability", answer.probability}});
-    Json all = {{"schema_version", 1},
-                {"model", model.info().name},
-                {"device", model.device().caps().name},
-                {"precision", report.precision},
-                {"tokens", model.config().sees() ? places_json(survey) : tokens_json(model, survey.session().tokens())},
-                {labels ? "labels" : "next", list},
-                {"layers", survey.layers()},
-                {"heads_per_layer", survey.heads()},
-                {"heads", json_of(survey)},
-                {"most_telling", json_of(survey.telling())},
-                {"files", report.files}};
+    Json all = {
+        {"schema_version", 1},
+        {"model", model.info().name},
+        {"device", model.device().caps().name},
+        {"precision", report.precision},
+        {"tokens", model.config().is_vision() ? places_json(survey) : tokens_json(model, survey.session().tokens())},
+        {labels ? "labels" : "next", list},
+        {"layers", survey.layers()},
+        {"heads_per_layer", survey.heads()},
+        {"heads", json_of(survey)},
+        {"most_telling", json_of(survey.salient())},
+        {"files", report.files}};
     if (!report.reads.empty()) {
         all["source"] = tokens_json(model, survey.session().source_tokens());
         Json reads = Json::array();

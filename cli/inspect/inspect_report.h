@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/shared/head_survey.h"
 #include "cli/inspect/check_nodes.h"
+#include "cli/shared/head_survey.h"
 #include "cli/shared/translation.h"
 
 namespace vantage::cli {

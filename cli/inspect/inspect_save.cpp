@@ -1,11 +1,11 @@
 #include "cli/inspect/inspect_save.h"
 
+#include "cli/shared/probabilities.h"
 #include "cli/shared/progress.h"
+#include "cli/shared/translation.h"
 #include "runtime/base/log.h"
 #include "runtime/io/safetensors.h"
 #include "runtime/models/config.h"
-#include "cli/shared/translation.h"
-#include "cli/shared/probabilities.h"
 
 namespace vantage::cli {
 

@@ -54,7 +54,7 @@ GenerationOptions completed(const CLI::App& command, const Model& model, Generat
     if (!typed("--top-p")) o.sampling.top_p = recommended.top_p;
     if (!typed("--repeat-penalty")) o.sampling.repeat_penalty = recommended.repeat_penalty;
     o.generator.session.precision = precision_named(o.precision);
-    o.generator.session.silenced = masked_heads(o.masked);
+    o.generator.session.masked_heads = masked_heads(o.masked);
     return o;
 }
 

@@ -12,7 +12,7 @@ class App;
 namespace vantage::cli {
 
 struct GenerationOptions {
-    Sampling sampling = usual_sampling;
+    Sampling sampling = default_sampling;
     GeneratorOptions generator = {};
     std::string precision = "f16", masked;  ///< masked: heads, as --mask-heads names them
 };

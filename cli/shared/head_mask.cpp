@@ -9,15 +9,15 @@ namespace vantage::cli {
 namespace {
 
 /// Takes the letter off that says whose head it is.
-AttentionOf whose(std::string_view& text) {
+AttentionKind whose(std::string_view& text) {
     const char letter = text.empty() ? '\0' : text.front();
     if (letter == 'e' || letter == 'd' || letter == 'x') text.remove_prefix(1);
-    return letter == 'e' ? AttentionOf::encoder : letter == 'x' ? AttentionOf::cross : AttentionOf::self;
+    return letter == 'e' ? AttentionKind::encoder : letter == 'x' ? AttentionKind::cross : AttentionKind::self;
 }
 
-HeadPlace head_named(std::string_view name) {
+HeadId head_named(std::string_view name) {
     std::string_view text = name;
-    HeadPlace place{.of = whose(text)};
+    HeadId place{.kind = whose(text)};
     const char *begin = text.data(), *end = begin + text.size();
     const auto layer = std::from_chars(begin, end, place.layer);
     if (layer.ec == std::errc() && layer.ptr != end && *layer.ptr == '.') {
@@ -41,9 +41,9 @@ void add_head_mask_option(CLI::App& command, std::string& heads) {
         ->type_name("HEADS");
 }
 
-std::optional<std::vector<HeadPlace>> masked_heads(const std::string& heads) {
+std::optional<std::vector<HeadId>> masked_heads(const std::string& heads) {
     if (heads.empty()) return std::nullopt;
-    std::vector<HeadPlace> places;
+    std::vector<HeadId> places;
     for (std::size_t begin = 0; begin <= heads.size();) {
         const std::size_t end = std::min(heads.find(',', begin), heads.size());
         places.push_back(head_named(std::string_view(heads).substr(begin, end - begin)));

@@ -5,10 +5,10 @@
 #include "cli/shared/progress.h"
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
+#include "runtime/models/config.h"
 #include "runtime/picture/head_grid.h"
 #include "runtime/picture/png.h"
 #include "runtime/picture/shown_text.h"
-#include "runtime/models/config.h"
 
 namespace vantage::cli {
 
@@ -48,11 +48,11 @@ HeatmapPicture head_picture(const HeadSurvey& survey, int layer, int head, std::
     picture.row_labels = survey.query_texts();
     picture.col_labels = survey.texts();
     picture.title = format("layer %d · head %d", layer, head);
-    const auto telling = survey.telling();
-    const bool is_telling = telling && telling->layer == layer && telling->head == head;
-    const std::string habit = habit_of(numbers).text() + format(" · entropy %.2f nats (%.0f\u00a0%%)", numbers.entropy,
-                                                                100 * numbers.relative_entropy);
-    picture.caption = survey.session().model().info().name + " · " + (is_telling ? reason_text(survey) : habit);
+    const auto salient = survey.salient();
+    const bool is_salient = salient && salient->layer == layer && salient->head == head;
+    const std::string pattern = pattern_of(numbers).text() + format(" · entropy %.2f nats (%.0f\u00a0%%)",
+                                                                    numbers.entropy, 100 * numbers.relative_entropy);
+    picture.caption = survey.session().model().info().name + " · " + (is_salient ? reason_text(survey) : pattern);
     picture.causal = survey.causal();
     return picture;
 }
@@ -65,14 +65,14 @@ std::string write_head_grid(const HeadSurvey& survey, const std::string& folder)
     picture.weights = [&](int layer, int head) { return survey.weights(layer, head); };
     for (int layer = 0; layer < picture.layers; ++layer)
         for (int head = 0; head < picture.heads; ++head)
-            picture.notes.push_back(habit_of(survey.of(layer, head)).note());
+            picture.notes.push_back(pattern_of(survey.of(layer, head)).note());
     picture.title =
         survey.session().model().info().name + format(": %d layers × %d heads", picture.layers, picture.heads);
     picture.caption = prompt_quoted(survey);
-    if (const auto telling = survey.telling()) {
-        picture.telling_layer = telling->layer;
-        picture.telling_head = telling->head;
-        picture.telling_reason = reason_text(survey);
+    if (const auto salient = survey.salient()) {
+        picture.salient_layer = salient->layer;
+        picture.salient_head = salient->head;
+        picture.salient_reason = reason_text(survey);
     }
     picture.causal = survey.causal();
     PngTexts texts = texts_of(picture);

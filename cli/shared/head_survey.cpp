@@ -7,15 +7,15 @@
 #include "cli/shared/progress.h"
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
-#include "runtime/picture/shown_text.h"
 #include "runtime/models/config.h"
 #include "runtime/models/image_processor.h"
+#include "runtime/picture/shown_text.h"
 
 namespace vantage::cli {
 
 namespace {
 constexpr int longest_quotation = 20;
-constexpr std::size_t most_telling = 5;
+constexpr std::size_t max_salient = 5;
 }  // namespace
 
 namespace {
@@ -38,26 +38,26 @@ std::vector<std::string> token_texts(const Model& model, const std::vector<std::
 
 }  // namespace
 
-HeadSurvey::HeadSurvey(Session& session, std::size_t tokens, AttentionOf of)
+HeadSurvey::HeadSurvey(Session& session, std::size_t tokens, AttentionKind kind)
     : session_(session),
-      of_(of),
-      layers_(static_cast<int>(session.model().info().layers_of(of))),
-      heads_(static_cast<int>(session.model().info().heads_of(of))) {
+      kind_(kind),
+      layers_(static_cast<int>(session.model().info().layers_of(kind))),
+      heads_(static_cast<int>(session.model().info().heads_of(kind))) {
     const Model& model = session.model();
     const std::vector<std::int32_t> written(session.tokens().begin(),
                                             session.tokens().begin() + static_cast<std::ptrdiff_t>(tokens));
-    if (model.config().sees()) {
+    if (model.config().is_vision()) {
         input_.keys.ids.resize(tokens);
         std::iota(input_.keys.ids.begin(), input_.keys.ids.end(), 0);  // no patch is the same token as another
         input_.columns = static_cast<int>(model.config().image.columns());
         texts_ = place_names(model.config().image);
     } else {
-        const std::vector<std::int32_t>& ids = of == AttentionOf::self ? written : session.source_tokens();
+        const std::vector<std::int32_t>& ids = kind == AttentionKind::self ? written : session.source_tokens();
         texts_ = token_texts(model, ids);
         input_.keys = sequence_of(model, ids, texts_);
-        input_.causal = of == AttentionOf::self && model.config().kind != ModelKind::encoder;
+        input_.causal = kind == AttentionKind::self && model.config().kind != ModelKind::encoder;
     }
-    if (of == AttentionOf::cross) {
+    if (kind == AttentionKind::cross) {
         query_texts_ = token_texts(model, written);
         input_.queries = sequence_of(model, written, query_texts_);
     }
@@ -65,15 +65,15 @@ HeadSurvey::HeadSurvey(Session& session, std::size_t tokens, AttentionOf of)
     Progress progress("reading the heads");
     for (int layer = 0; layer < layers_; ++layer) {
         progress.show(layer, layers_);
-        const HeadTable table = session.head_statistics(layer, marks, {}, of);
+        const HeadTable table = session.head_statistics(layer, marks, {}, kind);
         const std::vector<HeadStatistics> some = head_statistics(table.rows, table.keys, input_, heads_);
         numbers_.insert(numbers_.end(), some.begin(), some.end());
     }
-    telling_ = telling_heads(numbers_, heads_, most_telling);
+    salient_ = salient_heads(numbers_, heads_, max_salient);
 }
 
 std::vector<float> HeadSurvey::weights(int layer, int head) const {
-    return session_.attention(layer, head, 0, queries(), 0, tokens(), of_);
+    return session_.attention(layer, head, 0, queries(), 0, tokens(), kind_);
 }
 
 std::string token_text(const Model& model, std::int32_t id) {
@@ -99,14 +99,14 @@ std::string HeadSurvey::link_text(const Read& read) const {
     return quoted_query(read.query) + " → " + quoted(read.key);
 }
 
-std::string reason_text(const HeadSurvey& survey, const TellingHead& telling) {
-    const std::string link = survey.quoted_query(telling.read.query) + " reads " + survey.quoted(telling.read.key);
-    const char* why = telling.reason == TellingHead::copies ? ", which came next last time" : "";
-    return link + why + format(" (%.2f)", static_cast<double>(telling.read.weight));
+std::string reason_text(const HeadSurvey& survey, const SalientHead& salient) {
+    const std::string link = survey.quoted_query(salient.read.query) + " reads " + survey.quoted(salient.read.key);
+    const char* why = salient.reason == SalientHead::copies ? ", which came next last time" : "";
+    return link + why + format(" (%.2f)", static_cast<double>(salient.read.weight));
 }
 
 std::string reason_text(const HeadSurvey& survey) {
-    return survey.telling() ? reason_text(survey, *survey.telling()) : "";
+    return survey.salient() ? reason_text(survey, *survey.salient()) : "";
 }
 
 }  // namespace vantage::cli

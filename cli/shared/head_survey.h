@@ -14,9 +14,9 @@ namespace vantage::cli {
 class HeadSurvey {
 public:
     /// The session watches, and has run its first `tokens` tokens. Of an encoder–decoder `of` says which heads.
-    HeadSurvey(Session& session, std::size_t tokens, AttentionOf of = AttentionOf::self);
+    HeadSurvey(Session& session, std::size_t tokens, AttentionKind kind = AttentionKind::self);
 
-    AttentionOf of() const { return of_; }
+    AttentionKind kind() const { return kind_; }
     int queries() const { return input_.reading().size(); }
     int tokens() const { return input_.keys.size(); }  ///< that are read; the queries, too, but of cross attention
     int layers() const { return layers_; }
@@ -25,11 +25,11 @@ public:
         return numbers_[static_cast<std::size_t>(layer * heads_ + head)];
     }
     /// The head that is worth a look, and why; nothing where no head reads beyond its neighbours.
-    std::optional<TellingHead> telling() const {
-        return telling_.empty() ? std::nullopt : std::optional(telling_.front());
+    std::optional<SalientHead> salient() const {
+        return salient_.empty() ? std::nullopt : std::optional(salient_.front());
     }
     /// The five best of them, the best first; fewer where fewer read beyond their neighbours.
-    const std::vector<TellingHead>& all_telling() const { return telling_; }
+    const std::vector<SalientHead>& all_salient() const { return salient_; }
     const std::vector<HeadStatistics>& numbers() const { return numbers_; }
     /// The whole matrix [queries, tokens] of a head.
     std::vector<float> weights(int layer, int head) const;
@@ -49,17 +49,17 @@ public:
 
 private:
     Session& session_;
-    AttentionOf of_;
+    AttentionKind kind_;
     int layers_, heads_;
     std::vector<std::string> texts_, query_texts_;
     HeadTexts input_;
     std::vector<HeadStatistics> numbers_;
-    std::vector<TellingHead> telling_;
+    std::vector<SalientHead> salient_;
 };
 
 /// The text of a token by itself; "#17" where the model has no tokenizer.
 std::string token_text(const Model& model, std::int32_t id);
-std::string reason_text(const HeadSurvey& survey, const TellingHead& telling);
+std::string reason_text(const HeadSurvey& survey, const SalientHead& salient);
 /// Why the most telling head is one: "“it” reads “animal” (0.61)"; empty where there is none.
 std::string reason_text(const HeadSurvey& survey);
 

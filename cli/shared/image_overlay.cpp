@@ -5,15 +5,15 @@
 #include <filesystem>
 
 #include "runtime/base/log.h"
-#include "runtime/picture/png.h"
 #include "runtime/io/resize.h"
 #include "runtime/models/config.h"
+#include "runtime/picture/png.h"
 
 namespace vantage::cli {
 
 namespace {
 
-constexpr int least_side = 480;         // images are small: 224 pixels a side
+constexpr int min_side = 480;           // images are small: 224 pixels a side
 constexpr float map_over_image = 0.6f;  // how much of the map's colour covers the image's
 
 /// By patch, the share of the class's reading: the mean over heads.
@@ -50,7 +50,7 @@ Rgb grey_of(Rgb colour) {
 
 Image overlaid(const Image& seen, const std::vector<float>& shares, const ImageInput& patches) {
     const int times =
-        std::max(1, (least_side + std::max(seen.width, seen.height) - 1) / std::max(seen.width, seen.height));
+        std::max(1, (min_side + std::max(seen.width, seen.height) - 1) / std::max(seen.width, seen.height));
     Image picture = resized(seen, times * seen.width, times * seen.height, Resampling::bicubic);
     const Image map = map_of(shares, static_cast<int>(patches.rows()), static_cast<int>(patches.columns()),
                              picture.width, picture.height);

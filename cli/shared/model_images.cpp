@@ -5,10 +5,10 @@
 
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
-#include "vantage/op.h"
-#include "runtime/picture/image_file.h"
 #include "runtime/io/safetensors.h"
 #include "runtime/models/image_processor.h"
+#include "runtime/picture/image_file.h"
+#include "vantage/op.h"
 
 namespace vantage::cli {
 
@@ -49,7 +49,7 @@ ImageProcessor processor_of(const Model& model) {
 
 std::vector<ModelImage> read_model_images(const Model& model, const std::string& path) {
     const ModelConfig& config = model.config();
-    if (!config.sees())
+    if (!config.is_vision())
         throw Error(ErrorKind::usage, "--image goes with models that look at images, but " + model.info().name +
                                           " reads text (" + model.info().architecture + ")");
     if (path.ends_with(".safetensors")) return images_of_numbers(config.image, path);

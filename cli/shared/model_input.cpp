@@ -3,10 +3,10 @@
 #include <CLI/CLI.hpp>
 #include <utility>
 
+#include "cli/shared/token_ids.h"
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
 #include "runtime/models/config.h"
-#include "cli/shared/token_ids.h"
 
 namespace vantage::cli {
 
@@ -50,7 +50,7 @@ void require_input(const std::string& command, const InputOptions& o) {
 }
 
 std::optional<ModelImage> image_of(const std::string& command, const InputOptions& o, const Model& model) {
-    if (model.config().sees() && o.image.empty())
+    if (model.config().is_vision() && o.image.empty())
         throw Error(ErrorKind::usage, command + ": " + model.info().name + " looks at images; give --image FILE");
     if (o.image.empty()) return std::nullopt;
     std::vector<ModelImage> images = read_model_images(model, o.image);
@@ -100,15 +100,15 @@ std::vector<std::int32_t> text_of(const std::string& command, const InputOptions
 }  // namespace
 
 ModelInput read_input(const std::string& command, const InputOptions& o, const Model& model) {
-    const bool translates = model.config().kind == ModelKind::encoder_decoder;
-    if (!translates && !o.decoder_ids.empty())
+    const bool is_encoder_decoder = model.config().kind == ModelKind::encoder_decoder;
+    if (!is_encoder_decoder && !o.decoder_ids.empty())
         throw Error(ErrorKind::usage, command + ": --decoder-ids goes with encoder–decoders, but " + model.info().name +
                                           " is " + model.info().architecture);
     ModelInput input{.image = image_of(command, o, model)};
     input.ids = input.image ? std::vector<std::int32_t>(static_cast<std::size_t>(model.info().context))
                             : text_of(command, o, model);
     input.types = types_of(command, o, model, input.ids.size());
-    if (!translates) return input;
+    if (!is_encoder_decoder) return input;
     input.source = std::exchange(input.ids, {});
     if (o.decoder_ids.empty()) return input;
     input.ids = read_ids(o.decoder_ids, command + ": --decoder-ids");
@@ -118,9 +118,9 @@ ModelInput read_input(const std::string& command, const InputOptions& o, const M
 }
 
 void begin(Session& session, const ModelInput& input) {
-    if (input.image) return session.look(input.image->pixels);
+    if (input.image) return session.set_image(input.image->pixels);
     if (!input.source.empty()) {
-        session.encode(input.source);
+        session.set_source(input.source);
         session.rewind(0);
     }
     session.append(input.ids, input.types);

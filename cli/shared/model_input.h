@@ -40,6 +40,6 @@ ModelInput read_input(const std::string& command, const InputOptions& options, c
 /// Gives a session what is to be looked at.
 void begin(Session& session, const ModelInput& input);
 
-inline constexpr std::int64_t most_written = 32;  ///< tokens that an encoder–decoder writes by itself
+inline constexpr std::int64_t max_written = 32;  ///< tokens that an encoder–decoder writes by itself
 
 }  // namespace vantage::cli

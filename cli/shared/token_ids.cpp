@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
-#include "runtime/base/utf8.h"
 #include "runtime/base/json.h"
+#include "runtime/base/utf8.h"
 
 namespace vantage::cli {
 

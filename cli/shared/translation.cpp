@@ -9,24 +9,24 @@ namespace vantage::cli {
 
 namespace {
 
-std::pair<std::int64_t, std::int64_t> rows_and_keys(const Session& session, AttentionOf of) {
+std::pair<std::int64_t, std::int64_t> rows_and_keys(const Session& session, AttentionKind kind) {
     const std::int64_t written = std::ssize(session.tokens()), read = std::ssize(session.source_tokens());
-    return {of == AttentionOf::encoder ? read : written, of == AttentionOf::self ? written : read};
+    return {kind == AttentionKind::encoder ? read : written, kind == AttentionKind::self ? written : read};
 }
 
 }  // namespace
 
-std::vector<std::int32_t> written_about(const Model& model, const std::vector<std::int32_t>& source, std::int64_t most,
-                                        SessionOptions options) {
-    options.context = std::min(model.info().context, std::max<std::int64_t>(std::ssize(source), most + 2));
+std::vector<std::int32_t> written_about(const Model& model, const std::vector<std::int32_t>& source,
+                                        std::int64_t max_tokens, SessionOptions options) {
+    options.context = std::min(model.info().context, std::max<std::int64_t>(std::ssize(source), max_tokens + 2));
     Session session(model, options);
-    session.encode(source);
+    session.set_source(source);
     if (const auto first = static_cast<std::int32_t>(model.config().forced_first_token); first >= 0)
         session.append(std::span(&first, 1));
     Progress progress("writing");
     std::int64_t done = 0;
-    session.generate(most, [&](std::int32_t) {
-        progress.show(++done, most);
+    session.generate(max_tokens, [&](std::int32_t) {
+        progress.show(++done, max_tokens);
         return true;
     });
     return session.tokens();
@@ -37,21 +37,21 @@ SavedTranslation::SavedTranslation(Session& session)
       encoder_hidden_(session.encoder_hidden()),
       encoder_last_(session.encoder_last_hidden()),
       decoder_hidden_(session.hidden()),
-      encoder_attention_(weights(AttentionOf::encoder)),
-      decoder_attention_(weights(AttentionOf::self)),
-      cross_(weights(AttentionOf::cross)) {}
+      encoder_attention_(weights(AttentionKind::encoder)),
+      decoder_attention_(weights(AttentionKind::self)),
+      cross_(weights(AttentionKind::cross)) {}
 
-std::vector<float> SavedTranslation::weights(AttentionOf of) const {
+std::vector<float> SavedTranslation::weights(AttentionKind kind) const {
     const ModelInfo& info = session_.model().info();
-    const auto [rows, keys] = rows_and_keys(session_, of);
-    const std::int64_t layers = info.layers_of(of), heads = info.heads_of(of);
+    const auto [rows, keys] = rows_and_keys(session_, kind);
+    const std::int64_t layers = info.layers_of(kind), heads = info.heads_of(kind);
     std::vector<float> all;
     all.reserve(static_cast<std::size_t>(layers * heads * rows * keys));
     Progress progress("collecting attention");
     for (std::int64_t layer = 0; layer < layers; ++layer)
         for (std::int64_t head = 0; head < heads; ++head) {
             progress.show(layer * heads + head, layers * heads);
-            const std::vector<float> one = session_.attention(layer, head, 0, rows, 0, keys, of);
+            const std::vector<float> one = session_.attention(layer, head, 0, rows, 0, keys, kind);
             all.insert(all.end(), one.begin(), one.end());
         }
     return all;
@@ -76,13 +76,13 @@ std::vector<TensorToWrite> SavedTranslation::tensors() const {
 
 std::vector<SourceRead> source_reads(Session& session) {
     const ModelInfo& info = session.model().info();
-    const auto [rows, keys] = rows_and_keys(session, AttentionOf::cross);
+    const auto [rows, keys] = rows_and_keys(session, AttentionKind::cross);
     std::vector<double> mean(static_cast<std::size_t>(rows * keys));
     Progress progress("reading the heads");
     for (std::int64_t layer = 0; layer < info.layers; ++layer)
         for (std::int64_t head = 0; head < info.heads; ++head) {
             progress.show(layer * info.heads + head, info.layers * info.heads);
-            const std::vector<float> p = session.attention(layer, head, 0, rows, 0, keys, AttentionOf::cross);
+            const std::vector<float> p = session.attention(layer, head, 0, rows, 0, keys, AttentionKind::cross);
             for (std::size_t i = 0; i < mean.size(); ++i) mean[i] += static_cast<double>(p[i]);
         }
     std::vector<SourceRead> reads;

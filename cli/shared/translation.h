@@ -10,8 +10,8 @@
 namespace vantage::cli {
 
 /// What the model writes about the text by itself, its start token first: the most probable tokens, at most `most`.
-std::vector<std::int32_t> written_about(const Model& model, const std::vector<std::int32_t>& source, std::int64_t most,
-                                        SessionOptions options);
+std::vector<std::int32_t> written_about(const Model& model, const std::vector<std::int32_t>& source,
+                                        std::int64_t max_tokens, SessionOptions options);
 
 /// The session's text, hidden states and three kinds of attention under the names of `inspect --save`. Holds the numbers that
 /// its tensors refer to.
@@ -21,7 +21,7 @@ public:
     std::vector<TensorToWrite> tensors() const;
 
 private:
-    std::vector<float> weights(AttentionOf of) const;
+    std::vector<float> weights(AttentionKind kind) const;
     Session& session_;
     std::vector<float> encoder_hidden_, encoder_last_, decoder_hidden_, encoder_attention_, decoder_attention_, cross_;
 };

@@ -11,9 +11,9 @@
 #include "cli/shared/progress.h"
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
+#include "runtime/models/config.h"
 #include "runtime/picture/apng.h"
 #include "runtime/picture/png.h"
-#include "runtime/models/config.h"
 #include "vantage/vulkan.h"
 #include "viewer/window/headless.h"
 #include "viewer/window/window.h"
@@ -38,11 +38,11 @@ struct Size {
 };
 
 Size size_of(const std::string& text) {
-    constexpr int least = 1, most = 16384;
+    constexpr int min_side = 1, max_side = 16384;
     int width = 0, height = 0;
     char rest = 0;
-    if (std::sscanf(text.c_str(), "%dx%d%c", &width, &height, &rest) != 2 || width < least || height < least ||
-        width > most || height > most)
+    if (std::sscanf(text.c_str(), "%dx%d%c", &width, &height, &rest) != 2 || width < min_side || height < min_side ||
+        width > max_side || height > max_side)
         throw Error(ErrorKind::usage,
                     "--size " + text + ": give WIDTHxHEIGHT in pixels, 1 to 16384 each, such as 1600x1000");
     return {static_cast<std::uint32_t>(width), static_cast<std::uint32_t>(height)};
@@ -83,7 +83,7 @@ SecondRun second_run(const Model& first, const view::ViewState& state, view::Liv
     } else {
         second.model.emplace(first);
     }
-    if (first.config().sees() || second.model->config().sees())
+    if (first.config().is_vision() || second.model->config().is_vision())
         throw Error(ErrorKind::usage, "view: --compare is for models that read text, and one of these looks at images");
     options.precision = other.precision.value_or(options.precision);
     second.live = std::make_unique<view::LiveModel>(*second.model, options);
@@ -106,8 +106,8 @@ void start(view::LiveModel& live, const view::ViewState& state) {
         throw Error(ErrorKind::usage,
                     format("view: there is no head %s: %s has %lld layers of %lld heads of this attention",
                            name_of(*state.head).c_str(), info.name.c_str(),
-                           static_cast<long long>(info.layers_of(state.head->of)),
-                           static_cast<long long>(info.heads_of(state.head->of))));
+                           static_cast<long long>(info.layers_of(state.head->kind)),
+                           static_cast<long long>(info.heads_of(state.head->kind))));
     }
     live.start(prompt_of(live.model(), state), state.sampling, state.max_tokens);
 }

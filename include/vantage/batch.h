@@ -25,14 +25,14 @@ public:
     void restart(const Sampling& sampling = {});
     void restart(std::int64_t sequence, const Sampling& sampling = {});
     /// Of an encoder–decoder: forgets the sequence and takes the text that it is to be about; the encoder reads all texts that
-    /// wait in one run, with the next call of `process` or `next`. Throws as Session::encode.
-    void encode(std::int64_t sequence, std::span<const std::int32_t> ids);
+    /// wait in one run, with the next call of `run` or `next`. Throws as Session::set_source.
+    void set_source(std::int64_t sequence, std::span<const std::int32_t> ids);
     /// Takes tokens into a sequence, as Session::append.
     void append(std::int64_t sequence, std::span<const std::int32_t> ids, std::span<const std::int32_t> types = {});
     /// Forgets a sequence's tokens from position `count` on, as Session::rewind.
     void rewind(std::int64_t sequence, std::int64_t count);
     /// Runs all tokens that wait but draws none. Throws as Plan::run.
-    void process();
+    void run();
     /// Draws the next token of every sequence that has not ended: nothing for the others, and for those without tokens. Throws
     /// usage when no sequence has any, and as Plan::run.
     std::vector<std::optional<std::int32_t>> next();

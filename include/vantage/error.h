@@ -22,11 +22,11 @@ enum class ErrorKind {
 /// 0 is success; 1 failure · 2 usage · 3 no device · 4 memory · 5 device lost · 6 file · 7 accuracy · 130 interrupted.
 int exit_code(ErrorKind kind);
 
-/// A place in the caller's source. `Where where = Where::here()` as a last parameter names the line of the call.
-struct Where {
+/// A place in the caller's source. `SourceLocation where = SourceLocation::here()` as a last parameter names the line of the call.
+struct SourceLocation {
     const char* file = "";
     int line = 0;
-    static constexpr Where here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    static constexpr SourceLocation here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
         return {file, line};
     }
 };
@@ -34,14 +34,14 @@ struct Where {
 /// The one exception of Vantage. `what()` is one line: the thing, what was found, what was wanted, what to do.
 class Error : public std::runtime_error {
 public:
-    Error(ErrorKind kind, const std::string& message, Where where = {})
+    Error(ErrorKind kind, const std::string& message, SourceLocation where = {})
         : std::runtime_error(message), kind_(kind), where_(where) {}
     ErrorKind kind() const { return kind_; }
-    Where where() const { return where_; }
+    SourceLocation where() const { return where_; }
 
 private:
     ErrorKind kind_;
-    Where where_;
+    SourceLocation where_;
 };
 
 }  // namespace vantage

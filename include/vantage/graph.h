@@ -41,10 +41,10 @@ public:
     using Value = std::variant<bool, std::int64_t, double, std::string>;
     Attrs() = default;
     Attrs(std::initializer_list<std::pair<const std::string, Value>> values) : values_(values) {}
-    bool flag(const std::string& name, bool otherwise = false) const;
-    std::int64_t integer(const std::string& name, std::int64_t otherwise = 0) const;
-    double number(const std::string& name, double otherwise = 0) const;
-    std::string text(const std::string& name, const std::string& otherwise = {}) const;
+    bool flag(const std::string& name, bool default_value = false) const;
+    std::int64_t integer(const std::string& name, std::int64_t default_value = 0) const;
+    double number(const std::string& name, double default_value = 0) const;
+    std::string text(const std::string& name, const std::string& default_value = {}) const;
     bool has(const std::string& name) const { return values_.count(name) != 0; }
     void set(const std::string& name, Value value) { values_[name] = std::move(value); }
     void erase(const std::string& name) { values_.erase(name); }
@@ -74,7 +74,7 @@ struct Value {
     int alias = -1;  ///< the value whose memory this one is: views, and states after a write; -1 = memory of its own
     std::function<std::vector<std::byte>()> data = {};  ///< kind constant only: makes its bytes
     bool host_visible = false;  ///< states that the host reads or writes while work is in flight
-    bool packed = false;  ///< a weight [.., in, out] of the checkpoint that is loaded transposed, as [.., out, in]
+    bool transposed = false;  ///< a weight [.., in, out] of the checkpoint that is loaded transposed, as [.., out, in]
     std::vector<std::string> parts = {};  ///< a weight that is several of the checkpoint, one after the other
 };
 
@@ -83,9 +83,9 @@ struct Node {
     std::vector<int> inputs;   ///< value ids, -1 = operand absent
     std::vector<int> outputs;  ///< value ids
     Attrs attrs;
-    std::string scope;  ///< "h.3."
-    Where where;        ///< the caller's line
-    int segment = 0;    ///< index into Graph::segments()
+    std::string scope;     ///< "h.3."
+    SourceLocation where;  ///< the caller's line
+    int segment = 0;       ///< index into Graph::segments()
 };
 
 /// A node's name for messages: "h.3.attention".
@@ -106,12 +106,12 @@ public:
     /// and `state` throw usage for a name that is taken, and all of them for 2^31 elements or more.
     Tensor input(const std::string& name, Shape shape, DType dtype = DType::f32);
     /// A weight under its name in the checkpoint, prefixed by the scopes that are open. The same name gives the same tensor.
-    Tensor weight(const std::string& name, Shape shape, Where where = Where::here());
+    Tensor weight(const std::string& name, Shape shape, SourceLocation where = SourceLocation::here());
     /// A weight that is widened to f32 when it is loaded.
-    Tensor weight_f32(const std::string& name, Shape shape, Where where = Where::here());
+    Tensor weight_f32(const std::string& name, Shape shape, SourceLocation where = SourceLocation::here());
     /// `count` weights of `shape`, "{before}.0.{after}", "{before}.1.{after}" …, as one tensor [count, shape].
     Tensor stacked_weights(const std::string& before, const std::string& after, std::int64_t count, Shape shape,
-                           Where where = Where::here());
+                           SourceLocation where = SourceLocation::here());
     Tensor constant(const std::string& name, Shape shape, DType dtype, std::vector<std::byte> data);
     /// An f32 table that is made when it is uploaded: once for all plans that share it. The same name gives the same tensor,
     /// so the name says all that the table depends on.
@@ -121,7 +121,7 @@ public:
     /// What a plan keeps for `read`. Throws usage for a name that another output has.
     void output(const std::string& name, Tensor tensor);
     /// The same data under another shape; throws usage when that has not as many elements.
-    Tensor reshape(Tensor tensor, Shape shape, Where where = Where::here());
+    Tensor reshape(Tensor tensor, Shape shape, SourceLocation where = SourceLocation::here());
 
     /// Weight names and node names get "name." or "name.index." in front while the returned object lives.
     class Scope {
@@ -142,7 +142,7 @@ public:
 
     /// Adds a call of `op`; infers and checks types. Absent operands are empty Tensors. Shape errors name op, operand
     /// and shape, and carry the caller's line.
-    std::vector<Tensor> call(const OpDef& op, std::vector<Tensor> inputs, Attrs attrs, Where where);
+    std::vector<Tensor> call(const OpDef& op, std::vector<Tensor> inputs, Attrs attrs, SourceLocation where);
 
     /// Nodes from here on belong to the segment `name`: a part of the graph that can be run without the ones after it.
     void segment(const std::string& name) { segments_.push_back(name); }
@@ -163,7 +163,7 @@ private:
     friend class Scope;
     Graph(const Graph&) = default;
     int add_value(Value value);
-    Tensor add_weight(Value value, Where where);
+    Tensor add_weight(Value value, SourceLocation where);
     WeightTypes weight_types_;
     std::vector<Node> nodes_;
     std::vector<Value> values_;

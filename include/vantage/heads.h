@@ -9,24 +9,24 @@ namespace vantage {
 
 /// Whose attention it is: a model's own; of encoder–decoders the decoder's own, the encoder's, or what the decoder pays to the
 /// encoder's tokens.
-enum class AttentionOf : std::uint8_t { self, encoder, cross };
+enum class AttentionKind : std::uint8_t { self, encoder, cross };
 
 /// The layers of which a session keeps the rows of Q and the log-sum-exps: attention() is exact for them without a replay.
-/// {} = none, Watch::all(), or {.layers = {0, 5}}.
-struct Watch {
+/// {} = none, RecordAttention::all(), or {.layers = {0, 5}}.
+struct RecordAttention {
     bool every = false;
     std::vector<std::int64_t> layers = {};
-    static Watch all() { return {.every = true}; }
+    static RecordAttention all() { return {.every = true}; }
     bool includes(std::int64_t layer) const;
 };
 
 /// A head of a model, both numbers from 0; of an encoder–decoder also one of its encoder's or of its cross attention's.
-struct HeadPlace {
+struct HeadId {
     std::int64_t layer = 0, head = 0;
-    AttentionOf of = AttentionOf::self;
-    bool operator==(const HeadPlace&) const = default;
+    AttentionKind kind = AttentionKind::self;
+    bool operator==(const HeadId&) const = default;
 };
 /// "3.2"; "e3.2" of the encoder, "x3.2" of the cross attention.
-std::string name_of(const HeadPlace& place);
+std::string name_of(const HeadId& place);
 
 }  // namespace vantage

@@ -24,8 +24,8 @@ struct ModelInfo {
     std::int64_t layers = 0, width = 0, heads = 0, kv_heads = 0, head_width = 0, inner = 0, vocab = 0, context = 0;
     std::int64_t encoder_layers = 0, encoder_heads = 0;  ///< of an encoder–decoder
     /// Layers, and heads of a layer, that attend this way; 0 where the model does not.
-    std::int64_t layers_of(AttentionOf of) const;
-    std::int64_t heads_of(AttentionOf of) const;
+    std::int64_t layers_of(AttentionKind kind) const;
+    std::int64_t heads_of(AttentionKind kind) const;
     std::uint64_t parameters = 0, weight_bytes = 0;
     std::string weight_types;  ///< "f16", "f32 q8_0"
 };

@@ -24,7 +24,7 @@ struct OpCall {
     Attrs attrs;
     std::vector<std::optional<TensorType>> inputs;
     std::vector<TensorType> outputs;  ///< empty while `infer` runs
-    Where where;
+    SourceLocation where;
     bool has(int i) const {
         return static_cast<std::size_t>(i) < inputs.size() && inputs[static_cast<std::size_t>(i)].has_value();
     }
@@ -121,9 +121,9 @@ struct Kernel {
     bool (*fits)(const OpCall&, const Caps&) = nullptr;  ///< null = every call
     LaunchPlan (*launch)(const OpCall&, const Caps&) = nullptr;
     /// Whether it is worth choosing where it fits; null = always. What fits and does not pay still runs in tests.
-    bool (*pays)(const OpCall&, const Caps&) = nullptr;
+    bool (*profitable)(const OpCall&, const Caps&) = nullptr;
     /// Of matmul: joint_linear has a kernel that works alike, and products that would take this one can share a launch.
-    bool joins = false;
+    bool mergeable = false;
 };
 
 /// Allowed error of an element: absolute + relative * |want|. f16 is relative to the root mean square of the wanted tensor:
@@ -194,12 +194,12 @@ struct RowKernel {
 /// For CPU devices: one subgroup a row, since a barrier costs them all registers, and long rounds, since each is dear.
 inline RowKernel one_subgroup(const char* shader, const Caps& caps) { return {shader, caps.subgroup_size, 4}; }
 inline bool fits_one_subgroup(const OpCall&, const Caps& caps) { return caps.is_cpu(); }
-/// For CPU devices that load once for all lanes: whole vectors of f32 (lib/lanes.glsl). How many of them a loop's round takes of rows
+/// For CPU devices that load once for all lanes: whole vectors of f32 (lib/cpu_simd.glsl). How many of them a loop's round takes of rows
 /// of `cols` elements, which it has to divide; 0 where nothing does.
 std::uint32_t vectors_of_round(std::int64_t cols, const Caps& caps);
 /// Whether the last axis of a call's first input, which is f32, consists of whole rounds.
-bool fits_lanes(const OpCall& call, const Caps& caps);
-inline bool pays_lanes(const OpCall&, const Caps& caps) { return caps.loads_uniform_once(); }
+bool fits_cpu_simd(const OpCall& call, const Caps& caps);
+inline bool profitable_lanes(const OpCall&, const Caps& caps) { return caps.loads_uniform_once(); }
 /// A grid of `groups` workgroups in x that respects the device's limit by spilling into y; kernels use
 /// `workgroup_index()` of lib/index.glsl.
 std::array<std::uint32_t, 3> flat_grid(std::uint64_t groups, const Caps& caps);

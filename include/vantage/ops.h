@@ -33,12 +33,12 @@ struct MatmulOptions {
         false;  ///< rows of a may be rounded to 8 bits where b is quantised (CompileOptions::int8_operands: everywhere)
 };
 Tensor matmul(Tensor a, Tensor b, MatmulOptions options = {}, Tensor bias = {}, Tensor residual = {},
-              Where where = Where::here());
+              SourceLocation where = SourceLocation::here());
 
 /// y = x W + b with x [.., in], W [in, out] (GPT-2's Conv1D), b [out] → y [.., out].
-Tensor linear(Tensor x, Tensor weight, Tensor bias = {}, Where where = Where::here());
+Tensor linear(Tensor x, Tensor weight, Tensor bias = {}, SourceLocation where = SourceLocation::here());
 /// y = x Wᵀ + b with x [.., in], W [out, in] (torch.nn.Linear), b [out] → y [.., out].
-Tensor linear_transposed(Tensor x, Tensor weight, Tensor bias = {}, Where where = Where::here());
+Tensor linear_transposed(Tensor x, Tensor weight, Tensor bias = {}, SourceLocation where = SourceLocation::here());
 
 // ---- attention ------------------------------------------------------------------------------------------------------
 
@@ -90,7 +90,8 @@ struct AttentionOptions {
 struct AttentionResult {
     Tensor o, lse, entropy, largest;
 };
-AttentionResult attention(Tensor q, Tensor k, Tensor v, AttentionOptions options = {}, Where where = Where::here());
+AttentionResult attention(Tensor q, Tensor k, Tensor v, AttentionOptions options = {},
+                          SourceLocation where = SourceLocation::here());
 
 /// ALiBi's slopes (Press, Smith & Lewis 2021), [heads]: 2^(-8 (h + 1) / heads) for a power of two; for another number those of
 /// the power below it, then every other one of the power above.
@@ -118,7 +119,7 @@ struct AttentionWindow {
     std::int64_t position = 0;  ///< position of row 0 of q
 };
 Tensor attention_weights(Tensor q, Tensor k, Tensor lse, AttentionWindow window, const AttentionOptions& options = {},
-                         Where where = Where::here());
+                         SourceLocation where = SourceLocation::here());
 /// What every head does with every row and every key, in numbers made of those weights one by one; no matrix of them is ever
 /// held. Query i sits at position i. tokens i32 [m, 2] are ids and marks (delimiter, word); `factors` f32 [m, Hq], when it is
 /// there, multiplies the weights of key j of head h (norm-weighted attention: Kobayashi et al. 2020).
@@ -129,7 +130,7 @@ struct HeadNumbers {
 };
 HeadNumbers head_statistics(Tensor q, Tensor k, Tensor lse, Tensor tokens, Tensor factors, std::int64_t first_row,
                             std::int64_t rows, std::int64_t keys, const AttentionOptions& options = {},
-                            Where where = Where::here());
+                            SourceLocation where = SourceLocation::here());
 
 /// Attention without a softmax, linear in the length (Katharopoulos et al. 2020), as a scan by chunks of 64 tokens:
 /// o_i = φ(q_i)ᵀ S / (φ(q_i)ᵀ z + eps), S = Σ_j φ(k_j) v_jᵀ, z = Σ_j φ(k_j), over all tokens, or over j ≤ i when causal; 0
@@ -145,11 +146,11 @@ struct LinearAttentionResult {
     Tensor o, state_kv, state_k, lse;
 };
 LinearAttentionResult linear_attention(Tensor q, Tensor k, Tensor v, LinearAttentionOptions options = {},
-                                       Where where = Where::here());
+                                       SourceLocation where = SourceLocation::here());
 /// What its weights are, for few rows: p_ij = φ(q_i)·φ(k_j) / exp(lse_i), 0 where masked; rows sum to 1 where eps is 0. As
 /// attention_weights in all else.
 Tensor linear_attention_weights(Tensor q, Tensor k, Tensor lse, AttentionWindow window,
-                                LinearAttentionOptions options = {}, Where where = Where::here());
+                                LinearAttentionOptions options = {}, SourceLocation where = SourceLocation::here());
 
 /// Features with which linear_attention (elu = false) comes to softmax attention in O(n), the nearer the more there are: FAVOR+
 /// (Choromanski et al. 2020). φ(x) = exp(w·x' - |x'|² / 2) / √m for m vectors w, x' = √scale x, so that the mean of φ(q)·φ(k)
@@ -165,7 +166,8 @@ struct PerformerOptions {
 struct PerformerFeatures {
     Tensor q, k;
 };
-PerformerFeatures performer_features(Tensor q, Tensor k, PerformerOptions options = {}, Where where = Where::here());
+PerformerFeatures performer_features(Tensor q, Tensor k, PerformerOptions options = {},
+                                     SourceLocation where = SourceLocation::here());
 /// The vectors w, [features, width]: each has a normal vector's distribution, and within every `width` of them they are
 /// orthogonal. Counted random numbers: the same seed gives the same vectors.
 std::vector<float> performer_projection(std::int64_t features, std::int64_t width, std::uint64_t seed);
@@ -180,19 +182,23 @@ struct ContextResult {
 struct AdditiveWeights {
     Tensor query, key, bias, score;
 };
-ContextResult additive_attention(Tensor q, Tensor k, Tensor v, AdditiveWeights weights, Where where = Where::here());
+ContextResult additive_attention(Tensor q, Tensor k, Tensor v, AdditiveWeights weights,
+                                 SourceLocation where = SourceLocation::here());
 /// Its scores of projected queries and keys: s_ij = Σ_a w_a tanh(q_ia + k_ja), q [(batch,) n, A], k [(batch,) m, A], w [A].
-Tensor additive_scores(Tensor q, Tensor k, Tensor w, Where where = Where::here());
+Tensor additive_scores(Tensor q, Tensor k, Tensor w, SourceLocation where = SourceLocation::here());
 /// Luong, Pham & Manning 2015: "dot" s_ij = q_i·k_j, or "general" s_ij = q_iᵀ W k_j with a weight [Dq, Dk]; nothing is scaled.
-ContextResult luong_attention(Tensor q, Tensor k, Tensor v, Tensor weight = {}, Where where = Where::here());
+ContextResult luong_attention(Tensor q, Tensor k, Tensor v, Tensor weight = {},
+                              SourceLocation where = SourceLocation::here());
 
 // ---- normalisation --------------------------------------------------------------------------------------------------
 
 /// y = (x - mean) / sqrt(var + eps) gamma + beta over the last axis (Ba, Kiros & Hinton 2016); var is that of the row,
 /// divided by cols, taken about the mean in a second pass. gamma, beta [cols] may be absent (1 and 0).
-Tensor layer_norm(Tensor x, Tensor gamma = {}, Tensor beta = {}, double eps = 1e-5, Where where = Where::here());
+Tensor layer_norm(Tensor x, Tensor gamma = {}, Tensor beta = {}, double eps = 1e-5,
+                  SourceLocation where = SourceLocation::here());
 /// y = x / sqrt(mean(x²) + eps) (weight_offset + weight) over the last axis (Zhang & Sennrich 2019; offset 1 is Gemma's).
-Tensor rms_norm(Tensor x, Tensor weight = {}, double eps = 1e-6, double weight_offset = 0, Where where = Where::here());
+Tensor rms_norm(Tensor x, Tensor weight = {}, double eps = 1e-6, double weight_offset = 0,
+                SourceLocation where = SourceLocation::here());
 
 /// Batch norm by channel of x [N, C, ..] (Ioffe & Szegedy 2015): y = (x - mean) / sqrt(var + eps) gamma + beta, with the
 /// running statistics mean and variance [C] f32. In training those of the batch are used (var biased), and the results'
@@ -205,29 +211,38 @@ struct BatchNormResult {
     Tensor y, mean, variance;
 };
 BatchNormResult batch_norm(Tensor x, Tensor gamma, Tensor beta, Tensor mean, Tensor variance,
-                           BatchNormOptions options = {}, Where where = Where::here());
+                           BatchNormOptions options = {}, SourceLocation where = SourceLocation::here());
 
 /// Entropy of every row of probabilities in nats: h = -Σ p ln p, 0 ln 0 = 0 (Shannon 1948). p [.., cols] → f32 [..].
-Tensor entropy(Tensor p, Where where = Where::here());
+Tensor entropy(Tensor p, SourceLocation where = SourceLocation::here());
 
 /// y = exp(scale x - max) / Σ exp(scale x - max) over `axis` (Bridle 1990; the maximum taken off so that no exp overflows);
 /// a row of only -inf gives zeros.
-Tensor softmax(Tensor x, int axis = -1, double scale = 1, Where where = Where::here());
+Tensor softmax(Tensor x, int axis = -1, double scale = 1, SourceLocation where = SourceLocation::here());
 /// y = scale x - max - ln Σ exp(scale x - max) over `axis`; a row of only -inf gives -inf.
-Tensor log_softmax(Tensor x, int axis = -1, double scale = 1, Where where = Where::here());
+Tensor log_softmax(Tensor x, int axis = -1, double scale = 1, SourceLocation where = SourceLocation::here());
 
 // ---- element by element ---------------------------------------------------------------------------------------------
 
-Tensor add(Tensor a, Tensor b, Where where = Where::here());         ///< a + b; b may be [cols] or [rows, cols] of a
-Tensor mul(Tensor a, Tensor b, Where where = Where::here());         ///< a ∘ b, b as in add
-Tensor scale(Tensor x, double factor, Where where = Where::here());  ///< factor x
-Tensor activate(Tensor x, Activation activation, Where where = Where::here());
-inline Tensor gelu(Tensor x, Where where = Where::here()) { return activate(x, Activation::gelu_erf, where); }
-inline Tensor gelu_tanh(Tensor x, Where where = Where::here()) { return activate(x, Activation::gelu_tanh, where); }
-inline Tensor silu(Tensor x, Where where = Where::here()) { return activate(x, Activation::silu, where); }
-inline Tensor relu(Tensor x, Where where = Where::here()) { return activate(x, Activation::relu, where); }
+Tensor add(Tensor a, Tensor b,
+           SourceLocation where = SourceLocation::here());  ///< a + b; b may be [cols] or [rows, cols] of a
+Tensor mul(Tensor a, Tensor b, SourceLocation where = SourceLocation::here());         ///< a ∘ b, b as in add
+Tensor scale(Tensor x, double factor, SourceLocation where = SourceLocation::here());  ///< factor x
+Tensor activate(Tensor x, Activation activation, SourceLocation where = SourceLocation::here());
+inline Tensor gelu(Tensor x, SourceLocation where = SourceLocation::here()) {
+    return activate(x, Activation::gelu_erf, where);
+}
+inline Tensor gelu_tanh(Tensor x, SourceLocation where = SourceLocation::here()) {
+    return activate(x, Activation::gelu_tanh, where);
+}
+inline Tensor silu(Tensor x, SourceLocation where = SourceLocation::here()) {
+    return activate(x, Activation::silu, where);
+}
+inline Tensor relu(Tensor x, SourceLocation where = SourceLocation::here()) {
+    return activate(x, Activation::relu, where);
+}
 /// cap tanh(x / cap) (Gemma Team 2024).
-Tensor softcap(Tensor x, double cap, Where where = Where::here());
+Tensor softcap(Tensor x, double cap, SourceLocation where = SourceLocation::here());
 /// activation(gate) ∘ (up + up_offset), of one shape (Shazeer 2020: SwiGLU with silu, GEGLU with gelu). Without `up` the rows
 /// of `gate` are [gate | up] of twice the width (Phi-3), or gate and up by turns where `interleaved`.
 struct Gating {
@@ -236,12 +251,12 @@ struct Gating {
     double limit = 0;      ///< gate ≤ limit and |up| ≤ limit before anything else (gpt-oss); 0 = none
     double up_offset = 0;  ///< added to up
 };
-Tensor swiglu(Tensor gate, Tensor up, Gating gating = {}, Where where = Where::here());
+Tensor swiglu(Tensor gate, Tensor up, Gating gating = {}, SourceLocation where = SourceLocation::here());
 /// A tensor and the line that names it: a shape error of `x + y` carries the caller's line.
 struct LocatedTensor {
     Tensor tensor;
-    Where where;
-    LocatedTensor(Tensor t, Where w = Where::here()) : tensor(t), where(w) {}
+    SourceLocation where;
+    LocatedTensor(Tensor t, SourceLocation w = SourceLocation::here()) : tensor(t), where(w) {}
 };
 inline Tensor operator+(Tensor a, LocatedTensor b) { return add(a, b.tensor, b.where); }
 inline Tensor operator*(Tensor a, LocatedTensor b) { return mul(a, b.tensor, b.where); }
@@ -254,22 +269,24 @@ inline Tensor operator*(Tensor a, LocatedTensor b) { return mul(a, b.tensor, b.w
 struct Routing {
     Tensor probs, index, weight;
 };
-Routing route(Tensor logits, std::int64_t top_k, bool renormalise, Tensor step = {}, Where where = Where::here());
+Routing route(Tensor logits, std::int64_t top_k, bool renormalise, Tensor step = {},
+              SourceLocation where = SourceLocation::here());
 /// experts Σ_e f_e P_e, f_e the choices of expert e per token, P_e its mean probability → f32 [1]; top_k at best.
 /// Padding is left out.
-Tensor load_balance(Routing routing, Where where = Where::here());
+Tensor load_balance(Routing routing, SourceLocation where = SourceLocation::here());
 
 /// The choices of `index` sorted by expert, none dropped but where `capacity` (0 = none) says how many an expert takes: slots
 /// i32 [choices], the place among the expert's choices, -1 where dropped; order i32 [choices]; offsets i32 [experts + 2].
 struct ExpertOrder {
     Tensor index, slots, order, offsets;
 };
-ExpertOrder sort_by_expert(Tensor index, std::int64_t experts, std::int64_t capacity = 0, Where where = Where::here());
+ExpertOrder sort_by_expert(Tensor index, std::int64_t experts, std::int64_t capacity = 0,
+                           SourceLocation where = SourceLocation::here());
 /// y[c] = x[c / share] W_eᵀ + b_e for choice c and its expert e, 0 where it was dropped. x [rows, in], choices a multiple of
 /// the rows; W [experts, out, in] (`transposed`) or [experts, in, out], b [experts, out] → y [choices, out]. Only what is
 /// chosen is computed.
 Tensor expert_linear(Tensor x, Tensor weight, ExpertOrder to, Tensor bias = {}, bool transposed = true,
-                     Where where = Where::here());
+                     SourceLocation where = SourceLocation::here());
 
 /// y_t = Σ_c weight_tc expert_e(x_t), expert(x) = down (gating(gate x, up x)), with biases where they are there. x [n, width]
 /// → [n, width]. Without `up` gate has both (Gating). Experts that all tokens share are a dense MLP beside it.
@@ -283,7 +300,7 @@ struct ExpertOptions {
     std::int64_t capacity = 0;  ///< choices that an expert takes; 0 = all
 };
 Tensor mixture_of_experts(Tensor x, Routing routing, const ExpertWeights& weights, const ExpertOptions& options = {},
-                          Where where = Where::here());
+                          SourceLocation where = SourceLocation::here());
 
 // ---- positions and tokens -------------------------------------------------------------------------------------------
 
@@ -300,7 +317,7 @@ struct EmbeddingOptions {
     DType dtype = DType::f32;  ///< of the result, f32 or f16: f32 for a residual stream, whatever the weights are
 };
 Tensor embedding(Tensor ids, Tensor w, Tensor positions = {}, EmbeddingOptions options = {},
-                 Where where = Where::here());
+                 SourceLocation where = SourceLocation::here());
 
 /// Angles of rotary positions, made on the host in double: Vulkan's sin and cos are too coarse.
 struct RopeScaling {
@@ -335,7 +352,7 @@ struct RopeOptions {
     Tensor positions;
     Tensor step;
 };
-Tensor rope(Tensor x, Tensor table, RopeOptions options, Where where = Where::here());
+Tensor rope(Tensor x, Tensor table, RopeOptions options, SourceLocation where = SourceLocation::here());
 
 /// Sinusoidal positions [n, dim] (Vaswani et al. 2017), a constant made on the host: sin and cos of p / base^(2i/dim),
 /// interleaved, or all sines and then all cosines.
@@ -344,39 +361,40 @@ Tensor sinusoidal_positions(Graph& graph, std::int64_t n, std::int64_t dim, doub
 std::vector<float> sinusoidal_table(std::int64_t n, std::int64_t dim, double base = 10000, bool interleaved = true);
 
 /// An image's patches of h × w as rows: x [B, C, H, W] → [B, H/h W/w, C h w], row by row (Dosovitskiy et al. 2020).
-Tensor patches(Tensor x, std::int64_t height, std::int64_t width, Where where = Where::here());
+Tensor patches(Tensor x, std::int64_t height, std::int64_t width, SourceLocation where = SourceLocation::here());
 /// Their embedding, a convolution whose stride is its size: patches(x, h, w) Wᵀ + b with weight [D, C, h, w], bias [D]
 /// → [B, H/h W/w, D].
-Tensor patch_embed(Tensor x, Tensor weight, Tensor bias = {}, Where where = Where::here());
+Tensor patch_embed(Tensor x, Tensor weight, Tensor bias = {}, SourceLocation where = SourceLocation::here());
 /// The rows of a and then those of b: a [n, ..], b [m, ..] → [n + m, ..], in b's storage type.
-Tensor concat(Tensor a, Tensor b, Where where = Where::here());
+Tensor concat(Tensor a, Tensor b, SourceLocation where = SourceLocation::here());
 
 /// [.., n, H D] → [.., H, n, D] and back.
-Tensor split_heads(Tensor x, std::int64_t heads, Where where = Where::here());
-Tensor merge_heads(Tensor x, Where where = Where::here());
+Tensor split_heads(Tensor x, std::int64_t heads, SourceLocation where = SourceLocation::here());
+Tensor merge_heads(Tensor x, SourceLocation where = SourceLocation::here());
 /// GPT-2's packed projection: x [.., n, (Hq + 2 Hk) D] → q [.., n, Hq, D], k [.., n, Hk, D], v [.., n, Hk, D].
 /// per_head: the last axis is [head][q | k | v][D] (BLOOM, GPT-NeoX) instead of [q | k | v] of all heads.
 struct QKV {
     Tensor q, k, v;
 };
-QKV split_qkv(Tensor x, std::int64_t heads, std::int64_t kv_heads, bool per_head = false, Where where = Where::here());
+QKV split_qkv(Tensor x, std::int64_t heads, std::int64_t kv_heads, bool per_head = false,
+              SourceLocation where = SourceLocation::here());
 
 // ---- states ---------------------------------------------------------------------------------------------------------
 
 /// The step of a sequence, u32 [STEP_WORDS]: which of its tokens a run works on (shaders/params/step.h). At the beginning of a
 /// run position += valid; valid = min(rows, end - position); keys = position + valid. A step [S, STEP_WORDS] is of S sequences:
 /// the rows of a run, and those of a state, are then S parts of one size, and what is [n] of a sequence below is [S, n].
-Tensor begin_step(Tensor step, std::int64_t rows, Where where = Where::here());
+Tensor begin_step(Tensor step, std::int64_t rows, SourceLocation where = SourceLocation::here());
 /// The state's next version: row r of `rows` [n, …] goes to row position + r of the state [ctx, …], for r < valid; converts
 /// to the state's storage type. Without a step all rows go to the first ones. Returns the state as it is afterwards.
-Tensor write(Tensor state, Tensor rows, Tensor step = {}, Where where = Where::here());
+Tensor write(Tensor state, Tensor rows, Tensor step = {}, SourceLocation where = SourceLocation::here());
 /// Row valid - 1 of x [n, cols] → [1, cols], or of each sequence [S, cols]: what the next token is computed from.
-Tensor last_row(Tensor x, Tensor step, Where where = Where::here());
+Tensor last_row(Tensor x, Tensor step, SourceLocation where = SourceLocation::here());
 /// Sets the bits of the run's tokens in `seen` [ceil(vocab / 32)] u32; the repetition penalty reads them.
-Tensor mark_seen(Tensor seen, Tensor tokens, Tensor step, Where where = Where::here());
+Tensor mark_seen(Tensor seen, Tensor tokens, Tensor step, SourceLocation where = SourceLocation::here());
 
 /// argmax over rows: x [rows, cols] → i32 [rows]; the first of equal values.
-Tensor argmax(Tensor x, Where where = Where::here());
+Tensor argmax(Tensor x, SourceLocation where = SourceLocation::here());
 /// Probabilities after temperature → top-k → softmax → top-p → min-p, renormalised: what `sample` draws from.
 /// x [rows, cols] f32 → f32 [rows, cols]. top_p keeps the fewest most probable tokens that hold it, min_p those at least
 /// min_p times as probable as the first; equal values stay together. Temperature 0 gives 1 for the largest. A probability
@@ -386,9 +404,9 @@ struct SamplingOptions {
     std::int64_t top_k = 0;  ///< 0 = all
     double top_p = 1, min_p = 0;
 };
-Tensor sampling_probs(Tensor logits, SamplingOptions options, Where where = Where::here());
+Tensor sampling_probs(Tensor logits, SamplingOptions options, SourceLocation where = SourceLocation::here());
 /// y_i = x_i / penalty where x_i > 0, x_i penalty where not, for every i whose bit is set in seen (Keskar et al. 2019).
-Tensor repetition_penalty(Tensor logits, Tensor seen, double penalty, Where where = Where::here());
+Tensor repetition_penalty(Tensor logits, Tensor seen, double penalty, SourceLocation where = SourceLocation::here());
 /// Draws the next token of each sequence from logits [1, vocab] ([S, vocab]) by the step's sampling parameters (penalty → temperature →
 /// top-k → softmax → top-p → min-p → draw; temperature 0 = argmax), appends it to tokens [ctx] at `end`, advances `end`,
 /// and sets `done` at an end token (1) or a full context (2). Random numbers are counted: seed and `end` decide.
@@ -397,6 +415,7 @@ Tensor repetition_penalty(Tensor logits, Tensor seen, double penalty, Where wher
 struct SampleResult {
     Tensor tokens, step;
 };
-SampleResult sample(Tensor logits, Tensor tokens, Tensor step, Tensor seen, Where where = Where::here());
+SampleResult sample(Tensor logits, Tensor tokens, Tensor step, Tensor seen,
+                    SourceLocation where = SourceLocation::here());
 
 }  // namespace vantage

@@ -79,7 +79,7 @@ public:
     void wait(std::uint64_t ticket);  ///< throws as `run`
 
     /// Runs node by node and compares each result with the op's reference; returns the first `most` that differ.
-    std::vector<Divergence> check(std::size_t most = 1);
+    std::vector<Divergence> check(std::size_t max_count = 1);
     /// Dispatch times of the last submission, with CompileOptions::profile.
     const std::vector<DispatchTiming>& timings() const;
 

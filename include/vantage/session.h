@@ -25,7 +25,7 @@ struct Sampling {
 };
 
 /// How text is drawn where nobody says it.
-inline constexpr Sampling usual_sampling{.temperature = 0.8, .top_p = 0.95};
+inline constexpr Sampling default_sampling{.temperature = 0.8, .top_p = 0.95};
 /// What the model's generation_config.json recommends; the usual where it says nothing.
 Sampling recommended_sampling(const Model& model);
 
@@ -46,8 +46,8 @@ struct SessionOptions {
     /// Tokens (an image has as many as it has); 0 = what the model allows and the memory budget holds.
     std::int64_t context = 0;
     Precision precision = Precision::f16;
-    Watch watch = {};      ///< throws usage for a layer that the model does not have
-    bool inspect = false;  ///< keep logits and hidden states of every token on the host
+    RecordAttention record_attention = {};  ///< throws usage for a layer that the model does not have
+    bool inspect = false;                   ///< keep logits and hidden states of every token on the host
     bool profile = false;
     bool fuse = true, guard = false;
     std::int64_t largest_chunk = 512;  ///< a prompt runs in chunks of at most this many tokens
@@ -58,8 +58,8 @@ struct SessionOptions {
     /// the model takes by itself. Throws usage for other models.
     std::optional<std::int64_t> global_tokens = {};
     /// Heads whose output is 0, as if they were cut out of the model; throws usage for one that it does not have. Where
-    /// there is a list, be it empty, `silence` can change it.
-    std::optional<std::vector<HeadPlace>> silenced = {};
+    /// there is a list, be it empty, `mask_heads` can change it.
+    std::optional<std::vector<HeadId>> masked_heads = {};
 };
 
 /// Times and counts of a session, on the host's clock.
@@ -85,20 +85,20 @@ public:
     /// Of an encoder–decoder: forgets everything, runs the encoder over the text, and begins the sequence with the decoder's
     /// start token, so that `next` draws what the model writes about it. Throws usage for other models, for an id that the
     /// model does not have, for no text and for one that does not fit the context; and as Plan::run.
-    void encode(std::span<const std::int32_t> ids);
-    /// Takes tokens into the sequence; they run with the next call of `process` or `next`. `types` are those of an encoder's
+    void set_source(std::span<const std::int32_t> ids);
+    /// Takes tokens into the sequence; they run with the next call of `run` or `next`. `types` are those of an encoder's
     /// tokens (0 for the first text, 1 for the second), all 0 when left out. Throws usage for an id or a type that the model
     /// does not have, and when the context is full.
     void append(std::span<const std::int32_t> ids, std::span<const std::int32_t> types = {});
     /// Takes an image, [channels, height, width] as the model's preprocessor leaves it, in place of the one before; it is
-    /// seen with the next call of `process`. Its places count as tokens, all 0: the class's first, then its patches row by
+    /// seen with the next call of `run`. Its places count as tokens, all 0: the class's first, then its patches row by
     /// row. Throws usage for another number of pixels, for one that is not finite, and with a model that reads text.
-    void look(std::span<const float> pixels);
+    void set_image(std::span<const float> pixels);
     /// Forgets the tokens from position `count` on; those before it need not run again (an encoder's do). Throws usage for
     /// more than there are.
     void rewind(std::int64_t count);
     /// Runs all tokens that wait but draws none; an encoder runs the whole sequence, in one piece. Throws as Plan::run.
-    void process();
+    void run();
     /// Draws the next token. Nothing when the sequence has ended: at an end token (which is returned first), or when the
     /// context is full. Throws usage when there is nothing to continue, and as Plan::run.
     std::optional<std::int32_t> next();
@@ -108,7 +108,7 @@ public:
     const std::vector<std::int32_t>& tokens() const;
     /// How many of them have run: those whose keys and values are in the cache.
     std::int64_t processed() const;
-    /// Counts up whenever what has run is forgotten: by `restart`, `rewind`, `silence`, and by an encoder's next run.
+    /// Counts up whenever what has run is forgotten: by `restart`, `rewind`, `mask_heads`, and by an encoder's next run.
     std::uint64_t forgotten() const;
     std::int64_t context() const;
     bool context_full() const;
@@ -120,27 +120,27 @@ public:
     /// was not watched the sequence is replayed, and a line says so; the replay and its memory are kept until `restart`,
     /// for further questions about that layer.
     std::vector<float> attention(std::int64_t layer, std::int64_t head, std::int64_t first_row, std::int64_t rows,
-                                 std::int64_t first_key, std::int64_t keys, AttentionOf of = AttentionOf::self);
+                                 std::int64_t first_key, std::int64_t keys, AttentionKind kind = AttentionKind::self);
     /// ln Σ exp of a head's scores, by row. Replays like attention().
     std::vector<float> log_sum_exp(std::int64_t layer, std::int64_t head, std::int64_t first_row, std::int64_t rows,
-                                   AttentionOf of = AttentionOf::self);
+                                   AttentionKind kind = AttentionKind::self);
     /// What all heads of a layer do with the first marks.size() tokens, computed on the device: no matrix of weights is made.
     /// `marks` are bits for each of them (MARK_DELIMITER, MARK_WORD), of cross attention for all that the encoder has read
     /// and then for the decoder's; `factors` [keys, heads], unless empty, multiply the weights of a key. Replays like
     /// attention().
     HeadTable head_statistics(std::int64_t layer, std::span<const std::int32_t> marks,
-                              std::span<const float> factors = {}, AttentionOf of = AttentionOf::self);
+                              std::span<const float> factors = {}, AttentionKind kind = AttentionKind::self);
     /// ‖v_j‖ by key and head, [keys, heads]; with `projected` ‖W_O v_j‖, how long a step the head's value takes in the
     /// residual stream where its weight is 1 (Kobayashi et al. 2020).
-    std::vector<float> value_norms(std::int64_t layer, bool projected, AttentionOf of = AttentionOf::self);
+    std::vector<float> value_norms(std::int64_t layer, bool projected, AttentionKind kind = AttentionKind::self);
     /// For viewers: where on the device the rows of a watched layer lie that its weights are made from
     /// (runtime/exec/tap.h), the same for ever. Rows that have run are not written again before the sequence is rewound.
     /// Throws usage for a layer that is not watched or not there.
-    TapSource tap_source(std::int64_t layer, AttentionOf of = AttentionOf::self) const;
-    /// Silences these heads instead of those that were before. What has run is forgotten: `process` runs it again, and where
+    TapSource tap_source(std::int64_t layer, AttentionKind kind = AttentionKind::self) const;
+    /// Silences these heads instead of those that were before. What has run is forgotten: `run` runs it again, and where
     /// the encoder's heads change, it has read its text again. Throws usage for heads that are not there, and without
-    /// SessionOptions::silenced.
-    void silence(std::span<const HeadPlace> heads);
+    /// SessionOptions::masked_heads.
+    void mask_heads(std::span<const HeadId> heads);
 
     /// With SessionOptions::inspect: logits [tokens, vocab] and the residual stream [layers + 1, tokens, width] (embedding,
     /// each block, the last one after the final norm) of the tokens processed so far. Of an encoder logits are [tokens,
@@ -164,7 +164,7 @@ public:
     const SessionStats& stats() const;
     /// Bytes on the device that are this session's: cache, watched rows, other states, intermediates.
     struct Memory {
-        std::uint64_t cache = 0, watched = 0, states = 0, intermediates = 0;
+        std::uint64_t cache = 0, recorded = 0, states = 0, intermediates = 0;
     };
     Memory memory() const;
     /// Rows of the run that comes first when `waiting` tokens wait.

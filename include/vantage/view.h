@@ -2,7 +2,7 @@
 //
 //     vantage::Device device = vantage::open_for_windows();
 //     vantage::Model model = vantage::Model::load(device, "models/gpt2");
-//     vantage::Session session(model, {.watch = vantage::Watch::all()});
+//     vantage::Session session(model, {.record_attention = vantage::RecordAttention::all()});
 //     vantage::AttentionFeed feed(session);
 //     vantage::ViewWindow window(feed);
 //     session.append(model.tokenizer().encode("The animal didn't cross the street because it", true).ids);
@@ -40,7 +40,7 @@ public:
     AttentionFeed& operator=(const AttentionFeed&) = delete;
 
     /// Shows what has run by now. In the thread that runs the session, after `next` or `process`, and after `restart`, `rewind`
-    /// and `silence` before anything runs again. Viewers may be in another thread; none is waited for.
+    /// and `mask_heads` before anything runs again. Viewers may be in another thread; none is waited for.
     void publish();
 
     /// For the runtime itself.
@@ -85,7 +85,7 @@ private:
 
 struct ShowOptions {
     std::string prompt = "Once upon a time";
-    Sampling sampling = usual_sampling;
+    Sampling sampling = default_sampling;
     std::int64_t max_tokens = 48;
     std::string device;  ///< as Device::open takes it
     int width = 1280, height = 800;

@@ -25,13 +25,13 @@ void listen_to_spans(std::function<void(const HostSpan&)> listener) {
     listened_to = static_cast<bool>(span_listener);
 }
 
-TimedSpan::TimedSpan(const char* name, Worker worker) : name_(listened_to ? name : nullptr), worker_(worker) {
+TraceSpan::TraceSpan(const char* name, Worker worker) : name_(listened_to ? name : nullptr), worker_(worker) {
     if (name_ == nullptr) return;
     this_thread();  // threads are numbered as their first spans begin
     begin_ = seconds_now();
 }
 
-TimedSpan::~TimedSpan() {
+TraceSpan::~TraceSpan() {
     if (name_ != nullptr && listened_to) span_listener({name_, worker_, this_thread(), begin_, seconds_now()});
 }
 

@@ -23,12 +23,12 @@ struct HostSpan {
 void listen_to_spans(std::function<void(const HostSpan&)> listener);
 
 /// A span as long as the object lives. Spans of a thread may hold others.
-class TimedSpan {
+class TraceSpan {
 public:
-    explicit TimedSpan(const char* name, Worker worker = Worker::program);
-    ~TimedSpan();
-    TimedSpan(const TimedSpan&) = delete;
-    TimedSpan& operator=(const TimedSpan&) = delete;
+    explicit TraceSpan(const char* name, Worker worker = Worker::program);
+    ~TraceSpan();
+    TraceSpan(const TraceSpan&) = delete;
+    TraceSpan& operator=(const TraceSpan&) = delete;
 
 private:
     const char* name_;  // null when nobody listens
@@ -39,7 +39,7 @@ private:
 /// What `work` returns, timed as a span.
 template <class Work>
 auto timed(const char* name, const Work& work) {
-    const TimedSpan noted(name);
+    const TraceSpan noted(name);
     return work();
 }
 

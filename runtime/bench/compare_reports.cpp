@@ -18,11 +18,12 @@ std::string row_name(const Json& row) {
     // columns that every benchmark puts first come first; Json sorts the names of an object
     std::string name;
     const auto add = [&](const std::string& text) { name += (name.empty() || text.empty() ? "" : " ") + text; };
-    constexpr std::array<std::string_view, 6> usual{"op", "model", "test", "case", "types", "kernel"};
-    for (const std::string_view column : usual)
+    constexpr std::array<std::string_view, 6> default_columns{"op", "model", "test", "case", "types", "kernel"};
+    for (const std::string_view column : default_columns)
         if (row.contains(column) && row[std::string(column)].is_string()) add(row[std::string(column)]);
     for (const auto& [column, value] : row.items())
-        if (value.is_string() && std::ranges::count(usual, column) == 0 && std::ranges::count(outcomes, column) == 0)
+        if (value.is_string() && std::ranges::count(default_columns, column) == 0 &&
+            std::ranges::count(outcomes, column) == 0)
             add(value);
     return name;
 }

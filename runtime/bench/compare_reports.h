@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/bench/significance.h"
 #include "runtime/base/json.h"
+#include "runtime/bench/significance.h"
 
 namespace vantage {
 

@@ -4,19 +4,19 @@
 #include <chrono>
 #include <functional>
 
-#include "runtime/gpu/choose_device.h"
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
 #include "runtime/base/spirv.h"
 #include "runtime/base/version.h"
 #include "runtime/bench/report.h"
 #include "runtime/bench/roofs.h"
+#include "runtime/gpu/choose_device.h"
 #include "runtime/gpu/commands.h"
 #include "runtime/gpu/device.h"
 #include "runtime/gpu/kernel.h"
-#include "vantage/op.h"
 #include "runtime/ops/coopmat.h"
 #include "shaders/params/bench.h"
+#include "vantage/op.h"
 
 namespace vantage {
 
@@ -28,7 +28,7 @@ using params::BenchParams;
 constexpr double long_enough = 0.02;  // seconds: beyond what starting a dispatch costs, below what a watchdog minds
 constexpr double sampling = 0.2;      // seconds for the samples of one figure, of which the best counts
 constexpr int samples = 7;            // of short runs
-constexpr std::uint32_t most_passes = 1u << 16;
+constexpr std::uint32_t max_passes = 1u << 16;
 // Working sets: from what a core's own cache holds to what no cache does.
 constexpr std::array<std::uint64_t, 5> working_sets{512u << 10, 2u << 20, 8u << 20, 64u << 20, 512u << 20};
 
@@ -105,9 +105,9 @@ double RoofMeter::seconds_a_pass(const std::function<double(std::uint32_t passes
     std::uint32_t passes = 1;
     static_cast<void>(timed(passes));
     double taken = timed(passes);
-    while (taken < long_enough && passes < most_passes) {
+    while (taken < long_enough && passes < max_passes) {
         const double more = std::clamp(1.5 * long_enough / std::max(taken, 1e-7), 2.0, 64.0);
-        passes = static_cast<std::uint32_t>(std::min<double>(passes * more, most_passes));
+        passes = static_cast<std::uint32_t>(std::min<double>(passes * more, max_passes));
         taken = timed(passes);
     }
     return taken / passes;
@@ -128,11 +128,12 @@ double RoofMeter::rate(const PipelineKey& key, double operations, std::uint32_t 
 
 std::vector<MemoryRoof> RoofMeter::memory() const {
     std::vector<MemoryRoof> found;
-    const std::uint64_t most = std::min({device_.memory_available() / 4, caps_.max_allocation, working_sets.back()});
+    const std::uint64_t max_bytes =
+        std::min({device_.memory_available() / 4, caps_.max_allocation, working_sets.back()});
     const std::uint32_t each = caps_.is_cpu() ? 8 : 4, chunk = lanes() * each * 16;  // bytes
-    const std::string module = caps_.loads_uniform_once() && lanes() <= 16 ? "bench_copy_lanes" : "bench_copy";
-    const gpu::Buffer memory = gpu::allocate(state_, most, gpu::MemoryKind::device, "working set");
-    gpu::fill(state_, memory, 0, most / 4 * 4, 0x3f800000);  // ones
+    const std::string module = caps_.loads_uniform_once() && lanes() <= 16 ? "bench_copy_cpu_simd" : "bench_copy";
+    const gpu::Buffer memory = gpu::allocate(state_, max_bytes, gpu::MemoryKind::device, "working set");
+    gpu::fill(state_, memory, 0, max_bytes / 4 * 4, 0x3f800000);  // ones
     const auto rate = [&](std::uint64_t bytes, bool writes) {
         const std::uint64_t source = (writes ? bytes / 2 : bytes) / chunk * chunk;
         const BenchParams params{.x = halves(memory.address()),
@@ -146,7 +147,7 @@ std::vector<MemoryRoof> RoofMeter::memory() const {
         return 1e-9 * static_cast<double>(writes ? 2 * source : source) / pass;
     };
     for (const std::uint64_t bytes : working_sets) {
-        if (bytes > most) break;
+        if (bytes > max_bytes) break;
         say(format("reading and copying inside of %.1f MiB", static_cast<double>(bytes) / 0x1p20));
         found.push_back({.bytes = bytes, .copy_gb_per_s = rate(bytes, true), .read_gb_per_s = rate(bytes, false)});
     }
@@ -218,18 +219,18 @@ double RoofMeter::compile_ms() const {
 
 // A number for each invocation, and a tile for each subgroup that multiplies matrices.
 std::uint64_t RoofMeter::bytes_of_results() const {
-    std::uint64_t most = 4ull * invocations();
+    std::uint64_t max_bytes = 4ull * invocations();
     for (const CooperativeMatrix& m : caps_.cooperative_matrices)
-        most = std::max<std::uint64_t>(most, 4ull * m.m * m.n * (invocations() / matrix_subgroup(m, caps_)));
-    return most;
+        max_bytes = std::max<std::uint64_t>(max_bytes, 4ull * m.m * m.n * (invocations() / matrix_subgroup(m, caps_)));
+    return max_bytes;
 }
 
 // Two tiles of a and two of b, of at most four bytes an element.
 std::uint64_t RoofMeter::bytes_of_factors() const {
-    std::uint64_t most = 256;
+    std::uint64_t max_bytes = 256;
     for (const CooperativeMatrix& m : caps_.cooperative_matrices)
-        most = std::max<std::uint64_t>(most, 8ull * std::max(m.m, m.n) * m.k);
-    return most;
+        max_bytes = std::max<std::uint64_t>(max_bytes, 8ull * std::max(m.m, m.n) * m.k);
+    return max_bytes;
 }
 
 Roofs RoofMeter::measure() {

@@ -35,7 +35,7 @@ public:
         batch_.restart({.ignore_end = true});
         if (test.depth == 0) return;
         append(0, test.depth);
-        batch_.process();
+        batch_.run();
     }
 
     /// Seconds of the test, from what is there already.
@@ -44,11 +44,11 @@ public:
         const double begin = seconds_now();
         if (kind_ == ModelKind::encoder_decoder)
             for (std::int64_t i = 0; i < test_.sequences; ++i)
-                batch_.encode(i, first(0, test_.prompt ? test_.tokens : 1));
+                batch_.set_source(i, first(0, test_.prompt ? test_.tokens : 1));
         else
             append(test_.depth, test_.prompt ? test_.tokens : 1);
         if (kind_ == ModelKind::encoder)
-            batch_.process();
+            batch_.run();
         else
             for (std::int64_t drawn = 0; drawn < (test_.prompt ? 1 : test_.tokens); ++drawn) batch_.next();
         return seconds_now() - begin;
@@ -94,7 +94,8 @@ double ModelTimes::median() const {
 void require_possible(const Model& model, const ModelTest& test) {
     const ModelKind kind = model.config().kind;
     const std::string who = model.info().name + " (" + model.info().architecture + ")";
-    if (model.config().sees()) throw Error(ErrorKind::usage, who + " looks at images: there are no tokens to count");
+    if (model.config().is_vision())
+        throw Error(ErrorKind::usage, who + " looks at images: there are no tokens to count");
     if (kind == ModelKind::encoder && !test.prompt)
         throw Error(ErrorKind::usage, test.name() + ": " + who + " is an encoder, which draws no tokens");
     if (kind != ModelKind::decoder && test.depth > 0)
@@ -110,7 +111,7 @@ ModelTimes time_model(const Model& model, const ModelTest& test, const SessionOp
     require_possible(model, test);
     ModelTimes times;
     gpu::DeviceState& device = model.device().state();
-    device.most_held = device.held.load();
+    device.max_held = device.held.load();
     const double begin = seconds_now();
     TimedBatch timed(model, test, options);
     timed.run();
@@ -124,7 +125,7 @@ ModelTimes time_model(const Model& model, const ModelTest& test, const SessionOp
     times.host_seconds =
         (after.host_seconds - before.host_seconds) /
         static_cast<double>(std::max<std::int64_t>(after.generated_tokens - before.generated_tokens, 1));
-    times.peak_bytes = device.most_held;
+    times.peak_bytes = device.max_held;
     times.dispatches = timed.batch().take_timings();
     return times;
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "runtime/base/json.h"
 #include "runtime/base/log.h"
 #include "runtime/bench/shapes.h"
 #include "runtime/graph/fuse.h"
@@ -60,11 +61,11 @@ std::string name_of(const MeasuredShape& model, const ModelRun& run) {
 /// The graph as a Plan has it at the usual precision, f16, but with no products joined: which are depends on the device.
 Graph graph_of(const MeasuredShape& model, const ModelRun& run) {
     const ModelConfig config = shape_of_model(model.name, 1);
-    const BuildOptions options{.rows = run.rows, .context = run.context, .watch = {}};
+    const BuildOptions options{.rows = run.rows, .context = run.context, .record_attention = {}};
     Graph graph =
         build_model(config, options, [&](const std::string&) { return run.matrices ? DType::f16 : model.weights; });
     if (run.matrices) {
-        pack_weights(graph);
+        transpose_weights(graph);
         store_matrices(graph, config, *run.matrices);
     }
     fuse(graph);

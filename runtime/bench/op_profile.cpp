@@ -29,8 +29,8 @@ double percent_of_roof(const OpTime& op, const Roofs& roofs) {
     const auto dispatches = static_cast<double>(op.dispatches);
     const double moving = dispatches * roofs.seconds_moving(op.bytes_read / dispatches, op.bytes_written / dispatches),
                  arithmetic = 1e9 * roofs.arithmetic_gflops(Arithmetic::f32);
-    const double least = std::max(moving, arithmetic > 0 ? op.flops / arithmetic : 0);
-    return op.seconds > 0 ? 100 * least / op.seconds : 0;
+    const double min_seconds = std::max(moving, arithmetic > 0 ? op.flops / arithmetic : 0);
+    return op.seconds > 0 ? 100 * min_seconds / op.seconds : 0;
 }
 
 constexpr std::array profile_columns{24, 16, 10, 10, 6, 9, 9, 8, 6};

@@ -162,18 +162,19 @@ void OpsBench::measure_case(const BenchCase& one, const RoofOfCall& roof, const 
 
 // Fewer samples than asked for of a kernel that would take all too long; one of them always.
 Measurement OpsBench::measure(MeasuredCall& call, const Kernel& kernel) const {
-    const Measurement first = call.measure(kernel, {.seconds = 0, .least = 1, .most = 1});
+    const Measurement first = call.measure(kernel, {.seconds = 0, .min_samples = 1, .max_samples = 1});
     if (first.median > options_.patience) return first;
     const double fit = options_.patience / std::max(first.median, 1e-9);
-    const std::size_t least =
+    const std::size_t min_samples =
         fit < static_cast<double>(options_.repeats) ? static_cast<std::size_t>(fit) : options_.repeats;
-    return call.measure(
-        kernel, {.seconds = options_.seconds, .least = least, .most = std::max<std::size_t>(options_.repeats, 100)});
+    return call.measure(kernel, {.seconds = options_.seconds,
+                                 .min_samples = min_samples,
+                                 .max_samples = std::max<std::size_t>(options_.repeats, 100)});
 }
 
 ReportRow& OpsBench::add_row(const BenchCase& one, const RoofOfCall& roof, const Kernel& kernel, bool chosen,
                              const Measurement& time) {
-    const double spread = time.samples.size() < least_for_spread ? std::nan("") : 1e6 * time.deviation;
+    const double spread = time.samples.size() < min_samples_for_spread ? std::nan("") : 1e6 * time.deviation;
     return row_of(one)
         .set("kernel", kernel.name)
         .set("chosen", chosen ? "*" : "")
@@ -187,15 +188,15 @@ ReportRow& OpsBench::add_row(const BenchCase& one, const RoofOfCall& roof, const
         .set("bytes", one.cost().bytes(), Shown::data_only)
         .set("roof", roof.roof, Shown::data_only)
         .set("samples", time.samples.size(), Shown::data_only)
-        .set("least_us", 1e6 * time.least, Shown::data_only)
-        .set("most_us", 1e6 * time.most, Shown::data_only)
+        .set("least_us", 1e6 * time.min, Shown::data_only)
+        .set("most_us", 1e6 * time.max, Shown::data_only)
         .set("dispatches", time.dispatches, Shown::data_only)
         .set("device_clock", time.device_clock, Shown::data_only);
 }
 
 // Says where the kernel that runs by default is not the fastest.
 void OpsBench::flag_choice(const BenchCase& one, const Kernel* chosen, std::vector<Timed>& timed) {
-    std::erase_if(timed, [](const Timed& t) { return t.time.samples.size() < least_for_spread; });
+    std::erase_if(timed, [](const Timed& t) { return t.time.samples.size() < min_samples_for_spread; });
     const auto taken = std::ranges::find(timed, chosen, &Timed::kernel);
     const auto best = std::ranges::min_element(timed, {}, [](const Timed& t) { return t.time.median; });
     if (taken == timed.end() || best == taken || !differ(figure_of(taken->time), figure_of(best->time))) return;

@@ -59,7 +59,7 @@ Quality measure_quality(const Model& model, Precision precision, std::span<const
         const auto part = ids.subspan(i * step, std::min(step, ids.size() - i * step));
         session.restart();
         session.append(part);
-        session.process();
+        session.run();
         const std::vector<float>& all = session.logits();  // the last row's token is not in the window
         const auto logits = std::span(all).first(all.size() / part.size() * (part.size() - 1));
         if (i == reference.size()) reference.emplace_back(logits.begin(), logits.end());

@@ -8,11 +8,11 @@
 #include <numeric>
 #include <optional>
 
-#include "runtime/gpu/choose_device.h"
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
 #include "runtime/base/version.h"
 #include "runtime/bench/significance.h"
+#include "runtime/gpu/choose_device.h"
 
 namespace vantage {
 
@@ -153,7 +153,7 @@ Spread mean_of(std::span<const double> samples) {
     const double mean = std::accumulate(samples.begin(), samples.end(), 0.0) / count;
     double squares = 0;
     for (const double sample : samples) squares += (sample - mean) * (sample - mean);
-    return {mean, samples.size() < least_for_spread ? std::nan("") : std::sqrt(squares / (count - 1))};
+    return {mean, samples.size() < min_samples_for_spread ? std::nan("") : std::sqrt(squares / (count - 1))};
 }
 
 ReportRow& ReportRow::put(Entry entry) {

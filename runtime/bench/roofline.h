@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "runtime/picture/drawing.h"
 #include "runtime/bench/report.h"
 #include "runtime/bench/roofs.h"
+#include "runtime/picture/drawing.h"
 #include "runtime/picture/picture_style.h"
 
 namespace vantage {

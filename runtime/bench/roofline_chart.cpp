@@ -79,20 +79,20 @@ private:
 
     // Whole decades around all points and roofs, and room to the right of where the highest roof begins.
     void choose_range() {
-        double least_x = 0.1, most_x = 10, least_y = 1e9, most_y = 1, most_memory = 1;
+        double min_x = 0.1, max_x = 10, min_y = 1e9, max_y = 1, max_memory = 1;
         for (const RooflinePoint& p : roofline_.points) {
-            least_x = std::min(least_x, p.intensity), most_x = std::max(most_x, p.intensity);
-            least_y = std::min(least_y, p.gflops), most_y = std::max(most_y, p.gflops);
+            min_x = std::min(min_x, p.intensity), max_x = std::max(max_x, p.intensity);
+            min_y = std::min(min_y, p.gflops), max_y = std::max(max_y, p.gflops);
         }
         for (const RooflineRoof& r : roofline_.roofs)
-            (r.memory ? most_memory : most_y) = std::max(r.memory ? most_memory : most_y, r.rate);
+            (r.memory ? max_memory : max_y) = std::max(r.memory ? max_memory : max_y, r.rate);
         constexpr double edge = 1.3;  // points do not lie on the frame
-        least_x /= edge, most_x *= edge;
-        least_y = std::min(least_y / edge, most_y / 100);
-        layout_.low_x = std::floor(std::log10(least_x));
-        layout_.high_x = std::ceil(std::log10(std::max(most_x, 10 * most_y / most_memory)));
-        layout_.low_y = std::floor(std::log10(least_y));
-        layout_.high_y = std::floor(std::log10(1.5 * most_y)) + 1;
+        min_x /= edge, max_x *= edge;
+        min_y = std::min(min_y / edge, max_y / 100);
+        layout_.low_x = std::floor(std::log10(min_x));
+        layout_.high_x = std::ceil(std::log10(std::max(max_x, 10 * max_y / max_memory)));
+        layout_.low_y = std::floor(std::log10(min_y));
+        layout_.high_y = std::floor(std::log10(1.5 * max_y)) + 1;
     }
 
     // The ops with the most points have colours of their own.
@@ -151,18 +151,18 @@ private:
 
     // Memory's roofs rise to the highest of arithmetic; those of arithmetic begin where the highest of memory meets them.
     void draw_roofs() {
-        double most_memory = 0, most_arithmetic = 0;
+        double max_memory = 0, max_arithmetic = 0;
         for (const RooflineRoof& r : roofline_.roofs)
-            (r.memory ? most_memory : most_arithmetic) = std::max(r.memory ? most_memory : most_arithmetic, r.rate);
-        if (most_memory == 0 || most_arithmetic == 0) return;
+            (r.memory ? max_memory : max_arithmetic) = std::max(r.memory ? max_memory : max_arithmetic, r.rate);
+        if (max_memory == 0 || max_arithmetic == 0) return;
         std::vector<Rect> used;
         for (const RooflineRoof& r : roofline_.roofs) {
             const double low = std::max(std::pow(10, layout_.low_x), std::pow(10, layout_.low_y) / r.rate);
-            const double from = r.memory ? low : r.rate / most_memory;
-            const double to = r.memory ? most_arithmetic / r.rate : std::pow(10, layout_.high_x);
+            const double from = r.memory ? low : r.rate / max_memory;
+            const double to = r.memory ? max_arithmetic / r.rate : std::pow(10, layout_.high_x);
             const auto height = [&](double x) { return layout_.y_of(r.memory ? r.rate * x : r.rate); };
             add(DrawnLine{layout_.x_of(from), height(from), layout_.x_of(to), height(to), roof_colour, 2});
-            label_roof(r, r.rate == most_memory, layout_.x_of(from), height(from), layout_.x_of(to), height(to), used);
+            label_roof(r, r.rate == max_memory, layout_.x_of(from), height(from), layout_.x_of(to), height(to), used);
         }
     }
 

@@ -4,17 +4,17 @@
 #include <cmath>
 #include <filesystem>
 
-#include "runtime/gpu/choose_device.h"
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
 #include "runtime/base/os.h"
+#include "runtime/gpu/choose_device.h"
 
 namespace vantage {
 
 namespace {
 
-constexpr double least_rate = 1e-6;  // 10^9 bytes a second: no device is so slow, and times are divided by it
-constexpr int roofs_version = 2;     // of the file; another one is measured anew
+constexpr double min_rate = 1e-6;  // 10^9 bytes a second: no device is so slow, and times are divided by it
+constexpr int roofs_version = 2;   // of the file; another one is measured anew
 
 // As a part of a file's name.
 std::string as_file_name(const std::string& text) {
@@ -133,7 +133,7 @@ Roofs roofs_from_json(const Json& json, const std::string& name) {
         const JsonFields one = fields.element("memory", i);
         const auto bytes = static_cast<std::uint64_t>(one.integer("bytes", 1));
         if (!r.memory.empty() && bytes <= r.memory.back().bytes) fields.fail("memory", "sizes that grow");
-        r.memory.push_back({bytes, one.number("copy_gb_per_s", least_rate), one.number("read_gb_per_s", least_rate)});
+        r.memory.push_back({bytes, one.number("copy_gb_per_s", min_rate), one.number("read_gb_per_s", min_rate)});
     }
     if (r.memory.empty()) fields.fail("memory", "sizes with their bandwidth");
     for (std::size_t i = 0; i < fields.list("matrices").size(); ++i)

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "vantage/op.h"
 #include "runtime/models/config.h"
+#include "vantage/op.h"
 
 namespace vantage {
 

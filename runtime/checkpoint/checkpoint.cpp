@@ -60,7 +60,7 @@ DType Checkpoint::dtype(const std::string& weight) const { return dtype_of(files
 
 void Checkpoint::check_shape(const Value& value) const {
     Shape wanted = value.type.shape;
-    if (value.packed) std::swap(wanted[-2], wanted[-1]);
+    if (value.transposed) std::swap(wanted[-2], wanted[-1]);
     for (const std::string& part : tensors_of(value)) {
         const std::vector<std::int64_t> sizes(wanted.sizes().begin() + (value.parts.empty() ? 0 : 1),
                                               wanted.sizes().end());

@@ -11,8 +11,8 @@
 namespace vantage {
 
 std::vector<std::int32_t> bigbird_block_mask(std::int64_t blocks, const BigBirdOptions& options) {
-    constexpr std::int64_t most = 1 << 15;
-    if (blocks < 0 || blocks > most || options.global < 0 || options.random < 0 || options.window < 0 ||
+    constexpr std::int64_t max_blocks = 1 << 15;
+    if (blocks < 0 || blocks > max_blocks || options.global < 0 || options.random < 0 || options.window < 0 ||
         (options.window > 0 && options.window % 2 == 0))
         throw Error(
             ErrorKind::usage,
@@ -20,7 +20,7 @@ std::vector<std::int32_t> bigbird_block_mask(std::int64_t blocks, const BigBirdO
                    "none below 0 and an odd window are wanted",
                    static_cast<long long>(blocks), static_cast<long long>(options.global),
                    static_cast<long long>(options.window), static_cast<long long>(options.random),
-                   static_cast<long long>(most)));
+                   static_cast<long long>(max_blocks)));
     std::vector<std::int32_t> mask(static_cast<std::size_t>(blocks * blocks));
     for (std::int64_t i = 0; i < blocks; ++i) {
         std::vector<std::int64_t> others;

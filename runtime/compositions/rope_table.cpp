@@ -19,8 +19,8 @@ void check(std::int64_t rotary_dim, double theta, const RopeScaling& scaling) {
     const auto fail = [](const std::string& what) { throw Error(ErrorKind::usage, "rope: " + what); };
     if (rotary_dim < 0 || rotary_dim % 2 != 0)
         fail(format("rotary_dim is %lld, but has to be even", static_cast<long long>(rotary_dim)));
-    const double least = scaling.type == "yarn" ? 1 : 0;
-    if (!(theta > least)) fail(format("theta is %g, but has to be above %g", theta, least));
+    const double minimum = scaling.type == "yarn" ? 1 : 0;
+    if (!(theta > minimum)) fail(format("theta is %g, but has to be above %g", theta, minimum));
     if (!scaling.type.empty() && !(scaling.factor > 0))
         fail(format("factor is %g, but has to be above 0", scaling.factor));
     if ((scaling.type == "llama3" || scaling.type == "yarn") && scaling.original_context <= 0)

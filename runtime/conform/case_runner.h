@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "vantage/op.h"
 #include "vantage/device.h"
+#include "vantage/op.h"
 
 namespace vantage {
 

@@ -15,30 +15,30 @@ const Json* OracleReader::attr(const std::string& key) {
     return found == source_.attrs.end() || found->is_null() ? nullptr : &*found;
 }
 
-bool OracleReader::flag(const std::string& key, bool otherwise) {
+bool OracleReader::flag(const std::string& key, bool default_value) {
     const Json* value = attr(key);
     if (value != nullptr && !value->is_boolean())
         fail("\"" + key + "\" is " + describe(*value) + ", wanted true or false");
-    return value == nullptr ? otherwise : value->get<bool>();
+    return value == nullptr ? default_value : value->get<bool>();
 }
 
-std::int64_t OracleReader::integer(const std::string& key, std::int64_t otherwise) {
+std::int64_t OracleReader::integer(const std::string& key, std::int64_t default_value) {
     const Json* value = attr(key);
-    if (value == nullptr) return otherwise;
+    if (value == nullptr) return default_value;
     if (const auto number = JsonFields::integer_of(*value)) return *number;
     fail("\"" + key + "\" is " + describe(*value) + ", wanted an integer");
 }
 
-double OracleReader::number(const std::string& key, double otherwise) {
+double OracleReader::number(const std::string& key, double default_value) {
     const Json* value = attr(key);
     if (value != nullptr && !value->is_number()) fail("\"" + key + "\" is " + describe(*value) + ", wanted a number");
-    return value == nullptr ? otherwise : value->get<double>();
+    return value == nullptr ? default_value : value->get<double>();
 }
 
-std::string OracleReader::text(const std::string& key, const std::string& otherwise) {
+std::string OracleReader::text(const std::string& key, const std::string& default_value) {
     const Json* value = attr(key);
     if (value != nullptr && !value->is_string()) fail("\"" + key + "\" is " + describe(*value) + ", wanted a text");
-    return value == nullptr ? otherwise : value->get<std::string>();
+    return value == nullptr ? default_value : value->get<std::string>();
 }
 
 const Json* OracleReader::object(const std::string& key) {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/conform/oracle_cases.h"
 #include "runtime/base/json.h"
+#include "runtime/conform/oracle_cases.h"
 
 namespace vantage {
 
@@ -26,10 +26,10 @@ public:
     const std::string& op() const { return source_.op; }
     DType storage() const { return storage_; }
 
-    bool flag(const std::string& key, bool otherwise);
-    std::int64_t integer(const std::string& key, std::int64_t otherwise);
-    double number(const std::string& key, double otherwise);
-    std::string text(const std::string& key, const std::string& otherwise);
+    bool flag(const std::string& key, bool default_value);
+    std::int64_t integer(const std::string& key, std::int64_t default_value);
+    double number(const std::string& key, double default_value);
+    std::string text(const std::string& key, const std::string& default_value);
     /// An option that is an object, nullptr where it is absent or null.
     const Json* object(const std::string& key);
 

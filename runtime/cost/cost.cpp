@@ -18,7 +18,7 @@ Graph CostModel::graph(std::int64_t rows, std::int64_t context, bool encoder, st
                       .context = context,
                       .encoder = encoder,
                       .cache = cache_,
-                      .watch = {},
+                      .record_attention = {},
                       .all_logits = false,
                       .hidden = false,
                       .source_context = source});
@@ -41,7 +41,7 @@ namespace {
 class WeightSums {
 public:
     WeightSums(const Graph& graph, const ModelConfig& config, bool encoder, const SymbolValues& values)
-        : graph_(graph), config_(config), encoder_(encoder), parts_(graph, config), values_(values) {}
+        : graph_(graph), config_(config), encoder_(encoder), roles_(graph, config), values_(values) {}
 
     /// All weights whose names are not among `seen`: a tied matrix belongs to what reads it first.
     void add_all(std::set<std::string>& seen) {
@@ -55,12 +55,12 @@ public:
         }
     }
 
-    void put_into(std::vector<PartWeights>& all) {
-        for (auto& [part, sum] : sums_) {
-            sum.encoder = encoder_ && !is_offered(part);
-            sum.formula = closed_form(config_, encoder_, part, formulas_[part]);
+    void put_into(std::vector<RoleWeights>& all) {
+        for (auto& [role, sum] : sums_) {
+            sum.encoder = encoder_ && !is_cross_kv(role);
+            sum.formula = closed_form(config_, encoder_, role, formulas_[role]);
             sum.active = sum.parameters;
-            if (part == Part::experts)
+            if (role == ModelRole::experts)
                 sum.active = sum.parameters / static_cast<std::uint64_t>(config_.experts) *
                              static_cast<std::uint64_t>(config_.experts_per_token);
             all.push_back(sum);
@@ -70,79 +70,79 @@ public:
 private:
     /// An operand of a node that is a weight: all of it belongs to one part, or so many columns to each.
     void add(std::size_t node, std::size_t operand, const Value& weight) {
-        const Part part = parts_.of_operand(node, operand);
+        const ModelRole role = roles_.of_operand(node, operand);
         const Shape& shape = weight.type.shape;
-        if (parts_.projects(node) && part != Part::router) return add_columns(node, weight);
+        if (roles_.projects(node) && role != ModelRole::router) return add_columns(node, weight);
         Formula formula = 1;
         for (int axis = 0; axis < shape.rank(); ++axis)
-            formula = formula *
-                      size_formula(values_, shape[axis], part == Part::experts && axis == 0 ? "E" : symbols_of(part));
-        add(part, node, weight, 1, 1, formula);
+            formula = formula * size_formula(values_, shape[axis],
+                                             role == ModelRole::experts && axis == 0 ? "E" : symbols_of(role));
+        add(role, node, weight, 1, 1, formula);
     }
 
     void add_columns(std::size_t node, const Value& weight) {
         const std::int64_t all = graph_.value(graph_.nodes()[node].outputs[0]).type.shape[-1];
         const Formula rows = size_formula(values_, weight.type.shape.elements() / all, "d");
-        for (const Parts::Columns& columns : parts_.columns(node))
-            add(columns.part, node, weight, static_cast<std::uint64_t>(columns.count()),
+        for (const ModelRoles::Columns& columns : roles_.columns(node))
+            add(columns.role, node, weight, static_cast<std::uint64_t>(columns.count()),
                 static_cast<std::uint64_t>(all), columns_formula(values_, columns) * rows);
     }
 
     // `count` of `all` columns.
-    void add(Part part, std::size_t node, const Value& weight, std::uint64_t count, std::uint64_t all,
+    void add(ModelRole role, std::size_t node, const Value& weight, std::uint64_t count, std::uint64_t all,
              const Formula& formula) {
-        PartWeights& sum = sums_.try_emplace(part, PartWeights{.part = part, .formula = {}}).first->second;
+        RoleWeights& sum = sums_.try_emplace(role, RoleWeights{.role = role, .formula = {}}).first->second;
         sum.parameters += static_cast<std::uint64_t>(weight.type.shape.elements()) / all * count;
         sum.bytes += weight.type.bytes() / all * count;
-        (parts_.in_layer(node) ? formulas_[part].in_layers : formulas_[part].outside) += formula;
+        (roles_.in_layer(node) ? formulas_[role].in_layers : formulas_[role].outside) += formula;
     }
 
     const Graph& graph_;
     const ModelConfig& config_;
     const bool encoder_;
-    const Parts parts_;
+    const ModelRoles roles_;
     const SymbolValues values_;
-    std::map<Part, PartWeights> sums_;
-    std::map<Part, ByLayer> formulas_;
+    std::map<ModelRole, RoleWeights> sums_;
+    std::map<ModelRole, ByLayer> formulas_;
 };
 
 }  // namespace
 
-std::vector<PartWeights> CostModel::weights() const {
-    std::vector<PartWeights> all;
+std::vector<RoleWeights> CostModel::weights() const {
+    std::vector<RoleWeights> all;
     std::set<std::string> seen;
     for (const bool encoder : {false, true}) {
-        if (encoder && !translates()) continue;
+        if (encoder && !is_encoder_decoder()) continue;
         const Graph model = graph(1, 1, encoder);
         WeightSums sums(model, config_, encoder, encoder ? encoder_values(config_, cache_) : values_);
         sums.add_all(seen);
         sums.put_into(all);
     }
-    std::ranges::stable_sort(all, {}, [](const PartWeights& one) { return std::pair(!one.encoder, one.part); });
+    std::ranges::stable_sort(all, {}, [](const RoleWeights& one) { return std::pair(!one.encoder, one.role); });
     return all;
 }
 
 // ---- the cache -------------------------------------------------------------------------------------------------------
 
-Formula CostModel::cache_per_token(AttentionOf of) const {
-    const bool encoder = of == AttentionOf::encoder;
-    if (of != AttentionOf::self && !translates()) return {};
+Formula CostModel::cache_per_token(AttentionKind kind) const {
+    const bool encoder = kind == AttentionKind::encoder;
+    if (kind != AttentionKind::self && !is_encoder_decoder()) return {};
     const Graph model = graph(1, 1, encoder);
     const SymbolValues values = encoder ? encoder_values(config_, cache_) : values_;
     ByLayer sum;
     for (const Value& value : model.values()) {
         if (value.kind != ValueKind::state || !value.name.starts_with("cache.")) continue;
         const bool cross = value.name.find(".cross.") != std::string::npos;
-        if (cross == (of == AttentionOf::cross))
+        if (cross == (kind == AttentionKind::cross))
             sum.in_layers += size_formula(values, value.type.shape[1] * value.type.shape[2], "dKH") * Formula::of("b");
     }
-    return closed_form(config_, encoder, Part::attention, sum);
+    return closed_form(config_, encoder, ModelRole::attention, sum);
 }
 
 std::uint64_t CostModel::cache_bytes(std::int64_t context) const {
     std::uint64_t each = 0;
-    for (const AttentionOf of : {AttentionOf::self, AttentionOf::cross, AttentionOf::encoder})
-        each += static_cast<std::uint64_t>(cache_per_token(of).value(values_));
+    for (const AttentionKind kind : {AttentionKind::self, AttentionKind::cross, AttentionKind::encoder})
+        each += static_cast<std::uint64_t>(cache_per_token(kind).value(values_));
     return each * static_cast<std::uint64_t>(context);
 }
 

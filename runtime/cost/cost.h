@@ -7,16 +7,16 @@
 #include <string>
 #include <vector>
 
-#include "vantage/op.h"
 #include "runtime/cost/formula.h"
 #include "runtime/models/model_builder.h"
 #include "runtime/models/model_roles.h"
+#include "vantage/op.h"
 
 namespace vantage {
 
 /// The weights of one part.
-struct PartWeights {
-    Part part;
+struct RoleWeights {
+    ModelRole role;
     bool encoder = false;  ///< of an encoder–decoder's encoder
     std::uint64_t parameters = 0, bytes = 0;
     std::uint64_t active = 0;  ///< those that one token meets: k of E experts
@@ -25,8 +25,8 @@ struct PartWeights {
 
 /// Arithmetic and traffic of one run.
 struct RunCost {
-    struct PartCost {
-        Part part;
+    struct RoleCost {
+        ModelRole role;
         Cost cost;
         Formula flops;  ///< of matrix products and attention, equal to what their nodes count; nothing for other nodes
     };
@@ -35,7 +35,7 @@ struct RunCost {
         int calls = 0;
         Cost cost;
     };
-    std::vector<PartCost> parts;  ///< in the order of `Part`
+    std::vector<RoleCost> roles;  ///< in the order of `ModelRole`
     std::vector<OpCost> ops;      ///< in the order in which ops come first
     double weight_bytes = 0;      ///< of what is read: weights
     Formula matrices;             ///< elements of the matrices among these weights
@@ -52,8 +52,8 @@ public:
     explicit CostModel(const ModelConfig& config, DType cache = DType::f16);
     CostModel(const ModelConfig& config, DType cache, GraphOf graph_of);
 
-    /// In the order of `Part`, those of an encoder–decoder's encoder first.
-    std::vector<PartWeights> weights() const;
+    /// In the order of `ModelRole`, those of an encoder–decoder's encoder first.
+    std::vector<RoleWeights> weights() const;
     /// n tokens in one run, with all that came before forgotten. Of an encoder–decoder the decoder's, whose encoder has read
     /// `source` tokens (0 = as many).
     RunCost prompt(std::int64_t tokens, std::int64_t source = 0) const;
@@ -63,10 +63,10 @@ public:
     RunCost source(std::int64_t tokens) const;
     /// Bytes of keys and values that one more token takes: its own; or of an encoder–decoder one that the encoder reads, for
     /// the encoder itself, or for the decoder (cross).
-    Formula cache_per_token(AttentionOf of = AttentionOf::self) const;
+    Formula cache_per_token(AttentionKind kind = AttentionKind::self) const;
     /// Of all of them, for texts of so many tokens.
     std::uint64_t cache_bytes(std::int64_t context) const;
-    bool translates() const { return config_.kind == ModelKind::encoder_decoder; }
+    bool is_encoder_decoder() const { return config_.kind == ModelKind::encoder_decoder; }
     const SymbolValues& values() const { return values_; }
     /// With d for H·D and K·D, and multiples of d for f and g, where they are: what papers write.
     Formula simplified(const Formula& formula) const;

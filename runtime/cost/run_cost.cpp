@@ -2,26 +2,26 @@
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/graph/fuse.h"
-#include "runtime/graph/schedule.h"
 #include "runtime/cost/cost.h"
 #include "runtime/cost/symbols.h"
+#include "runtime/graph/fuse.h"
+#include "runtime/graph/schedule.h"
 
 namespace vantage {
 
 Cost RunCost::total() const {
     Cost sum;
-    for (const PartCost& part : parts) {
-        sum.flops += part.cost.flops;
-        sum.bytes_read += part.cost.bytes_read;
-        sum.bytes_written += part.cost.bytes_written;
+    for (const RoleCost& one : roles) {
+        sum.flops += one.cost.flops;
+        sum.bytes_read += one.cost.bytes_read;
+        sum.bytes_written += one.cost.bytes_written;
     }
     return sum;
 }
 
 Formula RunCost::flops() const {
     Formula sum;
-    for (const PartCost& part : parts) sum += part.flops;
+    for (const RoleCost& one : roles) sum += one.flops;
     return sum;
 }
 
@@ -30,8 +30,8 @@ namespace {
 // The closed forms of one run's nodes. `rows` is 1 or n, `values` has n.
 class RunFormulas {
 public:
-    RunFormulas(const Graph& graph, const Parts& parts, std::int64_t rows, SymbolValues& values)
-        : graph_(graph), parts_(parts), rows_(rows), values_(values) {}
+    RunFormulas(const Graph& graph, const ModelRoles& roles, std::int64_t rows, SymbolValues& values)
+        : graph_(graph), roles_(roles), rows_(rows), values_(values) {}
 
     /// Nothing for other nodes than matrix products and attention.
     Formula of(std::size_t index, double counted) {
@@ -70,20 +70,20 @@ private:
     Formula matrix_product(std::size_t index) const {  // 2 rows in out
         const Shape& out = shape(graph_.nodes()[index].outputs[0]);
         const Formula rows = run_rows(out.elements() / std::max<std::int64_t>(out[-1], 1));
-        if (parts_.of(index) == Part::experts)  // the sum of what a token's experts say
+        if (roles_.of(index) == ModelRole::experts)  // the sum of what a token's experts say
             return 2 * rows * Formula::of("k") * size_formula(values_, out[-1], "d");
         return 2 * rows * matrix(index);
     }
 
     Formula matrix(std::size_t index) const {  // in out
         const Node& node = graph_.nodes()[index];
-        const Part part = parts_.of(index);
+        const ModelRole role = roles_.of(index);
         Formula columns;
-        if (parts_.projects(index))
-            for (const Parts::Columns& one : parts_.columns(index)) columns += columns_formula(values_, one);
+        if (roles_.projects(index))
+            for (const ModelRoles::Columns& one : roles_.columns(index)) columns += columns_formula(values_, one);
         else
-            columns = size_formula(values_, shape(node.outputs[0])[-1], symbols_of(part));
-        const std::string_view order = part == Part::output || part == Part::heads ? "d" : symbols_of(part);
+            columns = size_formula(values_, shape(node.outputs[0])[-1], symbols_of(role));
+        const std::string_view order = role == ModelRole::output || role == ModelRole::heads ? "d" : symbols_of(role);
         return columns * size_formula(values_, shape(node.inputs[0])[-1], order);
     }
 
@@ -106,7 +106,8 @@ private:
         const std::int64_t heads = q[-2], d = q[-1], dv = v[-1], keys = v[-3];
         const Formula n = Formula::of("n");
         const bool causal = node.attrs.flag("causal");
-        Formula twice_seen = 2 * run_rows(q[-3]) * (parts_.of(index) == Part::cross_attention ? Formula::of("m") : n);
+        Formula twice_seen =
+            2 * run_rows(q[-3]) * (roles_.of(index) == ModelRole::cross_attention ? Formula::of("m") : n);
         if (causal && rows_ > 1) twice_seen = n * n + n;
         if (const std::int64_t window = node.attrs.integer("window_left", keys) + 1; causal && window <= keys) {
             values_['w'] = window;
@@ -118,7 +119,7 @@ private:
     }
 
     const Graph& graph_;
-    const Parts& parts_;
+    const ModelRoles& roles_;
     std::int64_t rows_;
     SymbolValues& values_;
 };
@@ -157,24 +158,24 @@ void add(Cost& sum, const Cost& cost) {
 RunCost CostModel::run(bool encoder, std::int64_t rows, std::int64_t keys, std::int64_t source) const {
     Graph model = graph(rows, keys, encoder, source);
     fuse(model);
-    const Parts parts(model, config_);
+    const ModelRoles roles(model, config_);
     SymbolValues values = encoder ? encoder_values(config_, cache_) : values_;
     values['n'] = keys, values['m'] = source > 0 ? source : keys;
-    RunFormulas formulas(model, parts, rows, values);
-    RunCost run{.parts = {}, .ops = {}, .values = values_};
-    std::map<Part, Cost> costs;
-    std::map<Part, ByLayer> flops, matrices;
+    RunFormulas formulas(model, roles, rows, values);
+    RunCost run{.roles = {}, .ops = {}, .values = values_};
+    std::map<ModelRole, Cost> costs;
+    std::map<ModelRole, ByLayer> flops, matrices;
     for (const int index : live_nodes(model)) {
         const auto i = static_cast<std::size_t>(index);
         const Node& node = model.nodes()[i];
-        const Part part = parts.of(i);
+        const ModelRole role = roles.of(i);
         const auto of_layers = [&](ByLayer& sum) -> Formula& {
-            return parts.in_layer(i) ? sum.in_layers : sum.outside;
+            return roles.in_layer(i) ? sum.in_layers : sum.outside;
         };
         const Cost cost = node.op->cost != nullptr ? node.op->cost(call_of(model, node)) : Cost{};
-        add(costs[part], cost);
-        of_layers(flops[part]) += formulas.of(i, cost.flops);
-        of_layers(matrices[part]) += formulas.matrix_read(i);
+        add(costs[role], cost);
+        of_layers(flops[role]) += formulas.of(i, cost.flops);
+        of_layers(matrices[role]) += formulas.matrix_read(i);
         auto op = std::find_if(run.ops.begin(), run.ops.end(),
                                [&](const RunCost::OpCost& known) { return known.op == node.op->name; });
         if (op == run.ops.end()) op = run.ops.insert(op, {.op = node.op->name, .cost = {}});
@@ -185,9 +186,9 @@ RunCost CostModel::run(bool encoder, std::int64_t rows, std::int64_t keys, std::
     }
     for (const char symbol : {'n', 'm', 'w'})
         if (values.count(symbol) != 0) run.values[symbol] = values.at(symbol);
-    for (const auto& [part, cost] : costs) {
-        run.matrices += closed_form(config_, encoder, part, matrices[part]);
-        run.parts.push_back({.part = part, .cost = cost, .flops = closed_form(config_, encoder, part, flops[part])});
+    for (const auto& [role, cost] : costs) {
+        run.matrices += closed_form(config_, encoder, role, matrices[role]);
+        run.roles.push_back({.role = role, .cost = cost, .flops = closed_form(config_, encoder, role, flops[role])});
     }
     return run;
 }

@@ -62,31 +62,31 @@ SymbolValues encoder_values(const ModelConfig& c, DType cache) {
     return symbol_values(encoder, cache);
 }
 
-Formula closed_form(const ModelConfig& c, bool encoder, Part part, const ByLayer& sum) {
+Formula closed_form(const ModelConfig& c, bool encoder, ModelRole role, const ByLayer& sum) {
     if (!encoder) return sum.sum(c.layers);
     const Formula m = Formula::of("m");
-    if (is_offered(part)) return sum.sum(c.layers).with('n', m);
+    if (is_cross_kv(role)) return sum.sum(c.layers).with('n', m);
     return sum.sum(c.encoder.layers).with('L', Formula::of("l")).with('f', Formula::of("g")).with('n', m);
 }
 
-std::string_view symbols_of(Part part) {
-    switch (part) {
-        case Part::embedding:
-        case Part::output:
-        case Part::heads: return "Vd";
-        case Part::positions: return "dC";
-        case Part::sinks: return "h";
-        case Part::cross_out:
-        case Part::attention_out: return "dH";
-        case Part::router: return "dE";
-        case Part::norms: return "dD";
+std::string_view symbols_of(ModelRole role) {
+    switch (role) {
+        case ModelRole::embedding:
+        case ModelRole::output:
+        case ModelRole::heads: return "Vd";
+        case ModelRole::positions: return "dC";
+        case ModelRole::sinks: return "h";
+        case ModelRole::cross_out:
+        case ModelRole::attention_out: return "dH";
+        case ModelRole::router: return "dE";
+        case ModelRole::norms: return "dD";
         default: return "df";
     }
 }
 
-Formula columns_formula(const SymbolValues& values, const Parts::Columns& columns) {
-    if (columns.part == Part::router) return Formula::of("E");
-    const bool queries = columns.part == Part::query || columns.part == Part::cross_query;
+Formula columns_formula(const SymbolValues& values, const ModelRoles::Columns& columns) {
+    if (columns.role == ModelRole::router) return Formula::of("E");
+    const bool queries = columns.role == ModelRole::query || columns.role == ModelRole::cross_query;
     return size_formula(values, columns.count(), queries ? "dHK" : "dKH");
 }
 

@@ -25,9 +25,9 @@ SymbolValues encoder_values(const ModelConfig& config, DType cache);
 /// H alone; f is found in 2·f, and C in a table with a few rows more.
 Formula size_formula(const SymbolValues& values, std::int64_t size, std::string_view order);
 /// The symbols among which the sizes of a part's weights are looked for.
-std::string_view symbols_of(Part part);
+std::string_view symbols_of(ModelRole role);
 /// Columns of queries, keys or values: H·D and K·D, or d where they are as many.
-Formula columns_formula(const SymbolValues& values, const Parts::Columns& columns);
+Formula columns_formula(const SymbolValues& values, const ModelRoles::Columns& columns);
 
 /// A sum over all nodes, in which what every layer has becomes L times that.
 struct ByLayer {
@@ -36,6 +36,6 @@ struct ByLayer {
 };
 /// The sum over one part's nodes of a graph, in the symbols of the whole model: in an encoder's graph l, g and m take the place
 /// of L, f and n, but what it offers the decoder is there for each of the decoder's layers.
-Formula closed_form(const ModelConfig& config, bool encoder, Part part, const ByLayer& sum);
+Formula closed_form(const ModelConfig& config, bool encoder, ModelRole role, const ByLayer& sum);
 
 }  // namespace vantage

@@ -13,7 +13,7 @@ namespace vantage {
 struct Bindings {
     std::map<std::string, gpu::Buffer> buffers;
     /// What still fills buffers: plans are compiled beside it, and wait for it before they run. Nothing: all are full.
-    std::shared_ptr<const Background> filling = {};
+    std::shared_ptr<const Background> pending_upload = {};
 };
 
 }  // namespace vantage

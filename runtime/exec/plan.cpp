@@ -66,7 +66,7 @@ struct Plan::State {
     void upload(int id, std::span<const std::byte> bytes) {
         const Value& value = graph.value(id);
         const auto [buffer, offset] = memory.place_of(graph, schedule, id);
-        upload_weight(device.state(), buffer, offset, value.type, value.type.dtype, value.packed, bytes);
+        upload_weight(device.state(), buffer, offset, value.type, value.type.dtype, value.transposed, bytes);
     }
 
     std::vector<std::byte> download(int id, std::uint64_t bytes, std::uint64_t from = 0) const {
@@ -83,14 +83,14 @@ struct Plan::State {
 
 Plan::Plan(Graph graph, const Device& device, const CompileOptions& options, std::shared_ptr<const Bindings> bindings)
     : state_(std::make_unique<State>(std::move(graph), device, options)) {
-    const TimedSpan span("compile plan");
+    const TraceSpan span("compile plan");
     State& s = *state_;
     s.options.guard |= environment_flag("VANTAGE_GUARD");
     const bool fuses = options.fuse && !environment_flag("VANTAGE_DISABLE_FUSION");
     if (fuses)
         s.fused = fuse(s.graph);
     else
-        pack_weights(s.graph);
+        transpose_weights(s.graph);
     if (options.f16_operands) allow_f16_operands(s.graph);
     if (options.int8_operands) allow_int8_operands(s.graph);
     const TuningTable& tuning = tuning_of(device.caps());
@@ -103,9 +103,9 @@ Plan::Plan(Graph graph, const Device& device, const CompileOptions& options, std
         };
     if (fuses) {
         const auto tuned = [&](const OpCall& call, const Caps& caps) { return choose_kernel(call, caps, &tuning); };
-        const std::vector<std::string> joined =
-            join_products(s.graph, device.caps(), how.choose ? how.choose : KernelChoice(tuned));
-        s.fused.insert(s.fused.end(), joined.begin(), joined.end());
+        const std::vector<std::string> merged =
+            merge_projections(s.graph, device.caps(), how.choose ? how.choose : KernelChoice(tuned));
+        s.fused.insert(s.fused.end(), merged.begin(), merged.end());
     }
     s.schedule = make_schedule(s.graph, device.caps(), how);
     if (s.options.guard)
@@ -185,11 +185,11 @@ std::vector<Divergence> Plan::State::check_node(std::size_t index) {
     return found;
 }
 
-std::vector<Divergence> Plan::check(std::size_t most) {
+std::vector<Divergence> Plan::check(std::size_t max_count) {
     std::vector<Divergence> all;
     int before = -1;
     for (const Dispatch& dispatch : state_->schedule.dispatches) {  // in its order: memory is shared by it
-        if (all.size() >= most) break;
+        if (all.size() >= max_count) break;
         if (dispatch.node < 0 || dispatch.node == before) continue;
         before = dispatch.node;
         const std::vector<Divergence> found = state_->check_node(static_cast<std::size_t>(before));

@@ -19,7 +19,7 @@ gpu::Buffer allocate_value(gpu::DeviceState& device, const Value& value, bool gu
 
 PlanMemory::PlanMemory(const Graph& graph, const Schedule& schedule, gpu::DeviceState& device, const Bindings* bindings,
                        bool guard) {
-    if (bindings != nullptr) filling = bindings->filling;
+    if (bindings != nullptr) pending_upload = bindings->pending_upload;
     if (schedule.arena_bytes > 0) arena = gpu::allocate(device, schedule.arena_bytes, gpu::MemoryKind::device, "arena");
     std::vector<bool> used(graph.values().size(), false);
     for (const Dispatch& dispatch : schedule.dispatches)

@@ -21,8 +21,8 @@ gpu::Buffer allocate_value(gpu::DeviceState& device, const Value& value, bool gu
 /// Buffers of a plan: the arena, and one for every value that has memory of its own and was not bound.
 struct PlanMemory {
     gpu::Buffer arena;
-    std::map<int, gpu::Buffer> buffers;         ///< by value id of a storage
-    std::shared_ptr<const Background> filling;  ///< of buffers that were bound
+    std::map<int, gpu::Buffer> buffers;                ///< by value id of a storage
+    std::shared_ptr<const Background> pending_upload;  ///< of buffers that were bound
 
     PlanMemory() = default;
     PlanMemory(const Graph& graph, const Schedule& schedule, gpu::DeviceState& device, const Bindings* bindings,
@@ -32,7 +32,7 @@ struct PlanMemory {
     std::uint64_t address_of(const MemoryUse& use) const;
     /// Waits until what was bound is full; throws why it could not be filled.
     void require_full() const {
-        if (filling) filling->wait();
+        if (pending_upload) pending_upload->wait();
     }
 };
 

@@ -61,15 +61,15 @@ Recorder::Recorder(const Graph& graph, const Schedule& schedule, const PlanMemor
 // The share of a node's cost that falls on one of its launches. A byte weighs as much as four operations: the balance of most
 // devices lies within a small factor of that, and a cut need not be exact.
 Recorder::Work Recorder::work_of(const Dispatch& dispatch) const {
-    constexpr double least = 1e4;  // a launch is never free
-    if (dispatch.node < 0) return {.fixed = least};
+    constexpr double min_work = 1e4;  // a launch is never free
+    if (dispatch.node < 0) return {.fixed = min_work};
     const Node& node = graph_.nodes()[static_cast<std::size_t>(dispatch.node)];
-    if (node.op->cost == nullptr) return {.fixed = least};
+    if (node.op->cost == nullptr) return {.fixed = min_work};
     const Cost cost = node.op->cost(call_of(graph_, node));
     const auto launches = std::ranges::count(schedule_.dispatches, dispatch.node, &Dispatch::node);
     const double share =
         std::max(cost.flops, 4 * (cost.bytes_read + cost.bytes_written)) / static_cast<double>(launches);
-    return cost.grows_with_cache ? Work{least, share} : Work{least + share, 0};
+    return cost.grows_with_cache ? Work{min_work, share} : Work{min_work + share, 0};
 }
 
 Recorder::~Recorder() { gpu::wait_idle(device_); }
@@ -135,16 +135,17 @@ Recorder::Piece Recorder::piece(std::size_t first, std::size_t last, std::uint32
 // Cuts the schedule into pieces that are not predicted to last longer than a submission may, until the cache holds twice as
 // much as now.
 void Recorder::record_all(double filled) {
-    const TimedSpan span("record");
+    const TraceSpan span("record");
     cut_for_ = std::min(1.0, 2 * filled);
     std::vector<Piece> pieces;  // takes the place of the old ones only when all of them stand
     const auto& all = schedule_.dispatches;
     for (std::size_t first = 0; first < all.size();) {
         if (const double seconds = predicted_seconds(first); seconds > submission_seconds_ && !all[first].indirect) {
             const std::array<std::uint32_t, 3>& groups = all[first].launch.groups;
-            const std::uint32_t most = groups[1] == 1 ? std::max(groups[0], groups[2]) : std::max(groups[1], groups[2]);
+            const std::uint32_t max_groups =
+                groups[1] == 1 ? std::max(groups[0], groups[2]) : std::max(groups[1], groups[2]);
             const std::uint32_t parts =
-                std::min(most, static_cast<std::uint32_t>(std::ceil(seconds / submission_seconds_)));
+                std::min(max_groups, static_cast<std::uint32_t>(std::ceil(seconds / submission_seconds_)));
             for (std::uint32_t part = 0; part < parts; ++part) pieces.push_back(piece(first, first + 1, part, parts));
             ++first;
             continue;

@@ -12,18 +12,18 @@
 #include <vector>
 
 #include "runtime/base/assets.h"
-#include "runtime/gpu/choose_device.h"
+#include "runtime/base/json.h"
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
 #include "runtime/base/os.h"
-#include "runtime/base/json.h"
+#include "runtime/gpu/choose_device.h"
 
 namespace vantage {
 
 namespace {
 
 constexpr std::int64_t format_version = 1;
-constexpr std::size_t largest_file = std::size_t{8} << 20, most_calls = 20000;
+constexpr std::size_t largest_file = std::size_t{8} << 20, max_calls = 20000;
 
 // '*' in `pattern` stands for any text. What the last '*' takes grows until the rest fits.
 bool matches(std::string_view pattern, std::string_view text) {
@@ -56,11 +56,11 @@ TunedCall call_from_json(const JsonFields& fields) {
 
 // The table of a file that is for this device; nothing, and a warning, where the file cannot be used.
 TuningTable read_if_usable(const std::string& path, const std::function<bool(const TunedDevice&)>& is_ours,
-                           bool others_are_usual) {
+                           bool others_are_default) {
     try {
         TuningFile file = tuning_from_json(read_file(path, largest_file), path);
         if (is_ours(file.device)) return std::move(file.table);
-        if (!others_are_usual)
+        if (!others_are_default)
             log(LogLevel::warning, "%s was measured on %s (%s): not used", path.c_str(), file.device.name.c_str(),
                 file.device.driver_version.c_str());
     } catch (const Error& problem) {
@@ -124,9 +124,9 @@ TuningFile tuning_from_json(const std::string& text, const std::string& name) {
     TuningFile file{.device = {device.text("name"), device.text("driver"), device.text("driver_version"),
                                device.optional_text("uuid").value_or("")},
                     .table = {}};
-    if (calls.json().size() > most_calls)
+    if (calls.json().size() > max_calls)
         throw Error(ErrorKind::bad_file,
-                    format("%s: %zu calls, wanted at most %zu", name.c_str(), calls.json().size(), most_calls));
+                    format("%s: %zu calls, wanted at most %zu", name.c_str(), calls.json().size(), max_calls));
     for (const auto& [key, call] : calls.json().items()) file.table.calls[key] = call_from_json(calls.object(key));
     return file;
 }

@@ -100,13 +100,13 @@ void Recording::State::bind(VkPipeline pipeline, std::span<const std::byte> push
 
 void Recording::State::require_grid(const std::array<std::uint32_t, 3>& base,
                                     const std::array<std::uint32_t, 3>& groups, const std::string& label) const {
-    const auto& most = device->caps().max_workgroup_count;
+    const auto& maximum = device->caps().max_workgroup_count;
     for (std::size_t i = 0; i < 3; ++i) {
-        if (std::uint64_t{base[i]} + groups[i] <= most[i]) continue;
+        if (std::uint64_t{base[i]} + groups[i] <= maximum[i]) continue;
         throw Error(ErrorKind::failure,
                     format("%s: a grid of %u x %u x %u workgroups from (%u, %u, %u), this device takes %u x %u x %u",
                            label.empty() ? name.c_str() : label.c_str(), groups[0], groups[1], groups[2], base[0],
-                           base[1], base[2], most[0], most[1], most[2]));
+                           base[1], base[2], maximum[0], maximum[1], maximum[2]));
     }
 }
 
@@ -216,7 +216,7 @@ std::vector<Recording::Timing> Recording::timings() const {
                                                 ticks.size() * sizeof(std::uint64_t), ticks.data(),
                                                 sizeof(std::uint64_t), VK_QUERY_RESULT_64_BIT));
     if (result == VK_NOT_READY) return {};
-    if (failed(result)) throw_vk(result, "vkGetQueryPoolResults", Where::here());
+    if (failed(result)) throw_vk(result, "vkGetQueryPoolResults", SourceLocation::here());
     const std::uint32_t bits = state_->device->timestamp_bits;
     const std::uint64_t mask = bits >= 64 ? ~0ull : (1ull << bits) - 1;
     const double period = static_cast<double>(state_->device->caps().timestamp_period);

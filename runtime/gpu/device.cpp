@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <optional>
 
-#include "runtime/gpu/choose_device.h"
 #include "runtime/base/fallback.h"
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
 #include "runtime/base/trace_span.h"
 #include "runtime/base/version.h"
+#include "runtime/gpu/choose_device.h"
 #include "runtime/gpu/instance.h"
 #include "vantage/vulkan.h"
 
@@ -78,7 +78,7 @@ void say_when_in_software(std::span<const DeviceListing> devices, const Caps& ch
 }
 
 Device open_device(const std::string& wish, std::span<const char* const> extensions) {
-    const TimedSpan span("open device", Worker::driver);
+    const TraceSpan span("open device", Worker::driver);
     std::shared_ptr<gpu::Instance> instance = gpu::Instance::get(extensions);
     const std::vector<VkPhysicalDevice> physical = instance->physical_devices();
     std::optional<Error> broken;

@@ -77,10 +77,10 @@ public:
         submit_infos;  ///< guarded by queue_mutex; a member so that submitting allocates nothing
 
     // ---- memory: see memory.h
-    std::uint64_t staging_piece = 16ull << 20;         ///< bytes that cross at a time
-    std::atomic<std::uint64_t> held{0}, most_held{0};  ///< bytes of buffers: now, and at most since that was set
-    std::uint64_t memory_limit = UINT64_MAX;           ///< bytes that are ours at most (tests)
-    bool direct_mapping = true;                        ///< false: always through staging (tests)
+    std::uint64_t staging_piece = 16ull << 20;        ///< bytes that cross at a time
+    std::atomic<std::uint64_t> held{0}, max_held{0};  ///< bytes of buffers: now, and at most since that was set
+    std::uint64_t memory_limit = UINT64_MAX;          ///< bytes that are ours at most (tests)
+    bool direct_mapping = true;                       ///< false: always through staging (tests)
     std::unique_ptr<Staging> staging;
     std::mutex staging_mutex;
 

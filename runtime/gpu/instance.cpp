@@ -147,14 +147,14 @@ Instance::Instance(std::span<const char* const> wanted) : extensions_(wanted.beg
     if (result == VK_ERROR_EXTENSION_NOT_PRESENT)
         throw Error(ErrorKind::unsupported,
                     "the Vulkan loader and its drivers cannot show windows (no surface extension)");
-    if (failed(result)) throw_vk(result, "vkCreateInstance", Where::here());
+    if (failed(result)) throw_vk(result, "vkCreateInstance", SourceLocation::here());
     volkLoadInstance(handle_);
     if (debug_utils_ && layer != nullptr) {
         const VkResult heard =
             VK_RESULT_AS(any, vkCreateDebugUtilsMessengerEXT(handle_, &messages, nullptr, &messenger_));
         if (failed(heard)) {
             vkDestroyInstance(handle_, nullptr);
-            throw_vk(heard, "vkCreateDebugUtilsMessengerEXT", Where::here());
+            throw_vk(heard, "vkCreateDebugUtilsMessengerEXT", SourceLocation::here());
         }
     }
 }
@@ -169,7 +169,7 @@ std::vector<VkPhysicalDevice> Instance::physical_devices() const {
     const VkResult result = VK_RESULT_AS(any, vkEnumeratePhysicalDevices(handle_, &count, nullptr));
     // Drivers are installed but none has a device: an empty list, not a failure.
     if (result == VK_ERROR_INITIALIZATION_FAILED) return {};
-    if (failed(result)) throw_vk(result, "vkEnumeratePhysicalDevices", Where::here());
+    if (failed(result)) throw_vk(result, "vkEnumeratePhysicalDevices", SourceLocation::here());
     std::vector<VkPhysicalDevice> devices(count);
     VK_CHECK(vkEnumeratePhysicalDevices(handle_, &count, devices.data()));
     devices.resize(count);

@@ -8,8 +8,8 @@
 
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
-#include "runtime/base/trace_span.h"
 #include "runtime/base/spirv.h"
+#include "runtime/base/trace_span.h"
 #include "runtime/gpu/device.h"
 #include "runtime/gpu/faults.h"
 #include "runtime/gpu/pipeline_store.h"
@@ -130,7 +130,8 @@ VkPipeline PipelineStore::make(const PipelineKey& key) {
         VK_RESULT_AS(any, vkCreateComputePipelines(device_.device, cache_.handle(), 1, &info, nullptr, &pipeline));
     if (result != VK_SUCCESS) {
         if (result == VK_ERROR_DEVICE_LOST) device_.lost = result;
-        throw_vk(result, "vkCreateComputePipelines", Where::here(), text_of(key) + " on " + device_.caps().name);
+        throw_vk(result, "vkCreateComputePipelines", SourceLocation::here(),
+                 text_of(key) + " on " + device_.caps().name);
     }
     device_.set_name(VK_OBJECT_TYPE_PIPELINE, pipeline, text_of(key));
     count_pipeline(text_of(key));
@@ -156,7 +157,7 @@ void prepare_pipelines(DeviceState& device, std::span<const PipelineKey> keys) {
     std::sort(missing.begin(), missing.end());
     missing.erase(std::unique(missing.begin(), missing.end()), missing.end());
     if (missing.empty()) return;
-    const TimedSpan span("make pipelines", Worker::driver);
+    const TraceSpan span("make pipelines", Worker::driver);
     std::atomic<std::size_t> next{0};
     std::mutex mutex;
     std::exception_ptr first;

@@ -72,8 +72,8 @@ VkResult create(const DeviceState& device, Buffer::Block& block) {
 
 void note_held(DeviceState& device, std::uint64_t more) {
     const std::uint64_t now = device.held += more;
-    std::uint64_t most = device.most_held;
-    while (most < now && !device.most_held.compare_exchange_weak(most, now)) {
+    std::uint64_t highest = device.max_held;
+    while (highest < now && !device.max_held.compare_exchange_weak(highest, now)) {
     }
 }
 
@@ -102,14 +102,14 @@ std::uint64_t address_of(const DeviceState& device, VkBuffer buffer) {
 }
 
 std::uint64_t checked_size(const DeviceState& device, std::uint64_t bytes, const std::string& name) {
-    const std::uint64_t most = std::min(device.caps().max_allocation, device.caps().max_buffer);
-    if (bytes > most) {
+    const std::uint64_t maximum = std::min(device.caps().max_allocation, device.caps().max_buffer);
+    if (bytes > maximum) {
         throw Error(
             ErrorKind::out_of_memory,
             format("'%s' wants %s (%llu bytes) in one piece, the driver of %s gives at most %s; use a smaller model or "
                    "context",
                    name.c_str(), bytes_text(bytes).c_str(), static_cast<unsigned long long>(bytes),
-                   device.caps().name.c_str(), bytes_text(most).c_str()));
+                   device.caps().name.c_str(), bytes_text(maximum).c_str()));
     }
     return std::max<std::uint64_t>(16, (bytes + 15) / 16 * 16);
 }
@@ -141,7 +141,7 @@ Buffer allocate_block(DeviceState& device, std::uint64_t bytes, MemoryKind kind,
     }
     const VkResult result = create(device, *block);
     if (is_out_of_memory(result)) throw_out_of_memory(device, bytes, name);
-    if (failed(result)) throw_vk(result, "vmaCreateBuffer", Where::here());
+    if (failed(result)) throw_vk(result, "vmaCreateBuffer", SourceLocation::here());
     count_allocation();
     note_held(device, block->bytes);
     block->address = address_of(device, block->buffer);

@@ -53,21 +53,21 @@ VkResult wait_slice(const DeviceState& device, std::uint64_t value, std::uint64_
 
 /// Fills in what `info` signals on the timeline beside `signals`, and submits it. The queue is locked.
 std::uint64_t submit_locked(DeviceState& device, VkSubmitInfo2 info, std::span<const VkSemaphoreSubmitInfo> signals) {
-    constexpr std::size_t most = 4;
-    std::array<VkSemaphoreSubmitInfo, most> all{};
+    constexpr std::size_t max_signals = 4;
+    std::array<VkSemaphoreSubmitInfo, max_signals> all{};
     const std::uint64_t value = device.submitted + 1;
     all[0] = vk_struct<VkSemaphoreSubmitInfo>(VK_STRUCTURE_TYPE_SEMAPHORE_SUBMIT_INFO);
     all[0].semaphore = device.timeline;
     all[0].value = value;
     all[0].stageMask = VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT;
-    if (signals.size() >= most) throw Error(ErrorKind::failure, "a submission signals at most 3 semaphores");
+    if (signals.size() >= max_signals) throw Error(ErrorKind::failure, "a submission signals at most 3 semaphores");
     std::ranges::copy(signals, all.begin() + 1);
     info.signalSemaphoreInfoCount = static_cast<std::uint32_t>(1 + signals.size());
     info.pSignalSemaphoreInfos = all.data();
     const VkResult result = VK_RESULT_AS(submit, vkQueueSubmit2(device.parts.queue, 1, &info, VK_NULL_HANDLE));
     if (failed(result)) {
         if (result == VK_ERROR_DEVICE_LOST || result == VK_TIMEOUT) device.lost = result;
-        throw_vk(result, "vkQueueSubmit2", Where::here());
+        throw_vk(result, "vkQueueSubmit2", SourceLocation::here());
     }
     count_submission();
     device.submitted = value;
@@ -77,7 +77,7 @@ std::uint64_t submit_locked(DeviceState& device, VkSubmitInfo2 info, std::span<c
 }  // namespace
 
 std::uint64_t submit(DeviceState& device, std::span<const Recording* const> recordings) {
-    const TimedSpan span("submit", Worker::driver);
+    const TraceSpan span("submit", Worker::driver);
     device.require_alive();
     const std::lock_guard lock(device.queue_mutex);
     device.submit_infos.clear();
@@ -115,9 +115,9 @@ void wait(DeviceState& device, std::uint64_t value, bool interruptible, double t
     if (fault_due(FaultPoint::wait, result)) {
         if (result == VK_TIMEOUT || result == VK_ERROR_DEVICE_LOST) device.lost = result;
         if (result == VK_TIMEOUT) throw_timeout(device, limit);
-        throw_vk(result, "vkWaitSemaphores", Where::here());
+        throw_vk(result, "vkWaitSemaphores", SourceLocation::here());
     }
-    const TimedSpan span("wait for the device", Worker::driver);
+    const TraceSpan span("wait for the device", Worker::driver);
     const Clock::time_point start = Clock::now();
     while (true) {
         // In slices, because no call of Vulkan can be woken by Ctrl-C.
@@ -130,7 +130,7 @@ void wait(DeviceState& device, std::uint64_t value, bool interruptible, double t
         }
         if (result != VK_TIMEOUT) {
             if (result == VK_ERROR_DEVICE_LOST) device.lost = result;
-            throw_vk(result, "vkWaitSemaphores", Where::here());
+            throw_vk(result, "vkWaitSemaphores", SourceLocation::here());
         }
         if (interruptible) throw_if_interrupted();
         if (left <= 0) {

@@ -54,26 +54,27 @@ void Staging::copy(Slot& slot, const Buffer& from, std::uint64_t from_offset, co
 }
 
 void Staging::upload(const Buffer& to, std::uint64_t offset, std::span<const std::byte> bytes) {
-    const std::uint64_t most = device_.staging_piece;
-    for (std::size_t piece = 0; piece * most < bytes.size(); ++piece) {
-        const auto part = bytes.subspan(piece * most, std::min<std::size_t>(most, bytes.size() - piece * most));
+    const std::uint64_t piece_bytes = device_.staging_piece;
+    for (std::size_t piece = 0; piece * piece_bytes < bytes.size(); ++piece) {
+        const auto part =
+            bytes.subspan(piece * piece_bytes, std::min<std::size_t>(piece_bytes, bytes.size() - piece * piece_bytes));
         Slot& slot = ready(up_, piece, part.size(), MemoryKind::upload);
         std::memcpy(slot.buffer.mapped(), part.data(), part.size());
-        copy(slot, slot.buffer, 0, to, offset + piece * most, part.size());
+        copy(slot, slot.buffer, 0, to, offset + piece * piece_bytes, part.size());
     }
     wait(device_, std::max(up_[0].done, up_[1].done));
 }
 
 void Staging::download(const Buffer& from, std::uint64_t offset, std::span<std::byte> bytes) {
-    const std::uint64_t most = device_.staging_piece;
-    const std::size_t pieces = (bytes.size() + most - 1) / most;
+    const std::uint64_t piece_bytes = device_.staging_piece;
+    const std::size_t pieces = (bytes.size() + piece_bytes - 1) / piece_bytes;
     const auto part = [&](std::size_t piece) {
-        const std::span<std::byte> rest = bytes.subspan(piece * most);
-        return rest.first(std::min<std::size_t>(most, rest.size()));
+        const std::span<std::byte> rest = bytes.subspan(piece * piece_bytes);
+        return rest.first(std::min<std::size_t>(piece_bytes, rest.size()));
     };
     const auto begin = [&](std::size_t piece) {
         Slot& slot = ready(down_, piece, part(piece).size(), MemoryKind::readback);
-        copy(slot, from, offset + piece * most, slot.buffer, 0, part(piece).size());
+        copy(slot, from, offset + piece * piece_bytes, slot.buffer, 0, part(piece).size());
     };
     if (pieces != 0) begin(0);
     for (std::size_t piece = 0; piece < pieces; ++piece) {

@@ -61,7 +61,7 @@ const char* name_of(VkResult result) {
     }
 }
 
-void throw_vk(VkResult result, const char* call, Where where, const std::string& what) {
+void throw_vk(VkResult result, const char* call, SourceLocation where, const std::string& what) {
     // `call` is source text; the function's name is what helps a reader.
     const std::string text(call);
     std::string message = (what.empty() ? "" : what + ": ") + text.substr(0, text.find('(')) + ": " + name_of(result);

@@ -19,7 +19,7 @@ namespace vantage::gpu {
 const char* name_of(VkResult result);
 /// Throws the Error that `result` stands for: out of memory, device lost (also for a timeout), or failure. `what` names
 /// the thing that was to be made.
-[[noreturn]] void throw_vk(VkResult result, const char* call, Where where, const std::string& what = {});
+[[noreturn]] void throw_vk(VkResult result, const char* call, SourceLocation where, const std::string& what = {});
 
 /// VK_NV_cooperative_matrix2, which is newer than the headers that Vantage asks for.
 constexpr const char* matrix2_extension = "VK_NV_cooperative_matrix2";
@@ -49,10 +49,10 @@ bool fault_due(FaultPoint point, VkResult& result);
         return ::vantage::gpu::fault_due(::vantage::gpu::FaultPoint::POINT, injected_) ? injected_ : (call); \
     }())
 /// Makes a call that can fail and throws if it does, in release builds too.
-#define VK_CHECK_AS(POINT, call)                                                               \
-    do {                                                                                       \
-        const VkResult vk_result_ = VK_RESULT_AS(POINT, call);                                 \
-        if (::vantage::gpu::failed(vk_result_))                                                \
-            ::vantage::gpu::throw_vk(vk_result_, #call, ::vantage::Where{__FILE__, __LINE__}); \
+#define VK_CHECK_AS(POINT, call)                                                                        \
+    do {                                                                                                \
+        const VkResult vk_result_ = VK_RESULT_AS(POINT, call);                                          \
+        if (::vantage::gpu::failed(vk_result_))                                                         \
+            ::vantage::gpu::throw_vk(vk_result_, #call, ::vantage::SourceLocation{__FILE__, __LINE__}); \
     } while (false)
 #define VK_CHECK(call) VK_CHECK_AS(any, call)

@@ -12,7 +12,8 @@ const Kernel* choose_kernel(const OpCall& call, const Caps& caps, const TuningTa
     if (tuning != nullptr)
         if (const Kernel* tuned = tuning->choose(call, caps)) return tuned;
     for (const Kernel& kernel : call.op->kernels)
-        if (eligible(kernel, call, caps) && (kernel.pays == nullptr || kernel.pays(call, caps))) return &kernel;
+        if (eligible(kernel, call, caps) && (kernel.profitable == nullptr || kernel.profitable(call, caps)))
+            return &kernel;
     return nullptr;
 }
 

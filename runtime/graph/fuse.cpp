@@ -17,7 +17,7 @@ public:
     explicit Fuser(Graph& graph) : graph_(graph) {}
 
     std::vector<std::string> run() {
-        pack_weights(graph_);
+        transpose_weights(graph_);
         count_uses();
         for (std::size_t i = 0; i < nodes().size(); ++i) {
             Node& node = nodes()[i];
@@ -177,7 +177,7 @@ private:
 
 }  // namespace
 
-void pack_weights(Graph& graph) {
+void transpose_weights(Graph& graph) {
     std::vector<Node>& nodes = graph.mutable_nodes();
     std::vector<Value>& values = graph.mutable_values();
     std::vector<bool> only_linear(values.size(), true);
@@ -199,8 +199,8 @@ void pack_weights(Graph& graph) {
         if (weight.kind != ValueKind::weight || weight.type.shape.rank() != (of_experts ? 3 : 2) ||
             !only_linear[static_cast<std::size_t>(node.inputs[1])])
             continue;
-        if (!weight.packed) {
-            weight.packed = true;
+        if (!weight.transposed) {
+            weight.transposed = true;
             std::swap(weight.type.shape[-2], weight.type.shape[-1]);
         }
         node.attrs.set(of_experts ? "transpose_w" : "transpose_b", true);

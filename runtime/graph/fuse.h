@@ -17,7 +17,7 @@ namespace vantage {
 std::vector<std::string> fuse(Graph& graph);
 
 /// Only the first of these: a matter of layout, not of fusion, and so done even where fusion is off.
-void pack_weights(Graph& graph);
+void transpose_weights(Graph& graph);
 
 /// Lets matrix units take operands of matrix products and of attention rounded to f16 (CompileOptions::f16_operands).
 void allow_f16_operands(Graph& graph);

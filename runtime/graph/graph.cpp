@@ -8,29 +8,31 @@ namespace vantage {
 namespace {
 
 template <class T>
-T get(const std::map<std::string, Attrs::Value>& values, const std::string& name, T otherwise) {
+T get(const std::map<std::string, Attrs::Value>& values, const std::string& name, T default_value) {
     const auto found = values.find(name);
-    if (found == values.end()) return otherwise;
+    if (found == values.end()) return default_value;
     if (const T* value = std::get_if<T>(&found->second)) return *value;
     throw Error(ErrorKind::usage, "attribute " + name + " has another type than its op reads");
 }
 
-std::string at(Where where) { return where.line > 0 ? format("%s:%d: ", where.file, where.line) : std::string(); }
+std::string at(SourceLocation where) {
+    return where.line > 0 ? format("%s:%d: ", where.file, where.line) : std::string();
+}
 
 }  // namespace
 
-bool Attrs::flag(const std::string& name, bool otherwise) const { return get(values_, name, otherwise); }
-std::int64_t Attrs::integer(const std::string& name, std::int64_t otherwise) const {
-    return get(values_, name, otherwise);
+bool Attrs::flag(const std::string& name, bool default_value) const { return get(values_, name, default_value); }
+std::int64_t Attrs::integer(const std::string& name, std::int64_t default_value) const {
+    return get(values_, name, default_value);
 }
-std::string Attrs::text(const std::string& name, const std::string& otherwise) const {
-    return get(values_, name, otherwise);
+std::string Attrs::text(const std::string& name, const std::string& default_value) const {
+    return get(values_, name, default_value);
 }
-double Attrs::number(const std::string& name, double otherwise) const {
+double Attrs::number(const std::string& name, double default_value) const {
     const auto found = values_.find(name);
     if (found != values_.end())
         if (const auto* whole = std::get_if<std::int64_t>(&found->second)) return static_cast<double>(*whole);
-    return get(values_, name, otherwise);
+    return get(values_, name, default_value);
 }
 
 std::string Attrs::print() const {
@@ -70,7 +72,7 @@ Tensor Graph::input(const std::string& name, Shape shape, DType dtype) {
     return {this, id};
 }
 
-Tensor Graph::add_weight(Value value, Where where) {
+Tensor Graph::add_weight(Value value, SourceLocation where) {
     if (const auto found = by_name_.find(value.name); found != by_name_.end()) {
         const Tensor known{this, found->second};
         if (known.shape() == value.type.shape) return known;
@@ -85,18 +87,18 @@ Tensor Graph::add_weight(Value value, Where where) {
     return {this, id};
 }
 
-Tensor Graph::weight(const std::string& name, Shape shape, Where where) {
+Tensor Graph::weight(const std::string& name, Shape shape, SourceLocation where) {
     const std::string full = scope_ + name;
     const DType type = weight_types_ ? weight_types_(full) : DType::f32;
     return add_weight({.type = {shape, type}, .name = full, .kind = ValueKind::weight}, where);
 }
 
-Tensor Graph::weight_f32(const std::string& name, Shape shape, Where where) {
+Tensor Graph::weight_f32(const std::string& name, Shape shape, SourceLocation where) {
     return add_weight({.type = {shape, DType::f32}, .name = scope_ + name, .kind = ValueKind::weight}, where);
 }
 
 Tensor Graph::stacked_weights(const std::string& before, const std::string& after, std::int64_t count, Shape shape,
-                              Where where) {
+                              SourceLocation where) {
     std::vector<std::int64_t> sizes{count};
     sizes.insert(sizes.end(), shape.sizes().begin(), shape.sizes().end());
     Value value{.name = scope_ + before + ".*." + after, .kind = ValueKind::weight};
@@ -145,7 +147,7 @@ void Graph::output(const std::string& name, Tensor tensor) {
         throw Error(ErrorKind::usage, "graph: two outputs are called " + name);
 }
 
-Tensor Graph::reshape(Tensor tensor, Shape shape, Where where) {
+Tensor Graph::reshape(Tensor tensor, Shape shape, SourceLocation where) {
     if (tensor.shape() == shape) return tensor;
     if (tensor.shape().elements() != shape.elements())
         throw Error(
@@ -160,7 +162,7 @@ Graph::Scope::Scope(Graph& graph, std::string prefix) : graph_(graph), length_(g
 }
 Graph::Scope::~Scope() { graph_.scope_.resize(length_); }
 
-std::vector<Tensor> Graph::call(const OpDef& op, std::vector<Tensor> inputs, Attrs attrs, Where where) {
+std::vector<Tensor> Graph::call(const OpDef& op, std::vector<Tensor> inputs, Attrs attrs, SourceLocation where) {
     OpCall call{.op = &op, .attrs = attrs, .inputs = {}, .outputs = {}, .where = where};
     Node node{.op = &op,
               .inputs = {},

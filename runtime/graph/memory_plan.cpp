@@ -39,9 +39,9 @@ std::uint64_t largest_live_set(std::span<const Lifetime> lifetimes, std::uint64_
         change[one.first] += bytes;
         change[one.last + 1] -= bytes;
     }
-    std::int64_t now = 0, most = 0;
-    for (const auto& [time, bytes] : change) most = std::max(most, now += bytes);
-    return static_cast<std::uint64_t>(most);
+    std::int64_t now = 0, peak = 0;
+    for (const auto& [time, bytes] : change) peak = std::max(peak, now += bytes);
+    return static_cast<std::uint64_t>(peak);
 }
 
 }  // namespace vantage

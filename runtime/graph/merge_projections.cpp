@@ -4,8 +4,8 @@
 #include <map>
 
 #include "runtime/base/log.h"
-#include "vantage/op.h"
 #include "runtime/ops/checks.h"
+#include "vantage/op.h"
 
 namespace vantage {
 
@@ -15,25 +15,25 @@ enum : std::size_t { a_, b_, bias_, residual_ };  // operands of matmul
 
 bool is_a(const Node& node, const char* op) { return node.op != nullptr && std::string(node.op->name) == op; }
 
-class Joiner {
+class ProjectionMerger {
 public:
-    Joiner(Graph& graph, const Caps& caps, const KernelChoice& choose)
+    ProjectionMerger(Graph& graph, const Caps& caps, const KernelChoice& choose)
         : graph_(graph), caps_(caps), choose_(choose), nodes_(graph.mutable_nodes()) {}
 
     std::vector<std::string> run() {
         std::map<int, std::vector<std::size_t>> alike;  // by x: the products that may be joined, in their order
         for (std::size_t i = 0; i < nodes_.size(); ++i)
-            if (joins(nodes_[i])) alike[nodes_[i].inputs[a_]].push_back(i);
-        for (const auto& [x, products] : alike) join_alike(products);
+            if (mergeable(nodes_[i])) alike[nodes_[i].inputs[a_]].push_back(i);
+        for (const auto& [x, products] : alike) merge_alike(products);
         std::erase_if(nodes_, [](const Node& node) { return node.op == nullptr; });
         for (std::size_t i = 0; i < nodes_.size(); ++i)
             for (int id : nodes_[i].outputs)
                 graph_.mutable_values()[static_cast<std::size_t>(id)].node = static_cast<int>(i);
-        return joined_;
+        return merged_;
     }
 
 private:
-    bool joins(const Node& node) const {
+    bool mergeable(const Node& node) const {
         if (!is_a(node, "matmul") || node.inputs[residual_] >= 0) return false;
         for (const char* attr : {"transpose_a", "activation", "alpha"})
             if (node.attrs.has(attr)) return false;
@@ -42,7 +42,7 @@ private:
             return false;
         const OpCall call = call_of(graph_, node);
         const Kernel* kernel = choose_(call, caps_);
-        return kernel != nullptr && kernel->joins;
+        return kernel != nullptr && kernel->mergeable;
     }
 
     DType type_of(const Node& node, std::size_t operand) const { return graph_.value(node.inputs[operand]).type.dtype; }
@@ -52,9 +52,9 @@ private:
                (a.inputs[bias_] < 0 || b.inputs[bias_] < 0 || type_of(a, bias_) == type_of(b, bias_));
     }
 
-    void join_alike(std::vector<std::size_t> products) {
+    void merge_alike(std::vector<std::size_t> products) {
         for (std::size_t i = 0; i + 1 < products.size(); ++i)
-            if (is_a(nodes_[products[i]], "matmul")) join_gate(products[i], products[i + 1]);
+            if (is_a(nodes_[products[i]], "matmul")) merge_gate(products[i], products[i + 1]);
         std::erase_if(products, [&](std::size_t i) { return !is_a(nodes_[i], "matmul"); });
         while (products.size() > 1) {
             std::vector<std::size_t> some{products.front()}, rest;
@@ -64,13 +64,13 @@ private:
                                   });
                 (fits ? some : rest).push_back(products[i]);
             }
-            if (some.size() > 1) join(some);
+            if (some.size() > 1) merge(some);
             products = rest;
         }
     }
 
     // The op's operands for these products, in place of the first: x and all weights are there.
-    Node joint_of(const std::vector<std::size_t>& products) const {
+    Node merged_node(const std::vector<std::size_t>& products) const {
         static const OpDef* joint_linear = find_op("joint_linear");
         const Node& first = nodes_[products.front()];
         Node joint{.op = joint_linear,
@@ -87,10 +87,10 @@ private:
         return joint;
     }
 
-    void join(const std::vector<std::size_t>& products) {
-        Node joint = joint_of(products);
+    void merge(const std::vector<std::size_t>& products) {
+        Node joint = merged_node(products);
         for (std::size_t product : products) joint.outputs.push_back(nodes_[product].outputs.front());
-        joined_.push_back(name_of(graph_, nodes_[products.front()]) + " + " + (products.size() == 3 ? "two" : "one") +
+        merged_.push_back(name_of(graph_, nodes_[products.front()]) + " + " + (products.size() == 3 ? "two" : "one") +
                           " of the same rows");
         for (std::size_t product : products) nodes_[product].op = nullptr;
         nodes_[products.front()] = joint;
@@ -119,7 +119,7 @@ private:
         return unit;
     }
 
-    void join_gate(std::size_t first, std::size_t second) {
+    void merge_gate(std::size_t first, std::size_t second) {
         if (!fit(nodes_[first], nodes_[second])) return;
         const int a = nodes_[first].outputs.front(), b = nodes_[second].outputs.front();
         Node* unit = unit_of(a, b);
@@ -130,10 +130,10 @@ private:
         if (unit == nullptr || unit->attrs.has("limit") || unit->attrs.has("up_offset") ||
             unit->segment != nodes_[first].segment)
             return;
-        Node joint = joint_of({first, second});
+        Node joint = merged_node({first, second});
         joint.attrs.set("gate", unit->attrs.text("kind", "silu"));
         joint.outputs = unit->outputs;
-        joined_.push_back(name_of(graph_, nodes_[first]) + " + up and gate");
+        merged_.push_back(name_of(graph_, nodes_[first]) + " + up and gate");
         unit->op = nullptr;
         nodes_[first].op = nodes_[second].op = nullptr;
         nodes_[std::min(first, second)] = joint;
@@ -143,13 +143,13 @@ private:
     const Caps& caps_;
     const KernelChoice& choose_;
     std::vector<Node>& nodes_;
-    std::vector<std::string> joined_;
+    std::vector<std::string> merged_;
 };
 
 }  // namespace
 
-std::vector<std::string> join_products(Graph& graph, const Caps& caps, const KernelChoice& choose) {
-    return Joiner(graph, caps, choose).run();
+std::vector<std::string> merge_projections(Graph& graph, const Caps& caps, const KernelChoice& choose) {
+    return ProjectionMerger(graph, caps, choose).run();
 }
 
 }  // namespace vantage

@@ -12,6 +12,6 @@ namespace vantage {
 /// `choose` gives matmul's kernel for few rows; of other kernels each knows better how it wants its weights. Returns what was
 /// merged, by name: "layers.0.self_attn.q_proj: 3 products of the same rows". After `fuse`, whose epilogues stay apart.
 using KernelChoice = std::function<const Kernel*(const OpCall&, const Caps&)>;
-std::vector<std::string> join_products(Graph& graph, const Caps& caps, const KernelChoice& choose);
+std::vector<std::string> merge_projections(Graph& graph, const Caps& caps, const KernelChoice& choose);
 
 }  // namespace vantage

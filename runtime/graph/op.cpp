@@ -97,28 +97,28 @@ Cost streaming_cost(const OpCall& call, double flops) {
 }
 
 std::uint32_t workgroup_size(const Caps& caps, std::uint32_t limit) {
-    const std::uint32_t most = std::min({limit, caps.max_workgroup_invocations, caps.max_workgroup_size[0]});
-    return std::bit_floor(most);
+    const std::uint32_t maximum = std::min({limit, caps.max_workgroup_invocations, caps.max_workgroup_size[0]});
+    return std::bit_floor(maximum);
 }
 
 std::uint32_t vectors_of_round(std::int64_t cols, const Caps& caps) {
-    constexpr std::int64_t most = std::int64_t{1} << 28;  // kernels count the bytes of a row in 32 bits
-    constexpr std::uint32_t most_lanes = 16;              // that lib/lanes.glsl tells apart
-    if (cols > most || caps.subgroup_size > most_lanes) return 0;
+    constexpr std::int64_t maximum = std::int64_t{1} << 28;  // kernels count the bytes of a row in 32 bits
+    constexpr std::uint32_t max_lanes = 16;                  // that lib/cpu_simd.glsl tells apart
+    if (cols > maximum || caps.subgroup_size > max_lanes) return 0;
     for (std::uint32_t vectors : {16u, 8u, 4u})
         if (cols > 0 && cols % (vectors * caps.subgroup_size) == 0) return vectors;
     return 0;
 }
 
-bool fits_lanes(const OpCall& call, const Caps& caps) {
+bool fits_cpu_simd(const OpCall& call, const Caps& caps) {
     const TensorType& x = call.in(0);
     return caps.is_cpu() && caps.subgroup_shuffle && x.dtype == DType::f32 && vectors_of_round(x.shape[-1], caps) != 0;
 }
 
 std::array<std::uint32_t, 3> flat_grid(std::uint64_t groups, const Caps& caps) {
-    const std::uint64_t most = caps.max_workgroup_count[0];
-    if (groups <= most) return {static_cast<std::uint32_t>(std::max<std::uint64_t>(groups, 1)), 1, 1};
-    const std::uint64_t rows = (groups + most - 1) / most;
+    const std::uint64_t maximum = caps.max_workgroup_count[0];
+    if (groups <= maximum) return {static_cast<std::uint32_t>(std::max<std::uint64_t>(groups, 1)), 1, 1};
+    const std::uint64_t rows = (groups + maximum - 1) / maximum;
     return {static_cast<std::uint32_t>((groups + rows - 1) / rows), static_cast<std::uint32_t>(rows), 1};
 }
 

@@ -14,7 +14,7 @@ namespace vantage {
 namespace {
 
 constexpr std::uint64_t alignment = 256;  // of every placement: enough for 16-byte loads and indirect grids
-constexpr double most_growth = 1.5;       // of the arena, that fewer barriers may cost
+constexpr double max_growth = 1.5;        // of the arena, that fewer barriers may cost
 
 // Builds a schedule in one pass over the live nodes, then orders its dispatches, places memory and sets barriers.
 class Scheduler {
@@ -189,7 +189,7 @@ private:
         for (const Level& level : levels) times.push_back(level.own);
         std::vector<Lifetime> levelled = lifetimes_at(times);
         if (static_cast<double>(place(levelled, alignment, options_.red_zone)) >
-            most_growth * static_cast<double>(place(plain, alignment, options_.red_zone)))
+            max_growth * static_cast<double>(place(plain, alignment, options_.red_zone)))
             return plain;
         std::ranges::stable_sort(written, {}, [&](int i) { return levels[static_cast<std::size_t>(i)].node; });
         std::vector<Dispatch> sorted;

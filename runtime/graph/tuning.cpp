@@ -89,8 +89,8 @@ void TuningTable::merge(const TuningTable& other) {
     for (const auto& [key, call] : other.calls) calls[key] = call;
 }
 
-bool faster_beyond_noise(const KernelTime& candidate, const KernelTime& usual) {
-    return candidate.median < 0.95 * usual.median && candidate.upper_quartile < usual.lower_quartile;
+bool faster_beyond_noise(const KernelTime& candidate, const KernelTime& baseline) {
+    return candidate.median < 0.95 * baseline.median && candidate.upper_quartile < baseline.lower_quartile;
 }
 
 }  // namespace vantage

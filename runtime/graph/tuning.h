@@ -39,8 +39,8 @@ struct TuningTable {
 struct KernelTime {
     double median = 0, lower_quartile = 0, upper_quartile = 0;
 };
-/// Whether `candidate` is to take the place of `usual`: its median has to be lower by 5 %, and three quarters of its samples
+/// Whether `candidate` is to take the place of `baseline`: its median has to be lower by 5 %, and three quarters of its samples
 /// below three quarters of the other's, so that noise changes no choice.
-bool faster_beyond_noise(const KernelTime& candidate, const KernelTime& usual);
+bool faster_beyond_noise(const KernelTime& candidate, const KernelTime& baseline);
 
 }  // namespace vantage

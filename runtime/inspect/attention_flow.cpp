@@ -49,7 +49,7 @@ public:
             edges_.push_back({target, room, room});
         }
     }
-    double most(std::size_t source, std::size_t sink) {
+    double max_flow(std::size_t source, std::size_t sink) {
         for (Edge& edge : edges_) edge.room = edge.capacity;
         double flow = 0;
         while (find_levels(source, sink)) {
@@ -113,7 +113,7 @@ SquareMatrix attention_flow(std::span<const SquareMatrix> layers, const std::fun
     SquareMatrix flow{static_cast<int>(n), std::vector<double>(n * n)};
     for (std::size_t i = 0; i < n; ++i) {
         if (progress) progress(static_cast<int>(i));
-        for (std::size_t j = 0; j < n; ++j) flow.values[i * n + j] = network.most(layers.size() * n + i, j);
+        for (std::size_t j = 0; j < n; ++j) flow.values[i * n + j] = network.max_flow(layers.size() * n + i, j);
     }
     return flow;
 }

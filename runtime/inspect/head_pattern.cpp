@@ -13,7 +13,7 @@ constexpr double half = 0.5, mostly_near = 0.6, nearly_uniform = 0.85;
 
 struct Words {
     const char *name, *sentence, *note, *measure;
-    double least;  ///< of the measure
+    double threshold;  ///< of the measure
 };
 /// By kind.
 constexpr std::array<Words, 10> descriptions{
@@ -33,44 +33,45 @@ std::string hundredths(double share) { return share >= 0.995 ? " 1" : format(" .
 
 }  // namespace
 
-HeadHabit habit_of(const HeadStatistics& head) {
-    HeadHabit habit;
-    for (const auto& [kind, share] : {std::pair{HeadHabit::induction, head.induction},
-                                      {HeadHabit::duplicate, head.duplicate},
-                                      {HeadHabit::previous, head.previous},
-                                      {HeadHabit::next, head.next},
-                                      {HeadHabit::first, head.first},
-                                      {HeadHabit::self, head.self}})
-        if (share >= half && share > habit.share) habit.kind = kind, habit.share = share;
-    if (habit.kind != HeadHabit::mixed) return habit;
-    const double most = head.most_received < 0 ? 0 : head.received[static_cast<std::size_t>(head.most_received)];
-    for (const auto& [kind, share] : {std::pair{HeadHabit::broadcast, most},
-                                      {HeadHabit::spread, head.relative_entropy},
-                                      {HeadHabit::local, head.near}})
-        if (share >= descriptions[kind].least) return {kind, share};
-    return habit;
+HeadPattern pattern_of(const HeadStatistics& head) {
+    HeadPattern pattern;
+    for (const auto& [kind, share] : {std::pair{HeadPattern::induction, head.induction},
+                                      {HeadPattern::duplicate, head.duplicate},
+                                      {HeadPattern::previous, head.previous},
+                                      {HeadPattern::next, head.next},
+                                      {HeadPattern::first, head.first},
+                                      {HeadPattern::self, head.self}})
+        if (share >= half && share > pattern.share) pattern.kind = kind, pattern.share = share;
+    if (pattern.kind != HeadPattern::mixed) return pattern;
+    const double top_share =
+        head.argmax_received < 0 ? 0 : head.received[static_cast<std::size_t>(head.argmax_received)];
+    for (const auto& [kind, share] : {std::pair{HeadPattern::broadcast, top_share},
+                                      {HeadPattern::spread, head.relative_entropy},
+                                      {HeadPattern::local, head.near}})
+        if (share >= descriptions[kind].threshold) return {kind, share};
+    return pattern;
 }
 
-std::string HeadHabit::name() const { return descriptions[kind].name; }
+std::string HeadPattern::name() const { return descriptions[kind].name; }
 
-std::string HeadHabit::rule() const {
+std::string HeadPattern::rule() const {
     if (kind == mixed) return descriptions[kind].measure;
-    return descriptions[kind].measure + format(" %.2f ≥ %.2f", share, descriptions[kind].least);
+    return descriptions[kind].measure + format(" %.2f ≥ %.2f", share, descriptions[kind].threshold);
 }
 
-std::string HeadHabit::condition() const {
+std::string HeadPattern::condition() const {
     return kind == mixed ? descriptions[kind].measure
-                         : descriptions[kind].measure + format(" ≥ %.2f", descriptions[kind].least);
+                         : descriptions[kind].measure + format(" ≥ %.2f", descriptions[kind].threshold);
 }
 
-std::string HeadHabit::text() const {
+std::string HeadPattern::text() const {
     const std::string sentence = descriptions[kind].sentence;
     return kind == mixed || kind == spread ? sentence : sentence + format(" (%.2f)", share);
 }
 
-std::string HeadHabit::label() const { return kind == mixed ? name() : name() + hundredths(share); }
+std::string HeadPattern::label() const { return kind == mixed ? name() : name() + hundredths(share); }
 
-std::string HeadHabit::note() const {
+std::string HeadPattern::note() const {
     const std::string word = descriptions[kind].note;
     return kind == mixed || kind == spread ? word : word + hundredths(share);
 }

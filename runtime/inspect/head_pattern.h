@@ -15,7 +15,7 @@ namespace vantage {
 ///   3. diffuse (`spread`): its entropy is 0.85 of that of uniform attention
 ///   4. local: 0.6 of the attention stays within 3 tokens
 ///   5. mixed: none of these
-struct HeadHabit {
+struct HeadPattern {
     enum Kind : std::uint8_t { mixed, spread, first, previous, self, induction, duplicate, next, broadcast, local };
     Kind kind = mixed;
     double share = 0;               ///< of the attention that the pattern explains; of `spread` the relative entropy
@@ -27,6 +27,6 @@ struct HeadHabit {
     std::string note() const;       ///< "before .99", to stand below a small map
 };
 
-HeadHabit habit_of(const HeadStatistics& head);
+HeadPattern pattern_of(const HeadStatistics& head);
 
 }  // namespace vantage

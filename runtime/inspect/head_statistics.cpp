@@ -94,8 +94,8 @@ void drop_undefined(HeadStatistics& result, const HeadTexts& texts, bool repeats
 /// By how much this query reads the key more than the other queries do for which it is far.
 double specific(const HeadView& view, const Read& read) {
     const double others = view.key(read.key, KEY_FAR_SEEN) - 1, weight = static_cast<double>(read.weight);
-    const double usual = others > 0 ? (view.key(read.key, KEY_FAR_RECEIVED) - weight) / others : 0;
-    return std::max(0.0, weight - usual);
+    const double mean_of_others = others > 0 ? (view.key(read.key, KEY_FAR_RECEIVED) - weight) / others : 0;
+    return std::max(0.0, weight - mean_of_others);
 }
 
 void find_outstanding(HeadStatistics& result, const HeadView& view) {
@@ -120,11 +120,11 @@ void find_outstanding(HeadStatistics& result, const HeadView& view) {
 }
 
 void find_received(HeadStatistics& result, const HeadView& view) {
-    double most = 0;
+    double max_mean = 0;
     for (int key = 0; key < view.key_count; ++key) {
         const double seen = view.key(key, KEY_SEEN), mean = seen > 0 ? view.key(key, KEY_RECEIVED) / seen : 0;
         result.received.push_back(mean);
-        if (key > 0 && 2 * seen >= result.tokens && mean > most) most = mean, result.most_received = key;
+        if (key > 0 && 2 * seen >= result.tokens && mean > max_mean) max_mean = mean, result.argmax_received = key;
     }
 }
 

@@ -70,12 +70,12 @@ struct HeadStatistics {
     double previous_score = 0, duplicate_score = 0, induction_score = 0;
     Read strongest;            ///< the largest weight of all
     Read strongest_induction;  ///< the largest on a key j + 1
-    /// How far one link stands out from all else that the head reads, and that link; see telling_head.h.
+    /// How far one link stands out from all else that the head reads, and that link; see salient_head.h.
     double standing_out = 0;
     Read outstanding;
     std::vector<double> received;  ///< by key: mean weight that it has from the queries that see it
     /// Of the keys behind the first that at least half of the queries see the one that receives most, −1: none.
-    int most_received = -1;
+    int argmax_received = -1;
 };
 
 /// The order of a table's rows: the largest number first, what is not defined (NaN) last. A strict weak order.

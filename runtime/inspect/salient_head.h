@@ -24,7 +24,7 @@
 
 namespace vantage {
 
-struct TellingHead {
+struct SalientHead {
     enum Reason : std::uint8_t { copies, stands_out };
     int layer = -1, head = -1;
     double score = 0;  ///< 0 to 1
@@ -34,7 +34,7 @@ struct TellingHead {
 
 /// The `count` most telling of all heads, which come layer by layer, the best first; fewer where fewer have a score (in texts
 /// of three tokens there are no far keys).
-std::vector<TellingHead> telling_heads(std::span<const HeadStatistics> heads, int heads_per_layer, std::size_t count);
-std::optional<TellingHead> most_telling_head(std::span<const HeadStatistics> heads, int heads_per_layer);
+std::vector<SalientHead> salient_heads(std::span<const HeadStatistics> heads, int heads_per_layer, std::size_t count);
+std::optional<SalientHead> most_salient_head(std::span<const HeadStatistics> heads, int heads_per_layer);
 
 }  // namespace vantage

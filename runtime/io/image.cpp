@@ -29,12 +29,12 @@ Image::Image(int width_in, int height_in, Rgb background) : width(width_in), hei
 }
 
 Image image_of_file(const std::string& path, std::int64_t width, std::int64_t height) {
-    if (width < 1 || height < 1 || width > longest_side || height > longest_side || width * height > most_pixels_read)
+    if (width < 1 || height < 1 || width > longest_side || height > longest_side || width * height > max_pixels_read)
         throw Error(
             ErrorKind::bad_file,
             format("cannot read the picture '%s': it has %lld × %lld pixels, wanted at most %lld, and %d a side",
                    path.c_str(), static_cast<long long>(width), static_cast<long long>(height),
-                   static_cast<long long>(most_pixels_read), longest_side));
+                   static_cast<long long>(max_pixels_read), longest_side));
     return {static_cast<int>(width), static_cast<int>(height), Rgb{}};
 }
 

@@ -54,7 +54,7 @@ private:
 };
 
 /// Most pixels of a picture that is read: beyond it a file is no picture for a model, but a trap.
-inline constexpr std::int64_t most_pixels_read = std::int64_t{1} << 26;
+inline constexpr std::int64_t max_pixels_read = std::int64_t{1} << 26;
 /// Room for the picture of a file that says it has this size. Throws bad_file naming the file where it is empty or too large.
 Image image_of_file(const std::string& path, std::int64_t width, std::int64_t height);
 

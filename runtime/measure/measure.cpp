@@ -1,6 +1,5 @@
 #include "runtime/measure/measure.h"
 
-
 #include <algorithm>
 #include <cmath>
 #include <optional>
@@ -17,7 +16,7 @@ namespace vantage {
 namespace {
 
 constexpr double submission_seconds = 0.05;  // of one that holds many runs: others get their turn
-constexpr std::uint32_t most_runs = 32;      // in one submission
+constexpr std::uint32_t max_runs = 32;       // in one submission
 constexpr std::size_t stretches = 16;        // of a result that is too long to be read whole
 
 // Writes `block` and doubles what is there until the buffer is full.
@@ -63,7 +62,7 @@ Measurement measurement_of(std::vector<double> samples) {
     Measurement m{.samples = samples};
     std::sort(samples.begin(), samples.end());
     m.median = quantile(samples, 0.5);
-    m.least = samples.front(), m.most = samples.back();
+    m.min = samples.front(), m.max = samples.back();
     m.lower_quartile = quantile(samples, 0.25), m.upper_quartile = quantile(samples, 0.75);
     for (double& sample : samples) sample = std::abs(sample - m.median);
     std::sort(samples.begin(), samples.end());
@@ -151,7 +150,7 @@ std::vector<double> MeasuredCall::State::warm_up(Prepared& p, double hopeless) {
     if (hopeless > 0 && first[0] > hopeless) return first;
     if (first[0] > submission_seconds) return {};
     p.runs = static_cast<std::uint32_t>(
-        std::clamp(submission_seconds / std::max(first[0], 1e-6), 1.0, static_cast<double>(most_runs)));
+        std::clamp(submission_seconds / std::max(first[0], 1e-6), 1.0, static_cast<double>(max_runs)));
     p.repeated = p.recorder->repeated(p.runs);
     take(p);  // clocks that rise under load have risen
     return {};
@@ -191,7 +190,8 @@ Measurement MeasuredCall::measure(const Kernel& kernel, const MeasureOptions& op
     if (!p.warm) samples = s.warm_up(p, options.hopeless);
     double spent = 0;
     const auto wanted = [&] {
-        return samples.size() < options.least || (samples.size() < options.most && spent < options.seconds);
+        return samples.size() < options.min_samples ||
+               (samples.size() < options.max_samples && spent < options.seconds);
     };
     if (samples.empty())
         while (wanted())
@@ -205,7 +205,7 @@ Measurement MeasuredCall::measure(const Kernel& kernel, const MeasureOptions& op
     return m;
 }
 
-std::vector<HostTensor> MeasuredCall::results(const Kernel& kernel, std::size_t most) {
+std::vector<HostTensor> MeasuredCall::results(const Kernel& kernel, std::size_t max_elements) {
     State& s = *state_;
     Prepared& p = s.prepared(kernel);
     for (const std::int8_t updated : s.call.op->alias)
@@ -217,8 +217,8 @@ std::vector<HostTensor> MeasuredCall::results(const Kernel& kernel, std::size_t 
         const auto [buffer, offset] =
             p.memory.place_of(s.graph, p.schedule, s.graph.outputs().at(format("result%zu", i)));
         const auto elements = static_cast<std::size_t>(type.shape.elements());
-        const std::size_t size = info(type.dtype).bytes, pieces = elements > most ? stretches : 1;
-        const std::size_t each = elements > most ? most / stretches : elements;
+        const std::size_t size = info(type.dtype).bytes, pieces = elements > max_elements ? stretches : 1;
+        const std::size_t each = elements > max_elements ? max_elements / stretches : elements;
         std::vector<std::byte> bytes(pieces * each * size);
         for (std::size_t piece = 0; piece < pieces; ++piece) {  // the first at the beginning, the last at the end
             const std::size_t first = pieces > 1 ? (elements - each) * piece / (pieces - 1) : 0;

@@ -6,15 +6,15 @@
 #include <memory>
 #include <vector>
 
-#include "vantage/op.h"
 #include "vantage/device.h"
 #include "vantage/error.h"
+#include "vantage/op.h"
 
 namespace vantage {
 
 struct MeasureOptions {
-    double seconds = 0.25;              ///< of the device's time, for samples; the warm-up comes on top
-    std::size_t least = 3, most = 100;  ///< samples: `least` of them even where they take longer
+    double seconds = 0.25;                           ///< of the device's time, for samples; the warm-up comes on top
+    std::size_t min_samples = 3, max_samples = 100;  ///< samples: `min_samples` of them even where they take longer
     double hopeless = 0;  ///< seconds: a kernel whose first warm run takes longer gets no further samples; 0 = never
 };
 
@@ -22,7 +22,7 @@ struct MeasureOptions {
 struct Measurement {
     std::vector<double> samples;       ///< in the order in which they were taken
     double median = 0, deviation = 0;  ///< deviation: the median of |sample - median|
-    double least = 0, lower_quartile = 0, upper_quartile = 0, most = 0;
+    double min = 0, lower_quartile = 0, upper_quartile = 0, max = 0;
     bool device_clock = true;  ///< false: a queue without timestamps; the host's clock, with a share of the submission
     std::size_t dispatches = 0;
 };
@@ -39,14 +39,14 @@ using OperandFill = std::function<std::vector<std::byte>(const OpCall& call, int
 /// Numbers that are valid and usual for the operand, by its name: ids within the table, a step that runs its rows at the end of
 /// `keys` rows of the cache (0 = a full one), choices that are even among experts, floats about 0 of such a size that sums stay
 /// near 1.
-OperandFill usual_operands(std::int64_t keys = 0);
+OperandFill default_operands(std::int64_t keys = 0);
 
 /// A call with its operands in device memory, filled once for all kernels that are measured.
 class MeasuredCall {
 public:
     /// Results are inferred where `call` has none. Throws out_of_memory before anything is allocated when operands and
     /// results cannot fit.
-    MeasuredCall(const Device& device, OpCall call, const OperandFill& fill = usual_operands());
+    MeasuredCall(const Device& device, OpCall call, const OperandFill& fill = default_operands());
     ~MeasuredCall();
     MeasuredCall(MeasuredCall&&) noexcept;
 
@@ -58,7 +58,7 @@ public:
     Measurement measure(const Kernel& kernel, const MeasureOptions& options = {});
     /// One run from the operands as they were filled: its results, or of long ones `most` elements in some stretches that
     /// are the same for every kernel.
-    std::vector<HostTensor> results(const Kernel& kernel, std::size_t most = std::size_t{1} << 20);
+    std::vector<HostTensor> results(const Kernel& kernel, std::size_t max_elements = std::size_t{1} << 20);
 
     const OpCall& call() const;
     /// Bytes of operands and results.
@@ -71,6 +71,6 @@ private:
 
 /// One kernel of one call: MeasuredCall, once.
 Measurement measure(const Device& device, const OpCall& call, const Kernel& kernel, const MeasureOptions& options = {},
-                    const OperandFill& fill = usual_operands());
+                    const OperandFill& fill = default_operands());
 
 }  // namespace vantage

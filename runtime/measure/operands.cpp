@@ -1,4 +1,4 @@
-// What measured calls compute with: see usual_operands in measure.h.
+// What measured calls compute with: see default_operands in measure.h.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -146,7 +146,7 @@ HostTensor float_operand(const OpCall& call, int i, std::string_view name, std::
 
 }  // namespace
 
-OperandFill usual_operands(std::int64_t keys) {
+OperandFill default_operands(std::int64_t keys) {
     return [keys](const OpCall& call, int i) {
         std::mt19937 random(static_cast<unsigned>(7 + i));
         const std::string_view name = call.op->operands[static_cast<std::size_t>(i)];

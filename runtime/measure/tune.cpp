@@ -23,8 +23,8 @@ double work_of(const OpCall& call) {
 class Tuner {
 public:
     Tuner(const Device& device, const OpCall& call, const TuneOptions& options)
-        : options_(options), measured_(device, call, usual_operands(options.keys)) {
-        result_.usual = result_.chosen = choose_kernel(measured_.call(), device.caps());
+        : options_(options), measured_(device, call, default_operands(options.keys)) {
+        result_.default_kernel = result_.chosen = choose_kernel(measured_.call(), device.caps());
         for (const Kernel& kernel : call.op->kernels)
             if (eligible(kernel, measured_.call(), device.caps())) candidates_.push_back(&kernel);
     }
@@ -62,10 +62,10 @@ private:
     // What differs from the op's last kernel, which is the plainest, and from the usual one where that takes too long.
     void reject_wrong_ones() {
         const Kernel& reference =
-            work_of(measured_.call()) > options_.most_reference_work ? *result_.usual : *candidates_.back();
+            work_of(measured_.call()) > options_.max_reference_work ? *result_.default_kernel : *candidates_.back();
         std::vector<HostTensor> want;
         if (!survives(reference, [&] { want = measured_.results(reference); })) {
-            candidates_ = {result_.usual};  // nothing to compare with: nothing to choose
+            candidates_ = {result_.default_kernel};  // nothing to compare with: nothing to choose
             return;
         }
         std::erase_if(candidates_, [&](const Kernel* kernel) {
@@ -84,10 +84,10 @@ private:
     void measure_round(std::map<const Kernel*, std::vector<double>>& samples) {
         std::erase_if(candidates_, [&](const Kernel* kernel) {
             return !survives(*kernel, [&] {
-                const bool gives_up = kernel != result_.usual;
-                const Measurement m = measured_.measure(
-                    *kernel,
-                    {.seconds = options_.seconds / rounds, .least = 1, .hopeless = gives_up ? hopeless * fastest_ : 0});
+                const bool gives_up = kernel != result_.default_kernel;
+                const Measurement m = measured_.measure(*kernel, {.seconds = options_.seconds / rounds,
+                                                                  .min_samples = 1,
+                                                                  .hopeless = gives_up ? hopeless * fastest_ : 0});
                 samples[kernel].insert(samples[kernel].end(), m.samples.begin(), m.samples.end());
                 fastest_ = fastest_ > 0 ? std::min(fastest_, m.median) : m.median;
             });
@@ -96,20 +96,20 @@ private:
 
     void drop_hopeless(const std::map<const Kernel*, std::vector<double>>& samples) {
         std::erase_if(candidates_, [&](const Kernel* kernel) {
-            return kernel != result_.usual && measurement_of(samples.at(kernel)).median > hopeless * fastest_;
+            return kernel != result_.default_kernel && measurement_of(samples.at(kernel)).median > hopeless * fastest_;
         });
     }
 
     // A usual kernel that is wrong or cannot run stays the choice: that is for its tests, and not hidden by a table.
     void choose() {
-        const auto usual = result_.times.find(result_.usual);
-        if (usual == result_.times.end()) return;
+        const auto default_time = result_.times.find(result_.default_kernel);
+        if (default_time == result_.times.end()) return;
         const auto time_of = [](const auto& measured) {
             const Measurement& m = measured.second;
             return KernelTime{m.median, m.lower_quartile, m.upper_quartile};
         };
         const auto best = std::ranges::min_element(result_.times, {}, [](const auto& m) { return m.second.median; });
-        if (faster_beyond_noise(time_of(*best), time_of(*usual))) result_.chosen = best->first;
+        if (faster_beyond_noise(time_of(*best), time_of(*default_time))) result_.chosen = best->first;
         result_.entry.kernel = result_.chosen->name;
         for (const Kernel& kernel : measured_.call().op->kernels) {
             if (!measured_.fits(kernel)) continue;

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/measure/measure.h"
 #include "runtime/graph/tuning.h"
+#include "runtime/measure/measure.h"
 
 namespace vantage {
 
@@ -24,13 +24,13 @@ struct TuneOptions {
     std::int64_t keys = 0;  ///< rows of a cache that are filled; 0 = all
     /// Operations or bytes from which on the kernel that is usual, and not the op's last one, says what results have to be: the
     /// last one would take too long.
-    double most_reference_work = 2e10;
+    double max_reference_work = 2e10;
 };
 
 /// What was found out about one call.
 struct TunedResult {
     TunedCall entry;  ///< for the table
-    const Kernel *usual = nullptr, *chosen = nullptr;
+    const Kernel *default_kernel = nullptr, *chosen = nullptr;
     std::map<const Kernel*, Measurement> times;
     std::vector<std::string> notes;  ///< of kernels that were rejected, a line each
 };

@@ -35,7 +35,7 @@ Tensor attend_to_itself(ModelBuilder& d, const BartForm& form, int layer, Tensor
 
 Tensor attend_to_source(ModelBuilder& d, const BartForm& form, int layer, Tensor x) {
     return residual(d, form, "encoder_attn_layer_norm", x, [&](Tensor y) {
-        const Tensor seen = d.attend_source(layer, projected(d, "encoder_attn.q_proj", y, d.config.heads));
+        const Tensor seen = d.cross_attend(layer, projected(d, "encoder_attn.q_proj", y, d.config.heads));
         return d.dense("encoder_attn.out_proj", seen, d.config.width, true);
     });
 }
@@ -73,8 +73,8 @@ void build_bart_encoder(ModelBuilder& d, const BartForm& form) {
     }
     for (int layer = 0; layer < c.layers; ++layer) {
         const Graph::Scope block = d.graph.scope("decoder.layers", layer);
-        d.offer_source(layer, projected(d, "encoder_attn.k_proj", x, c.heads),
-                       projected(d, "encoder_attn.v_proj", x, c.heads));
+        d.write_cross_kv(layer, projected(d, "encoder_attn.k_proj", x, c.heads),
+                         projected(d, "encoder_attn.v_proj", x, c.heads));
     }
     d.finish_encoder(x);
 }
@@ -108,19 +108,19 @@ namespace {
 
 void read_bart(const JsonFields& fields, ModelConfig& c) {
     c.kind = ModelKind::encoder_decoder;
-    c.width = fields.integer("d_model", 1, most_width);
-    c.layers = fields.integer("decoder_layers", 1, most_layers);
-    c.heads = fields.integer("decoder_attention_heads", 1, most_heads);
-    c.inner = fields.integer("decoder_ffn_dim", 1, most_width);
-    c.encoder = {.layers = fields.integer("encoder_layers", 1, most_layers),
-                 .heads = fields.integer("encoder_attention_heads", 1, most_heads),
-                 .inner = fields.integer("encoder_ffn_dim", 1, most_width)};
+    c.width = fields.integer("d_model", 1, max_width);
+    c.layers = fields.integer("decoder_layers", 1, max_layers);
+    c.heads = fields.integer("decoder_attention_heads", 1, max_heads);
+    c.inner = fields.integer("decoder_ffn_dim", 1, max_width);
+    c.encoder = {.layers = fields.integer("encoder_layers", 1, max_layers),
+                 .heads = fields.integer("encoder_attention_heads", 1, max_heads),
+                 .inner = fields.integer("encoder_ffn_dim", 1, max_width)};
     require_divides(fields, "d_model", c.width, "encoder_attention_heads", c.encoder.heads);
     if (c.width / c.encoder.heads > 256) fields.fail("encoder_attention_heads", "heads of at most 256 features");
     divide_heads(fields, c, "d_model", "decoder_attention_heads");
     c.kv_heads = c.heads;
-    c.vocab = fields.integer("vocab_size", 1, most_vocab);
-    c.context = fields.optional_integer("max_position_embeddings", 1, most_context).value_or(1024);
+    c.vocab = fields.integer("vocab_size", 1, max_vocab);
+    c.context = fields.optional_integer("max_position_embeddings", 1, max_context).value_or(1024);
     c.activation = read_activation(fields, "activation_function", "gelu");
     c.tied = read_tied(fields, true);
     c.own.set("scale_embedding", fields.optional_flag("scale_embedding").value_or(false));

@@ -13,7 +13,7 @@ void read_bert_fields(const JsonFields& fields, ModelConfig& c) {
     read_head(fields, c);
     c.norm_eps = fields.optional_number("layer_norm_eps", 0, 1).value_or(1e-12);
     c.activation = read_activation(fields, "hidden_act", "gelu");
-    c.token_types = fields.optional_integer("type_vocab_size", 1, most_vocab).value_or(2);
+    c.token_types = fields.optional_integer("type_vocab_size", 1, max_vocab).value_or(2);
     c.tied = read_tied(fields, true);
     if (fields.optional_text("position_embedding_type").value_or("absolute") != "absolute")
         fields.fail("position_embedding_type", "\"absolute\"");

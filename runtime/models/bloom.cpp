@@ -9,12 +9,12 @@ namespace vantage {
 namespace {
 
 void read_bloom(const JsonFields& fields, ModelConfig& c) {
-    c.layers = one_integer(fields, {"num_hidden_layers", "n_layer"}, most_layers);
-    c.width = one_integer(fields, {"n_embed", "hidden_size"}, most_width);
-    c.heads = c.kv_heads = one_integer(fields, {"num_attention_heads", "n_head"}, most_heads);
+    c.layers = one_integer(fields, {"num_hidden_layers", "n_layer"}, max_layers);
+    c.width = one_integer(fields, {"n_embed", "hidden_size"}, max_width);
+    c.heads = c.kv_heads = one_integer(fields, {"num_attention_heads", "n_head"}, max_heads);
     c.inner = 4 * c.width;
-    c.vocab = fields.integer("vocab_size", 1, most_vocab);
-    c.context = fields.optional_integer("seq_length", 1, most_context).value_or(2048);  // what it was trained with
+    c.vocab = fields.integer("vocab_size", 1, max_vocab);
+    c.context = fields.optional_integer("seq_length", 1, max_context).value_or(2048);  // what it was trained with
     c.norm_eps = fields.optional_number("layer_norm_epsilon", 0, 1).value_or(1e-5);
     c.tied = read_tied(fields, true);
     divide_heads(fields, c, one_key(fields, {"n_embed", "hidden_size"}),

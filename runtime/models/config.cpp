@@ -18,8 +18,8 @@ const char* one_key(const JsonFields& fields, std::initializer_list<const char*>
     return *std::prev(keys.end());
 }
 
-std::int64_t one_integer(const JsonFields& fields, std::initializer_list<const char*> keys, std::int64_t most) {
-    return fields.integer(one_key(fields, keys), 1, most);
+std::int64_t one_integer(const JsonFields& fields, std::initializer_list<const char*> keys, std::int64_t maximum) {
+    return fields.integer(one_key(fields, keys), 1, maximum);
 }
 
 void require_divides(const JsonFields& fields, const char* what, std::int64_t whole, const char* by,
@@ -36,21 +36,20 @@ void divide_heads(const JsonFields& fields, ModelConfig& c, const char* width_ke
 }
 
 void read_sizes(const JsonFields& fields, ModelConfig& c, const FieldDefaults& defaults) {
-    const auto optional = [&](const char* key, std::int64_t most, std::int64_t absent) {
-        return fields.json().contains(key) ? fields.optional_integer(key, 1, most).value_or(0) : absent;
+    const auto optional = [&](const char* key, std::int64_t maximum, std::int64_t absent) {
+        return fields.json().contains(key) ? fields.optional_integer(key, 1, maximum).value_or(0) : absent;
     };
-    c.layers = fields.integer("num_hidden_layers", 1, most_layers);
-    c.width = fields.integer("hidden_size", 1, most_width);
-    c.heads = fields.integer("num_attention_heads", 1, most_heads);
-    c.kv_heads = optional("num_key_value_heads", most_heads, defaults.kv_heads);
+    c.layers = fields.integer("num_hidden_layers", 1, max_layers);
+    c.width = fields.integer("hidden_size", 1, max_width);
+    c.heads = fields.integer("num_attention_heads", 1, max_heads);
+    c.kv_heads = optional("num_key_value_heads", max_heads, defaults.kv_heads);
     if (c.kv_heads == 0) c.kv_heads = c.heads;
-    c.inner = optional("intermediate_size", most_width, defaults.inner);
-    if (c.inner == 0)
-        c.inner = defaults.inner > 0 ? defaults.inner : fields.integer("intermediate_size", 1, most_width);
-    c.vocab = fields.integer("vocab_size", 1, most_vocab);
-    c.context = fields.optional_integer("max_position_embeddings", 1, most_context).value_or(defaults.context);
+    c.inner = optional("intermediate_size", max_width, defaults.inner);
+    if (c.inner == 0) c.inner = defaults.inner > 0 ? defaults.inner : fields.integer("intermediate_size", 1, max_width);
+    c.vocab = fields.integer("vocab_size", 1, max_vocab);
+    c.context = fields.optional_integer("max_position_embeddings", 1, max_context).value_or(defaults.context);
     require_divides(fields, "num_attention_heads", c.heads, "num_key_value_heads", c.kv_heads);
-    c.head_width = optional("head_dim", most_width, defaults.head_width);
+    c.head_width = optional("head_dim", max_width, defaults.head_width);
     if (c.head_width == 0) divide_heads(fields, c, "hidden_size", "num_attention_heads");
 }
 
@@ -98,14 +97,14 @@ void read_head(const JsonFields& fields, ModelConfig& c) {
 
 void read_experts(const JsonFields& fields, ModelConfig& c, std::int64_t experts, std::int64_t per_token) {
     const char* key = fields.has("num_local_experts") ? "num_local_experts" : "num_experts";
-    c.experts = fields.optional_integer(key, 1, most_experts).value_or(experts);
+    c.experts = fields.optional_integer(key, 1, max_experts).value_or(experts);
     c.experts_per_token = fields.optional_integer("num_experts_per_tok", 1, 64).value_or(per_token);
     if (c.experts_per_token > c.experts)
         fields.fail("num_experts_per_tok", format("at most the %lld experts", static_cast<long long>(c.experts)));
 }
 
-Activation read_activation(const JsonFields& fields, const char* key, const char* otherwise) {
-    return activation_of(fields, key, fields.optional_text(key).value_or(otherwise));
+Activation read_activation(const JsonFields& fields, const char* key, const char* default_value) {
+    return activation_of(fields, key, fields.optional_text(key).value_or(default_value));
 }
 
 Activation activation_of(const JsonFields& fields, const char* key, const std::string& name) {
@@ -124,24 +123,24 @@ Activation activation_of(const JsonFields& fields, const char* key, const std::s
                     ", but built are gelu, gelu_new, quick_gelu, silu, relu, relu2, sigmoid and tanh");
 }
 
-void read_start(const JsonFields& fields, ModelConfig& c, std::int64_t otherwise) {
+void read_start(const JsonFields& fields, ModelConfig& c, std::int64_t default_value) {
     const std::string name = class_of(fields);
     if (!name.empty() && !name.ends_with("ForConditionalGeneration") &&
         (!name.ends_with("Model") || name.ends_with("EncoderModel")))
         throw Error(ErrorKind::bad_file, fields.name() + ": \"architectures\" is " + in_quotes(name) +
                                              ", but built are …ForConditionalGeneration and …Model");
-    c.start_token = fields.optional_integer("decoder_start_token_id", 0, c.vocab - 1).value_or(otherwise);
+    c.start_token = fields.optional_integer("decoder_start_token_id", 0, c.vocab - 1).value_or(default_value);
     if (c.start_token >= c.vocab) fields.fail("decoder_start_token_id", "a token of the vocabulary");
     c.forced_first_token = fields.optional_integer("forced_bos_token_id", 0, c.vocab - 1).value_or(-1);
 }
 
-bool read_tied(const JsonFields& fields, bool otherwise) {
-    return fields.optional_flag("tie_word_embeddings").value_or(otherwise);
+bool read_tied(const JsonFields& fields, bool default_value) {
+    return fields.optional_flag("tie_word_embeddings").value_or(default_value);
 }
 
-std::int64_t read_window(const JsonFields& fields, std::int64_t usual) {
-    if (!fields.json().contains("sliding_window")) return usual;
-    return fields.optional_integer("sliding_window", 1, most_context).value_or(0);
+std::int64_t read_window(const JsonFields& fields, std::int64_t default_value) {
+    if (!fields.json().contains("sliding_window")) return default_value;
+    return fields.optional_integer("sliding_window", 1, max_context).value_or(0);
 }
 
 void read_windows(const JsonFields& fields, ModelConfig& c, std::int64_t window,
@@ -170,9 +169,9 @@ double yarn_scale(double factor, double weight) { return factor <= 1 ? 1 : 0.1 *
 
 // The context that a model was first trained with: beside the scaling, else in it, else all of the context.
 std::int64_t original_context(const JsonFields& fields, const JsonFields& rope, const ModelConfig& c,
-                              std::int64_t least) {
+                              std::int64_t minimum) {
     const char* key = "original_max_position_embeddings";
-    return (fields.has(key) ? fields : rope).optional_integer(key, least, most_context).value_or(c.context);
+    return (fields.has(key) ? fields : rope).optional_integer(key, minimum, max_context).value_or(c.context);
 }
 
 double stretch(const JsonFields& rope, const ModelConfig& c) {
@@ -221,7 +220,7 @@ void read_longrope(const JsonFields& fields, const JsonFields& rope, ModelConfig
     c.rope_scaling.factor = stretch(rope, c);
     c.rope_scaling.attention_factor = rope.optional_number("attention_factor", 0, 1e3).value_or(0);
     // the long angles are for long contexts only: who wants one says so
-    c.usual_context = std::min(c.context, c.rope_scaling.original_context);
+    c.default_context = std::min(c.context, c.rope_scaling.original_context);
 }
 
 void read_scaling(const JsonFields& fields, const JsonFields& rope, ModelConfig& c) {
@@ -254,9 +253,9 @@ void read_rope(const JsonFields& fields, ModelConfig& c, double theta, double sh
             if (value.is_object())
                 fields.fail(fields.has("rope_parameters") ? "rope_parameters" : "rope_scaling",
                             "one for all layers; one for each kind of layer is not built");
-    const auto number = [&](const char* key, const char* older, double low, double high, double otherwise) {
+    const auto number = [&](const char* key, const char* older, double low, double high, double default_value) {
         if (rope && rope->has(key)) return rope->number(key, low, high);
-        return fields.optional_number(fields.has(key) ? key : older, low, high).value_or(otherwise);
+        return fields.optional_number(fields.has(key) ? key : older, low, high).value_or(default_value);
     };
     c.rope_theta = number("rope_theta", "rotary_emb_base", 1, 1e12, theta);
     share = number("partial_rotary_factor", "rotary_pct", 0, 1, share);
@@ -278,7 +277,7 @@ void read_rope(const JsonFields& fields, ModelConfig& c, double theta, double sh
 namespace {
 
 void read_tokens(const JsonFields& fields, ModelConfig& config) {
-    const std::vector<std::int64_t> ends = fields.integers("eos_token_id", -1, most_vocab);
+    const std::vector<std::int64_t> ends = fields.integers("eos_token_id", -1, max_vocab);
     if (!ends.empty()) config.end_tokens = ends;
     config.end_tokens.erase(std::remove(config.end_tokens.begin(), config.end_tokens.end(), -1),
                             config.end_tokens.end());
@@ -342,11 +341,11 @@ void apply_generation_config(ModelConfig& config, std::string_view json, const s
     read_tokens(fields, config);
     config.temperature = fields.optional_number("temperature", 0, 100).value_or(0);
     config.top_p = fields.optional_number("top_p", 0, 1).value_or(1);
-    config.top_k = fields.optional_integer("top_k", 0, most_vocab).value_or(0);
+    config.top_k = fields.optional_integer("top_k", 0, max_vocab).value_or(0);
     config.repetition_penalty = fields.optional_number("repetition_penalty", 1e-3, 1e3).value_or(1);
     if (config.kind != ModelKind::encoder_decoder) return;
-    const auto token = [&](const char* key, std::int64_t otherwise) {
-        return fields.optional_integer(key, 0, config.vocab - 1).value_or(otherwise);
+    const auto token = [&](const char* key, std::int64_t default_value) {
+        return fields.optional_integer(key, 0, config.vocab - 1).value_or(default_value);
     };
     config.start_token = token("decoder_start_token_id", config.start_token);
     config.forced_first_token = token("forced_bos_token_id", config.forced_first_token);

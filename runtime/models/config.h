@@ -37,8 +37,8 @@ struct ModelConfig {
     Labelling labelling = Labelling::one_of;
     std::int64_t token_types = 0;  ///< kinds of tokens (first and second text), 0 = not told apart
     std::int64_t layers = 0, width = 0, heads = 0, kv_heads = 0, head_width = 0, inner = 0, vocab = 0;
-    std::int64_t context = 0;        ///< positions that the model allows
-    std::int64_t usual_context = 0;  ///< what a session takes that was not told more; 0 = all of them
+    std::int64_t context = 0;          ///< positions that the model allows
+    std::int64_t default_context = 0;  ///< what a session takes that was not told more; 0 = all of them
     /// The encoder of an encoder–decoder, whose decoder is what the sizes above say.
     struct Encoder {
         std::int64_t layers = 0, heads = 0, inner = 0;
@@ -76,7 +76,7 @@ struct ModelConfig {
 
     bool operator==(const ModelConfig&) const = default;
     /// Takes images in place of tokens.
-    bool sees() const { return image.channels > 0; }
+    bool is_vision() const { return image.channels > 0; }
     /// How a layer attends: causal or not, scale, soft-cap, window. Tensors (slopes, sinks) are the builder's.
     AttentionOptions attention(std::int64_t layer) const;
 };

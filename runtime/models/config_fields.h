@@ -10,11 +10,11 @@
 namespace vantage {
 
 // Limits that no model of today reaches: beyond them a file is damaged, and products of sizes stay far below 2^63.
-constexpr std::int64_t most_layers = 4096, most_width = 1 << 20, most_heads = 1 << 14, most_vocab = 1 << 24,
-                       most_context = 1 << 28, most_experts = 1 << 14;
+constexpr std::int64_t max_layers = 4096, max_width = 1 << 20, max_heads = 1 << 14, max_vocab = 1 << 24,
+                       max_context = 1 << 28, max_experts = 1 << 14;
 
 /// The first of several names that the file has: "n_head", "num_attention_heads".
-std::int64_t one_integer(const JsonFields& fields, std::initializer_list<const char*> keys, std::int64_t most);
+std::int64_t one_integer(const JsonFields& fields, std::initializer_list<const char*> keys, std::int64_t maximum);
 /// The first of these keys that the file has, the last when it has none.
 const char* one_key(const JsonFields& fields, std::initializer_list<const char*> keys);
 
@@ -39,20 +39,20 @@ void read_head(const JsonFields& fields, ModelConfig& config);
 /// num_local_experts (or num_experts) and num_experts_per_tok.
 void read_experts(const JsonFields& fields, ModelConfig& config, std::int64_t experts, std::int64_t per_token);
 
-Activation read_activation(const JsonFields& fields, const char* key, const char* otherwise);
+Activation read_activation(const JsonFields& fields, const char* key, const char* default_value);
 /// An activation by transformers' name, which `key` says.
 Activation activation_of(const JsonFields& fields, const char* key, const std::string& name);
 /// Which token an encoder–decoder's decoder begins with: decoder_start_token_id, and forced_bos_token_id. Of the classes
 /// …ForConditionalGeneration and …Model are built.
-void read_start(const JsonFields& fields, ModelConfig& config, std::int64_t otherwise);
-bool read_tied(const JsonFields& fields, bool otherwise);
+void read_start(const JsonFields& fields, ModelConfig& config, std::int64_t default_value);
+bool read_tied(const JsonFields& fields, bool default_value);
 
 /// Rotary positions of `share` of each head, unless the file says another share: rope_theta and rope_scaling
 /// (transformers 4), or rope_parameters (5). Throws bad_file for a scaling that is not built.
 void read_rope(const JsonFields& fields, ModelConfig& config, double theta = 10000, double share = 1);
 
-/// sliding_window: null says that there is none, a file that does not say takes `usual` (0 = none).
-std::int64_t read_window(const JsonFields& fields, std::int64_t usual);
+/// sliding_window: null says that there is none, a file that does not say takes `default_value` (0 = none).
+std::int64_t read_window(const JsonFields& fields, std::int64_t default_value);
 /// Layers that attend to a window only: those that layer_types calls sliding_attention, else those that `slides` says.
 void read_windows(const JsonFields& fields, ModelConfig& config, std::int64_t window,
                   const std::function<bool(std::int64_t layer)>& slides);

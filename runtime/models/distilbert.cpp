@@ -9,12 +9,12 @@ namespace vantage {
 namespace {
 
 void read_distilbert(const JsonFields& fields, ModelConfig& c) {
-    c.layers = one_integer(fields, {"n_layers", "num_hidden_layers"}, most_layers);
-    c.width = one_integer(fields, {"dim", "hidden_size"}, most_width);
-    c.heads = c.kv_heads = one_integer(fields, {"n_heads", "num_attention_heads"}, most_heads);
-    c.inner = fields.optional_integer("hidden_dim", 1, most_width).value_or(3072);
-    c.vocab = fields.integer("vocab_size", 1, most_vocab);
-    c.context = fields.optional_integer("max_position_embeddings", 1, most_context).value_or(512);
+    c.layers = one_integer(fields, {"n_layers", "num_hidden_layers"}, max_layers);
+    c.width = one_integer(fields, {"dim", "hidden_size"}, max_width);
+    c.heads = c.kv_heads = one_integer(fields, {"n_heads", "num_attention_heads"}, max_heads);
+    c.inner = fields.optional_integer("hidden_dim", 1, max_width).value_or(3072);
+    c.vocab = fields.integer("vocab_size", 1, max_vocab);
+    c.context = fields.optional_integer("max_position_embeddings", 1, max_context).value_or(512);
     c.norm_eps = 1e-12;
     c.activation = read_activation(fields, "activation", "gelu");
     c.tied = read_tied(fields, true);

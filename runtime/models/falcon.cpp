@@ -12,21 +12,23 @@ namespace vantage {
 namespace {
 
 void read_falcon(const JsonFields& fields, ModelConfig& c) {
-    c.layers = one_integer(fields, {"num_hidden_layers", "n_layer"}, most_layers);
-    c.width = fields.integer("hidden_size", 1, most_width);
-    c.heads = one_integer(fields, {"num_attention_heads", "n_head"}, most_heads);
-    c.vocab = fields.integer("vocab_size", 1, most_vocab);
-    c.context = fields.optional_integer("max_position_embeddings", 1, most_context).value_or(2048);
-    c.inner = fields.optional_integer("ffn_hidden_size", 1, most_width).value_or(4 * c.width);
+    c.layers = one_integer(fields, {"num_hidden_layers", "n_layer"}, max_layers);
+    c.width = fields.integer("hidden_size", 1, max_width);
+    c.heads = one_integer(fields, {"num_attention_heads", "n_head"}, max_heads);
+    c.vocab = fields.integer("vocab_size", 1, max_vocab);
+    c.context = fields.optional_integer("max_position_embeddings", 1, max_context).value_or(2048);
+    c.inner = fields.optional_integer("ffn_hidden_size", 1, max_width).value_or(4 * c.width);
     c.norm_eps = fields.optional_number("layer_norm_epsilon", 0, 1).value_or(1e-5);
     c.activation = read_activation(fields, "activation", "gelu");
     c.tied = read_tied(fields, true);
     const char* heads_key = one_key(fields, {"num_attention_heads", "n_head"});
     divide_heads(fields, c, "hidden_size", heads_key);
-    const auto flag = [&](const char* key, bool usual) { return fields.optional_flag(key).value_or(usual); };
+    const auto flag = [&](const char* key, bool default_value) {
+        return fields.optional_flag(key).value_or(default_value);
+    };
     const bool grouped = flag("new_decoder_architecture", false);
     const char* kv_heads_key = one_key(fields, {"num_kv_heads", "n_head_kv"});
-    c.kv_heads = grouped ? fields.optional_integer(kv_heads_key, 1, most_heads).value_or(c.heads)
+    c.kv_heads = grouped ? fields.optional_integer(kv_heads_key, 1, max_heads).value_or(c.heads)
                          : (flag("multi_query", true) ? 1 : c.heads);
     require_divides(fields, heads_key, c.heads, kv_heads_key, c.kv_heads);
     c.qkv_bias = c.attention_out_bias = c.mlp_bias = flag("bias", false);

@@ -19,8 +19,8 @@ void read_gemma2(const JsonFields& fields, ModelConfig& c) {
     if (fields.optional_flag("use_bidirectional_attention").value_or(false))
         fields.fail("use_bidirectional_attention", "false: a decoder");
     c.attention_scale = 1 / std::sqrt(fields.optional_number("query_pre_attn_scalar", 1e-6, 1e6).value_or(256));
-    const auto cap = [&](const char* key, double usual) {
-        return fields.optional_number(key, 1e-3, 1e6).value_or(fields.json().contains(key) ? 0 : usual);
+    const auto cap = [&](const char* key, double default_value) {
+        return fields.optional_number(key, 1e-3, 1e6).value_or(fields.json().contains(key) ? 0 : default_value);
     };
     c.attention_softcap = cap("attn_logit_softcapping", 50);
     c.logit_softcap = cap("final_logit_softcapping", 30);

@@ -9,12 +9,12 @@ namespace vantage {
 namespace {
 
 void read_gpt2(const JsonFields& fields, ModelConfig& c) {
-    c.layers = fields.integer("n_layer", 1, most_layers);
-    c.width = fields.integer("n_embd", 1, most_width);
-    c.heads = c.kv_heads = fields.integer("n_head", 1, most_heads);
-    c.vocab = fields.integer("vocab_size", 1, most_vocab);
-    c.context = one_integer(fields, {"n_positions", "n_ctx"}, most_context);
-    c.inner = fields.optional_integer("n_inner", 1, most_width).value_or(4 * c.width);
+    c.layers = fields.integer("n_layer", 1, max_layers);
+    c.width = fields.integer("n_embd", 1, max_width);
+    c.heads = c.kv_heads = fields.integer("n_head", 1, max_heads);
+    c.vocab = fields.integer("vocab_size", 1, max_vocab);
+    c.context = one_integer(fields, {"n_positions", "n_ctx"}, max_context);
+    c.inner = fields.optional_integer("n_inner", 1, max_width).value_or(4 * c.width);
     c.norm_eps = fields.optional_number("layer_norm_epsilon", 0, 1).value_or(1e-5);
     c.activation = read_activation(fields, "activation_function", "gelu_new");
     c.tied = read_tied(fields, true);

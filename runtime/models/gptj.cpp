@@ -10,18 +10,18 @@ namespace vantage {
 namespace {
 
 void read_gptj(const JsonFields& fields, ModelConfig& c) {
-    c.layers = fields.integer("n_layer", 1, most_layers);
-    c.width = fields.integer("n_embd", 1, most_width);
-    c.heads = c.kv_heads = fields.integer("n_head", 1, most_heads);
-    c.vocab = fields.integer("vocab_size", 1, most_vocab);
-    c.context = fields.optional_integer("n_positions", 1, most_context).value_or(2048);
-    c.inner = fields.optional_integer("n_inner", 1, most_width).value_or(4 * c.width);
+    c.layers = fields.integer("n_layer", 1, max_layers);
+    c.width = fields.integer("n_embd", 1, max_width);
+    c.heads = c.kv_heads = fields.integer("n_head", 1, max_heads);
+    c.vocab = fields.integer("vocab_size", 1, max_vocab);
+    c.context = fields.optional_integer("n_positions", 1, max_context).value_or(2048);
+    c.inner = fields.optional_integer("n_inner", 1, max_width).value_or(4 * c.width);
     c.norm_eps = fields.optional_number("layer_norm_epsilon", 0, 1).value_or(1e-5);
     c.activation = read_activation(fields, "activation_function", "gelu_new");
     c.tied = read_tied(fields, false);
     divide_heads(fields, c, "n_embd", "n_head");
     c.rope_interleaved = true;
-    c.rotary_width = fields.optional_integer("rotary_dim", 2, most_width)
+    c.rotary_width = fields.optional_integer("rotary_dim", 2, max_width)
                          .value_or(fields.json().contains("rotary_dim") ? c.head_width : 64);
     if (c.rotary_width % 2 != 0 || c.rotary_width > c.head_width)
         fields.fail("rotary_dim",

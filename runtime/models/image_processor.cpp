@@ -4,16 +4,16 @@
 #include <cmath>
 #include <utility>
 
-#include "runtime/base/log.h"
 #include "runtime/base/json.h"
+#include "runtime/base/log.h"
 
 namespace vantage {
 
 namespace {
 
-constexpr std::int64_t most_side = 1 << 13;
+constexpr std::int64_t max_side = 1 << 13;
 
-int read_side(const JsonFields& size, const char* key) { return static_cast<int>(size.integer(key, 1, most_side)); }
+int read_side(const JsonFields& size, const char* key) { return static_cast<int>(size.integer(key, 1, max_side)); }
 
 // {"height": 224, "width": 224}, [224, 224], or one number for both.
 void read_sides(const JsonFields& fields, const char* key, int& height, int& width) {
@@ -23,7 +23,7 @@ void read_sides(const JsonFields& fields, const char* key, int& height, int& wid
         height = read_side(size, "height"), width = read_side(size, "width");
         return;
     }
-    const std::vector<std::int64_t> sides = fields.integers(key, 1, most_side);
+    const std::vector<std::int64_t> sides = fields.integers(key, 1, max_side);
     if (fields.json()[key].is_array() && sides.size() != 2) fields.fail(key, "one number, or [height, width]");
     height = static_cast<int>(sides.front()), width = static_cast<int>(sides.back());
 }
@@ -43,13 +43,13 @@ void read_size(const JsonFields& fields, ImageProcessor& p) {
     }
 }
 
-std::vector<double> read_by_channel(const JsonFields& fields, const char* key, double least, double usual) {
-    if (!fields.has(key)) return {usual};
-    if (!fields.json()[key].is_array()) return {fields.number(key, least, 1e6)};
+std::vector<double> read_by_channel(const JsonFields& fields, const char* key, double minimum, double default_value) {
+    if (!fields.has(key)) return {default_value};
+    if (!fields.json()[key].is_array()) return {fields.number(key, minimum, 1e6)};
     std::vector<double> numbers;
     for (const Json& one : fields.list(key)) {
-        if (!one.is_number() || !(one.get<double>() >= least && one.get<double>() <= 1e6))
-            fields.fail_element(key, numbers.size(), format("a number from %g to 1e+06", least));
+        if (!one.is_number() || !(one.get<double>() >= minimum && one.get<double>() <= 1e6))
+            fields.fail_element(key, numbers.size(), format("a number from %g to 1e+06", minimum));
         numbers.push_back(one.get<double>());
     }
     if (numbers.empty()) fields.fail(key, "a number for each channel");
@@ -88,7 +88,9 @@ ImageProcessor parse_image_processor(std::string_view json, const std::string& n
     const JsonFields fields(tree, name);
     check_class(fields);
     ImageProcessor p{.file = name};
-    const auto flag = [&](const char* key, bool usual) { return fields.optional_flag(key).value_or(usual); };
+    const auto flag = [&](const char* key, bool default_value) {
+        return fields.optional_flag(key).value_or(default_value);
+    };
     p.resize = flag("do_resize", true), p.crop = flag("do_center_crop", false);
     p.rescale = flag("do_rescale", true), p.normalise = flag("do_normalize", true);
     if (flag("do_pad", false)) fields.fail("do_pad", "false");
@@ -121,7 +123,7 @@ ImageProcessor::Size ImageProcessor::resized_size(const Image& image) const {
 
 Image ImageProcessor::framed(const Image& image) const {
     const auto [h, w] = resized_size(image);
-    if (resize && (w < 1 || h < 1 || w * h > static_cast<double>(most_pixels_read)))
+    if (resize && (w < 1 || h < 1 || w * h > static_cast<double>(max_pixels_read)))
         throw Error(ErrorKind::bad_file,
                     format("%s: a picture of %d × %d pixels (height × width) would have to become one of %.0f × %.0f",
                            file.c_str(), image.height, image.width, h, w));

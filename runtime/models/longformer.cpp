@@ -15,7 +15,7 @@ namespace {
 void read_longformer(const JsonFields& fields, ModelConfig& c) {
     read_roberta_fields(fields, c);
     const bool listed = fields.has("attention_window") && fields.json().at("attention_window").is_array();
-    std::vector<std::int64_t> windows = fields.integers("attention_window", 2, most_context);
+    std::vector<std::int64_t> windows = fields.integers("attention_window", 2, max_context);
     if (!listed) windows.assign(static_cast<std::size_t>(c.layers), windows.empty() ? 512 : windows.front());
     if (std::ssize(windows) != c.layers) fields.fail("attention_window", "a number, or one for each layer");
     for (const std::int64_t window : windows) {

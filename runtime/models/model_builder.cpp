@@ -10,18 +10,18 @@ namespace vantage {
 
 namespace model_names {
 namespace {
-std::string of_layer(const char* what, std::int64_t layer, AttentionOf of) {
-    const char* whose = of == AttentionOf::self ? "" : of == AttentionOf::encoder ? "encoder." : "cross.";
+std::string of_layer(const char* what, std::int64_t layer, AttentionKind kind) {
+    const char* whose = kind == AttentionKind::self ? "" : kind == AttentionKind::encoder ? "encoder." : "cross.";
     return std::string(what) + whose + std::to_string(layer);
 }
 }  // namespace
-std::string keys(std::int64_t layer, AttentionOf of) { return of_layer("cache.k.", layer, of); }
-std::string values(std::int64_t layer, AttentionOf of) { return of_layer("cache.v.", layer, of); }
+std::string keys(std::int64_t layer, AttentionKind kind) { return of_layer("cache.k.", layer, kind); }
+std::string values(std::int64_t layer, AttentionKind kind) { return of_layer("cache.v.", layer, kind); }
 std::string global_keys(std::int64_t layer) { return "cache.global_k." + std::to_string(layer); }
 std::string global_values(std::int64_t layer) { return "cache.global_v." + std::to_string(layer); }
-std::string watched_queries(std::int64_t layer, AttentionOf of) { return of_layer("watch.q.", layer, of); }
-std::string watched_lse(std::int64_t layer, AttentionOf of) { return of_layer("watch.lse.", layer, of); }
-std::string head_mask(std::int64_t layer, AttentionOf of) { return of_layer("head_mask.", layer, of); }
+std::string recorded_queries(std::int64_t layer, AttentionKind kind) { return of_layer("watch.q.", layer, kind); }
+std::string recorded_lse(std::int64_t layer, AttentionKind kind) { return of_layer("watch.lse.", layer, kind); }
+std::string head_mask(std::int64_t layer, AttentionKind kind) { return of_layer("head_mask.", layer, kind); }
 std::string router(std::int64_t layer) { return "router." + std::to_string(layer); }
 std::string hidden(std::int64_t index) { return "hidden." + std::to_string(index); }
 }  // namespace model_names
@@ -120,12 +120,14 @@ Tensor ModelBuilder::cached(const std::string& name, Tensor rows) {
     return write(graph.state(name, {options.sequences * options.context, row[1], row[2]}, options.cache), rows, step);
 }
 
-void ModelBuilder::watch(std::int64_t layer, AttentionOf of, Tensor q, Tensor lse) {
-    if (const auto i = static_cast<std::size_t>(layer); i >= options.watch.size() || !options.watch[i]) return;
+void ModelBuilder::record_attention(std::int64_t layer, AttentionKind kind, Tensor q, Tensor lse) {
+    if (const auto i = static_cast<std::size_t>(layer);
+        i >= options.record_attention.size() || !options.record_attention[i])
+        return;
     const Shape row = q.shape();
     const std::int64_t rows = options.sequences * options.context;
-    write(graph.state(model_names::watched_queries(layer, of), {rows, row[1], row[2]}, DType::f32), q, step);
-    write(graph.state(model_names::watched_lse(layer, of), {rows, row[1]}, DType::f32), lse, step);
+    write(graph.state(model_names::recorded_queries(layer, kind), {rows, row[1], row[2]}, DType::f32), q, step);
+    write(graph.state(model_names::recorded_lse(layer, kind), {rows, row[1]}, DType::f32), lse, step);
 }
 
 AttentionResult ModelBuilder::attend_rows(Tensor q, Tensor keys, Tensor values, const AttentionOptions& how) {
@@ -134,9 +136,9 @@ AttentionResult ModelBuilder::attend_rows(Tensor q, Tensor keys, Tensor values, 
 }
 
 Tensor ModelBuilder::attend(std::int64_t layer, Tensor q, Tensor k, Tensor v, AttentionOptions how, const QKV& first) {
-    const AttentionOptions usual = config.attention(layer);
-    how.causal = usual.causal && !options.encoder, how.scale = usual.scale, how.softcap = usual.softcap;
-    how.window_left = usual.window_left, how.window_right = usual.window_right;
+    const AttentionOptions defaults = config.attention(layer);
+    how.causal = defaults.causal && !options.encoder, how.scale = defaults.scale, how.softcap = defaults.softcap;
+    how.window_left = defaults.window_left, how.window_right = defaults.window_right;
     how.step = step;
     const Tensor keys = cached(model_names::keys(layer, own()), k),
                  values = cached(model_names::values(layer, own()), v);
@@ -144,36 +146,37 @@ Tensor ModelBuilder::attend(std::int64_t layer, Tensor q, Tensor k, Tensor v, At
     if (first.q) {  // rows in place of those that stand there: an encoder's run begins at position 0
         const AttentionResult global =
             attend_rows(first.q, cached(model_names::global_keys(layer), first.k),
-                        cached(model_names::global_values(layer), first.v), {.scale = usual.scale, .step = step});
+                        cached(model_names::global_values(layer), first.v), {.scale = defaults.scale, .step = step});
         seen = {.o = write(seen.o, global.o, step), .lse = write(seen.lse, global.lse, step)};
         q = write(q, first.q, step);
     }
-    watch(layer, own(), q, seen.lse);
+    record_attention(layer, own(), q, seen.lse);
     return masked(layer, own(), graph.reshape(seen.o, {q.shape()[0], q.shape()[1] * v.shape()[2]}));
 }
 
-Tensor ModelBuilder::masked(std::int64_t layer, AttentionOf of, Tensor heads) {
+Tensor ModelBuilder::masked(std::int64_t layer, AttentionKind kind, Tensor heads) {
     if (!options.head_mask) return heads;
-    return heads * graph.state(model_names::head_mask(layer, of), {heads.shape()[-1]}, DType::f32, true);
+    return heads * graph.state(model_names::head_mask(layer, kind), {heads.shape()[-1]}, DType::f32, true);
 }
 
-void ModelBuilder::offer_source(std::int64_t layer, Tensor k, Tensor v) {
-    cached(model_names::keys(layer, AttentionOf::cross), k);
-    cached(model_names::values(layer, AttentionOf::cross), v);
+void ModelBuilder::write_cross_kv(std::int64_t layer, Tensor k, Tensor v) {
+    cached(model_names::keys(layer, AttentionKind::cross), k);
+    cached(model_names::values(layer, AttentionKind::cross), v);
 }
 
-Tensor ModelBuilder::attend_source(std::int64_t layer, Tensor q) {
+Tensor ModelBuilder::cross_attend(std::int64_t layer, Tensor q) {
     const auto offered = [&](const std::string& name) {
         const std::int64_t rows = options.source_context > 0 ? options.source_context : options.context;
         return graph.state(name, {options.sequences * rows, config.kv_heads, config.head_width}, options.cache);
     };
     if (!source_length_)
         source_length_ = graph.state(model_names::source_length, {options.sequences}, DType::i32, true);
-    const AttentionResult result = attend_rows(q, offered(model_names::keys(layer, AttentionOf::cross)),
-                                               offered(model_names::values(layer, AttentionOf::cross)),
+    const AttentionResult result = attend_rows(q, offered(model_names::keys(layer, AttentionKind::cross)),
+                                               offered(model_names::values(layer, AttentionKind::cross)),
                                                {.scale = config.attention(layer).scale, .kv_len = source_length_});
-    watch(layer, AttentionOf::cross, q, result.lse);
-    return masked(layer, AttentionOf::cross, graph.reshape(result.o, {q.shape()[0], config.heads * config.head_width}));
+    record_attention(layer, AttentionKind::cross, q, result.lse);
+    return masked(layer, AttentionKind::cross,
+                  graph.reshape(result.o, {q.shape()[0], config.heads * config.head_width}));
 }
 
 bool ModelBuilder::has(const std::string& weight) const { return std::ranges::count(config.absent, weight) == 0; }

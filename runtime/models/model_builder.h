@@ -25,7 +25,8 @@ struct BuildOptions {
     std::int64_t context = 0;    ///< rows of a sequence's cache
     bool encoder = false;  ///< of an encoder–decoder: the graph of its encoder, whose rows are the text that is read
     DType cache = DType::f16;
-    std::vector<bool> watch;  ///< by layer: keep the rows of Q and the log-sum-exps, so that weights can be asked for
+    std::vector<bool>
+        record_attention;     ///< by layer: keep the rows of Q and the log-sum-exps, so that weights can be asked for
     bool all_logits = false;  ///< the logits of all rows are an output, instead of a drawn token
     bool hidden = false;      ///< the residual stream after each block is an output: "hidden.0" …
     bool head_mask = false;   ///< the output of every head is multiplied by a state's number: 0 silences it
@@ -52,15 +53,15 @@ inline const char* pooled = "pooled";  ///< f32 [sequences, width], of encoders 
 /// f32 [all rows, width], of encoders with a norm behind the last block.
 inline const char* last_hidden = "last_hidden";
 inline const char* relation = "relation";  ///< f32 [sequences, 2], BERT's: does the second text follow the first?
-std::string keys(std::int64_t layer, AttentionOf of = AttentionOf::self);
-std::string values(std::int64_t layer, AttentionOf of = AttentionOf::self);
+std::string keys(std::int64_t layer, AttentionKind kind = AttentionKind::self);
+std::string values(std::int64_t layer, AttentionKind kind = AttentionKind::self);
 std::string global_keys(std::int64_t layer);  ///< of the first rows' own attention, see ModelBuilder::attend
 std::string global_values(std::int64_t layer);
-std::string watched_queries(std::int64_t layer, AttentionOf of = AttentionOf::self);
-std::string watched_lse(std::int64_t layer, AttentionOf of = AttentionOf::self);
+std::string recorded_queries(std::int64_t layer, AttentionKind kind = AttentionKind::self);
+std::string recorded_lse(std::int64_t layer, AttentionKind kind = AttentionKind::self);
 std::string hidden(std::int64_t index);
 /// f32 [heads Dv], 1 or 0 for each feature of a head; host-visible.
-std::string head_mask(std::int64_t layer, AttentionOf of = AttentionOf::self);
+std::string head_mask(std::int64_t layer, AttentionKind kind = AttentionKind::self);
 std::string router(std::int64_t layer);
 enum : int { body = 0, head = 1 };  ///< segments: everything up to the last block; the output head and the draw
 }  // namespace model_names
@@ -97,9 +98,9 @@ public:
     /// all keys by projections of their own instead: q [g, H, D], k and v [n, Hk, D].
     Tensor attend(std::int64_t layer, Tensor q, Tensor k, Tensor v, AttentionOptions how = {}, const QKV& first = {});
     /// The queries of an encoder–decoder's decoder, q [n, H, D], attend to what its encoder offered for `layer` → [n, H D].
-    Tensor attend_source(std::int64_t layer, Tensor q);
+    Tensor cross_attend(std::int64_t layer, Tensor q);
     /// In the encoder's graph: keys and values [n, Hk, D] of its last hidden state, for the decoder's `layer`.
-    void offer_source(std::int64_t layer, Tensor k, Tensor v);
+    void write_cross_kv(std::int64_t layer, Tensor k, Tensor v);
     /// Whether the checkpoint has an optional weight (Architecture::optional).
     bool has(const std::string& weight) const;
     /// Notes what the router of a layer says, [n, experts].
@@ -121,7 +122,7 @@ public:
     Tensor output(Tensor x, Tensor embedding, const std::string& name = "lm_head", bool bias = false);
 
 private:
-    AttentionOf own() const { return options.encoder ? AttentionOf::encoder : AttentionOf::self; }
+    AttentionKind own() const { return options.encoder ? AttentionKind::encoder : AttentionKind::self; }
     /// Rows of a table for the run's tokens, by numbers that the host writes into the state `name`.
     Tensor by_token(const char* name, Tensor table);
     /// The state `name` [sequences * context, heads, D] with this run's keys or values in it.
@@ -132,9 +133,9 @@ private:
     /// Attention of each sequence's queries to its own keys.
     AttentionResult attend_rows(Tensor q, Tensor keys, Tensor values, const AttentionOptions& how);
     /// Keeps what the tap makes a layer's weights from.
-    void watch(std::int64_t layer, AttentionOf of, Tensor q, Tensor lse);
+    void record_attention(std::int64_t layer, AttentionKind kind, Tensor q, Tensor lse);
     /// The heads' outputs [n, H Dv], those of heads that the state says times 0.
-    Tensor masked(std::int64_t layer, AttentionOf of, Tensor heads);
+    Tensor masked(std::int64_t layer, AttentionKind kind, Tensor heads);
     Tensor source_length_;
     std::map<std::string, Tensor> integers_;
     std::int64_t noted_ = 0;

@@ -4,8 +4,8 @@
 #include <cctype>
 #include <string>
 
-#include "vantage/op.h"
 #include "runtime/models/model_builder.h"
+#include "vantage/op.h"
 
 namespace vantage {
 
@@ -23,63 +23,63 @@ int behind_views(const Graph& graph, int id) {
 
 }  // namespace
 
-const char* name_of(Part part) {
-    switch (part) {
-        case Part::embedding: return "embedding";
-        case Part::positions: return "positions";
-        case Part::query: return "attention q";
-        case Part::key: return "attention k";
-        case Part::value: return "attention v";
-        case Part::projections: return "attention q, k, v";
-        case Part::attention: return "attention scores";
-        case Part::attention_out: return "attention o";
-        case Part::sinks: return "attention sinks";
-        case Part::cross_query: return "cross-attention q";
-        case Part::cross_key: return "cross-attention k";
-        case Part::cross_value: return "cross-attention v";
-        case Part::cross_attention: return "cross-attention scores";
-        case Part::cross_out: return "cross-attention o";
-        case Part::unused: return "attention, global (unused)";
-        case Part::mlp: return "mlp";
-        case Part::router: return "router";
-        case Part::experts: return "experts";
-        case Part::norms: return "norms";
-        case Part::output: return "output layer";
-        case Part::heads: return "heads";
-        case Part::other: return "other";
+const char* name_of(ModelRole role) {
+    switch (role) {
+        case ModelRole::embedding: return "embedding";
+        case ModelRole::positions: return "positions";
+        case ModelRole::query: return "attention q";
+        case ModelRole::key: return "attention k";
+        case ModelRole::value: return "attention v";
+        case ModelRole::projections: return "attention q, k, v";
+        case ModelRole::attention: return "attention scores";
+        case ModelRole::attention_out: return "attention o";
+        case ModelRole::sinks: return "attention sinks";
+        case ModelRole::cross_query: return "cross-attention q";
+        case ModelRole::cross_key: return "cross-attention k";
+        case ModelRole::cross_value: return "cross-attention v";
+        case ModelRole::cross_attention: return "cross-attention scores";
+        case ModelRole::cross_out: return "cross-attention o";
+        case ModelRole::unused: return "attention, global (unused)";
+        case ModelRole::mlp: return "mlp";
+        case ModelRole::router: return "router";
+        case ModelRole::experts: return "experts";
+        case ModelRole::norms: return "norms";
+        case ModelRole::output: return "output layer";
+        case ModelRole::heads: return "heads";
+        case ModelRole::other: return "other";
     }
     return "";
 }
 
-Parts::Parts(const Graph& graph, const ModelConfig& config) : graph_(graph), config_(config) {
+ModelRoles::ModelRoles(const Graph& graph, const ModelConfig& config) : graph_(graph), config_(config) {
     for (const Node& node : graph.nodes()) {
-        if (is_op(node, "route")) trace(node.inputs[0], {Part::router, config.experts, 1});
+        if (is_op(node, "route")) trace(node.inputs[0], {ModelRole::router, config.experts, 1});
         if (is_op(node, "attention")) trace_attention(node);
         if (!is_op(node, "write")) continue;  // what an encoder offers the decoder's layers, into states of these names
         const std::string& state = graph.value(graph.storage(node.inputs[0])).name;
         const Shape& rows = graph.value(node.inputs[1]).type.shape;
-        if (state.starts_with("cache.k.cross.")) trace(node.inputs[1], {Part::cross_key, rows[-2], rows[-1]});
-        if (state.starts_with("cache.v.cross.")) trace(node.inputs[1], {Part::cross_value, rows[-2], rows[-1]});
+        if (state.starts_with("cache.k.cross.")) trace(node.inputs[1], {ModelRole::cross_key, rows[-2], rows[-1]});
+        if (state.starts_with("cache.v.cross.")) trace(node.inputs[1], {ModelRole::cross_value, rows[-2], rows[-1]});
     }
-    for (std::size_t i = 0; i < graph.nodes().size(); ++i) parts_.push_back(part_of(i));
+    for (std::size_t i = 0; i < graph.nodes().size(); ++i) roles_.push_back(role_of(i));
 }
 
-void Parts::trace_attention(const Node& node) {
-    const auto heads_of = [&](const char* name, Part part) {
+void ModelRoles::trace_attention(const Node& node) {
+    const auto heads_of = [&](const char* name, ModelRole role) {
         const int id = operand_named(node, name);
         const Shape& shape = graph_.value(id).type.shape;
-        trace(id, {part, shape[-2], shape[-1]});
+        trace(id, {role, shape[-2], shape[-1]});
     };
-    heads_of("q", is_cross(node) ? Part::cross_query : Part::query);
-    heads_of("k", Part::key);
-    heads_of("v", Part::value);
+    heads_of("q", is_cross(node) ? ModelRole::cross_query : ModelRole::query);
+    heads_of("k", ModelRole::key);
+    heads_of("v", ModelRole::value);
 }
 
-bool Parts::is_cross(const Node& attention) const {
+bool ModelRoles::is_cross(const Node& attention) const {
     return graph_.value(behind_views(graph_, operand_named(attention, "k"))).node < 0;
 }
 
-bool Parts::is_read(const Node& node) const {
+bool ModelRoles::is_read(const Node& node) const {
     const int result = node.outputs[0];
     const auto reads = [&](int id) { return id >= 0 && behind_views(graph_, id) == result; };
     return std::ranges::any_of(graph_.nodes(),
@@ -87,22 +87,22 @@ bool Parts::is_read(const Node& node) const {
            std::ranges::any_of(graph_.outputs(), [&](const auto& output) { return reads(output.second); });
 }
 
-bool Parts::is_weight(int value) const {
+bool ModelRoles::is_weight(int value) const {
     return value >= 0 && graph_.value(graph_.storage(value)).kind == ValueKind::weight;
 }
 
-bool Parts::in_head(std::size_t node) const {
+bool ModelRoles::in_head(std::size_t node) const {
     return graph_.segments()[static_cast<std::size_t>(graph_.nodes()[node].segment)] == "head";
 }
 
-bool Parts::in_layer(std::size_t node) const {  // "encoder.layer.3.": a scope of numbers only
+bool ModelRoles::in_layer(std::size_t node) const {  // "encoder.layer.3.": a scope of numbers only
     const std::string& scope = graph_.nodes()[node].scope;
     for (std::size_t i = scope.find('.'); i != std::string::npos && i + 1 < scope.size(); i = scope.find('.', i + 1))
         if (std::isdigit(static_cast<unsigned char>(scope[i + 1])) != 0) return true;
     return false;
 }
 
-void Parts::trace(int value, const Columns& made) {
+void ModelRoles::trace(int value, const Columns& made) {
     value = behind_views(graph_, value);
     if (graph_.value(value).kind != ValueKind::node) return;
     const auto index = static_cast<std::size_t>(graph_.value(value).node);
@@ -118,7 +118,7 @@ void Parts::trace(int value, const Columns& made) {
 }
 
 // Through what joins, adds or chooses between results of attention; a matrix product or a norm makes something else of them.
-const Node* Parts::attention_behind(int value) const {
+const Node* ModelRoles::attention_behind(int value) const {
     if (value < 0) return nullptr;
     const Value& from = graph_.value(behind_views(graph_, value));
     if (from.kind != ValueKind::node) return nullptr;
@@ -130,40 +130,42 @@ const Node* Parts::attention_behind(int value) const {
     return nullptr;
 }
 
-Part Parts::part_of(std::size_t index) const {
+ModelRole ModelRoles::role_of(std::size_t index) const {
     const Node& node = graph_.nodes()[index];
-    if (is_norm(node)) return Part::norms;
-    if (is_op(node, "attention")) return is_cross(node) ? Part::cross_attention : Part::attention;
-    if (is_op(node, "expert_linear")) return Part::experts;
+    if (is_norm(node)) return ModelRole::norms;
+    if (is_op(node, "attention")) return is_cross(node) ? ModelRole::cross_attention : ModelRole::attention;
+    if (is_op(node, "expert_linear")) return ModelRole::experts;
     if (is_op(node, "embedding")) {
-        if (!is_weight(operand_named(node, "w"))) return Part::other;  // rows of something that was computed
+        if (!is_weight(operand_named(node, "w"))) return ModelRole::other;  // rows of something that was computed
         const Value& ids = graph_.value(graph_.storage(node.inputs[0]));
-        return ids.name == model_names::tokens || ids.name == model_names::source_tokens ? Part::embedding
-                                                                                         : Part::positions;
+        return ids.name == model_names::tokens || ids.name == model_names::source_tokens ? ModelRole::embedding
+                                                                                         : ModelRole::positions;
     }
-    if (!is_op(node, "matmul")) return Part::other;
-    if (!is_weight(operand_named(node, "b"))) return config_.experts > 0 ? Part::experts : Part::other;
+    if (!is_op(node, "matmul")) return ModelRole::other;
+    if (!is_weight(operand_named(node, "b"))) return config_.experts > 0 ? ModelRole::experts : ModelRole::other;
     if (const auto found = columns_.find(index); found != columns_.end()) {
-        const Part first = found->second.front().part;
-        return first == Part::query || first == Part::key || first == Part::value ? Part::projections : first;
+        const ModelRole first = found->second.front().role;
+        return first == ModelRole::query || first == ModelRole::key || first == ModelRole::value
+                   ? ModelRole::projections
+                   : first;
     }
     if (in_head(index)) {
         const bool words = graph_.value(node.outputs[0]).type.shape[-1] == config_.vocab;
-        return words || config_.kind != ModelKind::encoder ? Part::output : Part::heads;
+        return words || config_.kind != ModelKind::encoder ? ModelRole::output : ModelRole::heads;
     }
     if (const Node* attention = attention_behind(node.inputs[0]))
-        return is_cross(*attention) ? Part::cross_out : Part::attention_out;
-    if (!in_layer(index)) return Part::embedding;
-    return is_read(node) ? Part::mlp : Part::unused;
+        return is_cross(*attention) ? ModelRole::cross_out : ModelRole::attention_out;
+    if (!in_layer(index)) return ModelRole::embedding;
+    return is_read(node) ? ModelRole::mlp : ModelRole::unused;
 }
 
-Part Parts::of_operand(std::size_t node, std::size_t operand) const {
+ModelRole ModelRoles::of_operand(std::size_t node, std::size_t operand) const {
     const std::string name = graph_.nodes()[node].op->operands[operand];
-    if (parts_[node] == Part::embedding && name == "positions") return Part::positions;
-    if (parts_[node] == Part::attention) return name == "sinks" ? Part::sinks : Part::positions;
-    if (parts_[node] == Part::other && is_op(graph_.nodes()[node], "add")) return Part::positions;
-    if (parts_[node] == Part::other && is_op(graph_.nodes()[node], "concat")) return Part::embedding;
-    return parts_[node];
+    if (roles_[node] == ModelRole::embedding && name == "positions") return ModelRole::positions;
+    if (roles_[node] == ModelRole::attention) return name == "sinks" ? ModelRole::sinks : ModelRole::positions;
+    if (roles_[node] == ModelRole::other && is_op(graph_.nodes()[node], "add")) return ModelRole::positions;
+    if (roles_[node] == ModelRole::other && is_op(graph_.nodes()[node], "concat")) return ModelRole::embedding;
+    return roles_[node];
 }
 
 }  // namespace vantage

@@ -13,7 +13,7 @@ namespace vantage {
 /// In the order in which data meets them. Weights are of query, key and value apart, nodes of all three (projections); the
 /// scores q·k and the mixing of values are attention; its only weights are sinks. Kinds of tokens (BERT's) are
 /// among positions.
-enum class Part : std::uint8_t {
+enum class ModelRole : std::uint8_t {
     embedding,
     positions,
     query,
@@ -37,22 +37,22 @@ enum class Part : std::uint8_t {
     heads,
     other
 };
-const char* name_of(Part part);
+const char* name_of(ModelRole role);
 /// Of the decoder's cross-attention, but in the encoder's graph: the text's keys and values for the decoder's layers.
-inline bool is_offered(Part part) { return part == Part::cross_key || part == Part::cross_value; }
+inline bool is_cross_kv(ModelRole role) { return role == ModelRole::cross_key || role == ModelRole::cross_value; }
 
-class Parts {
+class ModelRoles {
 public:
-    Parts(const Graph& graph, const ModelConfig& config);
+    ModelRoles(const Graph& graph, const ModelConfig& config);
 
-    Part of(std::size_t node) const { return parts_[node]; }
+    ModelRole of(std::size_t node) const { return roles_[node]; }
     /// Of a weight, by the node that reads it. For projections see `columns`.
-    Part of_operand(std::size_t node, std::size_t operand) const;
+    ModelRole of_operand(std::size_t node, std::size_t operand) const;
     /// The node is a linear layer that makes queries, keys, values or a router's logits: it has `columns`.
     bool projects(std::size_t node) const { return columns_.count(node) != 0; }
     /// Columns of a projection's result that become queries, keys or values.
     struct Columns {
-        Part part;
+        ModelRole role;
         std::int64_t heads, width;
         std::int64_t count() const { return heads * width; }
         bool operator==(const Columns&) const = default;
@@ -62,7 +62,7 @@ public:
     bool in_layer(std::size_t node) const;
 
 private:
-    Part part_of(std::size_t node) const;
+    ModelRole role_of(std::size_t node) const;
     /// The linear layers behind a value, through norms of heads, rotations, splits and caches, are of this part.
     void trace(int value, const Columns& made);
     void trace_attention(const Node& node);
@@ -76,7 +76,7 @@ private:
 
     const Graph& graph_;
     const ModelConfig& config_;
-    std::vector<Part> parts_;                              // by node
+    std::vector<ModelRole> roles_;                         // by node
     std::map<std::size_t, std::vector<Columns>> columns_;  // of projections and routers
 };
 

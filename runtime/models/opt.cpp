@@ -11,12 +11,12 @@ namespace {
 constexpr std::int64_t first_position = 2;  // rows 0 and 1 of the table belong to padding
 
 void read_opt(const JsonFields& fields, ModelConfig& c) {
-    c.layers = fields.integer("num_hidden_layers", 1, most_layers);
-    c.width = fields.integer("hidden_size", 1, most_width);
-    c.heads = c.kv_heads = fields.integer("num_attention_heads", 1, most_heads);
-    c.inner = fields.optional_integer("ffn_dim", 1, most_width).value_or(3072);
-    c.vocab = fields.integer("vocab_size", 1, most_vocab);
-    c.context = fields.optional_integer("max_position_embeddings", 1, most_context).value_or(2048);
+    c.layers = fields.integer("num_hidden_layers", 1, max_layers);
+    c.width = fields.integer("hidden_size", 1, max_width);
+    c.heads = c.kv_heads = fields.integer("num_attention_heads", 1, max_heads);
+    c.inner = fields.optional_integer("ffn_dim", 1, max_width).value_or(3072);
+    c.vocab = fields.integer("vocab_size", 1, max_vocab);
+    c.context = fields.optional_integer("max_position_embeddings", 1, max_context).value_or(2048);
     c.activation = read_activation(fields, "activation_function", "relu");
     c.tied = read_tied(fields, true);
     c.qkv_bias = c.attention_out_bias = c.mlp_bias = fields.optional_flag("enable_bias").value_or(true);
@@ -24,7 +24,7 @@ void read_opt(const JsonFields& fields, ModelConfig& c) {
     const bool first = fields.optional_flag("do_layer_norm_before").value_or(true);
     c.own.set("do_layer_norm_before", first);
     c.own.set("final_norm", first && !fields.optional_flag("_remove_final_layer_norm").value_or(false));
-    c.own.set("word_embed_proj_dim", fields.optional_integer("word_embed_proj_dim", 1, most_width).value_or(c.width));
+    c.own.set("word_embed_proj_dim", fields.optional_integer("word_embed_proj_dim", 1, max_width).value_or(c.width));
     c.own.set("norm_weights", fields.optional_flag("layer_norm_elementwise_affine").value_or(true));
 }
 

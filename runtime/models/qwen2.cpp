@@ -6,7 +6,7 @@ namespace vantage {
 
 void read_qwen_windows(const JsonFields& fields, ModelConfig& c) {
     if (!fields.optional_flag("use_sliding_window").value_or(false)) return;
-    const std::int64_t first = fields.optional_integer("max_window_layers", 0, most_layers).value_or(28);
+    const std::int64_t first = fields.optional_integer("max_window_layers", 0, max_layers).value_or(28);
     read_windows(fields, c, read_window(fields, 4096), [first](std::int64_t layer) { return layer >= first; });
 }
 

@@ -8,7 +8,7 @@ namespace vantage {
 
 void read_roberta_fields(const JsonFields& fields, ModelConfig& c) {
     read_bert_fields(fields, c);
-    const std::int64_t padding = fields.optional_integer("pad_token_id", 0, most_vocab).value_or(1);
+    const std::int64_t padding = fields.optional_integer("pad_token_id", 0, max_vocab).value_or(1);
     c.own.set("padding_token", padding);
     c.context -= padding + 1;
     if (c.context < 1) fields.fail("max_position_embeddings", "more than pad_token_id + 1");

@@ -26,14 +26,14 @@ void read_t5_mlp(const JsonFields& fields, ModelConfig& c) {
 
 void read_t5(const JsonFields& fields, ModelConfig& c) {
     c.kind = ModelKind::encoder_decoder;
-    c.width = fields.integer("d_model", 1, most_width);
-    c.heads = c.kv_heads = fields.integer("num_heads", 1, most_heads);
-    c.head_width = fields.integer("d_kv", 1, most_width);
-    c.inner = fields.integer("d_ff", 1, most_width);
-    c.encoder = {.layers = fields.integer("num_layers", 1, most_layers), .heads = c.heads, .inner = c.inner};
-    c.layers = fields.optional_integer("num_decoder_layers", 1, most_layers).value_or(c.encoder.layers);
-    c.vocab = fields.integer("vocab_size", 1, most_vocab);
-    c.usual_context = fields.optional_integer("n_positions", 1, longest_t5_text).value_or(512);
+    c.width = fields.integer("d_model", 1, max_width);
+    c.heads = c.kv_heads = fields.integer("num_heads", 1, max_heads);
+    c.head_width = fields.integer("d_kv", 1, max_width);
+    c.inner = fields.integer("d_ff", 1, max_width);
+    c.encoder = {.layers = fields.integer("num_layers", 1, max_layers), .heads = c.heads, .inner = c.inner};
+    c.layers = fields.optional_integer("num_decoder_layers", 1, max_layers).value_or(c.encoder.layers);
+    c.vocab = fields.integer("vocab_size", 1, max_vocab);
+    c.default_context = fields.optional_integer("n_positions", 1, longest_t5_text).value_or(512);
     c.context = longest_t5_text;
     c.norm_eps = fields.optional_number("layer_norm_epsilon", 0, 1).value_or(1e-6);
     c.attention_scale = 1;
@@ -41,11 +41,12 @@ void read_t5(const JsonFields& fields, ModelConfig& c) {
     // its own, or the shared one as it is
     c.tied = fields.optional_flag("scale_decoder_outputs").value_or(read_tied(fields, true));
     const std::int64_t buckets = fields.optional_integer("relative_attention_num_buckets", 4, 1 << 16).value_or(32),
-                       most = fields.optional_integer("relative_attention_max_distance", 1, 1 << 20).value_or(128);
+                       max_distance =
+                           fields.optional_integer("relative_attention_max_distance", 1, 1 << 20).value_or(128);
     if (buckets % 2 != 0) fields.fail("relative_attention_num_buckets", "an even number");
-    if (most <= buckets / 2) fields.fail("relative_attention_max_distance", "more than half of the buckets");
+    if (max_distance <= buckets / 2) fields.fail("relative_attention_max_distance", "more than half of the buckets");
     c.own.set("buckets", buckets);
-    c.own.set("max_distance", most);
+    c.own.set("max_distance", max_distance);
     read_t5_mlp(fields, c);
     read_start(fields, c, 0);
 }
@@ -97,7 +98,7 @@ Tensor t5_stack(ModelBuilder& d, Tensor table, bool encoder) {
         });
         if (!encoder)
             sublayer(1, "EncDecAttention", [&](Tensor y) {
-                return d.dense("o", d.attend_source(layer, t5_heads(d, "q", y)), c.width, false);
+                return d.dense("o", d.cross_attend(layer, t5_heads(d, "q", y)), c.width, false);
             });
         sublayer(encoder ? 1 : 2, "DenseReluDense", [&](Tensor y) { return t5_mlp(d, y); });
         d.note_hidden(x);
@@ -117,7 +118,7 @@ void build_t5_encoder(ModelBuilder& d) {
     for (int layer = 0; layer < d.config.layers; ++layer) {
         const Graph::Scope block = d.graph.scope("decoder.block", layer);
         const Graph::Scope attention = d.graph.scope("layer.1.EncDecAttention");
-        d.offer_source(layer, t5_heads(d, "k", x), t5_heads(d, "v", x));
+        d.write_cross_kv(layer, t5_heads(d, "k", x), t5_heads(d, "v", x));
     }
     d.finish_encoder(x);
 }

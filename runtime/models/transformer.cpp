@@ -12,16 +12,16 @@ namespace {
 
 void read_transformer(const JsonFields& fields, ModelConfig& c) {
     c.kind = ModelKind::encoder_decoder;
-    c.width = fields.integer("d_model", 1, most_width);
-    c.heads = fields.integer("num_heads", 1, most_heads);
-    c.inner = fields.integer("d_ff", 1, most_width);
-    c.encoder = {.layers = fields.integer("num_encoder_layers", 1, most_layers), .heads = c.heads, .inner = c.inner};
-    c.layers = fields.integer("num_decoder_layers", 1, most_layers);
+    c.width = fields.integer("d_model", 1, max_width);
+    c.heads = fields.integer("num_heads", 1, max_heads);
+    c.inner = fields.integer("d_ff", 1, max_width);
+    c.encoder = {.layers = fields.integer("num_encoder_layers", 1, max_layers), .heads = c.heads, .inner = c.inner};
+    c.layers = fields.integer("num_decoder_layers", 1, max_layers);
     divide_heads(fields, c, "d_model", "num_heads");
     if (c.width % 2 != 0) fields.fail("d_model", "an even number: sines and cosines by turns");
     c.kv_heads = c.heads;
-    c.vocab = fields.integer("vocab_size", 1, most_vocab);
-    c.context = fields.optional_integer("max_position_embeddings", 1, most_context).value_or(1024);
+    c.vocab = fields.integer("vocab_size", 1, max_vocab);
+    c.context = fields.optional_integer("max_position_embeddings", 1, max_context).value_or(1024);
     c.activation = read_activation(fields, "activation_function", "relu");
     c.norm_eps = fields.optional_number("layer_norm_eps", 0, 1).value_or(1e-5);
     c.tied = read_tied(fields, true);

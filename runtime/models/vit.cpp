@@ -10,22 +10,23 @@ namespace vantage {
 
 namespace {
 
-constexpr std::int64_t most_pixels_a_side = 1 << 13;
+constexpr std::int64_t max_pixels_a_side = 1 << 13;
 constexpr const char* vit_pooler = "pooler.dense.weight";  // which a bare model may be saved without
 
 // One number for both, or [height, width].
-std::pair<std::int64_t, std::int64_t> height_and_width(const JsonFields& fields, const char* key, std::int64_t usual) {
-    const std::vector<std::int64_t> sides = fields.integers(key, 1, most_pixels_a_side);
-    if (!fields.has(key)) return {usual, usual};
+std::pair<std::int64_t, std::int64_t> height_and_width(const JsonFields& fields, const char* key,
+                                                       std::int64_t default_value) {
+    const std::vector<std::int64_t> sides = fields.integers(key, 1, max_pixels_a_side);
+    if (!fields.has(key)) return {default_value, default_value};
     if (sides.empty() || sides.size() > 2) fields.fail(key, "one number, or [height, width]");
     return {sides.front(), sides.back()};
 }
 
 void read_vit(const JsonFields& fields, ModelConfig& c) {
-    c.layers = fields.integer("num_hidden_layers", 1, most_layers);
-    c.width = fields.integer("hidden_size", 1, most_width);
-    c.heads = c.kv_heads = fields.integer("num_attention_heads", 1, most_heads);
-    c.inner = fields.integer("intermediate_size", 1, most_width);
+    c.layers = fields.integer("num_hidden_layers", 1, max_layers);
+    c.width = fields.integer("hidden_size", 1, max_width);
+    c.heads = c.kv_heads = fields.integer("num_attention_heads", 1, max_heads);
+    c.inner = fields.integer("intermediate_size", 1, max_width);
     c.norm_eps = fields.optional_number("layer_norm_eps", 0, 1).value_or(1e-12);
     c.activation = read_activation(fields, "hidden_act", "gelu");
     c.qkv_bias = fields.optional_flag("qkv_bias").value_or(true);
@@ -48,7 +49,7 @@ void read_vit(const JsonFields& fields, ModelConfig& c) {
     if (c.head == Head::none) {
         const std::string act = fields.optional_text("pooler_act").value_or("tanh");
         if (act != "tanh") fields.fail("pooler_act", "\"tanh\"");
-        c.own.set("pooler_output_size", fields.optional_integer("pooler_output_size", 1, most_width).value_or(c.width));
+        c.own.set("pooler_output_size", fields.optional_integer("pooler_output_size", 1, max_width).value_or(c.width));
     }
 }
 

@@ -1,33 +1,33 @@
 #include "runtime/models/weight_storage.h"
 
 #include "runtime/base/log.h"
-#include "vantage/op.h"
 #include "runtime/models/model_roles.h"
+#include "vantage/op.h"
 
 namespace vantage {
 
 namespace {
 
-bool is_matrix_use(const Graph& graph, const Parts& parts, std::size_t index, std::size_t operand) {
+bool is_matrix_use(const Graph& graph, const ModelRoles& roles, std::size_t index, std::size_t operand) {
     const Node& node = graph.nodes()[index];
     const std::string op = node.op->name, name = node.op->operands[operand];
-    if (op == "matmul") return name == "b" && node.attrs.flag("transpose_b") && parts.of(index) != Part::router;
+    if (op == "matmul") return name == "b" && node.attrs.flag("transpose_b") && roles.of(index) != ModelRole::router;
     if (op == "expert_linear") return name == "w" && node.attrs.flag("transpose_w");
-    return op == "embedding" && name == "w" && parts.of(index) == Part::embedding;
+    return op == "embedding" && name == "w" && roles.of(index) == ModelRole::embedding;
 }
 
 // For each value whether it is a weight that is used as a matrix, and as nothing else.
 std::vector<bool> matrices_of(const Graph& graph, const ModelConfig& config) {
-    const Parts parts(graph, config);
-    std::vector<bool> used(graph.values().size()), otherwise(graph.values().size());
+    const ModelRoles roles(graph, config);
+    std::vector<bool> used(graph.values().size()), used_elsewhere(graph.values().size());
     for (std::size_t node = 0; node < graph.nodes().size(); ++node)
         for (std::size_t i = 0; i < graph.nodes()[node].inputs.size(); ++i)
             if (const int id = graph.nodes()[node].inputs[i]; id >= 0)
-                (is_matrix_use(graph, parts, node, i) ? used : otherwise)[static_cast<std::size_t>(id)] = true;
+                (is_matrix_use(graph, roles, node, i) ? used : used_elsewhere)[static_cast<std::size_t>(id)] = true;
     for (const Value& value : graph.values())
-        if (value.alias >= 0) otherwise[static_cast<std::size_t>(value.alias)] = true;
+        if (value.alias >= 0) used_elsewhere[static_cast<std::size_t>(value.alias)] = true;
     for (std::size_t id = 0; id < used.size(); ++id)
-        used[id] = used[id] && !otherwise[id] && graph.values()[id].kind == ValueKind::weight;
+        used[id] = used[id] && !used_elsewhere[id] && graph.values()[id].kind == ValueKind::weight;
     return used;
 }
 

@@ -14,9 +14,9 @@
 
 #include "runtime/ops/activation.h"
 
-#include "vantage/op.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/activation.h"
+#include "vantage/op.h"
 #include "vantage/ops.h"
 
 namespace vantage {
@@ -156,11 +156,11 @@ const OpDef activation_op = {
     .cases = ops::activation::cases,
 };
 
-Tensor activate(Tensor x, Activation activation, Where where) {
+Tensor activate(Tensor x, Activation activation, SourceLocation where) {
     if (activation == Activation::none) return x;
     return x.graph().call(activation_op, {x}, {{"kind", std::string(name_of(activation))}}, where)[0];
 }
-Tensor softcap(Tensor x, double cap, Where where) {
+Tensor softcap(Tensor x, double cap, SourceLocation where) {
     return x.graph().call(activation_op, {x}, {{"kind", std::string("softcap")}, {"cap", cap}}, where)[0];
 }
 

@@ -5,9 +5,9 @@
 #include <cmath>
 
 #include "runtime/base/log.h"
-#include "vantage/op.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/additive_scores.h"
+#include "vantage/op.h"
 #include "vantage/ops.h"
 
 namespace vantage {
@@ -78,9 +78,9 @@ LaunchPlan launch_tiled(const OpCall& call, const Caps&) {
 
 bool fits_tiled(const OpCall& call, const Caps& caps) {
     const Sizes s = sizes_of(call);
-    const std::array<std::uint32_t, 3> most = caps.max_workgroup_count;
+    const std::array<std::uint32_t, 3> maximum = caps.max_workgroup_count;
     return caps.max_workgroup_invocations >= 256 && caps.max_workgroup_size[0] >= 256 && s.batch > 0 &&
-           ceil_div(s.m, 16) <= most[0] && ceil_div(s.n, 16) <= most[1] && s.batch <= most[2];
+           ceil_div(s.m, 16) <= maximum[0] && ceil_div(s.n, 16) <= maximum[1] && s.batch <= maximum[2];
 }
 
 LaunchPlan launch_plain(const OpCall& call, const Caps& caps) {
@@ -120,30 +120,30 @@ const OpDef additive_scores_op = {
     .kernels = {{.name = "tiled",
                  .fits = ops::additive_attention::fits_tiled,
                  .launch = ops::additive_attention::launch_tiled,
-                 .pays = [](const OpCall&,
-                            const Caps& d) { return !d.loads_uniform_once(); }},  // plain: 1.3 times as fast
+                 .profitable = [](const OpCall&,
+                                  const Caps& d) { return !d.loads_uniform_once(); }},  // plain: 1.3 times as fast
                 {.name = "plain", .launch = ops::additive_attention::launch_plain}},
     .cases = ops::additive_attention::cases,
 };
 
-Tensor additive_scores(Tensor q, Tensor k, Tensor w, Where where) {
+Tensor additive_scores(Tensor q, Tensor k, Tensor w, SourceLocation where) {
     return q.graph().call(additive_scores_op, {q, k, w}, {}, where)[0];
 }
 
 namespace {
-ContextResult context_of(Tensor scores, Tensor values, Where where) {
+ContextResult context_of(Tensor scores, Tensor values, SourceLocation where) {
     const Tensor p = softmax(scores, -1, 1, where);
     return {matmul(p, values, {}, {}, {}, where), p, scores};
 }
 }  // namespace
 
-ContextResult additive_attention(Tensor q, Tensor k, Tensor v, AdditiveWeights weights, Where where) {
+ContextResult additive_attention(Tensor q, Tensor k, Tensor v, AdditiveWeights weights, SourceLocation where) {
     return context_of(additive_scores(linear_transposed(q, weights.query, {}, where),
                                       linear_transposed(k, weights.key, weights.bias, where), weights.score, where),
                       v, where);
 }
 
-ContextResult luong_attention(Tensor q, Tensor k, Tensor v, Tensor weight, Where where) {
+ContextResult luong_attention(Tensor q, Tensor k, Tensor v, Tensor weight, SourceLocation where) {
     const Tensor asked = weight ? linear(q, weight, {}, where) : q;
     return context_of(matmul(asked, k, {.transpose_b = true}, {}, {}, where), v, where);
 }

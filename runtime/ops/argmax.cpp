@@ -4,9 +4,9 @@
 #include <limits>
 
 #include "runtime/base/log.h"
-#include "vantage/op.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/argmax.h"
+#include "vantage/op.h"
 #include "vantage/ops.h"
 
 namespace vantage {
@@ -25,9 +25,9 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
     const std::int64_t cols = call.in(0).shape[-1], rows = call.in(0).shape.rows();
     for (std::int64_t row = 0; row < rows; ++row) {
         std::int64_t best = 0;
-        double most = -std::numeric_limits<double>::infinity();
+        double best_value = -std::numeric_limits<double>::infinity();
         for (std::int64_t col = 0; col < cols; ++col)
-            if (in[0][row * cols + col] > most) most = in[0][row * cols + col], best = col;
+            if (in[0][row * cols + col] > best_value) best_value = in[0][row * cols + col], best = col;
         out[0][row] = static_cast<double>(best);
     }
 }
@@ -82,6 +82,6 @@ const OpDef argmax_op = {
     .cases = ops::argmax::cases,
 };
 
-Tensor argmax(Tensor x, Where where) { return x.graph().call(argmax_op, {x}, {}, where)[0]; }
+Tensor argmax(Tensor x, SourceLocation where) { return x.graph().call(argmax_op, {x}, {}, where)[0]; }
 
 }  // namespace vantage

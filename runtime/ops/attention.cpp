@@ -9,10 +9,10 @@
 #include <limits>
 
 #include "runtime/base/log.h"
-#include "vantage/op.h"
 #include "runtime/ops/attention_kernels.h"
 #include "runtime/ops/step.h"
 #include "shaders/params/attention.h"
+#include "vantage/op.h"
 #include "vantage/ops.h"
 
 namespace vantage {
@@ -232,7 +232,7 @@ LaunchPlan launch_flash(const OpCall& call, const Caps& caps, const char* shader
     return plan;
 }
 
-bool fits_lanes(const OpCall& call, const Caps& caps) {
+bool fits_cpu_simd(const OpCall& call, const Caps& caps) {
     const Sizes s = sizes_of(call);
     for (const char* other : {"hard", "statistics", "counts"})
         if (call.attrs.flag(other)) return false;
@@ -243,10 +243,10 @@ bool fits_lanes(const OpCall& call, const Caps& caps) {
 }
 
 // On CPU devices: a row a lane, tiles of as many keys as keep the unrolled kernel within an instruction cache.
-LaunchPlan launch_lanes(const OpCall& call, const Caps& caps) {
+LaunchPlan launch_cpu_simd(const OpCall& call, const Caps& caps) {
     const Sizes s = sizes_of(call);
     const std::uint32_t lanes = 32, keys = std::max(s.d, s.dv) <= 128 ? 8 : 4;
-    Launch l = flash_launch(call, caps, "attention_lanes", lanes, lanes, 0);
+    Launch l = flash_launch(call, caps, "attention_cpu_simd", lanes, lanes, 0);
     l.spec.resize(5);
     l.spec.push_back(keys);
     const std::vector<std::uint32_t> rules = rule_constants(call, rule_operands, AttentionRules(call.attrs));
@@ -261,26 +261,26 @@ LaunchPlan launch_split(const OpCall& call, const Caps& caps, const char* shader
     LaunchPlan plan;
     plan.scratch = {splits * static_cast<std::uint64_t>(s.rows() * s.dv) * 4,
                     splits * static_cast<std::uint64_t>(s.rows()) * (call.attrs.flag("statistics") ? 12 : 8)};
-    Launch parts = flash_launch(call, caps, shader, lanes, rows_for(s, lanes, caps), keys_per_split);
-    parts.operands.end()[-2] = scratch_out(0);  // in place of o and lse
-    parts.operands.end()[-1] = scratch_out(1);
+    Launch partial = flash_launch(call, caps, shader, lanes, rows_for(s, lanes, caps), keys_per_split);
+    partial.operands.end()[-2] = scratch_out(0);  // in place of o and lse
+    partial.operands.end()[-1] = scratch_out(1);
     if (call.has(step_)) {
-        parts.keys_per_group = keys_per_split;
-        parts.step = 3;
+        partial.keys_per_group = keys_per_split;
+        partial.step = 3;
     }
     const bool statistics = call.attrs.flag("statistics");
-    Launch join{.shader = "attention_join",
-                .spec = {workgroup_size(caps, 64), storage_of(call.in(q_).dtype), keys_per_split, statistics},
-                .operands = {scratch_in(0), scratch_in(1), in(step_), out(o_), out(lse_), in(sinks_)},
-                .groups = flat_grid(static_cast<std::uint64_t>(s.rows()), caps)};
-    if (statistics) join.operands.insert(join.operands.end(), {out(entropy_), out(largest_)});
-    join.with(params::AttentionJoinParams{.m = static_cast<std::uint32_t>(s.m),
-                                          .rows = static_cast<std::uint32_t>(s.rows()),
-                                          .dv = static_cast<std::uint32_t>(s.dv),
-                                          .n = static_cast<std::uint32_t>(s.n),
-                                          .heads = static_cast<std::uint32_t>(s.heads),
-                                          .heads_first = s.heads_first});
-    plan.launches = {parts, join};
+    Launch reduce{.shader = "attention_reduce_splits",
+                  .spec = {workgroup_size(caps, 64), storage_of(call.in(q_).dtype), keys_per_split, statistics},
+                  .operands = {scratch_in(0), scratch_in(1), in(step_), out(o_), out(lse_), in(sinks_)},
+                  .groups = flat_grid(static_cast<std::uint64_t>(s.rows()), caps)};
+    if (statistics) reduce.operands.insert(reduce.operands.end(), {out(entropy_), out(largest_)});
+    reduce.with(params::AttentionReduceSplitsParams{.m = static_cast<std::uint32_t>(s.m),
+                                                    .rows = static_cast<std::uint32_t>(s.rows()),
+                                                    .dv = static_cast<std::uint32_t>(s.dv),
+                                                    .n = static_cast<std::uint32_t>(s.n),
+                                                    .heads = static_cast<std::uint32_t>(s.heads),
+                                                    .heads_first = s.heads_first});
+    plan.launches = {partial, reduce};
     return plan;
 }
 
@@ -323,8 +323,8 @@ std::vector<Case> ruled_cases() {
     const auto floats = [](Shape shape, double mean = 0) {
         return Case::Input{.type = TensorType{shape}, .low = mean};
     };
-    const auto integers = [](Shape shape, double most) {
-        return Case::Input{.type = TensorType{shape, DType::i32}, .fill = Case::Fill::ids, .high = most};
+    const auto integers = [](Shape shape, double maximum) {
+        return Case::Input{.type = TensorType{shape, DType::i32}, .fill = Case::Fill::ids, .high = maximum};
     };
     // a cache of 70 rows of which 43 are filled, the last 3 by this run of 4
     const Case::Input cache = step_of_case(40, 3);
@@ -431,20 +431,20 @@ const OpDef attention_op = {
          {.name = "split",
           .fits = ops::attention::fits_split,
           .launch = [](const OpCall& c, const Caps& d) { return ops::attention::launch_split(c, d, "attention"); }},
-         {.name = "lanes",
-          .fits = ops::attention::fits_lanes,
-          .launch = ops::attention::launch_lanes,
-          .pays = [](const OpCall&, const Caps& d) { return d.loads_uniform_once(); }},
+         {.name = "cpu_simd",
+          .fits = ops::attention::fits_cpu_simd,
+          .launch = ops::attention::launch_cpu_simd,
+          .profitable = [](const OpCall&, const Caps& d) { return d.loads_uniform_once(); }},
          {.name = "coopmat2",
           .needs = need_coopmat | need_coopmat2 | need_fp16 | need_subgroup,
           .fits = ops::attention::fits_coopmat2,
           .launch = ops::attention::launch_coopmat2,
-          .pays = [](const OpCall&, const Caps& d) { return !d.is_cpu(); }},
+          .profitable = [](const OpCall&, const Caps& d) { return !d.is_cpu(); }},
          {.name = "coopmat",
           .needs = need_coopmat | need_fp16 | need_subgroup,
           .fits = ops::attention::fits_coopmat,
           .launch = ops::attention::launch_coopmat,
-          .pays = [](const OpCall&, const Caps& d) { return !d.is_cpu(); }},
+          .profitable = [](const OpCall&, const Caps& d) { return !d.is_cpu(); }},
          {.name = "subgroup",
           .needs = need_subgroup,
           .launch =
@@ -457,7 +457,7 @@ const OpDef attention_op = {
     .cases = ops::attention::cases,
 };
 
-AttentionResult attention(Tensor q, Tensor k, Tensor v, AttentionOptions options, Where where) {
+AttentionResult attention(Tensor q, Tensor k, Tensor v, AttentionOptions options, SourceLocation where) {
     Attrs attrs = rule_attrs(options);
     if (options.heads_first) attrs.set("heads_first", true);
     if (options.hard) attrs.set("hard", true);

@@ -24,8 +24,8 @@ struct Workgroup {
 };
 
 // Sums of values that a lane may hold; devices of 8 rows spill with more than 16 (runtime/ops/coopmat.h).
-constexpr std::uint32_t most_sums = 64;
-std::uint32_t most_sums_of(const CooperativeMatrix& shape) { return shape.m >= 16 ? most_sums : 16; }
+constexpr std::uint32_t max_sums = 64;
+std::uint32_t max_sums_of(const CooperativeMatrix& shape) { return shape.m >= 16 ? max_sums : 16; }
 
 // As many rows as shared memory holds, up to four stripes; no more than `sums_of_lane` sums in a lane.
 Workgroup workgroup_for(const Sizes& s, const CooperativeMatrix& shape, const Caps& caps, std::uint32_t sums_of_lane) {
@@ -61,21 +61,21 @@ LaunchPlan launch_by(const OpCall& call, const Caps& caps, const char* shader, c
     return l;
 }
 
-Workgroup usual_workgroup(const OpCall& call, const CooperativeMatrix& shape, const Caps& caps) {
-    return workgroup_for(sizes_of(call), shape, caps, most_sums_of(shape));
+Workgroup default_workgroup(const OpCall& call, const CooperativeMatrix& shape, const Caps& caps) {
+    return workgroup_for(sizes_of(call), shape, caps, max_sums_of(shape));
 }
 Workgroup workgroup_of_registers(const OpCall& call, const CooperativeMatrix& shape, const Caps& caps) {
-    return workgroup_for(sizes_of(call), shape, caps, most_sums);
+    return workgroup_for(sizes_of(call), shape, caps, max_sums);
 }
 
 }  // namespace
 
 bool fits_coopmat(const OpCall& call, const Caps& caps) {
     const CooperativeMatrix* shape = f16_matrix(caps);
-    return shape != nullptr && fits(call, caps, usual_workgroup(call, *shape, caps));
+    return shape != nullptr && fits(call, caps, default_workgroup(call, *shape, caps));
 }
 LaunchPlan launch_coopmat(const OpCall& call, const Caps& caps) {
-    return launch_by(call, caps, "attention_coopmat", usual_workgroup(call, *f16_matrix(caps), caps));
+    return launch_by(call, caps, "attention_coopmat", default_workgroup(call, *f16_matrix(caps), caps));
 }
 
 // Scores stay in registers where a conversion makes an operand M x K of sums M x N, and no two subgroups share a row.

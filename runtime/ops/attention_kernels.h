@@ -1,8 +1,8 @@
 // The kernels of attention (runtime/ops/attention.cpp): sizes of a call, and launches that several files make.
 #pragma once
 
-#include "vantage/op.h"
 #include "runtime/ops/attention_rules.h"
+#include "vantage/op.h"
 
 namespace vantage::ops::attention {
 

@@ -36,11 +36,11 @@ AttentionRules::AttentionRules(const Attrs& attrs)
       bias(bias_named(attrs.text("position_bias", "alibi"))) {}
 
 void AttentionRules::check(const OpCall& call) const {
-    constexpr std::int64_t most = std::int64_t{1} << 30;
-    const auto count = [&](const char* name, std::int64_t value, std::int64_t least) {
-        call.require(value >= least && value <= most,
+    constexpr std::int64_t maximum = std::int64_t{1} << 30;
+    const auto count = [&](const char* name, std::int64_t value, std::int64_t minimum) {
+        call.require(value >= minimum && value <= maximum,
                      format("%s is %lld, but has to lie between %lld and 2^30", name, static_cast<long long>(value),
-                            static_cast<long long>(least)));
+                            static_cast<long long>(minimum)));
     };
     call.require(softcap == 0 || (softcap >= 1e-30 && softcap <= 1e30),
                  format("softcap is %g, but has to be 0 (none) or lie between 1e-30 and 1e30", softcap));

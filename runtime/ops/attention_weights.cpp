@@ -6,10 +6,10 @@
 #include <limits>
 
 #include "runtime/base/log.h"
-#include "vantage/op.h"
 #include "runtime/ops/attention_rules.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/attention.h"
+#include "vantage/op.h"
 #include "vantage/ops.h"
 
 namespace vantage {
@@ -177,7 +177,7 @@ void set_window(Attrs& attrs, const AttentionWindow& w) {
 }  // namespace
 
 Tensor attention_weights(Tensor q, Tensor k, Tensor lse, AttentionWindow w, const AttentionOptions& options,
-                         Where where) {
+                         SourceLocation where) {
     if (options.hard)
         throw Error(ErrorKind::usage, "attention_weights: hard attention has one weight, of the key whose score is lse",
                     where);
@@ -194,7 +194,7 @@ Tensor attention_weights(Tensor q, Tensor k, Tensor lse, AttentionWindow w, cons
 }
 
 Tensor linear_attention_weights(Tensor q, Tensor k, Tensor lse, AttentionWindow w, LinearAttentionOptions options,
-                                Where where) {
+                                SourceLocation where) {
     if (options.heads_first)
         throw Error(ErrorKind::usage, "linear_attention_weights: keys and queries are wanted tokens first", where);
     Attrs attrs{{"feature", std::string(options.elu ? "elu+1" : "none")}};

@@ -6,9 +6,9 @@
 #include <cmath>
 
 #include "runtime/base/log.h"
-#include "vantage/op.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/batch_norm.h"
+#include "vantage/op.h"
 #include "vantage/ops.h"
 
 namespace vantage {
@@ -135,7 +135,7 @@ const OpDef batch_norm_op = {
 };
 
 BatchNormResult batch_norm(Tensor x, Tensor gamma, Tensor beta, Tensor mean, Tensor variance, BatchNormOptions options,
-                           Where where) {
+                           SourceLocation where) {
     const std::vector<Tensor> results =
         x.graph().call(batch_norm_op, {x, gamma, beta, mean, variance},
                        {{"training", options.training}, {"eps", options.eps}, {"momentum", options.momentum}}, where);

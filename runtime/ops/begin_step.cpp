@@ -2,8 +2,8 @@
 //   position += valid;  valid = min(rows, end - position);  keys = position + valid
 #include "shaders/params/begin_step.h"
 #include "runtime/base/log.h"
-#include "vantage/op.h"
 #include "runtime/ops/step.h"
+#include "vantage/op.h"
 #include "vantage/ops.h"
 
 namespace vantage {
@@ -75,7 +75,7 @@ const OpDef begin_step_op = {
     .alias = {0, -1, -1, -1},
 };
 
-Tensor begin_step(Tensor step, std::int64_t rows, Where where) {
+Tensor begin_step(Tensor step, std::int64_t rows, SourceLocation where) {
     return step.graph().call(begin_step_op, {step}, {{"rows", rows}}, where)[0];
 }
 

@@ -1,8 +1,8 @@
 // Two tensors one after the other along their first axis: a vision transformer's class token before its patches.
 //   y = [a; b], a [n, ..], b [m, ..] -> y [n + m, ..]
 #include "shaders/params/concat.h"
-#include "vantage/op.h"
 #include "runtime/ops/checks.h"
+#include "vantage/op.h"
 #include "vantage/ops.h"
 
 namespace vantage {
@@ -74,6 +74,6 @@ const OpDef concat_op = {
     .cases = ops::concat::cases,
 };
 
-Tensor concat(Tensor a, Tensor b, Where where) { return a.graph().call(concat_op, {a, b}, {}, where)[0]; }
+Tensor concat(Tensor a, Tensor b, SourceLocation where) { return a.graph().call(concat_op, {a, b}, {}, where)[0]; }
 
 }  // namespace vantage

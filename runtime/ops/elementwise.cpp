@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <numeric>
 
-#include "vantage/op.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/elementwise.h"
+#include "vantage/op.h"
 #include "vantage/ops.h"
 
 namespace vantage {
@@ -66,19 +66,19 @@ LaunchPlan launch(const OpCall& call, const Caps& caps, std::uint32_t kind, bool
 
 // By whole vectors of f32: what a workgroup makes. It meets elements of b that lie together, so that chunks divide b where b repeats.
 std::int64_t chunk_of(const OpCall& call) {
-    constexpr std::int64_t usual = 4096, most = 2 * usual;
+    constexpr std::int64_t default_size = 4096, max_size = 2 * default_size;
     const std::int64_t count = call.in(0).shape.elements(), others = call.has(1) ? call.in(1).shape.elements() : count;
-    if (others == count) return std::min(count, usual);
-    return others <= most ? others : std::gcd(others, usual);
+    if (others == count) return std::min(count, default_size);
+    return others <= max_size ? others : std::gcd(others, default_size);
 }
 bool fits_vectors(const OpCall& call, const Caps& caps) {
     const std::uint32_t vectors = vectors_of_round(chunk_of(call), caps);
     return caps.is_cpu() && caps.subgroup_shuffle && call.in(0).dtype == DType::f32 && vectors != 0 &&
            call.in(0).shape.elements() % (vectors * caps.subgroup_size) == 0;
 }
-LaunchPlan launch_lanes(const OpCall& call, const Caps& caps, std::uint32_t kind) {
+LaunchPlan launch_cpu_simd(const OpCall& call, const Caps& caps, std::uint32_t kind) {
     const std::int64_t count = call.in(0).shape.elements(), chunk = chunk_of(call);
-    Launch l{.shader = "elementwise_lanes",
+    Launch l{.shader = "elementwise_cpu_simd",
              .spec = {caps.subgroup_size, storage_of(call, {1, 0}), vectors_of_round(chunk, caps)},
              .operands = {in(0), in(1), out(0)},
              .groups = flat_grid(ceil_div(count, chunk), caps)};
@@ -87,11 +87,11 @@ LaunchPlan launch_lanes(const OpCall& call, const Caps& caps, std::uint32_t kind
 
 template <std::uint32_t kind>
 std::vector<Kernel> kernels() {
-    return {{.name = "lanes",
+    return {{.name = "cpu_simd",
              .needs = need_subgroup | need_int64,
              .fits = fits_vectors,
-             .launch = [](const OpCall& c, const Caps& d) { return launch_lanes(c, d, kind); },
-             .pays = pays_lanes},
+             .launch = [](const OpCall& c, const Caps& d) { return launch_cpu_simd(c, d, kind); },
+             .profitable = profitable_lanes},
             {.name = "wide",
              .needs = need_int64,
              .fits = [](const OpCall&, const Caps& d) { return d.is_cpu(); },
@@ -175,9 +175,9 @@ const OpDef scale_op = {
     .cases = ops::elementwise::cases_one,
 };
 
-Tensor add(Tensor a, Tensor b, Where where) { return a.graph().call(add_op, {a, b}, {}, where)[0]; }
-Tensor mul(Tensor a, Tensor b, Where where) { return a.graph().call(mul_op, {a, b}, {}, where)[0]; }
-Tensor scale(Tensor x, double factor, Where where) {
+Tensor add(Tensor a, Tensor b, SourceLocation where) { return a.graph().call(add_op, {a, b}, {}, where)[0]; }
+Tensor mul(Tensor a, Tensor b, SourceLocation where) { return a.graph().call(mul_op, {a, b}, {}, where)[0]; }
+Tensor scale(Tensor x, double factor, SourceLocation where) {
     return x.graph().call(scale_op, {x}, {{"factor", factor}}, where)[0];
 }
 

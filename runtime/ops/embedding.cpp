@@ -3,8 +3,8 @@
 // Vaswani et al. 2017, section 3.4 (scale); Radford et al. 2019 (learned positions).
 #include "shaders/params/embedding.h"
 #include "runtime/base/log.h"
-#include "vantage/op.h"
 #include "runtime/ops/step.h"
+#include "vantage/op.h"
 #include "vantage/ops.h"
 
 namespace vantage {
@@ -154,7 +154,7 @@ const OpDef embedding_op = {
     .cases = ops::embedding::cases,
 };
 
-Tensor embedding(Tensor ids, Tensor w, Tensor positions, EmbeddingOptions options, Where where) {
+Tensor embedding(Tensor ids, Tensor w, Tensor positions, EmbeddingOptions options, SourceLocation where) {
     Attrs attrs{{"scale", options.scale},
                 {"position_offset", options.position_offset},
                 {"dtype", std::string(name_of(options.dtype))}};

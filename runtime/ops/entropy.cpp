@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "runtime/base/log.h"
-#include "vantage/op.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/entropy.h"
+#include "vantage/op.h"
 #include "vantage/ops.h"
 
 namespace vantage {
@@ -63,16 +63,17 @@ const OpDef entropy_op = {
     .infer = ops::entropy::infer,
     .reference = ops::entropy::reference,
     .cost = ops::entropy::cost,
-    .kernels =
-        {{.name = "subgroup",
-          .needs = need_subgroup,
-          .launch = [](const OpCall& c, const Caps& d) { return ops::entropy::launch(c, d, "entropy_subgroup"); },
-          .pays = [](const OpCall&, const Caps& d) { return !d.loads_uniform_once(); }},  // plain: twice as fast there
-         {.name = "plain",
-          .launch = [](const OpCall& c, const Caps& d) { return ops::entropy::launch(c, d, "entropy"); }}},
+    .kernels = {{.name = "subgroup",
+                 .needs = need_subgroup,
+                 .launch = [](const OpCall& c,
+                              const Caps& d) { return ops::entropy::launch(c, d, "entropy_subgroup"); },
+                 .profitable = [](const OpCall&,
+                                  const Caps& d) { return !d.loads_uniform_once(); }},  // plain: twice as fast there
+                {.name = "plain",
+                 .launch = [](const OpCall& c, const Caps& d) { return ops::entropy::launch(c, d, "entropy"); }}},
     .cases = ops::entropy::cases,
 };
 
-Tensor entropy(Tensor p, Where where) { return p.graph().call(entropy_op, {p}, {}, where)[0]; }
+Tensor entropy(Tensor p, SourceLocation where) { return p.graph().call(entropy_op, {p}, {}, where)[0]; }
 
 }  // namespace vantage

@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "runtime/base/log.h"
-#include "vantage/op.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/experts.h"
+#include "vantage/op.h"
 #include "vantage/ops.h"
 
 namespace vantage {
@@ -107,12 +107,12 @@ LaunchPlan launch_rows(const OpCall& call, const Caps& caps, const char* shader,
     return l;
 }
 
-std::uint32_t most_tiles(const Sizes& s) { return ceil_div(s.choices, 64) + static_cast<std::uint32_t>(s.experts) + 1; }
+std::uint32_t max_tiles(const Sizes& s) { return ceil_div(s.choices, 64) + static_cast<std::uint32_t>(s.experts) + 1; }
 
 bool fits_tiled(const OpCall& call, const Caps& caps) {
     const Sizes s = sizes_of(call);
     return caps.max_workgroup_invocations >= 256 && caps.max_workgroup_size[0] >= 256 && s.choices > 0 &&
-           ceil_div(s.n, 64) <= caps.max_workgroup_count[0] && most_tiles(s) <= caps.max_workgroup_count[1];
+           ceil_div(s.n, 64) <= caps.max_workgroup_count[0] && max_tiles(s) <= caps.max_workgroup_count[1];
 }
 
 LaunchPlan launch_tiled(const OpCall& call, const Caps& caps) {
@@ -122,7 +122,7 @@ LaunchPlan launch_tiled(const OpCall& call, const Caps& caps) {
     l.spec.push_back(step_of(s.n));
     l.spec.push_back(caps.max_subgroup_size >
                      16);  // narrow subgroups have 64 registers a lane: none left to fetch ahead
-    l.groups = {ceil_div(s.n, 64), most_tiles(s), 1};
+    l.groups = {ceil_div(s.n, 64), max_tiles(s), 1};
     return l;
 }
 
@@ -197,7 +197,7 @@ const OpDef expert_linear_op = {
     .cases = ops::expert_linear::cases,
 };
 
-Tensor expert_linear(Tensor x, Tensor weight, ExpertOrder to, Tensor bias, bool transposed, Where where) {
+Tensor expert_linear(Tensor x, Tensor weight, ExpertOrder to, Tensor bias, bool transposed, SourceLocation where) {
     Attrs attrs;
     if (transposed) attrs.set("transpose_w", true);
     return x.graph().call(expert_linear_op, {x, weight, bias, to.index, to.slots, to.order, to.offsets}, attrs,

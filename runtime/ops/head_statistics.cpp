@@ -10,10 +10,10 @@
 #include <limits>
 
 #include "runtime/base/log.h"
-#include "vantage/op.h"
 #include "runtime/ops/attention_rules.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/head_statistics.h"
+#include "vantage/op.h"
 #include "vantage/ops.h"
 
 namespace vantage {
@@ -282,7 +282,8 @@ const OpDef head_statistics_op = {
 };
 
 HeadNumbers head_statistics(Tensor q, Tensor k, Tensor lse, Tensor tokens, Tensor factors, std::int64_t first_row,
-                            std::int64_t rows, std::int64_t keys, const AttentionOptions& options, Where where) {
+                            std::int64_t rows, std::int64_t keys, const AttentionOptions& options,
+                            SourceLocation where) {
     if (options.hard || options.heads_first || options.kv_len)
         throw Error(ErrorKind::usage,
                     "head_statistics: soft attention is wanted, tokens first, of keys that are all there", where);

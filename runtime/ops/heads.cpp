@@ -3,9 +3,9 @@
 // Both swap two axes of a tensor seen as (outer, m, n, width), so they share a kernel.
 #include <vector>
 
-#include "vantage/op.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/swap_axes.h"
+#include "vantage/op.h"
 #include "vantage/ops.h"
 
 namespace vantage {
@@ -131,9 +131,9 @@ const OpDef merge_heads_op = {
     .cases = ops::heads::cases_merge,
 };
 
-Tensor split_heads(Tensor x, std::int64_t heads, Where where) {
+Tensor split_heads(Tensor x, std::int64_t heads, SourceLocation where) {
     return x.graph().call(split_heads_op, {x}, {{"heads", heads}}, where)[0];
 }
-Tensor merge_heads(Tensor x, Where where) { return x.graph().call(merge_heads_op, {x}, {}, where)[0]; }
+Tensor merge_heads(Tensor x, SourceLocation where) { return x.graph().call(merge_heads_op, {x}, {}, where)[0]; }
 
 }  // namespace vantage

@@ -4,13 +4,13 @@
 // launch costs as much as what it does, and where x would be read, and the halves of the gate written and read, for each.
 #include <algorithm>
 
-#include "vantage/op.h"
 #include "runtime/ops/activation.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/matmul_kernels.h"
 #include "shaders/params/activation.h"
 #include "shaders/params/joint_linear.h"
 #include "shaders/params/quantized.h"
+#include "vantage/op.h"
 
 namespace vantage {
 

@@ -2,8 +2,8 @@
 //   y_b = x_(b, valid_b - 1)
 #include "shaders/params/last_row.h"
 #include "runtime/base/log.h"
-#include "vantage/op.h"
 #include "runtime/ops/step.h"
+#include "vantage/op.h"
 #include "vantage/ops.h"
 
 namespace vantage {
@@ -81,6 +81,8 @@ const OpDef last_row_op = {
     .cases = ops::last_row::cases,
 };
 
-Tensor last_row(Tensor x, Tensor step, Where where) { return x.graph().call(last_row_op, {x, step}, {}, where)[0]; }
+Tensor last_row(Tensor x, Tensor step, SourceLocation where) {
+    return x.graph().call(last_row_op, {x, step}, {}, where)[0];
+}
 
 }  // namespace vantage

@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "runtime/base/log.h"
-#include "vantage/op.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/layer_norm.h"
+#include "vantage/op.h"
 #include "vantage/ops.h"
 
 namespace vantage {
@@ -72,8 +72,8 @@ LaunchPlan launch(const OpCall& call, const Caps& caps, RowKernel kernel) {
 }
 
 // The same with whole vectors of f32.
-LaunchPlan launch_lanes(const OpCall& call, const Caps& caps) {
-    LaunchPlan plan = launch(call, caps, {"layer_norm_lanes", caps.subgroup_size});
+LaunchPlan launch_cpu_simd(const OpCall& call, const Caps& caps) {
+    LaunchPlan plan = launch(call, caps, {"layer_norm_cpu_simd", caps.subgroup_size});
     plan.launches.front().spec = {caps.subgroup_size, storage_of(call, {gamma_, beta_, x_}),
                                   storage_of(call, {beta_, gamma_, x_}), vectors_of_round(call.in(x_).shape[-1], caps)};
     return plan;
@@ -116,11 +116,11 @@ const OpDef layer_norm_op = {
     .infer = ops::layer_norm::infer,
     .reference = ops::layer_norm::reference,
     .cost = ops::layer_norm::cost,
-    .kernels = {{.name = "lanes",
+    .kernels = {{.name = "cpu_simd",
                  .needs = need_subgroup | need_int64,
-                 .fits = fits_lanes,
-                 .launch = ops::layer_norm::launch_lanes,
-                 .pays = pays_lanes},
+                 .fits = fits_cpu_simd,
+                 .launch = ops::layer_norm::launch_cpu_simd,
+                 .profitable = profitable_lanes},
                 {.name = "one_subgroup",
                  .needs = need_subgroup | need_int64,
                  .fits = fits_one_subgroup,
@@ -142,7 +142,7 @@ const OpDef layer_norm_op = {
     .cases = ops::layer_norm::cases,
 };
 
-Tensor layer_norm(Tensor x, Tensor gamma, Tensor beta, double eps, Where where) {
+Tensor layer_norm(Tensor x, Tensor gamma, Tensor beta, double eps, SourceLocation where) {
     return x.graph().call(layer_norm_op, {x, gamma, beta, {}}, {{"eps", eps}}, where)[0];
 }
 

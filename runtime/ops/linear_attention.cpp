@@ -8,9 +8,9 @@
 #include <limits>
 
 #include "runtime/base/log.h"
-#include "vantage/op.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/linear_attention.h"
+#include "vantage/op.h"
 #include "vantage/ops.h"
 
 namespace vantage {
@@ -192,7 +192,8 @@ const OpDef linear_attention_op = {
     .cases = ops::linear_attention::cases,
 };
 
-LinearAttentionResult linear_attention(Tensor q, Tensor k, Tensor v, LinearAttentionOptions options, Where where) {
+LinearAttentionResult linear_attention(Tensor q, Tensor k, Tensor v, LinearAttentionOptions options,
+                                       SourceLocation where) {
     Attrs attrs{{"eps", options.eps}};
     if (options.causal) attrs.set("causal", true);
     if (options.heads_first) attrs.set("heads_first", true);

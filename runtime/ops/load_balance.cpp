@@ -1,9 +1,9 @@
 // How evenly a router shares tokens out: experts Σ_e f_e P_e, f_e the choices of expert e per token, P_e the mean of its
 // probability; top_k for a router that favours none. Shazeer et al. 2017; Fedus et al. 2021 (the loss without its factor).
 #include "runtime/base/log.h"
-#include "vantage/op.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/experts.h"
+#include "vantage/op.h"
 #include "vantage/ops.h"
 
 namespace vantage {
@@ -82,7 +82,7 @@ const OpDef load_balance_op = {
     .cases = ops::load_balance::cases,
 };
 
-Tensor load_balance(Routing routing, Where where) {
+Tensor load_balance(Routing routing, SourceLocation where) {
     return routing.probs.graph().call(load_balance_op, {routing.probs, routing.index}, {}, where)[0];
 }
 

@@ -2,8 +2,8 @@
 //   seen |= Σ_r 1 << tokens[position + r], r < valid
 #include "shaders/params/mark_seen.h"
 #include "runtime/base/log.h"
-#include "vantage/op.h"
 #include "runtime/ops/step.h"
+#include "vantage/op.h"
 #include "vantage/ops.h"
 
 namespace vantage {
@@ -91,7 +91,7 @@ const OpDef mark_seen_op = {
     .alias = {ops::mark_seen::seen_, -1, -1, -1},
 };
 
-Tensor mark_seen(Tensor seen, Tensor tokens, Tensor step, Where where) {
+Tensor mark_seen(Tensor seen, Tensor tokens, Tensor step, SourceLocation where) {
     return seen.graph().call(mark_seen_op, {seen, tokens, step}, {}, where)[0];
 }
 

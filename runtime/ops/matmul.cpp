@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "runtime/base/log.h"
-#include "vantage/op.h"
 #include "runtime/ops/activation.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/matmul_kernels.h"
+#include "vantage/op.h"
 #include "vantage/ops.h"
 
 namespace vantage {
@@ -138,62 +138,62 @@ const OpDef matmul_op = {
     .infer = ops::matmul::infer,
     .reference = ops::matmul::reference,
     .cost = ops::matmul::cost,
-    .kernels = {{.name = "packed_rows",
+    .kernels = {{.name = "int8_rows",
                  .needs = need_int8_dot | need_subgroup,
-                 .fits = ops::matmul::fits_packed_rows,
-                 .launch = ops::matmul::launch_packed_rows,
-                 .pays = ops::matmul::packed_rows_pay},
-                {.name = "columns",
+                 .fits = ops::matmul::fits_int8_rows,
+                 .launch = ops::matmul::launch_int8_rows,
+                 .profitable = ops::matmul::int8_rows_profitable},
+                {.name = "gemv_cpu",
                  .needs = need_subgroup | need_int64,
-                 .fits = ops::matmul::fits_columns,
-                 .launch = ops::matmul::launch_columns,
-                 .pays = [](const OpCall&, const Caps& d) { return d.loads_uniform_once(); }},
-                {.name = "quantized_lanes",
-                 .fits = ops::matmul::fits_quantized_lanes,
-                 .launch = ops::matmul::launch_quantized_lanes,
-                 .pays = [](const OpCall&, const Caps& d) { return !d.is_cpu() || d.loads_uniform_once(); }},
+                 .fits = ops::matmul::fits_gemv_cpu,
+                 .launch = ops::matmul::launch_gemv_cpu,
+                 .profitable = [](const OpCall&, const Caps& d) { return d.loads_uniform_once(); }},
+                {.name = "quantized",
+                 .fits = ops::matmul::fits_quantized,
+                 .launch = ops::matmul::launch_quantized,
+                 .profitable = [](const OpCall&, const Caps& d) { return !d.is_cpu() || d.loads_uniform_once(); }},
                 {.name = "quantized_subgroup",
                  .needs = need_subgroup,
                  .fits = ops::matmul::fits_quantized_rows,
                  .launch = ops::matmul::launch_quantized_subgroup,
-                 .joins = true},
+                 .mergeable = true},
                 {.name = "rows_subgroup",
                  .needs = need_subgroup,
                  .fits = ops::matmul::fits_rows,
                  .launch = ops::matmul::launch_rows_subgroup,
-                 .joins = true},
-                {.name = "rows", .fits = ops::matmul::fits_rows, .launch = ops::matmul::launch_rows, .joins = true},
-                {.name = "panels",
-                 .fits = ops::matmul::fits_panels,
-                 .launch = ops::matmul::launch_panels,
-                 .pays = [](const OpCall&, const Caps& d) { return d.loads_uniform_once(); }},
+                 .mergeable = true},
+                {.name = "rows", .fits = ops::matmul::fits_rows, .launch = ops::matmul::launch_rows, .mergeable = true},
+                {.name = "gemm_cpu",
+                 .fits = ops::matmul::fits_gemm_cpu,
+                 .launch = ops::matmul::launch_gemm_cpu,
+                 .profitable = [](const OpCall&, const Caps& d) { return d.loads_uniform_once(); }},
                 {.name = "coopmat",
                  .needs = need_coopmat | need_fp16,
                  .fits = ops::matmul::fits_coopmat,
                  .launch = ops::matmul::launch_coopmat,
-                 .pays = [](const OpCall&, const Caps& d) { return !d.is_cpu(); }},
+                 .profitable = [](const OpCall&, const Caps& d) { return !d.is_cpu(); }},
                 // behind the other one until a device has been measured: vantage tune takes it where it is faster
                 {.name = "coopmat2",
                  .needs = need_coopmat | need_coopmat2 | need_fp16,
                  .fits = ops::matmul::fits_coopmat2,
                  .launch = ops::matmul::launch_coopmat2,
-                 .pays = [](const OpCall&, const Caps& d) { return !d.is_cpu(); }},
-                {.name = "packed",
+                 .profitable = [](const OpCall&, const Caps& d) { return !d.is_cpu(); }},
+                {.name = "int8",
                  .needs = need_int8_dot,
-                 .fits = ops::matmul::fits_packed,
-                 .launch = ops::matmul::launch_packed,
-                 .pays = [](const OpCall&, const Caps& d) { return d.integer_dot_accelerated; }},
-                {.name = "halves",
+                 .fits = ops::matmul::fits_int8,
+                 .launch = ops::matmul::launch_int8,
+                 .profitable = [](const OpCall&, const Caps& d) { return d.integer_dot_accelerated; }},
+                {.name = "fp16",
                  .needs = need_fp16,
-                 .fits = ops::matmul::fits_halves,
-                 .launch = ops::matmul::launch_halves,
-                 .pays = ops::matmul::halves_pay},
+                 .fits = ops::matmul::fits_fp16,
+                 .launch = ops::matmul::launch_fp16,
+                 .profitable = ops::matmul::fp16_profitable},
                 {.name = "tiled", .fits = ops::matmul::fits_tiled, .launch = ops::matmul::launch_tiled},
                 {.name = "plain", .launch = ops::matmul::launch_plain}},
     .cases = ops::matmul::cases,
 };
 
-Tensor matmul(Tensor a, Tensor b, MatmulOptions options, Tensor bias, Tensor residual, Where where) {
+Tensor matmul(Tensor a, Tensor b, MatmulOptions options, Tensor bias, Tensor residual, SourceLocation where) {
     Attrs attrs;
     if (options.transpose_a) attrs.set("transpose_a", true);
     if (options.transpose_b) attrs.set("transpose_b", true);
@@ -205,8 +205,10 @@ Tensor matmul(Tensor a, Tensor b, MatmulOptions options, Tensor bias, Tensor res
     return a.graph().call(matmul_op, {a, b, bias, residual}, attrs, where)[0];
 }
 
-Tensor linear(Tensor x, Tensor weight, Tensor bias, Where where) { return matmul(x, weight, {}, bias, {}, where); }
-Tensor linear_transposed(Tensor x, Tensor weight, Tensor bias, Where where) {
+Tensor linear(Tensor x, Tensor weight, Tensor bias, SourceLocation where) {
+    return matmul(x, weight, {}, bias, {}, where);
+}
+Tensor linear_transposed(Tensor x, Tensor weight, Tensor bias, SourceLocation where) {
     return matmul(x, weight, {.transpose_b = true}, bias, {}, where);
 }
 

@@ -53,12 +53,12 @@ std::uint32_t buffers_for(std::uint32_t bytes, const Caps& caps) { return 4 * by
 // The first that fits a device and fills it (or nearly); the smallest where none does.
 MatrixTile tile_for(const OpCall& call, const MatmulSizes& s, const CooperativeMatrix& shape, const Caps& caps) {
     constexpr std::array<std::array<std::uint32_t, 2>, 3> sizes{{{128, 128}, {64, 64}, {32, 64}}};
-    constexpr std::uint32_t most_lanes = 512, enough_groups = 32;
+    constexpr std::uint32_t max_lanes = 512, enough_groups = 32;
     for (const auto& [rows, cols] : sizes) {
         const MatrixTile t = tile_of(shape, rows, cols, caps);
         const auto groups = tile_grid(s, t.rows(), t.cols());
         const bool fits =
-            t.lanes() <= std::min({most_lanes, caps.max_workgroup_invocations, caps.max_workgroup_size[0]}) &&
+            t.lanes() <= std::min({max_lanes, caps.max_workgroup_invocations, caps.max_workgroup_size[0]}) &&
             shared_bytes(t, call, 1) <= caps.max_shared_memory;
         if (fits && s.m > rows / 2 && std::uint64_t{groups[0]} * groups[1] * groups[2] >= enough_groups) return t;
     }
@@ -94,7 +94,7 @@ LaunchPlan launch_matrices(const OpCall& call, const Caps& caps, const char* sha
         l.spec.push_back(constant);
     l.groups = tile_grid(s, t.rows(), t.cols());
     l.subgroup_size = t.subgroup;
-    return with_parts(call, caps, l, s, t.depth);
+    return with_k_splits(call, caps, l, s, t.depth);
 }
 
 }  // namespace

@@ -6,53 +6,53 @@ namespace vantage::ops::matmul {
 namespace {
 
 // k that a loop takes at a time: more of them hide more latency, and kernels grow with them.
-std::uint32_t depth_for(std::int64_t k, std::uint32_t most) {
-    while (k % most != 0) most /= 2;
-    return most;
+std::uint32_t depth_for(std::int64_t k, std::uint32_t depth) {
+    while (k % depth != 0) depth /= 2;
+    return depth;
 }
 
 }  // namespace
 
 // A round is 8 k of each lane; of quantised weights two blocks of 32, and rows have to begin with a group of blocks.
-bool fits_columns(const OpCall& call, const Caps& caps) {
+bool fits_gemv_cpu(const OpCall& call, const Caps& caps) {
     const bool quantized = is_quantized(call.in(b_).dtype);
     const std::uint32_t lanes = caps.subgroup_size;
     return caps.is_cpu() && caps.subgroup_shuffle && (lanes == 8 || (!quantized && (lanes == 4 || lanes == 16))) &&
            has_few_rows(call) && matmul_sizes(call).k % (quantized ? 256 : 8 * lanes) == 0;
 }
 
-LaunchPlan launch_columns(const OpCall& call, const Caps& caps) {
+LaunchPlan launch_gemv_cpu(const OpCall& call, const Caps& caps) {
     const MatmulSizes s = matmul_sizes(call);
     const std::uint32_t rows = s.m == 1 ? 1 : s.m <= 4 ? 4 : 8, cols = 16 / rows;
-    Launch l = matmul_launch(call, "matmul_columns", caps.subgroup_size, s);
+    Launch l = matmul_launch(call, "matmul_gemv_cpu", caps.subgroup_size, s);
     l.spec.insert(l.spec.end(), {rows, cols});
     l.groups = flat_grid(ceil_div(s.n, cols), caps);
     return l;
 }
 
 // Rows of b, as the kernel reads them, have to begin on whole words, or divide into blocks.
-bool fits_panels(const OpCall& call, const Caps& caps) {
+bool fits_gemm_cpu(const OpCall& call, const Caps& caps) {
     const MatmulSizes s = matmul_sizes(call);
     const bool transposed = call.attrs.flag("transpose_b"), quantized = is_quantized(call.in(b_).dtype);
     const bool whole_words = quantized ? transposed && s.k % 32 == 0 && s.batches() == 1
                                        : transposed || call.in(b_).dtype == DType::f32 || s.n % 2 == 0;
-    const std::array<std::uint32_t, 3> most = caps.max_workgroup_count;
-    return caps.is_cpu() && s.m > 8 && s.k > 0 && s.k % 4 == 0 && whole_words && ceil_div(s.n, 64) <= most[0] &&
-           ceil_div(s.m, 16) <= most[1] && s.batches() <= most[2];
+    const std::array<std::uint32_t, 3> maximum = caps.max_workgroup_count;
+    return caps.is_cpu() && s.m > 8 && s.k > 0 && s.k % 4 == 0 && whole_words && ceil_div(s.n, 64) <= maximum[0] &&
+           ceil_div(s.m, 16) <= maximum[1] && s.batches() <= maximum[2];
 }
 
-LaunchPlan launch_panels(const OpCall& call, const Caps& caps) {
+LaunchPlan launch_gemm_cpu(const OpCall& call, const Caps& caps) {
     const MatmulSizes s = matmul_sizes(call);
     const std::uint32_t lanes = 64, rows = s.m <= 16 ? 16 : 32, depth = depth_for(s.k, 16);
     const std::uint32_t panels = ceil_div(s.m, rows);
     const std::int64_t packed = s.batches() * panels * rows * s.k;  // elements
     LaunchPlan plan;
     plan.scratch = {static_cast<std::uint64_t>(packed) * 4};
-    Launch pack = matmul_launch(call, "matmul_panels_pack", lanes, s);
+    Launch pack = matmul_launch(call, "matmul_gemm_cpu_pack", lanes, s);
     pack.spec.push_back(rows);
     pack.operands.back() = scratch_out(0);
     pack.groups = flat_grid(ceil_div(packed / 16, lanes), caps);
-    Launch multiply = matmul_launch(call, "matmul_panels", lanes, s);
+    Launch multiply = matmul_launch(call, "matmul_gemm_cpu", lanes, s);
     multiply.spec.insert(multiply.spec.end(), {rows, depth});
     multiply.operands.front() = scratch_in(0);
     multiply.groups = {ceil_div(s.n, lanes), panels, static_cast<std::uint32_t>(s.batches())};

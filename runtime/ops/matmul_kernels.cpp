@@ -49,8 +49,8 @@ Launch matmul_launch(const OpCall& call, const char* shader, std::uint32_t lanes
                                        .a_inner = u(s.a_stride[1]),
                                        .b_outer = u(s.b_stride[0]),
                                        .b_inner = u(s.b_stride[1]),
-                                       .k_part = u(s.k),
-                                       .parts = 1,
+                                       .k_per_split = u(s.k),
+                                       .k_splits = 1,
                                        .alpha = static_cast<float>(call.attrs.number("alpha", 1)),
                                        .beta = static_cast<float>(call.attrs.number("beta", 1))});
 }
@@ -111,7 +111,7 @@ bool fits_quantized_rows(const OpCall& call, const Caps&) {
 }
 
 // Where lanes are a CPU's vector, and on devices without subgroup arithmetic.
-bool fits_quantized_lanes(const OpCall& call, const Caps& caps) {
+bool fits_quantized(const OpCall& call, const Caps& caps) {
     return fits_quantized_rows(call, caps) && (caps.is_cpu() || !caps.subgroup_arithmetic);
 }
 
@@ -138,9 +138,9 @@ Launch quantized_by(const OpCall& call, const Caps& caps, const char* shader, st
 
 }  // namespace
 
-LaunchPlan launch_quantized_lanes(const OpCall& call, const Caps& caps) {
+LaunchPlan launch_quantized(const OpCall& call, const Caps& caps) {
     const std::uint32_t lanes = std::clamp(caps.subgroup_size, 4u, 64u);
-    return quantized_by(call, caps, "matmul_quantized_lanes", lanes, 2 * lanes, 2);
+    return quantized_by(call, caps, "matmul_quantized", lanes, 2 * lanes, 2);
 }
 Launch quantized_by_subgroup(const OpCall& call, const Caps& caps, const char* shader, std::uint32_t cols) {
     const QuantizedTeam team = quantized_team(matmul_sizes(call).m, caps);

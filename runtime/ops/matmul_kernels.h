@@ -35,14 +35,14 @@ std::array<std::uint32_t, 3> tile_grid(const MatmulSizes& s, std::int64_t rows, 
 bool fits_grid(const std::array<std::uint32_t, 3>& groups, const Caps& caps);
 /// Where a tile's workgroups are too few to fill a device: k shared out among several, whose sums a second pass adds in order.
 /// `launch` is that of a kernel that includes lib/matmul_store.glsl, and its slices have `depth` elements of k.
-LaunchPlan with_parts(const OpCall& call, const Caps& caps, Launch launch, const MatmulSizes& s, std::int64_t depth);
+LaunchPlan with_k_splits(const OpCall& call, const Caps& caps, Launch launch, const MatmulSizes& s, std::int64_t depth);
 
 /// 1 to 8 rows, b stored as [n, k]: bound by reading b once.
 bool has_few_rows(const OpCall& call);
-bool fits_columns(const OpCall& call, const Caps& caps);
-LaunchPlan launch_columns(const OpCall& call, const Caps& caps);
-bool fits_panels(const OpCall& call, const Caps& caps);
-LaunchPlan launch_panels(const OpCall& call, const Caps& caps);
+bool fits_gemv_cpu(const OpCall& call, const Caps& caps);
+LaunchPlan launch_gemv_cpu(const OpCall& call, const Caps& caps);
+bool fits_gemm_cpu(const OpCall& call, const Caps& caps);
+LaunchPlan launch_gemm_cpu(const OpCall& call, const Caps& caps);
 LaunchPlan launch_plain(const OpCall& call, const Caps& caps);
 bool fits_coopmat(const OpCall& call, const Caps& caps);
 LaunchPlan launch_coopmat(const OpCall& call, const Caps& caps);
@@ -50,19 +50,19 @@ bool fits_coopmat2(const OpCall& call, const Caps& caps);
 LaunchPlan launch_coopmat2(const OpCall& call, const Caps& caps);
 bool fits_tiled(const OpCall& call, const Caps& caps);
 LaunchPlan launch_tiled(const OpCall& call, const Caps& caps);
-bool fits_halves(const OpCall& call, const Caps& caps);
-LaunchPlan launch_halves(const OpCall& call, const Caps& caps);
-bool halves_pay(const OpCall& call, const Caps& caps);
-bool fits_packed(const OpCall& call, const Caps& caps);
-LaunchPlan launch_packed(const OpCall& call, const Caps& caps);
+bool fits_fp16(const OpCall& call, const Caps& caps);
+LaunchPlan launch_fp16(const OpCall& call, const Caps& caps);
+bool fp16_profitable(const OpCall& call, const Caps& caps);
+bool fits_int8(const OpCall& call, const Caps& caps);
+LaunchPlan launch_int8(const OpCall& call, const Caps& caps);
 bool fits_rows(const OpCall& call, const Caps& caps);
 LaunchPlan launch_rows(const OpCall& call, const Caps& caps);
 LaunchPlan launch_rows_subgroup(const OpCall& call, const Caps& caps);
-bool fits_quantized_lanes(const OpCall& call, const Caps& caps);
-LaunchPlan launch_quantized_lanes(const OpCall& call, const Caps& caps);
-bool fits_packed_rows(const OpCall& call, const Caps& caps);
-LaunchPlan launch_packed_rows(const OpCall& call, const Caps& caps);
-bool packed_rows_pay(const OpCall& call, const Caps& caps);
+bool fits_quantized(const OpCall& call, const Caps& caps);
+LaunchPlan launch_quantized(const OpCall& call, const Caps& caps);
+bool fits_int8_rows(const OpCall& call, const Caps& caps);
+LaunchPlan launch_int8_rows(const OpCall& call, const Caps& caps);
+bool int8_rows_profitable(const OpCall& call, const Caps& caps);
 /// Lanes that share out rows of quantised weights, the columns that they make of `m` rows, and the size of their subgroup (0: any).
 struct QuantizedTeam {
     std::uint32_t lanes, cols, subgroup_size;

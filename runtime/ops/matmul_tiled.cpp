@@ -36,33 +36,34 @@ bool fits_grid(const std::array<std::uint32_t, 3>& groups, const Caps& caps) {
     return true;
 }
 
-LaunchPlan with_parts(const OpCall& call, const Caps& caps, Launch launch, const MatmulSizes& s, std::int64_t depth) {
+LaunchPlan with_k_splits(const OpCall& call, const Caps& caps, Launch launch, const MatmulSizes& s,
+                         std::int64_t depth) {
     const std::int64_t groups = count(launch.groups);
     const std::int64_t wanted =
         groups < enough_groups / 2 ? std::min<std::int64_t>({8, enough_groups / groups, s.k / 512}) : 1;
-    const std::int64_t k_part = ceil_div(ceil_div(s.k, std::max<std::int64_t>(wanted, 1)), depth) * depth;
-    const std::uint32_t parts = k_part > 0 ? ceil_div(s.k, k_part) : 1;
-    if (parts < 2 || parts * launch.groups[2] > caps.max_workgroup_count[2]) return launch;
-    Launch join = launch;
+    const std::int64_t k_per_split = ceil_div(ceil_div(s.k, std::max<std::int64_t>(wanted, 1)), depth) * depth;
+    const std::uint32_t k_splits = k_per_split > 0 ? ceil_div(s.k, k_per_split) : 1;
+    if (k_splits < 2 || k_splits * launch.groups[2] > caps.max_workgroup_count[2]) return launch;
+    Launch reduce = launch;
     const std::uint32_t lanes = workgroup_size(caps);
-    join.shader = "matmul_join";
-    join.spec.resize(7);
-    join.spec[0] = lanes;
-    join.spec[2] = 0;                        // it reads no b: calls of all weights share a pipeline
-    if (!call.has(bias_)) join.spec[3] = 0;  // and so do those without a bias
-    join.spec.push_back(step_of(s.n));
-    join.operands.front() = scratch_in(0);
-    join.groups = flat_grid(ceil_div(s.batches() * s.m * ceil_div(s.n, 4), lanes), caps);
-    join.subgroup_size = 0;
+    reduce.shader = "matmul_reduce_splits";
+    reduce.spec.resize(7);
+    reduce.spec[0] = lanes;
+    reduce.spec[2] = 0;                        // it reads no b: calls of all weights share a pipeline
+    if (!call.has(bias_)) reduce.spec[3] = 0;  // and so do those without a bias
+    reduce.spec.push_back(step_of(s.n));
+    reduce.operands.front() = scratch_in(0);
+    reduce.groups = flat_grid(ceil_div(s.batches() * s.m * ceil_div(s.n, 4), lanes), caps);
+    reduce.subgroup_size = 0;
     params::MatmulParams p;
     std::memcpy(&p, launch.params.data(), sizeof p);
-    p.k_part = static_cast<std::uint32_t>(k_part);
-    p.parts = parts;
+    p.k_per_split = static_cast<std::uint32_t>(k_per_split);
+    p.k_splits = k_splits;
     launch.with(p).operands.back() = scratch_out(0);
-    launch.groups[2] *= parts;
+    launch.groups[2] *= k_splits;
     LaunchPlan plan;
-    plan.scratch = {static_cast<std::uint64_t>(parts * s.batches() * s.m * s.n) * 4};
-    plan.launches = {launch, join.with(p)};
+    plan.scratch = {static_cast<std::uint64_t>(k_splits * s.batches() * s.m * s.n) * 4};
+    plan.launches = {launch, reduce.with(p)};
     return plan;
 }
 
@@ -80,7 +81,7 @@ LaunchPlan launch_tiled(const OpCall& call, const Caps& caps) {
     for (std::uint32_t constant : {side, side, tile.each_rows, tile.each_cols, quads, step_of(s.k), step_of(s.n)})
         l.spec.push_back(constant);
     l.groups = tile_grid(s, tile.rows(), tile.cols());
-    return with_parts(call, caps, l, s, 4 * quads);
+    return with_k_splits(call, caps, l, s, 4 * quads);
 }
 
 }  // namespace vantage::ops::matmul

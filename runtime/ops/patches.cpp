@@ -4,8 +4,8 @@
 // is its size.
 #include "shaders/params/patches.h"
 #include "runtime/base/log.h"
-#include "vantage/op.h"
 #include "runtime/ops/checks.h"
+#include "vantage/op.h"
 #include "vantage/ops.h"
 
 namespace vantage {
@@ -100,11 +100,11 @@ const OpDef patches_op = {
     .cases = ops::patches::cases,
 };
 
-Tensor patches(Tensor x, std::int64_t height, std::int64_t width, Where where) {
+Tensor patches(Tensor x, std::int64_t height, std::int64_t width, SourceLocation where) {
     return x.graph().call(patches_op, {x}, {{"patch_height", height}, {"patch_width", width}}, where)[0];
 }
 
-Tensor patch_embed(Tensor x, Tensor weight, Tensor bias, Where where) {
+Tensor patch_embed(Tensor x, Tensor weight, Tensor bias, SourceLocation where) {
     const Shape w = weight.shape();  // [out, channels, h, w]
     if (w.rank() != 4)
         throw Error(ErrorKind::usage,

@@ -3,8 +3,8 @@
 // Keskar et al. 2019 (CTRL), in the form that transformers gave it: never more likely, whatever the sign.
 #include "shaders/params/repetition_penalty.h"
 #include "runtime/base/log.h"
-#include "vantage/op.h"
 #include "runtime/ops/checks.h"
+#include "vantage/op.h"
 #include "vantage/ops.h"
 
 namespace vantage {
@@ -76,7 +76,7 @@ const OpDef repetition_penalty_op = {
     .cases = ops::repetition_penalty::cases,
 };
 
-Tensor repetition_penalty(Tensor logits, Tensor seen, double penalty, Where where) {
+Tensor repetition_penalty(Tensor logits, Tensor seen, double penalty, SourceLocation where) {
     return logits.graph().call(repetition_penalty_op, {logits, seen}, {{"penalty", penalty}}, where)[0];
 }
 

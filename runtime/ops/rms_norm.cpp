@@ -3,9 +3,9 @@
 // Zhang, Sennrich, "Root Mean Square Layer Normalization" (2019); an offset of 1 is Gemma's.
 #include <cmath>
 
-#include "vantage/op.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/rms_norm.h"
+#include "vantage/op.h"
 #include "vantage/ops.h"
 
 namespace vantage {
@@ -62,8 +62,8 @@ LaunchPlan launch(const OpCall& call, const Caps& caps, RowKernel kernel) {
 }
 
 // The same with whole vectors of f32.
-LaunchPlan launch_lanes(const OpCall& call, const Caps& caps) {
-    LaunchPlan plan = launch(call, caps, {"rms_norm_lanes", caps.subgroup_size});
+LaunchPlan launch_cpu_simd(const OpCall& call, const Caps& caps) {
+    LaunchPlan plan = launch(call, caps, {"rms_norm_cpu_simd", caps.subgroup_size});
     plan.launches.front().spec = {caps.subgroup_size, storage_of(call, {weight_, x_}),
                                   vectors_of_round(call.in(x_).shape[-1], caps)};
     return plan;
@@ -107,11 +107,11 @@ const OpDef rms_norm_op = {
     .infer = ops::rms_norm::infer,
     .reference = ops::rms_norm::reference,
     .cost = ops::rms_norm::cost,
-    .kernels = {{.name = "lanes",
+    .kernels = {{.name = "cpu_simd",
                  .needs = need_subgroup | need_int64,
-                 .fits = fits_lanes,
-                 .launch = ops::rms_norm::launch_lanes,
-                 .pays = pays_lanes},
+                 .fits = fits_cpu_simd,
+                 .launch = ops::rms_norm::launch_cpu_simd,
+                 .profitable = profitable_lanes},
                 {.name = "one_subgroup",
                  .needs = need_subgroup | need_int64,
                  .fits = fits_one_subgroup,
@@ -133,7 +133,7 @@ const OpDef rms_norm_op = {
     .cases = ops::rms_norm::cases,
 };
 
-Tensor rms_norm(Tensor x, Tensor weight, double eps, double weight_offset, Where where) {
+Tensor rms_norm(Tensor x, Tensor weight, double eps, double weight_offset, SourceLocation where) {
     return x.graph().call(rms_norm_op, {x, weight, {}}, {{"eps", eps}, {"weight_offset", weight_offset}}, where)[0];
 }
 

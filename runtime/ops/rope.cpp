@@ -3,8 +3,8 @@
 // Su et al. 2021 (RoFormer); pairs (i, i + rotary_dim/2) as in GPT-NeoX and Llama, or (2i, 2i + 1) as in GPT-J.
 #include "shaders/params/rope.h"
 #include "runtime/base/log.h"
-#include "vantage/op.h"
 #include "runtime/ops/step.h"
+#include "vantage/op.h"
 #include "vantage/ops.h"
 
 namespace vantage {
@@ -252,7 +252,7 @@ const OpDef rope_write_op = {
     .alias = {ops::rope::to_cache::state_, -1, -1, -1},
 };
 
-Tensor rope(Tensor x, Tensor table, RopeOptions options, Where where) {
+Tensor rope(Tensor x, Tensor table, RopeOptions options, SourceLocation where) {
     return x.graph().call(rope_op, {x, table, options.positions, options.step},
                           {{"interleaved", options.interleaved}, {"heads_first", options.heads_first}}, where)[0];
 }

@@ -8,10 +8,10 @@
 #include <numeric>
 
 #include "runtime/base/log.h"
-#include "vantage/op.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/step.h"
 #include "shaders/params/experts.h"
+#include "vantage/op.h"
 #include "vantage/ops.h"
 
 namespace vantage {
@@ -29,10 +29,9 @@ std::vector<TensorType> infer(const OpCall& call) {
                  operand_is(call, logits_) + ", but has to be [n, experts]");
     require_step(call, step_);
     rows_of_each(call, logits_, step_);
-    call.require(
-        top_k >= 1 && top_k <= std::min<std::int64_t>(logits.shape[1], MOST_EXPERTS_PER_TOKEN),
-        format("top_k is %lld, but has to lie between 1 and the %lld experts, %d at most",
-               static_cast<long long>(top_k), static_cast<long long>(logits.shape[1]), MOST_EXPERTS_PER_TOKEN));
+    call.require(top_k >= 1 && top_k <= std::min<std::int64_t>(logits.shape[1], MAX_EXPERTS_PER_TOKEN),
+                 format("top_k is %lld, but has to lie between 1 and the %lld experts, %d at most",
+                        static_cast<long long>(top_k), static_cast<long long>(logits.shape[1]), MAX_EXPERTS_PER_TOKEN));
     const Shape choices{logits.shape[0], top_k};
     return {{logits.shape, DType::f32}, {choices, DType::i32}, {choices, DType::f32}};
 }
@@ -126,7 +125,7 @@ const OpDef route_op = {
     .cases = ops::route::cases,
 };
 
-Routing route(Tensor logits, std::int64_t top_k, bool renormalise, Tensor step, Where where) {
+Routing route(Tensor logits, std::int64_t top_k, bool renormalise, Tensor step, SourceLocation where) {
     const std::vector<Tensor> results =
         logits.graph().call(route_op, {logits, step}, {{"top_k", top_k}, {"renormalise", renormalise}}, where);
     return {results[0], results[1], results[2]};

@@ -3,9 +3,9 @@
 // Random numbers are counted by seed and place (Salmon et al. 2011), so a run repeats exactly.
 #include "shaders/params/sample.h"
 #include "runtime/base/log.h"
-#include "vantage/op.h"
 #include "runtime/ops/sampling.h"
 #include "runtime/ops/step.h"
+#include "vantage/op.h"
 #include "vantage/ops.h"
 
 namespace vantage {
@@ -180,7 +180,7 @@ const OpDef sample_op = {
     .alias = {ops::sample::tokens_, ops::sample::step_, -1, -1},
 };
 
-SampleResult sample(Tensor logits, Tensor tokens, Tensor step, Tensor seen, Where where) {
+SampleResult sample(Tensor logits, Tensor tokens, Tensor step, Tensor seen, SourceLocation where) {
     const std::vector<Tensor> next = logits.graph().call(sample_op, {logits, tokens, step, seen}, {}, where);
     return {next[0], next[1]};
 }

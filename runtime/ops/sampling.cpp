@@ -11,7 +11,7 @@ namespace vantage {
 namespace {
 
 constexpr double one = 0x1p31;
-constexpr double least = -std::numeric_limits<double>::infinity();
+constexpr double lowest = -std::numeric_limits<double>::infinity();
 
 // The upper 64 of the 96 bits of a * fraction: a * fraction / 2^32, rounded down.
 std::uint64_t part(std::uint64_t a, std::uint32_t fraction) {
@@ -25,7 +25,7 @@ double last_value(std::span<const double> x, const std::vector<std::size_t>& ord
         if (amounts[place] >= holds) return x[place];
         holds -= amounts[place];
     }
-    return least;
+    return lowest;
 }
 
 void drop_below(std::span<const double> x, double bound, std::vector<std::uint64_t>& weights) {
@@ -38,21 +38,21 @@ void drop_below(std::span<const double> x, double bound, std::vector<std::uint64
 std::vector<std::uint64_t> sampling_weights(std::span<const double> logits, SamplingRule rule) {
     std::vector<double> x(logits.begin(), logits.end());
     for (double& value : x)
-        if (std::isnan(value)) value = least;
+        if (std::isnan(value)) value = lowest;
     std::vector<std::uint64_t> weights(x.size());
     std::vector<std::size_t> order(x.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return x[a] > x[b]; });
-    if (x.empty() || x[order[0]] == least) return weights;
+    if (x.empty() || x[order[0]] == lowest) return weights;
     const double top = x[order[0]];
     if (!(rule.temperature > 0)) {
         weights[order[0]] = static_cast<std::uint64_t>(one);
         return weights;
     }
     for (std::size_t i = 0; i < x.size(); ++i)
-        weights[i] = static_cast<std::uint64_t>(x[i] == top     ? one
-                                                : x[i] == least ? 0
-                                                                : one * std::exp((x[i] - top) / rule.temperature));
+        weights[i] = static_cast<std::uint64_t>(x[i] == top      ? one
+                                                : x[i] == lowest ? 0
+                                                                 : one * std::exp((x[i] - top) / rule.temperature));
     if (rule.top_k > 0 && rule.top_k < x.size()) drop_below(x, x[order[rule.top_k - 1]], weights);
     if (rule.top_p < 1) {
         const std::uint64_t total = std::accumulate(weights.begin(), weights.end(), std::uint64_t{0});

@@ -5,10 +5,10 @@
 #include <numeric>
 
 #include "runtime/base/log.h"
-#include "vantage/op.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/sampling.h"
 #include "shaders/params/sampling_probs.h"
+#include "vantage/op.h"
 #include "vantage/ops.h"
 
 namespace vantage {
@@ -124,7 +124,7 @@ const OpDef sampling_probs_op = {
     .cases = ops::sampling_probs::cases,
 };
 
-Tensor sampling_probs(Tensor logits, SamplingOptions options, Where where) {
+Tensor sampling_probs(Tensor logits, SamplingOptions options, SourceLocation where) {
     return logits.graph().call(sampling_probs_op, {logits},
                                {{"temperature", options.temperature},
                                 {"top_k", options.top_k},

@@ -6,9 +6,9 @@
 #include <cmath>
 #include <limits>
 
-#include "vantage/op.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/softmax.h"
+#include "vantage/op.h"
 #include "vantage/ops.h"
 
 namespace vantage {
@@ -71,11 +71,11 @@ LaunchPlan launch(const OpCall& call, const Caps& caps, RowKernel kernel, bool l
 }
 
 // Whole vectors of f32, where rows lie together.
-bool fits_rows_of_lanes(const OpCall& call, const Caps& caps) {
-    return call.in(0).shape.rank() > 0 && axis_of(call).inner == 1 && fits_lanes(call, caps);
+bool fits_cpu_simd_rows(const OpCall& call, const Caps& caps) {
+    return call.in(0).shape.rank() > 0 && axis_of(call).inner == 1 && fits_cpu_simd(call, caps);
 }
-LaunchPlan launch_lanes(const OpCall& call, const Caps& caps, bool logarithm) {
-    LaunchPlan plan = launch(call, caps, {"softmax_lanes", caps.subgroup_size}, logarithm);
+LaunchPlan launch_cpu_simd(const OpCall& call, const Caps& caps, bool logarithm) {
+    LaunchPlan plan = launch(call, caps, {"softmax_cpu_simd", caps.subgroup_size}, logarithm);
     plan.launches.front().spec = {caps.subgroup_size, logarithm, vectors_of_round(axis_of(call).count, caps)};
     return plan;
 }
@@ -114,11 +114,11 @@ std::vector<Case> cases() {
 }  // namespace
 template <bool logarithm>
 std::vector<Kernel> kernels() {
-    return {{.name = "lanes",
+    return {{.name = "cpu_simd",
              .needs = need_subgroup | need_int64,
-             .fits = fits_rows_of_lanes,
-             .launch = [](const OpCall& c, const Caps& d) { return launch_lanes(c, d, logarithm); },
-             .pays = pays_lanes},
+             .fits = fits_cpu_simd_rows,
+             .launch = [](const OpCall& c, const Caps& d) { return launch_cpu_simd(c, d, logarithm); },
+             .profitable = profitable_lanes},
             {.name = "one_subgroup",
              .needs = need_subgroup | need_int64,
              .fits = fits_one_subgroup,
@@ -164,11 +164,11 @@ const OpDef log_softmax_op = {
     .cases = ops::softmax::cases,
 };
 
-Tensor softmax(Tensor x, int axis, double scale, Where where) {
+Tensor softmax(Tensor x, int axis, double scale, SourceLocation where) {
     return x.graph().call(softmax_op, {x}, {{"axis", axis}, {"scale", scale}}, where)[0];
 }
 
-Tensor log_softmax(Tensor x, int axis, double scale, Where where) {
+Tensor log_softmax(Tensor x, int axis, double scale, SourceLocation where) {
     return x.graph().call(log_softmax_op, {x}, {{"axis", axis}, {"scale", scale}}, where)[0];
 }
 

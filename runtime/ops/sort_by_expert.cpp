@@ -3,9 +3,9 @@
 //   slots[c] = how many earlier choices have the expert of c, -1 where it has none or that is full
 //   order = choices with a slot by (expert, slot), then the others;  offsets[e] = where expert e's begin
 #include "runtime/base/log.h"
-#include "vantage/op.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/experts.h"
+#include "vantage/op.h"
 #include "vantage/ops.h"
 
 namespace vantage {
@@ -14,11 +14,11 @@ namespace ops::sort_by_expert {
 namespace {
 
 enum : int { slots_, order_, offsets_ };
-constexpr std::int64_t most_choices = std::int64_t{1} << 30;
+constexpr std::int64_t max_choices = std::int64_t{1} << 30;
 
 std::int64_t capacity_of(const OpCall& call) {
     const std::int64_t capacity = call.attrs.integer("capacity");
-    return capacity > 0 ? capacity : most_choices;
+    return capacity > 0 ? capacity : max_choices;
 }
 
 std::vector<TensorType> infer(const OpCall& call) {
@@ -28,7 +28,7 @@ std::vector<TensorType> infer(const OpCall& call) {
                  operand_is(call, 0) + ", but has to be i32 [n, top_k]");
     call.require(experts >= 1 && experts <= 1 << 16,
                  format("experts is %lld, but has to lie between 1 and 65536", static_cast<long long>(experts)));
-    call.require(call.attrs.integer("capacity") >= 0 && index.shape.elements() <= most_choices,
+    call.require(call.attrs.integer("capacity") >= 0 && index.shape.elements() <= max_choices,
                  "too many choices, or a capacity below 0");
     const Shape choices{index.shape.elements()};
     return {{choices, DType::i32}, {choices, DType::i32}, {Shape{experts + 2}, DType::i32}};
@@ -100,7 +100,7 @@ const OpDef sort_by_expert_op = {
     .cases = ops::sort_by_expert::cases,
 };
 
-ExpertOrder sort_by_expert(Tensor index, std::int64_t experts, std::int64_t capacity, Where where) {
+ExpertOrder sort_by_expert(Tensor index, std::int64_t experts, std::int64_t capacity, SourceLocation where) {
     const std::vector<Tensor> results =
         index.graph().call(sort_by_expert_op, {index}, {{"experts", experts}, {"capacity", capacity}}, where);
     return {index, results[0], results[1], results[2]};

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "vantage/op.h"
 #include "runtime/ops/step.h"
 #include "shaders/params/split_qkv.h"
+#include "vantage/op.h"
 #include "vantage/ops.h"
 
 namespace vantage {
@@ -226,7 +226,7 @@ const OpDef split_qkv_write_op = {
     .alias = {-1, ops::split_qkv::k_state_, ops::split_qkv::v_state_, -1},
 };
 
-QKV split_qkv(Tensor x, std::int64_t heads, std::int64_t kv_heads, bool per_head, Where where) {
+QKV split_qkv(Tensor x, std::int64_t heads, std::int64_t kv_heads, bool per_head, SourceLocation where) {
     const Attrs attrs{
         {"heads", heads}, {"kv_heads", kv_heads}, {"layout", std::string(per_head ? "per_head" : "concat")}};
     const std::vector<Tensor> parts = x.graph().call(split_qkv_op, {x}, attrs, where);

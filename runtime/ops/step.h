@@ -19,15 +19,16 @@ inline std::int64_t sequences_of(const OpCall& call, int step) {
 
 /// Operand `i`, where it is there, has to be the step of one sequence, or of several.
 inline void require_step(const OpCall& call, int i) {
-    constexpr std::int64_t most = 65535;  // workgroups that every device runs
+    constexpr std::int64_t max_sequences = 65535;  // workgroups that every device runs
     if (!call.has(i)) return;
     const TensorType& type = call.in(i);
     const int rank = type.shape.rank();
     call.require(
         (rank == 1 || rank == 2) && type.shape[-1] == STEP_WORDS && type.dtype == DType::u32,
         operand_is(call, i) + format(", but a step state is u32 [%d], or [sequences, %d]", STEP_WORDS, STEP_WORDS));
-    call.require(rank == 1 || (type.shape[0] >= 1 && type.shape[0] <= most),
-                 operand_is(call, i) + format(", but a run has 1 to %lld sequences", static_cast<long long>(most)));
+    call.require(
+        rank == 1 || (type.shape[0] >= 1 && type.shape[0] <= max_sequences),
+        operand_is(call, i) + format(", but a run has 1 to %lld sequences", static_cast<long long>(max_sequences)));
 }
 
 /// The first dimension of operand `i` are rows of as many sequences as the step has, as many of each: how many.

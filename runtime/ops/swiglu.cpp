@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "vantage/op.h"
 #include "runtime/ops/activation.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/activation.h"
 #include "shaders/params/swiglu.h"
+#include "vantage/op.h"
 #include "vantage/ops.h"
 
 namespace vantage {
@@ -116,7 +116,7 @@ const OpDef swiglu_op = {
     .cases = ops::swiglu::cases,
 };
 
-Tensor swiglu(Tensor gate, Tensor up, Gating gating, Where where) {
+Tensor swiglu(Tensor gate, Tensor up, Gating gating, SourceLocation where) {
     Attrs attrs;
     if (gating.activation != Activation::silu) attrs.set("kind", std::string(name_of(gating.activation)));
     if (gating.interleaved) attrs.set("interleaved", true);

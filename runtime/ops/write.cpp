@@ -3,8 +3,8 @@
 // With steps of several sequences the state has as many parts of the same size, and so have the rows.
 #include "shaders/params/write.h"
 #include "runtime/base/log.h"
-#include "vantage/op.h"
 #include "runtime/ops/step.h"
+#include "vantage/op.h"
 #include "vantage/ops.h"
 
 namespace vantage {
@@ -101,7 +101,7 @@ const OpDef write_op = {
     .alias = {ops::write::state_, -1, -1, -1},
 };
 
-Tensor write(Tensor state, Tensor rows, Tensor step, Where where) {
+Tensor write(Tensor state, Tensor rows, Tensor step, SourceLocation where) {
     return state.graph().call(write_op, {state, rows, step}, {}, where)[0];
 }
 

@@ -7,14 +7,14 @@
 
 namespace vantage {
 
-PooledWeights pool_by_mass(std::span<const float> values, int rows, int cols, int max_rows, int max_cols) {
+PooledAttention pool_by_mass(std::span<const float> values, int rows, int cols, int max_rows, int max_cols) {
     const std::size_t wanted =
         rows > 0 && cols > 0 ? static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols) : 0;
     if (wanted == 0 || values.size() != wanted || max_rows < 1 || max_cols < 1) {
         throw Error(ErrorKind::usage,
                     format("%zu attention weights are no map of %d queries and %d keys", values.size(), rows, cols));
     }
-    PooledWeights pooled;
+    PooledAttention pooled;
     pooled.row_factor = (rows + max_rows - 1) / max_rows;
     pooled.col_factor = (cols + max_cols - 1) / max_cols;
     pooled.rows = (rows + pooled.row_factor - 1) / pooled.row_factor;

@@ -7,7 +7,7 @@
 namespace vantage {
 
 /// A map [rows, cols] in which each cell stands for `row_factor` queries and `col_factor` keys (fewer at the far edges).
-struct PooledWeights {
+struct PooledAttention {
     int rows = 0, cols = 0;
     int row_factor = 1, col_factor = 1;
     std::vector<float> values;
@@ -17,6 +17,6 @@ struct PooledWeights {
 };
 
 /// Sum over the keys, mean over the queries. NaN anywhere in a cell makes the cell NaN.
-PooledWeights pool_by_mass(std::span<const float> values, int rows, int cols, int max_rows, int max_cols);
+PooledAttention pool_by_mass(std::span<const float> values, int rows, int cols, int max_rows, int max_cols);
 
 }  // namespace vantage

@@ -7,47 +7,47 @@
 
 namespace vantage {
 
-const char* name_of(WeightScale scale) {
+const char* name_of(AttentionScale scale) {
     switch (scale) {
-        case WeightScale::square_root: return "√";
-        case WeightScale::linear: return "linear";
-        case WeightScale::logarithmic: return "log";
+        case AttentionScale::square_root: return "√";
+        case AttentionScale::linear: return "linear";
+        case AttentionScale::logarithmic: return "log";
     }
     return "?";
 }
 
-std::optional<WeightScale> weight_scale_named(std::string_view name) {
-    if (name == "sqrt") return WeightScale::square_root;
-    if (name == "linear") return WeightScale::linear;
-    if (name == "log") return WeightScale::logarithmic;
+std::optional<AttentionScale> attention_scale_named(std::string_view name) {
+    if (name == "sqrt") return AttentionScale::square_root;
+    if (name == "linear") return AttentionScale::linear;
+    if (name == "log") return AttentionScale::logarithmic;
     return std::nullopt;
 }
 
 // Below, `share` is a weight's share of `value_max`, and `low` that of the dark end.
 
-float position_of(float value, float value_max, WeightScale scale, float value_min) {
+float position_of(float value, float value_max, AttentionScale scale, float value_min) {
     const float share = value / value_max, low = value_min / value_max;
     if (!(share > low)) return 0.0f;  // also for NaN
     if (share >= 1.0f) return 1.0f;
     switch (scale) {
-        case WeightScale::square_root: return (std::sqrt(share) - std::sqrt(low)) / (1.0f - std::sqrt(low));
-        case WeightScale::linear: return (share - low) / (1.0f - low);
-        case WeightScale::logarithmic: break;
+        case AttentionScale::square_root: return (std::sqrt(share) - std::sqrt(low)) / (1.0f - std::sqrt(low));
+        case AttentionScale::linear: return (share - low) / (1.0f - low);
+        case AttentionScale::logarithmic: break;
     }
     return std::max(0.0f, 1.0f - std::log(share) / std::log(std::max(low, logarithmic_floor)));
 }
 
-float value_at(float position, float value_max, WeightScale scale, float value_min) {
+float value_at(float position, float value_max, AttentionScale scale, float value_min) {
     const float low = value_min / value_max;
     float share = 0;
     switch (scale) {
-        case WeightScale::square_root: {
+        case AttentionScale::square_root: {
             const float root = std::max(std::sqrt(low) + position * (1.0f - std::sqrt(low)), 0.0f);
             share = root * root;
             break;
         }
-        case WeightScale::linear: share = std::max(low + position * (1.0f - low), 0.0f); break;
-        case WeightScale::logarithmic:
+        case AttentionScale::linear: share = std::max(low + position * (1.0f - low), 0.0f); break;
+        case AttentionScale::logarithmic:
             share = std::pow(std::max(low, logarithmic_floor), 1.0f - position);
             if (share <= logarithmic_floor) share = 0;  // which the scale does not tell from zero
             break;
@@ -70,12 +70,12 @@ std::string weight_text(float value, int digits) {
     return text;
 }
 
-std::vector<ScaleTick> scale_ticks(float value_max, WeightScale scale, float value_min) {
+std::vector<ScaleTick> scale_ticks(float value_max, AttentionScale scale, float value_min) {
     std::vector<float> shares;
     switch (scale) {
-        case WeightScale::square_root: shares = {0.0f, 0.01f, 0.1f, 0.25f, 0.5f, 1.0f}; break;
-        case WeightScale::linear: shares = {0.0f, 0.25f, 0.5f, 0.75f, 1.0f}; break;
-        case WeightScale::logarithmic: shares = {1e-4f, 1e-3f, 1e-2f, 1e-1f, 1.0f}; break;
+        case AttentionScale::square_root: shares = {0.0f, 0.01f, 0.1f, 0.25f, 0.5f, 1.0f}; break;
+        case AttentionScale::linear: shares = {0.0f, 0.25f, 0.5f, 0.75f, 1.0f}; break;
+        case AttentionScale::logarithmic: shares = {1e-4f, 1e-3f, 1e-2f, 1e-1f, 1.0f}; break;
     }
     const float low = value_min / value_max;
     constexpr float apart = 0.05f;  // from the dark end's mark, so that their texts do not touch
@@ -86,7 +86,7 @@ std::vector<ScaleTick> scale_ticks(float value_max, WeightScale scale, float val
         const float position = position_of(value, value_max, scale, value_min);
         if (first || value_min == 0.0f || position > apart) ticks.push_back({value, position, weight_text(value, 4)});
     }
-    if (scale == WeightScale::logarithmic || value_min > 0.0f) ticks.front().text = "≤ " + ticks.front().text;
+    if (scale == AttentionScale::logarithmic || value_min > 0.0f) ticks.front().text = "≤ " + ticks.front().text;
     return ticks;
 }
 

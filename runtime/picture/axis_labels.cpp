@@ -12,10 +12,10 @@ constexpr std::string_view leading_space = "·";
 
 /// Distance between labels that leaves each `room` pixels: a round number, so that the tokens' numbers are round too.
 int label_step(int cell, int room) {
-    const int least = (room + cell - 1) / cell;
+    const int min_step = (room + cell - 1) / cell;
     for (int decade = 1;; decade *= 10) {
         for (const int step : {decade, 2 * decade, 5 * decade}) {
-            if (step >= least) return step;
+            if (step >= min_step) return step;
         }
     }
 }

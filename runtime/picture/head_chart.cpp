@@ -12,7 +12,7 @@ namespace vantage {
 
 namespace {
 
-constexpr int chart_width = 1240, least_panel = 44, most_panel = 168, bars_height = 46, key_size = 11;
+constexpr int chart_width = 1240, min_panel = 44, max_panel = 168, bars_height = 46, key_size = 11;
 constexpr TextStyle panel_note{11, style::ink, TextWeight::regular};
 
 /// Apart in hue and alike in lightness on the dark background (Okabe & Ito 2008, lightened).
@@ -72,7 +72,7 @@ private:
 
     void place() {
         const int left = style::margin + TextRaster::shared().measure("L00", style::label).width + style::gap;
-        const int panel = std::clamp(chart_width / picture_.heads - style::gap, least_panel, most_panel);
+        const int panel = std::clamp(chart_width / picture_.heads - style::gap, min_panel, max_panel);
         const int height = bars_height + text_height(panel_note) + 10;
         layout_.width = std::max(left + picture_.heads * (panel + style::gap) + style::margin, 560);
         const int top = style::margin +
@@ -100,8 +100,8 @@ private:
         const auto bars = static_cast<int>(panel.bars.size()), columns = std::min(bars, room);
         for (int column = 0; column < columns; ++column) {
             const int first = column * bars / columns, end = (column + 1) * bars / columns;
-            const double most = *std::max_element(panel.bars.begin() + first, panel.bars.begin() + end);
-            const int height = static_cast<int>(std::lround(std::clamp(most, 0.0, 1.0) * bars_height));
+            const double highest = *std::max_element(panel.bars.begin() + first, panel.bars.begin() + end);
+            const int height = static_cast<int>(std::lround(std::clamp(highest, 0.0, 1.0) * bars_height));
             const int x = at.x + 5 + column * room / columns, next = at.x + 5 + (column + 1) * room / columns;
             fill(image, {x, at.bottom() - 4 - height, std::max(1, next - x - (next - x > 2 ? 1 : 0)), height}, colour);
         }

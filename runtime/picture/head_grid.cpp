@@ -10,7 +10,7 @@
 namespace vantage {
 namespace {
 
-constexpr int usual_width = 1240, usual_height = 1400;  // of all maps together, where their number allows
+constexpr int default_width = 1240, default_height = 1400;  // of all maps together, where their number allows
 constexpr int smallest_map = 20, largest_map = 172;
 constexpr TextStyle note_style{11, style::faint, TextWeight::regular};
 
@@ -23,10 +23,10 @@ void check(const HeadGridPicture& picture) {
     if (!picture.notes.empty() && picture.notes.size() != maps) {
         throw Error(ErrorKind::usage, format("a grid of %zu maps has %zu notes", maps, picture.notes.size()));
     }
-    if (picture.telling_layer >= picture.layers || picture.telling_head >= picture.heads) {
+    if (picture.salient_layer >= picture.layers || picture.salient_head >= picture.heads) {
         throw Error(ErrorKind::usage,
-                    format("layer %d, head %d is to be framed in a grid of %d × %d", picture.telling_layer,
-                           picture.telling_head, picture.layers, picture.heads));
+                    format("layer %d, head %d is to be framed in a grid of %d × %d", picture.salient_layer,
+                           picture.salient_head, picture.layers, picture.heads));
     }
 }
 
@@ -39,8 +39,8 @@ struct Side {
 /// A little more than `room` where that saves a step of pooling.
 Side side_of(int tokens, int room) {
     Side side;
-    const int most = room + room / 4;
-    side.factor = (tokens + most - 1) / most;
+    const int maximum = room + room / 4;
+    side.factor = (tokens + maximum - 1) / maximum;
     side.cells = (tokens + side.factor - 1) / side.factor;
     side.cell = std::max(1, room / side.cells);
     return side;
@@ -74,8 +74,8 @@ public:
     }
 
 private:
-    bool framed(int layer, int head) const { return layer == picture_.telling_layer && head == picture_.telling_head; }
-    bool any_framed() const { return picture_.telling_layer >= 0 && picture_.telling_head >= 0; }
+    bool framed(int layer, int head) const { return layer == picture_.salient_layer && head == picture_.salient_head; }
+    bool any_framed() const { return picture_.salient_layer >= 0 && picture_.salient_head >= 0; }
     std::size_t index(int layer, int head) const {
         return static_cast<std::size_t>(layer) * static_cast<std::size_t>(picture_.heads) +
                static_cast<std::size_t>(head);
@@ -83,8 +83,9 @@ private:
 
     void place() {
         const TextRaster& raster = TextRaster::shared();
-        const int room = std::clamp(std::min(usual_width / picture_.heads, usual_height / picture_.layers) - style::gap,
-                                    smallest_map, largest_map);
+        const int room =
+            std::clamp(std::min(default_width / picture_.heads, default_height / picture_.layers) - style::gap,
+                       smallest_map, largest_map);
         across_ = side_of(picture_.cols, room);
         down_ = side_of(picture_.rows, room);
         space_ = room >= 48 ? style::gap : style::gap / 2;
@@ -109,7 +110,7 @@ private:
                                         down_.pixels()});
             }
         }
-        bar_height_ = std::max(layout_.maps.back().bottom() - y, style::colour_bar_least_height);
+        bar_height_ = std::max(layout_.maps.back().bottom() - y, style::colour_bar_min_height);
         layout_.height =
             std::max(layout_.maps.back().bottom() + note_height + (any_framed() ? 2 * style::gap + line : 0),
                      y + bar_height_) +
@@ -118,7 +119,7 @@ private:
 
     void paint_map(Image& image, int layer, int head) {
         const std::vector<float> values = picture_.weights(layer, head);
-        const PooledWeights weights = pool_by_mass(values, picture_.rows, picture_.cols, down_.cells, across_.cells);
+        const PooledAttention weights = pool_by_mass(values, picture_.rows, picture_.cols, down_.cells, across_.cells);
         for (const float value : weights.values) bar_.exceeded = bar_.exceeded || value > picture_.value_max * 1.0005f;
         const Rect& map = layout_.maps[index(layer, head)];
         draw_cells(image, {map.x, map.y}, weights, look_, across_.cell, down_.cell, 0);
@@ -144,8 +145,8 @@ private:
     }
 
     /// The framed head's layer and number stand out.
-    static TextStyle label_style(bool telling) {
-        if (!telling) return style::label;
+    static TextStyle label_style(bool salient) {
+        if (!salient) return style::label;
         TextStyle bold = bold_label();
         bold.colour = style::accent;
         return bold;
@@ -154,7 +155,7 @@ private:
     void paint_labels(Image& image) {
         const TextRaster& raster = TextRaster::shared();
         for (int layer = 0; layer < picture_.layers; ++layer) {
-            const TextStyle how = label_style(any_framed() && layer == picture_.telling_layer);
+            const TextStyle how = label_style(any_framed() && layer == picture_.salient_layer);
             const std::string text = format("L%d", layer);
             const TextExtent extent = raster.measure(text, how);
             const Rect& map = layout_.maps[index(layer, 0)];
@@ -164,7 +165,7 @@ private:
         const int widest = raster.measure(format("H%d", picture_.heads - 1), bold_label()).width;
         const int step = (widest + 3 + across_.pixels() + space_ - 1) / (across_.pixels() + space_);
         for (int head = 0; head < picture_.heads; head += step) {
-            const TextStyle how = label_style(any_framed() && head == picture_.telling_head);
+            const TextStyle how = label_style(any_framed() && head == picture_.salient_head);
             const std::string text = format("H%d", head);
             const TextExtent extent = raster.measure(text, how);
             const Rect& map = layout_.maps[index(0, head)];
@@ -187,8 +188,8 @@ private:
     void paint_footer(Image& image) {
         if (!any_framed()) return;
         const TextRaster& raster = TextRaster::shared();
-        std::string text = format("layer %d · head %d", picture_.telling_layer, picture_.telling_head);
-        if (!picture_.telling_reason.empty()) text += ": " + picture_.telling_reason;
+        std::string text = format("layer %d · head %d", picture_.salient_layer, picture_.salient_head);
+        if (!picture_.salient_reason.empty()) text += ": " + picture_.salient_reason;
         const int left = layout_.maps.front().x, baseline = layout_.height - style::margin;
         frame(image, {left - 1, baseline - 11, 13, 13}, style::accent, 2);
         text = raster.fitted(text, style::label, layout_.width - style::margin - left - 21);
@@ -197,7 +198,7 @@ private:
 
     const HeadGridPicture& picture_;
     HeadGridLayout& layout_;
-    WeightLook look_;
+    AttentionLook look_;
     style::ColourBar bar_;
     Side across_, down_;
     int space_ = style::gap, bar_height_ = 0;
@@ -212,15 +213,15 @@ Image draw_head_grid(const HeadGridPicture& picture, HeadGridLayout* layout) {
 }
 
 std::vector<std::pair<std::string, std::string>> texts_of(const HeadGridPicture& picture) {
-    std::string telling = "none";
-    if (picture.telling_layer >= 0) telling = format("layer %d, head %d", picture.telling_layer, picture.telling_head);
+    std::string salient = "none";
+    if (picture.salient_layer >= 0) salient = format("layer %d, head %d", picture.salient_layer, picture.salient_head);
     return {
         {"Title", picture.title},
         {"Description", picture.caption},
         {"Software", "Vantage"},
         {"Vantage-Map", format("%d layers × %d heads, %d queries × %d keys, %s", picture.layers, picture.heads,
                                picture.rows, picture.cols, picture.causal ? "causal" : "not causal")},
-        {"Vantage-Framed", telling},
+        {"Vantage-Framed", salient},
         {"Vantage-Scale", format("%s, 0 to %g", name_of(picture.scale), static_cast<double>(picture.value_max))},
         {"Vantage-Colours", name_of(picture.map)},
         {"Vantage-Pooling", "mass: sum over keys, mean over queries"},

@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/picture/colour_map.h"
 #include "runtime/io/image.h"
-#include "runtime/picture/picture_style.h"
 #include "runtime/picture/attention_scale.h"
+#include "runtime/picture/colour_map.h"
+#include "runtime/picture/picture_style.h"
 
 namespace vantage {
 
@@ -20,11 +20,11 @@ struct HeadGridPicture {
     std::function<std::vector<float>(int layer, int head)> weights;
     std::vector<std::string> notes;  ///< a few letters for below each map; shown where all fit
     std::string title, caption;
-    int telling_layer = -1, telling_head = -1;  ///< framed; −1: none
-    std::string telling_reason;                 ///< why: "reads what followed last time (0.83)"
+    int salient_layer = -1, salient_head = -1;  ///< framed; −1: none
+    std::string salient_reason;                 ///< why: "reads what followed last time (0.83)"
     float value_max = 1.0f;
     bool causal = false;
-    WeightScale scale = WeightScale::square_root;
+    AttentionScale scale = AttentionScale::square_root;
     ColourMap map = ColourMap::magma;
 };
 

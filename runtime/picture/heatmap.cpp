@@ -4,27 +4,27 @@
 #include <cmath>
 
 #include "runtime/base/log.h"
-#include "runtime/picture/axis_labels.h"
 #include "runtime/picture/attention_cells.h"
+#include "runtime/picture/axis_labels.h"
 #include "vantage/error.h"
 
 namespace vantage {
 namespace {
 
-constexpr int usual_side = 760;  // of the map, where the number of tokens allows
+constexpr int default_side = 760;  // of the map, where the number of tokens allows
 constexpr int largest_cell = 54, cell_with_gap = 16, cell_with_number = 34;
 constexpr int gap_to_labels = 9;
 
 /// Square cells where both sides allow; a map of few rows gets rows that are high enough to read, and one of few columns
 /// gets columns that are wide enough for their labels.
 void choose_cells(HeatmapLayout& layout, const HeatmapPicture& picture) {
-    const auto side = [](int count) { return std::clamp(usual_side / count, 1, largest_cell); };
+    const auto side = [](int count) { return std::clamp(default_side / count, 1, largest_cell); };
     const int by_rows = side(layout.weights.rows), by_cols = side(layout.weights.cols);
     layout.cell_width = std::min(by_cols, std::max(by_rows, 20));
     layout.cell_height = std::min(by_rows, std::max(by_cols, 20));
     if (layout.cell_width < largest_cell || picture.col_labels.empty()) return;
     const int wanted = style::make_axis_labels(picture.col_labels, picture.cols, 1, largest_cell).extent() + 12;
-    if (wanted <= 2 * largest_cell && wanted * picture.cols <= usual_side) {
+    if (wanted <= 2 * largest_cell && wanted * picture.cols <= default_side) {
         layout.cell_width = std::max(layout.cell_width, wanted);
     }
 }
@@ -42,9 +42,9 @@ public:
         check_heatmap(picture);
         layout_ = {};
         layout_.weights =
-            pool_by_mass(picture.values, picture.rows, picture.cols, most_heatmap_cells, most_heatmap_cells);
+            pool_by_mass(picture.values, picture.rows, picture.cols, max_heatmap_cells, max_heatmap_cells);
         choose_cells(layout_, picture);
-        const PooledWeights& weights = layout_.weights;
+        const PooledAttention& weights = layout_.weights;
         row_labels_ =
             style::make_axis_labels(picture.row_labels, weights.rows, weights.row_factor, layout_.cell_height);
         col_labels_ = style::make_axis_labels(picture.col_labels, weights.cols, weights.col_factor, layout_.cell_width);
@@ -91,7 +91,7 @@ private:
         map.y = style::margin + style::header_height(picture_.title, picture_.caption, content_width_) + axis_height +
                 style::gap;
         map.y += col_labels_height();
-        bar_height_ = std::max(map.height, style::colour_bar_least_height);
+        bar_height_ = std::max(map.height, style::colour_bar_min_height);
         collect_notes();
         // Beside a bar that reaches below the map, notes would run into it.
         notes_width_ =
@@ -101,7 +101,7 @@ private:
     }
 
     void collect_notes() {
-        const PooledWeights& weights = layout_.weights;
+        const PooledAttention& weights = layout_.weights;
         if (weights.row_factor > 1 || weights.col_factor > 1) {
             notes_.push_back(format("Each cell: %d queries (mean) × %d keys (sum), so that rows still sum to 1.",
                                     weights.row_factor, weights.col_factor));
@@ -128,7 +128,7 @@ private:
         const std::string text = cell_text(value);
         if (text.empty()) return;
         const TextRaster& raster = TextRaster::shared();
-        const bool bright = lightness(weight_colour(look_, value)) > 55.0f;
+        const bool bright = lightness(attention_colour(look_, value)) > 55.0f;
         const TextStyle how{std::min(layout_.cell_width, layout_.cell_height) >= 44 ? 13 : 11,
                             bright ? style::dark_number : style::bright_number, TextWeight::regular};
         const TextExtent extent = raster.measure(text, how);
@@ -187,7 +187,7 @@ private:
     style::AxisLabels row_labels_, col_labels_;
     bool upright_ = false;  ///< the column labels fit without being turned
     int space_ = 0;         ///< between cells
-    WeightLook look_;
+    AttentionLook look_;
     style::ColourBar bar_;
     std::vector<std::string> notes_;
     int content_width_ = 0, notes_width_ = 0, bar_height_ = 0;

@@ -6,11 +6,11 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/picture/colour_map.h"
 #include "runtime/io/image.h"
-#include "runtime/picture/picture_style.h"
 #include "runtime/picture/attention_pool.h"
 #include "runtime/picture/attention_scale.h"
+#include "runtime/picture/colour_map.h"
+#include "runtime/picture/picture_style.h"
 
 namespace vantage {
 
@@ -25,7 +25,7 @@ struct HeatmapPicture {
     /// Query i sees the keys up to i + cols − rows; the rest is drawn as empty, not as zero.
     bool causal = false;
     bool numbers = true;  ///< written into the cells where they are large enough
-    WeightScale scale = WeightScale::square_root;
+    AttentionScale scale = AttentionScale::square_root;
     ColourMap map = ColourMap::magma;
 };
 
@@ -34,7 +34,7 @@ struct HeatmapLayout {
     int width = 0, height = 0;  ///< of the picture
     Rect map;                   ///< all cells
     int cell_width = 0, cell_height = 0;
-    PooledWeights weights;  ///< what the cells show
+    PooledAttention weights;  ///< what the cells show
     std::vector<style::PlacedText> row_labels, col_labels, other_texts;
     Rect cell(int row, int col) const {
         return {map.x + col * cell_width, map.y + row * cell_height, cell_width, cell_height};
@@ -42,7 +42,7 @@ struct HeatmapLayout {
 };
 
 /// Maps of more columns or rows than this are pooled by mass.
-inline constexpr int most_heatmap_cells = 1500;
+inline constexpr int max_heatmap_cells = 1500;
 
 /// Throws `usage` when sizes, weights and labels do not fit together.
 void check_heatmap(const HeatmapPicture& picture);

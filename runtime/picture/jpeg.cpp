@@ -14,7 +14,7 @@
 namespace vantage {
 namespace {
 
-constexpr int most_scans = 500;  // a progressive file of a few kilobytes can ask for millions
+constexpr int max_scans = 500;  // a progressive file of a few kilobytes can ask for millions
 
 struct JpegReader {
     jpeg_decompress_struct jpeg{};
@@ -50,8 +50,8 @@ void on_message(j_common_ptr jpeg, int level) {
 }
 
 void on_progress(j_common_ptr jpeg) {
-    if (reader_of(jpeg).jpeg.input_scan_number <= most_scans) return;
-    std::snprintf(reader_of(jpeg).reason, JMSG_LENGTH_MAX, "it has more than %d scans", most_scans);
+    if (reader_of(jpeg).jpeg.input_scan_number <= max_scans) return;
+    std::snprintf(reader_of(jpeg).reason, JMSG_LENGTH_MAX, "it has more than %d scans", max_scans);
     std::longjmp(reader_of(jpeg).failed, 1);
 }
 

@@ -32,7 +32,7 @@ std::vector<std::string> lines_of(const std::vector<std::string>& notes, int wid
     return lines;
 }
 
-std::string bar_name(WeightScale scale, int height) {
+std::string bar_name(AttentionScale scale, int height) {
     const std::string full = std::string("attention weight  (") + name_of(scale) + " scale)";
     return TextRaster::shared().measure(full, axis).width <= height ? full
                                                                     : std::string("weight (") + name_of(scale) + ")";

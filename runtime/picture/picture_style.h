@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "runtime/picture/colour_map.h"
 #include "runtime/io/image.h"
-#include "runtime/picture/text_raster.h"
 #include "runtime/picture/attention_scale.h"
+#include "runtime/picture/colour_map.h"
+#include "runtime/picture/text_raster.h"
 
 namespace vantage::style {
 
@@ -50,11 +50,11 @@ void draw_notes(Image& image, Point at, const std::vector<std::string>& notes, i
 /// The bar, its ticks and its name: what a colour means.
 struct ColourBar {
     ColourMap map = ColourMap::magma;
-    WeightScale scale = WeightScale::square_root;
+    AttentionScale scale = AttentionScale::square_root;
     float value_max = 1.0f;
     bool exceeded = false;  ///< some weights are larger than `value_max`
 };
-inline constexpr int colour_bar_least_height = 150;
+inline constexpr int colour_bar_min_height = 150;
 int colour_bar_width(const ColourBar& bar);
 void draw_colour_bar(Image& image, Point at, int height, const ColourBar& bar, std::vector<PlacedText>& placed);
 

@@ -7,15 +7,15 @@
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
 #include "runtime/base/utf8.h"
-#include "runtime/picture/shown_text.h"
 #include "runtime/picture/attention_cells.h"
+#include "runtime/picture/shown_text.h"
 
 namespace vantage {
 namespace {
 
-constexpr int longest_row_label = 16, longest_column_label = 10, most_rows = 60;
+constexpr int longest_row_label = 16, longest_column_label = 10, max_rows = 60;
 constexpr std::string_view leading_space = "·";
-constexpr int columns_with_number = 4, usual_cell = 5, least_columns = 24;
+constexpr int columns_with_number = 4, default_cell = 5, min_columns = 24;
 
 /// Nearest entry of the 256 colours that terminals have had for long: a cube of 6 × 6 × 6 and 24 greys.
 int palette_index(Rgb colour) {
@@ -123,7 +123,7 @@ std::string number_text(float value) {
 class TerminalPainter {
 public:
     TerminalPainter(const HeatmapPicture& picture, int columns, TerminalColours colours)
-        : picture_(picture), columns_(std::max(columns, least_columns)), colours_(colours) {
+        : picture_(picture), columns_(std::max(columns, min_columns)), colours_(colours) {
         check_heatmap(picture);
         look_ = {picture.map, picture.scale, picture.value_max, picture.causal, picture.rows, picture.cols};
         weights_ = pool_by_mass(picture.values, picture.rows, picture.cols, picture.rows, picture.cols);
@@ -160,14 +160,14 @@ private:
     void choose_part() {
         const int room = columns_ - left_, wide = widest(col_labels_) + 2;
         if (picture_.cols * wide <= room) {
-            cell_ = std::max(wide, usual_cell);
+            cell_ = std::max(wide, default_cell);
             upright_ = picture_.cols * cell_ <= room;
         }
-        if (!upright_) cell_ = std::clamp(room / picture_.cols, 2, usual_cell);
+        if (!upright_) cell_ = std::clamp(room / picture_.cols, 2, default_cell);
         const int fitting = std::max(room / cell_, 2);
         if (picture_.cols > fitting) first_col_ = picture_.cols - (fitting - 1);  // one is for the "…"
         const int rows = picture_.rows == picture_.cols ? picture_.cols - first_col_ : picture_.rows;
-        first_row_ = picture_.rows - std::min(rows, most_rows);
+        first_row_ = picture_.rows - std::min(rows, max_rows);
     }
 
     bool numbers() const { return picture_.numbers && cell_ >= columns_with_number; }
@@ -269,7 +269,7 @@ private:
         const int space = cell_ - column_width(text), after = space / 2;
         text = std::string(static_cast<std::size_t>(space - after), ' ') + text +
                std::string(static_cast<std::size_t>(after), ' ');
-        line.on(weight_colour(look_, value), text);
+        line.on(attention_colour(look_, value), text);
     }
 
     /// Weights that belong to the shades; where the cells have numbers, nothing.
@@ -327,8 +327,8 @@ private:
     const HeatmapPicture& picture_;
     int columns_ = 80;
     TerminalColours colours_;
-    WeightLook look_;
-    PooledWeights weights_;
+    AttentionLook look_;
+    PooledAttention weights_;
     std::vector<std::string> row_labels_, col_labels_;
     int left_ = 0, cell_ = 2, first_row_ = 0, first_col_ = 0;
     bool upright_ = false;

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/picture/font_files.h"
 #include "runtime/io/image.h"
+#include "runtime/picture/font_files.h"
 
 namespace vantage {
 

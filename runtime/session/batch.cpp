@@ -21,10 +21,10 @@ Batch::Batch(const Model& model, std::int64_t sequences, const SessionOptions& o
     if (sequences < 1 || sequences > 65535)
         throw Error(ErrorKind::usage, format("a batch of %lld sequences was asked for; it has 1 to 65535",
                                              static_cast<long long>(sequences)));
-    if (model.config().sees())
+    if (model.config().is_vision())
         throw Error(ErrorKind::usage, model.info().name + " looks at images (" + model.info().architecture +
                                           "): a batch takes texts; a session takes images, one by one");
-    if (options.watch.every || !options.watch.layers.empty())
+    if (options.record_attention.every || !options.record_attention.layers.empty())
         throw Error(ErrorKind::usage, "a batch watches no attention; a session does");
     state_ = std::make_unique<State>(model, options, sequences);
 }
@@ -41,14 +41,14 @@ void Batch::restart(const Sampling& sampling) {
 void Batch::restart(std::int64_t sequence, const Sampling& sampling) {
     state_->restart(state_->index(sequence), sampling);
 }
-void Batch::encode(std::int64_t sequence, std::span<const std::int32_t> ids) {
-    state_->take_source(state_->index(sequence), ids);
+void Batch::set_source(std::int64_t sequence, std::span<const std::int32_t> ids) {
+    state_->set_source(state_->index(sequence), ids);
 }
 void Batch::append(std::int64_t sequence, std::span<const std::int32_t> ids, std::span<const std::int32_t> types) {
     state_->append(state_->index(sequence), ids, types);
 }
 void Batch::rewind(std::int64_t sequence, std::int64_t count) { state_->rewind(state_->index(sequence), count); }
-void Batch::process() { state_->process(); }
+void Batch::run() { state_->run(); }
 std::vector<std::optional<std::int32_t>> Batch::next() { return state_->next(); }
 void Batch::end(std::int64_t sequence) { state_->end(state_->index(sequence)); }
 

@@ -3,8 +3,8 @@
 
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
-#include "runtime/session/text_stream.h"
 #include "runtime/models/config.h"
+#include "runtime/session/text_stream.h"
 #include "vantage/batch.h"
 
 namespace vantage {
@@ -27,7 +27,7 @@ void begin_prompts(Batch& batch, std::span<const std::vector<std::int32_t>> prom
             batch.append(sequence, prompts[i]);
             continue;
         }
-        batch.encode(sequence, prompts[i]);
+        batch.set_source(sequence, prompts[i]);
         if (first >= 0) batch.append(sequence, std::span(&first, 1));
     }
 }

@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "runtime/base/os.h"
-#include "runtime/session/text_stream.h"
 #include "runtime/models/config.h"
+#include "runtime/session/text_stream.h"
 #include "vantage/session.h"
 
 namespace vantage {
@@ -19,7 +19,7 @@ const char* name_of(Ending ending) {
 
 Sampling recommended_sampling(const Model& model) {
     const ModelConfig& config = model.config();
-    Sampling sampling = usual_sampling;
+    Sampling sampling = default_sampling;
     if (config.temperature > 0) sampling.temperature = config.temperature;
     if (config.top_k > 0) sampling.top_k = config.top_k;
     if (config.top_p < 1) sampling.top_p = config.top_p;
@@ -45,7 +45,7 @@ struct Generator::State {
     // An encoder–decoder reads the ids, and writes about them.
     void begin_after(std::span<const std::int32_t> source) {
         session.restart(sampling);
-        session.encode(source);
+        session.set_source(source);
         const auto first = static_cast<std::int32_t>(model.config().forced_first_token);
         if (first >= 0) session.append(std::span(&first, 1));
         text.emplace(model.tokenizer(), options);

@@ -11,13 +11,13 @@
 #include "runtime/base/trace_span.h"
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/exec/bindings.h"
-#include "runtime/session/random_weights.h"
 #include "runtime/exec/upload_weight.h"
 #include "runtime/gpu/device.h"
 #include "runtime/graph/fuse.h"
-#include "vantage/op.h"
 #include "runtime/models/architecture.h"
 #include "runtime/models/weight_storage.h"
+#include "runtime/session/random_weights.h"
+#include "vantage/op.h"
 
 namespace vantage {
 
@@ -32,14 +32,14 @@ struct Upload {
 // Part by part, so that the host holds little at a time.
 void upload(const Checkpoint& checkpoint, gpu::DeviceState& device, const std::vector<Upload>& uploads,
             const std::stop_token& stop) {
-    const TimedSpan span("upload weights");
+    const TraceSpan span("upload weights");
     for (const auto& [value, to] : uploads) {
         const std::vector<std::string> parts = tensors_of(value);
         std::uint64_t offset = 0;
         for (const std::string& part : parts) {
             throw_if_interrupted();
             if (stop.stop_requested()) return;
-            upload_weight(device, to, offset, value.type, checkpoint.dtype(part), value.packed,
+            upload_weight(device, to, offset, value.type, checkpoint.dtype(part), value.transposed,
                           checkpoint.entry(part).data);
             checkpoint.files().release(checkpoint.name_of(part));
             offset += value.type.bytes() / parts.size();
@@ -57,18 +57,18 @@ bool exists(const std::string& path) {
 
 }  // namespace
 
-std::int64_t ModelInfo::layers_of(AttentionOf of) const {
-    switch (of) {
-        case AttentionOf::self: return layers;
-        case AttentionOf::encoder: return encoder_layers;
-        case AttentionOf::cross: return encoder_layers > 0 ? layers : 0;
+std::int64_t ModelInfo::layers_of(AttentionKind kind) const {
+    switch (kind) {
+        case AttentionKind::self: return layers;
+        case AttentionKind::encoder: return encoder_layers;
+        case AttentionKind::cross: return encoder_layers > 0 ? layers : 0;
     }
     return 0;
 }
 
-std::int64_t ModelInfo::heads_of(AttentionOf of) const {
-    if (layers_of(of) == 0) return 0;
-    return of == AttentionOf::encoder ? encoder_heads : heads;
+std::int64_t ModelInfo::heads_of(AttentionKind kind) const {
+    if (layers_of(kind) == 0) return 0;
+    return kind == AttentionKind::encoder ? encoder_heads : heads;
 }
 
 struct Model::State {
@@ -95,7 +95,7 @@ std::vector<Value> Model::State::wanted_weights(const Graph::WeightTypes& types_
     const auto add = [&](bool encoder) {
         const BuildOptions shape{.rows = 1, .context = std::min<std::int64_t>(config.context, 16), .encoder = encoder};
         Graph graph = build_model(config, shape, types_of);
-        pack_weights(graph);
+        transpose_weights(graph);
         std::vector<std::string> left;
         if (options.weights) left = store_matrices(graph, config, *options.weights);
         for (const Value& value : graph.values())
@@ -129,7 +129,7 @@ gpu::Buffer Model::State::add_weight(const Value& value) {
 }
 
 void Model::State::load_weights(const std::string& directory, const LoadOptions& options) {
-    const TimedSpan span("read checkpoint");
+    const TraceSpan span("read checkpoint");
     const auto checkpoint = std::make_shared<const Checkpoint>(directory, config);
     config.absent = checkpoint->absent();
     const std::vector<Value> wanted =
@@ -143,14 +143,14 @@ void Model::State::load_weights(const std::string& directory, const LoadOptions&
     require_room(wanted, directory);
     std::vector<Upload> uploads;
     for (const Value& value : wanted) uploads.push_back({value, add_weight(value)});
-    weights->filling = std::make_shared<const Background>(
+    weights->pending_upload = std::make_shared<const Background>(
         [checkpoint, uploads = std::move(uploads), on = device](const std::stop_token& stop) {
             upload(*checkpoint, on.state(), uploads, stop);
         });
 }
 
 void Model::State::draw_weights(DType type, std::uint64_t seed, const std::string& name) {
-    const TimedSpan span("draw weights");
+    const TraceSpan span("draw weights");
     const std::vector<Value> wanted = wanted_weights([](const std::string&) { return DType::f32; }, {.weights = type});
     require_room(wanted, name);
     RandomWeights random(device.state(), seed);
@@ -205,7 +205,7 @@ Model Model::random(const Device& device, const std::string& name, const std::st
 const ModelInfo& Model::info() const { return state_->info; }
 bool Model::has_tokenizer() const { return state_->tokenizer.has_value(); }
 const Tokenizer& Model::tokenizer() const {
-    if (state_->config.sees())
+    if (state_->config.is_vision())
         throw Error(ErrorKind::usage,
                     state_->info.name + " (" + state_->info.architecture + ") looks at images: it reads no text");
     if (!state_->tokenizer)

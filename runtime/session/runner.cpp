@@ -30,10 +30,10 @@ Runner::Runner(const Model& m, const SessionOptions& o, std::int64_t count)
     check_options();
     context = chosen_context();
     own.graph = model.graph(build_options(1));
-    if (translates()) source.graph = model.graph(build_options(1, true));
+    if (is_encoder_decoder()) source.graph = model.graph(build_options(1, true));
     for (Sequence& s : sequences) {
         s.hidden.resize(static_cast<std::size_t>(model.config().layers + 1));
-        s.source_hidden.resize(translates() ? static_cast<std::size_t>(model.config().encoder.layers + 1) : 0);
+        s.source_hidden.resize(is_encoder_decoder() ? static_cast<std::size_t>(model.config().encoder.layers + 1) : 0);
         s.router.resize(model.config().experts > 0 ? s.hidden.size() - 1 : 0);
     }
     make_states();
@@ -43,11 +43,11 @@ Runner::Runner(const Model& m, const SessionOptions& o, std::int64_t count)
 Runner::~Runner() { gpu::wait_idle(device); }
 
 void Runner::check_options() const {
-    for (std::int64_t layer : options.watch.layers)
-        if (layer < 0 || layer >= most_layers())
+    for (std::int64_t layer : options.record_attention.layers)
+        if (layer < 0 || layer >= max_layers())
             throw Error(ErrorKind::usage,
                         format("layer %lld cannot be watched: %s has layers 0 … %lld", static_cast<long long>(layer),
-                               model.info().name.c_str(), static_cast<long long>(most_layers() - 1)));
+                               model.info().name.c_str(), static_cast<long long>(max_layers() - 1)));
     const std::optional<std::int64_t>& count = options.global_tokens;
     if (!count) return;
     if (!model.config().own.has("global_tokens"))
@@ -60,17 +60,18 @@ void Runner::check_options() const {
 }
 
 BuildOptions Runner::build_options(std::int64_t rows, bool encoder) const {
-    std::vector<bool> watched;  // by layer
-    for (std::int64_t layer = 0; layer < most_layers(); ++layer) watched.push_back(options.watch.includes(layer));
+    std::vector<bool> recorded;  // by layer
+    for (std::int64_t layer = 0; layer < max_layers(); ++layer)
+        recorded.push_back(options.record_attention.includes(layer));
     return {.rows = rows,
             .sequences = std::ssize(sequences),
             .context = context,
             .encoder = encoder,
             .cache = cache_type(),
-            .watch = watched,
+            .record_attention = recorded,
             .all_logits = options.inspect,
             .hidden = options.inspect,
-            .head_mask = options.silenced.has_value(),
+            .head_mask = options.masked_heads.has_value(),
             .rope_context = options.rope_context,
             .global_tokens = options.global_tokens};
 }
@@ -88,7 +89,7 @@ std::uint64_t Runner::bytes_per_token() const {
                     bytes[value.name] = value.type.bytes();
         };
         add(false);
-        if (translates()) add(true);
+        if (is_encoder_decoder()) add(true);
         std::uint64_t sum = 0;
         for (const auto& [name, size] : bytes) sum += size;
         return sum;
@@ -103,21 +104,22 @@ std::int64_t Runner::chosen_context() const {
                                              static_cast<long long>(options.context), model.info().name.c_str(),
                                              static_cast<long long>(c.context)));
     if (options.context < 0) throw Error(ErrorKind::usage, "a context has at least one token");
-    if (sees()) return c.context;
+    if (is_vision()) return c.context;
     if (options.context > 0) return options.context;
     const std::uint64_t each = bytes_per_token();
     const auto holds = static_cast<std::int64_t>(
         share_of_memory * static_cast<double>(model.device().memory_available()) / static_cast<double>(each));
-    const std::int64_t usual = c.usual_context > 0 ? c.usual_context : c.context;
-    if (holds >= usual) return usual;
+    const std::int64_t default_context = c.default_context > 0 ? c.default_context : c.context;
+    if (holds >= default_context) return default_context;
     const std::string of =
         sequences.size() > 1 ? format(" of each of the %zu sequences", sequences.size()) : std::string();
     if (holds < 1)
         throw Error(ErrorKind::out_of_memory, "there is no device memory left for a context of even one token" + of);
-    fall_back(format(
-        "the context is %lld tokens instead of the model's %lld: more would not fit the device's memory (%.0f "
-        "KiB a token%s); --ctx sets it",
-        static_cast<long long>(holds), static_cast<long long>(usual), static_cast<double>(each) / 1024, of.c_str()));
+    fall_back(
+        format("the context is %lld tokens instead of the model's %lld: more would not fit the device's memory (%.0f "
+               "KiB a token%s); --ctx sets it",
+               static_cast<long long>(holds), static_cast<long long>(default_context), static_cast<double>(each) / 1024,
+               of.c_str()));
     return holds;
 }
 
@@ -132,7 +134,7 @@ void Runner::make_states() {
         }
     own.step = bindings->buffers.at(model_names::step);
     own.tokens = bindings->buffers.at(model_names::tokens);
-    if (!translates()) return;
+    if (!is_encoder_decoder()) return;
     source.step = bindings->buffers.at(model_names::source_step);
     source.tokens = bindings->buffers.at(model_names::source_tokens);
 }
@@ -142,10 +144,10 @@ Session::Memory Runner::memory() const {
     for (const auto& [name, buffer] : bindings->buffers) {
         if (model.weights()->buffers.count(name) != 0) continue;
         (name.rfind("cache.", 0) == 0   ? m.cache
-         : name.rfind("watch.", 0) == 0 ? m.watched
+         : name.rfind("watch.", 0) == 0 ? m.recorded
                                         : m.states) += buffer.bytes();
     }
-    for (const Side* side : {&own, &source})
+    for (const GraphPlans* side : {&own, &source})
         for (const auto& [rows, plan] : side->plans) m.intermediates += plan->arena_bytes();
     return m;
 }
@@ -171,11 +173,11 @@ void Runner::restart(std::size_t index, const Sampling& sampling) {
     for (std::vector<float>& stream : s.source_hidden) stream.clear();
     forget_results(s);
     s.ended = step_current = false;
-    if (!encodes()) mark_seen(index);
+    if (!is_encoder()) mark_seen(index);
 }
 
 void Runner::append(std::size_t index, std::span<const std::int32_t> ids, std::span<const std::int32_t> types) {
-    if (sees())
+    if (is_vision())
         throw Error(ErrorKind::usage,
                     model.info().name + " looks at images (" + model.info().architecture + "): it takes no tokens");
     if (!types.empty() && types.size() != ids.size())
@@ -190,7 +192,7 @@ void Runner::append(std::size_t index, std::span<const std::int32_t> ids, std::s
     finish_flight();
     Sequence& s = sequences[index];
     check_room(s.tokens.size(), ids.size());
-    if (s.ended && !encodes()) mark_seen(index);  // the device may have gone on behind the end
+    if (s.ended && !is_encoder()) mark_seen(index);  // the device may have gone on behind the end
     s.tokens.insert(s.tokens.end(), ids.begin(), ids.end());
     s.types.insert(s.types.end(), types.begin(), types.end());
     s.types.resize(s.tokens.size());
@@ -203,14 +205,14 @@ void Runner::rewind(std::size_t index, std::int64_t count) {
         throw Error(ErrorKind::usage, format("a sequence of %zu tokens cannot go back to token %lld", s.tokens.size(),
                                              static_cast<long long>(count)));
     const ModelConfig& config = model.config();
-    if (sees() && count > 0 && count < context)
+    if (is_vision() && count > 0 && count < context)
         throw Error(ErrorKind::usage, model.info().name + " looks at whole images: it cannot go back into one");
     finish_flight();
     ++s.forgotten;
     s.tokens.resize(static_cast<std::size_t>(count));
     s.types.resize(s.tokens.size());
     s.ended = step_current = false;
-    if (encodes()) return forget_results(s);
+    if (is_encoder()) return forget_results(s);
     s.processed = std::min(s.processed, count);
     const auto keep = [&](std::vector<float>& rows, std::int64_t width) {
         if (!rows.empty()) rows.resize(static_cast<std::size_t>(s.processed * width));
@@ -221,8 +223,8 @@ void Runner::rewind(std::size_t index, std::int64_t count) {
     mark_seen(index);
 }
 
-void Runner::take_source(std::size_t index, std::span<const std::int32_t> ids) {
-    if (!translates())
+void Runner::set_source(std::size_t index, std::span<const std::int32_t> ids) {
+    if (!is_encoder_decoder())
         throw Error(ErrorKind::usage, model.info().name + " (" + model.info().architecture +
                                           ") is no encoder–decoder: it has no encoder that reads another text");
     if (ids.empty()) throw Error(ErrorKind::usage, "there is nothing to read: the text has no tokens");
@@ -252,11 +254,11 @@ void Runner::check_room(std::size_t there, std::size_t more) const {
 }
 
 void Runner::require_source() const {
-    if (!translates()) return;
+    if (!is_encoder_decoder()) return;
     for (const Sequence& s : sequences)
         if (s.source.empty() && (sequences.size() == 1 || !s.tokens.empty()))
             throw Error(ErrorKind::usage, model.info().name + " is an encoder–decoder (" + model.info().architecture +
-                                              "): it writes about a text, which encode() gives it first");
+                                              "): it writes about a text, which set_source() gives it first");
 }
 
 // Makes the set of tokens that the repetition penalty is for what has run, and no more. Only while nothing runs.
@@ -268,32 +270,32 @@ void Runner::mark_seen(std::size_t index) {
     gpu::upload(device, bindings->buffers.at(model_names::seen), index * seen_bytes(), std::as_bytes(std::span(words)));
 }
 
-void Runner::check_silenced(const HeadPlace& place) const {
+void Runner::check_masked_head(const HeadId& place) const {
     const ModelInfo& info = model.info();
-    const std::int64_t layers = info.layers_of(place.of), heads = info.heads_of(place.of);
+    const std::int64_t layers = info.layers_of(place.kind), heads = info.heads_of(place.kind);
     if (layers == 0)
         throw Error(ErrorKind::usage, "head " + name_of(place) + " cannot be silenced: " + info.name + " (" +
                                           info.architecture + ") is no encoder–decoder: its heads are layer.head");
     if (place.layer >= 0 && place.layer < layers && place.head >= 0 && place.head < heads) return;
-    throw Error(ErrorKind::usage,
-                format("head %s cannot be silenced: %s%s has layers 0 … %lld with heads 0 … %lld",
-                       name_of(place).c_str(), info.name.c_str(), place.of == AttentionOf::encoder ? "'s encoder" : "",
-                       static_cast<long long>(layers - 1), static_cast<long long>(heads - 1)));
+    throw Error(ErrorKind::usage, format("head %s cannot be silenced: %s%s has layers 0 … %lld with heads 0 … %lld",
+                                         name_of(place).c_str(), info.name.c_str(),
+                                         place.kind == AttentionKind::encoder ? "'s encoder" : "",
+                                         static_cast<long long>(layers - 1), static_cast<long long>(heads - 1)));
 }
 
 // Writes 1 and 0 for every feature of every head. Only while nothing runs.
 void Runner::set_head_mask() {
-    if (!options.silenced) return;
-    for (const HeadPlace& place : *options.silenced) check_silenced(place);
-    for (const AttentionOf of : {AttentionOf::self, AttentionOf::encoder, AttentionOf::cross})
-        for (std::int64_t layer = 0; layer < model.info().layers_of(of); ++layer) {
-            const std::string name = model_names::head_mask(layer, of);
+    if (!options.masked_heads) return;
+    for (const HeadId& place : *options.masked_heads) check_masked_head(place);
+    for (const AttentionKind kind : {AttentionKind::self, AttentionKind::encoder, AttentionKind::cross})
+        for (std::int64_t layer = 0; layer < model.info().layers_of(kind); ++layer) {
+            const std::string name = model_names::head_mask(layer, kind);
             auto* numbers = reinterpret_cast<float*>(bindings->buffers.at(name).mapped());
-            const Value& value = *std::ranges::find(graph_of(of).values(), name, &Value::name);
-            const std::int64_t features = value.type.shape[0], width = features / model.info().heads_of(of);
+            const Value& value = *std::ranges::find(graph_of(kind).values(), name, &Value::name);
+            const std::int64_t features = value.type.shape[0], width = features / model.info().heads_of(kind);
             std::fill_n(numbers, features, 1.0f);
-            for (const HeadPlace& place : *options.silenced)
-                if (place.layer == layer && place.of == of) std::fill_n(numbers + place.head * width, width, 0.0f);
+            for (const HeadId& place : *options.masked_heads)
+                if (place.layer == layer && place.kind == kind) std::fill_n(numbers + place.head * width, width, 0.0f);
         }
 }
 

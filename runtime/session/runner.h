@@ -39,7 +39,7 @@ inline std::vector<float> joined(const std::vector<std::vector<float>>& parts) {
 
 struct Runner {
     /// One of the model's graphs with its plans: the only one, or an encoder–decoder's encoder beside the decoder.
-    struct Side {
+    struct GraphPlans {
         bool encoder = false;
         Graph graph = Graph();                                // of one row: what the states are, and how layers attend
         std::map<std::int64_t, std::unique_ptr<Plan>> plans;  // by rows
@@ -51,7 +51,7 @@ struct Runner {
     gpu::DeviceState& device;
     std::vector<Sequence> sequences;
     std::int64_t context = 0;  // of each sequence
-    Side own, source{.encoder = true};
+    GraphPlans own, source{.encoder = true};
     std::shared_ptr<Bindings> bindings = std::make_shared<Bindings>();
     std::vector<std::uint64_t> in_flight;  // the first is the oldest
     bool step_current = false;             // the device's steps continue where all `tokens` end
@@ -64,12 +64,12 @@ struct Runner {
     Runner(const Runner&) = delete;
     Runner& operator=(const Runner&) = delete;
 
-    bool sees() const { return model.config().sees(); }
-    bool encodes() const { return model.config().kind == ModelKind::encoder; }
-    bool translates() const { return model.config().kind == ModelKind::encoder_decoder; }
-    std::int64_t most_layers() const { return std::max(model.config().layers, model.config().encoder.layers); }
+    bool is_vision() const { return model.config().is_vision(); }
+    bool is_encoder() const { return model.config().kind == ModelKind::encoder; }
+    bool is_encoder_decoder() const { return model.config().kind == ModelKind::encoder_decoder; }
+    std::int64_t max_layers() const { return std::max(model.config().layers, model.config().encoder.layers); }
     /// Whether the sequence has something to continue, and may be continued.
-    bool lives(const Sequence& s) const { return !s.tokens.empty() && !s.ended && s.size() < context; }
+    bool can_continue(const Sequence& s) const { return !s.tokens.empty() && !s.ended && s.size() < context; }
 
     /// Forgets a sequence and sets how its tokens are drawn.
     void restart(std::size_t index, const Sampling& sampling);
@@ -77,26 +77,28 @@ struct Runner {
     /// Forgets a sequence's tokens from position `count` on.
     void rewind(std::size_t index, std::int64_t count);
     /// Takes the text that an encoder–decoder is to read; run_sources reads it.
-    void take_source(std::size_t index, std::span<const std::int32_t> ids);
+    void set_source(std::size_t index, std::span<const std::int32_t> ids);
     void run_sources();
     /// Runs what waits.
-    void process();
+    void run();
     /// Draws the next token of every sequence that lives; valid until the next call.
     const std::vector<std::optional<std::int32_t>>& next();
     /// The sequence draws no more; what runs already may, and is not read.
     void end(std::size_t index);
 
     BuildOptions build_options(std::int64_t rows, bool encoder = false) const;
-    Plan& plan(Side& side, std::int64_t rows);
-    std::int64_t one_piece(std::int64_t waiting) const;
+    Plan& plan(GraphPlans& side, std::int64_t rows);
+    std::int64_t encoder_plan_rows(std::int64_t waiting) const;
     std::int64_t chunk_for(std::int64_t waiting) const;
     void settle() const;
     void finish_flight();
     void mark_seen(std::size_t index);
     void forget_results(Sequence& s) const;
-    void check_silenced(const HeadPlace& place) const;
+    void check_masked_head(const HeadId& place) const;
     void set_head_mask();
-    const Graph& graph_of(AttentionOf of) const { return of == AttentionOf::encoder ? source.graph : own.graph; }
+    const Graph& graph_of(AttentionKind kind) const {
+        return kind == AttentionKind::encoder ? source.graph : own.graph;
+    }
     void check_ids(std::span<const std::int32_t> ids) const;
     void check_room(std::size_t there, std::size_t more) const;
     void require_source() const;

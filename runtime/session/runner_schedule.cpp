@@ -6,17 +6,17 @@
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
 #include "runtime/base/trace_span.h"
-#include "runtime/session/runner.h"
 #include "runtime/gpu/commands.h"
 #include "runtime/models/architecture.h"
+#include "runtime/session/runner.h"
 #include "shaders/params/step.h"
 
 namespace vantage {
 
 namespace {
 
-constexpr std::int64_t most_rows = 16384;  // of a run of several sequences
-constexpr int run_ahead = 2;               // generated tokens submitted before the first of them is read
+constexpr std::int64_t max_rows = 16384;  // of a run of several sequences
+constexpr int run_ahead = 2;              // generated tokens submitted before the first of them is read
 
 void start_step(std::uint32_t* words, std::int64_t position, std::int64_t end, std::int64_t context) {
     std::memset(words, 0, STEP_WORDS * 4);
@@ -28,12 +28,13 @@ void start_step(std::uint32_t* words, std::int64_t position, std::int64_t end, s
 // Operands may be rounded in all sessions but those of f32, and not where attention is watched: a weight is recomputed
 // from the q, k and log-sum-exp that the kernel used.
 bool rounds_operands(const SessionOptions& options) {
-    return options.precision != Precision::f32 && !options.watch.every && options.watch.layers.empty();
+    return options.precision != Precision::f32 && !options.record_attention.every &&
+           options.record_attention.layers.empty();
 }
 
 }  // namespace
 
-Plan& Runner::plan(Side& side, std::int64_t rows) {
+Plan& Runner::plan(GraphPlans& side, std::int64_t rows) {
     if (const auto made = side.plans.find(rows); made != side.plans.end()) return *made->second;
     auto made = std::make_unique<Plan>(
         model.graph(build_options(rows, side.encoder)), model.device(),
@@ -48,7 +49,7 @@ Plan& Runner::plan(Side& side, std::int64_t rows) {
 }
 
 // Rows of an encoder's plan for a text: the first tokens see the last.
-std::int64_t Runner::one_piece(std::int64_t waiting) const {
+std::int64_t Runner::encoder_plan_rows(std::int64_t waiting) const {
     std::int64_t size = chunk_sizes[1];
     while (size < waiting) size *= 2;
     return size;
@@ -56,11 +57,11 @@ std::int64_t Runner::one_piece(std::int64_t waiting) const {
 
 // The smallest size that holds all that waits, unless it would be padding for the most part.
 std::int64_t Runner::chunk_for(std::int64_t waiting) const {
-    if (sees()) return context;
-    if (encodes()) return one_piece(waiting);
+    if (is_vision()) return context;
+    if (is_encoder()) return encoder_plan_rows(waiting);
     std::int64_t best = 1;
     for (std::int64_t size : chunk_sizes) {
-        if (size > options.largest_chunk || (size > 1 && size * std::ssize(sequences) > most_rows)) break;
+        if (size > options.largest_chunk || (size > 1 && size * std::ssize(sequences) > max_rows)) break;
         if (size >= waiting) return size < 2 * waiting || best == 1 ? size : best;
         best = size;
     }
@@ -69,9 +70,9 @@ std::int64_t Runner::chunk_for(std::int64_t waiting) const {
 
 // Which part of the longest sequence's cache holds keys when `more` tokens have run.
 double Runner::filled(std::int64_t more) const {
-    std::int64_t most = 0;
-    for (const Sequence& s : sequences) most = std::max(most, s.processed);
-    return std::min(1.0, static_cast<double>(most + more) / static_cast<double>(context));
+    std::int64_t max_processed = 0;
+    for (const Sequence& s : sequences) max_processed = std::max(max_processed, s.processed);
+    return std::min(1.0, static_cast<double>(max_processed + more) / static_cast<double>(context));
 }
 
 // Waits for all that runs; what was drawn meanwhile can still be read.
@@ -84,7 +85,7 @@ void Runner::finish_flight() {
 
 // Tokens that a run takes; of a sequence that no token is drawn for nothing, when tokens are drawn.
 std::int64_t Runner::waiting(const Sequence& s, bool draw) const {
-    return draw && !lives(s) ? 0 : s.size() - s.processed;
+    return draw && !can_continue(s) ? 0 : s.size() - s.processed;
 }
 
 std::uint32_t* Runner::step_of(std::size_t index) const {
@@ -131,7 +132,7 @@ void Runner::sync_device(bool draw, bool hold_back) {
         if (place(model_names::positions) != nullptr)
             write(place(model_names::positions), token_positions(model.config(), s.tokens));
     }
-    if (sees())
+    if (is_vision())
         std::memcpy(bindings->buffers.at(model_names::pixels).mapped(), pixels.data(), pixels.size() * sizeof(float));
 }
 
@@ -148,7 +149,7 @@ void Runner::collect(const Plan& p, std::size_t index, std::int64_t first, std::
         const std::vector<float> some = p.read_rows(name, count, from);
         to.insert(to.end(), some.begin(), some.end());
     };
-    const TimedSpan span("read results");
+    const TraceSpan span("read results");
     Sequence& s = sequences[index];
     const auto number = static_cast<std::int64_t>(index);
     const bool one = model.config().head == Head::classification;
@@ -166,7 +167,7 @@ void Runner::collect(const Plan& p, std::size_t index, std::int64_t first, std::
 void Runner::run_chunk(std::int64_t size, bool draw, bool hold_back, bool with_head) {
     Plan& p = plan(own, size);
     const int segments[] = {model_names::body, model_names::head};
-    const bool look = options.inspect || encodes();
+    const bool look = options.inspect || is_encoder();
     std::vector<std::int64_t> rows;
     for (const Sequence& s : sequences)
         rows.push_back(std::clamp<std::int64_t>(waiting(s, draw) - (hold_back ? 1 : 0), 0, size));
@@ -201,7 +202,7 @@ void Runner::run_prompt(bool draw) {
     for (const Sequence& s : sequences) left = std::max(left, waiting(s, draw));
     make_plans(left, draw);
     const double begin = seconds_now();
-    if (!translates())  // else the prompt is what the encoder has read
+    if (!is_encoder_decoder())  // else the prompt is what the encoder has read
         for (const Sequence& s : sequences) stats.prompt_tokens += waiting(s, draw);
     bool hold_back = draw && sequences.size() > 1 && chunk_for(left) < left;
     sync_device(draw, hold_back);
@@ -219,14 +220,14 @@ void Runner::run_prompt(bool draw) {
     stats.prompt_seconds += seconds_now() - begin;
 }
 
-void Runner::process() {
+void Runner::run() {
     require_source();
     run_sources();
     bool waits = false;
     for (Sequence& s : sequences) {
         if (s.size() == s.processed) continue;
         waits = true;
-        if (encodes()) forget_results(s);
+        if (is_encoder()) forget_results(s);
     }
     if (waits) run_prompt(false);
 }
@@ -243,7 +244,7 @@ void Runner::submit_draw() {
 // The token that the run before drew for a sequence; nothing when the device had come to an end before it.
 std::optional<std::int32_t> Runner::read_draw(std::size_t index) {
     Sequence& s = sequences[index];
-    if (!lives(s)) return std::nullopt;
+    if (!can_continue(s)) return std::nullopt;
     const std::uint32_t known = static_cast<const volatile std::uint32_t*>(step_of(index))[STEP_END];
     if (known <= s.tokens.size()) {
         s.ended = true;
@@ -260,14 +261,14 @@ std::optional<std::int32_t> Runner::read_draw(std::size_t index) {
 }
 
 const std::vector<std::optional<std::int32_t>>& Runner::next() {
-    if (encodes())
+    if (is_encoder())
         throw Error(ErrorKind::usage, model.info().name + " is an encoder (" + model.info().architecture +
                                           "): it draws no tokens, but inspect, embed and classify take it");
     require_source();
     drawn_.assign(sequences.size(), std::nullopt);
     if (std::ranges::all_of(sequences, [](const Sequence& s) { return s.tokens.empty(); }))
         throw Error(ErrorKind::usage, "there is nothing to continue: the prompt has no tokens");
-    if (std::ranges::none_of(sequences, [&](const Sequence& s) { return lives(s); })) return drawn_;
+    if (std::ranges::none_of(sequences, [&](const Sequence& s) { return can_continue(s); })) return drawn_;
     if (options.inspect) throw Error(ErrorKind::usage, "a session that inspects does not draw tokens");
     run_sources();
     if (!step_current) begin_draws();
@@ -285,7 +286,7 @@ void Runner::begin_draws() {
     finish_flight();
     for (std::size_t i = 0; i < sequences.size(); ++i) {
         Sequence& s = sequences[i];
-        if (lives(s) && s.processed == s.size()) --s.processed;  // all have run: the last one again, to draw
+        if (can_continue(s) && s.processed == s.size()) --s.processed;  // all have run: the last one again, to draw
         mark_seen(i);
         s.tokens.reserve(static_cast<std::size_t>(context));  // no token that is drawn allocates
     }
@@ -294,11 +295,13 @@ void Runner::begin_draws() {
 
 void Runner::draw_all() {
     const double begin = seconds_now(), waited = gpu::seconds_waited();
-    const auto has_room = [&](const Sequence& s) { return lives(s) && s.size() + std::ssize(in_flight) < context; };
+    const auto has_room = [&](const Sequence& s) {
+        return can_continue(s) && s.size() + std::ssize(in_flight) < context;
+    };
     while (static_cast<int>(in_flight.size()) < run_ahead && std::ranges::any_of(sequences, has_room)) submit_draw();
     gpu::wait(device, in_flight.front());
     in_flight.erase(in_flight.begin());
-    const TimedSpan span("read tokens");
+    const TraceSpan span("read tokens");
     for (std::size_t i = 0; i < sequences.size(); ++i) drawn_[i] = read_draw(i);
     const double seconds = seconds_now() - begin;
     stats.generate_seconds += seconds;
@@ -318,7 +321,7 @@ void Runner::run_sources() {
         if (s.source_waits) longest = std::max(longest, std::ssize(s.source));
     if (longest == 0) return;
     double begin = seconds_now();
-    Plan& p = plan(source, one_piece(longest));
+    Plan& p = plan(source, encoder_plan_rows(longest));
     stats.compile_seconds += seconds_now() - begin;
     begin = seconds_now();
     finish_flight();
@@ -341,7 +344,7 @@ void Runner::run_sources() {
             if (const std::string name = model_names::hidden(static_cast<std::int64_t>(layer));
                 p.graph().outputs().count(name) != 0)
                 s.source_hidden[layer] =
-                    p.read_rows(name, std::ssize(s.source), static_cast<std::int64_t>(i) * one_piece(longest));
+                    p.read_rows(name, std::ssize(s.source), static_cast<std::int64_t>(i) * encoder_plan_rows(longest));
         stats.prompt_tokens += std::ssize(s.source);
     }
     stats.prompt_seconds += seconds_now() - begin;

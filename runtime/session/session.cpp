@@ -13,7 +13,7 @@ Precision precision_named(const std::string& name) {
     throw Error(ErrorKind::usage, "precision \"" + name + "\" is not known; there are f16, f32 and int8");
 }
 
-bool Watch::includes(std::int64_t layer) const {
+bool RecordAttention::includes(std::int64_t layer) const {
     return every || std::find(layers.begin(), layers.end(), layer) != layers.end();
 }
 
@@ -38,7 +38,7 @@ void Session::rewind(std::int64_t count) {
     state_->replay.reset();
 }
 
-void Session::process() { state_->process(); }
+void Session::run() { state_->run(); }
 std::optional<std::int32_t> Session::next() { return state_->next().front(); }
 
 std::vector<std::int32_t> Session::generate(std::int64_t count, const std::function<bool(std::int32_t)>& on_token) {

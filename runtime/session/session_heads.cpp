@@ -3,64 +3,66 @@
 #include <cmath>
 
 #include "runtime/base/log.h"
-#include "runtime/session/session_state.h"
 #include "runtime/gpu/commands.h"
 #include "runtime/graph/fuse.h"
+#include "runtime/session/session_state.h"
 #include "vantage/op.h"
 
 namespace vantage {
 
-std::string name_of(const HeadPlace& place) {
-    const char* whose = place.of == AttentionOf::self ? "" : place.of == AttentionOf::encoder ? "e" : "x";
+std::string name_of(const HeadId& place) {
+    const char* whose = place.kind == AttentionKind::self ? "" : place.kind == AttentionKind::encoder ? "e" : "x";
     return format("%s%lld.%lld", whose, static_cast<long long>(place.layer), static_cast<long long>(place.head));
 }
 
 namespace {
 
-std::vector<HeadPlace> in_encoder(std::span<const HeadPlace> places) {
-    std::vector<HeadPlace> some;
+std::vector<HeadId> in_encoder(std::span<const HeadId> places) {
+    std::vector<HeadId> some;
     std::ranges::copy_if(places, std::back_inserter(some),
-                         [](const HeadPlace& place) { return place.of == AttentionOf::encoder; });
+                         [](const HeadId& place) { return place.kind == AttentionKind::encoder; });
     return some;
 }
 
 }  // namespace
 
-void Session::silence(std::span<const HeadPlace> heads) {
+void Session::mask_heads(std::span<const HeadId> heads) {
     State& s = *state_;
-    if (!s.options.silenced)
-        throw Error(ErrorKind::usage, "heads can be silenced in a session that was made with SessionOptions::silenced");
+    if (!s.options.masked_heads)
+        throw Error(ErrorKind::usage,
+                    "heads can be silenced in a session that was made with SessionOptions::masked_heads");
     s.finish_flight();
-    const std::vector<HeadPlace> before = std::exchange(*s.options.silenced, {heads.begin(), heads.end()});
+    const std::vector<HeadId> before = std::exchange(*s.options.masked_heads, {heads.begin(), heads.end()});
     try {
         s.set_head_mask();
     } catch (const Error&) {
-        *s.options.silenced = before;
+        *s.options.masked_heads = before;
         throw;
     }
     s.replay.reset();
     s.forget_results(s.sequence);
     s.sequence.ended = s.step_current = false;
-    if (!s.encodes()) s.mark_seen(0);
+    if (!s.is_encoder()) s.mark_seen(0);
     if (s.sequence.source.empty() || in_encoder(before) == in_encoder(heads)) return;
     s.sequence.source_waits = true;
     for (std::vector<float>& stream : s.sequence.source_hidden) stream.clear();
 }
 
 // W_O of a layer as rows [features of the heads, width of the model]: the matrix that the attention's output is multiplied with.
-std::vector<float> Session::State::output_projection(std::int64_t layer, std::int64_t features, AttentionOf of) const {
-    Graph packed = graph_of(of).copy();
-    pack_weights(packed);  // as the weights were loaded
-    int joined = -1;       // the heads' outputs, masked or not
-    for (const Node& node : packed.nodes()) {
+std::vector<float> Session::State::output_projection(std::int64_t layer, std::int64_t features,
+                                                     AttentionKind kind) const {
+    Graph transposed = graph_of(kind).copy();
+    transpose_weights(transposed);  // as the weights were loaded
+    int joined = -1;                // the heads' outputs, masked or not
+    for (const Node& node : transposed.nodes()) {
         if (std::string(node.op->name) == "attention" &&
-            packed.value(packed.storage(operand_named(node, "k"))).name == model_names::keys(layer, of))
+            transposed.value(transposed.storage(operand_named(node, "k"))).name == model_names::keys(layer, kind))
             joined = node.outputs[0];
-        if (joined < 0 || node.inputs[0] < 0 || packed.storage(node.inputs[0]) != joined) continue;
+        if (joined < 0 || node.inputs[0] < 0 || transposed.storage(node.inputs[0]) != joined) continue;
         if (std::string(node.op->name) == "mul") joined = node.outputs[0];
         if (std::string(node.op->name) != "matmul") continue;
-        const Value& weight = packed.value(packed.storage(node.inputs[1]));
-        const TensorType type = packed.value(node.inputs[1]).type;
+        const Value& weight = transposed.value(transposed.storage(node.inputs[1]));
+        const TensorType type = transposed.value(node.inputs[1]).type;
         std::vector<std::byte> bytes(static_cast<std::size_t>(type.bytes()));
         gpu::download(device, bindings->buffers.at(weight.name), 0, bytes);
         const HostTensor matrix = widen(type, bytes);
@@ -96,24 +98,24 @@ std::vector<double> gram(std::span<const float> rows, std::size_t dv) {
 
 }  // namespace
 
-std::vector<float> Session::value_norms(std::int64_t layer, bool projected, AttentionOf of) {
+std::vector<float> Session::value_norms(std::int64_t layer, bool projected, AttentionKind kind) {
     State& s = *state_;
-    s.check_head(layer, 0, of);
+    s.check_head(layer, 0, kind);
     if (s.global_rows(layer) > 0)
         throw Error(ErrorKind::unsupported, s.model.info().name +
                                                 ": global tokens read values of their own, whose "
                                                 "lengths are not told apart");
     s.settle();
-    const Value& value = *std::ranges::find(s.graph_of(of).values(), model_names::values(layer, of), &Value::name);
-    const TensorType type{Shape{s.keys_of(of), value.type.shape[1], value.type.shape[2]}, value.type.dtype};
+    const Value& value = *std::ranges::find(s.graph_of(kind).values(), model_names::values(layer, kind), &Value::name);
+    const TensorType type{Shape{s.keys_of(kind), value.type.shape[1], value.type.shape[2]}, value.type.dtype};
     std::vector<std::byte> bytes(static_cast<std::size_t>(type.bytes()));
     gpu::download(s.device, s.bindings->buffers.at(value.name), 0, bytes);
     const HostTensor v = widen(type, bytes);
-    const auto tokens = static_cast<std::size_t>(s.keys_of(of)),
-               heads = static_cast<std::size_t>(s.model.info().heads_of(of)),
+    const auto tokens = static_cast<std::size_t>(s.keys_of(kind)),
+               heads = static_cast<std::size_t>(s.model.info().heads_of(kind)),
                kv_heads = static_cast<std::size_t>(type.shape[1]), dv = static_cast<std::size_t>(type.shape[2]);
     const std::vector<float> w =
-        projected ? s.output_projection(layer, static_cast<std::int64_t>(heads * dv), of) : std::vector<float>();
+        projected ? s.output_projection(layer, static_cast<std::int64_t>(heads * dv), kind) : std::vector<float>();
     std::vector<float> norms(tokens * heads);
     for (std::size_t head = 0; head < heads; ++head) {
         const std::vector<double> metric =

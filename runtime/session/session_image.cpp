@@ -6,10 +6,10 @@
 
 namespace vantage {
 
-void Session::look(std::span<const float> pixels) {
+void Session::set_image(std::span<const float> pixels) {
     State& s = *state_;
     const ImageInput& image = s.model.config().image;
-    if (!s.sees())
+    if (!s.is_vision())
         throw Error(ErrorKind::usage,
                     s.model.info().name + " reads text (" + s.model.info().architecture + "): it takes no image");
     if (static_cast<std::int64_t>(pixels.size()) != image.pixels())

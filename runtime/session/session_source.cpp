@@ -3,9 +3,9 @@
 
 namespace vantage {
 
-void Session::encode(std::span<const std::int32_t> ids) {
+void Session::set_source(std::span<const std::int32_t> ids) {
     State& s = *state_;
-    s.take_source(0, ids);
+    s.set_source(0, ids);
     s.replay.reset();
     s.stats = {};
     s.run_sources();
@@ -19,6 +19,8 @@ std::vector<float> Session::encoder_last_hidden() const {
     return s.source_hidden.empty() ? std::vector<float>() : s.source_hidden.back();
 }
 
-Plan& Session::encoder_plan(std::int64_t tokens) { return state_->plan(state_->source, state_->one_piece(tokens)); }
+Plan& Session::encoder_plan(std::int64_t tokens) {
+    return state_->plan(state_->source, state_->encoder_plan_rows(tokens));
+}
 
 }  // namespace vantage

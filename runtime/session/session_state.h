@@ -18,17 +18,19 @@ struct Session::State : Runner {
     /// Tokens of the text that the encoder of an encoder–decoder has read.
     std::int64_t source_read() const { return sequence.source_waits ? 0 : std::ssize(sequence.source); }
     /// Tokens that attend this way, and that are attended to.
-    std::int64_t queries_of(AttentionOf of) const {
-        return of == AttentionOf::encoder ? source_read() : sequence.processed;
+    std::int64_t queries_of(AttentionKind kind) const {
+        return kind == AttentionKind::encoder ? source_read() : sequence.processed;
     }
-    std::int64_t keys_of(AttentionOf of) const { return of == AttentionOf::self ? sequence.processed : source_read(); }
-    TapSource tap_source(std::int64_t layer, AttentionOf of, const std::string& keys);
+    std::int64_t keys_of(AttentionKind kind) const {
+        return kind == AttentionKind::self ? sequence.processed : source_read();
+    }
+    TapSource tap_source(std::int64_t layer, AttentionKind kind, const std::string& keys);
     std::int64_t global_rows(std::int64_t layer) const;
     std::vector<std::int32_t> marked_tokens(TapSource& tapped, std::span<const std::int32_t> marks,
-                                            AttentionOf of) const;
-    std::vector<float> output_projection(std::int64_t layer, std::int64_t width, AttentionOf of) const;
-    Session& replay_watching(std::int64_t layer);
-    void check_head(std::int64_t layer, std::int64_t head, AttentionOf of) const;
+                                            AttentionKind kind) const;
+    std::vector<float> output_projection(std::int64_t layer, std::int64_t width, AttentionKind kind) const;
+    Session& replay_recording(std::int64_t layer);
+    void check_head(std::int64_t layer, std::int64_t head, AttentionKind kind) const;
     void check_positions(std::int64_t first, std::int64_t count, std::int64_t there, const char* what) const;
 };
 

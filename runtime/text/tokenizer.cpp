@@ -166,7 +166,7 @@ Tokenizer Tokenizer::parse(std::string_view json, const std::string& name) {
 }
 
 Tokenizer::Encoding Tokenizer::encode(std::string_view utf8, bool add_special) const {
-    const TimedSpan span("tokenise");
+    const TraceSpan span("tokenise");
     std::vector<Encoding> parts;
     parts.push_back(state_->encode(text::checked_text(utf8), 0));
     return text::concatenated(state_->post_process(std::move(parts), add_special));

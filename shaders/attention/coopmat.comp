@@ -34,11 +34,11 @@ const uint SCORE_STRIDE = KEYS / 4u + 1u;  // scores are f32, then weights, f16,
 
 const uint OCTETS = KEYS / 8u / LANES_OF_ROW;  // of keys, of a lane
 
-float joined_max(float value) {
+float reduced_max(float value) {
     for (uint i = 1u; i < LANES_OF_ROW; i *= 2u) value = max(value, subgroupShuffleXor(value, i));
     return value;
 }
-float joined_sum(float value) {
+float reduced_sum(float value) {
     for (uint i = 1u; i < LANES_OF_ROW; i *= 2u) value += subgroupShuffleXor(value, i);
     return value;
 }
@@ -63,17 +63,17 @@ void weigh(uint first, uint sees, inout float maximum, inout float denominator) 
             peak = max(peak, s[i][e]);
         }
     }
-    peak = joined_max(peak);
+    peak = reduced_max(peak);
     subgroupMemoryBarrierShared();
     subgroupBarrier();  // a row's lanes have read its scores: weights take their place
     float sum = 0.0;
     [[unroll]] for (uint o = 0u; o < OCTETS; ++o) {
         vec4 low = exp(s[2u * o] - peak), high = exp(s[2u * o + 1u] - peak);
         sum += (low.x + low.y) + (low.z + low.w) + (high.x + high.y) + (high.z + high.w);
-        scores[row * SCORE_STRIDE + own + o * LANES_OF_ROW] = uvec4(halves_of(low), halves_of(high));
+        scores[row * SCORE_STRIDE + own + o * LANES_OF_ROW] = uvec4(to_f16x4(low), to_f16x4(high));
     }
     float shrink = exp(maximum - peak);
-    denominator = denominator * shrink + joined_sum(sum);
+    denominator = denominator * shrink + reduced_sum(sum);
     maximum = peak;
     for (uint q = own; q < N / 4u; q += LANES_OF_ROW) factors[row * FACTOR_STRIDE + q] = floatBitsToUint(vec4(shrink));
 }

@@ -3,7 +3,7 @@
 // Flash attention: keys come in tiles, and each row keeps a running maximum m, denominator l and sum; the matrix of weights is
 // never stored. A workgroup takes ROWS rows of one key head: queries and, with grouped heads, the heads that share it, so
 // that a key is read once for all of them. In a tile each lane scores one key; then lanes take the value's features.
-// With SPLIT keys per workgroup (few queries) it leaves sums, maxima and denominators to attention/join.comp.
+// With SPLIT keys per workgroup (few queries) it leaves sums, maxima and denominators to attention/reduce_splits.comp.
 // Maxima start from a finite minimum, so that no inf - inf arises; a row that sees nothing gives o = 0 and lse = -inf.
 // With STATISTICS it leaves what entropies are made from, too (lib/row_statistics.glsl), in place of the log-sum-exps.
 // Windows, masks, biases and sinks: lib/attention_rules.glsl. Tiles of keys that a causal mask, a window or a block mask hides

@@ -13,8 +13,8 @@ layout(constant_id = 1) const uint X_TYPE = 0;  // logits
 #include "lib/rows.glsl"
 #include "params/experts.h"
 layout(push_constant) uniform Push { RouteParams p; };
-shared uint chosen[MOST_EXPERTS_PER_TOKEN];
-shared float weights[MOST_EXPERTS_PER_TOKEN];
+shared uint chosen[MAX_EXPERTS_PER_TOKEN];
+shared float weights[MAX_EXPERTS_PER_TOKEN];
 
 float logit(uint row, uint expert) { return load(p.logits, X_TYPE, row * p.experts + expert); }
 

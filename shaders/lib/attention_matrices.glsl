@@ -5,7 +5,7 @@
 // once for all of them; the next one is on its way meanwhile. Matrices are M x N x K; STRIPES subgroups along the rows keep M rows each, and
 // SHARES of them share out a stripe's keys and features. The including kernel declares those constants and SCORE_STRIDE: vectors of 16
 // bytes from one row of `scores` to the next.
-#include "lib/halves.glsl"
+#include "lib/fp16.glsl"
 #include "lib/sinks.glsl"
 #include "params/attention.h"
 layout(push_constant) uniform Push { AttentionParams p; };

@@ -25,7 +25,7 @@ uvec2 weight, up, bias, y;  // of these columns; `up` is the second of a gate
 vec4 load_a(uint r, uint k) { return load_step(p.x, X_TYPE, min(row0 + r, p.m - 1u) * p.k + k); }
 uvec2 weight_of(uint c) { return GATED && c >= WIDTH ? up : weight; }
 uint first_of(uint c) { return min(col0 + c % WIDTH, n - 1u) * p.k; }
-#include "lib/join_sums.glsl"
+#include "lib/workgroup_reduce_sums.glsl"
 
 float with_bias(float product, uvec2 vector, uint col) {
     return present(vector) ? product + load(vector, BIAS_TYPE, col) : product;
@@ -47,7 +47,7 @@ bool take_columns() {
     return col0 < n;
 }
 
-// Their sums (lib/join_sums.glsl) become results.
+// Their sums (lib/workgroup_reduce_sums.glsl) become results.
 void store_columns() {
     for (uint cell = gl_LocalInvocationID.x; cell < ROWS * WIDTH; cell += gl_WorkGroupSize.x) {
         uint r = row0 + cell / WIDTH, c = cell % WIDTH, col = col0 + c, at = cell / WIDTH * COLS + c;

@@ -10,7 +10,7 @@
 // edges are zeros, so that tiles there take no other path. The including kernel declares those constants and STAGED: the vectors of 16
 // bytes that it wants of `vectors` itself, in the end.
 #include "lib/matmul_store.glsl"
-#include "lib/halves.glsl"
+#include "lib/fp16.glsl"
 
 const uint LANES = gl_WorkGroupSize.x;
 const uint TILE_M = SUBGROUPS_M * REPEAT_M * M, TILE_N = SUBGROUPS_N * REPEAT_N * N;
@@ -27,10 +27,10 @@ shared uvec4 vectors[SLICES > STAGED ? SLICES : STAGED];  // slices of a, then o
 uvec4 next_a[FETCH_A], next_b[FETCH_B];
 coopmat<float, gl_ScopeSubgroup, M, N, gl_MatrixUseAccumulator> sums[REPEAT_M * REPEAT_N];
 
-uint lane = gl_LocalInvocationID.x, part = gl_WorkGroupID.z % p.parts, batch = gl_WorkGroupID.z / p.parts;
+uint lane = gl_LocalInvocationID.x, split = gl_WorkGroupID.z % p.k_splits, batch = gl_WorkGroupID.z / p.k_splits;
 uint row0 = gl_WorkGroupID.y * TILE_M, col0 = gl_WorkGroupID.x * TILE_N;
 uint own_m = gl_SubgroupID % SUBGROUPS_M * REPEAT_M, own_n = gl_SubgroupID / SUBGROUPS_M * REPEAT_N;  // in matrices
-uint a0 = a_base(batch), b0 = b_base(batch), k_begin = part * p.k_part, k_end = min(p.k, k_begin + p.k_part);
+uint a0 = a_base(batch), b0 = b_base(batch), k_begin = split * p.k_per_split, k_end = min(p.k, k_begin + p.k_per_split);
 
 void fetch_slice(uint k0) {
     [[unroll]] for (uint f = 0u; f < FETCH_A; ++f) {

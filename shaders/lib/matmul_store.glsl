@@ -13,7 +13,7 @@ vec4 epilogue4(vec4 product, uint batch, uint row, uint col) {
 }
 
 // Where a part of k leaves its sums, f32 (parts, batches, m, n).
-uvec2 part_sums(uvec2 address, uint part) { return row_address(address, F32, part * p.batches * p.m, p.n); }
+uvec2 split_sums(uvec2 address, uint split) { return row_address(address, F32, split * p.batches * p.m, p.n); }
 
 // Columns col … col + 3 of a row, as many as there are; col is a multiple of 4.
 void store_result(vec4 product, uint batch, uint row, uint col) {
@@ -23,14 +23,14 @@ void store_result(vec4 product, uint batch, uint row, uint col) {
     else
         for (uint i = 0u; i < min(4u, p.n - col); ++i) store(p.c, A_TYPE, cell + i, epilogue(product[i], batch, row, col + i));
 }
-// The same from inside of a tile that may reach beyond c; a part of k leaves its sums to matmul/join.comp.
-void finish4(vec4 product, uint part, uint batch, uint row, uint col) {
+// The same from inside of a tile that may reach beyond c; a part of k leaves its sums to matmul/reduce_splits.comp.
+void finish4(vec4 product, uint split, uint batch, uint row, uint col) {
     if (row >= p.m || col >= p.n) return;
-    if (p.parts == 1u) {
+    if (p.k_splits == 1u) {
         store_result(product, batch, row, col);
         return;
     }
-    uvec2 sums = part_sums(p.c, part);
+    uvec2 sums = split_sums(p.c, split);
     uint cell = (batch * p.m + row) * p.n + col;
     if (STEP_N == 4u)
         store4(sums, F32, cell, product);
@@ -38,11 +38,11 @@ void finish4(vec4 product, uint part, uint batch, uint row, uint col) {
         for (uint i = 0u; i < min(4u, p.n - col); ++i) store(sums, F32, cell + i, product[i]);
 }
 // One element, likewise.
-void finish1(float product, uint part, uint batch, uint row, uint col) {
+void finish1(float product, uint split, uint batch, uint row, uint col) {
     if (row >= p.m || col >= p.n) return;
     uint cell = (batch * p.m + row) * p.n + col;
-    if (p.parts == 1u)
+    if (p.k_splits == 1u)
         store(p.c, A_TYPE, cell, epilogue(product, batch, row, col));
     else
-        store(part_sums(p.c, part), F32, cell, product);
+        store(split_sums(p.c, split), F32, cell, product);
 }

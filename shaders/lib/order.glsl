@@ -4,7 +4,7 @@
 // is declared.
 #ifndef VANTAGE_ORDER_GLSL
 #define VANTAGE_ORDER_GLSL
-#include "lib/join.glsl"
+#include "lib/workgroup_reduce.glsl"
 #include "lib/storage.glsl"
 
 // The larger the float, the larger the key; equal floats (0 and -0) have equal keys; NaN and -inf have 0, the least.
@@ -32,5 +32,5 @@ uvec2 subgroup_largest(uvec2 value) {
 }
 #endif
 // The largest over the workgroup, in every invocation.
-uvec2 workgroup_largest(uvec2 value) { JOIN_LANES(value, subgroup_largest(value), order_slots, larger) }
+uvec2 workgroup_largest(uvec2 value) { WORKGROUP_REDUCE(value, subgroup_largest(value), order_slots, larger) }
 #endif

@@ -2,7 +2,7 @@
 //
 // The kernel says where the factors are: vec4 load_a(uint row, uint k) and vec4 load_b(uint col, uint k), STEP elements from k
 // on. Lanes stride over k by STEP elements, so that neighbouring lanes read neighbouring 16 bytes.
-#include "lib/join_sums.glsl"
+#include "lib/workgroup_reduce_sums.glsl"
 
 // Leaves row r's product with column c in totals[r * COLS + c], for all invocations to read.
 // Loops over `sums` have no branch inside and are unrolled: else some compilers keep it in memory and not in registers.
@@ -19,5 +19,5 @@ void row_dots(uint count) {
             [[unroll]] for (uint c = 0u; c < COLS; ++c) sums[r][c] += dot(a, b[c]);
         }
     }
-    join_sums(sums);
+    workgroup_reduce_sums(sums);
 }

@@ -19,7 +19,7 @@ const uint WEIGHT_ONE = 0x80000000u;  // weight of the most probable token
 struct Sampling {
     uint count;         // tokens
     uint top;           // largest key
-    uint least;         // smallest key that may be drawn
+    uint min_key;         // smallest key that may be drawn
     float temperature;  // > 0
     float min_p;        // smallest weight that may be drawn, as a part of the largest
 };
@@ -44,7 +44,7 @@ uvec2 wide_part(uvec2 a, uint fraction) {
 
 // ---- weights ----------------------------------------------------------------------------------------------------------
 uint sampling_weight(Sampling s, uint key) {
-    if (key == 0u || key < s.least) return 0u;
+    if (key == 0u || key < s.min_key) return 0u;
     if (key == s.top) return WEIGHT_ONE;
     precise float exponent = (order_value(key) - order_value(s.top)) / s.temperature;
     if (!(exponent > -22.0)) return 0u;  // below 2^-31
@@ -121,10 +121,10 @@ uint threshold(Sampling s, bool by_count, uint k_or_fraction) {
 
 // Narrows `s` to what may be drawn. top_k = 0, top_p >= 1 and min_p = 0 leave all in.
 Sampling narrowed(Sampling s, uint top_k, float top_p, float min_p) {
-    s.least = 1u;
+    s.min_key = 1u;
     s.min_p = 0.0;
-    if (top_k > 0u && top_k < s.count) s.least = threshold(s, true, top_k);
-    if (top_p < 1.0) s.least = threshold(s, false, uint(max(top_p, 0.0) * 4294967296.0));
+    if (top_k > 0u && top_k < s.count) s.min_key = threshold(s, true, top_k);
+    if (top_p < 1.0) s.min_key = threshold(s, false, uint(max(top_p, 0.0) * 4294967296.0));
     s.min_p = min_p;
     return s;
 }
@@ -161,7 +161,7 @@ uvec2 subgroup_sum(uvec2 value) {
     return uvec2(low & 0xffffu | middle << 16, subgroupAdd(value.y) + (middle >> 16));
 }
 #endif
-uvec2 workgroup_sum(uvec2 value) { JOIN_LANES(value, subgroup_sum(value), scan_slots, wide_add) }
+uvec2 workgroup_sum(uvec2 value) { WORKGROUP_REDUCE(value, subgroup_sum(value), scan_slots, wide_add) }
 
 // The sum of all weights.
 uvec2 sampling_total(Sampling s) {

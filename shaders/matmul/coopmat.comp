@@ -37,7 +37,7 @@ void main() {
         uint row = row0 + (own_m + band) * M, col = col0 + own_n * N;
         [[dont_unroll]] for (uint q = gl_SubgroupInvocationID; q < M * SUM_QUADS; q += gl_SubgroupSize) {
             uint r = q / SUM_QUADS, c = q % SUM_QUADS;
-            finish4(uintBitsToFloat(vectors[staged + r * SUM_STRIDE + c]), part, batch, row + r, col + 4u * c);
+            finish4(uintBitsToFloat(vectors[staged + r * SUM_STRIDE + c]), split, batch, row + r, col + 4u * c);
         }
         barrier();
     }

@@ -26,7 +26,7 @@ const uint STAGED = 0u;
 
 // Element (r, c) of the matrix whose first one stands at (row, col) of c.
 float finish_element(const in uint r, const in uint c, const in float product, const in uint row, const in uint col) {
-    finish1(product, part, batch, row + r, col + c);
+    finish1(product, split, batch, row + r, col + c);
     return product;
 }
 

@@ -15,6 +15,6 @@ void main() {
     if (!take_columns()) return;
     float sums[ROWS][COLS];
     quantized_dots(p.k, gl_LocalInvocationID.x, gl_WorkGroupSize.x, sums);
-    join_sums(sums);
+    workgroup_reduce_sums(sums);
     store_columns();
 }

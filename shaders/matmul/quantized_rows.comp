@@ -13,7 +13,7 @@ layout(local_size_x = 32, local_size_x_id = 0) in;
 #include "lib/matmul.glsl"
 layout(constant_id = 7) const uint ROWS = 1;  // 1, 4 or 8
 layout(constant_id = 8) const uint COLS = 1;
-#include "lib/join_sums.glsl"
+#include "lib/workgroup_reduce_sums.glsl"
 #ifdef USE_SUBGROUP
 #define TEAM gl_WorkGroupSize.x
 const uint QUARTERS = 1u;  // of a block that a lane takes at a time
@@ -37,7 +37,7 @@ void main() {
     float sums[ROWS][COLS];
     quantized_dots(p.k, lane % TEAM, TEAM, sums);
 #ifdef USE_SUBGROUP
-    join_sums(sums);
+    workgroup_reduce_sums(sums);
     for (uint cell = lane; cell < ROWS * COLS; cell += gl_WorkGroupSize.x) {
         uint r = row0 + cell / COLS, col = col0 + cell % COLS;
         if (r < p.m && col < p.n) store(p.c, A_TYPE, r * p.n + col, epilogue(totals[cell], 0u, r, col));

@@ -14,12 +14,12 @@ void main() {
     uint block = invocation_index();
     if (block >= p.m * (p.k / QUANT_BLOCK)) return;
     vec4 x[8];
-    uvec4 most = uvec4(0u);  // magnitudes: their bits are in the order of the numbers, and NaN is the largest
+    uvec4 maxima = uvec4(0u);  // magnitudes: their bits are in the order of the numbers, and NaN is the largest
     [[unroll]] for (uint i = 0u; i < 8u; ++i) {
         x[i] = load4(p.a, A_TYPE, block * QUANT_BLOCK + 4u * i);
-        most = max(most, floatBitsToUint(x[i]) & 0x7fffffffu);
+        maxima = max(maxima, floatBitsToUint(x[i]) & 0x7fffffffu);
     }
-    uint largest = max(max(most.x, most.y), max(most.z, most.w));
+    uint largest = max(max(maxima.x, maxima.y), max(maxima.z, maxima.w));
     bool finite = largest < 0x7f800000u;
     float d = uintBitsToFloat(finite ? largest : 0x7fc00000u) / 127.0;
     float inverse = finite && largest >= 0x03800000u ? 127.0 / uintBitsToFloat(largest) : 0.0;

@@ -40,12 +40,12 @@ vec4 tile_b_at(uint k, uint col) {
 #include "lib/register_tile.glsl"
 
 void main() {
-    uint part = gl_WorkGroupID.z % p.parts, batch = gl_WorkGroupID.z / p.parts;
+    uint split = gl_WorkGroupID.z % p.k_splits, batch = gl_WorkGroupID.z / p.k_splits;
     row0 = gl_WorkGroupID.y * TILE_ROWS, col0 = gl_WorkGroupID.x * TILE_COLS;
     a0 = a_base(batch), b0 = b_base(batch);
-    uint k_begin = part * p.k_part;
-    k_end = min(p.k, k_begin + p.k_part);
+    uint k_begin = split * p.k_per_split;
+    k_end = min(p.k, k_begin + p.k_per_split);
     multiply_tile(k_begin, k_end);
     [[dont_unroll]] for (uint i = 0u; i < EACH_ROWS * COL_QUADS; ++i)
-        finish4(sum_at(i), part, batch, row0 + tile_row(i / COL_QUADS), col0 + tile_col(i % COL_QUADS));
+        finish4(sum_at(i), split, batch, row0 + tile_row(i / COL_QUADS), col0 + tile_col(i % COL_QUADS));
 }

@@ -18,7 +18,7 @@ struct AttentionParams {
     uint causal, heads_first;  // 0 or 1
     float scale;
 };
-struct AttentionJoinParams {
+struct AttentionReduceSplitsParams {
     uvec2 sums, partials, step;  // (splits, rows, Dv), (splits, rows, 2 or 3)
     uvec2 o, lse, sinks;
     uvec2 entropy, largest;  // (rows), with statistics

@@ -10,7 +10,7 @@ struct ElementwiseParams {
     uint count, b_count;  // element i meets element i mod b_count
     uint kind;
     float factor;  // scale only
-    uint chunk;    // elements of a workgroup, elementwise_lanes.comp only
+    uint chunk;    // elements of a workgroup, elementwise_cpu_simd.comp only
 };
 VANTAGE_PARAMS_END
 #endif

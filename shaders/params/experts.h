@@ -2,7 +2,7 @@
 #ifndef VANTAGE_EXPERTS_H
 #define VANTAGE_EXPERTS_H
 VANTAGE_PARAMS_BEGIN
-#define MOST_EXPERTS_PER_TOKEN 64  // chosen ones are kept in shared memory
+#define MAX_EXPERTS_PER_TOKEN 64  // chosen ones are kept in shared memory
 struct RouteParams {
     uvec2 logits, step;          // (rows, experts); steps or 0
     uvec2 probs, index, weight;  // (rows, experts) f32; (rows, top_k) i32, f32

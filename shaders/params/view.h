@@ -85,7 +85,7 @@ struct ViewDistanceParams {
     uint columns;       // slots of keys
     uint second;        // 0: leave the weights; 1: compare with them
 };
-struct ViewProbeParams {
+struct ViewHoveredWeightParams {
     uvec2 source, result;
     uint head, row, key, keys;
 };
@@ -98,6 +98,6 @@ struct ViewProbeParams {
 #define PROBE_ENTROPY 4
 #define PROBE_TOP 5
 #define PROBE_TOP_COUNT 8
-#define PROBE_WORDS 21
+#define HOVERED_WEIGHT_WORDS 21
 VANTAGE_PARAMS_END
 #endif

@@ -2,7 +2,7 @@
 #include "params/types.h"
 #ifndef VANTAGE_VIEW_SCALE_H
 #define VANTAGE_VIEW_SCALE_H
-#define VIEW_SQUARE_ROOT 0  // as WeightScale
+#define VIEW_SQUARE_ROOT 0  // as AttentionScale
 #define VIEW_LINEAR 1
 #define VIEW_LOGARITHMIC 2
 VANTAGE_PARAMS_BEGIN

@@ -4,7 +4,7 @@
 layout(local_size_x = 64, local_size_x_id = 0) in;
 #include "lib/index.glsl"
 #include "lib/tiles.glsl"
-#include "lib/weight_scale.glsl"
+#include "lib/attention_scale.glsl"
 layout(push_constant) uniform Push { ViewHistogramParams t; };
 
 shared uint counts[HISTOGRAM_COUNTS];

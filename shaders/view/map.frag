@@ -4,7 +4,7 @@
 #extension GL_GOOGLE_include_directive : require
 #include "lib/view.glsl"
 #include "lib/tiles.glsl"
-#include "lib/weight_scale.glsl"
+#include "lib/attention_scale.glsl"
 layout(push_constant) uniform Push { ViewAreaParams p; };
 layout(location = 0) out vec4 pixel;
 

@@ -79,11 +79,11 @@ ends 2 "reads text" view --headless --image photo.png --png a.png
 # keys: what is printed is a file of them, and what is wrong in one is named
 export XDG_CONFIG_HOME=$scratch/config
 mkdir -p "$XDG_CONFIG_HOME/vantage"
-"$program" view --keys >usual || fail "view --keys"
-grep -q "^theme  *= T  *# Light theme" usual || fail "view --keys: $(<usual)"
-sed 's/^theme .*/theme = F7/' usual >"$XDG_CONFIG_HOME/vantage/keys"
+"$program" view --keys >defaults || fail "view --keys"
+grep -q "^theme  *= T  *# Light theme" defaults || fail "view --keys: $(<defaults)"
+sed 's/^theme .*/theme = F7/' defaults >"$XDG_CONFIG_HOME/vantage/keys"
 gives "theme          = F7" view --keys
-"$program" view --keys | diff <(sed 's/^theme  *= T  */theme          = F7           /' usual) - || fail "view --keys: another than the file"
+"$program" view --keys | diff <(sed 's/^theme  *= T  */theme          = F7           /' defaults) - || fail "view --keys: another than the file"
 echo "them = F7" >"$XDG_CONFIG_HOME/vantage/keys"
 ends 2 "vantage/keys:1: no action is called \"them\"" view --keys
 rm "$XDG_CONFIG_HOME/vantage/keys"

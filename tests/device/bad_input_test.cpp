@@ -9,8 +9,8 @@
 
 #include "../host/expect_error.h"
 #include "../host/temporary_directory.h"
-#include "runtime/base/os.h"
 #include "runtime/base/json.h"
+#include "runtime/base/os.h"
 #include "runtime/io/safetensors.h"
 #include "test_device.h"
 #include "vantage/session.h"
@@ -205,10 +205,10 @@ TEST_CASE("tokens that cannot be", "[bad]") {
 
 TEST_CASE("attention is asked for where there is some", "[bad]") {
     const Model model = Model::load(test_device(), models + "gpt2");
-    Session session(model, {.context = 20, .watch = Watch::all()});
+    Session session(model, {.context = 20, .record_attention = RecordAttention::all()});
     session.restart();
     session.append(std::vector<std::int32_t>{1, 2, 3});
-    session.process();
+    session.run();
     CHECK(session.attention(1, 2, 0, 3, 0, 3).size() == 9);
     expect_error(ErrorKind::usage, {"layer 2", "0 … 1"}, [&] { session.attention(2, 0, 0, 1, 0, 1); });
     expect_error(ErrorKind::usage, {"head 3", "0 … 2"}, [&] { session.attention(0, 3, 0, 1, 0, 1); });

@@ -62,12 +62,12 @@ TEST_CASE("a batch of decoders equals single sessions", "[batch][models]") {
 
     Batch looked(model, 3, exact(true));
     give(looked, prompts);
-    looked.process();
+    looked.run();
     for (std::int64_t i = 0; i < 3; ++i) {
         INFO("sequence " << i);
         Session alone(model, exact(true));
         alone.append(prompts[static_cast<std::size_t>(i)]);
-        alone.process();
+        alone.run();
         CHECK(difference(looked.logits(i), alone.logits()).first <= rounding);
         CHECK(difference(looked.hidden(i), alone.hidden()).first <= 1e-3);  // the oracle's limit for hidden states
         CHECK(difference(looked.router_logits(i), alone.router_logits()).first <= rounding);
@@ -86,10 +86,10 @@ TEST_CASE("a sequence is the same to the last bit, whatever runs beside it and w
     const std::vector<Ids> prompts = prompts_for(model);
     Batch all(model, 3, exact(true)), some(model, 3, exact(true));
     give(all, prompts);
-    all.process();
+    all.run();
     some.append(2, prompts[0]);
     some.append(0, prompts[2]);
-    some.process();
+    some.run();
     CHECK(all.logits(0) == some.logits(2));
     CHECK(all.logits(2) == some.logits(0));
     CHECK(some.logits(1).empty());
@@ -104,12 +104,12 @@ TEST_CASE("a batch of encoders equals single sessions", "[batch][models]") {
     const std::vector<Ids> prompts = prompts_for(model);
     Batch batch(model, 3, options);
     give(batch, prompts);
-    batch.process();
+    batch.run();
     for (std::int64_t i = 0; i < 3; ++i) {
         INFO("sequence " << i);
         Session alone(model, options);
         alone.append(prompts[static_cast<std::size_t>(i)]);
-        alone.process();
+        alone.run();
         CHECK(difference(batch.last_hidden(i), alone.last_hidden()).first <= 1e-3);  // the oracle's limit
         CHECK(difference(batch.pooled(i), alone.pooled()).first <= 1e-3);
         CHECK(difference(batch.relation(i), alone.relation()).first <= rounding);
@@ -117,7 +117,7 @@ TEST_CASE("a batch of encoders equals single sessions", "[batch][models]") {
     }
     const std::vector<float> before = batch.last_hidden(0);
     batch.append(2, Ids{7});  // runs again as a whole; the others have run
-    batch.process();
+    batch.run();
     CHECK(batch.last_hidden(0) == before);
     CHECK(batch.last_hidden(2).size() == batch.last_hidden(0).size() / 21 * 7);
 }
@@ -130,13 +130,13 @@ TEST_CASE("a batch of encoder–decoders equals single sessions", "[batch][model
     Batch batch(model, 3, exact(false));
     for (std::size_t i = 0; i < 3; ++i) {
         batch.restart(static_cast<std::int64_t>(i), samplings()[i]);
-        batch.encode(static_cast<std::int64_t>(i), texts[i]);
+        batch.set_source(static_cast<std::int64_t>(i), texts[i]);
     }
     batch.generate(8);
     for (std::size_t i = 0; i < 3; ++i) {
         Session alone(model, exact(false));
         alone.restart(samplings()[i]);
-        alone.encode(texts[i]);
+        alone.set_source(texts[i]);
         alone.generate(8);
         CHECK(batch.tokens(static_cast<std::int64_t>(i)) == alone.tokens());
     }
@@ -199,10 +199,11 @@ TEST_CASE("what a batch cannot take is said", "[batch]") {
                 images = Model::load(test_device(), oracle_models + "vit");
     expect_error(ErrorKind::usage, {"images"}, [&] { Batch(images, 2); });
     expect_error(ErrorKind::usage, {"0 sequences"}, [&] { Batch(decoder, 0); });
-    expect_error(ErrorKind::usage, {"watches no attention"}, [&] { Batch(decoder, 2, {.watch = Watch::all()}); });
+    expect_error(ErrorKind::usage, {"watches no attention"},
+                 [&] { Batch(decoder, 2, {.record_attention = RecordAttention::all()}); });
     Batch batch(decoder, 2, {.context = 8});
     expect_error(ErrorKind::usage, {"2 sequences", "no sequence 2"}, [&] { batch.append(2, Ids{1}); });
     expect_error(ErrorKind::usage, {"nothing to continue"}, [&] { batch.next(); });
-    expect_error(ErrorKind::usage, {"no encoder–decoder"}, [&] { batch.encode(0, Ids{1}); });
+    expect_error(ErrorKind::usage, {"no encoder–decoder"}, [&] { batch.set_source(0, Ids{1}); });
     expect_error(ErrorKind::usage, {"9 tokens do not fit"}, [&] { batch.append(1, Ids(9, 1)); });
 }

@@ -72,17 +72,17 @@ std::vector<float> pooled_by_hand(const Floats& w, const Floats& b, const std::v
 
 /// A session that has run the oracle's prompt p1, or its first image.
 Session session_after(const Model& model, const SafeTensors& expected) {
-    const bool sees = expected.find("pixel_values") != nullptr;
-    Session session(model, {.context = sees ? 0 : 17, .precision = Precision::f32, .inspect = !sees});
-    const std::vector<float> images = sees ? values_of<float>(expected.at("pixel_values")) : std::vector<float>();
-    if (sees)
-        session.look(std::span(images).first(images.size() / 3));
+    const bool is_vision = expected.find("pixel_values") != nullptr;
+    Session session(model, {.context = is_vision ? 0 : 17, .precision = Precision::f32, .inspect = !is_vision});
+    const std::vector<float> images = is_vision ? values_of<float>(expected.at("pixel_values")) : std::vector<float>();
+    if (is_vision)
+        session.set_image(std::span(images).first(images.size() / 3));
     else
         session.append(values_of<std::int32_t>(expected.at("p1.input_ids")),
                        expected.find("p1.token_type_ids") != nullptr
                            ? values_of<std::int32_t>(expected.at("p1.token_type_ids"))
                            : std::vector<std::int32_t>());
-    session.process();
+    session.run();
     return session;
 }
 
@@ -103,19 +103,19 @@ TEST_CASE("bare encoders have a pooler where one was saved", "[models][oracle]")
     write_model(without, source.folder, source.class_name, tensors);
     const Model model = Model::load(test_device(), without.path());
     Session session = session_after(model, expected);
-    const bool sees = expected.find("pixel_values") != nullptr;
-    std::vector<float> want = values_of<float>(expected.at(sees ? "last_hidden" : "p1.last_hidden"));
-    if (sees) want.resize(want.size() / 3);
+    const bool is_vision = expected.find("pixel_values") != nullptr;
+    std::vector<float> want = values_of<float>(expected.at(is_vision ? "last_hidden" : "p1.last_hidden"));
+    if (is_vision) want.resize(want.size() / 3);
     CHECK(difference(session.last_hidden(), want).first <= Allowed{}.hidden);
     CHECK(session.pooled().empty());
     CHECK(session.logits().empty());
     if (std::string(source.folder) == "distilbert") return;  // has none
 
-    const std::int64_t width = model.info().width, out = sees ? 20 : width;
+    const std::int64_t width = model.info().width, out = is_vision ? 20 : width;
     Floats w = waves({out, width}), b = waves({out});
     tensors["pooler.dense.weight"] = w, tensors["pooler.dense.bias"] = b;
     write_model(with, source.folder, source.class_name, tensors);
-    if (sees) {
+    if (is_vision) {
         Json config = read_json(with.path("config.json"));
         config["pooler_output_size"] = out;
         write_file(with.path("config.json"), config.dump());

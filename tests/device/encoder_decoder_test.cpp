@@ -15,14 +15,14 @@ Session translated(const Model& model, const SafeTensors& file, const std::strin
                target = values_of<std::int32_t>(file.at(prompt + ".decoder_input_ids"));
     Session session(model, {.context = static_cast<std::int64_t>(std::max(source.size(), target.size())),
                             .precision = precision,
-                            .watch = Watch::all(),
+                            .record_attention = RecordAttention::all(),
                             .inspect = true,
                             .guard = true});
-    session.encode(source);
+    session.set_source(source);
     CHECK(session.tokens() == std::vector{target.front()});  // the start token
     session.rewind(0);
     session.append(target);
-    session.process();
+    session.run();
     return session;
 }
 
@@ -30,7 +30,7 @@ std::vector<std::int32_t> greedy(const Model& model, const SafeTensors& file, st
     const auto source = values_of<std::int32_t>(file.at("greedy.prompt_ids"));
     Session session(model, {.context = 40, .precision = Precision::f32, .guard = true});
     session.restart({.ignore_end = true});
-    session.encode(source);
+    session.set_source(source);
     return session.generate(static_cast<std::int64_t>(count));
 }
 
@@ -54,9 +54,9 @@ TEST_CASE("the oracle's encoder–decoders come out as PyTorch computed them", "
         if (prompt != "p2") continue;
         check_layers(session.encoder_hidden(), file.at("p2.encoder_hidden"), session.source_tokens().size(), allowed);
         check_layers(session.hidden(), file.at("p2.decoder_hidden"), session.tokens().size(), allowed);
-        check_attention(session, file.at("p2.encoder_attn"), allowed, AttentionOf::encoder);
-        check_attention(session, file.at("p2.decoder_attn"), allowed, AttentionOf::self);
-        check_attention(session, file.at("p2.cross_attn"), allowed, AttentionOf::cross);
+        check_attention(session, file.at("p2.encoder_attn"), allowed, AttentionKind::encoder);
+        check_attention(session, file.at("p2.decoder_attn"), allowed, AttentionKind::self);
+        check_attention(session, file.at("p2.cross_attn"), allowed, AttentionKind::cross);
     }
     if (precision == Precision::f32) {
         const auto want = values_of<std::int32_t>(file.at("greedy.ids"));
@@ -67,40 +67,41 @@ TEST_CASE("the oracle's encoder–decoders come out as PyTorch computed them", "
 TEST_CASE("a replay of an encoder–decoder reads its text again", "[models]") {
     const Model model = Model::load(test_device(), oracle_models + "t5");
     const std::vector<std::int32_t> source = {5, 17, 40, 9, 77, 3}, target = {0, 8, 21};
-    const auto weights = [&](const Watch& watch, AttentionOf of, std::int64_t rows, std::int64_t keys) {
-        Session session(model, {.context = 6, .precision = Precision::f32, .watch = watch});
-        session.encode(source);
+    const auto weights = [&](const RecordAttention& record_attention, AttentionKind kind, std::int64_t rows,
+                             std::int64_t keys) {
+        Session session(model, {.context = 6, .precision = Precision::f32, .record_attention = record_attention});
+        session.set_source(source);
         session.rewind(0);
         session.append(target);
-        session.process();
-        return session.attention(1, 1, 0, rows, 0, keys, of);
+        session.run();
+        return session.attention(1, 1, 0, rows, 0, keys, kind);
     };
-    CHECK(weights(Watch::all(), AttentionOf::self, 3, 3) == weights({}, AttentionOf::self, 3, 3));
-    CHECK(weights(Watch::all(), AttentionOf::encoder, 6, 6) == weights({}, AttentionOf::encoder, 6, 6));
-    CHECK(weights(Watch::all(), AttentionOf::cross, 3, 6) == weights({}, AttentionOf::cross, 3, 6));
+    CHECK(weights(RecordAttention::all(), AttentionKind::self, 3, 3) == weights({}, AttentionKind::self, 3, 3));
+    CHECK(weights(RecordAttention::all(), AttentionKind::encoder, 6, 6) == weights({}, AttentionKind::encoder, 6, 6));
+    CHECK(weights(RecordAttention::all(), AttentionKind::cross, 3, 6) == weights({}, AttentionKind::cross, 3, 6));
 }
 
 TEST_CASE("a text of its own for each encode, and nothing without one", "[models]") {
     const Model model = Model::load(test_device(), oracle_models + "bart");
     const auto first_logits = [&](Session& session, std::initializer_list<std::int32_t> source) {
-        session.encode(std::vector<std::int32_t>(source));
-        session.process();
+        session.set_source(std::vector<std::int32_t>(source));
+        session.run();
         return session.logits();
     };
     const SessionOptions options{.context = 6, .precision = Precision::f32, .inspect = true};
     Session again(model, options), fresh(model, options);
-    expect_error(ErrorKind::usage, {"bart", "encode()"}, [&] { again.process(); });
+    expect_error(ErrorKind::usage, {"bart", "set_source()"}, [&] { again.run(); });
     first_logits(again, {4, 5, 6, 7, 8, 9});
     CHECK(first_logits(again, {11, 12}) == first_logits(fresh, {11, 12}));  // nothing of the longer text is left
-    expect_error(ErrorKind::usage, {"nothing to read"}, [&] { again.encode({}); });
-    expect_error(ErrorKind::usage, {"token id 103"}, [&] { again.encode(std::vector<std::int32_t>{103}); });
-    expect_error(ErrorKind::usage, {"7 tokens do not fit"}, [&] { again.encode(std::vector<std::int32_t>(7, 4)); });
-    expect_error(ErrorKind::usage, {"layer 2"}, [&] { again.attention(2, 0, 0, 1, 0, 1, AttentionOf::cross); });
-    expect_error(ErrorKind::usage, {"head 2"}, [&] { again.attention(0, 2, 0, 1, 0, 1, AttentionOf::encoder); });
+    expect_error(ErrorKind::usage, {"nothing to read"}, [&] { again.set_source({}); });
+    expect_error(ErrorKind::usage, {"token id 103"}, [&] { again.set_source(std::vector<std::int32_t>{103}); });
+    expect_error(ErrorKind::usage, {"7 tokens do not fit"}, [&] { again.set_source(std::vector<std::int32_t>(7, 4)); });
+    expect_error(ErrorKind::usage, {"layer 2"}, [&] { again.attention(2, 0, 0, 1, 0, 1, AttentionKind::cross); });
+    expect_error(ErrorKind::usage, {"head 2"}, [&] { again.attention(0, 2, 0, 1, 0, 1, AttentionKind::encoder); });
     const Model decoder = Model::load(test_device(), oracle_models + "llama");
     Session plain(decoder, {.context = 4});
     expect_error(ErrorKind::usage, {"llama", "no encoder–decoder"},
-                 [&] { plain.encode(std::vector<std::int32_t>{4}); });
+                 [&] { plain.set_source(std::vector<std::int32_t>{4}); });
     expect_error(ErrorKind::usage, {"llama", "no encoder–decoder"},
-                 [&] { plain.attention(0, 0, 0, 0, 0, 0, AttentionOf::cross); });
+                 [&] { plain.attention(0, 0, 0, 0, 0, 0, AttentionKind::cross); });
 }

@@ -27,13 +27,13 @@ Session encode(const Model& model, const SafeTensors& file, const std::string& p
     const auto ids = values_of<std::int32_t>(file.at(prompt + ".input_ids"));
     Session session(model, {.context = static_cast<std::int64_t>(ids.size()),
                             .precision = precision,
-                            .watch = Watch::all(),
+                            .record_attention = RecordAttention::all(),
                             .inspect = true,
                             .guard = true,
                             .global_tokens = global_tokens(file, prompt)});
     const TensorEntry* types = file.find(prompt + ".token_type_ids");
     session.append(ids, types != nullptr ? values_of<std::int32_t>(*types) : std::vector<std::int32_t>());
-    session.process();
+    session.run();
     return session;
 }
 
@@ -76,27 +76,29 @@ TEST_CASE("the oracle's encoders come out as PyTorch computed them", "[models][o
 TEST_CASE("a replay of an encoder has its token types", "[models]") {
     const Model model = Model::load(test_device(), oracle_models + "bert_classification");
     const std::vector<std::int32_t> ids = {5, 17, 40, 9, 77, 3}, types = {0, 0, 0, 1, 1, 1};
-    const auto weights = [&](const Watch& watch) {
-        Session session(model, {.context = 6, .precision = Precision::f32, .watch = watch});
+    const auto weights = [&](const RecordAttention& record_attention) {
+        Session session(model, {.context = 6, .precision = Precision::f32, .record_attention = record_attention});
         session.append(ids, types);
-        session.process();
+        session.run();
         return session.attention(1, 2, 0, 6, 0, 6);
     };
-    CHECK(weights(Watch::all()) == weights({}));
+    CHECK(weights(RecordAttention::all()) == weights({}));
 }
 
 TEST_CASE("Longformer's first tokens are global as many as the session says", "[models]") {
     const Model model = Model::load(test_device(), oracle_models + "longformer");  // windows of 8 and of 4 tokens
     const std::vector<std::int32_t> ids = {5, 17, 40, 9, 77, 3, 12, 60, 33, 81, 7, 25};
     const auto n = std::ssize(ids);
-    const auto session_with = [&](std::optional<std::int64_t> count, const Watch& watch) {
-        Session session(model, {.context = n, .precision = Precision::f32, .watch = watch, .global_tokens = count});
+    const auto session_with = [&](std::optional<std::int64_t> count, const RecordAttention& record_attention) {
+        Session session(
+            model,
+            {.context = n, .precision = Precision::f32, .record_attention = record_attention, .global_tokens = count});
         session.append(ids);
-        session.process();
+        session.run();
         return session;
     };
     for (const std::int64_t count : {0, 3, 12}) {
-        Session session = session_with(count, Watch::all());
+        Session session = session_with(count, RecordAttention::all());
         for (const Divergence& d : session.plan(16).check(3)) FAIL_CHECK(d.node << ": " << d.message);
         const std::vector<float> p = session.attention(1, 1, 0, n, 0, n);
         for (std::int64_t i = 0; i < n; ++i) {
@@ -143,9 +145,9 @@ TEST_CASE("an encoder runs the whole sequence again when it grows, and draws not
     const auto last_hidden = [&](std::size_t cut) {
         Session session(model, {.context = 6, .precision = Precision::f32});
         session.append(std::span(ids).first(cut));
-        session.process();
+        session.run();
         session.append(std::span(ids).subspan(cut));
-        session.process();
+        session.run();
         return session.hidden();
     };
     CHECK(last_hidden(6) == last_hidden(2));

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "vantage/op.h"
 #include "sheet.h"
+#include "vantage/op.h"
 
 using namespace vantage;
 

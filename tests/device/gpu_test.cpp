@@ -166,7 +166,7 @@ TEST_CASE("what cannot be dispatched is refused") {
     Selftest test(state, 64);
     gpu::Recording recording(state, "refusing");
     const std::vector<std::byte> push(132);
-    const std::uint32_t most = device.caps().max_workgroup_count[1];
+    const std::uint32_t maximum = device.caps().max_workgroup_count[1];
     CHECK_THAT(error_of([&] {
                    recording.dispatch(test.pipeline(), push, {1, 1, 1});
                }).what(),
@@ -175,9 +175,9 @@ TEST_CASE("what cannot be dispatched is refused") {
                    recording.dispatch(test.pipeline(), std::span(push).first(3), {1, 1, 1});
                }).what(),
                ContainsSubstring("multiple of 4"));
-    if (most != ~0u)
+    if (maximum != ~0u)
         CHECK_THAT(error_of([&] {
-                       recording.dispatch(test.pipeline(), {}, {1, most + 1, 1}, "wide");
+                       recording.dispatch(test.pipeline(), {}, {1, maximum + 1, 1}, "wide");
                    }).what(),
                    ContainsSubstring("wide: a grid"));
     CHECK(error_of([&] {

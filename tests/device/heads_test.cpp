@@ -8,10 +8,10 @@
 #include "oracle_model.h"
 #include "runtime/conform/case_runner.h"
 #include "runtime/graph/choose_kernel.h"
-#include "vantage/op.h"
 #include "runtime/models/config.h"
 #include "shaders/params/head_statistics.h"
 #include "test_model.h"
+#include "vantage/op.h"
 
 using namespace vantage;
 using Catch::Approx;
@@ -30,10 +30,10 @@ std::vector<std::int32_t> repeating_ids() {
 /// Whose tokens they are; no ids: an image, its class and patches in rows of `columns`.
 struct Scene {
     std::span<const std::int32_t> ids;
-    AttentionOf of = AttentionOf::self;
+    AttentionKind kind = AttentionKind::self;
     int columns = 0;
     double apart(std::size_t i, std::size_t j) const {  // 0 where there is no distance
-        if (of == AttentionOf::cross) return 0;
+        if (kind == AttentionKind::cross) return 0;
         if (columns == 0) return std::abs(static_cast<double>(i) - static_cast<double>(j));
         if (i == 0 || j == 0) return 0;
         const auto row = [&](std::size_t place) { return (static_cast<int>(place) - 1) / columns; };
@@ -45,7 +45,7 @@ struct Scene {
 /// The numbers of row i of a head that are easily said of its weights, by their places.
 std::vector<std::pair<int, double>> row_of(std::span<const float> p, std::size_t i, const Scene& scene) {
     const std::span<const std::int32_t> ids = scene.ids;
-    const bool in_line = scene.of != AttentionOf::cross && scene.columns == 0;
+    const bool in_line = scene.kind != AttentionKind::cross && scene.columns == 0;
     double total = 0, entropy = 0, distance = 0, same = 0, follows = 0, largest = 0;
     for (std::size_t j = 0; j < p.size(); ++j) {
         const auto weight = static_cast<double>(p[j]);
@@ -63,7 +63,7 @@ std::vector<std::pair<int, double>> row_of(std::span<const float> p, std::size_t
             {ROW_DUPLICATE, same},
             {ROW_INDUCTION, follows},
             {ROW_LARGEST, largest},
-            {ROW_SELF, mass(i, scene.of != AttentionOf::cross)},
+            {ROW_SELF, mass(i, scene.kind != AttentionKind::cross)},
             {ROW_PREVIOUS, mass(i - 1, in_line)},
             {ROW_NEXT, mass(i + 1, in_line)},
             {ROW_FIRST, mass(0, true)}};
@@ -113,11 +113,11 @@ void check_oracle(Session& session, const TensorEntry& attention, const Scene& s
     const std::vector<float> all = test::values_of<float>(attention);
     const auto sizes = [&](std::size_t i) { return static_cast<std::size_t>(attention.shape[i]); };
     const std::size_t heads = sizes(1), rows = sizes(2), keys = sizes(3), each = heads * rows * keys;
-    const std::size_t marked = scene.of == AttentionOf::cross ? rows + keys : rows;
+    const std::size_t marked = scene.kind == AttentionKind::cross ? rows + keys : rows;
     for (std::size_t layer = 0; layer < sizes(0); ++layer) {
-        INFO(session.model().info().name << " layer " << layer << " of " << static_cast<int>(scene.of));
+        INFO(session.model().info().name << " layer " << layer << " of " << static_cast<int>(scene.kind));
         check_table(session.head_statistics(static_cast<std::int64_t>(layer),
-                                            std::vector<std::int32_t>(marked, MARK_WORD), {}, scene.of),
+                                            std::vector<std::int32_t>(marked, MARK_WORD), {}, scene.kind),
                     std::span(all).subspan(layer * each, each), heads, rows, keys, scene, 5e-5);
     }
 }
@@ -125,9 +125,10 @@ void check_oracle(Session& session, const TensorEntry& attention, const Scene& s
 void check_model(const Model& model) {
     INFO(model.info().name);
     const std::vector<std::int32_t> ids = repeating_ids();
-    Session session(model, {.context = tokens_looked_at, .precision = Precision::f32, .watch = Watch::all()});
+    Session session(
+        model, {.context = tokens_looked_at, .precision = Precision::f32, .record_attention = RecordAttention::all()});
     session.append(ids);
-    session.process();
+    session.run();
     for (std::int64_t layer = 0; layer < model.config().layers; ++layer) check_layer(session, layer, ids);
 }
 
@@ -151,30 +152,32 @@ TEST_CASE("head statistics are those of the weights that PyTorch computed", "[he
         const bool global = name == std::string("longformer");  // its first token sees all, and is seen by all
         Session session(load(name), {.context = std::ssize(ids),
                                      .precision = Precision::f32,
-                                     .watch = Watch::all(),
+                                     .record_attention = RecordAttention::all(),
                                      .global_tokens = global ? std::optional<std::int64_t>(1) : std::nullopt});
         session.append(ids);
-        session.process();
+        session.run();
         check_oracle(session, file.at("p2.attn"), {.ids = ids});
     }
     for (const char* name : {"bart", "t5"}) {
         const SafeTensors file = expected(name);
         const auto read = test::values_of<std::int32_t>(file.at("p2.input_ids")),
                    written = test::values_of<std::int32_t>(file.at("p2.decoder_input_ids"));
-        Session session(load(name), {.context = std::ssize(read), .precision = Precision::f32, .watch = Watch::all()});
-        session.encode(read);
+        Session session(
+            load(name),
+            {.context = std::ssize(read), .precision = Precision::f32, .record_attention = RecordAttention::all()});
+        session.set_source(read);
         session.rewind(0);
         session.append(written);
-        session.process();
-        check_oracle(session, file.at("p2.encoder_attn"), {.ids = read, .of = AttentionOf::encoder});
+        session.run();
+        check_oracle(session, file.at("p2.encoder_attn"), {.ids = read, .kind = AttentionKind::encoder});
         check_oracle(session, file.at("p2.decoder_attn"), {.ids = written});
-        check_oracle(session, file.at("p2.cross_attn"), {.ids = read, .of = AttentionOf::cross});
+        check_oracle(session, file.at("p2.cross_attn"), {.ids = read, .kind = AttentionKind::cross});
     }
     const SafeTensors file = expected("vit");
-    Session session(load("vit"), {.precision = Precision::f32, .watch = Watch::all()});
+    Session session(load("vit"), {.precision = Precision::f32, .record_attention = RecordAttention::all()});
     const std::vector<float> pixels = test::values_of<float>(file.at("pixel_values"));
-    session.look(std::span(pixels).first(3 * 32 * 32));
-    session.process();
+    session.set_image(std::span(pixels).first(3 * 32 * 32));
+    session.run();
     check_oracle(session, file.at("i0.attn"), {.ids = {}, .columns = 4});
 }
 

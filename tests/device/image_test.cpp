@@ -31,11 +31,12 @@ TEST_CASE("the oracle's vision transformers come out as PyTorch computed them", 
     const Allowed allowed = allowed_in(precision, folder);
     const auto values = [&](const char* tensor) { return values_of<float>(file.at(tensor)); };
     const std::vector<float> pixels = values("pixel_values"), logits = values("logits"), last = values("last_hidden");
-    Session session(model, {.precision = precision, .watch = Watch::all(), .inspect = true, .guard = true});
+    Session session(
+        model, {.precision = precision, .record_attention = RecordAttention::all(), .inspect = true, .guard = true});
     for (std::size_t image = 3; image-- > 0;) {  // the one with hidden states and attention last
         INFO("image " << image);
-        session.look(part(pixels, image, 3));
-        session.process();
+        session.set_image(part(pixels, image, 3));
+        session.run();
         CHECK(difference(session.logits(), part(logits, image, 3)).first <= allowed.logits);
         const std::span<const float> want = part(last, image, 3);
         CHECK(difference(session.last_hidden(), want).first <=
@@ -50,32 +51,32 @@ TEST_CASE("a session looks at one whole image at a time", "[models]") {
     const std::vector<float> all =
         values_of<float>(SafeTensors(oracle_models + "vit/expected.safetensors").at("pixel_values"));
     const auto see = [&](Session& session, std::size_t image) {
-        session.look(part(all, image, 3));
-        session.process();
+        session.set_image(part(all, image, 3));
+        session.run();
         return session.attention(1, 2, 0, 17, 0, 17);
     };
-    Session watching(model, {.precision = Precision::f32, .watch = Watch::all()}),
+    Session recording(model, {.precision = Precision::f32, .record_attention = RecordAttention::all()}),
         other(model, {.precision = Precision::f32});
-    const std::vector<float> first = see(watching, 0), second = see(watching, 1);
+    const std::vector<float> first = see(recording, 0), second = see(recording, 1);
     CHECK(first != second);
     CHECK(see(other, 0) == first);  // by a replay
     CHECK(see(other, 1) == second);
-    CHECK(other.log_sum_exp(1, 2, 0, 17) == watching.log_sum_exp(1, 2, 0, 17));
+    CHECK(other.log_sum_exp(1, 2, 0, 17) == recording.log_sum_exp(1, 2, 0, 17));
     CHECK(other.context() == 17);
 
     const std::vector<std::int32_t> ids = {0, 0};
-    expect_error(ErrorKind::usage, {"vit looks at images", "takes no tokens"}, [&] { watching.append(ids); });
+    expect_error(ErrorKind::usage, {"vit looks at images", "takes no tokens"}, [&] { recording.append(ids); });
     expect_error(ErrorKind::usage, {"100 numbers", "[3, 32, 32]", "3072"},
-                 [&] { watching.look(std::span(all).first(100)); });
+                 [&] { recording.set_image(std::span(all).first(100)); });
     std::vector<float> odd(all.begin(), all.begin() + 3072);
     odd[7] = std::numeric_limits<float>::quiet_NaN();
-    expect_error(ErrorKind::usage, {"not finite"}, [&] { watching.look(odd); });
-    expect_error(ErrorKind::usage, {"whole images"}, [&] { watching.rewind(3); });
-    expect_error(ErrorKind::usage, {"encoder", "draws no tokens"}, [&] { watching.next(); });
-    CHECK(see(watching, 0) == first);  // what was refused left nothing behind
+    expect_error(ErrorKind::usage, {"not finite"}, [&] { recording.set_image(odd); });
+    expect_error(ErrorKind::usage, {"whole images"}, [&] { recording.rewind(3); });
+    expect_error(ErrorKind::usage, {"encoder", "draws no tokens"}, [&] { recording.next(); });
+    CHECK(see(recording, 0) == first);  // what was refused left nothing behind
     const Model reader = Model::load(test_device(), oracle_models + "bert_classification");
     Session text(reader, {.context = 4});
-    expect_error(ErrorKind::usage, {"bert_classification reads text", "takes no image"}, [&] { text.look(odd); });
+    expect_error(ErrorKind::usage, {"bert_classification reads text", "takes no image"}, [&] { text.set_image(odd); });
 }
 
 TEST_CASE("the bare model has a pooler of any size", "[models]") {
@@ -94,8 +95,8 @@ TEST_CASE("the bare model has a pooler of any size", "[models]") {
     write_safetensors(folder.path("model.safetensors"), bare);
     Session session(Model::load(test_device(), folder.path()), {.precision = Precision::f32});
     const std::vector<float> pixels = values_of<float>(expected.at("pixel_values"));
-    session.look(part(pixels, 0, 3));
-    session.process();
+    session.set_image(part(pixels, 0, 3));
+    session.run();
     std::vector<float> want = values_of<float>(expected.at("logits"));
     want.resize(7);
     for (float& value : want) value = std::tanh(value);

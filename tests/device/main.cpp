@@ -13,7 +13,7 @@
 
 namespace {
 
-constexpr std::uint64_t most_pipelines = 640;  // of a device, over all tests or a share of them
+constexpr std::uint64_t max_pipelines = 640;  // of a device, over all tests or a share of them
 int reported = 0;
 
 void report(const char* where) {
@@ -49,6 +49,6 @@ int main(int argc, char** argv) {
     // Compiling takes most of the time on a software device: a new case is worth its pipelines, or takes sizes that are there.
     const std::uint64_t pipelines = vantage::gpu::call_counts().pipelines;
     std::printf("%llu of at most %llu pipelines\n", static_cast<unsigned long long>(pipelines),
-                static_cast<unsigned long long>(most_pipelines));
-    return code == 0 && (reported > 0 || pipelines > most_pipelines) ? 1 : code;
+                static_cast<unsigned long long>(max_pipelines));
+    return code == 0 && (reported > 0 || pipelines > max_pipelines) ? 1 : code;
 }

@@ -3,8 +3,8 @@
 
 #include "../host/expect_error.h"
 #include "runtime/conform/case_runner.h"
-#include "runtime/measure/measure.h"
 #include "runtime/graph/compare.h"
+#include "runtime/measure/measure.h"
 #include "test_device.h"
 
 using namespace vantage;
@@ -41,10 +41,10 @@ TEST_CASE("measured kernels compute what their references do, on the usual opera
         const OpDef& op = *find_op(name);
         const Case test = op.cases().at(which);
         INFO(name << " " << test.name);
-        const Expected e = expected(op, test, usual_operands());
+        const Expected e = expected(op, test, default_operands());
         MeasuredCall measured(test_device(), e.call);
         const Kernel& kernel = op.kernels.back();
-        const Measurement m = measured.measure(kernel, {.seconds = 1e-3, .least = 2, .most = 4});
+        const Measurement m = measured.measure(kernel, {.seconds = 1e-3, .min_samples = 2, .max_samples = 4});
         CHECK(m.samples.size() >= 2);
         CHECK(m.median > 0);
         const std::vector<HostTensor> got = measured.results(kernel);  // a state begins anew

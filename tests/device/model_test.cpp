@@ -9,8 +9,8 @@
 #include <filesystem>
 
 #include "oracle_model.h"
-#include "runtime/base/log.h"
 #include "runtime/base/json.h"
+#include "runtime/base/log.h"
 #include "runtime/io/safetensors.h"
 #include "runtime/models/config.h"
 #include "test_device.h"
@@ -29,11 +29,11 @@ const std::string built_in = std::string(VANTAGE_ROOT) + "/assets/models/mini-wo
 Session pass(const Model& model, const std::vector<std::int32_t>& ids, Precision precision) {
     Session session(model, {.context = static_cast<std::int64_t>(ids.size()),
                             .precision = precision,
-                            .watch = Watch::all(),
+                            .record_attention = RecordAttention::all(),
                             .inspect = true,
                             .guard = true});
     session.append(ids);
-    session.process();
+    session.run();
     return session;
 }
 

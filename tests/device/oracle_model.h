@@ -79,14 +79,14 @@ inline void check_layers(std::span<const float> got, const TensorEntry& want, st
 
 /// [layers, heads, rows, keys].
 inline void check_attention(Session& session, const TensorEntry& want, const Allowed& allowed,
-                            AttentionOf of = AttentionOf::self) {
+                            AttentionKind kind = AttentionKind::self) {
     const std::vector<float> all = values_of<float>(want);
     const std::int64_t layers = want.shape[0], heads = want.shape[1], rows = want.shape[2], keys = want.shape[3];
     const auto each = static_cast<std::size_t>(rows * keys);
     for (std::int64_t layer = 0; layer < layers; ++layer)
         for (std::int64_t head = 0; head < heads; ++head) {
             INFO("layer " << layer << ", head " << head);
-            const std::vector<float> got = session.attention(layer, head, 0, rows, 0, keys, of);
+            const std::vector<float> got = session.attention(layer, head, 0, rows, 0, keys, kind);
             CHECK(difference(got, std::span(all).subspan(static_cast<std::size_t>(layer * heads + head) * each, each))
                       .first <= allowed.attention);
         }

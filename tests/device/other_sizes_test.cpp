@@ -57,12 +57,12 @@ TEST_CASE("models of other sizes and types run as their references say", "[model
     for (const auto& [config, type] : models) {
         INFO(config << " " << name_of(type));
         const RandomModel random(config, type);
-        Session session(random.model, {.context = 290, .watch = Watch::all()});
+        Session session(random.model, {.context = 290, .record_attention = RecordAttention::all()});
         session.restart({.temperature = 0.8, .seed = 2, .ignore_end = true});
         session.append(some_ids(21, 997));
-        session.process();
+        session.run();
         session.generate(3);
-        session.process();
+        session.run();
         for (std::int64_t rows : {1, 8})
             for (const Divergence& d : session.plan(rows).check(3))
                 FAIL_CHECK(d.node << " (" << d.kernel << "): " << d.message);
@@ -75,7 +75,7 @@ TEST_CASE("fused and unfused runs of a rotated model agree", "[models]") {
     for (bool fuse : {true, false}) {
         Session session(random.model, {.context = 64, .precision = Precision::f32, .inspect = true, .fuse = fuse});
         session.append(some_ids(33, 997));
-        session.process();
+        session.run();
         logits.push_back(session.logits());
     }
     for (std::size_t i = 0; i < logits[0].size(); ++i) REQUIRE(std::abs(logits[0][i] - logits[1][i]) < 2e-4);
@@ -84,7 +84,7 @@ TEST_CASE("fused and unfused runs of a rotated model agree", "[models]") {
 TEST_CASE("200 tokens cross a chunk and a split of the keys without recording or allocating", "[models][session]") {
     const RandomModel random(llama_24, DType::f16);
     auto free = std::make_optional<WithoutGuard>();
-    Session session(random.model, {.context = 700, .watch = Watch::all(), .largest_chunk = 128});
+    Session session(random.model, {.context = 700, .record_attention = RecordAttention::all(), .largest_chunk = 128});
     session.restart({.temperature = 0.7, .seed = 3, .ignore_end = true});
     session.append(some_ids(150, 997));  // chunks of 128 and 32; token 256 is the first of the second split
     REQUIRE(session.next().has_value());
@@ -94,10 +94,10 @@ TEST_CASE("200 tokens cross a chunk and a split of the keys without recording or
     CHECK(after.recordings == before.recordings);
     CHECK(after.allocations == before.allocations);
     free.reset();
-    session.process();
-    Session whole(random.model, {.context = 700, .watch = Watch::all()});
+    session.run();
+    Session whole(random.model, {.context = 700, .record_attention = RecordAttention::all()});
     whole.append(session.tokens());
-    whole.process();
+    whole.run();
     const auto n = static_cast<std::int64_t>(session.tokens().size());
     const std::vector<float> drawn = session.attention(1, 4, n - 20, 20, 0, n),
                              at_once = whole.attention(1, 4, n - 20, 20, 0, n);
@@ -106,11 +106,11 @@ TEST_CASE("200 tokens cross a chunk and a split of the keys without recording or
 
 TEST_CASE("the tap gives a long head piece by piece", "[models][session]") {
     const RandomModel random(llama_24, DType::f16);
-    Session session(random.model, {.watch = Watch::all()});
+    Session session(random.model, {.record_attention = RecordAttention::all()});
     CHECK(session.context() == 2200);
     const std::int64_t n = 1100;  // 1.2 M weights: two pieces
     session.append(some_ids(n, 997));
-    session.process();
+    session.run();
     const std::vector<float> p = session.attention(1, 3, 0, n, 0, n);
     for (std::int64_t row = 0; row < n; ++row) {
         const double sum = std::accumulate(p.begin() + row * n, p.begin() + (row + 1) * n, 0.0);

@@ -12,9 +12,9 @@
 #include <tuple>
 #include <vector>
 
-#include "vantage/op.h"
 #include "sheet.h"
 #include "test_device.h"
+#include "vantage/op.h"
 #include "vantage/ops.h"
 #include "vantage/plan.h"
 
@@ -68,7 +68,7 @@ double sum_of_row(const Values& x, std::size_t row, std::size_t width) {
 }
 
 Tensor activated(Tensor x, const char* kind) {
-    return x.graph().call(activation_op, {x}, {{"kind", std::string(kind)}}, Where::here())[0];
+    return x.graph().call(activation_op, {x}, {{"kind", std::string(kind)}}, SourceLocation::here())[0];
 }
 
 }  // namespace
@@ -178,9 +178,9 @@ TEST_CASE("a norm with its residual inside is the sum and then the norm", "[prop
         const Tensor gamma = sheet.input("gamma", {cols}, normal(cols, 7, 0.2f, 1)),
                      beta = sheet.input("beta", {cols}, normal(cols, 8));
         const std::vector<Tensor> layer =
-            sheet.graph.call(layer_norm_op, {x, gamma, beta, residual}, {{"eps", 1e-5}}, Where::here());
-        const std::vector<Tensor> rms =
-            sheet.graph.call(rms_norm_op, {x, gamma, residual}, {{"eps", 1e-6}, {"weight_offset", 1.0}}, Where::here());
+            sheet.graph.call(layer_norm_op, {x, gamma, beta, residual}, {{"eps", 1e-5}}, SourceLocation::here());
+        const std::vector<Tensor> rms = sheet.graph.call(
+            rms_norm_op, {x, gamma, residual}, {{"eps", 1e-6}, {"weight_offset", 1.0}}, SourceLocation::here());
         const Tensor sum = add(x, residual);
         sheet.graph.output("sum", sum);
         sheet.graph.output("layer sum", layer[3]);

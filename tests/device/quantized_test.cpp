@@ -37,7 +37,7 @@ TEST_CASE("the built-in model in 8 and 4 bits says nearly what it says in 16", "
             model,
             {.context = static_cast<std::int64_t>(ids.size()) + 32, .precision = Precision::f32, .inspect = true});
         session.append(ids);
-        session.process();
+        session.run();
         const double error = difference(session.logits(), want).second / size;
         INFO("relative error " << error);
         CHECK(error <= allowed);
@@ -63,7 +63,7 @@ TEST_CASE("rows that are bytes already lose nothing where they are rounded to by
     std::mt19937 random(7);
     std::uniform_int_distribution<int> byte(-127, 127);
     for (const auto& [kernel_name, m, k, type] :
-         {std::tuple("packed", 70, 1056, DType::q8_0), std::tuple("packed_rows", 5, 96, DType::q4_0)}) {
+         {std::tuple("int8", 70, 1056, DType::q8_0), std::tuple("int8_rows", 5, 96, DType::q4_0)}) {
         INFO(kernel_name);
         const Case test{.name = "bytes",
                         .attrs = {{"transpose_b", true}, {"int8_operands", true}},

@@ -4,10 +4,10 @@
 
 #include "runtime/exec/bindings.h"
 #include "runtime/gpu/device.h"
-#include "vantage/op.h"
 #include "runtime/models/shapes.h"
 #include "test_device.h"
 #include "vantage/model.h"
+#include "vantage/op.h"
 
 using namespace vantage;
 

@@ -18,7 +18,7 @@ std::vector<float> all_logits(std::int64_t largest_chunk, std::span<const std::i
     Session session(mini_world(),
                     {.precision = Precision::f32, .inspect = true, .guard = true, .largest_chunk = largest_chunk});
     session.append(ids);
-    session.process();
+    session.run();
     return session.logits();
 }
 
@@ -135,14 +135,14 @@ TEST_CASE("a full context ends the text", "[session]") {
 
 TEST_CASE("attention of a watched session sums to 1, and a replay gives the same", "[session]") {
     const std::vector<std::int32_t> ids = some_ids(40);
-    Session watched(mini_world(), {.precision = Precision::f32, .watch = Watch::all()}),
+    Session recorded(mini_world(), {.precision = Precision::f32, .record_attention = RecordAttention::all()}),
         blind(mini_world(), {.precision = Precision::f32});
-    for (Session* session : {&watched, &blind}) {
+    for (Session* session : {&recorded, &blind}) {
         session->append(ids);
-        session->process();
+        session->run();
     }
     for (std::int64_t layer : {0, 3}) {
-        const std::vector<float> p = watched.attention(layer, 5, 0, 40, 0, 40),
+        const std::vector<float> p = recorded.attention(layer, 5, 0, 40, 0, 40),
                                  replayed = blind.attention(layer, 5, 0, 40, 0, 40);
         for (std::size_t row = 0; row < 40; ++row) {
             double sum = 0;
@@ -151,50 +151,52 @@ TEST_CASE("attention of a watched session sums to 1, and a replay gives the same
         }
         CHECK(p == replayed);
     }
-    CHECK_THROWS_AS(watched.attention(4, 0, 0, 1, 0, 1), Error);
-    CHECK_THROWS_AS(watched.attention(0, 8, 0, 1, 0, 1), Error);
-    CHECK_THROWS_AS(watched.attention(0, 0, 0, 41, 0, 1), Error);
+    CHECK_THROWS_AS(recorded.attention(4, 0, 0, 1, 0, 1), Error);
+    CHECK_THROWS_AS(recorded.attention(0, 8, 0, 1, 0, 1), Error);
+    CHECK_THROWS_AS(recorded.attention(0, 0, 0, 41, 0, 1), Error);
 }
 
 TEST_CASE("a session watches the layers it is told to, and no other", "[session]") {
     const std::vector<std::int32_t> ids = some_ids(20);
-    Session all(mini_world(), {.watch = Watch::all()}), one(mini_world(), {.watch = {.layers = {2}}});
+    Session all(mini_world(), {.record_attention = RecordAttention::all()}),
+        one(mini_world(), {.record_attention = {.layers = {2}}});
     for (Session* session : {&all, &one}) {
         session->append(ids);
-        session->process();
+        session->run();
     }
-    CHECK(one.memory().watched * static_cast<std::uint64_t>(mini_world().info().layers) == all.memory().watched);
+    CHECK(one.memory().recorded * static_cast<std::uint64_t>(mini_world().info().layers) == all.memory().recorded);
     for (std::int64_t layer : {2, 0, 0, 1}) {  // watched; replayed; the replay asked again; another layer
         CHECK(one.attention(layer, 1, 0, 20, 0, 20) == all.attention(layer, 1, 0, 20, 0, 20));
         CHECK(one.log_sum_exp(layer, 1, 5, 15) == all.log_sum_exp(layer, 1, 5, 15));
     }
     for (Session* session : {&all, &one}) {
         session->append(some_ids(3));
-        session->process();
+        session->run();
     }
     const std::vector<float> a = one.attention(1, 0, 20, 3, 0, 23), b = all.attention(1, 0, 20, 3, 0, 23);
     for (std::size_t i = 0; i < a.size(); ++i) CHECK(std::abs(a[i] - b[i]) < 5e-5);  // the replay ran in one chunk
-    CHECK_THROWS_AS(Session(mini_world(), {.watch = {.layers = {4}}}), Error);
-    CHECK_THROWS_AS(Session(mini_world(), {.watch = {.layers = {-1}}}), Error);
+    CHECK_THROWS_AS(Session(mini_world(), {.record_attention = {.layers = {4}}}), Error);
+    CHECK_THROWS_AS(Session(mini_world(), {.record_attention = {.layers = {-1}}}), Error);
 }
 
 TEST_CASE("rows drawn one by one are watched like a prompt's", "[session]") {
-    Session drawn(mini_world(), {.precision = Precision::f32, .watch = Watch::all()}),
-        whole(mini_world(), {.precision = Precision::f32, .watch = Watch::all()});
+    Session drawn(mini_world(), {.precision = Precision::f32, .record_attention = RecordAttention::all()}),
+        whole(mini_world(), {.precision = Precision::f32, .record_attention = RecordAttention::all()});
     drawn.append(some_ids(12));
     drawn.generate(10);
-    drawn.process();
+    drawn.run();
     whole.append(drawn.tokens());
-    whole.process();
+    whole.run();
     const auto n = static_cast<std::int64_t>(drawn.tokens().size());
     const std::vector<float> a = drawn.attention(1, 0, 0, n, 0, n), b = whole.attention(1, 0, 0, n, 0, n);
     for (std::size_t i = 0; i < a.size(); ++i) CHECK(std::abs(a[i] - b[i]) < 5e-5);
 }
 
 TEST_CASE("every node of the built-in model's plan agrees with its reference", "[session]") {
-    Session session(mini_world(), {.precision = Precision::f32, .watch = Watch::all(), .guard = true});
+    Session session(mini_world(),
+                    {.precision = Precision::f32, .record_attention = RecordAttention::all(), .guard = true});
     session.append(some_ids(30));
-    session.process();
+    session.run();
     for (std::int64_t rows : {1, 8}) {
         const std::vector<Divergence> found = session.plan(rows).check(3);
         for (const Divergence& d : found) FAIL_CHECK(d.node << " (" << d.kernel << "): " << d.message);
@@ -207,7 +209,7 @@ TEST_CASE("fused and unfused runs agree", "[session]") {
     for (bool fuse : {true, false}) {
         Session session(mini_world(), {.precision = Precision::f32, .inspect = true, .fuse = fuse});
         session.append(ids);
-        session.process();
+        session.run();
         logits.push_back(session.logits());
     }
     for (std::size_t i = 0; i < logits[0].size(); ++i) REQUIRE(std::abs(logits[0][i] - logits[1][i]) < 2e-4);
@@ -221,7 +223,7 @@ TEST_CASE("a run cut into many submissions gives what it gives in one", "[sessio
             mini_world(),
             {.precision = Precision::f32, .inspect = true, .largest_chunk = 8, .submission_seconds = seconds});
         session.append(ids);
-        session.process();
+        session.run();
         logits.push_back(session.logits());
     }
     CHECK(logits[0] == logits[1]);

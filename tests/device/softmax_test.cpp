@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "vantage/op.h"
 #include "test_device.h"
+#include "vantage/op.h"
 #include "vantage/ops.h"
 #include "vantage/plan.h"
 

@@ -6,10 +6,10 @@
 #include "../host/expect_error.h"
 #include "../host/own_cache.h"
 #include "runtime/base/options.h"
-#include "runtime/graph/choose_kernel.h"
-#include "runtime/measure/tune.h"
 #include "runtime/exec/tuning_files.h"
+#include "runtime/graph/choose_kernel.h"
 #include "runtime/graph/schedule.h"
+#include "runtime/measure/tune.h"
 #include "test_device.h"
 #include "test_model.h"
 #include "vantage/session.h"
@@ -49,7 +49,7 @@ OpCall call_of(const OpDef& op, std::int64_t rows) {
 TEST_CASE("a slow kernel that stands first is not chosen after tuning", "[tune]") {
     const OpDef op = planted({{.name = "slow", .launch = slow}, {.name = "plain", .launch = right}});
     const TunedResult result = tune_call(test_device(), call_of(op, 16), {.seconds = 0.03});
-    REQUIRE(result.usual->name == std::string("slow"));
+    REQUIRE(result.default_kernel->name == std::string("slow"));
     CHECK(result.chosen->name == std::string("plain"));
     CHECK(result.notes.empty());
     TuningTable table;
@@ -73,7 +73,7 @@ TEST_CASE("sessions choose by the table in the cache, and results stay", "[tune]
         Session session(mini_world(), {.precision = Precision::f32, .inspect = true, .largest_chunk = 8});
         session.restart();
         session.append(some_ids(8));
-        session.process();
+        session.run();
         const Plan& plan = session.plan(8);
         for (const int node : live_nodes(plan.graph())) {
             const Kernel* kernel = plan.schedule().kernels[static_cast<std::size_t>(node)];
@@ -96,13 +96,13 @@ TEST_CASE("sessions choose by the table in the cache, and results stay", "[tune]
     }
     const test::OwnCache cache;
     add_to_own_tuning(test_device().caps(), table);
-    std::vector<std::string> tuned, usual;
+    std::vector<std::string> tuned, default_kernels;
     const std::vector<float> with = logits(tuned);
     ::setenv("VANTAGE_DISABLE_TUNING", "1", 1);
-    const std::vector<float> without = logits(usual);
+    const std::vector<float> without = logits(default_kernels);
     ::unsetenv("VANTAGE_DISABLE_TUNING");
     CHECK(std::ranges::count(tuned, "matmul/plain") > 0);
-    CHECK(std::ranges::count(usual, "matmul/plain") == 0);
+    CHECK(std::ranges::count(default_kernels, "matmul/plain") == 0);
     REQUIRE(with.size() == without.size());
     double worst = 0;
     for (std::size_t i = 0; i < with.size(); ++i)

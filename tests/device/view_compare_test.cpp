@@ -14,7 +14,7 @@ namespace {
 struct Pair {
     LiveModel &a, &b;
     RunComparison comparison{a, b};
-    ViewData data_a{a, {.most_slots = a.context() + b.context()}}, data_b{b, {.most_slots = a.context() + b.context()}};
+    ViewData data_a{a, {.max_slots = a.context() + b.context()}}, data_b{b, {.max_slots = a.context() + b.context()}};
     LiveTokens tokens_a, tokens_b;
     Version version_a, version_b;
 
@@ -25,7 +25,7 @@ struct Pair {
         data_a.set_slots(comparison.slots(false)), data_b.set_slots(comparison.slots(true));
     }
     ShownRows all_rows() const {
-        return {comparison.rows_of(AttentionOf::self), comparison.rows_of(AttentionOf::encoder)};
+        return {comparison.rows_of(AttentionKind::self), comparison.rows_of(AttentionKind::encoder)};
     }
     void run(const ViewState& state) {
         a.start({.text = state.prompt}, state.sampling, state.max_tokens);
@@ -78,7 +78,7 @@ double total_variation(const std::vector<double>& a, const std::vector<double>& 
 }
 
 /// Differences of the two maps, level by level, where all slots of a cell are pairs.
-void check_differences(Pair& pair, const HeadPlace& head, std::int64_t n) {
+void check_differences(Pair& pair, const HeadId& head, std::int64_t n) {
     const Alignment& slots = pair.comparison.own();
     const std::vector<double> a = on_slots(weights_of(pair.a, head, pair.version_a.rows), slots.a, pair.version_a.rows,
                                            n),
@@ -137,7 +137,7 @@ TEST_CASE("a second run reads what the first one writes, and differences are tho
     state.max_tokens = 20;
     pair.run(state);
     CHECK_FALSE(pair.comparison.own_text());
-    const std::int64_t n = pair.comparison.rows_of(AttentionOf::self);
+    const std::int64_t n = pair.comparison.rows_of(AttentionKind::self);
     REQUIRE(n == pair.version_a.rows);
     REQUIRE(n > 30);
     CHECK(std::equal(pair.tokens_b.ids.begin(), pair.tokens_b.ids.end(), pair.tokens_a.ids.begin()));
@@ -146,7 +146,7 @@ TEST_CASE("a second run reads what the first one writes, and differences are tho
     // another text, and nothing of the one before
     state.prompt = "Tom took the blue box. Tom took";
     pair.run(state);
-    REQUIRE(pair.comparison.rows_of(AttentionOf::self) == pair.version_a.rows);
+    REQUIRE(pair.comparison.rows_of(AttentionKind::self) == pair.version_a.rows);
     check_differences(pair, {1, 0}, pair.version_a.rows);
 }
 
@@ -161,7 +161,7 @@ TEST_CASE("a second prompt is aligned with the first, and cells of pairs are com
     REQUIRE(pair.comparison.own_text());
     const Alignment& slots = pair.comparison.own();
     const std::int64_t n = slots.count();
-    REQUIRE(n == pair.comparison.rows_of(AttentionOf::self));
+    REQUIRE(n == pair.comparison.rows_of(AttentionKind::self));
     REQUIRE(n > std::max(pair.version_a.rows, pair.version_b.rows));  // “old” is in one of them only
     std::int64_t pairs = 0;
     for (std::int64_t slot = 0; slot < n; ++slot) pairs += slots.paired(slot) ? 1 : 0;
@@ -206,7 +206,7 @@ TEST_CASE("maps of texts that are aligned while they grow are those of the end",
     const double begin = seconds_now();
     do {
         pair.update();
-        const std::int64_t rows = pair.comparison.rows_of(AttentionOf::self);
+        const std::int64_t rows = pair.comparison.rows_of(AttentionKind::self);
         ViewState seen = state;
         seen.rows = rows;
         for (ViewData* data : {&pair.data_a, &pair.data_b})
@@ -216,7 +216,7 @@ TEST_CASE("maps of texts that are aligned while they grow are those of the end",
         REQUIRE(seconds_now() - begin < 120);
     } while (!pair.comparison.settled(a.version(), b.version()));
     pair.update();
-    const std::int64_t n = pair.comparison.rows_of(AttentionOf::self);
+    const std::int64_t n = pair.comparison.rows_of(AttentionKind::self);
     check_differences(pair, {1, 0}, n);
     for (const std::int64_t rows : {n, n / 2, n / 4, n}) {  // back in time, too
         HeadDistances fresh(a, b);

@@ -17,7 +17,7 @@ TEST_CASE("cells of every level are the exact sums and maxima of the weights", "
     wait_for_end(live);
     const std::int64_t n = live.version().rows;
     REQUIRE(n == 170);  // no multiple of 64; the last token that was drawn has not run
-    const HeadPlace head{2, 5};
+    const HeadId head{2, 5};
     const std::vector<double> p = weights_of(live, head, n);
     for (const double cells :
          {1000.0, 100.0, 50.0, 20.0}) {  // coarser and coarser: levels 0, 1, 2, 4, from those below
@@ -90,9 +90,9 @@ TEST_CASE("the histogram counts the visible cells along the bar, and the text th
     check(wanted);
     wanted.part = {20, 75.5, 3.25, 60};
     check(wanted);
-    state.range = {0.01, 0.3}, state.scale = WeightScale::logarithmic;
+    state.range = {0.01, 0.3}, state.scale = AttentionScale::logarithmic;
     check(wanted);
-    state.pooling = Pooling::peak, state.scale = WeightScale::linear;
+    state.pooling = Pooling::peak, state.scale = AttentionScale::linear;
     wanted = all_of({1, 3}, 150, 40);
     check(wanted);
     wanted.counted = ValueRange{0, 2};
@@ -109,7 +109,7 @@ TEST_CASE("weights one by one are those of the map, at every level and under mod
     live.start({.ids = some_ids(150)}, {}, 0);
     wait_for_end(live);
     const std::int64_t n = 150;
-    const HeadPlace head{3, 6};
+    const HeadId head{3, 6};
     const std::vector<double> p = weights_of(live, head, n);
     ViewState state;
     Wanted wanted = all_of(head, n, 20);  // of a map that is zoomed out
@@ -168,7 +168,7 @@ TEST_CASE("shared keys, a window and capped scores are seen as the model's rules
     ViewData data(live);
     live.start({.ids = some_ids(100)}, {}, 0);
     wait_for_end(live);
-    for (const HeadPlace head : {HeadPlace{0, 3}, HeadPlace{1, 1}}) {  // with the window, and without
+    for (const HeadId head : {HeadId{0, 3}, HeadId{1, 1}}) {  // with the window, and without
         const std::vector<double> p = weights_of(live, head, 100);
         CHECK((p[99 * 100 + 50] == 0) == (head.layer == 0));
         for (const double cells : {1000.0, 30.0}) {
@@ -186,7 +186,7 @@ TEST_CASE("under modifiers and by distance cells are what their formulas say", "
     live.start({.ids = some_ids(70)}, {.ignore_end = true}, 0);
     wait_for_end(live);
     const std::int64_t n = 70;
-    const HeadPlace head{1, 2};
+    const HeadId head{1, 2};
     const std::vector<double> p = weights_of(live, head, n);
     const auto at = [&](std::int64_t i, std::int64_t j) { return p[static_cast<std::size_t>(i * n + j)]; };
     const std::vector<double> v = downloaded(live.source(1).v);
@@ -250,7 +250,7 @@ TEST_CASE("a reading and the numbers of all heads are those of the weights", "[v
     LiveTokens tokens;
     live.read_tokens(tokens);
     const std::int64_t n = live.version().rows;
-    const HeadPlace head{3, 1};
+    const HeadId head{3, 1};
     const std::vector<double> p = weights_of(live, head, n);
     Wanted wanted = all_of(head, n, 100);
     wanted.under_mouse = {n - 2, 3};
@@ -303,7 +303,7 @@ TEST_CASE("rows that came one by one are those of one run, and cells made meanwh
     LiveModel live(mini_world(), {.precision = Precision::f32, .largest_chunk = 16});
     ViewData data(live);
     live.start({.ids = some_ids(41)}, {.ignore_end = true}, 30);
-    const HeadPlace head{2, 0};
+    const HeadId head{2, 0};
     std::uint64_t versions = 0;
     std::uint64_t held = 0;
     for (Version version; version.activity != Activity::ended; version = live.version()) {

@@ -28,7 +28,7 @@ double cells_of(int level, std::int64_t n) {
     return std::max(1.0, std::ceil(static_cast<double>(n) / std::exp2(level)));
 }
 
-MapCells map_of(ViewData& data, const HeadPlace& head, std::int64_t n, int level, const ViewState& state = {}) {
+MapCells map_of(ViewData& data, const HeadId& head, std::int64_t n, int level, const ViewState& state = {}) {
     const FrameData& frame = data.finish(state, all_of(head, n, cells_of(level, n)));
     CHECK(frame.map.progress == 1);
     return data.read_cells();
@@ -57,7 +57,7 @@ double unlike_pooled(const MapCells& coarse, const MapCells& fine, std::int64_t 
     return off;
 }
 
-constexpr int most_levels = 7;
+constexpr int max_levels = 7;
 
 }  // namespace
 
@@ -74,10 +74,10 @@ TEST_CASE("all levels of a map are exact for windows, capped scores, shared keys
             live.start({.ids = some_ids(n)}, {}, 0);
             wait_for_end(live, ++run);
             for (const std::int64_t layer : {std::int64_t{0}, model.info().layers - 1}) {
-                const HeadPlace head{layer, 3};
+                const HeadId head{layer, 3};
                 const std::vector<double> p = weights_of(live, head, n);
                 MapCells finer;
-                for (int level = 0; level < most_levels && (n >> level) > 0; ++level) {
+                for (int level = 0; level < max_levels && (n >> level) > 0; ++level) {
                     ViewData fresh(live);  // made from the weights, not from the level below
                     const MapCells map = map_of(fresh, head, n, level);
                     CAPTURE(config, n, layer, level);
@@ -105,9 +105,9 @@ TEST_CASE("levels that are pooled are those that are made from the weights", "[v
     const std::int64_t n = 203;
     live.start({.ids = some_ids(n)}, {}, 0);
     wait_for_end(live);
-    const HeadPlace head{1, 6};
+    const HeadId head{1, 6};
     ViewData data(live);
-    for (int level = 0; level < most_levels; ++level) {
+    for (int level = 0; level < max_levels; ++level) {
         const MapCells pooled = map_of(data, head, n, level);
         ViewData fresh(live);
         const MapCells made = map_of(fresh, head, n, level);
@@ -126,7 +126,7 @@ TEST_CASE("a map that grew row by row is that of one run at every level", "[view
     LiveModel live(mini_world(), {.precision = Precision::f32, .largest_chunk = 40});
     std::vector<std::unique_ptr<ViewData>> grown;
     for (int level = 0; level < 6; ++level) grown.push_back(std::make_unique<ViewData>(live));
-    const HeadPlace head{2, 0};
+    const HeadId head{2, 0};
     live.start({.ids = some_ids(100)}, {.ignore_end = true}, n - 100 + 1);
     for (Version version; version.activity != Activity::ended; version = live.version()) {
         const std::int64_t rows = live.version().rows;
@@ -168,7 +168,7 @@ TEST_CASE("a cache in half precision moves no cell by more than 0.002", "[view]"
     }
     ViewData data(halved);
     double moved = 0;
-    for (const HeadPlace& head : exact.heads()) {
+    for (const HeadId& head : exact.heads()) {
         const std::vector<double> p = weights_of(exact, head, n);
         for (const int level : {0, 3}) {
             const auto [mass, peak] = worst(map_of(data, head, n, level), p, n);
@@ -194,7 +194,7 @@ void check_long_text(std::int64_t n, std::initializer_list<int> levels, std::int
     live.start({.ids = some_ids(n)}, {}, 0);
     wait_for_end(live);
     REQUIRE(live.version().rows == n);
-    const HeadPlace head{0, 1};
+    const HeadId head{0, 1};
     ViewData data(live);
     for (const int level : levels) {
         const MapCells map = map_of(data, head, n, level);

@@ -11,9 +11,9 @@
 
 #include "runtime/base/os.h"
 #include "runtime/gpu/commands.h"
-#include "vantage/op.h"
 #include "runtime/ops/attention_rules.h"
 #include "test_device.h"
+#include "vantage/op.h"
 #include "viewer/data/view_data.h"
 
 namespace view_reference {
@@ -28,8 +28,8 @@ inline std::vector<double> downloaded(const TapSource::Data& data) {
 }
 
 /// p_ij in double, by the formula and the rules of the layer.
-inline std::vector<double> weights_of(const LiveModel& live, const HeadPlace& head, std::int64_t n) {
-    const TapSource& source = live.source(head.layer, head.of);
+inline std::vector<double> weights_of(const LiveModel& live, const HeadId& head, std::int64_t n) {
+    const TapSource& source = live.source(head.layer, head.kind);
     const std::vector<double> q = downloaded(source.q), k = downloaded(source.k), lse = downloaded(source.lse);
     const AttentionRules rules(source.attrs);
     const std::int64_t heads = source.q.type->shape[1], kv_heads = source.k.type->shape[1], d = source.q.type->shape[2];
@@ -50,9 +50,9 @@ inline std::vector<double> weights_of(const LiveModel& live, const HeadPlace& he
 }
 
 /// The mass and the peak of the cell whose first row and key these are, 2^level each way, of a causal layer without rules.
-inline std::pair<double, double> cell_of(const LiveModel& live, const HeadPlace& head, std::int64_t row,
-                                         std::int64_t key, int level, std::int64_t n) {
-    const TapSource& source = live.source(head.layer, head.of);
+inline std::pair<double, double> cell_of(const LiveModel& live, const HeadId& head, std::int64_t row, std::int64_t key,
+                                         int level, std::int64_t n) {
+    const TapSource& source = live.source(head.layer, head.kind);
     static std::map<std::pair<const void*, std::int64_t>, std::vector<double>> kept;
     const auto data = [&](const TapSource::Data& from) -> const std::vector<double>& {
         std::vector<double>& all = kept[{&from, n}];
@@ -89,7 +89,7 @@ inline void wait_for_end(const LiveModel& live, std::uint64_t run = 1) {
     REQUIRE(live.version().activity == Activity::ended);
 }
 
-inline Wanted all_of(const HeadPlace& head, std::int64_t n, double cells) {
+inline Wanted all_of(const HeadId& head, std::int64_t n, double cells) {
     const auto all = static_cast<double>(n);
     return {.head = head, .part = {0, all, 0, all}, .pixels_high = cells, .pixels_wide = cells};
 }

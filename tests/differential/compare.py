@@ -54,10 +54,10 @@ def write_folder(folder, variant, r):
         config = config_v4(config, dict(cls=variant.cls, drop=variant.drop, v4=variant.v4))
         if config.get("rope_scaling") and r.flag():
             config["rope_scaling"]["type"] = config["rope_scaling"].pop("rope_type")
-    usual = cls.config_class().to_dict()
+    defaults = cls.config_class().to_dict()
     short = r.flag()  # a file need not say what its class has anyway, but for its sizes and what follows from them
     needed = ("model_type", "hidden_size", "n_layer", "n_head", "head_dim", "num_key_value_heads")
-    config = {k: v for k, v in config.items() if not short or k in needed or k not in usual or usual[k] != v}
+    config = {k: v for k, v in config.items() if not short or k in needed or k not in defaults or defaults[k] != v}
     with open(path, "w") as f:
         json.dump(config, f, indent=1)
     words = [dtype] + ["shards"] * (shard != "5GB") + ["older spelling"] * older + ["without defaults"] * short

@@ -32,8 +32,8 @@ class Draw(random.Random):
     def vocab(self):
         return self.choice([997, 997, 131, 64])
 
-    def act(self, usual):
-        return self.choice([usual, usual, "gelu", "gelu_new", "gelu_pytorch_tanh", "gelu_fast", "quick_gelu", "silu", "relu", "relu2",
+    def act(self, default):
+        return self.choice([default, default, "gelu", "gelu_new", "gelu_pytorch_tanh", "gelu_fast", "quick_gelu", "silu", "relu", "relu2",
                             "tanh", "sigmoid", "gelu_python", "gelu_accurate"])
 
     def eps(self):

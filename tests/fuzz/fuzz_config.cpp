@@ -18,7 +18,8 @@ void check_ends(const vantage::ModelConfig& c) {
 void check_model(const vantage::ModelConfig& c) {
     for (const std::int64_t size : {c.layers, c.width, c.heads, c.kv_heads, c.head_width, c.inner, c.context})
         require(size > 0 && size <= std::int64_t{1} << 28);
-    require(c.sees() ? c.vocab == 0 && c.image.places() == c.context : c.vocab > 0 && c.vocab <= std::int64_t{1} << 28);
+    require(c.is_vision() ? c.vocab == 0 && c.image.places() == c.context
+                          : c.vocab > 0 && c.vocab <= std::int64_t{1} << 28);
     require(c.heads % c.kv_heads == 0 && c.head_width <= 256);
     require(c.rotary_width % 2 == 0 && c.rotary_width <= c.head_width && c.experts_per_token <= c.experts);
     require(c.windows.empty() || static_cast<std::int64_t>(c.windows.size()) == c.layers);

@@ -13,7 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
         const vantage::Image image = bytes.starts_with("\x89PNG") ? vantage::decode_png(bytes, "fuzz").image
                                                                   : vantage::decode_jpeg(bytes, "fuzz");
         const std::int64_t pixels = std::int64_t{image.width} * image.height;
-        require(pixels > 0 && pixels <= vantage::most_pixels_read);
+        require(pixels > 0 && pixels <= vantage::max_pixels_read);
         require(image.rgb.size() == static_cast<std::size_t>(pixels) * 3);
     } catch (const vantage::Error& error) {
         require(error.kind() == vantage::ErrorKind::bad_file);

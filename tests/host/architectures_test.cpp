@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "expect_error.h"
-#include "runtime/base/os.h"
-#include "vantage/op.h"
 #include "runtime/base/json.h"
+#include "runtime/base/os.h"
 #include "runtime/models/architecture.h"
+#include "vantage/op.h"
 
 using namespace vantage;
 using vantage::test::expect_error;
@@ -166,7 +166,7 @@ TEST_CASE("models that are not tied take what their files have of their own", "[
     struct Untied {
         const char *folder, *flag;
         std::vector<std::string> optional;  ///< what a file may have
-        std::string otherwise;              ///< what is taken where it does not
+        std::string fallback;               ///< what is taken where it does not
     };
     // transformers 5 writes biases and tables of their own, 4 never did; T5's flag says that the output is not scaled
     const std::vector<Untied> all = {
@@ -193,6 +193,6 @@ TEST_CASE("models that are not tied take what their files have of their own", "[
         };
         CHECK(weights({}).count(one.optional.front()) == 1);
         CHECK(weights(one.optional).count(one.optional.front()) == 0);
-        CHECK(weights(one.optional).count(one.otherwise) == 1);
+        CHECK(weights(one.optional).count(one.fallback) == 1);
     }
 }

@@ -53,7 +53,7 @@ TEST_CASE("flow through three layers is the smallest cut") {
     const SquareMatrix flow = attention_flow(layers);
     for (int i = 0; i < 3; ++i)
         for (int j = 0; j < 3; ++j) {
-            double least = 1e9;  // over all ways to put the two inner layers' tokens on the source's side
+            double min_cut = 1e9;  // over all ways to put the two inner layers' tokens on the source's side
             for (unsigned side = 0; side < 64; ++side) {
                 const auto at_source = [&](int layer, int token) {
                     return layer == 3 ? token == i : layer > 0 && (side >> (3 * (layer - 1) + token) & 1u) != 0;
@@ -67,8 +67,8 @@ TEST_CASE("flow through three layers is the smallest cut") {
                             if (at_source(layer, a) && !at_source(layer - 1, b))
                                 cut += layers[static_cast<std::size_t>(layer - 1)].at(a, b);
                         }
-                least = std::min(least, cut);
+                min_cut = std::min(min_cut, cut);
             }
-            CHECK(flow.at(i, j) == Approx(least));
+            CHECK(flow.at(i, j) == Approx(min_cut));
         }
 }

@@ -20,6 +20,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
 #include "runtime/base/os.h"
+#include "tests/host/expect_error.h"
 #include "tests/host/temporary_directory.h"
 #include "vantage/error.h"
 #include "vantage/tensor.h"
@@ -202,8 +203,8 @@ TEST_CASE("tensor types know their bytes", "[base]") {
     CHECK(TensorType{{3}, DType::f16} == TensorType{{3}, DType::f16});
     CHECK_FALSE(TensorType{{3}, DType::f16} == TensorType{{3}, DType::bf16});
     CHECK(std::string(name_of(DType::u32)) == "u32");
-    constexpr std::int64_t most = std::numeric_limits<std::int64_t>::max();
-    message_of(ErrorKind::usage, [] { static_cast<void>(TensorType{{most}, DType::f32}.bytes()); });
+    constexpr std::int64_t maximum = std::numeric_limits<std::int64_t>::max();
+    message_of(ErrorKind::usage, [] { static_cast<void>(TensorType{{maximum}, DType::f32}.bytes()); });
     message_of(ErrorKind::usage, [] { static_cast<void>(info(static_cast<DType>(77))); });
 }
 

@@ -4,12 +4,12 @@
 #include <map>
 #include <set>
 
-#include "runtime/gpu/choose_device.h"
 #include "runtime/base/os.h"
 #include "runtime/bench/ops_bench.h"
 #include "runtime/bench/roofline.h"
 #include "runtime/bench/roofs.h"
 #include "runtime/bench/shapes.h"
+#include "runtime/gpu/choose_device.h"
 #include "tests/host/expect_error.h"
 #include "tests/host/temporary_directory.h"
 

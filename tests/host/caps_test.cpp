@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/gpu/choose_device.h"
 #include "runtime/base/log.h"
+#include "runtime/gpu/choose_device.h"
 #include "vantage/caps.h"
 #include "vantage/error.h"
 

@@ -8,10 +8,10 @@
 
 #include "runtime/base/version.h"
 #include "runtime/graph/choose_kernel.h"
-#include "vantage/op.h"
 #include "shaders/params/attention.h"
 #include "shaders/params/matmul.h"
 #include "tests/host/made_up_devices.h"
+#include "vantage/op.h"
 
 using namespace vantage;
 using namespace vantage::test;
@@ -94,12 +94,12 @@ void check_product(const OpCall& call, const Caps& caps, const std::string& kern
     CHECK(covers_once(p.n, launch.groups[0], subgroups_n, repeat_n, n));
     CHECK(depth % k == 0);
     // every k in one part, slices never across two; lines begin on vectors where the kernel believes so
-    CHECK((p.parts - 1) * p.k_part < p.k);
-    CHECK(p.parts * p.k_part >= p.k);
-    if (p.parts > 1) CHECK(p.k_part % depth == 0);
-    CHECK(launch.groups[2] == p.batches * p.parts);
-    CHECK(plan.launches.size() == (p.parts > 1 ? 2 : 1));
-    if (p.parts > 1) CHECK(plan.scratch.at(0) == std::uint64_t{4} * p.parts * p.batches * p.m * p.n);
+    CHECK((p.k_splits - 1) * p.k_per_split < p.k);
+    CHECK(p.k_splits * p.k_per_split >= p.k);
+    if (p.k_splits > 1) CHECK(p.k_per_split % depth == 0);
+    CHECK(launch.groups[2] == p.batches * p.k_splits);
+    CHECK(plan.launches.size() == (p.k_splits > 1 ? 2 : 1));
+    if (p.k_splits > 1) CHECK(plan.scratch.at(0) == std::uint64_t{4} * p.k_splits * p.batches * p.m * p.n);
     CHECK((c[15] == 1 || (c[4] != 0 ? p.m : p.k) % 8 == 0));
     CHECK((c[16] == 1 || (c[5] != 0 ? p.k : p.n) % 8 == 0));
     // shared memory: padded lines of both operands, or the sums of each subgroup's M rows
@@ -210,7 +210,7 @@ TEST_CASE("without matrix units halves are multiplied by leave, where that gains
     };
     CHECK(chosen(DType::f16, true) == "tiled");  // subgroups of 32
     caps.subgroup_size = caps.max_subgroup_size = 64;
-    CHECK(chosen(DType::f16, true) == (has_family("fp16") ? "halves" : "tiled"));
+    CHECK(chosen(DType::f16, true) == (has_family("fp16") ? "fp16" : "tiled"));
     CHECK(chosen(DType::f16, false) == "tiled");
     CHECK(chosen(DType::f32, true) == "tiled");
     caps.fp16 = false;

@@ -10,10 +10,10 @@
 #include <string>
 
 #include "known_configs.h"
+#include "runtime/cost/cost.h"
 #include "runtime/graph/schedule.h"
 #include "runtime/io/safetensors.h"
 #include "runtime/models/architecture.h"
-#include "runtime/cost/cost.h"
 
 using namespace vantage;
 using vantage::test::config_of;
@@ -52,27 +52,27 @@ const char* const transformer_base =
 
 std::uint64_t parameters(const CostModel& cost) {
     std::uint64_t sum = 0;
-    for (const PartWeights& part : cost.weights()) sum += part.parameters;
+    for (const RoleWeights& one : cost.weights()) sum += one.parameters;
     return sum;
 }
 std::uint64_t active_parameters(const CostModel& cost) {
     std::uint64_t sum = 0;
-    for (const PartWeights& part : cost.weights()) sum += part.active;
+    for (const RoleWeights& one : cost.weights()) sum += one.active;
     return sum;
 }
 Formula weights_formula(const CostModel& cost) {
     Formula sum;
-    for (const PartWeights& part : cost.weights()) sum += part.formula;
+    for (const RoleWeights& one : cost.weights()) sum += one.formula;
     return cost.simplified(sum);
 }
-PartWeights weights_of(const CostModel& cost, Part part) {
-    for (const PartWeights& one : cost.weights())
-        if (one.part == part) return one;
-    return {.part = part, .formula = {}};
+RoleWeights weights_of(const CostModel& cost, ModelRole role) {
+    for (const RoleWeights& one : cost.weights())
+        if (one.role == role) return one;
+    return {.role = role, .formula = {}};
 }
-double flops_of(const RunCost& run, Part part) {
-    for (const RunCost::PartCost& one : run.parts)
-        if (one.part == part) return one.cost.flops;
+double flops_of(const RunCost& run, ModelRole role) {
+    for (const RunCost::RoleCost& one : run.roles)
+        if (one.role == role) return one.cost.flops;
     return 0;
 }
 
@@ -112,7 +112,7 @@ std::vector<Graph> graphs_of(const ModelConfig& config, std::int64_t context, DT
 
 // Some runs of a model, of every kind that it has.
 std::vector<RunCost> runs_of(const CostModel& cost, const ModelConfig& config) {
-    if (config.sees()) return {cost.prompt(config.context)};
+    if (config.is_vision()) return {cost.prompt(config.context)};
     std::vector<RunCost> runs = {cost.prompt(1), cost.prompt(50), cost.token(1), cost.token(50)};
     if (config.kind == ModelKind::encoder_decoder)
         for (const RunCost& run : {cost.source(1), cost.source(50), cost.prompt(50, 20), cost.token(50, 20)})
@@ -163,10 +163,10 @@ TEST_CASE("the parts of every model have as many parameters as its checkpoint", 
         const std::int64_t buffers = name == "bart" ? config.vocab : 0;  // final_logits_bias, which is never trained
         if (config.architecture != "transformer")                        // which transformers does not have
             CHECK(parameters(cost) == counted_by_torch(name) + static_cast<std::uint64_t>(buffers));
-        CHECK(weights_of(cost, Part::other).parameters == 0);
-        for (const PartWeights& part : cost.weights()) {
-            INFO(name_of(part.part) << ": " << part.formula.text());
-            CHECK(part.formula.value(cost.values()) == static_cast<double>(part.parameters));
+        CHECK(weights_of(cost, ModelRole::other).parameters == 0);
+        for (const RoleWeights& one : cost.weights()) {
+            INFO(name_of(one.role) << ": " << one.formula.text());
+            CHECK(one.formula.value(cost.values()) == static_cast<double>(one.parameters));
         }
     }
 }
@@ -179,15 +179,16 @@ TEST_CASE("every model's runs cost what their closed forms say", "[cost]") {
         zeros['n'] = zeros['m'] = zeros['w'] = 0;
         for (auto& [symbol, value] : zeros) value = 0;
         for (const RunCost& run : runs_of(cost, config)) {
-            for (const RunCost::PartCost& part : run.parts) {
-                INFO(name << " " << name_of(part.part) << ": " << part.flops.text());
-                if (part.part == Part::projections || part.part == Part::attention || part.part == Part::mlp ||
-                    part.part == Part::attention_out || part.part == Part::router || part.part == Part::experts ||
-                    part.part == Part::output || part.part == Part::cross_query || part.part == Part::cross_key ||
-                    part.part == Part::cross_value || part.part == Part::cross_attention ||
-                    part.part == Part::cross_out) {
-                    CHECK(part.flops.value(run.values) == part.cost.flops);
-                    CHECK(part.flops.value(zeros) == 0);  // symbols only: a number would be what was counted
+            for (const RunCost::RoleCost& one : run.roles) {
+                INFO(name << " " << name_of(one.role) << ": " << one.flops.text());
+                if (one.role == ModelRole::projections || one.role == ModelRole::attention ||
+                    one.role == ModelRole::mlp || one.role == ModelRole::attention_out ||
+                    one.role == ModelRole::router || one.role == ModelRole::experts || one.role == ModelRole::output ||
+                    one.role == ModelRole::cross_query || one.role == ModelRole::cross_key ||
+                    one.role == ModelRole::cross_value || one.role == ModelRole::cross_attention ||
+                    one.role == ModelRole::cross_out) {
+                    CHECK(one.flops.value(run.values) == one.cost.flops);
+                    CHECK(one.flops.value(zeros) == 0);  // symbols only: a number would be what was counted
                 }
             }
         }
@@ -267,7 +268,7 @@ TEST_CASE("published models have their published sizes", "[cost]") {
         INFO(config);
         const CostModel cost(parsed(config));
         CHECK(parameters(cost) == size);
-        CHECK(weights_of(cost, Part::other).parameters == 0);
+        CHECK(weights_of(cost, ModelRole::other).parameters == 0);
     }
     // of Mixtral's 46.7 billion a token meets 12.9
     CHECK(active_parameters(CostModel(parsed(mixtral_8x7b))) == 12'879'925'248);
@@ -278,10 +279,10 @@ TEST_CASE("published models have their published sizes", "[cost]") {
 TEST_CASE("a block of width d has 12 d² weights in matrices, and GPT-2 has 124 million", "[cost][forms]") {
     const CostModel gpt2(parsed(gpt2_small));
     CHECK(weights_formula(gpt2).text() == "12·L·d² + 13·L·d + V·d + C·d + 2·d");
-    CHECK(weights_of(gpt2, Part::query).formula.text() == "L·d² + L·d");
-    CHECK(weights_of(gpt2, Part::mlp).formula.text() == "2·L·d·f + L·d + L·f");
-    CHECK(weights_of(gpt2, Part::embedding).formula.text() == "V·d");
-    CHECK(weights_of(gpt2, Part::output).parameters == 0);  // the embedding once more
+    CHECK(weights_of(gpt2, ModelRole::query).formula.text() == "L·d² + L·d");
+    CHECK(weights_of(gpt2, ModelRole::mlp).formula.text() == "2·L·d·f + L·d + L·f");
+    CHECK(weights_of(gpt2, ModelRole::embedding).formula.text() == "V·d");
+    CHECK(weights_of(gpt2, ModelRole::output).parameters == 0);  // the embedding once more
 
     // 12·L·d² alone: 174 billion of GPT-3's 175
     const CostModel large(parsed(gpt3));
@@ -293,18 +294,19 @@ TEST_CASE("a block of width d has 12 d² weights in matrices, and GPT-2 has 124 
 TEST_CASE("BERT-base: 7.09 million parameters a block, 85 million in blocks, 110 million in all", "[cost][forms]") {
     const CostModel bert(parsed(bert_base));
     std::uint64_t blocks = 0;
-    for (const Part part : {Part::query, Part::key, Part::value, Part::attention_out, Part::mlp})
-        blocks += weights_of(bert, part).parameters;
+    for (const ModelRole role :
+         {ModelRole::query, ModelRole::key, ModelRole::value, ModelRole::attention_out, ModelRole::mlp})
+        blocks += weights_of(bert, role).parameters;
     blocks += 12 * 4 * 768;  // two norms
     CHECK(blocks / 12 == 7'087'872);
     CHECK(blocks == 85'054'464);
     std::uint64_t attention = 0;
-    for (const Part part : {Part::query, Part::key, Part::value, Part::attention_out})
-        attention += weights_of(bert, part).parameters - 12 * 768;                      // without biases
-    CHECK(attention / 12 == 4 * 768 * 768);                                             // 2.36 million
-    CHECK(weights_of(bert, Part::mlp).parameters / 12 == 2 * 768 * 3072 + 3072 + 768);  // 4.72 million
-    CHECK(weights_of(bert, Part::norms).parameters == (12 * 4 + 2) * 768);
-    CHECK(weights_of(bert, Part::heads).parameters == 768 * 768 + 768);  // the pooler
+    for (const ModelRole role : {ModelRole::query, ModelRole::key, ModelRole::value, ModelRole::attention_out})
+        attention += weights_of(bert, role).parameters - 12 * 768;                           // without biases
+    CHECK(attention / 12 == 4 * 768 * 768);                                                  // 2.36 million
+    CHECK(weights_of(bert, ModelRole::mlp).parameters / 12 == 2 * 768 * 3072 + 3072 + 768);  // 4.72 million
+    CHECK(weights_of(bert, ModelRole::norms).parameters == (12 * 4 + 2) * 768);
+    CHECK(weights_of(bert, ModelRole::heads).parameters == 768 * 768 + 768);  // the pooler
 }
 
 TEST_CASE("many narrow heads cost what one wide head costs", "[cost][forms]") {
@@ -319,10 +321,11 @@ TEST_CASE("a token costs 24 L d² + 4 L d n, two operations for each weight it m
     const CostModel gpt2(parsed(gpt2_small));
     const RunCost run = gpt2.token(100);
     CHECK(gpt2.simplified(run.flops()).text() == "24·L·d² + 4·L·d·n + 2·V·d");
-    CHECK(flops_of(run, Part::projections) + flops_of(run, Part::attention_out) + flops_of(run, Part::mlp) ==
+    CHECK(flops_of(run, ModelRole::projections) + flops_of(run, ModelRole::attention_out) +
+              flops_of(run, ModelRole::mlp) ==
           24.0 * 12 * 768 * 768);
-    CHECK(flops_of(run, Part::attention) == 4.0 * 12 * 768 * 100);
-    CHECK(flops_of(run, Part::output) == 2.0 * 768 * 50257);
+    CHECK(flops_of(run, ModelRole::attention) == 4.0 * 12 * 768 * 100);
+    CHECK(flops_of(run, ModelRole::output) == 2.0 * 768 * 50257);
     // what the formulas leave out is little
     CHECK(run.total().flops < 1.01 * run.flops().value(run.values));
     CHECK(run.total().flops > run.flops().value(run.values));
@@ -330,13 +333,13 @@ TEST_CASE("a token costs 24 L d² + 4 L d n, two operations for each weight it m
     // a prompt: the same for each of its tokens, n²/2 pairs of tokens, and one output
     const RunCost prompt = gpt2.prompt(100);
     CHECK(gpt2.simplified(prompt.flops()).text() == "24·L·d²·n + 2·L·d·n² + 2·L·d·n + 2·V·d");
-    CHECK(flops_of(prompt, Part::mlp) == 100 * flops_of(run, Part::mlp));
-    CHECK(flops_of(prompt, Part::attention) == 2.0 * 12 * 768 * 100 * 101);
+    CHECK(flops_of(prompt, ModelRole::mlp) == 100 * flops_of(run, ModelRole::mlp));
+    CHECK(flops_of(prompt, ModelRole::attention) == 2.0 * 12 * 768 * 100 * 101);
 }
 
 TEST_CASE("attention of everything to everything grows with n²", "[cost][forms]") {
     const CostModel bert(parsed(bert_base));
-    const auto attention = [&](std::int64_t n) { return flops_of(bert.prompt(n), Part::attention); };
+    const auto attention = [&](std::int64_t n) { return flops_of(bert.prompt(n), ModelRole::attention); };
     CHECK(attention(128) == 4.0 * 12 * 768 * 128 * 128);
     CHECK(attention(512) == 16 * attention(128));
     CHECK(bert.simplified(bert.prompt(128).flops()).text() == "24·L·d²·n + 4·L·d·n² + 2·d²");
@@ -344,22 +347,22 @@ TEST_CASE("attention of everything to everything grows with n²", "[cost][forms]
 
 TEST_CASE("what a window hides costs nothing", "[cost][forms]") {
     const CostModel mistral(parsed(mistral_7b));
-    const auto attention = [&](std::int64_t keys) { return flops_of(mistral.token(keys), Part::attention); };
+    const auto attention = [&](std::int64_t keys) { return flops_of(mistral.token(keys), ModelRole::attention); };
     CHECK(attention(4096) == 4.0 * 32 * 4096 * 4096);
     CHECK(attention(32768) == attention(4096));
     // twice the prompt beyond the window: twice the cost, but for the first window's triangle
-    const auto prompt = [&](std::int64_t tokens) { return flops_of(mistral.prompt(tokens), Part::attention); };
+    const auto prompt = [&](std::int64_t tokens) { return flops_of(mistral.prompt(tokens), ModelRole::attention); };
     CHECK(prompt(32768) - prompt(16384) == prompt(24576) - prompt(8192));
     CHECK(prompt(16384) < 2.4 * prompt(8192));
     const RunCost run = mistral.prompt(8192);
-    for (const RunCost::PartCost& part : run.parts)
-        if (part.part == Part::attention) CHECK(part.flops.text() == "4·L·d·n·w - 2·L·d·w² + 2·L·d·w");
+    for (const RunCost::RoleCost& one : run.roles)
+        if (one.role == ModelRole::attention) CHECK(one.flops.text() == "4·L·d·n·w - 2·L·d·w² + 2·L·d·w");
 }
 
 TEST_CASE("grouped heads shrink keys, values and their cache", "[cost][forms]") {
     const CostModel llama(parsed(llama3_8b)), gpt2(parsed(gpt2_small));
-    CHECK(weights_of(llama, Part::key).formula.text() == "L·d·K·D");
-    CHECK(weights_of(llama, Part::key).parameters * 4 == weights_of(llama, Part::query).parameters);
+    CHECK(weights_of(llama, ModelRole::key).formula.text() == "L·d·K·D");
+    CHECK(weights_of(llama, ModelRole::key).parameters * 4 == weights_of(llama, ModelRole::query).parameters);
     CHECK(llama.cache_per_token().text() == "2·L·K·D·b");
     CHECK(llama.cache_bytes(1) == 2 * 32 * 8 * 128 * 2);             // 128 KiB
     CHECK(llama.cache_bytes(8192) == std::uint64_t{1} << 30);        // 1 GiB
@@ -373,11 +376,11 @@ TEST_CASE("k of E experts cost k/E of all of them", "[cost][forms]") {
     every.replace(every.find("\"num_experts_per_tok\": 2"), 24, "\"num_experts_per_tok\": 8");
     const CostModel two(parsed(mixtral_8x7b)), eight(parsed(every));
     const RunCost some = two.token(1), all = eight.token(1);
-    CHECK(flops_of(some, Part::experts) * 4 == flops_of(all, Part::experts));
+    CHECK(flops_of(some, ModelRole::experts) * 4 == flops_of(all, ModelRole::experts));
     CHECK(parameters(two) == parameters(eight));
-    CHECK(weights_of(two, Part::experts).formula.text() == "3·L·E·d·f");
-    CHECK(weights_of(two, Part::experts).active * 4 == weights_of(two, Part::experts).parameters);
-    CHECK(weights_of(two, Part::router).formula.text() == "L·E·d");
+    CHECK(weights_of(two, ModelRole::experts).formula.text() == "3·L·E·d·f");
+    CHECK(weights_of(two, ModelRole::experts).active * 4 == weights_of(two, ModelRole::experts).parameters);
+    CHECK(weights_of(two, ModelRole::router).formula.text() == "L·E·d");
     // and of the weights a token reads those of its experts only, a prompt those of all
     CHECK(two.simplified(some.matrices).text() == "3·L·k·d·f + L·E·d + 2·L·d² + 2·L·d·K·D + V·d");
     CHECK(two.prompt(64).matrices.value(two.values()) == all.matrices.value(eight.values()));
@@ -401,22 +404,22 @@ TEST_CASE("an encoder–decoder reads a text once; each token it writes costs bo
     CHECK(base.simplified(text.flops()).text() == "4·L·d²·m + 24·l·d²·m + 4·l·d·m²");
     CHECK(base.simplified(token.flops()).text() == "28·L·d² + 4·L·d·n + 4·L·d·m + 2·V·d");
     CHECK(base.simplified(five.flops()).text() == "28·L·d²·n + 2·L·d·n² + 4·L·d·n·m + 2·L·d·n + 2·V·d");
-    CHECK(flops_of(token, Part::cross_attention) == 4.0 * 6 * 512 * 30);
-    CHECK(flops_of(token, Part::attention) == 4.0 * 6 * 512 * 20);
-    CHECK(flops_of(text, Part::cross_key) == 2.0 * 6 * 512 * 512 * 30);
+    CHECK(flops_of(token, ModelRole::cross_attention) == 4.0 * 6 * 512 * 30);
+    CHECK(flops_of(token, ModelRole::attention) == 4.0 * 6 * 512 * 20);
+    CHECK(flops_of(text, ModelRole::cross_key) == 2.0 * 6 * 512 * 512 * 30);
     // a block of the encoder has 12 d² weights in matrices, one of the decoder 16 d²
     const double d = 512, f = 2048, attention = 4 * (d * d + d), mlp = 2 * d * f + f + d, norm = 2 * d;
     std::uint64_t encoder = 0;
-    for (const PartWeights& part : base.weights())
-        if (part.encoder) encoder += part.parameters;
+    for (const RoleWeights& one : base.weights())
+        if (one.encoder) encoder += one.parameters;
     CHECK(static_cast<double>(encoder) == 6 * (attention + mlp + 2 * norm));
     CHECK(static_cast<double>(parameters(base) - encoder) ==
           6 * (2 * attention + mlp + 3 * norm) + 37000 * d + 37000);  // and a bias of the logits
-    CHECK(weights_of(base, Part::cross_key).formula.text() == "L·d² + L·d");
+    CHECK(weights_of(base, ModelRole::cross_key).formula.text() == "L·d² + L·d");
     // both kinds of keys and values for the decoder's layers, and the encoder's own
     CHECK(base.cache_per_token().text() == "2·L·d·b");
-    CHECK(base.cache_per_token(AttentionOf::cross).text() == "2·L·d·b");
-    CHECK(base.cache_per_token(AttentionOf::encoder).text() == "2·l·d·b");
+    CHECK(base.cache_per_token(AttentionKind::cross).text() == "2·L·d·b");
+    CHECK(base.cache_per_token(AttentionKind::encoder).text() == "2·l·d·b");
     CHECK(token.cache_bytes == 2.0 * 6 * 512 * 2 * (20 + 30));
     // the weights that the decoder's token reads: no keys' and values' of the cross-attention, and a row of the table
     CHECK(base.simplified(token.matrices).text() == "14·L·d² + V·d");
@@ -425,21 +428,21 @@ TEST_CASE("an encoder–decoder reads a text once; each token it writes costs bo
 TEST_CASE("a Longformer without global tokens has projections that it does not use", "[cost]") {
     const ModelConfig config = config_of("longformer");
     const CostModel cost(config);
-    CHECK(weights_of(cost, Part::unused).formula.text() == "3·L·d² + 3·L·d");
-    CHECK(weights_of(cost, Part::mlp).formula.text() == "2·L·d·f + L·d + L·f");
-    CHECK(flops_of(cost.prompt(50), Part::unused) == 0);
+    CHECK(weights_of(cost, ModelRole::unused).formula.text() == "3·L·d² + 3·L·d");
+    CHECK(weights_of(cost, ModelRole::mlp).formula.text() == "2·L·d·f + L·d + L·f");
+    CHECK(flops_of(cost.prompt(50), ModelRole::unused) == 0);
     const CostModel global(config, DType::f16, [&](BuildOptions options) {
         options.global_tokens = 1;
         return build_model(config, options);
     });
-    CHECK(weights_of(global, Part::unused).parameters == 0);
-    CHECK(weights_of(global, Part::query).formula.text() == "2·L·d² + 2·L·d");
+    CHECK(weights_of(global, ModelRole::unused).parameters == 0);
+    CHECK(weights_of(global, ModelRole::query).formula.text() == "2·L·d² + 2·L·d");
 }
 
 TEST_CASE("the cache that is counted is the cache that a session has", "[cost]") {
     for (const std::string& name : known_folders()) {
         const ModelConfig config = config_of(name);
-        if (config.sees()) continue;  // an image has as many tokens as it has
+        if (config.is_vision()) continue;  // an image has as many tokens as it has
         const CostModel cost(config, DType::f32);
         std::map<std::string, std::uint64_t> states;  // by name: an encoder's graph and the decoder's share some
         std::uint64_t sum = 0;

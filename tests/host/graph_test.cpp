@@ -169,23 +169,23 @@ TEST_CASE("weights [in, out] of linear layers are loaded turned, others are not"
     linear(x, g.reshape(g.weight("viewed", {4, 4}), {8, 2}));
     matmul(g.input("batch", {2, 3, 8}), g.weight("three dimensions", {2, 8, 4}));
     linear(x, g.input("no weight", {8, 2}));
-    pack_weights(g);
-    const auto packed = [&](const char* name) { return value_named(g, name).packed; };
-    CHECK(packed("packed"));
+    transpose_weights(g);
+    const auto transposed = [&](const char* name) { return value_named(g, name).transposed; };
+    CHECK(transposed("packed"));
     CHECK(value_named(g, "packed").type.shape == Shape{5, 8});
-    CHECK(packed("twice"));
+    CHECK(transposed("twice"));
     for (const char* name :
          {"turned already", "both ways", "embedded, too", "left", "shown", "viewed", "three dimensions", "no weight"}) {
         INFO(name);
-        CHECK(!packed(name));
+        CHECK(!transposed(name));
     }
     CHECK(value_named(g, "shown").type.shape == Shape{8, 2});
     for (const Node& node : g.nodes())
-        if (std::string(node.op->name) == "matmul" && g.value(node.inputs[1]).packed)
+        if (std::string(node.op->name) == "matmul" && g.value(node.inputs[1]).transposed)
             CHECK(node.attrs.flag("transpose_b"));
     std::vector<Shape> before, after;
     for (const Value& value : g.values()) before.push_back(value.type.shape);
-    pack_weights(g);  // a second time changes nothing
+    transpose_weights(g);  // a second time changes nothing
     for (const Value& value : g.values()) after.push_back(value.type.shape);
     CHECK(before == after);
     for (const Node& node : g.nodes())
@@ -198,8 +198,8 @@ namespace {
 
 std::vector<std::string> fused_of(const std::string& model, std::int64_t rows, bool inspect = false) {
     const ModelConfig config = config_of(model);
-    Graph graph =
-        build_model(config, {.rows = rows, .context = 64, .watch = {}, .all_logits = inspect, .hidden = inspect});
+    Graph graph = build_model(
+        config, {.rows = rows, .context = 64, .record_attention = {}, .all_logits = inspect, .hidden = inspect});
     return fuse(graph);
 }
 
@@ -251,7 +251,7 @@ std::vector<double> contents(const Value& value) {
         data[STEP_END] = 11;
         data[STEP_LIMIT] = 64;
     }
-    if (!value.packed) return data;
+    if (!value.transposed) return data;
     std::vector<double> turned(count);
     const auto rows = static_cast<std::size_t>(value.type.shape[0]),
                cols = static_cast<std::size_t>(value.type.shape[1]);
@@ -302,12 +302,13 @@ TEST_CASE("a fused model computes what the unfused one does", "[graph][fuse]") {
         for (bool inspect : {false, true}) {
             INFO(model << (inspect ? ", inspected" : ""));
             const ModelConfig config = config_of(model);
-            const BuildOptions options{.rows = 8,
-                                       .context = 64,
-                                       .cache = DType::f32,
-                                       .watch = std::vector<bool>(static_cast<std::size_t>(config.layers), true),
-                                       .all_logits = inspect,
-                                       .hidden = inspect};
+            const BuildOptions options{
+                .rows = 8,
+                .context = 64,
+                .cache = DType::f32,
+                .record_attention = std::vector<bool>(static_cast<std::size_t>(config.layers), true),
+                .all_logits = inspect,
+                .hidden = inspect};
             const Graph plain = build_model(config, options);
             Graph fused = build_model(config, options);
             CHECK(!fuse(fused).empty());

@@ -8,13 +8,13 @@
 #include <limits>
 #include <numeric>
 
-#include "vantage/op.h"
+#include "runtime/base/json.h"
 #include "runtime/inspect/head_pattern.h"
 #include "runtime/inspect/salient_head.h"
-#include "runtime/base/json.h"
 #include "runtime/io/safetensors.h"
 #include "shaders/params/head_statistics.h"
 #include "tests/host/expect_error.h"
+#include "vantage/op.h"
 
 using namespace vantage;
 using Catch::Approx;
@@ -184,9 +184,9 @@ TEST_CASE("head statistics: scores are those of TransformerLens's head detector,
     CHECK(head.received[0] == Approx(1.8 / 5));
     CHECK(head.received[1] == Approx(1.4 / 4));
     CHECK(head.received[4] == Approx(0.4));
-    CHECK(head.most_received == 1);
-    CHECK(habit_of(head).name() == "diffuse");  // (1.280 / ln 4 + 1.471 / ln 5) / 2
-    CHECK(habit_of(head).rule() == "share of a uniform row's entropy 0.92 ≥ 0.85");
+    CHECK(head.argmax_received == 1);
+    CHECK(pattern_of(head).name() == "diffuse");  // (1.280 / ln 4 + 1.471 / ln 5) / 2
+    CHECK(pattern_of(head).rule() == "share of a uniform row's entropy 0.92 ≥ 0.85");
 }
 
 TEST_CASE("head statistics: an encoder's queries see what is behind them") {
@@ -197,7 +197,7 @@ TEST_CASE("head statistics: an encoder's queries see what is behind them") {
     CHECK(head.first_query == 0);
     CHECK(head.next == Approx(0.8));
     CHECK(head.self == Approx(0.2));
-    CHECK(habit_of(head).name() == "next");
+    CHECK(pattern_of(head).name() == "next");
     std::ranges::fill(a, 0.2f);
     CHECK(of_weights(a, text, false).front().relative_entropy == Approx(1));
     CHECK(of_weights(a, text, false).front().received[4] == Approx(0.2));
@@ -229,7 +229,7 @@ TEST_CASE("head statistics: of cross attention and of images no number is told t
     for (const double number : {across.distance, across.near, across.self, across.previous, across.next,
                                 across.previous_score, across.duplicate_score, across.induction_score})
         CHECK(std::isnan(number));
-    CHECK(habit_of(across).kind == HeadHabit::mixed);
+    CHECK(pattern_of(across).kind == HeadPattern::mixed);
 
     rows =
         table(4, ROW_NUMBERS);  // a class and three patches; of a patch's weight half is the class's, the rest 2 away
@@ -260,7 +260,7 @@ TEST_CASE("head statistics: what went wrong is not a number, and comes last") {
     a[4 * 5 + 2] = std::numeric_limits<float>::quiet_NaN();
     const HeadStatistics head = of_weights(a, text).front();
     for (const double number : {head.entropy, head.effective, head.largest, head.total}) CHECK(std::isnan(number));
-    CHECK(habit_of(head).kind == HeadHabit::mixed);
+    CHECK(pattern_of(head).kind == HeadPattern::mixed);
     const double nan = std::nan("");
     std::vector<double> values{nan, 0.5, nan, -1, 2, nan, 0.5};
     std::ranges::sort(values, larger_first);
@@ -291,12 +291,12 @@ TEST_CASE("the telling head is the one whose link stands out") {
     for (std::size_t i = 0; i < 4; ++i) CHECK(heads[i].standing_out < 0.05);  // uniform, resting, before, itself
     CHECK(heads[4].standing_out < 0.1);                                       // always two back: a place, not a content
     CHECK(heads[5].standing_out < 0.01);                                      // everyone reads the same
-    const std::optional<TellingHead> telling = most_telling_head(heads, 4);
-    REQUIRE(telling);
-    CHECK((telling->layer == 1 && telling->head == 2));
-    CHECK(telling->reason == TellingHead::stands_out);
-    CHECK((telling->read.query == 9 && telling->read.key == 1));
-    CHECK(telling->score == Approx(0.6));
+    const std::optional<SalientHead> salient = most_salient_head(heads, 4);
+    REQUIRE(salient);
+    CHECK((salient->layer == 1 && salient->head == 2));
+    CHECK(salient->reason == SalientHead::stands_out);
+    CHECK((salient->read.query == 9 && salient->read.key == 1));
+    CHECK(salient->score == Approx(0.6));
 }
 
 TEST_CASE("a head that copies tells more than a weak link, and less with few repetitions") {
@@ -306,12 +306,12 @@ TEST_CASE("a head that copies tells more than a weak link, and less with few rep
     };
     const std::vector<HeadStatistics> heads{of(text, [](int q, int k) { return one_link(q, k, 9, 5, 0.5); }),
                                             of(text, copy)};
-    const std::optional<TellingHead> telling = most_telling_head(heads, 2);
-    REQUIRE(telling);
-    CHECK(telling->head == 1);
-    CHECK(telling->reason == TellingHead::copies);
-    CHECK(telling->read.key == telling->read.query - 5);
-    CHECK(telling->score == Approx(0.8 * 5 / 6));
+    const std::optional<SalientHead> salient = most_salient_head(heads, 2);
+    REQUIRE(salient);
+    CHECK(salient->head == 1);
+    CHECK(salient->reason == SalientHead::copies);
+    CHECK(salient->read.key == salient->read.query - 5);
+    CHECK(salient->score == Approx(0.8 * 5 / 6));
     // one repetition may be chance
     text.ids = {1, 2, 3, 4, 5, 6, 1, 7, 8, 9, 10};
     const HeadStatistics once = of(text, copy);
@@ -330,23 +330,24 @@ TEST_CASE("links of punctuation and word pieces do not stand out") {
 
 TEST_CASE("no head tells anything in a text without far keys") {
     const std::vector<HeadStatistics> heads{of(different_tokens(3), uniform), of(different_tokens(3), itself)};
-    CHECK_FALSE(most_telling_head(heads, 2));
-    CHECK_FALSE(most_telling_head({}, 2));
+    CHECK_FALSE(most_salient_head(heads, 2));
+    CHECK_FALSE(most_salient_head({}, 2));
 }
 
 TEST_CASE("a head's habit is named, and said in a note") {
     const TokenSequence text = different_tokens(10);
-    const auto habit = [&](const std::function<double(int, int)>& weight) { return habit_of(of(text, weight)); };
-    CHECK(habit(uniform).kind == HeadHabit::spread);
-    CHECK(habit(resting).kind == HeadHabit::first);
-    CHECK(habit(resting).text() == "rests on the first token (1.00)");
-    CHECK(habit([](int q, int k) { return 0.72 * back_by(1, q, k) + 0.28 * resting(q, k); }).note() == "before .72");
-    CHECK(habit(itself).note() == "self 1");
-    CHECK(habit([](int q, int k) { return 0.4 * back_by(1, q, k) + 0.4 * itself(q, k) + 0.2 * resting(q, k); }).kind ==
-          HeadHabit::local);
-    CHECK(habit([](int q, int k) { return 0.45 * back_by(1, q, k) + 0.55 * one_if(k == std::max(0, q - 5)); }).kind ==
-          HeadHabit::mixed);
-    CHECK(habit([](int q, int k) { return stripe(q, k, 2); }).kind == HeadHabit::broadcast);
+    const auto pattern = [&](const std::function<double(int, int)>& weight) { return pattern_of(of(text, weight)); };
+    CHECK(pattern(uniform).kind == HeadPattern::spread);
+    CHECK(pattern(resting).kind == HeadPattern::first);
+    CHECK(pattern(resting).text() == "rests on the first token (1.00)");
+    CHECK(pattern([](int q, int k) { return 0.72 * back_by(1, q, k) + 0.28 * resting(q, k); }).note() == "before .72");
+    CHECK(pattern(itself).note() == "self 1");
+    CHECK(pattern([](int q, int k) {
+              return 0.4 * back_by(1, q, k) + 0.4 * itself(q, k) + 0.2 * resting(q, k);
+          }).kind == HeadPattern::local);
+    CHECK(pattern([](int q, int k) { return 0.45 * back_by(1, q, k) + 0.55 * one_if(k == std::max(0, q - 5)); }).kind ==
+          HeadPattern::mixed);
+    CHECK(pattern([](int q, int k) { return stripe(q, k, 2); }).kind == HeadPattern::broadcast);
 }
 
 TEST_CASE("the most telling heads come in order, each once") {
@@ -355,7 +356,7 @@ TEST_CASE("the most telling heads come in order, each once") {
                                             of(text, [](int q, int k) { return one_link(q, k, 9, 1, 0.4); }),
                                             of(text, [](int q, int k) { return one_link(q, k, 9, 1, 0.6); }),
                                             of(text, [](int q, int k) { return one_link(q, k, 8, 2, 0.5); })};
-    const std::vector<TellingHead> best = telling_heads(heads, 2, 2);
+    const std::vector<SalientHead> best = salient_heads(heads, 2, 2);
     REQUIRE(best.size() == 2);
     CHECK((best[0].layer == 1 && best[0].head == 0));
     CHECK((best[1].layer == 1 && best[1].head == 1));
@@ -378,10 +379,10 @@ TEST_CASE("in the built-in model the rule finds what a person would point at") {
         std::vector<HeadStatistics> heads;
         for (std::size_t head = 0; head < weights.size() / each; ++head)
             heads.push_back(of_weights(std::span(weights).subspan(head * each, each), text).front());
-        const std::optional<TellingHead> telling = most_telling_head(heads, static_cast<int>(entry.shape[1]));
-        REQUIRE(telling);
-        CHECK(telling->reason == TellingHead::stands_out);
-        CHECK(texts[static_cast<std::size_t>(telling->read.query)] == links[i].first);
-        CHECK(texts[static_cast<std::size_t>(telling->read.key)] == links[i].second);
+        const std::optional<SalientHead> salient = most_salient_head(heads, static_cast<int>(entry.shape[1]));
+        REQUIRE(salient);
+        CHECK(salient->reason == SalientHead::stands_out);
+        CHECK(texts[static_cast<std::size_t>(salient->read.query)] == links[i].first);
+        CHECK(texts[static_cast<std::size_t>(salient->read.key)] == links[i].second);
     }
 }

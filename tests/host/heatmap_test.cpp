@@ -14,6 +14,7 @@
 #include "runtime/picture/png.h"
 #include "runtime/picture/shown_text.h"
 #include "runtime/picture/terminal_heatmap.h"
+#include "tests/host/expect_error.h"
 #include "tests/host/temporary_directory.h"
 #include "vantage/error.h"
 
@@ -170,7 +171,8 @@ TEST_CASE("known colours of the published maps", "[io]") {
 }
 
 TEST_CASE("scales have inverses and their ticks are in order", "[io]") {
-    for (const WeightScale scale : {WeightScale::square_root, WeightScale::linear, WeightScale::logarithmic}) {
+    for (const AttentionScale scale :
+         {AttentionScale::square_root, AttentionScale::linear, AttentionScale::logarithmic}) {
         for (const float value_max : {1.0f, 0.3f, 12.0f}) {
             for (const float share : {0.001f, 0.02f, 0.3f, 0.77f, 1.0f}) {
                 const float value = share * value_max;
@@ -188,14 +190,14 @@ TEST_CASE("scales have inverses and their ticks are in order", "[io]") {
     CHECK(weight_text(1.0f, 2) == "1");
     CHECK(weight_text(10.0f, 0) == "10");
     CHECK(weight_text(0.0001f, 4) == "1e-4");
-    CHECK(weight_scale_named("sqrt") == WeightScale::square_root);
-    CHECK_FALSE(weight_scale_named("cubic"));
+    CHECK(attention_scale_named("sqrt") == AttentionScale::square_root);
+    CHECK_FALSE(attention_scale_named("cubic"));
 }
 
 TEST_CASE("pooled rows keep their sums", "[io]") {
     const int tokens = 331;
     const std::vector<float> values = causal_attention(tokens);
-    const PooledWeights pooled = pool_by_mass(values, tokens, tokens, 100, 50);
+    const PooledAttention pooled = pool_by_mass(values, tokens, tokens, 100, 50);
     CHECK(pooled.row_factor == 4);
     CHECK(pooled.col_factor == 7);
     CHECK(pooled.rows == 83);
@@ -207,7 +209,7 @@ TEST_CASE("pooled rows keep their sums", "[io]") {
         worst = std::max(worst, std::abs(sum - 1.0f));
     }
     CHECK(worst < 1e-5f);
-    const PooledWeights same = pool_by_mass(values, tokens, tokens, tokens, tokens);
+    const PooledAttention same = pool_by_mass(values, tokens, tokens, tokens, tokens);
     CHECK(same.values == values);
     CHECK_THROWS_AS(pool_by_mass(values, tokens, tokens + 1, 10, 10), Error);
     CHECK_THROWS_AS(pool_by_mass({}, 0, 0, 10, 10), Error);
@@ -215,7 +217,8 @@ TEST_CASE("pooled rows keep their sums", "[io]") {
 
 TEST_CASE("a drawn map gives its weights back", "[io]") {
     for (const int tokens : {1, 3, 14, 60, 200}) {
-        for (const WeightScale scale : {WeightScale::square_root, WeightScale::linear, WeightScale::logarithmic}) {
+        for (const AttentionScale scale :
+             {AttentionScale::square_root, AttentionScale::linear, AttentionScale::logarithmic}) {
             INFO(tokens << " tokens, " << name_of(scale));
             const std::vector<float> values = causal_attention(tokens);
             HeatmapPicture picture = picture_of(values, tokens);
@@ -265,7 +268,7 @@ TEST_CASE("labels do not overlap, and stay inside of the picture", "[io]") {
         CHECK_FALSE(layout.row_labels.empty());
         if (tokens <= 30) CHECK(layout.row_labels.size() == static_cast<std::size_t>(tokens));
         CHECK(layout.cell_width >= 1);
-        CHECK(layout.map.width <= most_heatmap_cells);
+        CHECK(layout.map.width <= max_heatmap_cells);
     }
 }
 
@@ -322,9 +325,9 @@ TEST_CASE("the grid shows every head where it belongs", "[io]") {
     picture.weights = [](int layer, int head) {
         return std::vector<float>(81, static_cast<float>(layer * 5 + head) / 15.0f);
     };
-    picture.telling_layer = 1;
-    picture.telling_head = 3;
-    picture.telling_reason = "reads what followed last time";
+    picture.salient_layer = 1;
+    picture.salient_head = 3;
+    picture.salient_reason = "reads what followed last time";
     picture.title = "heads";
     picture.notes.assign(15, "0.5");
     HeadGridLayout layout;
@@ -346,7 +349,7 @@ TEST_CASE("the grid shows every head where it belongs", "[io]") {
     CHECK(std::all_of(texts.begin(), texts.end(), [&](const style::PlacedText& text) {
         return Rect{0, 0, image.width, image.height}.contains(text.box);
     }));
-    picture.telling_head = 5;
+    picture.salient_head = 5;
     CHECK_THROWS_AS(draw_head_grid(picture), Error);
 }
 

@@ -6,8 +6,8 @@
 
 #include "expect_error.h"
 #include "runtime/base/os.h"
-#include "runtime/picture/image_file.h"
 #include "runtime/io/safetensors.h"
+#include "runtime/picture/image_file.h"
 #include "temporary_directory.h"
 
 using namespace vantage;

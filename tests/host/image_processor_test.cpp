@@ -6,11 +6,11 @@
 #include <string>
 
 #include "expect_error.h"
-#include "runtime/base/os.h"
-#include "runtime/picture/image_file.h"
 #include "runtime/base/json.h"
+#include "runtime/base/os.h"
 #include "runtime/io/safetensors.h"
 #include "runtime/models/image_processor.h"
+#include "runtime/picture/image_file.h"
 
 using namespace vantage;
 using vantage::test::expect_error;

@@ -42,14 +42,15 @@ inline Caps byte_products() {
 }
 
 struct Subgroups {
-    std::uint32_t usual, least, most;
+    std::uint32_t default_size, min_size, max_size;
 };
 inline Caps matrix_units(CooperativeMatrix shape = {16, 16, 16, "f16", "f16", "f32"}, Subgroups sizes = {32, 32, 32},
                          std::uint32_t shared = 32768) {
     Caps caps = graphics_card();
     caps.name = format("made-up GPU with %ux%ux%u matrices", shape.m, shape.n, shape.k);
-    caps.subgroup_size = sizes.usual, caps.min_subgroup_size = sizes.least, caps.max_subgroup_size = sizes.most;
-    caps.subgroup_size_control = sizes.least != sizes.most;
+    caps.subgroup_size = sizes.default_size, caps.min_subgroup_size = sizes.min_size,
+    caps.max_subgroup_size = sizes.max_size;
+    caps.subgroup_size_control = sizes.min_size != sizes.max_size;
     caps.max_shared_memory = shared;
     caps.cooperative_matrices = {{16, 16, 16, "s8", "s8", "s32"}, std::move(shape)};
     return caps;

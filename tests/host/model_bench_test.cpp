@@ -9,8 +9,8 @@
 #include "runtime/bench/model_bench.h"
 #include "runtime/bench/op_profile.h"
 #include "runtime/bench/quality.h"
-#include "runtime/models/config.h"
 #include "runtime/cost/cost.h"
+#include "runtime/models/config.h"
 #include "runtime/models/shapes.h"
 
 using namespace vantage;
@@ -24,8 +24,8 @@ TEST_CASE("Named shapes have the parameters that are published for their models"
     REQUIRE(named_shapes().size() == std::size(published));
     for (const auto& [name, parameters] : published) {
         std::uint64_t sum = 0;
-        for (const PartWeights& part : CostModel(parse_model_config(shape_named(name).config, name)).weights())
-            sum += part.parameters;
+        for (const RoleWeights& one : CostModel(parse_model_config(shape_named(name).config, name)).weights())
+            sum += one.parameters;
         INFO(name);
         CHECK(sum == parameters);
     }
@@ -104,14 +104,14 @@ TEST_CASE("Dispatches are added up by op and kernel, what takes longest first") 
 
 TEST_CASE("Spans are told when they end, the inner one first, and cost nothing else") {
     std::vector<HostSpan> seen;
-    { const TimedSpan nobody_listens("before"); }
+    { const TraceSpan nobody_listens("before"); }
     listen_to_spans([&](const HostSpan& span) { seen.push_back(span); });
     CHECK(timed("outer", [] {
-              const TimedSpan inner("inner", Worker::driver);
+              const TraceSpan inner("inner", Worker::driver);
               return 7;
           }) == 7);
     listen_to_spans({});
-    { const TimedSpan nobody_listens("after"); }
+    { const TraceSpan nobody_listens("after"); }
     REQUIRE(seen.size() == 2);
     CHECK((seen[0].name == "inner" && seen[0].worker == Worker::driver && seen[1].name == "outer"));
     CHECK((seen[1].begin <= seen[0].begin && seen[0].begin <= seen[0].end && seen[0].end <= seen[1].end));

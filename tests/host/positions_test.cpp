@@ -5,8 +5,8 @@
 #include <cstring>
 #include <random>
 
-#include "vantage/op.h"
 #include "tests/host/expect_error.h"
+#include "vantage/op.h"
 #include "vantage/ops.h"
 
 using namespace vantage;

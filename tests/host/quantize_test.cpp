@@ -9,12 +9,12 @@
 #include "runtime/base/half.h"
 #include "runtime/base/quantize.h"
 #include "runtime/graph/fuse.h"
-#include "vantage/op.h"
 #include "runtime/io/safetensors.h"
 #include "runtime/models/model_builder.h"
 #include "runtime/models/weight_storage.h"
 #include "shaders/params/quantized.h"
 #include "vantage/error.h"
+#include "vantage/op.h"
 
 using namespace vantage;
 
@@ -114,7 +114,7 @@ TEST_CASE("matrices of a model are stored as asked, and nothing else is", "[quan
     const auto types_of = [](const char* json, std::vector<std::string>& left) {
         const ModelConfig config = parse_model_config(json, "test");
         Graph graph = build_model(config, {.rows = 1, .context = 16}, [](const std::string&) { return DType::f16; });
-        pack_weights(graph);
+        transpose_weights(graph);
         left = store_matrices(graph, config, DType::q4_0);
         std::map<std::string, DType> types;
         for (const Value& value : graph.values())

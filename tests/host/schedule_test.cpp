@@ -13,8 +13,8 @@
 #include "runtime/conform/case_runner.h"
 #include "runtime/graph/choose_kernel.h"
 #include "runtime/graph/fuse.h"
-#include "runtime/graph/merge_projections.h"
 #include "runtime/graph/memory_plan.h"
+#include "runtime/graph/merge_projections.h"
 #include "runtime/graph/schedule.h"
 #include "runtime/models/model_builder.h"
 #include "tests/host/made_up_devices.h"
@@ -43,16 +43,16 @@ const ModelConfig& model(const std::string& name) {
     return std::find_if(models().begin(), models().end(), [&](const NamedConfig& m) { return m.name == name; })->config;
 }
 
-BuildOptions options_of(const ModelConfig& config, std::int64_t rows, bool watch, bool inspect) {
+BuildOptions options_of(const ModelConfig& config, std::int64_t rows, bool record_attention, bool inspect) {
     return {.rows = rows,
             .context = std::min<std::int64_t>(config.context, 600),
             .cache = DType::f16,
-            .watch = std::vector<bool>(static_cast<std::size_t>(config.layers), watch),
+            .record_attention = std::vector<bool>(static_cast<std::size_t>(config.layers), record_attention),
             .all_logits = inspect,
             .hidden = inspect};
 }
-Graph graph_of(const std::string& name, std::int64_t rows, bool watch = false, bool inspect = false) {
-    return build_model(model(name), options_of(model(name), rows, watch, inspect));
+Graph graph_of(const std::string& name, std::int64_t rows, bool record_attention = false, bool inspect = false) {
+    return build_model(model(name), options_of(model(name), rows, record_attention, inspect));
 }
 
 /// Calls `check` with every graph and device worth a look.
@@ -60,15 +60,15 @@ template <class Check>
 void for_all_plans(const Check& check) {
     for (const NamedConfig& m : models())
         for (std::int64_t rows : {1, 8, 32, 128})
-            for (bool watch : {false, true})
+            for (bool record_attention : {false, true})
                 for (bool fused : {false, true}) {
-                    Graph graph = build_model(m.config, options_of(m.config, rows, watch, watch));
+                    Graph graph = build_model(m.config, options_of(m.config, rows, record_attention, record_attention));
                     if (fused)
                         fuse(graph);
                     else
-                        pack_weights(graph);
+                        transpose_weights(graph);
                     for (const Caps& caps : devices()) {
-                        INFO(m.name << ", " << rows << " rows, " << (watch ? "watched, " : "")
+                        INFO(m.name << ", " << rows << " rows, " << (record_attention ? "watched, " : "")
                                     << (fused ? "fused, " : "") << caps.name);
                         check(graph, caps);
                     }
@@ -111,12 +111,12 @@ std::vector<Life> lives(const Graph& graph, const Schedule& schedule) {
 
 TEST_CASE("lifetimes that overlap never share memory, whatever they are", "[graph]") {
     std::mt19937 random(11);
-    const auto up_to = [&](int most) { return static_cast<int>(random() % static_cast<unsigned>(most + 1)); };
+    const auto up_to = [&](int maximum) { return static_cast<int>(random() % static_cast<unsigned>(maximum + 1)); };
     for (int round = 0; round < 400; ++round) {
         const std::uint64_t alignment = std::uint64_t{1} << up_to(8),
                             gap = round % 2 == 0 ? 0 : static_cast<std::uint64_t>(up_to(300));
         std::vector<Lifetime> all(static_cast<std::size_t>(1 + up_to(60)));
-        std::uint64_t naive = 0, most_at_once = 0;
+        std::uint64_t naive = 0, max_at_once = 0;
         for (Lifetime& one : all) {
             one.bytes = static_cast<std::uint64_t>(1 + up_to(round % 3 == 0 ? 20 : 5000));
             one.first = up_to(40);
@@ -126,12 +126,12 @@ TEST_CASE("lifetimes that overlap never share memory, whatever they are", "[grap
         for (int at = 0; at <= 80; ++at) {
             std::uint64_t now = 0;
             for (const Lifetime& one : all) now += one.first <= at && at <= one.last ? one.bytes : 0;
-            most_at_once = std::max(most_at_once, now);
+            max_at_once = std::max(max_at_once, now);
         }
         const std::uint64_t size = place(all, alignment, gap);
         INFO("round " << round << ", alignment " << alignment << ", gap " << gap);
         CHECK(size <= naive);
-        CHECK(size >= most_at_once);
+        CHECK(size >= max_at_once);
         for (std::size_t i = 0; i < all.size(); ++i) {
             REQUIRE(all[i].offset % alignment == 0);
             REQUIRE(all[i].offset >= gap);
@@ -191,9 +191,9 @@ TEST_CASE("no plan has a hazard, and every plan without barriers has", "[graph]"
 TEST_CASE("every barrier of a GPT-2 plan is needed", "[graph]") {
     for (const char* name : {"gpt2", "mini-world"})
         for (std::int64_t rows : {1, 32})
-            for (bool watch : {false, true})
+            for (bool record_attention : {false, true})
                 for (const Caps& caps : devices()) {
-                    Graph graph = graph_of(name, rows, watch);
+                    Graph graph = graph_of(name, rows, record_attention);
                     fuse(graph);
                     Schedule schedule = make_schedule(graph, caps);
                     int barriers = 0;
@@ -263,10 +263,10 @@ TEST_CASE("products of the same few rows are one launch", "[graph]") {
     const std::int64_t layers = model("llama").layers;
     Graph graph = graph_of("llama", 1), apart = graph_of("llama", 1);
     fuse(graph), fuse(apart);
-    const std::vector<std::string> joined = join_products(graph, caps, plain_choice);
-    CHECK(std::ssize(joined) == 2 * layers);
-    CHECK(std::ranges::count(joined, std::string("layers.0.matmul + two of the same rows")) == 1);
-    CHECK(std::ranges::count(joined, std::string("layers.0.matmul + up and gate")) == 1);
+    const std::vector<std::string> merged = merge_projections(graph, caps, plain_choice);
+    CHECK(std::ssize(merged) == 2 * layers);
+    CHECK(std::ranges::count(merged, std::string("layers.0.matmul + two of the same rows")) == 1);
+    CHECK(std::ranges::count(merged, std::string("layers.0.matmul + up and gate")) == 1);
     const Schedule schedule = make_schedule(graph, caps);
     // q, k and v, then gate, up and what gates: two launches less each
     CHECK(std::ssize(schedule.dispatches) == std::ssize(make_schedule(apart, caps).dispatches) - 4 * layers);
@@ -275,10 +275,10 @@ TEST_CASE("products of the same few rows are one launch", "[graph]") {
     fuse(graph);
     for (Value& value : graph.mutable_values())
         if (value.kind == ValueKind::weight && value.type.shape.rank() == 2) value.type.dtype = DType::q8_0;
-    CHECK(join_products(graph, caps, plain_choice) == joined);
+    CHECK(merge_projections(graph, caps, plain_choice) == merged);
     graph = graph_of("llama", 128);  // other kernels than that for few rows
     fuse(graph);
-    CHECK(join_products(graph, caps, plain_choice).empty());
+    CHECK(merge_projections(graph, caps, plain_choice).empty());
 }
 
 TEST_CASE("the hazard checker knows reading after writing, writing after reading, and writing twice", "[graph]") {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/base/utf8.h"
 #include "runtime/base/json.h"
+#include "runtime/base/utf8.h"
 #include "vantage/tokenizer.h"
 
 namespace vantage::test {

@@ -7,8 +7,8 @@
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
 #include "runtime/base/os.h"
-#include "runtime/measure/measure.h"
 #include "runtime/exec/tuning_files.h"
+#include "runtime/measure/measure.h"
 
 using namespace vantage;
 
@@ -41,8 +41,8 @@ TEST_CASE("samples in figures: median, and how far the others lie from it", "[me
     const Measurement m = measurement_of({5, 1, 2, 90, 4});
     CHECK(m.median == 4);
     CHECK(m.deviation == 2);  // of 1, 3, 2, 86, 0
-    CHECK(m.least == 1);
-    CHECK(m.most == 90);
+    CHECK(m.min == 1);
+    CHECK(m.max == 90);
     CHECK(m.lower_quartile == 2);
     CHECK(m.upper_quartile == 5);
     CHECK(m.samples == std::vector<double>{5, 1, 2, 90, 4});

@@ -71,8 +71,8 @@ TEST_CASE("calls that run alike have one key, others have another", "[tuning]") 
 
 TEST_CASE("a measured choice goes before the usual one, where it can run", "[tuning]") {
     const OpCall call = matmul(512, 768, 3072);
-    const std::string usual = chosen(call, graphics_card(), nullptr);
-    REQUIRE(usual != "plain");
+    const std::string default_kernel = chosen(call, graphics_card(), nullptr);
+    REQUIRE(default_kernel != "plain");
     const TuningTable table = table_for(call, "plain");
     CHECK(chosen(call, graphics_card(), &table) == "plain");
     CHECK(chosen(matmul(300, 768, 3072), graphics_card(), &table) == "plain");  // the same key
@@ -80,11 +80,11 @@ TEST_CASE("a measured choice goes before the usual one, where it can run", "[tun
 
     SECTION("a kernel that does not exist") {
         const TuningTable unknown = table_for(call, "wonderful");
-        CHECK(chosen(call, graphics_card(), &unknown) == usual);
+        CHECK(chosen(call, graphics_card(), &unknown) == default_kernel);
     }
     SECTION("a kernel that does not fit") {
         const TuningTable unfit = table_for(call, "rows");  // of 8 rows at most
-        CHECK(chosen(call, graphics_card(), &unfit) == usual);
+        CHECK(chosen(call, graphics_card(), &unfit) == default_kernel);
     }
     SECTION("a kernel that the device does not provide") {
         const OpCall row = matmul(1, 768, 3072);
@@ -95,12 +95,12 @@ TEST_CASE("a measured choice goes before the usual one, where it can run", "[tun
     }
     SECTION("a table that is older than one of the kernels") {
         TuningTable older = table;
-        older.calls.begin()->second.seconds.erase(usual);
-        CHECK(chosen(call, graphics_card(), &older) == usual);
+        older.calls.begin()->second.seconds.erase(default_kernel);
+        CHECK(chosen(call, graphics_card(), &older) == default_kernel);
     }
     SECTION("a kernel that was rejected is known") {
         TuningTable rejected = table;
-        rejected.calls.begin()->second.seconds[usual].reset();
+        rejected.calls.begin()->second.seconds[default_kernel].reset();
         CHECK(chosen(call, graphics_card(), &rejected) == "plain");
     }
 }
@@ -109,16 +109,16 @@ TEST_CASE("of two tables the one that is merged later counts", "[tuning]") {
     const OpCall call = matmul(512, 768, 3072), other = matmul(512, 768, 768);
     TuningTable installed = table_for(call, "plain");
     installed.merge(table_for(other, "plain"));
-    const std::string usual = chosen(call, graphics_card(), nullptr);
-    installed.merge(table_for(call, usual.c_str()));
-    CHECK(chosen(call, graphics_card(), &installed) == usual);
+    const std::string default_kernel = chosen(call, graphics_card(), nullptr);
+    installed.merge(table_for(call, default_kernel.c_str()));
+    CHECK(chosen(call, graphics_card(), &installed) == default_kernel);
     CHECK(chosen(other, graphics_card(), &installed) == "plain");
 }
 
 TEST_CASE("a gain has to be larger than noise", "[tuning]") {
-    const auto gain = [](double candidate, double scatter, double usual, double usual_scatter) {
+    const auto gain = [](double candidate, double scatter, double baseline, double baseline_scatter) {
         return faster_beyond_noise({candidate, candidate - scatter, candidate + scatter},
-                                   {usual, usual - usual_scatter, usual + usual_scatter});
+                                   {baseline, baseline - baseline_scatter, baseline + baseline_scatter});
     };
     CHECK(gain(0.90, 0.01, 1, 0.01));
     CHECK_FALSE(gain(0.96, 0, 1, 0));        // less than 5 %

@@ -26,8 +26,8 @@ std::size_t longest_common(const AlignedIds& a, const AlignedIds& b) {
     return longest_common(a, b, 0, 0, known);
 }
 
-AlignedIds random_tokens(std::mt19937& random, std::size_t most, std::int64_t kinds) {
-    AlignedIds tokens(std::uniform_int_distribution<std::size_t>(0, most)(random));
+AlignedIds random_tokens(std::mt19937& random, std::size_t maximum, std::int64_t kinds) {
+    AlignedIds tokens(std::uniform_int_distribution<std::size_t>(0, maximum)(random));
     for (std::int64_t& token : tokens) token = std::uniform_int_distribution<std::int64_t>(0, kinds - 1)(random);
     return tokens;
 }

@@ -54,7 +54,7 @@ TEST_CASE("every file of a view says what it is of", "[view]") {
     }
     CHECK(caption_of(s) == "tiny · layer 2 · head 5 · √ scale to 1 · mass · seed 7");
     ViewSubject cut = s;
-    cut.state.range = {0.2, 0.8}, cut.state.scale = WeightScale::linear;
+    cut.state.range = {0.2, 0.8}, cut.state.scale = AttentionScale::linear;
     CHECK(caption_of(cut) == "tiny · layer 2 · head 5 · linear scale from 0.2 to 0.8 · mass · seed 7");
     CHECK(cut.position(0.5f) == 0.5f);
     CHECK(cut.position(0.2f) == 0);

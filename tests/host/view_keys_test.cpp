@@ -30,9 +30,9 @@ TEST_CASE("shortcuts and their texts", "[view]") {
 
 TEST_CASE("a user's file of keys", "[view]") {
     const auto key_of = [](const KeyBindings& keys, const char* word) { return keys.of(action_named(word)); };
-    const KeyBindings usual;
-    CHECK(KeyBindings(usual.as_file(), "keys").as_file() == usual.as_file());
-    CHECK(usual.as_file().find("layer-up       = Up           # Layer before\n") != std::string::npos);
+    const KeyBindings defaults;
+    CHECK(KeyBindings(defaults.as_file(), "keys").as_file() == defaults.as_file());
+    CHECK(defaults.as_file().find("layer-up       = Up           # Layer before\n") != std::string::npos);
     const KeyBindings own("# mine\r\n\n  theme = Ctrl+L   # light\n\tpan-left=x\nfind = #\nquit = none", "keys");
     CHECK(key_of(own, "theme") == Shortcut{.character = U'l', .control = true});
     CHECK(own.action_of({.character = U't'}) == nullptr);

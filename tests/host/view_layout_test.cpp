@@ -47,7 +47,7 @@ TEST_CASE("panels do not overlap, and what has no room gives way in an order", "
                             const float wide = width * scale, high = height * scale;
                             const LayoutWishes wishes{{12, 12}, image, two_texts, prompt};
                             const Layout l = lay_out(wide, high, scale, wishes);
-                            REQUIRE(l.too_small == (width < least_width || height < least_height));
+                            REQUIRE(l.too_small == (width < min_width || height < min_height));
                             if (l.too_small) continue;
                             check_panels(l, wide, high, scale);
                             if (prompt) CHECK(l.prompt.wide > 0);

@@ -40,13 +40,13 @@ TEST_CASE("a view and its command line say the same", "[view]") {
     CHECK(as_command_line({}) == "");
     ViewState state{.prompt = "it's \"here\"\n&", .sampling = {.temperature = 0.7, .top_k = 40, .seed = 11}};
     state.max_tokens = 5;
-    state.head = HeadPlace{3, 7, AttentionOf::cross};
+    state.head = HeadId{3, 7, AttentionKind::cross};
     state.part = Rectangle{0.5, 20, -3, 24};
     state.rows = 12;
     state.axis = KeyAxis::relative, state.pooling = Pooling::peak;
     state.modifiers = {.sink_off = true, .over_expected = true};
     state.pins = {{Pin::Kind::query, 4}, {Pin::Kind::key, 0}};
-    state.scale = WeightScale::linear, state.range = {0.001, 0.125}, state.colours = ColourMap::cividis;
+    state.scale = AttentionScale::linear, state.range = {0.001, 0.125}, state.colours = ColourMap::cividis;
     state.theme = Theme::light, state.statistic = HeadStatistic::induction, state.mini_maps = true;
     const std::string line = as_command_line(state);
     CHECK(line ==
@@ -98,7 +98,8 @@ TEST_CASE("a view and its command line say the same", "[view]") {
 }
 
 TEST_CASE("the ends of a colour bar move along its scale", "[view]") {
-    for (const WeightScale scale : {WeightScale::linear, WeightScale::square_root, WeightScale::logarithmic}) {
+    for (const AttentionScale scale :
+         {AttentionScale::linear, AttentionScale::square_root, AttentionScale::logarithmic}) {
         CAPTURE(name_of(scale));
         const ValueRange bar{0.04, 0.64};
         for (const double place : {0.25, 0.5, 1.3}) {  // the colours of what is moved are where it was moved to
@@ -113,23 +114,23 @@ TEST_CASE("the ends of a colour bar move along its scale", "[view]") {
         for (const ScaleTick& tick : scale_ticks(0.64f, scale, 0.04f)) CHECK(tick.value >= 0.04f * 0.9999f);
     }
     // A quarter of the way between the roots of 0.04 and 0.64.
-    CHECK(std::abs(position_of(0.1225f, 0.64f, WeightScale::square_root, 0.04f) - 0.25f) < 1e-6f);
-    CHECK(std::abs(position_of(0.16f, 0.64f, WeightScale::logarithmic, 0.04f) - 0.5f) < 1e-6f);
-    CHECK(with_usual_end({0.5, 4}, BarEnd::bright, {}) == ValueRange{0.5, 1});
-    CHECK(with_usual_end({2, 4}, BarEnd::bright, {}) == ValueRange{});
+    CHECK(std::abs(position_of(0.1225f, 0.64f, AttentionScale::square_root, 0.04f) - 0.25f) < 1e-6f);
+    CHECK(std::abs(position_of(0.16f, 0.64f, AttentionScale::logarithmic, 0.04f) - 0.5f) < 1e-6f);
+    CHECK(with_default_end({0.5, 4}, BarEnd::bright, {}) == ValueRange{0.5, 1});
+    CHECK(with_default_end({2, 4}, BarEnd::bright, {}) == ValueRange{});
 }
 
 TEST_CASE("ratios and lengths have ends of their own on the colour bar", "[view]") {
     const std::vector<std::string> ratio{"--over-expected"}, own{"--over-expected", "--scale", "linear", "--max", "4"},
         lengths{"--value-weighted"}, both{"--value-weighted", "--row-norm"};
-    const ViewState usual = state_from(ratio);
-    CHECK(usual.range == ValueRange{1.0 / 16, 16});
-    CHECK(usual.scale == WeightScale::logarithmic);
-    CHECK(position_of(1, 16, usual.scale, 1.0f / 16) == 0.5f);  // as expected: the middle
-    CHECK(as_command_line(usual) == "--over-expected");
+    const ViewState defaults = state_from(ratio);
+    CHECK(defaults.range == ValueRange{1.0 / 16, 16});
+    CHECK(defaults.scale == AttentionScale::logarithmic);
+    CHECK(position_of(1, 16, defaults.scale, 1.0f / 16) == 0.5f);  // as expected: the middle
+    CHECK(as_command_line(defaults) == "--over-expected");
     CHECK(as_command_line(state_from(own)) == "--over-expected --scale linear --max 4");
-    ViewState plain = usual;
-    plain.range = {}, plain.scale = WeightScale::square_root;
+    ViewState plain = defaults;
+    plain.range = {}, plain.scale = AttentionScale::square_root;
     CHECK(state_from(words_of(as_command_line(plain))) == plain);
     CHECK(state_from(lengths).range.max == 0);  // which the head has to tell
     ViewState told = state_from(lengths);
@@ -137,9 +138,10 @@ TEST_CASE("ratios and lengths have ends of their own on the colour bar", "[view]
     CHECK(as_command_line(told) == "--value-weighted --max 1");
     CHECK(state_from(both).range == ValueRange{});
     std::string texts;
-    for (const ScaleTick& tick : bar_ticks(usual.range, usual.scale, usual.modifiers)) texts += tick.text + " ";
+    for (const ScaleTick& tick : bar_ticks(defaults.range, defaults.scale, defaults.modifiers))
+        texts += tick.text + " ";
     CHECK(texts == "≤ ÷16 ÷4 ×1 ×4 ≥ ×16 ");
-    CHECK(bar_ticks({}, WeightScale::linear, {}).size() == 5);
+    CHECK(bar_ticks({}, AttentionScale::linear, {}).size() == 5);
 }
 
 TEST_CASE("a budget opens for its share of the time, and says what was spent", "[view]") {

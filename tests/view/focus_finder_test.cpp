@@ -48,10 +48,10 @@ TEST_CASE("a model writes on between two layers of the search for a head", "[vie
     const double until = seconds_now() + 30;
     while (live.version().activity != Activity::writing && seconds_now() < until) std::this_thread::yield();
     std::vector<std::size_t> tokens;  // of the session at each layer
-    std::int64_t most_rows = 0;
+    std::int64_t max_rows = 0;
     std::atomic<std::size_t> read = 0;
     const auto finder = std::make_shared<FocusFinder>([&](Session& session, std::int64_t, std::int64_t rows) {
-        most_rows = std::max(most_rows, rows);
+        max_rows = std::max(max_rows, rows);
         tokens.push_back(session.tokens().size());
         ++read;
         return std::vector<HeadStatistics>(static_cast<std::size_t>(session.model().info().heads));
@@ -63,7 +63,7 @@ TEST_CASE("a model writes on between two layers of the search for a head", "[vie
         rows = version.rows;
     }
     REQUIRE(read == layers);
-    CHECK(most_rows <= 512);
+    CHECK(max_rows <= 512);
     // A look that comes before the next step begins meets as many tokens as the one before, whose answer came behind that step.
     for (std::size_t i = 2; i < tokens.size(); ++i) CHECK(tokens[i] > tokens[i - 2]);
 }

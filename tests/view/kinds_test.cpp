@@ -30,7 +30,7 @@ struct Translated {
 };
 
 /// The cell of a head in the head map: what is within its frame, when it is in focus.
-Box cell_of(PanelsShown& s, const HeadPlace& head) {
+Box cell_of(PanelsShown& s, const HeadId& head) {
     go_to_head(s.viewer, head);
     s.viewer.touch(), s.user.settle();
     const Image image = s.window.screenshot();
@@ -58,7 +58,7 @@ int colours_within(const Image& image, const Box& box) {
 TEST_CASE("heads of layers that have other numbers of them stand in rows of their own", "[view][window][once]") {
     if (!display().there) SKIP("Xvfb is not installed");
     Translated t;
-    const std::vector<HeadPlace>& heads = t.shown.live.heads();
+    const std::vector<HeadId>& heads = t.shown.live.heads();
     REQUIRE(heads.size() == 20);
     const HeadGrid grid = head_grid(t.shown.live);
     CHECK(grid.rows == 6);
@@ -80,16 +80,16 @@ TEST_CASE("small maps have the shapes of their own heads", "[view][window][once]
     Translated t(wanted);
     PanelsShown& s = t.shown;
     keep(s.window.screenshot(), "small maps");
-    for (const AttentionOf of : {AttentionOf::encoder, AttentionOf::cross, AttentionOf::self}) {
-        const HeadPlace head{1, 1, of};
+    for (const AttentionKind kind : {AttentionKind::encoder, AttentionKind::cross, AttentionKind::self}) {
+        const HeadId head{1, 1, kind};
         const Box cell = cell_of(s, head);
         const Image image = s.window.screenshot();
         const std::int64_t rows = s.viewer.rows(), keys = s.viewer.columns();
         const std::vector<float> weights = attention_of(s.live, head, rows, keys);
         const ColourTable& table = colours_of(ColourMap::magma);
         for (std::int64_t row = 0; row < rows; ++row)
-            for (std::int64_t key = 0; key < (of == AttentionOf::self ? row + 1 : keys); ++key) {
-                CAPTURE(static_cast<int>(of), row, key);
+            for (std::int64_t key = 0; key < (kind == AttentionKind::self ? row + 1 : keys); ++key) {
+                CAPTURE(static_cast<int>(kind), row, key);
                 if ((row == 0 || row == rows - 1) && (key == 0 || key == keys - 1))
                     continue;  // the frame's round corners
                 const auto middle = [](std::int64_t i, std::int64_t count, float from, float length) {
@@ -97,7 +97,7 @@ TEST_CASE("small maps have the shapes of their own heads", "[view][window][once]
                 };
                 const Rgb pixel = image.at(middle(key, keys, cell.x, cell.wide), middle(row, rows, cell.y, cell.high));
                 const auto step = std::lround(255 * position_of(weights[static_cast<std::size_t>(row * keys + key)], 1,
-                                                                WeightScale::square_root));
+                                                                AttentionScale::square_root));
                 bool near = false;
                 for (long other = std::max(0L, step - 1); other <= std::min(255L, step + 1); ++other)
                     near = near || table[static_cast<std::size_t>(other)] == pixel;
@@ -111,39 +111,39 @@ TEST_CASE("pins and parts go with the tokens that they are of", "[view][window][
     Translated t;
     PanelsShown& s = t.shown;
     const Pin query{Pin::Kind::query, 3}, key{Pin::Kind::key, 2};
-    const auto look = [&](AttentionOf from, AttentionOf to) {  // by a click
-        const Box cell = cell_of(s, HeadPlace{1, 1, to});
-        go_to_head(s.viewer, HeadPlace{0, 0, from});
+    const auto look = [&](AttentionKind from, AttentionKind to) {  // by a click
+        const Box cell = cell_of(s, HeadId{1, 1, to});
+        go_to_head(s.viewer, HeadId{0, 0, from});
         s.viewer.state().pins = {query, key};
         s.viewer.state().part = Rectangle{0, 4, 0, 4};
         s.user.move(static_cast<double>(cell.x + cell.wide / 2), static_cast<double>(cell.y + cell.high / 2));
         s.user.click();
-        REQUIRE(s.viewer.head() == HeadPlace{1, 1, to});
+        REQUIRE(s.viewer.head() == HeadId{1, 1, to});
         return s.viewer.state().pins;
     };
-    CHECK(look(AttentionOf::self, AttentionOf::self) == std::vector{query, key});
+    CHECK(look(AttentionKind::self, AttentionKind::self) == std::vector{query, key});
     CHECK(s.viewer.state().part.has_value());
-    CHECK(look(AttentionOf::encoder, AttentionOf::cross) == std::vector{key});
+    CHECK(look(AttentionKind::encoder, AttentionKind::cross) == std::vector{key});
     CHECK_FALSE(s.viewer.state().part.has_value());
-    CHECK(look(AttentionOf::encoder, AttentionOf::self).empty());
-    go_to_head(s.viewer, HeadPlace{0, 0, AttentionOf::cross});
+    CHECK(look(AttentionKind::encoder, AttentionKind::self).empty());
+    go_to_head(s.viewer, HeadId{0, 0, AttentionKind::cross});
     s.viewer.state().pins = {query, key};
-    go_to_head(s.viewer, HeadPlace{0, 0, AttentionOf::encoder});  // the same keys
+    go_to_head(s.viewer, HeadId{0, 0, AttentionKind::encoder});  // the same keys
     CHECK(s.viewer.state().pins == std::vector{key});
     s.viewer.state().pins = {query, key}, s.viewer.state().part = Rectangle{0, 4, 0, 4}, s.viewer.state().rows = 3;
-    go_to_head(s.viewer, HeadPlace{0, 0, AttentionOf::self});
+    go_to_head(s.viewer, HeadId{0, 0, AttentionKind::self});
     CHECK(s.viewer.state().pins.empty());
     CHECK_FALSE(s.viewer.state().part.has_value());
     CHECK_FALSE(s.viewer.state().rows.has_value());
     s.viewer.state().pins = {query, key};
-    go_to_head(s.viewer, HeadPlace{0, 0, AttentionOf::cross});  // the same queries
+    go_to_head(s.viewer, HeadId{0, 0, AttentionKind::cross});  // the same queries
     CHECK(s.viewer.state().pins == std::vector{query});
 }
 
 TEST_CASE("both texts of cross attention are shown, with lines between them", "[view][window][once]") {
     if (!display().there) SKIP("Xvfb is not installed");
     ViewState wanted;
-    wanted.head = HeadPlace{1, 2, AttentionOf::cross};
+    wanted.head = HeadId{1, 2, AttentionKind::cross};
     Translated t(wanted);
     PanelsShown& s = t.shown;
     const Box& panel = s.viewer.layout().tokens;
@@ -171,7 +171,7 @@ TEST_CASE("an encoder's map by distance has keys before and behind the query", "
     if (!display().there) SKIP("Xvfb is not installed");
     const Opened opened(oracle + "bert");
     ViewState state{.prompt = "the dog chased the birds and the birds chased the dog"};
-    state.head = HeadPlace{1, 1};
+    state.head = HeadId{1, 1};
     PanelsShown s(opened, state, {.text = state.prompt});
     const std::int64_t n = s.viewer.rows();
     const std::vector<float> weights = attention_of(s.live, *state.head, n, n);
@@ -195,7 +195,7 @@ TEST_CASE("an encoder's map by distance has keys before and behind the query", "
             }
             CHECK(s.viewer.key_of({row, column}) == key);
             const auto step = std::lround(
-                255 * position_of(weights[static_cast<std::size_t>(row * n + key)], 1, WeightScale::square_root));
+                255 * position_of(weights[static_cast<std::size_t>(row * n + key)], 1, AttentionScale::square_root));
             bool near = false;
             for (long other = std::max(0L, step - 1); other <= std::min(255L, step + 1); ++other)
                 near = near || packed(table[static_cast<std::size_t>(other)]) == pixel;
@@ -211,7 +211,7 @@ TEST_CASE("Alt alone opens the menus, and digits go into the number that has the
     if (!display().there) SKIP("Xvfb is not installed");
     const Opened opened;
     ViewState state{.max_tokens = 0};
-    state.head = HeadPlace{1, 0};
+    state.head = HeadId{1, 0};
     PanelsShown s(opened, state, {.text = state.prompt});
     Viewer& viewer = s.viewer;
     s.user.press(GLFW_KEY_LEFT_ALT);
@@ -272,10 +272,10 @@ TEST_CASE("the help has columns of about one length, and scrolls where it has no
     ViewState state{.max_tokens = 0};
     PanelsShown s(opened, state, {.text = state.prompt});
     s.user.type("?");
-    const Image usual = s.window.screenshot();
-    keep(usual, "help");
+    const Image before = s.window.screenshot();
+    keep(before, "help");
     for (float column = 0; column < 4; ++column)  // each has text in its lower half
-        CHECK(colours_within(usual, {40 + 280 * column, 380, 240, 100}) > 4);
+        CHECK(colours_within(before, {40 + 280 * column, 380, 240, 100}) > 4);
     s.viewer.set_scale(2);
     s.user.settle();
     const Image above = s.window.screenshot();

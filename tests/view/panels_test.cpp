@@ -17,7 +17,7 @@ TEST_CASE("the colour bar's ends, numbers in cells, and sums of rows", "[view][w
     if (!display().there) SKIP("Xvfb is not installed");
     const Opened opened;
     ViewState state{.max_tokens = 0};
-    state.head = HeadPlace{2, 3};
+    state.head = HeadId{2, 3};
     PanelsShown s(opened, state, {.text = state.prompt});
     const std::int64_t n = s.viewer.rows();
     const std::vector<float> weights = attention_of(s.live, *state.head, n, n);
@@ -77,7 +77,7 @@ TEST_CASE("a row that does not sum to 1 is named and found", "[view][window][onc
     const Opened opened;
     LiveModel live(opened.model, {.precision = Precision::f32, .on_version = WindowSystem::wake});
     ViewState state{.max_tokens = 0};
-    state.head = HeadPlace{1, 4};
+    state.head = HeadId{1, 4};
     live.start({.text = state.prompt}, state.sampling, 0);
     wait_for_model(live);
     const TapSource& source = live.source(1);
@@ -111,7 +111,7 @@ TEST_CASE("everything is reached by keys, and keys are what the user's file says
     const Opened opened;
     const std::string once = ViewState::default_prompt;
     ViewState state{.prompt = once + " cup. " + once + " cup. " + once, .max_tokens = 6};  // more than one line
-    state.head = HeadPlace{1, 1};
+    state.head = HeadId{1, 1};
     PanelsShown s(opened, state, {.text = state.prompt}, {.keys = KeyBindings("theme = Ctrl+L\nhelp = F1\n", "keys")});
     Viewer& viewer = s.viewer;
     s.user.type("t");
@@ -122,14 +122,14 @@ TEST_CASE("everything is reached by keys, and keys are what the user's file says
     s.user.press(GLFW_KEY_ESCAPE);
 
     // ---- menus: F10, to the third one, its second line
-    const HeadPlace before = viewer.head();
+    const HeadId before = viewer.head();
     s.user.press(GLFW_KEY_F10);
     s.user.press(GLFW_KEY_RIGHT), s.user.press(GLFW_KEY_RIGHT), s.user.press(GLFW_KEY_DOWN);
     REQUIRE(viewer.at().menu == Menu::heads);
     keep(s.window.screenshot(), "menu");
     s.user.press(GLFW_KEY_ENTER);
     CHECK_FALSE(viewer.at().menu.has_value());
-    CHECK(viewer.head() == HeadPlace{before.layer + 1, before.head});
+    CHECK(viewer.head() == HeadId{before.layer + 1, before.head});
     s.user.move(20, 15), s.user.click();  // and by the mouse: the first menu, its third line
     REQUIRE(viewer.at().menu == Menu::file);
     s.user.move(60, 36 + 6 + 2 * 23 + 10);
@@ -160,7 +160,7 @@ TEST_CASE("everything is reached by keys, and keys are what the user's file says
     CHECK(viewer.state().range == ValueRange{});
     tab_to(Area::heads);
     s.user.press(GLFW_KEY_RIGHT);
-    CHECK(viewer.head() == HeadPlace{before.layer + 1, before.head + 1});
+    CHECK(viewer.head() == HeadId{before.layer + 1, before.head + 1});
     tab_to(Area::numbers);
     s.user.press(GLFW_KEY_DOWN);
     CHECK(viewer.state().statistic == HeadStatistic::effective);
@@ -214,7 +214,7 @@ TEST_CASE("an image model shows its picture, and what a query reads over it", "[
     prompt.pixels.resize(static_cast<std::size_t>(input.pixels()));
     std::memcpy(prompt.pixels.data(), file.at("pixel_values").data.data(), prompt.pixels.size() * sizeof(float));
     ViewState state;
-    state.head = HeadPlace{1, 2};
+    state.head = HeadId{1, 2};
     state.pins = {{Pin::Kind::query, 6}};
     const Image seen = picture_of(prompt.pixels, input);
     PanelsShown s(opened, state, prompt);
@@ -242,7 +242,7 @@ TEST_CASE("an image model shows its picture, and what a query reads over it", "[
         const auto [x, y] = patch(token);
         const Rgb pixel = image.at(static_cast<int>(x), static_cast<int>(y)),
                   colour =
-                      colour_at(ColourMap::magma, position_of(weights[6 * n + token], 1, WeightScale::square_root));
+                      colour_at(ColourMap::magma, position_of(weights[6 * n + token], 1, AttentionScale::square_root));
         CAPTURE(token);
         CHECK(std::abs((pixel.r - pixel.g) - 0.6 * (colour.r - colour.g)) <= 3);
         CHECK(std::abs((pixel.b - pixel.g) - 0.6 * (colour.b - colour.g)) <= 3);
@@ -276,16 +276,17 @@ TEST_CASE("encoders and encoder-decoders are drawn, each kind of their attention
     const std::int64_t source = s.viewer.version().source_rows, written = s.viewer.version().rows;
     REQUIRE(source == 8);
     REQUIRE(written != source);
-    for (const AttentionOf of : {AttentionOf::self, AttentionOf::encoder, AttentionOf::cross, AttentionOf::self}) {
-        REQUIRE(s.viewer.head().of == of);
-        const std::int64_t rows = of == AttentionOf::encoder ? source : written,
-                           keys = of == AttentionOf::self ? written : source;
+    for (const AttentionKind kind :
+         {AttentionKind::self, AttentionKind::encoder, AttentionKind::cross, AttentionKind::self}) {
+        REQUIRE(s.viewer.head().kind == kind);
+        const std::int64_t rows = kind == AttentionKind::encoder ? source : written,
+                           keys = kind == AttentionKind::self ? written : source;
         CHECK(s.viewer.rows() == rows);
         CHECK(s.viewer.columns() == keys);
         const Image image = s.window.screenshot();
-        keep(image, of == AttentionOf::self ? "decoder" : of == AttentionOf::encoder ? "its encoder" : "cross");
+        keep(image, kind == AttentionKind::self ? "decoder" : kind == AttentionKind::encoder ? "its encoder" : "cross");
         CHECK(worst_of_map(image, s.viewer, attention_of(s.live, s.viewer.head(), rows, keys),
-                           of == AttentionOf::self) <= 1);
+                           kind == AttentionKind::self) <= 1);
         s.user.move(static_cast<double>(s.viewer.map().x_of(2.5)), static_cast<double>(s.viewer.map().y_of(1.5)));
         REQUIRE(s.viewer.reading().has_value());
         CHECK(s.viewer.reading()->head == s.viewer.head());

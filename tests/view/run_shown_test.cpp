@@ -21,15 +21,16 @@ void wait_until_ended(LiveModel& live) {
 /// The most that numbers of heads differ; 2 where one of them is not defined alone.
 double farthest(std::span<const HeadMeans> a, std::span<const HeadMeans> b) {
     REQUIRE(a.size() == b.size());
-    double most = 0;
+    double max_difference = 0;
     for (std::size_t head = 0; head < a.size(); ++head) {
         if (a[head].rows != b[head].rows) return 2;
         for (std::size_t i = 0; i < a[head].mean.size(); ++i) {
             if (std::isnan(a[head].mean[i]) != std::isnan(b[head].mean[i])) return 2;
-            if (!std::isnan(a[head].mean[i])) most = std::max(most, std::abs(a[head].mean[i] - b[head].mean[i]));
+            if (!std::isnan(a[head].mean[i]))
+                max_difference = std::max(max_difference, std::abs(a[head].mean[i] - b[head].mean[i]));
         }
     }
-    return most;
+    return max_difference;
 }
 
 Wanted wanted_of(std::int64_t rows) {
@@ -134,9 +135,9 @@ TEST_CASE("of an encoder–decoder the tokens given are the decoder's", "[view]"
     const Version version = a.version();
     CHECK(version.prompt_tokens == (model.config().forced_first_token >= 0 ? 2 : 1));
     CHECK(version.tokens == version.prompt_tokens + 8);
-    CHECK(version.given_of(AttentionOf::self) == version.prompt_tokens);
-    CHECK(version.given_of(AttentionOf::cross) == version.prompt_tokens);
-    CHECK(version.given_of(AttentionOf::encoder) == 10);
+    CHECK(version.given_of(AttentionKind::self) == version.prompt_tokens);
+    CHECK(version.given_of(AttentionKind::cross) == version.prompt_tokens);
+    CHECK(version.given_of(AttentionKind::encoder) == 10);
 
     // ---- a second run reads the same tokens, those that its decoder began with no second time
     RunComparison comparison(a, b);
@@ -194,7 +195,7 @@ TEST_CASE("weights times values end where the head's longest value does", "[view
     const Opened opened;
     LiveModel live(opened.model, {.precision = Precision::f32, .on_version = WindowSystem::wake});
     ViewState state{.max_tokens = 0};
-    state.head = HeadPlace{1, 2};
+    state.head = HeadId{1, 2};
     live.start({.text = state.prompt}, state.sampling, state.max_tokens);
     Window window(opened.device, live, state, {.width = 900, .height = 640, .frozen = true});
     User user(window);
@@ -219,11 +220,11 @@ TEST_CASE("weights times values end where the head's longest value does", "[view
     CHECK(viewer.state().range == ValueRange{1.0 / 16, moved});
     user.type("0");
     CHECK(viewer.state().range == ValueRange{1.0 / 16, 16});
-    CHECK(viewer.state().scale == WeightScale::logarithmic);
+    CHECK(viewer.state().scale == AttentionScale::logarithmic);
     keep(window.screenshot(), "over-expected");
     user.type("o");
     CHECK(viewer.state().range == ValueRange{});
-    CHECK(viewer.state().scale == WeightScale::square_root);
+    CHECK(viewer.state().scale == AttentionScale::square_root);
 }
 
 TEST_CASE("files are made while the window goes on, and a window that closes waits for them", "[view][window]") {

@@ -10,7 +10,7 @@ using namespace view_test;
 
 namespace {
 
-std::vector<float> weights_in(LiveModel& live, const HeadPlace& head, std::int64_t rows) {
+std::vector<float> weights_in(LiveModel& live, const HeadId& head, std::int64_t rows) {
     std::promise<std::vector<float>> answer;
     live.with_session(
         [&](Session& session) { answer.set_value(session.attention(head.layer, head.head, 0, rows, 0, rows)); });
@@ -44,7 +44,7 @@ TEST_CASE("two runs in a window: side by side, one of them, in turn, and their d
     LiveModel a(opened.model, {.on_version = WindowSystem::wake}), b(quantised, {.on_version = WindowSystem::wake});
     ViewState state{.max_tokens = 6};
     state.compared = Compared{.weights = DType::q4_0};
-    state.head = HeadPlace{1, 0};
+    state.head = HeadId{1, 0};
     a.start({.text = state.prompt}, state.sampling, state.max_tokens);
     Window window(opened.device, a, state, {.width = 1100, .height = 760, .frozen = true, .compared = &b});
     Viewer& viewer = window.viewer();
@@ -60,7 +60,7 @@ TEST_CASE("two runs in a window: side by side, one of them, in turn, and their d
     };
     const auto plain = [&](const std::vector<float>& p) {
         return [&](std::int64_t row, std::int64_t key) {
-            return 255 * position_of(at(p, row, key), 1, WeightScale::square_root);
+            return 255 * position_of(at(p, row, key), 1, AttentionScale::square_root);
         };
     };
     const ColourTable& magma = colours_of(ColourMap::magma);
@@ -100,7 +100,7 @@ TEST_CASE("two runs in a window: side by side, one of them, in turn, and their d
     keep(seen, "compare-difference");
     const auto change = [&](std::int64_t row, std::int64_t key) {
         const float d = at(p_b, row, key) - at(p_a, row, key);
-        return 128 + std::copysign(127 * position_of(std::abs(d), 0.5f, WeightScale::square_root), d);
+        return 128 + std::copysign(127 * position_of(std::abs(d), 0.5f, AttentionScale::square_root), d);
     };
     // √ is steep at nothing: a difference of 1e-6 more or less is a step of 0.2 there
     CHECK(worst_colour(seen, viewer.map(), difference_colours(true), change) <= 1);

@@ -12,7 +12,7 @@ using namespace view_test;
 
 namespace {
 
-std::vector<float> weights_of(LiveModel& live, const HeadPlace& head, std::int64_t rows) {
+std::vector<float> weights_of(LiveModel& live, const HeadId& head, std::int64_t rows) {
     std::promise<std::vector<float>> answer;
     live.with_session(
         [&](Session& session) { answer.set_value(session.attention(head.layer, head.head, 0, rows, 0, rows)); });
@@ -38,7 +38,7 @@ int worst_step(const Image& image, const MapView& map, const std::vector<float>&
             const auto found = std::ranges::find(table, image.at(x, y));
             if (found == table.end()) return 256;
             const float p = weights[static_cast<std::size_t>(row * map.rows + key)];
-            const auto wanted = static_cast<int>(std::lround(255 * position_of(p, 1, WeightScale::square_root)));
+            const auto wanted = static_cast<int>(std::lround(255 * position_of(p, 1, AttentionScale::square_root)));
             worst = std::max(worst, std::abs(static_cast<int>(found - table.begin()) - wanted));
         }
     }
@@ -92,9 +92,9 @@ TEST_CASE("the viewer's window: run, point, click, scroll, type, resize, close",
     // ---- keys
     user.type("f");
     CHECK_FALSE(viewer.state().part.has_value());
-    const HeadPlace before = viewer.head();
+    const HeadId before = viewer.head();
     user.press(GLFW_KEY_RIGHT);
-    CHECK(viewer.head() == HeadPlace{before.layer, (before.head + 1) % 8, AttentionOf::self});
+    CHECK(viewer.head() == HeadId{before.layer, (before.head + 1) % 8, AttentionKind::self});
     user.type("t?");
     CHECK(viewer.state().theme == Theme::light);
     keep(window->screenshot(), "help");

@@ -8,8 +8,8 @@ namespace {
 
 using Tokens = std::span<const std::int64_t>;
 
-constexpr std::int64_t most_cells = 4'000'000;  // of the table of lengths: 16 MB
-constexpr std::int64_t slots_that_move = 256;   // of a text that grows
+constexpr std::int64_t max_cells = 4'000'000;  // of the table of lengths: 16 MB
+constexpr std::int64_t slots_that_move = 256;  // of a text that grows
 
 /// Slots as they come.
 class Builder {
@@ -37,7 +37,7 @@ private:
 class Lengths {
 public:
     Lengths(Tokens a, Tokens b) : a_(a), b_(b), n_(std::ssize(a)), m_(std::ssize(b)) {
-        reach_ = std::max(most_cells / (2 * n_ + 1), m_ / std::max<std::int64_t>(n_, 1) + 1);
+        reach_ = std::max(max_cells / (2 * n_ + 1), m_ / std::max<std::int64_t>(n_, 1) + 1);
         reach_ = std::min(reach_, m_);
         lengths_.assign(static_cast<std::size_t>((n_ + 1) * width()), 0);
         for (std::int64_t i = n_ - 1; i >= 0; --i)

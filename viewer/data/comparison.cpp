@@ -44,15 +44,15 @@ void RunComparison::start(const ViewState& state) {
 // A has its first rows some time after its run began.
 void RunComparison::teach(const RunNow& a) {
     if (a.tokens.run != a.version.run) return;
-    const bool translates = b_.model().config().kind == ModelKind::encoder_decoder;
+    const bool is_encoder_decoder = b_.model().config().kind == ModelKind::encoder_decoder;
     const auto ids = [&](std::int64_t from) {
         return std::vector<std::int32_t>(a.tokens.ids.begin() + from, a.tokens.ids.begin() + a.version.rows);
     };
     if (taught_run_ != a.version.run) {
-        if (translates ? a.tokens.source_ids.empty() : a.version.rows == 0) return;
+        if (is_encoder_decoder ? a.tokens.source_ids.empty() : a.version.rows == 0) return;
         taught_run_ = a.version.run;
-        taught_ = translates ? a.version.prompt_tokens : a.version.rows;
-        start_b({.ids = translates ? a.tokens.source_ids : ids(0)}, 0);
+        taught_ = is_encoder_decoder ? a.version.prompt_tokens : a.version.rows;
+        start_b({.ids = is_encoder_decoder ? a.tokens.source_ids : ids(0)}, 0);
     }
     if (a.version.rows <= taught_) return;
     b_.read_on(ids(taught_));

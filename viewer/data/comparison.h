@@ -39,8 +39,8 @@ public:
     const Alignment& own() const { return own_.now(); }
     const Alignment& source() const { return source_.now(); }
     /// Rows of maps of this attention, in slots.
-    std::int64_t rows_of(AttentionOf of) const { return of == AttentionOf::encoder ? source_rows_ : rows_; }
-    std::int64_t keys_of(AttentionOf of) const { return of == AttentionOf::self ? rows_ : source_rows_; }
+    std::int64_t rows_of(AttentionKind kind) const { return kind == AttentionKind::encoder ? source_rows_ : rows_; }
+    std::int64_t keys_of(AttentionKind kind) const { return kind == AttentionKind::self ? rows_ : source_rows_; }
     /// For ViewData::set_slots.
     const SideSlots& slots(bool of_b) const { return of_b ? slots_b_ : slots_a_; }
 

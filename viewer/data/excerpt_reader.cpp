@@ -13,10 +13,10 @@ float Excerpt::at(std::int64_t row, std::int64_t column) const {
     return weights[static_cast<std::size_t>(r * columns + c)];
 }
 
-ExcerptReader::ExcerptReader(gpu::DeviceState& device, std::int64_t most, const char* name)
+ExcerptReader::ExcerptReader(gpu::DeviceState& device, std::int64_t max_values, const char* name)
     : device_(device),
-      result_(
-          gpu::allocate(device, static_cast<std::uint64_t>(most) * sizeof(float), gpu::MemoryKind::readback, name)) {}
+      result_(gpu::allocate(device, static_cast<std::uint64_t>(max_values) * sizeof(float), gpu::MemoryKind::readback,
+                            name)) {}
 
 void ExcerptReader::ask(Excerpt wanted, const ViewSources::Layer& layer, const Extent& extent, const Look& look,
                         ViewWork& work) {

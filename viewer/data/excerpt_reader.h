@@ -10,7 +10,7 @@ namespace vantage::view {
 class ExcerptReader {
 public:
     /// Of at most so many weights.
-    ExcerptReader(gpu::DeviceState& device, std::int64_t most, const char* name);
+    ExcerptReader(gpu::DeviceState& device, std::int64_t max_values, const char* name);
 
     /// Adds the reading of what `wanted` says (but for its weights) to the batch, unless it is known, or the look not ready for it.
     void ask(Excerpt wanted, const ViewSources::Layer& layer, const Extent& extent, const Look& look, ViewWork& work);

@@ -18,7 +18,7 @@ Factors::Factors(gpu::DeviceState& device, const LiveModel& live) : device_(devi
 }
 
 void Factors::extend(std::int64_t& ready, std::int64_t to, int kind, const gpu::Buffer& result, double products_each,
-                     const HeadPlace& head, const ViewSources::Layer& layer, ViewWork& work) {
+                     const HeadId& head, const ViewSources::Layer& layer, ViewWork& work) {
     const double room = work.room(Work::factors);
     if (ready >= to || room <= 0) return;
     const std::int64_t count =
@@ -61,7 +61,7 @@ bool Factors::collect() {
     return largest_ != before;
 }
 
-Look Factors::advance(const HeadPlace& head, const ViewSources::Layer& layer, const Modifiers& modifiers,
+Look Factors::advance(const HeadId& head, const ViewSources::Layer& layer, const Modifiers& modifiers,
                       const Extent& extent, std::uint64_t run, bool grows, ViewWork& work) {
     const std::uint64_t some = keys_.address();
     const params::uvec2 none = address_words(absent(some));

@@ -13,8 +13,8 @@ public:
     /// Adds what is missing for a head's rows below `rows` to the batch, as far as it fits. With modifiers the tiles of a look are
     /// another's as soon as the head, the modifiers or the means by distance change; these are of all rows, and while the text
     /// grows (`grows`) of whole tiles of rows, so that not every token changes all that is shown.
-    Look advance(const HeadPlace& head, const ViewSources::Layer& layer, const Modifiers& modifiers,
-                 const Extent& extent, std::uint64_t run, bool grows, ViewWork& work);
+    Look advance(const HeadId& head, const ViewSources::Layer& layer, const Modifiers& modifiers, const Extent& extent,
+                 std::uint64_t run, bool grows, ViewWork& work);
 
     /// Takes what a finished batch has left: true when the largest factor of a key changed.
     bool collect();
@@ -24,9 +24,9 @@ public:
 
 private:
     void extend(std::int64_t& ready, std::int64_t to, int kind, const gpu::Buffer& result, double products_each,
-                const HeadPlace& head, const ViewSources::Layer& layer, ViewWork& work);
+                const HeadId& head, const ViewSources::Layer& layer, ViewWork& work);
     struct Subject {
-        HeadPlace head;
+        HeadId head;
         Modifiers modifiers;
         std::uint64_t run = 0;
         std::int64_t expected_rows = 0;  ///< that the means by distance are of

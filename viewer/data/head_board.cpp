@@ -6,9 +6,9 @@
 #include <limits>
 
 #include "runtime/graph/choose_kernel.h"
-#include "vantage/op.h"
 #include "runtime/models/config.h"
 #include "shaders/params/head_statistics.h"
+#include "vantage/op.h"
 
 namespace vantage::view {
 
@@ -29,10 +29,10 @@ struct KeysOfRows {
         return n * (causal ? before + (n + 1) / 2 : static_cast<double>(keys));
     }
     /// The most rows that see no more.
-    std::int64_t rows_with(double most) const {
+    std::int64_t rows_with(double max_products) const {
         const double before = static_cast<double>(first) + 0.5;
-        return static_cast<std::int64_t>(causal ? std::sqrt(before * before + 2 * most) - before
-                                                : most / static_cast<double>(std::max<std::int64_t>(keys, 1)));
+        return static_cast<std::int64_t>(causal ? std::sqrt(before * before + 2 * max_products) - before
+                                                : max_products / static_cast<double>(std::max<std::int64_t>(keys, 1)));
     }
 };
 
@@ -80,17 +80,17 @@ HeadMeans HeadSums::numbers() const {
 HeadBoard::HeadBoard(gpu::DeviceState& device, const LiveModel& live, const ViewSources& sources)
     : device_(device),
       result_(gpu::allocate(device, result_bytes, gpu::MemoryKind::readback, "view.statistics")),
-      columns_(live.model().config().sees() ? live.model().config().image.columns() : 0) {
+      columns_(live.model().config().is_vision() ? live.model().config().image.columns() : 0) {
     std::size_t head = 0;
     std::vector<gpu::PipelineKey> keys;
     for (const ViewSources::Layer& layer : sources.layers()) {
         layers_.push_back({&layer, head});
         head += layer.sizes.heads;
         // id and marks of each token; of queries apart behind those of the keys
-        const std::uint64_t count = layer.sizes.m + (layer.of == AttentionOf::cross ? layer.sizes.n : 0);
-        gpu::Buffer& buffer = tokens_of(layer.of);
+        const std::uint64_t count = layer.sizes.m + (layer.kind == AttentionKind::cross ? layer.sizes.n : 0);
+        gpu::Buffer& buffer = tokens_of(layer.kind);
         if (!buffer) buffer = gpu::allocate(device, 8 * count, gpu::MemoryKind::shared, "view.tokens");
-        if (layer.of == AttentionOf::cross) cross_keys_ = layer.sizes.m;
+        if (layer.kind == AttentionKind::cross) cross_keys_ = layer.sizes.m;
         const Launch launch = launch_of(layer, 0, 1, 1);
         keys.push_back({.module = launch.shader, .spec = launch.spec});
     }
@@ -98,8 +98,8 @@ HeadBoard::HeadBoard(gpu::DeviceState& device, const LiveModel& live, const View
     begin(0);
 }
 
-gpu::Buffer& HeadBoard::tokens_of(AttentionOf of) {
-    return of == AttentionOf::self ? tokens_ : of == AttentionOf::encoder ? source_tokens_ : cross_tokens_;
+gpu::Buffer& HeadBoard::tokens_of(AttentionKind kind) {
+    return kind == AttentionKind::self ? tokens_ : kind == AttentionKind::encoder ? source_tokens_ : cross_tokens_;
 }
 
 void HeadBoard::begin(std::uint64_t run) {
@@ -148,16 +148,16 @@ bool HeadBoard::collect() {
     if (done == nullptr || pending_run_ != run_) return false;
     const ViewSources::Layer& layer = *done->layer;
     const std::size_t heads = layer.sizes.heads;
-    const bool in_line = layer.of != AttentionOf::cross && columns_ == 0;
+    const bool in_line = layer.kind != AttentionKind::cross && columns_ == 0;
     std::vector<float> numbers(static_cast<std::size_t>(pending_rows_) * heads * ROW_NUMBERS);
     std::memcpy(numbers.data(), result_.mapped(), numbers.size() * sizeof(float));
     for (std::size_t r = 0; r < static_cast<std::size_t>(pending_rows_); ++r) {
         const std::size_t row = static_cast<std::size_t>(pending_first_) + r;
         const bool counted = !layer.causal || static_cast<std::int64_t>(row) >= rows_skipped,
-                   repeats = in_line && layer.of == AttentionOf::self && repeats_[row];
+                   repeats = in_line && layer.kind == AttentionKind::self && repeats_[row];
         for (std::size_t head = 0; head < heads; ++head)
             done->sums[head].add(std::span(numbers).subspan((r * heads + head) * ROW_NUMBERS, ROW_NUMBERS), counted,
-                                 repeats, in_line, layer.of == AttentionOf::cross, layer.tapped->sinks);
+                                 repeats, in_line, layer.kind == AttentionKind::cross, layer.tapped->sinks);
         done->kept.note(static_cast<std::int64_t>(row) + 1, done->sums);
     }
     show_numbers(*done);
@@ -167,30 +167,30 @@ bool HeadBoard::collect() {
 
 bool HeadBoard::behind(const Version& version, const ShownRows& shown) const {
     return run_ != version.run ||
-           std::ranges::any_of(layers_, [&](const LayerState& s) { return s.rows != shown.of(s.layer->of); });
+           std::ranges::any_of(layers_, [&](const LayerState& s) { return s.rows != shown.of(s.layer->kind); });
 }
 
 void HeadBoard::follow(const Version& version, const ShownRows& shown) {
     if (run_ != version.run) begin(version.run);
     if (pending_ != nullptr) return;  // it belongs to the sums as they are
     for (LayerState& layer : layers_)
-        if (layer.kept.approach(layer.rows, layer.sums, shown.of(layer.layer->of))) show_numbers(layer);
+        if (layer.kept.approach(layer.rows, layer.sums, shown.of(layer.layer->kind))) show_numbers(layer);
 }
 
 void HeadBoard::advance(const LiveTokens& tokens, const Version& version, const ShownRows& shown, ViewWork& work) {
     if (pending_ != nullptr || work.room(Work::statistics) <= 0 || !behind(version, shown)) return;
     if (static_cast<std::int64_t>(repeats_.size()) < version.rows) write_tokens(tokens, version);
     LayerState& next =
-        *std::ranges::max_element(layers_, {}, [&](const LayerState& s) { return shown.of(s.layer->of) - s.rows; });
+        *std::ranges::max_element(layers_, {}, [&](const LayerState& s) { return shown.of(s.layer->kind) - s.rows; });
     const ViewSources::Layer& layer = *next.layer;
-    const std::int64_t keys = version.keys_of(layer.of);
+    const std::int64_t keys = version.keys_of(layer.kind);
     const KeysOfRows seen{.first = next.rows, .keys = keys, .causal = layer.causal};
     const auto width = static_cast<double>(layer.sizes.heads * layer.sizes.d);
     const std::int64_t fit =
         static_cast<std::int64_t>(result_bytes / (layer.sizes.heads * ROW_NUMBERS * sizeof(float)));
     const std::int64_t wanted = seen.rows_with(work.room(Work::statistics) / width);
     const std::int64_t rows =
-        std::min({fit, std::max<std::int64_t>(wanted, work.empty() ? 1 : 0), shown.of(layer.of) - next.rows});
+        std::min({fit, std::max<std::int64_t>(wanted, work.empty() ? 1 : 0), shown.of(layer.kind) - next.rows});
     if (rows > 0) launch(next, rows, keys, work, width * seen.of(rows));
 }
 
@@ -202,9 +202,9 @@ Launch HeadBoard::launch_of(const ViewSources::Layer& layer, std::int64_t first_
     Attrs attrs = source.attrs;
     for (const auto& [name, value] : {std::pair{"first_row", first_row}, {"rows", rows}, {"keys", keys}})
         attrs.set(name, value);
-    if (layer.of == AttentionOf::cross) attrs.set("apart", true);
+    if (layer.kind == AttentionKind::cross) attrs.set("apart", true);
     if (columns_ > 0) attrs.set("columns", columns_);
-    const std::int64_t marked = layer.sizes.m + (layer.of == AttentionOf::cross ? layer.sizes.n : 0);
+    const std::int64_t marked = layer.sizes.m + (layer.kind == AttentionKind::cross ? layer.sizes.n : 0);
     const TensorType tokens{Shape{marked, 2}, DType::i32};
     OpCall call{
         .op = op,
@@ -230,7 +230,7 @@ void HeadBoard::launch(LayerState& state, std::int64_t rows, std::int64_t keys, 
                                        block_mask,
                                        segments,
                                        factors,
-                                       tokens_of(layer.of).address(),
+                                       tokens_of(layer.kind).address(),
                                        result_.address()};
     std::memcpy(launch.params.data(), addresses, sizeof addresses);
     work.add(Work::statistics, {.module = launch.shader, .spec = launch.spec},

@@ -57,7 +57,7 @@ private:
     void show_numbers(const LayerState& layer);
     void begin(std::uint64_t run);
     void write_tokens(const LiveTokens& tokens, const Version& version);
-    gpu::Buffer& tokens_of(AttentionOf of);
+    gpu::Buffer& tokens_of(AttentionKind kind);
     Launch launch_of(const ViewSources::Layer& layer, std::int64_t first_row, std::int64_t rows,
                      std::int64_t keys) const;
     void launch(LayerState& state, std::int64_t rows, std::int64_t keys, ViewWork& work, double products);

@@ -10,8 +10,8 @@ namespace vantage::view {
 
 namespace {
 
-constexpr std::uint64_t usual_weight_bytes = 8 << 20;
-constexpr std::uint64_t most_result_bytes = 1 << 18;
+constexpr std::uint64_t default_weight_bytes = 8 << 20;
+constexpr std::uint64_t max_result_bytes = 1 << 18;
 constexpr std::int64_t first_rows_skipped = 3;
 constexpr double seconds_of_a_batch = 0.1;  // when nobody waits for a frame
 
@@ -29,26 +29,27 @@ HeadDistances::HeadDistances(const LiveModel& a, const LiveModel& b)
       work_(device_),
       tables_a_(device_, a.context() + b.context()),
       tables_b_(device_, a.context() + b.context()),
-      most_slots_(a.context() + b.context()) {
-    std::int64_t most_heads = 1;
+      max_slots_(a.context() + b.context()) {
+    std::int64_t max_heads = 1;
     std::vector<gpu::PipelineKey> keys;
     for (const ViewSources::Layer& layer : sources_a_.layers()) {
         const auto other = std::ranges::find_if(sources_b_.layers(), [&](const ViewSources::Layer& l) {
-            return l.of == layer.of && l.layer == layer.layer;
+            return l.kind == layer.kind && l.layer == layer.layer;
         });
         if (other == sources_b_.layers().end()) continue;
         const std::int64_t heads = std::min(layer.sizes.heads, other->sizes.heads);
         layers_.push_back({.a = &layer, .b = &*other, .heads = heads});
-        most_heads = std::max(most_heads, heads);
+        max_heads = std::max(max_heads, heads);
         keys.push_back(layer.kernel("view_distance"));
         keys.push_back(other->kernel("view_distance"));
     }
     std::ranges::sort(keys);
     keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
     gpu::prepare_pipelines(device_, keys);
-    const std::uint64_t row_bytes = static_cast<std::uint64_t>(most_heads * most_slots_) * sizeof(float);
-    weights_ = gpu::allocate(device_, std::max(usual_weight_bytes, row_bytes), gpu::MemoryKind::device, "view.weights");
-    result_ = gpu::allocate(device_, most_result_bytes, gpu::MemoryKind::readback, "view.distances");
+    const std::uint64_t row_bytes = static_cast<std::uint64_t>(max_heads * max_slots_) * sizeof(float);
+    weights_ =
+        gpu::allocate(device_, std::max(default_weight_bytes, row_bytes), gpu::MemoryKind::device, "view.weights");
+    result_ = gpu::allocate(device_, max_result_bytes, gpu::MemoryKind::readback, "view.distances");
     restart();
 }
 
@@ -75,7 +76,7 @@ void HeadDistances::take_slots(const RunComparison& comparison) {
 }
 
 bool HeadDistances::counts(const LayerPair& pair, std::int64_t slot) const {
-    const auto a = slots_a_.rows_of(pair.a->of).token(slot), b = slots_b_.rows_of(pair.a->of).token(slot);
+    const auto a = slots_a_.rows_of(pair.a->kind).token(slot), b = slots_b_.rows_of(pair.a->kind).token(slot);
     return a && b && (!pair.a->causal || std::min(*a, *b) >= first_rows_skipped);
 }
 
@@ -97,23 +98,23 @@ void HeadDistances::collect() {
 }
 
 bool HeadDistances::behind(const ShownRows& shown) const {
-    return std::ranges::any_of(layers_, [&](const LayerPair& l) { return l.rows != shown.of(l.a->of); });
+    return std::ranges::any_of(layers_, [&](const LayerPair& l) { return l.rows != shown.of(l.a->kind); });
 }
 
 // Some rows of the layer that is furthest behind.
 void HeadDistances::launch(const RunComparison& comparison, const ShownRows& shown) {
     const auto next =
-        std::ranges::max_element(layers_, {}, [&](const LayerPair& l) { return shown.of(l.a->of) - l.rows; });
+        std::ranges::max_element(layers_, {}, [&](const LayerPair& l) { return shown.of(l.a->kind) - l.rows; });
     LayerPair& layer = *next;
-    const AttentionOf of = layer.a->of;
-    const std::int64_t columns = comparison.keys_of(of), row_values = layer.heads * columns;
+    const AttentionKind kind = layer.a->kind;
+    const std::int64_t columns = comparison.keys_of(kind), row_values = layer.heads * columns;
     const double each = static_cast<double>(row_values) * (layer.a->sizes.d + layer.b->sizes.d) / 2;
     const auto fit =
         std::min(static_cast<std::int64_t>(weights_.bytes() / sizeof(float)) / std::max<std::int64_t>(row_values, 1),
-                 static_cast<std::int64_t>(most_result_bytes / sizeof(float)) / layer.heads);
+                 static_cast<std::int64_t>(max_result_bytes / sizeof(float)) / layer.heads);
     const auto wanted =
         std::max<std::int64_t>(static_cast<std::int64_t>(work_.room(Work::distances) / std::max(2 * each, 1.0)), 1);
-    const std::int64_t rows = std::min({fit, wanted, shown.of(of) - layer.rows});
+    const std::int64_t rows = std::min({fit, wanted, shown.of(kind) - layer.rows});
     if (rows <= 0) return;
     const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
     for (const bool second : {false, true}) {
@@ -123,8 +124,8 @@ void HeadDistances::launch(const RunComparison& comparison, const ShownRows& sho
                   params::ViewDistanceParams{.source = address_words(side.address),
                                              .weights = address_words(weights_.address()),
                                              .result = address_words(result_.address()),
-                                             .row_slots = tables.rows_of(of),
-                                             .key_slots = tables.keys_of(of),
+                                             .row_slots = tables.rows_of(kind),
+                                             .key_slots = tables.keys_of(kind),
                                              .head = 0,
                                              .heads = u(layer.heads),
                                              .first = u(layer.rows),
@@ -142,7 +143,7 @@ bool HeadDistances::update(const RunComparison& comparison, const ShownRows& sho
     if (!work_.idle()) return true;
     collect();
     take_slots(comparison);
-    for (LayerPair& layer : layers_) layer.kept.approach(layer.rows, layer.means, shown.of(layer.a->of));
+    for (LayerPair& layer : layers_) layer.kept.approach(layer.rows, layer.means, shown.of(layer.a->kind));
     if (!behind(shown)) return false;
     if (seconds <= 0) return true;
     work_.begin(seconds);
@@ -156,9 +157,9 @@ void HeadDistances::finish(const RunComparison& comparison, const ShownRows& sho
     while (update(comparison, shown, seconds_of_a_batch));
 }
 
-double HeadDistances::of(const HeadPlace& head) const {
+double HeadDistances::of(const HeadId& head) const {
     for (const LayerPair& layer : layers_) {
-        if (layer.a->of != head.of || layer.a->layer != head.layer || head.head >= layer.heads) continue;
+        if (layer.a->kind != head.kind || layer.a->layer != head.layer || head.head >= layer.heads) continue;
         const Mean& mean = layer.means[static_cast<std::size_t>(head.head)];
         return mean.rows > 0 ? mean.sum / static_cast<double>(mean.rows) : std::numeric_limits<double>::quiet_NaN();
     }

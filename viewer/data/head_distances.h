@@ -28,7 +28,7 @@ public:
     void finish(const RunComparison& comparison, const ShownRows& shown);
     /// NaN for a head that is not in both, or has no row yet. First rows that see three keys or fewer are left out of causal attention,
     /// as in all numbers of heads.
-    double of(const HeadPlace& head) const;
+    double of(const HeadId& head) const;
     double take_device_seconds() { return work_.take_device_seconds(); }
 
 private:
@@ -61,7 +61,7 @@ private:
     SlotTables tables_a_, tables_b_;
     SideSlots slots_a_, slots_b_;
     std::vector<LayerPair> layers_;
-    std::int64_t most_slots_;
+    std::int64_t max_slots_;
     gpu::Buffer weights_, result_;
     std::uint64_t run_ = 0, restarts_ = 0;
     std::optional<Pending> pending_;

@@ -8,14 +8,14 @@
 namespace vantage::view {
 
 namespace {
-constexpr std::uint32_t most_workgroups = 64;  // each adds its counts to the others': few of them, with many cells each
+constexpr std::uint32_t max_workgroups = 64;  // each adds its counts to the others': few of them, with many cells each
 }
 
-static_assert(static_cast<int>(WeightScale::square_root) == VIEW_SQUARE_ROOT &&
-              static_cast<int>(WeightScale::linear) == VIEW_LINEAR &&
-              static_cast<int>(WeightScale::logarithmic) == VIEW_LOGARITHMIC);
+static_assert(static_cast<int>(AttentionScale::square_root) == VIEW_SQUARE_ROOT &&
+              static_cast<int>(AttentionScale::linear) == VIEW_LINEAR &&
+              static_cast<int>(AttentionScale::logarithmic) == VIEW_LOGARITHMIC);
 
-params::ViewScale scale_params(WeightScale scale, const ValueRange& range) {
+params::ViewScale scale_params(AttentionScale scale, const ValueRange& range) {
     return {.value_min = static_cast<float>(range.min),
             .value_max = static_cast<float>(range.max),
             .log_floor = logarithmic_floor,
@@ -24,7 +24,7 @@ params::ViewScale scale_params(WeightScale scale, const ValueRange& range) {
 
 Histogram::Histogram(gpu::DeviceState& device)
     : device_(device),
-      map_(gpu::allocate(device, most_map_bytes, gpu::MemoryKind::shared, "view.counted_map")),
+      map_(gpu::allocate(device, max_map_bytes, gpu::MemoryKind::shared, "view.counted_map")),
       result_(
           gpu::allocate(device, HISTOGRAM_COUNTS * sizeof(std::uint32_t), gpu::MemoryKind::shared, "view.histogram")) {
     gpu::pipeline(device, {.module = "view_histogram", .spec = {workgroup_size(device.caps(), 64)}});
@@ -41,7 +41,7 @@ void Histogram::ask(const params::ViewTileMap& map, Subject subject, ViewWork& w
     std::memset(result_.mapped(), 0, result_.bytes());
     const std::uint32_t lanes = workgroup_size(device_.caps(), 64);
     const std::uint32_t groups =
-        std::clamp(ceil_div(static_cast<std::int64_t>(rows) * columns, lanes), 1u, most_workgroups);
+        std::clamp(ceil_div(static_cast<std::int64_t>(rows) * columns, lanes), 1u, max_workgroups);
     work.add(Work::histogram, {.module = "view_histogram", .spec = {lanes}},
              params::ViewHistogramParams{.map = address_words(map_.address()),
                                          .result = address_words(result_.address()),

@@ -6,7 +6,7 @@
 namespace vantage::view {
 
 /// The colour bar as the device's shaders take it.
-params::ViewScale scale_params(WeightScale scale, const ValueRange& range);
+params::ViewScale scale_params(AttentionScale scale, const ValueRange& range);
 
 class Histogram {
 public:
@@ -15,13 +15,13 @@ public:
     /// What decides about the counts.
     struct Subject {
         std::uint64_t run = 0;
-        HeadPlace head;
+        HeadId head;
         std::uint32_t look = 0;
         std::int64_t rows = 0;  ///< of the text
         int level = 0;
         bool relative = false;
         Pooling pooling = Pooling::mass;
-        WeightScale scale = WeightScale::square_root;
+        AttentionScale scale = AttentionScale::square_root;
         ValueRange range;
         std::array<std::uint32_t, 4> part{};  ///< first row and column, rows and columns, in cells
         std::vector<std::uint32_t> words;     ///< of the map

@@ -30,20 +30,20 @@ namespace {
 
 SessionOptions session_options(const Model& model, const LiveOptions& o) {
     const std::int64_t allowed = model.info().context;
-    return {.context = o.context > 0                          ? o.context
-                       : allowed > LiveOptions::usual_context ? LiveOptions::usual_context
-                                                              : 0,
+    return {.context = o.context > 0                            ? o.context
+                       : allowed > LiveOptions::default_context ? LiveOptions::default_context
+                                                                : 0,
             .precision = o.precision,
-            .watch = Watch::all(),
+            .record_attention = RecordAttention::all(),
             .largest_chunk = o.largest_chunk,
             .submission_seconds = o.submission_seconds};
 }
 
-std::vector<HeadPlace> heads_of(const ModelInfo& info) {
-    std::vector<HeadPlace> heads;
-    for (const AttentionOf of : {AttentionOf::encoder, AttentionOf::self, AttentionOf::cross})
-        for (std::int64_t layer = 0; layer < info.layers_of(of); ++layer)
-            for (std::int64_t head = 0; head < info.heads_of(of); ++head) heads.push_back({layer, head, of});
+std::vector<HeadId> heads_of(const ModelInfo& info) {
+    std::vector<HeadId> heads;
+    for (const AttentionKind kind : {AttentionKind::encoder, AttentionKind::self, AttentionKind::cross})
+        for (std::int64_t layer = 0; layer < info.layers_of(kind); ++layer)
+            for (std::int64_t head = 0; head < info.heads_of(kind); ++head) heads.push_back({layer, head, kind});
     return heads;
 }
 
@@ -54,7 +54,7 @@ struct Text {
     std::optional<StreamDecoder> decoder;
 
     void add(const Model& model, std::span<const std::int32_t> more) {
-        if (model.config().sees()) return add_places(model.config().image, more);
+        if (model.config().is_vision()) return add_places(model.config().image, more);
         if (!decoder && model.has_tokenizer()) decoder.emplace(model.tokenizer(), false);
         for (const std::int32_t id : more) {
             ids.push_back(id);
@@ -80,8 +80,8 @@ struct LiveModel::State {
     LiveOptions options;
     std::unique_ptr<Session> own;  // unless a program's is followed
     Session& session;
-    std::vector<HeadPlace> heads;
-    std::map<std::pair<AttentionOf, std::int64_t>, TapSource> sources;
+    std::vector<HeadId> heads;
+    std::map<std::pair<AttentionKind, std::int64_t>, TapSource> sources;
 
     // ---- between the threads
     mutable std::mutex mutex;
@@ -110,8 +110,8 @@ struct LiveModel::State {
           own(followed == nullptr ? std::make_unique<Session>(m, session_options(m, options)) : nullptr),
           session(own ? *own : *followed),
           heads(heads_of(m.info())) {
-        for (const HeadPlace& head : heads)
-            if (head.head == 0) sources[{head.of, head.layer}] = session.tap_source(head.layer, head.of);
+        for (const HeadId& head : heads)
+            if (head.head == 0) sources[{head.kind, head.layer}] = session.tap_source(head.layer, head.kind);
     }
 
     /// What only a session of one's own obeys.
@@ -126,8 +126,8 @@ struct LiveModel::State {
         heard.notify_one();
     }
 
-    bool encodes() const { return model.config().kind == ModelKind::encoder; }
-    bool translates() const { return model.config().kind == ModelKind::encoder_decoder; }
+    bool is_encoder() const { return model.config().kind == ModelKind::encoder; }
+    bool is_encoder_decoder() const { return model.config().kind == ModelKind::encoder_decoder; }
     /// Its start token, and the one that every text of it begins with, where there is one.
     std::int64_t decoder_begins_with() const { return model.config().forced_first_token >= 0 ? 2 : 1; }
     bool reads() const { return next_unread < unread.size(); }
@@ -138,7 +138,7 @@ struct LiveModel::State {
     std::function<void()> first_command();
     void guarded(const std::function<void()>& what);
     void begin(const LivePrompt& prompt, const Sampling& sampling, std::int64_t tokens);
-    void look(const LivePrompt& prompt);
+    void set_image(const LivePrompt& prompt);
     void step();
     void read_chunk(std::int64_t size);
     std::int64_t write_token();
@@ -182,7 +182,7 @@ void LiveModel::State::follow() {
         }
         source_text.add(model, std::span(session.source_tokens()).subspan(source_text.ids.size()));
         const SessionStats& now = session.stats();
-        version.prompt_tokens = translates() ? decoder_begins_with() : now.prompt_tokens;
+        version.prompt_tokens = is_encoder_decoder() ? decoder_begins_with() : now.prompt_tokens;
         seconds_per_token =
             now.generated_tokens > 0 ? now.generate_seconds / static_cast<double>(now.generated_tokens) : 0;
     }
@@ -196,22 +196,22 @@ Activity LiveModel::State::activity() const {
 
 // Whoever looks sees no row of the text before: the version without rows comes first.
 void LiveModel::State::begin(const LivePrompt& prompt, const Sampling& sampling, std::int64_t tokens) {
-    unread = model.config().sees() || !prompt.ids.empty() || prompt.text.empty()
+    unread = model.config().is_vision() || !prompt.ids.empty() || prompt.text.empty()
                  ? prompt.ids
                  : model.tokenizer().encode(prompt.text, true).ids;
-    next_unread = 0, to_write = encodes() ? 0 : tokens, steps = 0, paused = false, seconds_per_token = 0;
+    next_unread = 0, to_write = is_encoder() ? 0 : tokens, steps = 0, paused = false, seconds_per_token = 0;
     {
         const std::lock_guard lock(mutex);
         text = {}, source_text = {}, seen.reset(), error.reset();
         version.run += 1, version.rows = version.source_rows = 0;
-        version.prompt_tokens = translates() ? decoder_begins_with() : std::ssize(unread);
+        version.prompt_tokens = is_encoder_decoder() ? decoder_begins_with() : std::ssize(unread);
         version.as_asked = true, version.past_end = false;
     }
     session.restart(sampling);
-    if (model.config().sees()) look(prompt);
+    if (model.config().is_vision()) set_image(prompt);
     publish(Activity::reading);
-    if (!translates()) return;
-    session.encode(unread);
+    if (!is_encoder_decoder()) return;
+    session.set_source(unread);
     {
         const std::lock_guard lock(mutex);
         source_text.add(model, unread);
@@ -222,8 +222,8 @@ void LiveModel::State::begin(const LivePrompt& prompt, const Sampling& sampling,
     publish(activity());
 }
 
-void LiveModel::State::look(const LivePrompt& prompt) {
-    session.look(prompt.pixels);
+void LiveModel::State::set_image(const LivePrompt& prompt) {
+    session.set_image(prompt.pixels);
     unread = session.tokens();
     const std::lock_guard lock(mutex);
     version.prompt_tokens = std::ssize(unread);
@@ -232,7 +232,8 @@ void LiveModel::State::look(const LivePrompt& prompt) {
 }
 
 void LiveModel::State::read_chunk(std::int64_t size) {
-    if (!model.config().sees()) session.append(std::span(unread).subspan(next_unread, static_cast<std::size_t>(size)));
+    if (!model.config().is_vision())
+        session.append(std::span(unread).subspan(next_unread, static_cast<std::size_t>(size)));
     next_unread += static_cast<std::size_t>(size);
 }
 
@@ -257,11 +258,11 @@ std::int64_t LiveModel::State::write_token() {
 void LiveModel::State::step() {
     if (options.before_step) options.before_step();
     const auto left = std::ssize(unread) - static_cast<std::int64_t>(next_unread);
-    const std::int64_t size = encodes() || left == 0 ? left : std::min(session.chunk(left), left);
+    const std::int64_t size = is_encoder() || left == 0 ? left : std::min(session.chunk(left), left);
     if (size > 0) read_chunk(size);
     std::int64_t rows = 0;
     if (reads() || to_write == 0) {
-        session.process();
+        session.run();
         rows = std::ssize(session.tokens());
     } else {
         rows = write_token();
@@ -377,7 +378,7 @@ void LiveModel::resume() {
 void LiveModel::step() {
     state_->command([s = state_.get()] {
         s->paused = true, ++s->steps;
-        if (s->encodes()) return;  // it only reads
+        if (s->is_encoder()) return;  // it only reads
         if (!s->reads() && s->to_write == 0) s->note_command();
         s->to_write = std::max<std::int64_t>(s->to_write, 1);
     });
@@ -385,7 +386,7 @@ void LiveModel::step() {
 
 void LiveModel::go_on(std::int64_t tokens) {
     state_->command([s = state_.get(), tokens] {
-        if (s->encodes()) return;
+        if (s->is_encoder()) return;
         s->note_command();
         s->to_write += tokens;
     });
@@ -433,10 +434,10 @@ SessionStats LiveModel::stats() const {
 const Model& LiveModel::model() const { return state_->model; }
 std::int64_t LiveModel::context() const { return state_->session.context(); }
 Precision LiveModel::precision() const { return state_->options.precision; }
-const std::vector<HeadPlace>& LiveModel::heads() const { return state_->heads; }
+const std::vector<HeadId>& LiveModel::heads() const { return state_->heads; }
 
-const TapSource& LiveModel::source(std::int64_t layer, AttentionOf of) const {
-    const auto found = state_->sources.find({of, layer});
+const TapSource& LiveModel::source(std::int64_t layer, AttentionKind kind) const {
+    const auto found = state_->sources.find({kind, layer});
     if (found == state_->sources.end())
         throw Error(ErrorKind::usage, format("%s has no layer %lld of this attention", model().info().name.c_str(),
                                              static_cast<long long>(layer)));

@@ -14,8 +14,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/session/tap.h"
 #include "runtime/io/image.h"
+#include "runtime/session/tap.h"
 #include "vantage/session.h"
 
 namespace vantage::view {
@@ -35,10 +35,12 @@ struct Version {
     bool past_end = false;  ///< it went on behind an end token
     Activity activity = Activity::idle;
     double tokens_per_second = 0;  ///< while writing
-    std::int64_t rows_of(AttentionOf of) const { return of == AttentionOf::encoder ? source_rows : rows; }
-    std::int64_t keys_of(AttentionOf of) const { return of == AttentionOf::self ? rows : source_rows; }
+    std::int64_t rows_of(AttentionKind kind) const { return kind == AttentionKind::encoder ? source_rows : rows; }
+    std::int64_t keys_of(AttentionKind kind) const { return kind == AttentionKind::self ? rows : source_rows; }
     /// Of its rows those that it did not write itself.
-    std::int64_t given_of(AttentionOf of) const { return of == AttentionOf::encoder ? source_rows : prompt_tokens; }
+    std::int64_t given_of(AttentionKind kind) const {
+        return kind == AttentionKind::encoder ? source_rows : prompt_tokens;
+    }
 };
 
 /// The tokens of a run, of which later versions only add.
@@ -58,8 +60,8 @@ struct LiveError {
 };
 
 struct LiveOptions {
-    std::int64_t context = 0;  ///< 0: what the model allows, at most `usual_context`
-    static constexpr std::int64_t usual_context = 32768;
+    std::int64_t context = 0;  ///< 0: what the model allows, at most `default_context`
+    static constexpr std::int64_t default_context = 32768;
     Precision precision = Precision::f16;
     std::int64_t largest_chunk = 128;  ///< tokens of a prompt between two versions
     /// Longest submission while others share the queue (4 ms: four a frame).
@@ -119,9 +121,9 @@ public:
     std::int64_t context() const;
     Precision precision() const;
     /// Where the rows of a layer are on the device; the same for ever. Rows below version().rows may be read.
-    const TapSource& source(std::int64_t layer, AttentionOf of = AttentionOf::self) const;
+    const TapSource& source(std::int64_t layer, AttentionKind kind = AttentionKind::self) const;
     /// Heads of all kinds of attention, in order: the encoder's, the model's own, cross attention.
-    const std::vector<HeadPlace>& heads() const;
+    const std::vector<HeadId>& heads() const;
 
 private:
     struct State;

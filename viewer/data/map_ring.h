@@ -12,13 +12,13 @@ namespace vantage::view {
 class MapRing {
 public:
     MapRing(gpu::DeviceState& device, const char* name)
-        : buffer_(gpu::allocate(device, maps_in_flight * most_map_bytes, gpu::MemoryKind::shared, name)) {}
+        : buffer_(gpu::allocate(device, maps_in_flight * max_map_bytes, gpu::MemoryKind::shared, name)) {}
     std::uint64_t write(const params::ViewTileMap& map, std::span<const std::uint32_t> words) {
         next_ = (next_ + 1) % maps_in_flight;
-        std::byte* to = buffer_.mapped() + next_ * most_map_bytes;
+        std::byte* to = buffer_.mapped() + next_ * max_map_bytes;
         std::memcpy(to, &map, sizeof map);
         std::memcpy(to + sizeof map, words.data(), words.size_bytes());
-        return buffer_.address() + next_ * most_map_bytes;
+        return buffer_.address() + next_ * max_map_bytes;
     }
 
 private:

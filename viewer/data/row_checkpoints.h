@@ -12,7 +12,7 @@ namespace vantage::view {
 /// Rows that are shown, the first of each: of the model's own tokens, and of what an encoder–decoder's encoder has read.
 struct ShownRows {
     std::int64_t own = 0, source = 0;
-    std::int64_t of(AttentionOf of) const { return of == AttentionOf::encoder ? source : own; }
+    std::int64_t of(AttentionKind kind) const { return kind == AttentionKind::encoder ? source : own; }
 };
 
 template <class Sums>
@@ -28,7 +28,7 @@ public:
     void note(std::int64_t rows, const Sums& sums) {
         if (rows % step_ != 0) return;
         kept_.emplace(rows, sums);
-        if (kept_.size() <= most_kept) return;
+        if (kept_.size() <= max_kept) return;
         step_ *= 2;
         std::erase_if(kept_, [&](const auto& one) { return one.first % step_ != 0 && one.first != furthest_; });
     }
@@ -44,7 +44,7 @@ public:
 
 private:
     static constexpr std::int64_t first_step = 64;
-    static constexpr std::size_t most_kept = 64;
+    static constexpr std::size_t max_kept = 64;
     void keep_furthest(std::int64_t rows, const Sums& sums) {
         if (furthest_ % step_ != 0) kept_.erase(furthest_);
         kept_.emplace(rows, sums);

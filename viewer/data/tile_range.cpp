@@ -24,14 +24,14 @@ double visible_area(const TileKey& key, const Rectangle& part) {
            overlap(key.first_column(), part.first_column, part.last_column);
 }
 
-int level_for(const Wanted& wanted, const Extent& extent, std::int64_t most_tiles) {
+int level_for(const Wanted& wanted, const Extent& extent, std::int64_t max_tiles) {
     const double per_pixel = std::max(wanted.part.rows() / std::max(wanted.pixels_high, 1.0),
                                       wanted.part.columns() / std::max(wanted.pixels_wide, 1.0));
     int level = 0;
     while (level < 20 && std::ldexp(1.0, level) < per_pixel * 0.999) ++level;
     for (; level < 20; ++level) {
         const TileRange range = tiles_of(wanted.part, extent, level);
-        if (range.rows() * range.columns() <= most_tiles) break;
+        if (range.rows() * range.columns() <= max_tiles) break;
     }
     return level;
 }

@@ -17,6 +17,6 @@ TileRange tiles_of(const Rectangle& part, const Extent& extent, int level);
 double visible_area(const TileKey& key, const Rectangle& part);
 
 /// The finest level whose cells are not smaller than a pixel, and of whose tiles there is room for all that are visible.
-int level_for(const Wanted& wanted, const Extent& extent, std::int64_t most_tiles);
+int level_for(const Wanted& wanted, const Extent& extent, std::int64_t max_tiles);
 
 }  // namespace vantage::view

@@ -77,7 +77,7 @@ void Tiles::pool(const TileKey& key, Tile& tile, const Extent& extent, ViewWork&
     ++pooled_;
 }
 
-void Tiles::make_rows(const TileKey& key, Tile& tile, const HeadPlace& head, const ViewSources::Layer& layer,
+void Tiles::make_rows(const TileKey& key, Tile& tile, const HeadId& head, const ViewSources::Layer& layer,
                       const Extent& extent, const Look& look, ViewWork& work) {
     const std::int64_t end = std::min(key.end_row(extent.rows), look.number == 0 ? extent.rows : look.rows_ready);
     const std::int64_t begin = tile.done;
@@ -123,7 +123,7 @@ void Tiles::make_rows(const TileKey& key, Tile& tile, const HeadPlace& head, con
     tile.done = to, tile.rows = key.end_row(extent.rows);
 }
 
-bool Tiles::advance(const TileKey& key, const HeadPlace& head, const ViewSources::Layer& layer, const Extent& extent,
+bool Tiles::advance(const TileKey& key, const HeadId& head, const ViewSources::Layer& layer, const Extent& extent,
                     const Look& look, ViewWork& work, std::uint64_t update) {
     if (work.room(Work::pool) <= 0) return complete(key, extent);
     Tile* tile = store_.make(key, update);

@@ -8,8 +8,8 @@
 
 namespace vantage::view {
 
-inline constexpr std::int64_t most_map_words = 8192;
-inline constexpr std::uint64_t most_map_bytes = sizeof(params::ViewTileMap) + most_map_words * sizeof(std::uint32_t);
+inline constexpr std::int64_t max_map_words = 8192;
+inline constexpr std::uint64_t max_map_bytes = sizeof(params::ViewTileMap) + max_map_words * sizeof(std::uint32_t);
 
 /// How far a head's map reaches: in slots, which without a second text beside it are tokens.
 struct Extent {
@@ -39,7 +39,7 @@ public:
     Tiles(gpu::DeviceState& device, std::size_t slots);
 
     /// Adds work on a tile to the batch, as far as it fits and the look is ready. True when nothing is left to do.
-    bool advance(const TileKey& key, const HeadPlace& head, const ViewSources::Layer& layer, const Extent& extent,
+    bool advance(const TileKey& key, const HeadId& head, const ViewSources::Layer& layer, const Extent& extent,
                  const Look& look, ViewWork& work, std::uint64_t update);
     /// The word of a map for this tile (shaders/params/view.h): the tile, or while it is being made a coarser one that is whole.
     std::uint32_t word(const TileKey& key, const Extent& extent, std::uint64_t update);
@@ -61,7 +61,7 @@ private:
     std::uint64_t slot_address(const Tile& tile) const;
     bool complete(const TileKey& key, const Extent& extent);
     void pool(const TileKey& key, Tile& tile, const Extent& extent, ViewWork& work);
-    void make_rows(const TileKey& key, Tile& tile, const HeadPlace& head, const ViewSources::Layer& layer,
+    void make_rows(const TileKey& key, Tile& tile, const HeadId& head, const ViewSources::Layer& layer,
                    const Extent& extent, const Look& look, ViewWork& work);
 
     gpu::DeviceState& device_;

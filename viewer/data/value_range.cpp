@@ -8,22 +8,22 @@
 namespace vantage::view {
 
 namespace {
-constexpr double least_max = 1e-7,
-                 most_max = 1e6;  // weights times values and over means are beyond 1, those of long texts tiny
-constexpr double nearest = 0.99;  // share of the bright end that the dark one reaches
+constexpr double lowest_max = 1e-7,
+                 highest_max = 1e6;  // weights times values and over means are beyond 1, those of long texts tiny
+constexpr double nearest = 0.99;     // share of the bright end that the dark one reaches
 }  // namespace
 
-ValueRange with_end(const ValueRange& bar, BarEnd end, double position, WeightScale scale) {
+ValueRange with_end(const ValueRange& bar, BarEnd end, double position, AttentionScale scale) {
     const float value =
         value_at(static_cast<float>(position), static_cast<float>(bar.max), scale, static_cast<float>(bar.min));
     const double rounded = std::strtod(format("%.3g", static_cast<double>(value)).c_str(), nullptr);
     if (end == BarEnd::dark) return {std::clamp(rounded, 0.0, nearest * bar.max), bar.max};
-    return {bar.min, std::clamp(rounded, std::max(least_max, bar.min / nearest), most_max)};
+    return {bar.min, std::clamp(rounded, std::max(lowest_max, bar.min / nearest), highest_max)};
 }
 
-ValueRange with_usual_end(ValueRange range, BarEnd end, const ValueRange& usual) {
-    (end == BarEnd::dark ? range.min : range.max) = end == BarEnd::dark ? usual.min : usual.max;
-    return range.min < range.max ? range : usual;
+ValueRange with_default_end(ValueRange range, BarEnd end, const ValueRange& defaults) {
+    (end == BarEnd::dark ? range.min : range.max) = end == BarEnd::dark ? defaults.min : defaults.max;
+    return range.min < range.max ? range : defaults;
 }
 
 }  // namespace vantage::view

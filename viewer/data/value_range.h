@@ -16,8 +16,8 @@ enum class BarEnd : std::uint8_t { dark, bright };
 
 /// With one end where `position` is on the bar (0: its dark end, 1: its bright end, beyond both as the scale goes on), in three
 /// digits. The dark end stays below the bright one.
-ValueRange with_end(const ValueRange& bar, BarEnd end, double position, WeightScale scale);
+ValueRange with_end(const ValueRange& bar, BarEnd end, double position, AttentionScale scale);
 /// With one end as usual; both where they would cross.
-ValueRange with_usual_end(ValueRange range, BarEnd end, const ValueRange& usual);
+ValueRange with_default_end(ValueRange range, BarEnd end, const ValueRange& defaults);
 
 }  // namespace vantage::view

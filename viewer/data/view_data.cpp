@@ -10,8 +10,8 @@
 #include "viewer/data/factors.h"
 #include "viewer/data/head_board.h"
 #include "viewer/data/histogram.h"
+#include "viewer/data/hovered_weight.h"
 #include "viewer/data/map_ring.h"
-#include "viewer/data/probe.h"
 #include "viewer/data/slot_tables.h"
 #include "viewer/data/tile_range.h"
 #include "viewer/data/tiles.h"
@@ -31,10 +31,10 @@ std::optional<std::int64_t> first_changed(const Slots& before, const Slots& now)
     return std::max<std::int64_t>(a - before.before.begin() - 1, 0);
 }
 
-std::int64_t most_keys(const ViewSources& sources) {
-    std::int64_t most = 1;
-    for (const ViewSources::Layer& layer : sources.layers()) most = std::max<std::int64_t>(most, layer.sizes.m);
-    return most;
+std::int64_t max_keys(const ViewSources& sources) {
+    std::int64_t max_slot = 1;
+    for (const ViewSources::Layer& layer : sources.layers()) max_slot = std::max<std::int64_t>(max_slot, layer.sizes.m);
+    return max_slot;
 }
 
 const Slots plain_slots;
@@ -60,7 +60,7 @@ struct ViewData::State {
     Tiles tiles;
     Factors factors;
     HeadBoard board;
-    Probe probe;
+    HoveredWeight hovered_weight;
     Histogram histogram;
     ExcerptReader excerpts, reader;
     MapRing maps, mini_maps;
@@ -72,7 +72,7 @@ struct ViewData::State {
     FrameData frame;
     ViewCounts counts;
     std::optional<Asked> asked;  // in the last update
-    AttentionOf focus = AttentionOf::self;
+    AttentionKind focus = AttentionKind::self;
     std::size_t next_mini = 0;
     TileRange range{};                 // of the map
     std::vector<std::uint32_t> words;  // of the map
@@ -87,45 +87,48 @@ struct ViewData::State {
           tiles(device, static_cast<std::size_t>(o.tiles) + l.heads().size()),
           factors(device, l),
           board(device, l, sources),
-          probe(device),
+          hovered_weight(device),
           histogram(device),
-          excerpts(device, most_numbers, "view.numbers"),
-          reader(device, most_keys(sources), "view.read"),
+          excerpts(device, max_numbers, "view.numbers"),
+          reader(device, max_keys(sources), "view.read"),
           maps(device, "view.map"),
           mini_maps(device, "view.mini_maps"),
-          tables(device, o.most_slots),
+          tables(device, o.max_slots),
           budget(o.budget_percent) {
         gpu::pipeline(device, {.module = "view_pool", .spec = {workgroup_size(device.caps(), 64)}});
     }
 
-    int number_of(const HeadPlace& head) const {
+    int number_of(const HeadId& head) const {
         return static_cast<int>(std::ranges::find(live.heads(), head) - live.heads().begin());
     }
-    Extent extent_of(const HeadPlace& head, const ViewState& state, KeyAxis axis) const {
-        const Slots &own_rows = slots.rows_of(head.of), &own_keys = slots.keys_of(head.of);
+    Extent extent_of(const HeadId& head, const ViewState& state, KeyAxis axis) const {
+        const Slots &own_rows = slots.rows_of(head.kind), &own_keys = slots.keys_of(head.kind);
         const auto slots_of = [&](const Slots& some, std::int64_t own) -> std::int64_t {
             if (some.plain()) return own;
             return slots.run == frame.version.run ? std::ssize(some.before) - 1 : 0;
         };
-        const std::int64_t all = slots_of(own_rows, frame.version.rows_of(head.of)),
-                           rows = travels(head.of) ? std::min(state.rows.value_or(all), all) : all,
-                           keys =
-                               head.of == AttentionOf::self ? rows : slots_of(own_keys, frame.version.keys_of(head.of));
+        const std::int64_t all = slots_of(own_rows, frame.version.rows_of(head.kind)),
+                           rows = travels(head.kind) ? std::min(state.rows.value_or(all), all) : all,
+                           keys = head.kind == AttentionKind::self
+                                      ? rows
+                                      : slots_of(own_keys, frame.version.keys_of(head.kind));
         return {.rows = rows,
                 .keys = keys,
                 .own_rows = own_rows.tokens_before(rows),
                 .own_keys = own_keys.tokens_before(keys),
                 .relative = axis == KeyAxis::relative,
                 .causal = sources.of(head).causal,
-                .row_slots = tables.rows_of(head.of),
-                .key_slots = tables.keys_of(head.of)};
+                .row_slots = tables.rows_of(head.kind),
+                .key_slots = tables.keys_of(head.kind)};
     }
 
     /// Going back in time is in one text: that of the rows of the head in focus.
-    bool travels(AttentionOf of) const { return (of == AttentionOf::encoder) == (focus == AttentionOf::encoder); }
+    bool travels(AttentionKind kind) const {
+        return (kind == AttentionKind::encoder) == (focus == AttentionKind::encoder);
+    }
     ShownRows shown_rows(const ViewState& state) const {
         ShownRows shown{frame.version.rows, frame.version.source_rows};
-        std::int64_t& own = focus == AttentionOf::encoder ? shown.source : shown.own;
+        std::int64_t& own = focus == AttentionKind::encoder ? shown.source : shown.own;
         if (state.rows) own = std::min(own, slots.rows_of(focus).tokens_before(*state.rows));
         return shown;
     }
@@ -154,7 +157,7 @@ struct ViewData::State {
 // What a batch that is done has left.
 void ViewData::State::collect() {
     if (!work.idle()) return;
-    const bool numbers = board.collect(), read = probe.collect(), counted = histogram.collect(),
+    const bool numbers = board.collect(), read = hovered_weight.collect(), counted = histogram.collect(),
                few = excerpts.collect(), row = reader.collect(), lengths = factors.collect();
     frame.changed = frame.changed || numbers || read || counted || few || row || lengths;
 }
@@ -190,11 +193,11 @@ void ViewData::State::ask(const Wanted& wanted, const Extent& extent) {
     if (!wanted.under_mouse || !work.open()) return;
     const auto [query, key] = *wanted.under_mouse;
     if (query < 0 || key < 0 || query >= extent.own_rows || key >= extent.own_keys) return;
-    const std::optional<CellReading>& known = probe.reading();
+    const std::optional<CellReading>& known = hovered_weight.reading();
     if (known && known->head == wanted.head && known->query == query && known->key == key &&
         known->run == frame.version.run)
         return;
-    probe.ask(wanted.head, sources.of(wanted.head), query, key, extent, frame.version.run, work);
+    hovered_weight.ask(wanted.head, sources.of(wanted.head), query, key, extent, frame.version.run, work);
 }
 
 // Works on the visible tiles, and writes the map of what there is of them then: what this batch makes comes before the frame.
@@ -204,8 +207,8 @@ void ViewData::State::show_map(const ViewState& state, const Wanted& wanted, con
     Look look = factors.advance(wanted.head, layer, state.modifiers, extent, frame.version.run, grows, work);
     read_weights(wanted, extent, look);
     look.rows_ready =
-        look.rows_ready < extent.own_rows ? slots.rows_of(wanted.head.of).slot_of(look.rows_ready) : extent.rows;
-    const int level = level_for(wanted, extent, std::min(options.tiles, most_map_words));
+        look.rows_ready < extent.own_rows ? slots.rows_of(wanted.head.kind).slot_of(look.rows_ready) : extent.rows;
+    const int level = level_for(wanted, extent, std::min(options.tiles, max_map_words));
     range = tiles_of(wanted.part, extent, level);
     std::vector<TileKey> keys;
     for (std::int64_t row = range.first_row; row < range.last_row; ++row)
@@ -257,18 +260,18 @@ void ViewData::State::read_weights(const Wanted& wanted, const Extent& extent, c
     }
     // A column by distance is the same for all texts, unless it is counted from the last key.
     if (wanted.numbers && (extent.plain() || extent.causal || !extent.relative)) {
-        const auto whole = [](double slot, std::int64_t most, const Slots& of) {
-            return of.tokens_before(std::clamp<std::int64_t>(static_cast<std::int64_t>(slot), 0, most));
+        const auto whole = [](double slot, std::int64_t max_slot, const Slots& of) {
+            return of.tokens_before(std::clamp<std::int64_t>(static_cast<std::int64_t>(slot), 0, max_slot));
         };
-        const Slots &row_slots = slots.rows_of(wanted.head.of),
-                    &column_slots = extent.relative ? plain_slots : slots.keys_of(wanted.head.of);
+        const Slots &row_slots = slots.rows_of(wanted.head.kind),
+                    &column_slots = extent.relative ? plain_slots : slots.keys_of(wanted.head.kind);
         some.axis = extent.relative ? KeyAxis::relative : KeyAxis::absolute;
         some.first_row = whole(wanted.numbers->first_row, extent.rows, row_slots);
         some.first_column = whole(wanted.numbers->first_column, extent.columns(), column_slots);
         some.rows = whole(wanted.numbers->last_row, extent.rows, row_slots) - some.first_row;
         some.columns = whole(wanted.numbers->last_column, extent.columns(), column_slots) - some.first_column;
     }
-    if (wanted.numbers && some.rows > 0 && some.columns > 0 && some.rows * some.columns <= most_numbers)
+    if (wanted.numbers && some.rows > 0 && some.columns > 0 && some.rows * some.columns <= max_numbers)
         excerpts.ask(some, layer, own_extent, look, work);
     else
         excerpts.rest();
@@ -286,10 +289,10 @@ void ViewData::State::count_values(const ViewState& state, const Wanted& wanted,
     if (!extent.plain()) return histogram.ask_nothing();  // cells of gaps would count as weights
     const double size = std::exp2(map.level);
     const auto cells = [&](double first, double last, std::int64_t there) {
-        const double most = std::ceil(static_cast<double>(there) / size);
-        const double begin = std::clamp(std::floor(first / size), 0.0, most);
+        const double max_slot = std::ceil(static_cast<double>(there) / size);
+        const double begin = std::clamp(std::floor(first / size), 0.0, max_slot);
         return std::pair{static_cast<std::uint32_t>(begin),
-                         static_cast<std::uint32_t>(std::clamp(std::ceil(last / size), begin, most) - begin)};
+                         static_cast<std::uint32_t>(std::clamp(std::ceil(last / size), begin, max_slot) - begin)};
     };
     const auto [first_row, rows] = cells(wanted.part.first_row, wanted.part.last_row, extent.rows);
     const auto [first_column, columns] = cells(wanted.part.first_column, wanted.part.last_column, extent.columns());
@@ -313,7 +316,7 @@ void ViewData::State::show_mini_maps(const ViewState& state, const Wanted& wante
     frame.mini_maps = {};
     frame.mini_map_shapes.assign(live.heads().size(), {});
     if (!wanted.mini_maps) return;
-    const std::vector<HeadPlace>& heads = live.heads();
+    const std::vector<HeadId>& heads = live.heads();
     Look plain{.row_factors = address_words(absent(sources.some_address()))};
     plain.key_factors = plain.distance_means = plain.row_factors;
     mini_words.assign(heads.size(), 0);
@@ -350,7 +353,7 @@ const FrameData& ViewData::State::update(const ViewState& state, const Wanted& w
     collect();
     if (newest) read_version();
     take_slots();
-    focus = wanted.head.of;
+    focus = wanted.head.kind;
     const Extent extent = extent_of(wanted.head, state, state.axis);
     const ShownRows shown = shown_rows(state);
     frame.rows = extent.rows, frame.columns = extent.columns(), frame.causal = extent.causal;
@@ -369,7 +372,9 @@ const FrameData& ViewData::State::update(const ViewState& state, const Wanted& w
     frame.changed = frame.changed || worked;
     frame.heads = board.numbers();
     frame.largest_value = factors.largest_value();
-    frame.reading = probe.reading() && probe.reading()->run == frame.version.run ? probe.reading() : std::nullopt;
+    frame.reading = hovered_weight.reading() && hovered_weight.reading()->run == frame.version.run
+                        ? hovered_weight.reading()
+                        : std::nullopt;
     const HeadMeans& own = frame.heads[static_cast<std::size_t>(number_of(wanted.head))];
     frame.row_sum_error =
         own.rows > 0 && !std::isnan(own.worst_row_sum) ? std::optional(own.worst_row_sum) : std::nullopt;
@@ -464,7 +469,7 @@ const ViewCounts& ViewData::counts() const {
     s.counts.submissions = s.work.submissions();
     s.counts.tiles_made = s.tiles.made(), s.counts.tiles_pooled = s.tiles.pooled(),
     s.counts.tiles_evicted = s.tiles.evicted();
-    s.counts.rows_summed = s.board.rows_summed(), s.counts.readings = s.probe.readings();
+    s.counts.rows_summed = s.board.rows_summed(), s.counts.readings = s.hovered_weight.readings();
     return s.counts;
 }
 

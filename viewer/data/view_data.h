@@ -27,7 +27,7 @@ namespace vantage::view {
 
 /// The cell that the mouse is on, and what it reads there, to the exact weight. Without the modifiers.
 struct CellReading {
-    HeadPlace head;
+    HeadId head;
     std::int64_t query = 0, key = 0;
     std::uint64_t run = 0;
     float weight = 0, logit = 0;  ///< p; and s, the score whose softmax it is (−∞ where masked)
@@ -42,17 +42,17 @@ struct CellReading {
     std::vector<Top> top;  ///< the row's largest weights, at most 8
 };
 
-inline constexpr std::int64_t most_numbers = 4096;
+inline constexpr std::int64_t max_numbers = 4096;
 
 /// What a frame wants of the focused head.
 struct Wanted {
-    HeadPlace head;
+    HeadId head;
     Rectangle part;                           ///< the rectangle that is visible
     double pixels_high = 0, pixels_wide = 0;  ///< that it has; a cell is never smaller than one
     std::optional<std::pair<std::int64_t, std::int64_t>> under_mouse;  ///< query and key
     bool mini_maps = false;                                            ///< 64² maps of all heads, too
     std::optional<Rectangle>
-        numbers;  ///< whole rows and columns, at most `most_numbers` weights that are wanted one by one
+        numbers;  ///< whole rows and columns, at most `max_numbers` weights that are wanted one by one
     std::optional<std::int64_t> reader;  ///< a query whose weights are wanted key by key
     std::optional<ValueRange> counted;   ///< the ends of the bar that values are counted along; nothing: the state's
     bool operator==(const Wanted&) const = default;
@@ -73,7 +73,7 @@ struct MiniMap {
 
 /// How many of the visible cells have which value, along a colour bar.
 struct ValueCounts {
-    WeightScale scale = WeightScale::square_root;
+    AttentionScale scale = AttentionScale::square_root;
     ValueRange range;
     std::uint32_t below = 0, above = 0;  ///< the dark end, the bright end
     std::vector<std::uint32_t> bins;     ///< equal parts of the bar, from its dark end on
@@ -81,7 +81,7 @@ struct ValueCounts {
 
 /// Single weights as the map shows them, under the modifiers and whatever its level is.
 struct Excerpt {
-    HeadPlace head;
+    HeadId head;
     std::uint64_t run = 0;
     KeyAxis axis = KeyAxis::absolute;
     std::int64_t first_row = 0, first_column = 0, rows = 0, columns = 0;  ///< in tokens
@@ -107,8 +107,8 @@ struct SideSlots {
     Slots own, source;         ///< of the model's own tokens; of what an encoder–decoder's encoder has read
     std::uint64_t run = 0;     ///< of the tokens; in another there are no rows
     std::uint64_t number = 0;  ///< counts up with every change
-    const Slots& rows_of(AttentionOf of) const { return of == AttentionOf::encoder ? source : own; }
-    const Slots& keys_of(AttentionOf of) const { return of == AttentionOf::self ? own : source; }
+    const Slots& rows_of(AttentionKind kind) const { return kind == AttentionKind::encoder ? source : own; }
+    const Slots& keys_of(AttentionKind kind) const { return kind == AttentionKind::self ? own : source; }
 };
 
 struct FrameData {
@@ -150,7 +150,7 @@ struct ViewCounts {
 struct ViewDataOptions {
     std::int64_t tiles = 1024;      ///< of the focused map, 32 KiB each; the mini-maps' come on top
     double refine_seconds = 0.002;  ///< of the device's time in one update, while the model is at work
-    std::int64_t most_slots = 0;    ///< that set_slots may give; 0: it is never called
+    std::int64_t max_slots = 0;     ///< that set_slots may give; 0: it is never called
     std::optional<double> budget_percent = {};
 };
 

@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "runtime/graph/choose_kernel.h"
-#include "vantage/op.h"
 #include "shaders/params/attention.h"
+#include "vantage/op.h"
 
 namespace vantage::view {
 
@@ -42,7 +42,7 @@ ViewSources::Layer::Stream stream_of(std::uint32_t width, const Caps& caps) {
                 .each = 8,
                 .keys = share ? std::max(4 * lanes / width, 1u) : 1,
                 .subgroup = share,
-                .least_level = 1};
+                .min_level = 1};
     }
     return {.lanes = workgroup_size(caps, 64), .each = 1, .keys = 4};
 }
@@ -85,23 +85,23 @@ gpu::PipelineKey ViewSources::Layer::stream_kernel(int level) const {
 }
 
 bool ViewSources::Layer::streams(int level, std::int64_t rows) const {
-    return stream.lanes > 0 && level >= stream.least_level && rows >= stream.rows(level) / 4;
+    return stream.lanes > 0 && level >= stream.min_level && rows >= stream.rows(level) / 4;
 }
 
 ViewSources::ViewSources(const LiveModel& live) {
     gpu::DeviceState& device = live.model().device().state();
     std::vector<gpu::PipelineKey> keys;
-    for (const HeadPlace& head : live.heads()) {
+    for (const HeadId& head : live.heads()) {
         if (head.head != 0) continue;
-        number_[{head.of, head.layer}] = layers_.size();
-        layers_.push_back(layer_of(live.source(head.layer, head.of), device.caps()));
+        number_[{head.kind, head.layer}] = layers_.size();
+        layers_.push_back(layer_of(live.source(head.layer, head.kind), device.caps()));
         Layer& layer = layers_.back();
-        layer.of = head.of, layer.layer = head.layer;
-        for (const char* shader : {"view_tile", "view_factors", "view_probe", "view_excerpt"})
+        layer.kind = head.kind, layer.layer = head.layer;
+        for (const char* shader : {"view_tile", "view_factors", "view_hovered_weight", "view_excerpt"})
             keys.push_back(layer.kernel(shader));
         constexpr int every_form = 4;  // levels from the least on
         for (int more = 0; layer.stream.lanes > 0 && more < every_form; ++more)
-            keys.push_back(layer.stream_kernel(layer.stream.least_level + more));
+            keys.push_back(layer.stream_kernel(layer.stream.min_level + more));
     }
     std::ranges::sort(keys);
     keys.erase(std::unique(keys.begin(), keys.end()), keys.end());

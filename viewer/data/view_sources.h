@@ -19,7 +19,7 @@ public:
     explicit ViewSources(const LiveModel& live);
 
     struct Layer {
-        AttentionOf of = AttentionOf::self;
+        AttentionKind kind = AttentionKind::self;
         std::int64_t layer = 0;
         const TapSource* tapped = nullptr;
         params::ViewSource sizes{};
@@ -32,7 +32,7 @@ public:
         struct Stream {
             std::uint32_t lanes = 0, each = 1, keys = 1;
             bool subgroup = false;  ///< a workgroup is one, whose lanes read keys for each other
-            int least_level = 3;
+            int min_level = 3;
             /// A cell is at least as high as a lane's rows.
             std::uint32_t rows_of_lane(int level) const { return std::min(each, 1u << level); }
             std::int64_t rows(int level) const { return std::int64_t{lanes} * rows_of_lane(level); }
@@ -41,13 +41,13 @@ public:
         /// Whether to make so many rows of cells of this level with it.
         bool streams(int level, std::int64_t rows) const;
     };
-    const Layer& of(const HeadPlace& head) const { return layers_.at(number_.at({head.of, head.layer})); }
+    const Layer& of(const HeadId& head) const { return layers_.at(number_.at({head.kind, head.layer})); }
     const std::vector<Layer>& layers() const { return layers_; }
     std::uint64_t some_address() const { return buffer_.address(); }
 
 private:
     std::vector<Layer> layers_;
-    std::map<std::pair<AttentionOf, std::int64_t>, std::size_t> number_;
+    std::map<std::pair<AttentionKind, std::int64_t>, std::size_t> number_;
     gpu::Buffer buffer_;
 };
 

@@ -25,14 +25,14 @@ constexpr Word<Pooling> pooling_words[] = {{Pooling::mass, "mass"}, {Pooling::pe
 constexpr Word<KeyAxis> axis_words[] = {{KeyAxis::absolute, "absolute"}, {KeyAxis::relative, "relative"}};
 constexpr Word<Theme> theme_words[] = {{Theme::dark, "dark"}, {Theme::light, "light"}};
 constexpr Word<HeadOrder> order_words[] = {{HeadOrder::index, "index"}, {HeadOrder::value, "value"}};
-constexpr Word<WeightScale> scale_words[] = {
-    {WeightScale::linear, "linear"}, {WeightScale::square_root, "sqrt"}, {WeightScale::logarithmic, "log"}};
+constexpr Word<AttentionScale> scale_words[] = {
+    {AttentionScale::linear, "linear"}, {AttentionScale::square_root, "sqrt"}, {AttentionScale::logarithmic, "log"}};
 constexpr Word<ColourMap> colour_words[] = {{ColourMap::magma, "magma"},
                                             {ColourMap::viridis, "viridis"},
                                             {ColourMap::cividis, "cividis"},
                                             {ColourMap::grey, "grey"}};
-constexpr Word<AttentionOf> of_words[] = {
-    {AttentionOf::self, "self"}, {AttentionOf::encoder, "encoder"}, {AttentionOf::cross, "cross"}};
+constexpr Word<AttentionKind> kind_words[] = {
+    {AttentionKind::self, "self"}, {AttentionKind::encoder, "encoder"}, {AttentionKind::cross, "cross"}};
 constexpr Word<HeadStatistic> statistic_words[] = {
     {HeadStatistic::entropy, "entropy"},     {HeadStatistic::effective, "effective"},
     {HeadStatistic::largest, "largest"},     {HeadStatistic::first, "first"},
@@ -52,9 +52,9 @@ const char* word_for(const Word<E> (&words)[N], E value) {
 }
 
 [[noreturn]] void refuse(const std::string& option, const std::string& got, const std::string& wanted) {
-    constexpr int most = 60;  // columns: a prompt may be a page
+    constexpr int max_columns = 60;  // columns: a prompt may be a page
     throw Error(ErrorKind::usage,
-                "view: " + option + " is " + shortened(without_controls(got), most) + ", but takes " + wanted);
+                "view: " + option + " is " + shortened(without_controls(got), max_columns) + ", but takes " + wanted);
 }
 
 template <class E, std::size_t N>
@@ -68,10 +68,10 @@ E value_for(const Word<E> (&words)[N], const std::string& option, const std::str
 }
 
 template <class Number>
-Number number_in(const std::string& option, std::string_view text, Number least, const char* wanted) {
+Number number_in(const std::string& option, std::string_view text, Number minimum, const char* wanted) {
     Number number{};
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    if (error != std::errc() || end != text.data() + text.size() || !(number >= least))
+    if (error != std::errc() || end != text.data() + text.size() || !(number >= minimum))
         refuse(option, "\"" + std::string(text) + "\"", wanted);
     if constexpr (std::is_floating_point_v<Number>)
         if (!std::isfinite(number)) refuse(option, std::string(text), wanted);
@@ -119,7 +119,7 @@ struct Option {
     const char* value;  ///< its name in the help; null: a flag
     const char* help;
     std::function<void(ViewState&, const std::string& value)> take;
-    std::function<Values(const ViewState&, const ViewState& usual)> give;
+    std::function<Values(const ViewState&, const ViewState& defaults)> give;
 };
 
 template <class Member>
@@ -132,16 +132,16 @@ template <class E, std::size_t N, class Member>
 Option word(const char* name, const Word<E> (&words)[N], Member member, const char* help) {
     return {name, "WORD", help,
             [=, &words](ViewState& s, const std::string& value) { member(s) = value_for(words, name, value); },
-            [=, &words](const ViewState& s, const ViewState& usual) {
-                return member(s) == member(usual) ? Values{} : Values{word_for(words, member(s))};
+            [=, &words](const ViewState& s, const ViewState& defaults) {
+                return member(s) == member(defaults) ? Values{} : Values{word_for(words, member(s))};
             }};
 }
 
 template <class Member>
 Option number(const char* name, Member member, const char* help) {
     return {name, "X", help, [=](ViewState& s, const std::string& value) { member(s) = real(name, value); },
-            [=](const ViewState& s, const ViewState& usual) {
-                return member(s) == member(usual) ? Values{} : Values{text_of(member(s))};
+            [=](const ViewState& s, const ViewState& defaults) {
+                return member(s) == member(defaults) ? Values{} : Values{text_of(member(s))};
             }};
 }
 
@@ -151,8 +151,8 @@ Option count(const char* name, Member member, const char* help) {
             [=](ViewState& s, const std::string& value) {
                 member(s) = static_cast<std::remove_reference_t<decltype(member(s))>>(whole(name, value));
             },
-            [=](const ViewState& s, const ViewState& usual) {
-                return member(s) == member(usual) ? Values{} : Values{std::to_string(member(s))};
+            [=](const ViewState& s, const ViewState& defaults) {
+                return member(s) == member(defaults) ? Values{} : Values{std::to_string(member(s))};
             }};
 }
 
@@ -177,8 +177,8 @@ auto field(Member... member) {
 Option prompt_option() {
     return {"-p", "TEXT", "What the model is given to begin with",
             [](ViewState& s, const std::string& value) { s.prompt = value; },
-            [](const ViewState& s, const ViewState& usual) {
-                return s.prompt == usual.prompt ? Values{} : Values{s.prompt};
+            [](const ViewState& s, const ViewState& defaults) {
+                return s.prompt == defaults.prompt ? Values{} : Values{s.prompt};
             }};
 }
 /// "model=DIR": one thing in which B is another.
@@ -225,10 +225,11 @@ Option image_option() {
 Option of_option() {
     return {"--of", "WORD", "Whose attention: self, encoder or cross",
             [](ViewState& s, const std::string& value) {
-                (s.head ? *s.head : s.head.emplace()).of = value_for(of_words, "--of", value);
+                (s.head ? *s.head : s.head.emplace()).kind = value_for(kind_words, "--of", value);
             },
             [](const ViewState& s, const ViewState&) {
-                return s.head && s.head->of != AttentionOf::self ? Values{word_for(of_words, s.head->of)} : Values{};
+                return s.head && s.head->kind != AttentionKind::self ? Values{word_for(kind_words, s.head->kind)}
+                                                                     : Values{};
             }};
 }
 Option part_option() {
@@ -272,8 +273,8 @@ const std::vector<Option>& options() {
                "Divide positive logits of tokens that were there"),
         count("--seed", field(&ViewState::sampling, &Sampling::seed), "The same seed gives the same text"),
         flag("--ignore-eos", field(&ViewState::sampling, &Sampling::ignore_end), "Go on after the model's end tokens"),
-        place("--layer", field(&HeadPlace::layer), "Layer of the head that is shown"),
-        place("--head", field(&HeadPlace::head), "Head of that layer"),
+        place("--layer", field(&HeadId::layer), "Layer of the head that is shown"),
+        place("--head", field(&HeadId::head), "Head of that layer"),
         of_option(),
         word("--show", shown_words, field(&ViewState::shown),
              "Of two runs: both, a, b, or the difference, what b has more or less than a"),
@@ -314,9 +315,9 @@ const Option* option_named(const std::string& name) {
 }
 
 /// What a view with these modifiers is when nothing else is said of it.
-ViewState usual_with(const Modifiers& modifiers) {
+ViewState default_with(const Modifiers& modifiers) {
     ViewState state;
-    state.range = usual_range(modifiers), state.scale = usual_scale(modifiers);
+    state.range = default_range(modifiers), state.scale = default_scale(modifiers);
     return state;
 }
 
@@ -367,17 +368,17 @@ std::string text_of(const Compared& c) {
     return text;
 }
 
-ValueRange usual_range(const Modifiers& modifiers) {
-    constexpr double most_ratio = 16;
-    if (modifiers.over_expected) return {1 / most_ratio, most_ratio};
+ValueRange default_range(const Modifiers& modifiers) {
+    constexpr double max_ratio = 16;
+    if (modifiers.over_expected) return {1 / max_ratio, max_ratio};
     return modifiers.value_weighted && !modifiers.row_normalised ? ValueRange{0, 0} : ValueRange{};
 }
 
-WeightScale usual_scale(const Modifiers& modifiers) {
-    return modifiers.over_expected ? WeightScale::logarithmic : WeightScale::square_root;
+AttentionScale default_scale(const Modifiers& modifiers) {
+    return modifiers.over_expected ? AttentionScale::logarithmic : AttentionScale::square_root;
 }
 
-std::vector<ScaleTick> bar_ticks(const ValueRange& range, WeightScale scale, const Modifiers& modifiers) {
+std::vector<ScaleTick> bar_ticks(const ValueRange& range, AttentionScale scale, const Modifiers& modifiers) {
     const auto min = static_cast<float>(range.min), max = static_cast<float>(range.max);
     if (!modifiers.over_expected) return scale_ticks(max, scale, min);
     constexpr float apart = 0.05f;  // of the bar, so that texts do not touch
@@ -415,10 +416,10 @@ std::string shell_word(const std::string& text) {
 }
 
 std::string as_command_line(const ViewState& state) {
-    const ViewState usual = usual_with(state.modifiers);
+    const ViewState defaults = default_with(state.modifiers);
     std::string line;
     for (const Option& option : options())
-        for (const std::string& value : option.give(state, usual)) {
+        for (const std::string& value : option.give(state, defaults)) {
             line += (line.empty() ? "" : " ") + std::string(option.name);
             if (option.value != nullptr) line += " " + shell_word(value);
         }
@@ -426,9 +427,9 @@ std::string as_command_line(const ViewState& state) {
 }
 
 ViewState state_from(std::span<const std::string> words) {
-    const ViewState state = read_words(words, usual_with(read_words(words, {}).modifiers));
+    const ViewState state = read_words(words, default_with(read_words(words, {}).modifiers));
     const bool follows_values =
-        state.range.max == 0 && usual_range(state.modifiers).max == 0;  // known only to the viewer
+        state.range.max == 0 && default_range(state.modifiers).max == 0;  // known only to the viewer
     if (!follows_values && !(state.range.min < state.range.max))
         refuse("--max", text_of(state.range.max), "a number above --min, which is " + text_of(state.range.min));
     if (!(state.difference_max > 0)) refuse("--max-difference", "0", "a number above 0");

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/picture/colour_map.h"
 #include "runtime/picture/attention_scale.h"
+#include "runtime/picture/colour_map.h"
 #include "vantage/session.h"
 #include "viewer/data/value_range.h"
 
@@ -68,10 +68,10 @@ struct Modifiers {
 /// The ends of the colour bar that nobody has moved. Of weights 0 and 1; of their ratio to what is expected a sixteenth and sixteen, with
 /// 1 in the middle of a logarithmic scale; weights times values end with the largest length of a value, which the head has to tell:
 /// max is 0 until then.
-ValueRange usual_range(const Modifiers& modifiers);
-WeightScale usual_scale(const Modifiers& modifiers);
+ValueRange default_range(const Modifiers& modifiers);
+AttentionScale default_scale(const Modifiers& modifiers);
 /// The marks of the bar: ratios as "÷4", "×1", "×4".
-std::vector<ScaleTick> bar_ticks(const ValueRange& range, WeightScale scale, const Modifiers& modifiers);
+std::vector<ScaleTick> bar_ticks(const ValueRange& range, AttentionScale scale, const Modifiers& modifiers);
 
 /// A row or a column that stays marked.
 struct Pin {
@@ -105,7 +105,7 @@ struct ViewState {
 
     // ---- what is looked at
     Shown shown = Shown::both;         ///< of two runs
-    std::optional<HeadPlace> head;     ///< nothing: the most telling one
+    std::optional<HeadId> head;        ///< nothing: the most telling one
     std::optional<Rectangle> part;     ///< nothing: all of it
     std::optional<std::int64_t> rows;  ///< time travel: the first so many rows; nothing: live
     KeyAxis axis = KeyAxis::absolute;
@@ -115,7 +115,7 @@ struct ViewState {
     bool lines = false;  ///< from the pinned token to what it reads
 
     // ---- how it looks
-    WeightScale scale = WeightScale::square_root;
+    AttentionScale scale = AttentionScale::square_root;
     ValueRange range;             ///< from the darkest colour to the brightest
     double difference_max = 0.5;  ///< both ends of the colour bar of differences
     ColourMap colours = ColourMap::magma;

@@ -11,7 +11,7 @@ constexpr const char* work_names[] = {"tile",       "stream",    "pool",    "fac
                                       "statistics", "histogram", "excerpt", "distances"};
 // Products per second that even a slow device manages: the first batches are cut by it.
 constexpr double slow_gpu = 2e10, slow_cpu = 2e7;
-constexpr double least_products = 4096;  // a dispatch is never free
+constexpr double min_products = 4096;  // a dispatch is never free
 
 std::size_t index_of(Work kind) { return static_cast<std::size_t>(kind); }
 
@@ -56,7 +56,7 @@ void ViewWork::note_times() {
 double ViewWork::take_device_seconds() { return std::exchange(device_seconds_, 0); }
 
 void ViewWork::begin(double seconds) {
-    recording_.emplace(device_, "view", static_cast<std::uint32_t>(most_dispatches));
+    recording_.emplace(device_, "view", static_cast<std::uint32_t>(max_dispatches));
     products_ = {};
     count_ = 0;
     left_ = seconds;
@@ -64,11 +64,11 @@ void ViewWork::begin(double seconds) {
 }
 
 double ViewWork::predicted(Work kind, double products) const {
-    return speeds_[index_of(kind)].seconds_per_product * std::max(products, least_products);
+    return speeds_[index_of(kind)].seconds_per_product * std::max(products, min_products);
 }
 
 double ViewWork::room(Work kind) const {
-    if (!open_ || count_ >= most_dispatches) return 0;
+    if (!open_ || count_ >= max_dispatches) return 0;
     const double products = left_ / speeds_[index_of(kind)].seconds_per_product;
     return count_ == 0 ? std::max(products, 1.0) : std::max(products, 0.0);
 }
@@ -79,7 +79,7 @@ void ViewWork::add(Work kind, const gpu::PipelineKey& key, std::span<const std::
         kind == Work::pool || kind == Work::factors || kind == Work::distances;  // on what others of its kind have made
     if (count_ > 0 && (kind != last_ || follows)) recording_->barrier();
     recording_->dispatch(gpu::pipeline(device_, key), params, groups, work_names[index_of(kind)]);
-    products_[index_of(kind)] += std::max(products, least_products);
+    products_[index_of(kind)] += std::max(products, min_products);
     left_ -= predicted(kind, products);
     last_ = kind;
     ++count_;

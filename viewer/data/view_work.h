@@ -14,7 +14,17 @@
 namespace vantage::view {
 
 /// Kinds of work, each of which has a speed of its own.
-enum class Work : std::uint8_t { tile, stream, pool, factors, probe, statistics, histogram, excerpt, distances };
+enum class Work : std::uint8_t {
+    tile,
+    stream,
+    pool,
+    factors,
+    hovered_weight,
+    statistics,
+    histogram,
+    excerpt,
+    distances
+};
 
 /// At most one batch is on the device at a time. Work is counted in products (of two numbers), and how many fit into a batch follows
 /// from how long earlier ones took.
@@ -49,7 +59,7 @@ public:
     double take_device_seconds();
 
 private:
-    static constexpr std::size_t kinds = 9, most_dispatches = 256;
+    static constexpr std::size_t kinds = 9, max_dispatches = 256;
     struct Speed {
         double seconds_per_product = 0;
         bool measured = false;

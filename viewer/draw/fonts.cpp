@@ -14,13 +14,14 @@ namespace vantage::view {
 namespace {
 
 // Latin, Greek, Cyrillic, punctuation, arrows, mathematics, shapes: what texts are most often made of, and Vantage's labels.
-constexpr std::array<ImWchar, 18> usual_ranges{0x0020, 0x017F, 0x0370, 0x03FF, 0x0400, 0x045F, 0x2010, 0x2027, 0x2030,
-                                               0x203A, 0x2190, 0x21FF, 0x2200, 0x2265, 0x2420, 0x2424, 0x2580, 0x25FF};
-constexpr float usual_pixels = 15, small_pixels = 12.5f, title_pixels = 19;
+constexpr std::array<ImWchar, 18> default_ranges{0x0020, 0x017F, 0x0370, 0x03FF, 0x0400, 0x045F,
+                                                 0x2010, 0x2027, 0x2030, 0x203A, 0x2190, 0x21FF,
+                                                 0x2200, 0x2265, 0x2420, 0x2424, 0x2580, 0x25FF};
+constexpr float default_pixels = 15, small_pixels = 12.5f, title_pixels = 19;
 
-bool usual(char32_t character) {
-    for (std::size_t i = 0; i + 1 < usual_ranges.size(); i += 2) {
-        if (character >= usual_ranges[i] && character <= usual_ranges[i + 1]) return true;
+bool is_default(char32_t character) {
+    for (std::size_t i = 0; i + 1 < default_ranges.size(); i += 2) {
+        if (character >= default_ranges[i] && character <= default_ranges[i + 1]) return true;
     }
     return character == U'✓';
 }
@@ -49,7 +50,7 @@ Fonts::Fonts(const Device& device, float scale) : device_(device), scale_(scale)
 
 void Fonts::need(std::string_view text) {
     for (const char32_t character : decode_utf8(text)) {
-        if (usual(character) || character < 0x20 || character > IM_UNICODE_CODEPOINT_MAX) continue;
+        if (is_default(character) || character < 0x20 || character > IM_UNICODE_CODEPOINT_MAX) continue;
         if (wanted_.insert(static_cast<ImWchar>(character)).second) stale_ = true;
     }
 }
@@ -109,10 +110,10 @@ void Fonts::build() {
     atlas.Clear();
     use_freetype(atlas);
     atlas.Flags |= ImFontAtlasFlags_NoBakedLines;
-    ranges_.assign(usual_ranges.begin(), usual_ranges.end());
+    ranges_.assign(default_ranges.begin(), default_ranges.end());
     for (const ImWchar character : wanted_) ranges_.insert(ranges_.end(), {character, character});
     ranges_.push_back(0);
-    regular_size = std::round(usual_pixels * scale_);
+    regular_size = std::round(default_pixels * scale_);
     small_size = std::round(small_pixels * scale_);
     title_size = std::round(title_pixels * scale_);
     regular = add_font(atlas, TextWeight::regular, regular_size, ranges_.data());

@@ -49,8 +49,8 @@ void draw_list(Painter& painter, const ImDrawList& list, params::ViewUiParams pa
 }  // namespace
 
 void Painter::clip(const ImVec4& r) {
-    const auto inside = [](float value, std::uint32_t most) {
-        return static_cast<std::int32_t>(std::clamp(value, 0.0f, static_cast<float>(most)));
+    const auto inside = [](float value, std::uint32_t extent) {
+        return static_cast<std::int32_t>(std::clamp(value, 0.0f, static_cast<float>(extent)));
     };
     const std::int32_t left = inside(r.x, target_.width), top = inside(r.y, target_.height);
     const std::int32_t right = inside(r.z, target_.width), bottom = inside(r.w, target_.height);

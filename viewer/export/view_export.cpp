@@ -166,7 +166,7 @@ std::string ViewSubject::part_name() const {
 std::string ViewSubject::row_label(std::int64_t row) const {
     const std::int64_t size = std::int64_t{1} << cells.level;
     const auto texts = [&](const LiveTokens& t) -> const std::vector<std::string>& {
-        return head.of == AttentionOf::encoder ? t.source_texts : t.texts;
+        return head.kind == AttentionKind::encoder ? t.source_texts : t.texts;
     };
     const std::int64_t first = cells.first_row + row * size;
     return span_label([&](std::int64_t i) { return label_in(*this, texts, &SecondSubject::rows, i); }, first,
@@ -180,14 +180,14 @@ std::string ViewSubject::column_label(std::int64_t column) const {
         return size > 1 ? count_text(distance) + " … " + count_text(distance + size - 1) : count_text(distance);
     }
     const auto texts = [&](const LiveTokens& t) -> const std::vector<std::string>& {
-        return head.of == AttentionOf::self ? t.texts : t.source_texts;
+        return head.kind == AttentionKind::self ? t.texts : t.source_texts;
     };
     return span_label([&](std::int64_t i) { return label_in(*this, texts, &SecondSubject::keys, i); }, first,
                       std::min(first + size, columns));
 }
 
 ViewSubject subject_of(const LiveModel& live, ViewData& data, const FrameData& frame, const ViewState& state,
-                       const HeadPlace& head) {
+                       const HeadId& head) {
     ViewSubject subject{.model = live.model().info(),
                         .device = live.model().device().caps().name,
                         .state = state,
@@ -197,7 +197,7 @@ ViewSubject subject_of(const LiveModel& live, ViewData& data, const FrameData& f
                         .columns = frame.columns,
                         .causal = frame.causal,
                         .row_sum_error = frame.row_sum_error};
-    const std::optional<TensorType>& keys = live.source(head.layer, head.of).k.type;
+    const std::optional<TensorType>& keys = live.source(head.layer, head.kind).k.type;
     subject.precision = keys ? name_of(keys->dtype) : "";
     live.read_tokens(subject.tokens);
     subject.cells = data.read_cells();
@@ -207,9 +207,9 @@ ViewSubject subject_of(const LiveModel& live, ViewData& data, const FrameData& f
 
 std::vector<std::pair<std::string, std::string>> facts_of(const ViewSubject& s) {
     const ViewState& v = s.state;
-    const char* whose = s.head.of == AttentionOf::self      ? "the model's own"
-                        : s.head.of == AttentionOf::encoder ? "the encoder's"
-                                                            : "the decoder's of the encoder's tokens";
+    const char* whose = s.head.kind == AttentionKind::self      ? "the model's own"
+                        : s.head.kind == AttentionKind::encoder ? "the encoder's"
+                                                                : "the decoder's of the encoder's tokens";
     std::vector<std::pair<std::string, std::string>> facts{
         {"Title", "Attention of head " + name_of(s.head) + " of " + s.model.name},
         {"Software", "Vantage"},
@@ -250,8 +250,8 @@ std::vector<std::pair<std::string, std::string>> facts_of(const ViewSubject& s) 
 std::string caption_of(const ViewSubject& s) {
     const ViewState& v = s.state;
     std::string text = s.model.name + " · layer " + count_text(s.head.layer) + " · head " + count_text(s.head.head);
-    if (s.head.of != AttentionOf::self)
-        text += s.head.of == AttentionOf::encoder ? " of the encoder" : " of cross attention";
+    if (s.head.kind != AttentionKind::self)
+        text += s.head.kind == AttentionKind::encoder ? " of the encoder" : " of cross attention";
     if (s.second) text += " · " + s.part_name();
     text += std::string(" · ") + name_of(v.scale) + " scale ";
     if (v.range.min > 0 && !s.difference()) text += format("from %g ", v.range.min);

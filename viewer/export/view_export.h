@@ -26,7 +26,7 @@ struct ViewSubject {
     ViewState state;
     std::string
         command;  ///< that makes the view again; empty where a program runs the model, of whose prompt nothing is known
-    HeadPlace head;
+    HeadId head;
     LiveTokens tokens;
     Version version;
     std::int64_t rows = 0, columns = 0;  ///< of the whole map, in tokens
@@ -56,7 +56,7 @@ struct ViewSubject {
 
 /// Of the last finished map of `data`.
 ViewSubject subject_of(const LiveModel& live, ViewData& data, const FrameData& frame, const ViewState& state,
-                       const HeadPlace& head);
+                       const HeadId& head);
 
 /// What every file says of itself, for people and for programs: "Vantage-Model", "Vantage-Head", …, with the command line that makes
 /// the view again. The texts of a PNG file.

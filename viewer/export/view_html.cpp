@@ -170,14 +170,14 @@ nlohmann::json page_data(const ViewSubject& s) {
     nlohmann::json facts;
     for (const auto& [key, value] : facts_of(s)) facts[key] = value;
     const int first = !s.second || s.state.shown == Shown::both ? 0 : static_cast<int>(s.state.shown) - 1;
-    const WeightScale scale = s.state.scale;
+    const AttentionScale scale = s.state.scale;
     return {{"title", facts_of(s).front().second},
             {"caption", caption_of(s)},
             {"facts", facts},
             {"theme", name_of(s.state.theme)},
-            {"scale", scale == WeightScale::linear        ? "linear"
-                      : scale == WeightScale::logarithmic ? "log"
-                                                          : "sqrt"},
+            {"scale", scale == AttentionScale::linear        ? "linear"
+                      : scale == AttentionScale::logarithmic ? "log"
+                                                             : "sqrt"},
             {"min", s.state.range.min},
             {"max", s.state.range.max},
             {"pooling", s.cells.level == 0 ? "weight" : name_of(s.state.pooling)},

@@ -28,20 +28,20 @@ void next(Enum& value, int count) {
 
 /// The neighbour of the focused head, as far as there is one.
 void move_head(Viewer& v, std::int64_t layers, std::int64_t heads) {
-    const HeadPlace now = v.head();
+    const HeadId now = v.head();
     const ModelInfo& info = v.live().model().info();
-    go_to_head(v, HeadPlace{std::clamp<std::int64_t>(now.layer + layers, 0, info.layers_of(now.of) - 1),
-                            std::clamp<std::int64_t>(now.head + heads, 0, info.heads_of(now.of) - 1), now.of});
+    go_to_head(v, HeadId{std::clamp<std::int64_t>(now.layer + layers, 0, info.layers_of(now.kind) - 1),
+                         std::clamp<std::int64_t>(now.head + heads, 0, info.heads_of(now.kind) - 1), now.kind});
 }
 
 void next_kind(Viewer& v) {
     const ModelInfo& info = v.live().model().info();
-    HeadPlace head = v.head();
-    do next(head.of, 3);
-    while (info.layers_of(head.of) == 0);
-    if (head.of == v.head().of) return v.say("this model has one kind of attention");
-    head.layer = std::min(head.layer, info.layers_of(head.of) - 1);
-    head.head = std::min(head.head, info.heads_of(head.of) - 1);
+    HeadId head = v.head();
+    do next(head.kind, 3);
+    while (info.layers_of(head.kind) == 0);
+    if (head.kind == v.head().kind) return v.say("this model has one kind of attention");
+    head.layer = std::min(head.layer, info.layers_of(head.kind) - 1);
+    head.head = std::min(head.head, info.heads_of(head.kind) - 1);
     go_to_head(v, head);
 }
 
@@ -188,8 +188,8 @@ constexpr std::array action_table = std::to_array<Action>({
     {"dark-down", "Dark end lower", Menu::view, character(U'{'), [](Viewer& v) { move_end(v, BarEnd::dark, -1); }},
     {"dark-up", "Dark end higher", Menu::view, character(U'}'), [](Viewer& v) { move_end(v, BarEnd::dark, 1); }},
     {"range", "The bar's usual ends", Menu::view, character(U'0'),
-     [](Viewer& v) { v.state().range = v.usual_ends(), v.state().difference_max = ViewState().difference_max; },
-     [](const Viewer& v) { return v.state().range == v.usual_ends(); }},
+     [](Viewer& v) { v.state().range = v.default_ends(), v.state().difference_max = ViewState().difference_max; },
+     [](const Viewer& v) { return v.state().range == v.default_ends(); }},
     {"theme", "Light theme", Menu::view, character(U't'), [](Viewer& v) { next(v.state().theme, 2); },
      [](const Viewer& v) { return v.state().theme == Theme::light; }},
     {"larger", "Everything larger", Menu::view, control(U'+'), [](Viewer& v) { v.set_scale(v.scale() * 1.1f); }},

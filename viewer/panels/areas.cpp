@@ -58,7 +58,7 @@ bool act_in_bar(Viewer& v, const Shortcut& s) {
     if (const Steps steps = steps_of(s); steps.down != 0)
         move_end(v, s.shift ? BarEnd::dark : BarEnd::bright, -steps.down);
     else if (s.key == Key::enter)
-        v.state().range = v.usual_ends();
+        v.state().range = v.default_ends();
     else
         return false;
     return true;
@@ -96,7 +96,7 @@ bool act_in_text(Viewer& v, const Shortcut& s) {
         v.at().text_step = {steps.right, steps.down};
     } else if (s.key == Key::enter && v.at().picked_token) {
         // the text of a query that reads another one has no keys
-        const bool key = s.shift && v.head().of != AttentionOf::cross;
+        const bool key = s.shift && v.head().kind != AttentionKind::cross;
         toggle_pin(v.state(), {key ? Pin::Kind::key : Pin::Kind::query, *v.at().picked_token});
     } else {
         return false;
@@ -130,11 +130,11 @@ double number_in(const Viewer& v, Area area) {
 
 void set_number(Viewer& v, Area area, double value) {
     Sampling& sampling = v.at().sampling;
-    const auto within = [&](double most) { return std::clamp(value, 0.0, most); };
+    const auto within = [&](double maximum) { return std::clamp(value, 0.0, maximum); };
     if (area == Area::temperature) sampling.temperature = within(5);
     if (area == Area::top_p) sampling.top_p = within(1);
-    if (area == Area::seed) sampling.seed = static_cast<std::uint64_t>(within(most_seed));
-    if (area == Area::length) v.at().max_tokens = static_cast<std::int64_t>(within(most_length));
+    if (area == Area::seed) sampling.seed = static_cast<std::uint64_t>(within(max_seed));
+    if (area == Area::length) v.at().max_tokens = static_cast<std::int64_t>(within(max_length));
 }
 
 /// What has been typed so far is the number at once.

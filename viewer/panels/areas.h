@@ -11,7 +11,7 @@ namespace vantage::view {
 enum class Area : std::uint8_t { map, bar, heads, numbers, text, time, prompt, temperature, top_p, seed, length, run };
 inline constexpr int area_count = 12;
 
-inline constexpr int most_seed = 999999, most_length = 100000;  // what the sampling controls reach
+inline constexpr int max_seed = 999999, max_length = 100000;  // what the sampling controls reach
 
 /// The next area that is on the screen, or the one before; leaves a text that is being typed.
 void next_area(Viewer& viewer, int step);

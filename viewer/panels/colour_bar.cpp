@@ -33,7 +33,7 @@ void drag_end(Ui& ui, ImDrawList& list, const Box& bar, BarEnd end) {
     if (ImGui::IsItemDeactivated()) ui.at.bar.reset();
     const bool hot = ImGui::IsItemHovered() || ImGui::IsItemActive();
     if (ImGui::IsItemHovered() && ImGui::IsMouseDoubleClicked(0)) {
-        ui.state.range = with_usual_end(ui.state.range, end, ui.usual_ends);
+        ui.state.range = with_default_end(ui.state.range, end, ui.default_ends);
         ui.at.bar.reset();
     }
     fill(list, grip, hot ? ui.palette.accent : ui.palette.strong, ui.px(3));
@@ -54,9 +54,9 @@ void wheel(Ui& ui, const Box& bar) {
 void draw_histogram(const Ui& ui, ImDrawList& list, const Box& box) {
     if (!ui.data.counts) return;
     const ValueCounts& counts = *ui.data.counts;
-    const std::uint32_t most = std::max({counts.below, counts.above, *std::ranges::max_element(counts.bins), 1u});
+    const std::uint32_t maximum = std::max({counts.below, counts.above, *std::ranges::max_element(counts.bins), 1u});
     const auto length = [&](std::uint32_t count) {
-        const double share = std::log1p(static_cast<double>(count)) / std::log1p(static_cast<double>(most));
+        const double share = std::log1p(static_cast<double>(count)) / std::log1p(static_cast<double>(maximum));
         return count > 0 ? std::max(1.0f, std::round(box.wide * static_cast<float>(share))) : 0.0f;
     };
     const auto bins = static_cast<float>(counts.bins.size());

@@ -10,7 +10,7 @@
 namespace vantage::view {
 namespace {
 
-constexpr double least_difference_end = 1e-4;
+constexpr double min_difference_end = 1e-4;
 
 /// Slots [first, last).
 struct SlotRange {
@@ -49,29 +49,29 @@ void draw_hatched(const Ui& ui, ImDrawList& list, const Box& box) {
 }
 
 /// Where a value is on the bar: 0 at its lower end, ½ for none.
-float place_of(float value, float most, WeightScale scale) {
-    return 0.5f + std::copysign(0.5f * position_of(std::abs(value), most, scale), value);
+float place_of(float value, float max_value, AttentionScale scale) {
+    return 0.5f + std::copysign(0.5f * position_of(std::abs(value), max_value, scale), value);
 }
 
 void drag_ends(Ui& ui, const Box& bar) {
     ImGui::SetCursorScreenPos({bar.x - ui.px(4), bar.y - ui.px(6)});
     ImGui::InvisibleButton("ends", {bar.wide + ui.px(8), bar.high + ui.px(12)});
     const ImGuiIO& io = ImGui::GetIO();
-    double& most = ui.state.difference_max;
-    if (ImGui::IsItemHovered() && io.MouseWheel != 0) most *= std::pow(0.85, static_cast<double>(io.MouseWheel));
+    double& max_value = ui.state.difference_max;
+    if (ImGui::IsItemHovered() && io.MouseWheel != 0) max_value *= std::pow(0.85, static_cast<double>(io.MouseWheel));
     if (ImGui::IsItemActive() && io.MouseDelta.y != 0)
-        most *= std::pow(100.0, -static_cast<double>(io.MouseDelta.y / bar.high));
-    if (ImGui::IsItemHovered() && ImGui::IsMouseDoubleClicked(0)) most = ViewState().difference_max;
-    most = std::clamp(most, least_difference_end, 1e3);
+        max_value *= std::pow(100.0, -static_cast<double>(io.MouseDelta.y / bar.high));
+    if (ImGui::IsItemHovered() && ImGui::IsMouseDoubleClicked(0)) max_value = ViewState().difference_max;
+    max_value = std::clamp(max_value, min_difference_end, 1e3);
 }
 
 }  // namespace
 
 void draw_gaps(const Ui& ui, ImDrawList& list, const Pane& pane) {
     const Beside& beside = *ui.beside;
-    const HeadPlace& head = ui.head;
-    const Alignment& rows = head.of == AttentionOf::encoder ? beside.comparison.source() : beside.comparison.own();
-    const Alignment& keys = head.of == AttentionOf::self ? beside.comparison.own() : beside.comparison.source();
+    const HeadId& head = ui.head;
+    const Alignment& rows = head.kind == AttentionKind::encoder ? beside.comparison.source() : beside.comparison.own();
+    const Alignment& keys = head.kind == AttentionKind::self ? beside.comparison.own() : beside.comparison.source();
     const FrameData* frame = beside.frames[pane.shown == Shown::b ? 1 : 0];
     if (frame == nullptr || rows.a.plain()) return;
     const MapView& map = pane.map;
@@ -106,13 +106,13 @@ void draw_difference_bar(Ui& ui, const Box& box) {
         const auto colour = static_cast<std::size_t>(std::lround(128 + share * 127));
         fill(list, {bar.x, bar.y + static_cast<float>(i), bar.wide, 1}, packed(colours[colour]));
     }
-    const auto most = static_cast<float>(ui.state.difference_max);
+    const auto max_value = static_cast<float>(ui.state.difference_max);
     const auto tick = [&](float value, const std::string& text) {
-        const float y = bar.bottom() - place_of(value, most, ui.state.scale) * bar.high;
+        const float y = bar.bottom() - place_of(value, max_value, ui.state.scale) * bar.high;
         fill(list, {bar.right(), std::round(y), ui.px(4), 1}, ui.palette.faint);
         put(list, small(ui), bar.right() + ui.px(8), y - ui.fonts.small_size * 0.6f, ui.palette.ink, text);
     };
-    for (const ScaleTick& one : scale_ticks(most, ui.state.scale)) {
+    for (const ScaleTick& one : scale_ticks(max_value, ui.state.scale)) {
         if (one.value <= 0 || one.position <= 0) continue;
         tick(one.value, "+" + one.text);
         tick(-one.value, "−" + one.text);

@@ -24,12 +24,12 @@ std::int64_t next_with(const Ui& ui, const std::string& text, std::int64_t from)
 }
 
 void pin_next(Ui& ui, Viewer& viewer) {
-    constexpr int most = 40;  // columns
+    constexpr int max_columns = 40;  // columns
     const std::int64_t from = ui.state.pins.empty() ? -1 : ui.state.pins.back().token;
     const std::string wanted = ui.fonts.legible(ui.fonts.of_field(ui.at.found));  // as labels are
     const std::int64_t token = wanted.empty() ? -1 : next_with(ui, wanted, from);
     if (token < 0) {
-        if (!wanted.empty()) viewer.say("no token has “" + shortened(wanted, most) + "”");
+        if (!wanted.empty()) viewer.say("no token has “" + shortened(wanted, max_columns) + "”");
         return;
     }
     ui.state.pins = {{Pin::Kind::query, token}};

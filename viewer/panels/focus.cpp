@@ -15,13 +15,13 @@ namespace {
 /// How many cells from label to label, so that labels do not touch: 1, 2, 5, 10 …
 std::int64_t label_step(double pixels_per_cell, float line) {
     constexpr std::array<std::int64_t, 3> nice{1, 2, 5};
-    constexpr std::int64_t most = 1'000'000'000'000;  // where there is no row yet, or no room for one
-    for (std::int64_t power = 1; power < most; power *= 10) {
+    constexpr std::int64_t maximum = 1'000'000'000'000;  // where there is no row yet, or no room for one
+    for (std::int64_t power = 1; power < maximum; power *= 10) {
         for (const std::int64_t n : nice) {
             if (static_cast<double>(n * power) * pixels_per_cell >= static_cast<double>(line)) return n * power;
         }
     }
-    return most;
+    return maximum;
 }
 
 /// Labels of one side: what is drawn where, and in which colour.
@@ -112,10 +112,10 @@ void draw_row_sums(const Ui& ui, ImDrawList& list) {
     if (ui.data.rows_checked == 0) return;
     const MapView& map = ui.map;
     const Box strip{map.box.x - ui.px(5), map.box.y, ui.px(3), map.box.high};
-    const auto part = [&](double first, double last, ImU32 colour, float least) {
+    const auto part = [&](double first, double last, ImU32 colour, float minimum) {
         const float top = std::clamp(map.y_of(first), strip.y, strip.bottom()),
                     bottom = std::clamp(map.y_of(last), strip.y, strip.bottom());
-        fill(list, {strip.x, top, strip.wide, std::max(bottom - top, least)}, colour);
+        fill(list, {strip.x, top, strip.wide, std::max(bottom - top, minimum)}, colour);
     };
     const auto checked = static_cast<double>(std::min(ui.row_slots.slot_of(ui.data.rows_checked), map.rows));
     part(map.part.first_row, map.part.last_row, ui.palette.line, 0);
@@ -157,8 +157,8 @@ float weight_at(const Ui& ui, bool of_b, std::int64_t row, std::int64_t column) 
     if (frame == nullptr || frame->numbers == nullptr || frame->numbers->axis != ui.state.axis) return NAN;
     static const SideSlots plain;
     const SideSlots& slots = ui.beside != nullptr ? ui.beside->comparison.slots(of_b) : plain;
-    const auto query = slots.rows_of(ui.head.of).token(row);
-    const auto key = ui.state.axis == KeyAxis::relative ? column : slots.keys_of(ui.head.of).token(column);
+    const auto query = slots.rows_of(ui.head.kind).token(row);
+    const auto key = ui.state.axis == KeyAxis::relative ? column : slots.keys_of(ui.head.kind).token(column);
     return query && key ? frame->numbers->at(*query, *key) : NAN;
 }
 
@@ -240,7 +240,7 @@ void zoom_to_box(Ui& ui, std::array<float, 2> from, ImVec2 to) {
     const auto a = ui.map.at(from[0], from[1]), b = ui.map.at(to.x, to.y);
     if (!a || !b) return;
     // The smallest part with square cells that has both corners.
-    const double side = std::max({std::abs(b->first - a->first), std::abs(b->second - a->second), least_cells_shown});
+    const double side = std::max({std::abs(b->first - a->first), std::abs(b->second - a->second), min_cells_shown});
     const double row = std::min(a->first, b->first), column = std::min(a->second, b->second);
     ui.state.part = moved({row, row + side, column, column + side}, 0, 0, ui.map.rows, ui.map.columns);
 }

@@ -36,14 +36,14 @@ std::vector<HeadStatistics> FocusFinder::statistics_of_layer(Session& session, s
 // Whether there is a layer to ask for; another run is searched anew. Images have no tokens to compare.
 bool FocusFinder::begin_next(const LiveModel& live, const Version& version) {
     constexpr std::int64_t enough = 4;  // of shorter texts no head tells anything
-    constexpr std::int64_t most =
+    constexpr std::int64_t maximum =
         512;  // of longer ones their beginning tells enough: a layer costs the square of its rows
-    if (waiting_ || live.model().config().sees()) return false;
+    if (waiting_ || live.model().config().is_vision()) return false;
     const std::int64_t prompt = std::max(version.prompt_tokens, enough);
     if (version.rows < prompt) return false;
     if (run_ != version.run) {
         run_ = version.run,
-        rows_ = std::min(prompt, most);  // whatever was written by now: the same text, the same head
+        rows_ = std::min(prompt, maximum);  // whatever was written by now: the same text, the same head
         heads_.clear();
         next_layer_ = 0, layers_ = live.model().info().layers;
     }
@@ -75,7 +75,7 @@ void FocusFinder::read(Session& session) {
     if (error) error_ = "no head could be chosen: " + *error;
     if (next_layer_ == layers_ && !some.empty()) {
         const auto heads = static_cast<int>(session.model().info().heads);
-        if (const auto telling = most_telling_head(heads_, heads)) found_ = {telling->layer, telling->head};
+        if (const auto salient = most_salient_head(heads_, heads)) found_ = {salient->layer, salient->head};
     }
     seconds_ += seconds_now() - begin;
     waiting_ = false, answered_ = true;
@@ -97,7 +97,7 @@ bool FocusFinder::answered() const {
     return answered_;
 }
 
-std::optional<HeadPlace> FocusFinder::found() const {
+std::optional<HeadId> FocusFinder::found() const {
     const std::lock_guard lock(mutex_);
     return found_;
 }

@@ -29,7 +29,7 @@ public:
     void wait(LiveModel& live, const Version& version);
     /// Whether an answer has come since the last look.
     bool answered() const;
-    std::optional<HeadPlace> found() const;
+    std::optional<HeadId> found() const;
     /// What went wrong; taken once.
     std::optional<std::string> take_error();
     /// Seconds of the model's thread that the search took; taken once.
@@ -47,7 +47,7 @@ private:
     std::int64_t layers_ = 0, next_layer_ = 0, rows_ = 0;
     bool waiting_ = false;   ///< a layer is on its way
     bool answered_ = false;  ///< since the last look
-    std::optional<HeadPlace> found_;
+    std::optional<HeadId> found_;
     std::optional<std::string> error_;
     double seconds_ = 0;
 };

@@ -101,8 +101,8 @@ void draw_axis(const Ui& ui, ImDrawList& list, const HeadCells& cells, const Hea
     const float step = cells.cell + cells.gap;
     const auto every = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(face.size * 1.3f / step)));
     for (std::int64_t row = 0; row < cells.rows; row += every) {
-        const HeadPlace& head = ui.live.heads()[order[static_cast<std::size_t>(row * cells.columns)].value_or(0)];
-        const char* prefix = head.of == AttentionOf::encoder ? "e" : head.of == AttentionOf::cross ? "x" : "";
+        const HeadId& head = ui.live.heads()[order[static_cast<std::size_t>(row * cells.columns)].value_or(0)];
+        const char* prefix = head.kind == AttentionKind::encoder ? "e" : head.kind == AttentionKind::cross ? "x" : "";
         put_right(list, face, cells.left - ui.px(6), cells.at(row, 0).y + (cells.cell - face.size) / 2,
                   ui.palette.faint, prefix + std::to_string(head.layer));
     }
@@ -129,15 +129,15 @@ void draw_scale(const Ui& ui, ImDrawList& list, const Box& box, std::pair<double
 HeadGrid head_grid(const LiveModel& live) {
     const ModelInfo& info = live.model().info();
     HeadGrid grid{0, 1};
-    for (const AttentionOf of : {AttentionOf::encoder, AttentionOf::self, AttentionOf::cross}) {
-        grid.rows += info.layers_of(of);
-        if (info.layers_of(of) > 0) grid.columns = std::max(grid.columns, info.heads_of(of));
+    for (const AttentionKind kind : {AttentionKind::encoder, AttentionKind::self, AttentionKind::cross}) {
+        grid.rows += info.layers_of(kind);
+        if (info.layers_of(kind) > 0) grid.columns = std::max(grid.columns, info.heads_of(kind));
     }
     return grid;
 }
 
 HeadOrderCells head_cells(const LiveModel& live, const ViewState& state, std::span<const HeadMeans> numbers) {
-    const std::vector<HeadPlace>& heads = live.heads();
+    const std::vector<HeadId>& heads = live.heads();
     const HeadGrid grid = head_grid(live);
     HeadOrderCells cells(static_cast<std::size_t>(grid.rows * grid.columns));
     if (state.order == HeadOrder::index || numbers.size() != heads.size()) {
@@ -179,7 +179,7 @@ void draw_head_map(Ui& ui) {
         if (!order[i]) continue;
         const auto place = static_cast<std::int64_t>(i);
         const Box cell = cells.at(place / cells.columns, place % cells.columns);
-        const HeadPlace& head = ui.live.heads()[*order[i]];
+        const HeadId& head = ui.live.heads()[*order[i]];
         draw_cell(ui, list, cell, *order[i], range);
         if (head == ui.head) outline(list, cell.inset(-ui.px(2)), ui.palette.accent, ui.px(2), ui.px(3));
         if (!ImGui::IsWindowHovered() ||
@@ -190,7 +190,7 @@ void draw_head_map(Ui& ui) {
                           value_text(ui, *order[i]).c_str());
         if (ImGui::IsMouseClicked(0)) {
             ui.state.head = head;
-            forget_misfits(ui.state, ui.at, ui.head.of, head.of);
+            forget_misfits(ui.state, ui.at, ui.head.kind, head.kind);
         }
     }
     draw_groups(ui, list, cells);

@@ -107,11 +107,11 @@ void draw_help_page(Ui& ui, const std::vector<HelpLine>& lines, const Box& box, 
 }  // namespace
 
 void draw_help(Ui& ui) {
-    constexpr float least_column = 232, usual_columns = 4;
+    constexpr float min_column = 232, default_columns = 4;
     const ImVec2 all = ImGui::GetIO().DisplaySize;
     const std::vector<HelpLine> lines = help_lines(ui);
     const float wide = std::min(ui.px(1140), all.x - ui.px(16)), inside = wide - ui.px(40);
-    const auto columns = static_cast<int>(std::clamp(std::floor(inside / ui.px(least_column)), 1.0f, usual_columns));
+    const auto columns = static_cast<int>(std::clamp(std::floor(inside / ui.px(min_column)), 1.0f, default_columns));
     const float above = ui.px(24) + ui.fonts.title_size, below = ui.px(16);
     const float text = ImGui::CalcTextSize(help_text(ui).c_str(), nullptr, false, inside).y + ui.px(12) +
                        ImGui::GetStyle().ItemSpacing.y;

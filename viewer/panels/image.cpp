@@ -4,8 +4,8 @@
 #include <utility>
 
 #include "params/view_draw.h"
-#include "runtime/picture/attention_scale.h"
 #include "runtime/models/config.h"
+#include "runtime/picture/attention_scale.h"
 #include "viewer/data/view_sources.h"
 #include "viewer/panels/panels.h"
 #include "viewer/panels/widgets.h"

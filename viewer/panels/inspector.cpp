@@ -61,7 +61,8 @@ std::optional<double> weight_in(const Ui& ui, bool of_b, std::int64_t row, std::
     if (frame == nullptr || !frame->reading || frame->reading->head != ui.head) return std::nullopt;
     const SideSlots& slots = ui.beside->comparison.slots(of_b);
     const CellReading& reading = *frame->reading;
-    if (slots.rows_of(ui.head.of).token(row) != reading.query || slots.keys_of(ui.head.of).token(column) != reading.key)
+    if (slots.rows_of(ui.head.kind).token(row) != reading.query ||
+        slots.keys_of(ui.head.kind).token(column) != reading.key)
         return std::nullopt;
     return static_cast<double>(reading.weight);
 }

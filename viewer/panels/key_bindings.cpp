@@ -12,7 +12,7 @@
 namespace vantage::view {
 namespace {
 
-constexpr std::size_t most_bytes = 1 << 20;  // of a file
+constexpr std::size_t max_bytes = 1 << 20;  // of a file
 
 std::string_view trimmed(std::string_view text) {
     const auto blank = [](char c) { return c == ' ' || c == '\t' || c == '\r'; };
@@ -95,7 +95,7 @@ KeyBindings own_keys() {
     const std::string folder = config_directory(), file = folder + "/keys";
     std::error_code ignored;
     if (folder.empty() || !std::filesystem::exists(file, ignored)) return {};
-    return {read_file(file, most_bytes), file};
+    return {read_file(file, max_bytes), file};
 }
 
 }  // namespace vantage::view

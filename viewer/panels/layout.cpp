@@ -7,7 +7,7 @@
 namespace vantage::view {
 namespace {
 
-constexpr float gap = 8, least_map = 180;
+constexpr float gap = 8, min_map = 180;
 constexpr float bar_gap = 14, bar_alone = 63;  // the colour bar with its numbers, and what is between it and the map
 
 /// What stands below the map, from the window's lower end upwards; 0: nothing. All without scale.
@@ -19,7 +19,7 @@ float text_height(float lines) { return text_above + text_below + lines * text_l
 
 /// As much as leaves the map its room, what is wanted most first.
 Heights share_out(float height, const LayoutWishes& wishes, bool image_below) {
-    float left = height - least_map;
+    float left = height - min_map;
     bool full = false;
     const auto take = [&](float high) {
         full = full || left < high + gap;  // then nothing that is wanted less has room either
@@ -27,7 +27,7 @@ Heights share_out(float height, const LayoutWishes& wishes, bool image_below) {
         left -= high + gap;
         return high;
     };
-    const float few = wishes.two_texts ? 3 : 1, most = few + 3;  // lines
+    const float few = wishes.two_texts ? 3 : 1, max_lines = few + 3;  // lines
     Heights h;
     if (wishes.prompt) h.prompt = std::max(take(44), 44.0f);
     if (wishes.image) {
@@ -39,7 +39,7 @@ Heights share_out(float height, const LayoutWishes& wishes, bool image_below) {
     if (!wishes.prompt) h.prompt = take(44);
     if (wishes.image && h.tokens > 0) h.tokens += std::clamp(height * 0.42f - 120, 0.0f, std::max(0.0f, left));
     if (wishes.image || h.tokens <= 0) return h;
-    for (float lines = few + 1; lines <= most && left >= text_line; ++lines) {
+    for (float lines = few + 1; lines <= max_lines && left >= text_line; ++lines) {
         if (lines > few + 1 && text_height(lines) > height * 0.16f) break;
         left -= text_line;
         h.tokens = text_height(lines);
@@ -76,7 +76,7 @@ void lay_columns(Layout& l, float scale, const LayoutWishes& wishes, const Box& 
 Layout lay_out(float width, float height, float scale, const LayoutWishes& wishes) {
     const auto px = [&](float logical) { return std::round(logical * scale); };
     Layout l;
-    l.too_small = width < px(least_width) || height < px(least_height);
+    l.too_small = width < px(min_width) || height < px(min_height);
     if (l.too_small) return l;
     l.bar = {0, 0, width, px(36)};
     Box room{px(gap), l.bar.bottom() + px(gap), width - 2 * px(gap), height - l.bar.high - 2 * px(gap)};

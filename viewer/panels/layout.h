@@ -25,7 +25,7 @@ struct LayoutWishes {
     bool prompt = false;     ///< it is being edited: then it has room before all others
 };
 
-inline constexpr float least_width = 300, least_height = 180;  ///< of a window, at a scale of 1
+inline constexpr float min_width = 300, min_height = 180;  ///< of a window, at a scale of 1
 
 /// Of a window of so many pixels; `scale` is the size of everything. What there is no room for gives way to the map: in width the
 /// inspector, then the heads; in height the prompt, then the time, then the text. An image is above the inspector where there is one.

@@ -23,8 +23,8 @@ void draw_map(const Ui& ui, ImDrawList& list, const MapDrawing& drawing) {
     p.columns = static_cast<float>(drawing.part.columns());
     p.bar = scale_params(ui.state.scale, difference ? ValueRange{0, ui.state.difference_max} : ui.state.range);
     // Small maps are of plain weights, whatever the bar measures.
-    if (drawing.mini_map >= 0 && !difference && usual_range(ui.state.modifiers) != ValueRange{})
-        p.bar = scale_params(usual_scale({}), {});
+    if (drawing.mini_map >= 0 && !difference && default_range(ui.state.modifiers) != ValueRange{})
+        p.bar = scale_params(default_scale({}), {});
     p.peak = ui.state.pooling == Pooling::peak ? 1 : 0;
     p.mini_map = static_cast<std::uint32_t>(drawing.mini_map + 1);
     p.hide_future = drawing.hide_future ? 1 : 0;

@@ -33,10 +33,10 @@ Rectangle whole_map(std::int64_t rows, std::int64_t columns) {
 
 Rectangle zoomed(const Rectangle& part, double factor, double row, double column, std::int64_t rows,
                  std::int64_t columns) {
-    const double least = std::min(least_cells_shown / std::max(part.rows(), 1e-9), 1.0);
-    const double most = std::max(static_cast<double>(rows) / std::max(part.rows(), 1e-9),
-                                 static_cast<double>(columns) / std::max(part.columns(), 1e-9));
-    const double by = std::clamp(factor, least, std::max(most, least));
+    const double minimum = std::min(min_cells_shown / std::max(part.rows(), 1e-9), 1.0);
+    const double maximum = std::max(static_cast<double>(rows) / std::max(part.rows(), 1e-9),
+                                    static_cast<double>(columns) / std::max(part.columns(), 1e-9));
+    const double by = std::clamp(factor, minimum, std::max(maximum, minimum));
     const Rectangle larger{row - (row - part.first_row) * by, row + (part.last_row - row) * by,
                            column - (column - part.first_column) * by, column + (part.last_column - column) * by};
     return kept_inside(larger, rows, columns);

@@ -25,7 +25,7 @@ struct MapView {
     std::optional<std::pair<double, double>> at(float x, float y) const;
 };
 
-inline constexpr double least_cells_shown = 4;
+inline constexpr double min_cells_shown = 4;
 
 /// All of a map.
 Rectangle whole_map(std::int64_t rows, std::int64_t columns);

@@ -7,17 +7,17 @@
 
 namespace vantage::view {
 
-void go_to_head(Viewer& v, const std::optional<HeadPlace>& head) {
-    const AttentionOf before = v.head().of;
+void go_to_head(Viewer& v, const std::optional<HeadId>& head) {
+    const AttentionKind before = v.head().kind;
     v.state().head = head;
-    forget_misfits(v.state(), v.at(), before, v.head().of);
+    forget_misfits(v.state(), v.at(), before, v.head().kind);
 }
 
-void forget_misfits(ViewState& state, Interaction& at, AttentionOf before, AttentionOf now) {
+void forget_misfits(ViewState& state, Interaction& at, AttentionKind before, AttentionKind now) {
     if (before == now) return;
     // Rows are the model's own tokens but for an encoder; keys what an encoder has read but for attention to oneself.
-    const bool rows = (before == AttentionOf::encoder) == (now == AttentionOf::encoder),
-               keys = (before == AttentionOf::self) == (now == AttentionOf::self);
+    const bool rows = (before == AttentionKind::encoder) == (now == AttentionKind::encoder),
+               keys = (before == AttentionKind::self) == (now == AttentionKind::self);
     std::erase_if(state.pins, [&](const Pin& pin) { return pin.kind == Pin::Kind::query ? !rows : !keys; });
     state.part.reset();
     at.picked.reset();

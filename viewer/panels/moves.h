@@ -6,10 +6,10 @@
 namespace vantage::view {
 
 /// Another head in focus; nothing: the most telling one.
-void go_to_head(Viewer& viewer, const std::optional<HeadPlace>& head);
+void go_to_head(Viewer& viewer, const std::optional<HeadId>& head);
 /// Takes away what meant other tokens than it does for the head now in focus: pins, the picked cell, the part that is shown, and the
 /// time.
-void forget_misfits(ViewState& state, Interaction& at, AttentionOf before, AttentionOf now);
+void forget_misfits(ViewState& state, Interaction& at, AttentionKind before, AttentionKind now);
 
 /// The picked cell, or one to begin with: the newest row's last.
 Cell picked(const Viewer& viewer);

@@ -21,11 +21,11 @@ void note_area(Ui& ui, Area area) {
 }
 
 /// How a number is written: while it is typed as it is typed.
-std::string shape_of(const Ui& ui, Area area, const char* usual) {
-    return ui.at.area == area && !ui.at.typed.empty() ? ui.at.typed + "▏" : usual;
+std::string shape_of(const Ui& ui, Area area, const char* default_shape) {
+    return ui.at.area == area && !ui.at.typed.empty() ? ui.at.typed + "▏" : default_shape;
 }
 
-void number_field(Ui& ui, Area area, const char* name, const char* id, double& value, float step, float most,
+void number_field(Ui& ui, Area area, const char* name, const char* id, double& value, float step, float maximum,
                   const char* shape) {
     ImGui::SameLine(0, ui.px(12));
     ImGui::AlignTextToFramePadding();
@@ -33,20 +33,21 @@ void number_field(Ui& ui, Area area, const char* name, const char* id, double& v
     ImGui::SameLine(0, ui.px(5));
     ImGui::SetNextItemWidth(ui.px(54));
     auto edited = static_cast<float>(value);
-    if (ImGui::DragFloat(id, &edited, step, 0, most, shape_of(ui, area, shape).c_str()))
-        value = std::round(1000 * static_cast<double>(std::clamp(edited, 0.0f, most))) / 1000;  // as it will be written
+    if (ImGui::DragFloat(id, &edited, step, 0, maximum, shape_of(ui, area, shape).c_str()))
+        value =
+            std::round(1000 * static_cast<double>(std::clamp(edited, 0.0f, maximum))) / 1000;  // as it will be written
     note_area(ui, area);
 }
 
-void whole_field(Ui& ui, Area area, const char* name, const char* id, std::int64_t& value, int most, float wide) {
+void whole_field(Ui& ui, Area area, const char* name, const char* id, std::int64_t& value, int maximum, float wide) {
     ImGui::SameLine(0, ui.px(12));
     ImGui::AlignTextToFramePadding();
     ImGui::TextDisabled("%s", name);
     ImGui::SameLine(0, ui.px(5));
     ImGui::SetNextItemWidth(ui.px(wide));
-    auto edited = static_cast<int>(std::min<std::int64_t>(value, most));
-    if (ImGui::DragInt(id, &edited, 0.3f, 0, most, shape_of(ui, area, "%d").c_str()))
-        value = std::clamp(edited, 0, most);
+    auto edited = static_cast<int>(std::min<std::int64_t>(value, maximum));
+    if (ImGui::DragInt(id, &edited, 0.3f, 0, maximum, shape_of(ui, area, "%d").c_str()))
+        value = std::clamp(edited, 0, maximum);
     note_area(ui, area);
 }
 
@@ -69,9 +70,9 @@ void draw_prompt(Ui& ui, Viewer& viewer) {
     if (ui.at.focus_prompt) ImGui::SetKeyboardFocusHere();
     ui.at.focus_prompt = false;
     const bool entered = ImGui::InputTextWithHint("##prompt",
-                                                  config.sees() ? "A file: PNG, JPEG or safetensors"
-                                                  : writes      ? "What should the model go on with?"
-                                                                : "What should the model read?",
+                                                  config.is_vision() ? "A file: PNG, JPEG or safetensors"
+                                                  : writes           ? "What should the model go on with?"
+                                                                     : "What should the model read?",
                                                   &ui.at.prompt, ImGuiInputTextFlags_EnterReturnsTrue);
     note_area(ui, Area::prompt);
     ui.at.sampling_shown = wide_enough;
@@ -80,9 +81,9 @@ void draw_prompt(Ui& ui, Viewer& viewer) {
         number_field(ui, Area::top_p, "top-p", "##top-p", ui.at.sampling.top_p, 0.005f, 1, "%.2f");
         const auto before = static_cast<std::int64_t>(ui.at.sampling.seed);
         std::int64_t seed = before;
-        whole_field(ui, Area::seed, "seed", "##seed", seed, most_seed, 54);
+        whole_field(ui, Area::seed, "seed", "##seed", seed, max_seed, 54);
         if (seed != before) ui.at.sampling.seed = static_cast<std::uint64_t>(seed);  // one beyond the field's end stays
-        whole_field(ui, Area::length, "tokens", "##tokens", ui.at.max_tokens, most_length, 48);
+        whole_field(ui, Area::length, "tokens", "##tokens", ui.at.max_tokens, max_length, 48);
     }
     ImGui::SameLine(0, ui.px(12));
     const Activity activity = ui.data.version.activity;

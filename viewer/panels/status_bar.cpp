@@ -119,7 +119,7 @@ void draw_status_bar(Ui& ui) {
 void draw_too_small(const Ui& ui) {
     const ImVec2 all = ImGui::GetIO().DisplaySize;
     const std::string text = format("the window is too small: %.0f × %.0f pixels at least",
-                                    static_cast<double>(ui.px(least_width)), static_cast<double>(ui.px(least_height)));
+                                    static_cast<double>(ui.px(min_width)), static_cast<double>(ui.px(min_height)));
     put_middle(*ImGui::GetForegroundDrawList(), small(ui), all.x / 2, (all.y - ui.fonts.small_size) / 2, ui.palette.ink,
                fitted(small(ui), text, all.x - ui.px(8)));
 }

@@ -21,7 +21,7 @@ void scrub(Ui& ui, const Box& track, std::int64_t all) {
 }
 
 void draw_ticks(const Ui& ui, ImDrawList& list, const Box& track, std::int64_t all, std::int64_t shown) {
-    const std::int64_t prompt = ui.row_slots.slot_of(ui.data.version.given_of(ui.head.of));
+    const std::int64_t prompt = ui.row_slots.slot_of(ui.data.version.given_of(ui.head.kind));
     const float step = track.wide / static_cast<float>(std::max<std::int64_t>(all, 1));
     const auto every = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(ui.px(3) / step)));
     for (std::int64_t i = 0; i < all; i += every) {
@@ -47,7 +47,7 @@ void draw_timeline(Ui& ui) {
     const std::string name = ui.state.rows ? "Back in time" : "Time";
     const std::string what =
         format("token %lld of %lld · %lld given", static_cast<long long>(shown), static_cast<long long>(all),
-               static_cast<long long>(ui.data.version.given_of(ui.head.of)));
+               static_cast<long long>(ui.data.version.given_of(ui.head.kind)));
     const float left = box.x + ui.px(12);
     put(list, bold(ui), left, box.y + ui.px(9), ui.state.rows ? ui.palette.accent : ui.palette.strong, name);
     put_right(list, small(ui), box.right() - ui.px(12), box.y + ui.px(11), ui.palette.faint, what);

@@ -26,7 +26,7 @@ struct TextBlock {
 
 /// The text that is read, and below it the one that reads it, where that is another.
 std::vector<TextBlock> text_blocks(const Ui& ui, float wide) {
-    const bool cross = ui.head.of == AttentionOf::cross, source = ui.head.of != AttentionOf::self;
+    const bool cross = ui.head.kind == AttentionKind::cross, source = ui.head.kind != AttentionKind::self;
     if (source) ui.source_text.update({ui.tokens.run, ui.tokens.source_texts}, ui.fonts, ui.scale, wide);
     if (!source || cross) ui.text.update({ui.tokens.run, ui.tokens.texts}, ui.fonts, ui.scale, wide);
     std::vector<TextBlock> blocks{{source ? ui.source_text : ui.text, ui.key_slots, true, !cross}};
@@ -107,9 +107,9 @@ void draw_block(Ui& ui, ImDrawList& list, const TextBlock& block, ImVec2 origin,
 
 std::string text_heading(const Ui& ui) {
     const bool b = ui.beside != nullptr && ui.beside->shown == Shown::b;
-    return std::string(ui.head.of == AttentionOf::cross ? "Source and text" : "Text") + (ui.beside == nullptr ? ""
-                                                                                         : b                  ? " of B"
-                                                                                             : " of A");
+    return std::string(ui.head.kind == AttentionKind::cross ? "Source and text" : "Text") + (ui.beside == nullptr ? ""
+                                                                                             : b ? " of B"
+                                                                                                 : " of A");
 }
 
 }  // namespace

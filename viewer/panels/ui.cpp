@@ -21,10 +21,10 @@ std::int64_t Interaction::query(const ViewState& state, std::int64_t rows) const
     return state.image.empty() ? rows - 1 : 0;  // of an image the class's token, for which the patches are read
 }
 
-std::string head_name(const HeadPlace& head) {
-    const char* kind = head.of == AttentionOf::encoder ? "Encoder layer"
-                       : head.of == AttentionOf::cross ? "Cross attention, layer"
-                                                       : "Layer";
+std::string head_name(const HeadId& head) {
+    const char* kind = head.kind == AttentionKind::encoder ? "Encoder layer"
+                       : head.kind == AttentionKind::cross ? "Cross attention, layer"
+                                                           : "Layer";
     return format("%s %lld · Head %lld", kind, static_cast<long long>(head.layer), static_cast<long long>(head.head));
 }
 

@@ -112,7 +112,7 @@ struct Ui {
     const std::vector<std::string>& source_labels;
     const Slots &row_slots, &key_slots;  ///< of the tokens of the head in focus
     const Beside* beside = nullptr;      ///< of two runs
-    HeadPlace head;                      ///< in focus
+    HeadId head;                         ///< in focus
     const Figures& figures;
     const KeyBindings& keys;
     const Fonts& fonts;
@@ -122,7 +122,7 @@ struct Ui {
     const gpu::Buffer& picture;  ///< what the model looks at; of tokens.seen
     Layout layout;
     MapView map;                  ///< that the mouse is in, or the first
-    ValueRange usual_ends;        ///< of the colour bar
+    ValueRange default_ends;      ///< of the colour bar
     std::int64_t all_rows = 0;    ///< of all tokens, not only those shown
     std::int64_t own_column = 0;  ///< by distance, that of 0
     float scale = 1;
@@ -133,14 +133,16 @@ struct Ui {
     float position(float value) const;
     /// What the query reads with: the labels of rows and of keys.
     const std::vector<std::string>& row_labels() const {
-        return head.of == AttentionOf::encoder ? source_labels : labels;
+        return head.kind == AttentionKind::encoder ? source_labels : labels;
     }
-    const std::vector<std::string>& key_labels() const { return head.of == AttentionOf::self ? labels : source_labels; }
+    const std::vector<std::string>& key_labels() const {
+        return head.kind == AttentionKind::self ? labels : source_labels;
+    }
     std::int64_t query() const { return at.query(state, data.rows); }
 };
 
 /// "Encoder layer 0 · Head 3".
-std::string head_name(const HeadPlace& head);
+std::string head_name(const HeadId& head);
 /// The label of a token, or its number.
 std::string label_of(const std::vector<std::string>& labels, std::int64_t token);
 

@@ -22,7 +22,7 @@ using ColourWords = std::array<std::uint32_t, 256>;
 ViewDataOptions data_options(const LiveModel& live, const ViewerOptions& options) {
     ViewDataOptions data{.budget_percent = options.budget_percent};
     if (options.compared == nullptr) return data;
-    data.most_slots = live.context() + options.compared->context();
+    data.max_slots = live.context() + options.compared->context();
     if (data.budget_percent) *data.budget_percent /= 2;  // each run has its own
     return data;
 }
@@ -38,14 +38,14 @@ Viewer::Viewer(LiveModel& live, const ViewState& state, const ViewerOptions& opt
     : a_(live, data_options(live, options)),
       state_(state),
       options_(with_scale(options, options.scale)),
-      usual_ends_(usual_range(state.modifiers)),
-      usual_scale_(usual_scale(state.modifiers)),
+      default_ends_(default_range(state.modifiers)),
+      default_scale_(default_scale(state.modifiers)),
       context_(make_context()),
       fonts_(live.model().device(), options_.scale),
       finder_(std::make_shared<FocusFinder>()) {
     const ContextInUse in_use(context_);
     if (options.compared != nullptr) {
-        b_ = std::make_unique<Side>(*options.compared, data_options(live, options));
+        b_ = std::make_unique<RunView>(*options.compared, data_options(live, options));
         comparison_.emplace(live, *options.compared);
         comparison_->start(state_);
         distances_.emplace(live, *options.compared);
@@ -58,7 +58,7 @@ Viewer::Viewer(LiveModel& live, const ViewState& state, const ViewerOptions& opt
                       .paste = [this] { return fonts_.in_field(options_.paste()); }};
         use_clipboard(clipboard_);
     }
-    given_prompt_ = live.model().config().sees() ? state_.image : state_.prompt;
+    given_prompt_ = live.model().config().is_vision() ? state_.image : state_.prompt;
     fonts_.need(*given_prompt_);
     at_.sampling = state_.sampling, at_.max_tokens = state_.max_tokens;
     const Caps& caps = live.model().device().caps();
@@ -71,24 +71,26 @@ Viewer::~Viewer() {
     ImGui::DestroyContext(context_);
 }
 
-HeadPlace Viewer::head() const {
+HeadId Viewer::head() const {
     if (state_.head) return *state_.head;
     if (const auto found = finder_->found()) return *found;
-    const auto own = std::ranges::find(a_.live.heads(), AttentionOf::self, &HeadPlace::of);
+    const auto own = std::ranges::find(a_.live.heads(), AttentionKind::self, &HeadId::kind);
     return own != a_.live.heads().end() ? *own : a_.live.heads().front();
 }
 
-std::int64_t Viewer::all_rows() const { return b_ ? comparison_->rows_of(head().of) : a_.version.rows_of(head().of); }
+std::int64_t Viewer::all_rows() const {
+    return b_ ? comparison_->rows_of(head().kind) : a_.version.rows_of(head().kind);
+}
 
 std::int64_t Viewer::rows() const { return state_.rows ? std::min(*state_.rows, all_rows()) : all_rows(); }
 
 std::int64_t Viewer::keys() const {
-    if (head().of == AttentionOf::self) return rows();
-    return b_ ? comparison_->keys_of(head().of) : a_.version.keys_of(head().of);
+    if (head().kind == AttentionKind::self) return rows();
+    return b_ ? comparison_->keys_of(head().kind) : a_.version.keys_of(head().kind);
 }
 
 std::int64_t Viewer::own_column() const {
-    const bool causal = a_.live.source(head().layer, head().of).attrs.flag("causal");
+    const bool causal = a_.live.source(head().layer, head().kind).attrs.flag("causal");
     return state_.axis == KeyAxis::absolute || causal ? 0 : std::max<std::int64_t>(keys() - 1, 0);
 }
 
@@ -143,7 +145,7 @@ void Viewer::begin_ui(float width, float height) {
 
 void Viewer::draw_panels() {
     drawings_.clear();
-    Side& front = in_front().frame != nullptr ? in_front() : a_;
+    RunView& front = in_front().frame != nullptr ? in_front() : a_;
     collect_numbers(front);
     std::optional<Beside> beside;
     if (b_)
@@ -175,7 +177,7 @@ void Viewer::draw_panels() {
           .picture = picture_,
           .layout = layout_,
           .map = panes_.front().map,
-          .usual_ends = usual_ends_,
+          .default_ends = default_ends_,
           .all_rows = all_rows(),
           .own_column = own_column(),
           .scale = options_.scale,
@@ -209,7 +211,7 @@ void Viewer::seek_focus(double now) {
 void Viewer::draw(Frame& frame, DrawPipelines& pipelines, const Target& target, double now) {
     const ContextInUse in_use(context_);
     now_ = now;
-    if (pictures_due_ > 0) each_side([&](Side& side) { side.data.budget().allow(now); });
+    if (pictures_due_ > 0) each_side([&](RunView& side) { side.data.budget().allow(now); });
     if (at_.blink_from) at_.blink_from = std::min(*at_.blink_from, now);
     const auto width = static_cast<float>(target.width), height = static_cast<float>(target.height);
     read_models();
@@ -220,7 +222,7 @@ void Viewer::draw(Frame& frame, DrawPipelines& pipelines, const Target& target, 
     arrange(width, height);
     set_colours();
     reading_due_ = false;
-    each_side([&](Side& side) {
+    each_side([&](RunView& side) {
         side.frame = side.has(head()) ? &side.data.update(seen(), wanted(side), now) : nullptr;
         reading_due_ = reading_due(side, now) || reading_due_;
     });
@@ -237,7 +239,7 @@ void Viewer::draw(Frame& frame, DrawPipelines& pipelines, const Target& target, 
 std::string Viewer::nothing_there() const {
     if (!state_.part || all_rows() == 0) return "";
     const Rectangle& part = *state_.part;
-    const std::int64_t all_keys = head().of == AttentionOf::self ? all_rows() : keys(),
+    const std::int64_t all_keys = head().kind == AttentionKind::self ? all_rows() : keys(),
                        columns = all_keys + (own_column() > 0 ? all_rows() - 1 : 0);
     const auto meets = [](double first, double last, std::int64_t count) {
         return last > 0 && first < static_cast<double>(count);

@@ -91,7 +91,7 @@ public:
     void pause_or_resume();
     void step();
     void stop();
-    HeadPlace head() const;
+    HeadId head() const;
     std::int64_t all_rows() const;  ///< of all tokens
     std::int64_t rows() const;      ///< shown
     std::int64_t keys() const;      ///< of the head in focus
@@ -110,7 +110,7 @@ public:
     }
     /// Of A and B, at the same place.
     std::pair<std::optional<CellReading>, std::optional<CellReading>> readings() const {
-        const auto of = [](const Side* side) {
+        const auto of = [](const RunView* side) {
             return side != nullptr && side->frame != nullptr ? side->frame->reading : std::nullopt;
         };
         return {of(&a_), of(b_.get())};
@@ -127,7 +127,7 @@ public:
     /// Whether the model can be told to run, pause or stop; says so where it cannot.
     bool obeyed();
     /// The ends of the colour bar where nobody has moved them.
-    const ValueRange& usual_ends() const { return usual_ends_; }
+    const ValueRange& default_ends() const { return default_ends_; }
     void say(const std::string& note);
     /// The state that gives the picture of this version again, from nothing.
     ViewState state_shown(const Version& version) const;
@@ -152,8 +152,8 @@ private:
     void hear(std::function<void(ImGuiIO&)> event, Turn turn = Turn::any);
     void pass_events();
     /// One of the runs that are shown.
-    struct Side {
-        Side(LiveModel& model, const ViewDataOptions& options) : live(model), data(model, options) {}
+    struct RunView {
+        RunView(LiveModel& model, const ViewDataOptions& options) : live(model), data(model, options) {}
         LiveModel& live;
         ViewData data;
         const FrameData* frame = nullptr;  ///< null: nothing yet, or it has no such head
@@ -165,18 +165,18 @@ private:
         double asked_at = 0;
         void read(Fonts& fonts);
         RunNow now() const { return {version, tokens}; }
-        bool has(const HeadPlace& head) const { return std::ranges::count(live.heads(), head) != 0; }
+        bool has(const HeadId& head) const { return std::ranges::count(live.heads(), head) != 0; }
     };
     /// The run whose text, numbers and readings are shown.
-    const Side& in_front() const { return shown() == Shown::b ? *b_ : a_; }
-    Side& in_front() { return shown() == Shown::b ? *b_ : a_; }
+    const RunView& in_front() const { return shown() == Shown::b ? *b_ : a_; }
+    RunView& in_front() { return shown() == Shown::b ? *b_ : a_; }
     template <class Do>
     void each_side(Do what) {
         what(a_);
         if (b_) what(*b_);
     }
-    const Slots& row_slots(const Side& side) const;
-    const Slots& key_slots(const Side& side) const;
+    const Slots& row_slots(const RunView& side) const;
+    const Slots& key_slots(const RunView& side) const;
 
     void read_models();
     bool versions_wait() const;
@@ -184,13 +184,13 @@ private:
     void label_tokens();
     const std::vector<std::string>& labels() const;
     const std::vector<std::string>& source_labels() const;
-    Cell read_most(std::int64_t query) const;
+    Cell argmax_cell(std::int64_t query) const;
     std::optional<Cell> asked_cell() const;
-    Wanted wanted(const Side& side) const;
+    Wanted wanted(const RunView& side) const;
     ViewState seen() const;
     void finish_sides(bool newest);
     bool follow_values();
-    bool reading_due(Side& side, double now) const;
+    bool reading_due(RunView& side, double now) const;
     double blink_left(double now) const;
     void update_distances(double now);
     void seek_focus(double now);
@@ -198,7 +198,7 @@ private:
     ShownRows shown_slots() const;
     /// What is wrong with a part that lies outside of the map; empty where it does not.
     std::string nothing_there() const;
-    void collect_numbers(const Side& front);
+    void collect_numbers(const RunView& front);
     /// When the next picture is to be made, on the clock of `now`; infinity: not until something happens.
     double next_picture() const;
     /// When what the user did is worth a picture: when the budget allows for one, or has let him wait long enough.
@@ -212,8 +212,8 @@ private:
     void set_colours();
     void set_picture();
 
-    Side a_;
-    std::unique_ptr<Side> b_;
+    RunView a_;
+    std::unique_ptr<RunView> b_;
     std::optional<RunComparison> comparison_;
     std::optional<HeadDistances> distances_;
     std::optional<double> distances_due_;  ///< when there is more to do for them
@@ -226,9 +226,9 @@ private:
     };
     std::optional<AskedRun> asked_;
     ViewerOptions options_;
-    ValueRange usual_ends_;
+    ValueRange default_ends_;
     std::optional<double> stand_in_;  ///< for the bright end, until it is known
-    WeightScale usual_scale_;
+    AttentionScale default_scale_;
     Interaction at_;
     Clipboard clipboard_;
     ImGuiContext* context_ = nullptr;

@@ -45,7 +45,7 @@ void Viewer::toggle_blinking() {
 void Viewer::pause_or_resume() {
     if (!obeyed()) return;
     const bool paused = a_.live.version().activity == Activity::paused;
-    each_side([&](Side& side) {
+    each_side([&](RunView& side) {
         if (&side != &a_ && !comparison_->own_text()) return;
         paused ? side.live.resume() : side.live.pause();
     });
@@ -64,8 +64,8 @@ void Viewer::stop() {
 }
 
 ShownRows Viewer::shown_slots() const {
-    ShownRows shown{comparison_->rows_of(AttentionOf::self), comparison_->rows_of(AttentionOf::encoder)};
-    (head().of == AttentionOf::encoder ? shown.source : shown.own) = rows();
+    ShownRows shown{comparison_->rows_of(AttentionKind::self), comparison_->rows_of(AttentionKind::encoder)};
+    (head().kind == AttentionKind::encoder ? shown.source : shown.own) = rows();
     return shown;
 }
 
@@ -79,7 +79,7 @@ void Viewer::update_distances(double now) {
     distances_due_ = more ? std::optional(now + budget.opens_in(now)) : std::nullopt;
 }
 
-void Viewer::collect_numbers(const Side& front) {
+void Viewer::collect_numbers(const RunView& front) {
     numbers_.assign(front.frame->heads.begin(), front.frame->heads.end());
     for (std::size_t i = 0; b_ && i < numbers_.size(); ++i)
         numbers_[i].mean[static_cast<std::size_t>(HeadStatistic::difference)] = distances_->of(front.live.heads()[i]);

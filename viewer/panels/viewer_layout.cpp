@@ -14,9 +14,9 @@ constexpr float pane_title_height = 20;  // above a map of one of two runs
 
 float longest_width(const Face& face, const std::vector<std::string>& labels, std::int64_t count) {
     // Of a long text a part tells enough, and asking for all of it would cost more than the picture.
-    constexpr std::size_t most_asked = 512;
+    constexpr std::size_t max_asked = 512;
     float longest = 0;
-    for (std::size_t i = 0; i < std::min({labels.size(), most_asked, static_cast<std::size_t>(count)}); ++i)
+    for (std::size_t i = 0; i < std::min({labels.size(), max_asked, static_cast<std::size_t>(count)}); ++i)
         longest = std::max(longest, width_of(face, labels[i]));
     return longest;
 }
@@ -26,11 +26,12 @@ float longest_width(const Face& face, const std::vector<std::string>& labels, st
 /// The maps of the panel of the focused head; of two the left one has no colour bar.
 void Viewer::lay_panes() {
     const Face face{fonts_.small, fonts_.small_size};
-    const float row_label = longest_width(face, head().of == AttentionOf::encoder ? source_labels() : labels(), rows());
+    const float row_label =
+        longest_width(face, head().kind == AttentionKind::encoder ? source_labels() : labels(), rows());
     const float key_label =
         state_.axis == KeyAxis::relative
             ? width_of(face, "00000")
-            : longest_width(face, head().of == AttentionOf::self ? labels() : source_labels(), columns());
+            : longest_width(face, head().kind == AttentionKind::self ? labels() : source_labels(), columns());
     const Shown now = shown();
     const Box& all = layout_.focus;
     panes_.assign(1, {.shown = now, .box = all});
@@ -51,7 +52,7 @@ void Viewer::lay_panes() {
 /// Letters, panels and the maps' places, for a target of this size.
 void Viewer::arrange(float width, float height) {
     size_ = {static_cast<int>(width), static_cast<int>(height)};
-    const bool apart = head().of == AttentionOf::cross, picture = a_.live.model().config().sees();
+    const bool apart = head().kind == AttentionKind::cross, picture = a_.live.model().config().is_vision();
     if (state_.axis == KeyAxis::relative && (apart || picture)) {
         state_.axis = KeyAxis::absolute;
         state_.part.reset();
@@ -66,8 +67,8 @@ void Viewer::arrange(float width, float height) {
     const bool prompted = at_.focus_prompt || (at_.typing && !at_.find) || (at_.area && *at_.area >= Area::prompt);
     layout_ = lay_out(width, height, options_.scale,
                       {.heads = head_grid(a_.live),
-                       .image = a_.live.model().config().sees(),
-                       .two_texts = a_.live.model().info().layers_of(AttentionOf::cross) > 0,
+                       .image = a_.live.model().config().is_vision(),
+                       .two_texts = a_.live.model().info().layers_of(AttentionKind::cross) > 0,
                        .prompt = prompted});
     lay_panes();
 }

@@ -1,6 +1,7 @@
 // What the model is told to do, and what a file or a command line says of the run that is shown.
 #include <algorithm>
 
+#include "runtime/base/log.h"
 #include "runtime/base/os.h"
 #include "runtime/models/config.h"
 #include "viewer/panels/viewer.h"
@@ -10,7 +11,7 @@ namespace vantage::view {
 void Viewer::run_prompt() {
     if (!obeyed()) return;
     ViewState wanted = state_;
-    (a_.live.model().config().sees() ? wanted.image : wanted.prompt) = fonts_.of_field(at_.prompt);
+    (a_.live.model().config().is_vision() ? wanted.image : wanted.prompt) = fonts_.of_field(at_.prompt);
     wanted.sampling = at_.sampling, wanted.max_tokens = at_.max_tokens;
     const std::uint64_t run = a_.live.version().run + 1;
     try {
@@ -56,7 +57,7 @@ ViewState Viewer::state_shown(const Version& version) const {
     shown.sampling.ignore_end = shown.sampling.ignore_end || version.past_end;
     const std::int64_t rows = version.prompt_tokens + std::max<std::int64_t>(shown.max_tokens - 1, 0);
     if (!shown.rows && version.rows < rows)
-        shown.rows = std::max<std::int64_t>(b_ ? all_rows() : version.rows_of(head().of), 1);
+        shown.rows = std::max<std::int64_t>(b_ ? all_rows() : version.rows_of(head().kind), 1);
     return shown;
 }
 
@@ -85,7 +86,7 @@ ViewSubject Viewer::subject() {
     const auto slots = [&](bool keys) {
         const auto of = [&](bool b) {
             const SideSlots& side = comparison_->slots(b);
-            return keys ? side.keys_of(head().of) : side.rows_of(head().of);
+            return keys ? side.keys_of(head().kind) : side.rows_of(head().kind);
         };
         return Alignment{of(false), of(true)};
     };

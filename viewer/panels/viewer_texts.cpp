@@ -29,7 +29,7 @@ std::vector<std::string> slot_labels(const std::vector<std::string>& a, const st
 
 }  // namespace
 
-void Viewer::Side::read(Fonts& fonts) {
+void Viewer::RunView::read(Fonts& fonts) {
     version = live.version();
     const std::uint64_t run = tokens.run;
     std::size_t known = tokens.texts.size(), source_known = tokens.source_texts.size();
@@ -41,7 +41,7 @@ void Viewer::Side::read(Fonts& fonts) {
 
 void Viewer::read_models() {
     const std::shared_ptr<const Image> seen = a_.tokens.seen;
-    each_side([&](Side& side) { side.read(fonts_); });
+    each_side([&](RunView& side) { side.read(fonts_); });
     if (a_.tokens.seen != seen) set_picture();
     if (asked_ && a_.version.run >= asked_->run) {
         const ViewState& asked = asked_->state;
@@ -68,18 +68,18 @@ void Viewer::wait_for_second_run() {
     }
 }
 
-const Slots& Viewer::row_slots(const Side& side) const {
+const Slots& Viewer::row_slots(const RunView& side) const {
     static const Slots plain;
-    return b_ ? comparison_->slots(&side != &a_).rows_of(head().of) : plain;
+    return b_ ? comparison_->slots(&side != &a_).rows_of(head().kind) : plain;
 }
 
-const Slots& Viewer::key_slots(const Side& side) const {
+const Slots& Viewer::key_slots(const RunView& side) const {
     static const Slots plain;
-    return b_ ? comparison_->slots(&side != &a_).keys_of(head().of) : plain;
+    return b_ ? comparison_->slots(&side != &a_).keys_of(head().kind) : plain;
 }
 
 void Viewer::label_tokens() {
-    each_side([&](Side& side) {
+    each_side([&](RunView& side) {
         side.labels.update({side.tokens.run, side.tokens.texts}, fonts_);
         side.source_labels.update({side.tokens.run, side.tokens.source_texts}, fonts_);
     });

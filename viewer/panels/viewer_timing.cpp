@@ -31,7 +31,7 @@ bool Viewer::versions_wait() const {
 }
 
 /// Readings come a picture or two after they were asked for: until then there is more to draw, but not for ever.
-bool Viewer::reading_due(Side& side, double now) const {
+bool Viewer::reading_due(RunView& side, double now) const {
     constexpr double patience = 2;  // seconds
     if (side.frame == nullptr) return false;
     const auto& reading = side.frame->reading;

@@ -8,8 +8,8 @@
 namespace vantage::view {
 
 /// The cell of what a query reads most, as soon as that is known.
-Cell Viewer::read_most(std::int64_t query) const {
-    const Side& side = in_front();
+Cell Viewer::argmax_cell(std::int64_t query) const {
+    const RunView& side = in_front();
     if (side.frame != nullptr && side.frame->reading) {
         const CellReading& reading = *side.frame->reading;
         if (reading.head == head() && row_slots(side).slot_of(reading.query) == query && !reading.top.empty())
@@ -31,12 +31,12 @@ std::optional<std::int64_t> Viewer::key_of(const Cell& cell) const {
 std::optional<Cell> Viewer::asked_cell() const {
     if (rows() == 0) return std::nullopt;
     const auto cell = at_.cell();
-    if (!cell) return read_most(at_.query(state_, rows()));
+    if (!cell) return argmax_cell(at_.query(state_, rows()));
     const auto key = key_of(*cell);
     return key && cell->first < rows() ? std::optional(Cell{cell->first, *key}) : std::nullopt;
 }
 
-Wanted Viewer::wanted(const Side& side) const {
+Wanted Viewer::wanted(const RunView& side) const {
     const MapView& map = panes_.front().map;
     Wanted w{.head = head(),
              .part = part(),
@@ -66,7 +66,7 @@ ViewState Viewer::seen() const {
 /// Once more where that tells the ends of the colour bar, along which cells are counted.
 void Viewer::finish_sides(bool newest) {
     do {
-        each_side([&](Side& side) {
+        each_side([&](RunView& side) {
             side.frame = side.has(head()) ? &side.data.finish(seen(), wanted(side), newest) : nullptr;
         });
         newest = false;
@@ -76,23 +76,23 @@ void Viewer::finish_sides(bool newest) {
 /// The scale and the ends of the colour bar that nobody has moved follow what is shown. True when they changed.
 bool Viewer::follow_values() {
     if (at_.bar) return false;  // an end is being dragged
-    ValueRange ends = usual_range(state_.modifiers);
+    ValueRange ends = default_range(state_.modifiers);
     if (ends.max == 0)  // the longest value's; 0 until it is known
-        each_side([&](const Side& side) {
+        each_side([&](const RunView& side) {
             if (side.frame != nullptr) ends.max = std::max(ends.max, side.frame->largest_value.value_or(0));
         });
     const ValueRange before = state_.range;
-    const WeightScale scale_before = state_.scale;
-    if (state_.range.min == usual_ends_.min) state_.range.min = ends.min;
-    if (state_.range.max == stand_in_.value_or(usual_ends_.max)) {  // nobody has chosen another
+    const AttentionScale scale_before = state_.scale;
+    if (state_.range.min == default_ends_.min) state_.range.min = ends.min;
+    if (state_.range.max == stand_in_.value_or(default_ends_.max)) {  // nobody has chosen another
         stand_in_ = ends.max > 0 ? std::nullopt : std::optional(state_.range.max > 0 ? state_.range.max : 1);
         state_.range.max = stand_in_.value_or(ends.max);
     } else {
         stand_in_.reset();
     }
     if (!(state_.range.min < state_.range.max) && ends.max > 0) state_.range = ends;
-    if (state_.scale == usual_scale_) state_.scale = usual_scale(state_.modifiers);
-    usual_ends_ = ends, usual_scale_ = usual_scale(state_.modifiers);
+    if (state_.scale == default_scale_) state_.scale = default_scale(state_.modifiers);
+    default_ends_ = ends, default_scale_ = default_scale(state_.modifiers);
     return before != state_.range || scale_before != state_.scale;
 }
 

@@ -100,7 +100,7 @@ void Swapchain::resize(std::uint32_t width, std::uint32_t height) {
     info.oldSwapchain = old;
     const VkResult result = VK_RESULT_AS(any, vkCreateSwapchainKHR(state.device, &info, nullptr, &swapchain_));
     vkDestroySwapchainKHR(state.device, old, nullptr);
-    if (gpu::failed(result)) gpu::throw_vk(result, "vkCreateSwapchainKHR", Where::here());
+    if (gpu::failed(result)) gpu::throw_vk(result, "vkCreateSwapchainKHR", SourceLocation::here());
     std::uint32_t count = 0;
     VK_CHECK(vkGetSwapchainImagesKHR(state.device, swapchain_, &count, nullptr));
     std::vector<VkImage> images(count);
@@ -135,7 +135,7 @@ std::optional<Swapchain::Acquired> Swapchain::acquire() {
         any, vkAcquireNextImageKHR(device_.state().device, swapchain_, patience, free, VK_NULL_HANDLE, &index));
     if (result == VK_ERROR_OUT_OF_DATE_KHR || result == VK_NOT_READY || result == VK_TIMEOUT) return std::nullopt;
     if (result == VK_ERROR_DEVICE_LOST) device_.state().lost = result;
-    if (gpu::failed(result)) gpu::throw_vk(result, "vkAcquireNextImageKHR", Where::here());
+    if (gpu::failed(result)) gpu::throw_vk(result, "vkAcquireNextImageKHR", SourceLocation::here());
     next_free_ = (next_free_ + 1) % free_.size();
     const Shown& shown = images_.at(index);
     return Acquired{index, shown.image, {shown.view, width_, height_}, free, shown.drawn};
@@ -152,7 +152,7 @@ bool Swapchain::present(const Acquired& image) {
     const VkResult result = VK_RESULT_AS(any, vkQueuePresentKHR(device_.state().parts.queue, &info));
     if (result == VK_ERROR_OUT_OF_DATE_KHR || result == VK_SUBOPTIMAL_KHR) return false;
     if (result == VK_ERROR_DEVICE_LOST) device_.state().lost = result;
-    if (gpu::failed(result)) gpu::throw_vk(result, "vkQueuePresentKHR", Where::here());
+    if (gpu::failed(result)) gpu::throw_vk(result, "vkQueuePresentKHR", SourceLocation::here());
     return true;
 }
 

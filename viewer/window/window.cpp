@@ -69,7 +69,7 @@ void listen(GLFWwindow* window) {
 VkSurfaceKHR make_surface(const Device& device, GLFWwindow* window) {
     VkSurfaceKHR surface = VK_NULL_HANDLE;
     const VkResult result = glfwCreateWindowSurface(handles(device).instance, window, nullptr, &surface);
-    if (result != VK_SUCCESS) gpu::throw_vk(result, "glfwCreateWindowSurface", Where::here(), glfw_message());
+    if (result != VK_SUCCESS) gpu::throw_vk(result, "glfwCreateWindowSurface", SourceLocation::here(), glfw_message());
     return surface;
 }
 

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/base/log.h"
 #include "runtime/base/json.h"
+#include "runtime/base/log.h"
 #include "runtime/text/jinja/functions.h"
 
 namespace vantage::text::jinja {
@@ -112,10 +112,10 @@ Value range(const Arguments& arguments, Budget& budget) {
     const std::int64_t begin = given[1] == nullptr ? 0 : bound(0), end = bound(given[1] == nullptr ? 0 : 1),
                        step = given[2] == nullptr ? 1 : bound(2);
     if (step == 0) fail("range() with a step of 0");
-    constexpr std::size_t most = 100'000;  // as Jinja's sandbox
+    constexpr std::size_t maximum = 100'000;  // as Jinja's sandbox
     Values all;
     for (std::int64_t at = begin; step > 0 ? at < end : at > end; at = whole("+", at, step)) {
-        if (all.size() == most) fail(format("range() of more than %zu", most));
+        if (all.size() == maximum) fail(format("range() of more than %zu", maximum));
         all.emplace_back(at);
     }
     return budget.list(std::move(all));

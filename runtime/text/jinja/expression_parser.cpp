@@ -44,8 +44,8 @@ ExpressionRef ExpressionParser::expression() {
     while (at_word("if")) {
         const int line = take().line;
         ExpressionRef condition = disjunction();
-        ExpressionRef otherwise = skip_word("else") ? expression() : nullptr;
-        e = make(Kind::conditional, line, "", list_of(std::move(condition), std::move(e), std::move(otherwise)));
+        ExpressionRef else_branch = skip_word("else") ? expression() : nullptr;
+        e = make(Kind::conditional, line, "", list_of(std::move(condition), std::move(e), std::move(else_branch)));
     }
     return e;
 }

@@ -3,8 +3,8 @@
 #include <cmath>
 #include <cstdlib>
 
-#include "runtime/base/log.h"
 #include "runtime/base/json.h"
+#include "runtime/base/log.h"
 #include "runtime/text/jinja/functions.h"
 #include "runtime/text/jinja/print.h"
 #include "runtime/text/jinja/strings.h"
@@ -71,7 +71,7 @@ Value count(const Value& input, const Arguments& arguments, Budget& budget) {
     return static_cast<std::int64_t>(length(input, budget));
 }
 
-Value otherwise(const Value& input, const Arguments& arguments, Budget&) {
+Value default_filter(const Value& input, const Arguments& arguments, Budget&) {
     const auto given = arguments.bind("default", {"default_value", "boolean"});
     const bool boolean = given[1] != nullptr && truth(*given[1]);
     if (!is_undefined(input) && (!boolean || truth(input))) return input;
@@ -100,7 +100,7 @@ std::optional<std::int64_t> truncated(double number) {
 
 Value integer(const Value& input, const Arguments& arguments, Budget&) {
     const Value* given = arguments.bind("int", {"default"})[0];
-    const Value otherwise = given == nullptr ? Value(std::int64_t{0}) : *given;
+    const Value default_value = given == nullptr ? Value(std::int64_t{0}) : *given;
     require_defined(input);
     if (const std::int64_t* number = integer_in(input)) return *number;
     const std::string* text = text_in(input);
@@ -110,17 +110,17 @@ Value integer(const Value& input, const Arguments& arguments, Budget&) {
                                          : is_number(input) ? std::optional(number_of(input))
                                                             : std::nullopt;
     const std::optional<std::int64_t> whole = number ? truncated(*number) : std::nullopt;
-    return whole ? Value(*whole) : otherwise;
+    return whole ? Value(*whole) : default_value;
 }
 
 Value real(const Value& input, const Arguments& arguments, Budget&) {
     const Value* given = arguments.bind("float", {"default"})[0];
-    const Value otherwise = given == nullptr ? Value(0.0) : *given;
+    const Value default_value = given == nullptr ? Value(0.0) : *given;
     require_defined(input);
     if (is_number(input)) return number_of(input);
     const std::string* text = text_in(input);
     const std::optional<double> number = text == nullptr ? std::nullopt : real_in(*text);
-    return number ? Value(*number) : otherwise;
+    return number ? Value(*number) : default_value;
 }
 
 Value json(const Value& input, const Arguments& arguments, Budget& budget) {
@@ -247,8 +247,8 @@ constexpr Filter filters[] = {
     {"replace", replaced},
     {"length", count},
     {"count", count},
-    {"default", otherwise},
-    {"d", otherwise},
+    {"default", default_filter},
+    {"d", default_filter},
     {"int", integer},
     {"float", real},
     {"tojson", json},

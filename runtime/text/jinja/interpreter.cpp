@@ -6,8 +6,8 @@
 #include <locale>
 #include <sstream>
 
-#include "runtime/base/log.h"
 #include "runtime/base/json.h"
+#include "runtime/base/log.h"
 #include "runtime/text/jinja/functions.h"
 
 namespace vantage::text::jinja {
@@ -169,9 +169,9 @@ private:
     class Level {
     public:
         explicit Level(Interpreter& interpreter) : interpreter_(interpreter) {
-            const int most = interpreter.budget_.limits().depth;
-            if (++interpreter.levels_ > most)
-                fail(format("deeper than %d levels: a macro calls itself without end", most));
+            const int maximum = interpreter.budget_.limits().depth;
+            if (++interpreter.levels_ > maximum)
+                fail(format("deeper than %d levels: a macro calls itself without end", maximum));
         }
         ~Level() { --interpreter_.levels_; }
         Level(const Level&) = delete;
@@ -378,7 +378,7 @@ private:
         if (place < arguments.by_place.size()) return arguments.by_place[place];
         for (const auto& [name, value] : arguments.by_name)
             if (name == parameter.name) return value;
-        if (parameter.otherwise) return evaluate(*parameter.otherwise, scope);
+        if (parameter.default_value) return evaluate(*parameter.default_value, scope);
         return Undefined{std::make_shared<const std::string>(parameter.name)};
     }
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "runtime/base/utf8.h"
 #include "runtime/base/json.h"
+#include "runtime/base/utf8.h"
 #include "runtime/text/jinja/strings.h"
 #include "runtime/text/jinja/syntax.h"
 

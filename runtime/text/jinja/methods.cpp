@@ -34,12 +34,13 @@ Value stripped(const std::string& text, const Arguments& arguments, Budget& budg
 Value parts(const std::string& text, const Arguments& arguments, Budget& budget) {
     const auto given = arguments.bind("split", {"sep", "maxsplit"});
     const std::string* separator = optional_text(given[0], "split: the separator");
-    const std::int64_t most = optional_integer(given[1], "split: maxsplit");
+    const std::int64_t max_count = optional_integer(given[1], "split: maxsplit");
     if (separator != nullptr && separator->empty()) fail("split: the separator is empty");
     budget.read(text.size());
     budget.make(text.size());
     Values all;
-    for (const std::string_view part : separator == nullptr ? split(text, most) : split(text, *separator, most))
+    for (const std::string_view part :
+         separator == nullptr ? split(text, max_count) : split(text, *separator, max_count))
         all.push_back(budget.text(std::string(part)));
     return budget.list(std::move(all));
 }
@@ -68,10 +69,11 @@ Value replaced(const std::string& text, const Arguments& arguments, Budget& budg
     const auto given = arguments.bind("replace", {"old", "new", "count"});
     const std::string &old = needed_text(given[0], "replace: the old text"),
                       &with = needed_text(given[1], "replace: the new text");
-    const std::int64_t most = given[2] == nullptr || is_none(*given[2]) ? -1 : integer_of(*given[2], "replace: count");
+    const std::int64_t max_count =
+        given[2] == nullptr || is_none(*given[2]) ? -1 : integer_of(*given[2], "replace: count");
     budget.read(text.size());
     const std::size_t there = occurrences(text, old);
-    const std::size_t count = most < 0 ? there : std::min(there, static_cast<std::size_t>(most));
+    const std::size_t count = max_count < 0 ? there : std::min(there, static_cast<std::size_t>(max_count));
     for (std::size_t i = 0; i < count; ++i) budget.make(with.size());
     return budget.text(replace(text, old, with, count));
 }

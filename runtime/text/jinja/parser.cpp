@@ -135,8 +135,8 @@ private:
             if (!s.parameters.empty()) expect_sign(",");
             Parameter parameter{assignable(), nullptr};
             if (skip_sign("="))
-                parameter.otherwise = expression();
-            else if (!s.parameters.empty() && s.parameters.back().otherwise)
+                parameter.default_value = expression();
+            else if (!s.parameters.empty() && s.parameters.back().default_value)
                 fail("the parameter " + in_quotes(parameter.name) + " has no default, but stands behind one that has");
             s.parameters.push_back(std::move(parameter));
         }

@@ -61,10 +61,10 @@ std::string_view strip(std::string_view text, Side side, std::string_view remove
     return strip_where(text, side, [&](std::string_view one) { return removed.find(one) != std::string_view::npos; });
 }
 
-std::vector<std::string_view> split(std::string_view text, std::int64_t most) {
+std::vector<std::string_view> split(std::string_view text, std::int64_t max_splits) {
     std::vector<std::string_view> parts;
     for (text = strip(text, Side::left); !text.empty(); text = strip(text, Side::left)) {
-        if (most >= 0 && std::ssize(parts) == most) {
+        if (max_splits >= 0 && std::ssize(parts) == max_splits) {
             parts.push_back(text);
             break;
         }
@@ -77,9 +77,9 @@ std::vector<std::string_view> split(std::string_view text, std::int64_t most) {
     return parts;
 }
 
-std::vector<std::string_view> split(std::string_view text, std::string_view separator, std::int64_t most) {
+std::vector<std::string_view> split(std::string_view text, std::string_view separator, std::int64_t max_splits) {
     std::vector<std::string_view> parts;
-    while (most < 0 || std::ssize(parts) < most) {
+    while (max_splits < 0 || std::ssize(parts) < max_splits) {
         const std::size_t at = text.find(separator);
         if (at == std::string_view::npos) break;
         parts.push_back(text.substr(0, at));
@@ -96,14 +96,14 @@ std::size_t occurrences(std::string_view text, std::string_view old) {
     return count;
 }
 
-std::string replace(std::string_view text, std::string_view old, std::string_view with, std::size_t most) {
+std::string replace(std::string_view text, std::string_view old, std::string_view with, std::size_t max_splits) {
     std::string out;
-    while (most > 0) {
+    while (max_splits > 0) {
         const std::size_t at = text.find(old);
         if (at == std::string_view::npos) break;
         out.append(text.substr(0, at)).append(with);
         text.remove_prefix(at + old.size());
-        --most;
+        --max_splits;
         if (!old.empty()) continue;
         if (text.empty()) break;
         const unsigned bytes =

@@ -20,11 +20,11 @@ enum class Side { left, right, both };
 std::string_view strip(std::string_view text, Side side);
 std::string_view strip(std::string_view text, Side side, std::string_view removed);
 /// str.split: at white space, or at `separator`; `most` cuts at most, negative for all.
-std::vector<std::string_view> split(std::string_view text, std::int64_t most);
-std::vector<std::string_view> split(std::string_view text, std::string_view separator, std::int64_t most);
+std::vector<std::string_view> split(std::string_view text, std::int64_t max_splits);
+std::vector<std::string_view> split(std::string_view text, std::string_view separator, std::int64_t max_splits);
 /// Occurrences of `old`, from the left, not overlapping; an empty one stands around every character.
 std::size_t occurrences(std::string_view text, std::string_view old);
-std::string replace(std::string_view text, std::string_view old, std::string_view with, std::size_t most);
+std::string replace(std::string_view text, std::string_view old, std::string_view with, std::size_t max_splits);
 
 /// Unicode's simple mappings: a letter for a letter (ß stays, where Python has SS).
 std::string upper(std::string_view text);

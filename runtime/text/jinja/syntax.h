@@ -58,7 +58,7 @@ struct Branch {
 
 struct Parameter {
     std::string name;
-    ExpressionRef otherwise;  ///< null: undefined
+    ExpressionRef default_value;  ///< null: undefined
 };
 
 struct Statement {

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/base/log.h"
 #include "runtime/base/json.h"
+#include "runtime/base/log.h"
 #include "runtime/text/jinja/lexer.h"
 #include "runtime/text/jinja/syntax.h"
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <optional>
 
-#include "runtime/base/log.h"
 #include "runtime/base/json.h"
+#include "runtime/base/log.h"
 #include "runtime/text/jinja/strings.h"
 
 namespace vantage::text::jinja {
@@ -242,8 +242,8 @@ Value missing(const Value& key, Budget& budget) {
 }
 
 // Where a slice's bound lies, by CPython's PySlice_AdjustIndices.
-std::int64_t bound_of(const Value& bound, std::int64_t otherwise, std::int64_t size, bool backwards) {
-    if (is_none(bound)) return otherwise;
+std::int64_t bound_of(const Value& bound, std::int64_t default_value, std::int64_t size, bool backwards) {
+    if (is_none(bound)) return default_value;
     std::int64_t at = integer_of(bound, "a slice's bound");
     if (at < 0) at = at < -size ? -1 - size : at;
     if (at < 0) at += size;

@@ -5,11 +5,11 @@
 
 namespace vantage::view {
 
-class Probe {
+class HoveredWeight {
 public:
-    explicit Probe(gpu::DeviceState& device);
+    explicit HoveredWeight(gpu::DeviceState& device);
     /// Adds the reading of a cell to the batch.
-    void ask(const HeadPlace& head, const ViewSources::Layer& layer, std::int64_t query, std::int64_t key,
+    void ask(const HeadId& head, const ViewSources::Layer& layer, std::int64_t query, std::int64_t key,
              const Extent& extent, std::uint64_t run, ViewWork& work);
     /// Takes what a finished batch has left.
     bool collect();

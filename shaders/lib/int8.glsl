@@ -2,8 +2,8 @@
 //
 // Weights of q8 are what such products take. A half byte of q4 is moved into the upper half of a byte: with its highest bit turned round
 // that is 16 (q - 8), and the 16 goes into the scale.
-#ifndef VANTAGE_PACKED_GLSL
-#define VANTAGE_PACKED_GLSL
+#ifndef VANTAGE_INT8_GLSL
+#define VANTAGE_INT8_GLSL
 #extension GL_EXT_integer_dot_product : require
 #extension GL_EXT_shader_explicit_arithmetic_types_int32 : require
 #include "lib/storage.glsl"
@@ -11,22 +11,22 @@
 int dot4(uint a, uint b) { return dotPacked4x8EXT(int(a), int(b)); }
 int dot16(uvec4 a, uvec4 b) { return dot4(a.x, b.x) + dot4(a.y, b.y) + dot4(a.z, b.z) + dot4(a.w, b.w); }
 
-uint low_halves(uint word) { return (word ^ 0x88888888u) << 4 & 0xf0f0f0f0u; }
-uint high_halves(uint word) { return (word ^ 0x88888888u) & 0xf0f0f0f0u; }
+uint low_nibbles(uint word) { return (word ^ 0x88888888u) << 4 & 0xf0f0f0f0u; }
+uint high_nibbles(uint word) { return (word ^ 0x88888888u) & 0xf0f0f0f0u; }
 
 // The scale of packed quants of the block that begins at element i.
-float packed_scale(uvec2 address, uint type, uint i) { return block_scale(address, type, i) * (type == Q8 ? 1.0 : 0.0625); }
+float int8_scale(uvec2 address, uint type, uint i) { return block_scale(address, type, i) * (type == Q8 ? 1.0 : 0.0625); }
 // The first or second half of that block, 16 elements in their order.
-uvec4 packed_half(uvec2 address, uint type, uint i, uint part) {
+uvec4 int8_half(uvec2 address, uint type, uint i, uint part) {
     if (type == Q8) return ReadOctets(address).at[block_at(type, i) / 4u + part];
     uvec4 words = (ReadOctets(address).at[block_at(type, i) / 4u] ^ 0x88888888u) << (4u - 4u * part);
     return words & 0xf0f0f0f0u;
 }
 // A quarter as lib/quantized.glsl divides blocks: 8 elements, the first four at quarter_first, the others quarter_stride after them.
-uvec2 packed_quarter(uvec2 address, uint type, uint i, uint quarter) {
+uvec2 int8_quarter(uvec2 address, uint type, uint i, uint quarter) {
     if (type == Q8) return ReadPairs(address).at[block_at(type, i) / 2u + quarter];
     uint word = ReadWords(address).at[block_at(type, i) + quarter];
-    return uvec2(low_halves(word), high_halves(word));
+    return uvec2(low_nibbles(word), high_nibbles(word));
 }
 
 // Rounded rows [m, k]: the bytes of all, then a scale for each block.

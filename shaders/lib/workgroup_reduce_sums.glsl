@@ -2,15 +2,15 @@
 //
 // Parts meet in subgroup operations, then in shared memory, one step for each subgroup. A workgroup is one subgroup where the device
 // has one size. Loops over `sums` have no branch inside and are unrolled: else some compilers keep it in memory and not in registers.
-#ifndef VANTAGE_JOIN_SUMS_GLSL
-#define VANTAGE_JOIN_SUMS_GLSL
+#ifndef VANTAGE_WORKGROUP_REDUCE_SUMS_GLSL
+#define VANTAGE_WORKGROUP_REDUCE_SUMS_GLSL
 #extension GL_EXT_control_flow_attributes : require
 #include "lib/reduce.glsl"
 
 shared float totals[ROWS * COLS];
 
 // Leaves the sum of row r and column c in totals[r * COLS + c], for all invocations to read.
-void join_sums(float sums[ROWS][COLS]) {
+void workgroup_reduce_sums(float sums[ROWS][COLS]) {
     [[unroll]] for (uint r = 0u; r < ROWS; ++r)
         [[unroll]] for (uint c = 0u; c < COLS; ++c) sums[r][c] = part_sum(sums[r][c]);
     for (uint part = 0u; part < parts(); ++part) {  // one after the other: an order that never changes

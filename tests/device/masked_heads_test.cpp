@@ -26,26 +26,27 @@ std::vector<std::int32_t> ids_of_text() {
     return ids;
 }
 
-std::vector<float> logits_of(const Model& model, std::optional<std::vector<HeadPlace>> silenced) {
-    Session session(
-        model,
-        {.context = tokens_of_text, .precision = Precision::f32, .inspect = true, .silenced = std::move(silenced)});
+std::vector<float> logits_of(const Model& model, std::optional<std::vector<HeadId>> masked_heads) {
+    Session session(model, {.context = tokens_of_text,
+                            .precision = Precision::f32,
+                            .inspect = true,
+                            .masked_heads = std::move(masked_heads)});
     session.append(ids_of_text());
-    session.process();
+    session.run();
     return session.logits();
 }
 
 /// The output projection of a head's layer in a checkpoint of GPT-2 or BART.
-std::string projection_of(const HeadPlace& place, bool bart) {
+std::string projection_of(const HeadId& place, bool bart) {
     if (!bart) return "h." + std::to_string(place.layer) + ".attn.c_proj.weight";
-    return (place.of == AttentionOf::encoder ? "encoder" : "decoder") + std::string(".layers.") +
-           std::to_string(place.layer) + (place.of == AttentionOf::cross ? ".encoder_attn" : ".self_attn") +
+    return (place.kind == AttentionKind::encoder ? "encoder" : "decoder") + std::string(".layers.") +
+           std::to_string(place.layer) + (place.kind == AttentionKind::cross ? ".encoder_attn" : ".self_attn") +
            ".out_proj.weight";
 }
 
 /// The model with zeros in its output projections where they belong to these heads: in rows (GPT-2's are [in, out]), or in columns.
-void write_without_heads(const std::string& folder, const std::string& from, std::span<const HeadPlace> heads,
-                         const std::function<std::size_t(const HeadPlace&)>& width_of_head, bool bart) {
+void write_without_heads(const std::string& folder, const std::string& from, std::span<const HeadId> heads,
+                         const std::function<std::size_t(const HeadId&)>& width_of_head, bool bart) {
     const SafeTensors file(from + "/model.safetensors");
     std::vector<std::vector<float>> changed;
     std::vector<TensorToWrite> tensors;
@@ -53,7 +54,7 @@ void write_without_heads(const std::string& folder, const std::string& from, std
     std::size_t at = 0;
     for (const auto& [name, entry] : file.entries()) {
         std::vector<float>& values = changed[at++];
-        for (const HeadPlace& place : heads)
+        for (const HeadId& place : heads)
             if (name.ends_with(projection_of(place, bart))) {
                 const auto rows = static_cast<std::size_t>(entry.shape[0]),
                            columns = static_cast<std::size_t>(entry.shape[1]), each = width_of_head(place),
@@ -74,82 +75,83 @@ void write_without_heads(const std::string& folder, const std::string& from, std
 TEST_CASE("a silenced head is one whose output projection is zero", "[heads]") {
     const std::string folder = test::oracle_models + "gpt2";
     const Model model = Model::load(test_device(), folder);
-    const std::vector<HeadPlace> heads{{0, 0}, {0, 1}, {0, 2}, {1, 2}};
+    const std::vector<HeadId> heads{{0, 0}, {0, 1}, {0, 2}, {1, 2}};
     const test::TemporaryDirectory without;
     const auto width = static_cast<std::size_t>(model.config().head_width);
     write_without_heads(
-        without.path(), folder, heads, [&](const HeadPlace&) { return width; }, false);
-    const std::vector<float> silenced = logits_of(model, heads), plain = logits_of(model, std::nullopt);
-    CHECK(silenced ==
+        without.path(), folder, heads, [&](const HeadId&) { return width; }, false);
+    const std::vector<float> masked_heads = logits_of(model, heads), plain = logits_of(model, std::nullopt);
+    CHECK(masked_heads ==
           logits_of(Model::load(test_device(), without.path()), std::nullopt));  // zeros add nothing: not a bit
-    CHECK(silenced != plain);
-    CHECK(logits_of(model, std::vector<HeadPlace>()) == plain);
+    CHECK(masked_heads != plain);
+    CHECK(logits_of(model, std::vector<HeadId>()) == plain);
 }
 
 TEST_CASE("a session silences other heads without another plan", "[heads]") {
     const Model& model = mini_world();
-    const std::vector<HeadPlace> one{{1, 0}}, none;
-    Session session(model, {.context = tokens_of_text, .precision = Precision::f32, .inspect = true, .silenced = none});
+    const std::vector<HeadId> one{{1, 0}}, none;
+    Session session(model,
+                    {.context = tokens_of_text, .precision = Precision::f32, .inspect = true, .masked_heads = none});
     session.append(ids_of_text());
-    session.process();
+    session.run();
     const std::vector<float> plain = session.logits();
-    session.silence(one);
-    session.process();
+    session.mask_heads(one);
+    session.run();
     CHECK(session.logits() == logits_of(model, one));
     test::expect_error(ErrorKind::usage, {"head 99.0", "layers 0"}, [&] {
-        session.silence(std::vector<HeadPlace>{{99, 0}});
+        session.mask_heads(std::vector<HeadId>{{99, 0}});
     });
-    session.silence(none);
-    session.process();
+    session.mask_heads(none);
+    session.run();
     CHECK(session.logits() == plain);
     Session without(model, {.context = 8});
-    test::expect_error(ErrorKind::usage, {"SessionOptions::silenced"}, [&] { without.silence(one); });
+    test::expect_error(ErrorKind::usage, {"SessionOptions::masked_heads"}, [&] { without.mask_heads(one); });
     test::expect_error(ErrorKind::usage, {"head 0.77"}, [&] {
-        Session(model, {.context = 8, .silenced = std::vector<HeadPlace>{{0, 77}}});
+        Session(model, {.context = 8, .masked_heads = std::vector<HeadId>{{0, 77}}});
     });
 }
 
 TEST_CASE("heads of an encoder–decoder are silenced by whose they are", "[heads]") {
     const std::string folder = test::oracle_models + "bart";
     const Model model = Model::load(test_device(), folder);
-    const std::vector<HeadPlace> heads{{0, 1, AttentionOf::encoder}, {1, 0}, {1, 3, AttentionOf::cross}};
+    const std::vector<HeadId> heads{{0, 1, AttentionKind::encoder}, {1, 0}, {1, 3, AttentionKind::cross}};
     const std::vector<std::int32_t> read{5, 9, 70, 9, 33}, written{2, 8, 9};
-    const auto session_of = [&](const Model& of, std::optional<std::vector<HeadPlace>> silenced) {
-        Session session(of,
-                        {.context = 8, .precision = Precision::f32, .inspect = true, .silenced = std::move(silenced)});
-        session.encode(read);
+    const auto session_of = [&](const Model& of, std::optional<std::vector<HeadId>> masked_heads) {
+        Session session(
+            of, {.context = 8, .precision = Precision::f32, .inspect = true, .masked_heads = std::move(masked_heads)});
+        session.set_source(read);
         session.rewind(0);
         session.append(written);
-        session.process();
+        session.run();
         return session;
     };
     const std::vector<float> plain = session_of(model, std::nullopt).logits();
-    Session session = session_of(model, std::vector<HeadPlace>());
+    Session session = session_of(model, std::vector<HeadId>());
     for (std::size_t count = 1; count <= heads.size(); ++count) {  // one more each time, the encoder's first
-        const std::vector<HeadPlace> some(heads.end() - static_cast<std::ptrdiff_t>(count), heads.end());
+        const std::vector<HeadId> some(heads.end() - static_cast<std::ptrdiff_t>(count), heads.end());
         const test::TemporaryDirectory without;
         write_without_heads(
             without.path(), folder, some,
-            [&](const HeadPlace& place) { return static_cast<std::size_t>(32 / model.info().heads_of(place.of)); },
+            [&](const HeadId& place) { return static_cast<std::size_t>(32 / model.info().heads_of(place.kind)); },
             true);
         INFO(count << " heads");
         const std::vector<float> want = session_of(Model::load(test_device(), without.path()), std::nullopt).logits();
         CHECK(session_of(model, some).logits() == want);
-        session.silence(some);  // the encoder reads again where its heads change
-        session.process();
+        session.mask_heads(some);  // the encoder reads again where its heads change
+        session.run();
         CHECK(session.logits() == want);
         CHECK(want != plain);
     }
-    session.silence({});
-    session.process();
+    session.mask_heads({});
+    session.run();
     CHECK(session.logits() == plain);
     for (const auto& [place, why] :
-         {std::pair{HeadPlace{2, 0, AttentionOf::encoder}, "encoder has layers 0 … 1 with heads 0 … 1"},
-          {HeadPlace{0, 4, AttentionOf::cross}, "head x0.4"}})
+         {std::pair{HeadId{2, 0, AttentionKind::encoder}, "encoder has layers 0 … 1 with heads 0 … 1"},
+          {HeadId{0, 4, AttentionKind::cross}, "head x0.4"}})
         test::expect_error(ErrorKind::usage, {"cannot be silenced", why},
-                           [&] { session.silence(std::span(&place, 1)); });
+                           [&] { session.mask_heads(std::span(&place, 1)); });
     test::expect_error(ErrorKind::usage, {"head e0.0", "is no encoder–decoder"}, [&] {
-        Session(mini_world(), {.context = 8, .silenced = std::vector<HeadPlace>{{0, 0, AttentionOf::encoder}}});
+        Session(mini_world(), {.context = 8, .masked_heads = std::vector<HeadId>{{0, 0, AttentionKind::encoder}}});
     });
 }
 
@@ -177,10 +179,11 @@ TEST_CASE("norms of values are those of the checkpoint's", "[heads]") {
                      static_cast<double>(shift[k])) *
                     static_cast<double>(w[k * 3 * d + 2 * d + i]);
     }
-    Session session(Model::load(test_device(), folder),
-                    {.context = tokens_of_text, .precision = Precision::f32, .watch = Watch::all()});
+    Session session(
+        Model::load(test_device(), folder),
+        {.context = tokens_of_text, .precision = Precision::f32, .record_attention = RecordAttention::all()});
     session.append(ids);
-    session.process();
+    session.run();
     const std::vector<float> bare = session.value_norms(0, false), projected = session.value_norms(0, true);
     for (std::size_t head = 0; head < heads; ++head) {
         double norm = 0, step = 0;
@@ -205,13 +208,14 @@ TEST_CASE("norms of the values that a decoder reads are those of the encoder's t
         return test::values_of<float>(file.at("model.decoder.layers.1.encoder_attn." + name));
     };
     const std::vector<float> w = tensor("v_proj.weight"), b = tensor("v_proj.bias"), out = tensor("out_proj.weight");
-    Session session(Model::load(test_device(), folder),
-                    {.context = 8, .precision = Precision::f32, .watch = Watch::all(), .inspect = true});
-    session.encode(std::vector<std::int32_t>{5, 9, 70, 9, 33});
-    session.process();
+    Session session(
+        Model::load(test_device(), folder),
+        {.context = 8, .precision = Precision::f32, .record_attention = RecordAttention::all(), .inspect = true});
+    session.set_source(std::vector<std::int32_t>{5, 9, 70, 9, 33});
+    session.run();
     const std::vector<float> x = session.encoder_last_hidden(),
-                             bare = session.value_norms(1, false, AttentionOf::cross),
-                             projected = session.value_norms(1, true, AttentionOf::cross);
+                             bare = session.value_norms(1, false, AttentionKind::cross),
+                             projected = session.value_norms(1, true, AttentionKind::cross);
     const std::size_t d = b.size(), heads = 4, dv = d / heads, token = 3;
     REQUIRE(bare.size() == 5 * heads);
     for (std::size_t head = 0; head < heads; ++head) {

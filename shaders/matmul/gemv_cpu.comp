@@ -2,7 +2,7 @@
 //   c[row, col] = activation(alpha sum_k a[row, k] b[col, k] + bias[col]) + beta residual[row, col].
 //
 // Bound by reading b once. A workgroup, one subgroup, walks along COLS rows of b at a time, a round of 8 k for each lane in each
-// turn; which k a lane has depends on how the type lies in memory, so that b is read by whole vectors (lib/lanes.glsl).
+// turn; which k a lane has depends on how the type lies in memory, so that b is read by whole vectors (lib/cpu_simd.glsl).
 // What a lane needs of a for that is loaded once for all columns. In the end a butterfly of exchanges leaves each lane with
 // the whole sum of one cell.
 #version 460
@@ -10,7 +10,7 @@
 #extension GL_GOOGLE_include_directive : require
 layout(local_size_x = 8, local_size_x_id = 0) in;
 #include "lib/index.glsl"
-#include "lib/lanes.glsl"
+#include "lib/cpu_simd.glsl"
 #include "lib/matmul.glsl"
 layout(constant_id = 7) const uint ROWS = 1;  // 1, 4 or 8
 layout(constant_id = 8) const uint COLS = 8;  // ROWS * COLS is a multiple of LANES

@@ -12,8 +12,8 @@ void main() {
     uint quads = (p.n + 3u) / 4u, i = invocation_index(), row = i / quads, col = i % quads * 4u;
     if (row >= p.batches * p.m) return;
     vec4 sum = vec4(0.0);
-    for (uint part = 0u; part < p.parts; ++part) {
-        uvec2 sums = part_sums(p.a, part);
+    for (uint split = 0u; split < p.k_splits; ++split) {
+        uvec2 sums = split_sums(p.a, split);
         if (STEP_N == 4u)
             sum += load4(sums, F32, row * p.n + col);
         else

@@ -1,11 +1,11 @@
-// The same as copy.comp by whole vectors (lib/lanes.glsl), for CPU devices: a workgroup, one subgroup, takes 4 EACH of them.
+// The same as copy.comp by whole vectors (lib/cpu_simd.glsl), for CPU devices: a workgroup, one subgroup, takes 4 EACH of them.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 layout(local_size_x = 8, local_size_x_id = 0) in;
 layout(constant_id = 1) const uint EACH = 4;
 layout(constant_id = 2) const bool WRITES = true;
 #include "lib/index.glsl"
-#include "lib/lanes.glsl"
+#include "lib/cpu_simd.glsl"
 #include "params/bench.h"
 layout(push_constant) uniform Push { BenchParams p; };
 

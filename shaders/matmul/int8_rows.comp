@@ -9,18 +9,18 @@
 layout(local_size_x = 32, local_size_x_id = 0) in;
 #include "lib/index.glsl"
 #include "lib/matmul.glsl"
-#include "lib/packed.glsl"
+#include "lib/int8.glsl"
 layout(constant_id = 7) const uint ROWS = 1;  // 1, 4 or 8
 layout(constant_id = 8) const uint COLS = 1;
-#include "lib/join_sums.glsl"
+#include "lib/workgroup_reduce_sums.glsl"
 
 void add_quarter(uint row0, uint col0, uint block, uint quarter, inout float sums[ROWS][COLS]) {
     uvec2 b[COLS];
     float scale[COLS];
     [[unroll]] for (uint c = 0u; c < COLS; ++c) {
         uint first = min(col0 + c, p.n - 1u) * p.k + block * QUANT_BLOCK;
-        b[c] = packed_quarter(p.b, B_TYPE, first, quarter);
-        scale[c] = packed_scale(p.b, B_TYPE, first);
+        b[c] = int8_quarter(p.b, B_TYPE, first, quarter);
+        scale[c] = int8_scale(p.b, B_TYPE, first);
     }
     [[unroll]] for (uint r = 0u; r < ROWS; ++r) {
         uint blocks = min(row0 + r, p.m - 1u) * (p.k / QUANT_BLOCK) + block;
@@ -39,7 +39,7 @@ void main() {
     [[unroll]] for (uint r = 0u; r < ROWS; ++r)
         [[unroll]] for (uint c = 0u; c < COLS; ++c) sums[r][c] = 0.0;
     for (uint quarter = lane; quarter < p.k / 8u; quarter += gl_WorkGroupSize.x) add_quarter(row0, col0, quarter / 4u, quarter % 4u, sums);
-    join_sums(sums);
+    workgroup_reduce_sums(sums);
     for (uint cell = lane; cell < ROWS * COLS; cell += gl_WorkGroupSize.x) {
         uint r = row0 + cell / COLS, col = col0 + cell % COLS;
         if (r < p.m && col < p.n) store(p.c, A_TYPE, r * p.n + col, epilogue(totals[cell], 0u, r, col));

@@ -5,9 +5,9 @@
 
 #include "runtime/base/version.h"
 #include "runtime/graph/choose_kernel.h"
-#include "vantage/op.h"
 #include "shaders/params/matmul.h"
 #include "tests/host/made_up_devices.h"
+#include "vantage/op.h"
 
 using namespace vantage;
 using namespace vantage::test;
@@ -44,9 +44,9 @@ params::MatmulParams params_of(const Launch& launch) {
 TEST_CASE("rows are rounded to bytes only by leave, for quantised weights, where that is fast", "[graph][packed]") {
     const Caps caps = byte_products();
     const bool built = has_family("integer_dot");
-    CHECK(chosen(product(64, 64, 64, DType::q8_0), caps) == (built ? "packed" : "tiled"));
-    CHECK(chosen(product(64, 64, 64, DType::q4_0), caps) == (built ? "packed" : "tiled"));
-    CHECK(chosen(product(4, 64, 64, DType::q8_0), caps) == (built ? "packed_rows" : "quantized_subgroup"));
+    CHECK(chosen(product(64, 64, 64, DType::q8_0), caps) == (built ? "int8" : "tiled"));
+    CHECK(chosen(product(64, 64, 64, DType::q4_0), caps) == (built ? "int8" : "tiled"));
+    CHECK(chosen(product(4, 64, 64, DType::q8_0), caps) == (built ? "int8_rows" : "quantized_subgroup"));
     CHECK(chosen(product(1, 64, 64, DType::q8_0), caps) == "quantized_subgroup");  // reads weights, computes little
     CHECK(chosen(product(64, 64, 64, DType::q8_0, false), caps) == "tiled");
     CHECK(chosen(product(4, 64, 64, DType::q8_0, false), caps) == "quantized_subgroup");
@@ -68,7 +68,7 @@ TEST_CASE("products of packed bytes: rows are rounded first, every cell is compu
                      {1, 1, 32}, {5, 37, 96}, {9, 70, 64}, {130, 257, 1056}, {33, 64, 4096}, {512, 4096, 4096}}) {
                 const OpCall call = product(m, n, k, type);
                 const bool few = m <= 8;
-                const Kernel& kernel = kernel_of(call, few ? "packed_rows" : "packed");
+                const Kernel& kernel = kernel_of(call, few ? "int8_rows" : "int8");
                 INFO(caps.name << ", " << m << "x" << n << "x" << k << " " << name_of(type));
                 REQUIRE(kernel.fits(call, caps));
                 const LaunchPlan plan = kernel.launch(call, caps);
@@ -82,11 +82,11 @@ TEST_CASE("products of packed bytes: rows are rounded first, every cell is compu
                 CHECK(plan.scratch.at(round.operands.back().index) == static_cast<std::uint64_t>(m * k + m * k / 8));
                 // The product: parts of whole blocks that make up k, tiles (or rows and 4 columns) that cover c.
                 const params::MatmulParams p = params_of(multiply);
-                CHECK(p.k_part * (p.parts - 1) < k);
-                CHECK(std::int64_t{p.k_part} * p.parts >= k);
-                if (p.parts > 1) CHECK(p.k_part % 32 == 0);
-                CHECK(plan.launches.size() == (p.parts > 1 ? 3 : 2));
-                CHECK(multiply.groups[2] == (few ? (m + multiply.spec.at(7) - 1) / multiply.spec.at(7) : p.parts));
+                CHECK(p.k_per_split * (p.k_splits - 1) < k);
+                CHECK(std::int64_t{p.k_per_split} * p.k_splits >= k);
+                if (p.k_splits > 1) CHECK(p.k_per_split % 32 == 0);
+                CHECK(plan.launches.size() == (p.k_splits > 1 ? 3 : 2));
+                CHECK(multiply.groups[2] == (few ? (m + multiply.spec.at(7) - 1) / multiply.spec.at(7) : p.k_splits));
                 CHECK(std::int64_t{multiply.groups[0]} * (few ? 4 : 64) >= n);
                 if (!few) CHECK(std::int64_t{multiply.groups[1]} * 16 * multiply.spec.at(7) >= m);
                 CHECK(multiply.spec.at(0) <= caps.max_workgroup_invocations);

@@ -1,4 +1,4 @@
-// add, mul and scale of f32 as elementwise.comp has them, by whole vectors (lib/lanes.glsl): a workgroup, one subgroup, makes `chunk`
+// add, mul and scale of f32 as elementwise.comp has them, by whole vectors (lib/cpu_simd.glsl): a workgroup, one subgroup, makes `chunk`
 // elements, UNROLL vectors in each turn of its loop. b is as large as a, or repeats after a multiple of `chunk`; what is absent is read from a.
 #version 460
 #extension GL_GOOGLE_include_directive : require
@@ -6,7 +6,7 @@ layout(local_size_x = 8, local_size_x_id = 0) in;
 layout(constant_id = 1) const uint B_TYPE = 0;
 layout(constant_id = 2) const uint UNROLL = 16;  // UNROLL * LANES divides count and chunk
 #include "lib/index.glsl"
-#include "lib/lanes.glsl"
+#include "lib/cpu_simd.glsl"
 #include "params/elementwise.h"
 layout(push_constant) uniform Push { ElementwiseParams p; };
 

@@ -9,7 +9,7 @@ namespace vantage::ops::matmul {
 
 namespace {
 
-bool fits_packed_bytes(const OpCall& call) {
+bool fits_int8_weights(const OpCall& call) {
     const MatmulSizes s = matmul_sizes(call);
     constexpr std::int64_t addressable = std::int64_t{1} << 31;  // bytes of rows
     return call.attrs.flag("int8_operands") && is_quantized(call.in(b_).dtype) && call.attrs.flag("transpose_b") &&
@@ -35,25 +35,25 @@ LaunchPlan behind_rounding(const OpCall& call, const Caps& caps, LaunchPlan plan
 
 }  // namespace
 
-bool fits_packed_rows(const OpCall& call, const Caps& caps) {
-    return fits_packed_bytes(call) && fits_quantized_rows(call, caps);
+bool fits_int8_rows(const OpCall& call, const Caps& caps) {
+    return fits_int8_weights(call) && fits_quantized_rows(call, caps);
 }
 // One row is bound by reading weights, which its rounding only delays.
-bool packed_rows_pay(const OpCall& call, const Caps& caps) {
+bool int8_rows_profitable(const OpCall& call, const Caps& caps) {
     return caps.integer_dot_accelerated && matmul_sizes(call).m > 1;
 }
-LaunchPlan launch_packed_rows(const OpCall& call, const Caps& caps) {
-    return behind_rounding(call, caps, quantized_by_subgroup(call, caps, "matmul_packed_rows", 4));
+LaunchPlan launch_int8_rows(const OpCall& call, const Caps& caps) {
+    return behind_rounding(call, caps, quantized_by_subgroup(call, caps, "matmul_int8_rows", 4));
 }
 
-bool fits_packed(const OpCall& call, const Caps& caps) { return fits_packed_bytes(call) && fits_tiled(call, caps); }
-LaunchPlan launch_packed(const OpCall& call, const Caps& caps) {
+bool fits_int8(const OpCall& call, const Caps& caps) { return fits_int8_weights(call) && fits_tiled(call, caps); }
+LaunchPlan launch_int8(const OpCall& call, const Caps& caps) {
     const MatmulSizes s = matmul_sizes(call);
     const RegisterTile& tile = register_tile(s, caps);
-    Launch l = matmul_launch(call, "matmul_packed", RegisterTile::side * RegisterTile::side, s);
+    Launch l = matmul_launch(call, "matmul_int8", RegisterTile::side * RegisterTile::side, s);
     l.spec.insert(l.spec.end(), {tile.each_rows, step_of(s.n)});
     l.groups = tile_grid(s, tile.rows(), tile.cols());
-    return behind_rounding(call, caps, with_parts(call, caps, l, s, params::QUANT_BLOCK));
+    return behind_rounding(call, caps, with_k_splits(call, caps, l, s, params::QUANT_BLOCK));
 }
 
 }  // namespace vantage::ops::matmul

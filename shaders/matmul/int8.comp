@@ -10,7 +10,7 @@ layout(local_size_x = 256, local_size_x_id = 0) in;
 layout(constant_id = 7) const uint EACH_ROWS = 8;
 layout(constant_id = 8) const uint STEP_N = 1;  // 4 where n % 4 == 0
 #include "lib/matmul_store.glsl"
-#include "lib/packed.glsl"
+#include "lib/int8.glsl"
 
 const uint DEPTH = QUANT_BLOCK;
 const bool SCALED = true;
@@ -19,15 +19,15 @@ uint row0, col0;
 uint first_of_a(uint row, uint k) { return min(row0 + row, p.m - 1u) * p.k + k; }
 uint first_of_b(uint col, uint k) { return min(col0 + col, p.n - 1u) * p.k + k; }
 uvec4 half_of_a(uint row, uint k, uint part) { return ReadOctets(p.a).at[first_of_a(row, k) / 16u + part]; }
-uvec4 half_of_b(uint col, uint k, uint part) { return packed_half(p.b, B_TYPE, first_of_b(col, k), part); }
+uvec4 half_of_b(uint col, uint k, uint part) { return int8_half(p.b, B_TYPE, first_of_b(col, k), part); }
 float scale_of_a(uint row, uint k) { return ReadFloats(scales_of_rows(p.a, p.m, p.k)).at[first_of_a(row, k) / QUANT_BLOCK]; }
-float scale_of_b(uint col, uint k) { return packed_scale(p.b, B_TYPE, first_of_b(col, k)); }
+float scale_of_b(uint col, uint k) { return int8_scale(p.b, B_TYPE, first_of_b(col, k)); }
 float products(uvec4 a0, uvec4 a1, uvec4 b0, uvec4 b1) { return float(dot16(a0, b0) + dot16(a1, b1)); }
 #include "lib/line_tile.glsl"
 
 void main() {
-    uint part = gl_WorkGroupID.z, k_begin = part * p.k_part;
+    uint split = gl_WorkGroupID.z, k_begin = split * p.k_per_split;
     row0 = gl_WorkGroupID.y * TILE_ROWS, col0 = gl_WorkGroupID.x * TILE_COLS;
-    multiply_tile(k_begin, min(p.k, k_begin + p.k_part));
-    [[dont_unroll]] for (uint i = 0u; i < EACH_ROWS; ++i) finish4(sum_at(i), part, 0u, row0 + tile_row(i), col0 + 4u * lane_x);
+    multiply_tile(k_begin, min(p.k, k_begin + p.k_per_split));
+    [[dont_unroll]] for (uint i = 0u; i < EACH_ROWS; ++i) finish4(sum_at(i), split, 0u, row0 + tile_row(i), col0 + 4u * lane_x);
 }

@@ -1,6 +1,6 @@
 // Where a value lies on the colour bar: as position_of in runtime/io/weight_scale.cpp.
-#ifndef VANTAGE_WEIGHT_SCALE_GLSL
-#define VANTAGE_WEIGHT_SCALE_GLSL
+#ifndef VANTAGE_ATTENTION_SCALE_GLSL
+#define VANTAGE_ATTENTION_SCALE_GLSL
 #include "params/view_scale.h"
 
 float position_on(ViewScale bar, float value) {

@@ -1,4 +1,4 @@
-// softmax by softmax.comp's formula over rows of f32 that lie together: a row by one subgroup and whole vectors (lib/lanes.glsl), UNROLL of
+// softmax by softmax.comp's formula over rows of f32 that lie together: a row by one subgroup and whole vectors (lib/cpu_simd.glsl), UNROLL of
 // them in each turn of a loop.
 #version 460
 #extension GL_GOOGLE_include_directive : require
@@ -6,7 +6,7 @@ layout(local_size_x = 8, local_size_x_id = 0) in;
 layout(constant_id = 1) const bool LOGARITHM = false;
 layout(constant_id = 2) const uint UNROLL = 8;  // UNROLL * LANES divides count
 #include "lib/index.glsl"
-#include "lib/lanes.glsl"
+#include "lib/cpu_simd.glsl"
 #include "params/softmax.h"
 layout(push_constant) uniform Push { SoftmaxParams p; };
 
@@ -29,14 +29,14 @@ void main() {
     uint row = workgroup_index();
     if (row >= p.rows) return;
     uint64_t x = address_of(p.x, F32, uint64_t(row) * p.count), y = address_of(p.y, F32, uint64_t(row) * p.count);
-    float most[4] = {lowest, lowest, lowest, lowest}, totals[4] = {0.0, 0.0, 0.0, 0.0};
+    float maxima[4] = {lowest, lowest, lowest, lowest}, totals[4] = {0.0, 0.0, 0.0, 0.0};
     uint at = 0u, count = p.count;
     float scale = p.scale;
     do {
-        [[unroll]] for (uint u = 0u; u < UNROLL; ++u) most[u % 4u] = max(most[u % 4u], scale * load_lanes(x + at * 4u, F32, u * LANES));
+        [[unroll]] for (uint u = 0u; u < UNROLL; ++u) maxima[u % 4u] = max(maxima[u % 4u], scale * load_lanes(x + at * 4u, F32, u * LANES));
         at += UNROLL * LANES;
     } while (at < count);
-    float maximum = max_of_lanes(max(max(most[0], most[1]), max(most[2], most[3])));
+    float maximum = max_of_lanes(max(max(maxima[0], maxima[1]), max(maxima[2], maxima[3])));
     at = 0u;
     do {
         [[unroll]] for (uint u = 0u; u < UNROLL; ++u)

@@ -1,4 +1,4 @@
-// layer_norm by layer_norm.comp's formula, a row of f32 by one subgroup and whole vectors (lib/lanes.glsl), UNROLL of them in each turn
+// layer_norm by layer_norm.comp's formula, a row of f32 by one subgroup and whole vectors (lib/cpu_simd.glsl), UNROLL of them in each turn
 // of a loop. What is absent is read from x and left out.
 #version 460
 #extension GL_GOOGLE_include_directive : require
@@ -7,7 +7,7 @@ layout(constant_id = 1) const uint GAMMA_TYPE = 0;
 layout(constant_id = 2) const uint BETA_TYPE = 0;
 layout(constant_id = 3) const uint UNROLL = 8;  // UNROLL * LANES divides cols
 #include "lib/index.glsl"
-#include "lib/lanes.glsl"
+#include "lib/cpu_simd.glsl"
 #include "params/layer_norm.h"
 layout(push_constant) uniform Push { LayerNormParams p; };
 

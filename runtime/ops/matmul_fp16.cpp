@@ -1,27 +1,27 @@
-// matmul in f16 arithmetic with f32 sums (matmul/halves.comp): for devices without matrix units.
+// matmul in f16 arithmetic with f32 sums (matmul/fp16.comp): for devices without matrix units.
 #include "runtime/ops/checks.h"
 #include "runtime/ops/matmul_kernels.h"
 
 namespace vantage::ops::matmul {
 
 // Operands, and here products, are rounded where the call allows it, and f32 weights never (docs/decisions.md). Lines have to lie along k.
-bool fits_halves(const OpCall& call, const Caps& caps) {
+bool fits_fp16(const OpCall& call, const Caps& caps) {
     return call.attrs.flag("f16_operands") && call.in(b_).dtype != DType::f32 && call.attrs.flag("transpose_b") &&
            !call.attrs.flag("transpose_a") && matmul_sizes(call).k > 0 && fits_tiled(call, caps);
 }
 
 // Subgroups of 64 stand for GPUs that multiply two halves in one instruction and have registers enough (GCN, RDNA). By their compilers'
 // estimates others gain nothing (docs/performance.md): there it is a matter for measurement.
-bool halves_pay(const OpCall&, const Caps& caps) { return !caps.is_cpu() && caps.max_subgroup_size == 64; }
+bool fp16_profitable(const OpCall&, const Caps& caps) { return !caps.is_cpu() && caps.max_subgroup_size == 64; }
 
-LaunchPlan launch_halves(const OpCall& call, const Caps& caps) {
+LaunchPlan launch_fp16(const OpCall& call, const Caps& caps) {
     const MatmulSizes s = matmul_sizes(call);
     const RegisterTile& tile = register_tile(s, caps);
     constexpr std::uint32_t depth = 16;
-    Launch l = matmul_launch(call, "matmul_halves", RegisterTile::side * RegisterTile::side, s);
+    Launch l = matmul_launch(call, "matmul_fp16", RegisterTile::side * RegisterTile::side, s);
     l.spec.insert(l.spec.end(), {tile.each_rows, step_of(s.n), s.k % 8 == 0 ? 8u : 1u});
     l.groups = tile_grid(s, tile.rows(), tile.cols());
-    return with_parts(call, caps, l, s, depth);
+    return with_k_splits(call, caps, l, s, depth);
 }
 
 }  // namespace vantage::ops::matmul

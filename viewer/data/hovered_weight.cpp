@@ -1,4 +1,4 @@
-#include "viewer/data/probe.h"
+#include "viewer/data/hovered_weight.h"
 
 #include <bit>
 #include <cmath>
@@ -6,26 +6,27 @@
 
 namespace vantage::view {
 
-Probe::Probe(gpu::DeviceState& device)
-    : result_(gpu::allocate(device, PROBE_WORDS * sizeof(std::uint32_t), gpu::MemoryKind::readback, "view.probe")) {}
+HoveredWeight::HoveredWeight(gpu::DeviceState& device)
+    : result_(gpu::allocate(device, HOVERED_WEIGHT_WORDS * sizeof(std::uint32_t), gpu::MemoryKind::readback,
+                            "view.probe")) {}
 
-void Probe::ask(const HeadPlace& head, const ViewSources::Layer& layer, std::int64_t query, std::int64_t key,
-                const Extent& extent, std::uint64_t run, ViewWork& work) {
+void HoveredWeight::ask(const HeadId& head, const ViewSources::Layer& layer, std::int64_t query, std::int64_t key,
+                        const Extent& extent, std::uint64_t run, ViewWork& work) {
     const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
-    work.add(Work::probe, layer.kernel("view_probe"),
-             params::ViewProbeParams{.source = address_words(layer.address),
-                                     .result = address_words(result_.address()),
-                                     .head = u(head.head),
-                                     .row = u(query),
-                                     .key = u(key),
-                                     .keys = u(extent.own_keys)},
+    work.add(Work::hovered_weight, layer.kernel("view_hovered_weight"),
+             params::ViewHoveredWeightParams{.source = address_words(layer.address),
+                                             .result = address_words(result_.address()),
+                                             .head = u(head.head),
+                                             .row = u(query),
+                                             .key = u(key),
+                                             .keys = u(extent.own_keys)},
              {1, 1, 1}, static_cast<double>(extent.own_keys * layer.sizes.d));
     asked_ = CellReading{.head = head, .query = query, .key = key, .run = run};
 }
 
-bool Probe::collect() {
+bool HoveredWeight::collect() {
     if (!asked_) return false;
-    std::uint32_t words[PROBE_WORDS];
+    std::uint32_t words[HOVERED_WEIGHT_WORDS];
     std::memcpy(words, result_.mapped(), sizeof words);
     const auto number = [&](int i) { return std::bit_cast<float>(words[i]); };
     CellReading reading = *std::exchange(asked_, std::nullopt);

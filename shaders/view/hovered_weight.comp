@@ -5,7 +5,7 @@
 layout(local_size_x = 64, local_size_x_id = 0) in;
 #include "params/view.h"
 #include "lib/reduce.glsl"
-layout(push_constant) uniform Push { ViewProbeParams t; };
+layout(push_constant) uniform Push { ViewHoveredWeightParams t; };
 #include "lib/view_weights.glsl"
 
 const uvec2 NONE = uvec2(0u, NO_LIMIT);

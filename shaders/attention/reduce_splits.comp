@@ -14,7 +14,7 @@ layout(constant_id = 3) const bool STATISTICS = false;
 #include "lib/index.glsl"
 #include "lib/row_statistics.glsl"
 #include "params/attention.h"
-layout(push_constant) uniform Push { AttentionJoinParams p; };
+layout(push_constant) uniform Push { AttentionReduceSplitsParams p; };
 
 const uint EACH = STATISTICS ? 3u : 2u;
 float partial(uint split, uint row, uint i) { return ReadFloats(p.partials).at[(split * p.rows + row) * EACH + i]; }

@@ -11,7 +11,7 @@ layout(local_size_x = 256, local_size_x_id = 0) in;
 layout(constant_id = 7) const uint EACH_ROWS = 8;
 layout(constant_id = 8) const uint STEP_N = 1;  // 4 where n % 4 == 0
 layout(constant_id = 9) const uint STEP_K = 1;  // 8 where k % 8 == 0
-#include "lib/halves.glsl"
+#include "lib/fp16.glsl"
 #include "lib/matmul_store.glsl"
 
 const uint DEPTH = 16u;
@@ -38,9 +38,9 @@ float products(uvec4 first_a, uvec4 second_a, uvec4 first_b, uvec4 second_b) {
 #include "lib/line_tile.glsl"
 
 void main() {
-    uint part = gl_WorkGroupID.z % p.parts, batch = gl_WorkGroupID.z / p.parts, k_begin = part * p.k_part;
+    uint split = gl_WorkGroupID.z % p.k_splits, batch = gl_WorkGroupID.z / p.k_splits, k_begin = split * p.k_per_split;
     row0 = gl_WorkGroupID.y * TILE_ROWS, col0 = gl_WorkGroupID.x * TILE_COLS;
-    a0 = a_base(batch), b0 = b_base(batch), k_end = min(p.k, k_begin + p.k_part);
+    a0 = a_base(batch), b0 = b_base(batch), k_end = min(p.k, k_begin + p.k_per_split);
     multiply_tile(k_begin, k_end);
-    [[dont_unroll]] for (uint i = 0u; i < EACH_ROWS; ++i) finish4(sum_at(i), part, batch, row0 + tile_row(i), col0 + 4u * lane_x);
+    [[dont_unroll]] for (uint i = 0u; i < EACH_ROWS; ++i) finish4(sum_at(i), split, batch, row0 + tile_row(i), col0 + 4u * lane_x);
 }

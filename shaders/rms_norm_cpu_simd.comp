@@ -1,4 +1,4 @@
-// rms_norm by rms_norm.comp's formula, a row of f32 by one subgroup and whole vectors (lib/lanes.glsl), UNROLL of them in each turn of
+// rms_norm by rms_norm.comp's formula, a row of f32 by one subgroup and whole vectors (lib/cpu_simd.glsl), UNROLL of them in each turn of
 // a loop. What is absent is read from x and left out.
 #version 460
 #extension GL_GOOGLE_include_directive : require
@@ -6,7 +6,7 @@ layout(local_size_x = 8, local_size_x_id = 0) in;
 layout(constant_id = 1) const uint WEIGHT_TYPE = 0;
 layout(constant_id = 2) const uint UNROLL = 8;  // UNROLL * LANES divides cols
 #include "lib/index.glsl"
-#include "lib/lanes.glsl"
+#include "lib/cpu_simd.glsl"
 #include "params/rms_norm.h"
 layout(push_constant) uniform Push { RmsNormParams p; };
 
