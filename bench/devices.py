@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
-"""What real drivers' compilers make of the kernels that each device would choose: registers, spills, instructions.
+"""Compiles the kernels that each device would choose with the device's real driver: registers, spills, instructions.
 
 usage: bench/devices.py LAB KERNEL_LIST [--markdown FILE] [--jobs N] [--cache FILE] [DEVICE ...]
 
-LAB is a command that runs vendors' drivers without their GPUs (Mesa's no-op DRM shims) and understands
-    LAB probe DEVICE                          limits and features, as text
-    LAB stat DEVICE -- OPTION ... FILE.spv    VK_KHR_pipeline_executable_properties of one pipeline, tab-separated;
+LAB is a command that runs vendors' drivers without their GPUs (Mesa's no-op DRM shims). It must support
+    LAB probe DEVICE                          print limits and features as text
+    LAB stat DEVICE -- OPTION ... FILE.spv    print VK_KHR_pipeline_executable_properties of one pipeline, tab-separated;
                                               options: --bindings 0, --push BYTES, --subgroup N, --spec ID=VALUE
-KERNEL_LIST is the program vantage_kernel_list of a build. For each device the limits become capabilities, the program says
-which kernels a plan would run with which specialization constants, and each is compiled, --jobs at a time. What --cache FILE
-already knows is not compiled again: compilers under emulation take minutes for a kernel. Exits with 1 if a chosen kernel
-spills registers, keeps arrays in scratch memory or is refused.
+KERNEL_LIST is the program vantage_kernel_list of a build. For each device:
+    1. The limits are converted to Vantage's capabilities.
+    2. KERNEL_LIST prints the kernels that plans would run, with their specialization constants.
+    3. Each kernel is compiled, --jobs at a time. --cache FILE keeps the results: emulated compilers take minutes for a kernel.
+--markdown FILE writes the tables of docs/devices.md, followed by tables with registers, occupancy and cycles.
+Exits with 1 if a chosen kernel spills registers, keeps arrays in scratch memory or is refused.
 """
 import argparse
 import hashlib
@@ -23,15 +25,16 @@ import tempfile
 from multiprocessing.pool import ThreadPool
 from pathlib import Path
 
-DEVICES = ["amd-navi10", "amd-navi31", "amd-gfx1201", "nvk-turing", "nvk-ada", "intel-skl", "intel-dg2", "intel-bmg",
+DEVICES = ["amd-navi10", "amd-navi21", "amd-navi31", "amd-gfx1201", "nvk-turing", "nvk-ada", "intel-skl", "intel-dg2", "intel-bmg",
            "adreno-750", "apple-m1", "mali-g610", "v3d-71"]
+TABLE_DEVICES = {"registers": 5, "details": 4}  # maximum per table, so that rows stay below 120 columns
 SPILLS = ["Spilled VGPRs", "Spills to memory", "Spills", "STP Count", "TMU Spills"]
-SCRATCH = ["Scratch size", "SLM size", "Scratch Memory Size", "Scratch", "Spill Size"]  # bytes: spills, and arrays not in registers
+SCRATCH = ["Scratch size", "SLM size", "Scratch Memory Size", "Scratch", "Spill Size"]  # bytes: spills and arrays
 REGISTERS = ["VGPRs", "Number of GPRs", "Max live registers", "Registers used", "GPRs"]
 INSTRUCTIONS = ["Instructions", "Instruction count", "Instruction Count"]
-OCCUPANCY = ["Subgroups per SIMD", "Max warps/SM", "Max Waves Per Core", "Threads"]  # ANV does not tell
+OCCUPANCY = ["Subgroups per SIMD", "Max warps/SM", "Max Waves Per Core", "Threads"]  # ANV: not reported
 CYCLES = ["Inverse Throughput", "Static cycle count", "Cycles", "ALU", "Instruction Count"]  # Turnip: instructions
-DETAILED = ["matmul", "joint_linear", "attention", "rms_norm", "layer_norm", "softmax"]  # ops whose kernels are told in detail
+DETAILED = ["matmul", "joint_linear", "attention", "rms_norm", "layer_norm", "softmax"]  # ops with occupancy and cycles
 
 
 def run(command):
@@ -39,11 +42,11 @@ def run(command):
 
 
 def caps_of(lab, device):
-    """The facts of `LAB probe` in the form that Vantage reads capabilities from."""
+    """Converts the output of `LAB probe` to the JSON that Vantage reads capabilities from."""
     text = run([lab, "probe", device])
     name = re.search(r"### (.*?) \| driver (\S+) (.*?) \| api", text)
     if not name:
-        sys.exit(f"{device}: LAB probe says nothing that can be read:\n{text}")
+        sys.exit(f"{device}: cannot parse the output of LAB probe:\n{text}")
 
     def number(pattern, default=0):
         found = re.search(pattern, text)
@@ -72,7 +75,7 @@ def first(stats, names):
 
 
 class Cache:
-    """Lines of JSON, [key, what LAB stat said], added to as kernels are compiled."""
+    """JSON lines [key, output of LAB stat]; a line is appended for each compiled kernel."""
 
     def __init__(self, file):
         self.file = Path(file) if file else None
@@ -89,7 +92,7 @@ class Cache:
 
 def compile_kernel(lab, device, driver, folder, cache, index, line):
     op, name, module, _, subgroup, spec = line.split("\t")
-    file = f"{device}-{index}.spv"  # LAB copies files to one place, whoever asks
+    file = f"{device}-{index}.spv"  # unique: LAB copies all files to one folder
     shutil.copy(folder / f"{module}.spv", folder / file)
     options = ["--bindings", "0", "--push", "128"] + [o for s in spec.split() for o in ("--spec", s)]
     if subgroup != "0":
@@ -106,7 +109,7 @@ def compile_kernel(lab, device, driver, folder, cache, index, line):
 
 
 def faults(r):
-    """What is wrong with a pipeline, in words; nothing if it is as it should be."""
+    """The faults of a pipeline as texts; empty if there are none."""
     if not r["compiled"]:
         return ["refused"]
     return ([f"{r['spills']} spilled"] if r["spills"] else []) + ([f"{r['scratch']} B scratch"] if r["scratch"] else []) + (["invalid"] if r["invalid"] else [])
@@ -120,30 +123,49 @@ def details_of(r):
     return [] if not r["compiled"] else ["–" if r[what] is None else str(r[what]) for what in ("registers", "occupancy", "cycles")]
 
 
-def kernel_table(results, said_of, ops=None):
-    """One row per kernel, one column per device: what `said_of` says of a pipeline, and its faults."""
-    devices = list(results)
+def groups_of(devices, most):
+    """The devices in as few groups as possible, of at most `most` each and of about the same size."""
+    count = -(-len(devices) // most)
+    return [devices[i * len(devices) // count:(i + 1) * len(devices) // count] for i in range(count)]
+
+
+def kernel_table(results, text_of, most, ops=None):
+    """Tables with one row per kernel and one column per device: text_of(pipeline), and its faults."""
     cells = {}
     for device, (_, rows) in results.items():
-        for r in rows:  # several pipelines of one kernel: the one with the most registers speaks for it
+        for r in rows:  # of several pipelines of one kernel, the one with the most registers
             if ops and r["op"] not in ops:
                 continue
             key = (r["op"], r["kernel"], r["module"])
             rank = (not r["compiled"], r["spills"], r["scratch"], r["registers"] or 0)
             if rank >= cells.get(key, {}).get(device, ((False, 0, 0, -1), ""))[0]:
-                cells.setdefault(key, {})[device] = (rank, ", ".join(said_of(r) + [f"**{fault}**" for fault in faults(r)]))
-    lines = ["| op | kernel (module) | " + " | ".join(devices) + " |", "|---|---|" + "---|" * len(devices)]
-    for (op, kernel, module), row in sorted(cells.items()):
-        lines.append(f"| {op} | {kernel} ({module}) | " + " | ".join(row[d][1] if d in row else "" for d in devices) + " |")
+                cells.setdefault(key, {})[device] = (rank, ", ".join(text_of(r) + [f"**{fault}**" for fault in faults(r)]))
+    lines = []
+    for devices in groups_of(list(results), most):
+        lines += ["| op | kernel (module) | " + " | ".join(devices) + " |", "|---|---|" + "---|" * len(devices)]
+        for (op, kernel, module), row in sorted(cells.items()):
+            if any(d in row for d in devices):
+                lines.append(f"| {op} | {kernel} ({module}) | " + " | ".join(row[d][1] if d in row else "" for d in devices) + " |")
+        lines.append("")
+    return lines
+
+
+def summary(results):
+    """One row per device: its pipelines, and how many have which fault."""
+    lines = ["| device | name | pipelines | with spills | with arrays in scratch memory | refused |", "|---|---|---|---|---|---|"]
+    for device, (name, rows) in results.items():
+        counts = [sum(1 for r in rows if r["spills"]), sum(1 for r in rows if r["scratch"] and not r["spills"]),
+                  sum(1 for r in rows if not r["compiled"] or r["invalid"])]
+        lines.append(f"| `{device}` | {name} | {len(rows)} | " + " | ".join(map(str, counts)) + " |")
     return lines
 
 
 def tables(results):
-    """Registers of all kernels; registers, occupancy and cycles of those that take a model's time; devices."""
-    lines = kernel_table(results, registers_of) + [""] + kernel_table(results, details_of, DETAILED)
-    lines += [""] + [f"- `{device}`: {name}, {len(rows)} pipelines, {sum(1 for r in rows if faults(r))} with spills or scratch, or refused"
-                     for device, (name, rows) in results.items()]
-    return "\n".join(lines) + "\n"
+    """Registers of all kernels; devices; registers, occupancy and cycles of the kernels that take most of a model's time."""
+    lines = kernel_table(results, registers_of, TABLE_DEVICES["registers"])
+    lines += summary(results) + [""]
+    lines += kernel_table(results, details_of, TABLE_DEVICES["details"], DETAILED)
+    return "\n".join(lines).rstrip("\n") + "\n"
 
 
 def main():
@@ -152,8 +174,8 @@ def main():
     parser.add_argument("kernel_list")
     parser.add_argument("devices", nargs="*", default=DEVICES)
     parser.add_argument("--markdown", help="write the tables to this file")
-    parser.add_argument("--jobs", type=int, default=2, help="compile so many pipelines at once")
-    parser.add_argument("--cache", help="keep what LAB stat said in this file")
+    parser.add_argument("--jobs", type=int, default=2, help="number of pipelines to compile at once (default: 2)")
+    parser.add_argument("--cache", help="file that keeps the output of LAB stat")
     options = parser.parse_intermixed_args()
     cache = Cache(options.cache)
     results, bad = {}, 0
