@@ -47,6 +47,12 @@ if(VANTAGE_BUILD_TESTS AND NOT VANTAGE_FUZZ)
   endif()
 endif()
 
+# Calls a copy of ./vantage in a folder of its own, with stand-ins for sudo, apt-get and cmake: it needs no build.
+if(VANTAGE_BUILD_TESTS AND NOT VANTAGE_FUZZ)
+  add_test(NAME launcher COMMAND bash "${PROJECT_SOURCE_DIR}/tests/build/launcher.sh")
+  set_tests_properties(launcher PROPERTIES TIMEOUT 120 ENVIRONMENT "VANTAGE_ROOT=${PROJECT_SOURCE_DIR}")
+endif()
+
 if(VANTAGE_BUILD_TESTS AND NOT VANTAGE_FUZZ AND CMAKE_GENERATOR MATCHES Ninja)
   add_test(NAME shader_dependencies COMMAND bash "${PROJECT_SOURCE_DIR}/tests/build/shader_dependencies.sh")
   set_tests_properties(shader_dependencies PROPERTIES
