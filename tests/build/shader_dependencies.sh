@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A change of a shared .glsl or params file rebuilds every shader that includes it: what ninja reads for a module names the
-# files that its source includes, directly or through others. Newer CMakes have ninja keep that in its log and delete the
-# depfile (deps = gcc); with older ones the depfile stays.
+# A change of a shared .glsl or params file rebuilds every shader that includes it: the dependencies that ninja reads
+# for a module name all files that its source includes, directly or through others. With newer versions of CMake ninja
+# keeps them in its log and deletes the depfile (deps = gcc); with older ones the depfile remains.
 set -uo pipefail
 build=${VANTAGE_BUILD:?}
 shaders=${VANTAGE_ROOT:?}/shaders
@@ -21,7 +21,11 @@ while IFS=$'\t' read -r module source _; do
     includes "$shaders/$source"
     recorded=$(cd "$build" && ninja -t deps "spirv/$module.spv" 2>/dev/null)
     if [[ $recorded != *"#deps"* ]]; then
-        depfile=$(awk -v rule="build spirv/$module.spv " 'index($0, rule) == 1 { inside = 1 } inside && $1 == "depfile" { print $3; exit } /^$/ { inside = 0 }' "$build/build.ninja")
+        # The path is all that follows "depfile = ": it may contain spaces.
+        depfile=$(awk -v rule="build spirv/$module.spv " '
+            index($0, rule) == 1 { inside = 1 }
+            inside && sub(/^ *depfile = /, "") { print; exit }
+            /^$/ { inside = 0 }' "$build/build.ninja")
         recorded=$(cd "$build" && cat "${depfile:-/dev/null}")
     fi
     for name in $source $found; do
@@ -33,7 +37,7 @@ while IFS=$'\t' read -r module source _; do
     done
 done <"$build/spirv/modules.txt"
 if ((seen < 100)); then
-    echo "FAILED: only $seen dependencies looked at"
+    echo "FAILED: only $seen dependencies checked"
     failures=1
 fi
 if ((failures)); then exit 1; fi

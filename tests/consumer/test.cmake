@@ -1,5 +1,5 @@
-# cmake -DBUILD=… -DSOURCE=… -DWORK=… … -P test.cmake (by ctest, see cmake/tests.cmake): installs Vantage into a folder, builds this project against
-# that folder alone, and runs it.
+# cmake -DBUILD=… -DSOURCE=… -DWORK=… … -P test.cmake (by ctest, see cmake/tests.cmake): installs Vantage into a folder,
+# builds this project against that folder alone, and runs it.
 function(step what)
   execute_process(COMMAND ${ARGN} RESULT_VARIABLE failed OUTPUT_VARIABLE output ERROR_VARIABLE output)
   if(failed)
@@ -35,9 +35,11 @@ if(XVFB_RUN)
 endif()
 file(GLOB_RECURSE installed "${WORK}/prefix/*.cmake")
 foreach(file IN LISTS installed)
-  file(STRINGS "${file}" lines REGEX "${ROOT}/")
-  if(lines)
-    message(FATAL_ERROR "consumer: ${file} names the source tree: ${lines}")
+  file(READ "${file}" text)
+  string(FIND "${text}" "${ROOT}/" position)  # not a regular expression: the path may contain any character
+  if(NOT position EQUAL -1)
+    string(SUBSTRING "${text}" ${position} 200 text)
+    message(FATAL_ERROR "consumer: ${file} names the source tree: ${text}")
   endif()
 endforeach()
 if(PROGRAM)

@@ -114,7 +114,7 @@ TEST_CASE("the line that is copied makes the same picture without a window", "[v
     const TemporaryFolder folder;
     const std::string file = folder.path() + "/again.png";
     const std::string command =
-        std::string(VANTAGE_PROGRAM) + line.substr(line.find(' ')) + " -q --headless --png " + shell_word(file);
+        shell_word(VANTAGE_PROGRAM) + line.substr(line.find(' ')) + " -q --headless --png " + shell_word(file);
     REQUIRE(std::system(command.c_str()) == 0);
     const Image again = read_png(file).image;
     keep(again, "again");
