@@ -22,7 +22,8 @@ fail() {
 # ---- stand-ins ------------------------------------------------------------------------------------------------------
 
 mkdir -p "$stand_ins" "$scratch/system" "$clone/cmake" "$clone/.deps/usr/bin"
-for tool in bash cat chmod dirname env flock grep mkdir nproc paste readlink rm script sed sh touch tput true; do
+for tool in bash cat chmod dirname env flock grep mkdir nproc paste readlink rm script sed sh timeout touch \
+    tput true; do
     if path=$(type -P "$tool"); then ln -s "$path" "$scratch/system/$tool"; fi
 done
 # stand_in FILE: a script that first writes its name and arguments to the log, then does what stdin says.
@@ -103,7 +104,13 @@ on_terminal() {
     printf -v line '%q ' "$launcher" "$@"
     code=0
     printf '%s' "$input" >&"$typed"
-    SHELL=$BASH restricted script -qec "$line$redirect" /dev/null <&"$typed" >"$scratch/out" 2>&1 || code=$?
+    if [[ ${interrupted:-0} == 1 ]]; then  # Ctrl-C has an effect only once the question is there
+        for ((i = 0; i < 200; ++i)); do
+            if grep -qF "[Y/n]" "$scratch/out"; then break; fi
+            sleep 0.05
+        done && printf '\x03' >&"$typed" &
+    fi
+    SHELL=$BASH restricted timeout 20 script -qefc "$line$redirect" /dev/null <&"$typed" >"$scratch/out" 2>&1 || code=$?
     exec {typed}>&-
 }
 
@@ -180,6 +187,12 @@ for answer in $'n\n' $'no\n' $'what?\n' $'\x04'; do
     refused "you answered no"
     calls_not '^sudo'
 done
+
+begin "terminal, Ctrl-C" 1000 password
+interrupted=1 on_terminal "" demo
+ends_with 130
+says "$question"
+calls_not '^(sudo|apt-get|cmake)'
 
 begin "terminal, --install" 1000 password
 on_terminal "" --install demo
