@@ -75,6 +75,7 @@ struct Operand {
     enum Kind : std::uint8_t { input, output, scratch } kind = input;
     std::uint8_t index = 0;
     enum Access : std::uint8_t { reads = 1, writes = 2, reads_writes = 3 } access = reads;
+    bool operator==(const Operand&) const = default;
 };
 constexpr Operand in(int i) { return {Operand::input, static_cast<std::uint8_t>(i), Operand::reads}; }
 constexpr Operand out(int i) { return {Operand::output, static_cast<std::uint8_t>(i), Operand::writes}; }
@@ -97,6 +98,8 @@ struct Launch {
     std::uint32_t subgroup_size = 0;  ///< required subgroup size, 0 = any
     std::vector<std::byte> params;
 
+    /// Takes `other` in place of an operand: where a kernel that is one of several launches works on scratch memory.
+    Launch& replace(const Operand& operand, const Operand& other);
     template <class Params>
     Launch& with(const Params& p) {
         static_assert(sizeof(Params) <= 128, "push constants hold 128 bytes");
@@ -173,8 +176,34 @@ struct OpDef {
     std::array<std::int8_t, 4> alias{-1, -1, -1, -1};
 };
 
-/// The value that a node has for the operand of this name, -1 where it has none.
-int operand_named(const Node& node, const std::string& name);
+/// The operands of an op from one list, which makes both their indices and their names: VANTAGE_OPERANDS(x_, gamma_) declares
+/// the constants x_ = 0 and gamma_ = 1 and `operand_names`, {"x", "gamma"}, for OpDef::operands. The underscore leaves the
+/// plain names to variables.
+#define VANTAGE_OPERANDS(...)   \
+    enum : int { __VA_ARGS__ }; \
+    inline constexpr ::vantage::OperandNames operand_names { #__VA_ARGS__ }
+template <std::size_t size>
+class OperandNames {
+public:
+    /// `list`: "x_, gamma_".
+    consteval explicit OperandNames(const char (&list)[size]) {
+        for (std::size_t i = 0; i < size; ++i) {
+            const bool last = i + 1 < size && list[i] == '_' && (list[i + 1] == ',' || list[i + 1] == '\0');
+            text_[i] = last ? '\0' : list[i];
+            if (list[i] == ',') ++commas_;
+        }
+    }
+    operator std::vector<const char*>() const {
+        std::vector<const char*> names{text_};
+        for (std::size_t i = 0; i < size && names.size() <= commas_; ++i)
+            if (text_[i] == ',') names.push_back(text_ + i + 2);
+        return names;
+    }
+
+private:
+    char text_[size] = {};
+    std::size_t commas_ = 0;
+};
 
 /// All ops, and one by name (null when there is none).
 std::span<const OpDef* const> all_ops();

@@ -6,6 +6,10 @@
 #include "runtime/cost/symbols.h"
 #include "runtime/graph/fuse.h"
 #include "runtime/graph/schedule.h"
+#include "runtime/ops/attention.h"
+#include "runtime/ops/embedding.h"
+#include "runtime/ops/expert_linear.h"
+#include "runtime/ops/matmul.h"
 
 namespace vantage {
 
@@ -36,13 +40,12 @@ public:
     /// Nothing for other nodes than matrix products and attention.
     Formula of(std::size_t index, double counted) {
         const Node& node = graph_.nodes()[index];
-        const std::string op = node.op->name;
         Formula formula;
-        if (op == "matmul")
+        if (node.op == &matmul_op)
             formula = matrix_product(index);
-        else if (op == "expert_linear")
+        else if (node.op == &expert_linear_op)
             formula = expert_product(node);
-        else if (op == "attention")
+        else if (node.op == &attention_op)
             formula = attention(index);
         else
             return {};
@@ -52,12 +55,12 @@ public:
     /// Elements of the matrix that the node reads; of experts' as many as there can be among the choices.
     Formula matrix_read(std::size_t index) const {
         const Node& node = graph_.nodes()[index];
-        if (node.op->name == std::string("expert_linear"))
+        if (node.op == &expert_linear_op)
             return expert_matrix(node) * (choices(node) >= values_.at('E')
                                               ? Formula::of("E")
                                               : Formula::of("k") * run_rows(choices(node) / values_.at('k')));
-        const bool matmul = node.op->name == std::string("matmul") &&
-                            graph_.value(graph_.storage(operand_named(node, "b"))).kind == ValueKind::weight;
+        const bool matmul = node.op == &matmul_op &&
+                            graph_.value(graph_.storage(node.inputs[ops::matmul::b_])).kind == ValueKind::weight;
         return matmul ? matrix(index) : Formula();
     }
 
@@ -84,7 +87,7 @@ private:
         else
             columns = size_formula(values_, shape(node.outputs[0])[-1], symbols_of(role));
         const std::string_view order = role == ModelRole::output || role == ModelRole::heads ? "d" : symbols_of(role);
-        return columns * size_formula(values_, shape(node.inputs[0])[-1], order);
+        return columns * size_formula(values_, shape(node.inputs[ops::matmul::a_])[-1], order);
     }
 
     Formula expert_product(const Node& node) const {  // 2 choices in out
@@ -92,7 +95,7 @@ private:
     }
 
     Formula expert_matrix(const Node& node) const {  // in out
-        const Shape& w = shape(operand_named(node, "w"));
+        const Shape& w = shape(node.inputs[ops::expert_linear::w_]);
         const std::int64_t cols = shape(node.outputs[0])[1];
         return size_formula(values_, cols, "df") * size_formula(values_, w.elements() / w[0] / cols, "df");
     }
@@ -102,7 +105,7 @@ private:
     // text that an encoder has read.
     Formula attention(std::size_t index) {
         const Node& node = graph_.nodes()[index];
-        const Shape &q = shape(node.inputs[0]), &v = shape(operand_named(node, "v"));
+        const Shape &q = shape(node.inputs[ops::attention::q_]), &v = shape(node.inputs[ops::attention::v_]);
         const std::int64_t heads = q[-2], d = q[-1], dv = v[-1], keys = v[-3];
         const Formula n = Formula::of("n");
         const bool causal = node.attrs.flag("causal");
@@ -126,14 +129,14 @@ private:
 
 // Bytes of weights that a node reads: all but the rows of tables, and of experts those that are chosen.
 double weight_bytes_of(const Graph& graph, const Node& node) {
-    if (node.op->name == std::string("embedding")) return 0;
+    if (node.op == &embedding_op) return 0;
     double bytes = 0;
     for (std::size_t i = 0; i < node.inputs.size(); ++i) {
         if (node.inputs[i] < 0) continue;
         const Value& value = graph.value(graph.storage(node.inputs[i]));
         if (value.kind != ValueKind::weight) continue;
         const Shape& shape = value.type.shape;
-        const bool chosen = node.op->name == std::string("expert_linear") && node.op->operands[i] == std::string("w");
+        const bool chosen = node.op == &expert_linear_op && i == ops::expert_linear::w_;
         const std::int64_t choices = graph.value(node.outputs[0]).type.shape[0];
         bytes += static_cast<double>(value.type.bytes()) *
                  (chosen ? static_cast<double>(std::min(shape[0], choices)) / static_cast<double>(shape[0]) : 1);
@@ -142,11 +145,11 @@ double weight_bytes_of(const Graph& graph, const Node& node) {
 }
 
 double cache_bytes_of(const Graph& graph, const Node& node) {
-    double bytes = 0;
-    for (const char* operand : {"k", "v"})
-        if (node.op->name == std::string("attention"))
-            bytes += static_cast<double>(graph.value(operand_named(node, operand)).type.bytes());
-    return bytes;
+    if (node.op != &attention_op) return 0;
+    const auto bytes = [&](std::size_t operand) {
+        return static_cast<double>(graph.value(node.inputs[operand]).type.bytes());
+    };
+    return bytes(ops::attention::k_) + bytes(ops::attention::v_);
 }
 
 void add(Cost& sum, const Cost& cost) {

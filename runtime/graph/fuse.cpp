@@ -3,13 +3,20 @@
 #include <algorithm>
 #include <optional>
 
-#include "vantage/op.h"
+#include "runtime/ops/activation.h"
+#include "runtime/ops/attention.h"
+#include "runtime/ops/elementwise.h"
+#include "runtime/ops/expert_linear.h"
+#include "runtime/ops/layer_norm.h"
+#include "runtime/ops/matmul.h"
+#include "runtime/ops/rms_norm.h"
+#include "runtime/ops/rope.h"
+#include "runtime/ops/split_qkv.h"
+#include "runtime/ops/write.h"
 
 namespace vantage {
 
 namespace {
-
-bool is(const Node& node, const char* op) { return node.op != nullptr && std::string(node.op->name) == op; }
 
 // Nodes that were merged into others lose their op; the last step removes them.
 class Fuser {
@@ -21,13 +28,15 @@ public:
         count_uses();
         for (std::size_t i = 0; i < nodes().size(); ++i) {
             Node& node = nodes()[i];
-            if (is(node, "activation")) merge_activation(node);
-            if (is(node, "add")) merge_residual(node);
-            if (is(node, "write")) merge_rope(node);
-            if (is(node, "split_qkv")) merge_split(i);
+            if (node.op == &activation_op) merge_activation(node);
+            if (node.op == &add_op) merge_residual(node);
+            if (node.op == &write_op) merge_rope(node);
+            if (node.op == &split_qkv_op) merge_split(i);
         }
-        for (std::size_t i = 0; i < nodes().size(); ++i)
-            if (is(nodes()[i], "layer_norm") || is(nodes()[i], "rms_norm")) merge_norm(i);
+        for (Node& node : nodes()) {
+            if (node.op == &layer_norm_op) merge_norm(node, ops::layer_norm::x_, ops::layer_norm::residual_);
+            if (node.op == &rms_norm_op) merge_norm(node, ops::rms_norm::x_, ops::rms_norm::residual_);
+        }
         compact();
         return fused_;
     }
@@ -47,10 +56,10 @@ private:
     }
 
     // The node that computes `id`, if `id` is used nowhere else, so that it may disappear.
-    Node* sole_producer(int id, const char* op) {
+    Node* sole_producer(int id, const OpDef& op) {
         if (id < 0 || uses_[static_cast<std::size_t>(id)] != 1 || value(id).kind != ValueKind::node) return nullptr;
         Node& producer = nodes()[static_cast<std::size_t>(value(id).node)];
-        return is(producer, op) && producer.outputs.front() == id ? &producer : nullptr;
+        return producer.op == &op && producer.outputs.front() == id ? &producer : nullptr;
     }
 
     // `into` takes the place of `node`: it computes the node's result, where the node stood (all operands exist there).
@@ -65,20 +74,23 @@ private:
     }
 
     void merge_activation(Node& node) {
-        Node* matmul = sole_producer(node.inputs[0], "matmul");
+        Node* matmul = sole_producer(node.inputs[ops::activation::x_], matmul_op);
         const std::string kind = node.attrs.text("kind");
         const bool known = kind != "elu" && kind != "softplus" && kind != "softcap";  // those have a parameter
-        if (matmul == nullptr || !known || matmul->attrs.has("activation") || matmul->inputs[3] >= 0) return;
+        if (matmul == nullptr || !known || matmul->attrs.has("activation") ||
+            matmul->inputs[ops::matmul::residual_] >= 0)
+            return;
         matmul->attrs.set("activation", kind);
         replace(node, *matmul, kind);
     }
 
     void merge_residual(Node& node) {
-        if (node.inputs[1] < 0 || value(node.inputs[0]).type != value(node.inputs[1]).type) return;
-        for (int side : {0, 1}) {
-            Node* matmul = sole_producer(node.inputs[static_cast<std::size_t>(side)], "matmul");
-            if (matmul == nullptr || matmul->inputs[3] >= 0) continue;
-            matmul->inputs[3] = node.inputs[static_cast<std::size_t>(1 - side)];
+        const int a = node.inputs[ops::elementwise::a_], b = node.inputs[ops::elementwise::b_];
+        if (b < 0 || value(a).type != value(b).type) return;
+        for (const auto& [product, other] : {std::pair{a, b}, {b, a}}) {
+            Node* matmul = sole_producer(product, matmul_op);
+            if (matmul == nullptr || matmul->inputs[ops::matmul::residual_] >= 0) continue;
+            matmul->inputs[ops::matmul::residual_] = other;
             matmul->attrs.erase("beta");  // it stood there without a residual to scale
             replace(node, *matmul, "residual");
             return;
@@ -86,15 +98,15 @@ private:
     }
 
     void merge_rope(Node& node) {
-        static const OpDef* rope_write = find_op("rope_write");
-        Node* rope = sole_producer(node.inputs[1], "rope");
-        if (rope == nullptr || rope_write == nullptr || rope->inputs[3] != node.inputs[2])
-            return;  // both by the same step
-        if (rope->attrs.flag("heads_first") || value(rope->inputs[0]).type.shape.rank() != 3)
+        using namespace ops::rope;
+        Node* rope = sole_producer(node.inputs[ops::write::rows_], rope_op);
+        const int step = node.inputs[ops::write::step_];
+        if (rope == nullptr || rope->inputs[step_] != step) return;  // both by the same step
+        if (rope->attrs.flag("heads_first") || value(rope->inputs[x_]).type.shape.rank() != 3)
             return;  // rows are tokens
         fused_.push_back(name_of(graph_, *rope) + " + write");
-        node = {.op = rope_write,
-                .inputs = {rope->inputs[0], rope->inputs[1], node.inputs[2], node.inputs[0]},
+        node = {.op = &rope_write_op,
+                .inputs = {rope->inputs[x_], rope->inputs[table_], step, node.inputs[ops::write::state_]},
                 .outputs = node.outputs,
                 .attrs = rope->attrs,
                 .scope = node.scope,
@@ -107,8 +119,8 @@ private:
     std::optional<std::size_t> sole_write(int rows) {
         if (uses_[static_cast<std::size_t>(rows)] != 1) return std::nullopt;
         for (std::size_t i = 0; i < nodes().size(); ++i)
-            if (is(nodes()[i], "write") && nodes()[i].inputs[1] == rows &&
-                value(nodes()[i].inputs[0]).kind == ValueKind::state)
+            if (nodes()[i].op == &write_op && nodes()[i].inputs[ops::write::rows_] == rows &&
+                value(nodes()[i].inputs[ops::write::state_]).kind == ValueKind::state)
                 return i;
         return std::nullopt;
     }
@@ -116,24 +128,26 @@ private:
     // k and v go from the projection into the cache. The split moves to the later of the two writes: nothing in between may want
     // q or the cache.
     void merge_split(std::size_t i) {
-        static const OpDef* split_qkv_write = find_op("split_qkv_write");
+        using namespace ops::split_qkv;
         const Node split = nodes()[i];
-        const std::optional<std::size_t> k = sole_write(split.outputs[1]), v = sole_write(split.outputs[2]);
-        if (!k || !v || value(split.inputs[0]).type.shape.rank() != 2 || split.attrs.flag("heads_first")) return;
-        const Node key = nodes()[*k], written = nodes()[*v];
-        if (key.inputs[2] != written.inputs[2] || key.segment != split.segment || written.segment != split.segment ||
-            value(key.inputs[0]).type != value(written.inputs[0]).type)
+        const std::optional<std::size_t> k = sole_write(split.outputs[k_]), v = sole_write(split.outputs[v_]);
+        if (!k || !v || value(split.inputs[x_]).type.shape.rank() != 2 || split.attrs.flag("heads_first")) return;
+        const Node write_k = nodes()[*k], write_v = nodes()[*v];
+        const int step = write_k.inputs[ops::write::step_], k_state = write_k.inputs[ops::write::state_],
+                  v_state = write_v.inputs[ops::write::state_];
+        if (step != write_v.inputs[ops::write::step_] || write_k.segment != split.segment ||
+            write_v.segment != split.segment || value(k_state).type != value(v_state).type)
             return;
         const std::size_t last = std::max(*k, *v);
         for (std::size_t between = i + 1; between < last; ++between)
             for (int id : nodes()[between].op != nullptr ? nodes()[between].inputs : std::vector<int>())
                 for (; id >= 0; id = value(id).alias)
-                    if (id == split.outputs[0] || id == key.outputs[0] || id == written.outputs[0]) return;
+                    if (id == split.outputs[q_] || id == write_k.outputs[0] || id == write_v.outputs[0]) return;
         fused_.push_back(name_of(graph_, split) + " + write");
         nodes()[i].op = nodes()[*k].op = nodes()[*v].op = nullptr;
-        nodes()[last] = {.op = split_qkv_write,
-                         .inputs = {split.inputs[0], key.inputs[0], written.inputs[0], key.inputs[2]},
-                         .outputs = {split.outputs[0], key.outputs[0], written.outputs[0]},
+        nodes()[last] = {.op = &split_qkv_write_op,
+                         .inputs = {split.inputs[x_], k_state, v_state, step},
+                         .outputs = {split.outputs[q_], write_k.outputs[0], write_v.outputs[0]},
                          .attrs = split.attrs,
                          .scope = split.scope,
                          .where = split.where,
@@ -141,22 +155,21 @@ private:
     }
 
     // y = norm(a + b): the norm moves to where the sum was computed and returns it as its last result.
-    void merge_norm(std::size_t i) {
-        Node& norm = nodes()[i];
-        const int sum = norm.inputs[0];
-        const std::size_t residual = is(norm, "layer_norm") ? 3 : 2;
+    void merge_norm(Node& norm, std::size_t x, std::size_t residual) {
+        const int sum = norm.inputs[x];
         if (sum < 0 || value(sum).kind != ValueKind::node || norm.inputs[residual] >= 0) return;
         Node& add = nodes()[static_cast<std::size_t>(value(sum).node)];
-        if (!is(add, "add") || add.segment != norm.segment || value(add.inputs[0]).type != value(add.inputs[1]).type)
-            return;
-        for (std::size_t operand = 1; operand < norm.inputs.size();
-             ++operand)  // the norm moves up: its gains have to be there
-            if (const int id = norm.inputs[operand]; id >= 0 && value(graph_.storage(id)).kind == ValueKind::node)
-                return;
+        if (add.op != &add_op || add.segment != norm.segment) return;
+        const int a = add.inputs[ops::elementwise::a_], b = add.inputs[ops::elementwise::b_];
+        if (value(a).type != value(b).type) return;
+        for (std::size_t operand = 0; operand < norm.inputs.size(); ++operand) {  // the norm moves up: gains must exist
+            const int id = norm.inputs[operand];
+            if (operand != x && id >= 0 && value(graph_.storage(id)).kind == ValueKind::node) return;
+        }
         fused_.push_back(name_of(graph_, norm) + " + residual");
         Node merged = norm;
-        merged.inputs[0] = add.inputs[0];
-        merged.inputs[residual] = add.inputs[1];
+        merged.inputs[x] = a;
+        merged.inputs[residual] = b;
         merged.outputs.push_back(sum);
         norm.op = nullptr;
         add = merged;
@@ -177,13 +190,29 @@ private:
 
 }  // namespace
 
+namespace {
+
+// A matrix [.., in, out] that a node may take transposed: which operand it is, and the flag that says so.
+struct LinearWeight {
+    std::size_t operand;
+    const char* transposed;
+    int rank;
+};
+std::optional<LinearWeight> linear_weight(const Node& node) {
+    if (node.op == &matmul_op) return LinearWeight{ops::matmul::b_, "transpose_b", 2};
+    if (node.op == &expert_linear_op) return LinearWeight{ops::expert_linear::w_, "transpose_w", 3};
+    return std::nullopt;
+}
+
+}  // namespace
+
 void transpose_weights(Graph& graph) {
     std::vector<Node>& nodes = graph.mutable_nodes();
     std::vector<Value>& values = graph.mutable_values();
     std::vector<bool> only_linear(values.size(), true);
     const auto linear_use = [&](const Node& node, std::size_t operand) {
-        return operand == 1 && ((is(node, "matmul") && !node.attrs.flag("transpose_b")) ||
-                                (is(node, "expert_linear") && !node.attrs.flag("transpose_w")));
+        const std::optional<LinearWeight> weight = linear_weight(node);
+        return weight && weight->operand == operand && !node.attrs.flag(weight->transposed);
     };
     for (const Node& node : nodes)
         for (std::size_t i = 0; i < node.inputs.size(); ++i)
@@ -193,28 +222,27 @@ void transpose_weights(Graph& graph) {
         if (value.alias >= 0) only_linear[static_cast<std::size_t>(value.alias)] = false;
     for (const auto& [name, id] : graph.outputs()) only_linear[static_cast<std::size_t>(id)] = false;
     for (Node& node : nodes) {
-        const bool of_experts = is(node, "expert_linear");
-        if ((!is(node, "matmul") && !of_experts) || node.inputs[1] < 0) continue;
-        Value& weight = values[static_cast<std::size_t>(node.inputs[1])];
-        if (weight.kind != ValueKind::weight || weight.type.shape.rank() != (of_experts ? 3 : 2) ||
-            !only_linear[static_cast<std::size_t>(node.inputs[1])])
-            continue;
+        const std::optional<LinearWeight> matrix = linear_weight(node);
+        if (!matrix || node.inputs[matrix->operand] < 0) continue;
+        const auto id = static_cast<std::size_t>(node.inputs[matrix->operand]);
+        Value& weight = values[id];
+        if (weight.kind != ValueKind::weight || weight.type.shape.rank() != matrix->rank || !only_linear[id]) continue;
         if (!weight.transposed) {
             weight.transposed = true;
             std::swap(weight.type.shape[-2], weight.type.shape[-1]);
         }
-        node.attrs.set(of_experts ? "transpose_w" : "transpose_b", true);
+        node.attrs.set(matrix->transposed, true);
     }
 }
 
 void allow_f16_operands(Graph& graph) {
     for (Node& node : graph.mutable_nodes())
-        if (is(node, "matmul") || is(node, "attention")) node.attrs.set("f16_operands", true);
+        if (node.op == &matmul_op || node.op == &attention_op) node.attrs.set("f16_operands", true);
 }
 
 void allow_int8_operands(Graph& graph) {
     for (Node& node : graph.mutable_nodes())
-        if (is(node, "matmul") && is_quantized(graph.value(node.inputs[1]).type.dtype))
+        if (node.op == &matmul_op && is_quantized(graph.value(node.inputs[ops::matmul::b_]).type.dtype))
             node.attrs.set("int8_operands", true);
 }
 

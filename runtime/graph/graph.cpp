@@ -176,6 +176,10 @@ std::vector<Tensor> Graph::call(const OpDef& op, std::vector<Tensor> inputs, Att
         node.inputs.push_back(tensor ? tensor.id() : -1);
         call.inputs.push_back(tensor ? std::optional<TensorType>(tensor.type()) : std::nullopt);
     }
+    if (inputs.size() > op.operands.size())
+        call.fail(format("%zu operands are given, but it takes at most %zu", inputs.size(), op.operands.size()));
+    node.inputs.resize(op.operands.size(), -1);
+    call.inputs.resize(op.operands.size());
     std::vector<Tensor> results;
     int index = 0;
     for (const TensorType& type : op.infer(call)) {

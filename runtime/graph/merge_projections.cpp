@@ -4,16 +4,15 @@
 #include <map>
 
 #include "runtime/base/log.h"
-#include "runtime/ops/checks.h"
-#include "vantage/op.h"
+#include "runtime/ops/joint_linear.h"
+#include "runtime/ops/matmul.h"
+#include "runtime/ops/swiglu.h"
 
 namespace vantage {
 
 namespace {
 
-enum : std::size_t { a_, b_, bias_, residual_ };  // operands of matmul
-
-bool is_a(const Node& node, const char* op) { return node.op != nullptr && std::string(node.op->name) == op; }
+using namespace ops::matmul;
 
 class ProjectionMerger {
 public:
@@ -34,7 +33,7 @@ public:
 
 private:
     bool mergeable(const Node& node) const {
-        if (!is_a(node, "matmul") || node.inputs[residual_] >= 0) return false;
+        if (node.op != &matmul_op || node.inputs[residual_] >= 0) return false;
         for (const char* attr : {"transpose_a", "activation", "alpha"})
             if (node.attrs.has(attr)) return false;
         const Value& weight = graph_.value(node.inputs[b_]);
@@ -54,8 +53,8 @@ private:
 
     void merge_alike(std::vector<std::size_t> products) {
         for (std::size_t i = 0; i + 1 < products.size(); ++i)
-            if (is_a(nodes_[products[i]], "matmul")) merge_gate(products[i], products[i + 1]);
-        std::erase_if(products, [&](std::size_t i) { return !is_a(nodes_[i], "matmul"); });
+            if (nodes_[products[i]].op == &matmul_op) merge_gate(products[i], products[i + 1]);
+        std::erase_if(products, [&](std::size_t i) { return nodes_[i].op != &matmul_op; });
         while (products.size() > 1) {
             std::vector<std::size_t> some{products.front()}, rest;
             for (std::size_t i = 1; i < products.size(); ++i) {
@@ -71,18 +70,18 @@ private:
 
     // The op's operands for these products, in place of the first: x and all weights are there.
     Node merged_node(const std::vector<std::size_t>& products) const {
-        static const OpDef* joint_linear = find_op("joint_linear");
         const Node& first = nodes_[products.front()];
-        Node joint{.op = joint_linear,
-                   .inputs = {first.inputs[a_], -1, -1, -1, -1, -1, -1},
+        Node joint{.op = &joint_linear_op,
+                   .inputs = std::vector<int>(joint_linear_op.operands.size(), -1),
                    .outputs = {},
                    .attrs = {},
                    .scope = first.scope,
                    .where = first.where,
                    .segment = first.segment};
+        joint.inputs[ops::joint_linear::x_] = first.inputs[a_];
         for (std::size_t i = 0; i < products.size(); ++i) {
-            joint.inputs[1 + i] = nodes_[products[i]].inputs[b_];
-            joint.inputs[4 + i] = nodes_[products[i]].inputs[bias_];
+            joint.inputs[ops::joint_linear::w0_ + i] = nodes_[products[i]].inputs[b_];
+            joint.inputs[ops::joint_linear::bias0_ + i] = nodes_[products[i]].inputs[bias_];
         }
         return joint;
     }
@@ -103,7 +102,8 @@ private:
             if (node.op == nullptr) continue;
             const auto uses = std::ranges::count_if(node.inputs, [&](int id) { return id == gate || id == up; });
             if (uses == 0) continue;
-            if (unit != nullptr || !is_a(node, "swiglu") || node.inputs[0] != gate || node.inputs[1] != up)
+            if (unit != nullptr || node.op != &swiglu_op || node.inputs[ops::swiglu::gate_] != gate ||
+                node.inputs[ops::swiglu::up_] != up)
                 return nullptr;
             unit = &node;
         }

@@ -16,6 +16,14 @@ void OpCall::fail(const std::string& what) const {
     throw Error(ErrorKind::usage, place + op->name + ": " + what, where);
 }
 
+Launch& Launch::replace(const Operand& operand, const Operand& other) {
+    const auto found = std::ranges::find(operands, operand);
+    if (found == operands.end())
+        throw Error(ErrorKind::failure, std::string(shader) + " has no such operand to replace");
+    *found = other;
+    return *this;
+}
+
 HostTensor widen(const TensorType& type, std::span<const std::byte> bytes) {
     HostTensor tensor(type);
     if (is_quantized(type.dtype)) {
@@ -75,13 +83,6 @@ bool provides(const Caps& caps, std::uint32_t needs) {
            (!(needs & need_int64) || caps.int64);
 }
 
-int operand_named(const Node& node, const std::string& name) {
-    const std::vector<const char*>& names = node.op->operands;
-    const auto found = std::find(names.begin(), names.end(), name);
-    const auto i = static_cast<std::size_t>(found - names.begin());
-    return i < node.inputs.size() ? node.inputs[i] : -1;
-}
-
 const OpDef* find_op(const std::string& name) {
     for (const OpDef* op : all_ops())
         if (name == op->name) return op;
@@ -111,7 +112,7 @@ std::uint32_t vectors_of_round(std::int64_t cols, const Caps& caps) {
 }
 
 bool fits_cpu_simd(const OpCall& call, const Caps& caps) {
-    const TensorType& x = call.in(0);
+    const TensorType& x = *call.inputs.front();
     return caps.is_cpu() && caps.subgroup_shuffle && x.dtype == DType::f32 && vectors_of_round(x.shape[-1], caps) != 0;
 }
 

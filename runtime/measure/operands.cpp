@@ -8,6 +8,7 @@
 
 #include "runtime/base/log.h"
 #include "runtime/measure/measure.h"
+#include "runtime/ops/sort_by_expert.h"
 #include "runtime/ops/step.h"
 
 namespace vantage {
@@ -102,7 +103,7 @@ HostTensor expert_operand(const OpCall& call, std::string_view name) {
     HostTensor choices(index);
     for (std::int64_t c = 0; c < index.shape.elements(); ++c) choices[c] = static_cast<double>(c * 7 % experts);
     if (name == "index") return choices;
-    OpCall sort{.op = find_op("sort_by_expert"), .attrs = {{"experts", experts}}, .inputs = {index}, .outputs = {}};
+    OpCall sort{.op = &sort_by_expert_op, .attrs = {{"experts", experts}}, .inputs = {index}, .outputs = {}};
     sort.outputs = sort.op->infer(sort);
     std::vector<HostTensor> out(sort.outputs.begin(), sort.outputs.end());
     sort.op->reference(sort, {&choices, 1}, out);

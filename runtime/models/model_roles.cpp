@@ -5,15 +5,24 @@
 #include <string>
 
 #include "runtime/models/model_builder.h"
-#include "vantage/op.h"
+#include "runtime/ops/attention.h"
+#include "runtime/ops/batch_norm.h"
+#include "runtime/ops/concat.h"
+#include "runtime/ops/elementwise.h"
+#include "runtime/ops/embedding.h"
+#include "runtime/ops/expert_linear.h"
+#include "runtime/ops/layer_norm.h"
+#include "runtime/ops/matmul.h"
+#include "runtime/ops/rms_norm.h"
+#include "runtime/ops/route.h"
+#include "runtime/ops/write.h"
 
 namespace vantage {
 
 namespace {
 
-bool is_op(const Node& node, const char* name) { return node.op->name == std::string(name); }
 bool is_norm(const Node& node) {
-    return is_op(node, "layer_norm") || is_op(node, "rms_norm") || is_op(node, "batch_norm");
+    return node.op == &layer_norm_op || node.op == &rms_norm_op || node.op == &batch_norm_op;
 }
 
 int behind_views(const Graph& graph, int id) {
@@ -53,30 +62,31 @@ const char* name_of(ModelRole role) {
 
 ModelRoles::ModelRoles(const Graph& graph, const ModelConfig& config) : graph_(graph), config_(config) {
     for (const Node& node : graph.nodes()) {
-        if (is_op(node, "route")) trace(node.inputs[0], {ModelRole::router, config.experts, 1});
-        if (is_op(node, "attention")) trace_attention(node);
-        if (!is_op(node, "write")) continue;  // what an encoder offers the decoder's layers, into states of these names
-        const std::string& state = graph.value(graph.storage(node.inputs[0])).name;
-        const Shape& rows = graph.value(node.inputs[1]).type.shape;
-        if (state.starts_with("cache.k.cross.")) trace(node.inputs[1], {ModelRole::cross_key, rows[-2], rows[-1]});
-        if (state.starts_with("cache.v.cross.")) trace(node.inputs[1], {ModelRole::cross_value, rows[-2], rows[-1]});
+        if (node.op == &route_op) trace(node.inputs[ops::route::logits_], {ModelRole::router, config.experts, 1});
+        if (node.op == &attention_op) trace_attention(node);
+        if (node.op != &write_op) continue;  // what an encoder offers the decoder's layers, into states of these names
+        const std::string& state = graph.value(graph.storage(node.inputs[ops::write::state_])).name;
+        const int written = node.inputs[ops::write::rows_];
+        const Shape& rows = graph.value(written).type.shape;
+        if (state.starts_with("cache.k.cross.")) trace(written, {ModelRole::cross_key, rows[-2], rows[-1]});
+        if (state.starts_with("cache.v.cross.")) trace(written, {ModelRole::cross_value, rows[-2], rows[-1]});
     }
     for (std::size_t i = 0; i < graph.nodes().size(); ++i) roles_.push_back(role_of(i));
 }
 
 void ModelRoles::trace_attention(const Node& node) {
-    const auto heads_of = [&](const char* name, ModelRole role) {
-        const int id = operand_named(node, name);
+    const auto heads_of = [&](std::size_t operand, ModelRole role) {
+        const int id = node.inputs[operand];
         const Shape& shape = graph_.value(id).type.shape;
         trace(id, {role, shape[-2], shape[-1]});
     };
-    heads_of("q", is_cross(node) ? ModelRole::cross_query : ModelRole::query);
-    heads_of("k", ModelRole::key);
-    heads_of("v", ModelRole::value);
+    heads_of(ops::attention::q_, is_cross(node) ? ModelRole::cross_query : ModelRole::query);
+    heads_of(ops::attention::k_, ModelRole::key);
+    heads_of(ops::attention::v_, ModelRole::value);
 }
 
 bool ModelRoles::is_cross(const Node& attention) const {
-    return graph_.value(behind_views(graph_, operand_named(attention, "k"))).node < 0;
+    return graph_.value(behind_views(graph_, attention.inputs[ops::attention::k_])).node < 0;
 }
 
 bool ModelRoles::is_read(const Node& node) const {
@@ -107,12 +117,12 @@ void ModelRoles::trace(int value, const Columns& made) {
     if (graph_.value(value).kind != ValueKind::node) return;
     const auto index = static_cast<std::size_t>(graph_.value(value).node);
     const Node& node = graph_.nodes()[index];
-    if (is_op(node, "matmul") && is_weight(operand_named(node, "b"))) {
+    if (node.op == &matmul_op && is_weight(node.inputs[ops::matmul::b_])) {
         std::vector<Columns>& known = columns_[index];
         if (std::find(known.begin(), known.end(), made) == known.end()) known.push_back(made);
         return;
     }
-    if (is_op(node, "add") || is_op(node, "embedding")) return;  // the residual stream: nobody's projection
+    if (node.op == &add_op || node.op == &embedding_op) return;  // the residual stream: nobody's projection
     for (const int input : node.inputs)
         if (input >= 0) trace(input, made);
 }
@@ -123,8 +133,8 @@ const Node* ModelRoles::attention_behind(int value) const {
     const Value& from = graph_.value(behind_views(graph_, value));
     if (from.kind != ValueKind::node) return nullptr;
     const Node& node = graph_.nodes()[static_cast<std::size_t>(from.node)];
-    if (is_op(node, "attention")) return &node;
-    if (is_norm(node) || is_op(node, "matmul") || is_op(node, "expert_linear")) return nullptr;
+    if (node.op == &attention_op) return &node;
+    if (is_norm(node) || node.op == &matmul_op || node.op == &expert_linear_op) return nullptr;
     for (const int input : node.inputs)
         if (const Node* found = attention_behind(input)) return found;
     return nullptr;
@@ -133,16 +143,17 @@ const Node* ModelRoles::attention_behind(int value) const {
 ModelRole ModelRoles::role_of(std::size_t index) const {
     const Node& node = graph_.nodes()[index];
     if (is_norm(node)) return ModelRole::norms;
-    if (is_op(node, "attention")) return is_cross(node) ? ModelRole::cross_attention : ModelRole::attention;
-    if (is_op(node, "expert_linear")) return ModelRole::experts;
-    if (is_op(node, "embedding")) {
-        if (!is_weight(operand_named(node, "w"))) return ModelRole::other;  // rows of something that was computed
-        const Value& ids = graph_.value(graph_.storage(node.inputs[0]));
+    if (node.op == &attention_op) return is_cross(node) ? ModelRole::cross_attention : ModelRole::attention;
+    if (node.op == &expert_linear_op) return ModelRole::experts;
+    if (node.op == &embedding_op) {
+        if (!is_weight(node.inputs[ops::embedding::w_]))
+            return ModelRole::other;  // rows of something that was computed
+        const Value& ids = graph_.value(graph_.storage(node.inputs[ops::embedding::ids_]));
         return ids.name == model_names::tokens || ids.name == model_names::source_tokens ? ModelRole::embedding
                                                                                          : ModelRole::positions;
     }
-    if (!is_op(node, "matmul")) return ModelRole::other;
-    if (!is_weight(operand_named(node, "b"))) return config_.experts > 0 ? ModelRole::experts : ModelRole::other;
+    if (node.op != &matmul_op) return ModelRole::other;
+    if (!is_weight(node.inputs[ops::matmul::b_])) return config_.experts > 0 ? ModelRole::experts : ModelRole::other;
     if (const auto found = columns_.find(index); found != columns_.end()) {
         const ModelRole first = found->second.front().role;
         return first == ModelRole::query || first == ModelRole::key || first == ModelRole::value
@@ -153,18 +164,19 @@ ModelRole ModelRoles::role_of(std::size_t index) const {
         const bool words = graph_.value(node.outputs[0]).type.shape[-1] == config_.vocab;
         return words || config_.kind != ModelKind::encoder ? ModelRole::output : ModelRole::heads;
     }
-    if (const Node* attention = attention_behind(node.inputs[0]))
+    if (const Node* attention = attention_behind(node.inputs[ops::matmul::a_]))
         return is_cross(*attention) ? ModelRole::cross_out : ModelRole::attention_out;
     if (!in_layer(index)) return ModelRole::embedding;
     return is_read(node) ? ModelRole::mlp : ModelRole::unused;
 }
 
 ModelRole ModelRoles::of_operand(std::size_t node, std::size_t operand) const {
-    const std::string name = graph_.nodes()[node].op->operands[operand];
-    if (roles_[node] == ModelRole::embedding && name == "positions") return ModelRole::positions;
-    if (roles_[node] == ModelRole::attention) return name == "sinks" ? ModelRole::sinks : ModelRole::positions;
-    if (roles_[node] == ModelRole::other && is_op(graph_.nodes()[node], "add")) return ModelRole::positions;
-    if (roles_[node] == ModelRole::other && is_op(graph_.nodes()[node], "concat")) return ModelRole::embedding;
+    const OpDef* op = graph_.nodes()[node].op;
+    if (roles_[node] == ModelRole::embedding && operand == ops::embedding::positions_) return ModelRole::positions;
+    if (roles_[node] == ModelRole::attention)
+        return operand == ops::attention::sinks_ ? ModelRole::sinks : ModelRole::positions;
+    if (roles_[node] == ModelRole::other && op == &add_op) return ModelRole::positions;
+    if (roles_[node] == ModelRole::other && op == &concat_op) return ModelRole::embedding;
     return roles_[node];
 }
 

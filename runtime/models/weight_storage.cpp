@@ -2,7 +2,9 @@
 
 #include "runtime/base/log.h"
 #include "runtime/models/model_roles.h"
-#include "vantage/op.h"
+#include "runtime/ops/embedding.h"
+#include "runtime/ops/expert_linear.h"
+#include "runtime/ops/matmul.h"
 
 namespace vantage {
 
@@ -10,10 +12,10 @@ namespace {
 
 bool is_matrix_use(const Graph& graph, const ModelRoles& roles, std::size_t index, std::size_t operand) {
     const Node& node = graph.nodes()[index];
-    const std::string op = node.op->name, name = node.op->operands[operand];
-    if (op == "matmul") return name == "b" && node.attrs.flag("transpose_b") && roles.of(index) != ModelRole::router;
-    if (op == "expert_linear") return name == "w" && node.attrs.flag("transpose_w");
-    return op == "embedding" && name == "w" && roles.of(index) == ModelRole::embedding;
+    if (node.op == &matmul_op)
+        return operand == ops::matmul::b_ && node.attrs.flag("transpose_b") && roles.of(index) != ModelRole::router;
+    if (node.op == &expert_linear_op) return operand == ops::expert_linear::w_ && node.attrs.flag("transpose_w");
+    return node.op == &embedding_op && operand == ops::embedding::w_ && roles.of(index) == ModelRole::embedding;
 }
 
 // For each value whether it is a weight that is used as a matrix, and as nothing else.

@@ -52,21 +52,21 @@ std::vector<TensorType> infer(const OpCall& call) {
     require_floats(call);
     call.require(kind_of(call) >= 0, "kind is " + call.attrs.text("kind") + ", which is no activation");
     call.require(kind_of(call) != ACTIVATION_SOFTCAP || parameter_of(call) > 0, "cap has to be above 0");
-    return {call.in(0)};
+    return {call.in(x_)};
 }
 
 void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
-    for (std::size_t i = 0; i < in[0].data.size(); ++i)
-        out[0].data[i] = activation_value(kind_of(call), in[0].data[i], parameter_of(call));
+    for (std::size_t i = 0; i < in[x_].data.size(); ++i)
+        out[0].data[i] = activation_value(kind_of(call), in[x_].data[i], parameter_of(call));
 }
 
-Cost cost(const OpCall& call) { return streaming_cost(call, 10.0 * static_cast<double>(call.in(0).shape.elements())); }
+Cost cost(const OpCall& call) { return streaming_cost(call, 10.0 * static_cast<double>(call.in(x_).shape.elements())); }
 
 LaunchPlan launch(const OpCall& call, const Caps& caps) {
-    const TensorType& x = call.in(0);
+    const TensorType& x = call.in(x_);
     Launch l{.shader = "activation",
              .spec = {workgroup_size(caps), storage_of(x.dtype)},
-             .operands = {in(0), out(0)},
+             .operands = {in(x_), out(0)},
              .groups = element_grid(x.shape.elements(), 4, caps)};
     return l.with(params::ActivationParams{.count = static_cast<std::uint32_t>(x.shape.elements()),
                                            .kind = static_cast<std::uint32_t>(kind_of(call)),
@@ -142,13 +142,12 @@ Activation activation_named(const std::string& name) {
     return static_cast<Activation>(kind);
 }
 
-extern const OpDef activation_op;
 const OpDef activation_op = {
     .name = "activation",
     .summary =
         "y = f(x): gelu_erf, gelu_tanh, quick_gelu, silu, relu, relu2, sigmoid, tanh, elu, softplus, softcap "
         "(Hendrycks, Gimpel 2016 and others)",
-    .operands = {"x"},
+    .operands = ops::activation::operand_names,
     .infer = ops::activation::infer,
     .reference = ops::activation::reference,
     .cost = ops::activation::cost,

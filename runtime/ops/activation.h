@@ -4,7 +4,15 @@
 #include <cstdint>
 #include <string>
 
+#include "vantage/op.h"
+
 namespace vantage {
+
+extern const OpDef activation_op;
+
+namespace ops::activation {
+VANTAGE_OPERANDS(x_);
+}
 
 /// Number of an activation (shaders/params/activation.h) by its name: none, gelu_erf, gelu_tanh, quick_gelu, silu, relu,
 /// relu2, sigmoid, tanh, elu, softplus, softcap; -1 when there is no such name.

@@ -2,6 +2,8 @@
 //   additive: s_ij = w·tanh(W_q q_i + W_k k_j + b)      dot: s_ij = q_i·k_j      general: s_ij = q_iᵀ W k_j
 //   p = softmax(s) over keys,  context_i = Σ_j p_ij v_j
 // The additive scores of projected queries and keys are an op of their own; the rest is composed of matmul and softmax.
+#include "runtime/ops/additive_attention.h"
+
 #include <cmath>
 
 #include "runtime/base/log.h"
@@ -12,10 +14,8 @@
 
 namespace vantage {
 
-namespace ops::additive_attention {
+namespace ops::additive_scores {
 namespace {
-
-enum : int { q_, k_, w_ };
 
 struct Sizes {
     std::int64_t batch, n, m, width;
@@ -107,23 +107,22 @@ std::vector<Case> cases() {
 }
 
 }  // namespace
-}  // namespace ops::additive_attention
+}  // namespace ops::additive_scores
 
-extern const OpDef additive_scores_op;
 const OpDef additive_scores_op = {
     .name = "additive_scores",
     .summary = "s_ij = sum_a w_a tanh(q_ia + k_ja) (Bahdanau, Cho, Bengio 2014)",
-    .operands = {"q", "k", "w"},
-    .infer = ops::additive_attention::infer,
-    .reference = ops::additive_attention::reference,
-    .cost = ops::additive_attention::cost,
+    .operands = ops::additive_scores::operand_names,
+    .infer = ops::additive_scores::infer,
+    .reference = ops::additive_scores::reference,
+    .cost = ops::additive_scores::cost,
     .kernels = {{.name = "tiled",
-                 .fits = ops::additive_attention::fits_tiled,
-                 .launch = ops::additive_attention::launch_tiled,
+                 .fits = ops::additive_scores::fits_tiled,
+                 .launch = ops::additive_scores::launch_tiled,
                  .profitable = [](const OpCall&,
                                   const Caps& d) { return !d.loads_uniform_once(); }},  // plain: 1.3 times as fast
-                {.name = "plain", .launch = ops::additive_attention::launch_plain}},
-    .cases = ops::additive_attention::cases,
+                {.name = "plain", .launch = ops::additive_scores::launch_plain}},
+    .cases = ops::additive_scores::cases,
 };
 
 Tensor additive_scores(Tensor q, Tensor k, Tensor w, SourceLocation where) {

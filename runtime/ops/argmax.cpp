@@ -1,5 +1,7 @@
 // Index of the largest element of every row: greedy decoding.
 //   y_r = min { i : x_ri = max x_r }; NaN is never larger than anything
+#include "runtime/ops/argmax.h"
+
 #include <cmath>
 #include <limits>
 
@@ -16,29 +18,29 @@ namespace {
 
 std::vector<TensorType> infer(const OpCall& call) {
     require_floats(call);
-    const Shape& x = call.in(0).shape;
-    call.require(x.rank() >= 1 && x[-1] > 0, operand_is(call, 0) + ", but rows without elements have no largest one");
+    const Shape& x = call.in(x_).shape;
+    call.require(x.rank() >= 1 && x[-1] > 0, operand_is(call, x_) + ", but rows without elements have no largest one");
     return {{Shape{x.rows()}, DType::i32}};
 }
 
 void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
-    const std::int64_t cols = call.in(0).shape[-1], rows = call.in(0).shape.rows();
+    const std::int64_t cols = call.in(x_).shape[-1], rows = call.in(x_).shape.rows();
     for (std::int64_t row = 0; row < rows; ++row) {
         std::int64_t best = 0;
         double best_value = -std::numeric_limits<double>::infinity();
         for (std::int64_t col = 0; col < cols; ++col)
-            if (in[0][row * cols + col] > best_value) best_value = in[0][row * cols + col], best = col;
+            if (in[x_][row * cols + col] > best_value) best_value = in[x_][row * cols + col], best = col;
         out[0][row] = static_cast<double>(best);
     }
 }
 
-Cost cost(const OpCall& call) { return streaming_cost(call, static_cast<double>(call.in(0).shape.elements())); }
+Cost cost(const OpCall& call) { return streaming_cost(call, static_cast<double>(call.in(x_).shape.elements())); }
 
 LaunchPlan launch(const OpCall& call, const Caps& caps, const char* shader) {
-    const TensorType& x = call.in(0);
+    const TensorType& x = call.in(x_);
     Launch l{.shader = shader,
              .spec = {workgroup_size(caps), storage_of(x.dtype)},
-             .operands = {in(0), out(0)},
+             .operands = {in(x_), out(0)},
              .groups = flat_grid(static_cast<std::uint64_t>(x.shape.rows()), caps)};
     return l.with(params::ArgmaxParams{.rows = static_cast<std::uint32_t>(x.shape.rows()),
                                        .cols = static_cast<std::uint32_t>(x.shape[-1])});
@@ -66,11 +68,10 @@ std::vector<Case> cases() {
 }  // namespace
 }  // namespace ops::argmax
 
-extern const OpDef argmax_op;
 const OpDef argmax_op = {
     .name = "argmax",
     .summary = "index of the largest element of every row, the first of equal ones; NaN is never the largest",
-    .operands = {"x"},
+    .operands = ops::argmax::operand_names,
     .infer = ops::argmax::infer,
     .reference = ops::argmax::reference,
     .cost = ops::argmax::cost,

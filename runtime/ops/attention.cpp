@@ -3,6 +3,8 @@
 // and where they are wanted entropy -Σ_j p_ij ln p_ij and largest weight of each row, from sums made in the same pass.
 // Hard attention takes one key instead: o_i = v_j of the largest score, which is lse_i.
 // Vaswani et al. 2017; Milakov & Gimelshein 2018 (online softmax); Dao et al. 2022 (FlashAttention); Ainslie et al. 2023 (GQA).
+#include "runtime/ops/attention.h"
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -219,7 +221,7 @@ LaunchPlan launch_flash(const OpCall& call, const Caps& caps, const char* shader
     LaunchPlan plan = flash_launch(call, caps, shader, lanes, rows_for(s, lanes, caps), 0);
     if (!call.attrs.flag("statistics")) return plan;
     plan.scratch = {static_cast<std::uint64_t>(s.rows()) * 12};
-    plan.launches.front().operands.back() = scratch_out(0);  // in place of lse
+    plan.launches.front().replace(out(lse_), scratch_out(0));
     const std::uint32_t size = workgroup_size(caps, 64);
     Launch finish{.shader = "attention_statistics",
                   .spec = {size},
@@ -262,11 +264,10 @@ LaunchPlan launch_split(const OpCall& call, const Caps& caps, const char* shader
     plan.scratch = {splits * static_cast<std::uint64_t>(s.rows() * s.dv) * 4,
                     splits * static_cast<std::uint64_t>(s.rows()) * (call.attrs.flag("statistics") ? 12 : 8)};
     Launch partial = flash_launch(call, caps, shader, lanes, rows_for(s, lanes, caps), keys_per_split);
-    partial.operands.end()[-2] = scratch_out(0);  // in place of o and lse
-    partial.operands.end()[-1] = scratch_out(1);
+    partial.replace(out(o_), scratch_out(0)).replace(out(lse_), scratch_out(1));
     if (call.has(step_)) {
         partial.keys_per_group = keys_per_split;
-        partial.step = 3;
+        partial.step = step_;  // a launch begins with all inputs in their order
     }
     const bool statistics = call.attrs.flag("statistics");
     Launch reduce{.shader = "attention_reduce_splits",
@@ -412,13 +413,12 @@ std::vector<Case> cases() {
 }  // namespace
 }  // namespace ops::attention
 
-extern const OpDef attention_op;
 const OpDef attention_op = {
     .name = "attention",
     .summary =
         "o = softmax(scale q k^T + mask) v in tiles, lse = ln of the denominator (Vaswani 2017, Dao 2022); GQA: head h "
         "reads key head h / (Hq / Hk)",
-    .operands = {"q", "k", "v", "step", "kv_len", "mask", "position_bias", "block_mask", "segments", "sinks"},
+    .operands = ops::attention::operand_names,
     .infer = ops::attention::infer,
     .reference = ops::attention::reference,
     .cost = ops::attention::cost,
@@ -467,8 +467,9 @@ AttentionResult attention(Tensor q, Tensor k, Tensor v, AttentionOptions options
                        {q, k, v, options.step, options.kv_len, options.mask, position_bias_of(options),
                         options.block_mask, options.segment_ids, options.sinks},
                        attrs, where);
-    if (!options.statistics) return {.o = results[0], .lse = results[1]};
-    return {.o = results[0], .lse = results[1], .entropy = results[2], .largest = results[3]};
+    using namespace ops::attention;
+    if (!options.statistics) return {.o = results[o_], .lse = results[lse_]};
+    return {.o = results[o_], .lse = results[lse_], .entropy = results[entropy_], .largest = results[largest_]};
 }
 
 }  // namespace vantage

@@ -1,15 +1,13 @@
 // The kernels of attention (runtime/ops/attention.cpp): sizes of a call, and launches that several files make.
 #pragma once
 
+#include "runtime/ops/attention.h"
 #include "runtime/ops/attention_rules.h"
-#include "vantage/op.h"
 
 namespace vantage::ops::attention {
 
-enum : int { q_, k_, v_, step_, kv_len_, mask_, position_bias_, block_mask_, segments_, sinks_ };
 constexpr RuleOperands rule_operands{
     .mask = mask_, .position_bias = position_bias_, .block_mask = block_mask_, .segments = segments_};
-enum : int { o_, lse_, entropy_, largest_ };
 
 struct Sizes {
     std::int64_t batch, n, m, heads, kv_heads, d, dv;

@@ -2,6 +2,8 @@
 //   p_ij = exp(s_ij - lse_i), 0 where masked; s_ij = scale q_i·k_j and the rules (attention_rules.h)
 // Of linear attention with features φ (linear_attention.cpp): p_ij = φ(q_i)·φ(k_j) exp(-lse_i).
 // Exact for one dot product each; nothing grows with the square of the sequence but the window asked for.
+#include "runtime/ops/attention_weights.h"
+
 #include <cmath>
 #include <limits>
 
@@ -17,7 +19,6 @@ namespace vantage {
 namespace ops::attention_weights {
 namespace {
 
-enum : int { q_, k_, lse_, mask_, position_bias_, block_mask_, segments_ };
 constexpr RuleOperands rule_operands{
     .mask = mask_, .position_bias = position_bias_, .block_mask = block_mask_, .segments = segments_};
 
@@ -150,11 +151,10 @@ std::vector<Case> cases() {
 }  // namespace
 }  // namespace ops::attention_weights
 
-extern const OpDef attention_weights_op;
 const OpDef attention_weights_op = {
     .name = "attention_weights",
     .summary = "p_ij = exp(s_ij - lse_i) for a window of rows and keys of one head",
-    .operands = {"q", "k", "lse", "mask", "position_bias", "block_mask", "segments"},
+    .operands = ops::attention_weights::operand_names,
     .infer = ops::attention_weights::infer,
     .reference = ops::attention_weights::reference,
     .cost = ops::attention_weights::cost,

@@ -3,6 +3,8 @@
 // inference: mean and var are the running ones. training: those of the batch (var biased), and the running ones become
 // (1 - momentum) running + momentum batch (var unbiased).
 // Ioffe, Szegedy, "Batch Normalization" (2015).
+#include "runtime/ops/batch_norm.h"
+
 #include <cmath>
 
 #include "runtime/base/log.h"
@@ -15,8 +17,6 @@ namespace vantage {
 
 namespace ops::batch_norm {
 namespace {
-
-enum : int { x_, gamma_, beta_, mean_, variance_ };
 
 // x seen as (batch, channels, length).
 struct Sizes {
@@ -63,12 +63,12 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
             double total = 0, square = 0;
             for (std::int64_t i = 0; i < s.count(); ++i) total += in[x_][s.at(i, c)];
             for (std::int64_t i = 0; i < s.count(); ++i) square += std::pow(in[x_][s.at(i, c)] - total / count, 2);
-            out[1][c] = mean + momentum * (total / count - mean);
-            out[2][c] = variance + momentum * (square / (count - 1) - variance);
+            out[new_mean_][c] = mean + momentum * (total / count - mean);
+            out[new_variance_][c] = variance + momentum * (square / (count - 1) - variance);
             mean = total / count, variance = square / count;
         }
         for (std::int64_t i = 0; i < s.count(); ++i)
-            out[0][s.at(i, c)] =
+            out[y_][s.at(i, c)] =
                 (in[x_][s.at(i, c)] - mean) / std::sqrt(variance + eps) * (call.has(gamma_) ? in[gamma_][c] : 1) +
                 (call.has(beta_) ? in[beta_][c] : 0);
     }
@@ -80,9 +80,9 @@ LaunchPlan launch(const OpCall& call, const Caps& caps, const char* shader) {
     const Sizes s = sizes_of(call);
     Launch l{.shader = shader,
              .spec = {workgroup_size(caps), storage_of(call, x_), storage_of(call, {gamma_, beta_, x_}), trains(call)},
-             .operands = {in(x_), in(gamma_), in(beta_), in(mean_), in(variance_), out(0)},
+             .operands = {in(x_), in(gamma_), in(beta_), in(mean_), in(variance_), out(y_)},
              .groups = flat_grid(static_cast<std::uint64_t>(s.channels), caps)};
-    if (trains(call)) l.operands.insert(l.operands.end(), {out(1), out(2)});
+    if (trains(call)) l.operands.insert(l.operands.end(), {out(new_mean_), out(new_variance_)});
     return l.with(params::BatchNormParams{.batch = static_cast<std::uint32_t>(s.batch),
                                           .channels = static_cast<std::uint32_t>(s.channels),
                                           .extent = static_cast<std::uint32_t>(s.length),
@@ -115,13 +115,12 @@ std::vector<Case> cases() {
 }  // namespace
 }  // namespace ops::batch_norm
 
-extern const OpDef batch_norm_op;
 const OpDef batch_norm_op = {
     .name = "batch_norm",
     .summary =
         "y = (x - mean) / sqrt(var + eps) gamma + beta by channel, statistics running or the batch's (Ioffe, "
         "Szegedy 2015)",
-    .operands = {"x", "gamma", "beta", "mean", "variance"},
+    .operands = ops::batch_norm::operand_names,
     .infer = ops::batch_norm::infer,
     .reference = ops::batch_norm::reference,
     .cost = ops::batch_norm::cost,
@@ -136,11 +135,12 @@ const OpDef batch_norm_op = {
 
 BatchNormResult batch_norm(Tensor x, Tensor gamma, Tensor beta, Tensor mean, Tensor variance, BatchNormOptions options,
                            SourceLocation where) {
+    using namespace ops::batch_norm;
     const std::vector<Tensor> results =
         x.graph().call(batch_norm_op, {x, gamma, beta, mean, variance},
                        {{"training", options.training}, {"eps", options.eps}, {"momentum", options.momentum}}, where);
-    return options.training ? BatchNormResult{results[0], results[1], results[2]}
-                            : BatchNormResult{results[0], mean, variance};
+    return options.training ? BatchNormResult{results[y_], results[new_mean_], results[new_variance_]}
+                            : BatchNormResult{results[y_], mean, variance};
 }
 
 }  // namespace vantage

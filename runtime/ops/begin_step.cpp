@@ -1,8 +1,10 @@
 // The beginning of a run: the step of each sequence moves on to its next rows.
 //   position += valid;  valid = min(rows, end - position);  keys = position + valid
-#include "shaders/params/begin_step.h"
+#include "runtime/ops/begin_step.h"
+
 #include "runtime/base/log.h"
 #include "runtime/ops/step.h"
+#include "shaders/params/begin_step.h"
 #include "vantage/op.h"
 #include "vantage/ops.h"
 
@@ -14,13 +16,13 @@ namespace {
 std::vector<TensorType> infer(const OpCall& call) {
     require_step(call, 0);
     call.require(call.attrs.integer("rows") > 0, "a run of no rows never comes to an end");
-    return {call.in(0)};
+    return {call.in(step_)};
 }
 
 void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
     for (std::int64_t b = 0; b < sequences_of(call, 0); ++b) {
-        const std::int64_t position = word(in[0], STEP_POSITION, b) + word(in[0], STEP_VALID, b),
-                           rest = word(in[0], STEP_END, b) - position;
+        const std::int64_t position = word(in[step_], STEP_POSITION, b) + word(in[step_], STEP_VALID, b),
+                           rest = word(in[step_], STEP_END, b) - position;
         const std::int64_t valid = std::clamp<std::int64_t>(rest, 0, call.attrs.integer("rows"));
         double* words = out[0].data.data() + b * STEP_WORDS;
         words[STEP_POSITION] = static_cast<double>(position);
@@ -62,11 +64,10 @@ std::vector<Case> cases() {
 }  // namespace
 }  // namespace ops::begin_step
 
-extern const OpDef begin_step_op;
 const OpDef begin_step_op = {
     .name = "begin_step",
     .summary = "position += valid; valid = min(rows, end - position); keys = position + valid",
-    .operands = {"step"},
+    .operands = ops::begin_step::operand_names,
     .infer = ops::begin_step::infer,
     .reference = ops::begin_step::reference,
     .cost = ops::begin_step::cost,

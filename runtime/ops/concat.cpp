@@ -1,7 +1,9 @@
 // Two tensors one after the other along their first axis: a vision transformer's class token before its patches.
 //   y = [a; b], a [n, ..], b [m, ..] -> y [n + m, ..]
-#include "shaders/params/concat.h"
+#include "runtime/ops/concat.h"
+
 #include "runtime/ops/checks.h"
+#include "shaders/params/concat.h"
 #include "vantage/op.h"
 #include "vantage/ops.h"
 
@@ -9,8 +11,6 @@ namespace vantage {
 
 namespace ops::concat {
 namespace {
-
-enum : int { a_, b_ };
 
 std::int64_t row_size(const Shape& shape) {
     std::int64_t size = 1;
@@ -62,11 +62,10 @@ std::vector<Case> cases() {
 }  // namespace
 }  // namespace ops::concat
 
-extern const OpDef concat_op;
 const OpDef concat_op = {
     .name = "concat",
     .summary = "y = [a; b] along the first axis, in b's storage type",
-    .operands = {"a", "b"},
+    .operands = ops::concat::operand_names,
     .infer = ops::concat::infer,
     .reference = ops::concat::reference,
     .cost = ops::concat::cost,

@@ -1,6 +1,8 @@
 // Sums, products and multiples, element by element. b repeats over the leading dimensions of a: it is as large as a,
 // one of its rows [cols], a matrix [rows, cols] of several, or a single number.
 //   add: y = a + b    mul: y = a b    scale: y = factor a
+#include "runtime/ops/elementwise.h"
+
 #include <algorithm>
 #include <numeric>
 
@@ -14,6 +16,8 @@ namespace vantage {
 namespace ops::elementwise {
 namespace {
 
+static_assert(+scale::x_ == a_);  // which has no b
+
 // Whether b, without leading dimensions of 1, is the end of a's shape.
 bool repeats(const Shape& a, const Shape& b) {
     int rank = b.rank();
@@ -26,40 +30,40 @@ bool repeats(const Shape& a, const Shape& b) {
 
 std::vector<TensorType> infer_pair(const OpCall& call) {
     require_floats(call);
-    if (!repeats(call.in(0).shape, call.in(1).shape))
-        call.fail(operand_is(call, 1) + ", but has to have the last dimensions of a " + call.in(0).text() +
+    if (!repeats(call.in(a_).shape, call.in(b_).shape))
+        call.fail(operand_is(call, b_) + ", but has to have the last dimensions of a " + call.in(a_).text() +
                   " or one element");
-    return {call.in(0)};
+    return {call.in(a_)};
 }
 std::vector<TensorType> infer_one(const OpCall& call) {
     require_floats(call);
-    return {call.in(0)};
+    return {call.in(a_)};
 }
 
 template <class Function>
 void combine(std::span<const HostTensor> in, std::span<HostTensor> out, Function function) {
-    const std::int64_t count = in[0].type.shape.elements(), repeat = in[1].type.shape.elements();
-    for (std::int64_t i = 0; i < count; ++i) out[0][i] = function(in[0][i], in[1][i % repeat]);
+    const std::int64_t count = in[a_].type.shape.elements(), repeat = in[b_].type.shape.elements();
+    for (std::int64_t i = 0; i < count; ++i) out[0][i] = function(in[a_][i], in[b_][i % repeat]);
 }
 
-Cost cost(const OpCall& call) { return streaming_cost(call, static_cast<double>(call.in(0).shape.elements())); }
+Cost cost(const OpCall& call) { return streaming_cost(call, static_cast<double>(call.in(a_).shape.elements())); }
 
 params::ElementwiseParams params_of(const OpCall& call, std::uint32_t kind, std::int64_t chunk) {
-    return {.count = static_cast<std::uint32_t>(call.in(0).shape.elements()),
-            .b_count = call.has(1) ? static_cast<std::uint32_t>(call.in(1).shape.elements()) : 1,
+    return {.count = static_cast<std::uint32_t>(call.in(a_).shape.elements()),
+            .b_count = call.has(b_) ? static_cast<std::uint32_t>(call.in(b_).shape.elements()) : 1,
             .kind = kind,
             .factor = static_cast<float>(call.attrs.number("factor", 1)),
             .chunk = static_cast<std::uint32_t>(chunk)};
 }
 
 LaunchPlan launch(const OpCall& call, const Caps& caps, std::uint32_t kind, bool wide) {
-    const TensorType& a = call.in(0);
+    const TensorType& a = call.in(a_);
     const std::int64_t count = a.shape.elements();
     const std::uint32_t unroll =
         wide ? 8 : 1;  // a CPU device makes each invocation's number by divisions: fewer of them
     Launch l{.shader = wide ? "elementwise_wide" : "elementwise",
-             .spec = {workgroup_size(caps), storage_of(a.dtype), storage_of(call, {1, 0}), unroll},
-             .operands = {in(0), in(1), out(0)},
+             .spec = {workgroup_size(caps), storage_of(a.dtype), storage_of(call, {b_, a_}), unroll},
+             .operands = {in(a_), in(b_), out(0)},
              .groups = element_grid(count, 4 * unroll, caps)};
     return l.with(params_of(call, kind, 0));
 }
@@ -67,20 +71,21 @@ LaunchPlan launch(const OpCall& call, const Caps& caps, std::uint32_t kind, bool
 // By whole vectors of f32: what a workgroup makes. It meets elements of b that lie together, so that chunks divide b where b repeats.
 std::int64_t chunk_of(const OpCall& call) {
     constexpr std::int64_t default_size = 4096, max_size = 2 * default_size;
-    const std::int64_t count = call.in(0).shape.elements(), others = call.has(1) ? call.in(1).shape.elements() : count;
+    const std::int64_t count = call.in(a_).shape.elements(),
+                       others = call.has(b_) ? call.in(b_).shape.elements() : count;
     if (others == count) return std::min(count, default_size);
     return others <= max_size ? others : std::gcd(others, default_size);
 }
 bool fits_vectors(const OpCall& call, const Caps& caps) {
     const std::uint32_t vectors = vectors_of_round(chunk_of(call), caps);
-    return caps.is_cpu() && caps.subgroup_shuffle && call.in(0).dtype == DType::f32 && vectors != 0 &&
-           call.in(0).shape.elements() % (vectors * caps.subgroup_size) == 0;
+    return caps.is_cpu() && caps.subgroup_shuffle && call.in(a_).dtype == DType::f32 && vectors != 0 &&
+           call.in(a_).shape.elements() % (vectors * caps.subgroup_size) == 0;
 }
 LaunchPlan launch_cpu_simd(const OpCall& call, const Caps& caps, std::uint32_t kind) {
-    const std::int64_t count = call.in(0).shape.elements(), chunk = chunk_of(call);
+    const std::int64_t count = call.in(a_).shape.elements(), chunk = chunk_of(call);
     Launch l{.shader = "elementwise_cpu_simd",
-             .spec = {caps.subgroup_size, storage_of(call, {1, 0}), vectors_of_round(chunk, caps)},
-             .operands = {in(0), in(1), out(0)},
+             .spec = {caps.subgroup_size, storage_of(call, {b_, a_}), vectors_of_round(chunk, caps)},
+             .operands = {in(a_), in(b_), out(0)},
              .groups = flat_grid(ceil_div(count, chunk), caps)};
     return l.with(params_of(call, kind, chunk));
 }
@@ -129,11 +134,10 @@ std::vector<Case> cases_one() {
 }  // namespace
 }  // namespace ops::elementwise
 
-extern const OpDef add_op;
 const OpDef add_op = {
     .name = "add",
     .summary = "y = a + b; b repeats over the leading dimensions of a",
-    .operands = {"a", "b"},
+    .operands = ops::elementwise::operand_names,
     .infer = ops::elementwise::infer_pair,
     .reference =
         [](const OpCall&, std::span<const HostTensor> in, std::span<HostTensor> out) {
@@ -144,11 +148,10 @@ const OpDef add_op = {
     .cases = ops::elementwise::cases_pair,
 };
 
-extern const OpDef mul_op;
 const OpDef mul_op = {
     .name = "mul",
     .summary = "y = a b, element by element; b repeats over the leading dimensions of a",
-    .operands = {"a", "b"},
+    .operands = ops::elementwise::operand_names,
     .infer = ops::elementwise::infer_pair,
     .reference =
         [](const OpCall&, std::span<const HostTensor> in, std::span<HostTensor> out) {
@@ -159,16 +162,15 @@ const OpDef mul_op = {
     .cases = ops::elementwise::cases_pair,
 };
 
-extern const OpDef scale_op;
 const OpDef scale_op = {
     .name = "scale",
     .summary = "y = factor x",
-    .operands = {"x"},
+    .operands = ops::scale::operand_names,
     .infer = ops::elementwise::infer_one,
     .reference =
         [](const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
-            for (std::size_t i = 0; i < in[0].data.size(); ++i)
-                out[0].data[i] = call.attrs.number("factor", 1) * in[0].data[i];
+            for (std::size_t i = 0; i < in[ops::scale::x_].data.size(); ++i)
+                out[0].data[i] = call.attrs.number("factor", 1) * in[ops::scale::x_].data[i];
         },
     .cost = ops::elementwise::cost,
     .kernels = ops::elementwise::kernels<ELEMENTWISE_SCALE>(),

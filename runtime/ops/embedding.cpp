@@ -1,9 +1,11 @@
 // Token embedding, with learned positions where the model has them.
 //   y_r = scale w[ids_r] + positions[position_offset + r];  with a step r counts from the position of the row's sequence
 // Vaswani et al. 2017, section 3.4 (scale); Radford et al. 2019 (learned positions).
-#include "shaders/params/embedding.h"
+#include "runtime/ops/embedding.h"
+
 #include "runtime/base/log.h"
 #include "runtime/ops/step.h"
+#include "shaders/params/embedding.h"
 #include "vantage/op.h"
 #include "vantage/ops.h"
 
@@ -11,8 +13,6 @@ namespace vantage {
 
 namespace ops::embedding {
 namespace {
-
-enum : int { ids_, w_, positions_, step_ };
 
 DType result_type(const OpCall& call) {
     const std::string name = call.attrs.text("dtype", "f32");
@@ -142,11 +142,10 @@ std::vector<Case> cases() {
 }  // namespace
 }  // namespace ops::embedding
 
-extern const OpDef embedding_op;
 const OpDef embedding_op = {
     .name = "embedding",
     .summary = "y_r = scale w[ids_r] + positions[offset + r] (Vaswani et al. 2017; Radford et al. 2019)",
-    .operands = {"ids", "w", "positions", "step"},
+    .operands = ops::embedding::operand_names,
     .infer = ops::embedding::infer,
     .reference = ops::embedding::reference,
     .cost = ops::embedding::cost,

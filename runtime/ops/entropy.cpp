@@ -1,6 +1,8 @@
 // Entropy of every row of probabilities, in nats: how spread out a head's attention is.
 //   h = -Σ p ln p, 0 ln 0 = 0; exp(h) is the number of tokens that a row effectively looks at
 // Shannon, "A Mathematical Theory of Communication" (1948).
+#include "runtime/ops/entropy.h"
+
 #include <cmath>
 
 #include "runtime/base/log.h"
@@ -16,27 +18,27 @@ namespace {
 
 std::vector<TensorType> infer(const OpCall& call) {
     require_floats(call);
-    const Shape& p = call.in(0).shape;
-    call.require(p.rank() >= 1, operand_is(call, 0) + ", but has to have rows");
+    const Shape& p = call.in(p_).shape;
+    call.require(p.rank() >= 1, operand_is(call, p_) + ", but has to have rows");
     return {{Shape(p.sizes().first(static_cast<std::size_t>(p.rank() - 1))), DType::f32}};
 }
 
 void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
-    const std::int64_t cols = call.in(0).shape[-1];
-    for (std::size_t i = 0; i < in[0].data.size(); ++i)
-        if (const double p = in[0].data[i]; p > 0) out[0][static_cast<std::int64_t>(i) / cols] -= p * std::log(p);
+    const std::int64_t cols = call.in(p_).shape[-1];
+    for (std::size_t i = 0; i < in[p_].data.size(); ++i)
+        if (const double p = in[p_].data[i]; p > 0) out[0][static_cast<std::int64_t>(i) / cols] -= p * std::log(p);
 }
 
-Cost cost(const OpCall& call) { return streaming_cost(call, 3.0 * static_cast<double>(call.in(0).shape.elements())); }
+Cost cost(const OpCall& call) { return streaming_cost(call, 3.0 * static_cast<double>(call.in(p_).shape.elements())); }
 
 LaunchPlan launch(const OpCall& call, const Caps& caps, const char* shader) {
     const std::int64_t rows = call.out(0).shape.elements();
     Launch l{.shader = shader,
-             .spec = {workgroup_size(caps), storage_of(call, 0)},
-             .operands = {in(0), out(0)},
+             .spec = {workgroup_size(caps), storage_of(call, p_)},
+             .operands = {in(p_), out(0)},
              .groups = flat_grid(static_cast<std::uint64_t>(rows), caps)};
     return l.with(params::EntropyParams{.rows = static_cast<std::uint32_t>(rows),
-                                        .cols = static_cast<std::uint32_t>(call.in(0).shape[-1])});
+                                        .cols = static_cast<std::uint32_t>(call.in(p_).shape[-1])});
 }
 
 std::vector<Case> cases() {
@@ -55,11 +57,10 @@ std::vector<Case> cases() {
 }  // namespace
 }  // namespace ops::entropy
 
-extern const OpDef entropy_op;
 const OpDef entropy_op = {
     .name = "entropy",
     .summary = "h = -sum p ln p over rows, in nats; 0 ln 0 = 0 (Shannon 1948)",
-    .operands = {"p"},
+    .operands = ops::entropy::operand_names,
     .infer = ops::entropy::infer,
     .reference = ops::entropy::reference,
     .cost = ops::entropy::cost,

@@ -1,10 +1,13 @@
 // A linear layer whose matrix is that of a row's expert: a grouped matrix product.
 //   y[c] = x[c / share] W_eᵀ + b_e, e = index[c];  0 where choice c has no slot
 // The work is that of the choices: k experts of E cost k / E of all of them (Shazeer et al. 2017; Gale et al. 2022, MegaBlocks).
+#include "runtime/ops/expert_linear.h"
+
 #include <algorithm>
 
 #include "runtime/base/log.h"
 #include "runtime/ops/checks.h"
+#include "runtime/ops/sort_by_expert.h"
 #include "shaders/params/experts.h"
 #include "vantage/op.h"
 #include "vantage/ops.h"
@@ -13,8 +16,6 @@ namespace vantage {
 
 namespace ops::expert_linear {
 namespace {
-
-enum : int { x_, w_, bias_, index_, slots_, order_, offsets_ };
 
 struct Sizes {
     std::int64_t choices, experts, n, k, share;
@@ -132,7 +133,7 @@ Case case_of(const char* name, std::int64_t rows, std::int64_t share, std::int64
     HostTensor index({Shape{rows * share, 1}, DType::i32});
     for (std::int64_t c = 0; c < rows * share; ++c)
         index[c] = c % 5 == 4 ? -1 : static_cast<double>(c * 7 % experts);  // some have none
-    OpCall sort{.op = find_op("sort_by_expert"),
+    OpCall sort{.op = &sort_by_expert_op,
                 .attrs = {{"experts", experts}, {"capacity", capacity}},
                 .inputs = {index.type},
                 .outputs = {}};
@@ -148,9 +149,9 @@ Case case_of(const char* name, std::int64_t rows, std::int64_t share, std::int64
                        {.type = TensorType{transposed ? Shape{experts, n, k} : Shape{experts, k, n}}, .weight = true},
                        bias ? Case::Input{.type = TensorType{Shape{experts, n}}, .weight = true} : Case::Input{},
                        given(index),
-                       given(sorted[0]),
-                       given(sorted[1]),
-                       given(sorted[2])}};
+                       given(sorted[sort_by_expert::slots_]),
+                       given(sorted[sort_by_expert::order_]),
+                       given(sorted[sort_by_expert::offsets_])}};
 }
 
 std::vector<Case> cases() {
@@ -170,11 +171,10 @@ std::vector<Case> cases() {
 }  // namespace
 }  // namespace ops::expert_linear
 
-extern const OpDef expert_linear_op;
 const OpDef expert_linear_op = {
     .name = "expert_linear",
     .summary = "y[c] = x[c / share] W_e^T + b_e, e the expert of choice c: a grouped matrix product (Gale et al. 2022)",
-    .operands = {"x", "w", "bias", "index", "slots", "order", "offsets"},
+    .operands = ops::expert_linear::operand_names,
     .infer = ops::expert_linear::infer,
     .reference = ops::expert_linear::reference,
     .cost = ops::expert_linear::cost,

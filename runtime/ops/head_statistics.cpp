@@ -4,6 +4,8 @@
 // duplicate and induction heads are those of TransformerLens's head detector with its error measure "mul" (Nanda & Bloom 2022)
 // before the mean over rows; induction heads are Olsson et al. 2022. Weights are made one by one, twice: by rows and by keys;
 // no matrix of them is held.
+#include "runtime/ops/head_statistics.h"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -21,7 +23,6 @@ namespace vantage {
 namespace ops::head_statistics {
 namespace {
 
-enum : int { q_, k_, lse_, mask_, position_bias_, block_mask_, segments_, factors_, tokens_ };
 constexpr RuleOperands rule_operands{
     .mask = mask_, .position_bias = position_bias_, .block_mask = block_mask_, .segments = segments_};
 
@@ -153,7 +154,7 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
     for (std::int64_t r = 0; r < s.rows; ++r)
         for (std::int64_t head = 0; head < s.heads; ++head) {
             const std::int64_t i = s.first_row + r;
-            double* numbers = &out[0].data[static_cast<std::size_t>((r * s.heads + head) * ROW_NUMBERS)];
+            double* numbers = &out[rows_].data[static_cast<std::size_t>((r * s.heads + head) * ROW_NUMBERS)];
             std::vector<std::pair<double, std::int64_t>> all, copies, links;
             for (std::int64_t j = 0; j < s.keys; ++j) {
                 const std::optional<double> p = weight_of(call, in, rules, head, i, j);
@@ -163,7 +164,7 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
                 if (i - j > 1 && text.follows(i, j)) copies.emplace_back(*p, j);
                 if (text.is_far(i, j) && text.are_words(i, j)) links.emplace_back(*p, j);
                 const auto add = [&](std::int64_t number, double value) {
-                    out[1][(number * s.heads + head) * s.keys + j] += value;
+                    out[keys_][(number * s.heads + head) * s.keys + j] += value;
                 };
                 add(KEY_RECEIVED, *p);
                 add(KEY_SEEN, 1);
@@ -211,8 +212,8 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
         Launch l{.shader = shader, .spec = spec, .operands = std::move(operands), .groups = groups};
         plan.launches.push_back(l.with(params));
     };
-    add("head_statistics_rows", 0, flat_grid(static_cast<std::uint64_t>(s.rows * s.heads), caps));
-    add("head_statistics_keys", 1, flat_grid(ceil_div(s.keys * s.heads, lanes), caps));
+    add("head_statistics_rows", rows_, flat_grid(static_cast<std::uint64_t>(s.rows * s.heads), caps));
+    add("head_statistics_keys", keys_, flat_grid(ceil_div(s.keys * s.heads, lanes), caps));
     return plan;
 }
 
@@ -269,11 +270,10 @@ std::vector<Case> cases() {
 }  // namespace
 }  // namespace ops::head_statistics
 
-extern const OpDef head_statistics_op;
 const OpDef head_statistics_op = {
     .name = "head_statistics",
     .summary = "sums and maxima of p_ij = exp(s_ij - lse_i) over the rows and the columns of every head",
-    .operands = {"q", "k", "lse", "mask", "position_bias", "block_mask", "segments", "factors", "tokens"},
+    .operands = ops::head_statistics::operand_names,
     .infer = ops::head_statistics::infer,
     .reference = ops::head_statistics::reference,
     .cost = ops::head_statistics::cost,
@@ -294,7 +294,7 @@ HeadNumbers head_statistics(Tensor q, Tensor k, Tensor lse, Tensor tokens, Tenso
         head_statistics_op,
         {q, k, lse, options.mask, position_bias_of(options), options.block_mask, options.segment_ids, factors, tokens},
         attrs, where);
-    return {results[0], results[1]};
+    return {results[ops::head_statistics::rows_], results[ops::head_statistics::keys_]};
 }
 
 }  // namespace vantage

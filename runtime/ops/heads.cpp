@@ -1,6 +1,8 @@
 // Rearrangements between features and heads (Vaswani et al. 2017, section 3.2.2).
 //   split_heads: [.., n, H D] -> [.., H, n, D]       merge_heads: [.., H, n, D] -> [.., n, H D]
 // Both swap two axes of a tensor seen as (outer, m, n, width), so they share a kernel.
+#include "runtime/ops/heads.h"
+
 #include <vector>
 
 #include "runtime/ops/checks.h"
@@ -26,23 +28,23 @@ std::int64_t product(const Shape& shape, int dimensions) {
 }
 
 Axes axes_of_split(const OpCall& call) {
-    const Shape& x = call.in(0).shape;
+    const Shape& x = call.in(x_).shape;
     const std::int64_t heads = call.attrs.integer("heads", 1);
     return {product(x, x.rank() - 2), x[-2], heads, x[-1] / heads};
 }
 Axes axes_of_merge(const OpCall& call) {
-    const Shape& x = call.in(0).shape;
+    const Shape& x = call.in(x_).shape;
     return {product(x, x.rank() - 3), x[-3], x[-2], x[-1]};
 }
 
 std::vector<TensorType> infer_split(const OpCall& call) {
     require_floats(call);
-    const TensorType& x = call.in(0);
+    const TensorType& x = call.in(x_);
     const std::int64_t heads = call.attrs.integer("heads", 0);
     call.require(x.shape.rank() >= 2 && x.shape.rank() < Shape::max_rank,
-                 operand_is(call, 0) + ", but has to be [.., n, heads * width]");
+                 operand_is(call, x_) + ", but has to be [.., n, heads * width]");
     call.require(heads > 0 && x.shape[-1] % heads == 0,
-                 operand_is(call, 0) + ", whose rows do not divide into " + std::to_string(heads) + " heads");
+                 operand_is(call, x_) + ", whose rows do not divide into " + std::to_string(heads) + " heads");
     std::vector<std::int64_t> sizes(x.shape.sizes().begin(), x.shape.sizes().end() - 2);
     sizes.insert(sizes.end(), {heads, x.shape[-2], x.shape[-1] / heads});
     return {{Shape(sizes), x.dtype}};
@@ -50,8 +52,8 @@ std::vector<TensorType> infer_split(const OpCall& call) {
 
 std::vector<TensorType> infer_merge(const OpCall& call) {
     require_floats(call);
-    const TensorType& x = call.in(0);
-    call.require(x.shape.rank() >= 3, operand_is(call, 0) + ", but has to be [.., heads, n, width]");
+    const TensorType& x = call.in(x_);
+    call.require(x.shape.rank() >= 3, operand_is(call, x_) + ", but has to be [.., heads, n, width]");
     std::vector<std::int64_t> sizes(x.shape.sizes().begin(), x.shape.sizes().end() - 3);
     sizes.insert(sizes.end(), {x.shape[-2], x.shape[-3] * x.shape[-1]});
     return {{Shape(sizes), x.dtype}};
@@ -70,8 +72,8 @@ Cost cost(const OpCall& call) { return streaming_cost(call, 0); }
 LaunchPlan launch(const OpCall& call, const Caps& caps, const Axes& a) {
     const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
     Launch l{.shader = "swap_axes",
-             .spec = {workgroup_size(caps), storage_of(call.in(0).dtype), step_of(a.width)},
-             .operands = {in(0), out(0)},
+             .spec = {workgroup_size(caps), storage_of(call.in(x_).dtype), step_of(a.width)},
+             .operands = {in(x_), out(0)},
              .groups = element_grid(a.count(), step_of(a.width), caps)};
     return l.with(params::SwapAxesParams{.count = u(a.count()), .m = u(a.m), .n = u(a.n), .width = u(a.width)});
 }
@@ -101,14 +103,15 @@ std::vector<Case> cases_merge() {
 }  // namespace
 }  // namespace ops::heads
 
-extern const OpDef split_heads_op;
 const OpDef split_heads_op = {
     .name = "split_heads",
     .summary = "[.., n, heads * width] -> [.., heads, n, width] (Vaswani et al. 2017)",
-    .operands = {"x"},
+    .operands = ops::heads::operand_names,
     .infer = ops::heads::infer_split,
-    .reference = [](const OpCall& c, std::span<const HostTensor> in,
-                    std::span<HostTensor> out) { ops::heads::swap(ops::heads::axes_of_split(c), in[0], out[0]); },
+    .reference =
+        [](const OpCall& c, std::span<const HostTensor> in, std::span<HostTensor> out) {
+            ops::heads::swap(ops::heads::axes_of_split(c), in[ops::heads::x_], out[0]);
+        },
     .cost = ops::heads::cost,
     .kernels = {{.name = "plain",
                  .launch = [](const OpCall& c,
@@ -116,14 +119,15 @@ const OpDef split_heads_op = {
     .cases = ops::heads::cases_split,
 };
 
-extern const OpDef merge_heads_op;
 const OpDef merge_heads_op = {
     .name = "merge_heads",
     .summary = "[.., heads, n, width] -> [.., n, heads * width] (Vaswani et al. 2017)",
-    .operands = {"x"},
+    .operands = ops::heads::operand_names,
     .infer = ops::heads::infer_merge,
-    .reference = [](const OpCall& c, std::span<const HostTensor> in,
-                    std::span<HostTensor> out) { ops::heads::swap(ops::heads::axes_of_merge(c), in[0], out[0]); },
+    .reference =
+        [](const OpCall& c, std::span<const HostTensor> in, std::span<HostTensor> out) {
+            ops::heads::swap(ops::heads::axes_of_merge(c), in[ops::heads::x_], out[0]);
+        },
     .cost = ops::heads::cost,
     .kernels = {{.name = "plain",
                  .launch = [](const OpCall& c,

@@ -1,7 +1,9 @@
 // Several linear layers of the same rows in one launch, and a gated linear unit's two with the gate:
 //   y_i = x w_iᵀ + bias_i, i < 3;   with the attribute `gate`   y = f(x w_0ᵀ + bias_0) (x w_1ᵀ + bias_1).
-// x [.., k], w_i [n_i, k]. A graph is not written with it: runtime/graph/join.cpp makes it of products of few rows, where a
+// x [.., k], w_i [n_i, k]. A graph is not written with it: runtime/graph/merge_projections.cpp makes it of products of few rows, where a
 // launch costs as much as what it does, and where x would be read, and the halves of the gate written and read, for each.
+#include "runtime/ops/joint_linear.h"
+
 #include <algorithm>
 
 #include "runtime/ops/activation.h"
@@ -17,16 +19,14 @@ namespace vantage {
 namespace ops::joint_linear {
 namespace {
 
-enum : int { x_, w_, bias_ = w_ + 3 };
-
-int parts_of(const OpCall& call) { return call.has(w_ + 2) ? 3 : 2; }
+int parts_of(const OpCall& call) { return call.has(w0_ + 2) ? 3 : 2; }
 int gate_of(const OpCall& call) { return activation_kind(call.attrs.text("gate", "none")); }
 std::int64_t rows_of(const OpCall& call) { return call.in(x_).shape.elements() / call.in(x_).shape[-1]; }
 
 std::vector<TensorType> infer(const OpCall& call) {
     for (int i = 0; i < static_cast<int>(call.inputs.size()); ++i) {
         if (!call.has(i)) continue;
-        if (i >= w_ && i < bias_)
+        if (i >= w0_ && i < bias0_)
             require_weights(call, i);
         else
             call.require(is_float(call.in(i).dtype), operand_is(call, i) + ", but has to be f32, f16 or bf16");
@@ -35,17 +35,17 @@ std::vector<TensorType> infer(const OpCall& call) {
     call.require(x.shape.rank() >= 1 && x.shape.elements() > 0, operand_is(call, x_) + ", but has to have elements");
     const int gate = gate_of(call), parts = parts_of(call);
     call.require(gate >= 0 && gate <= ACTIVATION_TANH, "gate is " + call.attrs.text("gate") + ", which gates nothing");
-    call.require(gate == ACTIVATION_NONE || (parts == 2 && call.in(w_).shape == call.in(w_ + 1).shape),
+    call.require(gate == ACTIVATION_NONE || (parts == 2 && call.in(w0_).shape == call.in(w0_ + 1).shape),
                  "a gate has two weights of the same shape");
     std::vector<TensorType> results;
     for (int i = 0; i < parts; ++i) {
-        const TensorType& w = call.in(w_ + i);
+        const TensorType& w = call.in(w0_ + i);
         call.require(
-            w.shape.rank() == 2 && w.shape[1] == x.shape[-1] && w.dtype == call.in(w_).dtype,
-            operand_is(call, w_ + i) + ", but x is " + x.text() + " and the first weight " + call.in(w_).text());
-        if (call.has(bias_ + i))
-            call.require(call.in(bias_ + i).shape == Shape{w.shape[0]},
-                         operand_is(call, bias_ + i) + ", but its weight is " + w.text());
+            w.shape.rank() == 2 && w.shape[1] == x.shape[-1] && w.dtype == call.in(w0_).dtype,
+            operand_is(call, w0_ + i) + ", but x is " + x.text() + " and the first weight " + call.in(w0_).text());
+        if (call.has(bias0_ + i))
+            call.require(call.in(bias0_ + i).shape == Shape{w.shape[0]},
+                         operand_is(call, bias0_ + i) + ", but its weight is " + w.text());
         Shape y = x.shape;
         y[-1] = w.shape[0];
         results.push_back({y, x.dtype});
@@ -57,9 +57,9 @@ std::vector<TensorType> infer(const OpCall& call) {
 void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
     const std::int64_t width = call.in(x_).shape[-1];
     const auto product = [&](int i, std::int64_t row, std::int64_t col) {
-        double sum = call.has(bias_ + i) ? in[static_cast<std::size_t>(bias_ + i)][col] : 0;
+        double sum = call.has(bias0_ + i) ? in[static_cast<std::size_t>(bias0_ + i)][col] : 0;
         for (std::int64_t k = 0; k < width; ++k)
-            sum += in[x_][row * width + k] * in[static_cast<std::size_t>(w_ + i)][col * width + k];
+            sum += in[x_][row * width + k] * in[static_cast<std::size_t>(w0_ + i)][col * width + k];
         return sum;
     };
     for (std::size_t i = 0; i < out.size(); ++i) {
@@ -74,24 +74,25 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
 
 Cost cost(const OpCall& call) {
     double products = 0;
-    for (int i = 0; i < parts_of(call); ++i) products += static_cast<double>(call.in(w_ + i).shape.elements());
+    for (int i = 0; i < parts_of(call); ++i) products += static_cast<double>(call.in(w0_ + i).shape.elements());
     return streaming_cost(call, 2 * static_cast<double>(rows_of(call)) * products);
 }
 
 // COLS rows of weights, or of a gate's two half of them each, are one workgroup's.
 Launch launch_by(const OpCall& call, const Caps& caps, const char* shader, std::uint32_t lanes, std::uint32_t cols) {
     const std::int64_t m = rows_of(call), k = call.in(x_).shape[-1];
-    const auto n = [&](int i) { return i < parts_of(call) ? call.in(w_ + i).shape[0] : 0; };
+    const auto n = [&](int i) { return i < parts_of(call) ? call.in(w0_ + i).shape[0] : 0; };
     const bool gated = gate_of(call) != ACTIVATION_NONE;
     // as matmul's rows: small devices have too few registers for 8 rows
     const std::int64_t rows = m == 1 ? 1 : m <= 4 || caps.max_workgroup_invocations <= 256 ? 4 : 8;
-    Launch l{.shader = shader,
-             .spec = {lanes, storage_of(call.in(x_).dtype), storage_of(call.in(w_).dtype),
-                      storage_of(call, {bias_, bias_ + 1, bias_ + 2, w_}), static_cast<std::uint32_t>(gate_of(call)),
-                      static_cast<std::uint32_t>(rows), step_of(k), cols},
-             .operands = {in(x_), in(w_), in(w_ + 1), in(w_ + 2), in(bias_), in(bias_ + 1), in(bias_ + 2), out(0)}};
+    Launch l{
+        .shader = shader,
+        .spec = {lanes, storage_of(call.in(x_).dtype), storage_of(call.in(w0_).dtype),
+                 storage_of(call, {bias0_, bias0_ + 1, bias0_ + 2, w0_}), static_cast<std::uint32_t>(gate_of(call)),
+                 static_cast<std::uint32_t>(rows), step_of(k), cols},
+        .operands = {in(x_), in(w0_), in(w0_ + 1), in(w0_ + 2), in(bias0_), in(bias0_ + 1), in(bias0_ + 2), out(0)}};
     for (int i = 1; i < 3; ++i)  // the last weight is absent wherever a result is
-        l.operands.push_back(static_cast<std::size_t>(i) < call.outputs.size() ? out(i) : in(w_ + 2));
+        l.operands.push_back(static_cast<std::size_t>(i) < call.outputs.size() ? out(i) : in(w0_ + 2));
     const std::int64_t width = gated ? cols / 2 : cols;
     std::int64_t groups = 0;
     for (int i = 0; i < (gated ? 1 : 3); ++i) groups += ceil_div(n(i), width);
@@ -105,7 +106,7 @@ Launch launch_by(const OpCall& call, const Caps& caps, const char* shader, std::
 }
 
 bool fits_quantized(const OpCall& call, const Caps&) {
-    return is_quantized(call.in(w_).dtype) && call.in(x_).shape[-1] % params::QUANT_BLOCK == 0;
+    return is_quantized(call.in(w0_).dtype) && call.in(x_).shape[-1] % params::QUANT_BLOCK == 0;
 }
 bool fits_rows(const OpCall& call, const Caps& caps) { return !fits_quantized(call, caps); }
 
@@ -160,12 +161,11 @@ std::vector<Case> cases() {
 }  // namespace
 }  // namespace ops::joint_linear
 
-extern const OpDef joint_linear_op;
 const OpDef joint_linear_op = {
     .name = "joint_linear",
     .summary =
         "y_i = x w_i^T + bias_i for two or three weights; with gate=f: y = f(x w_0^T + bias_0) (x w_1^T + bias_1)",
-    .operands = {"x", "w0", "w1", "w2", "bias0", "bias1", "bias2"},
+    .operands = ops::joint_linear::operand_names,
     .infer = ops::joint_linear::infer,
     .reference = ops::joint_linear::reference,
     .cost = ops::joint_linear::cost,

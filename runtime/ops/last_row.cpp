@@ -1,8 +1,10 @@
 // The last row of each sequence that is no padding: from it the next token is computed, so that one row of logits is enough.
 //   y_b = x_(b, valid_b - 1)
-#include "shaders/params/last_row.h"
+#include "runtime/ops/last_row.h"
+
 #include "runtime/base/log.h"
 #include "runtime/ops/step.h"
+#include "shaders/params/last_row.h"
 #include "vantage/op.h"
 #include "vantage/ops.h"
 
@@ -10,8 +12,6 @@ namespace vantage {
 
 namespace ops::last_row {
 namespace {
-
-enum : int { x_, step_ };
 
 std::vector<TensorType> infer(const OpCall& call) {
     const TensorType& x = call.in(x_);
@@ -69,11 +69,10 @@ std::vector<Case> cases() {
 }  // namespace
 }  // namespace ops::last_row
 
-extern const OpDef last_row_op;
 const OpDef last_row_op = {
     .name = "last_row",
     .summary = "y = x[valid - 1], the row from which the next token is computed",
-    .operands = {"x", "step"},
+    .operands = ops::last_row::operand_names,
     .infer = ops::last_row::infer,
     .reference = ops::last_row::reference,
     .cost = ops::last_row::cost,

@@ -1,6 +1,8 @@
 // LayerNorm over the last axis, with the residual addition in front of it where there is one.
 //   y = (s - mean(s)) / sqrt(var(s) + eps) * gamma + beta,  s = x + residual;  biased variance
 // Ba, Kiros, Hinton, "Layer Normalization" (2016).
+#include "runtime/ops/layer_norm.h"
+
 #include <cmath>
 
 #include "runtime/base/log.h"
@@ -13,8 +15,6 @@ namespace vantage {
 
 namespace ops::layer_norm {
 namespace {
-
-enum : int { x_, gamma_, beta_, residual_ };
 
 std::vector<TensorType> infer(const OpCall& call) {
     const TensorType& x = call.in(x_);
@@ -46,12 +46,12 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
         const double rstd = 1 / std::sqrt(square / static_cast<double>(cols) + eps);
         for (std::int64_t col = 0; col < cols; ++col) {
             const double value = s[static_cast<std::size_t>(col)];
-            out[0][row * cols + col] = (value - mean) * rstd * (call.has(gamma_) ? in[gamma_][col] : 1) +
-                                       (call.has(beta_) ? in[beta_][col] : 0);
-            if (call.has(residual_)) out[3][row * cols + col] = value;
+            out[y_][row * cols + col] = (value - mean) * rstd * (call.has(gamma_) ? in[gamma_][col] : 1) +
+                                        (call.has(beta_) ? in[beta_][col] : 0);
+            if (call.has(residual_)) out[sum_][row * cols + col] = value;
         }
-        out[1][row] = mean;
-        out[2][row] = rstd;
+        out[mean_][row] = mean;
+        out[rstd_][row] = rstd;
     }
 }
 
@@ -63,8 +63,8 @@ LaunchPlan launch(const OpCall& call, const Caps& caps, RowKernel kernel) {
     Launch l{.shader = kernel.shader,
              .spec = {kernel.lanes, storage_of(x.dtype), storage_of(call, {gamma_, beta_, x_}),
                       storage_of(call, {beta_, gamma_, x_}), step_of(x.shape[-1]), kernel.unroll},
-             .operands = {in(x_), in(gamma_), in(beta_), in(residual_), out(0), out(1), out(2),
-                          residual ? out(3) : in(residual_)},
+             .operands = {in(x_), in(gamma_), in(beta_), in(residual_), out(y_), out(mean_), out(rstd_),
+                          residual ? out(sum_) : in(residual_)},
              .groups = flat_grid(static_cast<std::uint64_t>(x.shape.rows()), caps)};
     return l.with(params::LayerNormParams{.rows = static_cast<std::uint32_t>(x.shape.rows()),
                                           .cols = static_cast<std::uint32_t>(x.shape[-1]),
@@ -108,11 +108,10 @@ std::vector<Case> cases() {
 }  // namespace
 }  // namespace ops::layer_norm
 
-extern const OpDef layer_norm_op;
 const OpDef layer_norm_op = {
     .name = "layer_norm",
     .summary = "y = (x - mean) / sqrt(var + eps) * gamma + beta over rows, biased variance (Ba, Kiros, Hinton 2016)",
-    .operands = {"x", "gamma", "beta", "residual"},
+    .operands = ops::layer_norm::operand_names,
     .infer = ops::layer_norm::infer,
     .reference = ops::layer_norm::reference,
     .cost = ops::layer_norm::cost,
@@ -143,7 +142,7 @@ const OpDef layer_norm_op = {
 };
 
 Tensor layer_norm(Tensor x, Tensor gamma, Tensor beta, double eps, SourceLocation where) {
-    return x.graph().call(layer_norm_op, {x, gamma, beta, {}}, {{"eps", eps}}, where)[0];
+    return x.graph().call(layer_norm_op, {x, gamma, beta, {}}, {{"eps", eps}}, where)[ops::layer_norm::y_];
 }
 
 }  // namespace vantage

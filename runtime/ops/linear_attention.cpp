@@ -3,6 +3,8 @@
 // with φ(x) = elu(x) + 1 (Katharopoulos et al. 2020), or x itself where features are made before (Performer, Choromanski et al.
 // 2020). As a scan by chunks of 64 tokens: the sums of each chunk, those of all chunks before it, then every row by itself:
 // O(n D Dv), no matrix of n × n. lse_i = ln of the denominator.
+#include "runtime/ops/linear_attention.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -18,8 +20,6 @@ namespace vantage {
 namespace ops::linear_attention {
 namespace {
 
-enum : int { q_, k_, v_ };
-enum : int { o_, state_kv_, state_k_, lse_ };
 constexpr std::int64_t chunk_tokens = 64;
 
 struct Sizes {
@@ -171,12 +171,11 @@ std::vector<Case> cases() {
 }  // namespace
 }  // namespace ops::linear_attention
 
-extern const OpDef linear_attention_op;
 const OpDef linear_attention_op = {
     .name = "linear_attention",
     .summary =
         "o_i = phi(q_i)^T sum phi(k_j) v_j^T / phi(q_i)^T sum phi(k_j), a scan by chunks (Katharopoulos et al. 2020)",
-    .operands = {"q", "k", "v"},
+    .operands = ops::linear_attention::operand_names,
     .infer = ops::linear_attention::infer,
     .reference = ops::linear_attention::reference,
     .cost = ops::linear_attention::cost,

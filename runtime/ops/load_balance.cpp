@@ -1,5 +1,7 @@
 // How evenly a router shares tokens out: experts Σ_e f_e P_e, f_e the choices of expert e per token, P_e the mean of its
 // probability; top_k for a router that favours none. Shazeer et al. 2017; Fedus et al. 2021 (the loss without its factor).
+#include "runtime/ops/load_balance.h"
+
 #include "runtime/base/log.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/experts.h"
@@ -10,8 +12,6 @@ namespace vantage {
 
 namespace ops::load_balance {
 namespace {
-
-enum : int { probs_, index_ };
 
 std::vector<TensorType> infer(const OpCall& call) {
     const TensorType &probs = call.in(probs_), &index = call.in(index_);
@@ -64,11 +64,10 @@ std::vector<Case> cases() {
 }  // namespace
 }  // namespace ops::load_balance
 
-extern const OpDef load_balance_op;
 const OpDef load_balance_op = {
     .name = "load_balance",
     .summary = "experts sum_e f_e P_e: choices per token times mean probability (Fedus et al. 2021)",
-    .operands = {"probs", "index"},
+    .operands = ops::load_balance::operand_names,
     .infer = ops::load_balance::infer,
     .reference = ops::load_balance::reference,
     .cost = ops::load_balance::cost,

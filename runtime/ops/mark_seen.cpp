@@ -1,8 +1,10 @@
 // Remembers the tokens of a run as bits, for each of its sequences: the repetition penalty asks for them.
 //   seen |= Σ_r 1 << tokens[position + r], r < valid
-#include "shaders/params/mark_seen.h"
+#include "runtime/ops/mark_seen.h"
+
 #include "runtime/base/log.h"
 #include "runtime/ops/step.h"
+#include "shaders/params/mark_seen.h"
 #include "vantage/op.h"
 #include "vantage/ops.h"
 
@@ -10,8 +12,6 @@ namespace vantage {
 
 namespace ops::mark_seen {
 namespace {
-
-enum : int { seen_, tokens_, step_ };
 
 std::vector<TensorType> infer(const OpCall& call) {
     const TensorType &seen = call.in(seen_), &tokens = call.in(tokens_);
@@ -78,11 +78,10 @@ std::vector<Case> cases() {
 }  // namespace
 }  // namespace ops::mark_seen
 
-extern const OpDef mark_seen_op;
 const OpDef mark_seen_op = {
     .name = "mark_seen",
     .summary = "sets the bit of every token of a run in a set of seen tokens",
-    .operands = {"seen", "tokens", "step"},
+    .operands = ops::mark_seen::operand_names,
     .infer = ops::mark_seen::infer,
     .reference = ops::mark_seen::reference,
     .cost = ops::mark_seen::cost,

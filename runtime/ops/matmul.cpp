@@ -2,6 +2,8 @@
 //   c = activation(alpha a b + bias) + beta residual
 // a [.., m, k], b [.., k, n], either transposed; leading dimensions broadcast as in numpy. Goto & van de Geijn (2008) for the
 // tiling; the epilogue saves a round trip of c through memory.
+#include "runtime/ops/matmul.h"
+
 #include <algorithm>
 #include <cmath>
 #include <vector>
@@ -128,13 +130,12 @@ std::vector<Case> cases() {
 }  // namespace
 }  // namespace ops::matmul
 
-extern const OpDef matmul_op;
 const OpDef matmul_op = {
     .name = "matmul",
     .summary =
         "c = activation(alpha a b + bias) + beta residual; a [.., m, k], b [.., k, n], either transposed, batches "
         "broadcast",
-    .operands = {"a", "b", "bias", "residual"},
+    .operands = ops::matmul::operand_names,
     .infer = ops::matmul::infer,
     .reference = ops::matmul::reference,
     .cost = ops::matmul::cost,

@@ -50,11 +50,11 @@ LaunchPlan launch_gemm_cpu(const OpCall& call, const Caps& caps) {
     plan.scratch = {static_cast<std::uint64_t>(packed) * 4};
     Launch pack = matmul_launch(call, "matmul_gemm_cpu_pack", lanes, s);
     pack.spec.push_back(rows);
-    pack.operands.back() = scratch_out(0);
+    pack.replace(out(0), scratch_out(0));
     pack.groups = flat_grid(ceil_div(packed / 16, lanes), caps);
     Launch multiply = matmul_launch(call, "matmul_gemm_cpu", lanes, s);
     multiply.spec.insert(multiply.spec.end(), {rows, depth});
-    multiply.operands.front() = scratch_in(0);
+    multiply.replace(in(a_), scratch_in(0));
     multiply.groups = {ceil_div(s.n, lanes), panels, static_cast<std::uint32_t>(s.batches())};
     plan.launches = {pack, multiply};
     return plan;

@@ -25,10 +25,10 @@ LaunchPlan behind_rounding(const OpCall& call, const Caps& caps, LaunchPlan plan
     const std::uint32_t lanes = 64;
     Launch round = matmul_launch(call, "matmul_round_rows", lanes, s);
     round.spec = {lanes, storage_of(call.in(a_).dtype)};  // all else is the product's: one pipeline for all calls
-    round.operands.back() = scratch_out(rows);
+    round.replace(out(0), scratch_out(rows));
     round.groups = flat_grid(ceil_div(blocks, lanes), caps);
     plan.scratch.push_back(static_cast<std::uint64_t>(blocks) * (params::QUANT_BLOCK + sizeof(float)));
-    plan.launches.front().operands.front() = scratch_in(rows);
+    plan.launches.front().replace(in(a_), scratch_in(rows));
     plan.launches.insert(plan.launches.begin(), round);
     return plan;
 }

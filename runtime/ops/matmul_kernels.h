@@ -1,11 +1,9 @@
 // The kernels of matmul (runtime/ops/matmul.cpp): which calls each takes, and how it is launched.
 #pragma once
 
-#include "vantage/op.h"
+#include "runtime/ops/matmul.h"
 
 namespace vantage::ops::matmul {
-
-enum : int { a_, b_, bias_, residual_ };
 
 // Sizes of a call. Batches are the leading dimensions, at most two after broadcasting: (outer, inner).
 struct MatmulSizes {

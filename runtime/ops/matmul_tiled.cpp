@@ -52,14 +52,14 @@ LaunchPlan with_k_splits(const OpCall& call, const Caps& caps, Launch launch, co
     reduce.spec[2] = 0;                        // it reads no b: calls of all weights share a pipeline
     if (!call.has(bias_)) reduce.spec[3] = 0;  // and so do those without a bias
     reduce.spec.push_back(step_of(s.n));
-    reduce.operands.front() = scratch_in(0);
+    reduce.replace(in(a_), scratch_in(0));
     reduce.groups = flat_grid(ceil_div(s.batches() * s.m * ceil_div(s.n, 4), lanes), caps);
     reduce.subgroup_size = 0;
     params::MatmulParams p;
     std::memcpy(&p, launch.params.data(), sizeof p);
     p.k_per_split = static_cast<std::uint32_t>(k_per_split);
     p.k_splits = k_splits;
-    launch.with(p).operands.back() = scratch_out(0);
+    launch.with(p).replace(out(0), scratch_out(0));
     launch.groups[2] *= k_splits;
     LaunchPlan plan;
     plan.scratch = {static_cast<std::uint64_t>(k_splits * s.batches() * s.m * s.n) * 4};

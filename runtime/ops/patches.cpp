@@ -2,9 +2,11 @@
 //   x [B, C, H, W] -> y [B, H/h W/w, C h w], patches of h × w row by row, within one [channel][row][column]
 // Dosovitskiy et al., "An Image is Worth 16x16 Words" (2020): patch_embed(x) = patches(x) Wᵀ + b, a convolution whose stride
 // is its size.
-#include "shaders/params/patches.h"
+#include "runtime/ops/patches.h"
+
 #include "runtime/base/log.h"
 #include "runtime/ops/checks.h"
+#include "shaders/params/patches.h"
 #include "vantage/op.h"
 #include "vantage/ops.h"
 
@@ -22,23 +24,23 @@ PatchSize patch_of(const OpCall& call) {
 
 std::vector<TensorType> infer(const OpCall& call) {
     require_floats(call);
-    const TensorType& x = call.in(0);
+    const TensorType& x = call.in(x_);
     const PatchSize patch = patch_of(call);
     const auto divides = [](std::int64_t edge, std::int64_t whole) {
         return edge > 0 && edge <= 1 << 15 && whole % edge == 0;
     };
-    call.require(x.shape.rank() == 4, operand_is(call, 0) + ", but has to be [batch, channels, height, width]");
+    call.require(x.shape.rank() == 4, operand_is(call, x_) + ", but has to be [batch, channels, height, width]");
     call.require(
         divides(patch.height, x.shape[2]) && divides(patch.width, x.shape[3]),
-        operand_is(call, 0) + format(", which does not divide into patches of %lld × %lld",
-                                     static_cast<long long>(patch.height), static_cast<long long>(patch.width)));
+        operand_is(call, x_) + format(", which does not divide into patches of %lld × %lld",
+                                      static_cast<long long>(patch.height), static_cast<long long>(patch.width)));
     return {{Shape{x.shape[0], x.shape[2] / patch.height * (x.shape[3] / patch.width),
                    x.shape[1] * patch.height * patch.width},
              x.dtype}};
 }
 
 void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
-    const Shape& x = call.in(0).shape;
+    const Shape& x = call.in(x_).shape;
     const PatchSize patch = patch_of(call);
     const std::int64_t columns = x[3] / patch.width;
     std::int64_t to = 0;
@@ -47,19 +49,19 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
             for (std::int64_t c = 0; c < x[1]; ++c)
                 for (std::int64_t i = 0; i < patch.height; ++i)
                     for (std::int64_t j = 0; j < patch.width; ++j)
-                        out[0][to++] = in[0][((b * x[1] + c) * x[2] + index / columns * patch.height + i) * x[3] +
-                                             index % columns * patch.width + j];
+                        out[0][to++] = in[x_][((b * x[1] + c) * x[2] + index / columns * patch.height + i) * x[3] +
+                                              index % columns * patch.width + j];
 }
 
 Cost cost(const OpCall& call) { return streaming_cost(call, 0); }
 
 LaunchPlan launch(const OpCall& call, const Caps& caps) {
-    const Shape& x = call.in(0).shape;
+    const Shape& x = call.in(x_).shape;
     const PatchSize patch = patch_of(call);
     const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
     Launch l{.shader = "patches",
-             .spec = {workgroup_size(caps), storage_of(call, 0)},
-             .operands = {in(0), out(0)},
+             .spec = {workgroup_size(caps), storage_of(call, x_)},
+             .operands = {in(x_), out(0)},
              .groups = element_grid(call.out(0).shape.elements(), 1, caps)};
     return l.with(params::PatchesParams{.count = u(call.out(0).shape.elements()),
                                         .channels = u(x[1]),
@@ -88,11 +90,10 @@ std::vector<Case> cases() {
 }  // namespace
 }  // namespace ops::patches
 
-extern const OpDef patches_op;
 const OpDef patches_op = {
     .name = "patches",
     .summary = "an image's patches as rows: [B, C, H, W] -> [B, H/h W/w, C h w] (Dosovitskiy et al. 2020)",
-    .operands = {"x"},
+    .operands = ops::patches::operand_names,
     .infer = ops::patches::infer,
     .reference = ops::patches::reference,
     .cost = ops::patches::cost,

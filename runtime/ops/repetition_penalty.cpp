@@ -1,9 +1,11 @@
 // Makes tokens that were seen before less likely.
 //   y_i = x_i / penalty where x_i > 0, x_i penalty where not, for every i whose bit is set in seen
 // Keskar et al. 2019 (CTRL), in the form that transformers gave it: never more likely, whatever the sign.
-#include "shaders/params/repetition_penalty.h"
+#include "runtime/ops/repetition_penalty.h"
+
 #include "runtime/base/log.h"
 #include "runtime/ops/checks.h"
+#include "shaders/params/repetition_penalty.h"
 #include "vantage/op.h"
 #include "vantage/ops.h"
 
@@ -12,12 +14,10 @@ namespace vantage {
 namespace ops::repetition_penalty {
 namespace {
 
-enum : int { x_, seen_ };
-
 std::vector<TensorType> infer(const OpCall& call) {
-    const TensorType &x = call.in(x_), &seen = call.in(seen_);
+    const TensorType &x = call.in(logits_), &seen = call.in(seen_);
     call.require(x.shape.rank() >= 1 && is_float(x.dtype),
-                 operand_is(call, x_) + ", but has to be floats [rows, vocabulary]");
+                 operand_is(call, logits_) + ", but has to be floats [rows, vocabulary]");
     call.require(seen.shape.rank() == 1 && seen.dtype == DType::u32 && seen.shape[0] * 32 >= x.shape[-1],
                  operand_is(call, seen_) + ", but has to be u32 with a bit for each column of logits " + x.text());
     call.require(call.attrs.number("penalty", 1) > 0,
@@ -26,23 +26,23 @@ std::vector<TensorType> infer(const OpCall& call) {
 }
 
 void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
-    const std::int64_t cols = call.in(x_).shape[-1];
+    const std::int64_t cols = call.in(logits_).shape[-1];
     const double penalty = call.attrs.number("penalty", 1);
-    for (std::int64_t i = 0; i < call.in(x_).shape.elements(); ++i) {
-        const double x = in[x_][i];
+    for (std::int64_t i = 0; i < call.in(logits_).shape.elements(); ++i) {
+        const double x = in[logits_][i];
         const bool seen = (static_cast<std::uint32_t>(in[seen_][i % cols / 32]) >> (i % cols % 32) & 1u) != 0;
         out[0][i] = !seen ? x : x > 0 ? x / penalty : x * penalty;
     }
 }
 
-Cost cost(const OpCall& call) { return streaming_cost(call, static_cast<double>(call.in(x_).shape.elements())); }
+Cost cost(const OpCall& call) { return streaming_cost(call, static_cast<double>(call.in(logits_).shape.elements())); }
 
 LaunchPlan launch(const OpCall& call, const Caps& caps) {
-    const TensorType& x = call.in(x_);
+    const TensorType& x = call.in(logits_);
     const std::uint32_t step = step_of(x.shape[-1]);
     Launch l{.shader = "repetition_penalty",
              .spec = {workgroup_size(caps), storage_of(x.dtype), step},
-             .operands = {in(x_), in(seen_), out(0)},
+             .operands = {in(logits_), in(seen_), out(0)},
              .groups = element_grid(x.shape.elements(), step, caps)};
     return l.with(params::RepetitionPenaltyParams{.count = static_cast<std::uint32_t>(x.shape.elements()),
                                                   .cols = static_cast<std::uint32_t>(x.shape[-1]),
@@ -64,11 +64,10 @@ std::vector<Case> cases() {
 }  // namespace
 }  // namespace ops::repetition_penalty
 
-extern const OpDef repetition_penalty_op;
 const OpDef repetition_penalty_op = {
     .name = "repetition_penalty",
     .summary = "y_i = x_i / penalty or x_i penalty, whichever is less, for tokens seen before (Keskar et al. 2019)",
-    .operands = {"logits", "seen"},
+    .operands = ops::repetition_penalty::operand_names,
     .infer = ops::repetition_penalty::infer,
     .reference = ops::repetition_penalty::reference,
     .cost = ops::repetition_penalty::cost,

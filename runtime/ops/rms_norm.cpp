@@ -1,6 +1,8 @@
 // RMSNorm over the last axis, with the residual addition in front of it where there is one.
 //   y = s / sqrt(mean(s^2) + eps) * (weight_offset + weight),  s = x + residual
 // Zhang, Sennrich, "Root Mean Square Layer Normalization" (2019); an offset of 1 is Gemma's.
+#include "runtime/ops/rms_norm.h"
+
 #include <cmath>
 
 #include "runtime/ops/checks.h"
@@ -12,8 +14,6 @@ namespace vantage {
 
 namespace ops::rms_norm {
 namespace {
-
-enum : int { x_, weight_, residual_ };
 
 std::vector<TensorType> infer(const OpCall& call) {
     const TensorType& x = call.in(x_);
@@ -38,10 +38,10 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
         const double rstd = 1 / std::sqrt(square / static_cast<double>(cols) + eps);
         for (std::int64_t col = 0; col < cols; ++col) {
             const std::int64_t i = row * cols + col;
-            out[0][i] = s(i) * rstd * (call.has(weight_) ? offset + in[weight_][col] : 1);
-            if (call.has(residual_)) out[2][i] = s(i);
+            out[y_][i] = s(i) * rstd * (call.has(weight_) ? offset + in[weight_][col] : 1);
+            if (call.has(residual_)) out[sum_][i] = s(i);
         }
-        out[1][row] = rstd;
+        out[rstd_][row] = rstd;
     }
 }
 
@@ -49,12 +49,12 @@ Cost cost(const OpCall& call) { return streaming_cost(call, 5.0 * static_cast<do
 
 LaunchPlan launch(const OpCall& call, const Caps& caps, RowKernel kernel) {
     const TensorType& x = call.in(x_);
-    Launch l{
-        .shader = kernel.shader,
-        .spec = {kernel.lanes, storage_of(x.dtype), storage_of(call, {weight_, x_}), step_of(x.shape[-1]),
-                 kernel.unroll},
-        .operands = {in(x_), in(weight_), in(residual_), out(0), out(1), call.has(residual_) ? out(2) : in(residual_)},
-        .groups = flat_grid(static_cast<std::uint64_t>(x.shape.rows()), caps)};
+    Launch l{.shader = kernel.shader,
+             .spec = {kernel.lanes, storage_of(x.dtype), storage_of(call, {weight_, x_}), step_of(x.shape[-1]),
+                      kernel.unroll},
+             .operands = {in(x_), in(weight_), in(residual_), out(y_), out(rstd_),
+                          call.has(residual_) ? out(sum_) : in(residual_)},
+             .groups = flat_grid(static_cast<std::uint64_t>(x.shape.rows()), caps)};
     return l.with(params::RmsNormParams{.rows = static_cast<std::uint32_t>(x.shape.rows()),
                                         .cols = static_cast<std::uint32_t>(x.shape[-1]),
                                         .eps = static_cast<float>(call.attrs.number("eps", 1e-6)),
@@ -98,12 +98,11 @@ std::vector<Case> cases() {
 }  // namespace
 }  // namespace ops::rms_norm
 
-extern const OpDef rms_norm_op;
 const OpDef rms_norm_op = {
     .name = "rms_norm",
     .summary =
         "y = s / sqrt(mean(s^2) + eps) * (weight_offset + weight) over rows, s = x + residual (Zhang, Sennrich 2019)",
-    .operands = {"x", "weight", "residual"},
+    .operands = ops::rms_norm::operand_names,
     .infer = ops::rms_norm::infer,
     .reference = ops::rms_norm::reference,
     .cost = ops::rms_norm::cost,
@@ -134,7 +133,8 @@ const OpDef rms_norm_op = {
 };
 
 Tensor rms_norm(Tensor x, Tensor weight, double eps, double weight_offset, SourceLocation where) {
-    return x.graph().call(rms_norm_op, {x, weight, {}}, {{"eps", eps}, {"weight_offset", weight_offset}}, where)[0];
+    return x.graph().call(rms_norm_op, {x, weight, {}}, {{"eps", eps}, {"weight_offset", weight_offset}},
+                          where)[ops::rms_norm::y_];
 }
 
 }  // namespace vantage

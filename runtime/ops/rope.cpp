@@ -1,9 +1,11 @@
 // Rotary positions, alone or with the rotated rows going straight into the cache.
 //   a' = a cos - b sin,  b' = b cos + a sin  for the pairs (a, b) of a row's first rotary_dim features
 // Su et al. 2021 (RoFormer); pairs (i, i + rotary_dim/2) as in GPT-NeoX and Llama, or (2i, 2i + 1) as in GPT-J.
-#include "shaders/params/rope.h"
+#include "runtime/ops/rope.h"
+
 #include "runtime/base/log.h"
 #include "runtime/ops/step.h"
+#include "shaders/params/rope.h"
 #include "vantage/op.h"
 #include "vantage/ops.h"
 
@@ -12,10 +14,7 @@ namespace vantage {
 namespace ops::rope {
 namespace {
 
-enum : int { x_, table_, positions_, step_ };
-namespace to_cache {
-enum : int { x_, table_, step_, state_ };
-}
+static_assert(+rope_write::x_ == x_ && +rope_write::table_ == table_);
 
 struct Sizes {
     std::int64_t sequences, tokens, heads, dim, rotary;  // tokens of a sequence
@@ -95,27 +94,27 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
 }
 
 std::vector<TensorType> infer_write(const OpCall& call) {
-    const TensorType &x = call.in(x_), &state = call.in(to_cache::state_);
+    const TensorType &x = call.in(x_), &state = call.in(rope_write::state_);
     call.require(x.shape.rank() == 3 && is_float(x.dtype),
                  operand_is(call, x_) + ", but has to be floats [tokens, heads, width]");
     check_table(call);
-    require_step(call, to_cache::step_);
-    rows_of_each(call, x_, to_cache::step_);
+    require_step(call, rope_write::step_);
+    rows_of_each(call, x_, rope_write::step_);
     const std::int64_t row = x.shape[1] * x.shape[2], rows = state.shape.rank() > 0 ? state.shape[0] : 0;
     call.require(
         state.shape.rank() > 1 && state.shape.elements() == rows * row && is_float(state.dtype),
-        operand_is(call, to_cache::state_) + ", but its rows have to hold as many floats as those of x " + x.text());
-    rows_of_each(call, to_cache::state_, to_cache::step_);
+        operand_is(call, rope_write::state_) + ", but its rows have to hold as many floats as those of x " + x.text());
+    rows_of_each(call, rope_write::state_, rope_write::step_);
     return {state};
 }
 
 void reference_write(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
-    const Sizes s = sizes_of(call, to_cache::step_);
-    const std::int64_t context = rows_of_each(call, to_cache::state_, to_cache::step_);
+    const Sizes s = sizes_of(call, rope_write::step_);
+    const std::int64_t context = rows_of_each(call, rope_write::state_, rope_write::step_);
     for (std::int64_t row = 0; row < call.in(x_).shape.rows(); ++row) {
         const std::int64_t token = s.token(row), b = s.sequence(row),
-                           position = word(in[to_cache::step_], STEP_POSITION, b) + token;
-        if (token >= word(in[to_cache::step_], STEP_VALID, b) || position >= context) continue;
+                           position = word(in[rope_write::step_], STEP_POSITION, b) + token;
+        if (token >= word(in[rope_write::step_], STEP_VALID, b) || position >= context) continue;
         rotate(call, in, row, position, out[0], ((b * context + position) * s.heads + row % s.heads) * s.dim);
     }
 }
@@ -146,7 +145,7 @@ LaunchPlan launch_to(const OpCall& call, const Caps& caps, std::vector<Operand> 
                                      .table_rows = u(call.in(table_).shape[0]),
                                      .heads_first = s.heads_first,
                                      .interleaved = call.attrs.flag("interleaved"),
-                                     .cache_rows = cache ? u(rows_of_each(call, to_cache::state_, steps)) : 0,
+                                     .cache_rows = cache ? u(rows_of_each(call, rope_write::state_, steps)) : 0,
                                      .sequences = u(s.sequences)});
 }
 
@@ -154,8 +153,8 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
     return launch_to(call, caps, {in(x_), in(table_), in(step_), out(0), in(positions_)}, step_, false);
 }
 LaunchPlan launch_write(const OpCall& call, const Caps& caps) {
-    return launch_to(call, caps, {in(to_cache::x_), in(to_cache::table_), in(to_cache::step_), update(0)},
-                     to_cache::step_, true);
+    return launch_to(call, caps, {in(rope_write::x_), in(rope_write::table_), in(rope_write::step_), update(0)},
+                     rope_write::step_, true);
 }
 
 Case::Input floats(Shape shape) { return {.type = TensorType{shape, DType::f32}}; }
@@ -227,11 +226,10 @@ std::vector<Case> cases_write() {
 }  // namespace
 }  // namespace ops::rope
 
-extern const OpDef rope_op;
 const OpDef rope_op = {
     .name = "rope",
     .summary = "a' = a cos - b sin, b' = b cos + a sin for pairs of features, by position (Su et al. 2021)",
-    .operands = {"x", "table", "positions", "step"},
+    .operands = ops::rope::operand_names,
     .infer = ops::rope::infer,
     .reference = ops::rope::reference,
     .cost = ops::rope::cost,
@@ -239,17 +237,16 @@ const OpDef rope_op = {
     .cases = ops::rope::cases,
 };
 
-extern const OpDef rope_write_op;
 const OpDef rope_write_op = {
     .name = "rope_write",
     .summary = "state[position + r] = rope(x_r) for the valid rows of a run: rope and write in one (Su et al. 2021)",
-    .operands = {"x", "table", "step", "state"},
+    .operands = ops::rope_write::operand_names,
     .infer = ops::rope::infer_write,
     .reference = ops::rope::reference_write,
     .cost = ops::rope::cost,
     .kernels = {{.name = "plain", .launch = ops::rope::launch_write}},
     .cases = ops::rope::cases_write,
-    .alias = {ops::rope::to_cache::state_, -1, -1, -1},
+    .alias = {ops::rope_write::state_, -1, -1, -1},
 };
 
 Tensor rope(Tensor x, Tensor table, RopeOptions options, SourceLocation where) {

@@ -2,6 +2,8 @@
 //   p = softmax(logits);  the top_k largest p, by their index; weight = p, or p / Σ of the chosen p
 // Divided by their sum they are the softmax of the chosen logits alone: a softmax after the choice.
 // Shazeer et al. 2017; Fedus et al. 2021 (top_k 1, not divided); Jiang et al. 2024 (Mixtral).
+#include "runtime/ops/route.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -18,9 +20,6 @@ namespace vantage {
 
 namespace ops::route {
 namespace {
-
-enum : int { logits_, step_ };
-enum : int { probs_, index_, weight_ };
 
 std::vector<TensorType> infer(const OpCall& call) {
     const TensorType& logits = call.in(logits_);
@@ -109,11 +108,10 @@ std::vector<Case> cases() {
 }  // namespace
 }  // namespace ops::route
 
-extern const OpDef route_op;
 const OpDef route_op = {
     .name = "route",
     .summary = "p = softmax(logits), the top_k largest and their weights p or p / sum (Shazeer et al. 2017)",
-    .operands = {"logits", "step"},
+    .operands = ops::route::operand_names,
     .infer = ops::route::infer,
     .reference = ops::route::reference,
     .cost = ops::route::cost,
@@ -128,7 +126,7 @@ const OpDef route_op = {
 Routing route(Tensor logits, std::int64_t top_k, bool renormalise, Tensor step, SourceLocation where) {
     const std::vector<Tensor> results =
         logits.graph().call(route_op, {logits, step}, {{"top_k", top_k}, {"renormalise", renormalise}}, where);
-    return {results[0], results[1], results[2]};
+    return {results[ops::route::probs_], results[ops::route::index_], results[ops::route::weight_]};
 }
 
 }  // namespace vantage

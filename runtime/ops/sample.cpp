@@ -1,10 +1,12 @@
 // The next token of each sequence, drawn on the device by the parameters in its step.
 //   penalty -> temperature -> top-k -> softmax -> top-p -> min-p -> draw;  tokens[end] = token, end += 1
 // Random numbers are counted by seed and place (Salmon et al. 2011), so a run repeats exactly.
-#include "shaders/params/sample.h"
+#include "runtime/ops/sample.h"
+
 #include "runtime/base/log.h"
 #include "runtime/ops/sampling.h"
 #include "runtime/ops/step.h"
+#include "shaders/params/sample.h"
 #include "vantage/op.h"
 #include "vantage/ops.h"
 
@@ -12,8 +14,6 @@ namespace vantage {
 
 namespace ops::sample {
 namespace {
-
-enum : int { logits_, tokens_, step_, seen_ };
 
 std::vector<TensorType> infer(const OpCall& call) {
     const TensorType &logits = call.in(logits_), &tokens = call.in(tokens_);
@@ -55,7 +55,7 @@ std::size_t draw(const OpCall& call, std::span<const HostTensor> in, std::int64_
 
 void draw_next(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out, std::int64_t b) {
     const std::int64_t context = call.in(tokens_).shape[-1];
-    double* step = out[1].data.data() + b * STEP_WORDS;
+    double* step = out[next_step_].data.data() + b * STEP_WORDS;
     const auto whole = [&](int i) { return static_cast<std::int64_t>(step[i]); };
     const std::int64_t end = whole(STEP_END), valid = whole(STEP_VALID), limit = std::min(whole(STEP_LIMIT), context);
     if (step[STEP_DONE] != 0 || valid == 0 || whole(STEP_POSITION) + valid != end) return;
@@ -64,7 +64,7 @@ void draw_next(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
         return;
     }
     const auto token = static_cast<double>(draw(call, in, b));
-    out[0][b * context + end] = token;
+    out[next_tokens_][b * context + end] = token;
     step[STEP_END] = static_cast<double>(end + 1);
     step[STEP_DONE] = end + 1 >= limit ? 2 : 0;
     for (std::int64_t i = 0; i < whole(STEP_END_TOKENS); ++i)
@@ -83,7 +83,7 @@ Cost cost(const OpCall& call) {  // the parameters are known to the device only:
 LaunchPlan launch(const OpCall& call, const Caps& caps, const char* shader) {
     Launch l{.shader = shader,
              .spec = {workgroup_size(caps), storage_of(call.in(logits_).dtype)},
-             .operands = {in(logits_), update(0), update(1), in(seen_)},
+             .operands = {in(logits_), update(next_tokens_), update(next_step_), in(seen_)},
              .groups = {static_cast<std::uint32_t>(sequences_of(call, step_)), 1, 1}};
     const auto columns = [&](int i) { return static_cast<std::uint32_t>(call.has(i) ? call.in(i).shape[-1] : 0); };
     return l.with(
@@ -161,13 +161,12 @@ std::vector<Case> cases() {
 }  // namespace
 }  // namespace ops::sample
 
-extern const OpDef sample_op;
 const OpDef sample_op = {
     .name = "sample",
     .summary =
         "tokens[end++] ~ penalty, temperature, top-k, softmax, top-p, min-p; counted random numbers (Salmon et al. "
         "2011)",
-    .operands = {"logits", "tokens", "step", "seen"},
+    .operands = ops::sample::operand_names,
     .infer = ops::sample::infer,
     .reference = ops::sample::reference,
     .cost = ops::sample::cost,
@@ -182,7 +181,7 @@ const OpDef sample_op = {
 
 SampleResult sample(Tensor logits, Tensor tokens, Tensor step, Tensor seen, SourceLocation where) {
     const std::vector<Tensor> next = logits.graph().call(sample_op, {logits, tokens, step, seen}, {}, where);
-    return {next[0], next[1]};
+    return {next[ops::sample::next_tokens_], next[ops::sample::next_step_]};
 }
 
 }  // namespace vantage

@@ -1,6 +1,8 @@
 // The probabilities that `sample` draws from, for tests and for programs that sample on their own.
 //   p = softmax(x / temperature) over what top-k, then top-p, then min-p leave
 // Fan et al. 2018 (top-k); Holtzman et al. 2019 (top-p, "nucleus"); Nguyen et al. 2024 (min-p).
+#include "runtime/ops/sampling_probs.h"
+
 #include <limits>
 #include <numeric>
 
@@ -24,9 +26,9 @@ SamplingRule rule_of(const OpCall& call) {
 }
 
 std::vector<TensorType> infer(const OpCall& call) {
-    const TensorType& x = call.in(0);
+    const TensorType& x = call.in(logits_);
     require_floats(call);
-    call.require(x.shape.rank() >= 1, operand_is(call, 0) + ", but has to be [rows, vocabulary]");
+    call.require(x.shape.rank() >= 1, operand_is(call, logits_) + ", but has to be [rows, vocabulary]");
     const double temperature = call.attrs.number("temperature", 1), top_p = call.attrs.number("top_p", 1),
                  min_p = call.attrs.number("min_p");
     call.require(temperature >= 0, format("temperature is %g, but has to be 0 or more", temperature));
@@ -39,10 +41,10 @@ std::vector<TensorType> infer(const OpCall& call) {
 }
 
 void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
-    const auto cols = static_cast<std::size_t>(call.in(0).shape[-1]);
-    for (std::size_t begin = 0; begin < in[0].data.size(); begin += cols) {
+    const auto cols = static_cast<std::size_t>(call.in(logits_).shape[-1]);
+    for (std::size_t begin = 0; begin < in[logits_].data.size(); begin += cols) {
         const std::vector<std::uint64_t> weights =
-            sampling_weights(std::span(in[0].data).subspan(begin, cols), rule_of(call));
+            sampling_weights(std::span(in[logits_].data).subspan(begin, cols), rule_of(call));
         const std::uint64_t total = std::accumulate(weights.begin(), weights.end(), std::uint64_t{0});
         for (std::size_t i = 0; i < cols && total > 0; ++i)
             out[0].data[begin + i] = static_cast<double>(weights[i]) / static_cast<double>(total);
@@ -50,18 +52,18 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
 }
 
 Cost cost(const OpCall& call) {
-    Cost cost = streaming_cost(call, 30.0 * static_cast<double>(call.in(0).shape.elements()));
+    Cost cost = streaming_cost(call, 30.0 * static_cast<double>(call.in(logits_).shape.elements()));
     const SamplingRule rule = rule_of(call);
     cost.bytes_read *= 3 + (rule.top_k > 0 ? 4 : 0) + (rule.top_p < 1 ? 4 : 0);
     return cost;
 }
 
 LaunchPlan launch(const OpCall& call, const Caps& caps, const char* shader) {
-    const Shape& x = call.in(0).shape;
+    const Shape& x = call.in(logits_).shape;
     const SamplingRule rule = rule_of(call);
     Launch l{.shader = shader,
-             .spec = {workgroup_size(caps), storage_of(call.in(0).dtype)},
-             .operands = {in(0), out(0)},
+             .spec = {workgroup_size(caps), storage_of(call.in(logits_).dtype)},
+             .operands = {in(logits_), out(0)},
              .groups = flat_grid(static_cast<std::uint64_t>(x.rows()), caps)};
     return l.with(params::SamplingProbsParams{.rows = static_cast<std::uint32_t>(x.rows()),
                                               .cols = static_cast<std::uint32_t>(x[-1]),
@@ -106,11 +108,10 @@ std::vector<Case> cases() {
 }  // namespace
 }  // namespace ops::sampling_probs
 
-extern const OpDef sampling_probs_op;
 const OpDef sampling_probs_op = {
     .name = "sampling_probs",
     .summary = "softmax(x / temperature) over what top-k, top-p and min-p leave (Fan 2018, Holtzman 2019, Nguyen 2024)",
-    .operands = {"logits"},
+    .operands = ops::sampling_probs::operand_names,
     .infer = ops::sampling_probs::infer,
     .reference = ops::sampling_probs::reference,
     .cost = ops::sampling_probs::cost,

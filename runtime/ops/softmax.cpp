@@ -2,6 +2,8 @@
 //   softmax:     y = exp(s - max s) / sum exp(s - max s),  s = scale x;  a row of only -inf gives zeros
 //   log_softmax: y = s - max s - ln sum exp(s - max s);                  a row of only -inf gives -inf
 // Bridle, "Probabilistic interpretation of feedforward classification network outputs" (1990).
+#include "runtime/ops/softmax.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -23,7 +25,7 @@ struct Axis {
     std::int64_t outer = 1, count = 1, inner = 1;
 };
 Axis axis_of(const OpCall& call) {
-    const Shape& shape = call.in(0).shape;
+    const Shape& shape = call.in(x_).shape;
     std::int64_t axis = call.attrs.integer("axis", -1);
     if (axis < 0) axis += shape.rank();
     Axis a;
@@ -33,9 +35,9 @@ Axis axis_of(const OpCall& call) {
 
 std::vector<TensorType> infer(const OpCall& call) {
     require_floats(call);
-    const std::int64_t axis = call.attrs.integer("axis", -1), rank = call.in(0).shape.rank();
-    if (axis < -rank || axis >= rank) call.fail("axis is " + std::to_string(axis) + ", but " + operand_is(call, 0));
-    return {call.in(0)};
+    const std::int64_t axis = call.attrs.integer("axis", -1), rank = call.in(x_).shape.rank();
+    if (axis < -rank || axis >= rank) call.fail("axis is " + std::to_string(axis) + ", but " + operand_is(call, x_));
+    return {call.in(x_)};
 }
 
 void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out, bool logarithm) {
@@ -44,24 +46,24 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
     for (std::int64_t row = 0; row < a.outer * a.inner; ++row) {
         const auto at = [&](std::int64_t j) { return (row / a.inner * a.count + j) * a.inner + row % a.inner; };
         double maximum = -infinity, sum = 0;
-        for (std::int64_t j = 0; j < a.count; ++j) maximum = std::max(maximum, scale * in[0][at(j)]);
+        for (std::int64_t j = 0; j < a.count; ++j) maximum = std::max(maximum, scale * in[x_][at(j)]);
         if (maximum == -infinity) maximum = 0;  // exp(-inf - 0) = 0: zeros
-        for (std::int64_t j = 0; j < a.count; ++j) sum += std::exp(scale * in[0][at(j)] - maximum);
+        for (std::int64_t j = 0; j < a.count; ++j) sum += std::exp(scale * in[x_][at(j)] - maximum);
         for (std::int64_t j = 0; j < a.count; ++j) {
-            const double s = scale * in[0][at(j)] - maximum;
+            const double s = scale * in[x_][at(j)] - maximum;
             if (logarithm) out[0][at(j)] = sum > 0 ? s - std::log(sum) : -infinity;
             if (!logarithm) out[0][at(j)] = sum > 0 ? std::exp(s) / sum : 0;
         }
     }
 }
 
-Cost cost(const OpCall& call) { return streaming_cost(call, 8.0 * static_cast<double>(call.in(0).shape.elements())); }
+Cost cost(const OpCall& call) { return streaming_cost(call, 8.0 * static_cast<double>(call.in(x_).shape.elements())); }
 
 LaunchPlan launch(const OpCall& call, const Caps& caps, RowKernel kernel, bool logarithm) {
     const Axis a = axis_of(call);
     Launch l{.shader = kernel.shader,
-             .spec = {kernel.lanes, storage_of(call.in(0).dtype), a.inner == 1 ? step_of(a.count) : 1, kernel.unroll},
-             .operands = {in(0), out(0)},
+             .spec = {kernel.lanes, storage_of(call.in(x_).dtype), a.inner == 1 ? step_of(a.count) : 1, kernel.unroll},
+             .operands = {in(x_), out(0)},
              .groups = flat_grid(static_cast<std::uint64_t>(a.outer * a.inner), caps)};
     return l.with(params::SoftmaxParams{.rows = static_cast<std::uint32_t>(a.outer * a.inner),
                                         .count = static_cast<std::uint32_t>(a.count),
@@ -72,7 +74,7 @@ LaunchPlan launch(const OpCall& call, const Caps& caps, RowKernel kernel, bool l
 
 // Whole vectors of f32, where rows lie together.
 bool fits_cpu_simd_rows(const OpCall& call, const Caps& caps) {
-    return call.in(0).shape.rank() > 0 && axis_of(call).inner == 1 && fits_cpu_simd(call, caps);
+    return call.in(x_).shape.rank() > 0 && axis_of(call).inner == 1 && fits_cpu_simd(call, caps);
 }
 LaunchPlan launch_cpu_simd(const OpCall& call, const Caps& caps, bool logarithm) {
     LaunchPlan plan = launch(call, caps, {"softmax_cpu_simd", caps.subgroup_size}, logarithm);
@@ -137,12 +139,11 @@ std::vector<Kernel> kernels() {
 
 }  // namespace ops::softmax
 
-extern const OpDef softmax_op;
 const OpDef softmax_op = {
     .name = "softmax",
     .summary =
         "y = exp(s - max s) / sum exp(s - max s) over an axis, s = scale x; zeros where all is -inf (Bridle 1990)",
-    .operands = {"x"},
+    .operands = ops::softmax::operand_names,
     .infer = ops::softmax::infer,
     .reference = [](const OpCall& c, std::span<const HostTensor> in,
                     std::span<HostTensor> out) { ops::softmax::reference(c, in, out, false); },
@@ -151,11 +152,10 @@ const OpDef softmax_op = {
     .cases = ops::softmax::cases,
 };
 
-extern const OpDef log_softmax_op;
 const OpDef log_softmax_op = {
     .name = "log_softmax",
     .summary = "y = s - max s - ln sum exp(s - max s) over an axis, s = scale x; -inf where all is -inf (Bridle 1990)",
-    .operands = {"x"},
+    .operands = ops::softmax::operand_names,
     .infer = ops::softmax::infer,
     .reference = [](const OpCall& c, std::span<const HostTensor> in,
                     std::span<HostTensor> out) { ops::softmax::reference(c, in, out, true); },

@@ -2,6 +2,8 @@
 // dropped unless a capacity is asked for (Fedus et al. 2021: what comes after the first `capacity` of an expert).
 //   slots[c] = how many earlier choices have the expert of c, -1 where it has none or that is full
 //   order = choices with a slot by (expert, slot), then the others;  offsets[e] = where expert e's begin
+#include "runtime/ops/sort_by_expert.h"
+
 #include "runtime/base/log.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/experts.h"
@@ -13,7 +15,6 @@ namespace vantage {
 namespace ops::sort_by_expert {
 namespace {
 
-enum : int { slots_, order_, offsets_ };
 constexpr std::int64_t max_choices = std::int64_t{1} << 30;
 
 std::int64_t capacity_of(const OpCall& call) {
@@ -22,10 +23,10 @@ std::int64_t capacity_of(const OpCall& call) {
 }
 
 std::vector<TensorType> infer(const OpCall& call) {
-    const TensorType& index = call.in(0);
+    const TensorType& index = call.in(index_);
     const std::int64_t experts = call.attrs.integer("experts");
     call.require(index.dtype == DType::i32 && index.shape.rank() == 2,
-                 operand_is(call, 0) + ", but has to be i32 [n, top_k]");
+                 operand_is(call, index_) + ", but has to be i32 [n, top_k]");
     call.require(experts >= 1 && experts <= 1 << 16,
                  format("experts is %lld, but has to lie between 1 and 65536", static_cast<long long>(experts)));
     call.require(call.attrs.integer("capacity") >= 0 && index.shape.elements() <= max_choices,
@@ -35,14 +36,14 @@ std::vector<TensorType> infer(const OpCall& call) {
 }
 
 void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
-    const std::int64_t choices = call.in(0).shape.elements(), experts = call.attrs.integer("experts");
+    const std::int64_t choices = call.in(index_).shape.elements(), experts = call.attrs.integer("experts");
     std::int64_t at = 0;
     for (std::int64_t c = 0; c < choices; ++c) out[slots_][c] = -1;
     for (std::int64_t e = 0; e < experts; ++e) {
         out[offsets_][e] = static_cast<double>(at);
         std::int64_t rank = 0;
         for (std::int64_t c = 0; c < choices; ++c) {
-            if (in[0][c] != static_cast<double>(e) || rank == capacity_of(call)) continue;
+            if (in[index_][c] != static_cast<double>(e) || rank == capacity_of(call)) continue;
             out[slots_][c] = static_cast<double>(rank++);
             out[order_][at++] = static_cast<double>(c);
         }
@@ -54,14 +55,15 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
 }
 
 Cost cost(const OpCall& call) {
-    return streaming_cost(call, 2.0 * static_cast<double>(call.in(0).shape.elements() * call.attrs.integer("experts")));
+    return streaming_cost(call,
+                          2.0 * static_cast<double>(call.in(index_).shape.elements() * call.attrs.integer("experts")));
 }
 
 LaunchPlan launch(const OpCall& call, const Caps& caps) {
     Launch l{.shader = "sort_by_expert",
              .spec = {workgroup_size(caps)},
-             .operands = {in(0), update(slots_), out(order_), update(offsets_)}};
-    return l.with(params::SortByExpertParams{.choices = static_cast<std::uint32_t>(call.in(0).shape.elements()),
+             .operands = {in(index_), update(slots_), out(order_), update(offsets_)}};
+    return l.with(params::SortByExpertParams{.choices = static_cast<std::uint32_t>(call.in(index_).shape.elements()),
                                              .experts = static_cast<std::uint32_t>(call.attrs.integer("experts")),
                                              .capacity = static_cast<std::uint32_t>(capacity_of(call))});
 }
@@ -88,11 +90,10 @@ std::vector<Case> cases() {
 }  // namespace
 }  // namespace ops::sort_by_expert
 
-extern const OpDef sort_by_expert_op;
 const OpDef sort_by_expert_op = {
     .name = "sort_by_expert",
     .summary = "choices in the order of their experts: slots, order, offsets; with a capacity the rest is dropped",
-    .operands = {"index"},
+    .operands = ops::sort_by_expert::operand_names,
     .infer = ops::sort_by_expert::infer,
     .reference = ops::sort_by_expert::reference,
     .cost = ops::sort_by_expert::cost,
@@ -103,7 +104,8 @@ const OpDef sort_by_expert_op = {
 ExpertOrder sort_by_expert(Tensor index, std::int64_t experts, std::int64_t capacity, SourceLocation where) {
     const std::vector<Tensor> results =
         index.graph().call(sort_by_expert_op, {index}, {{"experts", experts}, {"capacity", capacity}}, where);
-    return {index, results[0], results[1], results[2]};
+    using namespace ops::sort_by_expert;
+    return {index, results[slots_], results[order_], results[offsets_]};
 }
 
 }  // namespace vantage

@@ -3,6 +3,8 @@
 //   concat    [all of q | all of k | all of v]            GPT-2
 //   per_head  [key head][its query heads | k | v][D]      BLOOM, GPT-NeoX (one query head each), Falcon (several)
 // split_qkv_write is the same with k and v going into the cache, as `write` would put them there (runtime/graph/fuse.cpp).
+#include "runtime/ops/split_qkv.h"
+
 #include <algorithm>
 #include <vector>
 
@@ -23,7 +25,7 @@ struct Packing {
 };
 
 Packing packing_of(const OpCall& call) {
-    const Shape& x = call.in(0).shape;
+    const Shape& x = call.in(x_).shape;
     Packing p{};
     p.rows = x.rows();
     p.rows_per_batch = x[-2];
@@ -37,17 +39,17 @@ Packing packing_of(const OpCall& call) {
 
 std::vector<TensorType> infer(const OpCall& call) {
     require_floats(call);
-    const TensorType& x = call.in(0);
+    const TensorType& x = call.in(x_);
     const std::int64_t heads = call.attrs.integer("heads", 0), kv_heads = call.attrs.integer("kv_heads", heads);
     const std::string layout = call.attrs.text("layout", "concat"),
                       counts = std::to_string(heads) + " query and " + std::to_string(kv_heads) + " key heads";
     call.require(layout == "concat" || layout == "per_head",
                  "layout is " + layout + ", but has to be concat or per_head");
     call.require(x.shape.rank() >= 2 && x.shape.rank() < Shape::max_rank,
-                 operand_is(call, 0) + ", but has to be [.., n, features]");
+                 operand_is(call, x_) + ", but has to be [.., n, features]");
     call.require(heads > 0 && kv_heads > 0 && heads % kv_heads == 0, counts + " do not form groups");
     call.require(x.shape[-1] % (heads + 2 * kv_heads) == 0,
-                 operand_is(call, 0) + ", whose rows do not divide into " + counts + " and as many value heads");
+                 operand_is(call, x_) + ", whose rows do not divide into " + counts + " and as many value heads");
     const auto result = [&](std::int64_t count) {
         const std::int64_t n = x.shape[-2], width = x.shape[-1] / (heads + 2 * kv_heads);
         std::vector<std::int64_t> sizes(x.shape.sizes().begin(), x.shape.sizes().end() - 2);
@@ -69,13 +71,13 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
             const std::int64_t place =
                 p.heads_first ? (batch * heads + head) * p.rows_per_batch + r : row * heads + head;
             for (std::int64_t d = 0; d < p.width; ++d)
-                to[place * p.width + d] = in[0][(row * p.slots() + slot) * p.width + d];
+                to[place * p.width + d] = in[x_][(row * p.slots() + slot) * p.width + d];
         };
         for (std::int64_t h = 0; h < p.heads; ++h)
-            copy(out[0], p.heads, h, p.per_head ? h / group * (group + 2) + h % group : h);
+            copy(out[q_], p.heads, h, p.per_head ? h / group * (group + 2) + h % group : h);
         for (std::int64_t h = 0; h < p.kv_heads; ++h) {
-            copy(out[1], p.kv_heads, h, p.per_head ? h * (group + 2) + group : p.heads + h);
-            copy(out[2], p.kv_heads, h, p.per_head ? h * (group + 2) + group + 1 : p.heads + p.kv_heads + h);
+            copy(out[k_], p.kv_heads, h, p.per_head ? h * (group + 2) + group : p.heads + h);
+            copy(out[v_], p.kv_heads, h, p.per_head ? h * (group + 2) + group + 1 : p.heads + p.kv_heads + h);
         }
     }
 }
@@ -84,24 +86,25 @@ Cost cost(const OpCall& call) { return streaming_cost(call, 0); }
 
 // ---- into the cache
 
-enum : int { k_state_ = 1, v_state_, step_ };
+using split_qkv_write::k_state_, split_qkv_write::v_state_, split_qkv_write::step_;
+static_assert(+split_qkv_write::x_ == x_);
 
 std::vector<TensorType> infer_write(const OpCall& call) {
     OpCall split = call;
     split.inputs.resize(1);
     const std::vector<TensorType> parts = infer(split);
-    call.require(call.in(0).shape.rank() == 2 && !call.attrs.flag("heads_first"),
-                 operand_is(call, 0) + ", but has to be rows of tokens");
+    call.require(call.in(x_).shape.rank() == 2 && !call.attrs.flag("heads_first"),
+                 operand_is(call, x_) + ", but has to be rows of tokens");
     require_step(call, step_);
-    rows_of_each(call, 0, step_);
+    rows_of_each(call, x_, step_);
     for (int i : {k_state_, v_state_}) {
         rows_of_each(call, i, step_);
         const TensorType& state = call.in(i);
         const std::int64_t cols = state.shape.elements() / std::max<std::int64_t>(state.shape[0], 1);
-        call.require(cols == parts[1].shape[1] * parts[1].shape[2] && state.dtype == call.in(k_state_).dtype,
-                     operand_is(call, i) + ", but the run's rows are " + parts[1].text());
+        call.require(cols == parts[k_].shape[1] * parts[k_].shape[2] && state.dtype == call.in(k_state_).dtype,
+                     operand_is(call, i) + ", but the run's rows are " + parts[k_].text());
     }
-    return {parts[0], call.in(k_state_), call.in(v_state_)};
+    return {parts[q_], call.in(k_state_), call.in(v_state_)};
 }
 
 void reference_write(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
@@ -110,14 +113,14 @@ void reference_write(const OpCall& call, std::span<const HostTensor> in, std::sp
     split.outputs = infer(split);
     std::vector<HostTensor> parts(split.outputs.begin(), split.outputs.end());
     reference(split, in.first(1), parts);
-    out[0] = parts[0];
-    const std::int64_t each = rows_of_each(call, 0, step_), context = rows_of_each(call, k_state_, step_),
-                       cols = parts[1].type.shape[1] * parts[1].type.shape[2];
-    for (std::int64_t row = 0; row < call.in(0).shape[0]; ++row) {
+    out[q_] = parts[q_];
+    const std::int64_t each = rows_of_each(call, x_, step_), context = rows_of_each(call, k_state_, step_),
+                       cols = parts[k_].type.shape[1] * parts[k_].type.shape[2];
+    for (std::int64_t row = 0; row < call.in(x_).shape[0]; ++row) {
         const std::int64_t b = row / each, r = row % each,
                            position = (call.has(step_) ? word(in[step_], STEP_POSITION, b) : 0) + r;
         if (position >= context || (call.has(step_) && r >= word(in[step_], STEP_VALID, b))) continue;
-        for (std::size_t i : {std::size_t{1}, std::size_t{2}})
+        for (std::size_t i : {k_, v_})
             for (std::int64_t col = 0; col < cols; ++col)
                 out[i][(b * context + position) * cols + col] = parts[i][row * cols + col];
     }
@@ -126,7 +129,7 @@ void reference_write(const OpCall& call, std::span<const HostTensor> in, std::sp
 Cost cost_write(const OpCall& call) {  // of the states only the rows that are written
     const Packing p = packing_of(call);
     const auto elements = [&](std::int64_t heads) { return static_cast<double>(heads * p.width * p.rows); };
-    const double each = info(call.in(0).dtype).bytes;
+    const double each = info(call.in(x_).dtype).bytes;
     return {0, elements(p.slots()) * each,
             elements(p.heads) * each + elements(2 * p.kv_heads) * info(call.in(k_state_).dtype).bytes};
 }
@@ -135,13 +138,13 @@ Cost cost_write(const OpCall& call) {  // of the states only the rows that are w
 
 LaunchPlan launch(const OpCall& call, const Caps& caps) {
     const Packing p = packing_of(call);
-    const std::int64_t count = call.in(0).shape.elements();
+    const std::int64_t count = call.in(x_).shape.elements();
     const bool to_cache = call.has(k_state_);
     const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
     Launch l{
         .shader = "split_qkv",
-        .spec = {workgroup_size(caps), storage_of(call.in(0).dtype), step_of(p.width), storage_of(call.out(1).dtype)},
-        .operands = {in(0), out(0), to_cache ? update(1) : out(1), to_cache ? update(2) : out(2), in(step_)},
+        .spec = {workgroup_size(caps), storage_of(call.in(x_).dtype), step_of(p.width), storage_of(call.out(k_).dtype)},
+        .operands = {in(x_), out(q_), to_cache ? update(k_) : out(k_), to_cache ? update(v_) : out(v_), in(step_)},
         .groups = element_grid(count, step_of(p.width), caps)};
     return l.with(params::SplitQkvParams{.count = u(count),
                                          .rows_per_batch = u(p.rows_per_batch),
@@ -151,7 +154,7 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
                                          .per_head = p.per_head,
                                          .heads_first = p.heads_first,
                                          .cache_rows = to_cache ? u(rows_of_each(call, k_state_, step_)) : 0,
-                                         .rows_each = to_cache ? u(rows_of_each(call, 0, step_)) : 1});
+                                         .rows_each = to_cache ? u(rows_of_each(call, x_, step_)) : 1});
 }
 
 std::vector<Case> cases() {
@@ -199,13 +202,12 @@ std::vector<Case> cases_write() {
 }  // namespace
 }  // namespace ops::split_qkv
 
-extern const OpDef split_qkv_op;
 const OpDef split_qkv_op = {
     .name = "split_qkv",
     .summary =
         "packed [.., n, (heads + 2 kv_heads) width] -> q, k, v with their heads (Radford et al. 2019; Ainslie et al. "
         "2023)",
-    .operands = {"x"},
+    .operands = ops::split_qkv::operand_names,
     .infer = ops::split_qkv::infer,
     .reference = ops::split_qkv::reference,
     .cost = ops::split_qkv::cost,
@@ -213,24 +215,23 @@ const OpDef split_qkv_op = {
     .cases = ops::split_qkv::cases,
 };
 
-extern const OpDef split_qkv_write_op;
 const OpDef split_qkv_write_op = {
     .name = "split_qkv_write",
     .summary = "split_qkv, with k and v written into the cache at position + r for the valid rows of a run",
-    .operands = {"x", "k_state", "v_state", "step"},
+    .operands = ops::split_qkv_write::operand_names,
     .infer = ops::split_qkv::infer_write,
     .reference = ops::split_qkv::reference_write,
     .cost = ops::split_qkv::cost_write,
     .kernels = {{.name = "plain", .launch = ops::split_qkv::launch}},
     .cases = ops::split_qkv::cases_write,
-    .alias = {-1, ops::split_qkv::k_state_, ops::split_qkv::v_state_, -1},
+    .alias = {-1, ops::split_qkv_write::k_state_, ops::split_qkv_write::v_state_, -1},
 };
 
 QKV split_qkv(Tensor x, std::int64_t heads, std::int64_t kv_heads, bool per_head, SourceLocation where) {
     const Attrs attrs{
         {"heads", heads}, {"kv_heads", kv_heads}, {"layout", std::string(per_head ? "per_head" : "concat")}};
     const std::vector<Tensor> parts = x.graph().call(split_qkv_op, {x}, attrs, where);
-    return {parts[0], parts[1], parts[2]};
+    return {parts[ops::split_qkv::q_], parts[ops::split_qkv::k_], parts[ops::split_qkv::v_]};
 }
 
 }  // namespace vantage

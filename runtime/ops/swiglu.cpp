@@ -2,6 +2,8 @@
 // activation, as gelu_tanh (GEGLU). Without `up` the rows of gate are [gate | up], or both by
 // turns; a limit, where there is one, comes first: gate ≤ limit, |up| ≤ limit (gpt-oss). Shazeer, "GLU Variants Improve
 // Transformer" (2020).
+#include "runtime/ops/swiglu.h"
+
 #include <algorithm>
 #include <utility>
 
@@ -16,8 +18,6 @@ namespace vantage {
 
 namespace ops::swiglu {
 namespace {
-
-enum : int { gate_, up_ };
 
 int kind_of(const OpCall& call) { return activation_kind(call.attrs.text("kind", "silu")); }
 
@@ -104,11 +104,10 @@ std::vector<Case> cases() {
 }  // namespace
 }  // namespace ops::swiglu
 
-extern const OpDef swiglu_op;
 const OpDef swiglu_op = {
     .name = "swiglu",
     .summary = "y = silu(gate) up, or with kind=gelu_tanh GEGLU (Shazeer 2020)",
-    .operands = {"gate", "up"},
+    .operands = ops::swiglu::operand_names,
     .infer = ops::swiglu::infer,
     .reference = ops::swiglu::reference,
     .cost = ops::swiglu::cost,

@@ -1,9 +1,11 @@
 // Rows of a run go into a state: keys and values into the cache, what a tap may ask for into its store.
 //   state[position + r] = x_r for r < valid, in the state's storage type; without a step all rows, from the first on
 // With steps of several sequences the state has as many parts of the same size, and so have the rows.
-#include "shaders/params/write.h"
+#include "runtime/ops/write.h"
+
 #include "runtime/base/log.h"
 #include "runtime/ops/step.h"
+#include "shaders/params/write.h"
 #include "vantage/op.h"
 #include "vantage/ops.h"
 
@@ -12,8 +14,6 @@ namespace vantage {
 namespace ops::write {
 namespace {
 
-enum : int { state_, x_, step_ };
-
 std::int64_t row_size(const Shape& shape) {
     std::int64_t size = 1;
     for (int i = 1; i < shape.rank(); ++i) size *= shape[i];
@@ -21,45 +21,45 @@ std::int64_t row_size(const Shape& shape) {
 }
 
 std::vector<TensorType> infer(const OpCall& call) {
-    const TensorType &state = call.in(state_), &x = call.in(x_);
-    for (int i : {state_, x_})
+    const TensorType &state = call.in(state_), &x = call.in(rows_);
+    for (int i : {state_, rows_})
         call.require(call.in(i).shape.rank() >= 1 && is_float(call.in(i).dtype),
                      operand_is(call, i) + ", but has to be rows of floats");
     call.require(row_size(state.shape) == row_size(x.shape),
-                 operand_is(call, x_) + ", but rows of the state " + state.text() + " have another size");
+                 operand_is(call, rows_) + ", but rows of the state " + state.text() + " have another size");
     require_step(call, step_);
-    for (int i : {state_, x_}) rows_of_each(call, i, step_);
+    for (int i : {state_, rows_}) rows_of_each(call, i, step_);
     return {state};
 }
 
 void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
-    const std::int64_t cols = row_size(call.in(x_).shape), each = rows_of_each(call, x_, step_),
+    const std::int64_t cols = row_size(call.in(rows_).shape), each = rows_of_each(call, rows_, step_),
                        context = rows_of_each(call, state_, step_);
-    for (std::int64_t row = 0; row < call.in(x_).shape[0]; ++row) {
+    for (std::int64_t row = 0; row < call.in(rows_).shape[0]; ++row) {
         const std::int64_t b = row / each, r = row % each,
                            position = (call.has(step_) ? word(in[step_], STEP_POSITION, b) : 0) + r;
         if (position >= context || (call.has(step_) && r >= word(in[step_], STEP_VALID, b))) continue;
         for (std::int64_t col = 0; col < cols; ++col)
-            out[0][(b * context + position) * cols + col] = in[x_][row * cols + col];
+            out[0][(b * context + position) * cols + col] = in[rows_][row * cols + col];
     }
 }
 
 Cost cost(const OpCall& call) {  // of the state only the rows that are written
-    const double cells = static_cast<double>(call.in(x_).shape.elements());
-    return {0, cells * info(call.in(x_).dtype).bytes, cells * info(call.in(state_).dtype).bytes};
+    const double cells = static_cast<double>(call.in(rows_).shape.elements());
+    return {0, cells * info(call.in(rows_).dtype).bytes, cells * info(call.in(state_).dtype).bytes};
 }
 
 LaunchPlan launch(const OpCall& call, const Caps& caps) {
-    const std::int64_t cols = row_size(call.in(x_).shape);
+    const std::int64_t cols = row_size(call.in(rows_).shape);
     const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
     Launch l{.shader = "write",
-             .spec = {workgroup_size(caps), storage_of(call, state_), storage_of(call, x_), step_of(cols)},
-             .operands = {update(0), in(x_), in(step_)},
-             .groups = element_grid(call.in(x_).shape.elements(), step_of(cols), caps)};
-    return l.with(params::WriteParams{.rows = u(call.in(x_).shape[0]),
+             .spec = {workgroup_size(caps), storage_of(call, state_), storage_of(call, rows_), step_of(cols)},
+             .operands = {update(0), in(rows_), in(step_)},
+             .groups = element_grid(call.in(rows_).shape.elements(), step_of(cols), caps)};
+    return l.with(params::WriteParams{.rows = u(call.in(rows_).shape[0]),
                                       .cols = u(cols),
                                       .state_rows = u(rows_of_each(call, state_, step_)),
-                                      .rows_each = u(rows_of_each(call, x_, step_))});
+                                      .rows_each = u(rows_of_each(call, rows_, step_))});
 }
 
 std::vector<Case> cases() {
@@ -88,11 +88,10 @@ std::vector<Case> cases() {
 }  // namespace
 }  // namespace ops::write
 
-extern const OpDef write_op;
 const OpDef write_op = {
     .name = "write",
     .summary = "state[position + r] = x_r for the valid rows of a run, in the state's storage type",
-    .operands = {"state", "rows", "step"},
+    .operands = ops::write::operand_names,
     .infer = ops::write::infer,
     .reference = ops::write::reference,
     .cost = ops::write::cost,

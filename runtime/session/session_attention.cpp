@@ -4,8 +4,8 @@
 #include "runtime/base/fallback.h"
 #include "runtime/base/log.h"
 #include "runtime/gpu/commands.h"
+#include "runtime/ops/attention.h"
 #include "runtime/session/session_state.h"
-#include "vantage/op.h"
 
 namespace vantage {
 
@@ -24,11 +24,11 @@ TapSource Session::State::tap_source(std::int64_t layer, AttentionKind kind, con
         if (value.name == model_names::values(layer, kind)) tapped.v = tensor(value);
     }
     for (const Node& node : graph.nodes()) {
-        if (std::string(node.op->name) != "attention") continue;
-        if (graph.value(graph.storage(operand_named(node, "k"))).name != keys) continue;
+        if (node.op != &attention_op) continue;
+        if (graph.value(graph.storage(node.inputs[ops::attention::k_])).name != keys) continue;
         tapped.attrs = node.attrs;
-        tapped.sinks = operand_named(node, "sinks") >= 0;
-        if (const int bias = operand_named(node, "position_bias"); bias >= 0)
+        tapped.sinks = node.inputs[ops::attention::sinks_] >= 0;
+        if (const int bias = node.inputs[ops::attention::position_bias_]; bias >= 0)
             tapped.position_bias = tensor(graph.value(graph.storage(bias)));
     }
     return tapped;

@@ -5,8 +5,10 @@
 #include "runtime/base/log.h"
 #include "runtime/gpu/commands.h"
 #include "runtime/graph/fuse.h"
+#include "runtime/ops/attention.h"
+#include "runtime/ops/elementwise.h"
+#include "runtime/ops/matmul.h"
 #include "runtime/session/session_state.h"
-#include "vantage/op.h"
 
 namespace vantage {
 
@@ -55,14 +57,17 @@ std::vector<float> Session::State::output_projection(std::int64_t layer, std::in
     transpose_weights(transposed);  // as the weights were loaded
     int joined = -1;                // the heads' outputs, masked or not
     for (const Node& node : transposed.nodes()) {
-        if (std::string(node.op->name) == "attention" &&
-            transposed.value(transposed.storage(operand_named(node, "k"))).name == model_names::keys(layer, kind))
-            joined = node.outputs[0];
-        if (joined < 0 || node.inputs[0] < 0 || transposed.storage(node.inputs[0]) != joined) continue;
-        if (std::string(node.op->name) == "mul") joined = node.outputs[0];
-        if (std::string(node.op->name) != "matmul") continue;
-        const Value& weight = transposed.value(transposed.storage(node.inputs[1]));
-        const TensorType type = transposed.value(node.inputs[1]).type;
+        const auto reads_heads = [&](std::size_t operand) {
+            return transposed.storage(node.inputs[operand]) == joined;
+        };
+        if (node.op == &attention_op && transposed.value(transposed.storage(node.inputs[ops::attention::k_])).name ==
+                                            model_names::keys(layer, kind))
+            joined = node.outputs[ops::attention::o_];
+        if (node.op == &mul_op && reads_heads(ops::elementwise::a_)) joined = node.outputs[0];
+        if (node.op != &matmul_op || !reads_heads(ops::matmul::a_)) continue;
+        const int matrix_id = node.inputs[ops::matmul::b_];
+        const Value& weight = transposed.value(transposed.storage(matrix_id));
+        const TensorType type = transposed.value(matrix_id).type;
         std::vector<std::byte> bytes(static_cast<std::size_t>(type.bytes()));
         gpu::download(device, bindings->buffers.at(weight.name), 0, bytes);
         const HostTensor matrix = widen(type, bytes);

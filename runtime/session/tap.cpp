@@ -6,6 +6,8 @@
 #include "runtime/gpu/commands.h"
 #include "runtime/gpu/kernel.h"
 #include "runtime/graph/choose_kernel.h"
+#include "runtime/ops/attention_weights.h"
+#include "runtime/ops/head_statistics.h"
 #include "shaders/params/head_statistics.h"
 
 namespace vantage {
@@ -13,15 +15,6 @@ namespace vantage {
 namespace {
 constexpr std::int64_t cells_per_piece = 1 << 20;     // 4 MiB: rows of 32 768 keys go 32 at a time
 constexpr std::int64_t products_per_piece = 1 << 28;  // a second of a slow device, between two looks for Ctrl-C
-
-const OpDef* weights_op() {
-    static const OpDef* op = find_op("attention_weights");
-    return op;
-}
-const OpDef* statistics_op() {
-    static const OpDef* op = find_op("head_statistics");
-    return op;
-}
 }  // namespace
 
 std::vector<float> Tap::weights(const TapSource& source, std::int64_t head, std::int64_t first_row, std::int64_t rows,
@@ -44,11 +37,11 @@ std::vector<float> Tap::weights(const TapSource& source, std::int64_t head, std:
                                               {"position", std::int64_t{0}}})
                 attrs.set(name, value);
             const std::span<float> to[] = {part};
-            run({.op = weights_op(),
-                 .attrs = std::move(attrs),
-                 .inputs = {source.q.type, source.k.type, source.lse.type, {}, source.position_bias.type},
-                 .outputs = {}},
-                {source.q.buffer, source.k.buffer, source.lse.buffer, {}, source.position_bias.buffer}, to);
+            std::vector<TapSource::Data> operands(attention_weights_op.operands.size());
+            using namespace ops::attention_weights;
+            operands[q_] = source.q, operands[k_] = source.k, operands[lse_] = source.lse;
+            operands[position_bias_] = source.position_bias;
+            run(attention_weights_op, std::move(attrs), operands, to);
             for (std::int64_t i = 0; i < r; ++i)
                 std::copy_n(part.data() + i * k, k, all.data() + (row + i) * keys + key);
         }
@@ -81,35 +74,23 @@ HeadTable Tap::statistics(const TapSource& source, std::int64_t first_row, std::
             std::span(all.rows).subspan(static_cast<std::size_t>(row * heads * ROW_NUMBERS),
                                         static_cast<std::size_t>(rows * heads * ROW_NUMBERS)),
             part};
-        run({.op = statistics_op(),
-             .attrs = std::move(attrs),
-             .inputs = {source.q.type,
-                        source.k.type,
-                        source.lse.type,
-                        {},
-                        source.position_bias.type,
-                        {},
-                        {},
-                        factor_type,
-                        TensorType{Shape{std::ssize(tokens) / 2, 2}, DType::i32}},
-             .outputs = {}},
-            {source.q.buffer,
-             source.k.buffer,
-             source.lse.buffer,
-             {},
-             source.position_bias.buffer,
-             {},
-             {},
-             factor_buffer,
-             token_buffer},
-            to);
+        std::vector<TapSource::Data> operands(head_statistics_op.operands.size());
+        using namespace ops::head_statistics;
+        operands[q_] = source.q, operands[k_] = source.k, operands[lse_] = source.lse;
+        operands[position_bias_] = source.position_bias;
+        operands[factors_] = {factor_buffer, factor_type};
+        operands[tokens_] = {token_buffer, TensorType{Shape{std::ssize(tokens) / 2, 2}, DType::i32}};
+        run(head_statistics_op, std::move(attrs), operands, to);
         for (std::size_t i = 0; i < part.size(); ++i) received[i] += static_cast<double>(part[i]);
     }
     all.keys.assign(received.begin(), received.end());
     return all;
 }
 
-void Tap::run(OpCall call, const std::vector<gpu::Buffer>& inputs, std::span<const std::span<float>> outputs) {
+void Tap::run(const OpDef& op, Attrs attrs, std::span<const TapSource::Data> operands,
+              std::span<const std::span<float>> outputs) {
+    OpCall call{.op = &op, .attrs = std::move(attrs), .inputs = {}, .outputs = {}};
+    for (const TapSource::Data& operand : operands) call.inputs.push_back(operand.type);
     call.outputs = call.op->infer(call);
     std::vector<std::uint64_t> places;  // of the outputs in the result
     std::uint64_t bytes = 0;
@@ -127,8 +108,8 @@ void Tap::run(OpCall call, const std::vector<gpu::Buffer>& inputs, std::span<con
             std::uint64_t address = result_.address() | 1;  // absent: memory all the same (Recorder::addresses_of)
             if (operand.kind == Operand::output)
                 address = result_.address() + places[operand.index];
-            else if (operand.index < inputs.size() && inputs[operand.index])
-                address = inputs[operand.index].address();
+            else if (const gpu::Buffer& buffer = operands[operand.index].buffer)
+                address = buffer.address();
             std::memcpy(launch.params.data() + i * sizeof address, &address, sizeof address);
         }
         recording.dispatch(gpu::pipeline(device_, {.module = launch.shader, .spec = launch.spec}), launch.params,

@@ -36,8 +36,9 @@ public:
                          std::span<const std::int32_t> tokens, std::span<const float> factors);
 
 private:
-    /// Runs the op's kernel, and brings its outputs, one after the other.
-    void run(OpCall call, const std::vector<gpu::Buffer>& inputs, std::span<const std::span<float>> outputs);
+    /// Runs the op's kernel and downloads its results.
+    void run(const OpDef& op, Attrs attrs, std::span<const TapSource::Data> operands,
+             std::span<const std::span<float>> outputs);
     gpu::DeviceState& device_;
     gpu::Buffer result_;
 };

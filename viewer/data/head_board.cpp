@@ -7,8 +7,8 @@
 
 #include "runtime/graph/choose_kernel.h"
 #include "runtime/models/config.h"
+#include "runtime/ops/head_statistics.h"
 #include "shaders/params/head_statistics.h"
-#include "vantage/op.h"
 
 namespace vantage::view {
 
@@ -197,7 +197,7 @@ void HeadBoard::advance(const LiveTokens& tokens, const Version& version, const 
 // Of the op's two launches the one that sums up rows.
 Launch HeadBoard::launch_of(const ViewSources::Layer& layer, std::int64_t first_row, std::int64_t rows,
                             std::int64_t keys) const {
-    static const OpDef* op = find_op("head_statistics");
+    namespace operand = ops::head_statistics;
     const TapSource& source = *layer.tapped;
     Attrs attrs = source.attrs;
     for (const auto& [name, value] : {std::pair{"first_row", first_row}, {"rows", rows}, {"keys", keys}})
@@ -206,12 +206,12 @@ Launch HeadBoard::launch_of(const ViewSources::Layer& layer, std::int64_t first_
     if (columns_ > 0) attrs.set("columns", columns_);
     const std::int64_t marked = layer.sizes.m + (layer.kind == AttentionKind::cross ? layer.sizes.n : 0);
     const TensorType tokens{Shape{marked, 2}, DType::i32};
-    OpCall call{
-        .op = op,
-        .attrs = std::move(attrs),
-        .inputs = {source.q.type, source.k.type, source.lse.type, {}, source.position_bias.type, {}, {}, {}, tokens},
-        .outputs = {}};
-    call.outputs = op->infer(call);
+    OpCall call{.op = &head_statistics_op, .attrs = std::move(attrs), .inputs = {}, .outputs = {}};
+    call.inputs.resize(call.op->operands.size());
+    call.inputs[operand::q_] = source.q.type, call.inputs[operand::k_] = source.k.type,
+    call.inputs[operand::lse_] = source.lse.type;
+    call.inputs[operand::position_bias_] = source.position_bias.type, call.inputs[operand::tokens_] = tokens;
+    call.outputs = call.op->infer(call);
     return choose_kernel(call, device_.caps())->launch(call, device_.caps()).launches.front();
 }
 
@@ -221,18 +221,14 @@ void HeadBoard::launch(LayerState& state, std::int64_t rows, std::int64_t keys, 
     Launch launch = launch_of(layer, state.rows, rows, keys);
     const std::uint64_t q = source.q.buffer.address(), none = absent(q);
     const auto address = [&](const gpu::Buffer& buffer) { return buffer ? buffer.address() : none; };
-    const std::uint64_t mask = none, block_mask = none, segments = none, factors = none;
-    const std::uint64_t addresses[] = {q,
-                                       address(source.k.buffer),
-                                       address(source.lse.buffer),
-                                       mask,
-                                       address(source.position_bias.buffer),
-                                       block_mask,
-                                       segments,
-                                       factors,
-                                       tokens_of(layer.kind).address(),
-                                       result_.address()};
-    std::memcpy(launch.params.data(), addresses, sizeof addresses);
+    std::vector<std::uint64_t> addresses(head_statistics_op.operands.size() + 1, none);
+    namespace operand = ops::head_statistics;
+    addresses[operand::q_] = q, addresses[operand::k_] = address(source.k.buffer),
+    addresses[operand::lse_] = address(source.lse.buffer);
+    addresses[operand::position_bias_] = address(source.position_bias.buffer);
+    addresses[operand::tokens_] = tokens_of(layer.kind).address();
+    addresses.back() = result_.address();
+    std::memcpy(launch.params.data(), addresses.data(), addresses.size() * sizeof none);
     work.add(Work::statistics, {.module = launch.shader, .spec = launch.spec},
              std::span<const std::byte>(launch.params), launch.groups, products);
     pending_ = &state, pending_run_ = run_, pending_first_ = state.rows, pending_rows_ = rows;

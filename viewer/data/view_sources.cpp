@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "runtime/graph/choose_kernel.h"
+#include "runtime/ops/attention_weights.h"
 #include "shaders/params/attention.h"
-#include "vantage/op.h"
 
 namespace vantage::view {
 
@@ -14,15 +14,15 @@ namespace {
 // The launch that the op attention_weights would make for a window of this layer: it knows all rules, so the viewer's kernels take its
 // specialization constants, and numbers, from there.
 Launch launch_of(const TapSource& source, const Caps& caps) {
-    static const OpDef* op = find_op("attention_weights");
+    using namespace ops::attention_weights;
     Attrs attrs = source.attrs;
     for (const char* name : {"head", "first_row", "first_key", "position"}) attrs.set(name, std::int64_t{0});
     for (const char* name : {"rows", "keys"}) attrs.set(name, std::int64_t{1});
-    OpCall call{.op = op,
-                .attrs = std::move(attrs),
-                .inputs = {source.q.type, source.k.type, source.lse.type, {}, source.position_bias.type},
-                .outputs = {}};
-    call.outputs = op->infer(call);
+    OpCall call{.op = &attention_weights_op, .attrs = std::move(attrs), .inputs = {}, .outputs = {}};
+    call.inputs.resize(call.op->operands.size());
+    call.inputs[q_] = source.q.type, call.inputs[k_] = source.k.type, call.inputs[lse_] = source.lse.type;
+    call.inputs[position_bias_] = source.position_bias.type;
+    call.outputs = call.op->infer(call);
     return choose_kernel(call, caps)->launch(call, caps).launches.front();
 }
 

@@ -1,0 +1,14 @@
+// The index of the largest element of each row.
+#pragma once
+
+#include "vantage/op.h"
+
+namespace vantage {
+
+extern const OpDef argmax_op;
+
+namespace ops::argmax {
+VANTAGE_OPERANDS(x_);
+}
+
+}  // namespace vantage

@@ -1,0 +1,15 @@
+// Softmax attention in tiles.
+#pragma once
+
+#include "vantage/op.h"
+
+namespace vantage {
+
+extern const OpDef attention_op;
+
+namespace ops::attention {
+VANTAGE_OPERANDS(q_, k_, v_, step_, kv_len_, mask_, position_bias_, block_mask_, segments_, sinks_);
+enum : int { o_, lse_, entropy_, largest_ };  // results
+}  // namespace ops::attention
+
+}  // namespace vantage

@@ -1,0 +1,14 @@
+// Attention weights of one head, recomputed for a window of rows and keys.
+#pragma once
+
+#include "vantage/op.h"
+
+namespace vantage {
+
+extern const OpDef attention_weights_op;
+
+namespace ops::attention_weights {
+VANTAGE_OPERANDS(q_, k_, lse_, mask_, position_bias_, block_mask_, segments_);
+}
+
+}  // namespace vantage

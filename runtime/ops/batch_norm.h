@@ -1,0 +1,15 @@
+// Batch normalization by channel.
+#pragma once
+
+#include "vantage/op.h"
+
+namespace vantage {
+
+extern const OpDef batch_norm_op;
+
+namespace ops::batch_norm {
+VANTAGE_OPERANDS(x_, gamma_, beta_, mean_, variance_);
+enum : int { y_, new_mean_, new_variance_ };  // results
+}  // namespace ops::batch_norm
+
+}  // namespace vantage

@@ -1,0 +1,14 @@
+// Moves the steps of all sequences on to their next rows.
+#pragma once
+
+#include "vantage/op.h"
+
+namespace vantage {
+
+extern const OpDef begin_step_op;
+
+namespace ops::begin_step {
+VANTAGE_OPERANDS(step_);
+}
+
+}  // namespace vantage

@@ -1,0 +1,14 @@
+// Token embedding, with learned positions where the model has them.
+#pragma once
+
+#include "vantage/op.h"
+
+namespace vantage {
+
+extern const OpDef embedding_op;
+
+namespace ops::embedding {
+VANTAGE_OPERANDS(ids_, w_, positions_, step_);
+}
+
+}  // namespace vantage

@@ -1,0 +1,15 @@
+// Sums and maxima of the weights of all heads, by rows and by keys.
+#pragma once
+
+#include "vantage/op.h"
+
+namespace vantage {
+
+extern const OpDef head_statistics_op;
+
+namespace ops::head_statistics {
+VANTAGE_OPERANDS(q_, k_, lse_, mask_, position_bias_, block_mask_, segments_, factors_, tokens_);
+enum : int { rows_, keys_ };  // results
+}  // namespace ops::head_statistics
+
+}  // namespace vantage

@@ -1,0 +1,14 @@
+// Between features and heads: split_heads and merge_heads.
+#pragma once
+
+#include "vantage/op.h"
+
+namespace vantage {
+
+extern const OpDef split_heads_op, merge_heads_op;
+
+namespace ops::heads {
+VANTAGE_OPERANDS(x_);
+}
+
+}  // namespace vantage

@@ -1,0 +1,14 @@
+// The last valid row of each sequence.
+#pragma once
+
+#include "vantage/op.h"
+
+namespace vantage {
+
+extern const OpDef last_row_op;
+
+namespace ops::last_row {
+VANTAGE_OPERANDS(x_, step_);
+}
+
+}  // namespace vantage

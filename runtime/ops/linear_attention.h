@@ -1,0 +1,15 @@
+// Attention without a softmax, linear in the length of the sequence.
+#pragma once
+
+#include "vantage/op.h"
+
+namespace vantage {
+
+extern const OpDef linear_attention_op;
+
+namespace ops::linear_attention {
+VANTAGE_OPERANDS(q_, k_, v_);
+enum : int { o_, state_kv_, state_k_, lse_ };  // results
+}  // namespace ops::linear_attention
+
+}  // namespace vantage

@@ -1,0 +1,14 @@
+// How evenly a router distributes tokens over experts.
+#pragma once
+
+#include "vantage/op.h"
+
+namespace vantage {
+
+extern const OpDef load_balance_op;
+
+namespace ops::load_balance {
+VANTAGE_OPERANDS(probs_, index_);
+}
+
+}  // namespace vantage

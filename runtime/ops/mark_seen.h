@@ -1,0 +1,14 @@
+// Sets the bits of the tokens of a run in a set of seen tokens.
+#pragma once
+
+#include "vantage/op.h"
+
+namespace vantage {
+
+extern const OpDef mark_seen_op;
+
+namespace ops::mark_seen {
+VANTAGE_OPERANDS(seen_, tokens_, step_);
+}
+
+}  // namespace vantage

@@ -1,0 +1,14 @@
+// Matrix products with bias, activation and residual.
+#pragma once
+
+#include "vantage/op.h"
+
+namespace vantage {
+
+extern const OpDef matmul_op;
+
+namespace ops::matmul {
+VANTAGE_OPERANDS(a_, b_, bias_, residual_);
+}
+
+}  // namespace vantage

@@ -1,0 +1,14 @@
+// The patches of an image as rows.
+#pragma once
+
+#include "vantage/op.h"
+
+namespace vantage {
+
+extern const OpDef patches_op;
+
+namespace ops::patches {
+VANTAGE_OPERANDS(x_);
+}
+
+}  // namespace vantage

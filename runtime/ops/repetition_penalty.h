@@ -1,0 +1,14 @@
+// Makes tokens that were seen before less likely.
+#pragma once
+
+#include "vantage/op.h"
+
+namespace vantage {
+
+extern const OpDef repetition_penalty_op;
+
+namespace ops::repetition_penalty {
+VANTAGE_OPERANDS(logits_, seen_);
+}
+
+}  // namespace vantage

@@ -1,0 +1,15 @@
+// Root mean square normalization of rows, with an optional residual.
+#pragma once
+
+#include "vantage/op.h"
+
+namespace vantage {
+
+extern const OpDef rms_norm_op;
+
+namespace ops::rms_norm {
+VANTAGE_OPERANDS(x_, weight_, residual_);
+enum : int { y_, rstd_, sum_ };  // results
+}  // namespace ops::rms_norm
+
+}  // namespace vantage

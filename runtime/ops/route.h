@@ -1,0 +1,15 @@
+// The router of a mixture of experts.
+#pragma once
+
+#include "vantage/op.h"
+
+namespace vantage {
+
+extern const OpDef route_op;
+
+namespace ops::route {
+VANTAGE_OPERANDS(logits_, step_);
+enum : int { probs_, index_, weight_ };  // results
+}  // namespace ops::route
+
+}  // namespace vantage

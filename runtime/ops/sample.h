@@ -1,0 +1,15 @@
+// Draws the next token of each sequence.
+#pragma once
+
+#include "vantage/op.h"
+
+namespace vantage {
+
+extern const OpDef sample_op;
+
+namespace ops::sample {
+VANTAGE_OPERANDS(logits_, tokens_, step_, seen_);
+enum : int { next_tokens_, next_step_ };  // results
+}  // namespace ops::sample
+
+}  // namespace vantage

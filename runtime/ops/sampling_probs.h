@@ -1,0 +1,14 @@
+// The probabilities that `sample` draws from.
+#pragma once
+
+#include "vantage/op.h"
+
+namespace vantage {
+
+extern const OpDef sampling_probs_op;
+
+namespace ops::sampling_probs {
+VANTAGE_OPERANDS(logits_);
+}
+
+}  // namespace vantage

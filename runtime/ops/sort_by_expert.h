@@ -1,0 +1,15 @@
+// Choices of experts in the order of the experts.
+#pragma once
+
+#include "vantage/op.h"
+
+namespace vantage {
+
+extern const OpDef sort_by_expert_op;
+
+namespace ops::sort_by_expert {
+VANTAGE_OPERANDS(index_);
+enum : int { slots_, order_, offsets_ };  // results
+}  // namespace ops::sort_by_expert
+
+}  // namespace vantage

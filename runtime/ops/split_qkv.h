@@ -1,0 +1,19 @@
+// Splits a packed projection into q, k and v; split_qkv_write writes k and v into caches.
+#pragma once
+
+#include "vantage/op.h"
+
+namespace vantage {
+
+extern const OpDef split_qkv_op, split_qkv_write_op;
+
+namespace ops::split_qkv {
+VANTAGE_OPERANDS(x_);
+enum : int { q_, k_, v_ };  // results
+}  // namespace ops::split_qkv
+
+namespace ops::split_qkv_write {
+VANTAGE_OPERANDS(x_, k_state_, v_state_, step_);
+}
+
+}  // namespace vantage

@@ -1,0 +1,14 @@
+// Writes the rows of a run into a state.
+#pragma once
+
+#include "vantage/op.h"
+
+namespace vantage {
+
+extern const OpDef write_op;
+
+namespace ops::write {
+VANTAGE_OPERANDS(state_, rows_, step_);
+}
+
+}  // namespace vantage
