@@ -2,12 +2,12 @@
 #include "viewer/export/view_export.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
 
 #include "runtime/base/log.h"
+#include "runtime/base/npy.h"
 #include "runtime/base/os.h"
 #include "runtime/base/utf8.h"
 #include "runtime/picture/shown_text.h"
@@ -303,28 +303,17 @@ std::string as_json(const ViewSubject& s) {
     return all.dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
-// https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html: the header ends at a multiple of 64 bytes.
 std::string as_npy(const ViewSubject& s) {
     const std::vector<ViewSubject> parts = s.parts();
-    std::string header =
-        format("{'descr': '<f4', 'fortran_order': False, 'shape': (%s%lld, %lld), }", parts.size() > 1 ? "2, " : "",
-               static_cast<long long>(s.cells.rows), static_cast<long long>(s.cells.columns));
-    constexpr std::size_t before = 10;
-    while ((before + header.size() + 1) % 64 != 0) header += ' ';
-    header += '\n';
-    std::string file("\x93NUMPY\x01\x00", 8);
-    file += static_cast<char>(header.size() & 0xff);
-    file += static_cast<char>(header.size() >> 8);
-    file += header;
-    const auto add = [&](float value) {
-        for (int byte = 0; byte < 4; ++byte)
-            file += static_cast<char>(std::bit_cast<std::uint32_t>(value) >> (8 * byte) & 0xff);
-    };
+    std::vector<float> values;
     for (const ViewSubject& part : parts)
         for (std::int64_t r = 0; r < s.cells.rows; ++r)
             for (std::int64_t c = 0; c < s.cells.columns; ++c)
-                add(s.second && part.hidden(r, c) ? std::numeric_limits<float>::quiet_NaN() : part.at(r, c));
-    return file;
+                values.push_back(s.second && part.hidden(r, c) ? std::numeric_limits<float>::quiet_NaN()
+                                                               : part.at(r, c));
+    const Shape shape =
+        parts.size() > 1 ? Shape{2, s.cells.rows, s.cells.columns} : Shape{s.cells.rows, s.cells.columns};
+    return npy_file(shape, values);
 }
 
 void write_view(const std::string& path, const ViewSubject& subject) {
