@@ -12,7 +12,7 @@ namespace vantage::cli {
 namespace {
 
 std::string time_text(double seconds) {
-    return format(seconds < 1e-3 ? "%.1f µs" : "%.2f ms", seconds * (seconds < 1e-3 ? 1e6 : 1e3));
+    return seconds < 1e-3 ? format("{:.1f} µs", seconds * 1e6) : format("{:.2f} ms", seconds * 1e3);
 }
 
 double median_of(const TunedResult& result, const Kernel* kernel) {

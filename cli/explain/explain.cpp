@@ -30,11 +30,9 @@ void run(ExplainOptions& o) {
     const std::int64_t max_tokens =
         session.context() - (decoder ? 1 : 0);  // the token after the prompt has to fit, too
     if (o.tokens > max_tokens || max_tokens < 1)
-        throw Error(ErrorKind::usage,
-                    format(decoder ? "a prompt of %lld tokens and a token after it do not fit the context of %lld"
-                                   : "a text of %lld tokens does not fit the context of %lld",
-                           static_cast<long long>(std::max<std::int64_t>(o.tokens, 1)),
-                           static_cast<long long>(session.context())));
+        throw Error(ErrorKind::usage, format("{} of {} tokens{} not fit the context of {}",
+                                             decoder ? "a prompt" : "a text", std::max<std::int64_t>(o.tokens, 1),
+                                             decoder ? " and a token after it do" : " does", session.context()));
     if (model.config().is_vision()) o.tokens = max_tokens;  // an image is seen whole
     const std::int64_t tokens = o.tokens > 0 ? o.tokens : std::min<std::int64_t>(64, max_tokens);
     const Explanation e = explanation(model, session, tokens, o.session.precision);

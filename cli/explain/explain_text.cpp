@@ -17,7 +17,8 @@ std::string count_text(double value) {
     const char* units[] = {"", " k", " M", " G", " T", " P"};
     int unit = 0;
     for (; value >= 1000 && unit < 5; ++unit) value /= 1000;
-    return format(unit == 0 ? "%.0f%s" : value < 10 ? "%.2f%s" : value < 100 ? "%.1f%s" : "%.0f%s", value, units[unit]);
+    const int decimals = unit == 0 ? 0 : value < 10 ? 2 : value < 100 ? 1 : 0;
+    return format("{:.{}f}{}", value, decimals, units[unit]);
 }
 // "124 439 808"
 std::string exact_text(std::uint64_t value) {

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <atomic>
-#include <cstdarg>
 #include <cstdio>
 #include <mutex>
 #include <optional>
@@ -61,17 +60,6 @@ Sink& current_sink() {
     return sink;
 }
 
-__attribute__((format(printf, 1, 0))) std::string format_list(const char* format, std::va_list arguments) {
-    std::va_list again;
-    va_copy(again, arguments);
-    const int size = std::vsnprintf(nullptr, 0, format, again);
-    va_end(again);
-    if (size < 0) return format;
-    std::string text(static_cast<std::size_t>(size), '\0');
-    std::vsnprintf(text.data(), text.size() + 1, format, arguments);
-    return text;
-}
-
 }  // namespace
 
 void set_log_level(LogLevel level) { current_level() = level; }
@@ -84,13 +72,8 @@ void set_log_sink(std::function<void(LogLevel, const std::string&)> sink) {
     current.function = std::move(sink);
 }
 
-void log(LogLevel level, const char* format, ...) {
+void log_message(LogLevel level, const std::string& message) {
     if (level > log_level()) return;
-    std::va_list arguments;
-    va_start(arguments, format);
-    const std::string message = format_list(format, arguments);
-    va_end(arguments);
-
     // The sink is called outside the lock: one that logs, or is replaced meanwhile, must not hang.
     Sink& current = current_sink();
     std::function<void(LogLevel, const std::string&)> function;
@@ -103,14 +86,6 @@ void log(LogLevel level, const char* format, ...) {
     } else {
         write_to_stderr(level, message);
     }
-}
-
-std::string format(const char* format, ...) {
-    std::va_list arguments;
-    va_start(arguments, format);
-    std::string text = format_list(format, arguments);
-    va_end(arguments);
-    return text;
 }
 
 }  // namespace vantage

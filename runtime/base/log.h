@@ -4,6 +4,8 @@
 #include <functional>
 #include <string>
 
+#include "runtime/base/format.h"
+
 namespace vantage {
 
 enum class LogLevel { error, warning, info, debug };
@@ -14,9 +16,12 @@ LogLevel log_level();
 /// Where messages go; the default writes "vantage: warning: …" to stderr. An empty function restores it.
 void set_log_sink(std::function<void(LogLevel, const std::string&)> sink);
 
-void log(LogLevel level, const char* format, ...) __attribute__((format(printf, 2, 3)));
+void log_message(LogLevel level, const std::string& message);
 
-/// printf into a std::string.
-std::string format(const char* format, ...) __attribute__((format(printf, 1, 2)));
+/// Shows `format(text, arguments…)`, if messages of this level are shown.
+template <class... Arguments>
+void log(LogLevel level, FormatText<std::type_identity_t<Arguments>...> text, const Arguments&... arguments) {
+    if (level <= log_level()) log_message(level, format(text, arguments...));
+}
 
 }  // namespace vantage

@@ -38,7 +38,8 @@ constexpr std::array profile_columns{24, 16, 10, 10, 6, 9, 9, 8, 6};
 std::string line_of(const std::array<std::string, profile_columns.size()>& cells, bool with_roofs) {
     std::string line;
     for (std::size_t i = 0; i < cells.size() - (with_roofs ? 0 : 1); ++i)
-        line += (i > 0 ? " " : "") + format(i < 2 ? "%-*s" : "%*s", profile_columns[i], cells[i].c_str());
+        line += (i > 0 ? " " : "") + (i < 2 ? format("{:<{}}", cells[i], profile_columns[i])
+                                            : format("{:>{}}", cells[i], profile_columns[i]));
     line.erase(line.find_last_not_of(' ') + 1);
     return line + "\n";
 }

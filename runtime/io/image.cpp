@@ -1,8 +1,9 @@
 #include "runtime/io/image.h"
 
 #include <algorithm>
+#include <cmath>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "vantage/error.h"
 
 namespace vantage {
@@ -22,7 +23,7 @@ Rgb mixed(Rgb a, Rgb b, float share) {
 Image::Image(int width_in, int height_in, Rgb background) : width(width_in), height(height_in) {
     if (width < 0 || height < 0 || width > longest_side || height > longest_side) {
         throw Error(ErrorKind::usage,
-                    format("a picture of %d × %d pixels: at most %d a side are possible", width, height, longest_side));
+                    format("a picture of {} × {} pixels: at most {} a side are possible", width, height, longest_side));
     }
     rgb.resize(static_cast<std::size_t>(width) * static_cast<std::size_t>(height) * 3);
     fill(*this, {0, 0, width, height}, background);
@@ -30,11 +31,9 @@ Image::Image(int width_in, int height_in, Rgb background) : width(width_in), hei
 
 Image image_of_file(const std::string& path, std::int64_t width, std::int64_t height) {
     if (width < 1 || height < 1 || width > longest_side || height > longest_side || width * height > max_pixels_read)
-        throw Error(
-            ErrorKind::bad_file,
-            format("cannot read the picture '%s': it has %lld × %lld pixels, wanted at most %lld, and %d a side",
-                   path.c_str(), static_cast<long long>(width), static_cast<long long>(height),
-                   static_cast<long long>(max_pixels_read), longest_side));
+        throw Error(ErrorKind::bad_file,
+                    format("cannot read the picture '{}': it has {} × {} pixels, wanted at most {}, and {} a side",
+                           path, width, height, max_pixels_read, longest_side));
     return {static_cast<int>(width), static_cast<int>(height), Rgb{}};
 }
 

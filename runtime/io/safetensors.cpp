@@ -66,8 +66,7 @@ Extent read_extent(const JsonFields& fields, const std::string& name, std::uint6
     const auto begin = static_cast<std::uint64_t>(offsets[0]), end = static_cast<std::uint64_t>(offsets[1]);
     if (end > available)
         fields.fail("data_offsets",
-                    format("an end of at most %llu, the bytes that follow the header; the end is %llu",
-                           static_cast<unsigned long long>(available), static_cast<unsigned long long>(end)));
+                    format("an end of at most {}, the bytes that follow the header; the end is {}", available, end));
     return {begin, end, &name};
 }
 
@@ -83,9 +82,7 @@ TensorEntry read_entry(const JsonFields& fields, const Extent& extent, std::span
     const std::uint64_t found = extent.end - extent.begin;
     if (!wanted) fields.fail("shape", "sizes whose product is a number of bytes; they are " + shape_text(entry.shape));
     if (*wanted != found)
-        fields.fail("data_offsets",
-                    format("%llu bytes for %s; they hold %llu", static_cast<unsigned long long>(*wanted),
-                           entry.text().c_str(), static_cast<unsigned long long>(found)));
+        fields.fail("data_offsets", format("{} bytes for {}; they hold {}", *wanted, entry.text(), found));
     entry.data = data.subspan(static_cast<std::size_t>(extent.begin), static_cast<std::size_t>(found));
     return entry;
 }
@@ -101,16 +98,16 @@ void check_layout(std::vector<Extent> extents, std::uint64_t available, const st
         if (extent.begin != at) {
             const std::string neighbour = before == nullptr ? "the header" : in_quotes(*before);
             throw Error(ErrorKind::bad_file,
-                        format("%s: the data of %s begins at byte %llu, %s %s, wanted byte %llu", file.c_str(),
-                               in_quotes(*extent.name).c_str(), Number{extent.begin},
-                               extent.begin < at ? "inside" : "after a gap behind", neighbour.c_str(), Number{at}));
+                        format("{}: the data of {} begins at byte {}, {} {}, wanted byte {}", file,
+                               in_quotes(*extent.name), Number{extent.begin},
+                               extent.begin < at ? "inside" : "after a gap behind", neighbour, Number{at}));
         }
         at = extent.end;
         before = extent.name;
     }
     if (at != available)
-        throw Error(ErrorKind::bad_file, format("%s: %llu bytes follow the header, but its tensors end at byte %llu",
-                                                file.c_str(), Number{available}, Number{at}));
+        throw Error(ErrorKind::bad_file, format("{}: {} bytes follow the header, but its tensors end at byte {}", file,
+                                                Number{available}, Number{at}));
 }
 
 }  // namespace
@@ -140,17 +137,16 @@ SafeTensors::SafeTensors(std::span<const std::byte> bytes, const std::string& na
 void SafeTensors::read(std::span<const std::byte> bytes) {
     const auto complain = [&](const std::string& what) { throw Error(ErrorKind::bad_file, name_ + ": " + what); };
     if (bytes.size() < length_bytes)
-        complain(format("the file has %zu bytes, wanted at least the %zu of the header's length", bytes.size(),
-                        length_bytes));
+        complain(
+            format("the file has {} bytes, wanted at least the {} of the header's length", bytes.size(), length_bytes));
     std::uint64_t length = 0;
     for (std::size_t i = 0; i < length_bytes; ++i) length |= std::to_integer<std::uint64_t>(bytes[i]) << (8 * i);
     if (length > safetensors_max_header)
-        complain(format("the header is %llu bytes long, wanted at most %llu; is this a safetensors file?",
-                        static_cast<unsigned long long>(length),
-                        static_cast<unsigned long long>(safetensors_max_header)));
+        complain(format("the header is {} bytes long, wanted at most {}; is this a safetensors file?", length,
+                        safetensors_max_header));
     if (length > bytes.size() - length_bytes)
-        complain(format("the header is %llu bytes long, but the file ends after %zu of them; is the download complete?",
-                        static_cast<unsigned long long>(length), bytes.size() - length_bytes));
+        complain(format("the header is {} bytes long, but the file ends after {} of them; is the download complete?",
+                        length, bytes.size() - length_bytes));
     const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + length_bytes,
                                 static_cast<std::size_t>(length));
     const std::span<const std::byte> data = bytes.subspan(length_bytes + static_cast<std::size_t>(length));

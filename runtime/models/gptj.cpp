@@ -24,8 +24,7 @@ void read_gptj(const JsonFields& fields, ModelConfig& c) {
     c.rotary_width = fields.optional_integer("rotary_dim", 2, max_width)
                          .value_or(fields.json().contains("rotary_dim") ? c.head_width : 64);
     if (c.rotary_width % 2 != 0 || c.rotary_width > c.head_width)
-        fields.fail("rotary_dim",
-                    format("an even number up to the width of a head, %lld", static_cast<long long>(c.head_width)));
+        fields.fail("rotary_dim", format("an even number up to the width of a head, {}", c.head_width));
 }
 
 void build_gptj(ModelBuilder& d) {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <utility>
 
+#include "runtime/base/format.h"
 #include "runtime/base/json.h"
-#include "runtime/base/log.h"
 
 namespace vantage {
 
@@ -49,7 +49,7 @@ std::vector<double> read_by_channel(const JsonFields& fields, const char* key, d
     std::vector<double> numbers;
     for (const Json& one : fields.list(key)) {
         if (!one.is_number() || !(one.get<double>() >= minimum && one.get<double>() <= 1e6))
-            fields.fail_element(key, numbers.size(), format("a number from %g to 1e+06", minimum));
+            fields.fail_element(key, numbers.size(), format("a number from {:g} to 1e+06", minimum));
         numbers.push_back(one.get<double>());
     }
     if (numbers.empty()) fields.fail(key, "a number for each channel");
@@ -124,9 +124,10 @@ ImageProcessor::Size ImageProcessor::resized_size(const Image& image) const {
 Image ImageProcessor::framed(const Image& image) const {
     const auto [h, w] = resized_size(image);
     if (resize && (w < 1 || h < 1 || w * h > static_cast<double>(max_pixels_read)))
-        throw Error(ErrorKind::bad_file,
-                    format("%s: a picture of %d × %d pixels (height × width) would have to become one of %.0f × %.0f",
-                           file.c_str(), image.height, image.width, h, w));
+        throw Error(
+            ErrorKind::bad_file,
+            format("{}: a picture of {} × {} pixels (height × width) would have to become one of {:.0f} × {:.0f}", file,
+                   image.height, image.width, h, w));
     const Image result = resize ? resized(image, static_cast<int>(w), static_cast<int>(h), resampling) : image;
     return crop ? cropped(result, crop_height, crop_width) : result;
 }
@@ -134,20 +135,18 @@ Image ImageProcessor::framed(const Image& image) const {
 std::vector<float> ImageProcessor::pixel_values(const Image& framed, const ImageInput& wanted) const {
     if (framed.height != wanted.height || framed.width != wanted.width)
         throw Error(ErrorKind::bad_file,
-                    format("%s: it makes images of %d × %d pixels (height × width), but the model takes %lld × %lld",
-                           file.c_str(), framed.height, framed.width, static_cast<long long>(wanted.height),
-                           static_cast<long long>(wanted.width)));
+                    format("{}: it makes images of {} × {} pixels (height × width), but the model takes {} × {}", file,
+                           framed.height, framed.width, wanted.height, wanted.width));
     if (wanted.channels != 1 && wanted.channels != 3)
         throw Error(ErrorKind::bad_file,
-                    format("%s: a picture gives 3 channels, or 1, but the model takes %lld; give pixel_values in a "
+                    format("{}: a picture gives 3 channels, or 1, but the model takes {}; give pixel_values in a "
                            "safetensors file",
-                           file.c_str(), static_cast<long long>(wanted.channels)));
+                           file, wanted.channels));
     const auto channels = static_cast<std::size_t>(wanted.channels);
     for (const auto& [key, numbers] : {std::pair{"image_mean", &mean}, std::pair{"image_std", &deviation}})
         if (numbers->size() != 1 && numbers->size() != channels)
-            throw Error(ErrorKind::bad_file,
-                        format("%s: \"%s\" has %zu numbers, but the model takes %zu channel%s", file.c_str(), key,
-                               numbers->size(), channels, channels == 1 ? "" : "s"));
+            throw Error(ErrorKind::bad_file, format("{}: \"{}\" has {} numbers, but the model takes {} channel{}", file,
+                                                    key, numbers->size(), channels, channels == 1 ? "" : "s"));
     std::vector<float> values;
     for (std::size_t c = 0; c < channels; ++c) {
         const auto shift = static_cast<float>(mean[mean.size() > 1 ? c : 0]),
@@ -166,8 +165,7 @@ std::vector<float> ImageProcessor::pixel_values(const Image& framed, const Image
 std::vector<std::string> place_names(const ImageInput& image) {
     std::vector<std::string> names{"cls"};
     for (std::int64_t row = 0; row < image.rows(); ++row)
-        for (std::int64_t column = 0; column < image.columns(); ++column)
-            names.push_back(format("%lld,%lld", static_cast<long long>(row), static_cast<long long>(column)));
+        for (std::int64_t column = 0; column < image.columns(); ++column) names.push_back(format("{},{}", row, column));
     return names;
 }
 

@@ -1,7 +1,6 @@
 #include "runtime/models/shapes.h"
 
 #include "runtime/base/json.h"
-#include "runtime/base/log.h"
 #include "vantage/error.h"
 
 namespace vantage {

@@ -2,7 +2,7 @@
 //   x = [class; W patch + b] + position;  per block  x += attention(ln_1(x)),  x += mlp(ln_2(x));  then ln(x)
 //   classification: W x_0 + b;  pooler of the bare model: tanh(W x_0 + b)
 // Dosovitskiy et al., "An Image is Worth 16x16 Words: Transformers for Image Recognition at Scale" (2020).
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/models/architecture.h"
 #include "runtime/models/config_fields.h"
 
@@ -41,10 +41,9 @@ void read_vit(const JsonFields& fields, ModelConfig& c) {
     std::tie(i.patch_height, i.patch_width) = height_and_width(fields, "patch_size", 16);
     if (i.height % i.patch_height != 0 || i.width % i.patch_width != 0)
         throw Error(ErrorKind::bad_file,
-                    format("%s: \"image_size\" is %lld × %lld, which does not divide into patches of %lld × %lld "
+                    format("{}: \"image_size\" is {} × {}, which does not divide into patches of {} × {} "
                            "(\"patch_size\")",
-                           fields.name().c_str(), static_cast<long long>(i.height), static_cast<long long>(i.width),
-                           static_cast<long long>(i.patch_height), static_cast<long long>(i.patch_width)));
+                           fields.name(), i.height, i.width, i.patch_height, i.patch_width));
     c.context = i.places();
     if (c.head == Head::none) {
         const std::string act = fields.optional_text("pooler_act").value_or("tanh");

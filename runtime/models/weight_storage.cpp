@@ -1,6 +1,6 @@
 #include "runtime/models/weight_storage.h"
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/models/model_roles.h"
 #include "runtime/ops/embedding.h"
 #include "runtime/ops/expert_linear.h"
@@ -50,9 +50,8 @@ std::vector<std::string> store_matrices(Graph& graph, const ModelConfig& config,
         if (!is_quantized(wanted) || divides(value.type.shape, wanted))
             value.type.dtype = wanted;
         else
-            left.push_back(format("%s stays %s: %s takes rows in blocks of 32, and experts in groups of %u elements",
-                                  value.name.c_str(), value.type.text().c_str(), vantage::name_of(wanted),
-                                  info(wanted).elements));
+            left.push_back(format("{} stays {}: {} takes rows in blocks of 32, and experts in groups of {} elements",
+                                  value.name, value.type.text(), vantage::name_of(wanted), info(wanted).elements));
     }
     return left;
 }

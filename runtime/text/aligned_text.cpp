@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "vantage/error.h"
 
 namespace vantage::text {
@@ -41,8 +41,8 @@ void check_growth(const AlignedText& text, std::size_t size) {
     constexpr std::size_t factor = 64, allowance = 256;
     if (size > factor * original + allowance)
         throw Error(ErrorKind::bad_file,
-                    format("the tokenizer's normalizer blows up %zu bytes of text to %zu, wanted at most "
-                           "%zu times as much; is its file damaged?",
+                    format("the tokenizer's normalizer blows up {} bytes of text to {}, wanted at most "
+                           "{} times as much; is its file damaged?",
                            original, size, factor));
 }
 

@@ -14,7 +14,7 @@ std::optional<std::uint8_t> byte_of_token(std::string_view token) {
 }
 
 ByteTokens::ByteTokens(const Vocabulary& vocabulary) {
-    for (unsigned byte = 0; byte < 256; ++byte) ids_[byte] = vocabulary.id_of(format("<0x%02X>", byte)).value_or(-1);
+    for (unsigned byte = 0; byte < 256; ++byte) ids_[byte] = vocabulary.id_of(format("<0x{:02X}>", byte)).value_or(-1);
 }
 
 bool ByteTokens::cover(std::string_view text) const {

@@ -16,8 +16,8 @@ struct ChatTemplate::State {
 ChatTemplate ChatTemplate::parse(std::string_view source, const std::string& name) {
     constexpr std::size_t longest = std::size_t{1} << 20;
     if (source.size() > longest)
-        throw Error(ErrorKind::bad_file, format("%s: the chat template has %zu bytes, wanted at most %zu", name.c_str(),
-                                                source.size(), longest));
+        throw Error(ErrorKind::bad_file,
+                    format("{}: the chat template has {} bytes, wanted at most {}", name, source.size(), longest));
     return ChatTemplate(std::make_shared<const State>(State{name, jinja::parse(source, name)}));
 }
 

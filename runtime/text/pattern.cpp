@@ -17,7 +17,7 @@ Finder make_finder(const JsonFields& component) {
     if (pattern.has("String")) {
         const std::string wanted = pattern.text("String");
         constexpr std::size_t longest = 4096;  // looking for it costs its length at each place of a text
-        if (wanted.empty() || wanted.size() > longest) pattern.fail("String", format("1 to %zu bytes", longest));
+        if (wanted.empty() || wanted.size() > longest) pattern.fail("String", format("1 to {} bytes", longest));
         return [wanted](std::string_view text) { return find_string(text, wanted); };
     }
     if (!pattern.has("Regex")) component.fail("pattern", "one of: String, Regex");

@@ -9,7 +9,7 @@
 #include <array>
 #include <limits>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/text/unicode.h"
 #include "vantage/error.h"
 
@@ -115,7 +115,7 @@ Regex& Regex::operator=(Regex&&) noexcept = default;
 Regex::Regex(const std::string& pattern, std::string where) : where_(std::move(where)) {
     if (pattern.size() > longest_pattern)
         fail(where_,
-             format("the regular expression is %zu bytes long, wanted at most %zu", pattern.size(), longest_pattern));
+             format("the regular expression is {} bytes long, wanted at most {}", pattern.size(), longest_pattern));
     const std::string translated = pcre_syntax(pattern, where_);
     const CompileContext context(pcre2_compile_context_create(nullptr));
     if (!context) throw Error(ErrorKind::out_of_memory, where_ + ": no memory for a regular expression");
@@ -129,8 +129,8 @@ Regex::Regex(const std::string& pattern, std::string where) : where_(std::move(w
     compiled_->code.reset(pcre2_compile(reinterpret_cast<PCRE2_SPTR>(translated.data()), translated.size(), options,
                                         &error, &at, context.get()));
     if (!compiled_->code)
-        fail(where_, format("not a regular expression, at character %zu: %s", static_cast<std::size_t>(at),
-                            message_of(error).c_str()));
+        fail(where_,
+             format("not a regular expression, at character {}: {}", static_cast<std::size_t>(at), message_of(error)));
 }
 
 std::vector<Match> Regex::find_all(std::string_view subject) const {
@@ -142,8 +142,8 @@ std::vector<Match> Regex::find_all(std::string_view subject) const {
         const int result = search.next(at);
         if (result == PCRE2_ERROR_NOMATCH) break;
         if (result < 0)
-            fail(where_, format("the regular expression was given up on a text of %zu bytes: %s", subject.size(),
-                                message_of(result).c_str()));
+            fail(where_, format("the regular expression was given up on a text of {} bytes: {}", subject.size(),
+                                message_of(result)));
         const Match match = search.match();
         if (match.begin < at || match.end < match.begin)  // \K in a look-behind can do this
             fail(where_, "the regular expression matches backwards (\\K), which cannot split a text");

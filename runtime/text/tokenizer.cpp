@@ -114,7 +114,7 @@ std::string checked_text(std::string_view bytes) {
     std::string text = repair_utf8(bytes);
     if (text.size() > longest)
         throw Error(ErrorKind::usage,
-                    format("the text has %zu bytes, wanted at most %zu: encode it in parts", text.size(), longest));
+                    format("the text has {} bytes, wanted at most {}: encode it in parts", text.size(), longest));
     return text;
 }
 
@@ -125,7 +125,7 @@ std::string visible(std::string_view bytes) {
         const Utf8Step step = utf8_step(bytes, at);
         if (step.kind != Utf8Step::Kind::character) {
             for (unsigned i = 0; i < step.bytes; ++i)
-                out += format("\\x%02X", static_cast<unsigned>(static_cast<unsigned char>(bytes[at + i])));
+                out += format("\\x{:02X}", static_cast<unsigned>(static_cast<unsigned char>(bytes[at + i])));
         } else {
             const char32_t c = character_at(bytes, at).code;
             if (c == ' ')
@@ -137,9 +137,9 @@ std::string visible(std::string_view bytes) {
             else if (c == '\t')
                 out += "\\t";
             else if (c < 0x80 && is_invisible(c))
-                out += format("\\x%02X", static_cast<unsigned>(c));
+                out += format("\\x{:02X}", static_cast<unsigned>(c));
             else if (is_invisible(c))
-                out += format("\\u{%04X}", static_cast<unsigned>(c));
+                out += format("\\u{{{:04X}}}", static_cast<unsigned>(c));
             else if (at == 0 && is_combining_mark(c))
                 out.append("◌").append(bytes, at, step.bytes);
             else

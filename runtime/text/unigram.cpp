@@ -22,7 +22,7 @@ Vocabulary read_pieces(const JsonFields& model) {
             model.fail_element("vocab", i, "a token and its score");
         const auto& token = piece[0].get_ref<const std::string&>();
         if (token.size() > longest_searched_token)
-            model.fail_element("vocab", i, format("a token of at most %zu bytes", longest_searched_token));
+            model.fail_element("vocab", i, format("a token of at most {} bytes", longest_searched_token));
         vocabulary.add(token, static_cast<std::int32_t>(i));
     }
     return vocabulary;

@@ -14,7 +14,7 @@ WordPiece::WordPiece(const JsonFields& model) : Model(model, read_vocabulary(mod
     std::vector<PrefixTree::Entry> starts, continuations;
     for (const auto& [token, id] : vocabulary().ids()) {
         if (token.size() > longest_searched_token)
-            model.object("vocab").fail(token, format("a token of at most %zu bytes", longest_searched_token));
+            model.object("vocab").fail(token, format("a token of at most {} bytes", longest_searched_token));
         starts.push_back({token, id});
         if (token.starts_with(prefix)) continuations.push_back({std::string_view(token).substr(prefix.size()), id});
     }

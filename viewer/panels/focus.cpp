@@ -42,7 +42,7 @@ bool is_pinned(const Ui& ui, Pin::Kind kind, std::int64_t token) {
 std::string column_label(const Ui& ui, std::int64_t column) {
     if (ui.state.axis == KeyAxis::relative) {
         const std::int64_t before = column - ui.own_column;
-        return before == 0 ? "self" : format(before > 0 ? "−%lld" : "+%lld", static_cast<long long>(std::abs(before)));
+        return before == 0 ? "self" : format("{}{}", before > 0 ? "−" : "+", std::abs(before));
     }
     return label_of(ui.key_labels(), column);
 }

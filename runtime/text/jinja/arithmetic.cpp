@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/base/format.h"
 #include "runtime/base/json.h"
-#include "runtime/base/log.h"
 #include "runtime/text/jinja/functions.h"
 
 namespace vantage::text::jinja {
@@ -115,7 +115,7 @@ Value range(const Arguments& arguments, Budget& budget) {
     constexpr std::size_t maximum = 100'000;  // as Jinja's sandbox
     Values all;
     for (std::int64_t at = begin; step > 0 ? at < end : at > end; at = whole("+", at, step)) {
-        if (all.size() == maximum) fail(format("range() of more than %zu", maximum));
+        if (all.size() == maximum) fail(format("range() of more than {}", maximum));
         all.emplace_back(at);
     }
     return budget.list(std::move(all));

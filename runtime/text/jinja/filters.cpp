@@ -3,8 +3,8 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "runtime/base/format.h"
 #include "runtime/base/json.h"
-#include "runtime/base/log.h"
 #include "runtime/text/jinja/functions.h"
 #include "runtime/text/jinja/print.h"
 #include "runtime/text/jinja/strings.h"
@@ -13,7 +13,7 @@ namespace vantage::text::jinja {
 
 std::vector<const Value*> Arguments::bind(const std::string& callee, std::initializer_list<const char*> names) const {
     if (by_place.size() > names.size())
-        fail(format("%s: %zu arguments, wanted at most %zu", callee.c_str(), by_place.size(), names.size()));
+        fail(format("{}: {} arguments, wanted at most {}", callee, by_place.size(), names.size()));
     std::vector<const Value*> bound(names.size());
     for (std::size_t i = 0; i < by_place.size(); ++i) bound[i] = &by_place[i];
     for (const auto& [name, value] : by_name) {

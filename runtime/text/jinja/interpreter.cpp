@@ -6,8 +6,8 @@
 #include <locale>
 #include <sstream>
 
+#include "runtime/base/format.h"
 #include "runtime/base/json.h"
-#include "runtime/base/log.h"
 #include "runtime/text/jinja/functions.h"
 
 namespace vantage::text::jinja {
@@ -73,7 +73,7 @@ private:
     void write(std::string& out, std::string_view text) {
         budget_.make(text.size());
         if (out.size() + text.size() > budget_.limits().output)
-            fail(format("more than %zu MiB are written", budget_.limits().output >> 20));
+            fail(format("more than {} MiB are written", budget_.limits().output >> 20));
         out += text;
     }
 
@@ -148,7 +148,7 @@ private:
         }
         const Values parts = elements(value, budget_);
         if (parts.size() != target.names.size())
-            fail(format("%zu values for %zu names", parts.size(), target.names.size()));
+            fail(format("{} values for {} names", parts.size(), target.names.size()));
         for (std::size_t i = 0; i < parts.size(); ++i) scope.names[target.names[i]] = parts[i];
     }
     static void assign_field(const Target& target, const Value& value, const Scope& scope) {
@@ -171,7 +171,7 @@ private:
         explicit Level(Interpreter& interpreter) : interpreter_(interpreter) {
             const int maximum = interpreter.budget_.limits().depth;
             if (++interpreter.levels_ > maximum)
-                fail(format("deeper than %d levels: a macro calls itself without end", maximum));
+                fail(format("deeper than {} levels: a macro calls itself without end", maximum));
         }
         ~Level() { --interpreter_.levels_; }
         Level(const Level&) = delete;
@@ -360,9 +360,8 @@ private:
     Value call_macro(const Statement& macro, const Arguments& arguments) {
         const Level level(*this);
         if (arguments.by_place.size() > macro.parameters.size())
-            fail(
-                format("%zu arguments for the %zu parameters of ", arguments.by_place.size(), macro.parameters.size()) +
-                in_quotes(macro.text));
+            fail(format("{} arguments for the {} parameters of ", arguments.by_place.size(), macro.parameters.size()) +
+                 in_quotes(macro.text));
         for (const auto& [name, value] : arguments.by_name)
             if (std::none_of(macro.parameters.begin(), macro.parameters.end(),
                              [&name = name](const Parameter& parameter) { return parameter.name == name; }))

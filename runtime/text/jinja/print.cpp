@@ -44,10 +44,9 @@ std::string quoted(const std::string& text) {
         else if (!is_invisible(code))
             out.append(text, at, bytes);
         else
-            out += format(code < 0x100     ? "\\x%02x"
-                          : code < 0x10000 ? "\\u%04x"
-                                           : "\\U%08x",
-                          static_cast<unsigned>(code));
+            out += code < 0x100     ? format("\\x{:02x}", unsigned{code})
+                   : code < 0x10000 ? format("\\u{:04x}", unsigned{code})
+                                    : format("\\U{:08x}", unsigned{code});
         at += bytes;
     }
     return out + quote;
@@ -210,7 +209,7 @@ std::string to_json(const Value& value, const JsonStyle& style, Budget& budget) 
 }
 
 Value from_json(const OrderedJson& json, Budget& budget, int depth) {
-    if (depth > deepest_value) fail(format("JSON nested deeper than %d levels", deepest_value));
+    if (depth > deepest_value) fail(format("JSON nested deeper than {} levels", deepest_value));
     if (json.is_null()) return None{};
     if (json.is_boolean()) return json.get<bool>();
     if (json.is_number_float()) return json.get<double>();

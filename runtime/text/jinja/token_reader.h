@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/base/format.h"
 #include "runtime/base/json.h"
-#include "runtime/base/log.h"
 #include "runtime/text/jinja/lexer.h"
 #include "runtime/text/jinja/syntax.h"
 
@@ -70,7 +70,7 @@ protected:
     private:
         TokenReader& reader_;
     };
-    [[noreturn]] void too_deep() const { fail(format("nested deeper than %d levels", deepest_tree)); }
+    [[noreturn]] void too_deep() const { fail(format("nested deeper than {} levels", deepest_tree)); }
 
     const std::string& template_name() const { return name_; }
     /// The line of the token before the next one; 1 at the beginning.

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "runtime/base/format.h"
 #include "runtime/base/json.h"
-#include "runtime/base/log.h"
 #include "runtime/text/jinja/strings.h"
 
 namespace vantage::text::jinja {
@@ -29,13 +29,12 @@ const Value* Dict::find(std::string_view key) const {
 
 void Budget::step(std::size_t count) {
     steps_ += count;
-    if (steps_ > limits_.steps)
-        fail(format("more than %zu steps: the template does not come to an end", limits_.steps));
+    if (steps_ > limits_.steps) fail(format("more than {} steps: the template does not come to an end", limits_.steps));
 }
 
 void Budget::make(std::size_t bytes) {
     made_ += std::min(bytes, limits_.made + 1);
-    if (made_ > limits_.made) fail(format("more than %zu MiB of text on the way", limits_.made >> 20));
+    if (made_ > limits_.made) fail(format("more than {} MiB of text on the way", limits_.made >> 20));
 }
 
 Value Budget::text(std::string text) {
@@ -56,7 +55,7 @@ int depth_of(const Value& value) {
 // Printing, comparing and freeing a value takes a stack frame per level.
 int depth_around(int deepest) {
     if (deepest >= deepest_value)
-        fail(format("lists and mappings inside of each other, more than %d levels", deepest_value));
+        fail(format("lists and mappings inside of each other, more than {} levels", deepest_value));
     return deepest + 1;
 }
 
