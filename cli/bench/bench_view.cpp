@@ -12,8 +12,8 @@
 #include "cli/shared/progress.h"
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
-#include "runtime/gpu/commands.h"
-#include "runtime/gpu/device.h"
+#include "runtime/gpu/device_state.h"
+#include "runtime/gpu/queue.h"
 #include "runtime/models/shapes.h"
 #include "vantage/vulkan.h"
 #include "viewer/data/view_data.h"
@@ -163,7 +163,7 @@ void add_map(Report& report, const Device& device, std::int64_t tokens) {
     live.start({.ids = ids}, {}, 0);
     turn_until(nullptr, [&] { return live.version().activity == view::Activity::ended; });
     const double read = seconds_now() - begin;
-    const std::uint64_t before = device.state().held;
+    const std::uint64_t before = device.state().memory.held;
     view::ViewData data(live);
     const auto n = static_cast<double>(tokens);
     view::Wanted wanted{.head = {0, 1}, .part = {0, n, 0, n}, .pixels_high = 800, .pixels_wide = 800};
@@ -188,7 +188,7 @@ void add_map(Report& report, const Device& device, std::int64_t tokens) {
         wanted.part = *part;
         out.push_back(seconds_until(device, data, wanted, whole));
     }
-    const double view_mib = static_cast<double>(device.state().held - before) / 0x1p20;
+    const double view_mib = static_cast<double>(device.state().memory.held - before) / 0x1p20;
     const auto ms = [](const std::vector<double>& values) { return 1e3 * *std::ranges::max_element(values); };
     report.row()
         .set("keys", tokens)

@@ -6,7 +6,7 @@
 
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
-#include "runtime/gpu/device.h"
+#include "runtime/gpu/device_state.h"
 #include "runtime/models/config.h"
 
 namespace vantage {
@@ -111,7 +111,7 @@ ModelTimes time_model(const Model& model, const ModelTest& test, const SessionOp
     require_possible(model, test);
     ModelTimes times;
     gpu::DeviceState& device = model.device().state();
-    device.max_held = device.held.load();
+    device.memory.max_held = device.memory.held.load();
     const double begin = seconds_now();
     TimedBatch timed(model, test, options);
     timed.run();
@@ -125,7 +125,7 @@ ModelTimes time_model(const Model& model, const ModelTest& test, const SessionOp
     times.host_seconds =
         (after.host_seconds - before.host_seconds) /
         static_cast<double>(std::max<std::int64_t>(after.generated_tokens - before.generated_tokens, 1));
-    times.peak_bytes = device.max_held;
+    times.peak_bytes = device.memory.max_held;
     times.dispatches = timed.batch().take_timings();
     return times;
 }

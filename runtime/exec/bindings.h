@@ -6,7 +6,7 @@
 #include <string>
 
 #include "runtime/base/background.h"
-#include "runtime/gpu/memory.h"
+#include "runtime/gpu/buffer.h"
 
 namespace vantage {
 

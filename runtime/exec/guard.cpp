@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/base/log.h"
+#include "runtime/gpu/transfer.h"
 
 namespace vantage {
 

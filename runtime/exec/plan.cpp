@@ -12,6 +12,7 @@
 #include "runtime/exec/recorder.h"
 #include "runtime/exec/tuning_files.h"
 #include "runtime/exec/upload_weight.h"
+#include "runtime/gpu/transfer.h"
 #include "runtime/graph/compare.h"
 #include "runtime/graph/fuse.h"
 #include "runtime/graph/merge_projections.h"

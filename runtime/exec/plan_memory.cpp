@@ -1,6 +1,6 @@
 #include "runtime/exec/plan_memory.h"
 
-#include "runtime/gpu/commands.h"
+#include "runtime/gpu/transfer.h"
 
 namespace vantage {
 

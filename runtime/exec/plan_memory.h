@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "runtime/exec/bindings.h"
-#include "runtime/gpu/device.h"
+#include "runtime/gpu/device_state.h"
 #include "runtime/graph/schedule.h"
 
 namespace vantage {

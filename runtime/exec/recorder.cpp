@@ -9,6 +9,7 @@
 #include "runtime/base/os.h"
 #include "runtime/base/trace_span.h"
 #include "runtime/exec/guard.h"
+#include "runtime/gpu/queue.h"
 
 namespace vantage {
 

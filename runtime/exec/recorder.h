@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "runtime/exec/plan_memory.h"
-#include "runtime/gpu/commands.h"
+#include "runtime/gpu/recording.h"
 #include "runtime/graph/schedule.h"
 #include "vantage/plan.h"
 

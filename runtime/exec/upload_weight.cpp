@@ -9,7 +9,7 @@
 #include "runtime/base/half.h"
 #include "runtime/base/log.h"
 #include "runtime/base/quantize.h"
-#include "runtime/gpu/commands.h"
+#include "runtime/gpu/transfer.h"
 
 namespace vantage {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "runtime/gpu/device.h"
+#include "runtime/gpu/device_state.h"
 #include "vantage/tensor.h"
 
 namespace vantage {

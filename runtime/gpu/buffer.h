@@ -1,51 +1,55 @@
-// What a Buffer holds; for the files of this directory that make buffers.
+// Device memory: reference-counted buffers with a 64-bit address.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 
-#include "runtime/gpu/device.h"
-#include "runtime/gpu/memory.h"
+#include "runtime/gpu/vulkan_calls.h"
 
 namespace vantage::gpu {
 
-struct Buffer::Block {
-    DeviceState* device = nullptr;
-    std::shared_ptr<DeviceState> keep_alive;  ///< null for buffers that the device itself owns
-    std::string name;
-    VkBuffer buffer = VK_NULL_HANDLE;
-    VmaAllocation allocation = VK_NULL_HANDLE;
-    VkDeviceMemory memory = VK_NULL_HANDLE;  ///< instead of an allocation: imported or to be exported
-    std::uint64_t address = 0, bytes = 0;
-    std::byte* mapped = nullptr;
-    bool cached = false;  ///< the host reads it at full speed
-    MemoryKind kind = MemoryKind::device;
+class DeviceState;
 
-    Block() = default;
-    Block(const Block&) = delete;
-    Block& operator=(const Block&) = delete;
-    ~Block() {
-        if (allocation != VK_NULL_HANDLE) device->held -= bytes;
-        device->retire({.buffer = buffer, .allocation = allocation, .memory = memory});
-    }
+/// Where a buffer is placed.
+enum class MemoryKind : std::uint8_t {
+    /// The fastest for the device. The host maps it on unified memory only.
+    device,
+    /// The host writes, the device reads.
+    upload,
+    /// The device writes, the host reads: memory that the host caches.
+    readback,
+    /// Host-visible and coherent, device-local where the device has such memory. Host and device both access it while
+    /// work is in flight. For small buffers.
+    shared,
 };
 
-/// Lets this directory look into a Buffer.
-struct BufferAccess {
-    static const Buffer::Block& block(const Buffer& buffer) { return *buffer.block_; }
-    static Buffer wrap(std::shared_ptr<Buffer::Block> block);
+/// A VkBuffer with its memory and address. Copies share it. When the last copy is gone, it is freed as soon as the
+/// device has finished what was submitted until then.
+class Buffer {
+public:
+    struct Block;
+    Buffer() = default;
+    explicit operator bool() const { return block_ != nullptr; }
+    std::uint64_t address() const;
+    std::uint64_t bytes() const;
+    /// The host's pointer to the memory, or null.
+    std::byte* mapped() const;
+    VkBuffer handle() const;
+    const std::string& name() const;
+
+private:
+    friend struct BufferAccess;
+    std::shared_ptr<Block> block_;
 };
 
-/// Usage of every buffer: any of them may be read, written, copied and hold a grid.
-constexpr VkBufferUsageFlags buffer_usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
-                                            VK_BUFFER_USAGE_TRANSFER_DST_BIT | VK_BUFFER_USAGE_INDIRECT_BUFFER_BIT |
-                                            VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
+/// Allocates `bytes`, rounded up to a multiple of 16; the address is a multiple of 256. A large buffer is checked against
+/// the memory budget first. Throws out_of_memory with the name, the size wanted and the size available. Counts as one
+/// allocation in `call_counts()`. Thread-safe.
+Buffer allocate(DeviceState& device, std::uint64_t bytes, MemoryKind kind, const std::string& name);
 
-/// Like `allocate`; a buffer with `owned_by_device` does not keep the device alive (the device holds it).
-Buffer allocate_block(DeviceState& device, std::uint64_t bytes, MemoryKind kind, const std::string& name,
-                      bool owned_by_device);
-/// The size that a buffer for `bytes` gets; throws out_of_memory when the device's limits do not allow it.
-std::uint64_t checked_size(const DeviceState& device, std::uint64_t bytes, const std::string& name);
-std::uint64_t address_of(const DeviceState& device, VkBuffer buffer);
+/// Throws `failure` when `bytes` from `offset` are not inside the buffer. `what` is the operation, for the message.
+void require_range(const Buffer& buffer, std::uint64_t offset, std::uint64_t bytes, const char* what);
 
 }  // namespace vantage::gpu

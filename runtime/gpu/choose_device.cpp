@@ -12,24 +12,24 @@
 namespace vantage {
 namespace {
 
-/// Of two drivers for one GPU (or of two software devices) the lower number is taken: the one that is usually faster and
-/// more complete. The ids are VkDriverId, so that this file needs no Vulkan header.
+/// Of two drivers for one GPU, or of two software devices, the one with the lower rank is preferred: it is typically
+/// faster and more complete. The ids are values of VkDriverId; plain numbers, so that this file needs no Vulkan header.
 int driver_rank(const Caps& caps) {
     struct Rank {
         std::uint32_t driver_id;
         int rank;
     };
     static constexpr std::array<Rank, 10> ranks{{
-        {3, 0},   // Mesa RADV before AMD's own two
+        {3, 0},   // Mesa RADV, preferred to AMD's two drivers
         {2, 1},   // AMDVLK
         {1, 2},   // AMD proprietary
-        {4, 0},   // NVIDIA proprietary before NVK
+        {4, 0},   // NVIDIA proprietary, preferred to NVK
         {24, 1},  // Mesa NVK
         {14, 3},  // MoltenVK: Vulkan on Metal
-        {22, 7},  // Mesa Venus: forwards to a driver of the host
+        {22, 7},  // Mesa Venus: forwards to a driver of the host system
         {23, 8},  // Mesa Dozen: Vulkan on Direct3D 12
-        {13, 0},  // lavapipe before
-        {10, 1},  // SwiftShader, which is slower and has no fp16
+        {13, 0},  // lavapipe, preferred to SwiftShader
+        {10, 1},  // SwiftShader: slower, and without fp16
     }};
     for (const Rank& one : ranks) {
         if (one.driver_id == caps.driver_id) return one.rank;
@@ -58,7 +58,7 @@ bool has_uuid(const Caps& caps) {
     return std::any_of(caps.uuid.begin(), caps.uuid.end(), [](std::uint8_t byte) { return byte != 0; });
 }
 
-/// The usable device that is the same GPU under a better driver, or null.
+/// The same GPU with a preferred driver, if it is usable, or null.
 const DeviceListing* better_twin(std::span<const DeviceListing> devices, const DeviceListing& device) {
     for (const DeviceListing& other : devices) {
         if (&other == &device || !other.usable || !has_uuid(device.caps) || other.caps.uuid != device.caps.uuid)
@@ -102,7 +102,7 @@ std::string list_of(std::span<const DeviceListing> devices) {
     throw Error(ErrorKind::no_device, text);
 }
 
-/// ASCII only: device names are.
+/// ASCII only, as device names are.
 std::string lower(std::string text) {
     for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
     return text;
@@ -119,7 +119,7 @@ bool is_number(const std::string& text) {
 
 using Match = std::function<bool(const DeviceListing&)>;
 
-/// What a wish asks of a device; nothing when the wish has no known form.
+/// The test for a device that a wish names. Nothing when the wish has no known form.
 std::optional<Match> parse_wish(const std::string& wish) {
     const std::string text = lower(wish);
     const auto after = [&](const char* prefix) -> std::optional<std::string> {
@@ -150,7 +150,7 @@ std::optional<Match> parse_wish(const std::string& wish) {
     return std::nullopt;
 }
 
-/// Positions that fit the wish, best first: usable ones, then those without a better twin, then by order.
+/// Indices of the matching devices, best first: usable ones, then those without a better twin, then by `order_of`.
 std::vector<std::size_t> matches(std::span<const DeviceListing> devices, const Match& match) {
     std::vector<std::size_t> found;
     for (std::size_t i = 0; i < devices.size(); ++i) {
@@ -165,7 +165,7 @@ std::vector<std::size_t> matches(std::span<const DeviceListing> devices, const M
 
 void mark_chosen(std::span<DeviceListing> devices, std::size_t chosen, const std::string& reason) {
     for (DeviceListing& device : devices) {
-        if (device.chosen) device.reason = "not the one that was asked for";
+        if (device.chosen) device.reason = "another device was asked for";
         device.chosen = false;
     }
     devices[chosen].chosen = true;
@@ -201,7 +201,7 @@ void judge_devices(std::span<DeviceListing> devices) {
     for (DeviceListing& device : devices) {
         if (!device.reason.empty()) continue;
         device.reason = device.caps.is_cpu() && !best->caps.is_cpu()
-                            ? "a software device: taken only when asked for (--device cpu) or alone"
+                            ? "a software device: used only when asked for (--device cpu) or when there is no GPU"
                             : format("vulkan:%d is preferred", best->index);
     }
 }
@@ -216,9 +216,10 @@ std::size_t choose_device(std::span<DeviceListing> devices, const std::string& w
     }
     const std::optional<Match> match = parse_wish(wish);
     if (!match) {
-        throw Error(ErrorKind::usage, source + " '" + wish +
-                                          "' is no device: use auto, cpu, vulkan:INDEX, uuid:… or name:…; there are: " +
-                                          list_of(devices));
+        throw Error(
+            ErrorKind::usage,
+            source + " '" + wish +
+                "' is not a device: use auto, cpu, vulkan:INDEX, uuid:… or name:…; there are: " + list_of(devices));
     }
     if (devices.empty()) throw_nothing_usable(devices);
     const std::vector<std::size_t> found = matches(devices, *match);
@@ -230,7 +231,7 @@ std::size_t choose_device(std::span<DeviceListing> devices, const std::string& w
                     source + " '" + wish + "': " + taken.caps.name + " cannot be used: " + taken.reason);
     }
     if (found.size() > 1 && devices[found[1]].usable && better_twin(devices, devices[found[1]]) == nullptr) {
-        log(LogLevel::warning, "%s '%s' fits several devices; taking %s", source.c_str(), wish.c_str(),
+        log(LogLevel::warning, "%s '%s' fits several devices; using %s", source.c_str(), wish.c_str(),
             line_of(taken).c_str());
     }
     mark_chosen(devices, found.front(), "asked for by " + source + " " + wish);

@@ -1,4 +1,4 @@
-// Which device is taken: a pure function of what was found and of what was wished for.
+// Chooses a device from a list: a pure function of the devices found and of the device asked for.
 #pragma once
 
 #include <array>
@@ -11,11 +11,11 @@
 
 namespace vantage {
 
-/// Fills `usable` and `reason` of each device and marks the one that is taken without a wish, if any.
+/// Sets `usable` and `reason` of each device, and `chosen` of the default device, if any.
 void judge_devices(std::span<DeviceListing> devices);
 
-/// The position of the device that `wish` names ("" and "auto": the best GPU); marks it as chosen. `source` says who
-/// wished, for messages: "--device" or "VANTAGE_DEVICE". Throws as Device::open does.
+/// The index of the device that `wish` names ("" and "auto": the default device), which is marked as chosen. `source` is
+/// where the wish comes from, for messages: "--device" or "VANTAGE_DEVICE". Throws like Device::open.
 std::size_t choose_device(std::span<DeviceListing> devices, const std::string& wish,
                           const std::string& source = "--device");
 

@@ -1,4 +1,4 @@
-#include "runtime/gpu/device.h"
+#include "vantage/device.h"
 
 #include <algorithm>
 #include <optional>
@@ -9,6 +9,7 @@
 #include "runtime/base/trace_span.h"
 #include "runtime/base/version.h"
 #include "runtime/gpu/choose_device.h"
+#include "runtime/gpu/device_state.h"
 #include "runtime/gpu/instance.h"
 #include "vantage/vulkan.h"
 
@@ -23,7 +24,7 @@ namespace {
 
 using gpu::vk_struct;
 
-/// Device memory that is left, asked without opening the device.
+/// Bytes of device memory that are left, without opening the device.
 std::uint64_t memory_left(VkPhysicalDevice physical, const Caps& caps) {
     if (!caps.memory_budget) return caps.device_memory;
     auto budget = vk_struct<VkPhysicalDeviceMemoryBudgetPropertiesEXT>(
@@ -40,7 +41,8 @@ std::uint64_t memory_left(VkPhysicalDevice physical, const Caps& caps) {
     return left;
 }
 
-/// All devices. A driver that does not answer takes no other device down: its device lacks everything, and `broken` says why.
+/// All devices. If a driver fails, its device has empty caps, `broken` gets the first such error, and the others are
+/// still listed.
 std::vector<DeviceListing> listings_of(std::span<const VkPhysicalDevice> physical, std::optional<Error>& broken) {
     std::vector<DeviceListing> listings;
     for (std::size_t i = 0; i < physical.size(); ++i) {
@@ -50,7 +52,7 @@ std::vector<DeviceListing> listings_of(std::span<const VkPhysicalDevice> physica
             listing.caps = caps_with_quirks(raw, gpu::quirks_here(raw));
             listing.memory_available = memory_left(physical[i], raw);
         } catch (const Error& error) {
-            log(LogLevel::warning, "vulkan:%zu does not say what it can do: %s", i, error.what());
+            log(LogLevel::warning, "cannot read the properties of vulkan:%zu: %s", i, error.what());
             if (!broken) broken = error;
         }
         listing.index = static_cast<int>(i);
@@ -61,7 +63,7 @@ std::vector<DeviceListing> listings_of(std::span<const VkPhysicalDevice> physica
 
 constexpr const char* wish_option = "--device";
 
-/// What the user wants: the caller's wish, or VANTAGE_DEVICE when there is none.
+/// The device that the user asks for: `wish`, or VANTAGE_DEVICE if that is empty.
 struct Wish {
     std::string text, source;
 };
@@ -70,8 +72,8 @@ Wish resolve(const std::string& wish) {
     return {environment("VANTAGE_DEVICE").value_or("auto"), "VANTAGE_DEVICE"};
 }
 
-/// A GPU that cannot be used, while a software device can, is a fall-back.
-void say_when_in_software(std::span<const DeviceListing> devices, const Caps& chosen) {
+/// Using a software device because the GPU cannot be used is a fallback.
+void report_software_fallback(std::span<const DeviceListing> devices, const Caps& chosen) {
     const auto gpu = std::ranges::find_if(devices, [](const DeviceListing& one) { return !one.caps.is_cpu(); });
     if (chosen.is_cpu() && gpu != devices.end())
         fall_back(gpu->caps.name + " cannot be used: " + gpu->reason + "; running in software on " + chosen.name);
@@ -88,11 +90,11 @@ Device open_device(const std::string& wish, std::span<const char* const> extensi
     try {
         chosen = choose_device(listings, text, source);
     } catch (const Error&) {
-        if (broken) throw Error(*broken);  // nothing fits because of that one, most likely
+        if (broken) throw Error(*broken);  // most likely the reason why nothing fits
         throw;
     }
     const Caps& caps = listings[chosen].caps;
-    if (text == "auto") say_when_in_software(listings, caps);
+    if (text == "auto") report_software_fallback(listings, caps);
     log(LogLevel::info, "device vulkan:%d: %s, %s %s (%s)", listings[chosen].index, caps.name.c_str(),
         caps.driver.c_str(), caps.driver_version.c_str(), listings[chosen].reason.c_str());
     for (const std::string& reason : gpu::quirks_here(read_caps(physical[chosen])).reasons)
@@ -117,14 +119,14 @@ std::vector<DeviceListing> Device::list(const std::string& wish) {
         if (error.kind() == ErrorKind::no_device) return {};
         throw;
     }
-    std::optional<Error> broken;  // its listing says so
+    std::optional<Error> broken;  // the listing of that device shows it
     std::vector<DeviceListing> listings = listings_of(instance->physical_devices(), broken);
     const auto [text, source] = resolve(wish);
     try {
         static_cast<void>(choose_device(listings, text, source));
     } catch (const Error& error) {
         if (error.kind() == ErrorKind::usage && source == wish_option) throw;
-        // A variable that names nothing must not hide the list from the one who looks for the right name.
+        // A wrong VANTAGE_DEVICE must not hide the list from a user who looks for the right name.
         judge_devices(listings);
         for (DeviceListing& listing : listings) {
             if (listing.chosen) listing.reason += std::string(", but ") + error.what();

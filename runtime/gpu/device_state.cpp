@@ -1,14 +1,16 @@
+#include "runtime/gpu/device_state.h"
+
 #include <algorithm>
+#include <array>
 #include <exception>
 #include <new>
 
 #include "runtime/base/log.h"
 #include "runtime/base/units.h"
-#include "runtime/gpu/device.h"
 #include "runtime/gpu/instance.h"
-#include "runtime/gpu/pipeline_store.h"
-#include "runtime/gpu/staging.h"
-#include "runtime/gpu/vma.h"
+#include "runtime/gpu/pipelines.h"
+#include "runtime/gpu/third_party_vma.h"
+#include "runtime/gpu/transfer.h"
 #include "vantage/vulkan.h"
 
 namespace vantage::gpu {
@@ -22,7 +24,7 @@ std::vector<VkQueueFamilyProperties> queue_families(VkPhysicalDevice physical) {
     return families;
 }
 
-/// A family that also draws comes first: a viewer shares the queue and the memory without handing them over.
+/// Prefers a family that also draws, so that a viewer shares queue and memory without ownership transfers.
 std::uint32_t choose_queue_family(VkPhysicalDevice physical) {
     const std::vector<VkQueueFamilyProperties> families = queue_families(physical);
     constexpr VkQueueFlags compute = VK_QUEUE_COMPUTE_BIT, graphics = VK_QUEUE_GRAPHICS_BIT;
@@ -31,7 +33,8 @@ std::uint32_t choose_queue_family(VkPhysicalDevice physical) {
             if ((families[i].queueFlags & wanted) == wanted) return i;
         }
     }
-    throw Error(ErrorKind::no_device, "the device has no queue that computes");
+    throw Error(ErrorKind::no_device,
+                "the device has no compute queue: use another device (vantage devices lists them)");
 }
 
 VkDevice create_device(VkPhysicalDevice physical, DeviceFeatures& features, std::uint32_t queue_family) {
@@ -51,7 +54,7 @@ VkDevice create_device(VkPhysicalDevice physical, DeviceFeatures& features, std:
     return device;
 }
 
-/// Memory that the allocator takes from the driver: a block that several buffers share, or one buffer's own.
+/// Names memory that the allocator takes from the driver: a block for several buffers, or for one.
 void VKAPI_PTR name_memory(VmaAllocator, std::uint32_t type, VkDeviceMemory memory, VkDeviceSize bytes, void* state) {
     static_cast<const DeviceState*>(state)->set_name(
         VK_OBJECT_TYPE_DEVICE_MEMORY, memory,
@@ -84,24 +87,19 @@ std::shared_ptr<DeviceState> DeviceState::adopt(DeviceParts parts) {
     std::shared_ptr<DeviceState> state(new DeviceState);
     state->parts = std::move(parts);
     state->device = state->parts.device;
-    state->make_objects();  // on an exception the destructor frees what stands
+    state->make_objects();  // after an exception the destructor frees what was made
     return state;
 }
 
 void DeviceState::make_objects() {
     set_name(VK_OBJECT_TYPE_DEVICE, device, parts.caps.name);
     set_name(VK_OBJECT_TYPE_QUEUE, parts.queue, "compute");
-    timestamp_bits = queue_families(parts.physical).at(parts.queue_family).timestampValidBits;
+    queue.timestamp_bits = queue_families(parts.physical).at(parts.queue_family).timestampValidBits;
     make_timeline();
     make_allocator();
-    const VkPushConstantRange range{VK_SHADER_STAGE_COMPUTE_BIT, 0, 128};
-    auto info = vk_struct<VkPipelineLayoutCreateInfo>(VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO);
-    info.pushConstantRangeCount = 1;
-    info.pPushConstantRanges = &range;
-    VK_CHECK(vkCreatePipelineLayout(device, &info, nullptr, &layout));
-    set_name(VK_OBJECT_TYPE_PIPELINE_LAYOUT, layout, "addresses in push constants");
-    pipelines = std::make_unique<PipelineStore>(*this);
-    submit_infos.reserve(64);
+    staging = std::make_unique<Staging>(*this);
+    pipelines = std::make_unique<Pipelines>(*this);
+    queue.submit_infos.reserve(64);
 }
 
 void DeviceState::make_timeline() {
@@ -109,8 +107,8 @@ void DeviceState::make_timeline() {
     type.semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE;
     auto info = vk_struct<VkSemaphoreCreateInfo>(VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO);
     info.pNext = &type;
-    VK_CHECK(vkCreateSemaphore(device, &info, nullptr, &timeline));
-    set_name(VK_OBJECT_TYPE_SEMAPHORE, timeline, "submissions");
+    VK_CHECK(vkCreateSemaphore(device, &info, nullptr, &queue.timeline));
+    set_name(VK_OBJECT_TYPE_SEMAPHORE, queue.timeline, "submissions");
 }
 
 void DeviceState::make_allocator() {
@@ -129,14 +127,15 @@ void DeviceState::make_allocator() {
     callbacks.pfnAllocate = name_memory;
     callbacks.pUserData = this;
     if (parts.debug_names) info.pDeviceMemoryCallbacks = &callbacks;
-    VK_CHECK(vmaCreateAllocator(&info, &allocator));
+    VK_CHECK(vmaCreateAllocator(&info, &memory.allocator));
 }
 
 DeviceState::~DeviceState() {
     if (device == VK_NULL_HANDLE) return;
-    // What the device still uses must not be destroyed under it; a lost one has no claim to more than a little patience.
-    if (!quiesce(lost ? 10.0 : 600.0)) {
-        log(LogLevel::error, "%s does not answer: its memory is left to the system", parts.caps.name.c_str());
+    // What the device still uses must not be destroyed. If it does not respond, everything is leaked.
+    if (!quiesce(queue.lost ? 10.0 : 600.0)) {
+        log(LogLevel::error, "%s does not respond: its memory is not freed before the process ends",
+            parts.caps.name.c_str());
         static_cast<void>(pipelines.release());
         static_cast<void>(staging.release());
         static_cast<void>(new (std::nothrow) std::shared_ptr<Instance>(parts.instance));
@@ -145,15 +144,14 @@ DeviceState::~DeviceState() {
     staging.reset();
     collect();
     pipelines.reset();
-    vkDestroyPipelineLayout(device, layout, nullptr);
-    vkDestroySemaphore(device, timeline, nullptr);
-    vmaDestroyAllocator(allocator);
+    vkDestroySemaphore(device, queue.timeline, nullptr);
+    vmaDestroyAllocator(memory.allocator);
     if (parts.owned) vkDestroyDevice(device, nullptr);
 }
 
 void DeviceState::destroy(const Retired& objects) noexcept {
     if (objects.allocation != VK_NULL_HANDLE) {
-        vmaDestroyBuffer(allocator, objects.buffer, objects.allocation);
+        vmaDestroyBuffer(memory.allocator, objects.buffer, objects.allocation);
     } else if (objects.buffer != VK_NULL_HANDLE) {
         vkDestroyBuffer(device, objects.buffer, nullptr);
     }
@@ -163,13 +161,13 @@ void DeviceState::destroy(const Retired& objects) noexcept {
 }
 
 void DeviceState::retire(Retired objects) noexcept {
-    objects.value = submitted;
+    objects.value = queue.submitted;
     if (quiesce(0)) return destroy(objects);
     try {
         const std::lock_guard lock(retired_mutex_);
         retired_.push_back(objects);
         retired_count_ = retired_.size();
-    } catch (const std::exception&) {  // no memory for the list: wait instead, and rather leak than destroy too early
+    } catch (const std::exception&) {  // no memory for the list: wait, and leak rather than destroy too early
         if (quiesce(60)) destroy(objects);
     }
 }
@@ -177,8 +175,8 @@ void DeviceState::retire(Retired objects) noexcept {
 void DeviceState::collect() noexcept {
     if (retired_count_ == 0) return;
     std::uint64_t done = 0;
-    // A lost device does nothing any more, so all may go.
-    if (vkGetSemaphoreCounterValue(device, timeline, &done) != VK_SUCCESS) done = submitted;
+    // A lost device runs nothing, so everything can be destroyed.
+    if (vkGetSemaphoreCounterValue(device, queue.timeline, &done) != VK_SUCCESS) done = queue.submitted;
     const std::lock_guard lock(retired_mutex_);
     std::erase_if(retired_, [&](const Retired& objects) {
         if (objects.value > done) return false;
@@ -190,22 +188,43 @@ void DeviceState::collect() noexcept {
 
 std::uint64_t DeviceState::memory_available() const {
     std::array<VmaBudget, VK_MAX_MEMORY_HEAPS> budgets{};
-    vmaGetHeapBudgets(allocator, budgets.data());
-    const VkPhysicalDeviceMemoryProperties* memory = nullptr;
-    vmaGetMemoryProperties(allocator, &memory);
+    vmaGetHeapBudgets(memory.allocator, budgets.data());
+    const VkPhysicalDeviceMemoryProperties* heaps = nullptr;
+    vmaGetMemoryProperties(memory.allocator, &heaps);
     const bool one_memory = caps().type == DeviceType::integrated || caps().is_cpu();
     std::uint64_t available = 0, ours = 0;
-    for (std::uint32_t i = 0; i < memory->memoryHeapCount; ++i) {
-        if (!one_memory && (memory->memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) == 0) continue;
+    for (std::uint32_t i = 0; i < heaps->memoryHeapCount; ++i) {
+        if (!one_memory && (heaps->memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) == 0) continue;
         const VmaBudget& budget = budgets[i];
-        // The allocator's blocks have room that counts as used for the system, not for us.
+        // Free space in the allocator's blocks counts as used for the system, but new buffers can have it.
         const std::uint64_t room = budget.statistics.blockBytes - budget.statistics.allocationBytes;
-        const std::uint64_t limit = caps().memory_budget ? budget.budget : memory->memoryHeaps[i].size;
+        const std::uint64_t limit = caps().memory_budget ? budget.budget : heaps->memoryHeaps[i].size;
         const std::uint64_t used = caps().memory_budget ? budget.usage : budget.statistics.blockBytes;
         available += (limit > used ? limit - used : 0) + room;
         ours += budget.statistics.allocationBytes;
     }
-    return std::min(available, memory_limit - std::min(memory_limit, ours));
+    return std::min(available, memory.limit - std::min(memory.limit, ours));
+}
+
+void DeviceState::require_alive() const {
+    if (const VkResult result = queue.lost) {
+        throw Error(ErrorKind::device_lost,
+                    parts.caps.name + " was lost before (" + name_of(result) + "): restart the program");
+    }
+}
+
+VkResult DeviceState::wait_timeline(std::uint64_t value, double seconds) const noexcept {
+    auto info = vk_struct<VkSemaphoreWaitInfo>(VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO);
+    info.semaphoreCount = 1;
+    info.pSemaphores = &queue.timeline;
+    info.pValues = &value;
+    return vkWaitSemaphores(device, &info, static_cast<std::uint64_t>(seconds * 1e9));
+}
+
+bool DeviceState::quiesce(double seconds) const noexcept {
+    if (queue.timeline == VK_NULL_HANDLE || queue.submitted == 0) return true;
+    // On a lost device the wait returns an error at once: nothing is running on it.
+    return wait_timeline(queue.submitted, seconds) != VK_TIMEOUT;
 }
 
 void DeviceState::set_name(VkObjectType type, std::uint64_t handle, const std::string& name) const noexcept {
@@ -214,7 +233,7 @@ void DeviceState::set_name(VkObjectType type, std::uint64_t handle, const std::s
     info.objectType = type;
     info.objectHandle = handle;
     info.pObjectName = name.c_str();
-    static_cast<void>(vkSetDebugUtilsObjectNameEXT(device, &info));  // a missing name is no failure
+    static_cast<void>(vkSetDebugUtilsObjectNameEXT(device, &info));  // a missing name is not an error
 }
 
 }  // namespace vantage::gpu

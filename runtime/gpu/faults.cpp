@@ -15,13 +15,13 @@ namespace {
 
 struct Fault {
     FaultPoint point = FaultPoint::any;
-    std::uint64_t left = 0;  ///< calls until it strikes
+    std::uint64_t left = 0;  ///< calls until it occurs
     VkResult result = VK_SUCCESS;
 };
 
 std::mutex fault_mutex;
 Fault fault;                     // guarded by fault_mutex
-std::atomic<bool> armed{false};  // spares the lock in the usual case
+std::atomic<bool> armed{false};  // avoids the lock when no fault is armed
 std::atomic<std::uint64_t> recordings{0}, allocations{0}, submissions{0};
 std::mutex pipelines_mutex;
 std::set<std::string> pipelines;  // guarded by pipelines_mutex
@@ -41,7 +41,7 @@ std::optional<VkResult> result_named(const std::string& word) {
     return std::nullopt;
 }
 
-/// Arms what VANTAGE_FAULT says.
+/// Arms the fault of VANTAGE_FAULT, if it is set.
 void arm_from_environment() {
     const std::optional<std::string> text = environment("VANTAGE_FAULT");
     if (!text) return;

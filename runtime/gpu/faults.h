@@ -1,20 +1,20 @@
-// Injected faults: the n-th Vulkan call that can fail does fail, so that tests prove how the program ends.
+// Hooks for tests: injected faults (the n-th Vulkan call fails) and counters of Vulkan calls.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
-#include "runtime/gpu/vk.h"
+#include "runtime/gpu/vulkan_calls.h"
 
 namespace vantage::gpu {
 
-/// From now on the `nth` call (counted from 1) of that kind returns `result` instead of being made. nth = 0 disarms.
-/// VANTAGE_FAULT="allocate:3:out_of_memory" (submit, wait, any; device_lost, timeout) arms the same at start-up.
+/// From now on the `nth` call (counted from 1) of that kind is not made and returns `result`. nth = 0 disarms. The
+/// variable VANTAGE_FAULT=POINT:NTH:RESULT arms a fault at program start, such as allocate:3:out_of_memory.
 void arm_fault(FaultPoint point, std::uint64_t nth, VkResult result);
-/// True when an armed fault has not struck yet.
+/// True when an armed fault has not occurred yet.
 bool fault_armed();
 
-/// Counters for tests: how often the process recorded, allocated, submitted and made a pipeline since it began.
+/// How many recordings, allocations, submissions and different pipelines the process has made so far.
 struct CallCounts {
     std::uint64_t recordings = 0, allocations = 0, submissions = 0, pipelines = 0;
 };

@@ -20,7 +20,7 @@ VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlagBitsEXT
     const bool validation = (types & VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT) != 0;
     const bool error = severity >= VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT;
     if (error && validation) ++validation_errors;
-    // The loader reports as errors that it skipped some other driver: news for the curious, not for the user.
+    // The loader reports skipped drivers as errors. They are of interest for debugging only.
     const LogLevel level = !validation                                                   ? LogLevel::debug
                            : error                                                       ? LogLevel::error
                            : severity >= VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT ? LogLevel::warning
@@ -59,11 +59,11 @@ const char* validation_layer() {
     const auto is_it = [](const VkLayerProperties& layer) { return std::strcmp(layer.layerName, name) == 0; };
     if (std::any_of(layers.begin(), layers.end(), is_it)) return name;
     throw Error(ErrorKind::failure,
-                std::string("VANTAGE_VALIDATE=1 wants ") + name +
+                std::string("VANTAGE_VALIDATE=1 needs ") + name +
                     ", which is not installed: install vulkan-validationlayers (Debian, Ubuntu), or unset it");
 }
 
-/// Kept for ever, so that devices in static objects may be closed after main.
+/// Never destroyed, so that devices in static objects can be closed after main.
 struct Shared {
     std::mutex mutex;
     std::weak_ptr<Instance> instance;
@@ -92,7 +92,8 @@ void load_vulkan() {
     }
 }
 
-// What the loader hands out for one instance finds the right driver by the handle, also when that instance is gone.
+// The functions that volk loads for one instance find the driver by the handle. So they work for other instances, too,
+// and after the first one is destroyed.
 void load_functions() {
     load_vulkan();
     if (volkGetLoadedInstance() == VK_NULL_HANDLE) static_cast<void>(Instance::get());
@@ -130,7 +131,7 @@ Instance::Instance(std::span<const char* const> wanted) : extensions_(wanted.beg
     application.apiVersion = VK_API_VERSION_1_3;
     const VkDebugUtilsMessengerCreateInfoEXT messages = messenger_info();
     auto info = vk_struct<VkInstanceCreateInfo>(VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO);
-    // In the chain it also hears what goes wrong while the instance is made and destroyed: leaked objects, above all.
+    // In this chain the messenger also gets messages while the instance is created and destroyed, such as leaks.
     if (debug_utils_) info.pNext = &messages;
     info.flags = flags;
     info.pApplicationInfo = &application;
@@ -167,7 +168,7 @@ Instance::~Instance() {
 std::vector<VkPhysicalDevice> Instance::physical_devices() const {
     std::uint32_t count = 0;
     const VkResult result = VK_RESULT_AS(any, vkEnumeratePhysicalDevices(handle_, &count, nullptr));
-    // Drivers are installed but none has a device: an empty list, not a failure.
+    // Drivers are installed, but none has a device: an empty list, not an error.
     if (result == VK_ERROR_INITIALIZATION_FAILED) return {};
     if (failed(result)) throw_vk(result, "vkEnumeratePhysicalDevices", SourceLocation::here());
     std::vector<VkPhysicalDevice> devices(count);

@@ -1,4 +1,4 @@
-// The Vulkan instance: made with the first device, shared by all, gone with the last.
+// The Vulkan loader and the VkInstance, which all devices share.
 #pragma once
 
 #include <memory>
@@ -6,14 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "runtime/gpu/vk.h"
+#include "runtime/gpu/vulkan_calls.h"
 
 namespace vantage::gpu {
 
 class Instance {
 public:
-    /// The living instance, or a new one where there is none with these `extensions` (of a window system). Throws
-    /// `no_device` when there is no Vulkan loader or no driver at all, and `unsupported` when the loader lacks an extension.
+    /// The existing instance if it has these `extensions` (of a window system), else a new one. Throws `no_device` when
+    /// there is no Vulkan loader or no driver, and `unsupported` when the loader lacks an extension.
     static std::shared_ptr<Instance> get(std::span<const char* const> extensions = {});
     ~Instance();
     Instance(const Instance&) = delete;
@@ -29,14 +29,14 @@ private:
     VkInstance handle_ = VK_NULL_HANDLE;
     VkDebugUtilsMessengerEXT messenger_ = VK_NULL_HANDLE;
     bool debug_utils_ = false;
-    std::vector<std::string> extensions_;  ///< enabled because somebody asked for them
+    std::vector<std::string> extensions_;  ///< those of the window system
 };
 
 /// Opens the loader, once. Throws `no_device` when there is none.
 void load_vulkan();
-/// Makes sure that functions can be called with handles of whichever instance, for programs that bring their own.
+/// Loads all functions, for programs that bring their own instance.
 void load_functions();
-/// Errors that the validation layer reported since the process began.
+/// Errors that the validation layer has reported since the process started.
 int validation_error_count();
 
 }  // namespace vantage::gpu

@@ -1,3 +1,6 @@
+#include "runtime/gpu/pipeline_cache.h"
+
+#include <array>
 #include <cstring>
 #include <filesystem>
 #include <utility>
@@ -5,13 +8,12 @@
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
 #include "runtime/base/os.h"
-#include "runtime/gpu/device.h"
-#include "runtime/gpu/pipeline_store.h"
+#include "runtime/gpu/device_state.h"
 
 namespace vantage::gpu {
 namespace {
 
-constexpr std::size_t largest_file = std::size_t{512} << 20;
+constexpr std::size_t max_file_bytes = std::size_t{512} << 20;
 
 struct Header {
     std::array<char, 8> magic;
@@ -21,7 +23,7 @@ struct Header {
 static_assert(sizeof(Header) == 32);
 constexpr std::array<char, 8> magic{'V', 'A', 'N', 'T', 'P', 'I', 'P', 'E'};
 
-/// FNV-1a: guards against accidents, not against an enemy who may write into the user's cache.
+/// FNV-1a: detects accidents, not attacks by someone who can write to the user's cache.
 std::uint64_t checksum(std::span<const std::byte> bytes, std::uint64_t hash = 0xcbf29ce484222325ull) {
     for (const std::byte byte : bytes) hash = (hash ^ static_cast<std::uint64_t>(byte)) * 0x100000001b3ull;
     return hash;
@@ -50,15 +52,15 @@ std::vector<std::byte> data_of(VkDevice device, VkPipelineCache cache) {
     return data;
 }
 
-/// The driver's data in the file; empty when there is no file or it is damaged (the next `save` replaces it).
+/// The driver's data in the file. Empty when there is no file or it is damaged; then the next `save` replaces it.
 std::vector<std::byte> read_cache(const std::string& path) {
     std::error_code error;
     if (path.empty() || !std::filesystem::exists(path, error)) return {};
     try {
-        const std::string file = read_file(path, largest_file);
+        const std::string file = read_file(path, max_file_bytes);
         const auto data = unpack_cache(std::as_bytes(std::span(file)));
         if (!data.empty()) return {data.begin(), data.end()};
-        log(LogLevel::info, "pipeline cache %s is damaged: not used", path.c_str());
+        log(LogLevel::info, "pipeline cache %s is damaged and not used", path.c_str());
     } catch (const Error& problem) {
         log(LogLevel::info, "pipeline cache not used: %s", problem.what());
     }
@@ -114,7 +116,7 @@ void PipelineCache::save() noexcept {
         const std::lock_guard lock(mutex_);
         const FileLock file_lock(path_ + ".lock");
         const std::vector<std::byte> theirs = read_cache(path_);
-        const bool news = !theirs.empty() && checksum(theirs) != known_;  // another process wrote meanwhile
+        const bool news = !theirs.empty() && checksum(theirs) != known_;  // another process has written it
         const std::vector<std::byte> data = news ? merged(theirs) : data_of(device_.device, cache_);
         if (!news) known_ = checksum(data);
         if (theirs.empty() || checksum(theirs) != checksum(data)) write_file(path_, pack_cache(data));
@@ -124,7 +126,7 @@ void PipelineCache::save() noexcept {
 }
 
 std::vector<std::byte> PipelineCache::merged(std::span<const std::byte> theirs) const {
-    // Into a third one: `cache_` may be in use by threads that make pipelines, and only reading it is free of locks.
+    // Into a third cache: threads may be making pipelines with `cache_`, and only reading it needs no lock.
     const VkPipelineCache both = create_cache(device_.device, theirs);
     std::vector<std::byte> data;
     const VkResult result = VK_RESULT_AS(any, vkMergePipelineCaches(device_.device, both, 1, &cache_));

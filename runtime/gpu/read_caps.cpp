@@ -1,10 +1,10 @@
-// Caps from a driver, and the features that a device is made with: what is reported is what is enabled.
+// Reads the Caps of a device from its driver. Implements a part of vantage/vulkan.h.
 #include <algorithm>
 #include <cstring>
 
 #include "runtime/base/log.h"
 #include "runtime/gpu/instance.h"
-#include "runtime/gpu/vk.h"
+#include "runtime/gpu/vulkan_calls.h"
 #include "vantage/vulkan.h"
 
 namespace vantage {
@@ -12,22 +12,8 @@ namespace {
 
 using gpu::vk_struct;
 
-// Driver ids: caps.driver_id holds numbers, so that caps need no Vulkan header.
+// caps.driver_id is a plain number, so that vantage/caps.h needs no Vulkan header.
 static_assert(VK_DRIVER_ID_MESA_LLVMPIPE == 13 && VK_DRIVER_ID_MOLTENVK == 14);
-
-std::vector<std::string> extensions_of(VkPhysicalDevice physical) {
-    std::uint32_t count = 0;
-    VK_CHECK(vkEnumerateDeviceExtensionProperties(physical, nullptr, &count, nullptr));
-    std::vector<VkExtensionProperties> found(count);
-    VK_CHECK(vkEnumerateDeviceExtensionProperties(physical, nullptr, &count, found.data()));
-    std::vector<std::string> names;
-    for (std::uint32_t i = 0; i < count; ++i) names.emplace_back(found[i].extensionName);
-    return names;
-}
-
-bool contains(const std::vector<std::string>& names, const char* name) {
-    return std::find(names.begin(), names.end(), name) != names.end();
-}
 
 DeviceType type_of(VkPhysicalDeviceType type) {
     switch (type) {
@@ -39,7 +25,7 @@ DeviceType type_of(VkPhysicalDeviceType type) {
     }
 }
 
-/// Vendors pack their version numbers each in their own way.
+/// NVIDIA packs version numbers in its own way.
 std::string version_text(std::uint32_t driver_id, std::uint32_t version) {
     if (driver_id == VK_DRIVER_ID_NVIDIA_PROPRIETARY) {
         return format("%u.%u.%u.%u", version >> 22, (version >> 14) & 0xff, (version >> 6) & 0xff, version & 0x3f);
@@ -55,7 +41,7 @@ void read_identity(VkPhysicalDevice physical, const VkPhysicalDeviceProperties& 
     caps.api_version = core.apiVersion;
     caps.type = type_of(core.deviceType);
     caps.driver_version = version_text(0, core.driverVersion);
-    if (core.apiVersion < VK_API_VERSION_1_2) return;  // will be refused; its name and version is all there is to say
+    if (core.apiVersion < VK_API_VERSION_1_2) return;  // will be rejected; name and version are enough
     auto driver = vk_struct<VkPhysicalDeviceDriverProperties>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_DRIVER_PROPERTIES);
     auto ids = vk_struct<VkPhysicalDeviceIDProperties>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_ID_PROPERTIES);
     auto properties = vk_struct<VkPhysicalDeviceProperties2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2);
@@ -124,7 +110,7 @@ void read_memory(VkPhysicalDevice physical, Caps& caps) {
         if (first || heap.size > memory.memoryHeaps[largest].size) largest = i;
     }
     const bool one_memory = caps.type == DeviceType::integrated || caps.type == DeviceType::cpu;
-    // Some integrated GPUs call only a small carve-out their own, though they run from all of it.
+    // Some integrated GPUs report only a small carve-out as device-local, although they use all of the memory.
     caps.device_memory = one_memory ? std::max(local, all) : local;
     for (std::uint32_t i = 0; one_memory && i < memory.memoryTypeCount; ++i) {
         const VkMemoryType& type = memory.memoryTypes[i];
@@ -155,13 +141,13 @@ const char* word_for(VkComponentTypeKHR type) {
         case VK_COMPONENT_TYPE_UINT8_KHR: return "u8";
         case VK_COMPONENT_TYPE_SINT32_KHR: return "s32";
         case VK_COMPONENT_TYPE_UINT32_KHR: return "u32";
-        case 1000141000: return "bf16";  // VK_COMPONENT_TYPE_BFLOAT16_KHR, newer than the headers we ask for
+        case 1000141000: return "bf16";  // VK_COMPONENT_TYPE_BFLOAT16_KHR, newer than the required headers
         default: return "";
     }
 }
 
 void read_matrices(VkPhysicalDevice physical, Caps& caps) {
-    // AMD's own driver for integrated GPUs crashes on this question (llama.cpp, pull request 22750).
+    // AMD's proprietary driver for integrated GPUs crashes in this call (llama.cpp, pull request 22750).
     if (caps.driver_id == VK_DRIVER_ID_AMD_PROPRIETARY && caps.type == DeviceType::integrated) return;
     if (vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR == nullptr) return;
     std::uint32_t count = 0;
@@ -179,11 +165,11 @@ void read_matrices(VkPhysicalDevice physical, Caps& caps) {
     }
 }
 
-/// The feature bits of a chain as DeviceFeatures makes it, found by walking it.
+/// The structure of the given type in a chain that DeviceFeatures made. Null when there is none.
 template <class Struct>
 const Struct* find_in_chain(const void* chain, VkStructureType type) {
-    for (auto at = static_cast<const VkBaseInStructure*>(chain); at != nullptr; at = at->pNext) {
-        if (at->sType == type) return reinterpret_cast<const Struct*>(at);
+    for (auto link = static_cast<const VkBaseInStructure*>(chain); link != nullptr; link = link->pNext) {
+        if (link->sType == type) return reinterpret_cast<const Struct*>(link);
     }
     return nullptr;
 }
@@ -213,74 +199,6 @@ void read_features(DeviceFeatures& features, Caps& caps) {
 }
 
 }  // namespace
-
-DeviceFeatures::DeviceFeatures(VkPhysicalDevice physical, bool windows) {
-    gpu::load_functions();
-    const std::vector<std::string> found = extensions_of(physical);
-    if (windows && contains(found, VK_KHR_SWAPCHAIN_EXTENSION_NAME))
-        extensions_.push_back(VK_KHR_SWAPCHAIN_EXTENSION_NAME);
-    for (const char* name : {VK_EXT_MEMORY_BUDGET_EXTENSION_NAME, VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME,
-                             VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME, "VK_KHR_portability_subset"}) {
-        if (contains(found, name)) extensions_.push_back(name);
-    }
-    auto core = vk_struct<VkPhysicalDeviceFeatures2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2);
-    auto v11 = vk_struct<VkPhysicalDeviceVulkan11Features>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES);
-    auto v12 = vk_struct<VkPhysicalDeviceVulkan12Features>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES);
-    auto v13 = vk_struct<VkPhysicalDeviceVulkan13Features>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES);
-    auto matrices = vk_struct<VkPhysicalDeviceCooperativeMatrixFeaturesKHR>(
-        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR);
-    MatrixFeatures2 matrices2;
-    const bool ask_matrices = contains(found, VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME),
-               ask_matrices2 = ask_matrices && contains(found, gpu::matrix2_extension);
-    core.pNext = &v11;
-    v11.pNext = &v12;
-    v12.pNext = &v13;
-    if (ask_matrices) v13.pNext = &matrices;
-    if (ask_matrices2) matrices.pNext = &matrices2;
-    vkGetPhysicalDeviceFeatures2(physical, &core);
-    if (ask_matrices && matrices.cooperativeMatrix) extensions_.push_back(VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME);
-    // Several features, of which a driver may have some: the kernels want these three together.
-    const bool use_matrices2 =
-        matrices.cooperativeMatrix && matrices2.reductions && matrices2.conversions && matrices2.single_elements;
-    if (use_matrices2) extensions_.push_back(gpu::matrix2_extension);
-
-    // Only what Vantage uses: a feature that is on may cost (robust access does).
-    head_ = vk_struct<VkPhysicalDeviceFeatures2>(core.sType);
-    head_.pNext = &vulkan11_;
-    head_.features.shaderInt16 = core.features.shaderInt16;
-    head_.features.shaderInt64 = core.features.shaderInt64;
-    vulkan11_ = vk_struct<VkPhysicalDeviceVulkan11Features>(v11.sType);
-    vulkan11_.pNext = &vulkan12_;
-    vulkan11_.storageBuffer16BitAccess = v11.storageBuffer16BitAccess;
-    vulkan12_ = vk_struct<VkPhysicalDeviceVulkan12Features>(v12.sType);
-    vulkan12_.pNext = &vulkan13_;
-    vulkan12_.bufferDeviceAddress = v12.bufferDeviceAddress;
-    vulkan12_.timelineSemaphore = v12.timelineSemaphore;
-    vulkan12_.scalarBlockLayout = v12.scalarBlockLayout;
-    vulkan12_.shaderFloat16 = v12.shaderFloat16;
-    vulkan12_.shaderInt8 = v12.shaderInt8;
-    vulkan12_.storageBuffer8BitAccess = v12.storageBuffer8BitAccess;
-    vulkan12_.shaderSubgroupExtendedTypes = v12.shaderSubgroupExtendedTypes;
-    vulkan12_.vulkanMemoryModel = v12.vulkanMemoryModel;
-    vulkan12_.vulkanMemoryModelDeviceScope = v12.vulkanMemoryModelDeviceScope;
-    vulkan13_ = vk_struct<VkPhysicalDeviceVulkan13Features>(v13.sType);
-    vulkan13_.pNext = ask_matrices && matrices.cooperativeMatrix ? &matrices_ : nullptr;
-    vulkan13_.synchronization2 = v13.synchronization2;
-    vulkan13_.dynamicRendering = v13.dynamicRendering;  // the viewer's; costs nothing that does not draw
-    vulkan13_.subgroupSizeControl = v13.subgroupSizeControl;
-    vulkan13_.computeFullSubgroups = v13.computeFullSubgroups;
-    vulkan13_.maintenance4 = v13.maintenance4;  // workgroup sizes that are specialization constants
-    vulkan13_.shaderIntegerDotProduct = v13.shaderIntegerDotProduct;
-    matrices_ = vk_struct<VkPhysicalDeviceCooperativeMatrixFeaturesKHR>(matrices.sType);
-    matrices_.cooperativeMatrix = matrices.cooperativeMatrix;
-    matrices_.pNext = use_matrices2 ? &matrices2_ : nullptr;
-    matrices2_.reductions = matrices2_.conversions = matrices2_.single_elements = VK_TRUE;
-}
-
-bool DeviceFeatures::has_extension(const char* name) const {
-    return std::any_of(extensions_.begin(), extensions_.end(),
-                       [&](const char* one) { return std::strcmp(one, name) == 0; });
-}
 
 Caps read_caps(VkPhysicalDevice physical) {
     gpu::load_functions();

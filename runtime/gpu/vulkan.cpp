@@ -6,11 +6,11 @@
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
 #include "runtime/base/version.h"
-#include "runtime/gpu/buffer.h"
-#include "runtime/gpu/commands.h"
-#include "runtime/gpu/device.h"
+#include "runtime/gpu/buffer_block.h"
+#include "runtime/gpu/device_state.h"
 #include "runtime/gpu/instance.h"
-#include "runtime/gpu/vma.h"
+#include "runtime/gpu/queue.h"
+#include "runtime/gpu/third_party_vma.h"
 
 namespace vantage {
 namespace {
@@ -51,7 +51,7 @@ void require_shared_timeline(const DeviceState& device, VkExternalSemaphoreFeatu
 /// The first device-local memory type that the buffer may have.
 std::uint32_t memory_type(const DeviceState& device, std::uint32_t allowed) {
     const VkPhysicalDeviceMemoryProperties* memory = nullptr;
-    vmaGetMemoryProperties(device.allocator, &memory);
+    vmaGetMemoryProperties(device.memory.allocator, &memory);
     for (std::uint32_t i = 0; i < memory->memoryTypeCount; ++i) {
         const bool local = (memory->memoryTypes[i].propertyFlags & VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT) != 0;
         if ((allowed >> i & 1u) != 0 && local) return i;
@@ -137,9 +137,9 @@ VulkanHandles handles(const Device& device) {
     return {parts.instance_handle, parts.physical, parts.device, parts.queue, parts.queue_family};
 }
 
-std::unique_lock<std::mutex> lock_queue(const Device& device) { return std::unique_lock(device.state().queue_mutex); }
+std::unique_lock<std::mutex> lock_queue(const Device& device) { return std::unique_lock(device.state().queue.mutex); }
 
-TimelinePoint timeline(const Device& device) { return {device.state().timeline, device.state().submitted}; }
+TimelinePoint timeline(const Device& device) { return {device.state().queue.timeline, device.state().queue.submitted}; }
 
 SharedBuffer SharedBuffer::create(const Device& device, std::uint64_t bytes, const std::string& name) {
     return SharedBuffer(make_shared_buffer(device.state(), bytes, name, -1));

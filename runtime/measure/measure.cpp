@@ -8,6 +8,8 @@
 #include "runtime/base/os.h"
 #include "runtime/base/units.h"
 #include "runtime/exec/recorder.h"
+#include "runtime/gpu/queue.h"
+#include "runtime/gpu/transfer.h"
 #include "runtime/graph/call_graph.h"
 #include "runtime/graph/choose_kernel.h"
 
@@ -90,7 +92,7 @@ struct MeasuredCall::State {
     void fill(std::size_t i) {
         fill_with(device.state(), bindings.buffers.at(call.op->operands[i]), call.inputs[i]->bytes(), blocks[i]);
     }
-    bool clocked() const { return device.state().timestamp_bits > 0; }
+    bool clocked() const { return device.state().queue.timestamp_bits > 0; }
 
     Prepared& prepared(const Kernel& kernel);
     void run(Prepared& p);

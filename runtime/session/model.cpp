@@ -12,7 +12,7 @@
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/exec/bindings.h"
 #include "runtime/exec/upload_weight.h"
-#include "runtime/gpu/device.h"
+#include "runtime/gpu/device_state.h"
 #include "runtime/graph/fuse.h"
 #include "runtime/models/architecture.h"
 #include "runtime/models/weight_storage.h"

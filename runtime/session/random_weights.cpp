@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <random>
 
-#include "runtime/gpu/commands.h"
+#include "runtime/gpu/queue.h"
+#include "runtime/gpu/recording.h"
+#include "runtime/gpu/transfer.h"
 #include "vantage/op.h"
 
 namespace vantage {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <map>
 
-#include "runtime/gpu/device.h"
+#include "runtime/gpu/device_state.h"
 #include "vantage/graph.h"
 
 namespace vantage {

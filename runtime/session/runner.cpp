@@ -7,7 +7,8 @@
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
 #include "runtime/exec/guard.h"
-#include "runtime/gpu/commands.h"
+#include "runtime/gpu/queue.h"
+#include "runtime/gpu/transfer.h"
 
 namespace vantage {
 

@@ -6,7 +6,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
 #include "runtime/base/trace_span.h"
-#include "runtime/gpu/commands.h"
+#include "runtime/gpu/queue.h"
 #include "runtime/models/architecture.h"
 #include "runtime/session/runner.h"
 #include "shaders/params/step.h"
@@ -76,7 +76,7 @@ double Runner::filled(std::int64_t more) const {
 }
 
 // Waits for all that runs; what was drawn meanwhile can still be read.
-void Runner::settle() const { gpu::wait(device, device.submitted); }
+void Runner::settle() const { gpu::wait(device, device.queue.submitted); }
 
 void Runner::finish_flight() {
     settle();

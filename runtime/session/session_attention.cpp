@@ -3,7 +3,7 @@
 
 #include "runtime/base/fallback.h"
 #include "runtime/base/log.h"
-#include "runtime/gpu/commands.h"
+#include "runtime/gpu/transfer.h"
 #include "runtime/ops/attention.h"
 #include "runtime/session/session_state.h"
 

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "runtime/base/log.h"
-#include "runtime/gpu/commands.h"
+#include "runtime/gpu/transfer.h"
 #include "runtime/graph/fuse.h"
 #include "runtime/ops/attention.h"
 #include "runtime/ops/elementwise.h"

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cstring>
 
-#include "runtime/gpu/commands.h"
-#include "runtime/gpu/kernel.h"
+#include "runtime/gpu/pipelines.h"
+#include "runtime/gpu/queue.h"
+#include "runtime/gpu/recording.h"
+#include "runtime/gpu/transfer.h"
 #include "runtime/graph/choose_kernel.h"
 #include "runtime/ops/attention_weights.h"
 #include "runtime/ops/head_statistics.h"

@@ -7,9 +7,11 @@
 #include <chrono>
 #include <vector>
 
-#include "runtime/gpu/commands.h"
-#include "runtime/gpu/device.h"
+#include "runtime/gpu/device_state.h"
 #include "runtime/gpu/faults.h"
+#include "runtime/gpu/queue.h"
+#include "runtime/gpu/recording.h"
+#include "runtime/gpu/transfer.h"
 #include "tests/device/selftest.h"
 
 using namespace vantage;
@@ -21,8 +23,8 @@ namespace {
 void everything() {
     const Device device = Device::open();
     gpu::DeviceState& state = device.state();
-    state.direct_mapping = false;
-    state.staging_piece = 256;
+    state.staging->direct_mapping = false;
+    state.staging->piece_bytes = 256;
     Selftest test(state, 100);
     gpu::fill(state, test.output(), 0, 400, 0);
     gpu::Recording recording(state, "fault", 1);
@@ -114,7 +116,7 @@ TEST_CASE("a lost device refuses further work at once") {
     const gpu::Recording* one = &recording;
     gpu::arm_fault(gpu::FaultPoint::submit, 1, VK_ERROR_DEVICE_LOST);
     CHECK_THROWS_AS(gpu::submit(state, {&one, 1}), Error);
-    CHECK(state.lost);
+    CHECK(state.queue.lost);
     for (int i = 0; i < 2; ++i) {
         try {
             if (i == 0) static_cast<void>(gpu::submit(state, {&one, 1}));

@@ -9,12 +9,14 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/gpu/buffer.h"
 #include "runtime/gpu/choose_device.h"
-#include "runtime/gpu/commands.h"
-#include "runtime/gpu/device.h"
+#include "runtime/gpu/device_state.h"
 #include "runtime/gpu/faults.h"
-#include "runtime/gpu/kernel.h"
-#include "runtime/gpu/memory.h"
+#include "runtime/gpu/pipelines.h"
+#include "runtime/gpu/queue.h"
+#include "runtime/gpu/recording.h"
+#include "runtime/gpu/transfer.h"
 #include "tests/device/selftest.h"
 #include "vantage/vulkan.h"
 
@@ -50,8 +52,8 @@ TEST_CASE("bytes come back as they went, through staging in pieces and directly"
     const Device device = Device::open();
     gpu::DeviceState& state = device.state();
     const bool direct = GENERATE(false, true);
-    state.direct_mapping = direct;
-    state.staging_piece = 1000;  // odd sizes cross several pieces and end inside one
+    state.staging->direct_mapping = direct;
+    state.staging->piece_bytes = 1000;  // odd sizes cross several pieces and end inside one
     for (const gpu::MemoryKind kind :
          {gpu::MemoryKind::device, gpu::MemoryKind::upload, gpu::MemoryKind::readback, gpu::MemoryKind::shared}) {
         for (const std::size_t bytes : {1u, 3u, 4u, 999u, 1000u, 1001u, 2000u, 3001u, 10007u}) {

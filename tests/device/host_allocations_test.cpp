@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <new>
 
-#include "runtime/gpu/vk.h"
+#include "runtime/gpu/vulkan_calls.h"
 #include "test_model.h"
 #include "vantage/session.h"
 

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "runtime/base/os.h"
-#include "runtime/gpu/device.h"
-#include "runtime/gpu/kernel.h"
-#include "runtime/gpu/pipeline_store.h"
+#include "runtime/gpu/device_state.h"
+#include "runtime/gpu/pipeline_cache.h"
+#include "runtime/gpu/pipelines.h"
 #include "tests/host/temporary_directory.h"
 
 using namespace vantage;

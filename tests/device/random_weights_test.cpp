@@ -3,7 +3,8 @@
 #include <cmath>
 
 #include "runtime/exec/bindings.h"
-#include "runtime/gpu/device.h"
+#include "runtime/gpu/device_state.h"
+#include "runtime/gpu/transfer.h"
 #include "runtime/models/shapes.h"
 #include "test_device.h"
 #include "vantage/model.h"
@@ -45,8 +46,8 @@ TEST_CASE("Random weights: matrices of deviation 0.02 whose rows differ, gains o
 
 TEST_CASE("A named shape that does not fit is refused with the numbers, before anything is allocated") {
     gpu::DeviceState& device = test_device().state();
-    const std::uint64_t before = device.held;
-    device.memory_limit = std::uint64_t{1} << 30;
+    const std::uint64_t before = device.memory.held;
+    device.memory.limit = std::uint64_t{1} << 30;
     try {
         Model::random(test_device(), "llama-8b", shape_named("llama-8b").config, DType::f16);
         FAIL("16 GB fit into 1 GiB");
@@ -54,6 +55,6 @@ TEST_CASE("A named shape that does not fit is refused with the numbers, before a
         CHECK(error.kind() == ErrorKind::out_of_memory);
         CHECK(std::string(error.what()).find("llama-8b: the weights take 153") == 0);  // 15 317 MiB, with norms in f32
     }
-    device.memory_limit = UINT64_MAX;
-    CHECK(device.held == before);
+    device.memory.limit = UINT64_MAX;
+    CHECK(device.memory.held == before);
 }

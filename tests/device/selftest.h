@@ -8,10 +8,11 @@
 #include <span>
 #include <vector>
 
-#include "runtime/gpu/commands.h"
-#include "runtime/gpu/device.h"
-#include "runtime/gpu/kernel.h"
-#include "runtime/gpu/memory.h"
+#include "runtime/gpu/buffer.h"
+#include "runtime/gpu/device_state.h"
+#include "runtime/gpu/pipelines.h"
+#include "runtime/gpu/recording.h"
+#include "runtime/gpu/transfer.h"
 
 namespace vantage {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "runtime/base/log.h"
-#include "runtime/gpu/device.h"
+#include "runtime/gpu/device_state.h"
 #include "runtime/gpu/faults.h"
 #include "vantage/vantage.h"
 
@@ -69,7 +69,7 @@ TEST_CASE("a context that nobody asked for is what the memory holds, and a line 
     const Model model = Model::load(device, gpt2_folder);
     CHECK(Session(model).context() == model.info().context);
 
-    std::uint64_t& limit = device.state().memory_limit;
+    std::uint64_t& limit = device.state().memory.limit;
     limit = 1ull << 30;
     limit = limit - device.memory_available() + (20u << 10);
     std::string said;

@@ -4,7 +4,7 @@
 #include <thread>
 
 #include "runtime/base/os.h"
-#include "runtime/gpu/commands.h"
+#include "runtime/gpu/queue.h"
 #include "test_model.h"
 #include "view_reference.h"
 
@@ -311,7 +311,7 @@ TEST_CASE("rows that came one by one are those of one run, and cells made meanwh
         const FrameData& frame = data.update({}, all_of(head, rows, versions % 2 == 0 ? 1000 : 30), seconds_now());
         CHECK(frame.version.rows >= frame.rows);
         ++versions;
-        if (held == 0 && frame.version.rows > 45) held = test_device().state().held;  // by then all plans are made
+        if (held == 0 && frame.version.rows > 45) held = test_device().state().memory.held;  // by then all plans are made
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     CHECK(data.counts().waits == 0);
@@ -334,7 +334,7 @@ TEST_CASE("rows that came one by one are those of one run, and cells made meanwh
     const auto [mass, peak] = worst(data.read_cells(), weights_of(live, head, 45), 45);
     CHECK(mass <= tolerance);
     CHECK(peak <= tolerance);
-    CHECK(test_device().state().held == held);  // nothing grows with the versions
+    CHECK(test_device().state().memory.held == held);  // nothing grows with the versions
 
     tokens.ids.resize(70);
     live.start({.ids = tokens.ids}, {}, 0);
@@ -388,7 +388,7 @@ TEST_CASE("a budget of one percent costs less than no budget", "[view]") {
             }
             state.modifiers.sink_off = i % 8 < 4;  // always something to do
             data.update(state, all_of({0, i / 8 % 8}, 250, 1000), now);
-            gpu::wait(test_device().state(), test_device().state().submitted);
+            gpu::wait(test_device().state(), test_device().state().queue.submitted);
         }
         CHECK(data.update(state, all_of({0, 0}, 250, 1000), now).cost_percent > 0);
         return 100 * (data.counts().device_seconds - before) / 4;

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "panels_shown.h"
-#include "runtime/gpu/commands.h"
+#include "runtime/gpu/transfer.h"
 #include "runtime/io/safetensors.h"
 #include "runtime/models/config.h"
 #include "runtime/models/image_processor.h"

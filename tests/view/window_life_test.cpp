@@ -9,8 +9,8 @@
 #include <thread>
 
 #include "runtime/base/os.h"
-#include "runtime/gpu/commands.h"
-#include "runtime/gpu/device.h"
+#include "runtime/gpu/device_state.h"
+#include "runtime/gpu/queue.h"
 #include "viewer/draw/picture.h"
 #include "viewer/window/headless.h"
 #include "window_user.h"
@@ -90,13 +90,13 @@ void check_pictures(int warm, int count) {
     wait_for_model(live);
     Pictures pictures(live);
     pictures.draw(warm);
-    const std::uint64_t held = device.state().held;
+    const std::uint64_t held = device.state().memory.held;
     const std::size_t before = resident();
     pictures.draw(count);
-    CHECK(device.state().held == held);
+    CHECK(device.state().memory.held == held);
     const double grown = static_cast<double>(resident()) - static_cast<double>(before);
     std::printf("%d pictures: the process grew by %.2f MB, the device's memory by %lld bytes\n", count, grown / 1e6,
-                static_cast<long long>(device.state().held - held));
+                static_cast<long long>(device.state().memory.held - held));
     CHECK(grown < 6e6);
 }
 
@@ -113,11 +113,11 @@ void check_windows(int count) {
     wait_for_model(live);
     for (int i = 0; i < 3; ++i) open_and_close(opened, live);
     wait_for_answers(live);
-    const std::uint64_t held = opened.device.state().held;
+    const std::uint64_t held = opened.device.state().memory.held;
     const std::size_t before = resident();
     for (int i = 0; i < count; ++i) open_and_close(opened, live);
     wait_for_answers(live);
-    CHECK(opened.device.state().held == held);
+    CHECK(opened.device.state().memory.held == held);
     const double grown = static_cast<double>(resident()) - static_cast<double>(before);
     std::printf("%d windows: the process grew by %.2f MB\n", count, grown / 1e6);
     CHECK(grown < 2e6 + 2e5 * count);  // Xlib and the driver keep a little of each window

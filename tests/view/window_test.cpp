@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "runtime/base/log.h"
-#include "runtime/gpu/device.h"
+#include "runtime/gpu/device_state.h"
 #include "viewer/window/headless.h"
 #include "window_user.h"
 
@@ -24,7 +24,7 @@ std::uint64_t held_at_rest(LiveModel& live, const Device& device) {
     std::promise<void> done;
     live.with_session([&](Session&) { done.set_value(); });
     done.get_future().get();
-    return device.state().held;
+    return device.state().memory.held;
 }
 
 /// How far the pixels of the map are from the colours of the exact weights, in steps of the colour map, at worst.

@@ -1,7 +1,7 @@
 // Somebody in front of the viewer's window: what he does comes in through GLFW's callbacks.
 #pragma once
 
-#include "runtime/gpu/vk.h"
+#include "runtime/gpu/vulkan_calls.h"
 
 #define GLFW_INCLUDE_NONE
 #include <GLFW/glfw3.h>

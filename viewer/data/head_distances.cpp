@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "runtime/gpu/queue.h"
 #include "vantage/op.h"
 
 namespace vantage::view {

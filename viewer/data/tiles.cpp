@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/gpu/transfer.h"
 #include "vantage/op.h"
 
 namespace vantage::view {

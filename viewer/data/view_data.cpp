@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "runtime/base/os.h"
+#include "runtime/gpu/queue.h"
 #include "viewer/data/excerpt_reader.h"
 #include "viewer/data/factors.h"
 #include "viewer/data/head_board.h"

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/gpu/kernel.h"
-#include "runtime/gpu/memory.h"
+#include "runtime/gpu/buffer.h"
+#include "runtime/gpu/pipelines.h"
 #include "shaders/params/view.h"
 #include "viewer/data/live_model.h"
 

@@ -1,3 +1,4 @@
+#include "runtime/gpu/queue.h"
 #include "viewer/data/view_work.h"
 
 #include <algorithm>

@@ -7,9 +7,9 @@
 #include <span>
 #include <type_traits>
 
-#include "runtime/gpu/commands.h"
-#include "runtime/gpu/device.h"
-#include "runtime/gpu/kernel.h"
+#include "runtime/gpu/device_state.h"
+#include "runtime/gpu/pipelines.h"
+#include "runtime/gpu/recording.h"
 
 namespace vantage::view {
 

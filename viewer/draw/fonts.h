@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "runtime/gpu/memory.h"
+#include "runtime/gpu/buffer.h"
 #include "vantage/device.h"
 #include "viewer/draw/toolkit.h"
 

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "runtime/gpu/commands.h"
+#include "runtime/gpu/queue.h"
 
 namespace vantage::view {
 namespace {
@@ -61,7 +61,7 @@ void FrameRing::make_commands(Frame& frame) const {
     info.commandBufferCount = 1;
     VK_CHECK(vkAllocateCommandBuffers(state.device, &info, &frame.commands_));
     state.set_name(VK_OBJECT_TYPE_COMMAND_BUFFER, frame.commands_, "picture");
-    if (state.timestamp_bits == 0) return;
+    if (state.queue.timestamp_bits == 0) return;
     auto queries = vk_struct<VkQueryPoolCreateInfo>(VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO);
     queries.queryType = VK_QUERY_TYPE_TIMESTAMP;
     queries.queryCount = 2;

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <span>
 
-#include "runtime/gpu/device.h"
-#include "runtime/gpu/memory.h"
+#include "runtime/gpu/buffer.h"
+#include "runtime/gpu/device_state.h"
 #include "vantage/device.h"
 
 namespace vantage::view {

@@ -1,7 +1,7 @@
 #include "viewer/draw/picture.h"
 
-#include "runtime/gpu/commands.h"
-#include "runtime/gpu/vma.h"
+#include "runtime/gpu/queue.h"
+#include "runtime/gpu/third_party_vma.h"
 
 namespace vantage::view {
 
@@ -62,7 +62,7 @@ Picture::Picture(const Device& device, std::uint32_t width, std::uint32_t height
     info.usage = VK_IMAGE_USAGE_COLOR_ATTACHMENT_BIT | VK_IMAGE_USAGE_TRANSFER_SRC_BIT;
     VmaAllocationCreateInfo where{};
     where.requiredFlags = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
-    VK_CHECK_AS(allocate, vmaCreateImage(state.allocator, &info, &where, &image_, &allocation_, nullptr));
+    VK_CHECK_AS(allocate, vmaCreateImage(state.memory.allocator, &info, &where, &image_, &allocation_, nullptr));
     auto view = vk_struct<VkImageViewCreateInfo>(VK_STRUCTURE_TYPE_IMAGE_VIEW_CREATE_INFO);
     view.image = image_;
     view.viewType = VK_IMAGE_VIEW_TYPE_2D;
@@ -76,7 +76,7 @@ Picture::Picture(const Device& device, std::uint32_t width, std::uint32_t height
 Picture::~Picture() {
     gpu::wait_idle(device_.state());
     vkDestroyImageView(device_.state().device, view_, nullptr);
-    vmaDestroyImage(device_.state().allocator, image_, allocation_);
+    vmaDestroyImage(device_.state().memory.allocator, image_, allocation_);
 }
 
 void Picture::begin(Frame& frame) {

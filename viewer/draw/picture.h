@@ -1,8 +1,8 @@
 // A picture without a window: an image on the device whose pixels come back to the host.
 #pragma once
 
-#include "runtime/gpu/device.h"
-#include "runtime/gpu/memory.h"
+#include "runtime/gpu/buffer.h"
+#include "runtime/gpu/device_state.h"
 #include "runtime/io/image.h"
 #include "vantage/device.h"
 #include "viewer/draw/frame.h"

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdint>
 
-#include "runtime/gpu/device.h"
+#include "runtime/gpu/device_state.h"
 #include "vantage/device.h"
 
 namespace vantage::view {

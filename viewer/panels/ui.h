@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/gpu/memory.h"
+#include "runtime/gpu/buffer.h"
 #include "viewer/data/comparison.h"
 #include "viewer/data/live_model.h"
 #include "viewer/data/view_data.h"

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "runtime/base/os.h"
-#include "runtime/gpu/commands.h"
+#include "runtime/gpu/queue.h"
 #include "viewer/draw/picture.h"
 #include "viewer/panels/viewer.h"
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "runtime/gpu/device.h"
+#include "runtime/gpu/device_state.h"
 #include "vantage/device.h"
 #include "viewer/draw/painter.h"
 

@@ -1,5 +1,5 @@
 // A session's attention in a program's own frame (vantage/view_vulkan.h).
-#include "runtime/gpu/vk.h"
+#include "runtime/gpu/vulkan_calls.h"
 
 #define GLFW_INCLUDE_NONE
 #include <GLFW/glfw3.h>

@@ -1,6 +1,6 @@
 #include "viewer/window/window.h"
 
-#include "runtime/gpu/vk.h"
+#include "runtime/gpu/vulkan_calls.h"
 
 #define GLFW_INCLUDE_NONE
 #include <GLFW/glfw3.h>
@@ -12,7 +12,7 @@
 
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
-#include "runtime/gpu/commands.h"
+#include "runtime/gpu/queue.h"
 #include "runtime/picture/png.h"
 #include "vantage/vulkan.h"
 #include "viewer/draw/frame.h"

@@ -1,4 +1,4 @@
-#include "runtime/gpu/kernel.h"
+#include "runtime/gpu/pipelines.h"
 
 #include <algorithm>
 #include <atomic>
@@ -10,9 +10,9 @@
 #include "runtime/base/os.h"
 #include "runtime/base/spirv.h"
 #include "runtime/base/trace_span.h"
-#include "runtime/gpu/device.h"
+#include "runtime/gpu/device_state.h"
 #include "runtime/gpu/faults.h"
-#include "runtime/gpu/pipeline_store.h"
+#include "runtime/gpu/pipeline_cache.h"
 
 namespace vantage::gpu {
 namespace {
@@ -26,7 +26,7 @@ std::string text_of(const PipelineKey& key) {
     return text;
 }
 
-/// Destroyed as soon as the pipeline stands, which keeps no reference to it.
+/// Destroyed as soon as the pipeline is made, which does not refer to it.
 struct ShaderModule {
     VkDevice device;
     VkShaderModule handle = VK_NULL_HANDLE;
@@ -47,10 +47,10 @@ const SpirvModule& module_of(const PipelineKey& key) {
     const SpirvModule* found = find_spirv(key.module);
     if (found != nullptr) return *found;
     throw Error(ErrorKind::unsupported,
-                "shader '" + key.module + "' is not in this build (see vantage --version for what was left out)");
+                "shader '" + key.module + "' is not in this build: vantage --version lists what was left out");
 }
 
-/// Whether the size must be asked for; throws when the device cannot have it.
+/// Whether the pipeline must request its subgroup size. Throws when the device does not support it.
 bool must_require_size(const Caps& caps, const PipelineKey& key) {
     if (key.subgroup_size == 0) return false;
     if (!caps.subgroup_size_control || caps.min_subgroup_size == caps.max_subgroup_size) {
@@ -64,26 +64,34 @@ bool must_require_size(const Caps& caps, const PipelineKey& key) {
 
 }  // namespace
 
-PipelineStore::PipelineStore(DeviceState& device)
-    : device_(device), cache_(device, pipeline_cache_path(device.parts.physical)) {}
-
-PipelineStore::~PipelineStore() {
-    save();
-    for (const auto& [key, pipeline] : pipelines_) vkDestroyPipeline(device_.device, pipeline, nullptr);
+Pipelines::Pipelines(DeviceState& device)
+    : device_(device), cache_(device, pipeline_cache_path(device.parts.physical)) {
+    const VkPushConstantRange range{VK_SHADER_STAGE_COMPUTE_BIT, 0, 128};
+    auto info = vk_struct<VkPipelineLayoutCreateInfo>(VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO);
+    info.pushConstantRangeCount = 1;
+    info.pPushConstantRanges = &range;
+    VK_CHECK(vkCreatePipelineLayout(device.device, &info, nullptr, &layout_));
+    device.set_name(VK_OBJECT_TYPE_PIPELINE_LAYOUT, layout_, "addresses in push constants");
 }
 
-bool PipelineStore::has(const PipelineKey& key) {
+Pipelines::~Pipelines() {
+    save();
+    for (const auto& [key, pipeline] : pipelines_) vkDestroyPipeline(device_.device, pipeline, nullptr);
+    vkDestroyPipelineLayout(device_.device, layout_, nullptr);
+}
+
+bool Pipelines::has(const PipelineKey& key) {
     const std::lock_guard lock(mutex_);
     return pipelines_.count(key) != 0;
 }
 
-VkPipeline PipelineStore::get(const PipelineKey& key) {
+VkPipeline Pipelines::get(const PipelineKey& key) {
     std::unique_lock lock(mutex_);
     while (true) {
-        const auto [at, inserted] = pipelines_.try_emplace(key, VK_NULL_HANDLE);
+        const auto [entry, inserted] = pipelines_.try_emplace(key, VK_NULL_HANDLE);
         if (inserted) break;
-        if (at->second != VK_NULL_HANDLE) return at->second;
-        made_.wait(lock);  // another thread makes it; should that fail, the entry is gone and it is our turn
+        if (entry->second != VK_NULL_HANDLE) return entry->second;
+        made_.wait(lock);  // another thread makes it; if that fails, the entry is gone and this thread tries
     }
     lock.unlock();
     VkPipeline pipeline = VK_NULL_HANDLE;
@@ -97,12 +105,12 @@ VkPipeline PipelineStore::get(const PipelineKey& key) {
     }
     lock.lock();
     pipelines_[key] = pipeline;
-    ++fresh_;
+    ++unsaved_;
     made_.notify_all();
     return pipeline;
 }
 
-VkPipeline PipelineStore::make(const PipelineKey& key) {
+VkPipeline Pipelines::make(const PipelineKey& key) {
     device_.require_alive();
     const bool require_size = must_require_size(device_.caps(), key);
     const ShaderModule module(device_, module_of(key).code, key.module);
@@ -117,7 +125,7 @@ VkPipeline PipelineStore::make(const PipelineKey& key) {
         VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO);
     size.requiredSubgroupSize = key.subgroup_size;
     auto info = vk_struct<VkComputePipelineCreateInfo>(VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO);
-    info.layout = device_.layout;
+    info.layout = layout_;
     if (key.in_pieces) info.flags = VK_PIPELINE_CREATE_DISPATCH_BASE_BIT;
     info.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
     info.stage.pNext = require_size ? &size : nullptr;
@@ -129,7 +137,7 @@ VkPipeline PipelineStore::make(const PipelineKey& key) {
     const VkResult result =
         VK_RESULT_AS(any, vkCreateComputePipelines(device_.device, cache_.handle(), 1, &info, nullptr, &pipeline));
     if (result != VK_SUCCESS) {
-        if (result == VK_ERROR_DEVICE_LOST) device_.lost = result;
+        if (result == VK_ERROR_DEVICE_LOST) device_.queue.lost = result;
         throw_vk(result, "vkCreateComputePipelines", SourceLocation::here(),
                  text_of(key) + " on " + device_.caps().name);
     }
@@ -138,13 +146,13 @@ VkPipeline PipelineStore::make(const PipelineKey& key) {
     return pipeline;
 }
 
-void PipelineStore::save() noexcept {
+void Pipelines::save() noexcept {
     {
         const std::lock_guard lock(mutex_);
-        if (fresh_ == 0) return;
-        fresh_ = 0;
+        if (unsaved_ == 0) return;
+        unsaved_ = 0;
     }
-    if (!device_.lost) cache_.save();
+    if (!device_.queue.lost) cache_.save();
 }
 
 VkPipeline pipeline(DeviceState& device, const PipelineKey& key) { return device.pipelines->get(key); }
@@ -179,7 +187,7 @@ void prepare_pipelines(DeviceState& device, std::span<const PipelineKey> keys) {
     try {
         while (threads.size() + 1 < wanted) threads.emplace_back(work);
     } catch (const std::system_error&) {
-        // Fewer threads than wished for: the work is done all the same.
+        // The system allows no more threads: the existing ones do the work.
     }
     work();
     threads.clear();  // joins

@@ -1,18 +1,20 @@
-#include "runtime/gpu/memory.h"
+#include "runtime/gpu/buffer.h"
 
 #include <algorithm>
 
 #include "runtime/base/log.h"
 #include "runtime/base/units.h"
-#include "runtime/gpu/buffer.h"
+#include "runtime/gpu/buffer_block.h"
 #include "runtime/gpu/faults.h"
-#include "runtime/gpu/vma.h"
+#include "runtime/gpu/third_party_vma.h"
 
 namespace vantage::gpu {
 namespace {
 
-constexpr std::uint64_t large = 16ull << 20;  // from here on the memory budget is asked
-constexpr std::uint64_t alignment = 256;  // of addresses; vec4 loads and every device's copies are content with less
+// Bytes from which an allocation is checked against the memory budget.
+constexpr std::uint64_t large = 16ull << 20;
+// Of addresses: enough for vec4 loads and for copies on every device.
+constexpr std::uint64_t alignment = 256;
 
 [[noreturn]] void throw_out_of_memory(const DeviceState& device, std::uint64_t wanted, const std::string& name) {
     throw Error(
@@ -27,13 +29,13 @@ constexpr std::uint64_t alignment = 256;  // of addresses; vec4 loads and every 
 VmaAllocationCreateInfo allocation_info(const DeviceState& device, MemoryKind kind) {
     constexpr VkMemoryPropertyFlags host = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
     VmaAllocationCreateInfo info{};
-    info.usage = VMA_MEMORY_USAGE_UNKNOWN;  // the flags below say it all
+    info.usage = VMA_MEMORY_USAGE_UNKNOWN;  // the flags below decide
     switch (kind) {
         case MemoryKind::device:
             info.preferredFlags = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
-            // Where device and host memory are apart, running out must be an error, not a silent move to slow memory.
+            // If device and host memory are separate, running out must be an error, not a silent use of slow memory.
             if (!device.caps().unified_memory) info.requiredFlags = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
-            // Not HOST_CACHED: on some integrated GPUs that memory is slower for the device; large reads go by staging.
+            // Not HOST_CACHED, which is slower for the device on some integrated GPUs. Large reads use staging.
             if (device.caps().unified_memory) info.preferredFlags |= host;
             break;
         case MemoryKind::upload: info.requiredFlags = host; break;
@@ -46,12 +48,12 @@ VmaAllocationCreateInfo allocation_info(const DeviceState& device, MemoryKind ki
             info.preferredFlags = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
             break;
     }
-    // VMA maps what is host-visible and leaves the rest alone when both are possible.
+    // VMA maps the memory only if it is host-visible.
     if (kind != MemoryKind::device || device.caps().unified_memory) info.flags = VMA_ALLOCATION_CREATE_MAPPED_BIT;
     return info;
 }
 
-/// One try; VK_ERROR_OUT_OF_… comes back as the result.
+/// Tries once. Returns VK_ERROR_OUT_OF_… instead of throwing.
 VkResult create(const DeviceState& device, Buffer::Block& block) {
     auto buffer_info = vk_struct<VkBufferCreateInfo>(VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO);
     buffer_info.size = block.bytes;
@@ -59,21 +61,21 @@ VkResult create(const DeviceState& device, Buffer::Block& block) {
     const VmaAllocationCreateInfo info = allocation_info(device, block.kind);
     VmaAllocationInfo found{};
     const VkResult result =
-        VK_RESULT_AS(allocate, vmaCreateBufferWithAlignment(device.allocator, &buffer_info, &info, alignment,
+        VK_RESULT_AS(allocate, vmaCreateBufferWithAlignment(device.memory.allocator, &buffer_info, &info, alignment,
                                                             &block.buffer, &block.allocation, &found));
     if (result != VK_SUCCESS) return result;
     VkMemoryPropertyFlags flags = 0;
-    vmaGetMemoryTypeProperties(device.allocator, found.memoryType, &flags);
+    vmaGetMemoryTypeProperties(device.memory.allocator, found.memoryType, &flags);
     const bool coherent = (flags & VK_MEMORY_PROPERTY_HOST_COHERENT_BIT) != 0;
     block.mapped = coherent ? static_cast<std::byte*>(found.pMappedData) : nullptr;
     block.cached = (flags & VK_MEMORY_PROPERTY_HOST_CACHED_BIT) != 0;
     return result;
 }
 
-void note_held(DeviceState& device, std::uint64_t more) {
-    const std::uint64_t now = device.held += more;
-    std::uint64_t highest = device.max_held;
-    while (highest < now && !device.max_held.compare_exchange_weak(highest, now)) {
+void note_held(MemoryState& memory, std::uint64_t more) {
+    const std::uint64_t now = memory.held += more;
+    std::uint64_t highest = memory.max_held;
+    while (highest < now && !memory.max_held.compare_exchange_weak(highest, now)) {
     }
 }
 
@@ -106,10 +108,11 @@ std::uint64_t checked_size(const DeviceState& device, std::uint64_t bytes, const
     if (bytes > maximum) {
         throw Error(
             ErrorKind::out_of_memory,
-            format("'%s' wants %s (%llu bytes) in one piece, the driver of %s gives at most %s; use a smaller model or "
-                   "context",
-                   name.c_str(), bytes_text(bytes).c_str(), static_cast<unsigned long long>(bytes),
-                   device.caps().name.c_str(), bytes_text(maximum).c_str()));
+            format(
+                "'%s' wants %s (%llu bytes) in one buffer, the driver of %s allows at most %s; use a smaller model or "
+                "context",
+                name.c_str(), bytes_text(bytes).c_str(), static_cast<unsigned long long>(bytes),
+                device.caps().name.c_str(), bytes_text(maximum).c_str()));
     }
     return std::max<std::uint64_t>(16, (bytes + 15) / 16 * 16);
 }
@@ -117,7 +120,7 @@ std::uint64_t checked_size(const DeviceState& device, std::uint64_t bytes, const
 void require_range(const Buffer& buffer, std::uint64_t offset, std::uint64_t bytes, const char* what) {
     if (offset <= buffer.bytes() && bytes <= buffer.bytes() - offset) return;
     throw Error(ErrorKind::failure,
-                format("%s '%s': bytes %llu to %llu, it has %llu", what, buffer.name().c_str(),
+                format("%s '%s': bytes %llu to %llu, but it has %llu", what, buffer.name().c_str(),
                        static_cast<unsigned long long>(offset), static_cast<unsigned long long>(offset + bytes),
                        static_cast<unsigned long long>(buffer.bytes())));
 }
@@ -134,7 +137,7 @@ Buffer allocate_block(DeviceState& device, std::uint64_t bytes, MemoryKind kind,
     if (!owned_by_device) block->keep_alive = device.shared_from_this();
     const bool counts = kind == MemoryKind::device || device.caps().unified_memory;
     if (counts && block->bytes > large && block->bytes > device.memory_available()) {
-        // Buffers that were dropped while the device was at work may still hold what is wanted.
+        // Buffers that were released while the device was running may still hold the memory.
         static_cast<void>(device.quiesce(10));
         device.collect();
         if (block->bytes > device.memory_available()) throw_out_of_memory(device, bytes, name);
@@ -143,16 +146,16 @@ Buffer allocate_block(DeviceState& device, std::uint64_t bytes, MemoryKind kind,
     if (is_out_of_memory(result)) throw_out_of_memory(device, bytes, name);
     if (failed(result)) throw_vk(result, "vmaCreateBuffer", SourceLocation::here());
     count_allocation();
-    note_held(device, block->bytes);
+    note_held(device.memory, block->bytes);
     block->address = address_of(device, block->buffer);
     if (block->address % alignment != 0) {
         throw Error(
             ErrorKind::failure,
-            format("%s gave '%s' the address %llx, wanted a multiple of %u", device.caps().name.c_str(), name.c_str(),
-                   static_cast<unsigned long long>(block->address), static_cast<unsigned>(alignment)));
+            format("%s gave '%s' the address %llx, which must be a multiple of %u", device.caps().name.c_str(),
+                   name.c_str(), static_cast<unsigned long long>(block->address), static_cast<unsigned>(alignment)));
     }
     device.set_name(VK_OBJECT_TYPE_BUFFER, block->buffer, name);
-    vmaSetAllocationName(device.allocator, block->allocation, name.c_str());
+    vmaSetAllocationName(device.memory.allocator, block->allocation, name.c_str());
     return BufferAccess::wrap(std::move(block));
 }
 

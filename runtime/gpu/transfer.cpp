@@ -1,31 +1,26 @@
-#include "runtime/gpu/staging.h"
+#include "runtime/gpu/transfer.h"
 
 #include <algorithm>
 #include <cstring>
 
-#include "runtime/gpu/buffer.h"
-#include "runtime/gpu/commands.h"
-#include "runtime/gpu/device.h"
+#include "runtime/gpu/buffer_block.h"
+#include "runtime/gpu/device_state.h"
+#include "runtime/gpu/queue.h"
+#include "runtime/gpu/recording.h"
 
 namespace vantage::gpu {
 namespace {
 
-// Reading memory that the host does not cache crawls (some 100 MB/s); a copy by the device pays beyond this.
+// Bytes. The host reads uncached memory at only about 100 MB/s, so larger reads are copied by the device first.
 constexpr std::size_t small_read = 4096;
 
-/// The staging pair of the device, made when first needed.
-Staging& staging_of(DeviceState& device) {
-    if (!device.staging) device.staging = std::make_unique<Staging>(device);
-    return *device.staging;
-}
-
-/// True when the host may touch the buffer's memory itself; waits for the device where the contract says so.
+/// True when the host may access the buffer's memory directly. Waits for the device if the kind of buffer requires it.
 bool direct(DeviceState& device, const Buffer& buffer) {
     const Buffer::Block& block = BufferAccess::block(buffer);
     if (block.mapped == nullptr) return false;
     if (block.kind != MemoryKind::device) return true;
-    if (!device.direct_mapping) return false;
-    wait(device, device.submitted);
+    if (!device.staging->direct_mapping) return false;
+    wait(device, device.queue.submitted);
     return true;
 }
 
@@ -35,9 +30,8 @@ Staging::Slot& Staging::ready(std::array<Slot, 2>& slots, std::size_t piece, std
     Slot& slot = slots[piece % 2];
     if (slot.done != 0) wait(device_, slot.done);
     if (!slot.buffer || slot.buffer.bytes() < bytes) {
-        // Small copies get a small buffer; it grows to a whole piece when needed.
-        const std::uint64_t size =
-            std::max<std::uint64_t>(bytes, std::min<std::uint64_t>(device_.staging_piece, 1u << 20));
+        // Small copies get a buffer of 1 MiB. It is replaced by one of a whole piece when needed.
+        const std::uint64_t size = std::max<std::uint64_t>(bytes, std::min<std::uint64_t>(piece_bytes, 1u << 20));
         slot.buffer =
             allocate_block(device_, size, kind, kind == MemoryKind::upload ? "staging up" : "staging down", true);
     }
@@ -54,7 +48,7 @@ void Staging::copy(Slot& slot, const Buffer& from, std::uint64_t from_offset, co
 }
 
 void Staging::upload(const Buffer& to, std::uint64_t offset, std::span<const std::byte> bytes) {
-    const std::uint64_t piece_bytes = device_.staging_piece;
+    const std::lock_guard lock(mutex_);
     for (std::size_t piece = 0; piece * piece_bytes < bytes.size(); ++piece) {
         const auto part =
             bytes.subspan(piece * piece_bytes, std::min<std::size_t>(piece_bytes, bytes.size() - piece * piece_bytes));
@@ -66,7 +60,7 @@ void Staging::upload(const Buffer& to, std::uint64_t offset, std::span<const std
 }
 
 void Staging::download(const Buffer& from, std::uint64_t offset, std::span<std::byte> bytes) {
-    const std::uint64_t piece_bytes = device_.staging_piece;
+    const std::lock_guard lock(mutex_);
     const std::size_t pieces = (bytes.size() + piece_bytes - 1) / piece_bytes;
     const auto part = [&](std::size_t piece) {
         const std::span<std::byte> rest = bytes.subspan(piece * piece_bytes);
@@ -92,8 +86,7 @@ void upload(DeviceState& device, const Buffer& to, std::uint64_t offset, std::sp
         std::memcpy(to.mapped() + offset, bytes.data(), bytes.size());
         return;
     }
-    const std::lock_guard lock(device.staging_mutex);
-    staging_of(device).upload(to, offset, bytes);
+    device.staging->upload(to, offset, bytes);
 }
 
 void download(DeviceState& device, const Buffer& from, std::uint64_t offset, std::span<std::byte> bytes) {
@@ -104,8 +97,7 @@ void download(DeviceState& device, const Buffer& from, std::uint64_t offset, std
         std::memcpy(bytes.data(), from.mapped() + offset, bytes.size());
         return;
     }
-    const std::lock_guard lock(device.staging_mutex);
-    staging_of(device).download(from, offset, bytes);
+    device.staging->download(from, offset, bytes);
 }
 
 void fill(DeviceState& device, const Buffer& to, std::uint64_t offset, std::uint64_t bytes, std::uint32_t pattern) {

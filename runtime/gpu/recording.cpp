@@ -1,12 +1,13 @@
-#include "runtime/gpu/commands.h"
+#include "runtime/gpu/recording.h"
 
 #include <algorithm>
 #include <atomic>
 #include <utility>
 
 #include "runtime/base/log.h"
-#include "runtime/gpu/device.h"
+#include "runtime/gpu/device_state.h"
 #include "runtime/gpu/faults.h"
+#include "runtime/gpu/pipelines.h"
 
 namespace vantage::gpu {
 namespace {
@@ -35,7 +36,7 @@ struct Recording::State {
     VkCommandPool pool = VK_NULL_HANDLE;
     VkCommandBuffer commands = VK_NULL_HANDLE;
     VkQueryPool queries = VK_NULL_HANDLE;
-    std::uint32_t room = 0;  ///< dispatches that can be timed
+    std::uint32_t max_timed = 0;  ///< dispatches that can be timed
     std::vector<std::string> labels;
     VkPipeline bound = VK_NULL_HANDLE;
     bool ended = false;
@@ -59,7 +60,7 @@ struct Recording::State {
 void Recording::State::make_pools(std::uint32_t timestamps) {
     auto pool_info = vk_struct<VkCommandPoolCreateInfo>(VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO);
     pool_info.queueFamilyIndex = device->parts.queue_family;
-    // A pool for each recording: pools are not thread-safe, and this way recordings are made in parallel without a lock.
+    // One pool per recording: pools are not thread-safe, and so threads make recordings in parallel without a lock.
     VK_CHECK(vkCreateCommandPool(device->device, &pool_info, nullptr, &pool));
     device->set_name(VK_OBJECT_TYPE_COMMAND_POOL, pool, name);
     auto info = vk_struct<VkCommandBufferAllocateInfo>(VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO);
@@ -68,13 +69,13 @@ void Recording::State::make_pools(std::uint32_t timestamps) {
     info.commandBufferCount = 1;
     VK_CHECK(vkAllocateCommandBuffers(device->device, &info, &commands));
     device->set_name(VK_OBJECT_TYPE_COMMAND_BUFFER, commands, name);
-    if (timestamps == 0 || device->timestamp_bits == 0) return;
+    if (timestamps == 0 || device->queue.timestamp_bits == 0) return;
     auto query_info = vk_struct<VkQueryPoolCreateInfo>(VK_STRUCTURE_TYPE_QUERY_POOL_CREATE_INFO);
     query_info.queryType = VK_QUERY_TYPE_TIMESTAMP;
     query_info.queryCount = 2 * timestamps;
     VK_CHECK(vkCreateQueryPool(device->device, &query_info, nullptr, &queries));
     device->set_name(VK_OBJECT_TYPE_QUERY_POOL, queries, name);
-    room = timestamps;
+    max_timed = timestamps;
 }
 
 void Recording::State::begin() {
@@ -82,19 +83,19 @@ void Recording::State::begin() {
     info.flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT;
     VK_CHECK(vkBeginCommandBuffer(commands, &info));
     count_recording();
-    if (queries != VK_NULL_HANDLE) vkCmdResetQueryPool(commands, queries, 0, 2 * room);
+    if (queries != VK_NULL_HANDLE) vkCmdResetQueryPool(commands, queries, 0, 2 * max_timed);
 }
 
 void Recording::State::bind(VkPipeline pipeline, std::span<const std::byte> push) {
     if (push.size() > 128 || push.size() % 4 != 0) {
         throw Error(ErrorKind::failure,
-                    format("recording '%s': %zu bytes of push constants, wanted at most 128 and a multiple of 4",
+                    format("recording '%s': %zu bytes of push constants; they must be a multiple of 4 and at most 128",
                            name.c_str(), push.size()));
     }
     if (pipeline != bound) vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
     bound = pipeline;
     if (push.empty()) return;
-    vkCmdPushConstants(commands, device->layout, VK_SHADER_STAGE_COMPUTE_BIT, 0,
+    vkCmdPushConstants(commands, device->pipelines->layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0,
                        static_cast<std::uint32_t>(push.size()), push.data());
 }
 
@@ -103,14 +104,15 @@ void Recording::State::require_grid(const std::array<std::uint32_t, 3>& base,
     const auto& maximum = device->caps().max_workgroup_count;
     for (std::size_t i = 0; i < 3; ++i) {
         if (std::uint64_t{base[i]} + groups[i] <= maximum[i]) continue;
-        throw Error(ErrorKind::failure,
-                    format("%s: a grid of %u x %u x %u workgroups from (%u, %u, %u), this device takes %u x %u x %u",
-                           label.empty() ? name.c_str() : label.c_str(), groups[0], groups[1], groups[2], base[0],
-                           base[1], base[2], maximum[0], maximum[1], maximum[2]));
+        throw Error(
+            ErrorKind::failure,
+            format("%s: a grid of %u x %u x %u workgroups from (%u, %u, %u), this device allows at most %u x %u x %u",
+                   label.empty() ? name.c_str() : label.c_str(), groups[0], groups[1], groups[2], base[0], base[1],
+                   base[2], maximum[0], maximum[1], maximum[2]));
     }
 }
 
-/// Both stamps wait for everything before them, so overlapping dispatches share their time out and the sum is the whole.
+/// Both timestamps wait for everything before them: overlapping dispatches share their time, so the sum is the total.
 template <class Dispatch>
 void Recording::State::timed(const std::string& label, Dispatch dispatch) {
     const bool named = device->parts.debug_names && !label.empty();
@@ -120,7 +122,7 @@ void Recording::State::timed(const std::string& label, Dispatch dispatch) {
         vkCmdBeginDebugUtilsLabelEXT(commands, &info);
     }
     const auto index = static_cast<std::uint32_t>(labels.size());
-    const bool stamped = index < room;
+    const bool stamped = index < max_timed;
     if (stamped) vkCmdWriteTimestamp2(commands, VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT, queries, 2 * index);
     dispatch();
     if (stamped) {
@@ -199,7 +201,7 @@ void Recording::barrier() {
 
 void Recording::end() {
     state_->require_open("end");
-    // Waiting for the timeline makes writes available; only this makes them visible to the host as well.
+    // Waiting for the timeline makes writes available. Only this barrier makes them visible to the host.
     memory_barrier(state_->commands, VK_PIPELINE_STAGE_2_HOST_BIT, VK_ACCESS_2_HOST_READ_BIT);
     state_->ended = true;
     VK_CHECK(vkEndCommandBuffer(state_->commands));
@@ -217,13 +219,13 @@ std::vector<Recording::Timing> Recording::timings() const {
                                                 sizeof(std::uint64_t), VK_QUERY_RESULT_64_BIT));
     if (result == VK_NOT_READY) return {};
     if (failed(result)) throw_vk(result, "vkGetQueryPoolResults", SourceLocation::here());
-    const std::uint32_t bits = state_->device->timestamp_bits;
+    const std::uint32_t bits = state_->device->queue.timestamp_bits;
     const std::uint64_t mask = bits >= 64 ? ~0ull : (1ull << bits) - 1;
     const double period = static_cast<double>(state_->device->caps().timestamp_period);
     std::vector<Timing> timings;
     timings.reserve(count);
     for (std::size_t i = 0; i < count; ++i) {
-        // The difference is taken in ticks: a counter of few bits may have wrapped in between.
+        // The difference is computed in ticks, because a counter with few bits may have wrapped in between.
         const std::uint64_t begin = ticks[2 * i] & mask, duration = (ticks[2 * i + 1] - ticks[2 * i]) & mask;
         const auto begin_ns = static_cast<std::uint64_t>(static_cast<double>(begin) * period);
         timings.push_back({state_->labels[i], begin_ns,

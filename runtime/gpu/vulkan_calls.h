@@ -1,7 +1,7 @@
-// Vulkan for the runtime: headers without prototypes (volk loads the functions at run time) and checked calls. vma_names.h comes
-// before whatever names a type of the allocator.
+// Vulkan for the runtime: types, functions that volk loads at run time, and calls whose results are checked.
 #pragma once
 
+// vma_names.h must come before everything that names a type of VulkanMemoryAllocator.
 #ifndef VK_NO_PROTOTYPES
 #define VK_NO_PROTOTYPES
 #endif
@@ -16,12 +16,13 @@
 
 namespace vantage::gpu {
 
+/// "VK_ERROR_DEVICE_LOST" and so on.
 const char* name_of(VkResult result);
-/// Throws the Error that `result` stands for: out of memory, device lost (also for a timeout), or failure. `what` names
-/// the thing that was to be made.
+/// Throws the Error for `result`: out_of_memory, device_lost (also for a timeout) or failure. `call` is the source text
+/// of the call, `what` names the object that was to be made.
 [[noreturn]] void throw_vk(VkResult result, const char* call, SourceLocation where, const std::string& what = {});
 
-/// VK_NV_cooperative_matrix2, which is newer than the headers that Vantage asks for.
+/// VK_NV_cooperative_matrix2, which is newer than the Vulkan headers that Vantage requires.
 constexpr const char* matrix2_extension = "VK_NV_cooperative_matrix2";
 
 /// A structure with its type set and everything else zero.
@@ -32,23 +33,23 @@ Struct vk_struct(VkStructureType type) {
     return made;
 }
 
-/// A negative result, or a timeout where the caller did not ask for one.
+/// A negative result, or a timeout that the caller did not ask for.
 inline bool failed(VkResult result) { return result < 0 || result == VK_TIMEOUT; }
 
-/// Which calls are counted when faults are injected: memory allocations, queue submissions, waits, or every checked call.
+/// The kinds of calls that injected faults count: memory allocations, queue submissions, waits, or every checked call.
 enum class FaultPoint : std::uint8_t { allocate, submit, wait, any };
-/// Counts a call; true when this one is to fail with `result`. See faults.h.
+/// Counts a call. True when this one must fail with `result`. Implemented in faults.cpp.
 bool fault_due(FaultPoint point, VkResult& result);
 
 }  // namespace vantage::gpu
 
-/// The result of a call that can fail, for code that acts on it. `POINT` is the FaultPoint it counts as.
+/// The result of a call that can fail, for code that handles it. `POINT` is the FaultPoint that it counts as.
 #define VK_RESULT_AS(POINT, call)                                                                            \
     ([&]() -> VkResult {                                                                                     \
         VkResult injected_ = VK_SUCCESS;                                                                     \
         return ::vantage::gpu::fault_due(::vantage::gpu::FaultPoint::POINT, injected_) ? injected_ : (call); \
     }())
-/// Makes a call that can fail and throws if it does, in release builds too.
+/// Makes a call that can fail, and throws if it does. Release builds check, too.
 #define VK_CHECK_AS(POINT, call)                                                                        \
     do {                                                                                                \
         const VkResult vk_result_ = VK_RESULT_AS(POINT, call);                                          \

@@ -1,4 +1,4 @@
-#include "runtime/gpu/vk.h"
+#include "runtime/gpu/vulkan_calls.h"
 
 #include <string>
 
@@ -20,11 +20,11 @@ ErrorKind kind_of(VkResult result) {
 
 const char* meaning_of(VkResult result) {
     switch (result) {
-        case VK_ERROR_OUT_OF_HOST_MEMORY: return "the driver found no host memory; close other programs";
+        case VK_ERROR_OUT_OF_HOST_MEMORY: return "the driver is out of host memory; close other programs";
         case VK_ERROR_OUT_OF_DEVICE_MEMORY:
-            return "the device has no memory left; use a smaller model or context, or close other programs";
+            return "the device is out of memory; use a smaller model or context, or close other programs";
         case VK_ERROR_DEVICE_LOST:
-            return "the device stopped answering; start again, and see the system's log for the driver's reason";
+            return "the device stopped responding; restart the program, and see the system log for the reason";
         case VK_TIMEOUT: return "the device did not finish in time; VANTAGE_TIMEOUT sets the limit in seconds";
         default: return "";
     }

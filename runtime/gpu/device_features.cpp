@@ -1,0 +1,100 @@
+// The features and extensions that devices are created with. Implements a part of vantage/vulkan.h.
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "runtime/gpu/instance.h"
+#include "runtime/gpu/vulkan_calls.h"
+#include "vantage/vulkan.h"
+
+namespace vantage {
+namespace {
+
+using gpu::vk_struct;
+
+std::vector<std::string> extensions_of(VkPhysicalDevice physical) {
+    std::uint32_t count = 0;
+    VK_CHECK(vkEnumerateDeviceExtensionProperties(physical, nullptr, &count, nullptr));
+    std::vector<VkExtensionProperties> found(count);
+    VK_CHECK(vkEnumerateDeviceExtensionProperties(physical, nullptr, &count, found.data()));
+    std::vector<std::string> names;
+    for (std::uint32_t i = 0; i < count; ++i) names.emplace_back(found[i].extensionName);
+    return names;
+}
+
+bool contains(const std::vector<std::string>& names, const char* name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+}  // namespace
+
+DeviceFeatures::DeviceFeatures(VkPhysicalDevice physical, bool windows) {
+    gpu::load_functions();
+    const std::vector<std::string> found = extensions_of(physical);
+    if (windows && contains(found, VK_KHR_SWAPCHAIN_EXTENSION_NAME))
+        extensions_.push_back(VK_KHR_SWAPCHAIN_EXTENSION_NAME);
+    for (const char* name : {VK_EXT_MEMORY_BUDGET_EXTENSION_NAME, VK_KHR_EXTERNAL_MEMORY_FD_EXTENSION_NAME,
+                             VK_KHR_EXTERNAL_SEMAPHORE_FD_EXTENSION_NAME, "VK_KHR_portability_subset"}) {
+        if (contains(found, name)) extensions_.push_back(name);
+    }
+    auto core = vk_struct<VkPhysicalDeviceFeatures2>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2);
+    auto v11 = vk_struct<VkPhysicalDeviceVulkan11Features>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES);
+    auto v12 = vk_struct<VkPhysicalDeviceVulkan12Features>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_2_FEATURES);
+    auto v13 = vk_struct<VkPhysicalDeviceVulkan13Features>(VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES);
+    auto matrices = vk_struct<VkPhysicalDeviceCooperativeMatrixFeaturesKHR>(
+        VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_COOPERATIVE_MATRIX_FEATURES_KHR);
+    MatrixFeatures2 matrices2;
+    const bool ask_matrices = contains(found, VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME),
+               ask_matrices2 = ask_matrices && contains(found, gpu::matrix2_extension);
+    core.pNext = &v11;
+    v11.pNext = &v12;
+    v12.pNext = &v13;
+    if (ask_matrices) v13.pNext = &matrices;
+    if (ask_matrices2) matrices.pNext = &matrices2;
+    vkGetPhysicalDeviceFeatures2(physical, &core);
+    if (ask_matrices && matrices.cooperativeMatrix) extensions_.push_back(VK_KHR_COOPERATIVE_MATRIX_EXTENSION_NAME);
+    // A driver may support only some features of the extension. The kernels need these three.
+    const bool use_matrices2 =
+        matrices.cooperativeMatrix && matrices2.reductions && matrices2.conversions && matrices2.single_elements;
+    if (use_matrices2) extensions_.push_back(gpu::matrix2_extension);
+
+    // Only what Vantage uses: an enabled feature can cost time (robust buffer access does).
+    head_ = vk_struct<VkPhysicalDeviceFeatures2>(core.sType);
+    head_.pNext = &vulkan11_;
+    head_.features.shaderInt16 = core.features.shaderInt16;
+    head_.features.shaderInt64 = core.features.shaderInt64;
+    vulkan11_ = vk_struct<VkPhysicalDeviceVulkan11Features>(v11.sType);
+    vulkan11_.pNext = &vulkan12_;
+    vulkan11_.storageBuffer16BitAccess = v11.storageBuffer16BitAccess;
+    vulkan12_ = vk_struct<VkPhysicalDeviceVulkan12Features>(v12.sType);
+    vulkan12_.pNext = &vulkan13_;
+    vulkan12_.bufferDeviceAddress = v12.bufferDeviceAddress;
+    vulkan12_.timelineSemaphore = v12.timelineSemaphore;
+    vulkan12_.scalarBlockLayout = v12.scalarBlockLayout;
+    vulkan12_.shaderFloat16 = v12.shaderFloat16;
+    vulkan12_.shaderInt8 = v12.shaderInt8;
+    vulkan12_.storageBuffer8BitAccess = v12.storageBuffer8BitAccess;
+    vulkan12_.shaderSubgroupExtendedTypes = v12.shaderSubgroupExtendedTypes;
+    vulkan12_.vulkanMemoryModel = v12.vulkanMemoryModel;
+    vulkan12_.vulkanMemoryModelDeviceScope = v12.vulkanMemoryModelDeviceScope;
+    vulkan13_ = vk_struct<VkPhysicalDeviceVulkan13Features>(v13.sType);
+    vulkan13_.pNext = ask_matrices && matrices.cooperativeMatrix ? &matrices_ : nullptr;
+    vulkan13_.synchronization2 = v13.synchronization2;
+    vulkan13_.dynamicRendering = v13.dynamicRendering;  // for the viewer; free for everything else
+    vulkan13_.subgroupSizeControl = v13.subgroupSizeControl;
+    vulkan13_.computeFullSubgroups = v13.computeFullSubgroups;
+    vulkan13_.maintenance4 = v13.maintenance4;  // allows workgroup sizes that are specialization constants
+    vulkan13_.shaderIntegerDotProduct = v13.shaderIntegerDotProduct;
+    matrices_ = vk_struct<VkPhysicalDeviceCooperativeMatrixFeaturesKHR>(matrices.sType);
+    matrices_.cooperativeMatrix = matrices.cooperativeMatrix;
+    matrices_.pNext = use_matrices2 ? &matrices2_ : nullptr;
+    matrices2_.reductions = matrices2_.conversions = matrices2_.single_elements = VK_TRUE;
+}
+
+bool DeviceFeatures::has_extension(const char* name) const {
+    return std::any_of(extensions_.begin(), extensions_.end(),
+                       [&](const char* one) { return std::strcmp(one, name) == 0; });
+}
+
+}  // namespace vantage

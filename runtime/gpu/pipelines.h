@@ -1,0 +1,61 @@
+// Compute pipelines from embedded SPIR-V: made when first needed, or several at once on a few threads.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/gpu/pipeline_cache.h"
+#include "runtime/gpu/vulkan_calls.h"
+
+namespace vantage::gpu {
+
+class DeviceState;
+
+/// What identifies a pipeline. There are no descriptor sets: shaders reach all data through addresses in push constants.
+struct PipelineKey {
+    std::string module;               ///< name of an embedded SPIR-V module
+    std::vector<std::uint32_t> spec;  ///< values of constant_id 0, 1, 2, …
+    std::uint32_t subgroup_size = 0;  ///< required subgroup size, 0: the driver chooses
+    bool in_pieces = false;           ///< for Recording::dispatch_piece
+    auto operator<=>(const PipelineKey&) const = default;
+};
+
+/// The pipeline for `key`, made on the first call and kept with the device. Thread-safe. When a driver rejects a
+/// pipeline, the error names the module and its constants.
+VkPipeline pipeline(DeviceState& device, const PipelineKey& key);
+/// Makes several pipelines on a few threads, and rethrows the first error.
+void prepare_pipelines(DeviceState& device, std::span<const PipelineKey> keys);
+
+/// All pipelines of a device, and the layout that they share. Thread-safe.
+class Pipelines {
+public:
+    explicit Pipelines(DeviceState& device);
+    ~Pipelines();
+    Pipelines(const Pipelines&) = delete;
+    Pipelines& operator=(const Pipelines&) = delete;
+
+    /// No descriptor sets, 128 bytes of push constants.
+    VkPipelineLayout layout() const { return layout_; }
+    VkPipeline get(const PipelineKey& key);
+    bool has(const PipelineKey& key);
+    /// Writes the cache file if pipelines were made since the last call.
+    void save() noexcept;
+
+private:
+    VkPipeline make(const PipelineKey& key);
+
+    DeviceState& device_;
+    PipelineCache cache_;
+    VkPipelineLayout layout_ = VK_NULL_HANDLE;
+    std::mutex mutex_;
+    std::condition_variable made_;
+    std::map<PipelineKey, VkPipeline> pipelines_;  ///< null while a thread makes it
+    std::uint64_t unsaved_ = 0;                    ///< pipelines made since the cache was saved
+};
+
+}  // namespace vantage::gpu

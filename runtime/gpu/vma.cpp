@@ -1,3 +1,0 @@
-// The one place where VulkanMemoryAllocator is compiled.
-#define VMA_IMPLEMENTATION
-#include "runtime/gpu/vma.h"
