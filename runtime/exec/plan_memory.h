@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "runtime/exec/bindings.h"
+#include "runtime/gpu/buffer.h"
 #include "runtime/gpu/device_state.h"
 #include "runtime/graph/schedule.h"
 

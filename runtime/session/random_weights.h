@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 
+#include "runtime/gpu/buffer.h"
 #include "runtime/gpu/device_state.h"
 #include "vantage/graph.h"
 

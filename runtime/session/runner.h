@@ -6,6 +6,7 @@
 #include <map>
 
 #include "runtime/exec/bindings.h"
+#include "runtime/gpu/buffer.h"
 #include "runtime/gpu/device_state.h"
 #include "runtime/models/model_builder.h"
 #include "vantage/session.h"

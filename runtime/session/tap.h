@@ -6,6 +6,7 @@
 #include <optional>
 #include <vector>
 
+#include "runtime/gpu/buffer.h"
 #include "runtime/gpu/device_state.h"
 #include "vantage/op.h"
 #include "vantage/session.h"
