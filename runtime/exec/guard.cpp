@@ -9,8 +9,6 @@ namespace vantage {
 
 namespace {
 
-std::uint64_t whole_words(std::uint64_t bytes) { return (bytes + 3) / 4 * 4; }
-
 /// Index of the first word that is not poison from `first` on; as many as there are when all are.
 std::size_t first_touched(std::span<const std::uint32_t> words, std::size_t first = 0) {
     return static_cast<std::size_t>(std::find_if(words.begin() + static_cast<std::ptrdiff_t>(first), words.end(),
