@@ -1,8 +1,8 @@
 // vantage_kernel_list CAPS.json DIR: what the plans of GPT-2 small, Llama 1B and Llama 8B would dispatch on a device
-// with these capabilities (chunks of 1, 8 and 128 rows; weights in f16, bf16, f32, q8_0 and q4_0; a cache in f16 and f32), and for
-// every other module the largest test case that needs it. Writes each SPIR-V module to DIR/MODULE.spv and prints one line
-// per distinct pipeline: op, kernel, module, push constant bytes, subgroup size, specialization constants. No driver is
-// needed.
+// with these capabilities (chunks of 1, 8 and 128 rows; weights in f16, bf16, f32, q8_0 and q4_0; a cache in f16 and
+// f32), and for every other module the largest test case that needs it. Writes each SPIR-V module to DIR/MODULE.spv and
+// prints one line per distinct pipeline: op, kernel, module, push constant bytes, subgroup size, specialization
+// constants. No driver is needed.
 #include <algorithm>
 #include <cstdio>
 #include <set>
@@ -82,7 +82,7 @@ private:
         return call;
     }
 
-    // As Plan makes it, with operands of matrix products rounded to that type by leave.
+    // The graph as in a Plan that may round operands of matrix products to this type.
     void add_plan(const ModelConfig& config, const Storage& storage, std::int64_t rows, bool logits, DType operands) {
         const BuildOptions options{.rows = rows,
                                    .context = config.context,

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 """Runs Vantage and its peers on the same work, in turn, and prints ratios.
 
-    python3 bench/peers/compare.py [--vantage PROGRAM] [--device NAME] [--rounds 5] [--only PART,…] [--threads 2] [--json OUT]
+    python3 bench/peers/compare.py [--vantage PROGRAM] [--device NAME] [--rounds 5] [--only PART,…] [--threads 2]
+                                   [--json OUT]
 
-Peers, where they are installed (what is not is named): llama.cpp's llama-bench on Vulkan and on the CPU (GGUF files of random
-weights are written by make_gguf.py), PyTorch (pytorch.py) on CUDA or the CPU, ncnn on Vulkan (ncnn_ops.py, ops alone).
-Parts: model (GPT-2 small's shape, pp512 and tg64, in f32, f16 and q8), ops (matrix products, attention, norms).
+Peers (those that are not installed are listed): llama.cpp's llama-bench on Vulkan and on the CPU, with GGUF files of random
+weights from make_gguf.py; PyTorch (pytorch.py) on CUDA or the CPU; ncnn on Vulkan (ncnn_ops.py, ops only).
+Parts: model (shape of GPT-2 small, pp512 and tg64, in f32, f16 and q8), ops (matrix products, attention, norms).
 
-Every round runs Vantage, then each peer (A B A B …), so that a busy machine is busy for all of them; figures are medians over
-the rounds. Software devices are hidden from ggml unless GGML_VK_VISIBLE_DEVICES names one: it is set to 0 where it is unset.
+Every round runs Vantage, then each peer (A B A B …), so that other load on the machine affects all of them. Figures are
+medians over the rounds. ggml hides software devices unless GGML_VK_VISIBLE_DEVICES is set: if unset, it is set to 0.
 """
 import argparse
 import importlib.util

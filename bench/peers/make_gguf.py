@@ -3,8 +3,8 @@
 
     python3 make_gguf.py OUT.gguf {f32|f16|q8_0|q4_0}
 
-Needs the gguf module (Debian: python3-gguf; PyPI: gguf). Matrices are drawn from N(0, 0.02^2), gains of norms are 1: as
-`vantage bench model --shape gpt2-small` does it.
+Needs the gguf module (Debian: python3-gguf; PyPI: gguf). Matrices are drawn from N(0, 0.02^2) and gains of norms are
+1, as in `vantage bench model --shape gpt2-small`.
 """
 import sys
 
@@ -19,7 +19,7 @@ random = np.random.default_rng(0)
 
 
 def add_tokens(writer):
-    """llama.cpp wants a vocabulary, though nothing is written with it"""
+    """llama.cpp needs a vocabulary, although the benchmark does not use it"""
     writer.add_tokenizer_model("llama")
     writer.add_tokenizer_pre("default")
     writer.add_token_list([b"<unk>", b"<s>", b"</s>"] + [b"t%d" % i for i in range(VOCABULARY - 3)])

@@ -4,8 +4,8 @@
     python3 ncnn_ops.py ops                       matrix products, attention and norms in f32
     python3 ncnn_ops.py model …                   nothing: ncnn has no GPT-2 of its own
 
-An op is timed as a network of LONG equal layers less one of a single layer, so that what it takes to bring operands to the
-device and results back does not count. Weights are zeros.
+The time of an op is that of a network of LONG equal layers minus that of one layer, so that transfers of operands and results
+do not count. Weights are zeros.
 """
 import json
 import statistics
@@ -18,7 +18,7 @@ from work import D, HEADS, N, WORK
 
 LONG = 9
 
-# Layers in the lines of a .param file: type, parameters, and how many inputs beside the one that goes from layer to layer.
+# Layers as in lines of a .param file: type, parameters, and number of inputs in addition to the previous layer's output.
 # Shapes are ncnn's: width, height, channels.
 LAYERS = {
     "matmul 512^3": ("Gemm", "3=1 5=1 6=1 8=512 9=512 10=-1", 0, (512, 512)),  # b is a constant [n, k], c is absent

@@ -2,7 +2,7 @@
 """Figures of PyTorch on CUDA, else on the CPU, as JSON for compare.py.
 
     python3 pytorch.py ops                        matrix products, attention and norms in f32
-    python3 pytorch.py model {f32|f16|q8}         GPT-2 small's shape: pp512 and tg64 (not in q8)
+    python3 pytorch.py model {f32|f16|q8}         shape of GPT-2 small: pp512 and tg64 (not in q8)
 """
 import json
 import statistics

@@ -1,5 +1,5 @@
-"""The ops that are compared, as `vantage bench ops` names them, and what each does: operations, or for those that memory bounds
-bytes. Attention counts the whole square, causal or not, so that the gain of a mask shows."""
+"""The compared ops with their names in `vantage bench ops`, and their work: operations, or bytes for memory-bound ops.
+Attention counts the full square, also with a causal mask, so that the gain by the mask is visible."""
 N, D, HEADS = 1024, 128, 8
 WORK = {
     "matmul 512^3": 2 * 512 ** 3,

@@ -1,4 +1,4 @@
-// vantage bench: how fast this device is, and how near to its limits the kernels come.
+// vantage bench: the speed of models and kernels on this device, relative to its limits.
 #include "cli/bench/bench.h"
 
 #include <CLI/CLI.hpp>
@@ -20,8 +20,8 @@ void measure_and_write(Report& report, const std::function<void()>& measure, con
     } catch (const Error& error) {
         if (report.rows.empty()) throw;
         report.note(error.kind() == ErrorKind::interrupted
-                        ? "! Ctrl-C: what would have come behind these was not measured."
-                        : "! What would have come behind these was not measured: " + std::string(error.what()));
+                        ? "! Interrupted: later rows were not measured."
+                        : "! Later rows were not measured: " + std::string(error.what()));
         write();
         throw;
     }
@@ -29,15 +29,16 @@ void measure_and_write(Report& report, const std::function<void()>& measure, con
 }
 
 void add_bench_output(CLI::App& command, BenchOutput& output) {
-    command.add_option("-o", output.format, "md (a table), csv, json or jsonl (a JSON object on each line)")
+    command
+        .add_option("-o", output.format, "Output format: md (a table), csv, json, or jsonl (one JSON object per line)")
         ->type_name("FORMAT")
         ->capture_default_str();
     command.add_option("--output", output.file, "Write to FILE instead of stdout")->type_name("FILE");
 }
 
 void add_bench(CLI::App& app) {
-    CLI::App* bench = app.add_subcommand("bench", "Measure this device and the kernels on it");
-    bench->footer("See docs/benchmarks.md for what is measured and how to read it.");
+    CLI::App* bench = app.add_subcommand("bench", "Measure models, kernels and the limits of this device");
+    bench->footer("docs/benchmarks.md explains the measurements and the columns.");
     bench->require_subcommand(1);
     add_bench_model(*bench);
     add_bench_ops(*bench);

@@ -1,4 +1,5 @@
-// What the subcommands of `vantage bench` share: how a report is written, and where each adds itself.
+// `vantage bench`: the command line of the benchmarks. It parses options, calls the measurements of runtime/bench and
+// writes their reports. (The top-level bench/ holds scripts that compare devices and other programs.)
 #pragma once
 
 #include <functional>
@@ -16,12 +17,11 @@ namespace vantage::cli {
 /// -o FORMAT and --output FILE.
 struct BenchOutput {
     std::string format = "md", file;
-    /// Throws usage for a format that does not exist and bad_file for a file that cannot be written: to be called before
-    /// anything is measured.
+    /// Throws usage for an unknown format and bad_file for a file that is not writable. Call it before measuring.
     void check() const;
     void write(const Report& report) const { write_report(report, report_format(format), file); }
 };
-/// Measures, then writes. An error or Ctrl-C on the way ends all, but what was measured until then is written, and a note says so.
+/// Measures, then writes the report. After an error or Ctrl-C it writes the rows so far, with a note, and rethrows.
 void measure_and_write(Report& report, const std::function<void()>& measure, const std::function<void()>& write);
 
 void add_bench_model(CLI::App& bench);

@@ -1,4 +1,4 @@
-// vantage bench compare: what became faster or slower between two runs.
+// vantage bench compare: what became faster or slower between two reports.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
@@ -74,17 +74,18 @@ void run(const CompareOptions& o) {
 
 void add_bench_compare(CLI::App& bench) {
     auto o = std::make_shared<CompareOptions>();
-    CLI::App* command = bench.add_subcommand("compare", "What became faster or slower between two runs");
+    CLI::App* command = bench.add_subcommand("compare", "Compare two reports: what became faster or slower");
     command->footer(
-        "Both files are what `vantage bench ops -o json` or `vantage bench model -o json` wrote. A figure has changed "
-        "when\nits two values differ by more than 2 % and by more than three standard deviations of their difference.\n"
-        "Exit code 1 when something became slower, 2 when there is nothing to compare.\n"
+        "Both files are output of `vantage bench ops -o json` or `vantage bench model -o json`. A figure has changed "
+        "if its two "
+        "values differ by more than 2 % and by more than three standard deviations of their difference.\n"
+        "Exit code 1 if something became slower, 2 if there is nothing to compare.\n"
         "Example: vantage bench compare before.json after.json");
     command->add_option("before", o->before, "Report of the first run")->required()->type_name("A.json");
     command->add_option("after", o->after, "Report of the second run")->required()->type_name("B.json");
-    command->add_flag("--all", o->all, "Show what stayed the same, too");
-    command->add_flag("--any-device", o->any_device, "Compare reports of two devices");
-    command->add_flag("--json", o->json, "One JSON object on stdout: every figure of both");
+    command->add_flag("--all", o->all, "Also print what did not change");
+    command->add_flag("--any-device", o->any_device, "Compare reports of different devices");
+    command->add_flag("--json", o->json, "Print one JSON object with all figures of both reports");
     command->callback([o] { run(*o); });
 }
 

@@ -1,5 +1,5 @@
-// vantage bench model: how fast a model reads prompts and draws tokens, how long it takes to start, what its storage costs in
-// quality.
+// vantage bench model: tokens per second for prompts and generation, start time, and with --quality the loss of quality
+// by quantization.
 #include <CLI/CLI.hpp>
 
 #include "cli/bench/bench.h"
@@ -28,7 +28,7 @@ struct BenchModelOptions {
     BenchOutput output;
 };
 
-/// `wanted`, or half of it as often as the context asks for.
+/// `wanted`, halved until it fits the context.
 std::int64_t fitting(std::int64_t wanted, const Model& model) {
     while (wanted > 1 && wanted >= model.info().context) wanted /= 2;
     return wanted;
@@ -58,7 +58,7 @@ SessionOptions session_of(const BenchModelOptions& o) {
     return {.precision = precision_named(o.precision), .profile = profiling()};
 }
 
-/// The command that prints the figures of a start of the same model.
+/// The arguments of the process whose start is measured, with the same model.
 std::vector<std::string> start_arguments(const BenchModelOptions& o) {
     std::vector<std::string> arguments = {"bench", "model", "--start-figures", "-q", "--precision", o.precision};
     const auto add = [&](const char* option, const std::string& value) {
@@ -71,12 +71,12 @@ std::vector<std::string> start_arguments(const BenchModelOptions& o) {
 
 void add_speed_rows(Report& report, const BenchModelOptions& o, const Model& model) {
     const std::vector<ModelTest> tests = tests_of(o, model);
-    for (const ModelTest& test : tests) require_possible(model, test);  // all, before the first one is measured
+    for (const ModelTest& test : tests) require_possible(model, test);  // check all of them before measuring
     report.note(
-        "t_per_s: mean and standard deviation; pp: a prompt and the token behind it, tg: tokens drawn one by one. "
-        "host_us: "
-        "what the host does for a token beside waiting. peak_mib: device memory, weights included.");
-    if (profiling()) report.note("With --profile every run waits for its timestamps, which makes it slower.");
+        "t_per_s: tokens per second, mean ± standard deviation; pp: a prompt and the next token; tg: generation, token "
+        "by "
+        "token. host_us: host time per token without waiting. peak_mib: maximum device memory, including weights.");
+    if (profiling()) report.note("With --profile every run waits for its timestamps, so it is slower.");
     Progress progress;
     for (const ModelTest& test : tests) {
         progress.show(model.info().name + " " + test.name());
@@ -85,19 +85,19 @@ void add_speed_rows(Report& report, const BenchModelOptions& o, const Model& mod
         ReportRow& row = report.row();
         row.set("model", model.info().name)
             .set("weights", model.info().weight_types)
-            .set("precision", o.precision, Shown::data_only)
+            .set("precision", o.precision, ShowIn::data_only)
             .set("test", test.name())
             .set("t_per_s", times.tokens_per_second())
-            .set("t_per_s_median", times.median(), Shown::data_only)
-            .set("t_per_cpu_s", times.tokens / times.cpu_seconds, Shown::data_only);
+            .set("t_per_s_median", times.median(), ShowIn::data_only)
+            .set("t_per_cpu_s", times.tokens / times.cpu_seconds, ShowIn::data_only);
         if (test.prompt)
             row.set("host_us", std::monostate());
         else
             row.set("host_us", 1e6 * times.host_seconds);
         row.set("peak_mib", static_cast<double>(times.peak_bytes) / 0x1p20)
-            .set("compile_s", times.compile_seconds, Shown::data_only)
-            .set("parameters", model.info().parameters, Shown::data_only)
-            .set("weight_bytes", model.info().weight_bytes, Shown::data_only);
+            .set("compile_s", times.compile_seconds, ShowIn::data_only)
+            .set("parameters", model.info().parameters, ShowIn::data_only)
+            .set("weight_bytes", model.info().weight_bytes, ShowIn::data_only);
     }
 }
 
@@ -111,25 +111,24 @@ void run(const BenchModelOptions& o) {
             const Model model = model_of(o, device);
             add_speed_rows(report, o, model);
             return model.info().name;
-        }();  // whose memory the starts may need
+        }();  // the model is freed here: the starts may need its memory
         if (!o.no_start) add_start_rows(report, start_arguments(o), std::min(o.repeats, 3), name);
     };
     measure_and_write(report, measure, [&] { o.output.write(report); });
 }
 
 void add_quality_options(CLI::App& command, QualityOptions& o) {
-    CLI::Option* quality =
-        command.add_flag("--quality", o.wanted,
-                         "Measure how well a text is predicted, by storage of the weights and the cache, instead");
-    command.add_option("--text", o.text, "The text; without it the one that the built-in model was validated with")
+    CLI::Option* quality = command.add_flag(
+        "--quality", o.wanted, "Measure perplexity on a text with f32, f16, q8 and q4 weights instead of speed");
+    command.add_option("--text", o.text, "Text file. Default: the validation text of the built-in model")
         ->type_name("FILE")
         ->needs(quality);
-    command.add_option("--tokens", o.tokens, "How many of its tokens")
+    command.add_option("--tokens", o.tokens, "Number of tokens of the text")
         ->type_name("N")
         ->capture_default_str()
         ->check(CLI::Range(2, 1 << 24))
         ->needs(quality);
-    command.add_option("--window", o.window, "Tokens of a window; without it the model's context, 512 at most")
+    command.add_option("--window", o.window, "Window length in tokens. Default: the model's context, at most 512")
         ->type_name("N")
         ->check(CLI::Range(2, 1 << 20))
         ->needs(quality);
@@ -144,10 +143,11 @@ CLI::Option* add_list(CLI::App& command, const char* name, std::vector<std::int6
 void add_bench_model(CLI::App& bench) {
     auto o = std::make_shared<BenchModelOptions>();
     CLI::App* command =
-        bench.add_subcommand("model", "Tokens per second for prompts and for drawn tokens, start, quality");
+        bench.add_subcommand("model", "Tokens per second for prompts and generation; start time; quality");
     command->footer(
-        "pp512 is a prompt of 512 tokens, tg128 is 128 tokens drawn one by one, \"@ d4096\" is behind 4096 tokens, "
-        "\"x4\" in four sequences at once.\n\n"
+        "pp512: a prompt of 512 tokens. tg128: generation of 128 tokens. \"@ d4096\": after 4096 tokens. \"x4\": four "
+        "sequences "
+        "in a batch.\n\n"
         "Examples:\n"
         "  vantage bench model --shape gpt2-small --pp 512 --tg 64\n"
         "  vantage bench model --shape llama-8b --weights f16 --pp 512,4096 --tg 128 --depth 0,4096 -o json\n"
@@ -157,23 +157,24 @@ void add_bench_model(CLI::App& bench) {
     for (const NamedShape& shape : named_shapes()) names.emplace_back(shape.name);
     command
         ->add_option("--shape", o->shape,
-                     "A model of this shape with random weights, made on the device: no file is read")
+                     "Use a model of this shape with random weights, made on the device, instead of a file")
         ->check(CLI::IsMember(names))
         ->excludes("--model");
-    add_list(*command, "--pp", o->prompts, "Prompts of so many tokens; without --pp and --tg 512 and 128")
+    add_list(*command, "--pp", o->prompts,
+             "Prompt lengths in tokens. Default: without --pp and --tg, --pp 512 --tg 128")
         ->check(CLI::PositiveNumber);
-    add_list(*command, "--tg", o->texts, "Drawn tokens")->check(CLI::PositiveNumber);
-    add_list(*command, "--depth", o->depths, "Tokens that have run before")->check(CLI::NonNegativeNumber);
+    add_list(*command, "--tg", o->texts, "Numbers of tokens to generate")->check(CLI::PositiveNumber);
+    add_list(*command, "--depth", o->depths, "Numbers of tokens in the context before")->check(CLI::NonNegativeNumber);
     add_precision_option(*command, o->precision);
-    command->add_option("-r,--repeats", o->repeats, "Repeats, behind one that warms up")
+    command->add_option("-r,--repeats", o->repeats, "Repeats, after one warm-up run")
         ->type_name("N")
         ->capture_default_str()
         ->check(CLI::Range(1, 1000));
-    command->add_option("-b,--batch", o->sequences, "Sequences at once")
+    command->add_option("-b,--batch", o->sequences, "Sequences in a batch")
         ->type_name("N")
         ->capture_default_str()
         ->check(CLI::Range(1, 4096));
-    command->add_flag("--no-start", o->no_start, "Do not measure how long a process takes to its first token");
+    command->add_flag("--no-start", o->no_start, "Do not measure the time of a new process until its first token");
     command->add_flag("--start-figures", o->start_figures)->group("");  // hidden: see bench_start.h
     add_quality_options(*command, o->quality);
     add_bench_output(*command, o->output);

@@ -1,4 +1,4 @@
-// vantage bench ops: every op at the shapes that models use, by every kernel that fits.
+// vantage bench ops: every op at the shapes of models, with every kernel that fits.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
@@ -6,6 +6,7 @@
 
 #include "cli/bench/bench.h"
 #include "cli/shared/commands.h"
+#include "cli/shared/kernel_option.h"
 #include "cli/shared/progress.h"
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
@@ -23,15 +24,14 @@ struct OpsOptions {
     bool quick = false, again = false;
 };
 
-constexpr double quick_seconds = 90;  // with what runs when they end less than two minutes
+constexpr double quick_seconds = 90;  // the last case may take longer: less than two minutes in total
 
 template <class Names>
 void require_known(const char* what, const std::string& name, const Names& known) {
     if (name.empty() || std::ranges::count(known, name) > 0) return;
     std::string list;
     for (const std::string& one : known) list += (list.empty() ? "" : ", ") + one;
-    throw Error(ErrorKind::usage,
-                format("bench ops: no %s is called \"%s\"; there are %s", what, name.c_str(), list.c_str()));
+    throw Error(ErrorKind::usage, format("bench ops: unknown %s \"%s\"; known: %s", what, name.c_str(), list.c_str()));
 }
 
 std::vector<BenchCase> cases_of(const OpsOptions& o) {
@@ -50,7 +50,7 @@ std::vector<BenchCase> cases_of(const OpsOptions& o) {
     });
     if (cases.empty())
         throw Error(ErrorKind::usage, "bench ops: no case has \"" + o.part_of_case + "\" in its name" +
-                                          (o.op.empty() ? "" : ", of " + o.op));
+                                          (o.op.empty() ? "" : " for op " + o.op));
     return cases;
 }
 
@@ -67,7 +67,8 @@ void run(const OpsOptions& o) {
     OpsBenchOptions options{.kernel = o.kernel, .repeats = o.repeats};
     if (o.quick) {
         options.seconds = 0.05, options.longest_case = 1.5, options.longest_kernel = 0.3, options.patience = 1;
-        options.budget = std::max(1.0, quick_seconds - (seconds_now() - begin));  // the roofs may have been measured
+        options.budget =
+            std::max(1.0, quick_seconds - (seconds_now() - begin));  // measuring the roofs may have taken some of it
     }
     OpsBench bench(device, roofs, options, report, [&](std::size_t done, std::size_t all, const std::string& what) {
         progress.show(format("%zu of %zu: %s", done + 1, all, what.c_str()));
@@ -80,7 +81,7 @@ void run(const OpsOptions& o) {
     measure_and_write(
         report, [&] { bench.run(cases); }, write);
     if (bench.failures() > 0) {
-        log(LogLevel::error, "%zu rows have an error in place of figures", bench.failures());
+        log(LogLevel::error, "%zu rows have an error instead of figures", bench.failures());
         set_exit_code(exit_code(bench.first_failure()));
     }
 }
@@ -89,29 +90,34 @@ void run(const OpsOptions& o) {
 
 void add_bench_ops(CLI::App& bench) {
     auto o = std::make_shared<OpsOptions>();
-    CLI::App* command = bench.add_subcommand("ops", "Every op at the shapes of models, by every kernel that fits");
+    CLI::App* command =
+        bench.add_subcommand("ops", "Measure every op at the shapes of models, with every kernel that fits");
     command->footer(
-        "The kernel that plans take, by tuning tables and capability, has a *; where another one was faster beyond "
-        "noise, a line\nsays so. A case that takes more than 5 s at the roof is skipped. A case or kernel that fails, "
-        "as "
-        "where the device's\nmemory does not hold it, has the error in its row, and the exit code is that of the first "
-        "(4: "
-        "memory). Ctrl-C ends it\nwith what was measured until then.\n"
+        "The kernel that plans choose, by tuning table and capabilities, is marked *. A line says where another kernel "
+        "was "
+        "faster beyond noise. Cases that would take more than 5 s at the roof are skipped. If a case or kernel fails, "
+        "such as "
+        "for lack of device memory, its row has the error, and the exit code is that of the first error (4: out of "
+        "memory). "
+        "Ctrl-C writes the rows so far.\n"
         "Examples:\n  vantage bench ops --quick\n  vantage bench ops --op matmul --case llama-8b -o json --output "
         "now.json\n"
         "  vantage bench ops --roofline roofline.png");
-    command->add_option("--op", o->op, "This op only")->type_name("NAME");
-    command->add_option("--kernel", o->kernel, "This kernel only")->type_name("NAME");
-    command->add_option("--case", o->part_of_case, "Cases with this in their name only")->type_name("PART");
-    command->add_flag("--quick", o->quick, "A few cases, less than two minutes even on a CPU device");
-    command->add_option("--repeats", o->repeats, "Samples of each kernel at the least")
+    command->add_option("--op", o->op, "Only this op")->type_name("NAME");
+    add_kernel_option(*command, o->kernel);
+    command->add_option("--case", o->part_of_case, "Only cases with PART in their name")->type_name("PART");
+    command->add_flag("--quick", o->quick, "Measure a few cases; less than two minutes even on a CPU device");
+    command->add_option("--repeats", o->repeats, "Minimum number of samples per kernel")
         ->check(CLI::Range(std::size_t{1}, std::size_t{10000}))
         ->capture_default_str();
-    command->add_flag("--again", o->again, "Measure the roofs anew, so that they are of the same run");
-    command->add_option("--roofline", o->roofline, "Draw all kernels below the device's roofs: FILE.png or FILE.svg")
+    command->add_flag("--again", o->again, "Measure the roofs again, in the same run");
+    command->add_option("--roofline", o->roofline, "Write a roofline plot with all kernels: FILE.png or FILE.svg")
         ->type_name("FILE");
     add_bench_output(*command, o->output);
-    command->callback([o] { run(*o); });
+    command->callback([o] {
+        o->kernel = kernel_wanted(o->op, o->kernel);
+        run(*o);
+    });
 }
 
 }  // namespace vantage::cli

@@ -13,8 +13,8 @@ namespace vantage::cli {
 
 namespace {
 
-/// The text that the built-in model was validated with: documents between blank lines, each behind the token that ends a text, as
-/// the model has learnt them.
+/// The validation text of the built-in model: documents separated by blank lines, each after an end token, as in
+/// training.
 std::vector<std::int32_t> validation_text(const Model& model) {
     const std::string text = read_file(built_in_model() + "/valid.txt");
     const auto end = static_cast<std::int32_t>(model.config().end_tokens.front());
@@ -33,7 +33,7 @@ std::vector<std::int32_t> validation_text(const Model& model) {
 
 std::vector<std::int32_t> text_of(const Model& model, const QualityOptions& o) {
     if (o.text.empty() && !common().model.empty())
-        throw Error(ErrorKind::usage, "bench model: --quality measures a text; name one with --text FILE");
+        throw Error(ErrorKind::usage, "bench model: --quality needs a text for this model; give --text FILE");
     std::vector<std::int32_t> ids =
         o.text.empty() ? validation_text(model) : model.tokenizer().encode(read_file(o.text), true).ids;
     if (std::ssize(ids) > o.tokens) ids.resize(static_cast<std::size_t>(o.tokens));
@@ -42,15 +42,15 @@ std::vector<std::int32_t> text_of(const Model& model, const QualityOptions& o) {
 
 void require_decoder(const Model& model) {
     if (model.config().kind != ModelKind::decoder)
-        throw Error(ErrorKind::usage, "bench model: --quality measures how well a text goes on, but " +
-                                          model.info().name + " (" + model.info().architecture + ") is no decoder");
+        throw Error(ErrorKind::usage, "bench model: --quality needs a decoder, but " + model.info().name + " is " +
+                                          model.info().architecture);
 }
 
 void add_note(Report& report, std::int64_t tokens, std::int64_t window) {
     report.note(
-        format("quality: %lld tokens of a text in windows of %lld; nats: mean of -ln p(token), perplexity exp of it; "
+        format("quality: %lld tokens of a text in windows of %lld; nats: mean of -ln p(token); perplexity: exp(nats); "
                "kl_nats: mean KL divergence of the next-token distributions from those of f32; same_top: share of "
-               "tokens whose most probable successor is the same.",
+               "positions with the same most probable next token.",
                static_cast<long long>(tokens), static_cast<long long>(window)));
 }
 
@@ -78,7 +78,7 @@ void add_quality_rows(Report& report, const Device& device, const QualityOptions
     double reference_nats = 0;
     ReferenceLogits reference;
     Progress progress("measuring quality");
-    for (const Storage& storage : storages) {  // one at a time on the device
+    for (const Storage& storage : storages) {  // one model at a time on the device
         const Model model = Model::load(device, directory, {.weights = storage.weights});
         if (runs == 0) {
             require_decoder(model);
@@ -102,8 +102,8 @@ void add_quality_rows(Report& report, const Device& device, const QualityOptions
             .set("nats_more", quality.nats - reference_nats)
             .set("kl_nats", quality.divergence)
             .set("same_top", quality.same_top)
-            .set("tokens", quality.tokens, Shown::data_only)
-            .set("window", window, Shown::data_only);
+            .set("tokens", quality.tokens, ShowIn::data_only)
+            .set("window", window, ShowIn::data_only);
     }
 }
 

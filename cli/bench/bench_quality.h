@@ -1,4 +1,4 @@
-// vantage bench model --quality: what a storage of weights costs in quality.
+// vantage bench model --quality: the loss of quality by the storage of weights.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@ namespace vantage::cli {
 
 struct QualityOptions {
     bool wanted = false;
-    std::string text;                        ///< a file; empty = the text that the built-in model was validated with
-    std::int64_t tokens = 4096, window = 0;  ///< window 0 = the model's context, 512 at most
+    std::string text;                        ///< a file; empty: the validation text of the built-in model
+    std::int64_t tokens = 4096, window = 0;  ///< window 0: the model's context, at most 512
 };
 
-/// A row for each storage: perplexity, and what differs from f32.
+/// Adds one row per storage type: perplexity, and the difference from f32.
 void add_quality_rows(Report& report, const Device& device, const QualityOptions& options);
 
 }  // namespace vantage::cli

@@ -1,4 +1,4 @@
-// vantage bench roofs: what this device can do at best.
+// vantage bench roofs: the measured limits of this device.
 #include <CLI/CLI.hpp>
 #include <memory>
 
@@ -37,7 +37,7 @@ Report report_of(const Roofs& roofs, const Caps& caps) {
     row("launch with a barrier", "time_us", roofs.barrier_us);
     row("submission and wait", "time_us", roofs.submit_us);
     row("compiling a small kernel", "time_us", 1e3 * roofs.compile_ms);
-    report.note("Measured " + roofs.date + "; `vantage bench roofs --again` measures anew.");
+    report.note("Measured " + roofs.date + "; `vantage bench roofs --again` measures again.");
     return report;
 }
 
@@ -55,13 +55,13 @@ void run(const RoofsOptions& o) {
 void add_bench_roofs(CLI::App& bench) {
     auto o = std::make_shared<RoofsOptions>();
     CLI::App* command =
-        bench.add_subcommand("roofs", "What the device can do at best: memory, arithmetic, launches, compiling");
+        bench.add_subcommand("roofs", "Measure the limits of the device: memory, arithmetic, launches, compilation");
     command->footer(
-        "Measured once (some seconds) and kept in the cache folder with the device's UUID and the driver's version; "
-        "the "
-        "other\nbenchmarks hold kernels against it.\nExample: vantage bench roofs --again -o json");
+        "Measured once (a few seconds) and saved in the cache directory by UUID of the device and version of the "
+        "driver. The "
+        "other benchmarks compare kernels with these limits.\nExample: vantage bench roofs --again -o json");
     add_bench_output(*command, o->output);
-    command->add_flag("--again", o->again, "Measure even what is known");
+    command->add_flag("--again", o->again, "Measure again, even if the limits are saved");
     command->callback([o] { run(*o); });
 }
 

@@ -13,7 +13,7 @@ namespace vantage::cli {
 
 namespace {
 
-/// Seconds of this thread's spans by name, and of all that are the driver's.
+/// Seconds of the main thread's spans by name, and in total for the driver.
 class SpanSums {
 public:
     SpanSums() {
@@ -43,7 +43,7 @@ public:
         command_.insert(command_.begin(), program_path());
     }
 
-    /// A start with Vantage's cache in `cache`, and the driver's in a folder that all starts share.
+    /// One start with Vantage's cache in `cache` and the driver's cache in a folder that all starts share.
     void run(const std::string& cache) {
         const std::string driver = folder_.path() + "/driver";
         const Finished finished = run_program(command_, {{"VANTAGE_CACHE_DIR", folder_.path() + "/" + cache},
@@ -52,7 +52,7 @@ public:
                                                          {"__GL_SHADER_DISK_CACHE_PATH", driver}});
         if (finished.code != 0)
             throw Error(ErrorKind::failure,
-                        format("a start that was to be measured ended with code %d", finished.code));
+                        format("bench model: the process whose start was measured ended with code %d", finished.code));
         const Json figures = parse_json(finished.out, "the figures of a start");
         for (const char* part : parts) samples_[part].push_back(figures.at(part).get<double>());
         samples_["first_token_s"].push_back(finished.first_output_seconds);
@@ -97,11 +97,11 @@ void add_start_rows(Report& report, const std::vector<std::string>& arguments, i
     for (int i = 0; i < repeats; ++i) starts.run("first");
     starts.add_row(report, model, "start warm: all cached");
     report.note(
-        "start: a new process until the first token behind a prompt of 16. Caches are in a folder of their own: "
-        "Vantage's, "
-        "and those of drivers that obey XDG_CACHE_HOME, MESA_SHADER_CACHE_DIR or __GL_SHADER_DISK_CACHE_PATH. own_ms: "
-        "what "
-        "was not spent in opening the device, making pipelines, submitting and waiting.");
+        "start: a new process until the first token after a prompt of 16. The caches are temporary: Vantage's, and "
+        "those of "
+        "drivers that use XDG_CACHE_HOME, MESA_SHADER_CACHE_DIR or __GL_SHADER_DISK_CACHE_PATH. own_ms: time outside "
+        "of the "
+        "driver (opening the device, creating pipelines, submitting, waiting).");
 }
 
 }  // namespace vantage::cli

@@ -1,4 +1,4 @@
-// vantage bench view: what a window costs the model that is seen in it, and how long maps of long texts take.
+// vantage bench view: how much the window slows a model down, and how long maps of long texts take.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
@@ -32,7 +32,7 @@ struct BenchViewOptions {
     BenchOutput output;
 };
 
-/// A way to look: not at all, or in a window with a budget.
+/// A way of viewing: without a window, or in one with a budget.
 struct Look {
     const char* name;
     std::optional<double> budget;
@@ -47,7 +47,7 @@ struct Figures {
 
 double cpu_seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
-/// Turns the window, or waits beside a model without one, until `done`.
+/// Runs the window's event loop, or waits if there is none, until `done`.
 void turn_until(view::Window* window, const std::function<bool()>& done) {
     while (!done()) {
         throw_if_interrupted();
@@ -58,7 +58,7 @@ void turn_until(view::Window* window, const std::function<bool()>& done) {
     }
 }
 
-/// One text of some tokens, seen this way.
+/// Generates one text of `tokens` tokens and measures it.
 void measure(const Look& look, const Model& model, std::int64_t tokens, Figures& figures) {
     constexpr double idle_seconds = 2;
     view::LiveOptions options{.context = std::min<std::int64_t>(model.info().context, 1024)};
@@ -73,7 +73,7 @@ void measure(const Look& look, const Model& model, std::int64_t tokens, Figures&
     for (std::int32_t i = 0; i < 24; ++i) ids.push_back(11 + i * 37);
     const auto rows = [&] { return live.version().rows; };
     live.start({.ids = ids}, {.ignore_end = true}, tokens + 8);
-    turn_until(window.get(), [&] { return rows() >= 28; });  // plans and pipelines are made by then
+    turn_until(window.get(), [&] { return rows() >= 28; });  // plans and pipelines exist by then
     const double begin = seconds_now();
     const std::int64_t first = rows();
     const std::uint64_t drawn = window ? window->counts().pictures : 0;
@@ -98,7 +98,7 @@ vantage::Cell median_or_nothing(std::vector<double> values) {
     return *middle;
 }
 
-/// What looking costs: all ways take turns, so that what else happens on the machine meets each.
+/// The cost of viewing. The ways take turns, so that other load on the machine affects all of them.
 void add_costs(Report& report, const BenchViewOptions& o, const Model& model) {
     std::vector<Figures> figures(looks.size());
     Progress progress("measuring");
@@ -109,7 +109,7 @@ void add_costs(Report& report, const BenchViewOptions& o, const Model& model) {
         }
     for (std::size_t i = 0; i < looks.size(); ++i) {
         const Figures& f = figures[i];
-        std::vector<double> shares;  // of the round's figure without a window
+        std::vector<double> shares;  // percent of the same round without a window
         for (std::size_t r = 0; r < f.tokens_per_second.size(); ++r)
             shares.push_back(100 * f.tokens_per_second[r] / figures[0].tokens_per_second[r]);
         const auto in_ms = [](std::vector<double> values) {
@@ -126,12 +126,13 @@ void add_costs(Report& report, const BenchViewOptions& o, const Model& model) {
             .set("idle_cpu_percent", median_or_nothing(f.idle_percent));
     }
     report.note(
-        "Medians of rounds in which all ways take turns; percent: of the tokens per second without a window in that "
-        "round. "
-        "picture_ms: from its beginning to its submission. idle_cpu_percent: of one core, when nothing changes.");
+        "Medians over rounds in which all ways take turns. percent: of the tokens per second without a window in the "
+        "same "
+        "round. picture_ms: time of a frame until its submission. idle_cpu_percent: of one core, while nothing "
+        "changes.");
 }
 
-/// A model whose heads look at this many tokens: one layer, two heads, 32 numbers wide.
+/// A model with this context: one layer, two heads, width 32.
 Model long_model(const Device& device, std::int64_t tokens) {
     const std::string config = format(
         R"({"model_type":"llama","num_hidden_layers":1,"hidden_size":32,"num_attention_heads":2,"num_key_value_heads":1,
@@ -141,7 +142,7 @@ Model long_model(const Device& device, std::int64_t tokens) {
     return Model::random(device, "long", config, DType::f32, 1);
 }
 
-/// Updates, as a window's pictures do, until `done` and all that was submitted; how long it took.
+/// Updates, as frames of a window do, until `done` and the device is idle. Returns seconds.
 double seconds_until(const Device& device, view::ViewData& data, const view::Wanted& wanted,
                      const std::function<bool(const view::FrameData&)>& done) {
     const double begin = seconds_now();
@@ -153,7 +154,7 @@ double seconds_until(const Device& device, view::ViewData& data, const view::Wan
     return seconds_now() - begin;
 }
 
-/// A map of so many tokens, 800 pixels wide and high: seen as a whole, then closer and moved.
+/// A map of `tokens` tokens at 800 × 800 pixels: all of it, then zoomed and moved.
 void add_map(Report& report, const Device& device, std::int64_t tokens) {
     const Model model = long_model(device, tokens);
     view::LiveModel live(model, {.context = tokens, .largest_chunk = 512});
@@ -172,7 +173,7 @@ void add_map(Report& report, const Device& device, std::int64_t tokens) {
         seconds_until(device, data, wanted, [&](const auto&) { return data.counts().device_seconds > 0; });
     const double refined = first + seconds_until(device, data, wanted, whole);
     const view::ViewCounts counts = data.counts();
-    // In from all of it to single weights at three quarters of the text, by halves, and out again; then moves.
+    // Zoom in by factors of 2 until single weights at three quarters of the text, move, and zoom out again.
     std::vector<double> in, out, moves;
     std::vector<view::Rectangle> path;
     for (double width = n / 2; width >= 400; width /= 2) {
@@ -211,11 +212,10 @@ void run(const BenchViewOptions& o) {
         Report report("view", device.caps());
         for (const std::int64_t tokens : o.keys) add_map(report, device, tokens);
         report.note(
-            "One head of 16 numbers, 800 x 800 pixels. read_s: the model reads the text; first_s: until a part of the "
-            "map is there; "
-            "whole_s: until all of it is; closer, move, farther: the slowest of some steps, until all of it is; "
-            "picture_ms: of the host for a picture of all panels; "
-            "view_mib: on the device, for the view.");
+            "One head of width 16, 800 × 800 pixels. read_s: the model processes the text; first_s: until the first "
+            "part of the "
+            "map; whole_s: until the whole map; closer_ms, move_ms, farther_ms: the slowest step, until the whole map; "
+            "picture_ms: host time of a frame with all panels; view_mib: device memory of the view.");
         return o.output.write(report);
     }
     const view::WindowSystem system;
@@ -231,21 +231,23 @@ void run(const BenchViewOptions& o) {
 
 void add_bench_view(CLI::App& bench) {
     auto o = std::make_shared<BenchViewOptions>();
-    CLI::App* command = bench.add_subcommand("view", "What a window costs the model that is seen in it");
+    CLI::App* command = bench.add_subcommand("view", "Measure how much the viewer slows a model down");
     command->footer(
         "Examples:\n  vantage bench view\n  xvfb-run -a vantage bench view --shape gpt2-small --tg 40\n"
         "  vantage bench view --keys 8192,32768");
     add_model_option(*command);
     std::vector<std::string> names;
     for (const NamedShape& shape : named_shapes()) names.emplace_back(shape.name);
-    command->add_option("--shape", o->shape, "A model of this shape with random weights")
+    command->add_option("--shape", o->shape, "Use a model of this shape with random weights")
         ->check(CLI::IsMember(names))
         ->excludes("--model");
-    command->add_option("--tg", o->tokens, "Drawn tokens of a text")->capture_default_str()->check(CLI::Range(8, 900));
-    command->add_option("-r,--repeats", o->repeats, "Rounds in which all ways take turns")
+    command->add_option("--tg", o->tokens, "Tokens to generate per text")
+        ->capture_default_str()
+        ->check(CLI::Range(8, 900));
+    command->add_option("-r,--repeats", o->repeats, "Rounds in which all ways of viewing take turns")
         ->capture_default_str()
         ->check(CLI::Range(1, 1000));
-    command->add_option("--keys", o->keys, "Instead: maps of texts of so many tokens, without a window")
+    command->add_option("--keys", o->keys, "Measure maps of texts of these lengths instead, without a window")
         ->type_name("N,…")
         ->delimiter(',')
         ->check(CLI::Range(64, 1 << 20));

@@ -1,4 +1,4 @@
-// vantage conform: does every kernel that this device can run compute what it should?
+// vantage conform: compares every kernel that this device supports with its reference.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -9,6 +9,7 @@
 
 #include "cli/device/conform_report.h"
 #include "cli/shared/commands.h"
+#include "cli/shared/kernel_option.h"
 #include "cli/shared/progress.h"
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
@@ -30,11 +31,11 @@ std::string joined(const std::set<std::string>& names) {
     return text;
 }
 
-/// Throws usage with the names that there are.
+/// Throws usage, with the list of known names.
 void require_known(const char* what, const std::string& name, const std::set<std::string>& known) {
     if (!name.empty() && known.count(name) == 0)
         throw Error(ErrorKind::usage,
-                    format("conform: no %s is called \"%s\"; there are %s", what, name.c_str(), joined(known).c_str()));
+                    format("conform: unknown %s \"%s\"; known: %s", what, name.c_str(), joined(known).c_str()));
 }
 
 std::string shell_word(const std::string& text) {
@@ -49,7 +50,8 @@ std::string rerun(const ConformOptions& o, const std::string& op, const std::str
            " --kernel " + kernel;
 }
 
-// ---- the ops' own cases ----------------------------------------------------------------------------------------------
+// ---- built-in cases
+// --------------------------------------------------------------------------------------------------
 
 void check_names(const ConformOptions& o) {
     std::set<std::string> ops, tests, kernels;
@@ -87,7 +89,8 @@ void run_own_cases(const Device& device, const ConformOptions& o, ConformReport&
         });
 }
 
-// ---- cases from files ------------------------------------------------------------------------------------------------
+// ---- cases from files
+// ------------------------------------------------------------------------------------------------
 
 void check_names(const ConformOptions& o, const std::vector<OracleCase>& cases) {
     std::set<std::string> ops, tests, kernels;
@@ -108,7 +111,7 @@ void run_files(const Device& device, const ConformOptions& o, ConformReport& rep
     Progress progress;
     for (const OracleCase& test : cases) {
         if (!o.test.empty() && o.test != test.name) continue;
-        const bool by_file = o.op.empty() || o.op == test.op;  // the name in the file, or this program's
+        const bool by_file = o.op.empty() || o.op == test.op;  // by the name in the file or the name of the op
         if (!test.not_built.empty()) {
             if (by_file) report.add(NotBuilt{test.name, test.not_built});
             continue;
@@ -140,7 +143,7 @@ void run(const ConformOptions& o) {
     o.cases.empty() ? run_own_cases(device, o, report) : run_files(device, o, report);
     if (report.empty())
         throw Error(ErrorKind::usage,
-                    "conform: no case is left to run: this device or this case has no such op and kernel");
+                    "conform: no case to run: this device or case does not support this op and kernel");
     if (!report.finish()) set_exit_code(exit_code(ErrorKind::accuracy));
 }
 
@@ -149,21 +152,25 @@ void run(const ConformOptions& o) {
 void add_conform(CLI::App& app) {
     auto o = std::make_shared<ConformOptions>();
     CLI::App* command =
-        app.add_subcommand("conform", "Run every kernel of every op against its reference, or against case files");
+        app.add_subcommand("conform", "Compare every kernel of every op with its reference, or with case files");
     command->footer(
-        "Without --cases each op brings its own cases. A case whose op or option is not built is listed and is no "
-        "failure.\n"
-        "Exit code 7 when a result is outside of its tolerance.\n"
+        "Default: the built-in cases of each op. Cases of ops or options that Vantage does not have are listed, and "
+        "are not "
+        "failures.\nExit code 7 if a result exceeds its tolerance.\n"
         "Examples:\n  vantage conform --op attention -v\n  vantage conform --cases tests/data/oracle/ops --json");
-    command->add_option("--op", o->op, "This op only")->type_name("NAME");
+    command->add_option("--op", o->op, "Only this op")->type_name("NAME");
     command
-        ->add_option("--cases", o->cases,
-                     "Folder with ops.json and ops.safetensors (format: tests/data/oracle/README.md, section 3)")
+        ->add_option(
+            "--cases", o->cases,
+            "Folder with case files, ops.json and ops.safetensors (format: tests/data/oracle/README.md, section 3)")
         ->type_name("DIR");
-    command->add_option("--case", o->test, "This case only")->type_name("NAME");
-    command->add_option("--kernel", o->kernel, "This kernel only")->type_name("NAME");
-    command->add_flag("--json", o->json, "One JSON object on stdout: every run with its error, and the totals");
-    command->callback([o] { run(*o); });
+    command->add_option("--case", o->test, "Only this case")->type_name("NAME");
+    add_kernel_option(*command, o->kernel);
+    command->add_flag("--json", o->json, "Print one JSON object: every run with its error, and totals");
+    command->callback([o] {
+        o->kernel = kernel_wanted(o->op, o->kernel);
+        run(*o);
+    });
 }
 
 }  // namespace vantage::cli

@@ -1,11 +1,10 @@
 #include "cli/device/conform_report.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 
+#include "cli/shared/terminal_page.h"
 #include "runtime/base/json.h"
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
@@ -15,7 +14,7 @@ namespace vantage::cli {
 namespace {
 std::string verdict(bool passed) {
     const char* word = passed ? "ok" : "FAILED";
-    if (!colour_wanted(STDOUT_FILENO)) return format("%-6s", word);
+    if (!colour_wanted(Page::stdout_fd)) return format("%-6s", word);
     return format("\033[%dm%-6s\033[0m", passed ? 32 : 31, word);
 }
 
@@ -68,7 +67,7 @@ ConformReport::Totals ConformReport::totals() const {
     return t;
 }
 
-// One line for each op and kernel, in the order in which they ran, with the case that came nearest to what is allowed.
+// One line per op and kernel, in the order of the runs, with the case that came closest to its tolerance.
 void ConformReport::print_kernels() const {
     struct Line {
         const Outcome* worst;
@@ -84,8 +83,7 @@ void ConformReport::print_kernels() const {
         if (!o.passed()) ++line->second.failed;
     }
     if (lines.empty()) return;
-    std::printf("%-6s %-20s %-16s %5s  %-9s  %-9s  %s\n", "", "op", "kernel", "runs", "error", "allowed",
-                "in the worst case");
+    std::printf("%-6s %-20s %-16s %5s  %-9s  %-9s  %s\n", "", "op", "kernel", "runs", "error", "allowed", "worst case");
     for (const auto& [key, line] : lines)
         std::printf("%s %-20s %-16s %5zu  %-9.3g  %-9.3g  %s\n", verdict(line.failed == 0).c_str(),
                     line.worst->op.c_str(), line.worst->kernel.c_str(), line.runs, line.worst->result.worst,
@@ -117,7 +115,7 @@ bool ConformReport::finish() const {
     } else {
         print_kernels();
         print_not_built();
-        std::printf("%zu passed, %zu failed, %zu not built (cases; %zu runs of kernels on %s)\n", t.passed, t.failed,
+        std::printf("%zu passed, %zu failed, %zu not built (cases; %zu kernel runs on %s)\n", t.passed, t.failed,
                     t.not_built, outcomes_.size(), device_.caps().name.c_str());
     }
     return t.failed == 0;

@@ -1,4 +1,4 @@
-// What `vantage conform` tells: each failure at once, then a line for each op and kernel, what is not built, and totals.
+// Output of `vantage conform`: each failure at once, then one line per op and kernel, unsupported cases, and totals.
 #pragma once
 
 #include <map>
@@ -13,15 +13,15 @@ namespace vantage::cli {
 struct Outcome {
     std::string op, kernel;
     std::string test;   ///< the case's name
-    std::string part;   ///< which of the case's calls, where there are several
+    std::string part;   ///< which call of the case, if it has several
     std::string types;  ///< "f32", "f16", "f32 weights bf16"
     CaseResult result;
-    std::string unit;   ///< what the totals count: the case, in all of its calls, types and kernels
-    std::string rerun;  ///< the command that runs just this
+    std::string unit;   ///< the case that the totals count, with all of its calls, types and kernels
+    std::string rerun;  ///< command line that repeats this run
     bool passed() const { return result.status == CaseResult::passed; }
 };
 
-/// A case that cannot be run, or results of it that nothing computes.
+/// A case that Vantage does not support. `partly`: only some of its results are not supported.
 struct NotBuilt {
     std::string test, reason;
     bool partly = false;
@@ -29,14 +29,14 @@ struct NotBuilt {
 
 class ConformReport {
 public:
-    /// `verbose`: every outcome gets a line, not only failures.
+    /// `verbose`: print every outcome, not only failures.
     ConformReport(const Device& device, bool as_json, bool verbose)
         : device_(device), as_json_(as_json), verbose_(verbose) {}
 
     void add(Outcome outcome);
     void add(NotBuilt what) { not_built_.push_back(std::move(what)); }
     bool empty() const { return outcomes_.empty() && not_built_.empty(); }
-    /// Prints what is still to be told; false when something failed.
+    /// Prints the summary. Returns false if a run failed.
     bool finish() const;
 
 private:

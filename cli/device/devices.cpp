@@ -1,4 +1,4 @@
-// vantage devices: what Vulkan offers here, and which of it is taken.
+// vantage devices: lists Vulkan devices and the chosen one.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
@@ -54,14 +54,13 @@ void print(const DeviceListing& device) {
     const auto line = [](const char* what, const std::string& text) {
         std::printf("    %-10s %s\n", what, text.c_str());
     };
-    line("status", (device.chosen ? "chosen: " : device.usable ? "not chosen: " : "cannot be used: ") + device.reason);
+    line("status", (device.chosen ? "chosen: " : device.usable ? "not chosen: " : "not usable: ") + device.reason);
     line("type", name_of(caps.type));
     line("uuid", uuid_text(caps.uuid));
     line("driver", caps.driver + (caps.driver.empty() ? "" : ", ") + caps.driver_version +
                        format(", Vulkan %u.%u.%u", version >> 22 & 0x7f, version >> 12 & 0x3ff, version & 0xfff));
     line("memory", bytes_text(caps.device_memory) + ", " + bytes_text(device.memory_available) + " available" +
-                       (caps.memory_budget ? "" : " at the most") +
-                       (caps.unified_memory ? ", shared with the host" : ""));
+                       (caps.memory_budget ? "" : " at most") + (caps.unified_memory ? ", shared with the host" : ""));
     line("compute", format("workgroups of %u, ", caps.max_workgroup_invocations) + bytes_text(caps.max_shared_memory) +
                         " shared memory");
     line("subgroups", subgroups_text(caps));
@@ -85,17 +84,17 @@ void run(bool as_json) {
     if (devices.empty()) {
         throw Error(
             ErrorKind::no_device,
-            "no Vulkan device: install a driver, such as mesa-vulkan-drivers (Debian, Ubuntu; it also runs on the CPU) "
-            "or the GPU vendor's");
+            "no Vulkan device; install a driver: the GPU vendor's, or mesa-vulkan-drivers (Debian, Ubuntu), which also "
+            "includes a CPU driver");
     }
     throw Error(ErrorKind::no_device,
-                "no Vulkan device can be used: " + devices.front().caps.name + ": " + devices.front().reason);
+                "no usable Vulkan device: " + devices.front().caps.name + ": " + devices.front().reason);
 }
 
 }  // namespace
 
 void add_devices(CLI::App& app) {
-    CLI::App* command = app.add_subcommand("devices", "List the Vulkan devices, and say which one is taken and why");
+    CLI::App* command = app.add_subcommand("devices", "List Vulkan devices, with the chosen one and the reason");
     command->footer("Example: vantage devices --json");
     auto as_json = std::make_shared<bool>(false);
     command->add_flag("--json", *as_json, "Print a JSON array");

@@ -1,4 +1,4 @@
-// vantage tune: measures the kernels that a model's calls may take, and keeps which are the fastest.
+// vantage tune: measures all kernels that fit the calls of a model, and saves the fastest in a tuning table.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
@@ -27,14 +27,14 @@ struct TuneCommand {
     bool quick = false, show = false, forget = false, json = false;
 };
 
-/// What is tuned: a model's config, and its graph for a plan.
+/// The model to tune for: its config, and its graph for a plan.
 struct Subject {
     std::string name;
     ModelConfig config;
     std::function<Graph(const BuildOptions&)> graph;
 };
 
-// Storage of a shape's weights by name: matrices as wanted, all others f32, as Model::random has them.
+// Storage of a shape's weights by name: `wanted` for matrices, f32 for others, as in Model::random.
 Graph::WeightTypes storage_of_weights(const ModelConfig& config, DType wanted) {
     Graph one_row = build_model(config, {.rows = 1, .context = std::min<std::int64_t>(config.context, 16)},
                                 [](const std::string&) { return DType::f32; });
@@ -61,7 +61,7 @@ Subject subject_of(const TuneCommand& o, const Device& device) {
             [config, types](const BuildOptions& build) { return build_model(config, build, types); }};
 }
 
-// Rows of the plans that a session makes, the most telling ones first: a token, the largest chunk, the others.
+// Rows of the plans of a session, the most important ones first: 1, the largest chunk, the others.
 std::vector<std::int64_t> plan_rows(const ModelConfig& config, bool is_encoder, bool quick) {
     if (config.is_vision()) return {config.context};
     std::vector<std::int64_t> rows;
@@ -72,7 +72,7 @@ std::vector<std::int64_t> plan_rows(const ModelConfig& config, bool is_encoder, 
     return rows;
 }
 
-// The calls of all plans as Plan makes them on this device, those of the first plan first.
+// The calls of all plans on this device, in the order of plan_rows.
 std::vector<ModelCall> calls_of(const Subject& subject, const TuneCommand& o, std::int64_t context, const Caps& caps) {
     const ModelConfig& config = subject.config;
     const std::int64_t default_context = config.default_context > 0 ? config.default_context : config.context;
@@ -102,7 +102,7 @@ std::vector<ModelCall> calls_of(const Subject& subject, const TuneCommand& o, st
     return calls;
 }
 
-// Measures call by call, until the time is over. What was measured before an error or Ctrl-C is kept.
+// Measures call by call until the time limit. Results before an error or Ctrl-C are kept.
 void tune_all(const Device& device, const TuneCommand& o, std::int64_t context, TuneReport& report) {
     const double end = seconds_now() + o.seconds;
     Progress progress;
@@ -122,7 +122,7 @@ void tune_all(const Device& device, const TuneCommand& o, std::int64_t context, 
     }
 }
 
-// Adds to --save's file, for all devices of this kind, or to the user's own table; `report.path` names which.
+// Adds the results to the file of --save (for all devices of this kind), or to the user's table. Sets `report.path`.
 void keep(const TuneCommand& o, const Device& device, TuneReport& report) {
     TuningTable measured;
     for (const TunedModelCall& call : report.calls)
@@ -130,15 +130,14 @@ void keep(const TuneCommand& o, const Device& device, TuneReport& report) {
     if (measured.calls.empty()) return;
     report.path = o.save.empty() ? own_tuning_path(device.caps()) : o.save;
     if (report.path.empty())
-        log(LogLevel::warning,
-            "there is no cache directory: what was measured is not kept (VANTAGE_CACHE_DIR sets one)");
+        log(LogLevel::warning, "there is no cache directory, so results are not saved; set VANTAGE_CACHE_DIR");
     else if (o.save.empty())
         add_to_own_tuning(device.caps(), measured);
     else
         add_to_tuning_file(o.save, {TunedDevice::of(device.caps()).of_its_kind(), measured});
 }
 
-// Calls with several kernels to choose from, with what they take now.
+// Calls with at least two eligible kernels, and the kernel that is chosen now.
 TuneReport report_of(const Device& device, const Subject& subject, const TuneCommand& o, std::int64_t context) {
     TuneReport report{.model = subject.name, .device = TunedDevice::of(device.caps()), .context = context};
     const Caps& caps = device.caps();
@@ -154,18 +153,19 @@ TuneReport report_of(const Device& device, const Subject& subject, const TuneCom
 
 void tune(const TuneCommand& o, const Device& device) {
     const Subject subject = subject_of(o, device);
-    if (o.context < 1) throw Error(ErrorKind::usage, "a context has at least one token");
+    if (o.context < 1)
+        throw Error(ErrorKind::usage,
+                    format("tune: --ctx is %lld; expected at least 1", static_cast<long long>(o.context)));
     const std::int64_t context = std::min(o.context, subject.config.context);
     TuneReport report = report_of(device, subject, o, context);
-    if (!o.save.empty())  // adds nothing yet: a file that cannot be added to is to be known before all is measured
+    if (!o.save.empty())  // adds nothing: fails before the measurement if the file is not usable
         add_to_tuning_file(o.save, {TunedDevice::of(device.caps()).of_its_kind(), {}});
-    log(LogLevel::info, "%zu calls have several kernels; this takes %.0f s at most", report.calls.size(), o.seconds);
+    log(LogLevel::info, "%zu calls have several kernels; time limit: %.0f s", report.calls.size(), o.seconds);
     try {
         tune_all(device, o, context, report);
     } catch (const Error&) {
         keep(o, device, report);
-        if (!report.path.empty())
-            log(LogLevel::warning, "what was measured until now is kept in %s", report.path.c_str());
+        if (!report.path.empty()) log(LogLevel::warning, "results so far are saved in %s", report.path.c_str());
         throw;
     }
     keep(o, device, report);
@@ -176,7 +176,7 @@ void run(const TuneCommand& o) {
     const Device device = open_device();
     if (o.forget) {
         const bool forgotten = forget_own_tuning(device.caps());
-        std::printf(forgotten ? "forgotten: %s\n" : "nothing was measured for %s\n",
+        std::printf(forgotten ? "removed: %s\n" : "there is no tuning table for %s\n",
                     forgotten ? own_tuning_path(device.caps()).c_str() : device.caps().name.c_str());
     } else if (o.show) {
         print_tables(device.caps(), o.json);
@@ -190,33 +190,36 @@ void run(const TuneCommand& o) {
 void add_tune(CLI::App& app) {
     auto o = std::make_shared<TuneCommand>();
     CLI::App* command =
-        app.add_subcommand("tune", "Measure the kernels for a model's calls here, and choose by that from now on");
+        app.add_subcommand("tune", "Measure the kernels for a model on this device, and use the fastest from now on");
     command->footer(
-        "Every kernel of every call of the model's plans (prompts and drawn tokens) is measured, in turns. One that is "
-        "at least 5 % faster than the usual one and beyond noise, and whose results are right, is taken from then on; "
-        "the "
-        "table is kept in the cache for this device and driver. VANTAGE_DISABLE_TUNING=1 leaves all tables unused.\n"
+        "Measures every kernel for every call of the model's plans (prompts and generated tokens), in turns. A kernel "
+        "replaces "
+        "the default if its results are correct and it is at least 5 % faster, beyond noise. The table is saved in the "
+        "cache "
+        "directory for this device and driver. VANTAGE_DISABLE_TUNING=1 ignores all tables.\n"
         "Examples:\n  vantage tune -m ./gpt2\n  vantage tune --shape llama-1b --weights f16 --context 4096\n  "
         "vantage tune --show");
     add_model_option(*command);
-    command->add_option("--shape", o->shape, "In place of a model: gpt2-small, llama-1b, llama-8b, bert-base")
+    command
+        ->add_option("--shape", o->shape,
+                     "Tune for this shape instead of a model: gpt2-small, llama-1b, llama-8b or bert-base")
         ->type_name("NAME");
     command
         ->add_option("-c,--ctx,--context", o->context,
-                     "Tokens in the cache while it is measured; the model's own at most")
+                     "Tokens in the key-value cache during the measurement; at most the model's maximum")
         ->capture_default_str();
     add_precision_option(*command, o->precision);
-    command->add_option("--seconds", o->seconds, "No call is begun after so much time")
+    command->add_option("--seconds", o->seconds, "Time limit in seconds: no call is started later")
         ->check(CLI::PositiveNumber)
         ->capture_default_str();
-    command->add_flag("--quick", o->quick, "Only single tokens and the largest chunk, with fewer samples");
+    command->add_flag("--quick", o->quick, "Measure only single tokens and the largest chunk, with fewer samples");
     command
         ->add_option("--save", o->save,
-                     "Add to the table FILE, for all devices and drivers of this kind, and not to the cache")
+                     "Add results to the table FILE, for all devices and drivers of this kind, instead of the cache")
         ->type_name("FILE");
-    command->add_flag("--show", o->show, "Print what is known, and measure nothing");
-    command->add_flag("--forget", o->forget, "Forget what was measured for this device and driver");
-    command->add_flag("--json", o->json, "One JSON object on stdout");
+    command->add_flag("--show", o->show, "Print the tables for this device; measure nothing");
+    command->add_flag("--forget", o->forget, "Remove the results for this device and driver");
+    command->add_flag("--json", o->json, "Print one JSON object");
     command->callback([o] { run(*o); });
 }
 

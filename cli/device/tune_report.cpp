@@ -20,7 +20,7 @@ double median_of(const TunedResult& result, const Kernel* kernel) {
     return found == result.times.end() ? 0 : found->second.median;
 }
 
-/// Kernel time of a plan's calls that were measured, with the choices before and now.
+/// Kernel time of the measured calls of a plan, with the choices before and now.
 struct PlanTime {
     double before = 0, now = 0;
 };
@@ -73,14 +73,14 @@ void print_text(const TuneReport& report) {
     std::printf("%s on %s (%s), %lld tokens in the cache: %zu of %zu calls measured, %zu %s another kernel now\n",
                 report.model.c_str(), report.device.name.c_str(), report.device.driver_version.c_str(),
                 static_cast<long long>(report.context), measured_calls(report), report.calls.size(), changes,
-                changes == 1 ? "takes" : "take");
+                changes == 1 ? "uses" : "use");
     if (changes > 0) std::fputs(table.text().c_str(), stdout);
     for (const auto& [rows, time] : plan_times(report))
-        std::printf("  these calls in a run of %lld %s: %s before, %s now\n", static_cast<long long>(rows),
+        std::printf("  time of these calls in a run of %lld %s: %s before, %s now\n", static_cast<long long>(rows),
                     rows == 1 ? "token" : "tokens", time_text(time.before).c_str(), time_text(time.now).c_str());
     if (measured_calls(report) < report.calls.size())
-        std::printf("the time was over before all calls were measured: --seconds gives more\n");
-    if (!report.path.empty()) std::printf("kept in %s\n", report.path.c_str());
+        std::printf("not all calls were measured within the time limit; use a larger --seconds\n");
+    if (!report.path.empty()) std::printf("saved in %s\n", report.path.c_str());
 }
 
 void print_json(const TuneReport& report) {
@@ -111,14 +111,14 @@ void print_tables(const Caps& caps, bool as_json) {
         std::fputs(tuning_to_json({TunedDevice::of(caps), all}).c_str(), stdout);
         return;
     }
-    std::printf("%zu calls were measured here (%s), %zu come with the program\n", own.calls.size(),
+    std::printf("%zu calls measured on this machine (%s), %zu from installed tables\n", own.calls.size(),
                 own_tuning_path(caps).c_str(), installed);
     TextTable table("lllr");
     if (!all.calls.empty()) table.row({"call", "kernel", "measured", "time"});
     for (const auto& [key, call] : all.calls) {
         const auto time = call.seconds.find(call.kernel);
         const bool timed = time != call.seconds.end() && time->second;
-        table.row({key, call.kernel, own.calls.count(key) > 0 ? "here" : "elsewhere",
+        table.row({key, call.kernel, own.calls.count(key) > 0 ? "here" : "installed",
                    timed ? time_text(*time->second) : "-"});
     }
     std::fputs(table.text().c_str(), stdout);

@@ -1,4 +1,4 @@
-// What `vantage tune` found, as text and as JSON.
+// Output of `vantage tune`: text or JSON.
 #pragma once
 
 #include <optional>
@@ -12,8 +12,8 @@ namespace vantage::cli {
 
 struct TunedModelCall {
     ModelCall model;
-    const Kernel* before = nullptr;     ///< what plans took until now
-    std::optional<TunedResult> result;  ///< nothing where the time was over before
+    const Kernel* before = nullptr;     ///< the choice before tuning
+    std::optional<TunedResult> result;  ///< nothing if the time limit came first
 };
 
 struct TuneReport {
@@ -21,12 +21,12 @@ struct TuneReport {
     TunedDevice device;
     std::int64_t context = 0;
     std::vector<TunedModelCall> calls;
-    std::string path = {};  ///< of the table
+    std::string path = {};  ///< of the saved table
 };
 
 void print_text(const TuneReport& report);
 void print_json(const TuneReport& report);
-/// The tables that are in use on this device.
+/// Prints the tables for this device.
 void print_tables(const Caps& caps, bool as_json);
 
 }  // namespace vantage::cli

@@ -5,22 +5,27 @@
 #include <map>
 
 #include "runtime/bench/report.h"
+#include "runtime/graph/kernel_names.h"
 
 namespace vantage {
 
 namespace {
 
-// Texts that say how a measurement came out, not what was measured.
+// Texts that are results, not the identity of a row.
 constexpr std::array<std::string_view, 4> outcomes{"chosen", "note", "bound", "operands"};
 constexpr std::string_view spread_suffix = "_spread";
 
 std::string row_name(const Json& row) {
-    // columns that every benchmark puts first come first; Json sorts the names of an object
+    // the columns that benchmarks put first come first; Json sorts the keys of an object
     std::string name;
     const auto add = [&](const std::string& text) { name += (name.empty() || text.empty() ? "" : " ") + text; };
+    const std::string op = row.contains("op") && row["op"].is_string() ? row["op"].get<std::string>() : "";
     constexpr std::array<std::string_view, 6> default_columns{"op", "model", "test", "case", "types", "kernel"};
     for (const std::string_view column : default_columns)
-        if (row.contains(column) && row[std::string(column)].is_string()) add(row[std::string(column)]);
+        if (row.contains(column) && row[std::string(column)].is_string()) {
+            const std::string text = row[std::string(column)];
+            add(column == "kernel" ? current_kernel_name(op, text) : text);  // older reports have older names
+        }
     for (const auto& [column, value] : row.items())
         if (value.is_string() && std::ranges::count(default_columns, column) == 0 &&
             std::ranges::count(outcomes, column) == 0)
@@ -57,7 +62,7 @@ struct ParsedReport {
             if (!figures_of(row).empty()) rows.emplace_back(of_its_own(row_name(row)), &row);
         }
     }
-    // The n-th row of a name: rows of one name are told apart by their order.
+    // Rows of one name are distinguished by their order.
     std::string of_its_own(const std::string& name) const {
         std::string text = name;
         for (int n = 2; find(text) != nullptr; ++n) text = name + " #" + std::to_string(n);
@@ -89,18 +94,18 @@ ReportComparison compare_reports(const Json& before_json, const std::string& bef
                                  const std::string& after_name, bool any_device) {
     const ParsedReport before(before_json, before_name), after(after_json, after_name);
     if (before.kind != after.kind)
-        throw Error(ErrorKind::usage, before_name + " is of bench " + before.kind + ", " + after_name + " of bench " +
-                                          after.kind + ": nothing to compare");
+        throw Error(ErrorKind::usage, before_name + " is a report of bench " + before.kind + ", but " + after_name +
+                                          " of bench " + after.kind + ": nothing to compare");
     ReportComparison result;
     if (before.device != after.device || before.uuid != after.uuid) {
         const std::string text =
             before_name + " was measured on " + before.device + ", " + after_name + " on " + after.device;
-        if (!any_device) throw Error(ErrorKind::usage, text + ": --any-device compares them all the same");
+        if (!any_device) throw Error(ErrorKind::usage, text + "; compare them with --any-device");
         result.warnings.push_back(text);
     } else if (before.driver != after.driver) {
         result.warnings.push_back("the driver was " + before.driver + " and is " + after.driver);
     }
-    // the model's figures are means (mean_of), all others medians
+    // figures of bench model are means (mean_of), others medians
     const double sigmas = before.kind == "model" ? of_standard_deviation : of_median_deviation;
     for (const auto& [name, row] : before.rows) {
         const Json* now = after.find(name);
@@ -118,8 +123,8 @@ ReportComparison compare_reports(const Json& before_json, const std::string& bef
     if (result.changes.empty())
         throw Error(ErrorKind::usage,
                     before_name + " and " + after_name +
-                        ": nothing to compare, as no row of both has a figure with a spread (which it "
-                        "has of three samples or more)");
+                        ": nothing to compare: no row of both has a figure with a spread (which needs "
+                        "three samples)");
     return result;
 }
 

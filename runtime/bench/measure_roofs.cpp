@@ -1,4 +1,4 @@
-// How the roofs are found: kernels of shaders/roofs, run long enough to be timed, the best of some samples.
+// Measures the roofs with the kernels of shaders/roofs: the best of several samples that are long enough to be timed.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -27,11 +27,11 @@ namespace {
 using gpu::PipelineKey;
 using params::BenchParams;
 
-constexpr double long_enough = 0.02;  // seconds: beyond what starting a dispatch costs, below what a watchdog minds
-constexpr double sampling = 0.2;      // seconds for the samples of one figure, of which the best counts
-constexpr int samples = 7;            // of short runs
+constexpr double long_enough = 0.02;  // seconds: much longer than a launch, shorter than watchdog limits
+constexpr double sampling = 0.2;      // seconds for the samples of one figure; the best counts
+constexpr int samples = 7;            // maximum, for short runs
 constexpr std::uint32_t max_passes = 1u << 16;
-// Working sets: from what a core's own cache holds to what no cache does.
+// Working sets, from the cache of one core to more than any cache.
 constexpr std::array<std::uint64_t, 5> working_sets{512u << 10, 2u << 20, 8u << 20, 64u << 20, 512u << 20};
 
 params::uvec2 halves(std::uint64_t address) {
@@ -62,22 +62,22 @@ private:
     std::uint64_t bytes_of_results() const;
     std::uint64_t bytes_of_factors() const;
 
-    // A CPU device has a subgroup in its vector registers; more of them in a workgroup only cost it.
+    // On CPU devices a subgroup is one vector register; more subgroups per workgroup only add cost.
     std::uint32_t lanes() const {
         return caps_.is_cpu() ? std::clamp(caps_.subgroup_size, 4u, 64u) : workgroup_size(caps_);
     }
 
-    // For arithmetic: more than the largest GPU runs at once; on a CPU device more than its threads.
+    // For arithmetic: more than the largest GPU runs at a time; on CPU devices more than the threads.
     std::uint32_t invocations() const { return caps_.is_cpu() ? 1u << 13 : 1u << 18; }
 
     const Device& device_;
     gpu::DeviceState& state_;
     const Caps& caps_;
     const RoofProgress& progress_;
-    gpu::Buffer factors_, results_;  // of the arithmetic kernels: what they multiply; a number for each invocation
+    gpu::Buffer factors_, results_;  // of the arithmetic kernels: factors; one result per invocation
 };
 
-// Seconds that the recording's one dispatch takes, by the device's clock where it has one.
+// Seconds of the recording's single dispatch, by device timestamps if supported.
 double RoofMeter::run(const gpu::Recording& recording) const {
     throw_if_interrupted();
     const gpu::Recording* one[] = {&recording};
@@ -102,7 +102,7 @@ double RoofMeter::seconds(const PipelineKey& key, const BenchParams& params,
     return best;
 }
 
-// As many passes as make it long enough; the first run compiles, and so the second counts.
+// Finds a number of passes that is long enough. The first run compiles, so the second one counts.
 double RoofMeter::seconds_a_pass(const std::function<double(std::uint32_t passes)>& timed) const {
     std::uint32_t passes = 1;
     static_cast<void>(timed(passes));
@@ -115,7 +115,7 @@ double RoofMeter::seconds_a_pass(const std::function<double(std::uint32_t passes
     return taken / passes;
 }
 
-// 10^9 operations a second of a kernel that does `operations` in a pass of an invocation.
+// 10^9 operations per second of a kernel with `operations` per pass and invocation.
 double RoofMeter::rate(const PipelineKey& key, double operations, std::uint32_t lanes) const {
     const double pass = seconds_a_pass([&](std::uint32_t passes) {
         const BenchParams params{.x = halves(factors_.address()),
@@ -172,7 +172,7 @@ std::vector<MatrixRoof> RoofMeter::matrices() const {
     return found;
 }
 
-// The host's time for many launches less that for few, so that the submission does not count.
+// Host time of many launches minus that of few, so that the submission does not count.
 double RoofMeter::launch_us(bool barriers) const {
     constexpr int few = 100, many = 1100;
     const auto timed = [&](int count) {
@@ -199,7 +199,8 @@ double RoofMeter::submission_us() const {
     return 1e6 * taken[taken.size() / 2];
 }
 
-// The clock makes a kernel that no cache has: until it has run once, less a second run.
+// The time is a constant of the kernel, so that it is in no cache. Time until the end of the first run, minus a second
+// run.
 double RoofMeter::compile_ms() const {
     std::vector<double> taken;
     for (std::uint32_t i = 0; i < 3; ++i) {
@@ -219,7 +220,7 @@ double RoofMeter::compile_ms() const {
     return taken[taken.size() / 2];
 }
 
-// A number for each invocation, and a tile for each subgroup that multiplies matrices.
+// One number per invocation, and one tile per subgroup for matrices.
 std::uint64_t RoofMeter::bytes_of_results() const {
     std::uint64_t max_bytes = 4ull * invocations();
     for (const CooperativeMatrix& m : caps_.cooperative_matrices)
@@ -227,7 +228,7 @@ std::uint64_t RoofMeter::bytes_of_results() const {
     return max_bytes;
 }
 
-// Two tiles of a and two of b, of at most four bytes an element.
+// Two tiles of a and two of b, at most four bytes per element.
 std::uint64_t RoofMeter::bytes_of_factors() const {
     std::uint64_t max_bytes = 256;
     for (const CooperativeMatrix& m : caps_.cooperative_matrices)
@@ -246,7 +247,7 @@ Roofs RoofMeter::measure() {
     results_ = gpu::allocate(state_, bytes_of_results(), gpu::MemoryKind::device, "results");
     factors_ = gpu::allocate(state_, bytes_of_factors(), gpu::MemoryKind::device, "factors");
     gpu::fill(state_, factors_, 0, factors_.bytes(),
-              0x3c013a03);  // small numbers in every type, no two neighbours alike
+              0x3c013a03);  // small numbers in every type; neighbours differ
     say("f32 arithmetic");
     r.f32_gflops = rate({"bench_fma", {lanes(), 0}}, 20.0 * 3 * 4 * 2, lanes());
     if (caps_.fp16 && has_family("fp16")) {

@@ -13,7 +13,7 @@ namespace vantage {
 
 namespace {
 
-/// What the model holds at once of a sequence.
+/// Maximum number of tokens of a sequence.
 std::int64_t context_of(const ModelTest& test, ModelKind kind) {
     return test.prompt && kind != ModelKind::decoder ? test.tokens : test.context();
 }
@@ -23,7 +23,7 @@ SessionOptions sized(SessionOptions options, const ModelTest& test, ModelKind ki
     return options;
 }
 
-/// A test's sequences, which all have the same tokens.
+/// The sequences of a test. All have the same tokens.
 class TimedBatch {
 public:
     TimedBatch(const Model& model, const ModelTest& test, SessionOptions options)
@@ -38,7 +38,7 @@ public:
         batch_.run();
     }
 
-    /// Seconds of the test, from what is there already.
+    /// Runs the test from the current state and returns seconds.
     double run() {
         for (std::int64_t i = 0; i < test_.sequences; ++i) batch_.rewind(i, test_.depth);
         const double begin = seconds_now();
@@ -95,14 +95,14 @@ void require_possible(const Model& model, const ModelTest& test) {
     const ModelKind kind = model.config().kind;
     const std::string who = model.info().name + " (" + model.info().architecture + ")";
     if (model.config().is_vision())
-        throw Error(ErrorKind::usage, who + " looks at images: there are no tokens to count");
+        throw Error(ErrorKind::usage, who + " is a vision model: there are no tokens to count");
     if (kind == ModelKind::encoder && !test.prompt)
-        throw Error(ErrorKind::usage, test.name() + ": " + who + " is an encoder, which draws no tokens");
+        throw Error(ErrorKind::usage, test.name() + ": " + who + " is an encoder, which does not generate tokens");
     if (kind != ModelKind::decoder && test.depth > 0)
         throw Error(ErrorKind::usage,
                     test.name() + ": " + who + " reads its text in one piece, with nothing before it");
     if (const std::int64_t context = context_of(test, kind); context > model.info().context)
-        throw Error(ErrorKind::usage, format("%s takes a context of %lld tokens, but %s allows %lld",
+        throw Error(ErrorKind::usage, format("%s needs a context of %lld tokens, but %s supports at most %lld",
                                              test.name().c_str(), static_cast<long long>(context),
                                              model.info().name.c_str(), static_cast<long long>(model.info().context)));
 }

@@ -1,4 +1,4 @@
-// The calls of models: built as the models build them, so that nothing here has to be kept in step with them.
+// The calls of models, taken from the graphs that the models build, so that they cannot get out of date.
 #include <algorithm>
 #include <optional>
 
@@ -17,16 +17,16 @@ namespace {
 
 constexpr std::int64_t longest_context = 32768;
 
-// A run of `rows` tokens at the end of `context`.
+// A run of `rows` tokens at the end of a context of `context` tokens.
 struct ModelRun {
     std::int64_t rows, context;
     bool quick = false;
-    std::optional<DType> matrices = {};  ///< stored in blocks of 8 or 4 bits
+    std::optional<DType> matrices = {};  ///< quantized storage (q8_0, q4_0)
 };
 
 struct MeasuredShape {
-    const char* name;  ///< of a NamedShape
-    DType weights;     ///< as its checkpoints have them, or as most devices run them
+    const char* name;  ///< name of a NamedShape
+    DType weights;     ///< as in its checkpoints, or as most devices run it
     std::vector<ModelRun> runs;
 };
 
@@ -58,7 +58,7 @@ std::string name_of(const MeasuredShape& model, const ModelRun& run) {
     return run.rows == run.context ? name : name + " of " + std::to_string(run.context);
 }
 
-/// The graph as a Plan has it at the usual precision, f16, but with no products joined: which are depends on the device.
+/// The graph as in a Plan with precision f16, but without merged projections, which depend on the device.
 Graph graph_of(const MeasuredShape& model, const ModelRun& run) {
     const ModelConfig config = shape_of_model(model.name, 1);
     const BuildOptions options{.rows = run.rows, .context = run.context, .record_attention = {}};

@@ -24,7 +24,7 @@ std::vector<OpTime> time_by_op(std::span<const DispatchTiming> timings) {
 
 namespace {
 
-// The least time that the roofs allow, by the time that it took.
+// Minimum time by the roofs / measured time, in percent.
 double percent_of_roof(const OpTime& op, const Roofs& roofs) {
     const auto dispatches = static_cast<double>(op.dispatches);
     const double moving = dispatches * roofs.seconds_moving(op.bytes_read / dispatches, op.bytes_written / dispatches),

@@ -1,4 +1,4 @@
-// Where the time of a run went: its dispatches added up by op and kernel.
+// The time of a run by op and kernel.
 #pragma once
 
 #include <optional>
@@ -12,18 +12,18 @@
 namespace vantage {
 
 struct OpTime {
-    std::string op, kernel;  ///< "matmul", "tiled"; "grids" for what the runtime itself dispatches
+    std::string op, kernel;  ///< "matmul", "tiled"; "grids" for dispatches of the runtime itself
     std::int64_t dispatches = 0;
     double seconds = 0, flops = 0, bytes_read = 0, bytes_written = 0;
     double bytes() const { return bytes_read + bytes_written; }
 };
 
-/// What takes longest first.
+/// In descending order of time.
 std::vector<OpTime> time_by_op(std::span<const DispatchTiming> timings);
 
-/// The table that --profile - prints: dispatches, milliseconds, share of the whole, mean, GFLOP/s and GB/s; with roofs the
-/// percentage of the one that bounds the op: the time that arithmetic in f32 or memory would take at least, by the time it
-/// took. Operations and bytes are those of OpDef::cost: what has to be done, not what a kernel does beyond it.
+/// The table of --profile -: dispatches, milliseconds, share, mean, GFLOP/s and GB/s. With roofs also the percentage of
+/// the roof that bounds the op: the minimum time for f32 arithmetic or memory, divided by the measured time. Operations
+/// and bytes are those of OpDef::cost, the necessary ones; a kernel may do more.
 std::string profile_table(std::span<const OpTime> ops, const std::optional<Roofs>& roofs);
 
 }  // namespace vantage

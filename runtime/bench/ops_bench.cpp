@@ -13,7 +13,7 @@ namespace vantage {
 
 namespace {
 
-constexpr double unknown_slowness = 4;  // of a rejected kernel that was not measured yet
+constexpr double unknown_slowness = 4;  // assumed for kernels that are not chosen and not measured yet
 
 Arithmetic unit_of(const Kernel& kernel) {
     if ((kernel.needs & need_coopmat) != 0) return Arithmetic::matrix;
@@ -21,7 +21,7 @@ Arithmetic unit_of(const Kernel& kernel) {
     return (kernel.needs & need_fp16) != 0 ? Arithmetic::f16 : Arithmetic::f32;
 }
 
-// Matrix units multiply numbers of 16 bits: the call's bf16, else f16, to which other operands are rounded.
+// Matrix units multiply 16-bit numbers: bf16 if the call has bf16 operands, else f16 (other operands are rounded).
 double rate_of(Arithmetic unit, const OpCall& call, const Roofs& roofs) {
     if (unit != Arithmetic::matrix) return roofs.arithmetic_gflops(unit);
     const bool bf16 = std::ranges::any_of(call.inputs, [](const auto& in) { return in && in->dtype == DType::bf16; });
@@ -41,7 +41,7 @@ const char* name_of(Arithmetic unit) {
 
 Figure figure_of(const Measurement& m) { return {m.median, m.deviation}; }
 
-// The storage types of a call's operands, each once: "f32", "f32 f16".
+// The storage types of the operands, without repetitions: "f32", "f32 f16".
 std::string types_text(const OpCall& call) {
     std::string text;
     for (const auto& input : call.inputs) {
@@ -77,7 +77,7 @@ OpsBench::OpsBench(const Device& device, const Roofs& roofs, OpsBenchOptions opt
       progress_(std::move(progress)),
       begin_(seconds_now()) {}
 
-// Of the budget; far more than enough where there is none.
+// Infinite without a budget.
 double OpsBench::seconds_left() const {
     return options_.budget > 0 ? options_.budget - (seconds_now() - begin_) : HUGE_VAL;
 }
@@ -85,8 +85,8 @@ double OpsBench::seconds_left() const {
 void OpsBench::run(std::span<const BenchCase> cases) {
     if (const std::size_t tuned = tuning_of(device_.caps()).calls.size(); tuned > 0)
         report_.note(
-            format("*: what plans take, by tables of %zu measured calls and else by capability; "
-                   "VANTAGE_DISABLE_TUNING=1 leaves tables unused.",
+            format("*: the kernel that plans choose, by tuning tables with %zu calls, else by capabilities; "
+                   "VANTAGE_DISABLE_TUNING=1 ignores tables.",
                    tuned));
     for (std::size_t i = 0; i < cases.size(); ++i) {
         const double left = seconds_left();
@@ -120,7 +120,7 @@ void OpsBench::run_case(const BenchCase& one) {
         measure_case(one, roof, kernels, *call);
 }
 
-// What fails by itself gets a row that says why; what ends the device, or Ctrl-C, ends all.
+// An error of one kernel becomes a row with the message. Ctrl-C and errors of the device end the benchmark.
 bool OpsBench::survives(const BenchCase& one, const Kernel* kernel, bool chosen, const std::function<void()>& action) {
     try {
         action();
@@ -133,13 +133,13 @@ bool OpsBench::survives(const BenchCase& one, const Kernel* kernel, bool chosen,
     }
 }
 
-// Empty: it is to be measured. The chosen kernel is left out only where it would take all too long.
+// Empty: measure it. The chosen kernel is skipped only if it would take much too long.
 std::string OpsBench::why_skip(const Kernel& kernel, bool chosen, const RoofOfCall& roof) const {
     const auto known = slowness_.find(&kernel);
     const double predicted = roof.seconds * (known != slowness_.end() ? known->second : chosen ? 1 : unknown_slowness);
     if (predicted > (chosen ? options_.longest_case : options_.longest_kernel))
         return format("skipped: about %s s", short_number(predicted).c_str());
-    return !chosen && seconds_now() > case_end_ ? "skipped: no time is left for it" : "";
+    return !chosen && seconds_now() > case_end_ ? "skipped: no time left" : "";
 }
 
 void OpsBench::measure_case(const BenchCase& one, const RoofOfCall& roof, const std::vector<const Kernel*>& kernels,
@@ -160,7 +160,7 @@ void OpsBench::measure_case(const BenchCase& one, const RoofOfCall& roof, const 
     flag_choice(one, chosen, timed);
 }
 
-// Fewer samples than asked for of a kernel that would take all too long; one of them always.
+// At least one sample; fewer than `repeats` if the kernel is too slow.
 Measurement OpsBench::measure(MeasuredCall& call, const Kernel& kernel) const {
     const Measurement first = call.measure(kernel, {.seconds = 0, .min_samples = 1, .max_samples = 1});
     if (first.median > options_.patience) return first;
@@ -184,24 +184,24 @@ ReportRow& OpsBench::add_row(const BenchCase& one, const RoofOfCall& roof, const
         .set("roof_percent", 100 * roof.seconds / time.median)
         .set("bound", roof.bound)
         .set("note", "")
-        .set("flops", one.cost().flops, Shown::data_only)
-        .set("bytes", one.cost().bytes(), Shown::data_only)
-        .set("roof", roof.roof, Shown::data_only)
-        .set("samples", time.samples.size(), Shown::data_only)
-        .set("least_us", 1e6 * time.min, Shown::data_only)
-        .set("most_us", 1e6 * time.max, Shown::data_only)
-        .set("dispatches", time.dispatches, Shown::data_only)
-        .set("device_clock", time.device_clock, Shown::data_only);
+        .set("flops", one.cost().flops, ShowIn::data_only)
+        .set("bytes", one.cost().bytes(), ShowIn::data_only)
+        .set("roof", roof.roof, ShowIn::data_only)
+        .set("samples", time.samples.size(), ShowIn::data_only)
+        .set("least_us", 1e6 * time.min, ShowIn::data_only)
+        .set("most_us", 1e6 * time.max, ShowIn::data_only)
+        .set("dispatches", time.dispatches, ShowIn::data_only)
+        .set("device_clock", time.device_clock, ShowIn::data_only);
 }
 
-// Says where the kernel that runs by default is not the fastest.
+// Adds a note if the chosen kernel is not the fastest.
 void OpsBench::flag_choice(const BenchCase& one, const Kernel* chosen, std::vector<Timed>& timed) {
     std::erase_if(timed, [](const Timed& t) { return t.time.samples.size() < min_samples_for_spread; });
     const auto taken = std::ranges::find(timed, chosen, &Timed::kernel);
     const auto best = std::ranges::min_element(timed, {}, [](const Timed& t) { return t.time.median; });
     if (taken == timed.end() || best == taken || !differ(figure_of(taken->time), figure_of(best->time))) return;
     const double factor = taken->time.median / best->time.median;
-    best->row->set("note", format("%.2f times as fast as the chosen one", factor));
+    best->row->set("note", format("%.2f times as fast as the chosen kernel", factor));
     report_.note(format("! %s %s: %s is %.2f times as fast as %s, which is chosen", one.call.op->name, one.name.c_str(),
                         best->kernel->name, factor, chosen->name));
 }
@@ -211,10 +211,10 @@ ReportRow& OpsBench::row_of(const BenchCase& one) {
         .set("op", one.call.op->name)
         .set("case", one.name)
         .set("types", types_text(one.call))
-        .set("operands", operands_text(one.call), Shown::data_only);
+        .set("operands", operands_text(one.call), ShowIn::data_only);
 }
 
-// `kernel` is null where it is about the whole case.
+// `kernel`: null for the whole case.
 void OpsBench::row_without_figures(const BenchCase& one, const Kernel* kernel, bool chosen, const std::string& why) {
     row_of(one).set("kernel", kernel == nullptr ? "" : kernel->name).set("chosen", chosen ? "*" : "").set("note", why);
 }

@@ -1,4 +1,4 @@
-// Measures the kernels of ops and holds them against the device's roofs.
+// Measures the kernels of ops, relative to the roofs of the device.
 #pragma once
 
 #include <cstdint>
@@ -17,32 +17,32 @@ namespace vantage {
 
 struct OpsBenchOptions {
     std::string kernel;         ///< only kernels of this name; empty: all that fit
-    std::size_t repeats = 5;    ///< samples of a kernel at the least
-    double seconds = 0.25;      ///< of samples of a kernel; `repeats` of them even where that takes longer
-    double longest_case = 5;    ///< seconds: what the roofs say will take longer is skipped
-    double longest_kernel = 5;  ///< the same for a kernel, by how far from the roof it was in a smaller case
-    double patience = 20;  ///< seconds for the samples of a kernel: fewer than `repeats` where these would take longer
-    double budget = 0;     ///< seconds for everything; what is left then is skipped. 0: no end
+    std::size_t repeats = 5;    ///< minimum number of samples per kernel
+    double seconds = 0.25;      ///< sampling time per kernel; longer if `repeats` samples take longer
+    double longest_case = 5;    ///< seconds; cases that take longer at the roof are skipped
+    double longest_kernel = 5;  ///< the same for a kernel, predicted from its efficiency on a smaller case
+    double patience = 20;       ///< seconds per kernel; fewer than `repeats` samples if they would take longer
+    double budget = 0;          ///< seconds in total; later cases are skipped. 0: no limit
 };
 
-/// Which roof is the lowest over a call, and the time in which the device could do it.
+/// The roof that bounds a call, and the minimum time for the call.
 struct RoofOfCall {
     std::string bound;  ///< "memory", "f32", "f16", "int8", "matrix"
     double seconds = 0;
-    double roof = 0;  ///< 10^9 operations or bytes a second
+    double roof = 0;  ///< 10^9 operations or bytes per second
 };
-/// Over memory traffic and the arithmetic of the fastest unit that a kernel uses which fits the call on such a device.
+/// Considers memory traffic and the arithmetic of the fastest unit that any eligible kernel uses.
 RoofOfCall roof_of(const BenchCase& one, const Roofs& roofs, const Caps& caps);
 
-/// Adds a row for each kernel of each case to a report, and for each case that is skipped or fails.
+/// Adds one row to a report for each kernel of each case, and for each case that is skipped or fails.
 class OpsBench {
 public:
-    /// `progress` is told what is measured now, and may throw to end everything.
+    /// `progress` is called before each case. It may throw to stop.
     using Progress = std::function<void(std::size_t done, std::size_t all, const std::string& what)>;
     OpsBench(const Device& device, const Roofs& roofs, OpsBenchOptions options, Report& report, Progress progress = {});
 
     void run(std::span<const BenchCase> cases);
-    /// Cases and kernels that have an error in place of figures, and of what kind the first was.
+    /// Number of cases and kernels with an error instead of figures, and the kind of the first error.
     std::size_t failures() const { return failures_; }
     ErrorKind first_failure() const { return first_failure_; }
 
@@ -70,10 +70,10 @@ private:
     OpsBenchOptions options_;
     Report& report_;
     Progress progress_;
-    double begin_, case_end_ = 0;  ///< case_end_: when the case has used its share of the budget
+    double begin_, case_end_ = 0;  ///< case_end_: when the case has used up its share of the budget
     std::size_t failures_ = 0, out_of_time_ = 0;
     ErrorKind first_failure_ = ErrorKind::failure;
-    std::map<const Kernel*, double> slowness_;  ///< measured time over the roof's, in the last case
+    std::map<const Kernel*, double> slowness_;  ///< measured time / time at the roof, in the last case
 };
 
 }  // namespace vantage

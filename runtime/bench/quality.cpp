@@ -48,8 +48,8 @@ Quality QualityMeter::quality() const {
 Quality measure_quality(const Model& model, Precision precision, std::span<const std::int32_t> ids, std::int64_t window,
                         ReferenceLogits& reference, const std::function<void(std::int64_t, std::int64_t)>& on_window) {
     if (ids.size() < 2 || window < 2)
-        throw Error(ErrorKind::usage, format("a text of %zu tokens in windows of %lld: at least two are wanted, to "
-                                             "predict the second",
+        throw Error(ErrorKind::usage, format("a text of %zu tokens in windows of %lld; both must be at least 2, to "
+                                             "predict the second token",
                                              ids.size(), static_cast<long long>(window)));
     Session session(model, SessionOptions{.context = window, .precision = precision, .inspect = true});
     QualityMeter meter;
@@ -60,7 +60,7 @@ Quality measure_quality(const Model& model, Precision precision, std::span<const
         session.restart();
         session.append(part);
         session.run();
-        const std::vector<float>& all = session.logits();  // the last row's token is not in the window
+        const std::vector<float>& all = session.logits();  // the target of the last row is outside of the window
         const auto logits = std::span(all).first(all.size() / part.size() * (part.size() - 1));
         if (i == reference.size()) reference.emplace_back(logits.begin(), logits.end());
         meter.add(reference[i], logits, part.subspan(1));

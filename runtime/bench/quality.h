@@ -1,5 +1,4 @@
-// What a storage of weights or of the cache costs in quality: how well the next tokens of a text are predicted, and how far the
-// predictions are from those of the reference.
+// The loss of quality by the storage of weights or cache: perplexity on a text, and the divergence from a reference.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +12,17 @@
 namespace vantage {
 
 struct Quality {
-    std::int64_t tokens = 0;  ///< that were predicted
-    double nats = 0;          ///< mean of -ln p(token), natural logarithms
+    std::int64_t tokens = 0;  ///< number of predicted tokens
+    double nats = 0;          ///< mean of −ln p(token)
     double perplexity() const;
     double divergence = 0;  ///< mean of KL(reference || this) of the next-token distributions, in nats
-    double same_top = 0;    ///< share of tokens for which both have the same most probable one
+    double same_top = 0;    ///< share of positions with the same most probable token
 };
 
-/// Adds up what a model says about a text, beside what the reference says. All sums are in double.
+/// Sums over the tokens of a text, in double precision.
 class QualityMeter {
 public:
-    /// Rows of logits [targets, vocab] of both, and the tokens that came.
+    /// Logits [targets, vocab] of the reference and of the model, and the actual tokens.
     void add(std::span<const float> reference, std::span<const float> logits, std::span<const std::int32_t> targets);
     Quality quality() const;
 
@@ -32,13 +31,13 @@ private:
     double nats_ = 0, divergence_ = 0;
 };
 
-/// The logits of a reference, by window: on the host, vocabulary · 4 bytes for each token of the text.
+/// The logits of the reference by window, on the host: 4 · vocabulary bytes per token.
 using ReferenceLogits = std::vector<std::vector<float>>;
 
-/// Measures a model on the text `ids`: in windows of `window` tokens, one behind the other, each with nothing before it; of a
-/// window every token but the first is predicted. Where `reference` is empty the model is the reference itself, and its logits
-/// are put there for others, so that one model at a time is held. Throws usage for a text of less than two tokens, and as
-/// Session. `on_window(done, all)` tells how far it is.
+/// Measures a model on the text `ids`, in consecutive windows of `window` tokens without context before them. In each
+/// window all tokens except the first are predicted. If `reference` is empty, the model is the reference and its logits
+/// are stored there, so that only one model at a time is in memory. Throws usage for a text of fewer than two tokens,
+/// and like Session. Calls `on_window(done, all)`.
 Quality measure_quality(const Model& model, Precision precision, std::span<const std::int32_t> ids, std::int64_t window,
                         ReferenceLogits& reference,
                         const std::function<void(std::int64_t, std::int64_t)>& on_window = {});

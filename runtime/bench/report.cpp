@@ -26,7 +26,7 @@ std::string date_now() {
     return {text, std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &utc)};
 }
 
-// JSON has no infinity and no NaN.
+// JSON has neither infinity nor NaN.
 Json number_or_null(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 using Pairs = std::vector<std::pair<std::string, Json>>;
@@ -50,7 +50,7 @@ Pairs data_of_row(const ReportRow& row) {
     return pairs;
 }
 
-// What each line of CSV and of JSON lines says of where it was measured.
+// The environment columns of each line of CSV and JSON lines.
 Pairs environment_pairs(const Json& environment) {
     const Json &program = environment.at("program"), &device = environment.at("device");
     return {{"schema_version", environment.at("schema_version")},
@@ -99,7 +99,7 @@ std::string json_lines(const Report& report) {
     return text;
 }
 
-// RFC 4180: quotes around what holds a comma, a quote or an end of line; quotes inside are doubled.
+// RFC 4180: fields with a comma, a quote or a line end are quoted; quotes inside are doubled.
 std::string csv_field(const Json& value) {
     if (value.is_null()) return "";
     const std::string text = value.is_string() ? value.get<std::string>() : value.dump();
@@ -115,7 +115,7 @@ std::string csv_line(const std::vector<std::string>& fields) {
     return line + "\n";
 }
 
-// Every column that any row has, where it first comes.
+// The columns of all rows, in the order of their first occurrence.
 std::vector<std::string> columns_of(const std::vector<Pairs>& rows) {
     std::vector<std::string> columns;
     for (const Pairs& row : rows)
@@ -200,7 +200,7 @@ ReportFormat report_format(const std::string& word) {
                                                           {"jsonl", ReportFormat::jsonl}};
     for (const auto& [name, format] : known)
         if (word == name) return format;
-    throw Error(ErrorKind::usage, "-o " + in_quotes(word) + ": wanted md, csv, json or jsonl");
+    throw Error(ErrorKind::usage, "-o " + in_quotes(word) + ": expected md, csv, json or jsonl");
 }
 
 std::string report_text(const Report& report, ReportFormat format) {

@@ -1,7 +1,8 @@
-// What `vantage bench` prints: the environment, and rows of named values, as a table, CSV, JSON or JSON lines.
+// runtime/bench measures models and kernels, and compares reports, for `vantage bench` (cli/bench is its command line).
+// A report: the environment and rows of named values, printed as a table, CSV, JSON or JSON lines.
 //
 //     Report report("ops", device.caps());
-//     report.row().set("op", "matmul").set("time_us", Spread{812.4, 3.1}).set("flops", 2.7e8, Shown::data_only);
+//     report.row().set("op", "matmul").set("time_us", Spread{812.4, 3.1}).set("flops", 2.7e8, ShowIn::data_only);
 //     write_report(report, ReportFormat::md, "");
 #pragma once
 
@@ -19,49 +20,48 @@
 
 namespace vantage {
 
-/// A measured value and how far repeats lie from it. The table has it as "812 ± 3"; data has the columns NAME and
-/// NAME_spread.
+/// A measured value and the spread of its repeats. In tables: "812 ± 3". In data: columns NAME and NAME_spread.
 struct Spread {
     double value = 0, spread = 0;
 };
-/// Mean and standard deviation of samples; no spread (NaN) of fewer than three, which say nothing of noise.
+/// Mean and standard deviation. The spread of fewer than three samples is NaN, because they say nothing about noise.
 Spread mean_of(std::span<const double> samples);
 
-/// Nothing where there is nothing to say: an empty cell in tables and CSV, null in JSON.
+/// monostate: an empty cell in tables and CSV, null in JSON.
 using Cell = std::variant<std::monostate, double, Spread, std::int64_t, bool, std::string>;
 
-/// Whether the table for people has a value, too, or data only (CSV, JSON, JSON lines).
-enum class Shown : std::uint8_t { everywhere, data_only };
+/// Whether a value is in all outputs or in data only (CSV, JSON, JSON lines), not in the table.
+enum class ShowIn : std::uint8_t { everywhere, data_only };
 
-/// Values by name, in the order in which they were set. Names carry their units: "time_us", "t_per_s", "load_cold_s".
+/// Values by name, in the order of set(). Names end in their unit: "time_us", "t_per_s", "load_cold_s".
 class ReportRow {
 public:
     struct Entry {
         std::string name;
         Cell value;
-        Shown shown;
+        ShowIn shown;
     };
     template <class Value>
-    ReportRow& set(const std::string& name, Value value, Shown shown = Shown::everywhere) {
+    ReportRow& set(const std::string& name, Value value, ShowIn shown = ShowIn::everywhere) {
         if constexpr (std::integral<Value> && !std::same_as<Value, bool>)
             return put({name, static_cast<std::int64_t>(value), shown});
         else
             return put({name, Cell(std::move(value)), shown});
     }
-    ReportRow& set(const std::string& name, const char* text, Shown shown = Shown::everywhere) {
+    ReportRow& set(const std::string& name, const char* text, ShowIn shown = ShowIn::everywhere) {
         return put({name, std::string(text), shown});
     }
     const std::vector<Entry>& entries() const { return entries_; }
-    /// The number or the text of this name; 0 and "" where there is none.
+    /// The value by name; 0 or "" if there is none.
     double number(const std::string& name) const;
     std::string text(const std::string& name) const;
 
 private:
-    ReportRow& put(Entry entry);  ///< in the place of an entry of the same name, else at the end
+    ReportRow& put(Entry entry);  ///< replaces an entry of the same name, else appends
     std::vector<Entry> entries_;
 };
 
-/// What all benchmarks say of where they ran: schema_version, the program's build, the device with its limits, the date.
+/// The environment of a benchmark: schema_version, build, device with its limits, date.
 Json bench_environment(const std::string& kind, const Caps& caps);
 
 class Report {
@@ -71,9 +71,9 @@ public:
     /// `kind`: "ops", "model", "roofs".
     Report(const std::string& kind, const Caps& caps) : environment(bench_environment(kind, caps)) {}
 
-    /// A new row at the end; the reference stays good.
+    /// Appends a row. The reference stays valid.
     ReportRow& row() { return rows.emplace_back(); }
-    /// A line that the table has below it; JSON has all of them as "notes".
+    /// Adds a line below the table; "notes" in JSON.
     void note(std::string text) { notes.push_back(std::move(text)); }
 
     Json environment;
@@ -82,16 +82,16 @@ public:
 };
 
 enum class ReportFormat : std::uint8_t { md, csv, json, jsonl };
-/// "md", "csv", "json" or "jsonl"; throws usage for another word.
+/// Parses "md", "csv", "json" or "jsonl". Throws usage for other words.
 ReportFormat report_format(const std::string& word);
 
 std::string report_text(const Report& report, ReportFormat format);
 /// The same as report_text(report, ReportFormat::md).
 std::string report_table(const Report& report);
-/// To stdout, or with a path to that file (written beside it, then renamed).
+/// Writes to `path`, or to stdout if it is empty. The file is replaced atomically.
 void write_report(const Report& report, ReportFormat format, const std::string& path);
 
-/// A number as people read it: four digits that count, no exponent, no needless zeros.
+/// A number with four significant digits, without exponent and trailing zeros.
 std::string short_number(double value);
 
 }  // namespace vantage

@@ -1,4 +1,4 @@
-// A report as a table that people read, and Markdown shows.
+// A report as a Markdown table, aligned for terminals.
 #include <algorithm>
 
 #include "runtime/bench/report.h"
@@ -29,7 +29,7 @@ TableCell table_cell(const Cell& cell) {
     return {"", true};
 }
 
-// One column of the table: heading, cells, width; right-aligned when it holds numbers only.
+// A column of the table. Columns of numbers are right-aligned.
 struct Column {
     std::string name;
     std::vector<std::string> cells;
@@ -46,7 +46,7 @@ std::vector<Column> table_columns(const Report& report) {
     std::vector<Column> columns;
     for (std::size_t i = 0; i < report.rows.size(); ++i)
         for (const ReportRow::Entry& entry : report.rows[i].entries()) {
-            if (entry.shown == Shown::data_only) continue;
+            if (entry.shown == ShowIn::data_only) continue;
             auto column = std::ranges::find(columns, entry.name, &Column::name);
             if (column == columns.end())
                 column = columns.insert(columns.end(), Column{.name = entry.name, .cells = {}});
@@ -63,7 +63,7 @@ std::string padded(const std::string& text, std::size_t width, bool right) {
     return right ? space + text : text + space;
 }
 
-// What the tables have above them: which device and which build.
+// The line above the table: device and build.
 std::string heading(const Json& environment) {
     const Json &program = environment.at("program"), &device = environment.at("device");
     const auto text = [](const Json& object, const char* name) { return object.at(name).get<std::string>(); };

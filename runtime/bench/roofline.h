@@ -1,4 +1,4 @@
-// The roofline: how many operations a second kernels do over how many they do for each byte, below what the device can.
+// The roofline: operations per second of kernels over their arithmetic intensity, with the roofs of the device.
 // Williams, Waterman & Patterson 2009, "Roofline: an insightful visual performance model".
 #pragma once
 
@@ -14,13 +14,13 @@ namespace vantage {
 
 struct RooflinePoint {
     std::string op, label;
-    double intensity = 0;  ///< operations for each byte
+    double intensity = 0;  ///< arithmetic intensity, FLOP/byte
     double gflops = 0;
     bool chosen = false;
 };
 struct RooflineRoof {
     std::string name;
-    double rate = 0;  ///< 10^9 bytes a second of `memory`, else 10^9 operations
+    double rate = 0;  ///< 10^9 bytes per second if `memory`, else 10^9 operations per second
     bool memory = false;
 };
 struct Roofline {
@@ -29,20 +29,20 @@ struct Roofline {
     std::vector<RooflinePoint> points;
 };
 
-/// The kernels of a report of `bench ops` that do arithmetic.
+/// The kernels of a report of `bench ops`, except those that only move data.
 Roofline roofline_of(const Report& report, const Roofs& roofs);
 
-/// Where things are, for tests.
+/// Positions in the picture, for tests.
 struct RooflineLayout {
     Rect plot;
-    double low_x = 0, high_x = 0, low_y = 0, high_y = 0;  ///< powers of ten at the plot's edges
+    double low_x = 0, high_x = 0, low_y = 0, high_y = 0;  ///< powers of ten at the edges of the plot
     std::vector<Rect> markers;                            ///< by point
-    std::vector<style::PlacedText> labels;                ///< of points: none touches another one or a marker
+    std::vector<style::PlacedText> labels;  ///< labels of points; they overlap neither each other nor markers
     double x_of(double intensity) const;
     double y_of(double gflops) const;
 };
 Drawing draw_roofline(const Roofline& roofline, RooflineLayout* layout = nullptr);
-/// PNG or SVG by the file's ending.
+/// Writes PNG or SVG, by the extension.
 void write_roofline(const std::string& path, const Roofline& roofline);
 
 }  // namespace vantage

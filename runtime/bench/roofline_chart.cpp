@@ -1,4 +1,4 @@
-// The picture of a roofline.
+// Draws the roofline.
 
 #include <algorithm>
 #include <array>
@@ -20,7 +20,7 @@ constexpr TextStyle faint_label{11, style::faint, TextWeight::regular};
 constexpr TextStyle roof_label{12, style::strong, TextWeight::bold};
 constexpr Rgb grid{33, 36, 46}, roof_colour{150, 160, 185};
 
-/// Apart in hue and alike in lightness on the dark background (Okabe & Ito 2008, lightened).
+/// Distinct in hue and similar in lightness on the dark background (Okabe & Ito 2008, lightened).
 constexpr std::array<Rgb, 11> op_colours{{{86, 180, 233},
                                           {255, 176, 59},
                                           {60, 200, 160},
@@ -60,7 +60,7 @@ public:
         draw_axes();
         for (const RooflinePoint& point : roofline_.points) layout_.markers.push_back(marker_of(point));
         draw_roofs();
-        for (const bool chosen : {false, true})  // what is chosen lies on top
+        for (const bool chosen : {false, true})  // chosen kernels are drawn on top
             for (const RooflinePoint& point : roofline_.points)
                 if (point.chosen == chosen) draw_point(point);
         label_points();
@@ -77,7 +77,7 @@ private:
     }
     void write(Point at, const std::string& text, const TextStyle& style) { add(DrawnText{at, text, style}); }
 
-    // Whole decades around all points and roofs, and room to the right of where the highest roof begins.
+    // Whole decades around all points and roofs, with space to the right of the ridge of the highest roof.
     void choose_range() {
         double min_x = 0.1, max_x = 10, min_y = 1e9, max_y = 1, max_memory = 1;
         for (const RooflinePoint& p : roofline_.points) {
@@ -86,7 +86,7 @@ private:
         }
         for (const RooflineRoof& r : roofline_.roofs)
             (r.memory ? max_memory : max_y) = std::max(r.memory ? max_memory : max_y, r.rate);
-        constexpr double edge = 1.3;  // points do not lie on the frame
+        constexpr double edge = 1.3;  // keeps points off the frame
         min_x /= edge, max_x *= edge;
         min_y = std::min(min_y / edge, max_y / 100);
         layout_.low_x = std::floor(std::log10(min_x));
@@ -95,7 +95,7 @@ private:
         layout_.high_y = std::floor(std::log10(1.5 * max_y)) + 1;
     }
 
-    // The ops with the most points have colours of their own.
+    // The ops with the most points get their own colours.
     void choose_colours() {
         std::map<std::string, int> counts;
         for (const RooflinePoint& point : roofline_.points) ++counts[point.op];
@@ -143,13 +143,14 @@ private:
             const std::string text = power_of_ten(power, "T");
             write({plot.x - 10 - extent(text, style::tick).width, static_cast<int>(y) + 4}, text, style::tick);
         });
-        const std::string across = "operations for each byte read or written", up = "GFLOP/s";
+        const std::string across = "arithmetic intensity (FLOP/byte)", up = "GFLOP/s";
         write({plot.x + (plot.width - extent(across, style::axis).width) / 2, plot.bottom() + 46}, across, style::axis);
         add(DrawnText{
             {style::margin + 4, plot.y + (plot.height + extent(up, style::axis).width) / 2}, up, style::axis, true});
     }
 
-    // Memory's roofs rise to the highest of arithmetic; those of arithmetic begin where the highest of memory meets them.
+    // Memory's roofs rise to the highest of arithmetic; those of arithmetic begin where the highest of memory meets
+    // them.
     void draw_roofs() {
         double max_memory = 0, max_arithmetic = 0;
         for (const RooflineRoof& r : roofline_.roofs)
@@ -166,8 +167,9 @@ private:
         }
     }
 
-    // Above the highest line that rises, below the others; above the right end of a level one. Where another name, a point or
-    // another level line is, further up or to the left, or below; with so many lines that there is no such place, upon a line.
+    // Above the highest line that rises, below the others; above the right end of a level one. Where another name, a
+    // point or another level line is, further up or to the left, or below; with so many lines that there is no such
+    // place, upon a line.
     void label_roof(const RooflineRoof& r, bool above, double x0, double y0, double x1, double y1,
                     std::vector<Rect>& used) {
         const std::string text = r.name + "  " + short_number(r.rate) + (r.memory ? " GB/s" : " GFLOP/s");
@@ -219,8 +221,8 @@ private:
         return std::ranges::any_of(others, [&](const Rect& other) { return box.overlaps(other); });
     }
 
-    // Around each point the first place that is free; points that find none are told by their colour alone. Chosen kernels
-    // come first, and among them those that do the most.
+    // Around each point the first place that is free; points that find none are told by their colour alone. Chosen
+    // kernels come first, and among them those that do the most.
     void label_points() {
         std::vector<std::size_t> order(roofline_.points.size());
         for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -277,7 +279,7 @@ private:
         if (ops_.size() > op_colours.size()) entry("other ops", other_ops, true);
         y += line / 2;
         entry("chosen", style::ink, true);
-        entry("rejected", style::ink, false);
+        entry("not chosen", style::ink, false);
     }
 
     const Roofline& roofline_;

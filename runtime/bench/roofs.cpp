@@ -13,10 +13,10 @@ namespace vantage {
 
 namespace {
 
-constexpr double min_rate = 1e-6;  // 10^9 bytes a second: no device is so slow, and times are divided by it
-constexpr int roofs_version = 2;   // of the file; another one is measured anew
+constexpr double min_rate = 1e-6;  // 10^9 bytes per second; slower than any device, a lower bound for divisors
+constexpr int roofs_version = 2;   // of the file; other versions are measured again
 
-// As a part of a file's name.
+// Text that is safe in a file name.
 std::string as_file_name(const std::string& text) {
     constexpr std::size_t longest = 60;
     std::string name;
@@ -27,7 +27,7 @@ std::string as_file_name(const std::string& text) {
     return name;
 }
 
-/// Straight in the logarithm of the size between two that were measured.
+/// Linear interpolation in the logarithm of the size.
 MemoryRoof memory_of(const std::vector<MemoryRoof>& roofs, double bytes) {
     const auto above =
         std::ranges::find_if(roofs, [&](const MemoryRoof& m) { return static_cast<double>(m.bytes) >= bytes; });

@@ -45,7 +45,7 @@ class FixedCases {
 public:
     explicit FixedCases(std::vector<BenchCase>& cases) : cases_(cases) {}
 
-    /// `types` may leave out absent operands at the end.
+    /// `types` may omit absent operands at the end.
     void add(const OpDef& op, const std::string& name, Operands types, const Attrs& attrs = {}, bool quick = false) {
         OpCall call{.op = &op, .attrs = attrs, .inputs = std::move(types), .outputs = {}};
         call.inputs.resize(call.op->operands.size());
@@ -56,9 +56,9 @@ public:
         add(op, name, types, attrs, true);
     }
 
-    // The sizes that other libraries' benchmarks have, so that figures can be laid side by side.
+    // Sizes of other libraries' benchmarks, for comparison.
     void add_compared() {
-        const Attrs weights{{"transpose_b", true}};  // [out, in], as models have theirs
+        const Attrs weights{{"transpose_b", true}};  // [out, in], as in models
         for (const std::int64_t n : {256, 512, 1024, 4096, 8192}) {
             const std::string name = std::to_string(n) + "^3";
             const bool is_quick = n == 512 || n == 1024;
@@ -88,7 +88,7 @@ public:
             add(*op, "8x1024x1024", {{{Shape{8, 1024, 1024}, f32}}}, {{"axis", -1}}, op == &softmax_op);
     }
 
-    // What the models of add_model_cases do not call, at sizes as theirs.
+    // Ops that the models of add_model_cases do not use, at similar sizes.
     void add_others() {
         const TensorType rows{Shape{512, 4096}, f32}, wide{Shape{16, vocabulary}, f32},
             logits{Shape{1, vocabulary}, f32};
@@ -124,7 +124,7 @@ public:
     }
 
 private:
-    // A layer of Mixtral's kind, an eighth as wide, and its routing.
+    // A mixture-of-experts layer like Mixtral's at an eighth of its width, and its routing.
     void add_experts() {
         const std::int64_t experts = 8, chosen = 2, width = 512, inner = 1792;
         for (const std::int64_t n : {1, 128, 512}) {
@@ -147,7 +147,7 @@ private:
         }
     }
 
-    // What looks at attention: a window of weights, and the statistics of all heads.
+    // Recorded attention: a window of weights, and the statistics of all heads.
     void add_taps() {
         for (const std::int64_t n : {512, 2048}) {
             const TensorType head{Shape{n, 12, 64}, f32}, lse{Shape{n, 12}, f32};
@@ -169,7 +169,7 @@ std::string compact(const Shape& shape) {
     return text;
 }
 
-// "with bias residual": the operands that not every call of the op has.
+// "with bias residual": the optional operands of the call.
 std::string with_operands(const OpCall& call) {
     std::string text;
     for (std::size_t i = 1; i < call.inputs.size(); ++i)
@@ -177,7 +177,8 @@ std::string with_operands(const OpCall& call) {
     return text;
 }
 
-// A layer calls some ops several times: the first operand and the result tell these calls apart, else what else they have.
+// A layer calls some ops several times. The first operand and the result distinguish these calls, else optional
+// operands.
 void make_names_unique(std::vector<BenchCase>& cases) {
     for (const bool sizes : {true, false}) {
         std::map<std::pair<const OpDef*, std::string>, int> uses;

@@ -1,4 +1,4 @@
-// The calls that `vantage bench ops` measures: those that people compare, and every call that known models make.
+// The calls that `vantage bench ops` measures: common benchmark sizes, and all calls of known models.
 #pragma once
 
 #include <string>
@@ -10,27 +10,27 @@
 namespace vantage {
 
 struct BenchCase {
-    std::string name;  ///< "512^3", "llama-1b 512 of 8192": a run of 512 rows at the end of 8192
-    OpCall call;       ///< with its results
+    std::string name;  ///< "512^3", "llama-1b 512 of 8192": a run of 512 rows at the end of a context of 8192
+    OpCall call;       ///< including its results
     bool quick = false;
     bool of_model = false;
-    Cost cost() const;                              ///< zeros where the op does not say
-    bool operator==(const BenchCase& other) const;  ///< the same call, whatever its name
+    Cost cost() const;                              ///< zeros if the op has no cost function
+    bool operator==(const BenchCase& other) const;  ///< equal calls; names do not count
 };
 
-/// All cases, by op in the order of the registry, small ones first; equal calls once. With `quick` only a few, those that
-/// people compare before the models'.
+/// All cases, ordered by op (as in the registry) and size, without duplicates. With `quick` only a few, common sizes
+/// before those of models.
 std::vector<BenchCase> bench_cases(bool quick = false);
-/// "f32 [512, 512], f16 [768, 512] transpose_b=true": operands that are there and not tiny, and the options.
+/// "f32 [512, 512], f16 [768, 512] transpose_b=true": operands (absent and tiny ones omitted) and attributes.
 std::string operands_text(const OpCall& call);
 
-/// A named shape (runtime/models/shapes.h) with `layers` of its layers (0: all of them). Throws usage for another name.
+/// A named shape (runtime/models/shapes.h), cut to `layers` layers (0: all). Throws usage for an unknown name.
 ModelConfig shape_of_model(const std::string& name, std::int64_t layers = 0);
 
-/// For bench_cases: the calls of one layer, the embedding and the head of these models, fused, for prompts and for single
-/// tokens, in contexts up to 32768.
+/// Adds the fused calls of one layer, the embedding and the output of known models, for prompts and single tokens, with
+/// contexts up to 32768.
 void add_model_cases(std::vector<BenchCase>& cases);
-/// Adds the call, or, where it is there already, nothing.
+/// Adds the call unless it is already there.
 void add_case(std::vector<BenchCase>& cases, BenchCase one);
 
 }  // namespace vantage

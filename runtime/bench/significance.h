@@ -1,4 +1,4 @@
-// When two figures differ: the rule of `bench ops`, which flags a choice, and of `bench compare`.
+// The rule by which two figures differ, for `bench ops` (faster kernels) and `bench compare`.
 #pragma once
 
 #include <algorithm>
@@ -7,19 +7,18 @@
 
 namespace vantage {
 
-constexpr std::size_t min_samples_for_spread = 3;  ///< samples; fewer say nothing of noise
+constexpr std::size_t min_samples_for_spread = 3;  ///< fewer samples say nothing about noise
 
-/// A figure and how far repeats lie from it: a median and the median of the distances from it, or a mean and its samples'
-/// standard deviation.
+/// A figure and its deviation: a median and the median absolute deviation, or a mean and the standard deviation.
 struct Figure {
     double value = 0, deviation = 0;
 };
 
-/// Standard deviations of normal noise in a deviation.
+/// Standard deviations (of normally distributed noise) per unit of deviation.
 constexpr double of_median_deviation = 1.4826, of_standard_deviation = 1;
 
-/// They differ by more than 2 %, and by more than three standard deviations, of which a deviation stands for `sigmas`; the
-/// variances of the two add.
+/// Whether they differ by more than 2 % and by more than three standard deviations of their difference. A deviation
+/// equals `sigmas` standard deviations.
 inline bool differ(const Figure& a, const Figure& b, double sigmas = of_median_deviation) {
     constexpr double min_share = 0.02, deviations = 3;
     const double difference = std::abs(a.value - b.value);

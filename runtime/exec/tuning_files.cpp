@@ -17,6 +17,7 @@
 #include "runtime/base/options.h"
 #include "runtime/base/os.h"
 #include "runtime/gpu/choose_device.h"
+#include "runtime/graph/kernel_names.h"
 
 namespace vantage {
 
@@ -44,11 +45,12 @@ bool matches(std::string_view pattern, std::string_view text) {
     return pattern.find_first_not_of('*', p) == std::string_view::npos;
 }
 
-TunedCall call_from_json(const JsonFields& fields) {
-    TunedCall call{.kernel = fields.text("kernel"), .seconds = {}};
+TunedCall call_from_json(const std::string& key, const JsonFields& fields) {
+    const std::string op = key.substr(0, key.find('('));
+    TunedCall call{.kernel = current_kernel_name(op, fields.text("kernel")), .seconds = {}};
     const JsonFields times = fields.object("microseconds");
     for (const auto& [kernel, time] : times.json().items()) {
-        std::optional<double>& seconds = call.seconds[kernel];
+        std::optional<double>& seconds = call.seconds[current_kernel_name(op, kernel)];
         if (!time.is_null()) seconds = 1e-6 * times.number(kernel, 0);
     }
     return call;
@@ -127,7 +129,7 @@ TuningFile tuning_from_json(const std::string& text, const std::string& name) {
     if (calls.json().size() > max_calls)
         throw Error(ErrorKind::bad_file,
                     format("%s: %zu calls, wanted at most %zu", name.c_str(), calls.json().size(), max_calls));
-    for (const auto& [key, call] : calls.json().items()) file.table.calls[key] = call_from_json(calls.object(key));
+    for (const auto& [key, call] : calls.json().items()) file.table.calls[key] = call_from_json(key, calls.object(key));
     return file;
 }
 

@@ -1,4 +1,5 @@
 #include "runtime/graph/tuning.h"
+#include "runtime/graph/choose_kernel.h"
 
 #include <algorithm>
 #include <bit>

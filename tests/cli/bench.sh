@@ -46,15 +46,15 @@ device=$("$program" tune --show --json | sed -n '/^ "device"/,/^ }/p')
 mkdir -p cache/tuning
 printf '{%s "vantage_tuning": 1, "calls": {"%s": {"kernel": "plain", "microseconds": {%s}}}}' "$device" "$key" "$kernels" \
     >"cache/tuning/$("$program" tune --show | grep -oP '/tuning/\K[^)]*\.json' | head -n 1)"
-gives "*: what plans take, by tables of " "${softmax[@]}"
+gives "*: the kernel that plans choose, by tuning tables with " "${softmax[@]}"
 grep -q '^| softmax .*| plain  *| \*' out || fail "the table's kernel has no *: $(<out)"
 
 # what is refused, before anything is measured
-ends 2 "wanted md, csv, json or jsonl" bench ops --op add -o xml
-ends 2 "no op is called \"ad\"" bench ops --op ad
-ends 2 "no kernel is called \"fast\"" bench ops --op add --kernel fast
+ends 2 "expected md, csv, json or jsonl" bench ops --op add -o xml
+ends 2 "unknown op \"ad\"" bench ops --op ad
+ends 2 "unknown kernel \"fast\"" bench ops --op add --kernel fast
 ends 2 "no case has \"7x7\"" bench ops --op add --case 7x7
-ends 2 "has to end in .png or .svg" bench ops --op add --roofline a.jpg
+ends 2 "must end in .png or .svg" bench ops --op add --roofline a.jpg
 ends 2 "subcommand is required" bench
 ends 6 "nowhere/now.json" bench ops --op add --output nowhere/now.json
 ends 6 "nowhere/a.svg" bench ops --op add --roofline nowhere/a.svg

@@ -26,8 +26,9 @@ expect() {
 expect 0 "scale"*"plain"*" passed, 0 failed, 0 not built" "$program" conform --op scale
 expect 0 "ok"*"softmax"*"plain"*"f16)" "$program" conform --op softmax -v --kernel plain
 expect 0 '"failed": 0'*'"kernel": "plain"' "$program" conform --op scale --json
-expect 2 "no case is called" "$program" conform --op scale --case nonsense
-expect 2 "no kernel is called" "$program" conform --op scale --kernel nonsense
+expect 2 "unknown case" "$program" conform --op scale --case nonsense
+expect 0 "kernel"*"lanes is now called cpu_simd"*" passed, 0 failed" "$program" conform --op scale --kernel lanes  # renamed
+expect 2 "unknown kernel" "$program" conform --op scale --kernel nonsense
 expect 0 "Examples:" "$program" conform --help
 
 # case files: those that are not built are listed, and are no failure
@@ -57,7 +58,7 @@ model=$data/models/gpt2
 "$program" explain -m "$model" --tokens 20 >"$scratch/explained" || failures=$((failures + 1))
 for text in "L = 2 layers, d = 48 width, H = 3 heads" "embedding "*"48 000 "*"V·d"*"attention q "*"4 704 "*"L·d² + L·d"*"mlp"*"norms"*"total "*"109 248 " \
     "A prompt of n = 20 tokens"*"attention scores "*"2·L·d·n² + 2·L·d·n"*"24·L·d²·n + 2·L·d·n² + 2·L·d·n + 2·V·d"*"per token" \
-    "which sees n = 21 keys"*"total "*"24·L·d² + 4·L·d·n + 2·V·d" "of weights, each once: "*" in matrices" "2·L·d·n·b bytes;" "2·L·d·b bytes for each token, 384 B in f16"*"96    36.0 KiB    72.0 KiB" \
+    "next token, with n = 21 keys"*"total "*"24·L·d² + 4·L·d·n + 2·V·d" "of weights, each once: "*" in matrices" "2·L·d·n·b bytes;" "2·L·d·b bytes per token, 384 B in f16"*"96    36.0 KiB    72.0 KiB" \
     "keys and values f16"*"96 tokens of context" "Plan of 1 row: "*"barriers" \
     "h.0 … h.1  (2 times)" "matmul attn.c_proj + bias + residual" "fused: matmul + gelu_tanh (2), matmul + residual (4)"; do
     expect 0 "$text" cat "$scratch/explained"
@@ -69,11 +70,11 @@ expect 0 "rope_write" "$program" explain -m "$data/models/llama"
 expect 0 "wte.weight stays f32 [[]1000, 48]: q8_0 takes rows in blocks of 32"*"quantized_" "$program" explain -m "$model" --weights q8
 expect 1 "wte.weight stays f32" "$program" explain -m "$model" --weights q8 --strict
 expect 2 "--weights" "$program" explain -m "$model" --weights q5
-expect 0 "a token meets 22 240 of them (70.7 %): k = 2 of E = 4 experts"*"2 key heads for 4 heads: 1/2 of" "$program" explain -m "$data/models/mixtral"
+expect 0 "active per token: 22 240 (70.7 %), k = 2 of E = 4 experts"*"2 key-value heads for 4 heads: 1/2 of" "$program" explain -m "$data/models/mixtral"
 expect 0 "window of w = 11 keys in 2 of 2 layers"*"4·L·d·w" "$program" explain -m "$data/models/mistral"
 "$program" explain -m "$data/models/bert" >"$scratch/explained" || failures=$((failures + 1))
 expect 0 "A text of n = 64 tokens"*"4·L·d·n²"*"encoder.layer.0 … encoder.layer.1  (2 times)" cat "$scratch/explained"
-expect 1 "" grep "token after it" "$scratch/explained"  # an encoder has none
+expect 1 "" grep "The next token" "$scratch/explained"  # an encoder has none
 expect 0 '"generated_token": null' "$program" explain -m "$data/models/bert" --json
 expect 2 "a text of 97 tokens does not fit the context of 96" "$program" explain -m "$data/models/bert" --tokens 97
 expect 0 "Example:" "$program" explain --help

@@ -5,10 +5,10 @@
 
 model=$models/gpt2
 ends 2 "there is no shape" tune --shape nonsense
-gives "0 calls were measured here" tune --show
-gives "nothing was measured" tune --forget
+gives "0 calls measured on this machine" tune --show
+gives "there is no tuning table" tune --forget
 gives "calls measured" tune -m "$model" --quick --context 16
-gives "kept in $scratch/cache/tuning/" tune -m "$model" --quick --context 16 --seconds 0.01
+gives "saved in $scratch/cache/tuning/" tune -m "$model" --quick --context 16 --seconds 0.01
 gives "here" tune --show
 gives '"vantage_tuning": 1' tune --show --json
 gives "matmul(" tune --show
@@ -17,7 +17,7 @@ echo "{" >"$table"
 "$program" explain -m "$model" >out 2>err || fail "explain with a damaged table: $(<err)"
 [[ $(<err) == *"tuning not used: $table"* ]] || fail "a damaged table is not named: $(<err)"
 VANTAGE_DISABLE_TUNING=1 "$program" explain -m "$model" >out 2>err && [[ ! -s err ]] || fail "tuning disabled: $(<err)"
-gives "forgotten: $table" tune --forget
+gives "removed: $table" tune --forget
 
 # what plans join is tuned as they run it
 gives '"key": "joint_linear(' tune -m "$models/llama" --quick --context 16 --seconds 20 --json
@@ -25,6 +25,6 @@ gives '"key": "joint_linear(' tune -m "$models/llama" --quick --context 16 --sec
 echo '{"model_type": "gpt2"}' >config.json
 ends 6 "config.json" tune -m "$model" --quick --context 16 --seconds 0.01 --save config.json
 check "a file that is no table stays as it is" test "$(<config.json)" = '{"model_type": "gpt2"}'
-gives "kept in table.json" tune -m "$model" --quick --context 16 --seconds 0.01 --save table.json
-gives "kept in table.json" tune -m "$model" --quick --context 16 --seconds 0.01 --save table.json
+gives "saved in table.json" tune -m "$model" --quick --context 16 --seconds 0.01 --save table.json
+gives "saved in table.json" tune -m "$model" --quick --context 16 --seconds 0.01 --save table.json
 exit $((failures > 0))

@@ -29,7 +29,7 @@ Report two_rows() {
         .set("op", "matmul")
         .set("time_us", Spread{812.44, 3.1})
         .set("count", 3)
-        .set("flops", 2.7e8, Shown::data_only)
+        .set("flops", 2.7e8, ShowIn::data_only)
         .set("note", "a | b, \"c\"");
     report.row()
         .set("op", "add")
@@ -168,6 +168,13 @@ TEST_CASE("compare holds the n-th row of a name against the n-th", "[bench]") {
     CHECK(c.changes[1].row == "matmul tiled #2");
     CHECK(compare_reports(twice(1, 10), "a", timed(1, 0), "b").only_before ==
           std::vector<std::string>{"matmul tiled #2"});
+}
+
+TEST_CASE("compare matches rows whose kernel was renamed", "[bench]") {
+    const ReportComparison c = compare_reports(timed(100, 1, "panels"), "a", timed(50, 1, "gemm_cpu"), "b");
+    REQUIRE(c.changes.size() == 1);
+    CHECK(c.changes[0].row == "matmul gemm_cpu");
+    CHECK(c.changes[0].speed == 2);
 }
 
 TEST_CASE("compare names rows without a partner, and refuses what cannot be compared", "[bench]") {

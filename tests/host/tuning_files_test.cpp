@@ -1,4 +1,5 @@
 // Tables of measured choices on disk: written whole, read with suspicion.
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <cstdlib>
 
@@ -8,7 +9,9 @@
 #include "runtime/base/options.h"
 #include "runtime/base/os.h"
 #include "runtime/exec/tuning_files.h"
+#include "runtime/graph/kernel_names.h"
 #include "runtime/measure/measure.h"
+#include "vantage/op.h"
 
 using namespace vantage;
 
@@ -115,6 +118,37 @@ TEST_CASE("tuning files: a round trip, and what makes them unusable", "[tuning]"
         CHECK_FALSE(forget_own_tuning(caps));
         CHECK(own_tuning(caps) == TuningTable{});
     }
+}
+
+TEST_CASE("tuning files with the old names of kernels are read", "[tuning]") {
+    const std::string text =
+        R"-({"vantage_tuning": 1, "device": {"name": "", "driver": "", "driver_version": ""}, "calls": {
+"matmul(f32 [1, 8])": {"kernel": "columns", "microseconds": {"columns": 3, "packed": 4, "plain": 5}},
+"linear_attention(f32 [1])": {"kernel": "lanes", "microseconds": {"lanes": 3}}}})-";
+    const TuningTable table = tuning_from_json(text, "tuning.json").table;
+    const TunedCall& matmul = table.calls.at("matmul(f32 [1, 8])");
+    CHECK(matmul.kernel == "gemv_cpu");
+    CHECK(matmul.seconds.size() == 3);
+    for (const char* kernel : {"gemv_cpu", "int8", "plain"}) CHECK(matmul.seconds.count(kernel) == 1);
+    CHECK(table.calls.at("linear_attention(f32 [1])").kernel == "lanes");  // not a renamed kernel of this op
+}
+
+TEST_CASE("renamed kernels have their new names, and no kernel has an old one", "[tuning]") {
+    const auto has = [](const OpDef& op, const std::string& name) {
+        return std::ranges::any_of(op.kernels, [&](const Kernel& kernel) { return kernel.name == name; });
+    };
+    for (const OpDef* op : all_ops()) {
+        INFO(op->name);
+        for (const Kernel& kernel : op->kernels) CHECK(current_kernel_name(op->name, kernel.name) == kernel.name);
+        for (const char* old_name :
+             {"packed_rows", "columns", "quantized_lanes", "panels", "packed", "halves", "lanes"}) {
+            INFO(old_name);
+            const std::string name = current_kernel_name(op->name, old_name);
+            CHECK((name == old_name || has(*op, name)));
+        }
+    }
+    CHECK(current_kernel_name("attention", "lanes") == "cpu_simd");
+    CHECK(current_kernel_name("", "panels") == "gemm_cpu");
 }
 
 TEST_CASE("installed tables are for kinds of devices", "[tuning]") {

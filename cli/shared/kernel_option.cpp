@@ -1,0 +1,22 @@
+#include "cli/shared/kernel_option.h"
+
+#include <CLI/CLI.hpp>
+
+#include "runtime/base/log.h"
+#include "runtime/graph/kernel_names.h"
+
+namespace vantage::cli {
+
+void add_kernel_option(CLI::App& command, std::string& kernel) {
+    command.add_option("--kernel", kernel, "Only kernels of this name")->type_name("NAME");
+}
+
+std::string kernel_wanted(const std::string& op, const std::string& kernel) {
+    std::string name = current_kernel_name(op, kernel);
+    if (name != kernel)
+        log(LogLevel::warning, "--kernel: %s is now called %s; the old name is accepted in this release only",
+            kernel.c_str(), name.c_str());
+    return name;
+}
+
+}  // namespace vantage::cli
