@@ -58,7 +58,7 @@ ApngWriter::ApngWriter(const std::string& path, std::int64_t count, double secon
     : file_(path),
       count_(count),
       milliseconds_(static_cast<std::uint32_t>(std::clamp(std::round(1000 * seconds_each), 1.0, 65535.0))) {
-    if (count < 1) throw Error(ErrorKind::usage, "an animation without a picture");
+    if (count < 1) throw Error(ErrorKind::usage, "animation: there are no pictures");
 }
 
 std::string ApngWriter::control() {
@@ -67,7 +67,7 @@ std::string ApngWriter::control() {
                              big_endian(0, 1) + big_endian(0, 1));
 }
 
-// The first picture's file is the beginning of this one.
+// The file begins like that of the first picture.
 void ApngWriter::begin(const std::string& png) {
     std::string bytes = png.substr(0, signature_bytes);
     bool pixels = false;
@@ -81,12 +81,12 @@ void ApngWriter::begin(const std::string& png) {
     file_.write(bytes);
 }
 
-// Each picture is encoded as a file of its own, of which the compressed pixels are taken.
+// Each picture is encoded as a PNG file, and its compressed pixels are copied.
 void ApngWriter::add(const Image& picture, const PngTexts& texts) {
     const auto width = static_cast<std::uint32_t>(picture.width), height = static_cast<std::uint32_t>(picture.height);
     if (added_ == 0) width_ = width, height_ = height;
     if (width != width_ || height != height_)
-        throw Error(ErrorKind::usage, format("picture %lld of an animation is %u × %u, the first %u × %u",
+        throw Error(ErrorKind::usage, format("animation: picture %lld is %u × %u, but the first is %u × %u",
                                              static_cast<long long>(added_), width, height, width_, height_));
     if (added_++ == 0) return begin(encode_png(picture, texts));
     const std::string png = encode_png(picture);
@@ -98,7 +98,7 @@ void ApngWriter::add(const Image& picture, const PngTexts& texts) {
 
 void ApngWriter::finish() {
     if (added_ != count_)
-        throw Error(ErrorKind::usage, format("an animation of %lld pictures was given %lld",
+        throw Error(ErrorKind::usage, format("animation: expected %lld pictures, got %lld",
                                              static_cast<long long>(count_), static_cast<long long>(added_)));
     file_.write(chunk("IEND", ""));
     file_.finish();

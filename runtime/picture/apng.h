@@ -1,4 +1,4 @@
-// Animated PNG: pictures of one size one after the other, as browsers show them.
+// Writes animated PNG files.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,16 @@
 
 namespace vantage {
 
-/// A file that shows `count` pictures for `seconds_each`, again and again; programs that know no animation show the first. Pictures are
-/// compressed and written as they come: none is kept. Throws usage for no picture, another number of them, or different sizes; bad_file.
+/// Writes an endless animation of `count` pictures of `seconds_each`. Programs without APNG support show the first
+/// picture. Pictures are compressed and written at once, none is kept. Throws usage for 0 pictures, another number than
+/// `count`, or different sizes; bad_file.
 /// Source: https://wiki.mozilla.org/APNG_Specification
 class ApngWriter {
 public:
     ApngWriter(const std::string& path, std::int64_t count, double seconds_each);
-    /// The first one's texts are the file's.
+    /// The texts of the first picture are those of the file.
     void add(const Image& picture, const PngTexts& texts = {});
-    /// Without it there is no file.
+    /// Completes the file. Without it, no file is written.
     void finish();
 
 private:

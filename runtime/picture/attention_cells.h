@@ -1,4 +1,4 @@
-// The cells of a map of attention weights, large or small.
+// Draws the cells of an attention map.
 #pragma once
 
 #include "runtime/io/image.h"
@@ -13,14 +13,14 @@ struct AttentionLook {
     ColourMap map = ColourMap::magma;
     AttentionScale scale = AttentionScale::square_root;
     float value_max = 1.0f;
-    bool causal = false;     ///< query i sees the keys up to i + cols − rows
+    bool causal = false;     ///< query i sees keys up to i + cols − rows
     int rows = 0, cols = 0;  ///< queries and keys before pooling
 };
 
-/// With causal attention: no query of the cell sees any of its keys.
+/// Whether a causal mask hides all keys of the cell from all of its queries.
 bool is_hidden(const AttentionLook& look, const PooledAttention& weights, int row, int col);
 Rgb attention_colour(const AttentionLook& look, float value);
-/// Draws all cells, each `width` × `height` pixels with `space` pixels between, from `at` on.
+/// Draws all cells from `at`, each `width` × `height` pixels, `space` pixels apart.
 void draw_cells(Image& image, Point at, const PooledAttention& weights, const AttentionLook& look, int width,
                 int height, int space);
 

@@ -11,8 +11,8 @@ PooledAttention pool_by_mass(std::span<const float> values, int rows, int cols, 
     const std::size_t wanted =
         rows > 0 && cols > 0 ? static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols) : 0;
     if (wanted == 0 || values.size() != wanted || max_rows < 1 || max_cols < 1) {
-        throw Error(ErrorKind::usage,
-                    format("%zu attention weights are no map of %d queries and %d keys", values.size(), rows, cols));
+        throw Error(ErrorKind::usage, format("pooling: %zu attention weights do not match %d queries × %d keys",
+                                             values.size(), rows, cols));
     }
     PooledAttention pooled;
     pooled.row_factor = (rows + max_rows - 1) / max_rows;

@@ -1,4 +1,4 @@
-// Large maps made small enough to see, without a lie: the weights of a row still sum to what they did.
+// Pools large maps to fewer cells so that the sums of rows are kept.
 #pragma once
 
 #include <span>
@@ -6,7 +6,7 @@
 
 namespace vantage {
 
-/// A map [rows, cols] in which each cell stands for `row_factor` queries and `col_factor` keys (fewer at the far edges).
+/// A map [rows, cols] where each cell covers `row_factor` queries and `col_factor` keys (fewer at the last edges).
 struct PooledAttention {
     int rows = 0, cols = 0;
     int row_factor = 1, col_factor = 1;

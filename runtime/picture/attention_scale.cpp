@@ -16,14 +16,7 @@ const char* name_of(AttentionScale scale) {
     return "?";
 }
 
-std::optional<AttentionScale> attention_scale_named(std::string_view name) {
-    if (name == "sqrt") return AttentionScale::square_root;
-    if (name == "linear") return AttentionScale::linear;
-    if (name == "log") return AttentionScale::logarithmic;
-    return std::nullopt;
-}
-
-// Below, `share` is a weight's share of `value_max`, and `low` that of the dark end.
+// Below, `share` is value / value_max and `low` is value_min / value_max.
 
 float position_of(float value, float value_max, AttentionScale scale, float value_min) {
     const float share = value / value_max, low = value_min / value_max;
@@ -49,7 +42,7 @@ float value_at(float position, float value_max, AttentionScale scale, float valu
         case AttentionScale::linear: share = std::max(low + position * (1.0f - low), 0.0f); break;
         case AttentionScale::logarithmic:
             share = std::pow(std::max(low, logarithmic_floor), 1.0f - position);
-            if (share <= logarithmic_floor) share = 0;  // which the scale does not tell from zero
+            if (share <= logarithmic_floor) share = 0;  // the scale does not distinguish it from zero
             break;
     }
     return share * value_max;
@@ -78,7 +71,7 @@ std::vector<ScaleTick> scale_ticks(float value_max, AttentionScale scale, float 
         case AttentionScale::logarithmic: shares = {1e-4f, 1e-3f, 1e-2f, 1e-1f, 1.0f}; break;
     }
     const float low = value_min / value_max;
-    constexpr float apart = 0.05f;  // from the dark end's mark, so that their texts do not touch
+    constexpr float apart = 0.05f;  // minimum distance to the first tick, so that texts do not overlap
     std::vector<ScaleTick> ticks;
     for (const float share : shares) {
         const bool first = ticks.empty();

@@ -1,36 +1,39 @@
-// How a weight becomes a colour, and what is written beside the colour bar.
+// Scales that map weights to positions on the colour bar, and the ticks of the bar.
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
+
+#include "runtime/picture/word.h"
 
 namespace vantage {
 
-/// With a softmax most weights are small: the square root shows them without hiding what is large.
+/// Most softmax weights are small. The square root (the default) shows them without hiding large ones.
 enum class AttentionScale : std::uint8_t { square_root, linear, logarithmic };
 
-/// The smallest share of the maximum that the logarithmic scale still tells from zero.
+/// The smallest share of the maximum that the logarithmic scale distinguishes from zero.
 inline constexpr float logarithmic_floor = 1e-4f;
 
-const char* name_of(AttentionScale scale);                                   ///< "√", "linear", "log"
-std::optional<AttentionScale> attention_scale_named(std::string_view name);  ///< "sqrt", "linear", "log"
+/// Words of options. Labels use name_of.
+inline constexpr Word<AttentionScale> attention_scale_words[] = {
+    {AttentionScale::linear, "linear"}, {AttentionScale::square_root, "sqrt"}, {AttentionScale::logarithmic, "log"}};
+/// For labels: "√", "linear", "log".
+const char* name_of(AttentionScale scale);
 
-/// Where a weight lies on the colour bar: 0 at its dark end and below, 1 at `value_max` and beyond. NaN gives 0. The scale is the
-/// same wherever the dark end is: this only cuts it off.
+/// Position of a weight on the colour bar: 0 at `value_min` and below, 1 at `value_max` and above. NaN gives 0.
+/// `value_min` cuts the scale off; it does not change its shape.
 float position_of(float value, float value_max, AttentionScale scale, float value_min = 0);
-/// The weight at a place of the bar: the inverse, and beyond both ends as the scale goes on.
+/// The weight at a position of the bar: the inverse of position_of, extrapolated outside [0, 1].
 float value_at(float position, float value_max, AttentionScale scale, float value_min = 0);
 
 struct ScaleTick {
     float value = 0, position = 0;
     std::string text;
 };
-/// The marks of a bar, from its dark end on.
+/// The ticks of a bar in ascending order.
 std::vector<ScaleTick> scale_ticks(float value_max, AttentionScale scale, float value_min = 0);
-/// A weight in at most `digits` digits after the point, without zeros that say nothing: "0.25", "1", "1e-4".
+/// A weight with at most `digits` decimals and without trailing zeros: "0.25", "1", "1e-4".
 std::string weight_text(float value, int digits);
 
 }  // namespace vantage

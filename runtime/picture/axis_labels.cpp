@@ -10,7 +10,7 @@ namespace {
 constexpr int longest_label = 150, gap_after_number = 7;
 constexpr std::string_view leading_space = "·";
 
-/// Distance between labels that leaves each `room` pixels: a round number, so that the tokens' numbers are round too.
+/// Distance between labels so that each has `room` pixels: a round number, so that positions are round, too.
 int label_step(int cell, int room) {
     const int min_step = (room + cell - 1) / cell;
     for (int decade = 1;; decade *= 10) {
@@ -27,7 +27,7 @@ TextStyle dim(TextStyle style) {
 
 int height_of(const TextStyle& style) { return TextRaster::shared().measure("", style).height(); }
 
-/// The largest letters of which each cell has room for a line; else such that thin out well.
+/// The largest letters that fit a cell; otherwise the size for thinned-out labels.
 TextStyle label_style(int cell) {
     TextStyle style = label;
     while (height_of(style) > cell && style.pixels > 11) --style.pixels;
@@ -41,7 +41,7 @@ Rect united(const Rect& a, const Rect& b) {
     return {x, y, std::max(a.right(), b.right()) - x, std::max(a.bottom(), b.bottom()) - y};
 }
 
-/// The sign for a leading space stays behind the text. `at` is the beginning of the baseline.
+/// The sign for a leading space has a fainter colour. `at`: start of the baseline.
 Rect draw_token(Image& image, Point at, const std::string& text, const TextStyle& style, bool upwards) {
     const TextRaster& raster = TextRaster::shared();
     const std::size_t cut = text.starts_with(leading_space) ? leading_space.size() : 0;
@@ -55,7 +55,7 @@ Rect draw_token(Image& image, Point at, const std::string& text, const TextStyle
     return united(box, raster.draw(image, {at.x + advance, at.y}, rest, style));
 }
 
-/// From the middle of the letters to their baseline.
+/// Distance from the middle of the letters to the baseline.
 int half_of_letters(const TextStyle& style) { return TextRaster::shared().measure("", style).ascent * 3 / 8; }
 
 }  // namespace

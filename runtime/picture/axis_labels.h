@@ -1,4 +1,4 @@
-// The tokens along the side of a map: as many as can be read, each beside its row or column.
+// Token labels along an axis of a map, thinned out so that they are readable.
 #pragma once
 
 #include <span>
@@ -11,27 +11,27 @@
 namespace vantage::style {
 
 struct AxisLabel {
-    int cell = 0;        ///< the row or column that it names
-    std::string number;  ///< of the token; only where labels thin out
+    int cell = 0;        ///< row or column
+    std::string number;  ///< position of the token; only if labels are thinned out
     std::string text;
 };
 
 struct AxisLabels {
     std::vector<AxisLabel> labels;
-    TextStyle style = label;                 ///< a little smaller where that saves thinning out
+    TextStyle style = label;                 ///< slightly smaller if that avoids thinning out
     int number_extent = 0, text_extent = 0;  ///< the longest, in pixels
-    int extent() const;                      ///< of numbers, texts and the space between
+    int extent() const;                      ///< of numbers, texts and the space between them
     bool thinned() const { return number_extent > 0; }
 };
 
-/// `tokens` may be empty; a cell of `cell` pixels stands for `factor` of them.
+/// `tokens` may be empty. A cell of `cell` pixels covers `factor` tokens.
 AxisLabels make_axis_labels(std::span<const std::string> tokens, int cells, int factor, int cell);
 
-/// Beside a row: ends at `right`, around the height `middle`.
+/// Label of a row: right-aligned at `right`, vertically centred at `middle`.
 PlacedText draw_row_label(Image& image, int right, int middle, const AxisLabels& labels, const AxisLabel& entry);
-/// Above a column: begins at `bottom` and reads upwards, around the column `middle`.
+/// Label of a column, rotated: starts at `bottom`, centred at `middle`.
 PlacedText draw_column_label(Image& image, int bottom, int middle, const AxisLabels& labels, const AxisLabel& entry);
-/// Above a column, not turned: stands on `bottom`, around the column `middle`.
+/// Label of a column, not rotated: its bottom is at `bottom`, centred at `middle`.
 PlacedText draw_upright_label(Image& image, int bottom, int middle, const AxisLabels& labels, const AxisLabel& entry);
 
 }  // namespace vantage::style

@@ -1,4 +1,4 @@
-// A font of 5×7 dots for machines without any font file: printable ASCII.
+// A 5 × 7 bitmap font (printable ASCII), used if there is no font file.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@ namespace vantage {
 using BitmapGlyph = std::array<std::uint8_t, 7>;
 inline constexpr int bitmap_glyph_width = 5, bitmap_glyph_height = 7;
 
-/// The glyph, or nullptr outside of U+0020 to U+007E.
+/// The glyph; nullptr outside U+0020 to U+007E.
 const BitmapGlyph* bitmap_glyph(char32_t character);
 
 }  // namespace vantage

@@ -1,27 +1,29 @@
-// Perceptually uniform colour maps: equal steps of a value look like equal steps, also in grey and to the colour-blind.
+// Perceptually uniform colour maps: equal steps of the value look equal, also in greyscale and to colour-blind readers.
 #pragma once
 
 #include <array>
 #include <cstdint>
-#include <optional>
-#include <string_view>
 
 #include "runtime/io/image.h"
+#include "runtime/picture/word.h"
 
 namespace vantage {
 
-/// Darkest colour first. The same bytes go into PNG files, terminals and the viewer's shader.
+/// Darkest colour first. PNG files, terminals and the viewer's shader use the same bytes.
 using ColourTable = std::array<Rgb, 256>;
 
 enum class ColourMap : std::uint8_t { magma, viridis, cividis, grey };
+inline constexpr Word<ColourMap> colour_map_words[] = {{ColourMap::magma, "magma"},
+                                                       {ColourMap::viridis, "viridis"},
+                                                       {ColourMap::cividis, "cividis"},
+                                                       {ColourMap::grey, "grey"}};
 const char* name_of(ColourMap map);
-std::optional<ColourMap> colour_map_named(std::string_view name);
 
 const ColourTable& colours_of(ColourMap map);
-/// Of signed numbers, for the colour-blind, too: from blue (less) by black or white (the same, at 128) to orange (more). Equally far
-/// from the middle both sides are equally bright.
+/// Diverging map for differences: blue (negative), black or white (zero, index 128), orange (positive). Both sides have
+/// the same lightness at the same distance from zero. Also for colour-blind readers.
 const ColourTable& difference_colours(bool dark);
-/// The colour at `position` in [0, 1]; what lies outside gets the colour of the nearer end.
+/// The colour at `position` in [0, 1]; positions outside are clamped.
 Rgb colour_at(ColourMap map, float position);
 
 /// CIE L* in [0, 100].

@@ -16,7 +16,7 @@ std::uint8_t coverage(double share) {
     return static_cast<std::uint8_t>(std::lround(255 * std::clamp(share, 0.0, 1.0)));
 }
 
-// Blends `colour` into the pixels of a box by how far their centre lies inside of a shape, in pixels.
+// Blends `colour` into the pixels of a box by the signed distance of their centres to the edge of a shape, in pixels.
 template <class Inside>
 void blend_inside(Image& image, double x0, double y0, double x1, double y1, Rgb colour, Inside inside) {
     const int left = std::max(0, static_cast<int>(x0) - 1), top = std::max(0, static_cast<int>(y0) - 1);
@@ -107,7 +107,7 @@ std::string svg_text(const Drawing& d) {
 
 void require_picture_name(const std::string& path) {
     if (!ends_in(path, ".png") && !ends_in(path, ".svg"))
-        throw Error(ErrorKind::usage, path + ": a picture's name has to end in .png or .svg");
+        throw Error(ErrorKind::usage, path + ": a picture must end in .png or .svg");
 }
 
 void write_drawing(const std::string& path, const Drawing& drawing, const std::string& title) {

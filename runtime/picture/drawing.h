@@ -1,4 +1,4 @@
-// A picture of lines, discs and texts, as pixels or as SVG.
+// A drawing of boxes, lines, discs and texts, written as PNG or SVG.
 #pragma once
 
 #include <string>
@@ -15,13 +15,13 @@ struct DrawnLine {
     Rgb colour;
     double width = 1;
 };
-/// Full, or with `ring` > 0 a ring so thick.
+/// A disc, or with `ring` > 0 a ring of this width.
 struct DrawnDisc {
     double x = 0, y = 0, radius = 1;
     Rgb colour;
     double ring = 0;
 };
-/// From the left end of the baseline; upwards it is read from bottom to top.
+/// `at`: left end of the baseline. `upwards`: rotated by 90°, read from bottom to top.
 struct DrawnText {
     Point at;
     std::string text;
@@ -44,7 +44,7 @@ std::string svg_text(const Drawing& drawing);
 
 /// Throws usage unless the name ends in .png or .svg.
 void require_picture_name(const std::string& path);
-/// By its ending. Written whole or not at all.
+/// Writes PNG or SVG, by the extension. The file is replaced atomically.
 void write_drawing(const std::string& path, const Drawing& drawing, const std::string& title);
 
 }  // namespace vantage

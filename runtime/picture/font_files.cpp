@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Name to path of everything below the usual roots; distributions differ in the directories between.
+/// Font files below the standard folders, by name. Distributions differ in the folders between.
 const std::map<std::string, std::string>& font_index() {
     static const std::map<std::string, std::string> index = [] {
         std::vector<std::string> roots{"/usr/share/fonts", "/usr/local/share/fonts",
@@ -46,7 +46,7 @@ void add_first_of(std::vector<std::string>& fonts, std::initializer_list<const c
 std::vector<std::string> installed_fonts(TextWeight weight) {
     std::vector<std::string> fonts;
     if (const auto wish = environment("VANTAGE_FONT")) {
-        // For bold text too: titles in another family would look like a mistake.
+        // Also for bold text: titles in another family would look wrong.
         fonts.push_back(*wish);
     }
     if (weight == TextWeight::bold) {

@@ -1,4 +1,4 @@
-// Where the machine keeps its fonts.
+// Finds installed fonts.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace vantage {
 
 enum class TextWeight : std::uint8_t { regular, bold };
 
-/// Font files to try, best first: VANTAGE_FONT, then DejaVu Sans or what comes close, then one for what that lacks.
+/// Font files in order of preference: VANTAGE_FONT, DejaVu Sans or a similar font, then one for missing characters.
 std::vector<std::string> installed_fonts(TextWeight weight);
 
 }  // namespace vantage

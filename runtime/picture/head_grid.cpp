@@ -10,33 +10,33 @@
 namespace vantage {
 namespace {
 
-constexpr int default_width = 1240, default_height = 1400;  // of all maps together, where their number allows
+constexpr int default_width = 1240, default_height = 1400;  // pixels of all maps together, if their number allows
 constexpr int smallest_map = 20, largest_map = 172;
 constexpr TextStyle note_style{11, style::faint, TextWeight::regular};
 
 void check(const HeadGridPicture& picture) {
     if (picture.layers < 1 || picture.heads < 1 || picture.rows < 1 || picture.cols < 1 || !picture.weights) {
-        throw Error(ErrorKind::usage, format("a grid of %d layers × %d heads with maps of %d × %d is empty",
+        throw Error(ErrorKind::usage, format("head grid: %d layers × %d heads with maps of %d × %d is empty",
                                              picture.layers, picture.heads, picture.rows, picture.cols));
     }
     const auto maps = static_cast<std::size_t>(picture.layers) * static_cast<std::size_t>(picture.heads);
     if (!picture.notes.empty() && picture.notes.size() != maps) {
-        throw Error(ErrorKind::usage, format("a grid of %zu maps has %zu notes", maps, picture.notes.size()));
+        throw Error(ErrorKind::usage, format("head grid: %zu maps, but %zu notes", maps, picture.notes.size()));
     }
     if (picture.salient_layer >= picture.layers || picture.salient_head >= picture.heads) {
         throw Error(ErrorKind::usage,
-                    format("layer %d, head %d is to be framed in a grid of %d × %d", picture.salient_layer,
-                           picture.salient_head, picture.layers, picture.heads));
+                    format("head grid: the framed head, layer %d, head %d, is outside of %d × %d",
+                           picture.salient_layer, picture.salient_head, picture.layers, picture.heads));
     }
 }
 
-/// One side of all small maps: how many cells, how large, how many tokens each.
+/// One axis of the small maps: number and size of the cells, tokens per cell.
 struct Side {
     int factor = 1, cells = 1, cell = 1;
     int pixels() const { return cells * cell; }
 };
 
-/// A little more than `room` where that saves a step of pooling.
+/// May use slightly more than `room` if that avoids a step of pooling.
 Side side_of(int tokens, int room) {
     Side side;
     const int maximum = room + room / 4;
@@ -52,7 +52,7 @@ public:
         check(picture);
         layout_ = {};
         look_ = {picture.map, picture.scale, picture.value_max, picture.causal, picture.rows, picture.cols};
-        bar_ = {picture.map, picture.scale, picture.value_max, true};  // with room for "≥"
+        bar_ = {picture.map, picture.scale, picture.value_max, true};  // with space for "≥"
         place();
         bar_.exceeded = false;
     }
@@ -144,7 +144,7 @@ private:
         return bold;
     }
 
-    /// The framed head's layer and number stand out.
+    /// Layer and head number of the framed head are emphasized.
     static TextStyle label_style(bool salient) {
         if (!salient) return style::label;
         TextStyle bold = bold_label();

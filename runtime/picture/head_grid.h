@@ -1,4 +1,4 @@
-// All heads of a model at one glance: a small map for each, layers downwards, heads across.
+// A grid of small attention maps of all heads: layers are rows, heads are columns.
 #pragma once
 
 #include <functional>
@@ -16,12 +16,12 @@ namespace vantage {
 struct HeadGridPicture {
     int layers = 0, heads = 0;
     int rows = 0, cols = 0;  ///< queries and keys of each map
-    /// The weights of a head, row after row; asked for once each, one head at a time, so that they are never all held.
+    /// Returns the weights of a head, row-major. Called once per head, so that only one matrix is in memory at a time.
     std::function<std::vector<float>(int layer, int head)> weights;
-    std::vector<std::string> notes;  ///< a few letters for below each map; shown where all fit
+    std::vector<std::string> notes;  ///< a short text below each map; shown if all of them fit
     std::string title, caption;
     int salient_layer = -1, salient_head = -1;  ///< framed; −1: none
-    std::string salient_reason;                 ///< why: "reads what followed last time (0.83)"
+    std::string salient_reason;                 ///< the reason: "“it” → “animal” (0.61)"
     float value_max = 1.0f;
     bool causal = false;
     AttentionScale scale = AttentionScale::square_root;
@@ -30,11 +30,11 @@ struct HeadGridPicture {
 
 struct HeadGridLayout {
     int width = 0, height = 0;
-    std::vector<Rect> maps;  ///< layer by layer
+    std::vector<Rect> maps;  ///< ordered by layer
     std::vector<style::PlacedText> layer_labels, head_labels, other_texts;
 };
 
-/// Throws `usage` when the numbers do not fit together.
+/// Throws usage if sizes do not match.
 Image draw_head_grid(const HeadGridPicture& picture, HeadGridLayout* layout = nullptr);
 std::vector<std::pair<std::string, std::string>> texts_of(const HeadGridPicture& picture);
 

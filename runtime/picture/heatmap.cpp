@@ -11,12 +11,12 @@
 namespace vantage {
 namespace {
 
-constexpr int default_side = 760;  // of the map, where the number of tokens allows
+constexpr int default_side = 760;  // pixels of the map, if the number of tokens allows
 constexpr int largest_cell = 54, cell_with_gap = 16, cell_with_number = 34;
 constexpr int gap_to_labels = 9;
 
-/// Square cells where both sides allow; a map of few rows gets rows that are high enough to read, and one of few columns
-/// gets columns that are wide enough for their labels.
+/// Square cells if possible. With few rows, rows are high enough to read; with few columns, columns are wide enough for
+/// their labels.
 void choose_cells(HeatmapLayout& layout, const HeatmapPicture& picture) {
     const auto side = [](int count) { return std::clamp(default_side / count, 1, largest_cell); };
     const int by_rows = side(layout.weights.rows), by_cols = side(layout.weights.cols);
@@ -29,7 +29,7 @@ void choose_cells(HeatmapLayout& layout, const HeatmapPicture& picture) {
     }
 }
 
-/// The text of a cell: two digits, without the zero before the point.
+/// The text of a cell: two decimals without the leading zero.
 std::string cell_text(float value) {
     if (value < 0.005f) return "";
     if (value >= 0.995f) return weight_text(value, value < 9.95f ? 1 : 0);
@@ -93,7 +93,7 @@ private:
         map.y += col_labels_height();
         bar_height_ = std::max(map.height, style::colour_bar_min_height);
         collect_notes();
-        // Beside a bar that reaches below the map, notes would run into it.
+        // Notes start below a bar that extends below the map.
         notes_width_ =
             map.height == bar_height_ ? layout_.width - style::margin - map.x : map.width + style::gap_before_bar / 2;
         const int below = std::max(map.bottom() + style::notes_height(notes_, notes_width_), map.y + bar_height_);
@@ -161,7 +161,7 @@ private:
         }
     }
 
-    /// Height of the column labels with the style::gap below them.
+    /// Height of the column labels, including style::gap below them.
     int col_labels_height() const {
         if (col_labels_.labels.empty()) return 0;
         const int height = upright_ ? TextRaster::shared().measure("", style::label).height() : col_labels_.extent();
@@ -171,7 +171,7 @@ private:
     void paint_axis_titles(Image& image) {
         const TextRaster& raster = TextRaster::shared();
         const Rect& map = layout_.map;
-        const std::string across = "key (is read)", down = "query (reads)";
+        const std::string across = "key (attended to)", down = "query (attends)";
         const TextExtent extent = raster.measure(across, style::axis);
         const int baseline = map.y - style::gap - extent.descent - col_labels_height();
         const int x = std::clamp(map.x + (map.width - extent.width) / 2, style::margin, layout_.width - extent.width);
@@ -185,7 +185,7 @@ private:
     const HeatmapPicture& picture_;
     HeatmapLayout& layout_;
     style::AxisLabels row_labels_, col_labels_;
-    bool upright_ = false;  ///< the column labels fit without being turned
+    bool upright_ = false;  ///< column labels fit without rotation
     int space_ = 0;         ///< between cells
     AttentionLook look_;
     style::ColourBar bar_;
@@ -200,11 +200,11 @@ void check_heatmap(const HeatmapPicture& picture) {
         return labels.empty() || labels.size() == static_cast<std::size_t>(count);
     };
     if (!fits(picture.row_labels, picture.rows) || !fits(picture.col_labels, picture.cols)) {
-        throw Error(ErrorKind::usage, format("a heatmap of %d queries and %d keys has %zu and %zu labels", picture.rows,
+        throw Error(ErrorKind::usage, format("heatmap: %d queries and %d keys, but %zu and %zu labels", picture.rows,
                                              picture.cols, picture.row_labels.size(), picture.col_labels.size()));
     }
     if (!(picture.value_max > 0.0f) || !std::isfinite(picture.value_max)) {
-        throw Error(ErrorKind::usage, format("a heatmap whose largest value is %g: it must be above 0",
+        throw Error(ErrorKind::usage, format("heatmap: value_max is %g; expected a number above 0",
                                              static_cast<double>(picture.value_max)));
     }
 }

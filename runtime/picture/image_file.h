@@ -1,4 +1,4 @@
-// Pictures from files, for models that look at them.
+// Reads image files for vision models.
 #pragma once
 
 #include <string>
@@ -7,8 +7,9 @@
 
 namespace vantage {
 
-/// A PNG or a JPEG, told by its first bytes, as 8-bit RGB: grey and palettes are converted, transparency is left out, of 16
-/// bits the upper ones count, and an Exif orientation is not applied. Throws bad_file naming the file.
+/// Reads a PNG or JPEG (decided by the first bytes) as 8-bit RGB. Grey and palettes are converted, transparency is
+/// dropped, 16-bit values are cut to the upper 8 bits, an Exif orientation is not applied. Throws bad_file with the
+/// path.
 Image read_image(const std::string& path);
 
 }  // namespace vantage

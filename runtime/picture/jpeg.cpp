@@ -9,8 +9,8 @@
 #include "runtime/base/log.h"
 #include "vantage/error.h"
 
-// libjpeg reports errors by a function that must not return: a longjmp, which skips destructors. So the functions that call
-// setjmp own nothing: all that they need lives in a struct of their caller.
+// libjpeg reports errors by longjmp, which skips destructors. So the functions that call setjmp own nothing: their data
+// is in a struct of the caller.
 namespace vantage {
 namespace {
 
@@ -23,7 +23,7 @@ struct JpegReader {
     std::jmp_buf failed{};
     char reason[JMSG_LENGTH_MAX] = "";
     Image image;
-    std::vector<std::uint8_t> inks;  // a row of CMYK
+    std::vector<std::uint8_t> inks;  // one row of CMYK
 
     JpegReader() = default;
     ~JpegReader() { jpeg_destroy_decompress(&jpeg); }
@@ -38,8 +38,7 @@ JpegReader& reader_of(j_common_ptr jpeg) { return *static_cast<JpegReader*>(jpeg
     std::longjmp(reader_of(jpeg).failed, 1);
 }
 
-// Level -1 is a warning, others trace. What a file's end or an early marker leaves out libjpeg fills with grey: that is no
-// picture of anything.
+// Level −1 is a warning, other levels are traces. A warning is an error, because libjpeg fills missing parts with grey.
 void on_message(j_common_ptr jpeg, int level) {
     if (level >= 0) return;
     if (jpeg->err->msg_code == JWRN_JPEG_EOF || jpeg->err->msg_code == JWRN_HIT_MARKER) give_up(jpeg);
@@ -66,7 +65,7 @@ bool read_jpeg_header(JpegReader& r, const std::string& bytes) {
     return true;
 }
 
-// Stored as 255 - ink, as Adobe does and everyone after it: what is left of the light after an ink and black.
+// Stored as 255 − ink, like in Adobe's files: the remaining light after ink and black.
 void mix_inks(const std::vector<std::uint8_t>& inks, std::uint8_t* rgb) {
     for (std::size_t i = 0; i + 3 < inks.size(); i += 4)
         for (std::size_t c = 0; c < 3; ++c) *rgb++ = static_cast<std::uint8_t>((inks[i + c] * inks[i + 3] + 127) / 255);

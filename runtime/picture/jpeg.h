@@ -7,8 +7,8 @@
 
 namespace vantage {
 
-/// The picture in the bytes of a JPEG file, as 8-bit RGB; grey and CMYK (as Adobe stores it) are converted. An orientation in
-/// its Exif data is not applied, as Pillow's `open` does not. Throws bad_file naming `path`: damaged, cut off, too large.
+/// Decodes a JPEG file to 8-bit RGB. Grey and CMYK (Adobe's inverted form) are converted. An Exif orientation is not
+/// applied, as in Pillow's `open`. Throws bad_file with `path` if the file is damaged, truncated or too large.
 Image decode_jpeg(const std::string& bytes, const std::string& path);
 
 }  // namespace vantage

@@ -116,11 +116,11 @@ void draw_colour_bar(Image& image, Point at, int height, const ColourBar& bar, s
     frame(image, Rect{at.x, at.y, bar_thickness, height}.grown(1), line);
 
     const TextExtent letters = raster.measure("0", tick);
-    const int middle = letters.ascent * 3 / 8;  // from the baseline up to half of a digit
+    const int middle = letters.ascent * 3 / 8;  // from the baseline to the middle of a digit
     int last_top = INT_MAX;
     for (const ScaleTick& mark : ticks_of(bar)) {
         const int y = at.y + static_cast<int>(std::lround((1.0f - mark.position) * static_cast<float>(height - 1)));
-        if (y + middle + 2 > last_top) continue;  // would touch the one below
+        if (y + middle + 2 > last_top) continue;  // would overlap the one below
         fill(image, {at.x + bar_thickness + 2, y, tick_length, 1}, faint);
         const Point where{at.x + bar_thickness + tick_length + gap_after_tick, y + middle};
         placed.push_back({mark.text, raster.draw(image, where, mark.text, tick)});

@@ -1,4 +1,4 @@
-// What all of Vantage's pictures share: colours, letters, the header above and the colour bar beside a map.
+// The common style of pictures: colours, text styles, the header and the colour bar.
 #pragma once
 
 #include <string>
@@ -12,13 +12,13 @@
 namespace vantage::style {
 
 inline constexpr Rgb background{22, 24, 31};
-inline constexpr Rgb surface{37, 40, 51};    ///< cells that hold nothing: a key that the query cannot see
+inline constexpr Rgb surface{37, 40, 51};    ///< empty cells: keys that the query does not see
 inline constexpr Rgb line{58, 63, 79};       ///< frames and ticks
 inline constexpr Rgb faint{142, 149, 168};   ///< axis titles, signs in labels
 inline constexpr Rgb ink{212, 216, 227};     ///< labels
 inline constexpr Rgb strong{243, 245, 250};  ///< the title
-inline constexpr Rgb accent{72, 219, 205};   ///< what is pointed at; no colour of the maps
-inline constexpr Rgb dark_number{24, 14, 30}, bright_number{232, 228, 240};  ///< in bright and in dark cells
+inline constexpr Rgb accent{72, 219, 205};   ///< highlights; not a colour of the maps
+inline constexpr Rgb dark_number{24, 14, 30}, bright_number{232, 228, 240};  ///< numbers in bright and in dark cells
 inline constexpr Rgb not_a_number{0, 229, 90};
 
 inline constexpr int margin = 30, gap = 8, gap_before_bar = 28;
@@ -28,13 +28,13 @@ inline constexpr TextStyle axis{13, faint, TextWeight::regular};
 inline constexpr TextStyle label{13, ink, TextWeight::regular};
 inline constexpr TextStyle tick{12, ink, TextWeight::regular};
 
-/// A text and where it was put, for tests and for whoever draws on top.
+/// A text and its position, for tests and for overlays.
 struct PlacedText {
     std::string text;
     Rect box;
 };
 
-/// Lines of at most `width` pixels; '\n' breaks a line, words that are too long end in "…".
+/// Wraps text to lines of at most `width` pixels. '\n' breaks a line; words that are too long end in "…".
 std::vector<std::string> wrapped(const std::string& text, const TextStyle& style, int width);
 
 /// Title and caption; both may be empty. Their height includes the space below.
@@ -47,12 +47,12 @@ int notes_height(const std::vector<std::string>& notes, int width);
 void draw_notes(Image& image, Point at, const std::vector<std::string>& notes, int width,
                 std::vector<PlacedText>& placed);
 
-/// The bar, its ticks and its name: what a colour means.
+/// The colour bar with ticks and name.
 struct ColourBar {
     ColourMap map = ColourMap::magma;
     AttentionScale scale = AttentionScale::square_root;
     float value_max = 1.0f;
-    bool exceeded = false;  ///< some weights are larger than `value_max`
+    bool exceeded = false;  ///< whether some weights are larger than `value_max`
 };
 inline constexpr int colour_bar_min_height = 150;
 int colour_bar_width(const ColourBar& bar);

@@ -12,8 +12,8 @@
 #include "runtime/picture/shown_text.h"
 #include "vantage/error.h"
 
-// libpng reports errors by longjmp, which skips destructors. So the functions that call setjmp own nothing: all that they
-// need lives in a struct of their caller.
+// libpng reports errors by longjmp, which skips destructors. So the functions that call setjmp own nothing: their data
+// is in a struct of the caller.
 namespace vantage {
 namespace {
 
@@ -59,16 +59,16 @@ void append_bytes(png_structp png, png_bytep data, std::size_t size) {
 
 void take_bytes(png_structp png, png_bytep data, std::size_t size) {
     Reader& reader = *static_cast<Reader*>(png_get_io_ptr(png));
-    if (size > reader.bytes.size() - reader.position) png_error(png, "the file ends too early");
+    if (size > reader.bytes.size() - reader.position) png_error(png, "the file is truncated");
     std::memcpy(data, reader.bytes.data() + reader.position, size);
     reader.position += size;
 }
 
-/// Keys by libpng's rules; texts as valid UTF-8 without NUL, which would end them.
+/// Checks keys by libpng's rules; makes texts valid UTF-8 without NUL.
 void prepare_texts(Writer& writer, const PngTexts& texts) {
     for (const auto& [key, text] : texts) {
         if (key.empty() || key.size() > 79) {
-            throw Error(ErrorKind::usage, "a PNG text's key has 1 to 79 characters, not '" + key + "'");
+            throw Error(ErrorKind::usage, "PNG: the key of a text must have 1 to 79 characters: '" + key + "'");
         }
         std::string clean = repair_utf8(text);
         clean.erase(std::remove(clean.begin(), clean.end(), '\0'), clean.end());
@@ -104,8 +104,8 @@ bool encode(Writer& writer) {
 bool decode_header(Reader& reader) {
     if (setjmp(png_jmpbuf(reader.png)) != 0) return false;
     png_set_read_fn(reader.png, &reader, take_bytes);
-    png_set_chunk_cache_max(reader.png, 64);         // texts and profiles of files that somebody else made: few,
-    png_set_chunk_malloc_max(reader.png, 1u << 20);  // and none that inflates without end
+    png_set_chunk_cache_max(reader.png, 64);         // limits for texts and profiles in untrusted files: their number
+    png_set_chunk_malloc_max(reader.png, 1u << 20);  // and their size
     png_read_info(reader.png, reader.info);
     png_set_expand(reader.png);
     png_set_strip_16(reader.png);
@@ -155,7 +155,7 @@ std::string encode_png(const Image& image, const PngTexts& texts) {
     writer.width = image.width;
     writer.height = image.height;
     prepare_texts(writer, texts);
-    Image& pixels = const_cast<Image&>(image);  // libpng reads rows through pointers to what is not const
+    Image& pixels = const_cast<Image&>(image);  // libpng takes pointers to non-const rows, but only reads them
     writer.rows = rows_of(pixels);
     writer.png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &writer.error, on_error, on_warning);
     if (writer.png != nullptr) writer.info = png_create_info_struct(writer.png);
@@ -178,7 +178,7 @@ PngContent decode_png(std::string bytes, const std::string& path) {
     if (reader.info == nullptr) throw Error(ErrorKind::out_of_memory, "no memory to decode a PNG");
     if (!decode_header(reader)) throw_damaged(path, reader.error);
     if (png_get_channels(reader.png, reader.info) != 3 || png_get_bit_depth(reader.png, reader.info) != 8) {
-        throw_damaged(path, "its pixels cannot be read as RGB");
+        throw_damaged(path, "its pixels cannot be converted to RGB");
     }
     reader.image = image_of_file(path, png_get_image_width(reader.png, reader.info),
                                  png_get_image_height(reader.png, reader.info));

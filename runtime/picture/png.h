@@ -1,4 +1,4 @@
-// PNG files, with texts inside that say what the picture shows.
+// PNG files with text chunks.
 #pragma once
 
 #include <string>
@@ -9,19 +9,20 @@
 
 namespace vantage {
 
-/// Key ("Title", "Vantage-Layer", …: 1 to 79 Latin letters) and UTF-8 text.
+/// Keys ("Title", "Vantage-Layer", …: 1 to 79 Latin-1 characters) and UTF-8 texts.
 using PngTexts = std::vector<std::pair<std::string, std::string>>;
 
 /// The bytes of a PNG file.
 std::string encode_png(const Image& image, const PngTexts& texts = {});
-/// Writes it whole or not at all. Throws bad_file.
+/// Replaces the file atomically. Throws bad_file.
 void write_png(const std::string& path, const Image& image, const PngTexts& texts = {});
 
 struct PngContent {
     Image image;
     PngTexts texts;
 };
-/// Reads any PNG as 8-bit RGB, without its transparency. Throws bad_file naming `path`: damaged, cut off, too large.
+/// Decodes any PNG to 8-bit RGB without transparency. Throws bad_file with `path` if it is damaged, truncated or too
+/// large.
 PngContent decode_png(std::string bytes, const std::string& path);
 PngContent read_png(const std::string& path);
 

@@ -13,7 +13,7 @@ struct Range {
     char32_t first, last;
 };
 
-/// Marks that stand on the character before them, and characters without a width.
+/// Combining marks and other characters without width.
 constexpr std::array<Range, 24> zero_width{{
     {0x0300, 0x036f}, {0x0483, 0x0489}, {0x0591, 0x05bd}, {0x0610, 0x061a}, {0x064b, 0x065f},   {0x06d6, 0x06dc},
     {0x0900, 0x0902}, {0x093c, 0x093c}, {0x0941, 0x0948}, {0x094d, 0x094d}, {0x0e31, 0x0e31},   {0x0e34, 0x0e3a},
@@ -36,7 +36,7 @@ bool within(const std::array<Range, n>& ranges, char32_t character) {
     return next != ranges.begin() && character <= std::prev(next)->last;
 }
 
-/// Characters that steer a terminal or reorder the text around them.
+/// Characters that control a terminal or reorder the text around them.
 bool is_control(char32_t c) {
     return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x00ad || (c >= 0x200b && c <= 0x200f) ||
            (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f) || c == 0xfeff ||
@@ -65,7 +65,7 @@ std::string token_label(std::string_view token) {
         const char32_t c = characters[i];
         const bool at_edge = i == 0 || i + 1 == characters.size();
         if (c == U' ' && blank) {
-            append_utf8(label, U'\u2423');  // ␣: nothing else would show that there is something
+            append_utf8(label, U'\u2423');  // ␣, because otherwise nothing would be visible
         } else if (c == U' ' && at_edge) {
             append_utf8(label, U'\u00b7');
         } else if (c == U'\n') {

@@ -17,7 +17,7 @@ constexpr int longest_row_label = 16, longest_column_label = 10, max_rows = 60;
 constexpr std::string_view leading_space = "·";
 constexpr int columns_with_number = 4, default_cell = 5, min_columns = 24;
 
-/// Nearest entry of the 256 colours that terminals have had for long: a cube of 6 × 6 × 6 and 24 greys.
+/// Nearest of the 256 terminal colours: a cube of 6 × 6 × 6 and 24 greys.
 int palette_index(Rgb colour) {
     static constexpr std::array<int, 6> levels{0, 95, 135, 175, 215, 255};
     const auto nearest = [](int value) {
@@ -35,7 +35,7 @@ int palette_index(Rgb colour) {
     return distance(level, level, level) < distance(at(r), at(g), at(b)) ? 232 + grey : 16 + 36 * r + 6 * g + b;
 }
 
-/// Text with colours, in which no escape code is written twice.
+/// Builds text with colours without redundant escape codes.
 class Line {
 public:
     explicit Line(TerminalColours colours) : colours_(colours) {}
@@ -52,7 +52,7 @@ public:
         set("1");
         text_ += text;
     }
-    /// Letters that can be read on `background`.
+    /// Text on a background colour, with readable letters.
     void on(Rgb background, const std::string& text) {
         const Rgb letters = lightness(background) > 55.0f ? style::dark_number : style::bright_number;
         set(code(48, background) + ";" + code(38, letters));
@@ -86,7 +86,7 @@ std::string repeated(const std::string& text, int times) {
     return result;
 }
 
-/// Characters, each with the marks that stand on it.
+/// Characters, each with its combining marks.
 std::vector<std::string> letters_of(const std::string& label) {
     std::vector<std::string> letters;
     for (const char32_t character : decode_utf8(label)) {
@@ -156,7 +156,7 @@ private:
         return width;
     }
 
-    /// Width of a cell, and from where on keys and queries are shown.
+    /// Sets the width of a cell, and the first shown key and query.
     void choose_part() {
         const int room = columns_ - left_, wide = widest(col_labels_) + 2;
         if (picture_.cols * wide <= room) {
@@ -165,7 +165,7 @@ private:
         }
         if (!upright_) cell_ = std::clamp(room / picture_.cols, 2, default_cell);
         const int fitting = std::max(room / cell_, 2);
-        if (picture_.cols > fitting) first_col_ = picture_.cols - (fitting - 1);  // one is for the "…"
+        if (picture_.cols > fitting) first_col_ = picture_.cols - (fitting - 1);  // one column is for "…"
         const int rows = picture_.rows == picture_.cols ? picture_.cols - first_col_ : picture_.rows;
         first_row_ = picture_.rows - std::min(rows, max_rows);
     }
@@ -188,7 +188,7 @@ private:
             begin = end + 1;
         }
         Line axes(colours_);
-        axes.dim(shortened("rows: queries (read) · columns: keys (are read)", columns_));
+        axes.dim(shortened("rows: queries (attend) · columns: keys (attended to)", columns_));
         return text + axes.finished();
     }
 
@@ -209,12 +209,12 @@ private:
         return line.finished();
     }
 
-    /// One letter below the other, so that each ends above its column.
+    /// Vertical labels, one letter per line, bottom-aligned above their columns.
     std::string vertical_labels() const {
         std::vector<std::vector<std::string>> stacks;
         std::size_t height = 0;
         for (std::string label : shown_col_labels()) {
-            // The sign for a leading space would only make the labels longer; the rows have it.
+            // Without the sign for a leading space, which only makes labels longer; the row labels have it.
             if (label.starts_with(leading_space) && label.size() > leading_space.size()) {
                 label.erase(0, leading_space.size());
             }
@@ -272,7 +272,7 @@ private:
         line.on(attention_colour(look_, value), text);
     }
 
-    /// Weights that belong to the shades; where the cells have numbers, nothing.
+    /// The weights of the shades; empty if the cells have numbers.
     std::string legend_of_shades() const {
         if (numbers()) return "";
         std::string text = "weights:";
@@ -283,7 +283,7 @@ private:
         return shortened(text, columns_) + '\n';
     }
 
-    /// A colour bar with the numbers in it.
+    /// A colour bar with numbers.
     std::string legend_of_colours() const {
         const std::string name = std::string("  weight, ") + name_of(picture_.scale) + " scale";
         const int width = std::clamp(columns_ - left_ - column_width(name), 2, 40);
@@ -340,7 +340,7 @@ TerminalColours terminal_colours(int fd) {
     if (!colour_wanted(fd)) return TerminalColours::none;
     const std::string depth = environment("COLORTERM").value_or("");
     if (depth == "truecolor" || depth == "24bit") return TerminalColours::full;
-    // These are known not to have 24 bits; nearly all others do, and many do not say so.
+    // These do not support 24-bit colours. Nearly all others do, and many do not say so.
     const std::string program = environment("TERM_PROGRAM").value_or(""), term = environment("TERM").value_or("");
     const bool old = program == "Apple_Terminal" || term.starts_with("screen") || term == "linux" || term == "xterm";
     return old ? TerminalColours::palette : TerminalColours::full;

@@ -15,7 +15,7 @@
 namespace vantage {
 namespace {
 
-/// The grey dots of a piece of text; row `ascent` is the first below the baseline.
+/// The coverage of a text; row `ascent` is the first one below the baseline.
 struct Coverage {
     int width = 0, height = 0, ascent = 0;
     std::vector<std::uint8_t> dots;
@@ -31,10 +31,10 @@ struct Coverage {
     }
 };
 
-/// One character that no font has, as it is spelt instead.
+/// The replacement of a character that no font has.
 std::string spelt_out(char32_t character) { return format("U+%04X", static_cast<unsigned>(character)); }
 
-/// What the dots font writes for the signs that Vantage's own labels use.
+/// Replacements in the bitmap font for signs in Vantage's labels.
 std::u32string_view ascii_for(char32_t character) {
     struct Replacement {
         char32_t sign;
@@ -67,7 +67,7 @@ std::u32string_view ascii_for(char32_t character) {
 
 }  // namespace
 
-/// The faces, or none. FreeType's objects are used by one thread at a time.
+/// The font faces; may be empty. FreeType objects are used by one thread at a time.
 class TextRaster::Fonts {
 public:
     Fonts(const std::vector<std::string>& regular, const std::vector<std::string>& bold) {
@@ -77,12 +77,12 @@ public:
         if (bold_.empty()) bold_ = regular_;
         if (regular_.empty()) {
             log(LogLevel::warning,
-                "no font found, labels are drawn as dots (install fonts-dejavu-core, or set "
-                "VANTAGE_FONT to a .ttf file)");
+                "no font found, so labels use a bitmap font; install fonts-dejavu-core, or set VANTAGE_FONT to a .ttf "
+                "file");
         }
     }
     ~Fonts() {
-        if (library_ != nullptr) FT_Done_FreeType(library_);  // with all of its faces
+        if (library_ != nullptr) FT_Done_FreeType(library_);  // including its faces
     }
     Fonts(const Fonts&) = delete;
     Fonts& operator=(const Fonts&) = delete;
@@ -91,7 +91,7 @@ public:
 
     TextExtent line(const TextStyle& style) const {
         if (none()) return {0, bitmap_glyph_height * dot(style) + 1, 2 * dot(style)};
-        // From the letters, not from the font's own line, which has room for stacked accents.
+        // Measured on letters: the font's own line height has space for stacked accents.
         return {0, (style.pixels * 19 + 19) / 20, (style.pixels + 3) / 4};
     }
 
@@ -114,10 +114,10 @@ public:
     }
 
 private:
-    /// Where the next character goes; without a coverage, nothing is drawn.
+    /// Position of the next character. Without a coverage, nothing is drawn.
     struct Pen {
         int x = 0;
-        int right = 0;  ///< end of the furthest dot
+        int right = 0;  ///< end of the rightmost pixel
         int raise = 0;  ///< of the baseline
         Coverage* coverage = nullptr;
     };
@@ -130,7 +130,7 @@ private:
             if (error == 0) {
                 faces.push_back(face);
             } else {
-                log(LogLevel::warning, "%s cannot be read as a font (FreeType error %d)", path.c_str(), error);
+                log(LogLevel::warning, "%s: cannot read this font (FreeType error %d)", path.c_str(), error);
             }
         }
         return faces;
@@ -159,7 +159,7 @@ private:
             put_glyph(pen, face, glyph, style);
             return;
         }
-        // A small label of its own, with air around it.
+        // A small label with space around it.
         TextStyle small = style;
         small.pixels = std::max(8, style.pixels * 6 / 10);
         pen.x += 1;

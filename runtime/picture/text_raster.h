@@ -1,4 +1,4 @@
-// Text in pictures: FreeType with DejaVu Sans, or dots when the machine has no font.
+// Draws text: FreeType with DejaVu Sans, or a bitmap font if no font is installed.
 #pragma once
 
 #include <memory>
@@ -11,39 +11,39 @@
 
 namespace vantage {
 
-/// Size of the letters (their em) in pixels.
+/// The size is the em in pixels.
 struct TextStyle {
     int pixels = 13;
     Rgb colour;
     TextWeight weight = TextWeight::regular;
 };
 
-/// Pixels from the left edge to the end, above the baseline, and below it. Height depends on the style alone.
+/// Extent in pixels: width, above the baseline, below it. The height depends on the style only.
 struct TextExtent {
     int width = 0, ascent = 0, descent = 0;
     int height() const { return ascent + descent; }
 };
 
-/// Draws UTF-8. A character that no font has is shown as its number, small: U+1F600. Safe to use from several threads.
+/// Draws UTF-8. A character that no font has is drawn as a small code point: U+1F600. Thread-safe.
 class TextRaster {
 public:
-    /// Fonts in order of preference: a character comes from the first that has it. A file that cannot be
-    /// read is passed over with a warning; with none left, the built-in dots are used.
+    /// Fonts in order of preference: each character comes from the first font that has it. Unreadable files are skipped
+    /// with a warning. Without any font the built-in bitmap font is used.
     TextRaster(const std::vector<std::string>& regular, const std::vector<std::string>& bold);
     ~TextRaster();
     TextRaster(const TextRaster&) = delete;
     TextRaster& operator=(const TextRaster&) = delete;
 
-    /// With VANTAGE_FONT first, then the fonts that are installed; looked for once.
+    /// The shared raster: VANTAGE_FONT, then installed fonts. Fonts are searched once.
     static const TextRaster& shared();
 
-    bool built_in() const;  ///< no font file was found
+    bool built_in() const;  ///< whether no font file was found
     TextExtent measure(std::string_view text, const TextStyle& style) const;
-    /// `at` is the left end of the baseline. Returns what was covered.
+    /// `at`: left end of the baseline. Returns the covered rectangle.
     Rect draw(Image& image, Point at, std::string_view text, const TextStyle& style) const;
-    /// Turned by 90°, read from bottom to top: `at` is the lower end of the baseline, the letters stand to its left.
+    /// Rotated by 90°, read from bottom to top. `at`: lower end of the baseline; letters are to its left.
     Rect draw_upwards(Image& image, Point at, std::string_view text, const TextStyle& style) const;
-    /// The longest beginning that fits, with "…" when something is left out.
+    /// The longest prefix that fits, with "…" if it is shortened.
     std::string fitted(std::string_view text, const TextStyle& style, int width) const;
 
 private:

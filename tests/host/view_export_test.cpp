@@ -203,12 +203,12 @@ TEST_CASE("an animated PNG shows its first picture to those that know no animati
                              std::filesystem::directory_iterator());
     };
     CHECK(files() == 1);
-    test::expect_error(ErrorKind::usage, {"picture 1 of an animation is 4 × 3, the first 5 × 3"}, [&] {
+    test::expect_error(ErrorKind::usage, {"picture 1 is 4 × 3, but the first is 5 × 3"}, [&] {
         ApngWriter animation(directory.path("b.png"), 2, 1);
         animation.add(red);
         animation.add(Image(4, 3, {}));
     });
-    test::expect_error(ErrorKind::usage, {"an animation of 2 pictures was given 1"}, [&] {
+    test::expect_error(ErrorKind::usage, {"expected 2 pictures, got 1"}, [&] {
         ApngWriter animation(directory.path("b.png"), 2, 1);
         animation.add(red);
         animation.finish();

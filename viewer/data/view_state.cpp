@@ -16,21 +16,10 @@ namespace {
 
 // ---- words of an option: enumerations and numbers -------------------------------------------------------------------
 
-template <class E>
-struct Word {
-    E value;
-    const char* word;
-};
 constexpr Word<Pooling> pooling_words[] = {{Pooling::mass, "mass"}, {Pooling::peak, "peak"}};
 constexpr Word<KeyAxis> axis_words[] = {{KeyAxis::absolute, "absolute"}, {KeyAxis::relative, "relative"}};
 constexpr Word<Theme> theme_words[] = {{Theme::dark, "dark"}, {Theme::light, "light"}};
 constexpr Word<HeadOrder> order_words[] = {{HeadOrder::index, "index"}, {HeadOrder::value, "value"}};
-constexpr Word<AttentionScale> scale_words[] = {
-    {AttentionScale::linear, "linear"}, {AttentionScale::square_root, "sqrt"}, {AttentionScale::logarithmic, "log"}};
-constexpr Word<ColourMap> colour_words[] = {{ColourMap::magma, "magma"},
-                                            {ColourMap::viridis, "viridis"},
-                                            {ColourMap::cividis, "cividis"},
-                                            {ColourMap::grey, "grey"}};
 constexpr Word<AttentionKind> kind_words[] = {
     {AttentionKind::self, "self"}, {AttentionKind::encoder, "encoder"}, {AttentionKind::cross, "cross"}};
 constexpr Word<HeadStatistic> statistic_words[] = {
@@ -292,7 +281,7 @@ const std::vector<Option>& options() {
              "Weights over the head's mean at their distance"),
         pin_option(),
         flag("--lines", field(&ViewState::lines), "Lines from the pinned token to what it reads"),
-        word("--scale", scale_words, field(&ViewState::scale),
+        word("--scale", attention_scale_words, field(&ViewState::scale),
              "linear, sqrt or log; else sqrt, or with --over-expected log"),
         number("--min", field(&ViewState::range, &ValueRange::min),
                "The dark end of the colour bar; else 0, or with --over-expected 0.0625"),
@@ -300,7 +289,7 @@ const std::vector<Option>& options() {
                "The bright end of the colour bar; else 1, with --over-expected 16, with --value-weighted the longest "
                "value"),
         number("--max-difference", field(&ViewState::difference_max), "Both ends of the colour bar of differences"),
-        word("--colours", colour_words, field(&ViewState::colours), "magma, viridis, cividis or grey"),
+        word("--colours", colour_map_words, field(&ViewState::colours), "magma, viridis, cividis or grey"),
         word("--theme", theme_words, field(&ViewState::theme), "dark or light"),
         word("--statistic", statistic_words, field(&ViewState::statistic), "What the head map is coloured by"),
         word("--order", order_words, field(&ViewState::order), "The head map's order: index, or value"),
