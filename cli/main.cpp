@@ -1,4 +1,4 @@
-// The program: subcommands, options that all of them share, and exit codes.
+// The program: subcommands, the options that all of them share, and exit codes.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
@@ -45,9 +45,10 @@ void apply_common(const CLI::App& app) {
     const bool runs_model = std::ranges::any_of(runs, [&](const char* name) { return app.got_subcommand(name); }) ||
                             app.get_subcommand("bench")->got_subcommand("model");
     if (app.get_option("--profile")->count() > 0 && !runs_model && !environment("VANTAGE_PROFILE"))
-        throw Error(ErrorKind::usage,
-                    "--profile goes with commands that run a model: run, chat, inspect, demo, heads, "
-                    "embed, classify and bench model");
+        throw Error(
+            ErrorKind::usage,
+            "--profile needs a command that runs a model: run, chat, inspect, demo, heads, embed, classify or bench "
+            "model");
     set_strict(c.strict);
     if (c.quiet) set_log_level(LogLevel::error);
     if (c.verbose == 1) set_log_level(LogLevel::info);
@@ -58,16 +59,21 @@ void apply_common(const CLI::App& app) {
 void add_common(CLI::App& app) {
     Common& c = common();
     app.add_option("--device", c.device,
-                   "vulkan:INDEX, uuid:…, name:PART, cpu or auto, the best (see `vantage devices`)");
-    app.add_flag("-v,--verbose", c.verbose, "Say what is done; twice for everything");
-    app.add_flag("-q,--quiet", c.quiet, "Errors only");
-    app.add_flag("--strict", c.strict, "Fail rather than take a slower or lesser way");
-    app.add_option("--profile", c.profile, "Write a Chrome/Perfetto trace of what ran to FILE; - prints a table by op")
+                   "Device: vulkan:INDEX, uuid:UUID, name:PART, cpu, or auto for the best. Default: VANTAGE_DEVICE, "
+                   "else auto; list: "
+                   "`vantage devices`");
+    app.add_flag("-v,--verbose", c.verbose, "Log progress to stderr; -vv: debug messages");
+    app.add_flag("-q,--quiet", c.quiet, "Log errors only");
+    app.add_flag("--strict", c.strict,
+                 "Treat every fallback (slower kernel, unquantized matrix, missing tuning table) as an error");
+    app.add_option("--profile", c.profile,
+                   "Write a Chrome/Perfetto trace to FILE; -: print a table of times by op to stderr")
         ->type_name("FILE");
-    app.set_version_flag("--version", version_text(), "Version, commit, compiler, glslang and kernel families");
+    app.set_version_flag("--version", version_text(),
+                         "Print version, commit, compiler, glslang version and kernel families");
 }
 
-// Every option --some-flag can also be set as VANTAGE_SOME_FLAG; what is typed wins.
+// Every option --some-flag can also be set as VANTAGE_SOME_FLAG. The command line takes precedence.
 void add_environment_twins(CLI::App& app) {
     for (CLI::Option* option : app.get_options()) {
         if (option->get_lnames().empty() || !option->get_envname().empty() || option == app.get_help_ptr()) continue;
@@ -79,9 +85,9 @@ void add_environment_twins(CLI::App& app) {
 }
 
 int run(int argc, char** argv) {
-    CLI::App app{"Vantage runs transformers on any Vulkan device, and shows what their attention does.", "vantage"};
+    CLI::App app{"Vantage runs transformers on any Vulkan device and shows their attention.", "vantage"};
     app.footer(
-        "Begin with:\n  vantage demo\n  vantage run -p \"The animal didn't cross the street because\"\n"
+        "Start with:\n  vantage demo\n  vantage run -p \"The animal didn't cross the street because\"\n"
         "Exit codes: 0 ok, 1 failure, 2 usage, 3 no device, 4 out of memory, 5 device lost, 6 bad file, 7 accuracy, "
         "130 interrupted");
     app.require_subcommand(1);
@@ -103,14 +109,14 @@ int run(int argc, char** argv) {
     add_tune(app);
     add_bench(app);
     add_environment_twins(app);
-    // of the subcommands only the one that runs: its neighbours share variables with it
+    // only of the subcommand that runs: others share its variables
     for (CLI::App* command : app.get_subcommands({}))
         command->preparse_callback([command](std::size_t) { add_environment_twins(*command); });
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
         if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
-        constexpr int max_columns = 300;                         // columns: a prompt that was not quoted may be a page
+        constexpr int max_columns = 300;                         // an unquoted prompt may be long
         log(LogLevel::error, "%s; see `vantage --help`",
             shortened(without_controls(error.what()), max_columns).c_str());
         return exit_code(ErrorKind::usage);
@@ -128,15 +134,14 @@ Common& common() {
 
 void add_model_option(CLI::App& command) {
     command
-        .add_option(
-            "-m,--model", common().model,
-            "Folder of a model (config.json, *.safetensors, tokenizer.json); without it the built-in Mini-world")
+        .add_option("-m,--model", common().model,
+                    "Model folder (config.json, *.safetensors, tokenizer.json). Default: the built-in model Mini-world")
         ->type_name("DIR");
     command
-        .add_option(
-            "--weights", common().weights,
-            "Store the model's matrices as f32, f16, bf16, or in blocks of 32 with 8 or 4 bits an element: q8, q4; "
-            "without it as the file does")
+        .add_option("--weights", common().weights,
+                    "Storage of the weight matrices on the device: f32, f16, bf16, or quantized in blocks of 32 to 8 "
+                    "bits (q8) or "
+                    "4 bits (q4). Default: as in the file")
         ->check(CLI::IsMember(weight_types));
 }
 
@@ -163,23 +168,23 @@ Model load_model(const Device& device) {
 void set_exit_code(int code) { chosen_exit_code = code; }
 
 std::string built_in_model() {
-    // the folder that has the file, not merely a folder of that name
+    // find the file, because a folder of that name may exist without it
     if (const auto config = find_asset("models/mini-world/config.json"))
         return std::filesystem::path(*config).parent_path().string();
-    throw Error(ErrorKind::bad_file, "the built-in model is neither beside " + program_path() +
-                                         " nor in an installation; name a model with -m DIR, or set VANTAGE_ASSETS");
+    throw Error(ErrorKind::bad_file, "the built-in model was found neither next to " + program_path() +
+                                         " nor in an installation; give a model with -m DIR, or set VANTAGE_ASSETS");
 }
 
 }  // namespace vantage::cli
 
 namespace {
 
-// What went to stdout has to have arrived, and with VANTAGE_VALIDATE the validation layer has to have found nothing.
+// Fails if stdout could not be written, or with VANTAGE_VALIDATE if the validation layer reported errors.
 int checked(int code) {
     using namespace vantage;
     if (code != 0) return code;
     if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
-        throw Error(ErrorKind::bad_file, std::string("stdout: cannot be written: ") + std::strerror(errno));
+        throw Error(ErrorKind::bad_file, std::string("cannot write to stdout: ") + std::strerror(errno));
     if (const int errors = Device::validation_errors(); errors > 0)
         throw Error(ErrorKind::failure, format("the validation layer reported %d errors", errors));
     return code;

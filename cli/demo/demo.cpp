@@ -1,4 +1,4 @@
-// vantage demo: attention by hand, a trained model that writes, and its most telling head.
+// vantage demo: attention worked by hand, text from a small trained model, and its most salient head.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
@@ -20,9 +20,9 @@ namespace vantage::cli {
 namespace {
 
 constexpr const char* default_prompt = "The animal didn't cross the street because it was too tired.";
-constexpr std::size_t enough_to_see = 6;  // tokens; of a shorter prompt, what the model wrote is shown as well
-constexpr std::size_t max_drawn = 24;     // tokens in that case
-constexpr int widest_page = 100;          // columns of the terminal
+constexpr std::size_t min_prompt = 6;  // tokens; with shorter prompts the map includes generated tokens
+constexpr std::size_t max_drawn = 24;  // tokens in that case
+constexpr int max_page = 100;          // columns
 
 struct DemoOptions {
     std::string prompt = default_prompt, folder = "vantage-demo", masked;
@@ -32,7 +32,7 @@ struct DemoOptions {
     bool json = false;
 };
 
-/// Prints text that comes in pieces, and goes to the next line before a word that would not fit.
+/// Prints text piece by piece with word wrap.
 class Typewriter {
 public:
     explicit Typewriter(int columns) : columns_(columns) {}
@@ -40,7 +40,7 @@ public:
     void type(const std::string& text, const Style& style) {
         for (std::size_t begin = 0; begin < text.size();) {
             const std::size_t end =
-                std::min(text.find(' ', begin + 1), text.size());  // a space belongs to the word behind it
+                std::min(text.find(' ', begin + 1), text.size());  // a space belongs to the next word
             std::string word = text.substr(begin, end - begin);
             if (column_ > 0 && word.front() == ' ' && column_ + column_width(word) > columns_) {
                 std::printf("\n");
@@ -59,14 +59,14 @@ private:
     int columns_, column_ = 0;
 };
 
-int page_columns() { return std::min(terminal_columns(Page::stdout_fd), widest_page); }
+int page_columns() { return std::min(terminal_columns(Page::stdout_fd), max_page); }
 
 std::string write_on(const DemoOptions& o, const Page& page, Generator& generator) {
     const auto accent = [&](const std::string& text) { return page.accent(text); };
     Typewriter typewriter(page_columns());
     if (!o.json) {
         std::printf(
-            "\n%s %s\n", page.bold(generator.session().model().info().name + " goes on").c_str(),
+            "\n%s %s\n", page.bold(generator.session().model().info().name + " continues").c_str(),
             page.dim(format("(temperature %g, seed %llu)", o.temperature, static_cast<unsigned long long>(o.seed)))
                 .c_str());
         typewriter.type(o.prompt, [](const std::string& text) { return text; });
@@ -83,28 +83,29 @@ std::string write_on(const DemoOptions& o, const Page& page, Generator& generato
     return text;
 }
 
-/// How many tokens the map shows: the prompt; of a very short one, the beginning of what followed, too. Of an encoder–decoder
-/// what it wrote.
+/// Number of tokens in the map: the prompt, or if it is very short, also the first generated tokens. For an
+/// encoder–decoder the generated tokens.
 std::size_t tokens_to_draw(const DemoOptions& o, Session& session) {
-    session.run();  // the last token that was drawn has not run yet
+    session.run();  // the last sampled token has not run yet
     if (!session.source_tokens().empty()) return std::min(session.tokens().size(), max_drawn);
     const std::size_t prompt = session.model().tokenizer().encode(o.prompt, true).ids.size();
-    return prompt >= enough_to_see ? prompt : std::min(session.tokens().size(), max_drawn);
+    return prompt >= min_prompt ? prompt : std::min(session.tokens().size(), max_drawn);
 }
 
-/// What is to be seen in the map, in two sentences.
-std::string what_it_reads(const HeadSurvey& survey, const SalientHead& salient) {
-    const bool copies = salient.reason == SalientHead::copies;
+/// Explains the map in two sentences.
+std::string explanation_of(const HeadSurvey& survey, const SalientHead& salient) {
+    const bool induction = salient.reason == SalientHead::induction;
     const std::string link =
         survey.quoted(salient.read.query) +
-        format(" takes %.0f\u00a0%% of what it reads from ", 100 * static_cast<double>(salient.read.weight)) +
+        format(" pays %.0f\u00a0%% of its attention to ", 100 * static_cast<double>(salient.read.weight)) +
         survey.quoted(salient.read.key);
-    return "A bright cell is a token (row) that reads an earlier one (column): " + link +
-           (copies ? ", the token that came next the last time. " : ". ") +
-           format("No one picked this head: a rule on the numbers of all %d finds the one ",
-                  survey.layers() * survey.heads()) +
-           (copies ? "that most often reads what followed the same token before, which is how a transformer copies."
-                   : "with a link that stands out most from everything else it reads.");
+    return "A bright cell is a token (row) that attends to an earlier one (column): " + link +
+           (induction ? ", the token that followed it before. " : ". ") +
+           format("This head was chosen by a rule: of all %d heads, it ", survey.layers() * survey.heads()) +
+           (induction
+                ? "is the one that attends most to what followed the same token before (induction), which is how a "
+                  "transformer copies."
+                : "has the link that stands out most from the rest of its attention.");
 }
 
 void print_head(const Page& page, const HeadSurvey& survey) {
@@ -114,25 +115,26 @@ void print_head(const Page& page, const HeadSurvey& survey) {
     };
     std::printf("\n");
     const auto salient = survey.salient();
-    if (!salient) return print("In so short a text no head reads anything but its neighbours.");
+    if (!salient) return print("No head is salient: in so short a text, heads attend to neighbours only.");
     const std::vector<float> weights = survey.weights(salient->layer, salient->head);
     HeatmapPicture picture = head_picture(survey, salient->layer, salient->head, weights);
-    picture.title = "Its most telling head: " + picture.title;
+    picture.title = "Its most salient head: " + picture.title;
     std::printf("%s\n", terminal_heatmap(picture, page_columns(), page.colours()).c_str());
-    print(what_it_reads(survey, *salient));
+    print(explanation_of(survey, *salient));
 }
 
 void print_what_next(const Page& page, const std::vector<std::string>& files) {
-    std::printf("\n%s", page.bold("Drawn").c_str());
+    std::printf("\n%s", page.bold("Pictures").c_str());
     for (const std::string& file : files) std::printf("  %s", file.c_str());
     std::printf("\n%s\n", page.bold("Try next").c_str());
     const auto suggest = [&](const std::string& command, const char* what) {
         std::printf("  %s\n      %s\n", page.accent(command).c_str(), page.dim(what).c_str());
     };
     suggest("vantage demo -p \"The dog chased the birds. They\"",
-            "then It instead of They: the same head reads another word");
-    suggest("vantage demo -p \"Mia said: 'The red boat is small.' Then Tom repeated: 'The red\"", "a head that copies");
-    suggest("vantage inspect -p \"The keys to the cabinet are\" --png heads", "every head, with its numbers");
+            "then replace They by It: the same head attends to another word");
+    suggest("vantage demo -p \"Mia said: 'The red boat is small.' Then Tom repeated: 'The red\"",
+            "an induction head, which copies");
+    suggest("vantage inspect -p \"The keys to the cabinet are\" --png heads", "all heads, with their statistics");
 }
 
 std::vector<std::string> draw(const HeadSurvey& survey, const std::string& folder) {
@@ -145,7 +147,7 @@ std::vector<std::string> draw(const HeadSurvey& survey, const std::string& folde
 
 void print_json(const DemoOptions& o, const Device& device, const WorkedExamplePage& example, const std::string& text,
                 const HeadSurvey& survey, const std::vector<std::string>& files) {
-    Json all = {{"schema_version", 1},
+    Json all = {{"schema_version", 2},
                 {"device", device.caps().name},
                 {"model", survey.session().model().info().name},
                 {"worked_example", example.matrices()},
@@ -157,7 +159,8 @@ void print_json(const DemoOptions& o, const Device& device, const WorkedExampleP
         all["most_telling"] = {{"layer", salient->layer},
                                {"head", salient->head},
                                {"score", salient->score},
-                               {"sentence", what_it_reads(survey, *salient)}};
+                               {"pattern", pattern_of(survey.of(salient->layer, salient->head)).id()},
+                               {"sentence", explanation_of(survey, *salient)}};
     std::printf("%s\n", all.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
 }
 
@@ -189,23 +192,27 @@ void run(const DemoOptions& o) {
 
 void add_demo(CLI::App& app) {
     auto o = std::make_shared<DemoOptions>();
-    CLI::App* command =
-        app.add_subcommand("demo", "Attention by hand, a small trained model that writes, and its most telling head");
+    CLI::App* command = app.add_subcommand(
+        "demo", "Attention worked by hand, text from a small trained model, and its most salient head");
     command->footer("Example:\n  vantage demo -p \"The dog chased the birds. They\"");
     add_model_option(*command);
-    command->add_option("-p,--prompt", o->prompt, "Text to continue and to draw")
+    command->add_option("-p,--prompt", o->prompt, "Text to continue; its attention is drawn")
         ->type_name("TEXT")
         ->capture_default_str();
-    command->add_option("--out", o->folder, "Folder for the pictures")->type_name("DIR")->capture_default_str();
-    command->add_option("-n,--n-predict", o->tokens, "Tokens to generate at most")
+    command->add_option("--out", o->folder, "Folder for the pictures; created if missing")
+        ->type_name("DIR")
+        ->capture_default_str();
+    command->add_option("-n,--n-predict", o->tokens, "Maximum number of tokens to generate")
         ->type_name("N")
         ->check(CLI::PositiveNumber)
         ->capture_default_str();
-    command->add_option("--temp", o->temperature, "Temperature; greedy text (0) of so small a model loops")
+    command
+        ->add_option("--temp", o->temperature,
+                     "Sampling temperature; 0: greedy, which makes so small a model repeat itself")
         ->capture_default_str();
-    command->add_option("-s,--seed", o->seed, "The same seed gives the same text")->capture_default_str();
+    command->add_option("-s,--seed", o->seed, "Random seed; the same seed gives the same text")->capture_default_str();
     add_head_mask_option(*command, o->masked);
-    command->add_flag("--json", o->json, "One JSON object on stdout");
+    command->add_flag("--json", o->json, "Print one JSON object");
     command->callback([o] { run(*o); });
 }
 

@@ -18,7 +18,7 @@ std::string padded(const std::string& text, int columns) {
     return text + std::string(static_cast<std::size_t>(std::max(0, columns - column_width(text))), ' ');
 }
 
-/// A weight on its colour, as in the heat maps.
+/// A weight on the background colour of the heat maps.
 std::string weight_cell(const Page& page, float weight) {
     return page.on(colour_at(ColourMap::magma, position_of(weight, 1, AttentionScale::square_root)),
                    format("%5.2f", static_cast<double>(weight)));
@@ -35,9 +35,10 @@ WorkedExamplePage::WorkedExamplePage(const Device& device) {
     const std::vector<float>&z = matrices_.at("Z"), &fused = matrices_.at("Z_fused");
     for (std::size_t i = 0; i < z.size(); ++i)
         if (!(std::abs(z[i] - fused[i]) <= 1e-5f))
-            throw Error(ErrorKind::accuracy,
-                        "the worked example: attention in one kernel differs from attention step by step; see `vantage "
-                        "conform --op attention`");
+            throw Error(
+                ErrorKind::accuracy,
+                "worked example: fused attention differs from attention step by step by more than 1e-5; run `vantage "
+                "conform --op attention`");
 }
 
 void WorkedExamplePage::print_row(const Page& page,

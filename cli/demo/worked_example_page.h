@@ -1,4 +1,4 @@
-// The lecture's worked example, computed on the device and printed number by number.
+// The worked example of the lecture, computed on the device and printed with all its numbers.
 #pragma once
 
 #include "cli/shared/terminal_page.h"
@@ -6,7 +6,7 @@
 
 namespace vantage::cli {
 
-/// Runs the example; matrices by name: Q, K, V, S, A, Z, each [4, 4].
+/// Runs the example. Matrices by name: Q, K, V, S, A, Z, Z_fused, each [4, 4].
 class WorkedExamplePage {
 public:
     explicit WorkedExamplePage(const Device& device);

@@ -1,4 +1,4 @@
-// vantage classify: labels of a text or of images, or the words that fit a text's gaps, by an encoder.
+// vantage classify: labels of a text or of images, or predictions of masked tokens, by an encoder.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <nlohmann/json.hpp>
@@ -33,19 +33,19 @@ struct Guess {
     double probability;
 };
 
-/// One question that is asked: the label of a text or an image, or one gap.
+/// One prediction: the label of a text or an image, or one masked token.
 struct Question {
     std::string name;
     std::vector<Guess> guesses;
 };
 
-/// The token that stands for a gap, as the tokenizer's families spell it.
+/// The mask token: [MASK] in BERT's tokenizers, <mask> in RoBERTa's.
 std::int32_t mask_token(const Model& model) {
     for (const char* text : {"[MASK]", "<mask>"}) {
         const std::vector<std::int32_t> ids = model.tokenizer().encode(text, false).ids;
         if (ids.size() == 1 && model.tokenizer().is_special(ids[0])) return ids[0];
     }
-    throw Error(ErrorKind::bad_file, model.info().name + ": its tokenizer has neither [MASK] nor <mask>");
+    throw Error(ErrorKind::bad_file, model.info().name + ": the tokenizer has neither [MASK] nor <mask>");
 }
 
 std::vector<Guess> best(const std::vector<double>& p, std::size_t count, const auto& name) {
@@ -73,8 +73,9 @@ std::vector<Question> questions(const Session& session, std::size_t top) {
                             [&](std::size_t id) { return token_text(model, static_cast<std::int32_t>(id)); })});
     }
     if (all.empty())
-        throw Error(ErrorKind::usage, "classify: " + model.info().name + " fills gaps, but the text has none; write " +
-                                          token_text(model, mask) + " for each");
+        throw Error(ErrorKind::usage, "classify: " + model.info().name +
+                                          " predicts masked tokens, but the text has none; write " +
+                                          token_text(model, mask) + " where a token is missing");
     return all;
 }
 
@@ -132,12 +133,13 @@ void run(ClassifyOptions& o) {
     const Model model = load_model(open_device());
     const ModelConfig& config = model.config();
     if (config.kind != ModelKind::encoder || config.head == Head::none)
-        throw Error(ErrorKind::usage,
-                    "classify: " + model.info().name + " (" + model.info().architecture +
-                        ") has no head that answers; wanted is a model for sequence or image classification or "
-                        "masked tokens");
+        throw Error(
+            ErrorKind::usage,
+            "classify: " + model.info().name + " (" + model.info().architecture +
+                ") has no classification head; use a model for sequence classification, image classification or "
+                "masked tokens");
     if (config.is_vision() && o.images.empty())
-        throw Error(ErrorKind::usage, "classify: " + model.info().name + " looks at images; give --image FILE");
+        throw Error(ErrorKind::usage, "classify: " + model.info().name + " is a vision model; give --image FILE");
     print(o.images.empty() ? about_text(o, model) : about_images(o, model), model, o.json);
 }
 
@@ -145,29 +147,32 @@ void run(ClassifyOptions& o) {
 
 void add_classify(CLI::App& app) {
     auto o = std::make_shared<ClassifyOptions>();
-    CLI::App* command = app.add_subcommand("classify", "Label a text or images, or fill a text's gaps, by an encoder");
+    CLI::App* command =
+        app.add_subcommand("classify", "Label a text or images, or predict masked tokens, with an encoder");
     command->footer(
         "Examples:\n"
         "  vantage classify -m models/distilbert-sst2 -p \"What a fine day.\"\n"
         "  vantage classify -m models/bert -p \"The dog chased the [MASK].\"\n"
         "  vantage classify -m models/vit --image cat.jpg dog.png --top 3");
     add_model_option(*command);
-    CLI::Option* prompt = command->add_option("-p,--prompt", o->prompt, "The text; - reads stdin")->type_name("TEXT");
+    CLI::Option* prompt = command->add_option("-p,--prompt", o->prompt, "Input text; - reads stdin")->type_name("TEXT");
     CLI::Option* images =
         command
             ->add_option("--image", o->images,
-                         "Images: PNG or JPEG, by the folder's preprocessor_config.json; or pixel_values of a "
-                         "safetensors file")
+                         "Input images: PNG or JPEG, preprocessed as the model's preprocessor_config.json says, or "
+                         "safetensors files with pixel_values")
             ->type_name("FILE")
             ->excludes(prompt);
-    command->add_option("--pair", o->pair, "A second text, for models of pairs")->type_name("TEXT");
-    command->add_option("--top", o->top, "Answers to show")->capture_default_str()->check(CLI::PositiveNumber);
+    command->add_option("--pair", o->pair, "Second text, for models that take pairs")->type_name("TEXT");
+    command->add_option("--top", o->top, "Number of labels or tokens to print")
+        ->capture_default_str()
+        ->check(CLI::PositiveNumber);
     add_precision_option(*command, o->precision);
     add_head_mask_option(*command, o->masked);
-    command->add_flag("--json", o->json, "One JSON object on stdout");
+    command->add_flag("--json", o->json, "Print one JSON object");
     command->callback([o, prompt, images] {
         if (prompt->count() + images->count() == 0)
-            throw Error(ErrorKind::usage, "classify: there is nothing to label; give -p TEXT or --image FILE");
+            throw Error(ErrorKind::usage, "classify: no input; give -p TEXT or --image FILE");
         run(*o);
     });
 }

@@ -1,4 +1,4 @@
-// vantage embed: texts or images to vectors, by an encoder.
+// vantage embed: vectors of texts or images, by an encoder.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <bit>
@@ -33,8 +33,7 @@ struct EmbedOptions {
 std::vector<std::string> texts_of(const EmbedOptions& o) {
     if (!o.prompts.empty()) return o.prompts;
     const std::vector<std::string> lines = lines_of(read_stdin());
-    if (lines.empty())
-        throw Error(ErrorKind::usage, "embed: there is no text; give -p TEXT, or a text a line on stdin");
+    if (lines.empty()) throw Error(ErrorKind::usage, "embed: no input; give -p TEXT, or one text per line on stdin");
     return lines;
 }
 
@@ -45,28 +44,29 @@ struct Text {
     std::size_t size() const { return std::bit_ceil(std::max<std::size_t>(ids.size(), 8)); }
 };
 
-/// The texts' ids, those of the fewest tokens first.
+/// The texts' ids in ascending order of length.
 std::vector<Text> by_length(const Model& model, std::span<const std::string> texts) {
     std::vector<Text> all;
     for (std::size_t i = 0; i < texts.size(); ++i) {
         all.push_back({i, model.tokenizer().encode(texts[i], true).ids});
         if (const std::size_t count = all.back().ids.size();
             count == 0 || std::cmp_greater(count, model.info().context))
-            throw Error(ErrorKind::usage, format("embed: text %zu has %zu tokens, wanted 1 to %lld", i + 1, count,
+            throw Error(ErrorKind::usage, format("embed: text %zu has %zu tokens; expected 1 to %lld", i + 1, count,
                                                  static_cast<long long>(model.info().context)));
     }
     std::ranges::stable_sort(all, {}, [](const Text& text) { return text.ids.size(); });
     return all;
 }
 
-/// Of the last hidden states [tokens, width] of a text or an image, and of what its pooler made, if it has one.
+/// The vector of one input. `rows`: last hidden states [tokens, width]. `pooled`: output of the pooler; empty if there
+/// is none.
 std::vector<float> pool(const Model& model, const std::vector<float>& rows, const std::vector<float>& pooled,
                         const std::string& pooling) {
     const std::int64_t width = model.info().width;
     if (pooling == "mean") return mean_rows(rows, width);
     if (pooling == "cls") return {rows.begin(), rows.begin() + width};
     if (pooled.empty())
-        throw Error(ErrorKind::usage, "embed: " + model.info().name + " has no pooler; take --pooling mean or cls");
+        throw Error(ErrorKind::usage, "embed: " + model.info().name + " has no pooler; use --pooling mean or cls");
     return pooled;
 }
 
@@ -79,9 +79,9 @@ void normalise(std::vector<float>& vector) {
 
 using OnVector = std::function<void(std::size_t number, std::vector<float>)>;
 
-/// Runs texts of one size, as many at a time as a run takes.
+/// Embeds texts of one size, as many at a time as fit in a run.
 void embed_size(const Model& model, const EmbedOptions& o, std::span<const Text> texts, const OnVector& on_vector) {
-    // of a run; every row of a model that fills gaps has the logits of the whole vocabulary
+    // per run; masked language models compute logits over the whole vocabulary for every row
     const std::size_t max_rows = model.config().head == Head::masked_lm ? 512 : 4096, max_texts = 32;
     const std::size_t size = texts.front().size(),
                       together = std::min({texts.size(), max_texts, std::max<std::size_t>(max_rows / size, 1)});
@@ -141,11 +141,10 @@ void run(const EmbedOptions& o) {
     const std::vector<std::string> texts = o.images.empty() ? texts_of(o) : std::vector<std::string>();
     const Model model = load_model(open_device());
     if (model.config().kind != ModelKind::encoder)
-        throw Error(ErrorKind::usage,
-                    "embed: " + model.info().name + " is " + model.info().architecture +
-                        ", but vectors are made by encoders (bert, roberta, longformer, distilbert, vit)");
+        throw Error(ErrorKind::usage, "embed: " + model.info().name + " is " + model.info().architecture +
+                                          "; embed needs an encoder (bert, roberta, longformer, distilbert, vit)");
     if (model.config().is_vision() && o.images.empty())
-        throw Error(ErrorKind::usage, "embed: " + model.info().name + " looks at images; give --image FILE");
+        throw Error(ErrorKind::usage, "embed: " + model.info().name + " is a vision model; give --image FILE");
     std::vector<std::vector<float>> vectors;
     const auto note = [&](std::size_t number, std::vector<float> vector) {
         if (o.normalise) normalise(vector);
@@ -171,32 +170,38 @@ void run(const EmbedOptions& o) {
 
 void add_embed(CLI::App& app) {
     auto o = std::make_shared<EmbedOptions>();
-    CLI::App* command = app.add_subcommand("embed", "Turn texts or images into vectors, by an encoder");
+    CLI::App* command = app.add_subcommand("embed", "Turn texts or images into vectors with an encoder");
     command->footer(
-        "One vector a line, as JSON; OUT holds embeddings [texts or images, width]. Texts of similar lengths run "
-        "together.\n\n"
+        "Prints one vector per line as JSON. OUT holds the tensor embeddings [texts or images, width]. Texts of "
+        "similar length "
+        "run in batches.\n\n"
         "Examples:\n"
         "  vantage embed -m models/all-MiniLM-L6-v2 -p \"a red key\" -p \"a box\" --normalise\n"
         "  vantage embed -m models/bert --pooling cls --save out.safetensors < lines.txt\n"
         "  vantage embed -m models/vit --pooling cls --image cat.jpg dog.png");
     add_model_option(*command);
-    CLI::Option* prompt = command
-                              ->add_option("-p,--prompt", o->prompts,
-                                           "Text; may be given several times. Without it each line of stdin is one")
-                              ->type_name("TEXT");
+    CLI::Option* prompt =
+        command
+            ->add_option("-p,--prompt", o->prompts,
+                         "Input text; can be given several times. Default: one text per line of stdin")
+            ->type_name("TEXT");
     command
         ->add_option("--image", o->images,
-                     "Images: PNG or JPEG, by the folder's preprocessor_config.json; or pixel_values of a safetensors "
-                     "file")
+                     "Input images: PNG or JPEG, preprocessed as the model's preprocessor_config.json says, or "
+                     "safetensors files "
+                     "with pixel_values")
         ->type_name("FILE")
         ->excludes(prompt);
     command
-        ->add_option("--pooling", o->pooling,
-                     "mean of all tokens or patches, cls: the first one's, or pooler: what the model makes of that")
+        ->add_option(
+            "--pooling", o->pooling,
+            "mean: mean of all tokens or patches; cls: the first token; pooler: the output of the model's pooler")
         ->check(CLI::IsMember({"mean", "cls", "pooler"}))
         ->capture_default_str();
-    command->add_flag("--normalise,--normalize", o->normalise, "Divide by the length, so that products are cosines");
-    command->add_option("--save", o->save, "Write the vectors to a file (safetensors) instead")->type_name("OUT");
+    command->add_flag("--normalise,--normalize", o->normalise,
+                      "Scale vectors to length 1, so that dot products are cosine similarities");
+    command->add_option("--save", o->save, "Write the vectors to this file (safetensors) instead of stdout")
+        ->type_name("OUT");
     add_precision_option(*command, o->precision);
     add_head_mask_option(*command, o->masked);
     command->callback([o] { run(*o); });

@@ -29,7 +29,7 @@ void print(const std::string& text) {
 }
 void print(const Json& value) { print(value.dump() + "\n"); }
 
-/// Given on the command line, and not by the option's variable.
+/// Whether the option was given on the command line and not by its environment variable.
 bool is_typed(const std::string& value, const char* variable) {
     return !value.empty() && value != environment(variable).value_or("");
 }
@@ -43,9 +43,10 @@ Tokenizer open_tokenizer(const TokenizeOptions& options) {
     return Tokenizer::load((std::filesystem::path(folder) / "tokenizer.json").string());
 }
 
-// ---- text to ids -----------------------------------------------------------------------------------------------------
+// ---- text to ids
+// -----------------------------------------------------------------------------------------------------
 
-/// One line per token: id, place in the text, and the token so that all of it can be seen.
+/// One line per token: id, range in the text, and the token with visible spaces and control characters.
 std::string table(const Tokenizer& tokenizer, const Tokenizer::Encoding& encoding) {
     std::string text;
     for (std::size_t i = 0; i < encoding.ids.size(); ++i) {
@@ -56,15 +57,14 @@ std::string table(const Tokenizer& tokenizer, const Tokenizer::Encoding& encodin
 }
 
 void warn_unless_utf8(const std::string& text, const char* name) {
-    if (!is_utf8(text))
-        log(LogLevel::warning, "%s is not UTF-8 everywhere: each broken sequence is read as U+FFFD", name);
+    if (!is_utf8(text)) log(LogLevel::warning, "%s is not valid UTF-8: invalid sequences are read as U+FFFD", name);
 }
 
 void encode_stdin(const TokenizeOptions& options, const Tokenizer& tokenizer) {
     const std::string input = read_stdin();
     warn_unless_utf8(input, "stdin");
     if (options.pair) warn_unless_utf8(*options.pair, "--pair");
-    // Two texts make no sense without what stands between them.
+    // pairs always get their special tokens
     const Tokenizer::Encoding encoding =
         options.pair ? tokenizer.encode_pair(input, *options.pair) : tokenizer.encode(input, false);
     if (!options.json) return print(table(tokenizer, encoding));
@@ -78,13 +78,14 @@ void encode_stdin(const TokenizeOptions& options, const Tokenizer& tokenizer) {
     print(result);
 }
 
-// ---- ids to text -----------------------------------------------------------------------------------------------------
+// ---- ids to text
+// -----------------------------------------------------------------------------------------------------
 
 void decode_stdin(const TokenizeOptions& options, const Tokenizer& tokenizer) {
     const std::vector<std::int32_t> ids = read_ids(read_stdin(), "stdin");
     for (const std::int32_t id : ids)
         if (!tokenizer.has(id))
-            throw Error(ErrorKind::usage, format("stdin: token id %d is not in the vocabulary, wanted 0 to %d", id,
+            throw Error(ErrorKind::usage, format("stdin: token id %d is outside the vocabulary (0 to %d)", id,
                                                  tokenizer.vocab_size() - 1));
     const std::string text = tokenizer.decode(ids, options.skip_special);
     if (options.json)
@@ -97,28 +98,23 @@ void decode_stdin(const TokenizeOptions& options, const Tokenizer& tokenizer) {
 
 void add_tokenize(CLI::App& app) {
     const auto options = std::make_shared<TokenizeOptions>();
-    CLI::App* command = app.add_subcommand("tokenize", "Text from stdin to token ids, or ids back to text");
-    command
-        ->add_option("-m,--model", options->model,
-                     "Model folder whose tokenizer.json is used (default: the built-in model)")
+    CLI::App* command = app.add_subcommand("tokenize", "Convert text from stdin to token ids, or ids to text");
+    command->add_option("-m,--model", options->model, "Model folder with tokenizer.json. Default: the built-in model")
         ->type_name("DIR");
-    command->add_option("--tokenizer", options->tokenizer, "A tokenizer.json by itself, without a model")
-        ->type_name("FILE");
-    command->add_flag(
-        "--json", options->json,
-        "JSON: ids, ids_with_special, tokens, offsets (in Unicode code points); with --pair also type_ids, and "
-        "ids with special tokens; with --decode: text");
-    CLI::Option* decode =
-        command->add_flag("--decode", options->decode,
-                          "Read ids (spaces or commas between them, or a JSON list), write their text exactly");
-    command
-        ->add_option("--pair", options->pair, "A second text, put behind the first with the special tokens of a pair")
+    command->add_option("--tokenizer", options->tokenizer, "A tokenizer.json without a model")->type_name("FILE");
+    command->add_flag("--json", options->json,
+                      "Print JSON: ids, ids_with_special, tokens and offsets (in Unicode code points). With --pair "
+                      "also type_ids, and ids "
+                      "include special tokens. With --decode: text");
+    CLI::Option* decode = command->add_flag(
+        "--decode", options->decode, "Read ids (separated by spaces or commas, or a JSON array) and print their text");
+    command->add_option("--pair", options->pair, "Second text; both are encoded as a pair, with special tokens")
         ->type_name("TEXT")
         ->excludes(decode);
-    command->add_flag("--skip-special", options->skip_special, "Leave special tokens out of the decoded text")
+    command->add_flag("--skip-special", options->skip_special, "Omit special tokens from the decoded text")
         ->needs(decode);
     command->footer(
-        "Every byte of stdin counts, the last newline too.\n\n"
+        "All bytes of stdin are encoded, including the last newline.\n\n"
         "Examples:\n"
         "  printf 'Hello, world' | vantage tokenize\n"
         "  printf 'Hello, world' | vantage tokenize --json -m models/gpt2\n"

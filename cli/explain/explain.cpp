@@ -1,4 +1,4 @@
-// vantage explain: what a model is made of, what a token costs, where memory goes, and what runs for it.
+// vantage explain: parameters, costs, memory and the execution plan of a model.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
@@ -15,7 +15,7 @@ namespace vantage::cli {
 namespace {
 
 struct ExplainOptions {
-    std::int64_t tokens = 0;  // 0 = 64, or what the context holds
+    std::int64_t tokens = 0;  // 0: 64, or the context if it is shorter
     std::string precision = "f16";
     SessionOptions session;
     bool json = false;
@@ -27,13 +27,12 @@ void run(ExplainOptions& o) {
     o.session.precision = precision_named(o.precision);
     Session session(model, o.session);
     const bool decoder = model.config().kind != ModelKind::encoder;
-    const std::int64_t max_tokens =
-        session.context() - (decoder ? 1 : 0);  // the token after the prompt has to fit, too
+    const std::int64_t max_tokens = session.context() - (decoder ? 1 : 0);  // the token after the prompt must fit, too
     if (o.tokens > max_tokens || max_tokens < 1)
-        throw Error(ErrorKind::usage, format("{} of {} tokens{} not fit the context of {}",
+        throw Error(ErrorKind::usage, format("explain: {} of {} tokens{} not fit the context of {}; use a larger --ctx",
                                              decoder ? "a prompt" : "a text", std::max<std::int64_t>(o.tokens, 1),
-                                             decoder ? " and a token after it do" : " does", session.context()));
-    if (model.config().is_vision()) o.tokens = max_tokens;  // an image is seen whole
+                                             decoder ? " and the token after it do" : " does", session.context()));
+    if (model.config().is_vision()) o.tokens = max_tokens;  // an image has a fixed length
     const std::int64_t tokens = o.tokens > 0 ? o.tokens : std::min<std::int64_t>(64, max_tokens);
     const Explanation e = explanation(model, session, tokens, o.session.precision);
     if (e.source) session.encoder_plan(tokens);
@@ -46,23 +45,23 @@ void run(ExplainOptions& o) {
 void add_explain(CLI::App& app) {
     auto o = std::make_shared<ExplainOptions>();
     CLI::App* command =
-        app.add_subcommand("explain", "Show a model's parameters, costs, memory, and what runs for a token");
+        app.add_subcommand("explain", "Show the parameters, costs, memory and execution plan of a model");
     command->footer(
-        "Costs are those of the operations as fused; bytes are what each has to read and write at least. Formulas are "
-        "in the "
-        "symbols of the first lines.\nExample:\n  "
+        "Costs are those of the fused operations. Bytes are the minimum that each must read and write. The first lines "
+        "define "
+        "the symbols of the formulas.\nExample:\n  "
         "vantage explain --tokens 100 --ctx 512");
     add_model_option(*command);
-    command->add_option("--tokens", o->tokens, "Length of the prompt; 0 = 64, or what the context holds")
+    command->add_option("--tokens", o->tokens, "Length of the prompt in tokens; 0: 64, or the context if it is shorter")
         ->check(CLI::NonNegativeNumber)
         ->capture_default_str();
     command
         ->add_option("-c,--ctx,--context", o->session.context,
-                     "Context in tokens; 0 = what the model allows and the memory holds")
+                     "Context length in tokens; 0: the model's maximum, or less if memory is short")
         ->check(CLI::NonNegativeNumber)
         ->capture_default_str();
     add_precision_option(*command, o->precision);
-    command->add_flag("--json", o->json, "One JSON object on stdout");
+    command->add_flag("--json", o->json, "Print one JSON object");
     command->callback([o] { run(*o); });
 }
 

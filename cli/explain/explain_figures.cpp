@@ -68,11 +68,12 @@ std::vector<std::int64_t> shown_contexts(std::int64_t max_tokens) {
     return contexts;
 }
 
-// ---- memory ----------------------------------------------------------------------------------------------------------
+// ---- memory
+// ----------------------------------------------------------------------------------------------------------
 
 namespace {
 
-/// Values of a kind in the model's graph, of an encoder–decoder in both, by name.
+/// Values of a kind in the model's graph (encoder–decoder: in both graphs), by name.
 std::map<std::string, TensorType> values_of(const Model& model, BuildOptions shape, ValueKind kind) {
     std::map<std::string, TensorType> found;
     const auto add = [&](bool encoder) {
@@ -104,11 +105,12 @@ std::map<std::string, std::uint64_t> state_bytes(const Model& model, std::int64_
     return bytes;
 }
 
-// ---- the plan --------------------------------------------------------------------------------------------------------
+// ---- the plan
+// --------------------------------------------------------------------------------------------------------
 
 namespace {
 
-/// "encoder.layer.3." of "encoder.layer.3.output.dense.weight"; empty where no layer is in the name.
+/// "encoder.layer.3." of "encoder.layer.3.output.dense.weight"; empty if the name has no layer.
 std::string layer_of(const std::string& name) {
     const auto digit = [&](std::size_t at) {
         return at < name.size() && std::isdigit(static_cast<unsigned char>(name[at])) != 0;
@@ -179,7 +181,8 @@ std::vector<DispatchGroup> dispatch_groups(const Plan& plan) {
     for (const Dispatch& dispatch : plan.schedule().dispatches) {
         std::string layer =
             dispatch.node < 0 ? std::string() : layer_of(graph.nodes()[static_cast<std::size_t>(dispatch.node)].scope);
-        if (dispatch.node < 0 && !runs.empty()) layer = runs.back().layer;  // a grid belongs to what comes after it
+        if (dispatch.node < 0 && !runs.empty())
+            layer = runs.back().layer;  // a grid dispatch belongs to the dispatch after it
         if (runs.empty() || runs.back().layer != layer) runs.push_back({layer, {}});
         runs.back().lines.push_back(line_of(graph, plan.schedule(), dispatch, layer));
     }

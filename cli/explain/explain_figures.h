@@ -1,4 +1,4 @@
-// The figures behind `vantage explain`: costs from the model's graphs, memory and dispatches from its plans.
+// The data of `vantage explain`: costs from the model's graphs, memory and dispatches from its plans.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace vantage::cli {
 
-/// All that is known about a model, once.
+/// Everything that the command prints.
 struct Explanation {
     const Model& model;
     Session& session;
@@ -20,10 +20,10 @@ struct Explanation {
     Precision precision;
     CostModel cost;
     std::vector<RoleWeights> weights;
-    std::optional<RunCost> source;  ///< a text as long as the prompt, read by an encoder–decoder's encoder
+    std::optional<RunCost> source;  ///< encoder–decoder: the encoder on a text as long as the prompt
     RunCost prompt;
-    std::optional<RunCost> token;     ///< the one after the prompt; an encoder has none
-    std::vector<std::int64_t> plans;  ///< by rows: the prompt's first, then the generated token's
+    std::optional<RunCost> token;     ///< the token after the prompt; not for encoders
+    std::vector<std::int64_t> plans;  ///< rows of each plan: the prompt's, then the generated token's
 };
 Explanation explanation(const Model& model, Session& session, std::int64_t tokens, Precision precision);
 void print_text(const Explanation& e);
@@ -31,15 +31,15 @@ void print_json(const Explanation& e);
 
 /// "mlp", "encoder mlp".
 std::string name_of(const RoleWeights& weights);
-/// Formula of all parameters, and how many of them one token meets.
+/// Formula of all parameters, and the number of parameters that are used for one token.
 Formula parameters_formula(const Explanation& e);
 std::uint64_t active_parameters(const Explanation& e);
-/// Contexts for a table: 1024, 2048, … (from less on where the model's context is small), and the model's.
+/// Contexts for a table: 1024, 2048, … (fewer tokens if the model's context is small), and the model's maximum.
 std::vector<std::int64_t> shown_contexts(std::int64_t max_tokens);
 /// Bytes of the weights by storage type.
 std::map<std::string, std::uint64_t> weight_bytes(const Model& model);
 
-/// Bytes that the states of a session with these options would take, by the first word of their names.
+/// Bytes of the states of a session with these options, by the first word of their names.
 std::map<std::string, std::uint64_t> state_bytes(const Model& model, std::int64_t context, Precision precision,
                                                  bool record_attention);
 
@@ -52,7 +52,8 @@ struct DispatchLine {
     std::string grid;    ///< "12 x 1 x 1", "keys/256 x 4 x 1"
     bool operator==(const DispatchLine&) const = default;
 };
-/// Dispatches of one layer after another that are the same but for the layer's number; outside of layers one group.
+/// The dispatches of one layer, or of consecutive layers with equal dispatches. Dispatches outside of layers form
+/// groups, too.
 struct DispatchGroup {
     std::string name;  ///< "h.1 … h.3"
     int times = 1;

@@ -1,4 +1,4 @@
-// vantage explain --json: the same numbers for programs.
+// vantage explain --json.
 #include <cstdio>
 
 #include "cli/explain/explain_figures.h"
@@ -115,7 +115,7 @@ void print_json(const Explanation& e) {
                       {"total_parameters", info.parameters},
                       {"active_parameters", active_parameters(e)},
                       {"parameters_formula", parameters_formula(e).text()},
-                      {"source", source},  // null but for an encoder–decoder
+                      {"source", source},  // null except for an encoder–decoder
                       {"prompt", prompt},
                       {"generated_token", token},  // null for an encoder
                       {"cache", cache_json(e)},

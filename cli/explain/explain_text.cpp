@@ -1,4 +1,4 @@
-// vantage explain for people: tables, largest matters first.
+// vantage explain: text output.
 #include <algorithm>
 #include <cstdio>
 
@@ -31,7 +31,7 @@ std::string share_text(double part, double whole) { return whole > 0 ? format("%
 long long number(std::int64_t value) { return value; }
 std::string rows_text(std::int64_t rows) { return format("%lld row%s", number(rows), rows == 1 ? "" : "s"); }
 
-// All terms of a sum, or those of one per cent and more where there are many.
+// All terms of a sum; if there are more than 6, those of at least one percent.
 std::string sum_text(const Formula& formula, const SymbolValues& values) {
     return formula.terms() <= 6 ? formula.text() : formula.larger_terms(0.01, values).text() + " + …";
 }
@@ -40,7 +40,8 @@ void print(const std::string& heading, const TextTable& table) {
     std::printf("\n%s\n%s", heading.c_str(), table.text().c_str());
 }
 
-// ---- the model -------------------------------------------------------------------------------------------------------
+// ---- the model
+// -------------------------------------------------------------------------------------------------------
 
 void print_sizes(const Explanation& e) {
     const ModelConfig& c = e.model.config();
@@ -53,9 +54,9 @@ void print_sizes(const Explanation& e) {
     std::printf("%s: %s\n  %s\n", e.model.info().name.c_str(), c.architecture.c_str(), text.c_str());
     const auto windowed = std::count_if(c.windows.begin(), c.windows.end(), [](std::int64_t w) { return w > 0; });
     if (windowed > 0)
-        std::printf("  a query sees a window of w = %lld keys%s in %td of %lld layers\n",
+        std::printf("  sliding window of w = %lld keys%s in %td of %lld layers\n",
                     number(*std::max_element(c.windows.begin(), c.windows.end())),
-                    c.kind == ModelKind::encoder ? " on each side, its own counted on both" : "", windowed,
+                    c.kind == ModelKind::encoder ? " on each side, including the current one" : "", windowed,
                     number(c.layers));
 }
 
@@ -73,20 +74,21 @@ void print_parameters(const Explanation& e) {
                sum_text(parameters_formula(e), e.cost.values())});
     print("Parameters", table);
     if (is_encoder_decoder(e))
-        std::printf("  the encoder runs once a text, and makes the keys and values of the decoder's cross-attention\n");
+        std::printf("  the encoder runs once per text and computes the keys and values of cross-attention\n");
     const bool has_output = std::any_of(e.prompt.roles.begin(), e.prompt.roles.end(),
                                         [](const RunCost::RoleCost& one) { return one.role == ModelRole::output; });
-    if (e.model.config().tied && has_output) std::printf("  the output layer is the embedding, stored once\n");
+    if (e.model.config().tied && has_output) std::printf("  the output layer shares the weights of the embedding\n");
     if (const ModelConfig& c = e.model.config(); c.experts > 0)
-        std::printf("  a token meets %s of them (%s): k = %lld of E = %lld experts\n",
+        std::printf("  active per token: %s (%s), k = %lld of E = %lld experts\n",
                     exact_text(active_parameters(e)).c_str(),
                     share_text(static_cast<double>(active_parameters(e)), all).c_str(), number(c.experts_per_token),
                     number(c.experts));
 }
 
-// ---- work ------------------------------------------------------------------------------------------------------------
+// ---- work
+// ------------------------------------------------------------------------------------------------------------
 
-// `cache` are the keys and values that it reads.
+// `cache`: bytes of the keys and values that it reads.
 void print_work(const Explanation& e, const std::string& heading, const RunCost& run, std::int64_t tokens,
                 const Formula& cache) {
     TextTable table("lrrrrrl");
@@ -105,7 +107,8 @@ void print_work(const Explanation& e, const std::string& heading, const RunCost&
     if (tokens > 1) row("per token", {all.flops / n, all.bytes_read / n, all.bytes_written / n}, "", "");
     print(heading, table);
     std::printf(
-        "  formulas count matrix products and attention, %s of the FLOP; other: rotations, gates, caches, drawing\n",
+        "  formulas count matrix products and attention, %s of the FLOP; not rotary embeddings, gates, caches, "
+        "sampling\n",
         share_text(run.flops().value(run.values), all.flops).c_str());
     std::printf("  read: %s of weights, each once: %s in matrices\n", memory_text(run.weight_bytes).c_str(),
                 sum_text(e.cost.simplified(run.matrices), run.values).c_str());
@@ -115,7 +118,8 @@ void print_work(const Explanation& e, const std::string& heading, const RunCost&
                 memory_text(all.bytes_read - run.weight_bytes - run.cache_bytes).c_str());
 }
 
-// ---- memory ----------------------------------------------------------------------------------------------------------
+// ---- memory
+// ----------------------------------------------------------------------------------------------------------
 
 void print_cache(const Explanation& e) {
     const ModelConfig& c = e.model.config();
@@ -128,16 +132,16 @@ void print_cache(const Explanation& e) {
     table.row({"tokens", "f16, b = 2", "f32, b = 4"});
     for (const std::int64_t tokens : shown_contexts(c.context))
         table.row({std::to_string(tokens), bytes(tokens, DType::f16), bytes(tokens, DType::f32)});
-    const std::string own = "Keys and values: " + e.cost.cache_per_token().text() + " bytes for each token";
-    print(is_encoder_decoder(e) ? own + " that is written, " + e.cost.cache_per_token(AttentionKind::cross).text() +
+    const std::string own = "Keys and values: " + e.cost.cache_per_token().text() + " bytes per token";
+    print(is_encoder_decoder(e) ? own + " of the decoder, " + e.cost.cache_per_token(AttentionKind::cross).text() +
                                       " + " + e.cost.cache_per_token(AttentionKind::encoder).text() +
-                                      " for each that is read (for cross-attention, for the encoder); as many of both:"
+                                      " per source token (for cross-attention + for the encoder); with equal lengths:"
                                 : own + ", " + bytes(1, DType::f16) + " in f16",
           table);
-    if (!c.windows.empty()) std::printf("  a window saves arithmetic, not memory: all keys are kept\n");
+    if (!c.windows.empty()) std::printf("  a window reduces FLOP, not memory: all keys are kept\n");
     if (c.kv_heads < c.heads)
-        std::printf("  %lld key head%s for %lld heads: 1/%lld of what one for each would take\n", number(c.kv_heads),
-                    c.kv_heads == 1 ? "" : "s", number(c.heads), number(c.heads / c.kv_heads));
+        std::printf("  %lld key-value head%s for %lld heads: 1/%lld of the memory of multi-head attention\n",
+                    number(c.kv_heads), c.kv_heads == 1 ? "" : "s", number(c.heads), number(c.heads / c.kv_heads));
 }
 
 void print_memory(const Explanation& e) {
@@ -153,21 +157,22 @@ void print_memory(const Explanation& e) {
     const auto intermediates = [&](const std::string& of, const Plan& plan) {
         const Schedule& s = plan.schedule();
         row("intermediates, " + of, s.arena_bytes,
-            "at least " + bytes_text(s.live_bytes) + ", the most alive at once; " + bytes_text(s.naive_bytes) +
-                " if none shared memory");
+            "lower bound " + bytes_text(s.live_bytes) + " (most bytes live at once); " + bytes_text(s.naive_bytes) +
+                " without sharing");
     };
     if (e.source) intermediates("encoder", e.session.encoder_plan(e.tokens));
     for (const std::int64_t rows : e.plans) intermediates(rows_text(rows), e.session.plan(rows));
     row("total", e.model.info().weight_bytes + m.cache + m.recorded + m.states + m.intermediates, "");
     print("Memory on the device", table);
     const std::uint64_t recorded = state_bytes(e.model, e.session.context(), e.precision, true)["watch"];
-    std::printf("  and %s of watched rows while attention is looked at (inspect, demo)\n",
+    std::printf("  and %s of queries and log-sum-exp while attention is recorded (inspect, heads, demo, view)\n",
                 bytes_text(recorded).c_str());
 }
 
-// ---- the plan --------------------------------------------------------------------------------------------------------
+// ---- the plan
+// --------------------------------------------------------------------------------------------------------
 
-// "matmul + residual (8), matmul + gelu_tanh (4)": without layers, which all do the same.
+// "matmul + residual (8), matmul + gelu_tanh (4)": counts over all layers.
 std::string fused_text(const Plan& plan) {
     std::map<std::string, int> counts;
     for (const std::string& name : plan.fused()) ++counts[name.substr(name.rfind('.', name.find(" + ")) + 1)];
@@ -189,13 +194,14 @@ void print_plan(const std::string& of, const Plan& plan) {
         for (const DispatchLine& line : group.dispatches)
             table.row({line.barrier ? "•" : "", margin + line.what, line.kernel, line.result, line.grid});
     }
-    print(format("Plan of %s: %zu dispatches, %td barriers (• waits for what came before)", of.c_str(),
+    print(format("Plan of %s: %zu dispatches, %td barriers (•: barrier before this dispatch)", of.c_str(),
                  dispatches.size(), barriers),
           table);
     std::printf("  fused: %s\n", plan.fused().empty() ? "nothing" : fused_text(plan).c_str());
 }
 
-// ---- all of it -------------------------------------------------------------------------------------------------------
+// ---- all of it
+// -------------------------------------------------------------------------------------------------------
 
 void print_runs(const Explanation& e) {
     const Formula n = Formula::of("n"), m = Formula::of("m");
@@ -205,17 +211,15 @@ void print_runs(const Explanation& e) {
         print_work(e, format("A %s of n = %lld tokens, in one run", e.token ? "prompt" : "text", number(e.tokens)),
                    e.prompt, e.tokens, keys);
         if (e.token)
-            print_work(e, format("The token after it, which sees n = %lld keys", number(e.tokens + 1)), *e.token, 1,
-                       keys);
+            print_work(e, format("The next token, with n = %lld keys", number(e.tokens + 1)), *e.token, 1, keys);
         return;
     }
     const Formula keys = cache(AttentionKind::self) * n + cache(AttentionKind::cross) * m;
     print_work(e, format("The encoder: a text of m = %lld tokens, once", number(e.tokens)), *e.source, e.tokens,
                cache(AttentionKind::encoder) * m);
-    print_work(e, format("The decoder: n = %lld tokens about it, in one run", number(e.tokens)), e.prompt, e.tokens,
-               keys);
+    print_work(e, format("The decoder: n = %lld tokens, in one run", number(e.tokens)), e.prompt, e.tokens, keys);
     print_work(e,
-               format("The decoder: a token, which sees n = %lld keys of its own and m = %lld of the text",
+               format("The decoder: one token, with n = %lld keys of the decoder and m = %lld of the encoder",
                       number(e.tokens + 1), number(e.tokens)),
                *e.token, 1, keys);
 }

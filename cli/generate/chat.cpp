@@ -1,4 +1,4 @@
-// vantage chat: a conversation on the terminal, or a script of one.
+// vantage chat: a conversation on the terminal, or with lines from stdin.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
@@ -21,25 +21,25 @@ struct ChatOptions {
     bool json = false;
 };
 
-text::ChatFormat chat_format(const Model& model, const std::string& wish) {
+text::ChatFormat chat_format(const Model& model, const std::string& wanted) {
     const std::string& folder = model.info().directory;
-    text::ChatFormat format = text::read_chat_format(folder, wish.empty());
-    if (wish == "chatml")
+    text::ChatFormat format = text::read_chat_format(folder, wanted.empty());
+    if (wanted == "chatml")
         format.chat_template = text::ChatTemplate::chatml();
-    else if (!wish.empty())
-        format.chat_template = text::ChatTemplate::parse(read_file(wish, std::size_t{16} << 20), wish);
+    else if (!wanted.empty())
+        format.chat_template = text::ChatTemplate::parse(read_file(wanted, std::size_t{16} << 20), wanted);
     if (!format.chat_template)
         throw Error(
             ErrorKind::bad_file,
             folder +
-                ": neither chat_template.jinja nor a chat_template in tokenizer_config.json: this model was not "
-                "made for conversations; `vantage run` continues a text, --template FILE or --template chatml "
-                "makes it chat all the same");
+                ": there is no chat template (chat_template.jinja, or chat_template in tokenizer_config.json), so this "
+                "is "
+                "not a chat model; continue a text with `vantage run`, or give --template FILE or --template chatml");
     return format;
 }
 
-/// True where the line was a command. Texts that begin with a slash are sent with a space before it.
-bool obeyed(const std::string& line, Conversation& conversation, bool& ends) {
+/// True if the line was a command.
+bool run_command(const std::string& line, Conversation& conversation, bool& ends) {
     if (line.empty() || line[0] != '/') return false;
     if (line == "/quit")
         ends = true;
@@ -47,13 +47,14 @@ bool obeyed(const std::string& line, Conversation& conversation, bool& ends) {
         conversation.reset();
     else if (line == "/help")
         std::fputs(
-            "/reset  forget the conversation\n/quit   end, as Ctrl-D\n/help   this\n"
-            "Ctrl-C stops a reply; at the prompt it ends the program.\n",
+            "/reset  clear the conversation\n/quit   quit, like Ctrl-D\n/help   print this help\n"
+            "Ctrl-C stops a reply. At the prompt it quits.\n",
             stderr);
     else
         log(LogLevel::warning,
-            "%s is no command, there are /reset, /quit and /help; a text that begins with / is sent with a "
-            "space before it",
+            "%s is not a command; commands are /reset, /quit and /help. To send a text that begins with /, type a "
+            "space "
+            "before it",
             line.c_str());
     return true;
 }
@@ -79,18 +80,19 @@ void take_turn(Conversation& conversation, const std::string& line, bool json, s
     else
         write_out("\n");
     if (turn.ending == name_of(Ending::context_full))
-        log(LogLevel::warning, "the context of %lld tokens is full, which ended the reply; /reset begins anew",
+        log(LogLevel::warning, "the context of %lld tokens is full, so the reply ended; start again with /reset",
             static_cast<long long>(conversation.context()));
 }
 
-/// On a terminal what went wrong with one text is said, and the conversation goes on; a script ends with it.
+/// On a terminal, an error in one turn is logged and the conversation continues. Without a terminal it ends the
+/// program.
 void converse(Conversation& conversation, const ChatOptions& o, bool terminal) {
     bool ends = false;
     for (std::int64_t number = 1; !ends;) {
         if (terminal) std::fputs("> ", stderr);
         const std::optional<std::string> line = read_line();
         if (!line) break;
-        if (line->find_first_not_of(" \t\r") == std::string::npos || obeyed(*line, conversation, ends)) continue;
+        if (line->find_first_not_of(" \t\r") == std::string::npos || run_command(*line, conversation, ends)) continue;
         try {
             take_turn(conversation, *line, o.json, number++);
         } catch (const Error& error) {
@@ -99,7 +101,7 @@ void converse(Conversation& conversation, const ChatOptions& o, bool terminal) {
             log(LogLevel::error, "%s", error.what());
         }
     }
-    if (terminal && !ends) std::fputs("\n", stderr);  // behind the prompt
+    if (terminal && !ends) std::fputs("\n", stderr);  // ends the line of the prompt
 }
 
 void chat(const CLI::App& command, ChatOptions& o) {
@@ -111,8 +113,7 @@ void chat(const CLI::App& command, ChatOptions& o) {
     Conversation conversation(make_generator(command, model, o.generation), format, o.system);
     const bool terminal = is_terminal(stdin_fd);
     if (terminal && !common().quiet)
-        std::fprintf(stderr, "%s on %s; /help shows what there is\n", model.info().name.c_str(),
-                     device.caps().name.c_str());
+        std::fprintf(stderr, "%s on %s; /help lists commands\n", model.info().name.c_str(), device.caps().name.c_str());
     converse(conversation, o, terminal);
     note_dispatches(device, conversation.take_timings());
 }
@@ -122,18 +123,18 @@ void chat(const CLI::App& command, ChatOptions& o) {
 void add_chat(CLI::App& app) {
     auto o = std::make_shared<ChatOptions>();
     o->generation.generator.max_tokens = 1024;
-    CLI::App* command = app.add_subcommand("chat", "Talk with a model, as its chat template says");
+    CLI::App* command = app.add_subcommand("chat", "Chat with a model, using its chat template");
     command->footer(
-        "Each line of stdin is a turn; /reset, /quit and /help are commands. Ctrl-C stops a reply.\n"
+        "Each line of stdin is one turn. Commands: /reset, /quit, /help. Ctrl-C stops a reply.\n"
         "Example:\n  vantage chat -m models/Llama-3.2-1B-Instruct --system \"Answer in one sentence.\"");
     add_model_option(*command);
-    command->add_option("--system", o->system, "What the model is told before the conversation")->type_name("TEXT");
+    command->add_option("--system", o->system, "System message")->type_name("TEXT");
     command
         ->add_option("--template", o->chat_template,
-                     "A Jinja file, or chatml, instead of the chat template in the model's folder")
+                     "Jinja file to use instead of the model's chat template, or chatml")
         ->type_name("FILE");
     add_generation_options(*command, o->generation);
-    command->add_flag("--json", o->json, "One JSON object on stdout, on a line, for each turn");
+    command->add_flag("--json", o->json, "Print one JSON object per line for each turn");
     command->callback([o, command] { chat(*command, *o); });
 }
 

@@ -16,7 +16,7 @@ using text::jinja::OrderedJson;
 std::string written(const text::ChatFormat& format, const OrderedJson& messages, bool reply_follows) {
     OrderedJson variables = format.tokens;
     variables["messages"] = messages;
-    variables["tools"] = nullptr;  // as transformers: defined, but none
+    variables["tools"] = nullptr;  // defined, but null, as in transformers
     variables["documents"] = nullptr;
     variables["add_generation_prompt"] = reply_follows;
     return format.chat_template.value().render(variables);
@@ -39,9 +39,9 @@ std::vector<std::int32_t> Conversation::tokens() {
     std::vector<std::int32_t> ids = session.model().tokenizer().encode(written(format_, messages_, true), false).ids;
     if (std::ssize(ids) >= session.context())
         throw Error(ErrorKind::usage,
-                    format("the conversation has %zu tokens, but the context holds %lld: /reset begins anew%s",
+                    format("the conversation has %zu tokens, but the context has %lld; start again with /reset%s",
                            ids.size(), static_cast<long long>(session.context()),
-                           session.context() < session.model().info().context ? ", --ctx makes it larger" : ""));
+                           session.context() < session.model().info().context ? ", or use a larger --ctx" : ""));
     return ids;
 }
 
@@ -65,7 +65,8 @@ Conversation::Turn Conversation::reply(const std::function<void(const std::strin
     const std::vector<std::int32_t> ids = tokens(), &there = generator_.session().tokens();
     Turn turn;
     turn.prompt_tokens = std::ssize(ids);
-    if (generator_.session().model().config().kind != ModelKind::encoder_decoder)  // which reads all of it anew
+    if (generator_.session().model().config().kind !=
+        ModelKind::encoder_decoder)  // its encoder reads the whole text again
         turn.kept_tokens = std::ranges::mismatch(there, ids).in1 - there.begin();
     try {
         turn.ending = name_of(generator_.generate(ids, [&](const Token& token) {
@@ -83,24 +84,24 @@ Conversation::Turn Conversation::reply(const std::function<void(const std::strin
 
 void end_with_turn(const text::ChatFormat& format, const Tokenizer& tokenizer, GeneratorOptions& options) {
     const std::string mark = "reply";
-    std::string behind;
+    std::string after;
     try {
         OrderedJson talk = OrderedJson::array({message("user", "text"), message("assistant", mark)});
-        behind = written(format, talk, false);
+        after = written(format, talk, false);
     } catch (const Error&) {
-        return;  // a template that wants more than this says so at the first turn
+        return;  // a template that needs more fails at the first turn
     }
-    const std::size_t at = behind.rfind(mark);
+    const std::size_t at = after.rfind(mark);
     if (at == std::string::npos) return;
-    behind.erase(0, at + mark.size());
-    behind.erase(0, std::min(behind.find_first_not_of(" \n"), behind.size()));
-    behind.erase(std::min(behind.find_first_of(" \n"), behind.size()));
-    if (behind.empty()) return;
-    const std::int32_t first = tokenizer.encode(behind, false).ids.front();
+    after.erase(0, at + mark.size());
+    after.erase(0, std::min(after.find_first_not_of(" \n"), after.size()));
+    after.erase(std::min(after.find_first_of(" \n"), after.size()));
+    if (after.empty()) return;
+    const std::int32_t first = tokenizer.encode(after, false).ids.front();
     if (tokenizer.is_special(first))
         options.end_tokens.push_back(first);
     else
-        options.stop.push_back(behind);
+        options.stop.push_back(after);
 }
 
 }  // namespace vantage::cli

@@ -1,4 +1,4 @@
-// A conversation with a model: its history as the model's chat template writes it, and the replies.
+// A conversation with a model: the history, rendered by the model's chat template, and the replies.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace vantage::cli {
 
 class Conversation {
 public:
-    /// `format` has a template. An empty `system` says nothing.
+    /// `format` must have a template. An empty `system` adds no message.
     Conversation(Generator generator, text::ChatFormat format, const std::string& system);
 
     struct Turn {
@@ -21,10 +21,10 @@ public:
         std::string ending;  ///< name_of(Ending), or "interrupted"
         std::int64_t prompt_tokens = 0, kept_tokens = 0, generated_tokens = 0;
     };
-    /// What the model says to `text`; `on_text` gets it as it comes. Ctrl-C ends the reply alone: what there is of it stays in
-    /// the history. Throws as ChatTemplate::render and Session::append; the history is then as before.
+    /// The reply to `text`; `on_text` receives it piece by piece. Ctrl-C ends the reply, and its text so far stays in
+    /// the history. Throws like ChatTemplate::render and Session::append; the history is then unchanged.
     Turn say(const std::string& text, const std::function<void(const std::string&)>& on_text);
-    /// Back to the beginning.
+    /// Clears the history, except the system message.
     void reset();
     std::vector<DispatchTiming> take_timings() { return generator_.session().take_timings(); }
     std::int64_t context() { return generator_.session().context(); }
@@ -38,8 +38,8 @@ private:
     Turn reply(const std::function<void(const std::string&)>& on_text);
 };
 
-/// What a template writes behind a reply ends one: adds it to the tokens, or texts, at which a generation ends. A model's own
-/// files do not always name it.
+/// Adds what the template writes after a reply to the tokens or texts that end a generation, because the files of a
+/// model do not always name it.
 void end_with_turn(const text::ChatFormat& format, const Tokenizer& tokenizer, GeneratorOptions& options);
 
 }  // namespace vantage::cli

@@ -18,7 +18,7 @@ std::vector<std::vector<std::int32_t>> ids_of(const Model& model, const std::vec
         all.push_back(model.tokenizer().encode(prompt, true).ids);
         if (const std::int64_t count = std::ssize(all.back()); count == 0 || count > max_tokens)
             throw Error(ErrorKind::usage,
-                        format("run: prompt %zu of %zu has %lld tokens, wanted 1 to %lld", all.size(), prompts.size(),
+                        format("run: prompt %zu of %zu has %lld tokens; expected 1 to %lld", all.size(), prompts.size(),
                                static_cast<long long>(count), static_cast<long long>(max_tokens)));
     }
     return all;
@@ -31,9 +31,9 @@ SessionOptions session_for(const Model& model, std::span<const std::vector<std::
     const ModelConfig& c = model.config();
     std::size_t longest = 0;
     for (const std::vector<std::int32_t>& ids : prompts) longest = std::max(longest, ids.size());
-    // one token more than an encoder–decoder's start and first tokens, so that no text ends for want of room
+    // one more than the start and first tokens of an encoder–decoder, so that no text ends because the context is full
     const std::int64_t needed = static_cast<std::int64_t>(longest) + std::min(options.max_tokens, c.context) + 2;
-    session.rope_context = c.default_context > 0 ? c.default_context : c.context;  // as in a session of one prompt
+    session.rope_context = c.default_context > 0 ? c.default_context : c.context;  // as in a session with one prompt
     session.context = std::clamp<std::int64_t>(needed, 1, session.rope_context);
     return session;
 }
@@ -44,7 +44,7 @@ void add(SessionStats& sum, const SessionStats& more) {
     sum.prompt_seconds += more.prompt_seconds, sum.generate_seconds += more.generate_seconds;
 }
 
-/// Every line behind "> ".
+/// The text with "> " before every line.
 std::string quoted(const std::string& text) {
     std::string all;
     for (const std::string& line : lines_of(text)) all += "> " + line + "\n";

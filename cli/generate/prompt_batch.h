@@ -1,4 +1,4 @@
-// Several prompts of `vantage run`, some at a time in the same runs.
+// Several prompts of `vantage run` in a batch.
 #pragma once
 
 #include <string>
@@ -9,15 +9,15 @@
 
 namespace vantage::cli {
 
-/// The lines of a text, without what ends them; nothing behind the last end of a line.
+/// The lines of a text without their ends (\n or \r\n). A final line end does not begin another line.
 std::vector<std::string> lines_of(const std::string& text);
 
 class PromptBatch {
 public:
-    /// At most `together` of the prompts run at a time. Without a context of its own each sequence gets what the longest needs.
+    /// At most `together` prompts run at a time. Without --ctx, the context is what the longest prompt needs.
     PromptBatch(const Model& model, std::vector<std::string> prompts, GenerationOptions options, std::int64_t together);
-    /// Writes each text under its prompt, or a line of JSON for each. After Ctrl-C, or an error, what there is of
-    /// them; not as JSON.
+    /// Writes each text below its prompt, or one line of JSON per text. After Ctrl-C or an error it writes the
+    /// incomplete texts, but not as JSON.
     SessionStats run(bool json);
     std::vector<DispatchTiming> take_timings() { return batch_.take_timings(); }
 

@@ -1,4 +1,4 @@
-// vantage run: continues a prompt, streaming the text; or several in the same runs.
+// vantage run: continues a prompt and streams the text, or continues several prompts in a batch.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -27,11 +27,11 @@ struct RunOptions {
 
 double rate(std::int64_t tokens, double seconds) { return seconds > 0 ? static_cast<double>(tokens) / seconds : 0; }
 
-/// Those of -p, - being stdin, and the lines of a file.
+/// The prompts of -p (-: stdin) and the lines of --prompts.
 std::vector<std::string> prompts_of(const RunOptions& o) {
     std::vector<std::string> prompts = o.prompts;
     if (std::ranges::count(prompts, "-") + (o.file == "-" ? 1 : 0) > 1)
-        throw Error(ErrorKind::usage, "run: stdin holds one text, and - stands for it more than once");
+        throw Error(ErrorKind::usage, "run: - (stdin) was given more than once");
     for (std::string& prompt : prompts)
         if (prompt == "-") prompt = read_stdin();
     if (!o.file.empty()) {
@@ -39,11 +39,11 @@ std::vector<std::string> prompts_of(const RunOptions& o) {
         prompts.insert(prompts.end(), lines.begin(), lines.end());
     }
     if (prompts.empty())
-        throw Error(ErrorKind::usage, "run: there is no prompt; give -p TEXT, or --prompts FILE with one a line");
+        throw Error(ErrorKind::usage, "run: no prompt; give -p TEXT, or --prompts FILE with one prompt per line");
     return prompts;
 }
 
-void tell_rates(const SessionStats& s) {
+void print_rates(const SessionStats& s) {
     if (common().quiet) return;
     std::fprintf(stderr, "prompt %lld tokens, %.1f tokens/s; generated %lld tokens, %.1f tokens/s\n",
                  static_cast<long long>(s.prompt_tokens), rate(s.prompt_tokens, s.prompt_seconds),
@@ -55,7 +55,7 @@ void write_json(const Model& model, const std::string& prompt, const std::string
     const SessionStats& s = session.stats();
     const std::vector<std::int32_t>& tokens = session.tokens();
     const std::ptrdiff_t before = std::ssize(tokens) - static_cast<std::ptrdiff_t>(s.generated_tokens);
-    const std::ptrdiff_t read = std::ssize(session.source_tokens());  // by an encoder
+    const std::ptrdiff_t read = std::ssize(session.source_tokens());  // by the encoder
     const std::ptrdiff_t prompt_tokens = read > 0 ? read : before;
     nlohmann::json all = {{"schema_version", 1},
                           {"model", model.info().name},
@@ -88,7 +88,7 @@ void run_one(const CLI::App& command, const Model& model, const std::string& pro
     if (ending == Ending::context_full)
         log(LogLevel::warning, "the context of %lld tokens is full",
             static_cast<long long>(generator.session().context()));
-    tell_rates(generator.session().stats());
+    print_rates(generator.session().stats());
     note_dispatches(model.device(), generator.session().take_timings());
 }
 
@@ -100,7 +100,7 @@ void run(const CLI::App& command, RunOptions& o) {
     if (o.file.empty() && prompts.size() == 1) return run_one(command, model, prompts.front(), o);
     PromptBatch batch(model, prompts, completed(command, model, o.generation), o.together);
     const SessionStats stats = timed("generate", [&] { return batch.run(o.json); });
-    tell_rates(stats);
+    print_rates(stats);
     note_dispatches(device, batch.take_timings());
 }
 
@@ -108,26 +108,26 @@ void run(const CLI::App& command, RunOptions& o) {
 
 void add_run(CLI::App& app) {
     auto o = std::make_shared<RunOptions>();
-    CLI::App* command = app.add_subcommand("run", "Continue a prompt; with an encoder–decoder, answer it");
+    CLI::App* command = app.add_subcommand("run", "Continue a prompt; encoder–decoders: generate the output for it");
     command->footer(
-        "Several prompts run together, and each has the text that it would have alone; texts come under their prompts, "
-        "with\n"
-        "--json an object a line.\n\n"
+        "Several prompts run in a batch. Each gets the same text as alone. Texts are printed below their prompts, with "
+        "--json "
+        "one object per line.\n\n"
         "Examples:\n  vantage run -p \"Mia put the red key in the box.\" -n 40 --temp 0.7\n"
         "  vantage run -p \"The dog\" -p \"Once upon a time\" -n 20\n"
         "  vantage run --prompts lines.txt --json > texts.jsonl");
     add_model_option(*command);
     command
         ->add_option("-p,--prompt", o->prompts,
-                     "Text to continue, or that the encoder reads; - reads stdin. May be given several times")
+                     "Prompt (encoder–decoders: the encoder's text); - reads stdin. Can be given several times")
         ->type_name("TEXT")
         ->allow_extra_args(false);
-    command->add_option("--prompts", o->file, "A file with one prompt a line; - reads stdin")->type_name("FILE");
-    command->add_option("--batch", o->together, "How many of several prompts run together at most")
+    command->add_option("--prompts", o->file, "File with one prompt per line; - reads stdin")->type_name("FILE");
+    command->add_option("--batch", o->together, "Maximum number of prompts that run together")
         ->capture_default_str()
         ->check(CLI::Range(1, 4096));
     add_generation_options(*command, o->generation);
-    command->add_flag("--json", o->json, "One JSON object on stdout for each text when it is complete");
+    command->add_flag("--json", o->json, "Print a JSON object for each complete text");
     command->callback([o, command] { run(*command, *o); });
 }
 

@@ -11,7 +11,7 @@ namespace vantage::cli {
 
 namespace {
 
-bool names_label(const Model& model) {
+bool predicts_label(const Model& model) {
     return model.config().head == Head::classification && model.config().labelling == Labelling::one_of;
 }
 
@@ -23,10 +23,10 @@ double surprise(std::span<const float> logits, std::size_t id) {
     return largest + std::log(sum) - static_cast<double>(logits[id]);
 }
 
-/// Of the label `answer`, or of the next tokens.
+/// Loss of the label `answer`, or the mean loss of the next tokens.
 double loss_of(const Session& session, std::size_t answer) {
     const std::span<const float> logits = session.logits();
-    if (names_label(session.model())) return surprise(logits, answer);
+    if (predicts_label(session.model())) return surprise(logits, answer);
     const std::vector<std::int32_t>& ids = session.tokens();
     const std::size_t vocab = logits.size() / ids.size();
     double sum = 0;
@@ -43,14 +43,14 @@ std::vector<AttentionKind> attention_kinds(const Model& model) {
 }
 
 void require_loss(const Model& model) {
-    if (model.config().kind == ModelKind::encoder && !names_label(model))
-        throw Error(ErrorKind::usage, "heads: --ablate measures how well the next token or a label is predicted, but " +
-                                          model.info().name + " is an encoder that names neither");
+    if (model.config().kind == ModelKind::encoder && !predicts_label(model))
+        throw Error(ErrorKind::usage, "heads: --ablate measures the loss of the next token or of a label, but " +
+                                          model.info().name + " is an encoder without either");
 }
 
 void require_next_token(const Model& model, const ModelInput& input) {
-    if (!names_label(model) && input.ids.size() < 2)
-        throw Error(ErrorKind::usage, "heads: --ablate wants a text of two tokens at least, to predict the second");
+    if (!predicts_label(model) && input.ids.size() < 2)
+        throw Error(ErrorKind::usage, "heads: --ablate needs at least two tokens, to predict the second");
 }
 
 Ablation ablate(const Model& model, const ModelInput& input, const SessionOptions& options) {
@@ -69,7 +69,7 @@ Ablation ablate(const Model& model, const ModelInput& input, const SessionOption
         for (std::int64_t layer = 0; layer < model.info().layers_of(kind); ++layer)
             for (std::int64_t head = 0; head < model.info().heads_of(kind); ++head)
                 places.push_back({layer, head, kind});
-    Progress progress("silencing heads in turn");
+    Progress progress("ablating heads");
     for (const HeadId& place : places) {
         progress.show(std::ssize(result.losses), std::ssize(places));
         std::vector<HeadId> masked_heads = masked;

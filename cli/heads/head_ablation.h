@@ -1,4 +1,4 @@
-// What heads are worth: the loss of an input with each of them silenced in turn.
+// Head ablation: the loss of an input with each head removed, one at a time.
 // Michel, Levy & Neubig, "Are Sixteen Heads Really Better than One?" (2019); Voita et al. (2019).
 #pragma once
 
@@ -9,21 +9,21 @@
 
 namespace vantage::cli {
 
-/// The kinds of attention that a model has, in the order in which its heads are told of: an encoder–decoder's encoder first.
+/// The attention kinds of a model, in the order of the output: encoder, decoder, cross.
 std::vector<AttentionKind> attention_kinds(const Model& model);
 
-/// In nats. Of models that write: the mean of −ln p(next token) over the tokens (of an encoder–decoder the decoder's). Of models that
-/// name one label: −ln p of the label that the model names as it is.
+/// Losses in nats. Models that generate: the mean of −ln p(next token) over the tokens (encoder–decoder: over the
+/// decoder's). Models that predict one label: −ln p of the label that the complete model predicts.
 struct Ablation {
-    double baseline = 0;         ///< of the model as it is, or as `masked` leaves it
-    std::vector<double> losses;  ///< with one head more silenced: kind by kind, layer by layer
+    double baseline = 0;         ///< without ablation; heads of --mask-heads stay removed
+    std::vector<double> losses;  ///< with one more head removed; ordered by kind, layer, head
 };
 
 /// Throws usage for an encoder that has no such loss.
 void require_loss(const Model& model);
-/// Throws usage where a model that writes has no next token.
+/// Throws usage if a model that generates has fewer than two tokens.
 void require_next_token(const Model& model, const ModelInput& input);
-/// Runs the input once for every head.
+/// Runs the input once per head.
 Ablation ablate(const Model& model, const ModelInput& input, const SessionOptions& options);
 
 }  // namespace vantage::cli

@@ -1,4 +1,4 @@
-// vantage heads: what every head of a model does with a text or an image, in numbers, by pattern, and by what the model loses without it.
+// vantage heads: statistics and patterns of all attention heads of a model on one text or image, and their ablation.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
@@ -21,35 +21,37 @@ namespace vantage::cli {
 
 namespace {
 
-constexpr int longest_rollout = 512, longest_flow = 64;  // tokens: n² weights of each layer; n² maximum flows
+constexpr int max_rollout = 512, max_flow = 64;  // tokens: n² weights per layer; n² maximum flows
 
 struct HeadsOptions {
     InputOptions input;
-    std::string pictures, precision = "f32", masked, sort = "telling";
+    std::string pictures, precision = "f32", masked, sort = "salience";
     bool json = false, csv = false, values = false, ablate = false, rollout = false, flow = false;
 };
 
-// ---- what cannot be done, before anything runs -----------------------------------------------------------------------
+// ---- input checks, before anything runs
+// ------------------------------------------------------------------------------
 
 void check_lengths(const HeadsOptions& o, const ModelInput& input) {
     const auto limit = [&](bool asked, const char* option, int max_tokens, const char* why) {
         if (asked && input.longest() > max_tokens)
-            throw Error(ErrorKind::usage, format("heads: %s takes %d tokens at most, %s, but there are %lld", option,
+            throw Error(ErrorKind::usage, format("heads: %s supports at most %d tokens, %s, but there are %lld", option,
                                                  max_tokens, why, static_cast<long long>(input.longest())));
     };
-    limit(o.rollout, "--rollout", longest_rollout, "since it holds all weights between them");
-    limit(o.flow, "--flow", longest_flow, "since it solves a maximum flow for every two of them");
+    limit(o.rollout, "--rollout", max_rollout, "because it keeps all weights");
+    limit(o.flow, "--flow", max_flow, "because it solves one maximum flow per pair");
 }
 
 void check_values(const HeadsOptions& o, const Model& model) {
     const Attrs& own = model.config().own;
-    if (o.values && own.has("global_tokens") && o.input.global_tokens.value_or(own.integer("global_tokens")) > 0)
+    if (!o.values || !own.has("global_tokens")) return;
+    if (o.input.global_positions || o.input.global_tokens.value_or(own.integer("global_tokens")) > 0)
         throw Error(ErrorKind::usage,
-                    "heads: --values does not go with global tokens, which read values of their "
-                    "own; --global-tokens 0 leaves them out");
+                    "heads: --values does not support global tokens, which have value projections of their own; "
+                    "turn them off with --global-tokens 0");
 }
 
-/// What is looked at; an encoder–decoder without --decoder-ids writes its text itself.
+/// The input. Without --decoder-ids, an encoder–decoder generates its text first.
 ModelInput checked_input(const HeadsOptions& o, const Model& model, const SessionOptions& options) {
     if (o.ablate) require_loss(model);
     check_values(o, model);
@@ -58,19 +60,20 @@ ModelInput checked_input(const HeadsOptions& o, const Model& model, const Sessio
     if (!input.source.empty() && input.ids.empty()) {
         SessionOptions writing = options;
         writing.record_attention = {};
-        input.ids = written_about(model, input.source, max_written, writing);
+        input.ids = generated_for(model, input.source, max_written, writing);
     }
     if (o.ablate) require_next_token(model, input);
     if (!o.pictures.empty()) make_folder(o.pictures);
     return input;
 }
 
-// ---- what is found out -----------------------------------------------------------------------------------------------
+// ---- results
+// ---------------------------------------------------------------------------------------------------------
 
-/// Ã of every layer: the mean of its heads' weights, mixed with the residual stream.
+/// Ã of every layer: the mean of the heads' weights, mixed with the residual stream.
 std::vector<SquareMatrix> layers_of(const HeadSurvey& survey) {
     std::vector<SquareMatrix> layers;
-    Progress progress("joining the heads");
+    Progress progress("averaging heads");
     for (int layer = 0; layer < survey.layers(); ++layer) {
         std::vector<double> sum(static_cast<std::size_t>(survey.tokens()) * static_cast<std::size_t>(survey.tokens()));
         for (int head = 0; head < survey.heads(); ++head) {
@@ -84,7 +87,7 @@ std::vector<SquareMatrix> layers_of(const HeadSurvey& survey) {
     return layers;
 }
 
-/// Through the layers of one text; cross attention leads from one to another.
+/// Rollout and flow follow one text through its layers. Cross-attention connects two texts, so it has neither.
 void add_paths(const HeadsOptions& o, HeadsPart& part) {
     if ((!o.rollout && !o.flow) || part.survey.kind() == AttentionKind::cross) return;
     const std::vector<SquareMatrix> layers = layers_of(part.survey);
@@ -103,11 +106,13 @@ void add_losses(HeadsReport& report, const ModelInput& input, const SessionOptio
 }
 
 void run(const HeadsOptions& o) {
-    check_sort_key(o.sort, o.ablate, o.values);
-    SessionOptions options{.precision = precision_named(o.precision),
+    const std::string sort = data_key(o.sort);
+    check_sort_key(sort, o.ablate, o.values);
+    SessionOptions options{.precision = recording_precision(o.precision),
                            .record_attention = RecordAttention::all(),
                            .profile = profiling(),
                            .global_tokens = o.input.global_tokens,
+                           .global_positions = o.input.global_positions,
                            .masked_heads = masked_heads(o.masked)};
     const Model model = load_model(open_device());
     ModelInput input = checked_input(o, model, options);
@@ -117,7 +122,7 @@ void run(const HeadsOptions& o) {
     session.run();
     note_dispatches(model.device(), session.take_timings());
 
-    HeadsReport report{.model = model, .precision = o.precision, .parts = {}, .sorted_by = o.sort};
+    HeadsReport report{.model = model, .precision = o.precision, .parts = {}, .sorted_by = sort};
     report.parts.reserve(attention_kinds(model).size());  // rows point into their parts
     for (const AttentionKind kind : attention_kinds(model))
         report.parts.push_back(heads_part(session, input.ids.size(), kind));
@@ -125,7 +130,7 @@ void run(const HeadsOptions& o) {
     for (HeadsPart& part : report.parts) {
         if (o.values) add_value_reads(part);
         add_paths(o, part);
-        sort_rows(part.rows, o.sort);
+        sort_rows(part.rows, sort);
     }
     report.image = std::move(input.image);
     if (!o.pictures.empty()) report.files = write_heads_pictures(report, o.pictures);
@@ -135,37 +140,36 @@ void run(const HeadsOptions& o) {
 void add_choices(CLI::App& command, HeadsOptions& o) {
     command
         .add_option("--sort", o.sort,
-                    "What the heads are sorted by, the largest first; \"head\" = as the model has them")
+                    "Sort heads by this statistic, in descending order; \"head\": model order. Default: salience, with "
+                    "--ablate loss_change")
         ->type_name("KEY")
         ->check(CLI::IsMember(sort_keys()));
-    command.add_flag("--values", o.values, "Weigh what is read by the length of the values, ‖v‖ and ‖W_O v‖, too");
-    command.add_flag(
-        "--ablate", o.ablate,
-        "Silence each head in turn: by how much the loss of the text, or of the label, rises (a run for every "
-        "head)");
-    command.add_flag(
-        "--rollout", o.rollout,
-        format("Trace tokens through all layers by products of the weights (up to %d tokens)", longest_rollout));
-    command.add_flag("--flow", o.flow, format("The same by maximum flow (up to %d tokens)", longest_flow));
+    command.add_flag("--values", o.values, "Also weight attention by the norms of the values, ‖v‖ and ‖W_O v‖");
+    command.add_flag("--ablate", o.ablate,
+                     "Remove each head, one at a time, and report the increase of the loss in nats (one run per head)");
+    command.add_flag("--rollout", o.rollout,
+                     format("Attention rollout through all layers (at most %d tokens)", max_rollout));
+    command.add_flag("--flow", o.flow, format("Attention flow through all layers (at most %d tokens)", max_flow));
     command
-        .add_option(
-            "--png", o.pictures,
-            "Draw patterns.png, and rollout.png and flow.png with these, into this folder; of an encoder–decoder one "
-            "for each part, of a picture also rollout-cls.png")
+        .add_option("--png", o.pictures,
+                    "Write patterns.png, and with --rollout and --flow rollout.png and flow.png, to this folder; "
+                    "encoder–decoders "
+                    "get one of each per part, images also rollout-cls.png")
         ->type_name("DIR");
     add_precision_option(command, o.precision);
     add_head_mask_option(command, o.masked);
-    CLI::Option* as_json = command.add_flag("--json", o.json, "One JSON object on stdout: every number of every head");
-    command.add_flag("--csv", o.csv, "A line of numbers for each head, for spreadsheets")->excludes(as_json);
+    CLI::Option* as_json = command.add_flag("--json", o.json, "Print all statistics of all heads as one JSON object");
+    command.add_flag("--csv", o.csv, "Print CSV: one line per head")->excludes(as_json);
 }
 
 }  // namespace
 
 void add_heads(CLI::App& app) {
     auto o = std::make_shared<HeadsOptions>();
-    CLI::App* command = app.add_subcommand("heads", "What every attention head does with a text or an image");
+    CLI::App* command =
+        app.add_subcommand("heads", "Statistics and patterns of all attention heads on a text or an image");
     command->footer(
-        "docs/reading-attention.md says what the numbers mean, and what they do not.\n\n"
+        "docs/reading-attention.md defines the statistics and patterns, and their limits.\n\n"
         "Examples:\n"
         "  vantage heads -p \"The animal didn't cross the street because it was too tired.\"\n"
         "  vantage heads -p \"The red boat is small. The red\" --ablate --png heads\n"

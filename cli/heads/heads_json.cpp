@@ -1,4 +1,4 @@
-// The numbers of `heads` for programs: CSV and JSON.
+// Output of `heads` as CSV and JSON.
 #include <cmath>
 #include <cstdio>
 
@@ -16,7 +16,7 @@ void print_heads_csv(const HeadsReport& report) {
     for (const HeadsPart& part : report.parts)
         for (const HeadRow& row : part.rows) {
             text += format("%s,%lld,%lld,%s,%.6g", part.name(), static_cast<long long>(row.place.layer),
-                           static_cast<long long>(row.place.head), row.pattern.name().c_str(), row.pattern.share);
+                           static_cast<long long>(row.place.head), row.pattern.id().c_str(), row.pattern.share);
             for (const auto& [name, value] : numbers_of(row)) text += std::isnan(value) ? "," : format(",%.6g", value);
             const Read& read = row.numbers->strongest;
             text += read.query < 0 ? ",,,\n"
@@ -35,7 +35,7 @@ Json row_json(const HeadsPart& part, const HeadRow& row) {
     Json head = {{"attention", part.name()},
                  {"layer", row.place.layer},
                  {"head", row.place.head},
-                 {"pattern", row.pattern.name()},
+                 {"pattern", row.pattern.id()},
                  {"share", row.pattern.share},
                  {"rule", row.pattern.rule()},
                  {"strongest", read_json_of(row.numbers->strongest)},
@@ -54,7 +54,7 @@ Json matrix_json(const SquareMatrix& matrix) {
     return rows;
 }
 
-/// The matrix of the only part, or those of the parts that have one, by their names.
+/// With one part its matrix; with several an object: matrices by part name. Cross-attention has none.
 Json paths_json(const HeadsReport& report, std::optional<SquareMatrix> HeadsPart::*paths) {
     if (report.parts.size() == 1) return matrix_json(*(report.parts.front().*paths));
     Json all;
@@ -86,7 +86,7 @@ void print_heads_json(const HeadsReport& report) {
                            {"read", read_json_of(t.read)},
                            {"example", reason_text(part->survey, t)}});
     const HeadSurvey &first = report.parts.front().survey, &last = report.parts.back().survey;
-    Json all = {{"schema_version", 1},
+    Json all = {{"schema_version", 2},
                 {"model", report.model.info().name},
                 {"device", report.model.device().caps().name},
                 {"precision", report.precision},

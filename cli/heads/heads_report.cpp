@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstdio>
 #include <functional>
-#include <map>
 
 #include "cli/shared/terminal_page.h"
 #include "runtime/base/log.h"
@@ -21,16 +20,16 @@ std::string to_width(const std::string& text, int width, bool right = false) {
     return right ? space + text : text + space;
 }
 
-/// A column: its heading, and the cell of a head without and with its colours.
+/// A column of the table: its heading and the cell of each head.
 struct Column {
     std::string heading;
     int width;
     bool right;
     std::function<std::string(const HeadRow&)> text;
-    std::function<double(const HeadRow&)> share = {};  ///< 0 to 1: the colour behind the text
+    std::function<double(const HeadRow&)> share = {};  ///< 0 to 1: the background colour; optional
 };
 
-/// A number's text, and a dash for what is not defined.
+/// The text of a number; a dash if the number is not defined (NaN).
 std::string if_defined(double value, const std::string& text) { return std::isnan(value) ? "–" : text; }
 
 /// ".07" and "1".
@@ -38,7 +37,8 @@ std::string share_of_one(double value) {
     return value >= 0.995 ? "1" : if_defined(value, format(".%02.0f", 100 * value));
 }
 
-Column share_column(const char* heading, double HeadStatistics::*number) {
+Column share_column(HeadPattern::Kind pattern, double HeadStatistics::*number) {
+    const char* heading = info_of(pattern).column;
     const auto value = [number](const HeadRow& row) { return row.numbers->*number; };
     return {heading, static_cast<int>(std::string(heading).size()) + 1, true,
             [value](const HeadRow& row) { return share_of_one(value(row)); }, value};
@@ -49,7 +49,7 @@ std::string entropy_text(const HeadRow& row) {
     return if_defined(numbers.entropy, format("%.2f (%3.0f %%)", numbers.entropy, 100 * numbers.relative_entropy));
 }
 
-/// The last column: by weight, or with --values by what the weights bring.
+/// The last column: the link with the largest weight, or with --values the largest weight × value norm.
 std::string link_text(const HeadSurvey& survey, const HeadRow& row) {
     const Read& read = row.values ? row.values->strongest : row.numbers->strongest;
     if (read.query < 0 || read.key < 0) return "";
@@ -61,7 +61,7 @@ std::vector<Column> columns_of(const HeadsReport& report, const HeadsPart& part)
         const auto text = [digits, value](const HeadRow& row) {
             return if_defined(value(row), format("%.*f", digits, value(row)));
         };
-        return Column{heading, 6, true, text};
+        return Column{heading, std::max(6, static_cast<int>(std::string(heading).size())), true, text};
     };
     const auto loss_text = [](const HeadRow& row) {
         return if_defined(*row.loss_change, format("%+.3f", *row.loss_change));
@@ -69,23 +69,23 @@ std::vector<Column> columns_of(const HeadsReport& report, const HeadsPart& part)
     const HeadRow& any = part.rows.front();
     std::vector<Column> all = {
         {"head", 6, false, [&report](const HeadRow& row) { return report.head_name(row.place); }},
-        {"pattern", 14, false, [](const HeadRow& row) { return row.pattern.label(); }}};
+        {"pattern", 19, false, [](const HeadRow& row) { return row.pattern.label(); }}};
     if (any.loss_change) all.push_back({"Δ loss", 6, true, loss_text});
-    all.push_back(number("tells", 2, [](const HeadRow& row) { return row.salient; }));
+    all.push_back(number("salience", 2, [](const HeadRow& row) { return row.salience; }));
     all.push_back({"entropy", 13, true, entropy_text});
     all.push_back(number("tokens", 1, [](const HeadRow& row) { return row.numbers->effective; }));
-    all.push_back(number("away", 1, [](const HeadRow& row) { return row.numbers->distance; }));
-    all.push_back(share_column("self", &HeadStatistics::self));
-    all.push_back(share_column("prev", &HeadStatistics::previous));
-    if (!part.survey.causal()) all.push_back(share_column("next", &HeadStatistics::next));
-    all.push_back(share_column("first", &HeadStatistics::first));
-    all.push_back(share_column("delim", &HeadStatistics::delimiters));
-    all.push_back(share_column("induct", &HeadStatistics::induction_score));
-    all.push_back(share_column("same", &HeadStatistics::duplicate_score));
+    all.push_back(number("distance", 1, [](const HeadRow& row) { return row.numbers->distance; }));
+    all.push_back(share_column(HeadPattern::self, &HeadStatistics::self));
+    all.push_back(share_column(HeadPattern::previous_token, &HeadStatistics::previous));
+    if (!part.survey.causal()) all.push_back(share_column(HeadPattern::next_token, &HeadStatistics::next));
+    all.push_back(share_column(HeadPattern::attention_sink, &HeadStatistics::first));
+    all.push_back(share_column(HeadPattern::separator, &HeadStatistics::separators));
+    all.push_back(share_column(HeadPattern::induction, &HeadStatistics::induction_score));
+    all.push_back(share_column(HeadPattern::duplicate_token, &HeadStatistics::duplicate_score));
     if (any.values)
         all.push_back({"first‖Wv‖", 10, true, [](const HeadRow& row) { return share_of_one(row.values->first); },
                        [](const HeadRow& row) { return row.values->first; }});
-    all.push_back({any.values ? " most by ‖Wv‖" : " largest weight", 0, false,
+    all.push_back({any.values ? " largest weight × ‖Wv‖" : " largest weight", 0, false,
                    [&part](const HeadRow& row) { return link_text(part.survey, row); }});
     return all;
 }
@@ -105,19 +105,17 @@ std::string table_line(const std::vector<Column>& columns, const HeadRow& row, c
 }
 
 void print_patterns(const HeadsPart& part, const Page& page) {
-    std::map<HeadPattern::Kind, std::pair<int, std::string>> kinds;
-    for (const HeadRow& row : part.rows) {
-        auto& [count, rule] = kinds[row.pattern.kind];
-        ++count;
-        rule = row.pattern.condition();
-    }
     std::printf("\n%s\n", page.bold("patterns").c_str());
-    for (const auto& [kind, found] : kinds)
-        std::printf("  %s %s  %s\n", to_width(HeadPattern{.kind = kind}.name(), 10).c_str(),
-                    to_width(std::to_string(found.first), 3, true).c_str(), page.dim(found.second).c_str());
+    for (const PatternInfo& info : head_patterns()) {
+        const auto count =
+            std::ranges::count_if(part.rows, [&](const HeadRow& row) { return row.pattern.kind == info.kind; });
+        if (count > 0)
+            std::printf("  %s %s  %s\n", to_width(info.id, 15).c_str(),
+                        to_width(std::to_string(count), 3, true).c_str(), page.dim(info.condition()).c_str());
+    }
 }
 
-/// What the last token (of an encoder: the first) is made of, by rollout or flow.
+/// The input tokens with the largest share in the last token (in an encoder: the first token), by rollout or flow.
 void print_sources(const HeadSurvey& survey, const char* name, const std::optional<SquareMatrix>& matrix,
                    const Page& page) {
     if (!matrix) return;
@@ -129,25 +127,26 @@ void print_sources(const HeadSurvey& survey, const char* name, const std::option
                      [&](int a, int b) { return larger_first(matrix->at(from, a), matrix->at(from, b)); });
     keys.resize(std::min(shown, keys.size()));
     std::printf("\n%s %s\n ", page.bold(name).c_str(),
-                page.dim("where " + survey.quoted(from) + " comes from, through all layers").c_str());
+                page.dim("input tokens that " + survey.quoted(from) + " depends on, through all layers").c_str());
     for (const int key : keys)
         std::printf(" %s %s ", survey.quoted(key).c_str(), share_of_one(matrix->at(from, key)).c_str());
     std::printf("\n");
 }
 
-/// "heads", or whose, and over which queries the means are.
+/// "heads" or the part's name, the queries that the means are over, and the sort key.
 std::string part_heading(const HeadsReport& report, const HeadsPart& part, const Page& page) {
     const HeadSurvey& survey = part.survey;
     std::string about = report.image
-                            ? format("  means over the class and %d patches", survey.queries() - 1)
+                            ? format("  means over [CLS] and %d patches", survey.queries() - 1)
                             : format("  means over tokens %d to %d", survey.of(0, 0).first_query, survey.queries() - 1);
-    if (report.parts.size() == 1) return page.bold("heads") + page.dim(about + " · sorted by " + report.sorted_by);
+    if (report.parts.size() == 1)
+        return page.bold("heads") + page.dim(about + " · sorted by " + shown_key(report.sorted_by));
     switch (survey.kind()) {
-        case AttentionKind::encoder: about += " of the text that is read"; break;
-        case AttentionKind::self: about += " of what is written"; break;
-        case AttentionKind::cross: about += " of what is written, which read the encoder's text"; break;
+        case AttentionKind::encoder: about += " of the encoder's text"; break;
+        case AttentionKind::self: about += " of the decoder's text"; break;
+        case AttentionKind::cross: about += " of the decoder's text, which attend to the encoder's text"; break;
     }
-    return page.bold(part.name()) + page.dim(about + " · sorted by " + report.sorted_by);
+    return page.bold(part.name()) + page.dim(about + " · sorted by " + shown_key(report.sorted_by));
 }
 
 void print_part(const HeadsReport& report, const HeadsPart& part, const Page& page) {
@@ -162,12 +161,12 @@ void print_part(const HeadsReport& report, const HeadsPart& part, const Page& pa
     print_sources(part.survey, "flow", part.flow, page);
 }
 
-/// "13 tokens", "7 tokens read, 5 written", "16 patches".
+/// "13 tokens", "7 source tokens, 5 decoder tokens", "16 patches".
 std::string lengths_text(const HeadsReport& report) {
     const HeadSurvey& first = report.parts.front().survey;
     if (report.image) return format("%d patches", first.tokens() - 1);
     if (report.parts.size() == 1) return format("%d tokens", first.tokens());
-    return format("%d tokens read, %d written", first.tokens(), report.parts.back().survey.queries());
+    return format("%d source tokens, %d decoder tokens", first.tokens(), report.parts.back().survey.queries());
 }
 
 }  // namespace
@@ -178,11 +177,11 @@ void print_heads_table(const HeadsReport& report) {
                                lengths_text(report).c_str());
     if (report.loss)
         about += format(" · loss %.3f nats%s", *report.loss,
-                        report.model.config().head == Head::classification ? "" : " a token");
+                        report.model.config().head == Head::classification ? "" : " per token");
     std::printf("%s %s\n", page.bold(report.model.info().name).c_str(), page.dim(about).c_str());
     for (const HeadsPart& part : report.parts) print_part(report, part, page);
     const auto salient = report.most_salient();
-    if (!salient.empty()) std::printf("\n%s\n", page.bold("most telling").c_str());
+    if (!salient.empty()) std::printf("\n%s\n", page.bold("most salient").c_str());
     for (const auto& [part, head] : salient)
         std::printf("  %s %s\n",
                     page.accent(to_width(report.head_name({head.layer, head.head, part->survey.kind()}), 6)).c_str(),

@@ -1,4 +1,4 @@
-// What `heads` prints: a table for people, CSV for sheets, JSON for programs.
+// Output of `heads`: a table for the terminal, CSV or JSON.
 #pragma once
 
 #include "cli/heads/heads_table.h"

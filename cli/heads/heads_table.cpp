@@ -10,7 +10,9 @@ namespace vantage::cli {
 
 namespace {
 constexpr std::size_t max_salient_heads = 5;
-}
+/// Keys of JSON and CSV that are kept for programs that read them, and the words of the table and the documents.
+constexpr std::pair<const char*, const char*> renamed_keys[] = {{"telling", "salience"}, {"delimiters", "separators"}};
+}  // namespace
 
 const char* HeadsPart::name() const {
     if (survey.kind() == AttentionKind::cross) return "cross";
@@ -41,7 +43,7 @@ HeadsPart heads_part(Session& session, std::size_t tokens, AttentionKind kind) {
             part.rows.push_back({.place = {layer, head, kind}, .numbers = &numbers, .pattern = pattern_of(numbers)});
         }
     for (const SalientHead& salient : salient_heads(survey.numbers(), survey.heads(), part.rows.size()))
-        part.rows[static_cast<std::size_t>(salient.layer * survey.heads() + salient.head)].salient = salient.score;
+        part.rows[static_cast<std::size_t>(salient.layer * survey.heads() + salient.head)].salience = salient.score;
     return part;
 }
 
@@ -49,7 +51,7 @@ void add_value_reads(HeadsPart& part) {
     const HeadSurvey& survey = part.survey;
     Session& session = survey.session();
     const std::vector<std::int32_t> marks = survey.input().marks();
-    Progress progress("weighing values");
+    Progress progress("computing value norms");
     for (int layer = 0; layer < survey.layers(); ++layer) {
         progress.show(layer, survey.layers());
         const auto weighed = [&](bool projected) {
@@ -72,7 +74,7 @@ void add_value_reads(HeadsPart& part) {
 std::vector<std::pair<const char*, double>> numbers_of(const HeadRow& row) {
     const HeadStatistics& n = *row.numbers;
     const auto if_any_repeats = [&](double mass) { return n.repeats > 0 ? mass : std::nan(""); };
-    std::vector<std::pair<const char*, double>> all = {{"telling", row.salient},
+    std::vector<std::pair<const char*, double>> all = {{"telling", row.salience},
                                                        {"entropy", n.entropy},
                                                        {"relative_entropy", n.relative_entropy},
                                                        {"effective_tokens", n.effective},
@@ -83,7 +85,7 @@ std::vector<std::pair<const char*, double>> numbers_of(const HeadRow& row) {
                                                        {"next", n.next},
                                                        {"first", n.first},
                                                        {"near", n.near},
-                                                       {"delimiters", n.delimiters},
+                                                       {"delimiters", n.separators},
                                                        {"on_keys", n.total},
                                                        {"copies", if_any_repeats(n.induction)},
                                                        {"repeats", if_any_repeats(n.duplicate)},
@@ -101,13 +103,26 @@ std::vector<std::string> sort_keys() {
     for (const auto& [name, value] :
          numbers_of({.place = {}, .numbers = &none, .pattern = {}, .loss_change = 0.0, .values = ValueReads{}}))
         keys.emplace_back(name);
+    for (const auto& [old, key] : renamed_keys) keys.emplace_back(key);
     return keys;
+}
+
+std::string shown_key(const std::string& key) {
+    for (const auto& [old, shown] : renamed_keys)
+        if (key == old) return shown;
+    return key;
+}
+
+std::string data_key(const std::string& key) {
+    for (const auto& [old, shown] : renamed_keys)
+        if (key == shown) return old;
+    return key;
 }
 
 void check_sort_key(const std::string& key, bool ablated, bool with_values) {
     const auto require = [&](const char* number, bool there, const char* option) {
         if (key == number && !there)
-            throw Error(ErrorKind::usage, "heads: --sort " + key + " goes with " + option + ", which measures it");
+            throw Error(ErrorKind::usage, "heads: --sort " + key + " needs " + option + ", which measures it");
     };
     require("loss_change", ablated, "--ablate");
     require("first_by_values", with_values, "--values");

@@ -1,4 +1,5 @@
-// The rows of `vantage heads`: a head's numbers by name, and what was asked for beyond them.
+// The rows of `vantage heads`: the statistics of each head by name, and what --ablate, --values, --rollout and --flow
+// add.
 #pragma once
 
 #include <optional>
@@ -12,23 +13,23 @@
 
 namespace vantage::cli {
 
-/// What a head reads when weights count by how long the values are that they bring (Kobayashi et al. 2020).
+/// Attention weighted by the norm of the values (Kobayashi et al. 2020).
 struct ValueReads {
-    double first = 0;  ///< share of p ‖W_O v‖ that the first token has
-    Read strongest;    ///< the largest p ‖W_O v‖, and the same by p ‖v‖
-    Read strongest_unprojected;
+    double first = 0;            ///< share of the first token in Σ p ‖W_O v‖
+    Read strongest;              ///< the largest p ‖W_O v‖
+    Read strongest_unprojected;  ///< the largest p ‖v‖
 };
 
 struct HeadRow {
     HeadId place;
     const HeadStatistics* numbers = nullptr;
     HeadPattern pattern;
-    double salient = 0;                 ///< score of salient_head.h
+    double salience = 0;                ///< see salient_head.h
     std::optional<double> loss_change;  ///< with --ablate
     std::optional<ValueReads> values;   ///< with --values
 };
 
-/// The heads that attend one way.
+/// The heads of one attention kind.
 struct HeadsPart {
     HeadSurvey survey;
     std::vector<HeadRow> rows;  ///< sorted
@@ -36,33 +37,38 @@ struct HeadsPart {
     const char* name() const;  ///< "encoder", "decoder", "cross"
 };
 
-/// An input, and all that `heads` found out about it.
+/// The results of `heads` for one input.
 struct HeadsReport {
     const Model& model;
     std::string precision;
-    std::vector<HeadsPart> parts;  ///< three of an encoder–decoder, else one
+    std::vector<HeadsPart> parts;  ///< three for an encoder–decoder, else one
     std::string sorted_by;
-    std::optional<double> loss = {};       ///< with --ablate: before a head is silenced
-    std::optional<ModelImage> image = {};  ///< that was looked at
+    std::optional<double> loss = {};       ///< with --ablate: before any head is removed
+    std::optional<ModelImage> image = {};  ///< the input image of a vision model
     std::vector<std::string> files = {};
-    /// As --mask-heads names it: "1.0", where there are several parts "d1.0".
+    /// As --mask-heads spells it: "1.0", or "d1.0" if there are several parts.
     std::string head_name(const HeadId& place) const;
-    /// The five most telling heads of all parts, the best first, each with its part.
+    /// The five most salient heads of all parts, in descending order, each with its part.
     std::vector<std::pair<const HeadsPart*, SalientHead>> most_salient() const;
 };
 
-/// All heads, layer by layer.
+/// All heads of one kind, ordered by layer.
 HeadsPart heads_part(Session& session, std::size_t tokens, AttentionKind kind);
-/// Asks the session for the norms of its values and weighs the reads by them.
+/// Computes the value norms on the device and sets `values` of each row.
 void add_value_reads(HeadsPart& part);
 
-/// The numbers of a head by the names that CSV, JSON and --sort know; NaN is what is not defined.
+/// The statistics of a head with their keys in CSV, JSON and --sort. NaN: not defined.
 std::vector<std::pair<const char*, double>> numbers_of(const HeadRow& row);
-/// Keys of --sort: "head" (as they stand in the model), and numbers_of's.
+/// Keys of --sort: "head" (model order) and those of numbers_of.
 std::vector<std::string> sort_keys();
-/// Throws usage for a number that was not asked for ("loss_change" without --ablate).
+/// The key that the table, the documents and --sort also accept for a key of JSON: "salience" for "telling",
+/// "separators" for "delimiters"; others are unchanged.
+std::string shown_key(const std::string& key);
+/// The opposite: "telling" for "salience".
+std::string data_key(const std::string& key);
+/// Throws usage for a statistic that is not computed ("loss_change" without --ablate).
 void check_sort_key(const std::string& key, bool ablated, bool with_values);
-/// The largest first, those that are not defined last.
+/// Descending; rows without a defined value come last.
 void sort_rows(std::vector<HeadRow>& rows, const std::string& key);
 
 }  // namespace vantage::cli

@@ -16,7 +16,7 @@ namespace vantage::cli {
 
 namespace {
 
-/// The model's name, and of which of its parts where it has several.
+/// The model's name, and the part's if there are several.
 std::string title_of(const HeadsReport& report, const HeadsPart& part) {
     return report.model.info().name + (report.parts.size() > 1 ? std::string(" · ") + part.name() : "");
 }
@@ -29,7 +29,7 @@ void write_patterns(const HeadsReport& report, const HeadsPart& part, const std:
         std::vector<double> bars = row.numbers->received;
         for (double& bar : bars) bar = std::isnan(bar) ? 0 : bar;
         picture.panels[static_cast<std::size_t>(row.place.layer * survey.heads() + row.place.head)] = {
-            row.pattern.name(), row.pattern.label(), row.pattern.share, std::move(bars)};
+            row.pattern.id(), row.pattern.label(), row.pattern.share, std::move(bars)};
     }
     picture.title =
         title_of(report, part) + format(": patterns of %d layers × %d heads", picture.layers, picture.heads);
@@ -52,12 +52,12 @@ void write_matrix(const HeadsReport& report, const HeadsPart& part, const Square
     write_png(path, draw_heatmap(picture), texts);
 }
 
-/// What the class's last state comes from, over the picture.
+/// The rollout row of [CLS], drawn over the image.
 void write_class_sources(const HeadsReport& report, const SquareMatrix& rollout, const std::string& path) {
     std::vector<float> shares;
     for (int patch = 1; patch < rollout.size; ++patch) shares.push_back(static_cast<float>(rollout.at(0, patch)));
     PngTexts texts = origin_texts(report.parts.front().survey);
-    texts.emplace_back("Title", "attention rollout: where the class comes from, through all layers");
+    texts.emplace_back("Title", "attention rollout: what [CLS] depends on, through all layers");
     write_png(path, overlaid(report.image->seen, shares, report.model.config().image), texts);
 }
 
@@ -74,10 +74,11 @@ std::vector<std::string> write_heads_pictures(const HeadsReport& report, const s
         write_patterns(report, part, next_file("patterns"));
         if (part.rollout)
             write_matrix(report, part, *part.rollout, "attention rollout",
-                         "share of each input token (column) in each token's last state (row)", next_file("rollout"));
+                         "share of each input token (column) in the last state of each token (row)",
+                         next_file("rollout"));
         if (part.flow)
             write_matrix(report, part, *part.flow, "attention flow",
-                         "largest flow from each input token (column) to each token's last state (row)",
+                         "maximum flow from each input token (column) to the last state of each token (row)",
                          next_file("flow"));
         if (part.rollout && report.image && report.image->seen.width > 0)
             write_class_sources(report, *part.rollout, next_file("rollout-cls"));

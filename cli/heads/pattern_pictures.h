@@ -1,5 +1,5 @@
-// What `heads` draws: patterns.png, and rollout.png and flow.png where they were asked for; of an encoder–decoder one of each
-// for every part, as patterns-encoder.png; of a picture also rollout-cls.png.
+// Pictures of `heads --png`: patterns.png, and with --rollout and --flow rollout.png and flow.png. Encoder–decoders get
+// one of each per part, such as patterns-encoder.png. Images also get rollout-cls.png.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace vantage::cli {
 
-/// Into a folder that is there. Returns the files' paths.
+/// Writes into an existing folder and returns the paths.
 std::vector<std::string> write_heads_pictures(const HeadsReport& report, const std::string& folder);
 
 }  // namespace vantage::cli

@@ -15,7 +15,7 @@ namespace vantage::cli {
 
 namespace {
 
-/// The step of a sequence of which nothing has run yet, as the plan's begin_step finds it; the most probable token is drawn.
+/// The step of a sequence before its first run, as begin_step expects it, with greedy sampling.
 std::vector<std::byte> first_step(std::size_t tokens, std::int64_t context) {
     std::array<std::uint32_t, STEP_WORDS> words{};
     words[STEP_END] = static_cast<std::uint32_t>(tokens);
@@ -82,7 +82,7 @@ NodeCheck check_nodes(const Model& model, std::span<const std::int32_t> ids, Ses
         first.write(model_names::pixels, pixels);
         first.write_bytes(model_names::step, first_step(ids.size(), context));
     }
-    for (std::int64_t done = 0; done < tokens;) {  // in the chunks that a session takes
+    for (std::int64_t done = 0; done < tokens;) {  // in the chunks of a session
         progress.show(done, tokens + 1);
         const std::int64_t chunk = session.chunk(tokens - done);
         if (!check(session.plan(chunk), chunk)) return result;

@@ -1,4 +1,4 @@
-// vantage inspect: one forward pass over a text or an image, and all that can be seen of it.
+// vantage inspect: one forward pass over a text or an image: predictions, attention, hidden states.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <memory>
@@ -38,10 +38,11 @@ struct InspectOptions {
     bool json = false, check = false;
 };
 
-// ---- what is asked for, before anything runs -------------------------------------------------------------------------
+// ---- input checks, before anything runs
+// ------------------------------------------------------------------------------
 
-/// What is looked at; an encoder–decoder's decoder without --decoder-ids is given its start token where --greedy continues,
-/// else what it writes by itself.
+/// The input. Without --decoder-ids, the decoder of an encoder–decoder gets its start token if --greedy continues, else
+/// the text that the model generates.
 ModelInput input_of(const InspectOptions& o, const Model& model) {
     if (o.greedy > 0 && model.config().kind == ModelKind::encoder)
         throw Error(ErrorKind::usage,
@@ -52,20 +53,20 @@ ModelInput input_of(const InspectOptions& o, const Model& model) {
             input.ids = {static_cast<std::int32_t>(model.config().start_token)};
         else
             input.ids =
-                written_about(model, input.source, max_written,
+                generated_for(model, input.source, max_written,
                               {.precision = precision_named(o.precision), .masked_heads = masked_heads(o.masked)});
     }
     const std::int64_t count = std::ssize(input.ids), context = model.info().context;
     if (!input.image && count + o.greedy > context)
         throw Error(ErrorKind::usage,
-                    format("inspect: %lld tokens and %lld more with --greedy are %lld, but %s allows %lld",
+                    format("inspect: %lld tokens and %lld more with --greedy are %lld, but %s supports at most %lld",
                            static_cast<long long>(count), static_cast<long long>(o.greedy),
                            static_cast<long long>(count + o.greedy), model.info().name.c_str(),
                            static_cast<long long>(context)));
     return input;
 }
 
-/// Bytes that the host has left, as far as the system says so.
+/// Available host memory in bytes; UINT64_MAX if the system does not say.
 std::uint64_t host_memory_available() {
     try {
         const std::string text = read_file("/proc/meminfo", 1 << 20);
@@ -76,8 +77,8 @@ std::uint64_t host_memory_available() {
     }
 }
 
-/// All rows' logits, the residual stream, and with --save the weights of every head are on the host at once: better an
-/// error with numbers than a machine that swaps.
+/// Logits of all rows, the residual stream and (with --save) the weights of all heads are on the host at the same time.
+/// Throws out_of_memory with the sizes before the machine would swap.
 void check_memory(const InspectOptions& o, const ModelInfo& info, const ModelInput& input) {
     const std::uint64_t n = input.ids.size(), source = input.source.size();
     const auto of = [](std::int64_t size) { return static_cast<std::uint64_t>(size); };
@@ -87,15 +88,16 @@ void check_memory(const InspectOptions& o, const ModelInfo& info, const ModelInp
                         attention = 4 * (heads(AttentionKind::self) * n * n + heads(AttentionKind::cross) * n * source +
                                          heads(AttentionKind::encoder) * source * source);
     std::uint64_t wanted = logits + 2 * hidden + (o.pictures.empty() ? 0 : 8 * n * n);
-    if (!o.save.empty()) wanted = 2 * (logits + hidden + attention) + hidden;  // once more while the file is written
+    if (!o.save.empty())
+        wanted = 2 * (logits + hidden + attention) + hidden;  // a second copy while the file is written
     const std::uint64_t available = host_memory_available();
     if (wanted <= available) return;
-    throw Error(ErrorKind::out_of_memory,
-                format("inspect: %llu tokens take %s of the host's memory (attention of all heads %s, logits %s), but "
-                       "%s are available; shorten the prompt%s",
-                       static_cast<unsigned long long>(n + source), bytes_text(wanted).c_str(),
-                       bytes_text(attention).c_str(), bytes_text(logits).c_str(), bytes_text(available).c_str(),
-                       o.save.empty() ? "" : ", or leave --save out"));
+    throw Error(
+        ErrorKind::out_of_memory,
+        format("inspect: %llu tokens need %s of the host's memory (attention of all heads %s, logits %s), but "
+               "%s are available; shorten the prompt%s",
+               static_cast<unsigned long long>(n + source), bytes_text(wanted).c_str(), bytes_text(attention).c_str(),
+               bytes_text(logits).c_str(), bytes_text(available).c_str(), o.save.empty() ? "" : " or omit --save"));
 }
 
 std::vector<std::string> draw(const InspectOptions& o, const HeadSurvey& survey,
@@ -108,7 +110,7 @@ std::vector<std::string> draw(const InspectOptions& o, const HeadSurvey& survey,
     return files;
 }
 
-/// The N most probable tokens, one after the other, in a session of its own: one that inspects draws none.
+/// Greedy continuation, in a separate session: a session that inspects does not sample.
 std::vector<std::int32_t> continued(const InspectOptions& o, const Model& model, const ModelInput& input) {
     if (o.greedy == 0) return {};
     Session session(model, {.context = std::max(std::ssize(input.ids) + o.greedy, std::ssize(input.source)),
@@ -116,7 +118,7 @@ std::vector<std::int32_t> continued(const InspectOptions& o, const Model& model,
                             .masked_heads = masked_heads(o.masked)});
     session.restart({.ignore_end = true});
     begin(session, input);
-    Progress progress("continuing");
+    Progress progress("generating");
     std::int64_t done = 0;
     return session.generate(o.greedy, [&](std::int32_t) {
         progress.show(++done, o.greedy);
@@ -129,13 +131,14 @@ void run(const InspectOptions& o) {
     const Model model = load_model(device);
     const ModelInput input = input_of(o, model);
     check_memory(o, model.info(), input);
-    const Precision precision = precision_named(o.precision);
+    const Precision precision = recording_precision(o.precision);
     Session session(model, {.context = input.longest(),
                             .precision = precision,
                             .record_attention = RecordAttention::all(),
                             .inspect = true,
                             .profile = profiling(),
                             .global_tokens = o.input.global_tokens,
+                            .global_positions = o.input.global_positions,
                             .masked_heads = masked_heads(o.masked)});
     timed("forward pass", [&] {
         begin(session, input);
@@ -148,8 +151,10 @@ void run(const InspectOptions& o) {
     if (!input.source.empty()) report.reads = source_reads(session);
     if (!o.save.empty()) timed("save", [&] { save_pass(o.save, survey, report.greedy, input.image, o.precision); });
     if (!o.pictures.empty()) report.files = timed("draw", [&] { return draw(o, survey, input.image); });
-    const SessionOptions checked{
-        .precision = precision, .global_tokens = o.input.global_tokens, .masked_heads = masked_heads(o.masked)};
+    const SessionOptions checked{.precision = precision,
+                                 .global_tokens = o.input.global_tokens,
+                                 .global_positions = o.input.global_positions,
+                                 .masked_heads = masked_heads(o.masked)};
     if (o.check)
         report.check = timed("check", [&] {
             return check_nodes(model, input.ids, checked, input.image ? input.image->pixels : std::vector<float>(),
@@ -169,38 +174,41 @@ void run(const InspectOptions& o) {
 void add_inspect(CLI::App& app) {
     auto o = std::make_shared<InspectOptions>();
     CLI::App* command =
-        app.add_subcommand("inspect", "Run a text or an image once, and show what the model made of it");
+        app.add_subcommand("inspect", "Run a text or an image once; show predictions, attention and hidden states");
     command->footer(
-        "OUT holds input_ids [n], logits [n, vocab], hidden [layers + 1, n, width], attn [layers, heads, n, n], "
-        "greedy.ids [N]; with experts router_logits [layers, n, experts]; of encoders last_hidden [n, width], "
-        "mean_pooled and "
-        "pooler_output [width], logits [n, vocab] or [labels]; of an image pixel_values [channels, height, width] in "
-        "place of input_ids, and n = 1 "
-        "+ patches; of encoder–decoders decoder_input_ids [m], logits [m, vocab], encoder_last_hidden [n, width], "
-        "encoder_hidden, decoder_hidden, encoder_attn, decoder_attn and cross_attn [layers, heads, m, n].\n\n"
+        "Tensors in OUT: input_ids [n], logits [n, vocab], hidden [layers + 1, n, width], attn [layers, heads, n, n] "
+        "and with "
+        "--greedy greedy.ids [N]. Mixture of experts: router_logits [layers, n, experts]. Encoders: last_hidden [n, "
+        "width], "
+        "mean_pooled and pooler_output [width], logits [n, vocab] or [labels]. Images: pixel_values [channels, height, "
+        "width] "
+        "instead of input_ids, and n = 1 + patches. Encoder–decoders: decoder_input_ids [m], logits [m, vocab], "
+        "encoder_last_hidden [n, width], encoder_hidden, decoder_hidden, encoder_attn, decoder_attn and cross_attn "
+        "[layers, "
+        "heads, m, n].\n\n"
         "Examples:\n"
         "  vantage inspect -p \"The dog chased the birds. They\" --png heads\n"
         "  vantage inspect -m models/gpt2 --ids 464,3290 --save out.safetensors --greedy 20\n"
         "  vantage inspect -m models/vit --image cat.jpg --png heads");
     add_model_option(*command);
     add_input_options(*command, o->input);
-    command->add_option("--save", o->save, "Write logits, hidden states and attention of the pass (safetensors)")
+    command->add_option("--save", o->save, "Write logits, hidden states and attention to this file (safetensors)")
         ->type_name("OUT");
-    command->add_option("--greedy", o->greedy, "Continue by the N most probable tokens, through end tokens, too")
+    command->add_option("--greedy", o->greedy, "Generate N tokens greedily, also after end tokens")
         ->type_name("N")
         ->check(CLI::NonNegativeNumber);
     command
         ->add_option(
             "--png", o->pictures,
-            "Draw all heads (heads.png) and each of them (layer-L-head-H.png) into this folder; of an image also what "
-            "its class reads of it (layer-L-cls.png)")
+            "Write pictures to this folder: all heads (heads.png), each head (layer-L-head-H.png), and for images the "
+            "attention of [CLS] over the image (layer-L-cls.png)")
         ->type_name("DIR");
     add_precision_option(*command, o->precision);
     add_head_mask_option(*command, o->masked);
     command->add_flag(
         "--check", o->check,
-        "Compare every node of the plans with its reference; the first that differs is named (exit code 7)");
-    command->add_flag("--json", o->json, "One JSON object on stdout");
+        "Compare every node of the plans with its reference; exit code 7 and the node's name if one differs");
+    command->add_flag("--json", o->json, "Print one JSON object");
     command->callback([o] {
         require_input("inspect", o->input);
         run(*o);

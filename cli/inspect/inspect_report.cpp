@@ -17,7 +17,9 @@ namespace vantage::cli {
 
 namespace {
 
-constexpr int answers_shown = 8, longest_word = 16;
+constexpr int answers_shown = 8, max_word = 16;
+constexpr int share_width = 6;  // columns of a share, without the gap
+constexpr const char* share_gap = "  ";
 
 struct Answer {
     std::string name;  ///< a token's text, or a label
@@ -25,7 +27,7 @@ struct Answer {
     double probability = 0;
 };
 
-/// What the model answers: the most probable next tokens, or an encoder's labels; nothing from one without such a head.
+/// The most probable next tokens, or the labels of a classifier. Empty for encoders without a classification head.
 std::vector<Answer> answers(const Session& session) {
     const ModelConfig& config = session.model().config();
     std::vector<Answer> best;
@@ -41,9 +43,10 @@ std::vector<Answer> answers(const Session& session) {
     return best;
 }
 
-// ---- for people ------------------------------------------------------------------------------------------------------
+// ---- text
+// ------------------------------------------------------------------------------------------------------------
 
-/// ".07", "1", and a dash for what there is none of.
+/// ".07", "1", or a dash if not defined.
 std::string share(double value, bool there = true) {
     if (!there || std::isnan(value)) return "–";
     return value >= 0.995 ? "1" : format(".%02.0f", 100 * value);
@@ -56,9 +59,9 @@ std::string right(const std::string& text, int width) {
     return std::string(static_cast<std::size_t>(std::max(0, width - column_width(text))), ' ') + text;
 }
 
-/// A share on its colour, as in the heat maps.
+/// A share on the background colour of the heat maps.
 std::string share_cell(const Page& page, double value, bool there = true) {
-    const std::string text = right(share(value, there), 5) + "   ";
+    const std::string text = right(share(value, there), share_width) + share_gap;
     return there && !std::isnan(value) ? page.on(colour_at(ColourMap::magma, position_of(static_cast<float>(value), 1,
                                                                                          AttentionScale::square_root)),
                                                  text)
@@ -78,7 +81,7 @@ void print_answers(const HeadSurvey& survey, const Page& page) {
     std::printf("%s\n", page.bold(labels ? "label" : "next token").c_str());
     for (const Answer& answer : all) {
         const std::string word = labels ? without_controls(answer.name) : token_label(answer.name);
-        std::printf("  %.3f  %s %s\n", answer.probability, left(shortened(word, longest_word), longest_word).c_str(),
+        std::printf("  %.3f  %s %s\n", answer.probability, left(shortened(word, max_word), max_word).c_str(),
                     page.accent(bar(answer.probability, 40)).c_str());
     }
 }
@@ -92,7 +95,11 @@ void print_heads(const HeadSurvey& survey, const Page& page) {
     std::printf(
         "%s%s\n", page.bold("heads").c_str(),
         page.dim(format("  means over tokens %d to %d", survey.of(0, 0).first_query, survey.tokens() - 1)).c_str());
-    std::printf("%s\n", page.dim("  head       entropy      first  before  itself  copies  strongest read").c_str());
+    std::string heading = "  head       entropy  ";
+    for (const HeadPattern::Kind kind :
+         {HeadPattern::attention_sink, HeadPattern::previous_token, HeadPattern::self, HeadPattern::induction})
+        heading += right(info_of(kind).column, share_width) + share_gap;
+    std::printf("%s\n", page.dim(heading + "  largest weight").c_str());
     for (int layer = 0; layer < survey.layers(); ++layer)
         for (int head = 0; head < survey.heads(); ++head) {
             const HeadStatistics& h = survey.of(layer, head);
@@ -106,24 +113,27 @@ void print_heads(const HeadSurvey& survey, const Page& page) {
         }
 }
 
-/// Which token of the source each token of the decoder reads most.
+/// The source token with the largest mean cross-attention weight, per decoder token.
 void print_reads(const InspectReport& report, const Page& page) {
     if (report.reads.empty()) return;
     const Session& session = report.survey.session();
     std::printf(
-        "\n%s%s\n", page.bold("reads of the text").c_str(),
-        page.dim(format("  means over all heads that look at its %zu tokens", session.source_tokens().size())).c_str());
+        "\n%s%s\n", page.bold("cross-attention").c_str(),
+        page.dim(format("  largest mean weight over all heads, %zu source tokens", session.source_tokens().size()))
+            .c_str());
     for (std::size_t row = 0; row < report.reads.size(); ++row) {
         const SourceRead& read = report.reads[row];
         const std::string source =
             token_label(token_text(session.model(), session.source_tokens()[static_cast<std::size_t>(read.key)]));
         std::printf("  %s %s %s\n",
-                    left(shortened(report.survey.quoted(static_cast<int>(row)), longest_word), longest_word).c_str(),
-                    share_cell(page, read.weight).c_str(), shortened(source, longest_word).c_str());
+                    left(shortened(report.survey.quoted(static_cast<int>(row)), max_word), max_word).c_str(),
+                    share_cell(page, read.weight).c_str(), shortened(source, max_word).c_str());
     }
 }
 
-// ---- for programs ----------------------------------------------------------------------------------------------------
+// ---- JSON
+// ------------------------------------------------------------------------------------------------------------
+
 Json json_of(const Read& read) {
     if (read.query < 0) return nullptr;
     return {{"query", read.query}, {"key", read.key}, {"weight", read.weight}};
@@ -136,6 +146,7 @@ Json json_of(const HeadSurvey& survey) {
             const HeadStatistics& h = survey.of(layer, head);
             heads.push_back({{"layer", layer},
                              {"head", head},
+                             {"pattern", pattern_of(h).id()},
                              {"entropy", h.entropy},
                              {"relative_entropy", h.relative_entropy},
                              {"largest", h.largest},
@@ -156,7 +167,7 @@ Json json_of(const std::optional<SalientHead>& salient) {
     return {{"layer", salient->layer},
             {"head", salient->head},
             {"score", salient->score},
-            {"reason", salient->reason == SalientHead::copies ? "copies" : "stands out"},
+            {"reason", salient->reason == SalientHead::induction ? "induction" : "single-link"},
             {"read", json_of(salient->read)}};
 }
 
@@ -166,7 +177,7 @@ Json tokens_json(const Model& model, std::span<const std::int32_t> ids) {
     return tokens;
 }
 
-/// "7 tokens"; an image is as long as it has patches.
+/// "7 tokens" or "16 patches".
 std::string length_text(const HeadSurvey& survey) {
     const bool image = survey.session().model().config().is_vision();
     const int count = survey.tokens() - (image ? 1 : 0);
@@ -199,7 +210,7 @@ void print_summary(const InspectReport& report) {
     std::printf("\n");
     print_heads(survey, page);
     if (const auto salient = survey.salient())
-        std::printf("\n%s layer %d, head %d: %s\n", page.bold("most telling").c_str(), salient->layer, salient->head,
+        std::printf("\n%s layer %d, head %d: %s\n", page.bold("most salient").c_str(), salient->layer, salient->head,
                     reason_text(survey).c_str());
     if (report.check && !report.check->diverged)
         std::printf("\n%s %s\n", page.bold("check").c_str(), report.check->text().c_str());
@@ -219,7 +230,7 @@ void print_json(const InspectReport& report) {
         list.push_back(
             {{"id", answer.id}, {labels ? "label" : "text", answer.name}, {"probability", answer.probability}});
     Json all = {
-        {"schema_version", 1},
+        {"schema_version", 2},
         {"model", model.info().name},
         {"device", model.device().caps().name},
         {"precision", report.precision},

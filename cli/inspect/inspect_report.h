@@ -1,4 +1,4 @@
-// What `inspect` prints: for people, and as JSON.
+// Output of `inspect`: text or JSON.
 #pragma once
 
 #include <optional>
@@ -15,9 +15,9 @@ struct InspectReport {
     const HeadSurvey& survey;
     std::string precision;
     std::vector<std::int32_t> greedy = {};
-    std::vector<std::string> files = {};  ///< that were written
+    std::vector<std::string> files = {};  ///< written
     std::optional<NodeCheck> check = {};
-    std::vector<SourceRead> reads = {};  ///< of an encoder–decoder, by token of the decoder
+    std::vector<SourceRead> reads = {};  ///< encoder–decoder only: one per decoder token
 };
 
 void print_summary(const InspectReport& report);

@@ -25,7 +25,7 @@ std::vector<float> all_weights(const HeadSurvey& survey) {
     return all;
 }
 
-/// The numbers of one forward pass, and tensors that refer to them.
+/// Owns the values of one forward pass; tensors() refers to them.
 class SavedPass {
 public:
     SavedPass(const HeadSurvey& survey, const std::optional<ModelImage>& image)

@@ -1,4 +1,4 @@
-// The file of `inspect --save`.
+// Writes the file of `inspect --save`.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,8 @@
 
 namespace vantage::cli {
 
-/// The pass that the survey is of, under the names of the command's help. `greedy` are the ids that continue it, if any.
+/// Writes the tensors of the surveyed pass; names and shapes are in the command's help. `greedy`: continuation ids, may
+/// be empty.
 void save_pass(const std::string& file, const HeadSurvey& survey, const std::vector<std::int32_t>& greedy,
                const std::optional<ModelImage>& image, const std::string& precision);
 

@@ -1,4 +1,5 @@
-// The subcommands of `vantage`. Each adds itself to the program; errors leave as vantage::Error, whose kind is the exit code.
+// The subcommands of `vantage`. Each adds itself to the program. They throw vantage::Error; its kind decides the exit
+// code.
 #pragma once
 
 #include <string>
@@ -27,30 +28,30 @@ void add_explain(CLI::App& app);
 void add_tune(CLI::App& app);
 void add_view(CLI::App& app);
 
-/// Folder of the model that is used when none is named: from a checkout or from an installation.
+/// Folder of the built-in model, in a checkout or an installation.
 std::string built_in_model();
 
-/// The options that every subcommand shares; they may stand before or after its name.
+/// The options that all subcommands share. They can be given before or after the subcommand.
 struct Common {
-    std::string device;   ///< --device; empty = VANTAGE_DEVICE, else the best
+    std::string device;   ///< --device; empty: VANTAGE_DEVICE, else the best
     int verbose = 0;      ///< -v, twice for debug
     bool quiet = false;   ///< -q
     bool strict = false;  ///< --strict: see runtime/base/fallback.h
     std::string profile;  ///< --profile FILE
     std::string model;    ///< -m, --model
-    std::string weights;  ///< --weights; empty = as the file has them
+    std::string weights;  ///< --weights; empty: as in the file
 };
 Common& common();
 /// Adds -m/--model and --weights.
 void add_model_option(CLI::App& command);
-/// Opens the device that --device names, or VANTAGE_DEVICE, or the best; throws as Device::open.
+/// Opens the device of --device, else of VANTAGE_DEVICE, else the best. Throws like Device::open.
 Device open_device();
-/// What --weights says.
+/// The options that --weights sets.
 LoadOptions load_options();
-/// Loads the model that -m names, or the built-in one, as --weights says, and tells of it with -v.
+/// Loads the model of -m (default: the built-in one) with load_options(); logs it with -v.
 Model load_model(const Device& device);
 
-/// Ends the program with this code after the subcommand has returned (conform's 7).
+/// Sets the exit code of the program for a subcommand that returns normally (7 in `conform`).
 void set_exit_code(int code);
 
 }  // namespace vantage::cli

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "cli/shared/head_mask.h"
+#include "runtime/base/fallback.h"
 
 namespace vantage::cli {
 
@@ -13,37 +14,51 @@ void add_precision_option(CLI::App& command, std::string& precision) {
     command
         .add_option(
             "--precision", precision,
-            "f16: keys and values in half precision, and matrix units may round what they multiply; f32: "
-            "everything in single; int8: as f16, and what meets weights in 8 or 4 bits may be rounded to 8 bits")
+            "f16: f16 key-value cache, and matrix products may round f32 operands to f16; f32: no rounding; int8: like "
+            "f16, and activations may be rounded to 8 bits where weights are q8 or q4")
         ->check(CLI::IsMember({"f16", "f32", "int8"}))
         ->capture_default_str();
+}
+
+Precision recording_precision(const std::string& precision) {
+    const Precision wanted = precision_named(precision);
+    if (wanted != Precision::int8) return wanted;
+    fall_back("--precision int8: a session that records attention does not round to int8; it uses f16");
+    return Precision::f16;
 }
 
 void add_generation_options(CLI::App& command, GenerationOptions& o) {
     Sampling& s = o.sampling;
     SessionOptions& session = o.generator.session;
-    command.add_option("-n,--n-predict", o.generator.max_tokens, "Tokens to generate at most")
+    command.add_option("-n,--n-predict", o.generator.max_tokens, "Maximum number of tokens to generate")
         ->capture_default_str()
         ->check(CLI::NonNegativeNumber);
-    command.add_option("--temp", s.temperature, "Temperature; 0 takes the most probable token")->capture_default_str();
-    command.add_option("--top-k", s.top_k, "Keep the k most probable tokens; 0 = all")->capture_default_str();
-    command.add_option("--top-p", s.top_p, "Keep the smallest set of tokens of at least this mass")
-        ->capture_default_str();
-    command.add_option("--min-p", s.min_p, "Keep tokens of at least this share of the most probable one")
+    command.add_option("--temp", s.temperature, "Sampling temperature; 0: greedy")->capture_default_str();
+    command.add_option("--top-k", s.top_k, "Sample from the K most probable tokens; 0: all")->capture_default_str();
+    command
+        .add_option("--top-p", s.top_p,
+                    "Sample from the most probable tokens whose probabilities add up to this; 1: all")
         ->capture_default_str();
     command
-        .add_option("--repeat-penalty", s.repeat_penalty, "Divide positive logits of tokens that were there; 1 = off")
+        .add_option("--min-p", s.min_p,
+                    "Sample from tokens with at least this probability relative to the most probable one; 0: all")
         ->capture_default_str();
-    command.add_option("--stop", o.generator.stop, "End at this text; may be given several times")->type_name("TEXT");
-    command.add_option("-s,--seed", s.seed, "The same seed gives the same text")->capture_default_str();
+    command
+        .add_option("--repeat-penalty", s.repeat_penalty,
+                    "Divide positive logits of earlier tokens by this, and multiply negative ones; 1: off")
+        ->capture_default_str();
+    command
+        .add_option("--stop", o.generator.stop, "Stop at this text, which is not printed; can be given several times")
+        ->type_name("TEXT");
+    command.add_option("-s,--seed", s.seed, "Random seed; the same seed gives the same text")->capture_default_str();
     command
         .add_option("-c,--ctx,--context", session.context,
-                    "Context in tokens; 0 = what the model allows and the memory holds")
+                    "Context length in tokens; 0: the model's maximum, or less if memory is short")
         ->capture_default_str()
         ->check(CLI::NonNegativeNumber);
     add_precision_option(command, o.precision);
     add_head_mask_option(command, o.masked);
-    command.add_flag("--ignore-eos", s.ignore_end, "Go on after the model's end tokens");
+    command.add_flag("--ignore-eos", s.ignore_end, "Do not stop at the model's end tokens");
 }
 
 GenerationOptions completed(const CLI::App& command, const Model& model, GenerationOptions o) {
@@ -65,7 +80,7 @@ Generator make_generator(const CLI::App& command, const Model& model, const Gene
 
 void write_out(const std::string& text) {
     if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
-        throw Error(ErrorKind::bad_file, std::string("stdout: cannot be written: ") + std::strerror(errno));
+        throw Error(ErrorKind::bad_file, std::string("cannot write to stdout: ") + std::strerror(errno));
 }
 
 }  // namespace vantage::cli

@@ -1,4 +1,4 @@
-// How text is drawn and what a session may hold: options that `run` and `chat` share.
+// Sampling and session options, shared by `run` and `chat`; --precision.
 #pragma once
 
 #include <string>
@@ -14,17 +14,20 @@ namespace vantage::cli {
 struct GenerationOptions {
     Sampling sampling = default_sampling;
     GeneratorOptions generator = {};
-    std::string precision = "f16", masked;  ///< masked: heads, as --mask-heads names them
+    std::string precision = "f16", masked;  ///< masked: the value of --mask-heads
 };
-/// --precision f16|f32, with what it holds now as the default.
+/// --precision f16|f32|int8; the default is the current value of `precision`.
 void add_precision_option(CLI::App& command, std::string& precision);
+/// The precision of a session that records attention. Such a session does not round to int8: for int8 it uses f16 and
+/// reports the fallback.
+Precision recording_precision(const std::string& precision);
 void add_generation_options(CLI::App& command, GenerationOptions& options);
-/// What was typed, and where nothing was what the model recommends.
+/// `options` with the sampling that the model recommends for options that were not given.
 GenerationOptions completed(const CLI::App& command, const Model& model, GenerationOptions options);
-/// The same in a generator.
+/// A generator with completed() options.
 Generator make_generator(const CLI::App& command, const Model& model, const GenerationOptions& options);
 
-/// Text to stdout, at once; it may hold any byte, and what cannot be written is an error.
+/// Writes text (any bytes) to stdout and flushes. Throws bad_file if that fails.
 void write_out(const std::string& text);
 
 }  // namespace vantage::cli

@@ -8,8 +8,8 @@ namespace vantage::cli {
 
 namespace {
 
-/// Takes the letter off that says whose head it is.
-AttentionKind whose(std::string_view& text) {
+/// Removes the prefix and returns the attention kind that it means.
+AttentionKind take_kind(std::string_view& text) {
     const char letter = text.empty() ? '\0' : text.front();
     if (letter == 'e' || letter == 'd' || letter == 'x') text.remove_prefix(1);
     return letter == 'e' ? AttentionKind::encoder : letter == 'x' ? AttentionKind::cross : AttentionKind::self;
@@ -17,7 +17,7 @@ AttentionKind whose(std::string_view& text) {
 
 HeadId head_named(std::string_view name) {
     std::string_view text = name;
-    HeadId place{.kind = whose(text)};
+    HeadId place{.kind = take_kind(text)};
     const char *begin = text.data(), *end = begin + text.size();
     const auto layer = std::from_chars(begin, end, place.layer);
     if (layer.ec == std::errc() && layer.ptr != end && *layer.ptr == '.') {
@@ -27,17 +27,17 @@ HeadId head_named(std::string_view name) {
     throw Error(
         ErrorKind::usage,
         "--mask-heads: \"" + std::string(name) +
-            "\" is no head; wanted is layer.head, both from 0: 3.2,5.0 (of encoder–decoders also e0.2, d1.0 and x1.3)");
+            "\" is not a head; give layer.head, both from 0: 3.2,5.0 (encoder–decoders: also e0.2, d1.0 and x1.3)");
 }
 
 }  // namespace
 
 void add_head_mask_option(CLI::App& command, std::string& heads) {
     command
-        .add_option(
-            "--mask-heads", heads,
-            "Silence these heads, layer.head from 0, as if they were cut out: 3.2,5.0; of encoder–decoders e0.2 "
-            "of the encoder, d1.0 or 1.0 of the decoder's own attention, x1.3 of what it pays to the encoder")
+        .add_option("--mask-heads", heads,
+                    "Set the output of these heads to 0; layer.head, both from 0: 3.2,5.0. Encoder–decoders: e0.2 "
+                    "encoder, d1.0 or "
+                    "1.0 decoder self-attention, x1.3 cross-attention")
         ->type_name("HEADS");
 }
 

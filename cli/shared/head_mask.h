@@ -1,4 +1,4 @@
-// --mask-heads: heads that are silenced while a command runs.
+// --mask-heads: heads whose output is set to 0.
 #pragma once
 
 #include <optional>
@@ -13,9 +13,10 @@ class App;
 
 namespace vantage::cli {
 
-/// --mask-heads 3.2,5.0: layer.head, both from 0; e, d or x before it says whose head of an encoder–decoder it is.
+/// --mask-heads 3.2,5.0: layer.head, both from 0. For an encoder–decoder with a prefix: e encoder, d decoder, x cross.
 void add_head_mask_option(CLI::App& command, std::string& heads);
-/// What it names, for SessionOptions::masked_heads; nothing where it names none. Throws usage for what is no list of heads.
+/// Parses the value, for SessionOptions::masked_heads; nothing if it is empty. Throws usage if it is not a list of
+/// heads.
 std::optional<std::vector<HeadId>> masked_heads(const std::string& heads);
 
 }  // namespace vantage::cli

@@ -14,7 +14,7 @@ namespace vantage::cli {
 
 namespace {
 
-constexpr int longest_caption = 120;  // columns of the text in a caption; pictures wrap it
+constexpr int max_caption = 120;  // columns; pictures wrap captions
 
 std::string join(const std::string& folder, const std::string& file) {
     return (std::filesystem::path(folder) / file).string();
@@ -28,7 +28,7 @@ std::string prompt_quoted(const HeadSurvey& survey) {
                       static_cast<long long>(image.columns()));
     std::string text;
     for (const std::string& token : survey.texts()) text += token;
-    return "“" + shortened(without_controls(text), longest_caption) + "”";
+    return "“" + shortened(without_controls(text), max_caption) + "”";
 }
 
 PngTexts origin_texts(const HeadSurvey& survey) {
@@ -65,7 +65,7 @@ std::string write_head_grid(const HeadSurvey& survey, const std::string& folder)
     picture.weights = [&](int layer, int head) { return survey.weights(layer, head); };
     for (int layer = 0; layer < picture.layers; ++layer)
         for (int head = 0; head < picture.heads; ++head)
-            picture.notes.push_back(pattern_of(survey.of(layer, head)).note());
+            picture.notes.push_back(pattern_of(survey.of(layer, head)).short_label());
     picture.title =
         survey.session().model().info().name + format(": %d layers × %d heads", picture.layers, picture.heads);
     picture.caption = prompt_quoted(survey);
@@ -111,8 +111,8 @@ void make_folder(const std::string& folder) {
     std::error_code error;
     std::filesystem::create_directories(folder, error);
     if (error || !std::filesystem::is_directory(folder, error))
-        throw Error(ErrorKind::bad_file, "cannot make the folder \"" + folder + "\"" +
-                                             (error ? ": " + error.message() : ": a file of this name is there"));
+        throw Error(ErrorKind::bad_file, "cannot create the folder \"" + folder + "\"" +
+                                             (error ? ": " + error.message() : ": a file of this name exists"));
     const std::string probe = join(folder, ".vantage");
     write_file(probe, "");
     std::filesystem::remove(probe, error);

@@ -10,21 +10,22 @@
 
 namespace vantage::cli {
 
-/// Refers to `weights`.
+/// The picture keeps a reference to `weights`.
 HeatmapPicture head_picture(const HeadSurvey& survey, int layer, int head, std::span<const float> weights);
 
-/// heads.png: layers × heads, with the telling one framed. Both return the file's path.
+/// heads.png: layers × heads; the most salient head has a frame. Returns the path.
 std::string write_head_grid(const HeadSurvey& survey, const std::string& folder);
-/// layer-L-head-H.png.
+/// layer-L-head-H.png. Returns the path.
 std::string write_head(const HeadSurvey& survey, int layer, int head, const std::string& folder);
-/// The grid and every head; makes the folder.
+/// The grid and every head. Creates the folder; returns the paths.
 std::vector<std::string> write_head_pictures(const HeadSurvey& survey, const std::string& folder);
 
-/// The text that was looked at, for captions; and what a reader needs to make the same picture again.
+/// The input text, for captions.
 std::string prompt_quoted(const HeadSurvey& survey);
+/// Model, device and tokens, as PNG text chunks: what is needed to make the picture again.
 PngTexts origin_texts(const HeadSurvey& survey);
 
-/// Makes a folder with all above it, and sees that files can be written there; throws bad_file.
+/// Creates a folder and its parents, and checks that it is writable. Throws bad_file.
 void make_folder(const std::string& folder);
 
 }  // namespace vantage::cli

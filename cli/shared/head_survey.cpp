@@ -14,7 +14,7 @@
 namespace vantage::cli {
 
 namespace {
-constexpr int longest_quotation = 20;
+constexpr int max_quotation = 20;
 constexpr std::size_t max_salient = 5;
 }  // namespace
 
@@ -24,9 +24,9 @@ TokenSequence sequence_of(const Model& model, std::vector<std::int32_t> ids, con
     TokenSequence sequence{.ids = std::move(ids)};
     if (!model.has_tokenizer()) return sequence;
     sequence.words = words_among(texts);
-    sequence.delimiters = delimiters_among(texts);
+    sequence.separators = separators_among(texts);
     for (std::size_t i = 0; i < texts.size(); ++i)
-        if (model.tokenizer().is_special(sequence.ids[i])) sequence.delimiters[i] = true, sequence.words[i] = false;
+        if (model.tokenizer().is_special(sequence.ids[i])) sequence.separators[i] = true, sequence.words[i] = false;
     return sequence;
 }
 
@@ -48,7 +48,7 @@ HeadSurvey::HeadSurvey(Session& session, std::size_t tokens, AttentionKind kind)
                                             session.tokens().begin() + static_cast<std::ptrdiff_t>(tokens));
     if (model.config().is_vision()) {
         input_.keys.ids.resize(tokens);
-        std::iota(input_.keys.ids.begin(), input_.keys.ids.end(), 0);  // no patch is the same token as another
+        std::iota(input_.keys.ids.begin(), input_.keys.ids.end(), 0);  // no two patches are the same token
         input_.columns = static_cast<int>(model.config().image.columns());
         texts_ = place_names(model.config().image);
     } else {
@@ -62,7 +62,7 @@ HeadSurvey::HeadSurvey(Session& session, std::size_t tokens, AttentionKind kind)
         input_.queries = sequence_of(model, written, query_texts_);
     }
     const std::vector<std::int32_t> marks = input_.marks();
-    Progress progress("reading the heads");
+    Progress progress("head statistics");
     for (int layer = 0; layer < layers_; ++layer) {
         progress.show(layer, layers_);
         const HeadTable table = session.head_statistics(layer, marks, {}, kind);
@@ -85,7 +85,7 @@ std::string token_text(const Model& model, std::int32_t id) {
 namespace {
 std::string in_quotes(std::string_view text) {
     if (text.size() > 1 && text.front() == ' ') text.remove_prefix(1);
-    return "“" + shortened(token_label(text), longest_quotation) + "”";
+    return "“" + shortened(token_label(text), max_quotation) + "”";
 }
 }  // namespace
 
@@ -100,9 +100,8 @@ std::string HeadSurvey::link_text(const Read& read) const {
 }
 
 std::string reason_text(const HeadSurvey& survey, const SalientHead& salient) {
-    const std::string link = survey.quoted_query(salient.read.query) + " reads " + survey.quoted(salient.read.key);
-    const char* why = salient.reason == SalientHead::copies ? ", which came next last time" : "";
-    return link + why + format(" (%.2f)", static_cast<double>(salient.read.weight));
+    const char* why = salient.reason == SalientHead::induction ? ", which followed it before" : "";
+    return survey.link_text(salient.read) + why + format(" (%.2f)", static_cast<double>(salient.read.weight));
 }
 
 std::string reason_text(const HeadSurvey& survey) {

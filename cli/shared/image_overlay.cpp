@@ -13,10 +13,10 @@ namespace vantage::cli {
 
 namespace {
 
-constexpr int min_side = 480;           // images are small: 224 pixels a side
-constexpr float map_over_image = 0.6f;  // how much of the map's colour covers the image's
+constexpr int min_side = 480;           // pixels; model inputs are small, such as 224 × 224
+constexpr float map_over_image = 0.6f;  // opacity of the map
 
-/// By patch, the share of the class's reading: the mean over heads.
+/// The attention of [CLS] to each patch: the mean over heads.
 std::vector<float> read_by_class(const HeadSurvey& survey, int layer) {
     const int patches = survey.tokens() - 1;
     std::vector<float> mean(static_cast<std::size_t>(patches));
@@ -27,7 +27,7 @@ std::vector<float> read_by_class(const HeadSurvey& survey, int layer) {
     return mean;
 }
 
-/// The shares as a picture of grey cells, smooth in the size wanted.
+/// The shares as a grey picture, enlarged with bilinear filtering.
 Image map_of(const std::vector<float>& shares, int rows, int columns, int width, int height) {
     const float largest = std::max(*std::max_element(shares.begin(), shares.end()), 1e-12f);
     Image cells(columns, rows, Rgb{});
@@ -40,7 +40,7 @@ Image map_of(const std::vector<float>& shares, int rows, int columns, int width,
     return resized(cells, width, height, Resampling::bilinear);
 }
 
-/// The image's own colours would be taken for the map's.
+/// Grey, so that colours of the image are not taken for those of the map.
 Rgb grey_of(Rgb colour) {
     const auto grey = static_cast<std::uint8_t>(std::lround(2.55f * lightness(colour)));
     return {grey, grey, grey};
@@ -68,7 +68,7 @@ std::vector<std::string> write_image_overlays(const HeadSurvey& survey, const Im
     for (int layer = 0; layer < survey.layers(); ++layer) {
         files.push_back((std::filesystem::path(folder) / format("layer-%d-cls.png", layer)).string());
         write_png(files.back(), overlaid(seen, read_by_class(survey, layer), model.config().image),
-                  {{"Title", format("layer %d: what the class reads, mean of %d heads", layer, survey.heads())},
+                  {{"Title", format("layer %d: attention of [CLS], mean of %d heads", layer, survey.heads())},
                    {"Vantage-Model", model.info().name},
                    {"Vantage-Layer", std::to_string(layer)}});
     }

@@ -1,4 +1,4 @@
-// What an image model reads, laid over the image.
+// Attention of a vision model, drawn over the image.
 #pragma once
 
 #include <string>
@@ -10,11 +10,12 @@
 
 namespace vantage::cli {
 
-/// `seen` in grey and some times larger, and over it shares of its patches, row by row; the largest is the brightest.
+/// `seen` in grey, enlarged by a whole factor, with the shares of its patches (row-major) on top; the largest is the
+/// brightest.
 Image overlaid(const Image& seen, const std::vector<float>& shares, const ImageInput& patches);
 
-/// A picture for each layer: how much the class's token reads each patch, as the mean of the heads. layer-L-cls.png in a
-/// folder that is there; returns the paths.
+/// One picture per layer, layer-L-cls.png: the attention of [CLS] to each patch, mean of the heads. Writes into an
+/// existing folder and returns the paths.
 std::vector<std::string> write_image_overlays(const HeadSurvey& survey, const Image& seen, const std::string& folder);
 
 }  // namespace vantage::cli

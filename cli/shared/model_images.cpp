@@ -21,8 +21,8 @@ std::vector<ModelImage> images_of_numbers(const ImageInput& wanted, const std::s
     const bool batch = entry.shape.size() == 4;
     if ((!batch && entry.shape.size() != 3) || !std::equal(one.rbegin(), one.rend(), entry.shape.rbegin()) ||
         (batch && entry.shape[0] == 0) || (entry.dtype != "F32" && entry.dtype != "F16" && entry.dtype != "BF16"))
-        throw Error(ErrorKind::bad_file, path + ": pixel_values is " + entry.text() + ", wanted floats " +
-                                             Shape(one).text() + " or several of them");
+        throw Error(ErrorKind::bad_file, path + ": pixel_values is " + entry.text() + "; expected floats of shape " +
+                                             Shape(one).text() + " or [images, …]");
     const DType type = entry.dtype == "F32" ? DType::f32 : entry.dtype == "F16" ? DType::f16 : DType::bf16;
     const HostTensor values = widen({Shape(entry.shape), type}, entry.data);
     const auto count = static_cast<std::size_t>(batch ? entry.shape[0] : 1),
@@ -40,8 +40,7 @@ ImageProcessor processor_of(const Model& model) {
     const std::string file = (std::filesystem::path(model.info().directory) / "preprocessor_config.json").string();
     std::error_code ignored;
     if (!std::filesystem::exists(file, ignored))
-        throw Error(ErrorKind::bad_file,
-                    file + ": no such file; without it this model takes pixel_values from a safetensors file only");
+        throw Error(ErrorKind::bad_file, file + ": no such file; without it, give pixel_values in a safetensors file");
     return parse_image_processor(read_file(file, 1 << 20), file);
 }
 
@@ -50,8 +49,8 @@ ImageProcessor processor_of(const Model& model) {
 std::vector<ModelImage> read_model_images(const Model& model, const std::string& path) {
     const ModelConfig& config = model.config();
     if (!config.is_vision())
-        throw Error(ErrorKind::usage, "--image goes with models that look at images, but " + model.info().name +
-                                          " reads text (" + model.info().architecture + ")");
+        throw Error(ErrorKind::usage, "--image needs a vision model, but " + model.info().name + " is a text model (" +
+                                          model.info().architecture + ")");
     if (path.ends_with(".safetensors")) return images_of_numbers(config.image, path);
     const ImageProcessor processor = processor_of(model);
     Image seen = processor.framed(read_image(path));

@@ -1,4 +1,4 @@
-// Images for models that look at them: pictures from PNG and JPEG files, or numbers from a safetensors file.
+// Input images for vision models: PNG and JPEG files, or pixel values from a safetensors file.
 #pragma once
 
 #include <string>
@@ -10,13 +10,13 @@
 namespace vantage::cli {
 
 struct ModelImage {
-    std::string name;           ///< the file, and the number in it where it has several
+    std::string name;           ///< the path, with the index if the file has several images
     std::vector<float> pixels;  ///< [channels, height, width]
-    Image seen;                 ///< what of the picture the model sees, in its size; empty for numbers
+    Image seen;                 ///< the part that the model sees, in its size; empty for safetensors
 };
 
-/// The images of one file: pixel_values [C, H, W] or [images, C, H, W] of a safetensors file as they are, a picture by the
-/// model folder's preprocessor_config.json. Throws usage for a model that reads text, bad_file.
+/// The images of one file. PNG and JPEG are preprocessed as the model's preprocessor_config.json says. A safetensors
+/// file holds pixel_values [C, H, W] or [images, C, H, W], used as they are. Throws usage for a text model, bad_file.
 std::vector<ModelImage> read_model_images(const Model& model, const std::string& path);
 
 }  // namespace vantage::cli

@@ -10,48 +10,73 @@
 
 namespace vantage::cli {
 
+namespace {
+
+std::vector<std::int64_t> positions_in(const std::string& text) {
+    std::vector<std::int64_t> positions;
+    for (const std::int32_t position : read_ids(text, "--global-at")) {
+        if (position < 0)
+            throw Error(ErrorKind::usage,
+                        format("--global-at: position %d is negative; positions count from 0", position));
+        positions.push_back(position);
+    }
+    if (positions.empty())
+        throw Error(ErrorKind::usage, "--global-at: there is no position; give positions such as 0,7,40");
+    return positions;
+}
+
+}  // namespace
+
 void add_input_options(CLI::App& command, InputOptions& o) {
-    CLI::Option* prompt =
-        command.add_option("-p,--prompt", o.prompt, "Text to look at; - reads stdin")->type_name("TEXT");
+    CLI::Option* prompt = command.add_option("-p,--prompt", o.prompt, "Input text; - reads stdin")->type_name("TEXT");
     CLI::Option* ids =
-        command.add_option("--ids", o.ids, "Token ids instead of a text: 1,2,3")->type_name("IDS")->excludes(prompt);
+        command.add_option("--ids", o.ids, "Token ids instead of text: 1,2,3")->type_name("IDS")->excludes(prompt);
     prompt->each([&o](const std::string&) { o.from_prompt = true; });
     ids->each([&o](const std::string&) { o.from_ids = true; });
     command
         .add_option("--type-ids", o.types,
-                    "Types of an encoder's tokens, 0 for the first text and 1 for the second: 0,0,1")
+                    "Token types for an encoder: 0 for the first text, 1 for the second: 0,0,1. Default: all 0")
         ->type_name("TYPES");
+    CLI::Option* count =
+        command
+            .add_option("--global-tokens", o.global_tokens,
+                        "Longformer: the first N tokens are global (see all tokens and are seen by all); "
+                        "0: none. Default: the model's")
+            ->type_name("N")
+            ->check(CLI::NonNegativeNumber);
     command
-        .add_option("--global-tokens", o.global_tokens,
-                    "How many of the first tokens see all and are seen by all (Longformer)")
-        ->type_name("N");
-    CLI::Option* image = command
-                             .add_option("--image", o.image,
-                                         "An image: PNG or JPEG, by the folder's preprocessor_config.json; or "
-                                         "pixel_values of a safetensors file")
-                             ->type_name("FILE")
-                             ->excludes(prompt)
-                             ->excludes(ids);
-    command.add_option("--image-index", o.image_index, "Which of several pixel_values, from 0 on")
+        .add_option_function<std::string>(
+            "--global-at", [&o](const std::string& text) { o.global_positions = positions_in(text); },
+            "Longformer: the tokens at these positions, from 0, are global: 0,7,40")
+        ->type_name("POSITIONS")
+        ->excludes(count);
+    CLI::Option* image =
+        command
+            .add_option("--image", o.image,
+                        "Input image: PNG or JPEG, preprocessed as the model's preprocessor_config.json says, "
+                        "or a safetensors file with pixel_values")
+            ->type_name("FILE")
+            ->excludes(prompt)
+            ->excludes(ids);
+    command.add_option("--image-index", o.image_index, "Index of the image in pixel_values, from 0")
         ->type_name("N")
         ->needs(image);
     command
-        .add_option("--decoder-ids", o.decoder_ids,
-                    "What an encoder–decoder's decoder is given, its start token first; otherwise what it writes by "
-                    "itself: 0,5,9")
+        .add_option(
+            "--decoder-ids", o.decoder_ids,
+            "Token ids for the decoder of an encoder–decoder, beginning with its start token: 0,5,9. Default: the "
+            "text that the model generates")
         ->type_name("IDS");
 }
 
 void require_input(const std::string& command, const InputOptions& o) {
     if (!o.from_ids && !o.from_prompt && o.image.empty())
-        throw Error(ErrorKind::usage, command +
-                                          ": there is nothing to look at; give -p TEXT or --ids 1,2,3 (or --image "
-                                          "FILE)");
+        throw Error(ErrorKind::usage, command + ": no input; give -p TEXT, --ids 1,2,3 or --image FILE");
 }
 
 std::optional<ModelImage> image_of(const std::string& command, const InputOptions& o, const Model& model) {
     if (model.config().is_vision() && o.image.empty())
-        throw Error(ErrorKind::usage, command + ": " + model.info().name + " looks at images; give --image FILE");
+        throw Error(ErrorKind::usage, command + ": " + model.info().name + " is a vision model; give --image FILE");
     if (o.image.empty()) return std::nullopt;
     std::vector<ModelImage> images = read_model_images(model, o.image);
     if (o.image_index >= images.size())
@@ -66,13 +91,12 @@ std::vector<std::int32_t> types_of(const std::string& command, const InputOption
                                    std::size_t tokens) {
     if (o.types.empty()) return {};
     if (model.config().token_types == 0)
-        throw Error(ErrorKind::usage, command +
-                                          ": --type-ids goes with encoders that tell types of tokens apart, but " +
-                                          model.info().name + " is " + model.info().architecture);
+        throw Error(ErrorKind::usage, command + ": --type-ids needs an encoder with token types, but " +
+                                          model.info().name + " (" + model.info().architecture + ") has none");
     std::vector<std::int32_t> types = read_ids(o.types, command + ": --type-ids");
     if (types.size() != tokens)
         throw Error(ErrorKind::usage,
-                    command + format(": --type-ids has %zu types, but there are %zu tokens", types.size(), tokens));
+                    command + format(": --type-ids has %zu types, but the input has %zu tokens", types.size(), tokens));
     return types;
 }
 
@@ -80,11 +104,11 @@ void check_tokens(const std::string& command, const std::vector<std::int32_t>& i
     for (const std::int32_t id : ids)
         if (id < 0 || id >= info.vocab)
             throw Error(ErrorKind::usage,
-                        command + format(": token id %d is outside of the vocabulary of %s: 0 to %lld", id,
+                        command + format(": token id %d is outside the vocabulary of %s (0 to %lld)", id,
                                          info.name.c_str(), static_cast<long long>(info.vocab - 1)));
     if (std::ssize(ids) > info.context)
         throw Error(ErrorKind::usage,
-                    command + format(": there are %zu tokens, but %s allows %lld; shorten the text", ids.size(),
+                    command + format(": the input has %zu tokens, but %s supports at most %lld; shorten it", ids.size(),
                                      info.name.c_str(), static_cast<long long>(info.context)));
 }
 
@@ -92,7 +116,7 @@ std::vector<std::int32_t> text_of(const std::string& command, const InputOptions
     std::vector<std::int32_t> ids = o.from_ids
                                         ? read_ids(o.ids, command + ": --ids")
                                         : model.tokenizer().encode(o.prompt == "-" ? read_stdin() : o.prompt, true).ids;
-    if (ids.empty()) throw Error(ErrorKind::usage, command + ": there is nothing to look at: the prompt has no tokens");
+    if (ids.empty()) throw Error(ErrorKind::usage, command + ": the prompt has no tokens");
     check_tokens(command, ids, model.info());
     return ids;
 }
@@ -102,7 +126,7 @@ std::vector<std::int32_t> text_of(const std::string& command, const InputOptions
 ModelInput read_input(const std::string& command, const InputOptions& o, const Model& model) {
     const bool is_encoder_decoder = model.config().kind == ModelKind::encoder_decoder;
     if (!is_encoder_decoder && !o.decoder_ids.empty())
-        throw Error(ErrorKind::usage, command + ": --decoder-ids goes with encoder–decoders, but " + model.info().name +
+        throw Error(ErrorKind::usage, command + ": --decoder-ids needs an encoder–decoder, but " + model.info().name +
                                           " is " + model.info().architecture);
     ModelInput input{.image = image_of(command, o, model)};
     input.ids = input.image ? std::vector<std::int32_t>(static_cast<std::size_t>(model.info().context))
@@ -112,7 +136,7 @@ ModelInput read_input(const std::string& command, const InputOptions& o, const M
     input.source = std::exchange(input.ids, {});
     if (o.decoder_ids.empty()) return input;
     input.ids = read_ids(o.decoder_ids, command + ": --decoder-ids");
-    if (input.ids.empty()) throw Error(ErrorKind::usage, command + ": --decoder-ids names no token");
+    if (input.ids.empty()) throw Error(ErrorKind::usage, command + ": --decoder-ids is empty");
     check_tokens(command, input.ids, model.info());
     return input;
 }

@@ -1,4 +1,4 @@
-// Small sums over rows of vectors, and probabilities, for what commands print.
+// Means of rows and probabilities, for the output of commands.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@
 
 namespace vantage::cli {
 
-/// The mean of all rows of `width`.
+/// The mean of all rows; each has `width` elements.
 std::vector<float> mean_rows(std::span<const float> rows, std::int64_t width);
 /// softmax of logits.
 std::vector<double> probabilities(std::span<const float> logits);
-/// What a classification's logits say: probabilities of labels, each by itself or together, or the numbers themselves.
+/// Values of the labels of a classifier: softmax, a sigmoid per label, or the logits (regression), as the config says.
 std::vector<double> label_values(const ModelConfig& config, std::span<const float> logits);
-/// The `count` largest, by index, the first of equal ones first.
+/// Indices of the `count` largest values in descending order; of equal values the first comes first.
 std::vector<std::size_t> largest(std::span<const double> values, std::size_t count);
 
 }  // namespace vantage::cli

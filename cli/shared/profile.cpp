@@ -19,10 +19,10 @@ namespace vantage::cli {
 namespace {
 
 struct Profile {
-    double begin = 0;  // of the trace, on the host's clock
+    double begin = 0;  // start of the trace, on the host clock
     std::mutex mutex;
     std::vector<HostSpan> spans;
-    std::optional<Caps> device;  // no Device: it would outlive the driver's own statics
+    std::optional<Caps> device;  // not a Device, which would outlive the driver's static objects
     std::vector<DispatchTiming> dispatches;
 };
 
@@ -31,7 +31,8 @@ Profile& profile() {
     return one;
 }
 
-// Host and device have clocks of their own. No dispatch begins before its submission: the least shift for which that holds.
+// Host and device have different clocks. Returns the smallest shift with which no dispatch begins before its
+// submission.
 double device_shift(std::span<const DispatchTiming> dispatches) {
     std::optional<double> shift;
     for (const DispatchTiming& d : dispatches) {
@@ -92,7 +93,8 @@ void write_profile() {
     if (!profiling()) return;
     listen_to_spans({});
     if (const Profile& p = profile(); p.device && p.dispatches.empty())
-        log(LogLevel::warning, "%s has no timestamps: the profile shows the host only", p.device->name.c_str());
+        log(LogLevel::warning, "%s does not support timestamps: the profile contains only the host",
+            p.device->name.c_str());
     if (common().profile == "-")
         print_table();
     else

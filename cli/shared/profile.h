@@ -1,5 +1,5 @@
-// --profile FILE: a Chrome/Perfetto trace of the device's dispatches and of what the host did meanwhile; --profile -: a table of
-// the dispatches by op, on stderr. For every command that runs a model.
+// --profile FILE: a Chrome/Perfetto trace of device dispatches and host work. --profile -: a table of dispatch times by
+// op, on stderr. For every command that runs a model.
 #pragma once
 
 #include <vector>
@@ -9,13 +9,13 @@
 
 namespace vantage::cli {
 
-/// Whether --profile was given: sessions and batches are then made with SessionOptions::profile.
+/// Whether --profile was given. Sessions and batches must then be created with SessionOptions::profile.
 bool profiling();
-/// From now on the host's spans are noted, if --profile was given.
+/// Starts recording host spans, if --profile was given.
 void begin_profile();
-/// Takes what a session or a batch has dispatched (take_timings), before it goes.
+/// Adds the dispatches of a session or a batch (take_timings). Call it before the session is destroyed.
 void note_dispatches(const Device& device, const std::vector<DispatchTiming>& timings);
-/// Writes the file, or the table, of all that was noted.
+/// Writes the trace or the table.
 void write_profile();
 
 }  // namespace vantage::cli

@@ -1,4 +1,4 @@
-// One line on stderr that says how far work is; nothing where stderr is no terminal, and with -q.
+// A progress line on stderr. Nothing is printed if stderr is not a terminal, or with -q.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@ public:
     ~Progress() { clear(); }
     Progress(const Progress&) = delete;
     Progress& operator=(const Progress&) = delete;
-    /// "reading the heads 40 %". Throws interrupted after Ctrl-C, so that a loop that shows its progress also ends.
+    /// "head statistics 40 %". Throws interrupted after Ctrl-C, so that every loop with progress can be interrupted.
     void show(std::int64_t done, std::int64_t all);
-    /// What runs now, cut to the terminal's width.
+    /// Any text, shortened to the width of the terminal.
     void show(const std::string& text);
     void clear();
 

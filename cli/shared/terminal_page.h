@@ -1,4 +1,4 @@
-// Text for stdout, with emphasis and colours where a terminal wants them.
+// Text for stdout with emphasis and colours, if the terminal supports them.
 #pragma once
 
 #include <string>
@@ -14,12 +14,12 @@ class Page {
 public:
     std::string bold(const std::string& text) const { return with("1", text); }
     std::string dim(const std::string& text) const { return with("2", text); }
-    /// What is pointed at.
+    /// Highlighted text.
     std::string accent(const std::string& text) const {
         if (colours_ != TerminalColours::full) return with("36", text);
         return with(format("38;2;%d;%d;%d", style::accent.r, style::accent.g, style::accent.b), text);
     }
-    /// Letters that can be read on `background`; just the text where there are no 24-bit colours.
+    /// Text on a background colour, with readable letters. Without 24-bit colours: the text alone.
     std::string on(Rgb background, const std::string& text) const {
         if (colours_ != TerminalColours::full) return text;
         const Rgb letters = lightness(background) > 55.0f ? style::dark_number : style::bright_number;

@@ -1,4 +1,4 @@
-// Columns of text that line up: cells are padded to the widest of their column.
+// A table of text: cells are padded to the widest cell of their column.
 #pragma once
 
 #include <string>
@@ -8,14 +8,14 @@ namespace vantage::cli {
 
 class TextTable {
 public:
-    /// One letter for each column: l = left, r = right.
+    /// One letter per column: l left, r right.
     explicit TextTable(std::string alignment) : alignment_(std::move(alignment)) {}
 
-    /// Missing cells are empty. A column that is right-aligned has its heading right-aligned, too.
+    /// Missing cells are empty.
     void row(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
     /// A line that ignores the columns.
     void line(const std::string& text) { rows_.push_back({"\n", text}); }
-    /// All rows, each after `indent` spaces, with two spaces between columns.
+    /// All rows, indented by `indent` spaces, with two spaces between columns.
     std::string text(int indent = 2) const;
 
 private:

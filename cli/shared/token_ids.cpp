@@ -15,7 +15,7 @@ std::int32_t read_id(std::string_view word, const std::string& source) {
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
     if (error == std::errc() && end == word.data() + word.size()) return id;
     throw Error(ErrorKind::usage, source + ": " + describe(Json(repair_utf8(word))) +
-                                      " is no token id, wanted ids with commas or spaces between them: 1,2,3");
+                                      " is not a token id; give ids separated by commas or spaces: 1,2,3");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Token ids as people write them.
+// Parses lists of token ids.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace vantage::cli {
 
-/// "1 2 3", "1,2,3" and "[1, 2, 3]". Throws usage naming `source` and the word that is no id.
+/// Accepts "1 2 3", "1,2,3" and "[1, 2, 3]". Throws usage with `source` and the word that is not an id.
 std::vector<std::int32_t> read_ids(std::string_view text, const std::string& source);
 
 }  // namespace vantage::cli

@@ -16,14 +16,14 @@ std::pair<std::int64_t, std::int64_t> rows_and_keys(const Session& session, Atte
 
 }  // namespace
 
-std::vector<std::int32_t> written_about(const Model& model, const std::vector<std::int32_t>& source,
+std::vector<std::int32_t> generated_for(const Model& model, const std::vector<std::int32_t>& source,
                                         std::int64_t max_tokens, SessionOptions options) {
     options.context = std::min(model.info().context, std::max<std::int64_t>(std::ssize(source), max_tokens + 2));
     Session session(model, options);
     session.set_source(source);
     if (const auto first = static_cast<std::int32_t>(model.config().forced_first_token); first >= 0)
         session.append(std::span(&first, 1));
-    Progress progress("writing");
+    Progress progress("generating");
     std::int64_t done = 0;
     session.generate(max_tokens, [&](std::int32_t) {
         progress.show(++done, max_tokens);
@@ -78,7 +78,7 @@ std::vector<SourceRead> source_reads(Session& session) {
     const ModelInfo& info = session.model().info();
     const auto [rows, keys] = rows_and_keys(session, AttentionKind::cross);
     std::vector<double> mean(static_cast<std::size_t>(rows * keys));
-    Progress progress("reading the heads");
+    Progress progress("head statistics");
     for (std::int64_t layer = 0; layer < info.layers; ++layer)
         for (std::int64_t head = 0; head < info.heads; ++head) {
             progress.show(layer * info.heads + head, info.layers * info.heads);

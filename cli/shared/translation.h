@@ -1,4 +1,4 @@
-// `inspect` on an encoder–decoder: what the decoder is given, what is saved, and which source token each token reads.
+// `inspect` on an encoder–decoder: the decoder's tokens, the saved tensors, and the cross-attention of each token.
 #pragma once
 
 #include <string>
@@ -9,12 +9,13 @@
 
 namespace vantage::cli {
 
-/// What the model writes about the text by itself, its start token first: the most probable tokens, at most `most`.
-std::vector<std::int32_t> written_about(const Model& model, const std::vector<std::int32_t>& source,
+/// The text that the model generates greedily for `source`, beginning with the start token: at most `max_tokens`
+/// tokens.
+std::vector<std::int32_t> generated_for(const Model& model, const std::vector<std::int32_t>& source,
                                         std::int64_t max_tokens, SessionOptions options);
 
-/// The session's text, hidden states and three kinds of attention under the names of `inspect --save`. Holds the numbers that
-/// its tensors refer to.
+/// Tokens, hidden states and the three attention kinds under the names of `inspect --save`. Owns the values that its
+/// tensors refer to.
 class SavedTranslation {
 public:
     explicit SavedTranslation(Session& session);
@@ -26,7 +27,8 @@ private:
     std::vector<float> encoder_hidden_, encoder_last_, decoder_hidden_, encoder_attention_, decoder_attention_, cross_;
 };
 
-/// The source token that the decoder's token `row` reads most, by the mean over all layers and heads.
+/// The source token with the largest cross-attention weight of a decoder token; weights are means over all layers and
+/// heads.
 struct SourceRead {
     int key = 0;
     double weight = 0;

@@ -1,4 +1,4 @@
-// vantage view: a model at work in a window, or a picture of it without one.
+// vantage view: shows a running model and its attention in a window, or writes pictures without one.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -29,7 +29,7 @@ struct ViewOptions {
     double scale = 1, frames_per_second = 8;
     std::optional<double> budget;
     std::int64_t context = 0;
-    std::vector<std::string> words;  ///< what makes the view's state
+    std::vector<std::string> words;  ///< options of the view's state, as typed
     bool writes() const { return !png.empty() || !apng.empty() || !frames.empty() || !files.empty(); }
 };
 
@@ -44,15 +44,23 @@ Size size_of(const std::string& text) {
     if (std::sscanf(text.c_str(), "%dx%d%c", &width, &height, &rest) != 2 || width < min_side || height < min_side ||
         width > max_side || height > max_side)
         throw Error(ErrorKind::usage,
-                    "--size " + text + ": give WIDTHxHEIGHT in pixels, 1 to 16384 each, such as 1600x1000");
+                    "--size " + text + ": expected WIDTHxHEIGHT in pixels, 1 to 16384 each, such as 1600x1000");
     return {static_cast<std::uint32_t>(width), static_cast<std::uint32_t>(height)};
 }
 
-view::LiveOptions live_options(const ViewOptions& o) {
-    return {.context = o.context, .precision = precision_named(o.precision)};
+/// The viewer recomputes weights from the recorded queries and keys, so its sessions do not round to int8.
+Precision checked_precision(Precision precision) {
+    if (precision == Precision::int8)
+        throw Error(ErrorKind::usage,
+                    "view: precision int8 is not supported, because the viewer records attention; use f16 or f32");
+    return precision;
 }
 
-/// The program's options that decide about the run, as they were given: the view's own come behind them.
+view::LiveOptions live_options(const ViewOptions& o) {
+    return {.context = o.context, .precision = checked_precision(precision_named(o.precision))};
+}
+
+/// The command line of this run, without the options of the view's state.
 std::string command_of(const ViewOptions& o) {
     std::string line = "vantage view";
     const auto add = [&](const char* option, const std::string& value) {
@@ -66,7 +74,7 @@ std::string command_of(const ViewOptions& o) {
     return line;
 }
 
-/// The second run of a comparison: it differs in what the view says, and in nothing else.
+/// The second run of --compare. It differs from the first only in what --compare says.
 struct SecondRun {
     std::optional<Model> model;
     std::unique_ptr<view::LiveModel> live;
@@ -84,19 +92,20 @@ SecondRun second_run(const Model& first, const view::ViewState& state, view::Liv
         second.model.emplace(first);
     }
     if (first.config().is_vision() || second.model->config().is_vision())
-        throw Error(ErrorKind::usage, "view: --compare is for models that read text, and one of these looks at images");
-    options.precision = other.precision.value_or(options.precision);
+        throw Error(ErrorKind::usage, "view: --compare supports text models only, and one of these is a vision model");
+    options.precision = checked_precision(other.precision.value_or(options.precision));
     second.live = std::make_unique<view::LiveModel>(*second.model, options);
     return second;
 }
 
-/// A text, or for a model that looks at images what is in the file.
+/// The prompt: a text, or an image for a vision model.
 view::LivePrompt prompt_of(const Model& model, const view::ViewState& state) {
     auto image =
         image_of("view", {.image = state.image, .image_index = static_cast<std::size_t>(state.image_index)}, model);
     if (!image) return {.text = state.prompt};
     if (state.prompt != view::ViewState::default_prompt)
-        throw Error(ErrorKind::usage, "view: " + model.info().name + " looks at images: it takes no -p");
+        throw Error(ErrorKind::usage,
+                    "view: " + model.info().name + " is a vision model; give --image FILE instead of -p");
     return {.text = {}, .pixels = std::move(image->pixels), .seen = std::move(image->seen)};
 }
 
@@ -104,7 +113,7 @@ void start(view::LiveModel& live, const view::ViewState& state) {
     if (state.head && std::ranges::count(live.heads(), *state.head) == 0) {
         const ModelInfo& info = live.model().info();
         throw Error(ErrorKind::usage,
-                    format("view: there is no head %s: %s has %lld layers of %lld heads of this attention",
+                    format("view: there is no head %s; %s has %lld layers of %lld heads of this attention kind",
                            name_of(*state.head).c_str(), info.name.c_str(),
                            static_cast<long long>(info.layers_of(state.head->kind)),
                            static_cast<long long>(info.heads_of(state.head->kind))));
@@ -112,10 +121,10 @@ void start(view::LiveModel& live, const view::ViewState& state) {
     live.start(prompt_of(live.model(), state), state.sampling, state.max_tokens);
 }
 
-/// One picture for each token that is shown, of the text as it was then; the last is the view itself.
+/// One picture per token, each with the text up to that token. The last one is the view itself.
 void write_frames(const ViewOptions& o, view::PictureMaker& maker, const Size& size) {
     if (!o.frames.empty()) make_folder(o.frames);
-    maker.draw(size.width, size.height);  // by then it is known how many rows there are
+    maker.draw(size.width, size.height);  // after this, the number of rows is known
     const std::optional<std::int64_t> wanted = maker.state().rows;
     const std::int64_t all = maker.rows();
     const PngTexts texts = maker.texts();
@@ -136,7 +145,8 @@ void write_frames(const ViewOptions& o, view::PictureMaker& maker, const Size& s
 
 void draw_headless(const ViewOptions& o, const view::ViewState& state) {
     if (!o.writes())
-        throw Error(ErrorKind::usage, "view --headless: say what to write, such as --png FILE or --frames DIR");
+        throw Error(ErrorKind::usage,
+                    "view --headless: no output; give --png FILE, --frames DIR, --apng FILE or --save FILE");
     const Size size = size_of(o.size);
     const Device device = open_device();
     const Model model = load_model(device);
@@ -184,11 +194,12 @@ void run(const ViewOptions& o) {
     const view::ViewState state = view::state_from(o.words);
     if (o.headless) return draw_headless(o, state);
     if (o.writes())
-        throw Error(ErrorKind::usage, "view: files are written with --headless; a window writes with E and Shift+E");
+        throw Error(ErrorKind::usage,
+                    "view: --png, --frames, --apng and --save need --headless; in the window, press E or Shift+E");
     show_window(o, state);
 }
 
-/// The options that a view is made of: their words are kept, and read when all are there.
+/// Options of the view's state. Their words are collected and parsed together.
 void add_state_options(CLI::App& command, const std::shared_ptr<ViewOptions>& o) {
     for (const view::OptionText& option : view::option_texts()) {
         if (option.value.empty()) {
@@ -208,18 +219,16 @@ void add_state_options(CLI::App& command, const std::shared_ptr<ViewOptions>& o)
 }
 
 void add_file_options(CLI::App& command, const std::shared_ptr<ViewOptions>& o) {
-    command.add_option("--png", o->png, "With --headless: one picture, when the text has ended")->type_name("FILE");
-    command
-        .add_option("--frames", o->frames, "With --headless: a picture for each token that is shown, as it was then")
-        ->type_name("DIR");
-    command.add_option("--apng", o->apng, "With --headless: the same as one animated PNG, written picture by picture")
+    command.add_option("--png", o->png, "With --headless: write one picture after the last token")->type_name("FILE");
+    command.add_option("--frames", o->frames, "With --headless: write one picture per token")->type_name("DIR");
+    command.add_option("--apng", o->apng, "With --headless: write one animated PNG with a frame per token")
         ->type_name("FILE");
-    command.add_option("--fps", o->frames_per_second, "Pictures a second of an animated PNG")
+    command.add_option("--fps", o->frames_per_second, "Frames per second of the animated PNG, 0.1 to 60")
         ->check(CLI::Range(0.1, 60.0))
         ->capture_default_str();
     command
         .add_option("--save", o->files,
-                    "With --headless: the map as .svg, .html, .csv, .json or .npy; may be given again")
+                    "With --headless: write the map as .svg, .html, .csv, .json or .npy; can be given several times")
         ->type_name("FILE");
 }
 
@@ -227,34 +236,36 @@ void add_file_options(CLI::App& command, const std::shared_ptr<ViewOptions>& o) 
 
 void add_view(CLI::App& app) {
     auto o = std::make_shared<ViewOptions>();
-    CLI::App* command = app.add_subcommand("view", "A window in which a model writes and its attention is seen, live");
+    CLI::App* command = app.add_subcommand("view", "Watch a model generate, with its attention live, in a window");
     command->footer(
         "Examples:\n  vantage view\n  vantage view --headless -p \"The keys to the cabinet are\" --png view.png\n"
-        "  vantage view --compare weights=q4    # what is another in 4 bits: [ and ] show one run, B both in turn, D "
+        "  vantage view --compare weights=q4    # compare with 4-bit weights: [ and ] show one run, B blinks, D shows "
         "the "
         "difference\n"
         "  vantage view -p \"Mia saw the red box\" --compare \"prompt=Tom saw the blue box\"");
     add_model_option(*command);
-    command->add_flag("--headless", o->headless, "No window: write files, also without a display");
+    command->add_flag("--headless", o->headless, "Write files without a window; needs no display");
     command->add_flag("--keys", o->keys,
-                      "Print what every key does, in the form of the file in which you can change it: "
+                      "Print the key bindings in keymap-file format; to change them, save them as "
                       "$XDG_CONFIG_HOME/vantage/keys");
-    command->add_option("--size", o->size, "Of the window or the picture, in pixels")
+    command->add_option("--size", o->size, "Size of the window or the picture, in pixels")
         ->type_name("WxH")
         ->capture_default_str();
     add_file_options(*command, o);
     add_state_options(*command, o);
-    command->add_option("--ui-scale", o->scale, "Size of everything")
+    command->add_option("--ui-scale", o->scale, "Scale of the interface, 0.5 to 4")
         ->check(CLI::Range(0.5, 4.0))
         ->capture_default_str();
-    command->add_option("--viewer-budget", o->budget, "What viewing may cost at most, in percent of the model's time")
+    command
+        ->add_option("--viewer-budget", o->budget,
+                     "Maximum time of the viewer, in percent of the model's time. Default: no limit")
         ->type_name("PERCENT")
         ->check(CLI::Range(0.0, 100.0));
-    command->add_option("-c,--ctx,--context", o->context, "Tokens that there is room for; 0: what the model allows")
+    command->add_option("-c,--ctx,--context", o->context, "Context length in tokens; 0: the model's maximum")
         ->type_name("N")
         ->check(CLI::NonNegativeNumber);
-    command->add_option("--precision", o->precision, "Of the cache: f16 or f32")->capture_default_str();
-    command->add_flag("--frozen-clock", o->frozen, "Show no times, so that pictures can be compared");
+    command->add_option("--precision", o->precision, "Precision of the model: f16 or f32")->capture_default_str();
+    command->add_flag("--frozen-clock", o->frozen, "Do not show times, so that pictures can be compared");
     command->callback([o] { run(*o); });
 }
 

@@ -57,6 +57,8 @@ struct SessionOptions {
     /// How many of the first tokens see all and are seen by all, in models that have such (Longformer); nothing = as many as
     /// the model takes by itself. Throws usage for other models.
     std::optional<std::int64_t> global_tokens = {};
+    /// The same by position, in place of `global_tokens`. Throws usage if both are given.
+    std::optional<std::vector<std::int64_t>> global_positions = {};
     /// Heads whose output is 0, as if they were cut out of the model; throws usage for one that it does not have. Where
     /// there is a list, be it empty, `mask_heads` can change it.
     std::optional<std::vector<HeadId>> masked_heads = {};

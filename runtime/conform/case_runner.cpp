@@ -31,10 +31,10 @@ HostTensor filled(const Case::Input& input, const TensorType& type, std::mt19937
         case Case::Fill::zeros: break;
         case Case::Fill::given: tensor.data = input.given; break;
     }
-    return widen(type, narrow(tensor));  // what the device sees
+    return widen(type, narrow(tensor));  // as on the device
 }
 
-// Beside quantised matrices other weights, as biases, are what activations are.
+// With quantized matrices, other weights such as biases have the type of activations.
 DType storage_in(const CaseTypes& types, const Case::Input& input) {
     const bool other = is_quantized(types.weights) && input.quantized != types.weights;
     return input.weight && !other ? types.weights : types.activations;
@@ -42,7 +42,7 @@ DType storage_in(const CaseTypes& types, const Case::Input& input) {
 
 std::string operand_name(const OpCall& call, std::size_t i) { return call.op->operands.at(i); }
 
-// f32, and of the others number `turn`; quantised weights only some cases have, which are made for them.
+// f32 and other type number `turn`. Only some cases have quantized weights.
 std::vector<CaseTypes> in_turn(const std::vector<CaseTypes>& all, std::size_t turn) {
     std::vector<CaseTypes> others, some;
     std::ranges::copy_if(all, std::back_inserter(others),
@@ -128,7 +128,7 @@ CaseResult run_case(const Device& device, const OpDef& op, const Case& test, con
     std::vector<HostTensor> got;
     try {
         got = run_call(device, prepared.call, prepared.inputs, kernel);
-    } catch (const Error& error) {  // a red zone overwritten, a hazard: this kernel's failure; the other kernels go on
+    } catch (const Error& error) {  // an overwritten red zone or a hazard: this kernel fails, others continue
         if (error.kind() != ErrorKind::failure && error.kind() != ErrorKind::unsupported) throw;
         return {.status = CaseResult::failed, .worst = HUGE_VAL, .message = error.what()};
     }

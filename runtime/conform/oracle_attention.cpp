@@ -1,4 +1,4 @@
-// How the case files' ops of attention are called here.
+// Maps the attention ops of the case files to calls.
 #include <algorithm>
 
 #include "runtime/base/log.h"
@@ -21,7 +21,7 @@ HostTensor tokens_first(const HostTensor& x, std::int64_t b) {
     return y;
 }
 
-/// The weights themselves, head by head, from q, k and the log-sum-exps of the file.
+/// Attention weights, head by head, from q, k and the log-sum-exp of the file.
 void add_weights(OracleReader& r, Calls& calls, const HostTensor& q, const HostTensor& k, const Attrs& options) {
     const HostTensor lse = r.wanted("lse"), p = r.wanted("p");
     const std::int64_t n = q.type.shape[2], m = k.type.shape[2];
@@ -59,7 +59,7 @@ Calls map_attention(OracleReader& r) {
     expect_if_there(r, call, 2, "entropy");
     expect_if_there(r, call, 1, "lse");
     Calls calls = one(std::move(call));
-    // a row's weights need no length of the keys: it is in the log-sum-exp only
+    // weights of a row do not depend on the number of keys: only the log-sum-exp does
     if (r.wants("p") && r.wants("lse") && !r.has("kv_len") && q.type.shape.rank() == 4)
         add_weights(r, calls, q, k, attrs);
     if (r.wants("p") && r.wants("entropy")) {
@@ -91,7 +91,7 @@ HostTensor columns_of(const HostTensor& matrix, std::int64_t first, std::int64_t
     return part;
 }
 
-/// Step by step: scores, weights from the file's scores, context from the file's weights.
+/// Step by step: scores, weights from the scores of the file, context from the weights of the file.
 Calls from_scores(OracleReader& r, OracleCall scores, const HostTensor& values) {
     expect_result(scores, 0, "scores", r.wanted("scores"));
     OracleCall weights = call_of("softmax", {r.wanted("scores")}, {}),

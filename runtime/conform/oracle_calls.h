@@ -1,4 +1,4 @@
-// Calls of this program's ops for the case files: how one is made, and what is expected of it.
+// Helpers of the maps from case files to calls of ops.
 #pragma once
 
 #include <algorithm>
@@ -12,18 +12,18 @@ namespace vantage::oracle {
 
 using Calls = std::vector<OracleCall>;
 
-/// A call of `op` with these operands (empty = absent); its results' types are inferred, which checks the operands.
+/// A call of `op` with these operands (empty: absent). Infers the types of the results, which checks the operands.
 OracleCall call_of(const char* op, std::vector<HostTensor> inputs, Attrs attrs);
-/// What the host made by itself, in place of an op.
+/// A result that the host computed, without an op.
 OracleCall host_call(const char* op, HostTensor made);
 Calls one(OracleCall call);
 
-/// Result `output` of the call has to be `want`, `name` in the file.
+/// Expects `want` (`name` in the file) as result `output` of the call.
 void expect_result(OracleCall& call, int output, const std::string& name, HostTensor want);
-/// The same for a result that a case need not have.
+/// The same for an optional result.
 void expect_if_there(OracleReader& r, OracleCall& call, int output, const std::string& name);
 
-/// What an op makes of these operands, by its reference: an operand of the call that is looked at.
+/// Results of an op by its reference, as operands of the tested call.
 std::vector<HostTensor> all_made_by(const char* op, std::vector<HostTensor> inputs, Attrs attrs);
 HostTensor made_by(const char* op, std::vector<HostTensor> inputs, Attrs attrs);
 

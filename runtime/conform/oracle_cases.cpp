@@ -18,9 +18,9 @@ HostTensor host_tensor(const SafeTensors& tensors, const std::string& key) {
     const TensorEntry& entry = tensors.at(key);
     const bool floats = entry.dtype == "F32";
     if (!floats && entry.dtype != "I32")
-        throw Error(ErrorKind::bad_file, tensors.name() + ": " + key + " is " + entry.text() + ", wanted F32 or I32");
+        throw Error(ErrorKind::bad_file, tensors.name() + ": " + key + " is " + entry.text() + "; expected F32 or I32");
     if (entry.shape.size() > Shape::max_rank)
-        throw Error(ErrorKind::bad_file, format("%s: %s is %s, wanted at most %d dimensions", tensors.name().c_str(),
+        throw Error(ErrorKind::bad_file, format("%s: %s is %s; expected at most %d dimensions", tensors.name().c_str(),
                                                 key.c_str(), entry.text().c_str(), Shape::max_rank));
     const Shape shape{std::span<const std::int64_t>(entry.shape)};
     return widen({shape, floats ? DType::f32 : DType::i32}, entry.data);
@@ -33,25 +33,25 @@ std::map<std::string, HostTensor> host_tensors(const SafeTensors& tensors, const
     return result;
 }
 
-// Cases that 16 bits cannot hold, by the names that the files' README gives.
+// Cases with values outside of f16's range, by the names in the README of the files.
 bool is_beyond_f16(const std::string& name) {
     for (const char* begin : {"softmax_large", "cross_entropy_large", "attn_huge_logits", "layer_norm_offset1000"})
         if (name.starts_with(begin)) return true;
     return name.find("_small_") != std::string::npos && name.find("eps") != std::string::npos;
 }
 
-/// Maps the case for this storage; returns why that cannot be done, empty when it can.
+/// Maps the case for this storage type. Returns why that is not supported, or an empty text.
 std::string refusal(const OracleMap map, OracleReader& reader) {
     try {
         map(reader);
-    } catch (const Error& error) {  // of this program's op, which refuses what it cannot do yet; files fail as bad_file
+    } catch (const Error& error) {  // from an op that does not support the case; errors of files are bad_file
         if (error.kind() != ErrorKind::usage && error.kind() != ErrorKind::unsupported) throw;
         return error.what();
     }
     return reader.unread();
 }
 
-/// Fills in what depends on the mapping: whether the case can be run, and in which storages.
+/// Sets whether the case is supported, and its storage types.
 void judge(OracleCase& test, const OracleSource& source) {
     const OracleMap map = oracle_map(source.op);
     if (map == nullptr) {
@@ -92,7 +92,7 @@ OracleCase read_case(const SafeTensors& tensors, const JsonFields& test) {
     return result;
 }
 
-// In f16 the operands are rounded, so results in f32 (means, log-sum-exps) are off as much as those in f16.
+// In f16 operands are rounded, so the errors of f32 results (means, log-sum-exp) are those of f16.
 Tolerances tolerances(const OracleCase& test, DType storage, const HostTensor& want) {
     Tolerances allowed;
     if (storage == DType::f16)
@@ -122,7 +122,7 @@ CaseResult run(const Device& device, const OracleCase& test, const OracleCall& c
                const Kernel& kernel) {
     try {
         return judged(test, call, storage, run_call(device, call.call, call.inputs, kernel));
-    } catch (const Error& error) {  // a red zone overwritten, a hazard: this kernel's failure; the other kernels go on
+    } catch (const Error& error) {  // an overwritten red zone or a hazard: this kernel fails, others continue
         if (error.kind() != ErrorKind::failure && error.kind() != ErrorKind::unsupported) throw;
         return {.status = CaseResult::failed, .worst = HUGE_VAL, .message = error.what()};
     }
@@ -149,7 +149,7 @@ bool run_oracle_case(const Device& device, const OracleCase& test, const std::fu
     for (DType storage : test.storages)
         for (const OracleCall& call : test.calls(storage)) {
             if (wanted && !wanted(call)) continue;
-            if (call.call.op == nullptr) {  // a table of the host, which is f32 whatever the storage
+            if (call.call.op == nullptr) {  // a table of the host, always f32
                 if (storage != DType::f32 || skipped("host")) continue;
                 if (!visit({test, call, storage, "host", judged(test, call, storage, call.made_on_host)})) return false;
                 continue;

@@ -1,7 +1,7 @@
-// Test cases from files: inputs, options and expected results that others computed, mapped onto the ops of this program.
+// Test cases from files: inputs, options and results computed by other programs, mapped to the ops of Vantage.
 //
-// A folder holds ops.json = {cases: [{name, op, attrs, inputs: {operand: key}, outputs: {result: key}, atol?, rtol?}]} and
-// ops.safetensors with the tensors behind the keys; tests/data/oracle/README.md, section 3, lists ops and options.
+// A folder holds ops.json = {cases: [{name, op, attrs, inputs: {operand: key}, outputs: {result: key}, atol?, rtol?}]}
+// and ops.safetensors with the tensors; tests/data/oracle/README.md, section 3, lists ops and options.
 #pragma once
 
 #include <functional>
@@ -13,18 +13,18 @@
 
 namespace vantage {
 
-/// A result of a call, and what the file says it is.
+/// A result of a call and its expected value.
 struct OracleCheck {
     std::string result;  ///< its name in the file
-    int output = 0;      ///< which result of the call
+    int output = 0;      ///< index of the result
     HostTensor want;
-    std::vector<std::size_t> ignored;  ///< elements that nothing is asked of: their inputs do not fit the storage
+    std::vector<std::size_t> ignored;  ///< elements that are not compared, because their inputs do not fit the storage
 };
 
-/// One call that a case asks for. Tables and the like have no op: the host made them, and the call is done already.
+/// One call of a case. Tables have no op: the host has computed them.
 struct OracleCall {
-    std::string op;    ///< as this program calls it
-    std::string part;  ///< which part of the case, where it takes several calls: "p of head 1"
+    std::string op;    ///< name in Vantage
+    std::string part;  ///< part of a case with several calls: "p of head 1"
     OpCall call;
     std::vector<HostTensor> inputs;
     std::vector<HostTensor> made_on_host;
@@ -34,18 +34,18 @@ struct OracleCall {
 /// A case of the file.
 struct OracleCase {
     std::string name, op, note;
-    std::string not_built;                     ///< why it cannot be run; empty when it can
-    std::vector<std::string> partly;           ///< what of it cannot be: "result entropy of attention"
-    std::vector<DType> storages;               ///< that it is run in: f32, f16
-    std::optional<double> absolute, relative;  ///< allowed error in f32, where the file says it
-    /// The calls of the case with operands of this storage: inputs are rounded to it, expected results are not.
+    std::string not_built;                     ///< why it is not supported; empty if it is
+    std::vector<std::string> partly;           ///< parts that are not supported: "result entropy of attention"
+    std::vector<DType> storages;               ///< storage types to run: f32, f16
+    std::optional<double> absolute, relative;  ///< tolerance in f32, if the file has one
+    /// The calls of the case with operands in this storage type. Inputs are rounded to it, expected results are not.
     std::function<std::vector<OracleCall>(DType)> calls;
 };
 
-/// Reads a folder of cases. Throws bad_file naming file, case and field.
+/// Reads a folder of cases. Throws bad_file with file, case and field.
 std::vector<OracleCase> read_oracle_cases(const std::string& directory);
 
-/// One call of one case by one kernel.
+/// A run of one call of a case with one kernel.
 struct OracleRun {
     const OracleCase& test;
     const OracleCall& call;
@@ -55,16 +55,16 @@ struct OracleRun {
 };
 /// Returns false to stop.
 using OracleVisitor = std::function<bool(const OracleRun&)>;
-/// Runs a case in all of its storages by every kernel that the device provides and that fits; only the calls that
-/// `wanted` takes, and only the kernel of this name if one is given. False when the visitor stopped it.
+/// Runs a case in all of its storage types with every eligible kernel; only calls for which `wanted` is true, and only
+/// kernels named `only_kernel` unless it is empty. Returns false if the visitor stopped it.
 bool run_oracle_case(const Device& device, const OracleCase& test, const std::function<bool(const OracleCall&)>& wanted,
                      const std::string& only_kernel, const OracleVisitor& visit);
 
-/// What maps a case onto calls (oracle_map.cpp): reads operands and options of one case, and notes which were read, so that
-/// nothing is passed over in silence.
+/// Reads the operands and options of a case, and records which were read, so that none is silently ignored. OracleMap
+/// maps a case to calls (oracle_map.cpp).
 class OracleReader;
 using OracleMap = std::vector<OracleCall> (*)(OracleReader&);
-/// nullptr for an op that is not built.
+/// nullptr for an op that is not supported.
 OracleMap oracle_map(const std::string& op);
 
 }  // namespace vantage

@@ -1,4 +1,4 @@
-// How the ops of the case files are called here: names, order and layout of operands, results and options.
+// Maps the ops of the case files to calls: names, order and layout of operands, results and options.
 #include <algorithm>
 #include <cmath>
 
@@ -11,7 +11,8 @@ namespace vantage::oracle {
 
 namespace {
 
-// ---- linear algebra --------------------------------------------------------------------------------------------------
+// ---- linear algebra
+// --------------------------------------------------------------------------------------------------
 
 Calls map_matmul(OracleReader& r) {
     const Attrs attrs{{"transpose_a", r.flag("transpose_a", false)}, {"transpose_b", r.flag("transpose_b", false)}};
@@ -37,7 +38,8 @@ Calls map_linear(OracleReader& r) {
     return one(std::move(call));
 }
 
-// ---- norms, softmax --------------------------------------------------------------------------------------------------
+// ---- norms, softmax
+// --------------------------------------------------------------------------------------------------
 
 Calls map_softmax(OracleReader& r) {
     const Attrs attrs{{"axis", r.integer("axis", -1)}, {"scale", r.number("scale", 1)}};
@@ -90,7 +92,7 @@ Calls map_entropy(OracleReader& r) {
     return one(std::move(call));
 }
 
-/// Patches by their own op, then the linear layer on the patches that they should be.
+/// The patches op, then the linear layer on the expected patches.
 Calls map_patch_embed(OracleReader& r) {
     const HostTensor x = r.floats("x"), w = r.floats("w");
     const std::int64_t edge = r.integer("patch", 1);
@@ -106,14 +108,16 @@ Calls map_patch_embed(OracleReader& r) {
     return calls;
 }
 
-// ---- experts ---------------------------------------------------------------------------------------------------------
+// ---- experts
+// ---------------------------------------------------------------------------------------------------------
 
 HostTensor reshaped(HostTensor tensor, Shape shape) {
     tensor.type.shape = shape;
     return tensor;
 }
 
-/// The parts of a mixture one by one: router, choice, experts, weighted sum, each from the file's results of the one before.
+/// The steps of a mixture of experts: router, choice, experts, weighted sum, each from the file's results of the
+/// previous step.
 Calls map_moe(OracleReader& r) {
     const HostTensor x = r.floats("x"), index = r.wanted("index"), weight = r.wanted("weight");
     const std::int64_t top_k = r.integer("top_k", 1), experts = r.floats("gate").type.shape[0], n = x.type.shape[0];
@@ -155,7 +159,8 @@ Calls map_switch_route(OracleReader& r) {
     return calls;
 }
 
-// ---- element by element ----------------------------------------------------------------------------------------------
+// ---- element by element
+// ----------------------------------------------------------------------------------------------
 
 Calls map_activation(OracleReader& r) {
     Attrs attrs{{"kind", r.op()}};
@@ -164,7 +169,7 @@ Calls map_activation(OracleReader& r) {
     const HostTensor x = r.floats("x");
     OracleCall call = call_of("activation", {x}, attrs);
     expect_result(call, 0, "y", r.wanted("y"));
-    // f16 has steps of 1/8 and more there, which the rounding of x passes on
+    // there, f16 has steps of 1/8 and more, so rounding x changes the result
     if (r.storage() == DType::f16)
         for (std::size_t i = 0; i < x.data.size(); ++i)
             if (std::abs(x.data[i]) > 100) call.checks[0].ignored.push_back(i);
@@ -178,10 +183,11 @@ Calls map_gated(OracleReader& r) {
     return one(std::move(call));
 }
 
-// ---- sampling --------------------------------------------------------------------------------------------------------
+// ---- sampling
+// --------------------------------------------------------------------------------------------------------
 
 Calls map_sampling_probs(OracleReader& r) {
-    r.f32_only();  // logits are f32 throughout
+    r.f32_only();  // logits are always f32
     OracleCall call = call_of("sampling_probs", {r.exact("logits")},
                               {{"temperature", r.number("temperature", 1)},
                                {"top_k", r.integer("top_k", 0)},

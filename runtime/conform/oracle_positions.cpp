@@ -1,4 +1,4 @@
-// How the case files' ops of positions, tokens and heads are called here.
+// Maps the position, token and head ops of the case files to calls.
 #include <algorithm>
 
 #include "runtime/base/log.h"

@@ -57,7 +57,7 @@ HostTensor OracleReader::floats(const std::string& name) {
     HostTensor tensor = input(name);
     if (tensor.type.dtype != DType::f32) fail("input \"" + name + "\" is " + tensor.type.text() + ", wanted F32");
     tensor.type.dtype = storage_;
-    if (storage_ == DType::f16)  // finite stays finite: a score of -1e30 is very small, but not masked
+    if (storage_ == DType::f16)  // finite values stay finite: a score of −1e30 is very small, but not masked
         for (double& value : tensor.data)
             if (std::isfinite(value)) value = std::clamp(value, -65504.0, 65504.0);
     return widen(tensor.type, narrow(tensor));

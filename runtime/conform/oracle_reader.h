@@ -1,4 +1,4 @@
-// Operands and options of one case of the files, for oracle_map.cpp.
+// Operands and options of one case, for oracle_map.cpp.
 #pragma once
 
 #include <map>
@@ -12,7 +12,7 @@
 
 namespace vantage {
 
-/// A case as the file has it.
+/// A case of the file.
 struct OracleSource {
     std::string file, name, op;
     Json attrs;
@@ -30,26 +30,26 @@ public:
     std::int64_t integer(const std::string& key, std::int64_t default_value);
     double number(const std::string& key, double default_value);
     std::string text(const std::string& key, const std::string& default_value);
-    /// An option that is an object, nullptr where it is absent or null.
+    /// An option that is an object; nullptr if it is absent or null.
     const Json* object(const std::string& key);
 
     bool has(const std::string& input) const { return source_.inputs.count(input) != 0; }
-    /// An operand rounded to the storage of this run.
+    /// An operand, rounded to the storage type.
     HostTensor floats(const std::string& name);
-    /// The same, or an empty tensor where the case has no such operand.
+    /// The same; an empty tensor if the case does not have the operand.
     HostTensor optional_floats(const std::string& name);
     /// An operand that keeps its type: integers, tables.
     HostTensor exact(const std::string& name);
 
     bool wants(const std::string& output) const { return source_.outputs.count(output) != 0; }
-    /// A result as the file has it, unrounded.
+    /// An expected result, not rounded.
     HostTensor wanted(const std::string& output);
 
-    /// The op takes f32 only.
+    /// Declares that the op supports only f32.
     void f32_only() { f32_only_ = true; }
     bool is_f32_only() const { return f32_only_; }
 
-    /// What the case has and nobody read: "option window_left", "operand mask".
+    /// Options and operands that were not read: "option window_left", "operand mask". Results that are not checked.
     std::string unread() const;
     std::vector<std::string> unchecked() const;
 

@@ -33,17 +33,18 @@ Formula CostModel::simplified(const Formula& formula) const {
     return simple;
 }
 
-// ---- weights ---------------------------------------------------------------------------------------------------------
+// ---- weights
+// ---------------------------------------------------------------------------------------------------------
 
 namespace {
 
-// The sums over all weights, by part.
+// Sums over all weights, by role.
 class WeightSums {
 public:
     WeightSums(const Graph& graph, const ModelConfig& config, bool encoder, const SymbolValues& values)
         : graph_(graph), config_(config), encoder_(encoder), roles_(graph, config), values_(values) {}
 
-    /// All weights whose names are not among `seen`: a tied matrix belongs to what reads it first.
+    /// Counts all weights whose names are not in `seen`. A tied matrix belongs to the role that uses it first.
     void add_all(std::set<std::string>& seen) {
         for (std::size_t node = 0; node < graph_.nodes().size(); ++node) {
             const std::vector<int>& inputs = graph_.nodes()[node].inputs;
@@ -68,7 +69,7 @@ public:
     }
 
 private:
-    /// An operand of a node that is a weight: all of it belongs to one part, or so many columns to each.
+    /// A weight operand of a node: all of it belongs to one role, or some columns to each of several roles.
     void add(std::size_t node, std::size_t operand, const Value& weight) {
         const ModelRole role = roles_.of_operand(node, operand);
         const Shape& shape = weight.type.shape;
@@ -122,7 +123,8 @@ std::vector<RoleWeights> CostModel::weights() const {
     return all;
 }
 
-// ---- the cache -------------------------------------------------------------------------------------------------------
+// ---- the cache
+// -------------------------------------------------------------------------------------------------------
 
 Formula CostModel::cache_per_token(AttentionKind kind) const {
     const bool encoder = kind == AttentionKind::encoder;

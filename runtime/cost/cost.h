@@ -1,5 +1,5 @@
-// What a model is made of and what a run of it costs. Numbers are counted on the graph, weight by weight and node by node
-// (OpDef::cost); beside each stands the closed form that gives the same number, in the symbols of symbols.h.
+// Parameters of a model and the cost of a run. Numbers are counted on the graph, weight by weight and node by node
+// (OpDef::cost). Each comes with a closed formula of the same value, in the symbols of symbols.h.
 #pragma once
 
 #include <cstdint>
@@ -14,21 +14,21 @@
 
 namespace vantage {
 
-/// The weights of one part.
+/// The weights of one role.
 struct RoleWeights {
     ModelRole role;
-    bool encoder = false;  ///< of an encoder–decoder's encoder
+    bool encoder = false;  ///< whether it is in the encoder of an encoder–decoder
     std::uint64_t parameters = 0, bytes = 0;
-    std::uint64_t active = 0;  ///< those that one token meets: k of E experts
+    std::uint64_t active = 0;  ///< parameters used for one token: k of E experts
     Formula formula;           ///< of `parameters`
 };
 
-/// Arithmetic and traffic of one run.
+/// Arithmetic and memory traffic of one run.
 struct RunCost {
     struct RoleCost {
         ModelRole role;
         Cost cost;
-        Formula flops;  ///< of matrix products and attention, equal to what their nodes count; nothing for other nodes
+        Formula flops;  ///< of matrix products and attention, equal to the count of their nodes; 0 for other nodes
     };
     struct OpCost {
         std::string op;
@@ -36,39 +36,40 @@ struct RunCost {
         Cost cost;
     };
     std::vector<RoleCost> roles;  ///< in the order of `ModelRole`
-    std::vector<OpCost> ops;      ///< in the order in which ops come first
-    double weight_bytes = 0;      ///< of what is read: weights
-    Formula matrices;             ///< elements of the matrices among these weights
-    double cache_bytes = 0;       ///< of what is read: keys and values
-    SymbolValues values;          ///< of the symbols in the formulas
+    std::vector<OpCost> ops;      ///< in the order of first occurrence
+    double weight_bytes = 0;      ///< bytes read of weights
+    Formula matrices;             ///< elements of the matrices that are read
+    double cache_bytes = 0;       ///< bytes read of keys and values
+    SymbolValues values;          ///< values of the symbols in the formulas
     Cost total() const;
-    Formula flops() const;  ///< of all parts together
+    Formula flops() const;  ///< sum over all roles
 };
 
 class CostModel {
 public:
     using GraphOf = std::function<Graph(const BuildOptions&)>;
-    /// `graph_of` makes the model's graph with the weights' storage types: Model::graph, or build_model with f32 weights.
+    /// `graph_of` builds the model's graph with the storage types of the weights: Model::graph, or build_model with f32
+    /// weights.
     explicit CostModel(const ModelConfig& config, DType cache = DType::f16);
     CostModel(const ModelConfig& config, DType cache, GraphOf graph_of);
 
-    /// In the order of `ModelRole`, those of an encoder–decoder's encoder first.
+    /// In the order of `ModelRole`; those of the encoder of an encoder–decoder come first.
     std::vector<RoleWeights> weights() const;
-    /// n tokens in one run, with all that came before forgotten. Of an encoder–decoder the decoder's, whose encoder has read
-    /// `source` tokens (0 = as many).
+    /// A run of n tokens without context before them. For an encoder–decoder: n tokens of the decoder, with `source`
+    /// tokens in the encoder (0: n).
     RunCost prompt(std::int64_t tokens, std::int64_t source = 0) const;
-    /// One token that sees `keys` keys, its own among them, and those of `source` tokens that an encoder has read.
+    /// One token with `keys` visible keys, including its own, and `source` encoder tokens.
     RunCost token(std::int64_t keys, std::int64_t source = 0) const;
-    /// The encoder of an encoder–decoder, which reads m tokens; with the keys and values that the decoder's layers take.
+    /// The encoder of an encoder–decoder on m tokens, including the keys and values for the decoder's cross-attention.
     RunCost source(std::int64_t tokens) const;
-    /// Bytes of keys and values that one more token takes: its own; or of an encoder–decoder one that the encoder reads, for
-    /// the encoder itself, or for the decoder (cross).
+    /// Bytes of keys and values per token. For an encoder–decoder: self: per decoder token; encoder and cross: per
+    /// encoder token, for the encoder itself and for cross-attention.
     Formula cache_per_token(AttentionKind kind = AttentionKind::self) const;
-    /// Of all of them, for texts of so many tokens.
+    /// Bytes of all kinds, for texts of `context` tokens.
     std::uint64_t cache_bytes(std::int64_t context) const;
     bool is_encoder_decoder() const { return config_.kind == ModelKind::encoder_decoder; }
     const SymbolValues& values() const { return values_; }
-    /// With d for H·D and K·D, and multiples of d for f and g, where they are: what papers write.
+    /// The form that papers use: d for H·D and K·D, and multiples of d for f and g, if the sizes allow.
     Formula simplified(const Formula& formula) const;
 
 private:

@@ -8,7 +8,7 @@ namespace vantage {
 
 namespace {
 
-// Where a symbol stands in a product: counts, then sizes of the model, then those of a run.
+// Position of a symbol in a product: counts, then sizes of the model, then those of a run.
 std::size_t place_of(char symbol) { return std::string("LlkEVCdHKDfgnmwb").find(symbol); }
 bool stands_before(char a, char b) { return place_of(a) < place_of(b); }
 // L·d² before L·d before V·d.

@@ -1,4 +1,4 @@
-// Costs as papers write them: sums of products of a model's sizes, such as 24·L·d² + 4·L·d·n.
+// Formulas of costs: sums of products of a model's sizes, such as 24·L·d² + 4·L·d·n.
 #pragma once
 
 #include <cstdint>
@@ -7,15 +7,15 @@
 
 namespace vantage {
 
-/// What the symbols of a formula stand for; a symbol is one letter.
+/// Values of the symbols. A symbol is one letter.
 using SymbolValues = std::map<char, std::int64_t>;
 
-/// A polynomial in the symbols with whole coefficients; products stand in the order LlkEVCdHKDfgnmwb.
+/// A polynomial in the symbols with integer coefficients. Products are sorted in the order LlkEVCdHKDfgnmwb.
 class Formula {
 public:
     Formula() = default;  ///< 0
     Formula(std::int64_t number) { *this += term("", number); }
-    /// A symbol, or the product of some: "d", "HD".
+    /// A symbol or a product of symbols: "d", "HD".
     static Formula of(const std::string& symbols) { return term(symbols, 1); }
 
     Formula& operator+=(const Formula& other);
@@ -24,11 +24,11 @@ public:
     bool operator==(const Formula&) const = default;
     bool zero() const { return terms_.empty(); }
 
-    /// The same with something else in place of a symbol: f = 4·d.
+    /// Substitutes a symbol: f = 4·d.
     Formula with(char symbol, const Formula& instead) const;
-    /// Coefficients that are multiples of `value` as multiples of the symbol: 24·d² = 2·L·d² for L = 12.
+    /// Factors `value` out of coefficients that are multiples of it, as the symbol: 24·d² = 2·L·d² for L = 12.
     Formula in_units_of(char symbol, std::int64_t value) const;
-    /// Only the terms that are at least `share` of the value.
+    /// The terms with at least `share` of the value.
     Formula larger_terms(double share, const SymbolValues& values) const;
     std::size_t terms() const { return terms_.size(); }
     /// Throws std::out_of_range for a symbol without a value. Exact up to 2^53.

@@ -1,4 +1,4 @@
-// The costs of a run: nodes counted one by one, and the closed forms of those that multiply matrices.
+// The cost of a run: counts over all nodes, and closed formulas for matrix products and attention.
 #include <algorithm>
 #include <cmath>
 
@@ -31,13 +31,13 @@ Formula RunCost::flops() const {
 
 namespace {
 
-// The closed forms of one run's nodes. `rows` is 1 or n, `values` has n.
+// The closed formulas of the nodes of a run. `rows` is 1 or n; `values` has n.
 class RunFormulas {
 public:
     RunFormulas(const Graph& graph, const ModelRoles& roles, std::int64_t rows, SymbolValues& values)
         : graph_(graph), roles_(roles), rows_(rows), values_(values) {}
 
-    /// Nothing for other nodes than matrix products and attention.
+    /// 0 for nodes other than matrix products and attention.
     Formula of(std::size_t index, double counted) {
         const Node& node = graph_.nodes()[index];
         Formula formula;
@@ -52,7 +52,7 @@ public:
         return formula.value(values_) == counted ? formula : Formula(std::llround(counted));
     }
 
-    /// Elements of the matrix that the node reads; of experts' as many as there can be among the choices.
+    /// Elements of the matrix that the node reads; for experts, the maximum number among the choices.
     Formula matrix_read(std::size_t index) const {
         const Node& node = graph_.nodes()[index];
         if (node.op == &expert_linear_op)
@@ -73,7 +73,7 @@ private:
     Formula matrix_product(std::size_t index) const {  // 2 rows in out
         const Shape& out = shape(graph_.nodes()[index].outputs[0]);
         const Formula rows = run_rows(out.elements() / std::max<std::int64_t>(out[-1], 1));
-        if (roles_.of(index) == ModelRole::experts)  // the sum of what a token's experts say
+        if (roles_.of(index) == ModelRole::experts)  // the weighted sum over a token's experts
             return 2 * rows * Formula::of("k") * size_formula(values_, out[-1], "d");
         return 2 * rows * matrix(index);
     }
@@ -101,8 +101,8 @@ private:
     }
     std::int64_t choices(const Node& node) const { return shape(node.outputs[0])[0]; }
 
-    // 2 (D + Dv) for each key that each head's queries see: n of them, or w of a window, or a triangle of both; or m of the
-    // text that an encoder has read.
+    // 2 (D + Dv) per head, query and visible key: n keys, w with a window, or a triangle of these; in cross-attention m
+    // encoder tokens.
     Formula attention(std::size_t index) {
         const Node& node = graph_.nodes()[index];
         const Shape &q = shape(node.inputs[ops::attention::q_]), &v = shape(node.inputs[ops::attention::v_]);
@@ -127,7 +127,7 @@ private:
     SymbolValues& values_;
 };
 
-// Bytes of weights that a node reads: all but the rows of tables, and of experts those that are chosen.
+// Bytes of weights that a node reads: of tables only the rows that are used, of experts only the chosen ones.
 double weight_bytes_of(const Graph& graph, const Node& node) {
     if (node.op == &embedding_op) return 0;
     double bytes = 0;

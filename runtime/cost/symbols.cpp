@@ -45,7 +45,7 @@ Formula size_formula(const SymbolValues& values, std::int64_t size, std::string_
             if (size == of('H')) return Formula::of("H");
         } else if (size == of(symbol)) {
             return one;
-        } else if (symbol == 'f' && size == 2 * of('f')) {  // gate and up in one
+        } else if (symbol == 'f' && size == 2 * of('f')) {  // gate and up projections in one matrix
             return 2 * one;
         } else if (symbol == 'C' && size > of('C') && size <= of('C') + 4) {
             return one + (size - of('C'));

@@ -1,4 +1,4 @@
-// Sizes of a model as the symbols of formulas.
+// The symbols of formulas: sizes of a model and of a run.
 #pragma once
 
 #include <string_view>
@@ -9,33 +9,33 @@
 
 namespace vantage {
 
-/// L layers, d width, H heads of width D, K of them for keys, f inner width, V vocabulary, C context, E experts of which a
-/// token takes k; l layers and g inner width of an encoder–decoder's encoder. Of a run: n tokens (of a prompt) or keys (that a
-/// token sees), m tokens that the encoder reads, w window, b bytes of a cached number.
+/// L layers, d width, H heads of width D, K key-value heads, f inner width, V vocabulary, C context, E experts with k
+/// per token; l layers and g inner width of the encoder of an encoder–decoder. Of a run: n tokens of a prompt or
+/// visible keys of a token, m encoder tokens, w window, b bytes per cached number.
 struct ModelSymbol {
     char symbol;
     const char* meaning;
 };
 const std::vector<ModelSymbol>& model_symbols();
 SymbolValues symbol_values(const ModelConfig& config, DType cache);
-/// The encoder of an encoder–decoder as a model by itself.
+/// The encoder of an encoder–decoder, as a separate model.
 SymbolValues encoder_values(const ModelConfig& config, DType cache);
 
-/// `size` as the first symbol of `order` that has this value, else as a number. In `order` H and K stand for H·D and K·D, h for
-/// H alone; f is found in 2·f, and C in a table with a few rows more.
+/// `size` as the first symbol of `order` with this value, else as a number. In `order`, H and K mean H·D and K·D, and h
+/// means H. Also finds 2·f, and C in tables with a few more rows.
 Formula size_formula(const SymbolValues& values, std::int64_t size, std::string_view order);
-/// The symbols among which the sizes of a part's weights are looked for.
+/// The symbols that sizes of a role's weights can have, as `order` of size_formula.
 std::string_view symbols_of(ModelRole role);
-/// Columns of queries, keys or values: H·D and K·D, or d where they are as many.
+/// Columns of queries, keys or values: H·D and K·D, or d if they are equal to it.
 Formula columns_formula(const SymbolValues& values, const ModelRoles::Columns& columns);
 
-/// A sum over all nodes, in which what every layer has becomes L times that.
+/// A sum over nodes, separated by whether they are in a layer.
 struct ByLayer {
     Formula in_layers, outside;
     Formula sum(std::int64_t layers) const { return in_layers.in_units_of('L', layers) + outside; }
 };
-/// The sum over one part's nodes of a graph, in the symbols of the whole model: in an encoder's graph l, g and m take the place
-/// of L, f and n, but what it offers the decoder is there for each of the decoder's layers.
+/// The sum over the nodes of one role, in the symbols of the whole model. In an encoder's graph l, g and m replace L, f
+/// and n, except in the keys and values for cross-attention, which exist once per decoder layer.
 Formula closed_form(const ModelConfig& config, bool encoder, ModelRole role, const ByLayer& sum);
 
 }  // namespace vantage

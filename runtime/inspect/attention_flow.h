@@ -1,9 +1,8 @@
-// Attention through all layers: how much of what a token ends as comes from which token of the input, if attention were all.
-//
-// Both take the layers' weights, averaged over heads, mixed with the residual stream and made to sum to 1:
+// Attention rollout and attention flow: which input tokens the last state of each token depends on, through all layers,
+// if only attention and the residual stream are counted. With A_l the mean of the heads of layer l:
 //   Ã_l = (A_l + I) / 2, each row divided by its sum
-// Rollout multiplies them, Ã_L … Ã_1: the share of all paths from a token's end to a token's beginning. Flow takes Ã_l[i, j]
-// as the capacity of an edge from (l, i) to (l − 1, j), and asks for the largest flow from one to the other.
+// Rollout is the product Ã_L … Ã_1. Flow is the maximum flow from (L, i) to (0, j), where Ã_l[i, j] is the capacity of
+// the edge from (l, i) to (l − 1, j).
 // Abnar & Zuidema, "Quantifying Attention Flow in Transformers" (2020).
 #pragma once
 
@@ -13,7 +12,7 @@
 
 namespace vantage {
 
-/// A square matrix, row after row.
+/// A square matrix, row-major.
 struct SquareMatrix {
     int size = 0;
     std::vector<double> values;
@@ -23,11 +22,11 @@ struct SquareMatrix {
     }
 };
 
-/// Ã of a layer from the weights of its heads, each [n, n]: `heads` of them are added up already.
+/// Ã of a layer. `sum_of_heads`: the sum of the weights of its `heads` heads, [n, n].
 SquareMatrix with_residual(std::span<const double> sum_of_heads, int tokens, int heads);
-/// [n, n]: row i says where token i's last state comes from. Rows sum to 1.
+/// Rollout, [n, n]: row i holds the shares of the input tokens in the last state of token i. Rows sum to 1.
 SquareMatrix attention_rollout(std::span<const SquareMatrix> layers);
-/// The same by maximum flow, n² of them (Dinic's algorithm); rows do not sum to 1. `progress` is called with the rows done.
+/// Flow, [n, n]: n² maximum flows (Dinic's algorithm). Rows do not sum to 1. `progress` is called with the rows done.
 SquareMatrix attention_flow(std::span<const SquareMatrix> layers, const std::function<void(int)>& progress = {});
 
 }  // namespace vantage

@@ -17,9 +17,9 @@ namespace {
 
 constexpr int queries_skipped = 3;
 constexpr double not_defined = std::numeric_limits<double>::quiet_NaN();
-constexpr std::size_t links_compared = 4;  // that a head's strongest link is measured against, itself included
+constexpr std::size_t links_compared = 4;  // including the strongest one
 
-/// One head's part of a layer's tables.
+/// The part of one head in the tables of a layer.
 struct HeadView {
     std::span<const float> rows, keys;
     int head, heads, queries, key_count;
@@ -38,7 +38,8 @@ void keep_larger(Read& best, const Read& read) {
     if (read.key >= 0 && read.weight > best.weight) best = read;
 }
 
-/// By query: an earlier token is the same and further back than 2, so that what came next is not the token before.
+/// By query: whether the same token occurs more than 2 positions before, so that what followed it is not the previous
+/// token.
 std::vector<bool> repeating(const TokenSequence& text) {
     std::unordered_map<std::int32_t, int> first;
     std::vector<bool> repeats;
@@ -62,13 +63,13 @@ void add_row(HeadStatistics& sums, const HeadView& view, int query) {
                                       {&sums.previous, ROW_PREVIOUS},
                                       {&sums.self, ROW_SELF},
                                       {&sums.next, ROW_NEXT},
-                                      {&sums.delimiters, ROW_DELIMITERS},
+                                      {&sums.separators, ROW_DELIMITERS},
                                       {&sums.total, ROW_TOTAL}})
         *sum += view.row(query, number);
     keep_larger(sums.strongest, view.read(query, ROW_LARGEST));
 }
 
-/// How far the queries look; of an image only patches look anywhere, and at patches.
+/// Distances. In images only those between patches count.
 void find_distances(HeadStatistics& result, const HeadView& view, bool image) {
     int counted = 0;
     for (int query = std::max(result.first_query, image ? 1 : 0); query < result.tokens; ++query) {
@@ -80,18 +81,18 @@ void find_distances(HeadStatistics& result, const HeadView& view, bool image) {
     for (double* sum : {&result.near, &result.distance}) *sum /= counted;
 }
 
-/// What this kind of attention does not have, and what the text says nothing about.
+/// Sets to NaN what this attention kind or this text does not define.
 void drop_undefined(HeadStatistics& result, const HeadTexts& texts, bool repeats) {
     const auto drop = [](std::initializer_list<double*> numbers) {
         for (double* number : numbers) *number = not_defined;
     };
     if (!texts.in_line()) drop({&result.previous, &result.next, &result.previous_score});
     if (texts.queries) drop({&result.self, &result.distance, &result.near});
-    if (texts.keys.delimiters.empty()) drop({&result.delimiters});
+    if (texts.keys.separators.empty()) drop({&result.separators});
     if (!repeats || !texts.in_line()) drop({&result.duplicate_score, &result.induction_score});
 }
 
-/// By how much this query reads the key more than the other queries do for which it is far.
+/// How much more this query attends to the key than the other queries for which the key is distant.
 double specific(const HeadView& view, const Read& read) {
     const double others = view.key(read.key, KEY_FAR_SEEN) - 1, weight = static_cast<double>(read.weight);
     const double mean_of_others = others > 0 ? (view.key(read.key, KEY_FAR_RECEIVED) - weight) / others : 0;
@@ -150,7 +151,7 @@ HeadStatistics numbers_of(const HeadView& view, const std::vector<bool>& repeats
         keep_larger(s.strongest_induction, view.read(query, ROW_COPY));
     }
     for (double* sum : {&s.entropy, &s.relative_entropy, &s.effective, &s.largest, &s.first, &s.previous, &s.self,
-                        &s.next, &s.delimiters, &s.total})
+                        &s.next, &s.separators, &s.total})
         *sum /= std::max(1, s.tokens - s.first_query);
     for (double* sum : {&s.induction, &s.duplicate}) *sum /= std::max(1, s.repeats);
     find_distances(s, view, image);
@@ -170,8 +171,8 @@ std::vector<HeadStatistics> head_statistics(std::span<const float> rows, std::sp
     };
     if (rows.size() != each(queries, ROW_NUMBERS) || keys.size() != each(key_count, KEY_NUMBERS))
         throw Error(ErrorKind::usage,
-                    format("head statistics of %d tokens and %d heads: %zu and %zu numbers do not fit", queries, heads,
-                           rows.size(), keys.size()));
+                    format("head statistics: %d tokens and %d heads do not match tables of %zu and %zu values", queries,
+                           heads, rows.size(), keys.size()));
     const int first_query = texts.causal ? std::clamp(queries - 1, 0, queries_skipped) : 0;
     const std::vector<bool> repeats =
         texts.in_line() ? repeating(reading) : std::vector<bool>(static_cast<std::size_t>(queries));

@@ -14,8 +14,9 @@ std::vector<SalientHead> salient_heads(std::span<const HeadStatistics> heads, in
             if (read.key >= 0 && score > salient.score)
                 salient.score = score, salient.reason = reason, salient.read = read;
         };
-        consider(head.induction * head.repeats / (head.repeats + 1.0), SalientHead::copies, head.strongest_induction);
-        consider(head.standing_out, SalientHead::stands_out, head.outstanding);
+        consider(head.induction * head.repeats / (head.repeats + 1.0), SalientHead::induction,
+                 head.strongest_induction);
+        consider(head.standing_out, SalientHead::single_link, head.outstanding);
         if (salient.score > 0) all.push_back(salient);
     }
     std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.score > b.score; });

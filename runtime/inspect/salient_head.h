@@ -1,19 +1,23 @@
-// Which head is worth a look: a rule on numbers, which knows no model and no head by name.
+// Salience: how much the attention of a head depends on what the text says. The rule uses numbers only. It knows no
+// model and no head by name.
 //
-// A head tells something when what it reads depends on what the text says. So keys that a head can find by their place
-// alone do not count: the first token (where heads rest that have nothing to read), the one before the query, and the query
-// itself. What is left can tell in two ways:
+// Keys that a head can find by position alone do not count: the first token (where heads rest that have nothing to
+// attend to), the previous token, and the query itself. The salience of a head is the larger of two scores, from 0 to
+// 1:
 //
-//   It copies: a token that was there before reads what came next then. Its score is the induction mass m over the r
-//   queries that repeat a token, less where few do:  m · r / (r + 1).
+//   Induction: a token that occurred before attends to what followed it then. The score is m · r / (r + 1), where m is
+//   the
+//   induction mass and r the number of queries that repeat a token.
 //
-//   One link stands out: a word reads another word. A link from query i to key j counts by how much i reads j more than
-//   other queries do,  s_ij = A_ij − mean of A_i'j over the other queries i' > j + 1;  a key that everyone reads tells
-//   nothing about i. With s₁ ≥ s₂ ≥ s₃ ≥ s₄ for the four most specific links of the head, one per query, the score is
-//   s₁ · (s₁ / (s₁ + s₂ + s₃ + s₄))²:  a head that is quiet but for one link is easier to understand than one that has
-//   many, and one that reads always two or three back has many.
+//   Single link: one word attends to another. A link from query i to key j counts by how much more i attends to j than
+//   other queries do,  s_ij = A_ij − mean of A_i'j over the other queries i' > j + 1,  because a key that all queries
+//   attend
+//   to says nothing about i. With s₁ ≥ s₂ ≥ s₃ ≥ s₄ for the four most specific links of the head, one per query, the
+//   score
+//   is  s₁ · (s₁ / (s₁ + s₂ + s₃ + s₄))².  A head with one strong link scores higher than a head with many, such as one
+//   that always attends two or three tokens back.
 //
-// The larger of the two is the head's score. Uniform heads score nothing either way: their weights are small, and alike.
+// Uniform heads score about 0 both ways: their weights are small and alike.
 #pragma once
 
 #include <optional>
@@ -25,15 +29,15 @@
 namespace vantage {
 
 struct SalientHead {
-    enum Reason : std::uint8_t { copies, stands_out };
+    enum Reason : std::uint8_t { induction, single_link };
     int layer = -1, head = -1;
-    double score = 0;  ///< 0 to 1
-    Reason reason = stands_out;
-    Read read;  ///< the link to look at
+    double score = 0;  ///< salience, 0 to 1
+    Reason reason = single_link;
+    Read read;  ///< the link that decided
 };
 
-/// The `count` most telling of all heads, which come layer by layer, the best first; fewer where fewer have a score (in texts
-/// of three tokens there are no far keys).
+/// The `count` most salient of `heads` (ordered by layer), the highest score first. Heads with score 0 are left out, so
+/// there may be fewer: a text of three tokens has no distant keys.
 std::vector<SalientHead> salient_heads(std::span<const HeadStatistics> heads, int heads_per_layer, std::size_t count);
 std::optional<SalientHead> most_salient_head(std::span<const HeadStatistics> heads, int heads_per_layer);
 

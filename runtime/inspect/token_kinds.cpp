@@ -1,4 +1,4 @@
-// Which tokens are words and which are delimiters, by their texts.
+// Which tokens begin words and which are separators, by their texts.
 #include <algorithm>
 
 #include "runtime/inspect/head_statistics.h"
@@ -9,7 +9,7 @@ namespace vantage {
 namespace {
 
 bool is_ascii(char c) { return static_cast<unsigned char>(c) < 0x80; }
-/// Letters, digits, and everything that is not ASCII: bytes of a character that a token may hold only in part.
+/// Letters, digits and all bytes that are not ASCII, because a token may hold only a part of a character.
 bool is_letter(char c) {
     return !is_ascii(c) || (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
 }
@@ -29,16 +29,16 @@ std::vector<bool> words_among(std::span<const std::string> token_texts) {
     return words;
 }
 
-std::vector<bool> delimiters_among(std::span<const std::string> token_texts) {
-    std::vector<bool> delimiters;
-    for (const std::string& text : token_texts) delimiters.push_back(!has_letters(text));
-    return delimiters;
+std::vector<bool> separators_among(std::span<const std::string> token_texts) {
+    std::vector<bool> separators;
+    for (const std::string& text : token_texts) separators.push_back(!has_letters(text));
+    return separators;
 }
 
 std::vector<std::int32_t> TokenSequence::marks() const {
     std::vector<std::int32_t> marks;
     for (int i = 0; i < size(); ++i)
-        marks.push_back((is_delimiter(i) ? MARK_DELIMITER : 0) | (is_word(i) ? MARK_WORD : 0));
+        marks.push_back((is_separator(i) ? MARK_DELIMITER : 0) | (is_word(i) ? MARK_WORD : 0));
     return marks;
 }
 

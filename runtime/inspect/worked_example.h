@@ -1,4 +1,4 @@
-// Self-attention worked by hand on four tokens, as a graph: the smallest thing that one can follow number by number.
+// Self-attention on four tokens as a graph, small enough to be followed by hand.
 // Y. Huang, "The Mathematics of Attention and Transformers" (lecture slides).
 #pragma once
 
@@ -11,10 +11,10 @@ namespace vantage {
 
 /// Outputs of the graph, each [4, 4]:
 ///   Q = X W_Q, K = X W_K, V = X W_V    X [4, 8], one row per token
-///   S = Q Kᵀ                           how well each query fits each key
+///   S = Q Kᵀ                           scores of each query for each key
 ///   A = softmax(S / √4)                rows sum to 1
-///   Z = A V                            what each token takes along
-///   Z_fused                            the same by the kernel that never writes A
+///   Z = A V                            outputs, one row per token
+///   Z_fused                            Z again, by the fused attention op, which does not store A
 struct WorkedExample {
     std::vector<std::string> tokens;
     Graph graph;

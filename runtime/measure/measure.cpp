@@ -17,11 +17,12 @@ namespace vantage {
 
 namespace {
 
-constexpr double submission_seconds = 0.05;  // of one that holds many runs: others get their turn
-constexpr std::uint32_t max_runs = 32;       // in one submission
-constexpr std::size_t stretches = 16;        // of a result that is too long to be read whole
+constexpr double submission_seconds =
+    0.05;                               // seconds of a submission with many runs, so that other programs get their turn
+constexpr std::uint32_t max_runs = 32;  // per submission
+constexpr std::size_t stretches = 16;   // ranges that are read of a long result
 
-// Writes `block` and doubles what is there until the buffer is full.
+// Writes `block` and doubles the written part until the buffer is full.
 void fill_with(gpu::DeviceState& device, const gpu::Buffer& buffer, std::uint64_t bytes,
                const std::vector<std::byte>& block) {
     std::uint64_t done = std::min<std::uint64_t>(bytes, block.size());
@@ -39,7 +40,7 @@ void fill_with(gpu::DeviceState& device, const gpu::Buffer& buffer, std::uint64_
     gpu::wait(device, gpu::submit(device, one));
 }
 
-// The value below which this share of the sorted ones lies; between two of them by distance.
+// Quantile of sorted values, with linear interpolation.
 double quantile(const std::vector<double>& sorted, double share) {
     const double at = share * static_cast<double>(sorted.size() - 1);
     const auto below = static_cast<std::size_t>(at);
@@ -47,7 +48,7 @@ double quantile(const std::vector<double>& sorted, double share) {
     return sorted[below] + (at - static_cast<double>(below)) * (sorted[above] - sorted[below]);
 }
 
-// A kernel made ready: schedule, memory and pipelines.
+// A kernel that is ready to run: schedule, memory and pipelines.
 struct Prepared {
     Schedule schedule;
     PlanMemory memory;
@@ -86,7 +87,7 @@ struct MeasuredCall::State {
     void require_memory(std::uint64_t wanted) const {
         if (const std::uint64_t left = device.memory_available(); wanted > left)
             throw Error(ErrorKind::out_of_memory,
-                        format("measuring %s takes %s of device memory, %s are available", call.op->name,
+                        format("measuring %s needs %s of device memory, but %s are available", call.op->name,
                                bytes_text(wanted).c_str(), bytes_text(left).c_str()));
     }
     void fill(std::size_t i) {
@@ -144,7 +145,8 @@ Prepared& MeasuredCall::State::prepared(const Kernel& kernel) {
     return *made;
 }
 
-// The first run compiles and is slow; the second says how many fit one submission, and is a sample if there are no more.
+// The first run compiles and is slow. The second decides how many runs fit one submission, and is a sample if there are
+// no more.
 std::vector<double> MeasuredCall::State::warm_up(Prepared& p, double hopeless) {
     if (!p.ran) run(p);
     const std::vector<double> first = take(p);
@@ -154,7 +156,7 @@ std::vector<double> MeasuredCall::State::warm_up(Prepared& p, double hopeless) {
     p.runs = static_cast<std::uint32_t>(
         std::clamp(submission_seconds / std::max(first[0], 1e-6), 1.0, static_cast<double>(max_runs)));
     p.repeated = p.recorder->repeated(p.runs);
-    take(p);  // clocks that rise under load have risen
+    take(p);  // until clocks have risen under load
     return {};
 }
 
@@ -164,7 +166,7 @@ void MeasuredCall::State::run(Prepared& p) {
     p.ran = true;
 }
 
-// The samples of one submission.
+// Takes the samples of one submission.
 std::vector<double> MeasuredCall::State::take(Prepared& p) {
     const double begin = seconds_now();
     std::vector<DispatchTiming> timings;
@@ -222,7 +224,8 @@ std::vector<HostTensor> MeasuredCall::results(const Kernel& kernel, std::size_t 
         const std::size_t size = info(type.dtype).bytes, pieces = elements > max_elements ? stretches : 1;
         const std::size_t each = elements > max_elements ? max_elements / stretches : elements;
         std::vector<std::byte> bytes(pieces * each * size);
-        for (std::size_t piece = 0; piece < pieces; ++piece) {  // the first at the beginning, the last at the end
+        for (std::size_t piece = 0; piece < pieces;
+             ++piece) {  // the first range is at the beginning, the last at the end
             const std::size_t first = pieces > 1 ? (elements - each) * piece / (pieces - 1) : 0;
             gpu::download(s.device.state(), buffer, offset + first * size,
                           std::span(bytes).subspan(piece * each * size, each * size));

@@ -1,4 +1,4 @@
-// Times kernels of one call on a device: for the benchmark and for tuning.
+// Measures the time of kernels for one call on a device, for benchmarks and tuning.
 #pragma once
 
 #include <functional>
@@ -13,55 +13,57 @@
 namespace vantage {
 
 struct MeasureOptions {
-    double seconds = 0.25;                           ///< of the device's time, for samples; the warm-up comes on top
-    std::size_t min_samples = 3, max_samples = 100;  ///< samples: `min_samples` of them even where they take longer
-    double hopeless = 0;  ///< seconds: a kernel whose first warm run takes longer gets no further samples; 0 = never
+    double seconds = 0.25;  ///< device time of all samples, without the warm-up
+    std::size_t min_samples = 3,
+                max_samples = 100;  ///< `min_samples` are taken even if they take longer than `seconds`
+    double hopeless = 0;            ///< seconds; no further samples if the first warm run takes longer. 0: no limit
 };
 
-/// Seconds of the device for one run of a kernel: all of its dispatches, without the submission.
+/// Device time in seconds for one run of a kernel: all of its dispatches, without the submission.
 struct Measurement {
-    std::vector<double> samples;       ///< in the order in which they were taken
+    std::vector<double> samples;       ///< in the order of measurement
     double median = 0, deviation = 0;  ///< deviation: the median of |sample - median|
     double min = 0, lower_quartile = 0, upper_quartile = 0, max = 0;
-    bool device_clock = true;  ///< false: a queue without timestamps; the host's clock, with a share of the submission
+    bool device_clock =
+        true;  ///< false: host clock, including a share of the submission, because the queue has no timestamps
     std::size_t dispatches = 0;
 };
-/// The figures of these samples, of which there is one at least.
+/// Median, quartiles, … of samples. There must be at least one.
 Measurement measurement_of(std::vector<double> samples);
 
-/// Whether an error is of the kernel that was measured alone, so that others can still be: not of the device, nor Ctrl-C.
+/// Whether an error concerns only the measured kernel, so that others can be measured: not a lost device, not Ctrl-C.
 inline bool is_of_one_kernel(ErrorKind kind) {
     return kind == ErrorKind::failure || kind == ErrorKind::unsupported || kind == ErrorKind::out_of_memory;
 }
 
-/// What stands in operand `i` of a measured call: bytes that are repeated until it is full, a whole number of its elements.
+/// The content of operand `i` of a measured call: a whole number of elements, repeated until the operand is full.
 using OperandFill = std::function<std::vector<std::byte>(const OpCall& call, int i)>;
-/// Numbers that are valid and usual for the operand, by its name: ids within the table, a step that runs its rows at the end of
-/// `keys` rows of the cache (0 = a full one), choices that are even among experts, floats about 0 of such a size that sums stay
-/// near 1.
+/// Valid and typical values by the name of the operand: ids within the table, a step whose rows are at the end of
+/// `keys` rows of the cache (0: a full cache), a uniform choice of experts, floats around 0 of such a size that sums
+/// stay near 1.
 OperandFill default_operands(std::int64_t keys = 0);
 
-/// A call with its operands in device memory, filled once for all kernels that are measured.
+/// A call with its operands in device memory. They are filled once for all kernels.
 class MeasuredCall {
 public:
-    /// Results are inferred where `call` has none. Throws out_of_memory before anything is allocated when operands and
-    /// results cannot fit.
+    /// Infers the results if `call` has none. Throws out_of_memory, before allocating, if operands and results do not
+    /// fit.
     MeasuredCall(const Device& device, OpCall call, const OperandFill& fill = default_operands());
     ~MeasuredCall();
     MeasuredCall(MeasuredCall&&) noexcept;
 
-    /// Whether the device provides what the kernel needs and it fits the call.
+    /// Whether the kernel is eligible for the call on this device.
     bool fits(const Kernel& kernel) const;
-    /// Warms up when the kernel is measured for the first time (drivers compile late), then takes samples; short kernels run
-    /// many times in one submission. What a kernel needs is kept for further calls. Throws out_of_memory before
-    /// allocating, interrupted after Ctrl-C, and as Plan does.
+    /// Takes samples, after a warm-up if the kernel is measured for the first time (drivers may compile late). Short
+    /// kernels run several times per submission. Pipelines and memory are kept for further calls. Throws out_of_memory
+    /// before allocating, interrupted after Ctrl-C, and like Plan.
     Measurement measure(const Kernel& kernel, const MeasureOptions& options = {});
-    /// One run from the operands as they were filled: its results, or of long ones `most` elements in some stretches that
-    /// are the same for every kernel.
+    /// Results of one run on the original operands. Of results with more than `max_elements` elements, returns ranges
+    /// that are the same for every kernel.
     std::vector<HostTensor> results(const Kernel& kernel, std::size_t max_elements = std::size_t{1} << 20);
 
     const OpCall& call() const;
-    /// Bytes of operands and results.
+    /// Bytes of all operands and results.
     std::uint64_t bytes() const;
 
 private:
@@ -69,7 +71,7 @@ private:
     std::unique_ptr<State> state_;
 };
 
-/// One kernel of one call: MeasuredCall, once.
+/// Measures one kernel of one call.
 Measurement measure(const Device& device, const OpCall& call, const Kernel& kernel, const MeasureOptions& options = {},
                     const OperandFill& fill = default_operands());
 

@@ -1,4 +1,4 @@
-// What measured calls compute with: see default_operands in measure.h.
+// Operands of measured calls: default_operands of measure.h.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -15,9 +15,9 @@ namespace vantage {
 
 namespace {
 
-constexpr std::int64_t block_elements = 65521;  // a prime: rows of a tensor differ, whatever their length
+constexpr std::int64_t block_elements = 65521;  // a prime, so that rows of any length differ
 
-// Index of the operand of this name, -1 where the call has none.
+// Index of an operand by name; -1 if the call does not have it.
 int operand(const OpCall& call, std::string_view name) {
     const auto& names = call.op->operands;
     for (int i = 0; i < static_cast<int>(names.size()); ++i)
@@ -38,7 +38,7 @@ HostTensor all_equal(const TensorType& type, double value) {
     return tensor;
 }
 
-// Tokens of a sequence in a run, and how many its cache, tables and lists hold.
+// Tokens of a sequence in a run, and the capacity of its cache, tables and lists.
 struct Rows {
     std::int64_t run = 1, held = std::numeric_limits<std::int32_t>::max();
 };
@@ -73,7 +73,8 @@ Rows rows_of(const OpCall& call, int step) {
     return rows;
 }
 
-// A run at the end of `keys` rows, or where a token is added to a list, in the middle of it: many runs follow each other.
+// A run at the end of `keys` rows. If it appends to a list of tokens, in the middle of the list, because many runs
+// follow.
 HostTensor step_operand(const OpCall& call, int i, std::int64_t keys) {
     const Rows rows = rows_of(call, i);
     const bool adds = std::ranges::count(call.op->alias, static_cast<std::int8_t>(i)) > 0;
@@ -94,7 +95,7 @@ HostTensor step_operand(const OpCall& call, int i, std::int64_t keys) {
     return step;
 }
 
-// Tables of routed experts: as many choices for each, in an order that tells nothing.
+// Tables of routed experts: equally many choices for each, in no particular order.
 HostTensor expert_operand(const OpCall& call, std::string_view name) {
     const TensorType& index = call.in(operand(call, "index"));
     const int w = operand(call, "w");
@@ -120,14 +121,14 @@ HostTensor integer_operand(const OpCall& call, int i, std::string_view name, std
     if (name == "positions" && table >= 0) return random_integers(count, call.in(table).shape[0], random);
     if (name == "kv_len") return all_equal(type, static_cast<double>(call.in(operand(call, "k")).shape[-3]));
     if (name == "block_mask") return all_equal(type, 1);
-    return all_equal(type, 0);  // token 0, one segment, nothing seen: valid everywhere
+    return all_equal(type, 0);  // token 0, segment 0, nothing seen: always valid
 }
 
-// Uniform about 0: of weights so small that a row of them times values of size 1 sums to about 1.
+// Uniform around 0. Weights are so small that a row times values of size 1 sums to about 1.
 HostTensor float_operand(const OpCall& call, int i, std::string_view name, std::mt19937& random) {
     const TensorType& type = call.in(i);
     const DTypeInfo& storage = info(type.dtype);
-    // of block types whole blocks, as many as make about as many elements, but no power of two of them
+    // quantized types: whole blocks with about as many elements, and not a power of two of them
     const std::int64_t block = storage.elements == 1 ? block_elements : 251 * std::int64_t{storage.elements};
     const std::int64_t count = std::min(type.shape.elements(), block);
     HostTensor tensor({Shape{count}, type.dtype});

@@ -12,7 +12,7 @@ namespace vantage {
 namespace {
 
 constexpr int rounds = 3;
-constexpr double hopeless = 3;  // times the fastest: not measured again, unless it is the usual one
+constexpr double hopeless = 3;  // times the fastest kernel: slower ones are not measured again, except the default
 
 double work_of(const OpCall& call) {
     if (call.op->cost == nullptr) return 0;
@@ -42,7 +42,7 @@ public:
     }
 
 private:
-    // A kernel that fails by itself is out; a device that fails ends all.
+    // A kernel that fails is excluded. An error of the device ends the measurement.
     template <class Action>
     bool survives(const Kernel& kernel, Action action) {
         try {
@@ -59,13 +59,14 @@ private:
             format("%s/%s is not chosen: %s", measured_.call().op->name, kernel.name, reason.c_str()));
     }
 
-    // What differs from the op's last kernel, which is the plainest, and from the usual one where that takes too long.
+    // Excludes kernels whose results differ from the reference: the op's last kernel, the simplest one, or the default
+    // if that takes too long.
     void reject_wrong_ones() {
         const Kernel& reference =
             work_of(measured_.call()) > options_.max_reference_work ? *result_.default_kernel : *candidates_.back();
         std::vector<HostTensor> want;
         if (!survives(reference, [&] { want = measured_.results(reference); })) {
-            candidates_ = {result_.default_kernel};  // nothing to compare with: nothing to choose
+            candidates_ = {result_.default_kernel};  // without a reference there is no choice
             return;
         }
         std::erase_if(candidates_, [&](const Kernel* kernel) {
@@ -76,7 +77,7 @@ private:
                                                             measured_.call().op->tolerance, measured_.call().attrs);
                                !c.passed)
                                throw Error(ErrorKind::failure,
-                                           format("its results are not those of %s: ", reference.name) + c.message);
+                                           format("its results differ from those of %s: ", reference.name) + c.message);
                    });
         });
     }
@@ -100,7 +101,7 @@ private:
         });
     }
 
-    // A usual kernel that is wrong or cannot run stays the choice: that is for its tests, and not hidden by a table.
+    // A default kernel that is wrong or fails stays the choice: tests must find this, and a table must not hide it.
     void choose() {
         const auto default_time = result_.times.find(result_.default_kernel);
         if (default_time == result_.times.end()) return;
@@ -123,7 +124,7 @@ private:
     MeasuredCall measured_;
     TunedResult result_;
     std::vector<const Kernel*> candidates_;
-    double fastest_ = 0;  // median of a round
+    double fastest_ = 0;  // median of a round, seconds
 };
 
 }  // namespace

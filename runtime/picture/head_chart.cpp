@@ -15,16 +15,17 @@ namespace {
 constexpr int chart_width = 1240, min_panel = 44, max_panel = 168, bars_height = 46, key_size = 11;
 constexpr TextStyle panel_note{11, style::ink, TextWeight::regular};
 
-/// Apart in hue and alike in lightness on the dark background (Okabe & Ito 2008, lightened).
-constexpr std::array<std::pair<const char*, Rgb>, 10> pattern_colours{{{"induction", {255, 176, 59}},
-                                                                       {"duplicate", {240, 228, 120}},
-                                                                       {"previous", {86, 180, 233}},
-                                                                       {"next", {120, 150, 255}},
+/// Distinct in hue and similar in lightness on the dark background (Okabe & Ito 2008, lightened). By id of the pattern.
+constexpr std::array<std::pair<const char*, Rgb>, 11> pattern_colours{{{"induction", {255, 176, 59}},
+                                                                       {"duplicate-token", {240, 228, 120}},
+                                                                       {"previous-token", {86, 180, 233}},
+                                                                       {"next-token", {120, 150, 255}},
                                                                        {"self", {190, 160, 255}},
                                                                        {"local", {60, 200, 160}},
-                                                                       {"sink", {213, 94, 94}},
+                                                                       {"attention-sink", {213, 94, 94}},
+                                                                       {"separator", {200, 140, 90}},
                                                                        {"broadcast", {226, 130, 190}},
-                                                                       {"diffuse", {142, 149, 168}},
+                                                                       {"uniform", {142, 149, 168}},
                                                                        {"mixed", {96, 103, 122}}}};
 
 Rgb blended(Rgb a, Rgb b, double share) {
@@ -96,7 +97,7 @@ private:
         write(image, {at.x + 5, at.y + 4 + text_height(letters) * 3 / 4},
               TextRaster::shared().fitted(panel.note, letters, room), letters);
         if (panel.bars.empty()) return;
-        // of several tokens in a column the one that receives most
+        // the maximum of the tokens in each column
         const auto bars = static_cast<int>(panel.bars.size()), columns = std::min(bars, room);
         for (int column = 0; column < columns; ++column) {
             const int first = column * bars / columns, end = (column + 1) * bars / columns;
@@ -107,7 +108,7 @@ private:
         }
     }
 
-    /// What the colours and the bars mean.
+    /// The legend.
     void paint_key(Image& image) {
         const TextRaster& raster = TextRaster::shared();
         int x = layout_.panels.front().x;
@@ -120,7 +121,7 @@ private:
             x += key_size + raster.measure(name, style::caption).width + 22;
         }
         write(image, {layout_.panels.front().x, key_y_ + text_height(style::caption) + style::gap + key_size},
-              "bars: attention that each token receives from those that see it, mean, 0 to 1", style::caption);
+              "bars: mean attention that each token receives from the queries that see it, 0 to 1", style::caption);
     }
 
     const HeadChartPicture& picture_;

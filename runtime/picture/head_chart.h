@@ -1,5 +1,4 @@
-// All heads at one glance by what they do: a panel for each, layers downwards, heads across, coloured by pattern, with a bar
-// for every token: the attention that it receives.
+// One panel per head (layers are rows), coloured by pattern, with one bar per token: the attention that it receives.
 #pragma once
 
 #include <string>
@@ -11,15 +10,15 @@
 namespace vantage {
 
 struct HeadPanel {
-    std::string pattern;       ///< "previous"; the same word has the same colour
-    std::string note;          ///< "before .93", in the panel
-    double score = 0;          ///< 0 to 1: how bright the panel's frame is
-    std::vector<double> bars;  ///< 0 to 1, by token
+    std::string pattern;       ///< id of a pattern, such as "previous-token"; decides the colour
+    std::string note;          ///< text in the panel, such as "previous-token .93"
+    double score = 0;          ///< 0 to 1: brightness of the frame
+    std::vector<double> bars;  ///< 0 to 1, one per token
 };
 
 struct HeadChartPicture {
     int layers = 0, heads = 0;
-    std::vector<HeadPanel> panels;  ///< layer by layer
+    std::vector<HeadPanel> panels;  ///< ordered by layer
     std::string title, caption;
 };
 
@@ -29,9 +28,9 @@ struct HeadChartLayout {
     std::vector<style::PlacedText> texts;
 };
 
-/// The colour of a pattern, the same in every picture.
+/// The colour of a pattern by its id; grey for an unknown id.
 Rgb pattern_colour(const std::string& pattern);
-/// Throws usage when the numbers do not fit together.
+/// Throws usage if the number of panels is not layers × heads.
 Image draw_head_chart(const HeadChartPicture& picture, HeadChartLayout* layout = nullptr);
 
 }  // namespace vantage

@@ -95,7 +95,7 @@ runs 6 "model-00002-of-00003.safetensors"
 # ---- prompts, contexts, outputs --------------------------------------------------------------------------------------
 
 spoiled gpt2
-ends 2 "1000 is outside of the vocabulary"*"999" "$program" inspect -m "$folder" --ids 1,1000
+ends 2 "1000 is outside the vocabulary"*"999" "$program" inspect -m "$folder" --ids 1,1000
 ends 2 "-1" "$program" inspect -m "$folder" --ids=-1
 ends 2 "prompt" "$program" run -m "$folder" -p "" -n 2
 ends 2 "tokens do not fit the context of 3"*"make the context larger" "$program" run -m "$folder" -p "The quick brown fox jumps over the lazy dog" -c 3

@@ -54,7 +54,7 @@ ends() {
         failures=$((failures + 1))
     fi
 }
-ends 6 "mini-world: neither chat_template.jinja"*"vantage run"*"--template" "$program" chat
+ends 6 "mini-world: there is no chat template"*"vantage run"*"--template" "$program" chat
 ends 6 "/nowhere/t.jinja" "$program" chat --template /nowhere/t.jinja
 printf '\n{%% for m in messages %%}' >"$scratch/open.jinja"
 ends 6 "open.jinja, line 2: the template ends where {% endfor %} was wanted" "$program" chat --template "$scratch/open.jinja"
@@ -62,8 +62,8 @@ echo '{% include "x" %}' >"$scratch/include.jinja"
 ends 1 'include.jinja, line 1: the tag "include" is not built' "$program" chat --template "$scratch/include.jinja"
 echo '{{ raise_exception("Only haiku.") }}' >"$scratch/refuses.jinja"
 ends 2 'refuses.jinja, line 1: the template refuses: "Only haiku."' "$program" chat --template "$scratch/refuses.jinja"
-ends 2 "the conversation has "*" tokens, but the context holds 8: /reset begins anew, --ctx" "$program" chat --template chatml --ctx 8
-ends 2 "--profile goes with commands that run a model" "$program" tokenize --profile "$scratch/trace.json"
+ends 2 "the conversation has "*" tokens, but the context has 8; start again with /reset, or use a larger --ctx" "$program" chat --template chatml --ctx 8
+ends 2 "--profile needs a command that runs a model" "$program" tokenize --profile "$scratch/trace.json"
 
 mkdir "$scratch/model" && cp "$model"/{config.json,tokenizer.json,generation_config.json,model.safetensors} "$scratch/model"
 echo '{"bos_token": {"content": "<|endoftext|>"}, "chat_template": "{{ bos_token }}{% for m in messages %}{{ m.content }}{% endfor %}"}' >"$scratch/model/tokenizer_config.json"

@@ -28,16 +28,16 @@ length=$("$program" embed -m "$models/bert" -p "the dog" --normalise --pooling c
 grep -aq '"embeddings"' saved.safetensors || fail "embed --save: no tensor embeddings"
 cp -r "$models/bert" words
 sed -i 's/BertForPreTraining/BertForMaskedLM/' words/config.json # a class without a pooler
-ends 2 "words has no pooler; take --pooling mean or cls" embed -m words -p "the dog" --pooling pooler
-ends 2 "made by encoders" embed -p x
-ends 2 "there is no text" embed -m "$models/bert"
+ends 2 "words has no pooler; use --pooling mean or cls" embed -m words -p "the dog" --pooling pooler
+ends 2 "needs an encoder" embed -p x
+ends 2 "no input" embed -m "$models/bert"
 ends 6 "cannot write" embed -m "$models/bert" -p x --save nowhere/out.safetensors
 
 # answers
 gives "gap 2" classify -m "$models/bert" -p "the [MASK] and the [MASK]" --top 3
 gives '"probability"' classify -m "$models/bert" -p "the [MASK]" --json
-ends 2 "write [MASK] for each" classify -m "$models/bert" -p "the dog"
-ends 2 "no head that answers" classify -p x
+ends 2 "write [MASK] where" classify -m "$models/bert" -p "the dog"
+ends 2 "no classification head" classify -p x
 ends 6 "tokenizer.json: no such file" classify -m "$models/bert_classification" -p x
 
 # the pass
@@ -49,10 +49,14 @@ gives '"labels"' inspect -m "$models/bert_classification" --ids 2,3,4 --json
 "$program" inspect -m "$models/mixtral" --ids 2,3,4 --save experts.safetensors >/dev/null || fail "inspect mixtral"
 grep -aq '"router_logits"' experts.safetensors || fail "inspect --save: router_logits is missing"
 gives "longformer" inspect -m "$models/longformer" --ids 2,3,4 --global-tokens 1
+ends 2 "excludes" inspect -m "$models/longformer" --ids 2,3,4 --global-tokens 1 --global-at 0
+ends 2 "position -1 is negative" inspect -m "$models/longformer" --ids 2,3,4 --global-at=-1
+ends 2 "there is no position" inspect -m "$models/longformer" --ids 2,3,4 --global-at ""
+ends 2 '"x" is not a token id' inspect -m "$models/longformer" --ids 2,3,4 --global-at 0,x
 ends 2 "has no global tokens" inspect -m "$models/bert" --ids 2,3 --global-tokens 1
 ends 2 "token type 2" inspect -m "$models/bert_classification" --ids 2,3 --type-ids 0,2
 ends 2 "has 1 types" inspect -m "$models/bert_classification" --ids 2,3 --type-ids 0
-ends 2 "--type-ids goes with encoders" inspect --ids 2,3 --type-ids 0,0
+ends 2 "--type-ids needs an encoder" inspect --ids 2,3 --type-ids 0,0
 ends 2 "is an encoder" inspect -m "$models/bert" --ids 2,3 --greedy 2
 ends 2 "draws no tokens" run -m "$models/bert" -p "the dog"
 

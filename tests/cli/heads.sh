@@ -14,12 +14,23 @@ holds() {
 # ---- the built-in model ----------------------------------------------------------------------------------------------
 
 "$program" heads -p "$prompt" --values --rollout --flow --png pictures >table 2>err || fail "table: $(<err)"
-holds table "“it” reads “animal”" "most telling" "patterns" "rollout" "flow" "first‖Wv‖" "sorted by telling"
+holds table "“it” → “animal” (0.61)" "most salient" "patterns" "rollout" "flow" "first‖Wv‖" "sorted by salience" " sink " " sep " " dup "
 for picture in patterns rollout flow; do [[ $(head -c 4 "pictures/$picture.png" | tail -c 3) == PNG ]] || fail "$picture.png"; done
 
 "$program" heads -p "$prompt" --csv --sort entropy >csv 2>err || fail "csv: $(<err)"
 holds csv "attention,layer,head,pattern,share,telling,entropy"
 [[ $(awk -F, '{ print NF }' csv | sort -u | wc -l) == 1 ]] || fail "lines of the CSV differ in length"
+# one vocabulary: each pattern is a row of the page's table, and the table and JSON use the same words
+"$program" heads -p "$prompt" --json >json 2>err || fail "json: $(<err)"
+for pattern in $(tail -n +2 csv | cut -d, -f4 | sort -u); do
+    grep -qF "| \`$pattern\` |" "$VANTAGE_ROOT/docs/reading-attention.md" || fail "docs/reading-attention.md has no pattern $pattern"
+    holds table "  $pattern "
+    holds json "\"pattern\": \"$pattern\""
+done
+[[ $(tail -n +2 csv | cut -d, -f4 | sort -u | wc -l) -gt 3 ]] || fail "patterns: $(cut -d, -f4 csv | sort | uniq -c)"
+"$program" heads -p "$prompt" --csv --sort telling >old 2>err && "$program" heads -p "$prompt" --csv --sort salience >new 2>err || fail "--sort: $(<err)"
+cmp -s old new || fail "--sort salience is not --sort telling"
+
 awk -F, 'NR > 2 && $7 > last { bad = 1 } { last = $7 } END { exit bad }' csv || fail "--sort entropy"
 
 # ---- silenced heads: one of --mask-heads is what --ablate found for it -----------------------------------------------
@@ -28,8 +39,8 @@ small=(-m "$models/gpt2" --ids 5,6,7,8,5,6,7,9,10 --ablate --sort head)  # 2 lay
 "$program" heads "${small[@]}" --json >all.json 2>err || fail "json: $(<err)"
 "$program" heads "${small[@]}" --json --mask-heads 1.2 >masked.json 2>err || fail "masked: $(<err)"
 "$program" heads "${small[@]}" >table 2>err || fail "ablation table: $(<err)"
-holds table "Δ loss" "nats a token"
-holds all.json '"schema_version": 1' '"pattern":' '"rule":' '"received":' '"most_telling":'
+holds table "Δ loss" "nats per token"
+holds all.json '"schema_version": 2' '"pattern":' '"rule":' '"received":' '"most_telling":'
 loss() { sed -n 's/^  "loss": \([0-9.e+-]*\),*$/\1/p' "$1"; }
 change() { awk -v want="$2" '/"loss_change":/ { if (n++ == want) { gsub(/[",]/, ""); print $2 } }' "$1"; }
 # is_change ALL N MASKED: the loss of MASKED is that of ALL and the change of its head N.
@@ -49,7 +60,7 @@ for place in 1:e0.1 19:x1.3; do
 done
 holds all.json '"attention": "encoder"' '"attention": "decoder"' '"attention": "cross"' '"source":' '"distance": null'
 "$program" heads "${pair[@]}" --values --rollout --flow --png parts --mask-heads e0.0 >table 2>err || fail "bart's table: $(<err)"
-holds table "5 tokens read, 4 written" "of the text that is read" "which read the encoder's text" " e1.1 " " d1.3 " " x0.2 " "–"
+holds table "5 source tokens, 4 decoder tokens" "of the encoder's text" "which attend to the encoder's text" " e1.1 " " d1.3 " " x0.2 " "–"
 for picture in patterns-encoder patterns-decoder patterns-cross rollout-encoder rollout-decoder flow-encoder; do
     [[ -s parts/$picture.png ]] || fail "$picture.png"
 done
@@ -65,7 +76,7 @@ awk -F, 'NR == 1 { for (i = 1; i <= NF; ++i) at[$i] = i; next }
 cp -r "$models/vit" vit
 echo '{"image_processor_type": "ViTImageProcessor", "size": {"height": 32, "width": 32}}' >vit/preprocessor_config.json
 "$program" heads -m vit --image "$VANTAGE_ROOT/tests/data/images/photo.png" --ablate --rollout --png image >table 2>err || fail "image: $(<err)"
-holds table "16 patches" "Δ loss" "means over the class and 16 patches" "“cls”" "rollout-cls.png"
+holds table "16 patches" "Δ loss" "means over [CLS] and 16 patches" "“cls”" "rollout-cls.png"
 [[ -s image/rollout-cls.png ]] || fail "rollout-cls.png"
 
 # ---- other models: an encoder, and ids; what is not defined, and what is small ---------------------------------------
@@ -82,28 +93,30 @@ awk -F, 'NR == 1 { for (i = 1; i <= NF; ++i) at[$i] = i; next }
 
 # ---- bad input -------------------------------------------------------------------------------------------------------
 
-ends 2 "nothing to look at" heads
+ends 2 "no input; give -p TEXT" heads
 ends 2 "has no tokens" heads -p ""
-ends 2 "is no head; wanted is layer.head" heads -p a --mask-heads 3
-ends 2 "is no head; wanted is layer.head" run -p a --mask-heads 0.0,
-ends 2 "is no head; wanted is layer.head" run -p a --mask-heads -1.0
+ends 2 "is not a head; give layer.head" heads -p a --mask-heads 3
+ends 2 "is not a head; give layer.head" run -p a --mask-heads 0.0,
+ends 2 "is not a head; give layer.head" run -p a --mask-heads -1.0
 ends 2 "head 99.0 cannot be silenced" run -p a --mask-heads 99.0
 ends 2 "head 0.99 cannot be silenced" inspect -p a --mask-heads 0.99
-ends 2 "goes with --ablate" heads -p "a b c" --sort loss_change
+ends 2 "needs --ablate" heads -p "a b c" --sort loss_change
 ends 2 "is no encoder–decoder" heads -p a --mask-heads e0.0
 ends 2 "head x9.0 cannot be silenced" inspect "${pair[@]}" --mask-heads x9.0
-ends 2 "goes with --values" heads -p "a b c" --sort first_by_values
+ends 2 "needs --values" heads -p "a b c" --sort first_by_values
 ends 2 "give --image FILE" heads -m vit --ids 5,6
-ends 2 "goes with encoder–decoders" heads -p a --decoder-ids 5
+ends 2 "needs an encoder–decoder" heads -p a --decoder-ids 5
 ends 2 "token id 500 is outside" heads -m "$models/bart" --ids 5,6 --decoder-ids 2,500
-ends 2 "--flow takes 64 tokens at most" heads -m "$models/t5" --flow --ids "$(seq -s, 1 65)"
-ends 2 "read values of their own" heads -m "$models/longformer" --ids 5,6 --values --global-tokens 1
+ends 2 "--flow supports at most 64 tokens" heads -m "$models/t5" --flow --ids "$(seq -s, 1 65)"
+ends 2 "value projections of their own" heads -m "$models/longformer" --ids 5,6 --values --global-tokens 1
 touch in-the-way
-ends 6 "cannot make the folder" heads -p a --png in-the-way
+ends 6 "cannot create the folder" heads -p a --png in-the-way
 ends 2 "is an encoder" heads -m "$models/bert" --ids 5,6 --ablate
-ends 2 "two tokens" heads --ids 5 --ablate
-ends 2 "--flow takes 64 tokens at most" heads --flow --ids "$(seq -s, 1 65)"
-ends 2 "outside of the vocabulary" heads --ids 1,99999999
+ends 2 "at least two tokens" heads --ids 5 --ablate
+ends 2 "--flow supports at most 64 tokens" heads --flow --ids "$(seq -s, 1 65)"
+ends 2 "outside the vocabulary" heads --ids 1,99999999
+ends 2 "excludes" heads -m "$models/longformer" --ids 5,6 --global-tokens 1 --global-at 0
+ends 2 "value projections of their own" heads -m "$models/longformer" --ids 5,6 --values --global-at 0
 ends 2 "--sort" heads -p a --sort beauty
 ends 2 "excludes" heads -p a --json --csv
 

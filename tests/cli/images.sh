@@ -49,13 +49,13 @@ ends 2 "give --image FILE" classify -m vit -p "a cat"
 ends 2 "give --image FILE" embed -m vit -p "a cat"
 ends 2 "has no pooler" embed -m vit --image photo.png --pooling pooler
 ends 2 "give --image FILE" inspect -m vit --ids 1,2
-ends 2 "nothing to label" classify -m vit
-ends 2 "reads text" classify -m "$models/bert_classification" --image photo.png
-ends 2 "reads text" inspect --image photo.png
+ends 2 "no input" classify -m vit
+ends 2 "is a text model" classify -m "$models/bert_classification" --image photo.png
+ends 2 "is a text model" inspect --image photo.png
 ends 2 "images 0 to 2" inspect -m vit --image $numbers --image-index 3
 ends 2 "is an encoder" inspect -m vit --image photo.png --greedy 2
 ends 6 "preprocessor_config.json: no such file" classify -m "$models/vit" --image photo.png
-ends 6 "pixel_values is F32 [3, 3, 32, 32], wanted floats [1, 24, 40]" classify -m vit_rectangle --image $numbers
+ends 6 "pixel_values is F32 [3, 3, 32, 32]; expected floats of shape [1, 24, 40]" classify -m vit_rectangle --image $numbers
 ends 6 "pixel_values" classify -m vit --image vit/model.safetensors
 ends 6 "neither a PNG nor a JPEG" classify -m vit --image vit/config.json
 ends 6 "nowhere.jpg" classify -m vit --image nowhere.jpg

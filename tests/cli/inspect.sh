@@ -47,7 +47,8 @@ done
 "$program" inspect -p "The dog chased the birds. They" --png heads --check >summary 2>err || fail "summary: $(<err)"
 grep -q "^  0.9[0-9]*  ·chirped" summary || fail "the next token is not in the summary"
 [[ $(grep -c "^  [0-3]\.[0-7] " summary) == 32 ]] || fail "the summary has not 32 heads"
-grep -q "^most telling layer 2, head 3: “They” reads “birds” (0.97)" summary || fail "the telling head: $(grep telling summary)"
+grep -q "^most salient layer 2, head 3: “They” → “birds” (0.97)" summary || fail "the salient head: $(grep salient summary)"
+grep -q "^  head       entropy      sink    prev    self  induct    largest weight" summary || fail "the columns: $(grep entropy summary)"
 grep -q "^check [0-9]* nodes agree with their references" summary || fail "check: $(grep check summary)"
 grep -q $'\033' summary err && fail "escape codes in a file"
 [[ $(find heads -name 'layer-*-head-*.png' | wc -l) == 32 && -s heads/heads.png ]] || fail "not all pictures are there"
@@ -55,7 +56,7 @@ for text in Vantage-Model mini-world Vantage-Layer Vantage-Head "layer 2 · head
     grep -aq -- "$text" heads/layer-2-head-3.png || fail "the picture's texts lack $text"
 done
 printf 'Once upon' | "$program" inspect -p - --json --greedy 2 >json || fail "json"
-for text in '"schema_version": 1' '"most_telling": null' '"greedy"' '"entropy"' '" upon"'; do grep -q -- "$text" json || fail "json lacks $text"; done
+for text in '"schema_version": 2' '"most_telling": null' '"pattern": "attention-sink"' '"greedy"' '"entropy"' '" upon"'; do grep -q -- "$text" json || fail "json lacks $text"; done
 
 # ---- the check of every node -----------------------------------------------------------------------------------------
 
@@ -66,15 +67,15 @@ ends 7 "h.1." inspect -m spoiled --ids 1,2,3 --check
 
 # ---- what makes no sense ---------------------------------------------------------------------------------------------
 
-ends 2 "give -p TEXT or --ids" inspect
+ends 2 "give -p TEXT, --ids" inspect
 ends 2 "the prompt has no tokens" inspect -p ""
 ends 2 "the prompt has no tokens" inspect --ids ""
 ends 2 "excludes" inspect -p a --ids 1
 ends 2 '"x"' inspect --ids 1,x
-ends 2 "token id 2048 is outside of the vocabulary of mini-world: 0 to 2047" inspect --ids 1,2048
+ends 2 "token id 2048 is outside the vocabulary of mini-world (0 to 2047)" inspect --ids 1,2048
 ends 2 "token id -1" inspect --ids=-1
-ends 2 "257 tokens, but mini-world allows 256" inspect --ids "$(seq -s, 257)"
-ends 2 "1 tokens and 256 more with --greedy are 257, but mini-world allows 256" inspect --ids 1 --greedy 256
+ends 2 "257 tokens, but mini-world supports at most 256" inspect --ids "$(seq -s, 257)"
+ends 2 "1 tokens and 256 more with --greedy are 257, but mini-world supports at most 256" inspect --ids 1 --greedy 256
 ends 2 "f64" inspect -p a --precision f64
 ends 6 "nowhere" inspect -p a --save nowhere/x.safetensors
 touch file && ends 6 "file" inspect -p a --png file/heads

@@ -12,7 +12,7 @@ check "the same seed, the same text" test "$first" = "$("$program" run -q -p "On
 check "another seed, another text" test "$first" != "$("$program" run -q -p "Once upon a time" -n 20 --temp 1 -s 6)"
 
 "$program" demo --out "$scratch/pictures" >"$scratch/demo" 2>&1
-check "the demo" grep -q 'Its most telling head' "$scratch/demo"
+check "the demo" grep -q 'Its most salient head' "$scratch/demo"
 check "the lecture's example, to two decimals" grep -q 'expectations  4.00 5.00 3.00 6.00   0.17 0.28 0.10 0.46   0.65 1.35 0.65 1.35' "$scratch/demo"
 check "the demo's pictures" test -s "$scratch/pictures/heads.png"
 if grep -q $'\033' "$scratch/demo"; then check "no colour but on a terminal" false; fi

@@ -52,14 +52,14 @@ input='the'
 expect 0 '"type_ids":[0,0,0,1,1]' "$program" tokenize --json --tokenizer "$bert" --pair 'of'
 expect 0 '"tokens":["[CLS]","the","[SEP]","[SEP]"],"type_ids":[0,0,0,1]' "$program" tokenize --json --tokenizer "$bert" --pair ''
 expect 0 '[SEP]' "$program" tokenize --tokenizer "$bert" --pair 'of'
-expect 0 '--pair is not UTF-8 everywhere' "$program" tokenize --tokenizer "$bert" --pair $'\xff'
+expect 0 '--pair is not valid UTF-8' "$program" tokenize --tokenizer "$bert" --pair $'\xff'
 expect 2 '--pair' "$program" tokenize --decode --tokenizer "$bert" --pair 'of'
 
 # On a terminal: id, place, and the token so that it can be seen.
 input='a\tb'
 expect 0 '1-2            \t' "$program" tokenize --tokenizer "$gpt2"
 input='a\xffb'
-expect 0 'stdin is not UTF-8 everywhere' "$program" tokenize --tokenizer "$gpt2"
+expect 0 'stdin is not valid UTF-8' "$program" tokenize --tokenizer "$gpt2"
 expect 0 'Examples:' "$program" tokenize --help
 
 # The built-in model, and what is typed against what the environment says.
@@ -71,13 +71,13 @@ expect 2 'exclude each other' "$program" tokenize --model x --tokenizer y
 
 # What is wrong is named.
 input='1 2 1000'
-expect 2 'token id 1000 is not in the vocabulary, wanted 0 to 999' "$program" tokenize --decode --tokenizer "$gpt2"
+expect 2 'token id 1000 is outside the vocabulary (0 to 999)' "$program" tokenize --decode --tokenizer "$gpt2"
 input='1 2 -1'
 expect 2 'token id -1' "$program" tokenize --decode --tokenizer "$gpt2"
 input='1 two'
-expect 2 '"two" is no token id' "$program" tokenize --decode --tokenizer "$gpt2"
+expect 2 '"two" is not a token id' "$program" tokenize --decode --tokenizer "$gpt2"
 input='99999999999'
-expect 2 '"99999999999" is no token id' "$program" tokenize --decode --tokenizer "$gpt2"
+expect 2 '"99999999999" is not a token id' "$program" tokenize --decode --tokenizer "$gpt2"
 input=''
 expect 2 '--decode' "$program" tokenize --skip-special --tokenizer "$gpt2"
 expect 6 'no/such/tokenizer.json' "$program" tokenize --tokenizer no/such/tokenizer.json

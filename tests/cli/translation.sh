@@ -20,14 +20,14 @@ ends 2 "do not fit the context of 4" run -m words -p "abcdef" --ctx 4
 ends 2 "has no tokens" run -m words -p ""
 
 # what it writes is what inspect looks at
-gives "reads of the text" inspect -m words -p "abc"
+gives "cross-attention" inspect -m words -p "abc"
 gives "nodes agree" inspect -m "$models/t5" --ids 5,6,7 --decoder-ids 0,8 --check
 "$program" inspect -m "$models/bart" --ids 5,6,7 --decoder-ids 2,8 --save pass.safetensors --greedy 3 >/dev/null || fail "inspect --save"
 for name in input_ids decoder_input_ids logits encoder_last_hidden encoder_hidden decoder_hidden encoder_attn decoder_attn cross_attn greedy.ids; do
     grep -aq "\"$name\"" pass.safetensors || fail "inspect --save: $name is missing"
 done
 gives '"source_reads"' inspect -m "$models/bart" --ids 5,6,7 --decoder-ids 2,8 --json
-ends 2 "goes with encoder–decoders" inspect -m "$models/llama" --ids 5,6 --decoder-ids 1
+ends 2 "needs an encoder–decoder" inspect -m "$models/llama" --ids 5,6 --decoder-ids 1
 ends 2 "token id 500" inspect -m "$models/bart" --ids 5,6 --decoder-ids 2,500
 grep -q "prompt 3 tokens" <("$program" run -m words -p "abc" -n 4 --temp 0 2>&1 >out) || fail "run: counts more than the text's tokens"
 echo '{% for message in messages %}{{ message.content }}{% endfor %}' >plain.jinja
@@ -35,11 +35,11 @@ printf 'ab\nab\n' | "$program" chat -m words --template plain.jinja --json -n 3 
 grep -q '"kept_tokens":0' <(tail -n 1 turns) || fail "chat: the encoder reads all anew, but says $(<turns)"
 
 "$program" explain -m "$models/bart" --tokens 20 >out || fail "explain"
-for text in "l = 2 layers of the encoder" "encoder mlp" "cross-attention k" "The encoder: a text of m = 20 tokens" "4·l·d·m²" "4·L·d·m" "for each that is read" "Plan of the encoder"; do
+for text in "l = 2 layers of the encoder" "encoder mlp" "cross-attention k" "The encoder: a text of m = 20 tokens" "4·l·d·m²" "4·L·d·m" "per source token" "Plan of the encoder"; do
     grep -qF -- "$text" out || fail "explain: wanted \"$text\" in $(<out)"
 done
 gives '"encoder_formula": "2·l·K·D·b"' explain -m "$models/t5" --json
-ends 2 "vectors are made by encoders" embed -m "$models/bart" -p x
-ends 2 "no head that answers" classify -m "$models/bart" -p x
+ends 2 "needs an encoder" embed -m "$models/bart" -p x
+ends 2 "no classification head" classify -m "$models/bart" -p x
 
 exit $((failures > 0))

@@ -48,6 +48,8 @@ check "view --compare prompt" "$program" view --headless "${small[@]}" --compare
 
 ends 2 "prompt=TEXT" view --headless --png a.png --compare q4
 ends 2 "one of f32, f16" view --headless --png a.png --compare weights=q3
+ends 2 "precision int8 is not supported" view --headless --png a.png --precision int8
+ends 2 "precision int8 is not supported" view --headless --png a.png --compare precision=int8
 ends 2 "a second run" view --headless --png a.png --show difference
 ends 6 "nowhere" view --headless --png a.png --compare model=nowhere
 ends 2 "--png FILE" view --headless
@@ -71,10 +73,10 @@ grep -q "Vantage-Image: .*expected.safetensors" vit.csv || fail "vit.csv does no
 grep -q '^query,token,"0 cls","1 0,0",' vit.csv || fail "vit.csv: patches are not named by row and column: $(grep ^query vit.csv)"
 check "view --image-index" "$program" view --headless "${vit[@]}" --image-index 2 --png other.png
 cmp -s vit.png other.png && fail "two images give the same picture"
-ends 2 "looks at images; give --image FILE" view --headless -m "$models/vit" --png a.png
-ends 2 "looks at images: it takes no -p" view --headless "${vit[@]}" -p text --png a.png
+ends 2 "is a vision model; give --image FILE" view --headless -m "$models/vit" --png a.png
+ends 2 "give --image FILE instead of -p" view --headless "${vit[@]}" -p text --png a.png
 ends 2 "images 0 to 2" view --headless "${vit[@]}" --image-index 3 --png a.png
-ends 2 "reads text" view --headless --image photo.png --png a.png
+ends 2 "is a text model" view --headless --image photo.png --png a.png
 
 # keys: what is printed is a file of them, and what is wrong in one is named
 export XDG_CONFIG_HOME=$scratch/config

@@ -7,11 +7,16 @@
 #include <functional>
 #include <limits>
 #include <numeric>
+#include <set>
+#include <sstream>
 
 #include "runtime/base/json.h"
+#include "runtime/base/log.h"
+#include "runtime/base/os.h"
 #include "runtime/inspect/head_pattern.h"
 #include "runtime/inspect/salient_head.h"
 #include "runtime/io/safetensors.h"
+#include "runtime/picture/head_chart.h"
 #include "shaders/params/head_statistics.h"
 #include "tests/host/expect_error.h"
 #include "vantage/op.h"
@@ -165,7 +170,7 @@ TEST_CASE("head statistics: the first rows do not count, unless there are no oth
 //   previous: .4 + .5 + .3 + .2;  duplicate, A[i, j] for j < i with the same token: .2 + .2 + (.1 + .2);
 //   induction, one to the right of those, up to the query: A[2,1] + A[3,2] + A[4,1] + A[4,3] = .5 + .3 + .1 + .2
 TEST_CASE("head statistics: scores are those of TransformerLens's head detector, and columns add up") {
-    const TokenSequence text{.ids = {7, 8, 7, 8, 7}, .words = {}, .delimiters = {false, false, false, true, false}};
+    const TokenSequence text{.ids = {7, 8, 7, 8, 7}, .words = {}, .separators = {false, false, false, true, false}};
     const std::vector<float> a{1, 0, 0,    0,    0,    0.4f, 0.6f, 0,    0,    0,    0.2f, 0.5f, 0.3f,
                                0, 0, 0.1f, 0.2f, 0.3f, 0.4f, 0,    0.1f, 0.1f, 0.2f, 0.2f, 0.4f};
     const HeadStatistics head = of_weights(a, text).front();
@@ -173,7 +178,7 @@ TEST_CASE("head statistics: scores are those of TransformerLens's head detector,
     CHECK(head.duplicate_score == Approx(0.7 / 5));
     CHECK(head.induction_score == Approx(1.1 / 5));
     CHECK(head.total == Approx(1));
-    CHECK(head.delimiters == Approx((0.4 + 0.2) / 2));  // the queries that count are 3 and 4
+    CHECK(head.separators == Approx((0.4 + 0.2) / 2));  // the queries that count are 3 and 4
     CHECK(head.distance == Approx((0.1 * 3 + 0.2 * 2 + 0.3 + 0.1 * 4 + 0.1 * 3 + 0.2 * 2 + 0.2) / 2));
     CHECK(head.near == Approx((1 + 0.9) / 2));
     CHECK(head.effective ==
@@ -185,8 +190,8 @@ TEST_CASE("head statistics: scores are those of TransformerLens's head detector,
     CHECK(head.received[1] == Approx(1.4 / 4));
     CHECK(head.received[4] == Approx(0.4));
     CHECK(head.argmax_received == 1);
-    CHECK(pattern_of(head).name() == "diffuse");  // (1.280 / ln 4 + 1.471 / ln 5) / 2
-    CHECK(pattern_of(head).rule() == "share of a uniform row's entropy 0.92 ≥ 0.85");
+    CHECK(pattern_of(head).id() == "uniform");  // (1.280 / ln 4 + 1.471 / ln 5) / 2
+    CHECK(pattern_of(head).rule() == "entropy relative to a uniform row 0.92 ≥ 0.85");
 }
 
 TEST_CASE("head statistics: an encoder's queries see what is behind them") {
@@ -197,7 +202,7 @@ TEST_CASE("head statistics: an encoder's queries see what is behind them") {
     CHECK(head.first_query == 0);
     CHECK(head.next == Approx(0.8));
     CHECK(head.self == Approx(0.2));
-    CHECK(pattern_of(head).name() == "next");
+    CHECK(pattern_of(head).id() == "next-token");
     std::ranges::fill(a, 0.2f);
     CHECK(of_weights(a, text, false).front().relative_entropy == Approx(1));
     CHECK(of_weights(a, text, false).front().received[4] == Approx(0.2));
@@ -251,7 +256,7 @@ TEST_CASE("head statistics: a small score is a number, one of nothing is none") 
     CHECK(head.repeats == 0);
     CHECK(head.duplicate_score == Approx(0.01 / 1.01 / 4));
     CHECK(std::isnan(of(different_tokens(4), uniform).duplicate_score));
-    CHECK(std::isnan(head.delimiters));  // it is not known which tokens are some
+    CHECK(std::isnan(head.separators));  // it is not known which tokens are some
 }
 
 TEST_CASE("head statistics: what went wrong is not a number, and comes last") {
@@ -276,7 +281,7 @@ TEST_CASE("words are told from punctuation and from the later pieces of words") 
                                      false, true});
 }
 
-TEST_CASE("the telling head is the one whose link stands out") {
+TEST_CASE("the salient head is the one whose link stands out") {
     const TokenSequence text = different_tokens(14);
     const std::vector<HeadStatistics> heads{
         of(text, uniform),
@@ -294,7 +299,7 @@ TEST_CASE("the telling head is the one whose link stands out") {
     const std::optional<SalientHead> salient = most_salient_head(heads, 4);
     REQUIRE(salient);
     CHECK((salient->layer == 1 && salient->head == 2));
-    CHECK(salient->reason == SalientHead::stands_out);
+    CHECK(salient->reason == SalientHead::single_link);
     CHECK((salient->read.query == 9 && salient->read.key == 1));
     CHECK(salient->score == Approx(0.6));
 }
@@ -309,7 +314,7 @@ TEST_CASE("a head that copies tells more than a weak link, and less with few rep
     const std::optional<SalientHead> salient = most_salient_head(heads, 2);
     REQUIRE(salient);
     CHECK(salient->head == 1);
-    CHECK(salient->reason == SalientHead::copies);
+    CHECK(salient->reason == SalientHead::induction);
     CHECK(salient->read.key == salient->read.query - 5);
     CHECK(salient->score == Approx(0.8 * 5 / 6));
     // one repetition may be chance
@@ -334,14 +339,15 @@ TEST_CASE("no head tells anything in a text without far keys") {
     CHECK_FALSE(most_salient_head({}, 2));
 }
 
-TEST_CASE("a head's habit is named, and said in a note") {
+TEST_CASE("every head has one pattern, with a sentence and a short label") {
     const TokenSequence text = different_tokens(10);
     const auto pattern = [&](const std::function<double(int, int)>& weight) { return pattern_of(of(text, weight)); };
-    CHECK(pattern(uniform).kind == HeadPattern::spread);
-    CHECK(pattern(resting).kind == HeadPattern::first);
+    CHECK(pattern(uniform).kind == HeadPattern::uniform);
+    CHECK(pattern(resting).kind == HeadPattern::attention_sink);
     CHECK(pattern(resting).text() == "rests on the first token (1.00)");
-    CHECK(pattern([](int q, int k) { return 0.72 * back_by(1, q, k) + 0.28 * resting(q, k); }).note() == "before .72");
-    CHECK(pattern(itself).note() == "self 1");
+    CHECK(pattern([](int q, int k) { return 0.72 * back_by(1, q, k) + 0.28 * resting(q, k); }).short_label() ==
+          "prev .72");
+    CHECK(pattern(itself).short_label() == "self 1");
     CHECK(pattern([](int q, int k) {
               return 0.4 * back_by(1, q, k) + 0.4 * itself(q, k) + 0.2 * resting(q, k);
           }).kind == HeadPattern::local);
@@ -350,7 +356,48 @@ TEST_CASE("a head's habit is named, and said in a note") {
     CHECK(pattern([](int q, int k) { return stripe(q, k, 2); }).kind == HeadPattern::broadcast);
 }
 
-TEST_CASE("the most telling heads come in order, each once") {
+TEST_CASE("a head that rests on separators has the pattern separator, unless the separator is the first token") {
+    TokenSequence text = different_tokens(10);
+    text.separators.assign(10, false);
+    text.separators[2] = true;
+    const auto on_third = [](int q, int k) { return stripe(q, k, 2); };
+    CHECK(pattern_of(of(text, on_third)).label() == "separator 1");
+    text.separators[0] = true;
+    CHECK(pattern_of(of(text, resting)).kind == HeadPattern::attention_sink);
+}
+
+// The first row of the table of patterns in docs/reading-attention.md that begins with this id, cell by cell.
+std::vector<std::string> row_of_page(const std::string& page, const std::string& id) {
+    const std::size_t table = page.find("## Patterns"), at = page.find("\n| `" + id + "` |", table);
+    std::vector<std::string> cells;
+    if (at == std::string::npos) return cells;
+    std::istringstream line(page.substr(at + 3, page.find('\n', at + 1) - at - 3));
+    for (std::string cell; std::getline(line, cell, '|');)
+        cells.push_back(cell.substr(std::min<std::size_t>(1, cell.size()), cell.size() - 2));
+    return cells;
+}
+
+TEST_CASE("the table of head patterns, the page on them and the colours of pictures agree") {
+    const std::string page = read_file(std::string(VANTAGE_ROOT) + "/docs/reading-attention.md");
+    std::size_t rows = 0;
+    for (std::size_t at = page.find("## Patterns"); (at = page.find("\n| `", at + 1)) < page.find("## Salience");)
+        ++rows;
+    CHECK(rows == head_patterns().size());
+    std::set<std::vector<int>> colours;
+    for (const PatternInfo& info : head_patterns()) {
+        INFO(info.id);
+        CHECK(&info == &info_of(info.kind));
+        const std::vector<std::string> cells = row_of_page(page, info.id);
+        REQUIRE(cells.size() == 5);
+        CHECK(cells[1] == info.column);
+        CHECK(cells[3] == (info.minimum > 0 ? format("%.2f", info.minimum) : "–"));
+        CHECK(cells[4] == info.definition);
+        const Rgb colour = pattern_colour(info.id);
+        CHECK(colours.insert({colour.r, colour.g, colour.b}).second);
+    }
+}
+
+TEST_CASE("the most salient heads come in order, each once") {
     const TokenSequence text = different_tokens(14);
     const std::vector<HeadStatistics> heads{of(text, uniform),
                                             of(text, [](int q, int k) { return one_link(q, k, 9, 1, 0.4); }),
@@ -381,7 +428,7 @@ TEST_CASE("in the built-in model the rule finds what a person would point at") {
             heads.push_back(of_weights(std::span(weights).subspan(head * each, each), text).front());
         const std::optional<SalientHead> salient = most_salient_head(heads, static_cast<int>(entry.shape[1]));
         REQUIRE(salient);
-        CHECK(salient->reason == SalientHead::stands_out);
+        CHECK(salient->reason == SalientHead::single_link);
         CHECK(texts[static_cast<std::size_t>(salient->read.query)] == links[i].first);
         CHECK(texts[static_cast<std::size_t>(salient->read.key)] == links[i].second);
     }

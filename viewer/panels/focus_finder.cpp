@@ -16,7 +16,7 @@ TokenSequence sequence_of(const Model& model, const std::vector<std::int32_t>& i
     std::vector<std::string> texts;
     for (const std::int32_t id : ids) texts.push_back(model.tokenizer().token_bytes(id));
     sequence.words = words_among(texts);
-    sequence.delimiters = delimiters_among(texts);
+    sequence.separators = separators_among(texts);
     return sequence;
 }
 
