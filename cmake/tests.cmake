@@ -59,6 +59,18 @@ if(VANTAGE_BUILD_TESTS AND NOT VANTAGE_FUZZ AND CMAKE_GENERATOR MATCHES Ninja)
     ENVIRONMENT "VANTAGE_BUILD=${PROJECT_BINARY_DIR};VANTAGE_ROOT=${PROJECT_SOURCE_DIR}")
 endif()
 
+# The commands and the code of the pages: README.md and docs/*.md.
+if(VANTAGE_BUILD_TESTS AND NOT VANTAGE_FUZZ)
+  set(program "")
+  if(TARGET vantage_cli)
+    set(program "$<TARGET_FILE:vantage_cli>")
+  endif()
+  add_test(NAME documents COMMAND bash "${PROJECT_SOURCE_DIR}/tests/build/documents.sh" "${PROJECT_SOURCE_DIR}"
+    "${PROJECT_BINARY_DIR}/documents")
+  set_tests_properties(documents PROPERTIES TIMEOUT 300
+    ENVIRONMENT "VANTAGE_BIN=${program};CXX=${CMAKE_CXX_COMPILER};VANTAGE_GLSLANG=${VANTAGE_GLSLANG}")
+endif()
+
 # Which layer may include which: as CMakeLists.txt links them.
 if(VANTAGE_BUILD_TESTS AND NOT VANTAGE_FUZZ)
   get_property(layer_table GLOBAL PROPERTY VANTAGE_LAYER_TABLE)

@@ -1,5 +1,7 @@
-// docs/ops.md and docs/references.md name what there is: every op, every shader, and no file that is gone.
+// README.md and docs/: every op and shader is described, and every file and function that a page names exists.
+// tests/build/documents.sh checks the commands and compiles the code blocks.
 #include <catch2/catch_test_macros.hpp>
+#include <cctype>
 #include <filesystem>
 #include <map>
 #include <regex>
@@ -19,7 +21,7 @@ const std::string root = VANTAGE_ROOT;
 
 bool exists(const std::string& path) { return std::filesystem::exists(root + "/" + path); }
 
-// What stands between backquotes.
+// The words between backquotes.
 std::vector<std::string> code_words(const std::string& text) {
     static const std::regex word("`([^`\n]+)`");
     std::vector<std::string> words;
@@ -27,7 +29,7 @@ std::vector<std::string> code_words(const std::string& text) {
     return words;
 }
 
-// The tables' rows, by the words of their first cell.
+// Rows of the tables, by the words of their first cell.
 std::multimap<std::string, std::string> rows_by_op(const std::string& page) {
     std::multimap<std::string, std::string> rows;
     std::istringstream lines(page);
@@ -36,6 +38,49 @@ std::multimap<std::string, std::string> rows_by_op(const std::string& page) {
         for (const std::string& word : code_words(line.substr(0, line.find('|', 2)))) rows.emplace(word, line);
     }
     return rows;
+}
+
+std::string without_comments(const std::string& code) {
+    static const std::regex comment("//[^\n]*|/\\*[^]*?\\*/");
+    return std::regex_replace(code, comment, "");
+}
+
+std::set<std::string> matches(const std::string& text, const std::regex& pattern) {
+    std::set<std::string> found;
+    for (std::sregex_iterator at(text.begin(), text.end(), pattern), end; at != end; ++at) found.insert((*at)[1]);
+    return found;
+}
+
+std::set<std::string> names_in(const std::string& code) {
+    static const std::regex name("([A-Za-z_][A-Za-z0-9_]*)");
+    return matches(without_comments(code), name);
+}
+
+// Every name in the code of the tree, without comments.
+std::set<std::string> names_in_the_code() {
+    std::set<std::string> names;
+    for (const char* folder : {"runtime", "include", "shaders", "cli", "viewer"}) {
+        for (const auto& entry : std::filesystem::recursive_directory_iterator(root + "/" + folder)) {
+            const std::string extension = entry.path().extension().string();
+            if (extension != ".h" && extension != ".cpp" && extension != ".glsl" && extension != ".comp") continue;
+            names.merge(names_in(read_file(entry.path().string())));
+        }
+    }
+    return names;
+}
+
+// Words of a page that are names of code: they have an underscore, `::` or a capital letter. Not the environment
+// variables of options, VANTAGE_…, which the code does not spell out.
+std::set<std::string> code_names(const std::string& page) {
+    static const std::regex word("[A-Za-z][A-Za-z0-9_]*(::[A-Za-z_][A-Za-z0-9_]*)*");
+    std::set<std::string> names;
+    for (const std::string& each : code_words(page)) {
+        const bool code = each.find('_') != each.npos || each.find("::") != each.npos || std::isupper(each[0]) != 0;
+        if (code && std::regex_match(each, word) && !each.starts_with("VANTAGE_") && each != "DIR" &&
+            each != "vantage::view")
+            names.merge(names_in(each));
+    }
+    return names;
 }
 
 }  // namespace
@@ -77,27 +122,66 @@ TEST_CASE("docs/ops.md has every shader", "[documents]") {
     }
 }
 
-TEST_CASE("the pages on operations and references name files that exist", "[documents]") {
-    static const std::regex path("(runtime|shaders|tests|cli|docs|include|assets|bench)/[A-Za-z0-9_./-]*");
-    for (const char* page : {"docs/ops.md", "docs/references.md"}) {
+TEST_CASE("the pages name files that exist", "[documents]") {
+    static const std::regex path(
+        "(runtime|shaders|tests|cli|docs|include|assets|bench|viewer|examples|cmake)/[A-Za-z0-9_./-]*");
+    static const std::regex link("\\]\\(([^)#: ]+)[^): ]*\\)");
+    for (const std::string page :
+         {"README.md", "CONTRIBUTING.md", "docs/ops.md", "docs/references.md", "docs/tour.md"}) {
+        const std::string text = read_file(root + "/" + page);
         std::size_t paths = 0;
-        for (const std::string& word : code_words(read_file(root + "/" + page))) {
+        for (const std::string& word : code_words(text)) {
             if (!std::regex_match(word, path)) continue;
             INFO(page << ": " << word);
             CHECK(exists(word));
             ++paths;
         }
         CHECK(paths > 0);
+        const std::string folder = page.starts_with("docs/") ? "docs/" : "";
+        for (const std::string& target : matches(text, link)) {
+            INFO(page << ": " << target);
+            CHECK(exists(folder + target));
+        }
     }
 }
 
+TEST_CASE("the pages name classes and functions that exist", "[documents]") {
+    const std::set<std::string> known = names_in_the_code();
+    CHECK_FALSE(known.contains("make_shedule"));
+    for (const char* page : {"README.md", "docs/tour.md"}) {
+        const std::set<std::string> names = code_names(read_file(root + "/" + page));
+        CHECK_FALSE(names.empty());
+        for (const std::string& name : names) {
+            INFO(page << ": " << name);
+            CHECK(known.contains(name));
+        }
+    }
+}
+
+TEST_CASE("the table at the beginning of the tour names a function of each file", "[documents]") {
+    static const std::regex row("([a-z]+/[a-z_/]+\\.[a-z]+) +(?:OpDef )?([A-Za-z_]+)(?:\\([a-z, ]*\\))? {2}.*");
+    std::istringstream lines(read_file(root + "/docs/tour.md"));
+    std::size_t rows = 0;
+    for (std::string line; std::getline(lines, line);) {
+        std::smatch found;
+        if (!std::regex_match(line, found, row)) continue;
+        INFO(line);
+        REQUIRE(exists(found[1]));
+        const std::string code = without_comments(read_file(root + "/" + found[1].str()));
+        CHECK(std::regex_search(code, std::regex("\\b" + found[2].str() + "\\b")));
+        ++rows;
+    }
+    CHECK(rows == 5);
+}
+
 TEST_CASE("docs/references.md names ops and functions that exist", "[documents]") {
-    // `op`s of the page: words of small letters without a dot, which ops.h or the list of ops has
-    const std::string api = read_file(root + "/include/vantage/ops.h");
+    const std::set<std::string> declared = names_in(read_file(root + "/include/vantage/ops.h"));
+    CHECK(declared.contains("layer_norm"));
+    CHECK(names_in("Tensor f(Tensor x);  // as g does\n/// h\n/* i\n */") == std::set<std::string>{"Tensor", "f", "x"});
     static const std::regex name("[a-z][a-z0-9]*(_[a-z0-9]+)+");
     for (const std::string& word : code_words(read_file(root + "/docs/references.md"))) {
         if (!std::regex_match(word, name)) continue;
         INFO(word);
-        CHECK((find_op(word) != nullptr || api.find(word) != std::string::npos));
+        CHECK((find_op(word) != nullptr || declared.contains(word)));
     }
 }
