@@ -23,7 +23,7 @@ OrderedJson json_of(const TraceArguments& arguments) {
     return object;
 }
 
-/// The names of the process and of its tracks are events, too.
+/// Metadata events that name the process and its tracks.
 OrderedJson naming_event(const char* what, std::size_t track, const char* key, const OrderedJson& value) {
     return {{"ph", "M"}, {"pid", process_id}, {"tid", track}, {"name", what}, {"args", {{key, value}}}};
 }
@@ -31,7 +31,7 @@ OrderedJson naming_event(const char* what, std::size_t track, const char* key, c
 void append(std::string& text, const OrderedJson& event) {
     if (text.back() != '[') text += ',';
     text += '\n';
-    // Names come from models and prompts: what is no UTF-8 is replaced.
+    // Names come from models and prompts: invalid UTF-8 is replaced.
     text += event.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
 }
 

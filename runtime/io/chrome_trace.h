@@ -10,23 +10,24 @@
 
 namespace vantage {
 
-/// Facts shown when a span is clicked: a word and a number or text.
+/// Details shown when a span is clicked: a name with a number or a text.
 using TraceValue = std::variant<std::int64_t, double, std::string>;
 using TraceArguments = std::vector<std::pair<std::string, TraceValue>>;
 
-/// Collects spans; may be called from several threads. Tracks are shown in the order of their first span.
+/// Collects spans. Thread-safe. Tracks are shown in the order of their first span.
 class ChromeTrace {
 public:
     explicit ChromeTrace(std::string process = "vantage") : process_(std::move(process)) {}
 
-    /// Times in microseconds, from any common zero.
+    /// Times in microseconds since any common origin.
     void span(const std::string& track, const std::string& name, double start_us, double duration_us,
               TraceArguments arguments = {});
-    /// A number over time, drawn as a curve.
+    /// A value over time, drawn as a curve.
     void counter(const std::string& name, double at_us, double value);
 
-    std::string text() const;                   ///< JSON, one event a line
-    void write(const std::string& path) const;  ///< whole or not at all; throws bad_file
+    std::string text() const;  ///< JSON, one event per line
+    /// Replaces the file atomically. Throws bad_file.
+    void write(const std::string& path) const;
 
 private:
     struct Event {

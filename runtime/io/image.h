@@ -34,7 +34,7 @@ struct Rect {
     Rect grown(int by) const { return {x - by, y - by, width + 2 * by, height + 2 * by}; }
 };
 
-/// Rows of sRGB bytes, top row first, without padding. Drawing outside is cut off.
+/// sRGB bytes, row-major, top row first, without padding. Drawing outside of the image is clipped.
 struct Image {
     int width = 0, height = 0;
     std::vector<std::uint8_t> rgb;
@@ -42,9 +42,9 @@ struct Image {
     Image() = default;
     Image(int width_in, int height_in, Rgb background);
     bool has(int x, int y) const { return x >= 0 && y >= 0 && x < width && y < height; }
-    Rgb at(int x, int y) const;  ///< must be inside
+    Rgb at(int x, int y) const;  ///< must be inside the image
     void set(int x, int y, Rgb colour);
-    /// `coverage` = 255 replaces what is there, 0 leaves it.
+    /// `coverage` 255 replaces the pixel, 0 leaves it.
     void blend(int x, int y, Rgb colour, std::uint8_t coverage);
 
 private:
@@ -53,13 +53,13 @@ private:
     }
 };
 
-/// Most pixels of a picture that is read: beyond it a file is no picture for a model, but a trap.
+/// The largest number of pixels of an image file: protects against decompression bombs.
 inline constexpr std::int64_t max_pixels_read = std::int64_t{1} << 26;
-/// Room for the picture of a file that says it has this size. Throws bad_file naming the file where it is empty or too large.
+/// An image of the size that a file states. Throws bad_file naming the file if it is empty or too large.
 Image image_of_file(const std::string& path, std::int64_t width, std::int64_t height);
 
 void fill(Image& image, const Rect& rect, Rgb colour);
-/// A frame of `thickness` just inside of `rect`.
+/// A frame of `thickness` pixels just inside `rect`.
 void frame(Image& image, const Rect& rect, Rgb colour, int thickness = 1);
 
 }  // namespace vantage

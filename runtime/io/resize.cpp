@@ -9,7 +9,7 @@ namespace vantage {
 
 namespace {
 
-// ---- filters: how much a pixel at distance x counts, for |x| < support -------------------------------------------------
+// ---- filters: the weight of a pixel at distance x, for |x| < support -----------------------------------------------
 
 struct Filter {
     double support;
@@ -43,11 +43,12 @@ Filter filter_of(Resampling how) {
     return {1, triangle};
 }
 
-// ---- one axis --------------------------------------------------------------------------------------------------------
+// ---- one axis -------------------------------------------------------------------------------------------------------
 
-constexpr int fraction_bits = 22;  // of weights: 8 bits of a pixel, and two for sums of weights beyond 1
+// Of the fixed-point weights: leaves 8 bits for the pixel and 2 for sums of weights above 1.
+constexpr int fraction_bits = 22;
 
-/// What one pixel of the result is made of: pixels from `first` on, with weights that sum up to 1 << fraction_bits.
+/// The source pixels of one pixel of the result: from `first` on, with weights that sum to 1 << fraction_bits.
 struct Window {
     int first = 0;
     std::vector<int> weights;
@@ -74,7 +75,7 @@ std::vector<Window> windows(int from, int to, const Filter& filter) {
     return all;
 }
 
-/// The weighted sum of bytes that lie `stride` apart, as a byte.
+/// The weighted sum of bytes `stride` apart, rounded to a byte.
 std::uint8_t weighed(const std::uint8_t* bytes, std::size_t stride, const std::vector<int>& weights) {
     int sum = 1 << (fraction_bits - 1);
     for (const int weight : weights) {
@@ -109,9 +110,9 @@ Image resized_down(const Image& image, int height, const Filter& filter) {
     return result;
 }
 
-// ---- the nearest pixel -----------------------------------------------------------------------------------------------
+// ---- the nearest pixel ----------------------------------------------------------------------------------------------
 
-// Places by repeated addition: its rounding decides between two pixels here and there.
+// Positions by repeated addition, as in Pillow: its rounding decides between two pixels.
 std::vector<int> nearest_places(int from, int to) {
     const double scale = static_cast<double>(from) / to;
     double place = scale * 0.5;

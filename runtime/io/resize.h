@@ -1,4 +1,4 @@
-// Pictures in another size, byte for byte as Pillow makes them: what image models were trained on.
+// Image resizing, byte for byte as in Pillow, which image models were trained with.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 
 namespace vantage {
 
-/// How the pixels around a place are weighed. The numbers are Pillow's, and those of preprocessor_config.json.
+/// Interpolation filters. The values are Pillow's, as in preprocessor_config.json.
 enum class Resampling : std::uint8_t { nearest, lanczos, bilinear, bicubic, box, hamming };
 
-/// In another size, at least 1 × 1. Where that is smaller, all pixels count (no aliasing), except with `nearest`.
+/// Resizes to at least 1 × 1. When shrinking, every source pixel contributes (no aliasing), except with `nearest`.
 Image resized(const Image& image, int width, int height, Resampling how);
 
 }  // namespace vantage

@@ -24,7 +24,7 @@ constexpr std::array<DtypeBits, 22> dtypes{{
     {"U32", 32},    {"U16", 16},        {"U8", 8},          {"BOOL", 8},
 }};
 
-constexpr std::size_t length_bytes = 8;  // of the header's length, before the header
+constexpr std::size_t length_bytes = 8;  // the length of the header, at the start of the file
 
 std::string shape_text(const std::vector<std::int64_t>& shape) {
     std::string text;
@@ -32,7 +32,7 @@ std::string shape_text(const std::vector<std::int64_t>& shape) {
     return "[" + text + "]";
 }
 
-/// Bytes of a tensor. Nothing when the number does not fit or is no whole number of bytes.
+/// Bytes of a tensor; nothing if the number overflows or is not a whole number of bytes.
 std::optional<std::uint64_t> bytes_of(const std::vector<std::int64_t>& shape, unsigned bits) {
     std::uint64_t total = bits;
     bool empty = false;
@@ -52,7 +52,7 @@ std::string dtype_list() {
     return list;
 }
 
-/// Where a tensor's data lies, counted from the end of the header.
+/// The byte range of a tensor, counted from the end of the header.
 struct Extent {
     std::uint64_t begin, end;
     const std::string* name;
@@ -76,7 +76,7 @@ TensorEntry read_entry(const JsonFields& fields, const Extent& extent, std::span
     entry.dtype = fields.text("dtype");
     const unsigned bits = bits_of_dtype(entry.dtype);
     if (bits == 0) fields.fail("dtype", "one of: " + dtype_list());
-    fields.list("shape");  // a bare number is no shape
+    fields.list("shape");  // throws for a bare number
     entry.shape = fields.integers("shape", 0, any);
     const std::optional<std::uint64_t> wanted = bytes_of(entry.shape, bits);
     const std::uint64_t found = extent.end - extent.begin;
@@ -87,7 +87,7 @@ TensorEntry read_entry(const JsonFields& fields, const Extent& extent, std::span
     return entry;
 }
 
-/// Each byte of the data belongs to exactly one tensor: what is hidden in a gap or read twice was not meant.
+/// Each byte of the data must belong to exactly one tensor, so that nothing is hidden in a gap or read twice.
 void check_layout(std::vector<Extent> extents, std::uint64_t available, const std::string& file) {
     std::sort(extents.begin(), extents.end(),
               [](const Extent& a, const Extent& b) { return a.begin != b.begin ? a.begin < b.begin : a.end < b.end; });
@@ -126,7 +126,7 @@ std::int64_t TensorEntry::elements() const {
 
 std::string TensorEntry::text() const { return dtype + " " + shape_text(shape); }
 
-// ---- one file --------------------------------------------------------------------------------------------------------
+// ---- one file -------------------------------------------------------------------------------------------------------
 
 SafeTensors::SafeTensors(const std::string& path) : name_(path), file_(std::make_unique<MappedFile>(path)) {
     read(file_->bytes());
@@ -183,7 +183,7 @@ void SafeTensors::release(const TensorEntry& entry) const {
     file_->release(static_cast<std::size_t>(entry.data.data() - file_->bytes().data()), entry.data.size());
 }
 
-// ---- a model folder --------------------------------------------------------------------------------------------------
+// ---- a model folder -------------------------------------------------------------------------------------------------
 
 WeightFiles::WeightFiles(const std::string& directory) {
     const std::filesystem::path folder(directory);
@@ -219,7 +219,8 @@ void WeightFiles::read_index(const std::string& directory) {
     std::map<std::string, const SafeTensors*> shards;
     for (const auto& [name, value] : map.json().items()) {
         const std::string shard = map.text(name);
-        // A plain file name: an index must not make the program read elsewhere, nor its messages steer a terminal.
+        // Only a plain file name, so that an index can neither read outside the folder nor inject terminal control
+        // sequences into messages.
         const auto is_odd = [](char c) { return c == '/' || c == '\\' || (c >= 0 && c < ' '); };
         if (shard.empty() || shard == ".." || std::any_of(shard.begin(), shard.end(), is_odd))
             map.fail(name, "the name of a file in the same folder");
@@ -267,7 +268,7 @@ void WeightFiles::release(std::string_view name) const {
     if (found != places_.end()) found->second.file->release(*found->second.entry);
 }
 
-// ---- writing ---------------------------------------------------------------------------------------------------------
+// ---- writing --------------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -306,7 +307,7 @@ void write_safetensors(const std::string& path, const std::vector<TensorToWrite>
         size += tensor->data.size();
     }
     std::string text = header.dump(-1, ' ', true, nlohmann::ordered_json::error_handler_t::replace);
-    text.append((8 - text.size() % 8) % 8, ' ');  // the data starts aligned
+    text.append((8 - text.size() % 8) % 8, ' ');  // aligns the data to 8 bytes
 
     std::vector<std::byte> bytes(length_bytes + text.size() + size);
     for (std::size_t i = 0; i < length_bytes; ++i)

@@ -1,7 +1,7 @@
-// Tensors in files: the safetensors format, and a model folder's weights in one file or in shards.
+// The safetensors format: single files, and the weights of a model folder in one file or in shards.
 //
-// A file is the length of a header (8 bytes, little endian), the header (JSON: name → dtype, shape, data_offsets), and
-// the data, in which tensors lie without gaps. https://github.com/huggingface/safetensors
+// A file consists of the length of the header (8 bytes, little-endian), the header (JSON: name → dtype, shape,
+// data_offsets) and the data of the tensors, without gaps. https://github.com/huggingface/safetensors
 #pragma once
 
 #include <cstddef>
@@ -17,13 +17,13 @@
 
 namespace vantage {
 
-/// The largest header that is read, as in the format's own library: 100 MB.
+/// Maximum header size, as in the reference library: 100 MB.
 inline constexpr std::uint64_t safetensors_max_header = 100'000'000;
 
-/// Bits of an element, 0 for a name that the format does not have. All of its types may lie in a file: "F32", "BF16", …
+/// Bits per element of a dtype such as "F32" or "BF16", 0 if the format does not define it.
 unsigned bits_of_dtype(std::string_view dtype);
 
-/// One tensor of a file. `data` refers to the file's mapping and need not be aligned to the element.
+/// One tensor of a file. `data` points into the mapped file and may be unaligned.
 struct TensorEntry {
     std::string dtype;
     std::vector<std::int64_t> shape;
@@ -35,22 +35,22 @@ struct TensorEntry {
 
 class SafeTensors {
 public:
-    /// Maps a file and checks all of its header; the data is read when it is touched. Throws bad_file, naming the file,
-    /// what was found and what was wanted: a header longer than the file or than 100 MB, not JSON, a dtype that does not
-    /// exist, sizes that are negative or overflow, a shape and an amount of data that differ, data that overlaps, has
-    /// gaps or lies outside the file.
+    /// Maps a file and checks its header. The data is read when it is accessed. Throws bad_file with the file, what was
+    /// found and what is expected: a header longer than the file or than 100 MB, invalid JSON, an unknown dtype,
+    /// negative or overflowing sizes, data that does not match its shape, overlaps, leaves gaps or lies outside the
+    /// file.
     explicit SafeTensors(const std::string& path);
-    /// The same in memory that outlives this object; `name` stands for the file in messages.
+    /// The same for bytes in memory, which must outlive this object. `name` replaces the file name in messages.
     SafeTensors(std::span<const std::byte> bytes, const std::string& name);
 
     const std::string& name() const { return name_; }
     const std::map<std::string, TensorEntry, std::less<>>& entries() const { return entries_; }
     const std::map<std::string, std::string, std::less<>>& metadata() const { return metadata_; }
-    /// nullptr when there is none of that name.
+    /// nullptr if there is no such tensor.
     const TensorEntry* find(std::string_view name) const;
-    /// Throws bad_file when there is none of that name.
+    /// Throws bad_file if there is no such tensor.
     const TensorEntry& at(std::string_view name) const;
-    /// Tells the system that the tensor's bytes are not needed again soon (they were uploaded).
+    /// Advises the system that the tensor's bytes were uploaded and are not needed again soon.
     void release(const TensorEntry& entry) const;
 
 private:
@@ -65,18 +65,18 @@ private:
 /// The weights of a model folder: `model.safetensors`, or the shards that `model.safetensors.index.json` lists.
 class WeightFiles {
 public:
-    /// Throws bad_file: neither is there, a shard is missing, a tensor is not in the shard that the index says.
+    /// Throws bad_file if neither exists, a shard is missing, or a tensor is not in the shard that the index names.
     explicit WeightFiles(const std::string& directory);
 
-    /// nullptr when there is none of that name.
+    /// nullptr if there is no such tensor.
     const TensorEntry* find(std::string_view name) const;
-    /// Throws bad_file when there is none of that name.
+    /// Throws bad_file if there is no such tensor.
     const TensorEntry& at(std::string_view name) const;
-    /// All names, in order. Those that an index does not list but a shard holds are among them.
+    /// All names, sorted. Includes tensors that are in a shard but not in the index.
     std::vector<std::string> names() const;
-    /// The file that holds a tensor, for messages; the folder's file or index for a name that is nowhere.
+    /// The file that contains a tensor, for messages. For an unknown name: the single file, or the index.
     const std::string& file_of(std::string_view name) const;
-    /// Tells the system that the tensor's bytes are not needed again soon (they were uploaded).
+    /// Advises the system that the tensor's bytes were uploaded and are not needed again soon.
     void release(std::string_view name) const;
 
 private:
@@ -92,7 +92,7 @@ private:
     std::map<std::string, Place, std::less<>> places_;
 };
 
-/// A tensor to be written.
+/// A tensor to write.
 struct TensorToWrite {
     std::string name;
     std::string dtype;
@@ -100,9 +100,8 @@ struct TensorToWrite {
     std::span<const std::byte> data;
 };
 
-/// Writes a file, whole or not at all. Tensors of wide elements come first, so that each is aligned to its element.
-/// Throws usage for a tensor whose data does not fit its shape or whose name is there twice, bad_file when the file
-/// cannot be written.
+/// Writes a file atomically. Tensors with wide elements come first, so that each is aligned to its element size. Throws
+/// usage if the data does not match the shape or a name occurs twice, bad_file if the file cannot be written.
 void write_safetensors(const std::string& path, const std::vector<TensorToWrite>& tensors,
                        const std::map<std::string, std::string>& metadata = {});
 

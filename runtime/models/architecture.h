@@ -1,4 +1,4 @@
-// What there is to know about one architecture. Each lives in one file of runtime/models and is listed in architectures.cpp.
+// The description of one model architecture. Each is in its own file of runtime/models and listed in architectures.cpp.
 #pragma once
 
 #include <span>
@@ -13,37 +13,40 @@ namespace vantage {
 
 struct Architecture {
     const char* name;         ///< config.json's model_type
-    const char* class_begin;  ///< how its classes' names begin: "GPT2" of "GPT2LMHeadModel"
-    /// What checkpoints may put in front of every name but the output layer's; in graphs it is left out. The usual one first.
+    /// The beginning of its class names: "GPT2" of "GPT2LMHeadModel".
+    const char* class_begin;
+    /// Prefixes that checkpoints may put before every name except those of the output layer. Graphs omit them. The
+    /// default comes first.
     std::vector<const char*> prefixes;
-    /// Takes what it needs from config.json. Throws bad_file for what makes no model, or one that is not built.
+    /// Reads the fields it needs from config.json. Throws bad_file for invalid values, unsupported for unsupported
+    /// ones.
     void (*read)(const JsonFields& fields, ModelConfig& config);
     void (*build)(ModelBuilder& builder);
-    /// Of an encoder–decoder: the encoder's graph, and the keys and values that the decoder's layers take from it.
+    /// Encoder–decoder models: builds the encoder, and the keys and values that the decoder's layers read.
     void (*build_encoder)(ModelBuilder& builder) = nullptr;
-    /// How the names begin that have no prefix: those of the output layers.
+    /// Beginnings of names that never have the prefix: those of the output layers.
     std::vector<const char*> bare = {"lm_head."};
-    /// Endings of tensors that checkpoints carry beside the weights: masks and frequencies, made by other means here.
+    /// Endings of checkpoint tensors that are not weights, such as masks and frequencies. They are ignored.
     std::vector<const char*> ignored = {};
-    /// Weights that a checkpoint may leave out; builders ask `has` before they take one.
+    /// Weights that a checkpoint may omit. Builders call `has` before they read one.
     std::vector<const char*> optional = {};
-    /// Where positions depend on what the tokens are: the row of the table of positions for each token of a sequence.
+    /// For models whose positions depend on the token ids: the row of the position table for each token of a sequence.
     std::vector<std::int32_t> (*positions)(const ModelConfig& config, std::span<const std::int32_t> tokens) = nullptr;
 };
 
 std::span<const Architecture* const> all_architectures();
-/// Throws bad_file with the list when there is none of this name.
+/// Throws bad_file with the list of supported names if there is none of this name.
 const Architecture& architecture_named(const std::string& name, const std::string& file);
 
-/// Architecture::positions of a model that has it.
+/// Calls Architecture::positions, which the model must have.
 std::vector<std::int32_t> token_positions(const ModelConfig& config, std::span<const std::int32_t> tokens);
-/// A weight of the output layers, which bare models (LlamaModel) are saved without.
+/// True for weights of the output layers, which base models (LlamaModel) are saved without.
 bool is_of_output_layer(const ModelConfig& config, const std::string& weight);
-/// Weights that a checkpoint of this architecture may leave out.
+/// True for weights that a checkpoint of this architecture may omit.
 std::span<const char* const> optional_weights(const ModelConfig& config);
-/// A tensor of the checkpoint that no weight of the graph is made from, and that is no mistake.
+/// True for a tensor of the checkpoint that no weight of the graph uses, and that may be ignored.
 bool is_ignored_tensor(const ModelConfig& config, const std::string& name);
-/// What a checkpoint of this architecture may put in front of a weight's name, the usual one first.
+/// Prefixes that a checkpoint of this architecture may put before a weight's name, the default first.
 std::vector<std::string> checkpoint_prefixes(const ModelConfig& config, const std::string& weight);
 
 }  // namespace vantage

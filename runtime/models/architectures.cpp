@@ -1,4 +1,4 @@
-// Every architecture there is. An explicit list, as that of the ops.
+// The list of all architectures.
 #include <algorithm>
 #include <array>
 
@@ -30,7 +30,7 @@ const Architecture& architecture_named(const std::string& name, const std::strin
 Graph build_model(const ModelConfig& config, const BuildOptions& options, Graph::WeightTypes types) {
     Graph graph(std::move(types));
     BuildOptions whole = options;
-    if (config.is_vision()) whole.rows = whole.context = config.context;  // an image is not read piece by piece
+    if (config.is_vision()) whole.rows = whole.context = config.context;  // an image is always processed in one run
     ModelBuilder builder(graph, config, whole);
     const Architecture& architecture = architecture_named(config.architecture, "the model");
     (options.encoder ? architecture.build_encoder : architecture.build)(builder);

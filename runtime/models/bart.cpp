@@ -1,4 +1,4 @@
-// BART: an encoder–decoder, norm last, learned positions.
+// BART: an encoder–decoder with post-norm and learned positions.
 //   x = ln(s embed[token] + position[i + 2]);  encoder block  x = ln(x + attention(x)),  x = ln(x + fc2(act(fc1(x))))
 //   decoder block  x = ln(x + attention(x)),  x = ln(x + attention(x, encoder)),  x = ln(x + fc2(act(fc1(x))))
 //   logits = x embedᵀ + bias
@@ -11,9 +11,9 @@ namespace vantage {
 
 namespace {
 
-constexpr std::int64_t first_bart_position = 2;  // rows before it were once the padding's
+constexpr std::int64_t first_bart_position = 2;  // the first rows were once reserved for padding
 
-// A sublayer with its residual: norm last, or norm first.
+// A sublayer with its residual, post-norm or pre-norm.
 Tensor residual(ModelBuilder& d, const BartForm& form, const std::string& norm, Tensor x,
                 const std::function<Tensor(Tensor)>& sublayer) {
     if (form.norm_first) return x + sublayer(d.layer_norm(norm, x));
@@ -46,7 +46,7 @@ Tensor mlp(ModelBuilder& d, const BartForm& form, Tensor x, std::int64_t inner) 
     });
 }
 
-// The embedding of `side`: the shared one, or (transformers 5, untied) its own.
+// The embedding table of `side`: shared, or its own (transformers 5, untied).
 Tensor table_of(ModelBuilder& d, const BartForm& form, const char* side) {
     const std::string own = std::string(side) + ".embed_tokens.weight";
     const bool apart = form.own_tables && !d.config.tied && d.has(own);
@@ -147,7 +147,7 @@ const Architecture bart = {
     .build = [](ModelBuilder& d) { build_bart_decoder(d, bart_form); },
     .build_encoder = [](ModelBuilder& d) { build_bart_encoder(d, bart_form); },
     .bare = {"lm_head.", "final_logits_bias"},
-    // the shared table once more; or, where both sides have their own, nobody's
+    // a copy of the shared table, unused where both sides have their own
     .ignored = {"encoder.embed_tokens.weight", "decoder.embed_tokens.weight", "shared.weight"},
     .optional = {"final_logits_bias", "encoder.embed_tokens.weight", "decoder.embed_tokens.weight"}};
 

@@ -1,4 +1,4 @@
-// An encoder–decoder of BART's tensor names, which the first Transformer shares here.
+// An encoder–decoder with BART's tensor names, shared with the original Transformer.
 #pragma once
 
 #include <functional>
@@ -9,11 +9,13 @@
 namespace vantage {
 
 struct BartForm {
-    /// Rows of the run's tokens, with their positions, from the table that encoder and decoder share [vocab, width]. The
-    /// scope of the encoder or the decoder is open.
+    /// Embeds the tokens of the run, with their positions, using the table that encoder and decoder share
+    /// [vocab, width]. Called in the scope of the encoder or of the decoder.
     std::function<Tensor(ModelBuilder&, Tensor table)> embed;
-    bool own_tables = false;  ///< encoder and decoder may each have a table of their own where nothing is tied
-    bool norm_first = false;  ///< x + f(ln(x)) and a norm at each end, instead of ln(x + f(x))
+    /// Untied encoders and decoders may each have a table of their own.
+    bool own_tables = false;
+    /// Pre-norm: x + f(ln(x)), with a final norm on each side, instead of ln(x + f(x)).
+    bool norm_first = false;
 };
 void build_bart_encoder(ModelBuilder& builder, const BartForm& form);
 void build_bart_decoder(ModelBuilder& builder, const BartForm& form);

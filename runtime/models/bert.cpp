@@ -1,4 +1,4 @@
-// BERT: an encoder, norm last.
+// BERT: an encoder with post-norm.
 //   x = ln(word[token] + position[i] + type[t]);  per block  x = ln(x + attention(x)),  x = ln(x + mlp(x))
 //   pooler: tanh(W x_0 + b);  masked tokens: ln(gelu(W x + b)) wordᵀ + b
 // Devlin, Chang, Lee, Toutanova, "BERT: Pre-training of Deep Bidirectional Transformers" (2018).
@@ -8,7 +8,7 @@ namespace vantage {
 
 void read_bert_fields(const JsonFields& fields, ModelConfig& c) {
     read_sizes(fields, c, {.context = 512});
-    c.kv_heads = c.heads;  // keys for other counts and widths are not the architecture's
+    c.kv_heads = c.heads;  // the architecture has no grouped heads or head widths of their own
     divide_heads(fields, c, "hidden_size", "num_attention_heads");
     read_head(fields, c);
     c.norm_eps = fields.optional_number("layer_norm_eps", 0, 1).value_or(1e-12);
@@ -59,7 +59,7 @@ Tensor bert_pooler(ModelBuilder& d, Tensor x) {
 
 Tensor masked_logits(ModelBuilder& d, Tensor x, const std::string& own, const std::string& bias) {
     const ModelConfig& c = d.config;
-    const bool apart = !c.tied && d.has(own + ".bias");  // transformers 4 ties the biases in any case
+    const bool apart = !c.tied && d.has(own + ".bias");  // transformers 4 always ties the biases
     return linear_transposed(x, c.tied ? word_embeddings(d) : d.graph.weight(own + ".weight", {c.vocab, c.width}),
                              d.graph.weight(apart ? own + ".bias" : bias, {c.vocab}));
 }
@@ -100,7 +100,7 @@ const Architecture bert = {
     .read = read_bert,
     .build = build_bert,
     .bare = {"cls.", "classifier."},
-    // the first four are heads that a file may have beside those that its class asks for
+    // the first four belong to heads that a file may contain although its class does not use them
     .ignored = {"pooler.dense.weight", "pooler.dense.bias", "cls.seq_relationship.weight", "cls.seq_relationship.bias",
                 "embeddings.position_ids", "cls.predictions.decoder.weight", "cls.predictions.decoder.bias",
                 "cls.predictions.bias"},

@@ -1,4 +1,4 @@
-// BLOOM: no positions but ALiBi's slopes, a norm right after the embedding, queries, keys and values packed by head.
+// BLOOM: ALiBi instead of positions, a norm after the embedding, projections packed by head.
 //   x = ln(embed[token]);  per block  x += attention(y), y = ln_a(x);  x += mlp(z), z = ln_m(x)
 // (or residuals taken from y and z). BigScience Workshop, "BLOOM" (2022); Press, Smith & Lewis, "ALiBi" (2021).
 #include "runtime/models/architecture.h"
@@ -14,7 +14,7 @@ void read_bloom(const JsonFields& fields, ModelConfig& c) {
     c.heads = c.kv_heads = one_integer(fields, {"num_attention_heads", "n_head"}, max_heads);
     c.inner = 4 * c.width;
     c.vocab = fields.integer("vocab_size", 1, max_vocab);
-    c.context = fields.optional_integer("seq_length", 1, max_context).value_or(2048);  // what it was trained with
+    c.context = fields.optional_integer("seq_length", 1, max_context).value_or(2048);  // the context in training
     c.norm_eps = fields.optional_number("layer_norm_epsilon", 0, 1).value_or(1e-5);
     c.tied = read_tied(fields, true);
     divide_heads(fields, c, one_key(fields, {"n_embed", "hidden_size"}),

@@ -1,4 +1,4 @@
-// DistilBERT: BERT's blocks, fewer of them, without token types and pooler.
+// DistilBERT: fewer of BERT's blocks, without token types and pooler.
 //   masked tokens: ln(gelu(W x + b)) wordᵀ + b;  classification: W' relu(W x_0 + b) + b'
 // Sanh, Debut, Chaumond, Wolf, "DistilBERT, a distilled version of BERT" (2019).
 #include "runtime/models/architecture.h"

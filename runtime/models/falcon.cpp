@@ -1,5 +1,5 @@
-// Falcon: queries, keys and values packed by key head, attention and MLP side by side; rotary positions, or ALiBi.
-//   x += attention(ln_a(x)) + mlp(ln_m(x)), with two norms, one, or one after the other
+// Falcon: projections packed by key head, attention and MLP in parallel, rotary positions or ALiBi.
+//   x += attention(ln_a(x)) + mlp(ln_m(x)), with two norms, with one, or sequential
 // Almazrouei et al., "The Falcon Series of Open Language Models" (2023).
 #include <cmath>
 
@@ -38,8 +38,8 @@ void read_falcon(const JsonFields& fields, ModelConfig& c) {
     if (!c.own.flag("alibi")) read_rope(fields, c);
 }
 
-// ALiBi as Falcon was trained with it: slope, key position and their product rounded to bfloat16, divided by √D as the scores
-// are. By key, because the rounding is not the same for equal distances.
+// ALiBi as in Falcon's training: slope, key position and their product are rounded to bfloat16, and divided by √D like
+// the scores. It is computed per key, because equal distances round differently.
 std::vector<float> rounded_alibi(std::int64_t heads, std::int64_t keys, double scale) {
     const auto rounded = [](float x) { return bfloat_to_float(float_to_bfloat(x)); };
     const std::vector<float> slopes = alibi_slopes(heads);

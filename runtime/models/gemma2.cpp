@@ -1,5 +1,5 @@
-// Gemma 2: Llama's block between norms on both sides, gains of 1 + w, GEGLU, soft-capped scores and logits, and a window in
-// every other layer.
+// Gemma 2: Llama's block with norms before and after each sublayer, gains of 1 + w, GEGLU, soft-capped scores and
+// logits, and a sliding window in every other layer.
 //   x = √width embed[token];  per block  x += rms(attention(rms(x))),  x += rms(mlp(rms(x)))
 //   logits = cap tanh(rms(x) embedᵀ / cap)
 // Gemma Team, "Gemma 2: Improving Open Language Models at a Practical Size" (2024).

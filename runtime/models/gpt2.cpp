@@ -1,4 +1,4 @@
-// GPT-2: learned positions, norm first, one packed projection to queries, keys and values, GELU.
+// GPT-2: learned positions, pre-norm, one packed projection to queries, keys and values, GELU.
 //   x = wte[token] + wpe[position];  per block  x += attention(ln_1(x)),  x += mlp(ln_2(x));  logits = ln_f(x) wteᵀ
 // Radford, Wu, Child, Luan, Amodei, Sutskever, "Language Models are Unsupervised Multitask Learners" (2019).
 #include "runtime/models/architecture.h"

@@ -1,5 +1,5 @@
-// GPT-NeoX (Pythia): rotary positions on a part of each head, queries, keys and values packed by head, attention and MLP
-// side by side after a norm each, or one after the other.
+// GPT-NeoX (Pythia): rotary positions on a part of each head, projections packed by head, attention and MLP in parallel
+// with a norm each, or sequential.
 //   x += attention(ln_a(x)) + mlp(ln_m(x))
 // Black et al., "GPT-NeoX-20B" (2022); Biderman et al., "Pythia" (2023).
 #include "runtime/models/architecture.h"
@@ -11,7 +11,7 @@ namespace {
 
 void read_gpt_neox(const JsonFields& fields, ModelConfig& c) {
     read_sizes(fields, c);
-    c.kv_heads = c.heads;  // keys for other counts and widths are not the architecture's
+    c.kv_heads = c.heads;  // the architecture has no grouped heads or head widths of their own
     divide_heads(fields, c, "hidden_size", "num_attention_heads");
     c.norm_eps = fields.optional_number("layer_norm_eps", 0, 1).value_or(1e-5);
     c.activation = read_activation(fields, "hidden_act", "gelu");

@@ -1,7 +1,8 @@
-// gpt-oss: Llama's block with sinks in the softmax, a window in every other layer, YaRN, biases, and experts whose gate and up
-// stand by turns in one matrix, limited before they are multiplied.
+// gpt-oss: Llama's block with attention sinks, a sliding window in every other layer, YaRN, biases, and experts whose
+// gate and up rows alternate in one matrix and are clamped.
 //   expert(x) = W_d ((up + 1) ∘ gate σ(1.702 gate)) + b,  gate ≤ 7, |up| ≤ 7
-// OpenAI, "gpt-oss-120b & gpt-oss-20b Model Card" (2025); Xiao et al., "Attention Sinks" (2023); Peng et al., "YaRN" (2023).
+// OpenAI, "gpt-oss-120b & gpt-oss-20b Model Card" (2025); Xiao et al., "Attention Sinks" (2023); Peng et al., "YaRN"
+// (2023).
 #include "runtime/models/llama.h"
 
 namespace vantage {

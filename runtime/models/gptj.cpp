@@ -1,4 +1,4 @@
-// GPT-J: attention and MLP side by side after one norm, rotary positions on the first features of each head in pairs
+// GPT-J: attention and MLP in parallel after one norm, rotary positions on the first features of each head in pairs
 // (2i, 2i + 1).
 //   y = ln_1(x);  x += attention(y) + mlp(y);  logits = ln_f(x) headᵀ + b
 // Wang & Komatsuzaki, "GPT-J-6B" (2021); Su et al., "RoFormer" (2021).

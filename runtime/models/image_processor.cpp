@@ -56,7 +56,7 @@ std::vector<double> read_by_channel(const JsonFields& fields, const char* key, d
     return numbers;
 }
 
-// Of other classes the same keys mean the same, but what they leave out has other values.
+// Other classes use the same keys with other defaults.
 void check_class(const JsonFields& fields) {
     for (const char* key : {"image_processor_type", "feature_extractor_type"}) {
         const std::string name = fields.optional_text(key).value_or("ViTImageProcessor");
@@ -65,7 +65,7 @@ void check_class(const JsonFields& fields) {
     }
 }
 
-/// The part of `image` in the middle; where that is smaller it lies in the middle of black.
+/// The centre of `image`, padded with black where it is smaller.
 Image cropped(const Image& image, int height, int width) {
     const auto half_down = [](int x) { return x >= 0 ? x / 2 : -((1 - x) / 2); };
     const int top = half_down(image.height - height), left = half_down(image.width - width);
@@ -104,7 +104,7 @@ ImageProcessor parse_image_processor(std::string_view json, const std::string& n
     return p;
 }
 
-// In double and cut off as Python's int(), so that sides come out as transformers has them.
+// In double, truncated as by Python's int(), so that the sizes match those of transformers.
 ImageProcessor::Size ImageProcessor::resized_size(const Image& image) const {
     const double h = image.height, w = image.width;
     if (max_height > 0) {
@@ -175,7 +175,7 @@ Image picture_of(std::span<const float> pixels, const ImageInput& image) {
     const auto plane = static_cast<std::size_t>(image.height * image.width);
     Image picture(static_cast<int>(image.width), static_cast<int>(image.height), {});
     for (std::size_t i = 0; i < 3 * plane; ++i) {
-        const std::size_t pixel = i / 3, channel = image.channels >= 3 ? i % 3 : 0;  // of one channel: grey
+        const std::size_t pixel = i / 3, channel = image.channels >= 3 ? i % 3 : 0;  // one channel: grey
         picture.rgb[i] = static_cast<std::uint8_t>(std::lround(255 * (pixels[channel * plane + pixel] - low) / range));
     }
     return picture;

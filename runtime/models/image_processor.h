@@ -1,4 +1,4 @@
-// From a picture to what an image model looks at, as preprocessor_config.json says.
+// Prepares images for a vision model as preprocessor_config.json describes.
 #pragma once
 
 #include <cstdint>
@@ -13,37 +13,38 @@
 
 namespace vantage {
 
-/// What transformers' ViTImageProcessor does: resize, cut out the middle, scale, normalise; each of them where it is asked for.
+/// transformers' ViTImageProcessor: optional resize, centre crop, rescale and normalisation.
 struct ImageProcessor {
     bool resize = true, crop = false, rescale = true, normalise = true;
     Resampling resampling = Resampling::bilinear;
-    /// Of the resized image: its sides; or the shape stays, and the shorter side becomes shortest_edge, or less where the
-    /// longer one would become more than longest_edge; or it becomes as large as max_height and max_width let it. 0 = not said.
+    /// Size after resizing, 0 where not given. Either height and width; or shortest_edge, limited so that the longer
+    /// side is at most longest_edge; or the largest size within max_height and max_width. The last two keep the aspect
+    /// ratio.
     int height = 224, width = 224;
     int shortest_edge = 0, longest_edge = 0, max_height = 0, max_width = 0;
     int crop_height = 224, crop_width = 224;
     double factor = 1.0 / 255;
-    std::vector<double> mean = {0.5}, deviation = {0.5};  ///< by channel, or one for all
+    std::vector<double> mean = {0.5}, deviation = {0.5};  ///< per channel, or one for all
 
-    /// Resized and cropped; what a crop has beyond the image is black.
+    /// Resizes and crops. A crop larger than the image is padded with black.
     Image framed(const Image& image) const;
     struct Size {
-        double height, width;  ///< whole numbers, of any size
+        double height, width;  ///< integers of any size
     };
     Size resized_size(const Image& image) const;
-    /// The numbers of a framed image, [channels, height, width]; with one channel its lightness. Throws bad_file where the
+    /// The values of a framed image, [channels, height, width]; with one channel, its luma. Throws bad_file if the
     /// model takes another size.
     std::vector<float> pixel_values(const Image& framed, const ImageInput& wanted) const;
 
-    std::string file;  ///< where it is from, for messages
+    std::string file;  ///< for messages
 };
 
-/// Reads preprocessor_config.json as transformers 4 or 5 write it. Throws bad_file naming the field.
+/// Reads preprocessor_config.json of transformers 4 or 5. Throws bad_file naming the field.
 ImageProcessor parse_image_processor(std::string_view json, const std::string& name);
 
-/// "cls", then "row,column" of each patch: what stands for a token of an image.
+/// Labels of an image's tokens: "cls", then "row,column" of each patch.
 std::vector<std::string> place_names(const ImageInput& image);
-/// Numbers that a model looks at, [channels, height, width], as a picture: the smallest is black, the largest white.
+/// Model input [channels, height, width] as an image: the minimum becomes black, the maximum white.
 Image picture_of(std::span<const float> pixels, const ImageInput& image);
 
 }  // namespace vantage

@@ -1,7 +1,8 @@
-// Llama: rotary positions, RMSNorm first, grouped heads, SwiGLU.
+// Llama: rotary positions, pre-norm with RMSNorm, grouped heads, SwiGLU.
 //   x = embed[token];  per block  x += o(attention(rms(x))),  x += down(silu(gate(y)) ∘ up(y)), y = rms(x);
 //   logits = rms(x) headᵀ
-// Touvron et al., "LLaMA" (2023); Su et al., "RoFormer" (2021); Ainslie et al., "GQA" (2023); Shazeer, "GLU Variants" (2020).
+// Touvron et al., "LLaMA" (2023); Su et al., "RoFormer" (2021); Ainslie et al., "GQA" (2023); Shazeer, "GLU Variants"
+// (2020).
 #include "runtime/models/llama.h"
 
 namespace vantage {

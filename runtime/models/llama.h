@@ -1,4 +1,4 @@
-// Llama's fields and graph, which several architectures have with other options.
+// Llama's fields and graph, which several architectures extend.
 #pragma once
 
 #include "runtime/models/architecture.h"
@@ -10,16 +10,16 @@ void read_llama(const JsonFields& fields, ModelConfig& config, const FieldDefaul
 /// use_sliding_window, sliding_window, max_window_layers (Qwen 2 and 3).
 void read_qwen_windows(const JsonFields& fields, ModelConfig& config);
 
-/// Queries, keys and values of `x` with their heads, turned: q [n, H, D], k [n, Hk, D], v [n, Hk, D].
+/// Queries, keys and values of `x` by head, with rotary positions: q [n, H, D], k [n, Hk, D], v [n, Hk, D].
 QKV llama_heads(ModelBuilder& builder, Tensor x);
 /// down(activation(gate(x)) ∘ up(x)).
 Tensor gated_mlp(ModelBuilder& builder, Tensor x);
 
-/// What other architectures do otherwise in Llama's block; x [n, width] is normed already.
+/// What other architectures change in Llama's block. x [n, width] is already normalised.
 struct LlamaBlock {
-    std::function<QKV(Tensor x)> heads = {};                       ///< instead of llama_heads
-    std::function<AttentionOptions()> attention = {};              ///< none
-    std::function<Tensor(std::int64_t layer, Tensor x)> mlp = {};  ///< instead of gated_mlp
+    std::function<QKV(Tensor x)> heads = {};  ///< default: llama_heads
+    std::function<AttentionOptions()> attention = {};  ///< default: no options
+    std::function<Tensor(std::int64_t layer, Tensor x)> mlp = {};  ///< default: gated_mlp
 };
 void build_llama_with(ModelBuilder& builder, const LlamaBlock& block);
 void build_llama(ModelBuilder& builder);

@@ -1,4 +1,4 @@
-// Mistral: Llama that sees a window of keys in every layer, i - window < j ≤ i. Jiang et al., "Mistral 7B" (2023).
+// Mistral: Llama with sliding-window attention in every layer, i - window < j ≤ i. Jiang et al., "Mistral 7B" (2023).
 #include "runtime/models/llama.h"
 
 namespace vantage {

@@ -1,7 +1,7 @@
-// Mixtral: Mistral with a mixture of experts in place of the MLP; each token goes to a few of them.
+// Mixtral: Mistral with a mixture of experts instead of the MLP. Each token uses a few of them.
 //   p = softmax(gate(x)), the top_k largest divided by their sum;  y = Σ p_e w2_e(silu(w1_e x) ∘ w3_e x)
-// Checkpoints have w1, w2 and w3 of each expert, or those of all in two tensors, w1 and w3 as one: what transformers 5 has in
-// memory, and saves with save_original_format=False.
+// Checkpoints contain w1, w2 and w3 of each expert, or two tensors for all experts with w1 and w3 joined: the layout of
+// transformers 5 in memory, saved with save_original_format=False.
 // Jiang et al., "Mixtral of Experts" (2024); Shazeer et al., "Outrageously Large Neural Networks" (2017).
 #include "runtime/models/llama.h"
 
@@ -15,7 +15,7 @@ void read_mixtral(const JsonFields& fields, ModelConfig& c) {
     read_llama(fields, c, {.kv_heads = 8, .norm_eps = 1e-5, .rope_theta = 1e6});
     read_experts(fields, c, 8, 2);
     read_windows(fields, c, read_window(fields, 0), [](std::int64_t) { return true; });
-    c.absent = {first_joined_experts};  // unless the checkpoint says otherwise
+    c.absent = {first_joined_experts};  // until the checkpoint shows the joined layout
 }
 
 ExpertWeights experts_one_by_one(ModelBuilder& d) {

@@ -64,7 +64,7 @@ ModelRoles::ModelRoles(const Graph& graph, const ModelConfig& config) : graph_(g
     for (const Node& node : graph.nodes()) {
         if (node.op == &route_op) trace(node.inputs[ops::route::logits_], {ModelRole::router, config.experts, 1});
         if (node.op == &attention_op) trace_attention(node);
-        if (node.op != &write_op) continue;  // what an encoder offers the decoder's layers, into states of these names
+        if (node.op != &write_op) continue;  // cross keys and values: the encoder writes them to these states
         const std::string& state = graph.value(graph.storage(node.inputs[ops::write::state_])).name;
         const int written = node.inputs[ops::write::rows_];
         const Shape& rows = graph.value(written).type.shape;
@@ -105,7 +105,7 @@ bool ModelRoles::in_head(std::size_t node) const {
     return graph_.segments()[static_cast<std::size_t>(graph_.nodes()[node].segment)] == "head";
 }
 
-bool ModelRoles::in_layer(std::size_t node) const {  // "encoder.layer.3.": a scope of numbers only
+bool ModelRoles::in_layer(std::size_t node) const {  // "encoder.layer.3.": only numbers identify a layer
     const std::string& scope = graph_.nodes()[node].scope;
     for (std::size_t i = scope.find('.'); i != std::string::npos && i + 1 < scope.size(); i = scope.find('.', i + 1))
         if (std::isdigit(static_cast<unsigned char>(scope[i + 1])) != 0) return true;
@@ -122,12 +122,12 @@ void ModelRoles::trace(int value, const Columns& made) {
         if (std::find(known.begin(), known.end(), made) == known.end()) known.push_back(made);
         return;
     }
-    if (node.op == &add_op || node.op == &embedding_op) return;  // the residual stream: nobody's projection
+    if (node.op == &add_op || node.op == &embedding_op) return;  // the residual stream is not a projection
     for (const int input : node.inputs)
         if (input >= 0) trace(input, made);
 }
 
-// Through what joins, adds or chooses between results of attention; a matrix product or a norm makes something else of them.
+// Passes through nodes that merge, add or select results of attention, but not through a matrix product or a norm.
 const Node* ModelRoles::attention_behind(int value) const {
     if (value < 0) return nullptr;
     const Value& from = graph_.value(behind_views(graph_, value));
@@ -147,7 +147,7 @@ ModelRole ModelRoles::role_of(std::size_t index) const {
     if (node.op == &expert_linear_op) return ModelRole::experts;
     if (node.op == &embedding_op) {
         if (!is_weight(node.inputs[ops::embedding::w_]))
-            return ModelRole::other;  // rows of something that was computed
+            return ModelRole::other;  // multiplies by computed rows
         const Value& ids = graph_.value(graph_.storage(node.inputs[ops::embedding::ids_]));
         return ids.name == model_names::tokens || ids.name == model_names::source_tokens ? ModelRole::embedding
                                                                                          : ModelRole::positions;

@@ -1,4 +1,4 @@
-// Which part of a model a node and a weight belong to: found by what becomes of a node's result, not by the weights' names.
+// Assigns nodes and weights to parts of a model, by how a node's result is used, not by the names of weights.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 
 namespace vantage {
 
-/// In the order in which data meets them. Weights are of query, key and value apart, nodes of all three (projections); the
-/// scores q·k and the mixing of values are attention; its only weights are sinks. Kinds of tokens (BERT's) are
-/// among positions.
+/// In the order of the data flow. Query, key and value are separate roles for weights, but one (projections) for nodes.
+/// The scores q·k and the weighted sum of values are attention; its only weights are sinks. Token types (BERT) belong
+/// to positions.
 enum class ModelRole : std::uint8_t {
     embedding,
     positions,
@@ -23,12 +23,13 @@ enum class ModelRole : std::uint8_t {
     attention,
     attention_out,
     sinks,
-    cross_query,  ///< of an encoder–decoder: its decoder's layers look at the encoder's text
+    cross_query,  ///< encoder–decoder: the decoder's cross-attention to the encoder's tokens
     cross_key,
     cross_value,
     cross_attention,
     cross_out,
-    unused,  ///< what a run has no use for: Longformer's projections of global tokens where there are none
+    /// Not used by a run, such as Longformer's projections for global tokens when there are none.
+    unused,
     mlp,
     router,
     experts,
@@ -38,7 +39,7 @@ enum class ModelRole : std::uint8_t {
     other
 };
 const char* name_of(ModelRole role);
-/// Of the decoder's cross-attention, but in the encoder's graph: the text's keys and values for the decoder's layers.
+/// Computed in the encoder's graph for the decoder's cross-attention: keys and values of the source.
 inline bool is_cross_kv(ModelRole role) { return role == ModelRole::cross_key || role == ModelRole::cross_value; }
 
 class ModelRoles {
@@ -46,11 +47,11 @@ public:
     ModelRoles(const Graph& graph, const ModelConfig& config);
 
     ModelRole of(std::size_t node) const { return roles_[node]; }
-    /// Of a weight, by the node that reads it. For projections see `columns`.
+    /// The role of a weight, from the node that reads it. For projections see `columns`.
     ModelRole of_operand(std::size_t node, std::size_t operand) const;
-    /// The node is a linear layer that makes queries, keys, values or a router's logits: it has `columns`.
+    /// True for a linear layer that computes queries, keys, values or router logits: it has `columns`.
     bool projects(std::size_t node) const { return columns_.count(node) != 0; }
-    /// Columns of a projection's result that become queries, keys or values.
+    /// The columns of a projection's result that become queries, keys or values.
     struct Columns {
         ModelRole role;
         std::int64_t heads, width;
@@ -58,17 +59,18 @@ public:
         bool operator==(const Columns&) const = default;
     };
     const std::vector<Columns>& columns(std::size_t node) const { return columns_.at(node); }
-    /// The node belongs to a block that is there once for each layer.
+    /// True if the node belongs to a block that is repeated for each layer.
     bool in_layer(std::size_t node) const;
 
 private:
     ModelRole role_of(std::size_t node) const;
-    /// The linear layers behind a value, through norms of heads, rotations, splits and caches, are of this part.
+    /// Assigns this role to the linear layers that a value comes from, through norms of heads, rotations, splits and
+    /// caches.
     void trace(int value, const Columns& made);
     void trace_attention(const Node& node);
-    /// The keys are an encoder's: this graph reads them, but does not write them.
+    /// True if the keys come from an encoder: this graph reads them, but does not write them.
     bool is_cross(const Node& attention) const;
-    /// The attention whose result this is, null where it is none's.
+    /// The attention that produced this value, or null.
     const Node* attention_behind(int value) const;
     bool is_read(const Node& node) const;
     bool is_weight(int value) const;
@@ -76,8 +78,8 @@ private:
 
     const Graph& graph_;
     const ModelConfig& config_;
-    std::vector<ModelRole> roles_;                         // by node
-    std::map<std::size_t, std::vector<Columns>> columns_;  // of projections and routers
+    std::vector<ModelRole> roles_;  // by node
+    std::map<std::size_t, std::vector<Columns>> columns_;  // of projections and routers, by node
 };
 
 }  // namespace vantage

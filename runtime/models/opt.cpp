@@ -1,5 +1,6 @@
-// OPT: learned positions that begin at 2, ReLU; norm first, or last (350M), whose embeddings are narrower than the model.
-//   norm first:  x += attention(ln_a(x)),  x += mlp(ln_m(x));   norm last:  x = ln_a(x + attention(x)),  x = ln_m(x + mlp(x))
+// OPT: learned positions that start at 2, ReLU, pre-norm; 350M: post-norm, with embeddings narrower than the model.
+//   pre-norm:  x += attention(ln_a(x)),  x += mlp(ln_m(x));
+//   post-norm:  x = ln_a(x + attention(x)),  x = ln_m(x + mlp(x))
 // Zhang et al., "OPT: Open Pre-trained Transformer Language Models" (2022).
 #include "runtime/models/architecture.h"
 #include "runtime/models/config_fields.h"
@@ -8,7 +9,7 @@ namespace vantage {
 
 namespace {
 
-constexpr std::int64_t first_position = 2;  // rows 0 and 1 of the table belong to padding
+constexpr std::int64_t first_position = 2;  // rows 0 and 1 of the table are reserved for padding
 
 void read_opt(const JsonFields& fields, ModelConfig& c) {
     c.layers = fields.integer("num_hidden_layers", 1, max_layers);

@@ -1,4 +1,4 @@
-// Phi: attention and MLP side by side after one norm, rotary positions on a part of each head, biases everywhere.
+// Phi: attention and MLP in parallel after one norm, rotary positions on a part of each head, biases everywhere.
 //   y = ln(x);  x += attention(y) + mlp(y);  logits = ln_f(x) headᵀ + b
 // Li et al., "Textbooks Are All You Need II: phi-1.5" (2023).
 #include "runtime/models/architecture.h"

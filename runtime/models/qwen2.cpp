@@ -1,4 +1,4 @@
-// Qwen 2: Llama with biases on queries, keys and values, and windows in its upper layers where it says so.
+// Qwen 2: Llama with biases on queries, keys and values, and optional sliding windows in the upper layers.
 // Yang et al., "Qwen2 Technical Report" (2024).
 #include "runtime/models/llama.h"
 

@@ -1,4 +1,4 @@
-// Qwen 3: Llama with an RMSNorm over each head's queries and keys in front of the rotation.
+// Qwen 3: Llama with an RMSNorm over the queries and keys of each head before the rotation.
 // Yang et al., "Qwen3 Technical Report" (2025); Dehghani et al. 2023 (normalised queries and keys).
 #include "runtime/models/llama.h"
 

@@ -1,5 +1,5 @@
-// RoBERTa: BERT's encoder with heads of its own, and positions that count what is no padding, from behind the padding's on:
-//   position(i) = p for the padding token p, else p + how many tokens up to i are not p
+// RoBERTa: BERT's encoder with other heads, and positions that skip padding:
+//   position(i) = p for the padding token p, else p + the number of tokens up to i that are not p
 //   masked tokens: ln(gelu(W x + b)) wordᵀ + b;  classification: W' tanh(W x_0 + b) + b'
 // Liu et al., "RoBERTa: A Robustly Optimized BERT Pretraining Approach" (2019).
 #include "runtime/models/roberta.h"

@@ -1,4 +1,4 @@
-// Models that people know by their sizes: for measurements, with random weights (Model::random).
+// Published model shapes, for measurements with random weights (Model::random).
 #pragma once
 
 #include <span>
@@ -8,11 +8,11 @@ namespace vantage {
 
 struct NamedShape {
     const char* name;
-    const char* config;  ///< as the model's own config.json has it, as far as it matters for the sizes
+    const char* config;  ///< the fields of the model's config.json that determine its sizes
 };
 /// gpt2-small, llama-1b, llama-8b, bert-base.
 std::span<const NamedShape> named_shapes();
-/// Throws usage with the names that there are.
+/// Throws usage with the list of names.
 const NamedShape& shape_named(const std::string& name);
 
 }  // namespace vantage

@@ -1,7 +1,8 @@
-// T5: an encoder–decoder, norm first without bias or mean, positions only as a bias of scores by distance; no score is scaled.
-//   encoder block  x += o(attention(rms(x))),  x += mlp(rms(x));  decoder block with x += o(attention(rms(x), encoder)) between
+// T5: an encoder–decoder, pre-norm with RMSNorm, relative position biases instead of positions, unscaled scores.
+//   encoder block  x += o(attention(rms(x))),  x += mlp(rms(x));
+//   decoder block: between them also  x += o(attention(rms(x), encoder))
 //   mlp(y) = wo(act(wi y)), or gated: wo(act(wi_0 y) ∘ wi_1 y)
-//   logits = rms(x) headᵀ, the shared table as head, usually with x / √width
+//   logits = rms(x) headᵀ; when the head is the shared table, x / √width by default
 // Raffel et al., "Exploring the Limits of Transfer Learning" (2020); Shazeer, "GLU Variants" (2020; T5 v1.1).
 #include <cmath>
 
@@ -12,7 +13,7 @@ namespace vantage {
 
 namespace {
 
-// Positions have no end; a session takes n_positions of them unless it is told more.
+// Positions are unbounded. The default context is n_positions.
 constexpr std::int64_t longest_t5_text = 1 << 15;
 
 void read_t5_mlp(const JsonFields& fields, ModelConfig& c) {
@@ -37,8 +38,8 @@ void read_t5(const JsonFields& fields, ModelConfig& c) {
     c.context = longest_t5_text;
     c.norm_eps = fields.optional_number("layer_norm_epsilon", 0, 1).value_or(1e-6);
     c.attention_scale = 1;
-    // transformers 5 says tied throughout, and here whether the output is the shared table, scaled; if not, it is a table of
-    // its own, or the shared one as it is
+    // transformers 5 always sets tied. Here the flag says whether the output is the scaled shared table; otherwise it
+    // is a table of its own, or the unscaled shared one.
     c.tied = fields.optional_flag("scale_decoder_outputs").value_or(read_tied(fields, true));
     const std::int64_t buckets = fields.optional_integer("relative_attention_num_buckets", 4, 1 << 16).value_or(32),
                        max_distance =
@@ -51,8 +52,8 @@ void read_t5(const JsonFields& fields, ModelConfig& c) {
     read_start(fields, c, 0);
 }
 
-// bias[distance + w, h] for the distances -w … w: rows of the table [buckets, heads] that all layers of a stack share. It is a
-// state, so that the tap finds it after the run.
+// bias[distance + w, h] for the distances -w … w: rows of the table [buckets, heads], shared by all layers of a stack.
+// It is a state, because the attention tap reads it after the run.
 Tensor distance_bias(ModelBuilder& d, bool encoder) {
     const std::int64_t buckets = d.config.own.integer("buckets"), w = d.config.own.integer("max_distance");
     const auto before = t5_relative_buckets(w + 1, 1, encoder, buckets, w),  // 0, -1 … -w
@@ -77,7 +78,7 @@ Tensor t5_mlp(ModelBuilder& d, Tensor x) {
     return d.dense("wo", y, c.width, false);
 }
 
-// The blocks of the encoder or of the decoder; its scope is open.
+// The blocks of the encoder or of the decoder, in its scope.
 Tensor t5_stack(ModelBuilder& d, Tensor table, bool encoder) {
     const ModelConfig& c = d.config;
     Tensor x = d.embed(table);  // [n, width]
@@ -149,7 +150,7 @@ const Architecture t5 = {.name = "t5",
                          .read = read_t5,
                          .build = build_t5,
                          .build_encoder = build_t5_encoder,
-                         // copies of the shared table, and a bias that no version has used
+                         // copies of the shared table, and an unused bias
                          .ignored = {"encoder.embed_tokens.weight", "decoder.embed_tokens.weight",
                                      "decoder.block.0.layer.1.EncDecAttention.relative_attention_bias.weight"},
                          .optional = {"lm_head.weight"}};

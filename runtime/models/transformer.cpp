@@ -1,5 +1,5 @@
-// The Transformer, the encoder–decoder of its first paper, with a config.json of Vantage's own (docs/models.md).
-//   x = √width embed[token] + sinusoid(i);  blocks as BART's: ln(x + f(x)), or x + f(ln(x)) with "norm_first"
+// The original encoder–decoder Transformer, with a config.json defined by Vantage (docs/models.md).
+//   x = √width embed[token] + sinusoid(i);  blocks as in BART: ln(x + f(x)), or x + f(ln(x)) with "norm_first"
 //   logits = x embedᵀ
 // Vaswani et al., "Attention Is All You Need" (2017); Xiong et al., "On Layer Normalization in the Transformer" (2020).
 #include <cmath>

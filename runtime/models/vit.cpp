@@ -1,4 +1,4 @@
-// ViT: an encoder, norm first, whose tokens are the patches of an image, behind one that stands for all of it.
+// ViT: a pre-norm encoder whose tokens are a class token followed by the patches of an image.
 //   x = [class; W patch + b] + position;  per block  x += attention(ln_1(x)),  x += mlp(ln_2(x));  then ln(x)
 //   classification: W x_0 + b;  pooler of the bare model: tanh(W x_0 + b)
 // Dosovitskiy et al., "An Image is Worth 16x16 Words: Transformers for Image Recognition at Scale" (2020).
@@ -11,7 +11,7 @@ namespace vantage {
 namespace {
 
 constexpr std::int64_t max_pixels_a_side = 1 << 13;
-constexpr const char* vit_pooler = "pooler.dense.weight";  // which a bare model may be saved without
+constexpr const char* vit_pooler = "pooler.dense.weight";  // base models may omit it
 
 // One number for both, or [height, width].
 std::pair<std::int64_t, std::int64_t> height_and_width(const JsonFields& fields, const char* key,
@@ -52,7 +52,7 @@ void read_vit(const JsonFields& fields, ModelConfig& c) {
     }
 }
 
-/// The patches' embeddings behind that of the class, with their positions: [1 + patches, width].
+/// The class token and the embedded patches, with their positions: [1 + patches, width].
 Tensor embed_image(ModelBuilder& d) {
     const ModelConfig& c = d.config;
     const ImageInput& i = c.image;

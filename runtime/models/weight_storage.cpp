@@ -18,7 +18,7 @@ bool is_matrix_use(const Graph& graph, const ModelRoles& roles, std::size_t inde
     return node.op == &embedding_op && operand == ops::embedding::w_ && roles.of(index) == ModelRole::embedding;
 }
 
-// For each value whether it is a weight that is used as a matrix, and as nothing else.
+// For each value: true if it is a weight that is only used as a matrix.
 std::vector<bool> matrices_of(const Graph& graph, const ModelConfig& config) {
     const ModelRoles roles(graph, config);
     std::vector<bool> used(graph.values().size()), used_elsewhere(graph.values().size());
@@ -33,7 +33,7 @@ std::vector<bool> matrices_of(const Graph& graph, const ModelConfig& config) {
     return used;
 }
 
-// Rows have to divide into blocks of 32; matrices that lie one after the other (experts') into groups, too.
+// Rows must divide into blocks of 32; stacked matrices (of experts) also into groups.
 bool divides(const Shape& shape, DType type) {
     const std::int64_t group = info(type).elements;
     return shape[-1] % 32 == 0 && (shape.rank() == 2 || shape[-1] * shape[-2] % group == 0);

@@ -1,4 +1,4 @@
-// Which weights of a model are stored in another type than the checkpoint's (LoadOptions::weights).
+// Chooses which weights are stored in a type other than the checkpoint's (LoadOptions::weights).
 #pragma once
 
 #include "runtime/models/config.h"
@@ -6,10 +6,10 @@
 
 namespace vantage {
 
-/// Gives the matrices of `graph`, packed before, the type `wanted`: those of linear layers and of experts, and the table of
-/// tokens, which may be the output layer's matrix as well. Norms, biases, positions, a router's matrix (what it decides is
-/// not a matter of degree) and what is no matrix of a linear layer (convolutions) stay as they are.
-/// Matrices whose rows do not divide into blocks of a quantised type stay, too: the lines that say so are returned.
+/// Changes the stored type of matrices of `graph` to `wanted`, after packing: those of linear layers and experts, and
+/// the token table, which may also be the output layer. Norms, biases, positions, convolutions and router matrices keep
+/// their type; a router's choice is sensitive to rounding. Matrices whose rows do not divide into blocks of a quantized
+/// type also keep theirs. Returns a message for each of those.
 std::vector<std::string> store_matrices(Graph& graph, const ModelConfig& config, DType wanted);
 
 }  // namespace vantage
