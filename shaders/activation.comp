@@ -7,7 +7,8 @@
 #include "lib/activation.glsl"
 
 layout(local_size_x = 256, local_size_x_id = 0) in;
-layout(constant_id = 1) const uint X_TYPE = 0;  // x, y
+#include "params/activation.h"
+ACTIVATION_CONSTANTS(VANTAGE_CONSTANT)
 #include "lib/index.glsl"
 
 layout(push_constant) uniform Push { ActivationParams p; };

@@ -6,11 +6,11 @@
 #extension GL_GOOGLE_include_directive : require
 
 layout(local_size_x = 256, local_size_x_id = 0) in;
-layout(constant_id = 1) const uint X_TYPE = 0;
+#include "params/argmax.h"
+ARGMAX_CONSTANTS(VANTAGE_CONSTANT)
 #include "lib/rows.glsl"
 #include "lib/order.glsl"
 #include "lib/index.glsl"
-#include "params/argmax.h"
 
 layout(push_constant) uniform Push { ArgmaxParams p; };
 

@@ -7,13 +7,11 @@
 #extension GL_GOOGLE_include_directive : require
 
 layout(local_size_x = 256, local_size_x_id = 0) in;
-layout(constant_id = 1) const uint X_TYPE = 0;  // x, y
-layout(constant_id = 2) const uint W_TYPE = 0;  // gamma, beta
-layout(constant_id = 3) const bool TRAINING = false;
+#include "params/batch_norm.h"
+BATCH_NORM_CONSTANTS(VANTAGE_CONSTANT)
 #include "lib/storage.glsl"
 #include "lib/index.glsl"
 #include "lib/reduce.glsl"
-#include "params/batch_norm.h"
 
 layout(push_constant) uniform Push { BatchNormParams p; };
 

@@ -5,12 +5,10 @@
 #extension GL_GOOGLE_include_directive : require
 
 layout(local_size_x = 256, local_size_x_id = 0) in;
-layout(constant_id = 1) const uint A_TYPE = 0;
-layout(constant_id = 2) const uint B_TYPE = 0;  // b, y
-layout(constant_id = 3) const uint STEP = 1;    // 4 where rows are a multiple of 4 long
+#include "params/concat.h"
+CONCAT_CONSTANTS(VANTAGE_CONSTANT)
 #include "lib/steps.glsl"
 #include "lib/index.glsl"
-#include "params/concat.h"
 
 layout(push_constant) uniform Push { ConcatParams p; };
 

@@ -10,9 +10,7 @@ const uint STEP = 4u;
 #include "params/elementwise.h"
 
 layout(local_size_x = 256, local_size_x_id = 0) in;
-layout(constant_id = 1) const uint A_TYPE = 0;  // a, y
-layout(constant_id = 2) const uint B_TYPE = 0;
-layout(constant_id = 3) const uint UNROLL = 1;  // fours of an invocation
+ELEMENTWISE_CONSTANTS(VANTAGE_CONSTANT)
 #include "lib/index.glsl"
 
 layout(push_constant) uniform Push { ElementwiseParams p; };

@@ -3,11 +3,10 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 layout(local_size_x = 8, local_size_x_id = 0) in;
-layout(constant_id = 1) const uint B_TYPE = 0;
-layout(constant_id = 2) const uint UNROLL = 16;  // UNROLL * LANES divides count and chunk
+#include "params/elementwise.h"
+ELEMENTWISE_CPU_SIMD_CONSTANTS(VANTAGE_CONSTANT)
 #include "lib/index.glsl"
 #include "lib/cpu_simd.glsl"
-#include "params/elementwise.h"
 layout(push_constant) uniform Push { ElementwiseParams p; };
 
 void main() {

@@ -6,14 +6,11 @@
 #extension GL_GOOGLE_include_directive : require
 
 layout(local_size_x = 256, local_size_x_id = 0) in;
-layout(constant_id = 1) const uint W_TYPE = 0;
-layout(constant_id = 2) const uint POSITION_TYPE = 0;
-layout(constant_id = 3) const uint Y_TYPE = 0;
-layout(constant_id = 4) const uint STEP = 1;  // 4 where width % 4 == 0
+#include "params/embedding.h"
+EMBEDDING_CONSTANTS(VANTAGE_CONSTANT)
 #include "lib/steps.glsl"
 #include "lib/rows.glsl"
 #include "lib/index.glsl"
-#include "params/embedding.h"
 
 layout(push_constant) uniform Push { EmbeddingParams p; };
 

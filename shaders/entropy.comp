@@ -3,11 +3,11 @@
 #extension GL_GOOGLE_include_directive : require
 
 layout(local_size_x = 256, local_size_x_id = 0) in;
-layout(constant_id = 1) const uint X_TYPE = 0;
+#include "params/entropy.h"
+ENTROPY_CONSTANTS(VANTAGE_CONSTANT)
 #include "lib/rows.glsl"
 #include "lib/index.glsl"
 #include "lib/reduce.glsl"
-#include "params/entropy.h"
 
 layout(push_constant) uniform Push { EntropyParams p; };
 

@@ -3,12 +3,10 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 layout(local_size_x = 8, local_size_x_id = 0) in;
-layout(constant_id = 1) const uint GAMMA_TYPE = 0;
-layout(constant_id = 2) const uint BETA_TYPE = 0;
-layout(constant_id = 3) const uint UNROLL = 8;  // UNROLL * LANES divides cols
+#include "params/layer_norm.h"
+LAYER_NORM_CPU_SIMD_CONSTANTS(VANTAGE_CONSTANT)
 #include "lib/index.glsl"
 #include "lib/cpu_simd.glsl"
-#include "params/layer_norm.h"
 layout(push_constant) uniform Push { LayerNormParams p; };
 
 uint64_t x, residual;

@@ -5,10 +5,10 @@
 #extension GL_GOOGLE_include_directive : require
 
 layout(local_size_x = 256, local_size_x_id = 0) in;
-layout(constant_id = 1) const uint X_TYPE = 0;  // x, y
+#include "params/patches.h"
+PATCHES_CONSTANTS(VANTAGE_CONSTANT)
 #include "lib/storage.glsl"
 #include "lib/index.glsl"
-#include "params/patches.h"
 
 layout(push_constant) uniform Push { PatchesParams p; };
 

@@ -5,12 +5,11 @@
 #extension GL_GOOGLE_include_directive : require
 
 layout(local_size_x = 256, local_size_x_id = 0) in;
-layout(constant_id = 1) const uint X_TYPE = 0;  // x, y
-layout(constant_id = 2) const uint STEP = 1;    // 4 where cols % 4 == 0
+#include "params/repetition_penalty.h"
+REPETITION_PENALTY_CONSTANTS(VANTAGE_CONSTANT)
 #include "lib/steps.glsl"
 #include "lib/penalty.glsl"
 #include "lib/index.glsl"
-#include "params/repetition_penalty.h"
 
 layout(push_constant) uniform Push { RepetitionPenaltyParams p; };
 

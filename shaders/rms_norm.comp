@@ -7,12 +7,9 @@
 #extension GL_GOOGLE_include_directive : require
 
 layout(local_size_x = 256, local_size_x_id = 0) in;
-layout(constant_id = 1) const uint X_TYPE = 0;  // x, residual, y, sum
-layout(constant_id = 2) const uint WEIGHT_TYPE = 0;
-layout(constant_id = 3) const uint STEP = 1;    // 4 where cols % 4 == 0
-layout(constant_id = 4) const uint UNROLL = 1;  // steps of a loop's round
-#include "lib/steps.glsl"
 #include "params/rms_norm.h"
+RMS_NORM_CONSTANTS(VANTAGE_CONSTANT)
+#include "lib/steps.glsl"
 #include "lib/index.glsl"
 #include "lib/reduce.glsl"
 

@@ -3,11 +3,10 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 layout(local_size_x = 8, local_size_x_id = 0) in;
-layout(constant_id = 1) const uint WEIGHT_TYPE = 0;
-layout(constant_id = 2) const uint UNROLL = 8;  // UNROLL * LANES divides cols
+#include "params/rms_norm.h"
+RMS_NORM_CPU_SIMD_CONSTANTS(VANTAGE_CONSTANT)
 #include "lib/index.glsl"
 #include "lib/cpu_simd.glsl"
-#include "params/rms_norm.h"
 layout(push_constant) uniform Push { RmsNormParams p; };
 
 uint64_t x, residual;

@@ -10,14 +10,12 @@
 #extension GL_GOOGLE_include_directive : require
 
 layout(local_size_x = 256, local_size_x_id = 0) in;
-layout(constant_id = 1) const uint X_TYPE = 0;
-layout(constant_id = 2) const uint Y_TYPE = 0;
-layout(constant_id = 3) const uint STEP = 1;  // 4 where dim % 4 == 0 and rotary % 8 == 0
+#include "params/rope.h"
+ROPE_CONSTANTS(VANTAGE_CONSTANT)
 #include "lib/steps.glsl"
 #include "lib/rows.glsl"
 #include "lib/cache.glsl"
 #include "lib/index.glsl"
-#include "params/rope.h"
 
 layout(push_constant) uniform Push { RopeParams p; };
 

@@ -12,7 +12,7 @@
 #include "params/sample.h"
 
 layout(local_size_x = 256, local_size_x_id = 0) in;
-layout(constant_id = 1) const uint X_TYPE = 0;
+SAMPLE_CONSTANTS(VANTAGE_CONSTANT)
 #include "lib/sampling.glsl"
 
 layout(push_constant) uniform Push { SampleParams p; };

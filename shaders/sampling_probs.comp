@@ -9,7 +9,7 @@
 #include "params/sampling_probs.h"
 
 layout(local_size_x = 256, local_size_x_id = 0) in;
-layout(constant_id = 1) const uint X_TYPE = 0;
+SAMPLING_PROBS_CONSTANTS(VANTAGE_CONSTANT)
 #include "lib/index.glsl"
 #include "lib/rows.glsl"
 #include "lib/sampling.glsl"

@@ -9,11 +9,9 @@
 #extension GL_GOOGLE_include_directive : require
 
 layout(local_size_x = 256, local_size_x_id = 0) in;
-layout(constant_id = 1) const uint X_TYPE = 0;  // x, y
-layout(constant_id = 2) const uint STEP = 1;    // 4 where inner == 1 and count % 4 == 0
-layout(constant_id = 3) const uint UNROLL = 1;  // steps of a loop's round
-#include "lib/steps.glsl"
 #include "params/softmax.h"
+SOFTMAX_CONSTANTS(VANTAGE_CONSTANT)
+#include "lib/steps.glsl"
 #include "lib/index.glsl"
 #include "lib/reduce.glsl"
 

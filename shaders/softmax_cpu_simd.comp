@@ -3,11 +3,10 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 layout(local_size_x = 8, local_size_x_id = 0) in;
-layout(constant_id = 1) const bool LOGARITHM = false;
-layout(constant_id = 2) const uint UNROLL = 8;  // UNROLL * LANES divides count
+#include "params/softmax.h"
+SOFTMAX_CPU_SIMD_CONSTANTS(VANTAGE_CONSTANT)
 #include "lib/index.glsl"
 #include "lib/cpu_simd.glsl"
-#include "params/softmax.h"
 layout(push_constant) uniform Push { SoftmaxParams p; };
 
 const float lowest = -3.4028234e38, log2_e = 1.4426950408889634;

@@ -8,13 +8,11 @@
 #extension GL_GOOGLE_include_directive : require
 
 layout(local_size_x = 256, local_size_x_id = 0) in;
-layout(constant_id = 1) const uint X_TYPE = 0;   // x, q
-layout(constant_id = 2) const uint STEP = 1;     // 4 where width % 4 == 0
-layout(constant_id = 3) const uint KV_TYPE = 0;  // k, v
+#include "params/split_qkv.h"
+SPLIT_QKV_CONSTANTS(VANTAGE_CONSTANT)
 #include "lib/steps.glsl"
 #include "lib/rows.glsl"
 #include "lib/cache.glsl"
-#include "params/split_qkv.h"
 #include "lib/index.glsl"
 
 layout(push_constant) uniform Push { SplitQkvParams p; };

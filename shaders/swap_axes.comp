@@ -5,10 +5,9 @@
 #extension GL_GOOGLE_include_directive : require
 
 layout(local_size_x = 256, local_size_x_id = 0) in;
-layout(constant_id = 1) const uint X_TYPE = 0;  // x, y
-layout(constant_id = 2) const uint STEP = 1;    // 4 where width % 4 == 0
-#include "lib/steps.glsl"
 #include "params/swap_axes.h"
+SWAP_AXES_CONSTANTS(VANTAGE_CONSTANT)
+#include "lib/steps.glsl"
 #include "lib/index.glsl"
 
 layout(push_constant) uniform Push { SwapAxesParams p; };

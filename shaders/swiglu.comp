@@ -9,8 +9,7 @@
 #include "params/swiglu.h"
 
 layout(local_size_x = 256, local_size_x_id = 0) in;
-layout(constant_id = 1) const uint X_TYPE = 0;  // gate, up, y
-layout(constant_id = 2) const uint STEP = 4;    // 1 for packed rows that do not end on a step, or by turns
+SWIGLU_CONSTANTS(VANTAGE_CONSTANT)
 #include "lib/index.glsl"
 
 layout(push_constant) uniform Push { SwigluParams p; };

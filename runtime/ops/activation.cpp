@@ -65,7 +65,7 @@ Cost cost(const OpCall& call) { return streaming_cost(call, 10.0 * static_cast<d
 LaunchPlan launch(const OpCall& call, const Caps& caps) {
     const TensorType& x = call.in(x_);
     Launch l{.shader = "activation",
-             .spec = {workgroup_size(caps), storage_of(x.dtype)},
+             .spec = params::ActivationConstants{.lanes = workgroup_size(caps), .X_TYPE = storage_of(x.dtype)},
              .operands = {in(x_), out(0)},
              .groups = element_grid(x.shape.elements(), 4, caps)};
     return l.with(params::ActivationParams{.count = static_cast<std::uint32_t>(x.shape.elements()),

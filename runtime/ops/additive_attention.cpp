@@ -60,7 +60,9 @@ Cost cost(const OpCall& call) {
 Launch base_launch(const OpCall& call, const char* shader, std::uint32_t lanes) {
     const Sizes s = sizes_of(call);
     Launch l{.shader = shader,
-             .spec = {lanes, storage_of(call, q_), storage_of(call, w_)},
+             .spec =
+                 params::AdditiveScoresConstants{
+                     .lanes = lanes, .X_TYPE = storage_of(call, q_), .W_TYPE = storage_of(call, w_)},
              .operands = {in(q_), in(k_), in(w_), out(0)}};
     return l.with(params::AdditiveScoresParams{.batch = static_cast<std::uint32_t>(s.batch),
                                                .n = static_cast<std::uint32_t>(s.n),

@@ -39,7 +39,7 @@ Cost cost(const OpCall& call) { return streaming_cost(call, static_cast<double>(
 LaunchPlan launch(const OpCall& call, const Caps& caps, const char* shader) {
     const TensorType& x = call.in(x_);
     Launch l{.shader = shader,
-             .spec = {workgroup_size(caps), storage_of(x.dtype)},
+             .spec = params::ArgmaxConstants{.lanes = workgroup_size(caps), .X_TYPE = storage_of(x.dtype)},
              .operands = {in(x_), out(0)},
              .groups = flat_grid(static_cast<std::uint64_t>(x.shape.rows()), caps)};
     return l.with(params::ArgmaxParams{.rows = static_cast<std::uint32_t>(x.shape.rows()),

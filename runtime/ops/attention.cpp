@@ -47,22 +47,17 @@ static std::uint32_t key_step(const Sizes& s, const Caps& caps, std::uint32_t ro
     return s.d % 4 == 0 ? 4 : 1;
 }
 
-Launch flash_launch(const OpCall& call, const Caps& caps, const char* shader, std::uint32_t lanes, std::uint32_t rows,
-                    std::uint32_t split) {
+Launch attention_launch(const OpCall& call, const Caps& caps, const char* shader, std::vector<std::uint32_t> constants,
+                        std::uint32_t rows, std::uint32_t split) {
     const Sizes s = sizes_of(call);
     const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
     const std::uint32_t blocks = std::max(1u, ceil_div(s.n * s.group(), rows));
     Launch l{.shader = shader,
-             .spec = {lanes, storage_of(call.in(q_).dtype), storage_of(call.in(k_).dtype), u(s.d), u(s.dv), rows, split,
-                      key_step(s, caps, rows, split), ceil_div(s.dv, lanes)},
+             .spec = std::move(constants),
              .operands = {in(q_), in(k_), in(v_), in(step_), in(kv_len_), in(mask_), in(position_bias_),
                           in(block_mask_), in(segments_), in(sinks_), out(o_), out(lse_)},
              .groups = split > 0 ? std::array{std::max(1u, ceil_div(s.m, split)), blocks, u(s.batch * s.kv_heads)}
                                  : flat_grid(static_cast<std::uint64_t>(s.batch * s.kv_heads) * blocks, caps)};
-    const std::vector<std::uint32_t> rules = rule_constants(call, rule_operands, AttentionRules(call.attrs));
-    l.spec.insert(l.spec.end(), rules.begin(), rules.end());
-    l.spec.push_back(call.attrs.flag("statistics"));
-    l.spec.push_back(call.attrs.flag("counts"));
     return l.with(params::AttentionParams{.n = u(s.n),
                                           .m = u(s.m),
                                           .batch = u(s.batch),
@@ -208,8 +203,26 @@ std::uint32_t rows_for(const Sizes& s, std::uint32_t lanes, const Caps& caps) {
 
 std::uint32_t lanes_for(const Caps& caps) { return std::clamp(caps.subgroup_size, 16u, 64u); }
 
+// One launch of attention/flash.comp.
+Launch flash_launch(const OpCall& call, const Caps& caps, const char* shader, std::uint32_t lanes, std::uint32_t rows,
+                    std::uint32_t split) {
+    const Sizes s = sizes_of(call);
+    return attention_launch(
+        call, caps, shader,
+        attention_constants<params::AttentionConstants>(call, lanes,
+                                                        {.ROWS = rows,
+                                                         .SPLIT = split,
+                                                         .WIDE = key_step(s, caps, rows, split),
+                                                         .EACH = ceil_div(s.dv, lanes),
+                                                         .STATISTICS = call.attrs.flag("statistics"),
+                                                         .COUNTS = call.attrs.flag("counts")}),
+        rows, split);
+}
+
 LaunchPlan launch_hard(const OpCall& call, const Caps& caps, const char* shader) {
-    Launch l = flash_launch(call, caps, shader, workgroup_size(caps, 64), 1, 0);
+    const std::uint32_t lanes = workgroup_size(caps, 64);
+    Launch l =
+        attention_launch(call, caps, shader, attention_constants<params::AttentionHardConstants>(call, lanes), 1);
     l.groups = flat_grid(static_cast<std::uint64_t>(sizes_of(call).rows()), caps);
     return l;
 }
@@ -224,7 +237,7 @@ LaunchPlan launch_flash(const OpCall& call, const Caps& caps, const char* shader
     plan.launches.front().replace(out(lse_), scratch_out(0));
     const std::uint32_t size = workgroup_size(caps, 64);
     Launch finish{.shader = "attention_statistics",
-                  .spec = {size},
+                  .spec = params::WorkgroupConstants{.lanes = size},
                   .operands = {scratch_in(0), in(sinks_), out(lse_), out(entropy_), out(largest_)},
                   .groups = flat_grid(ceil_div(s.rows(), size), caps)};
     plan.launches.push_back(finish.with(params::AttentionStatisticsParams{.rows = static_cast<std::uint32_t>(s.rows()),
@@ -239,7 +252,7 @@ bool fits_cpu_simd(const OpCall& call, const Caps& caps) {
     for (const char* other : {"hard", "statistics", "counts"})
         if (call.attrs.flag(other)) return false;
     // Where nobody chooses it, it is kept to calls without rules: they are enough to test it, and each rule is a pipeline.
-    const bool plain = rule_constants(call, rule_operands, AttentionRules(call.attrs)).front() == 0;
+    const bool plain = !has_rules(call, rule_operands, AttentionRules(call.attrs));
     return caps.is_cpu() && (plain || caps.loads_uniform_once()) && s.rows() > 0 && s.d % 4 == 0 && s.dv % 4 == 0 &&
            s.d <= 256 && s.dv <= 256;
 }
@@ -248,13 +261,8 @@ bool fits_cpu_simd(const OpCall& call, const Caps& caps) {
 LaunchPlan launch_cpu_simd(const OpCall& call, const Caps& caps) {
     const Sizes s = sizes_of(call);
     const std::uint32_t lanes = 32, keys = std::max(s.d, s.dv) <= 128 ? 8 : 4;
-    Launch l = flash_launch(call, caps, "attention_cpu_simd", lanes, lanes, 0);
-    l.spec.resize(5);
-    l.spec.push_back(keys);
-    const std::vector<std::uint32_t> rules = rule_constants(call, rule_operands, AttentionRules(call.attrs));
-    l.spec.resize(first_rule_constant);
-    l.spec.insert(l.spec.end(), rules.begin(), rules.end());
-    return l;
+    return attention_launch(call, caps, "attention_cpu_simd",
+                            attention_constants<params::AttentionCpuSimdConstants>(call, lanes, {.KEYS = keys}), lanes);
 }
 
 LaunchPlan launch_split(const OpCall& call, const Caps& caps, const char* shader) {
@@ -271,7 +279,10 @@ LaunchPlan launch_split(const OpCall& call, const Caps& caps, const char* shader
     }
     const bool statistics = call.attrs.flag("statistics");
     Launch reduce{.shader = "attention_reduce_splits",
-                  .spec = {workgroup_size(caps, 64), storage_of(call.in(q_).dtype), keys_per_split, statistics},
+                  .spec = params::AttentionReduceSplitsConstants{.lanes = workgroup_size(caps, 64),
+                                                                 .Q_TYPE = storage_of(call.in(q_).dtype),
+                                                                 .SPLIT = keys_per_split,
+                                                                 .STATISTICS = statistics},
                   .operands = {scratch_in(0), scratch_in(1), in(step_), out(o_), out(lse_), in(sinks_)},
                   .groups = flat_grid(static_cast<std::uint64_t>(s.rows()), caps)};
     if (statistics) reduce.operands.insert(reduce.operands.end(), {out(entropy_), out(largest_)});

@@ -50,13 +50,16 @@ bool fits(const OpCall& call, const Caps& caps, const Workgroup& w) {
            w.lanes() <= std::min(caps.max_workgroup_invocations, caps.max_workgroup_size[0]);
 }
 
+template <class Constants>
 LaunchPlan launch_by(const OpCall& call, const Caps& caps, const char* shader, const Workgroup& w) {
     const Sizes s = sizes_of(call);
-    Launch l = flash_launch(call, caps, shader, w.lanes(), w.rows(), 0);
     const auto vectors = [](std::int64_t width) { return width % 8 == 0 ? 8u : 1u; };
-    l.spec[5] = w.stripes, l.spec[6] = w.shares, l.spec[7] = w.keys, l.spec[8] = w.m;
-    l.spec.resize(21);  // the rules end there
-    for (std::uint32_t constant : {w.n, w.k, vectors(s.d), vectors(s.dv)}) l.spec.push_back(constant);
+    auto constants = attention_constants<Constants>(call, w.lanes());
+    constants.STRIPES = w.stripes, constants.KEYS = w.keys;
+    if constexpr (requires { constants.SHARES; }) constants.SHARES = w.shares;
+    constants.M = w.m, constants.N = w.n, constants.K = w.k;
+    constants.STEP_D = vectors(s.d), constants.STEP_DV = vectors(s.dv);
+    Launch l = attention_launch(call, caps, shader, constants, w.rows());
     l.subgroup_size = w.subgroup;
     return l;
 }
@@ -75,7 +78,8 @@ bool fits_coopmat(const OpCall& call, const Caps& caps) {
     return shape != nullptr && fits(call, caps, default_workgroup(call, *shape, caps));
 }
 LaunchPlan launch_coopmat(const OpCall& call, const Caps& caps) {
-    return launch_by(call, caps, "attention_coopmat", default_workgroup(call, *f16_matrix(caps), caps));
+    return launch_by<params::AttentionCoopmatConstants>(call, caps, "attention_coopmat",
+                                                        default_workgroup(call, *f16_matrix(caps), caps));
 }
 
 // Scores stay in registers where a conversion makes an operand M x K of sums M x N, and no two subgroups share a row.
@@ -86,7 +90,8 @@ bool fits_coopmat2(const OpCall& call, const Caps& caps) {
     return w.shares == 1 && fits(call, caps, w);
 }
 LaunchPlan launch_coopmat2(const OpCall& call, const Caps& caps) {
-    return launch_by(call, caps, "attention_coopmat2", workgroup_of_registers(call, *f16_matrix(caps), caps));
+    return launch_by<params::AttentionCoopmat2Constants>(call, caps, "attention_coopmat2",
+                                                         workgroup_of_registers(call, *f16_matrix(caps), caps));
 }
 
 }  // namespace vantage::ops::attention

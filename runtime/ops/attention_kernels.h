@@ -25,9 +25,22 @@ struct Sizes {
 Sizes sizes_of(const OpCall& call);
 double scale_of(const OpCall& call);
 
-/// One launch of attention/flash.comp. `rows` queries a workgroup, `split` keys a workgroup (0 = all).
-Launch flash_launch(const OpCall& call, const Caps& caps, const char* shader, std::uint32_t lanes, std::uint32_t rows,
-                    std::uint32_t split);
+/// Fills in what all kernels of attention have among their specialization constants.
+template <class Constants>
+Constants attention_constants(const OpCall& call, std::uint32_t lanes, Constants own = {}) {
+    const Sizes s = sizes_of(call);
+    own.lanes = lanes;
+    own.Q_TYPE = storage_of(call.in(q_).dtype);
+    own.KV_TYPE = storage_of(call.in(k_).dtype);
+    own.D = static_cast<std::uint32_t>(s.d);
+    own.DV = static_cast<std::uint32_t>(s.dv);
+    set_rules(own, call, rule_operands);
+    return own;
+}
+
+/// A launch of a kernel with AttentionParams. `rows` queries a workgroup, `split` keys a workgroup (0 = all).
+Launch attention_launch(const OpCall& call, const Caps& caps, const char* shader, std::vector<std::uint32_t> constants,
+                        std::uint32_t rows, std::uint32_t split = 0);
 
 bool fits_coopmat2(const OpCall& call, const Caps& caps);
 LaunchPlan launch_coopmat2(const OpCall& call, const Caps& caps);

@@ -1,7 +1,6 @@
 #include "runtime/ops/attention_rules.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 #include "runtime/base/log.h"
@@ -11,7 +10,6 @@ namespace vantage {
 
 namespace {
 
-constexpr std::uint32_t no_limit = 0xffffffffu;
 constexpr double lowest = -3.0e38;  // as in the kernels: what a mask moves below it is not seen
 
 PositionBias bias_named(const std::string& name) {
@@ -143,35 +141,16 @@ void check_rule_operands(const OpCall& call, const RuleOperands& at, const RuleS
                          static_cast<long long>(s.heads), static_cast<long long>(s.n), static_cast<long long>(s.m)));
 }
 
-namespace {
-/// Whether the mask has an element for each head, for each batch; with one only it does not matter.
-bool by_head(const OpCall& call, int mask) {
-    return call.has(mask) && call.in(mask).shape.rank() > 2 && call.in(mask).shape[-3] > 1;
+bool mask_by_head(const OpCall& call, const RuleOperands& at) {
+    return call.has(at.mask) && call.in(at.mask).shape.rank() > 2 && call.in(at.mask).shape[-3] > 1;
 }
-bool by_batch(const OpCall& call, int mask) {
-    return call.has(mask) && call.in(mask).shape.rank() > 3 && call.in(mask).shape[0] > 1;
+bool mask_by_batch(const OpCall& call, const RuleOperands& at) {
+    return call.has(at.mask) && call.in(at.mask).shape.rank() > 3 && call.in(at.mask).shape[0] > 1;
 }
-}  // namespace
 
-std::vector<std::uint32_t> rule_constants(const OpCall& call, const RuleOperands& at, const AttentionRules& rules) {
-    const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
-    const auto limit = [&](const std::optional<std::int64_t>& value) { return value ? u(*value) : no_limit; };
-    const bool any = rules.softcap > 0 || rules.left || rules.right || rules.dilation > 1 || rules.block > 0 ||
-                     call.has(at.mask) || call.has(at.position_bias) || call.has(at.segments);
-    return {any,
-            std::bit_cast<std::uint32_t>(static_cast<float>(rules.softcap)),
-            limit(rules.left),
-            limit(rules.right),
-            u(rules.dilation),
-            u(rules.prefix),
-            u(rules.global),
-            u(rules.block),
-            by_head(call, at.mask),
-            by_batch(call, at.mask),
-            static_cast<std::uint32_t>(rules.bias),
-            rules.bias == PositionBias::distance && call.has(at.position_bias)
-                ? u(call.in(at.position_bias).shape[0] / 2)
-                : 0u};
+bool has_rules(const OpCall& call, const RuleOperands& at, const AttentionRules& rules) {
+    return rules.softcap > 0 || rules.left || rules.right || rules.dilation > 1 || rules.block > 0 ||
+           call.has(at.mask) || call.has(at.position_bias) || call.has(at.segments);
 }
 
 std::optional<double> ruled_score(const OpCall& call, std::span<const HostTensor> in, const RuleOperands& at,
@@ -189,8 +168,8 @@ std::optional<double> ruled_score(const OpCall& call, std::span<const HostTensor
     double score = rules.softcap > 0 ? rules.softcap * std::tanh(scaled / rules.softcap) : scaled;
     if (call.has(at.position_bias)) score += rules.bias_of(tensor(at.position_bias), s.heads, h, i, j);
     if (call.has(at.mask)) {
-        const std::int64_t sheet = (by_batch(call, at.mask) ? b : 0) * (by_head(call, at.mask) ? s.heads : 1) +
-                                   (by_head(call, at.mask) ? h : 0);
+        const std::int64_t sheet = (mask_by_batch(call, at) ? b : 0) * (mask_by_head(call, at) ? s.heads : 1) +
+                                   (mask_by_head(call, at) ? h : 0);
         score += tensor(at.mask)[(sheet * s.n + row) * s.m + j];
     }
     return score <= lowest ? std::nullopt : std::optional(score);  // NaN stays

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "shaders/params/attention.h"
 #include "vantage/op.h"
 #include "vantage/ops.h"
 
@@ -51,9 +52,30 @@ struct RuleSizes {
 };
 void check_rule_operands(const OpCall& call, const RuleOperands& at, const RuleSizes& sizes,
                          const AttentionRules& rules);
-constexpr std::size_t first_rule_constant = 9;
-/// The specialization constants from there on of lib/attention_rules.glsl.
-std::vector<std::uint32_t> rule_constants(const OpCall& call, const RuleOperands& at, const AttentionRules& rules);
+/// Whether the call has any rule that takes a kernel more than the causal mask and its prefix.
+bool has_rules(const OpCall& call, const RuleOperands& at, const AttentionRules& rules);
+/// Whether the mask has an element for each head, for each batch; with one head or batch it does not matter.
+bool mask_by_head(const OpCall& call, const RuleOperands& at);
+bool mask_by_batch(const OpCall& call, const RuleOperands& at);
+/// Fills in ATTENTION_RULE_CONSTANTS, which kernels with lib/attention_rules.glsl have among theirs.
+template <class Constants>
+void set_rules(Constants& constants, const OpCall& call, const RuleOperands& at) {
+    const AttentionRules rules(call.attrs);
+    const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
+    const bool by_distance = rules.bias == PositionBias::distance && call.has(at.position_bias);
+    constants.RULES = has_rules(call, at, rules);
+    constants.SOFTCAP = static_cast<float>(rules.softcap);
+    constants.WINDOW_LEFT = rules.left ? u(*rules.left) : NO_LIMIT;
+    constants.WINDOW_RIGHT = rules.right ? u(*rules.right) : NO_LIMIT;
+    constants.DILATION = u(rules.dilation);
+    constants.PREFIX = u(rules.prefix);
+    constants.GLOBAL = u(rules.global);
+    constants.BLOCK = u(rules.block);
+    constants.MASK_BY_HEAD = mask_by_head(call, at);
+    constants.MASK_BY_BATCH = mask_by_batch(call, at);
+    constants.BIAS = static_cast<std::uint32_t>(rules.bias);
+    constants.REACH = by_distance ? u(call.in(at.position_bias).shape[0] / 2) : 0;
+}
 /// Score of query `row` of head h of batch b at position i for key j, by the rules; nothing where it is not seen.
 std::optional<double> ruled_score(const OpCall& call, std::span<const HostTensor> in, const RuleOperands& at,
                                   const RuleSizes& sizes, const AttentionRules& rules, double scaled, std::int64_t b,

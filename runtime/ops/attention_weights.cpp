@@ -99,15 +99,17 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
     const Shape &q = call.in(q_).shape, &k = call.in(k_).shape;
     const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
     const std::uint32_t lanes = workgroup_size(caps, 64);
+    params::AttentionWeightsConstants constants{.lanes = lanes,
+                                                .Q_TYPE = storage_of(call.in(q_).dtype),
+                                                .K_TYPE = storage_of(call.in(k_).dtype),
+                                                .STEP = step_of(q[2]),
+                                                .FEATURE = static_cast<std::uint32_t>(feature_of(call))};
+    set_rules(constants, call, rule_operands);
     Launch l{
         .shader = "attention_weights",
-        .spec = {lanes, storage_of(call.in(q_).dtype), storage_of(call.in(k_).dtype), step_of(q[2])},
+        .spec = constants,
         .operands = {in(q_), in(k_), in(lse_), in(mask_), in(position_bias_), in(block_mask_), in(segments_), out(0)},
         .groups = flat_grid(ceil_div(call.out(0).shape.elements(), lanes), caps)};
-    const std::vector<std::uint32_t> rules = rule_constants(call, rule_operands, AttentionRules(a));
-    l.spec.resize(first_rule_constant);
-    l.spec.insert(l.spec.end(), rules.begin(), rules.end());
-    l.spec.push_back(static_cast<std::uint32_t>(feature_of(call)));
     return l.with(params::AttentionWeightsParams{.n = u(q[0]),
                                                  .m = u(k[0]),
                                                  .heads = u(q[1]),

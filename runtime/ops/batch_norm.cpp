@@ -79,7 +79,10 @@ Cost cost(const OpCall& call) { return streaming_cost(call, 8.0 * static_cast<do
 LaunchPlan launch(const OpCall& call, const Caps& caps, const char* shader) {
     const Sizes s = sizes_of(call);
     Launch l{.shader = shader,
-             .spec = {workgroup_size(caps), storage_of(call, x_), storage_of(call, {gamma_, beta_, x_}), trains(call)},
+             .spec = params::BatchNormConstants{.lanes = workgroup_size(caps),
+                                                .X_TYPE = storage_of(call, x_),
+                                                .W_TYPE = storage_of(call, {gamma_, beta_, x_}),
+                                                .TRAINING = trains(call)},
              .operands = {in(x_), in(gamma_), in(beta_), in(mean_), in(variance_), out(y_)},
              .groups = flat_grid(static_cast<std::uint64_t>(s.channels), caps)};
     if (trains(call)) l.operands.insert(l.operands.end(), {out(new_mean_), out(new_variance_)});

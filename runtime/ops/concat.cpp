@@ -40,7 +40,10 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
     const Shape& y = call.out(0).shape;
     const std::uint32_t step = step_of(row_size(y));
     Launch l{.shader = "concat",
-             .spec = {workgroup_size(caps), storage_of(call, a_), storage_of(call, b_), step},
+             .spec = params::ConcatConstants{.lanes = workgroup_size(caps),
+                                             .A_TYPE = storage_of(call, a_),
+                                             .B_TYPE = storage_of(call, b_),
+                                             .STEP = step},
              .operands = {in(a_), in(b_), out(0)},
              .groups = element_grid(y.elements(), step, caps)};
     return l.with(params::ConcatParams{.count = static_cast<std::uint32_t>(y.elements()),

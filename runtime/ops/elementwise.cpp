@@ -62,7 +62,10 @@ LaunchPlan launch(const OpCall& call, const Caps& caps, std::uint32_t kind, bool
     const std::uint32_t unroll =
         wide ? 8 : 1;  // a CPU device makes each invocation's number by divisions: fewer of them
     Launch l{.shader = wide ? "elementwise_wide" : "elementwise",
-             .spec = {workgroup_size(caps), storage_of(a.dtype), storage_of(call, {b_, a_}), unroll},
+             .spec = params::ElementwiseConstants{.lanes = workgroup_size(caps),
+                                                  .A_TYPE = storage_of(a.dtype),
+                                                  .B_TYPE = storage_of(call, {b_, a_}),
+                                                  .UNROLL = unroll},
              .operands = {in(a_), in(b_), out(0)},
              .groups = element_grid(count, 4 * unroll, caps)};
     return l.with(params_of(call, kind, 0));
@@ -84,7 +87,9 @@ bool fits_vectors(const OpCall& call, const Caps& caps) {
 LaunchPlan launch_cpu_simd(const OpCall& call, const Caps& caps, std::uint32_t kind) {
     const std::int64_t count = call.in(a_).shape.elements(), chunk = chunk_of(call);
     Launch l{.shader = "elementwise_cpu_simd",
-             .spec = {caps.subgroup_size, storage_of(call, {b_, a_}), vectors_of_round(chunk, caps)},
+             .spec = params::ElementwiseCpuSimdConstants{.lanes = caps.subgroup_size,
+                                                         .B_TYPE = storage_of(call, {b_, a_}),
+                                                         .UNROLL = vectors_of_round(chunk, caps)},
              .operands = {in(a_), in(b_), out(0)},
              .groups = flat_grid(ceil_div(count, chunk), caps)};
     return l.with(params_of(call, kind, chunk));

@@ -85,8 +85,11 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
     const std::uint32_t step = step_of(y.shape[1]);
     const auto count = [&](int i) { return static_cast<std::uint32_t>(call.has(i) ? call.in(i).shape[0] : 0); };
     Launch l{.shader = "embedding",
-             .spec = {workgroup_size(caps), storage_of(call, w_), storage_of(call, {positions_, w_}),
-                      storage_of(y.dtype), step},
+             .spec = params::EmbeddingConstants{.lanes = workgroup_size(caps),
+                                                .W_TYPE = storage_of(call, w_),
+                                                .POSITION_TYPE = storage_of(call, {positions_, w_}),
+                                                .Y_TYPE = storage_of(y.dtype),
+                                                .STEP = step},
              .operands = {in(ids_), in(w_), in(positions_), in(step_), out(0)},
              .groups = element_grid(y.shape.elements(), step, caps)};
     return l.with(

@@ -34,7 +34,7 @@ Cost cost(const OpCall& call) { return streaming_cost(call, 3.0 * static_cast<do
 LaunchPlan launch(const OpCall& call, const Caps& caps, const char* shader) {
     const std::int64_t rows = call.out(0).shape.elements();
     Launch l{.shader = shader,
-             .spec = {workgroup_size(caps), storage_of(call, p_)},
+             .spec = params::EntropyConstants{.lanes = workgroup_size(caps), .X_TYPE = storage_of(call, p_)},
              .operands = {in(p_), out(0)},
              .groups = flat_grid(static_cast<std::uint64_t>(rows), caps)};
     return l.with(params::EntropyParams{.rows = static_cast<std::uint32_t>(rows),

@@ -78,11 +78,19 @@ Cost cost(const OpCall& call) {
     return cost;
 }
 
-Launch base_launch(const OpCall& call, const char* shader, std::uint32_t lanes) {
+template <class Constants>
+Constants constants_of(const OpCall& call, std::uint32_t lanes, Constants own = {}) {
+    own.lanes = lanes;
+    own.X_TYPE = storage_of(call, x_), own.W_TYPE = storage_of(call, w_), own.BIAS_TYPE = storage_of(call, {bias_, w_});
+    own.TRANSPOSED = sizes_of(call).transposed;
+    return own;
+}
+
+Launch base_launch(const OpCall& call, const char* shader, std::vector<std::uint32_t> constants) {
     const Sizes s = sizes_of(call);
     const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
     Launch l{.shader = shader,
-             .spec = {lanes, storage_of(call, x_), storage_of(call, w_), storage_of(call, {bias_, w_}), s.transposed},
+             .spec = std::move(constants),
              .operands = {in(x_), in(w_), in(bias_), in(index_), in(slots_), in(order_), in(offsets_), out(0)}};
     return l.with(params::ExpertLinearParams{
         .choices = u(s.choices), .experts = u(s.experts), .n = u(s.n), .k = u(s.k), .share = u(s.share)});
@@ -90,7 +98,7 @@ Launch base_launch(const OpCall& call, const char* shader, std::uint32_t lanes) 
 
 LaunchPlan launch_plain(const OpCall& call, const Caps& caps) {
     const std::uint32_t lanes = workgroup_size(caps);
-    Launch l = base_launch(call, "expert_linear", lanes);
+    Launch l = base_launch(call, "expert_linear", constants_of<params::ExpertLinearConstants>(call, lanes));
     l.groups = flat_grid(ceil_div(call.out(0).shape.elements(), lanes), caps);
     return l;
 }
@@ -102,8 +110,8 @@ bool fits_rows(const OpCall& call, const Caps&) {
 
 LaunchPlan launch_rows(const OpCall& call, const Caps& caps, const char* shader, std::uint32_t lanes) {
     const Sizes s = sizes_of(call);
-    Launch l = base_launch(call, shader, lanes);
-    l.spec.push_back(step_of(s.k));
+    Launch l =
+        base_launch(call, shader, constants_of<params::ExpertLinearRowsConstants>(call, lanes, {.STEP = step_of(s.k)}));
     l.groups = flat_grid(static_cast<std::uint64_t>(s.choices) * ceil_div(s.n, 4), caps);
     return l;
 }
@@ -118,11 +126,13 @@ bool fits_tiled(const OpCall& call, const Caps& caps) {
 
 LaunchPlan launch_tiled(const OpCall& call, const Caps& caps) {
     const Sizes s = sizes_of(call);
-    Launch l = base_launch(call, "expert_linear_tiled", 256);
-    l.spec.push_back(step_of(s.k));
-    l.spec.push_back(step_of(s.n));
-    l.spec.push_back(caps.max_subgroup_size >
-                     16);  // narrow subgroups have 64 registers a lane: none left to fetch ahead
+    Launch l = base_launch(call, "expert_linear_tiled",
+                           constants_of<params::ExpertLinearTiledConstants>(
+                               call, 256,
+                               {.STEP_K = step_of(s.k),
+                                .STEP_N = step_of(s.n),
+                                // narrow subgroups have 64 registers a lane: none left to fetch ahead
+                                .PREFETCH = caps.max_subgroup_size > 16}));
     l.groups = {ceil_div(s.n, 64), max_tiles(s), 1};
     return l;
 }

@@ -187,11 +187,11 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
     const Sizes s(call);
     const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
     const std::uint32_t lanes = workgroup_size(caps, 64);
-    std::vector<std::uint32_t> spec{lanes, storage_of(call.in(q_).dtype), storage_of(call.in(k_).dtype),
-                                    step_of(s.width)};
-    const std::vector<std::uint32_t> rules = rule_constants(call, rule_operands, AttentionRules(call.attrs));
-    spec.resize(first_rule_constant);
-    spec.insert(spec.end(), rules.begin(), rules.end());
+    params::HeadStatisticsConstants constants{.lanes = lanes,
+                                              .Q_TYPE = storage_of(call.in(q_).dtype),
+                                              .K_TYPE = storage_of(call.in(k_).dtype),
+                                              .STEP = step_of(s.width)};
+    set_rules(constants, call, rule_operands);
     const params::HeadStatisticsParams params{.n = u(s.n),
                                               .m = u(s.m),
                                               .heads = u(s.heads),
@@ -209,7 +209,7 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
         std::vector<Operand> operands;
         for (int i = 0; i <= tokens_; ++i) operands.push_back(in(i));
         operands.push_back(out(result));
-        Launch l{.shader = shader, .spec = spec, .operands = std::move(operands), .groups = groups};
+        Launch l{.shader = shader, .spec = constants, .operands = std::move(operands), .groups = groups};
         plan.launches.push_back(l.with(params));
     };
     add("head_statistics_rows", rows_, flat_grid(static_cast<std::uint64_t>(s.rows * s.heads), caps));

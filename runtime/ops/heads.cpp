@@ -72,7 +72,9 @@ Cost cost(const OpCall& call) { return streaming_cost(call, 0); }
 LaunchPlan launch(const OpCall& call, const Caps& caps, const Axes& a) {
     const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
     Launch l{.shader = "swap_axes",
-             .spec = {workgroup_size(caps), storage_of(call.in(x_).dtype), step_of(a.width)},
+             .spec =
+                 params::SwapAxesConstants{
+                     .lanes = workgroup_size(caps), .X_TYPE = storage_of(call.in(x_).dtype), .STEP = step_of(a.width)},
              .operands = {in(x_), out(0)},
              .groups = element_grid(a.count(), step_of(a.width), caps)};
     return l.with(params::SwapAxesParams{.count = u(a.count()), .m = u(a.m), .n = u(a.n), .width = u(a.width)});

@@ -83,13 +83,17 @@ Launch launch_by(const OpCall& call, const Caps& caps, const char* shader, std::
     const std::int64_t m = rows_of(call), k = call.in(x_).shape[-1];
     const auto n = [&](int i) { return i < parts_of(call) ? call.in(w0_ + i).shape[0] : 0; };
     const bool gated = gate_of(call) != ACTIVATION_NONE;
-    // as matmul's rows: small devices have too few registers for 8 rows
-    const std::int64_t rows = m == 1 ? 1 : m <= 4 || caps.max_workgroup_invocations <= 256 ? 4 : 8;
+    const std::uint32_t rows = matmul::rows_at_once(m, caps);
     Launch l{
         .shader = shader,
-        .spec = {lanes, storage_of(call.in(x_).dtype), storage_of(call.in(w0_).dtype),
-                 storage_of(call, {bias0_, bias0_ + 1, bias0_ + 2, w0_}), static_cast<std::uint32_t>(gate_of(call)),
-                 static_cast<std::uint32_t>(rows), step_of(k), cols},
+        .spec = params::JointLinearConstants{.lanes = lanes,
+                                             .X_TYPE = storage_of(call.in(x_).dtype),
+                                             .W_TYPE = storage_of(call.in(w0_).dtype),
+                                             .BIAS_TYPE = storage_of(call, {bias0_, bias0_ + 1, bias0_ + 2, w0_}),
+                                             .GATE = static_cast<std::uint32_t>(gate_of(call)),
+                                             .ROWS = rows,
+                                             .STEP = step_of(k),
+                                             .COLS = cols},
         .operands = {in(x_), in(w0_), in(w0_ + 1), in(w0_ + 2), in(bias0_), in(bias0_ + 1), in(bias0_ + 2), out(0)}};
     for (int i = 1; i < 3; ++i)  // the last weight is absent wherever a result is
         l.operands.push_back(static_cast<std::size_t>(i) < call.outputs.size() ? out(i) : in(w0_ + 2));
@@ -120,7 +124,7 @@ LaunchPlan launch_quantized(const OpCall& call, const Caps& caps) {
     return launch_by(call, caps, "joint_linear_quantized", 32, 4);
 }
 LaunchPlan launch_rows_subgroup(const OpCall& call, const Caps& caps) {
-    return launch_by(call, caps, "joint_linear_subgroup", std::clamp(caps.subgroup_size, 8u, 64u), 4);
+    return launch_by(call, caps, "joint_linear_subgroup", matmul::lanes_of_subgroup(caps), 4);
 }
 LaunchPlan launch_rows(const OpCall& call, const Caps& caps) { return launch_by(call, caps, "joint_linear", 32, 4); }
 

@@ -39,10 +39,11 @@ Cost cost(const OpCall& call) {
 LaunchPlan launch(const OpCall& call, const Caps& caps) {
     const TensorType& x = call.in(x_);
     const std::uint32_t step = step_of(x.shape[1]);
-    Launch l{.shader = "last_row",
-             .spec = {workgroup_size(caps), storage_of(x.dtype), step},
-             .operands = {in(x_), in(step_), out(0)},
-             .groups = element_grid(call.out(0).shape.elements(), step, caps)};
+    Launch l{
+        .shader = "last_row",
+        .spec = params::LastRowConstants{.lanes = workgroup_size(caps), .X_TYPE = storage_of(x.dtype), .STEP = step},
+        .operands = {in(x_), in(step_), out(0)},
+        .groups = element_grid(call.out(0).shape.elements(), step, caps)};
     return l.with(params::LastRowParams{.rows = static_cast<std::uint32_t>(rows_of_each(call, x_, step_)),
                                         .cols = static_cast<std::uint32_t>(x.shape[1]),
                                         .sequences = static_cast<std::uint32_t>(call.out(0).shape[0])});

@@ -61,8 +61,12 @@ LaunchPlan launch(const OpCall& call, const Caps& caps, RowKernel kernel) {
     const TensorType& x = call.in(x_);
     const bool residual = call.has(residual_);
     Launch l{.shader = kernel.shader,
-             .spec = {kernel.lanes, storage_of(x.dtype), storage_of(call, {gamma_, beta_, x_}),
-                      storage_of(call, {beta_, gamma_, x_}), step_of(x.shape[-1]), kernel.unroll},
+             .spec = params::LayerNormConstants{.lanes = kernel.lanes,
+                                                .X_TYPE = storage_of(x.dtype),
+                                                .GAMMA_TYPE = storage_of(call, {gamma_, beta_, x_}),
+                                                .BETA_TYPE = storage_of(call, {beta_, gamma_, x_}),
+                                                .STEP = step_of(x.shape[-1]),
+                                                .UNROLL = kernel.unroll},
              .operands = {in(x_), in(gamma_), in(beta_), in(residual_), out(y_), out(mean_), out(rstd_),
                           residual ? out(sum_) : in(residual_)},
              .groups = flat_grid(static_cast<std::uint64_t>(x.shape.rows()), caps)};
@@ -74,8 +78,11 @@ LaunchPlan launch(const OpCall& call, const Caps& caps, RowKernel kernel) {
 // The same with whole vectors of f32.
 LaunchPlan launch_cpu_simd(const OpCall& call, const Caps& caps) {
     LaunchPlan plan = launch(call, caps, {"layer_norm_cpu_simd", caps.subgroup_size});
-    plan.launches.front().spec = {caps.subgroup_size, storage_of(call, {gamma_, beta_, x_}),
-                                  storage_of(call, {beta_, gamma_, x_}), vectors_of_round(call.in(x_).shape[-1], caps)};
+    plan.launches.front().spec =
+        params::LayerNormCpuSimdConstants{.lanes = caps.subgroup_size,
+                                          .GAMMA_TYPE = storage_of(call, {gamma_, beta_, x_}),
+                                          .BETA_TYPE = storage_of(call, {beta_, gamma_, x_}),
+                                          .UNROLL = vectors_of_round(call.in(x_).shape[-1], caps)};
     return plan;
 }
 

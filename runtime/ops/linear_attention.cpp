@@ -129,15 +129,22 @@ LaunchPlan launch(const OpCall& call, const Caps& caps, const char* rows_shader)
     LaunchPlan plan;
     plan.scratch = {static_cast<std::uint64_t>(s.cells() * chunks) * 4};
     Launch first{.shader = "linear_attention_sums",
-                 .spec = {lanes, type, feature, u(chunk_tokens)},
+                 .spec =
+                     params::LinearAttentionConstants{
+                         .lanes = lanes, .X_TYPE = type, .FEATURE = feature, .CHUNK = u(chunk_tokens)},
                  .operands = {in(q_), in(k_), in(v_), scratch_out(0)},
                  .groups = flat_grid(static_cast<std::uint64_t>(s.batch * s.heads * chunks), caps)};
     Launch second{.shader = "linear_attention_scan",
-                  .spec = {lanes},
+                  .spec = params::WorkgroupConstants{.lanes = lanes},
                   .operands = {sums, out(state_kv_), out(state_k_)},
                   .groups = flat_grid(ceil_div(s.cells(), lanes), caps)};
     Launch third{.shader = rows_shader,
-                 .spec = {lanes, type, feature, u(chunk_tokens), u(s.d), call.attrs.flag("counts")},
+                 .spec = params::LinearAttentionRowsConstants{.lanes = lanes,
+                                                              .X_TYPE = type,
+                                                              .FEATURE = feature,
+                                                              .CHUNK = u(chunk_tokens),
+                                                              .D = u(s.d),
+                                                              .COUNTS = call.attrs.flag("counts")},
                  .operands = {in(q_), in(k_), in(v_), scratch_in(0), out(o_), out(lse_)},
                  .groups = flat_grid(static_cast<std::uint64_t>(s.batch * s.heads * s.n), caps)};
     plan.launches = {first.with(all),

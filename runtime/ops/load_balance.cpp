@@ -41,7 +41,9 @@ Cost cost(const OpCall& call) {
 
 LaunchPlan launch(const OpCall& call, const Caps& caps, const char* shader) {
     const Shape &probs = call.in(probs_).shape, &index = call.in(index_).shape;
-    Launch l{.shader = shader, .spec = {workgroup_size(caps)}, .operands = {in(probs_), in(index_), out(0)}};
+    Launch l{.shader = shader,
+             .spec = params::WorkgroupConstants{.lanes = workgroup_size(caps)},
+             .operands = {in(probs_), in(index_), out(0)}};
     return l.with(params::LoadBalanceParams{.rows = static_cast<std::uint32_t>(probs[0]),
                                             .experts = static_cast<std::uint32_t>(probs[1]),
                                             .top_k = static_cast<std::uint32_t>(index[1])});

@@ -40,7 +40,7 @@ Cost cost(const OpCall&) { return {}; }  // a few tokens
 
 LaunchPlan launch(const OpCall& call, const Caps& caps) {
     Launch l{.shader = "mark_seen",
-             .spec = {workgroup_size(caps)},
+             .spec = params::WorkgroupConstants{.lanes = workgroup_size(caps)},
              .operands = {update(0), in(tokens_), in(step_)},
              .groups = {static_cast<std::uint32_t>(sequences_of(call, step_)), 1, 1}};
     return l.with(params::MarkSeenParams{.words = static_cast<std::uint32_t>(call.in(seen_).shape[-1]),

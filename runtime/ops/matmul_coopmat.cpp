@@ -87,11 +87,19 @@ LaunchPlan launch_matrices(const OpCall& call, const Caps& caps, const char* sha
     const MatrixTile t = tile_for(call, s, *f16_matrix(caps), caps);
     const bool ta = call.attrs.flag("transpose_a"), tb = call.attrs.flag("transpose_b");
     const auto vectors = [](std::int64_t line) { return line % 8 == 0 ? 8u : 1u; };
-    Launch l = matmul_launch(call, shader, t.lanes(), s);
-    for (std::uint32_t constant :
-         {t.m, t.n, t.k, t.subgroups_m, t.subgroups_n, t.repeat_m, t.repeat_n, t.depth, vectors(ta ? s.m : s.k),
-          vectors(tb ? s.k : s.n), step_of(s.n), buffers_for(t.slice_bytes(!ta, tb), caps)})
-        l.spec.push_back(constant);
+    const params::MatmulCoopmatConstants own{.M = t.m,
+                                             .N = t.n,
+                                             .K = t.k,
+                                             .SUBGROUPS_M = t.subgroups_m,
+                                             .SUBGROUPS_N = t.subgroups_n,
+                                             .REPEAT_M = t.repeat_m,
+                                             .REPEAT_N = t.repeat_n,
+                                             .DEPTH = t.depth,
+                                             .STEP_A = vectors(ta ? s.m : s.k),
+                                             .STEP_B = vectors(tb ? s.k : s.n),
+                                             .STEP_N = step_of(s.n),
+                                             .BUFFERS = buffers_for(t.slice_bytes(!ta, tb), caps)};
+    Launch l = matmul_launch(call, shader, matmul_constants(call, t.lanes(), own), s);
     l.groups = tile_grid(s, t.rows(), t.cols());
     l.subgroup_size = t.subgroup;
     return with_k_splits(call, caps, l, s, t.depth);

@@ -24,8 +24,9 @@ bool fits_gemv_cpu(const OpCall& call, const Caps& caps) {
 LaunchPlan launch_gemv_cpu(const OpCall& call, const Caps& caps) {
     const MatmulSizes s = matmul_sizes(call);
     const std::uint32_t rows = s.m == 1 ? 1 : s.m <= 4 ? 4 : 8, cols = 16 / rows;
-    Launch l = matmul_launch(call, "matmul_gemv_cpu", caps.subgroup_size, s);
-    l.spec.insert(l.spec.end(), {rows, cols});
+    Launch l = matmul_launch(
+        call, "matmul_gemv_cpu",
+        matmul_constants<params::MatmulGemvCpuConstants>(call, caps.subgroup_size, {.ROWS = rows, .COLS = cols}), s);
     l.groups = flat_grid(ceil_div(s.n, cols), caps);
     return l;
 }
@@ -48,12 +49,13 @@ LaunchPlan launch_gemm_cpu(const OpCall& call, const Caps& caps) {
     const std::int64_t packed = s.batches() * panels * rows * s.k;  // elements
     LaunchPlan plan;
     plan.scratch = {static_cast<std::uint64_t>(packed) * 4};
-    Launch pack = matmul_launch(call, "matmul_gemm_cpu_pack", lanes, s);
-    pack.spec.push_back(rows);
+    Launch pack = matmul_launch(call, "matmul_gemm_cpu_pack",
+                                matmul_constants<params::MatmulGemmCpuPackConstants>(call, lanes, {.ROWS = rows}), s);
     pack.replace(out(0), scratch_out(0));
     pack.groups = flat_grid(ceil_div(packed / 16, lanes), caps);
-    Launch multiply = matmul_launch(call, "matmul_gemm_cpu", lanes, s);
-    multiply.spec.insert(multiply.spec.end(), {rows, depth});
+    Launch multiply =
+        matmul_launch(call, "matmul_gemm_cpu",
+                      matmul_constants<params::MatmulGemmCpuConstants>(call, lanes, {.ROWS = rows, .DEPTH = depth}), s);
     multiply.replace(in(a_), scratch_in(0));
     multiply.groups = {ceil_div(s.n, lanes), panels, static_cast<std::uint32_t>(s.batches())};
     plan.launches = {pack, multiply};

@@ -18,8 +18,10 @@ LaunchPlan launch_fp16(const OpCall& call, const Caps& caps) {
     const MatmulSizes s = matmul_sizes(call);
     const RegisterTile& tile = register_tile(s, caps);
     constexpr std::uint32_t depth = 16;
-    Launch l = matmul_launch(call, "matmul_fp16", RegisterTile::side * RegisterTile::side, s);
-    l.spec.insert(l.spec.end(), {tile.each_rows, step_of(s.n), s.k % 8 == 0 ? 8u : 1u});
+    const params::MatmulFp16Constants own{
+        .EACH_ROWS = tile.each_rows, .STEP_N = step_of(s.n), .STEP_K = s.k % 8 == 0 ? 8u : 1u};
+    Launch l =
+        matmul_launch(call, "matmul_fp16", matmul_constants(call, RegisterTile::side * RegisterTile::side, own), s);
     l.groups = tile_grid(s, tile.rows(), tile.cols());
     return with_k_splits(call, caps, l, s, depth);
 }

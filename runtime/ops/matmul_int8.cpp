@@ -23,8 +23,9 @@ LaunchPlan behind_rounding(const OpCall& call, const Caps& caps, LaunchPlan plan
     const std::int64_t blocks = s.m * s.k / params::QUANT_BLOCK;
     const auto rows = static_cast<int>(plan.scratch.size());
     const std::uint32_t lanes = 64;
-    Launch round = matmul_launch(call, "matmul_round_rows", lanes, s);
-    round.spec = {lanes, storage_of(call.in(a_).dtype)};  // all else is the product's: one pipeline for all calls
+    // all else is the product's: one pipeline for all calls
+    const params::MatmulConstants constants{.lanes = lanes, .A_TYPE = storage_of(call.in(a_).dtype)};
+    Launch round = matmul_launch(call, "matmul_round_rows", constants, s);
     round.replace(out(0), scratch_out(rows));
     round.groups = flat_grid(ceil_div(blocks, lanes), caps);
     plan.scratch.push_back(static_cast<std::uint64_t>(blocks) * (params::QUANT_BLOCK + sizeof(float)));
@@ -50,8 +51,9 @@ bool fits_int8(const OpCall& call, const Caps& caps) { return fits_int8_weights(
 LaunchPlan launch_int8(const OpCall& call, const Caps& caps) {
     const MatmulSizes s = matmul_sizes(call);
     const RegisterTile& tile = register_tile(s, caps);
-    Launch l = matmul_launch(call, "matmul_int8", RegisterTile::side * RegisterTile::side, s);
-    l.spec.insert(l.spec.end(), {tile.each_rows, step_of(s.n)});
+    const params::MatmulInt8Constants own{.EACH_ROWS = tile.each_rows, .STEP_N = step_of(s.n)};
+    Launch l =
+        matmul_launch(call, "matmul_int8", matmul_constants(call, RegisterTile::side * RegisterTile::side, own), s);
     l.groups = tile_grid(s, tile.rows(), tile.cols());
     return behind_rounding(call, caps, with_k_splits(call, caps, l, s, params::QUANT_BLOCK));
 }

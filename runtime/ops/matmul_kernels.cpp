@@ -33,12 +33,10 @@ MatmulSizes matmul_sizes(const OpCall& call) {
     return s;
 }
 
-Launch matmul_launch(const OpCall& call, const char* shader, std::uint32_t lanes, const MatmulSizes& s) {
-    Launch l{.shader = shader,
-             .spec = {lanes, storage_of(call.in(a_).dtype), storage_of(call.in(b_).dtype),
-                      storage_of(call, {bias_, b_}), call.attrs.flag("transpose_a"), call.attrs.flag("transpose_b"),
-                      static_cast<std::uint32_t>(activation_named(call.attrs.text("activation", "none")))},
-             .operands = {in(a_), in(b_), in(bias_), in(residual_), out(0)}};
+Launch matmul_launch(const OpCall& call, const char* shader, std::vector<std::uint32_t> constants,
+                     const MatmulSizes& s) {
+    Launch l{
+        .shader = shader, .spec = std::move(constants), .operands = {in(a_), in(b_), in(bias_), in(residual_), out(0)}};
     const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
     return l.with(params::MatmulParams{.m = u(s.m),
                                        .n = u(s.n),
@@ -58,7 +56,7 @@ Launch matmul_launch(const OpCall& call, const char* shader, std::uint32_t lanes
 LaunchPlan launch_plain(const OpCall& call, const Caps& caps) {
     const MatmulSizes s = matmul_sizes(call);
     const std::uint32_t lanes = workgroup_size(caps);
-    Launch l = matmul_launch(call, "matmul_plain", lanes, s);
+    Launch l = matmul_launch(call, "matmul_plain", matmul_constants<params::MatmulConstants>(call, lanes), s);
     l.groups = flat_grid(ceil_div(s.batches() * s.m * s.n, lanes), caps);
     return l;
 }
@@ -69,17 +67,11 @@ bool has_few_rows(const OpCall& call) {
            !call.attrs.flag("transpose_a");
 }
 
-namespace {
-
-// How many rows a workgroup takes of the few that there are. Small devices (256 invocations) have too few registers for 8: they
-// read b twice instead of spilling.
-std::int64_t rows_at_once(const MatmulSizes& s, const Caps& caps) {
-    return s.m == 1 ? 1 : s.m <= 4 || caps.max_workgroup_invocations <= 256 ? 4 : 8;
+std::uint32_t rows_at_once(std::int64_t m, const Caps& caps) {
+    return m == 1 ? 1 : m <= 4 || caps.max_workgroup_invocations <= 256 ? 4 : 8;
 }
 
 std::uint32_t lanes_of_subgroup(const Caps& caps) { return std::clamp(caps.subgroup_size, 8u, 64u); }
-
-}  // namespace
 
 bool fits_rows(const OpCall& call, const Caps& caps) {
     return has_few_rows(call) && !fits_quantized_rows(call, caps);  // that one reads them faster
@@ -89,10 +81,10 @@ namespace {
 
 LaunchPlan rows_by(const OpCall& call, const Caps& caps, const char* shader, std::uint32_t lanes) {
     const MatmulSizes s = matmul_sizes(call);
-    Launch l = matmul_launch(call, shader, lanes, s);
-    const std::int64_t rows = rows_at_once(s, caps);
-    l.spec.push_back(static_cast<std::uint32_t>(rows));
-    l.spec.push_back(step_of(s.k));
+    const std::uint32_t rows = rows_at_once(s.m, caps);
+    Launch l = matmul_launch(
+        call, shader, matmul_constants<params::MatmulRowsConstants>(call, lanes, {.ROWS = rows, .STEP = step_of(s.k)}),
+        s);
     l.groups = flat_grid(ceil_div(s.n, 4), caps);
     l.groups[2] = ceil_div(s.m, rows);
     return l;
@@ -128,9 +120,10 @@ namespace {
 Launch quantized_by(const OpCall& call, const Caps& caps, const char* shader, std::uint32_t lanes, std::uint32_t cols,
                     std::uint32_t each) {
     const MatmulSizes s = matmul_sizes(call);
-    const std::int64_t rows = rows_at_once(s, caps);
-    Launch l = matmul_launch(call, shader, lanes, s);
-    l.spec.insert(l.spec.end(), {static_cast<std::uint32_t>(rows), each});
+    const std::uint32_t rows = rows_at_once(s.m, caps);
+    Launch l = matmul_launch(
+        call, shader, matmul_constants<params::MatmulQuantizedRowsConstants>(call, lanes, {.ROWS = rows, .COLS = each}),
+        s);
     l.groups = flat_grid(ceil_div(s.n, cols), caps);
     l.groups[2] = ceil_div(s.m, rows);
     return l;

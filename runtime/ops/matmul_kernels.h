@@ -1,7 +1,10 @@
 // The kernels of matmul (runtime/ops/matmul.cpp): which calls each takes, and how it is launched.
 #pragma once
 
+#include "runtime/ops/checks.h"
 #include "runtime/ops/matmul.h"
+#include "shaders/params/matmul.h"
+#include "vantage/ops.h"
 
 namespace vantage::ops::matmul {
 
@@ -16,8 +19,21 @@ struct MatmulSizes {
 std::int64_t leading_size(const Shape& shape, int from_inner);
 MatmulSizes matmul_sizes(const OpCall& call);
 
-/// A launch of a kernel that includes lib/matmul.glsl: its specialization constants 0 to 6 and its parameters.
-Launch matmul_launch(const OpCall& call, const char* shader, std::uint32_t lanes, const MatmulSizes& s);
+/// Fills in MATMUL_CONSTANTS, which kernels with lib/matmul.glsl have among their specialization constants.
+template <class Constants>
+Constants matmul_constants(const OpCall& call, std::uint32_t lanes, Constants own = {}) {
+    own.lanes = lanes;
+    own.A_TYPE = storage_of(call.in(a_).dtype);
+    own.B_TYPE = storage_of(call.in(b_).dtype);
+    own.BIAS_TYPE = storage_of(call, {bias_, b_});
+    own.TRANSPOSE_A = call.attrs.flag("transpose_a");
+    own.TRANSPOSE_B = call.attrs.flag("transpose_b");
+    own.ACTIVATION = static_cast<std::uint32_t>(activation_named(call.attrs.text("activation", "none")));
+    return own;
+}
+/// A launch of such a kernel.
+Launch matmul_launch(const OpCall& call, const char* shader, std::vector<std::uint32_t> constants,
+                     const MatmulSizes& s);
 
 /// How a workgroup that makes a tile in registers is shaped: 16 lanes along its columns, 16 along its rows.
 struct RegisterTile {
@@ -41,6 +57,10 @@ bool fits_gemv_cpu(const OpCall& call, const Caps& caps);
 LaunchPlan launch_gemv_cpu(const OpCall& call, const Caps& caps);
 bool fits_gemm_cpu(const OpCall& call, const Caps& caps);
 LaunchPlan launch_gemm_cpu(const OpCall& call, const Caps& caps);
+/// How many rows a workgroup takes of `m` rows, 1 to 8. Small devices (256 invocations) have too few registers for 8: they
+/// read b twice instead of spilling.
+std::uint32_t rows_at_once(std::int64_t m, const Caps& caps);
+std::uint32_t lanes_of_subgroup(const Caps& caps);
 LaunchPlan launch_plain(const OpCall& call, const Caps& caps);
 bool fits_coopmat(const OpCall& call, const Caps& caps);
 LaunchPlan launch_coopmat(const OpCall& call, const Caps& caps);

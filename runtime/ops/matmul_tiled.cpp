@@ -44,14 +44,13 @@ LaunchPlan with_k_splits(const OpCall& call, const Caps& caps, Launch launch, co
     const std::int64_t k_per_split = ceil_div(ceil_div(s.k, std::max<std::int64_t>(wanted, 1)), depth) * depth;
     const std::uint32_t k_splits = k_per_split > 0 ? ceil_div(s.k, k_per_split) : 1;
     if (k_splits < 2 || k_splits * launch.groups[2] > caps.max_workgroup_count[2]) return launch;
-    Launch reduce = launch;
     const std::uint32_t lanes = workgroup_size(caps);
+    auto constants = matmul_constants<params::MatmulReduceSplitsConstants>(call, lanes, {.STEP_N = step_of(s.n)});
+    constants.B_TYPE = 0;                           // it reads no b: calls of all weights share a pipeline
+    if (!call.has(bias_)) constants.BIAS_TYPE = 0;  // and so do those without a bias
+    Launch reduce = launch;
     reduce.shader = "matmul_reduce_splits";
-    reduce.spec.resize(7);
-    reduce.spec[0] = lanes;
-    reduce.spec[2] = 0;                        // it reads no b: calls of all weights share a pipeline
-    if (!call.has(bias_)) reduce.spec[3] = 0;  // and so do those without a bias
-    reduce.spec.push_back(step_of(s.n));
+    reduce.spec = constants;
     reduce.replace(in(a_), scratch_in(0));
     reduce.groups = flat_grid(ceil_div(s.batches() * s.m * ceil_div(s.n, 4), lanes), caps);
     reduce.subgroup_size = 0;
@@ -77,9 +76,16 @@ LaunchPlan launch_tiled(const OpCall& call, const Caps& caps) {
     const MatmulSizes s = matmul_sizes(call);
     const RegisterTile& tile = register_tile(s, caps);
     constexpr std::uint32_t side = RegisterTile::side, quads = RegisterTile::quads;
-    Launch l = matmul_launch(call, "matmul_tiled", side * side, s);
-    for (std::uint32_t constant : {side, side, tile.each_rows, tile.each_cols, quads, step_of(s.k), step_of(s.n)})
-        l.spec.push_back(constant);
+    Launch l = matmul_launch(call, "matmul_tiled",
+                             matmul_constants<params::MatmulTiledConstants>(call, side * side,
+                                                                            {.SIDE_X = side,
+                                                                             .SIDE_Y = side,
+                                                                             .EACH_ROWS = tile.each_rows,
+                                                                             .EACH_COLS = tile.each_cols,
+                                                                             .QUADS = quads,
+                                                                             .STEP_K = step_of(s.k),
+                                                                             .STEP_N = step_of(s.n)}),
+                             s);
     l.groups = tile_grid(s, tile.rows(), tile.cols());
     return with_k_splits(call, caps, l, s, 4 * quads);
 }

@@ -60,7 +60,7 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
     const PatchSize patch = patch_of(call);
     const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
     Launch l{.shader = "patches",
-             .spec = {workgroup_size(caps), storage_of(call, x_)},
+             .spec = params::PatchesConstants{.lanes = workgroup_size(caps), .X_TYPE = storage_of(call, x_)},
              .operands = {in(x_), out(0)},
              .groups = element_grid(call.out(0).shape.elements(), 1, caps)};
     return l.with(params::PatchesParams{.count = u(call.out(0).shape.elements()),

@@ -41,7 +41,9 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
     const TensorType& x = call.in(logits_);
     const std::uint32_t step = step_of(x.shape[-1]);
     Launch l{.shader = "repetition_penalty",
-             .spec = {workgroup_size(caps), storage_of(x.dtype), step},
+             .spec =
+                 params::RepetitionPenaltyConstants{
+                     .lanes = workgroup_size(caps), .X_TYPE = storage_of(x.dtype), .STEP = step},
              .operands = {in(logits_), in(seen_), out(0)},
              .groups = element_grid(x.shape.elements(), step, caps)};
     return l.with(params::RepetitionPenaltyParams{.count = static_cast<std::uint32_t>(x.shape.elements()),

@@ -50,8 +50,11 @@ Cost cost(const OpCall& call) { return streaming_cost(call, 5.0 * static_cast<do
 LaunchPlan launch(const OpCall& call, const Caps& caps, RowKernel kernel) {
     const TensorType& x = call.in(x_);
     Launch l{.shader = kernel.shader,
-             .spec = {kernel.lanes, storage_of(x.dtype), storage_of(call, {weight_, x_}), step_of(x.shape[-1]),
-                      kernel.unroll},
+             .spec = params::RmsNormConstants{.lanes = kernel.lanes,
+                                              .X_TYPE = storage_of(x.dtype),
+                                              .WEIGHT_TYPE = storage_of(call, {weight_, x_}),
+                                              .STEP = step_of(x.shape[-1]),
+                                              .UNROLL = kernel.unroll},
              .operands = {in(x_), in(weight_), in(residual_), out(y_), out(rstd_),
                           call.has(residual_) ? out(sum_) : in(residual_)},
              .groups = flat_grid(static_cast<std::uint64_t>(x.shape.rows()), caps)};
@@ -64,8 +67,10 @@ LaunchPlan launch(const OpCall& call, const Caps& caps, RowKernel kernel) {
 // The same with whole vectors of f32.
 LaunchPlan launch_cpu_simd(const OpCall& call, const Caps& caps) {
     LaunchPlan plan = launch(call, caps, {"rms_norm_cpu_simd", caps.subgroup_size});
-    plan.launches.front().spec = {caps.subgroup_size, storage_of(call, {weight_, x_}),
-                                  vectors_of_round(call.in(x_).shape[-1], caps)};
+    plan.launches.front().spec =
+        params::RmsNormCpuSimdConstants{.lanes = caps.subgroup_size,
+                                        .WEIGHT_TYPE = storage_of(call, {weight_, x_}),
+                                        .UNROLL = vectors_of_round(call.in(x_).shape[-1], caps)};
     return plan;
 }
 

@@ -134,7 +134,10 @@ LaunchPlan launch_to(const OpCall& call, const Caps& caps, std::vector<Operand> 
     const std::uint32_t step = s.dim % 4 == 0 && s.rotary % 8 == 0 ? 4 : 1;
     const std::int64_t rows = call.in(x_).shape.rows();
     Launch l{.shader = "rope",
-             .spec = {workgroup_size(caps), storage_of(call, x_), storage_of(call.out(0).dtype), step},
+             .spec = params::RopeConstants{.lanes = workgroup_size(caps),
+                                           .X_TYPE = storage_of(call, x_),
+                                           .Y_TYPE = storage_of(call.out(0).dtype),
+                                           .STEP = step},
              .operands = std::move(operands),
              .groups = element_grid(rows * (s.dim - s.rotary / 2), step, caps)};
     return l.with(params::RopeParams{.rows = u(rows),

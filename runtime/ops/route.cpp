@@ -72,7 +72,7 @@ Cost cost(const OpCall& call) {
 LaunchPlan launch(const OpCall& call, const Caps& caps, const char* shader) {
     const Shape& logits = call.in(logits_).shape;
     Launch l{.shader = shader,
-             .spec = {workgroup_size(caps, 64), storage_of(call, logits_)},
+             .spec = params::RouteConstants{.lanes = workgroup_size(caps, 64), .X_TYPE = storage_of(call, logits_)},
              .operands = {in(logits_), in(step_), out(probs_), out(index_), out(weight_)},
              .groups = flat_grid(static_cast<std::uint64_t>(logits[0]), caps)};
     return l.with(params::RouteParams{.rows = static_cast<std::uint32_t>(logits[0]),

@@ -81,10 +81,11 @@ Cost cost(const OpCall& call) {  // the parameters are known to the device only:
 }
 
 LaunchPlan launch(const OpCall& call, const Caps& caps, const char* shader) {
-    Launch l{.shader = shader,
-             .spec = {workgroup_size(caps), storage_of(call.in(logits_).dtype)},
-             .operands = {in(logits_), update(next_tokens_), update(next_step_), in(seen_)},
-             .groups = {static_cast<std::uint32_t>(sequences_of(call, step_)), 1, 1}};
+    Launch l{
+        .shader = shader,
+        .spec = params::SampleConstants{.lanes = workgroup_size(caps), .X_TYPE = storage_of(call.in(logits_).dtype)},
+        .operands = {in(logits_), update(next_tokens_), update(next_step_), in(seen_)},
+        .groups = {static_cast<std::uint32_t>(sequences_of(call, step_)), 1, 1}};
     const auto columns = [&](int i) { return static_cast<std::uint32_t>(call.has(i) ? call.in(i).shape[-1] : 0); };
     return l.with(
         params::SampleParams{.vocab = columns(logits_), .token_count = columns(tokens_), .seen_words = columns(seen_)});

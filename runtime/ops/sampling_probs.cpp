@@ -62,7 +62,8 @@ LaunchPlan launch(const OpCall& call, const Caps& caps, const char* shader) {
     const Shape& x = call.in(logits_).shape;
     const SamplingRule rule = rule_of(call);
     Launch l{.shader = shader,
-             .spec = {workgroup_size(caps), storage_of(call.in(logits_).dtype)},
+             .spec = params::SamplingProbsConstants{.lanes = workgroup_size(caps),
+                                                    .X_TYPE = storage_of(call.in(logits_).dtype)},
              .operands = {in(logits_), out(0)},
              .groups = flat_grid(static_cast<std::uint64_t>(x.rows()), caps)};
     return l.with(params::SamplingProbsParams{.rows = static_cast<std::uint32_t>(x.rows()),

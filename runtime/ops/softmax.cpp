@@ -62,7 +62,10 @@ Cost cost(const OpCall& call) { return streaming_cost(call, 8.0 * static_cast<do
 LaunchPlan launch(const OpCall& call, const Caps& caps, RowKernel kernel, bool logarithm) {
     const Axis a = axis_of(call);
     Launch l{.shader = kernel.shader,
-             .spec = {kernel.lanes, storage_of(call.in(x_).dtype), a.inner == 1 ? step_of(a.count) : 1, kernel.unroll},
+             .spec = params::SoftmaxConstants{.lanes = kernel.lanes,
+                                              .X_TYPE = storage_of(call.in(x_).dtype),
+                                              .STEP = a.inner == 1 ? step_of(a.count) : 1,
+                                              .UNROLL = kernel.unroll},
              .operands = {in(x_), out(0)},
              .groups = flat_grid(static_cast<std::uint64_t>(a.outer * a.inner), caps)};
     return l.with(params::SoftmaxParams{.rows = static_cast<std::uint32_t>(a.outer * a.inner),
@@ -78,7 +81,8 @@ bool fits_cpu_simd_rows(const OpCall& call, const Caps& caps) {
 }
 LaunchPlan launch_cpu_simd(const OpCall& call, const Caps& caps, bool logarithm) {
     LaunchPlan plan = launch(call, caps, {"softmax_cpu_simd", caps.subgroup_size}, logarithm);
-    plan.launches.front().spec = {caps.subgroup_size, logarithm, vectors_of_round(axis_of(call).count, caps)};
+    plan.launches.front().spec = params::SoftmaxCpuSimdConstants{
+        .lanes = caps.subgroup_size, .LOGARITHM = logarithm, .UNROLL = vectors_of_round(axis_of(call).count, caps)};
     return plan;
 }
 

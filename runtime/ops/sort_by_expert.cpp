@@ -61,7 +61,7 @@ Cost cost(const OpCall& call) {
 
 LaunchPlan launch(const OpCall& call, const Caps& caps) {
     Launch l{.shader = "sort_by_expert",
-             .spec = {workgroup_size(caps)},
+             .spec = params::WorkgroupConstants{.lanes = workgroup_size(caps)},
              .operands = {in(index_), update(slots_), out(order_), update(offsets_)}};
     return l.with(params::SortByExpertParams{.choices = static_cast<std::uint32_t>(call.in(index_).shape.elements()),
                                              .experts = static_cast<std::uint32_t>(call.attrs.integer("experts")),

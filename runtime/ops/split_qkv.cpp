@@ -141,11 +141,13 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
     const std::int64_t count = call.in(x_).shape.elements();
     const bool to_cache = call.has(k_state_);
     const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
-    Launch l{
-        .shader = "split_qkv",
-        .spec = {workgroup_size(caps), storage_of(call.in(x_).dtype), step_of(p.width), storage_of(call.out(k_).dtype)},
-        .operands = {in(x_), out(q_), to_cache ? update(k_) : out(k_), to_cache ? update(v_) : out(v_), in(step_)},
-        .groups = element_grid(count, step_of(p.width), caps)};
+    Launch l{.shader = "split_qkv",
+             .spec = params::SplitQkvConstants{.lanes = workgroup_size(caps),
+                                               .X_TYPE = storage_of(call.in(x_).dtype),
+                                               .STEP = step_of(p.width),
+                                               .KV_TYPE = storage_of(call.out(k_).dtype)},
+             .operands = {in(x_), out(q_), to_cache ? update(k_) : out(k_), to_cache ? update(v_) : out(v_), in(step_)},
+             .groups = element_grid(count, step_of(p.width), caps)};
     return l.with(params::SplitQkvParams{.count = u(count),
                                          .rows_per_batch = u(p.rows_per_batch),
                                          .width = u(p.width),

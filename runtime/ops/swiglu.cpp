@@ -60,10 +60,11 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
     const TensorType& y = call.out(0);
     // packed halves begin on whole steps only where rows do
     const std::uint32_t step = call.has(up_) ? 4 : call.attrs.flag("interleaved") ? 1 : step_of(y.shape[-1]);
-    Launch l{.shader = "swiglu",
-             .spec = {workgroup_size(caps), storage_of(y.dtype), step},
-             .operands = {in(gate_), in(up_), out(0)},
-             .groups = element_grid(y.shape.elements(), step, caps)};
+    Launch l{
+        .shader = "swiglu",
+        .spec = params::SwigluConstants{.lanes = workgroup_size(caps), .X_TYPE = storage_of(y.dtype), .STEP = step},
+        .operands = {in(gate_), in(up_), out(0)},
+        .groups = element_grid(y.shape.elements(), step, caps)};
     return l.with(params::SwigluParams{.count = static_cast<std::uint32_t>(y.shape.elements()),
                                        .cols = static_cast<std::uint32_t>(y.shape[-1]),
                                        .kind = static_cast<std::uint32_t>(kind_of(call)),

@@ -53,7 +53,10 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
     const std::int64_t cols = row_size(call.in(rows_).shape);
     const auto u = [](std::int64_t value) { return static_cast<std::uint32_t>(value); };
     Launch l{.shader = "write",
-             .spec = {workgroup_size(caps), storage_of(call, state_), storage_of(call, rows_), step_of(cols)},
+             .spec = params::WriteConstants{.lanes = workgroup_size(caps),
+                                            .STATE_TYPE = storage_of(call, state_),
+                                            .X_TYPE = storage_of(call, rows_),
+                                            .STEP = step_of(cols)},
              .operands = {update(0), in(rows_), in(step_)},
              .groups = element_grid(call.in(rows_).shape.elements(), step_of(cols), caps)};
     return l.with(params::WriteParams{.rows = u(call.in(rows_).shape[0]),

@@ -5,11 +5,10 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 layout(local_size_x = 256, local_size_x_id = 0) in;
-layout(constant_id = 1) const uint X_TYPE = 0;  // q, k
-layout(constant_id = 2) const uint W_TYPE = 0;
+#include "params/additive_scores.h"
+ADDITIVE_SCORES_CONSTANTS(VANTAGE_CONSTANT)
 #include "lib/activation.glsl"
 #include "lib/storage.glsl"
-#include "params/additive_scores.h"
 layout(push_constant) uniform Push { AdditiveScoresParams p; };
 
 const uint SIDE = 16u;

@@ -17,18 +17,8 @@
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_shuffle : require
 layout(local_size_x = 128, local_size_x_id = 0) in;
-layout(constant_id = 1) const uint Q_TYPE = 0;   // q, o
-layout(constant_id = 2) const uint KV_TYPE = 0;  // k, v
-layout(constant_id = 3) const uint D = 64;       // width of queries and keys
-layout(constant_id = 4) const uint DV = 64;      // width of values
-layout(constant_id = 5) const uint STRIPES = 4;
-layout(constant_id = 6) const uint SHARES = 1;
-layout(constant_id = 7) const uint KEYS = 32;
-layout(constant_id = 8) const uint M = 16;  // 9 to 20: lib/attention_rules.glsl
-layout(constant_id = 21) const uint N = 16;
-layout(constant_id = 22) const uint K = 16;
-layout(constant_id = 23) const uint STEP_D = 1;  // 8 where D % 8 == 0
-layout(constant_id = 24) const uint STEP_DV = 1;
+#include "params/attention.h"
+ATTENTION_COOPMAT_CONSTANTS(VANTAGE_CONSTANT)
 const uint SCORE_STRIDE = KEYS / 4u + 1u;  // scores are f32, then weights, f16, from the beginning of each row
 #include "lib/attention_matrices.glsl"
 

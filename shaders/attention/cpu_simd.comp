@@ -10,12 +10,8 @@
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_GOOGLE_include_directive : require
 layout(local_size_x = 32, local_size_x_id = 0) in;
-layout(constant_id = 1) const uint Q_TYPE = 0;   // q, o
-layout(constant_id = 2) const uint KV_TYPE = 0;  // k, v
-layout(constant_id = 3) const uint D = 64;       // width of queries and keys, a multiple of 4
-layout(constant_id = 4) const uint DV = 64;      // width of values, a multiple of 4
-layout(constant_id = 5) const uint KEYS = 8;
 #include "params/attention.h"
+ATTENTION_CPU_SIMD_CONSTANTS(VANTAGE_CONSTANT)
 layout(push_constant) uniform Push { AttentionParams p; };
 const uint SPLIT = 0u, ROWS = gl_WorkGroupSize.x;
 #include "lib/attention_rows.glsl"

@@ -12,21 +12,12 @@
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_GOOGLE_include_directive : require
 layout(local_size_x = 64, local_size_x_id = 0) in;
-layout(constant_id = 1) const uint Q_TYPE = 0;   // q, o
-layout(constant_id = 2) const uint KV_TYPE = 0;  // k, v
-layout(constant_id = 3) const uint D = 64;       // width of queries and keys
-layout(constant_id = 4) const uint DV = 64;      // width of values
-layout(constant_id = 5) const uint ROWS = 1;
-layout(constant_id = 6) const uint SPLIT = 0;     // keys per workgroup, 0 = all
-layout(constant_id = 7) const uint WIDE = 1;     // elements of a key that are read at a time, 8, 4 or 1: D is a multiple
-layout(constant_id = 8) const uint EACH = 1;      // features of v per lane: ceil(DV / lanes)
+#include "params/attention.h"
+ATTENTION_CONSTANTS(VANTAGE_CONSTANT)
 #include "lib/cache.glsl"
 #include "lib/index.glsl"
 #include "lib/reduce.glsl"
 #include "lib/row_statistics.glsl"
-#include "params/attention.h"
-layout(constant_id = 21) const bool STATISTICS = false;
-layout(constant_id = 22) const bool COUNTS = false;  // for tests: lse is the number of keys that were scored for the row
 layout(push_constant) uniform Push { AttentionParams p; };
 #include "lib/attention_rows.glsl"
 

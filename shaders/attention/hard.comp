@@ -7,14 +7,11 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 layout(local_size_x = 64, local_size_x_id = 0) in;
-layout(constant_id = 1) const uint Q_TYPE = 0;   // q, o
-layout(constant_id = 2) const uint KV_TYPE = 0;  // k, v
-layout(constant_id = 3) const uint D = 64;       // width of queries and keys
-layout(constant_id = 4) const uint DV = 64;      // width of values
+#include "params/attention.h"
+ATTENTION_HARD_CONSTANTS(VANTAGE_CONSTANT)
 #include "lib/cache.glsl"
 #include "lib/index.glsl"
 #include "lib/order.glsl"
-#include "params/attention.h"
 layout(push_constant) uniform Push { AttentionParams p; };
 #include "lib/attention_rules.glsl"
 

@@ -7,13 +7,11 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 layout(local_size_x = 64, local_size_x_id = 0) in;
-layout(constant_id = 1) const uint Q_TYPE = 0;  // o
-layout(constant_id = 2) const uint SPLIT = 256;
-layout(constant_id = 3) const bool STATISTICS = false;
+#include "params/attention.h"
+ATTENTION_REDUCE_SPLITS_CONSTANTS(VANTAGE_CONSTANT)
 #include "lib/cache.glsl"
 #include "lib/index.glsl"
 #include "lib/row_statistics.glsl"
-#include "params/attention.h"
 layout(push_constant) uniform Push { AttentionReduceSplitsParams p; };
 
 const uint EACH = STATISTICS ? 3u : 2u;

@@ -6,12 +6,12 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 layout(local_size_x = 64, local_size_x_id = 0) in;
-layout(constant_id = 1) const uint X_TYPE = 0;  // logits
+#include "params/experts.h"
+ROUTE_CONSTANTS(VANTAGE_CONSTANT)
 #include "lib/index.glsl"
 #include "lib/order.glsl"
 #include "lib/reduce.glsl"
 #include "lib/rows.glsl"
-#include "params/experts.h"
 layout(push_constant) uniform Push { RouteParams p; };
 shared uint chosen[MAX_EXPERTS_PER_TOKEN];
 shared float weights[MAX_EXPERTS_PER_TOKEN];

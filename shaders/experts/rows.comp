@@ -9,7 +9,8 @@ layout(local_size_x = 32, local_size_x_id = 0) in;
 #include "lib/experts.glsl"
 #include "lib/index.glsl"
 #include "lib/reduce.glsl"
-layout(constant_id = 5) const uint STEP = 1;  // 4 where k % 4 == 0
+#include "params/experts.h"
+EXPERT_LINEAR_ROWS_CONSTANTS(VANTAGE_CONSTANT)
 #include "lib/steps.glsl"
 const uint COLS = 4u;
 

@@ -8,9 +8,8 @@
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_GOOGLE_include_directive : require
 layout(local_size_x = 256, local_size_x_id = 0) in;
-layout(constant_id = 5) const uint STEP_K = 1;  // 4 where k % 4 == 0
-layout(constant_id = 6) const uint STEP_N = 1;  // 4 where n % 4 == 0
-layout(constant_id = 7) const bool PREFETCH = false;
+#include "params/experts.h"
+EXPERT_LINEAR_TILED_CONSTANTS(VANTAGE_CONSTANT)
 #include "lib/experts.glsl"
 
 const uint SIDE_X = 16u, SIDE_Y = 16u, EACH_ROWS = 4u, EACH_COLS = 4u, QUADS = 4u;

@@ -7,19 +7,8 @@
 #include "lib/activation.glsl"
 #include "lib/storage.glsl"
 
-#define NO_LIMIT 0xffffffffu
-layout(constant_id = 9) const bool RULES = false;  // any of those below but PREFIX, or an operand
-layout(constant_id = 10) const float SOFTCAP = 0.0;
-layout(constant_id = 11) const uint WINDOW_LEFT = NO_LIMIT;
-layout(constant_id = 12) const uint WINDOW_RIGHT = NO_LIMIT;
-layout(constant_id = 13) const uint DILATION = 1;
-layout(constant_id = 14) const uint PREFIX = 0;  // keys that a causal mask leaves visible
-layout(constant_id = 15) const uint GLOBAL = 0;  // tokens that see all, and are seen by all, whatever the window
-layout(constant_id = 16) const uint BLOCK = 0;   // tokens of a block of the block mask
-layout(constant_id = 17) const bool MASK_BY_HEAD = false;
-layout(constant_id = 18) const bool MASK_BY_BATCH = false;
-layout(constant_id = 19) const uint BIAS = 0;   // by position: 0 slopes (heads), 1 by distance (2 REACH + 1, heads), 2 by key (m, heads)
-layout(constant_id = 20) const uint REACH = 0;
+#include "params/attention.h"
+ATTENTION_RULE_CONSTANTS(VANTAGE_CONSTANT)
 
 const float LOWEST = -3.0e38;  // a mask that moves a score below it hides the key
 

@@ -1,10 +1,7 @@
 // What the kernels of expert_linear share: y[c] = x[c / share] W_e^T + bias_e, e the expert of choice c; 0 where it has none.
 #include "lib/rows.glsl"
 #include "params/experts.h"
-layout(constant_id = 1) const uint X_TYPE = 0;  // x, y
-layout(constant_id = 2) const uint W_TYPE = 0;
-layout(constant_id = 3) const uint BIAS_TYPE = 0;
-layout(constant_id = 4) const bool TRANSPOSED = true;  // W is (n, k) and not (k, n)
+EXPERT_LINEAR_CONSTANTS(VANTAGE_CONSTANT)
 layout(push_constant) uniform Push { ExpertLinearParams p; };
 
 const uint NONE = 0xffffffffu;

@@ -2,13 +2,11 @@
 // query at position i. The including kernel's parameters are p, a HeadStatisticsParams.
 #ifndef VANTAGE_HEAD_WEIGHTS_GLSL
 #define VANTAGE_HEAD_WEIGHTS_GLSL
-layout(constant_id = 1) const uint Q_TYPE = 0;
-layout(constant_id = 2) const uint K_TYPE = 0;
-layout(constant_id = 3) const uint STEP = 1;  // elements of a head that are read at once: lib/steps.glsl
+#include "params/head_statistics.h"
+HEAD_STATISTICS_CONSTANTS(VANTAGE_CONSTANT)
 #include "lib/cache.glsl"
 #include "lib/index.glsl"
 #include "lib/steps.glsl"
-#include "params/head_statistics.h"
 layout(push_constant) uniform Push { HeadStatisticsParams p; };
 #include "lib/attention_rules.glsl"
 

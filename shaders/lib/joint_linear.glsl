@@ -5,17 +5,11 @@
 // One workgroup per COLS rows of weights and ROWS of x: all of one weight, or of a gate's two weights half of them each, so that nothing
 // but their product is written.
 #extension GL_EXT_control_flow_attributes : require
-layout(constant_id = 1) const uint X_TYPE = 0;  // x, y
-layout(constant_id = 2) const uint W_TYPE = 0;
-layout(constant_id = 3) const uint BIAS_TYPE = 0;
-layout(constant_id = 4) const uint GATE = 0;  // f; none: nothing gates
-layout(constant_id = 5) const uint ROWS = 1;  // 1, 4 or 8
-layout(constant_id = 6) const uint STEP = 1;  // 4 where k % 4 == 0
-layout(constant_id = 7) const uint COLS = 4;  // 2 or 4
+#include "params/joint_linear.h"
+JOINT_LINEAR_CONSTANTS(VANTAGE_CONSTANT)
 #include "lib/activation.glsl"
 #include "lib/index.glsl"
 #include "lib/steps.glsl"
-#include "params/joint_linear.h"
 layout(push_constant) uniform Push { JointLinearParams p; };
 const bool GATED = GATE != ACTIVATION_NONE;
 const uint WIDTH = GATED ? COLS / 2u : COLS;  // columns of the result

@@ -2,9 +2,7 @@
 #include "lib/activation.glsl"
 #include "lib/storage.glsl"
 #include "params/linear_attention.h"
-layout(constant_id = 1) const uint X_TYPE = 0;  // q, k, v, o
-layout(constant_id = 2) const uint FEATURE = 0;  // 0: x itself, which is then not negative; 1: elu(x) + 1
-layout(constant_id = 3) const uint CHUNK = 64;   // tokens of a chunk
+LINEAR_ATTENTION_CONSTANTS(VANTAGE_CONSTANT)
 layout(push_constant) uniform Push { LinearAttentionParams p; };
 
 uint head_row(uint batch_and_head, uint i) {

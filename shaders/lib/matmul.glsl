@@ -3,12 +3,7 @@
 #include "lib/storage.glsl"
 #include "params/matmul.h"
 
-layout(constant_id = 1) const uint A_TYPE = 0;  // a, c, residual
-layout(constant_id = 2) const uint B_TYPE = 0;
-layout(constant_id = 3) const uint BIAS_TYPE = 0;
-layout(constant_id = 4) const bool TRANSPOSE_A = false;
-layout(constant_id = 5) const bool TRANSPOSE_B = false;
-layout(constant_id = 6) const uint ACTIVATION = 0;
+MATMUL_CONSTANTS(VANTAGE_CONSTANT)
 layout(push_constant) uniform Push { MatmulParams p; };
 
 uint a_base(uint batch) { return (batch / p.inner_batches) * p.a_outer + (batch % p.inner_batches) * p.a_inner; }

@@ -3,10 +3,8 @@
 // heads, kv_heads, d, causal, scale and what the rules need.
 #ifndef VANTAGE_TAPPED_WEIGHT_GLSL
 #define VANTAGE_TAPPED_WEIGHT_GLSL
-layout(constant_id = 1) const uint Q_TYPE = 0;
-layout(constant_id = 2) const uint K_TYPE = 0;
-layout(constant_id = 3) const uint STEP = 1;      // elements of a head that are read at once: lib/steps.glsl
-layout(constant_id = 21) const uint FEATURE = 0;  // 0: none, a softmax; 1: elu(x) + 1; 2: x itself
+#include "params/attention.h"
+ATTENTION_WEIGHTS_CONSTANTS(VANTAGE_CONSTANT)
 #include "lib/attention_rules.glsl"
 #include "lib/cache.glsl"
 #include "lib/steps.glsl"

@@ -9,8 +9,8 @@
 layout(local_size_x = 64, local_size_x_id = 0) in;
 #include "lib/index.glsl"
 #include "lib/linear_attention.glsl"
-layout(constant_id = 4) const uint D = 64;
-layout(constant_id = 5) const bool COUNTS = false;  // for tests: lse is the number of keys that the row looked at
+#include "params/linear_attention.h"
+LINEAR_ATTENTION_ROWS_CONSTANTS(VANTAGE_CONSTANT)
 #include "lib/reduce.glsl"
 shared float query[D];
 shared float weights[CHUNK];

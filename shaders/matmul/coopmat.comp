@@ -9,18 +9,8 @@
 #extension GL_KHR_memory_scope_semantics : require
 #extension GL_KHR_shader_subgroup_basic : require
 layout(local_size_x = 128, local_size_x_id = 0) in;
-layout(constant_id = 7) const uint M = 16;
-layout(constant_id = 8) const uint N = 16;
-layout(constant_id = 9) const uint K = 16;
-layout(constant_id = 10) const uint SUBGROUPS_M = 2;
-layout(constant_id = 11) const uint SUBGROUPS_N = 2;
-layout(constant_id = 12) const uint REPEAT_M = 2;
-layout(constant_id = 13) const uint REPEAT_N = 2;
-layout(constant_id = 14) const uint DEPTH = 32;
-layout(constant_id = 15) const uint STEP_A = 1;  // 8 where lines of a begin on a boundary of 8 elements
-layout(constant_id = 16) const uint STEP_B = 1;
-layout(constant_id = 17) const uint STEP_N = 1;  // 4 where n % 4 == 0
-layout(constant_id = 18) const uint BUFFERS = 1;  // slices in shared memory: with 2 a slice costs one barrier
+#include "params/matmul.h"
+MATMUL_COOPMAT_CONSTANTS(VANTAGE_CONSTANT)
 const uint SUM_QUADS = REPEAT_N * N / 4u, SUM_STRIDE = SUM_QUADS + 1u, STAGED = SUBGROUPS_M * SUBGROUPS_N * M * SUM_STRIDE;
 #include "lib/matmul_matrices.glsl"
 

@@ -8,9 +8,8 @@
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 #extension GL_GOOGLE_include_directive : require
 layout(local_size_x = 256, local_size_x_id = 0) in;
-layout(constant_id = 7) const uint EACH_ROWS = 8;
-layout(constant_id = 8) const uint STEP_N = 1;  // 4 where n % 4 == 0
-layout(constant_id = 9) const uint STEP_K = 1;  // 8 where k % 8 == 0
+#include "params/matmul.h"
+MATMUL_FP16_CONSTANTS(VANTAGE_CONSTANT)
 #include "lib/fp16.glsl"
 #include "lib/matmul_store.glsl"
 

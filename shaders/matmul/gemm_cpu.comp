@@ -10,8 +10,8 @@
 #extension GL_GOOGLE_include_directive : require
 layout(local_size_x = 64, local_size_x_id = 0) in;
 #include "lib/matmul.glsl"
-layout(constant_id = 7) const uint ROWS = 32;   // a multiple of 4
-layout(constant_id = 8) const uint DEPTH = 16;  // 4, 8 or 16; divides k
+#include "params/matmul.h"
+MATMUL_GEMM_CPU_CONSTANTS(VANTAGE_CONSTANT)
 
 // Four k of this invocation's column of b, `k` after those that were done; `b` has advanced to them.
 vec4 four_k(uvec2 b, uint col, uint k) {

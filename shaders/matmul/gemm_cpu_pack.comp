@@ -7,7 +7,8 @@
 layout(local_size_x = 64, local_size_x_id = 0) in;
 #include "lib/index.glsl"
 #include "lib/matmul.glsl"
-layout(constant_id = 7) const uint ROWS = 32;
+#include "params/matmul.h"
+MATMUL_GEMM_CPU_PACK_CONSTANTS(VANTAGE_CONSTANT)
 
 vec4 four_k(uint batch, uint row, uint k) {
     if (row >= p.m) return vec4(0.0);

@@ -12,8 +12,8 @@ layout(local_size_x = 8, local_size_x_id = 0) in;
 #include "lib/index.glsl"
 #include "lib/cpu_simd.glsl"
 #include "lib/matmul.glsl"
-layout(constant_id = 7) const uint ROWS = 1;  // 1, 4 or 8
-layout(constant_id = 8) const uint COLS = 8;  // ROWS * COLS is a multiple of LANES
+#include "params/matmul.h"
+MATMUL_GEMV_CPU_CONSTANTS(VANTAGE_CONSTANT)
 const uint CELLS = ROWS * COLS, EACH = 8u, ROUND = EACH * LANES;  // quantised: LANES = 8, a round is two blocks
 
 uint64_t bytes_of(uint type, uint i) {  // before element i; of quantised types before the quants of its block

@@ -7,8 +7,8 @@
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_GOOGLE_include_directive : require
 layout(local_size_x = 256, local_size_x_id = 0) in;
-layout(constant_id = 7) const uint EACH_ROWS = 8;
-layout(constant_id = 8) const uint STEP_N = 1;  // 4 where n % 4 == 0
+#include "params/matmul.h"
+MATMUL_INT8_CONSTANTS(VANTAGE_CONSTANT)
 #include "lib/matmul_store.glsl"
 #include "lib/int8.glsl"
 

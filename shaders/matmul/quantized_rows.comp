@@ -11,8 +11,8 @@
 layout(local_size_x = 32, local_size_x_id = 0) in;
 #include "lib/index.glsl"
 #include "lib/matmul.glsl"
-layout(constant_id = 7) const uint ROWS = 1;  // 1, 4 or 8
-layout(constant_id = 8) const uint COLS = 1;
+#include "params/matmul.h"
+MATMUL_QUANTIZED_ROWS_CONSTANTS(VANTAGE_CONSTANT)
 #include "lib/workgroup_reduce_sums.glsl"
 #ifdef USE_SUBGROUP
 #define TEAM gl_WorkGroupSize.x

@@ -4,7 +4,8 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 layout(local_size_x = 256, local_size_x_id = 0) in;
-layout(constant_id = 7) const uint STEP_N = 1;  // 4 where n % 4 == 0
+#include "params/matmul.h"
+MATMUL_REDUCE_SPLITS_CONSTANTS(VANTAGE_CONSTANT)
 #include "lib/index.glsl"
 #include "lib/matmul_store.glsl"
 

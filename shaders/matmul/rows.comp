@@ -8,8 +8,8 @@
 layout(local_size_x = 32, local_size_x_id = 0) in;
 #include "lib/index.glsl"
 #include "lib/matmul.glsl"
-layout(constant_id = 7) const uint ROWS = 1;  // 1, 4 or 8
-layout(constant_id = 8) const uint STEP = 1;  // 4 where k % 4 == 0
+#include "params/matmul.h"
+MATMUL_ROWS_CONSTANTS(VANTAGE_CONSTANT)
 #include "lib/steps.glsl"
 const uint COLS = 4u;
 uint row0, col0;

@@ -5,13 +5,8 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 layout(local_size_x = 256, local_size_x_id = 0) in;
-layout(constant_id = 7) const uint SIDE_X = 16;    // lanes along the columns of the tile
-layout(constant_id = 8) const uint SIDE_Y = 16;    // and along its rows
-layout(constant_id = 9) const uint EACH_ROWS = 8;  // rows and columns of a lane
-layout(constant_id = 10) const uint EACH_COLS = 4;
-layout(constant_id = 11) const uint QUADS = 4;    // a slice has 4 QUADS elements of k
-layout(constant_id = 12) const uint STEP_K = 1;   // 4 where k % 4 == 0
-layout(constant_id = 13) const uint STEP_N = 1;  // 4 where n % 4 == 0
+#include "params/matmul.h"
+MATMUL_TILED_CONSTANTS(VANTAGE_CONSTANT)
 #include "lib/matmul_store.glsl"
 
 uint row0, col0, a0, b0, k_end;

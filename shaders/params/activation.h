@@ -22,4 +22,7 @@ struct ActivationParams {
     float parameter;  // elu: alpha; softcap: cap
 };
 VANTAGE_PARAMS_END
+
+#define ACTIVATION_CONSTANTS(C) C(1, uint, X_TYPE, 0) /* x, y */
+VANTAGE_CONSTANTS(ActivationConstants, VANTAGE_NO_CONSTANTS, ACTIVATION_CONSTANTS)
 #endif

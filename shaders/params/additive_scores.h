@@ -1,4 +1,6 @@
 #include "params/types.h"
+#ifndef VANTAGE_ADDITIVE_SCORES_H
+#define VANTAGE_ADDITIVE_SCORES_H
 VANTAGE_PARAMS_BEGIN
 struct AdditiveScoresParams {
     uvec2 q, k, w;  // (batch, n, width), (batch, m, width), (width)
@@ -6,3 +8,9 @@ struct AdditiveScoresParams {
     uint batch, n, m, width;
 };
 VANTAGE_PARAMS_END
+
+#define ADDITIVE_SCORES_CONSTANTS(C) \
+    C(1, uint, X_TYPE, 0) /* q, k */ \
+    C(2, uint, W_TYPE, 0)
+VANTAGE_CONSTANTS(AdditiveScoresConstants, VANTAGE_NO_CONSTANTS, ADDITIVE_SCORES_CONSTANTS)
+#endif

@@ -1,6 +1,7 @@
 #include "params/types.h"
 #ifndef VANTAGE_ATTENTION_H
 #define VANTAGE_ATTENTION_H
+#define NO_LIMIT 0xffffffffu  // of a window
 VANTAGE_PARAMS_BEGIN
 // Tokens-first layout: q (batch, n, heads, D), k (batch, m, kv_heads, D), v (batch, m, kv_heads, Dv), o (batch, n, heads, Dv),
 // lse (batch, n, heads). Heads-first: (batch, heads, n, D) and so on.
@@ -40,4 +41,90 @@ struct AttentionWeightsParams {
     float scale;
 };
 VANTAGE_PARAMS_END
+
+#define ATTENTION_RULE_CONSTANTS(C)                                                                                   \
+    C(9, bool, RULES, false) /* any of those below but PREFIX, or an operand */                                       \
+    C(10, float, SOFTCAP, 0.0)                                                                                        \
+    C(11, uint, WINDOW_LEFT, NO_LIMIT)                                                                                \
+    C(12, uint, WINDOW_RIGHT, NO_LIMIT)                                                                               \
+    C(13, uint, DILATION, 1)                                                                                          \
+    C(14, uint, PREFIX, 0) /* keys that a causal mask leaves visible */                                               \
+    C(15, uint, GLOBAL, 0) /* tokens that see all, and are seen by all, whatever the window */                        \
+    C(16, uint, BLOCK, 0)  /* tokens of a block of the block mask */                                                  \
+    C(17, bool, MASK_BY_HEAD, false)                                                                                  \
+    C(18, bool, MASK_BY_BATCH, false)                                                                                 \
+    C(19, uint, BIAS, 0) /* by position: 0 slopes (heads), 1 by distance (2 REACH + 1, heads), 2 by key (m, heads) */ \
+    C(20, uint, REACH, 0)
+
+#define ATTENTION_CONSTANTS(C)                                                                       \
+    C(1, uint, Q_TYPE, 0)  /* q, o */                                                                \
+    C(2, uint, KV_TYPE, 0) /* k, v */                                                                \
+    C(3, uint, D, 64)      /* width of queries and keys */                                           \
+    C(4, uint, DV, 64)     /* width of values */                                                     \
+    C(5, uint, ROWS, 1)                                                                              \
+    C(6, uint, SPLIT, 0) /* keys per workgroup, 0 = all */                                           \
+    C(7, uint, WIDE, 1)  /* elements of a key that are read at a time, 8, 4 or 1: D is a multiple */ \
+    C(8, uint, EACH, 1)  /* features of v per lane: ceil(DV / lanes) */                              \
+    C(21, bool, STATISTICS, false)                                                                   \
+    C(22, bool, COUNTS, false) /* for tests: lse is the number of keys that were scored for the row */
+VANTAGE_CONSTANTS(AttentionConstants, ATTENTION_RULE_CONSTANTS, ATTENTION_CONSTANTS)
+
+#define ATTENTION_HARD_CONSTANTS(C)                        \
+    C(1, uint, Q_TYPE, 0)  /* q, o */                      \
+    C(2, uint, KV_TYPE, 0) /* k, v */                      \
+    C(3, uint, D, 64)      /* width of queries and keys */ \
+    C(4, uint, DV, 64)     /* width of values */
+VANTAGE_CONSTANTS(AttentionHardConstants, ATTENTION_RULE_CONSTANTS, ATTENTION_HARD_CONSTANTS)
+
+#define ATTENTION_CPU_SIMD_CONSTANTS(C)                                     \
+    C(1, uint, Q_TYPE, 0)  /* q, o */                                       \
+    C(2, uint, KV_TYPE, 0) /* k, v */                                       \
+    C(3, uint, D, 64)      /* width of queries and keys, a multiple of 4 */ \
+    C(4, uint, DV, 64)     /* width of values, a multiple of 4 */           \
+    C(5, uint, KEYS, 8)
+VANTAGE_CONSTANTS(AttentionCpuSimdConstants, ATTENTION_RULE_CONSTANTS, ATTENTION_CPU_SIMD_CONSTANTS)
+
+#define ATTENTION_COOPMAT_CONSTANTS(C)                        \
+    C(1, uint, Q_TYPE, 0)  /* q, o */                         \
+    C(2, uint, KV_TYPE, 0) /* k, v */                         \
+    C(3, uint, D, 64)      /* width of queries and keys */    \
+    C(4, uint, DV, 64)     /* width of values */              \
+    C(5, uint, STRIPES, 4)                                    \
+    C(6, uint, SHARES, 1)                                     \
+    C(7, uint, KEYS, 32)                                      \
+    C(8, uint, M, 16) /* 9 to 20: lib/attention_rules.glsl */ \
+    C(21, uint, N, 16)                                        \
+    C(22, uint, K, 16)                                        \
+    C(23, uint, STEP_D, 1) /* 8 where D % 8 == 0 */           \
+    C(24, uint, STEP_DV, 1)
+VANTAGE_CONSTANTS(AttentionCoopmatConstants, ATTENTION_RULE_CONSTANTS, ATTENTION_COOPMAT_CONSTANTS)
+
+#define ATTENTION_COOPMAT2_CONSTANTS(C)                       \
+    C(1, uint, Q_TYPE, 0)  /* q, o */                         \
+    C(2, uint, KV_TYPE, 0) /* k, v */                         \
+    C(3, uint, D, 64)      /* width of queries and keys */    \
+    C(4, uint, DV, 64)     /* width of values */              \
+    C(5, uint, STRIPES, 4)                                    \
+    C(7, uint, KEYS, 32)                                      \
+    C(8, uint, M, 16) /* 9 to 20: lib/attention_rules.glsl */ \
+    C(21, uint, N, 16)                                        \
+    C(22, uint, K, 16)                                        \
+    C(23, uint, STEP_D, 1) /* 8 where D % 8 == 0 */           \
+    C(24, uint, STEP_DV, 1)
+VANTAGE_CONSTANTS(AttentionCoopmat2Constants, ATTENTION_RULE_CONSTANTS, ATTENTION_COOPMAT2_CONSTANTS)
+
+#define ATTENTION_REDUCE_SPLITS_CONSTANTS(C) \
+    C(1, uint, Q_TYPE, 0) /* o */            \
+    C(2, uint, SPLIT, 256)                   \
+    C(3, bool, STATISTICS, false)
+VANTAGE_CONSTANTS(AttentionReduceSplitsConstants, VANTAGE_NO_CONSTANTS, ATTENTION_REDUCE_SPLITS_CONSTANTS)
+
+#define ATTENTION_WEIGHTS_CONSTANTS(C)                                                     \
+    C(1, uint, Q_TYPE, 0)                                                                  \
+    C(2, uint, K_TYPE, 0)                                                                  \
+    C(3, uint, STEP, 1)     /* elements of a head that are read at once: lib/steps.glsl */ \
+    C(21, uint, FEATURE, 0) /* 0: none, a softmax; 1: elu(x) + 1; 2: x itself */
+// With the rules: what all kernels declare that include lib/tapped_weight.glsl.
+#define TAP_CONSTANTS(C) ATTENTION_RULE_CONSTANTS(C) ATTENTION_WEIGHTS_CONSTANTS(C)
+VANTAGE_CONSTANTS(AttentionWeightsConstants, ATTENTION_RULE_CONSTANTS, ATTENTION_WEIGHTS_CONSTANTS)
 #endif

@@ -1,4 +1,6 @@
 #include "params/types.h"
+#ifndef VANTAGE_BATCH_NORM_H
+#define VANTAGE_BATCH_NORM_H
 VANTAGE_PARAMS_BEGIN
 struct BatchNormParams {
     uvec2 x, gamma, beta, mean, variance;  // (batch, channels, extent); (channels), gamma and beta may be 0
@@ -7,3 +9,10 @@ struct BatchNormParams {
     float eps, momentum;
 };
 VANTAGE_PARAMS_END
+
+#define BATCH_NORM_CONSTANTS(C)             \
+    C(1, uint, X_TYPE, 0) /* x, y */        \
+    C(2, uint, W_TYPE, 0) /* gamma, beta */ \
+    C(3, bool, TRAINING, false)
+VANTAGE_CONSTANTS(BatchNormConstants, VANTAGE_NO_CONSTANTS, BATCH_NORM_CONSTANTS)
+#endif

@@ -13,4 +13,15 @@ struct ElementwiseParams {
     uint chunk;    // elements of a workgroup, elementwise_cpu_simd.comp only
 };
 VANTAGE_PARAMS_END
+
+#define ELEMENTWISE_CONSTANTS(C)     \
+    C(1, uint, A_TYPE, 0) /* a, y */ \
+    C(2, uint, B_TYPE, 0)            \
+    C(3, uint, UNROLL, 1) /* fours of an invocation */
+VANTAGE_CONSTANTS(ElementwiseConstants, VANTAGE_NO_CONSTANTS, ELEMENTWISE_CONSTANTS)
+
+#define ELEMENTWISE_CPU_SIMD_CONSTANTS(C) \
+    C(1, uint, B_TYPE, 0)                 \
+    C(2, uint, UNROLL, 16) /* UNROLL * LANES divides count and chunk */
+VANTAGE_CONSTANTS(ElementwiseCpuSimdConstants, VANTAGE_NO_CONSTANTS, ELEMENTWISE_CPU_SIMD_CONSTANTS)
 #endif

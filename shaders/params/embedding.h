@@ -1,4 +1,6 @@
 #include "params/types.h"
+#ifndef VANTAGE_EMBEDDING_H
+#define VANTAGE_EMBEDDING_H
 VANTAGE_PARAMS_BEGIN
 struct EmbeddingParams {
     uvec2 ids, w, positions,
@@ -11,3 +13,11 @@ struct EmbeddingParams {
     float scale;
 };
 VANTAGE_PARAMS_END
+
+#define EMBEDDING_CONSTANTS(C)   \
+    C(1, uint, W_TYPE, 0)        \
+    C(2, uint, POSITION_TYPE, 0) \
+    C(3, uint, Y_TYPE, 0)        \
+    C(4, uint, STEP, 1) /* 4 where width % 4 == 0 */
+VANTAGE_CONSTANTS(EmbeddingConstants, VANTAGE_NO_CONSTANTS, EMBEDDING_CONSTANTS)
+#endif

@@ -1,7 +1,13 @@
 #include "params/types.h"
+#ifndef VANTAGE_ENTROPY_H
+#define VANTAGE_ENTROPY_H
 VANTAGE_PARAMS_BEGIN
 struct EntropyParams {
     uvec2 p, h;  // (rows, cols), (rows) f32
     uint rows, cols;
 };
 VANTAGE_PARAMS_END
+
+#define ENTROPY_CONSTANTS(C) C(1, uint, X_TYPE, 0)
+VANTAGE_CONSTANTS(EntropyConstants, VANTAGE_NO_CONSTANTS, ENTROPY_CONSTANTS)
+#endif

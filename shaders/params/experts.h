@@ -30,4 +30,23 @@ struct LoadBalanceParams {
     uint rows, experts, top_k;
 };
 VANTAGE_PARAMS_END
+
+#define ROUTE_CONSTANTS(C) C(1, uint, X_TYPE, 0) /* logits */
+VANTAGE_CONSTANTS(RouteConstants, VANTAGE_NO_CONSTANTS, ROUTE_CONSTANTS)
+
+#define EXPERT_LINEAR_CONSTANTS(C)   \
+    C(1, uint, X_TYPE, 0) /* x, y */ \
+    C(2, uint, W_TYPE, 0)            \
+    C(3, uint, BIAS_TYPE, 0)         \
+    C(4, bool, TRANSPOSED, true) /* W is (n, k) and not (k, n) */
+VANTAGE_CONSTANTS(ExpertLinearConstants, VANTAGE_NO_CONSTANTS, EXPERT_LINEAR_CONSTANTS)
+
+#define EXPERT_LINEAR_ROWS_CONSTANTS(C) C(5, uint, STEP, 1) /* 4 where k % 4 == 0 */
+VANTAGE_CONSTANTS(ExpertLinearRowsConstants, EXPERT_LINEAR_CONSTANTS, EXPERT_LINEAR_ROWS_CONSTANTS)
+
+#define EXPERT_LINEAR_TILED_CONSTANTS(C)           \
+    C(5, uint, STEP_K, 1) /* 4 where k % 4 == 0 */ \
+    C(6, uint, STEP_N, 1) /* 4 where n % 4 == 0 */ \
+    C(7, bool, PREFETCH, false)
+VANTAGE_CONSTANTS(ExpertLinearTiledConstants, EXPERT_LINEAR_CONSTANTS, EXPERT_LINEAR_TILED_CONSTANTS)
 #endif

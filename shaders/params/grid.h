@@ -1,4 +1,6 @@
 #include "params/types.h"
+#ifndef VANTAGE_GRID_H
+#define VANTAGE_GRID_H
 VANTAGE_PARAMS_BEGIN
 struct GridParams {
     uvec2 step, grid;  // steps; (3) u32
@@ -6,3 +8,4 @@ struct GridParams {
     uint sequences;
 };
 VANTAGE_PARAMS_END
+#endif

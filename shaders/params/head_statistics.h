@@ -1,5 +1,5 @@
 // What the kernels of head_statistics are told, and what they answer.
-#include "params/types.h"
+#include "params/attention.h"
 #ifndef VANTAGE_HEAD_STATISTICS_H
 #define VANTAGE_HEAD_STATISTICS_H
 VANTAGE_PARAMS_BEGIN
@@ -14,6 +14,12 @@ struct HeadStatisticsParams {
     uint apart, columns;  // queries of another text; patches in a row of an image, 0 for a text
 };
 VANTAGE_PARAMS_END
+
+#define HEAD_STATISTICS_CONSTANTS(C) \
+    C(1, uint, Q_TYPE, 0)            \
+    C(2, uint, K_TYPE, 0)            \
+    C(3, uint, STEP, 1) /* elements of a head that are read at once: lib/steps.glsl */
+VANTAGE_CONSTANTS(HeadStatisticsConstants, ATTENTION_RULE_CONSTANTS, HEAD_STATISTICS_CONSTANTS)
 
 // Queries and keys are one text, in which query i is token i; or the queries are `apart`, of another text (cross attention),
 // whose tokens stand behind those of the keys; or they are an image's: token 0 is the class's, which has no place, then come its

@@ -1,4 +1,6 @@
 #include "params/types.h"
+#ifndef VANTAGE_JOINT_LINEAR_H
+#define VANTAGE_JOINT_LINEAR_H
 VANTAGE_PARAMS_BEGIN
 struct JointLinearParams {
     uvec2 x;                    // (m, k)
@@ -9,3 +11,14 @@ struct JointLinearParams {
     uint n0, n1, n2;
 };
 VANTAGE_PARAMS_END
+
+#define JOINT_LINEAR_CONSTANTS(C)                    \
+    C(1, uint, X_TYPE, 0) /* x, y */                 \
+    C(2, uint, W_TYPE, 0)                            \
+    C(3, uint, BIAS_TYPE, 0)                         \
+    C(4, uint, GATE, 0) /* f; none: nothing gates */ \
+    C(5, uint, ROWS, 1) /* 1, 4 or 8 */              \
+    C(6, uint, STEP, 1) /* 4 where k % 4 == 0 */     \
+    C(7, uint, COLS, 4) /* 2 or 4 */
+VANTAGE_CONSTANTS(JointLinearConstants, VANTAGE_NO_CONSTANTS, JOINT_LINEAR_CONSTANTS)
+#endif

@@ -1,4 +1,6 @@
 #include "params/types.h"
+#ifndef VANTAGE_LAST_ROW_H
+#define VANTAGE_LAST_ROW_H
 VANTAGE_PARAMS_BEGIN
 struct LastRowParams {
     uvec2 x, step, y;  // (sequences * rows, cols), steps, (sequences, cols)
@@ -6,3 +8,9 @@ struct LastRowParams {
     uint sequences;
 };
 VANTAGE_PARAMS_END
+
+#define LAST_ROW_CONSTANTS(C)        \
+    C(1, uint, X_TYPE, 0) /* x, y */ \
+    C(2, uint, STEP, 1)   /* 4 where cols % 4 == 0 */
+VANTAGE_CONSTANTS(LastRowConstants, VANTAGE_NO_CONSTANTS, LAST_ROW_CONSTANTS)
+#endif

@@ -1,4 +1,6 @@
 #include "params/types.h"
+#ifndef VANTAGE_LAYER_NORM_H
+#define VANTAGE_LAYER_NORM_H
 VANTAGE_PARAMS_BEGIN
 struct LayerNormParams {
     uvec2 x, gamma, beta, residual;  // (rows, cols); gamma, beta (cols) and residual (rows, cols) may be 0
@@ -7,3 +9,18 @@ struct LayerNormParams {
     float eps;
 };
 VANTAGE_PARAMS_END
+
+#define LAYER_NORM_CONSTANTS(C)                       \
+    C(1, uint, X_TYPE, 0) /* x, residual, y, sum */   \
+    C(2, uint, GAMMA_TYPE, 0)                         \
+    C(3, uint, BETA_TYPE, 0)                          \
+    C(4, uint, STEP, 1)   /* 4 where cols % 4 == 0 */ \
+    C(5, uint, UNROLL, 1) /* steps of a loop's round */
+VANTAGE_CONSTANTS(LayerNormConstants, VANTAGE_NO_CONSTANTS, LAYER_NORM_CONSTANTS)
+
+#define LAYER_NORM_CPU_SIMD_CONSTANTS(C) \
+    C(1, uint, GAMMA_TYPE, 0)            \
+    C(2, uint, BETA_TYPE, 0)             \
+    C(3, uint, UNROLL, 8) /* UNROLL * LANES divides cols */
+VANTAGE_CONSTANTS(LayerNormCpuSimdConstants, VANTAGE_NO_CONSTANTS, LAYER_NORM_CPU_SIMD_CONSTANTS)
+#endif

@@ -1,4 +1,6 @@
 #include "params/types.h"
+#ifndef VANTAGE_LINEAR_ATTENTION_H
+#define VANTAGE_LINEAR_ATTENTION_H
 VANTAGE_PARAMS_BEGIN
 // Sums of a chunk are (D, Dv + 1): columns of phi(k) v^T, and in the last one those of phi(k), as if every value ended in 1.
 struct LinearAttentionParams {
@@ -15,3 +17,15 @@ struct LinearAttentionScanParams {
     uint causal;
 };
 VANTAGE_PARAMS_END
+
+#define LINEAR_ATTENTION_CONSTANTS(C)                                                   \
+    C(1, uint, X_TYPE, 0)  /* q, k, v, o */                                             \
+    C(2, uint, FEATURE, 0) /* 0: x itself, which is then not negative; 1: elu(x) + 1 */ \
+    C(3, uint, CHUNK, 64)  /* tokens of a chunk */
+VANTAGE_CONSTANTS(LinearAttentionConstants, VANTAGE_NO_CONSTANTS, LINEAR_ATTENTION_CONSTANTS)
+
+#define LINEAR_ATTENTION_ROWS_CONSTANTS(C) \
+    C(4, uint, D, 64)                      \
+    C(5, bool, COUNTS, false) /* for tests: lse is the number of keys that the row looked at */
+VANTAGE_CONSTANTS(LinearAttentionRowsConstants, LINEAR_ATTENTION_CONSTANTS, LINEAR_ATTENTION_ROWS_CONSTANTS)
+#endif

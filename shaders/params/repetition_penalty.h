@@ -1,4 +1,6 @@
 #include "params/types.h"
+#ifndef VANTAGE_REPETITION_PENALTY_H
+#define VANTAGE_REPETITION_PENALTY_H
 VANTAGE_PARAMS_BEGIN
 struct RepetitionPenaltyParams {
     uvec2 x, seen, y;  // (count / cols, cols), (ceil(cols / 32)) bits, as x
@@ -6,3 +8,9 @@ struct RepetitionPenaltyParams {
     float penalty;
 };
 VANTAGE_PARAMS_END
+
+#define REPETITION_PENALTY_CONSTANTS(C) \
+    C(1, uint, X_TYPE, 0) /* x, y */    \
+    C(2, uint, STEP, 1)   /* 4 where cols % 4 == 0 */
+VANTAGE_CONSTANTS(RepetitionPenaltyConstants, VANTAGE_NO_CONSTANTS, REPETITION_PENALTY_CONSTANTS)
+#endif

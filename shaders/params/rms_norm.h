@@ -1,4 +1,6 @@
 #include "params/types.h"
+#ifndef VANTAGE_RMS_NORM_H
+#define VANTAGE_RMS_NORM_H
 VANTAGE_PARAMS_BEGIN
 struct RmsNormParams {
     uvec2 x, weight, residual;  // (rows, cols); weight (cols) and residual (rows, cols) may be 0
@@ -7,3 +9,16 @@ struct RmsNormParams {
     float eps, weight_offset;
 };
 VANTAGE_PARAMS_END
+
+#define RMS_NORM_CONSTANTS(C)                         \
+    C(1, uint, X_TYPE, 0) /* x, residual, y, sum */   \
+    C(2, uint, WEIGHT_TYPE, 0)                        \
+    C(3, uint, STEP, 1)   /* 4 where cols % 4 == 0 */ \
+    C(4, uint, UNROLL, 1) /* steps of a loop's round */
+VANTAGE_CONSTANTS(RmsNormConstants, VANTAGE_NO_CONSTANTS, RMS_NORM_CONSTANTS)
+
+#define RMS_NORM_CPU_SIMD_CONSTANTS(C) \
+    C(1, uint, WEIGHT_TYPE, 0)         \
+    C(2, uint, UNROLL, 8) /* UNROLL * LANES divides cols */
+VANTAGE_CONSTANTS(RmsNormCpuSimdConstants, VANTAGE_NO_CONSTANTS, RMS_NORM_CPU_SIMD_CONSTANTS)
+#endif

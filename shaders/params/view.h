@@ -1,5 +1,5 @@
 // What the viewer's kernels and its fragment shaders are told.
-#include "params/types.h"
+#include "params/attention.h"
 #include "params/view_scale.h"
 #ifndef VANTAGE_VIEW_H
 #define VANTAGE_VIEW_H
@@ -100,4 +100,10 @@ struct ViewHoveredWeightParams {
 #define PROBE_TOP_COUNT 8
 #define HOVERED_WEIGHT_WORDS 21
 VANTAGE_PARAMS_END
+
+#define VIEW_STREAM_CONSTANTS(C)                                         \
+    C(4, uint, D, 64)   /* width of queries and keys, a multiple of 4 */ \
+    C(5, uint, EACH, 1) /* a power of two; cells are at least as high */ \
+    C(6, uint, KEYS, 4) /* scored at a time */
+VANTAGE_CONSTANTS(ViewStreamConstants, TAP_CONSTANTS, VIEW_STREAM_CONSTANTS)
 #endif

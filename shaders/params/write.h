@@ -1,4 +1,6 @@
 #include "params/types.h"
+#ifndef VANTAGE_WRITE_H
+#define VANTAGE_WRITE_H
 VANTAGE_PARAMS_BEGIN
 struct WriteParams {
     uvec2 state, x, step;  // (sequences * state_rows, cols), (rows, cols), steps or 0
@@ -6,3 +8,10 @@ struct WriteParams {
     uint rows_each;  // rows / sequences
 };
 VANTAGE_PARAMS_END
+
+#define WRITE_CONSTANTS(C)    \
+    C(1, uint, STATE_TYPE, 0) \
+    C(2, uint, X_TYPE, 0)     \
+    C(3, uint, STEP, 1) /* 4 where cols % 4 == 0 */
+VANTAGE_CONSTANTS(WriteConstants, VANTAGE_NO_CONSTANTS, WRITE_CONSTANTS)
+#endif

@@ -9,8 +9,7 @@
 #include "params/bench.h"
 
 layout(local_size_x = 256, local_size_x_id = 0) in;
-layout(constant_id = 1) const uint EACH = 4;
-layout(constant_id = 2) const bool WRITES = true;
+BENCH_COPY_CONSTANTS(VANTAGE_CONSTANT)
 #include "lib/index.glsl"
 
 layout(push_constant) uniform Push { BenchParams p; };

@@ -2,11 +2,10 @@
 #version 460
 #extension GL_GOOGLE_include_directive : require
 layout(local_size_x = 8, local_size_x_id = 0) in;
-layout(constant_id = 1) const uint EACH = 4;
-layout(constant_id = 2) const bool WRITES = true;
+#include "params/bench.h"
+BENCH_COPY_CONSTANTS(VANTAGE_CONSTANT)
 #include "lib/index.glsl"
 #include "lib/cpu_simd.glsl"
-#include "params/bench.h"
 layout(push_constant) uniform Push { BenchParams p; };
 
 void main() {

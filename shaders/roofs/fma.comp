@@ -15,7 +15,7 @@
 #include "params/bench.h"
 
 layout(local_size_x = 256, local_size_x_id = 0) in;
-layout(constant_id = 1) const uint SALT = 0;  // another value is another kernel: for the time that compiling takes
+BENCH_FMA_CONSTANTS(VANTAGE_CONSTANT)
 #include "lib/index.glsl"
 
 layout(push_constant) uniform Push { BenchParams p; };

@@ -13,9 +13,7 @@
 #include "params/bench.h"
 
 layout(local_size_x = 128, local_size_x_id = 0) in;
-layout(constant_id = 1) const uint M = 16;
-layout(constant_id = 2) const uint N = 16;
-layout(constant_id = 3) const uint K = 16;
+BENCH_MATRIX_CONSTANTS(VANTAGE_CONSTANT)
 #include "lib/index.glsl"
 
 layout(buffer_reference, std430, buffer_reference_align = 16) restrict readonly buffer Factors { FACTOR at[]; };

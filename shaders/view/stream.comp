@@ -11,10 +11,8 @@
 #extension GL_KHR_shader_subgroup_shuffle : require
 #endif
 layout(local_size_x = 64, local_size_x_id = 0) in;
-layout(constant_id = 4) const uint D = 64;    // width of queries and keys, a multiple of 4
-layout(constant_id = 5) const uint EACH = 1;  // a power of two; cells are at least as high
-layout(constant_id = 6) const uint KEYS = 4;  // scored at a time
 #include "params/view.h"
+VIEW_STREAM_CONSTANTS(VANTAGE_CONSTANT)
 #include "lib/index.glsl"
 layout(push_constant) uniform Push { ViewTileParams t; };
 #include "lib/view_weights.glsl"

@@ -8,6 +8,8 @@
 
 #include "runtime/base/version.h"
 #include "runtime/graph/choose_kernel.h"
+#include "runtime/ops/attention.h"
+#include "runtime/ops/matmul.h"
 #include "shaders/params/attention.h"
 #include "shaders/params/matmul.h"
 #include "tests/host/made_up_devices.h"
@@ -36,8 +38,8 @@ const Kernel& kernel_of(const OpDef& op, const std::string& name) {
 }
 const Kernel& coopmat(const OpDef& op) { return kernel_of(op, "coopmat"); }
 
-OpCall call_of(const char* op, Attrs attrs, const std::vector<TensorType>& inputs) {
-    OpCall call{.op = find_op(op), .attrs = std::move(attrs), .inputs = {}, .outputs = {}};
+OpCall call_of(const OpDef& op, Attrs attrs, const std::vector<TensorType>& inputs) {
+    OpCall call{.op = &op, .attrs = std::move(attrs), .inputs = {}, .outputs = {}};
     for (const TensorType& type : inputs) call.inputs.emplace_back(type);
     call.inputs.resize(call.op->operands.size());
     call.outputs = call.op->infer(call);
@@ -45,7 +47,7 @@ OpCall call_of(const char* op, Attrs attrs, const std::vector<TensorType>& input
 }
 
 OpCall product(std::int64_t m, std::int64_t n, std::int64_t k, bool ta, bool tb, DType a_and_c = DType::f16) {
-    return call_of("matmul", {{"transpose_a", ta}, {"transpose_b", tb}, {"f16_operands", a_and_c == DType::f32}},
+    return call_of(matmul_op, {{"transpose_a", ta}, {"transpose_b", tb}, {"f16_operands", a_and_c == DType::f32}},
                    {{ta ? Shape{k, m} : Shape{m, k}, a_and_c}, {tb ? Shape{n, k} : Shape{k, n}, DType::f16}});
 }
 
@@ -85,10 +87,9 @@ void check_product(const OpCall& call, const Caps& caps, const std::string& kern
     const LaunchPlan plan = kernel_of(*call.op, kernel).launch(call, caps);
     const Launch& launch = plan.launches.front();
     const auto p = params_of<params::MatmulParams>(launch);
-    const std::vector<std::uint32_t>& c = launch.spec;
-    REQUIRE(c.size() == 19);  // as matmul/coopmat.comp and matmul/coopmat2.comp number them
-    const std::uint32_t m = c[7], n = c[8], k = c[9], subgroups_m = c[10], subgroups_n = c[11], repeat_m = c[12],
-                        repeat_n = c[13], depth = c[14], buffers = c[18];
+    const auto c = params::MatmulCoopmatConstants::of(launch.spec);
+    const std::uint32_t m = c.M, n = c.N, k = c.K, subgroups_m = c.SUBGROUPS_M, subgroups_n = c.SUBGROUPS_N,
+                        repeat_m = c.REPEAT_M, repeat_n = c.REPEAT_N, depth = c.DEPTH, buffers = c.BUFFERS;
     check_lanes(launch, subgroups_m * subgroups_n, caps);
     CHECK(covers_once(p.m, launch.groups[1], subgroups_m, repeat_m, m));
     CHECK(covers_once(p.n, launch.groups[0], subgroups_n, repeat_n, n));
@@ -100,14 +101,14 @@ void check_product(const OpCall& call, const Caps& caps, const std::string& kern
     CHECK(launch.groups[2] == p.batches * p.k_splits);
     CHECK(plan.launches.size() == (p.k_splits > 1 ? 2 : 1));
     if (p.k_splits > 1) CHECK(plan.scratch.at(0) == std::uint64_t{4} * p.k_splits * p.batches * p.m * p.n);
-    CHECK((c[15] == 1 || (c[4] != 0 ? p.m : p.k) % 8 == 0));
-    CHECK((c[16] == 1 || (c[5] != 0 ? p.k : p.n) % 8 == 0));
+    CHECK((c.STEP_A == 1 || (c.TRANSPOSE_A != 0 ? p.m : p.k) % 8 == 0));
+    CHECK((c.STEP_B == 1 || (c.TRANSPOSE_B != 0 ? p.k : p.n) % 8 == 0));
     // shared memory: padded lines of both operands, or the sums of each subgroup's M rows
     const std::uint32_t rows = subgroups_m * repeat_m * m, cols = subgroups_n * repeat_n * n;
     const auto lines = [&](bool along_k, std::uint32_t side) {
         return along_k ? side * (depth + 8) * 2 : depth * (side + 8) * 2;
     };
-    CHECK(buffers * (lines(c[4] == 0, rows) + lines(c[5] != 0, cols)) <= caps.max_shared_memory);
+    CHECK(buffers * (lines(c.TRANSPOSE_A == 0, rows) + lines(c.TRANSPOSE_B != 0, cols)) <= caps.max_shared_memory);
     CHECK(subgroups_m * subgroups_n * m * (repeat_n * n + 4) * 4 <= caps.max_shared_memory);
     // 64 sums a lane at most, 32 where matrices have 8 rows: more spilled (docs/performance.md)
     CHECK(m * n * repeat_m * repeat_n / launch.subgroup_size <= (m >= 16 ? 64 : 32));
@@ -117,16 +118,16 @@ void check_attention(const OpCall& call, const Caps& caps, const std::string& ke
     const LaunchPlan plan = kernel_of(*call.op, kernel).launch(call, caps);
     const Launch& launch = plan.launches.front();
     const auto p = params_of<params::AttentionParams>(launch);
-    const std::vector<std::uint32_t>& c = launch.spec;
-    REQUIRE(c.size() == 25);  // as attention/coopmat.comp numbers them
-    const std::uint32_t d = c[3], dv = c[4], stripes = c[5], shares = c[6], keys = c[7], m = c[8], n = c[21], k = c[22];
+    const auto c = params::AttentionCoopmatConstants::of(launch.spec);
+    const std::uint32_t d = c.D, dv = c.DV, stripes = c.STRIPES, keys = c.KEYS, m = c.M, n = c.N, k = c.K,
+                        shares = kernel == "coopmat2" ? 1 : c.SHARES;  // coopmat2 has no such constant
     check_lanes(launch, stripes * shares, caps);
     const std::uint32_t rows = stripes * m, blocks = launch.groups[0] / (p.batch * p.kv_heads);
     CHECK(covers_once(p.n * p.heads / p.kv_heads, blocks, stripes, 1, m));
     CHECK(keys % (shares * n) == 0);  // a subgroup's share of the scores is whole matrices
     CHECK(keys % k == 0);
-    const std::uint32_t lanes_of_row = c[0] / rows;
-    CHECK(lanes_of_row * rows == c[0]);
+    const std::uint32_t lanes_of_row = c.lanes / rows;
+    CHECK(lanes_of_row * rows == c.lanes);
     CHECK(launch.subgroup_size % lanes_of_row == 0);  // a row's lanes are in one subgroup
     CHECK(keys % (8 * lanes_of_row) == 0);
     const auto padded = [](std::uint32_t width, std::uint32_t to) { return (width + to - 1) / to * to; };
@@ -186,7 +187,7 @@ TEST_CASE("attention on matrix units: every row once, within a device's limits",
 TEST_CASE("attention keeps its scores in registers where matrices can be reduced and converted", "[graph][coopmat]") {
     const auto chosen = [](Caps caps, std::int64_t d) {
         caps.cooperative_matrix2 = true;
-        return std::string(choose_kernel(call_of("attention", {{"causal", true}, {"f16_operands", true}},
+        return std::string(choose_kernel(call_of(attention_op, {{"causal", true}, {"f16_operands", true}},
                                                  {{Shape{512, 8, d}, DType::f32},
                                                   {Shape{512, 8, d}, DType::f16},
                                                   {Shape{512, 8, d}, DType::f16}}),
@@ -204,7 +205,7 @@ TEST_CASE("attention keeps its scores in registers where matrices can be reduced
 TEST_CASE("without matrix units halves are multiplied by leave, where that gains", "[graph][coopmat]") {
     Caps caps = graphics_card();
     const auto chosen = [&](DType weights, bool leave) {
-        const OpCall call = call_of("matmul", {{"transpose_b", true}, {"f16_operands", leave}},
+        const OpCall call = call_of(matmul_op, {{"transpose_b", true}, {"f16_operands", leave}},
                                     {{Shape{64, 64}, DType::f32}, {Shape{64, 64}, weights}});
         return std::string(choose_kernel(call, caps)->name);
     };
@@ -220,7 +221,7 @@ TEST_CASE("without matrix units halves are multiplied by leave, where that gains
 TEST_CASE("operands are rounded to f16 only by leave, and f32 weights never", "[graph][coopmat]") {
     const Caps caps = devices().front();
     const auto takes = [&](DType a, DType b, bool leave) {
-        const OpCall call = call_of("matmul", {{"transpose_b", true}, {"f16_operands", leave}},
+        const OpCall call = call_of(matmul_op, {{"transpose_b", true}, {"f16_operands", leave}},
                                     {{Shape{64, 64}, a}, {Shape{64, 64}, b}});
         const bool fits = coopmat(*call.op).fits(call, caps);
         // where the build has the kernel, what fits is chosen

@@ -16,6 +16,7 @@
 #include "runtime/inspect/head_pattern.h"
 #include "runtime/inspect/salient_head.h"
 #include "runtime/io/safetensors.h"
+#include "runtime/ops/head_statistics.h"
 #include "runtime/picture/head_chart.h"
 #include "shaders/params/head_statistics.h"
 #include "tests/host/expect_error.h"
@@ -82,7 +83,7 @@ std::vector<HeadStatistics> of_weights(std::span<const float> weights, const Tok
             }
         }
     }
-    OpCall call{.op = find_op("head_statistics"),
+    OpCall call{.op = &head_statistics_op,
                 .attrs = {{"scale", 1.0}, {"rows", n}, {"keys", n}},
                 .inputs = {q.type, k.type, in[2].type, {}, {}, {}, {}, {}, tokens.type},
                 .outputs = {}};

@@ -5,6 +5,7 @@
 
 #include "runtime/base/version.h"
 #include "runtime/graph/choose_kernel.h"
+#include "runtime/ops/matmul.h"
 #include "shaders/params/matmul.h"
 #include "tests/host/made_up_devices.h"
 #include "vantage/op.h"
@@ -15,7 +16,7 @@ using namespace vantage::test;
 namespace {
 
 OpCall product(std::int64_t m, std::int64_t n, std::int64_t k, DType weights, bool leave = true) {
-    OpCall call{.op = find_op("matmul"),
+    OpCall call{.op = &matmul_op,
                 .attrs = {{"transpose_b", true}, {"int8_operands", leave}},
                 .inputs = {TensorType{Shape{m, k}}, TensorType{Shape{n, k}, weights}, std::nullopt, std::nullopt},
                 .outputs = {}};
@@ -75,7 +76,9 @@ TEST_CASE("products of packed bytes: rows are rounded first, every cell is compu
                 REQUIRE(plan.launches.size() >= 2);
                 const Launch &round = plan.launches[0], &multiply = plan.launches[1];
                 // The rounding: a block an invocation; a byte an element and a float a block.
-                CHECK(std::int64_t{round.groups[0]} * round.groups[1] * round.spec.at(0) * 32 >= m * k);
+                CHECK(std::int64_t{round.groups[0]} * round.groups[1] * params::MatmulConstants::of(round.spec).lanes *
+                          32 >=
+                      m * k);
                 CHECK(round.operands.back().kind == Operand::scratch);
                 CHECK(multiply.operands.front().kind == Operand::scratch);
                 CHECK(multiply.operands.front().index == round.operands.back().index);
@@ -86,9 +89,11 @@ TEST_CASE("products of packed bytes: rows are rounded first, every cell is compu
                 CHECK(std::int64_t{p.k_per_split} * p.k_splits >= k);
                 if (p.k_splits > 1) CHECK(p.k_per_split % 32 == 0);
                 CHECK(plan.launches.size() == (p.k_splits > 1 ? 3 : 2));
-                CHECK(multiply.groups[2] == (few ? (m + multiply.spec.at(7) - 1) / multiply.spec.at(7) : p.k_splits));
+                const auto rows = params::MatmulQuantizedRowsConstants::of(multiply.spec);
+                const auto tile = params::MatmulInt8Constants::of(multiply.spec);
+                CHECK(multiply.groups[2] == (few ? (m + rows.ROWS - 1) / rows.ROWS : p.k_splits));
                 CHECK(std::int64_t{multiply.groups[0]} * (few ? 4 : 64) >= n);
-                if (!few) CHECK(std::int64_t{multiply.groups[1]} * 16 * multiply.spec.at(7) >= m);
-                CHECK(multiply.spec.at(0) <= caps.max_workgroup_invocations);
+                if (!few) CHECK(std::int64_t{multiply.groups[1]} * 16 * tile.EACH_ROWS >= m);
+                CHECK(rows.lanes <= caps.max_workgroup_invocations);
             }
 }

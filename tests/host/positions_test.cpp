@@ -5,6 +5,7 @@
 #include <cstring>
 #include <random>
 
+#include "runtime/ops/rope.h"
 #include "tests/host/expect_error.h"
 #include "vantage/op.h"
 #include "vantage/ops.h"
@@ -26,7 +27,7 @@ std::vector<double> rotated(const std::vector<double>& x, const HostTensor& tabl
     HostTensor row({Shape{1, 1, static_cast<std::int64_t>(x.size())}, DType::f32}), at({Shape{1}, DType::i32});
     row.data = x;
     at[0] = static_cast<double>(position);
-    OpCall call{.op = find_op("rope"),
+    OpCall call{.op = &rope_op,
                 .attrs = {{"interleaved", interleaved}},
                 .inputs = {row.type, table.type, at.type, {}},
                 .outputs = {},

@@ -3,6 +3,8 @@
 
 #include "runtime/graph/choose_kernel.h"
 #include "runtime/graph/tuning.h"
+#include "runtime/ops/attention.h"
+#include "runtime/ops/matmul.h"
 #include "tests/host/made_up_devices.h"
 
 using namespace vantage;
@@ -12,7 +14,7 @@ namespace {
 
 OpCall matmul(std::int64_t m, std::int64_t k, std::int64_t n, DType weights = DType::f32, Attrs attrs = {}) {
     attrs.set("transpose_b", true);
-    OpCall call{.op = find_op("matmul"),
+    OpCall call{.op = &matmul_op,
                 .attrs = attrs,
                 .inputs = {TensorType{Shape{m, k}}, TensorType{Shape{n, k}, weights}, std::nullopt, std::nullopt},
                 .outputs = {}};
@@ -22,7 +24,7 @@ OpCall matmul(std::int64_t m, std::int64_t k, std::int64_t n, DType weights = DT
 
 /// A run of `n` tokens with a cache of `held`.
 OpCall attention(std::int64_t n, std::int64_t held, std::int64_t heads, DType cache = DType::f16) {
-    OpCall call{.op = find_op("attention"),
+    OpCall call{.op = &attention_op,
                 .attrs = {{"causal", true}, {"scale", 0.125}},
                 .inputs = {TensorType{Shape{n, heads, 64}}, TensorType{Shape{held, heads, 64}, cache},
                            TensorType{Shape{held, heads, 64}, cache}, TensorType{Shape{32}, DType::u32}},

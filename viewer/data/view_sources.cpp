@@ -79,8 +79,10 @@ ViewSources::Layer layer_of(const TapSource& source, const Caps& caps) {
 
 gpu::PipelineKey ViewSources::Layer::stream_kernel(int level) const {
     gpu::PipelineKey key = kernel(stream.subgroup ? "view_stream_subgroup" : "view_stream");
-    key.spec[0] = stream.lanes;
-    key.spec[4] = sizes.d, key.spec[5] = stream.rows_of_lane(level), key.spec[6] = stream.keys;
+    auto constants = params::ViewStreamConstants::of(key.spec);
+    constants.lanes = stream.lanes;
+    constants.D = sizes.d, constants.EACH = stream.rows_of_lane(level), constants.KEYS = stream.keys;
+    key.spec = constants;
     return key;
 }
 
