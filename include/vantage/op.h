@@ -25,12 +25,13 @@ struct OpCall {
     std::vector<std::optional<TensorType>> inputs;
     std::vector<TensorType> outputs;  ///< empty while `infer` runs
     SourceLocation where;
+    std::string scope = {};  ///< of the node, for messages: "h.3."
     bool has(int i) const {
         return static_cast<std::size_t>(i) < inputs.size() && inputs[static_cast<std::size_t>(i)].has_value();
     }
     const TensorType& in(int i) const { return *inputs[static_cast<std::size_t>(i)]; }
     const TensorType& out(int i) const { return outputs[static_cast<std::size_t>(i)]; }
-    /// Throws `usage` as "layer_norm: gamma is f32 [512], but rows of x f32 [3, 768] have 768 elements".
+    /// Throws `usage` as "model.cpp:12: h.3.layer_norm: gamma is f32 [512], wanted [768]".
     [[noreturn]] void fail(const std::string& what) const;
     void require(bool condition, const std::string& what) const {
         if (!condition) fail(what);
@@ -62,11 +63,10 @@ enum Need : std::uint32_t {
     need_nothing = 0,
     need_subgroup = 1,
     need_fp16 = 2,
-    need_storage16 = 4,
-    need_coopmat = 8,
-    need_int8_dot = 16,
-    need_int64 = 32,
-    need_coopmat2 = 64
+    need_coopmat = 4,
+    need_int8_dot = 8,
+    need_int64 = 16,
+    need_coopmat2 = 32
 };
 bool provides(const Caps& caps, std::uint32_t needs);
 
@@ -138,7 +138,7 @@ struct Tolerances {
     Tolerance f32{2e-5, 2e-5}, f16{1e-2, 1e-2}, int8{4e-2, 1e-2};
 };
 
-/// Sizes and contents for a test of an op; the tests, the gradient check and the benchmark all use them.
+/// Sizes and contents for a test of an op; the tests and `vantage conform` use them.
 struct Case {
     enum class Fill : std::uint8_t { normal, uniform, ids, zeros, given };
     struct Input {
@@ -165,15 +165,15 @@ struct OpDef {
     std::vector<TensorType> (*infer)(const OpCall&);
     /// The specification, in double. Outputs come sized; those that alias an input come filled with its contents.
     void (*reference)(const OpCall&, std::span<const HostTensor> inputs, std::span<HostTensor> outputs);
-    /// Adds the backward nodes and returns the gradients of the inputs; null = not differentiable, or not built yet.
-    std::vector<Tensor> (*gradient)(Graph&, const Node&, std::span<const Tensor> output_gradients) = nullptr;
     Cost (*cost)(const OpCall&) = nullptr;
     /// Best first; the last one needs nothing and fits everything, so that something always runs.
     std::vector<Kernel> kernels;
     std::vector<Case> (*cases)() = nullptr;
     Tolerances tolerance;
-    /// alias[i] = index of the input whose memory output i is (a state's next version); -1 = memory of its own.
-    std::array<std::int8_t, 4> alias{-1, -1, -1, -1};
+    /// alias[i] = index of the input whose memory result i takes over (the next version of a state); -1, or beyond the end
+    /// of the list: memory of its own.
+    std::vector<std::int8_t> alias = {};
+    int alias_of(std::size_t result) const { return result < alias.size() ? alias[result] : -1; }
 };
 
 /// The operands of an op from one list, which makes both their indices and their names: VANTAGE_OPERANDS(x_, gamma_) declares

@@ -120,7 +120,7 @@ CaseResult run_case(const Device& device, const OpDef& op, const Case& test, con
     if (!eligible(kernel, prepared.call, device.caps())) return {.status = CaseResult::not_fitting};
     std::vector<HostTensor> want;
     for (std::size_t i = 0; i < prepared.call.outputs.size(); ++i) {
-        const std::int8_t alias = i < op.alias.size() ? op.alias[i] : std::int8_t{-1};
+        const int alias = op.alias_of(i);
         want.push_back(alias >= 0 ? prepared.inputs[static_cast<std::size_t>(alias)]
                                   : HostTensor(prepared.call.outputs[i]));
     }

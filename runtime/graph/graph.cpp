@@ -163,7 +163,7 @@ Graph::Scope::Scope(Graph& graph, std::string prefix) : graph_(graph), length_(g
 Graph::Scope::~Scope() { graph_.scope_.resize(length_); }
 
 std::vector<Tensor> Graph::call(const OpDef& op, std::vector<Tensor> inputs, Attrs attrs, SourceLocation where) {
-    OpCall call{.op = &op, .attrs = attrs, .inputs = {}, .outputs = {}, .where = where};
+    OpCall call{.op = &op, .attrs = attrs, .inputs = {}, .outputs = {}, .where = where, .scope = scope_};
     Node node{.op = &op,
               .inputs = {},
               .outputs = {},
@@ -181,11 +181,13 @@ std::vector<Tensor> Graph::call(const OpDef& op, std::vector<Tensor> inputs, Att
     node.inputs.resize(op.operands.size(), -1);
     call.inputs.resize(op.operands.size());
     std::vector<Tensor> results;
-    int index = 0;
     for (const TensorType& type : op.infer(call)) {
         if (type.shape.elements() >= std::int64_t{1} << 31)
             call.fail("the result would be " + type.text() + "; kernels index up to 2^31 - 1 elements of a tensor");
-        const std::int8_t aliased = op.alias[static_cast<std::size_t>(index++)];
+        const int aliased = op.alias_of(results.size());
+        if (aliased >= std::ssize(node.inputs))
+            call.fail(format("result %zu takes over operand %d, but there are %zu", results.size(), aliased,
+                             node.inputs.size()));
         const int alias = aliased >= 0 ? node.inputs[static_cast<std::size_t>(aliased)] : -1;
         node.outputs.push_back(add_value(
             {.type = type, .kind = ValueKind::node, .node = static_cast<int>(nodes_.size()), .alias = alias}));

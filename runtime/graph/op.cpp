@@ -7,13 +7,12 @@
 #include "runtime/base/log.h"
 #include "runtime/base/quantize.h"
 #include "runtime/base/version.h"
-#include "runtime/graph/tuning.h"
 
 namespace vantage {
 
 void OpCall::fail(const std::string& what) const {
     const std::string place = where.line > 0 ? format("%s:%d: ", where.file, where.line) : std::string();
-    throw Error(ErrorKind::usage, place + op->name + ": " + what, where);
+    throw Error(ErrorKind::usage, place + scope + op->name + ": " + what, where);
 }
 
 Launch& Launch::replace(const Operand& operand, const Operand& other) {
@@ -76,7 +75,6 @@ std::vector<std::byte> narrow(const HostTensor& tensor) {
 bool provides(const Caps& caps, std::uint32_t needs) {
     return (!(needs & need_subgroup) || (caps.subgroup_arithmetic && has_family("subgroup"))) &&
            (!(needs & need_fp16) || (caps.fp16 && has_family("fp16"))) &&
-           (!(needs & need_storage16) || caps.storage16) &&
            (!(needs & need_coopmat) || (!caps.cooperative_matrices.empty() && has_family("coopmat"))) &&
            (!(needs & need_coopmat2) || (caps.cooperative_matrix2 && has_family("coopmat2"))) &&
            (!(needs & need_int8_dot) || (caps.integer_dot && has_family("integer_dot"))) &&

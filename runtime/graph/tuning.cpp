@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "runtime/base/log.h"
+#include "runtime/graph/choose_kernel.h"
 
 namespace vantage {
 
@@ -69,7 +70,7 @@ std::string tuning_key(const OpCall& call) {
     }
     text += ")";
     for (std::size_t i = 0; i < call.outputs.size(); ++i)
-        if (i >= call.op->alias.size() || call.op->alias[i] < 0) text += " " + type_text(call.outputs[i]);
+        if (call.op->alias_of(i) < 0) text += " " + type_text(call.outputs[i]);
     return text;
 }
 

@@ -108,7 +108,7 @@ MeasuredCall::MeasuredCall(const Device& device, OpCall call, const OperandFill&
     if (s.call.outputs.empty()) s.call.outputs = s.call.op->infer(s.call);
     for (const auto& input : s.call.inputs) s.bytes += input ? input->bytes() : 0;
     for (std::size_t i = 0; i < s.call.outputs.size(); ++i)
-        if (s.call.op->alias[i] < 0) s.bytes += s.call.outputs[i].bytes();
+        if (s.call.op->alias_of(i) < 0) s.bytes += s.call.outputs[i].bytes();
     s.require_memory(s.bytes);
     s.graph = graph_of_call(s.call);
     s.blocks.resize(s.call.inputs.size());

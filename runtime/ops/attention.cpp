@@ -98,16 +98,12 @@ std::vector<TensorType> infer(const OpCall& call) {
     if (call.has(step_))
         call.require(sequences_of(call, step_) == s.batch,
                      operand_is(call, step_) + ", but q is " + q.text() + ": each of a batch has a step of its own");
-    if (call.has(kv_len_))
-        call.require(call.in(kv_len_) == TensorType{Shape{s.batch}, DType::i32},
-                     "kv_len is " + call.in(kv_len_).text() + ", but q is " + q.text());
+    require_type(call, kv_len_, {Shape{s.batch}, DType::i32});
     check_rule_operands(call, rule_operands, {s.batch, s.heads, s.n, s.m}, AttentionRules(call.attrs));
     call.require(!call.has(step_) || !(call.has(mask_) || call.has(segments_)),
                  "with a step the keys are a cache, whose rows have no mask and no segments");
     call.require(!call.attrs.flag("hard") || !call.has(sinks_), "sinks share a softmax, and hard attention has none");
-    if (call.has(sinks_))
-        call.require(call.in(sinks_) == TensorType{Shape{s.heads}, DType::f32},
-                     operand_is(call, sinks_) + ", but q is " + q.text() + ": one f32 for each head is wanted");
+    require_type(call, sinks_, {Shape{s.heads}, DType::f32});
     Shape o = q.shape, lse(q.shape.sizes().first(static_cast<std::size_t>(rank - 1)));
     o[-1] = s.dv;
     call.require(!(call.attrs.flag("statistics") && call.attrs.flag("hard")),

@@ -102,16 +102,12 @@ Tensor position_bias_of(const AttentionOptions& options) {
 }
 
 void check_rule_operands(const OpCall& call, const RuleOperands& at, const RuleSizes& s, const AttentionRules& rules) {
-    const auto wanted = [&](int operand, const TensorType& type) {
-        if (call.has(operand))
-            call.require(call.in(operand) == type, operand_is(call, operand) + ", but has to be " + type.text());
-    };
     rules.check(call);
     if (call.has(at.position_bias)) {
         const TensorType& table = call.in(at.position_bias);
         const bool by_distance = rules.bias == PositionBias::distance;
         if (rules.bias == PositionBias::alibi)
-            wanted(at.position_bias, {Shape{s.heads}, DType::f32});
+            require_type(call, at.position_bias, {Shape{s.heads}, DType::f32});
         else
             call.require(
                 table.dtype == DType::f32 && table.shape.rank() == 2 && table.shape[1] == s.heads &&
@@ -121,13 +117,13 @@ void check_rule_operands(const OpCall& call, const RuleOperands& at, const RuleS
                                                             static_cast<long long>(s.heads)));
     }
     if (call.has(at.segments) && call.in(at.segments).shape.rank() == 1 && s.batch == 1)
-        wanted(at.segments, {Shape{s.m}, DType::i32});
+        require_type(call, at.segments, {Shape{s.m}, DType::i32});
     else
-        wanted(at.segments, {Shape{s.batch, s.m}, DType::i32});
+        require_type(call, at.segments, {Shape{s.batch, s.m}, DType::i32});
     call.require((rules.block > 0) == call.has(at.block_mask), "a block mask and a block_size go together");
     if (rules.block > 0) {
         const std::int64_t blocks = (s.m + rules.block - 1) / rules.block;
-        wanted(at.block_mask, {Shape{blocks, blocks}, DType::i32});
+        require_type(call, at.block_mask, {Shape{blocks, blocks}, DType::i32});
     }
     if (!call.has(at.mask)) return;
     const Shape& mask = call.in(at.mask).shape;
@@ -135,10 +131,10 @@ void check_rule_operands(const OpCall& call, const RuleOperands& at, const RuleS
     const bool fits = call.in(at.mask).dtype == DType::f32 && rank >= 2 && rank <= 4 && mask[-2] == s.n &&
                       mask[-1] == s.m && (rank < 3 || mask[-3] == 1 || mask[-3] == s.heads) &&
                       (rank < 4 || mask[0] == 1 || mask[0] == s.batch);
-    call.require(
-        fits, "mask is " + call.in(at.mask).text() +
-                  format(", but has to be f32 [((%lld or 1,) %lld or 1,) %lld, %lld]", static_cast<long long>(s.batch),
-                         static_cast<long long>(s.heads), static_cast<long long>(s.n), static_cast<long long>(s.m)));
+    const auto size = [](std::int64_t value) { return std::to_string(value); };
+    const std::string matrix = size(s.n) + ", " + size(s.m) + "]", heads = size(s.heads) + ", " + matrix;
+    call.require(fits, operand_is(call, at.mask) + ", wanted f32 [" + matrix + ", [" + heads + " or [" + size(s.batch) +
+                           ", " + heads + "; leading sizes may be 1");
 }
 
 bool mask_by_head(const OpCall& call, const RuleOperands& at) {

@@ -39,13 +39,12 @@ Feature feature_of(const OpCall& call) {
 double featured(Feature feature, double x) { return feature != Feature::elu_plus_1 ? x : x > 0 ? x + 1 : std::exp(x); }
 
 std::vector<TensorType> infer(const OpCall& call) {
-    const TensorType &q = call.in(q_), &k = call.in(k_), &lse = call.in(lse_);
+    const TensorType &q = call.in(q_), &k = call.in(k_);
     call.require(q.shape.rank() == 3 && k.shape.rank() == 3,
                  "q " + q.text() + " and k " + k.text() + " have to be [n, heads, D]");
     call.require(q.shape[2] == k.shape[2] && k.shape[1] > 0 && q.shape[1] % k.shape[1] == 0,
                  "k is " + k.text() + ", but q is " + q.text());
-    call.require(lse == TensorType{Shape{q.shape[0], q.shape[1]}, DType::f32},
-                 "lse is " + lse.text() + ", but q is " + q.text());
+    require_type(call, lse_, {Shape{q.shape[0], q.shape[1]}, DType::f32});
     feature_of(call);
     check_rule_operands(call, rule_operands, sizes_of(call), AttentionRules(call.attrs));
     const Attrs& a = call.attrs;

@@ -73,7 +73,7 @@ const OpDef begin_step_op = {
     .cost = ops::begin_step::cost,
     .kernels = {{.name = "plain", .launch = ops::begin_step::launch}},
     .cases = ops::begin_step::cases,
-    .alias = {0, -1, -1, -1},
+    .alias = {ops::begin_step::step_},
 };
 
 Tensor begin_step(Tensor step, std::int64_t rows, SourceLocation where) {

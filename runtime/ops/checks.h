@@ -13,6 +13,15 @@ inline std::string operand_is(const OpCall& call, int i) {
     return std::string(call.op->operands[static_cast<std::size_t>(i)]) + " is " + call.in(i).text();
 }
 
+/// Operand `i`, where it is there, must have this type: "lse is f32 [4, 2, 8], wanted f32 [4, 2]".
+inline void require_type(const OpCall& call, int i, const TensorType& wanted) {
+    if (call.has(i) && call.in(i) != wanted) call.fail(operand_is(call, i) + ", wanted " + wanted.text());
+}
+/// Operand `i`, where it is there, must have this shape: "gamma is f32 [512], wanted [768]".
+inline void require_shape(const OpCall& call, int i, const Shape& wanted) {
+    if (call.has(i) && call.in(i).shape != wanted) call.fail(operand_is(call, i) + ", wanted " + wanted.text());
+}
+
 /// Every operand that is there, but `other`, has to be of a float type.
 inline void require_floats(const OpCall& call, int other = -1) {
     for (int i = 0; i < static_cast<int>(call.inputs.size()); ++i)

@@ -44,22 +44,18 @@ struct Sizes {
 };
 
 std::vector<TensorType> infer(const OpCall& call) {
-    const TensorType &q = call.in(q_), &k = call.in(k_), &lse = call.in(lse_), &tokens = call.in(tokens_);
+    const TensorType &q = call.in(q_), &k = call.in(k_);
     call.require(q.shape.rank() == 3 && k.shape.rank() == 3,
                  "q " + q.text() + " and k " + k.text() + " have to be [n, heads, D]");
     call.require(q.shape[2] == k.shape[2] && k.shape[1] > 0 && q.shape[1] % k.shape[1] == 0,
                  "k is " + k.text() + ", but q is " + q.text());
-    call.require(lse == TensorType{Shape{q.shape[0], q.shape[1]}, DType::f32},
-                 "lse is " + lse.text() + ", but q is " + q.text());
+    require_type(call, lse_, {Shape{q.shape[0], q.shape[1]}, DType::f32});
     const Sizes s(call);
-    const TensorType marked{Shape{s.apart ? s.m + s.n : s.m, 2}, DType::i32};
-    call.require(tokens == marked, "tokens is " + tokens.text() + ", but has to be " + marked.text());
+    require_type(call, tokens_, {Shape{s.apart ? s.m + s.n : s.m, 2}, DType::i32});
     call.require(!s.apart || !call.attrs.flag("causal"),
                  "queries of another text come neither before nor behind a key");
     call.require(s.columns >= 0, format("%lld patches in a row", static_cast<long long>(s.columns)));
-    const TensorType factors{Shape{s.m, s.heads}, DType::f32};
-    if (call.has(factors_))
-        call.require(call.in(factors_) == factors, operand_is(call, factors_) + ", but has to be " + factors.text());
+    require_type(call, factors_, {Shape{s.m, s.heads}, DType::f32});
     check_rule_operands(call, rule_operands, s.rules(), AttentionRules(call.attrs));
     call.require(s.first_row >= 0 && s.rows >= 0 && s.first_row <= s.n && s.rows <= s.n - s.first_row,
                  format("rows %lld … are %lld, but q has %lld", static_cast<long long>(s.first_row),

@@ -20,13 +20,10 @@ std::vector<TensorType> infer(const OpCall& call) {
     const TensorType& x = call.in(x_);
     require_floats(call);
     call.require(x.shape.rank() >= 1 && x.shape[-1] > 0, operand_is(call, x_) + ", but has to have rows");
-    for (int i : {gamma_, beta_})
-        if (call.has(i) && call.in(i).shape != Shape{x.shape[-1]})
-            call.fail(operand_is(call, i) + ", but rows of x " + x.text() + " have " + std::to_string(x.shape[-1]) +
-                      " elements");
+    for (int i : {gamma_, beta_}) require_shape(call, i, {x.shape[-1]});
     const TensorType per_row{Shape{x.shape.rows()}, DType::f32};
     if (!call.has(residual_)) return {x, per_row, per_row};
-    call.require(call.in(residual_) == x, operand_is(call, residual_) + ", but x is " + x.text());
+    require_type(call, residual_, x);
     return {x, per_row, per_row, x};
 }
 

@@ -51,10 +51,10 @@ std::vector<TensorType> infer(const OpCall& call) {
     call.require(feature == "elu+1" || feature == "none", "feature is " + feature + ", but has to be elu+1 or none");
     call.require(q.shape.rank() == 3 || q.shape.rank() == 4, operand_is(call, q_) + ", but has to be [n, heads, D]");
     call.require(v.shape.rank() == q.shape.rank(), operand_is(call, v_) + ", but q is " + q.text());
-    call.require(call.in(k_) == q, operand_is(call, k_) + ", but q is " + q.text());
+    require_type(call, k_, q);
     Shape like_q = q.shape;
     like_q[-1] = v.shape[-1];
-    call.require(v.shape == like_q && v.dtype == q.dtype, operand_is(call, v_) + ", but q is " + q.text());
+    require_type(call, v_, {like_q, q.dtype});
     const Sizes s = sizes_of(call);
     call.require(s.d > 0 && s.d <= 1024 && s.dv > 0 && s.dv <= 1024,
                  "q is " + q.text() + " and v " + v.text() + ": 1 to 1024 features are wanted");

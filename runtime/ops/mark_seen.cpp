@@ -87,7 +87,7 @@ const OpDef mark_seen_op = {
     .cost = ops::mark_seen::cost,
     .kernels = {{.name = "plain", .launch = ops::mark_seen::launch}},
     .cases = ops::mark_seen::cases,
-    .alias = {ops::mark_seen::seen_, -1, -1, -1},
+    .alias = {ops::mark_seen::seen_},
 };
 
 Tensor mark_seen(Tensor seen, Tensor tokens, Tensor step, SourceLocation where) {

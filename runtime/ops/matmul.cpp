@@ -44,13 +44,8 @@ std::vector<TensorType> infer(const OpCall& call) {
     result[static_cast<std::size_t>(rank - 2)] = ta ? a.shape[-1] : a.shape[-2];
     result[static_cast<std::size_t>(rank - 1)] = tb ? b.shape[-2] : b.shape[-1];
     const TensorType c{Shape(result), a.dtype};
-    if (call.has(bias_))
-        call.require(
-            call.in(bias_).shape == Shape{c.shape[-1]},
-            "bias is " + call.in(bias_).text() + ", but rows of the result " + c.text() + " are longer or shorter");
-    if (call.has(residual_))
-        call.require(call.in(residual_) == c,
-                     "residual is " + call.in(residual_).text() + ", but the result is " + c.text());
+    require_shape(call, bias_, {c.shape[-1]});
+    require_type(call, residual_, c);
     return {c};
 }
 
@@ -206,10 +201,33 @@ Tensor matmul(Tensor a, Tensor b, MatmulOptions options, Tensor bias, Tensor res
     return a.graph().call(matmul_op, {a, b, bias, residual}, attrs, where)[0];
 }
 
+namespace {
+
+// Checked here, so that the message names the function and the operand that the caller wrote.
+void check_linear(const char* function, const char* other, Tensor x, Tensor weight, int input_axis,
+                  SourceLocation where) {
+    const Shape &in = x.shape(), &w = weight.shape();
+    if (in.rank() < 1 || w.rank() < 2 || w[input_axis] == in[-1]) return;
+    const std::string size = std::to_string(in[-1]);
+    const char* hint = w[-3 - input_axis] != in[-1] ? ""
+                       : input_axis == -1           ? "; [in, out]: "
+                                                    : "; [out, in] as in torch: ";
+    throw Error(ErrorKind::usage,
+                (where.line > 0 ? format("%s:%d: ", where.file, where.line) : std::string()) + function +
+                    ": weight is " + weight.type().text() + ", wanted " +
+                    (input_axis == -1 ? "[out, " + size + "]" : "[" + size + ", out]") + hint +
+                    (*hint != 0 ? other : ""),
+                where);
+}
+
+}  // namespace
+
 Tensor linear(Tensor x, Tensor weight, Tensor bias, SourceLocation where) {
+    check_linear("linear", "linear_transposed", x, weight, -2, where);
     return matmul(x, weight, {}, bias, {}, where);
 }
 Tensor linear_transposed(Tensor x, Tensor weight, Tensor bias, SourceLocation where) {
+    check_linear("linear_transposed", "linear", x, weight, -1, where);
     return matmul(x, weight, {.transpose_b = true}, bias, {}, where);
 }
 

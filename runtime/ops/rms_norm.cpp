@@ -19,12 +19,10 @@ std::vector<TensorType> infer(const OpCall& call) {
     const TensorType& x = call.in(x_);
     require_floats(call);
     call.require(x.shape.rank() >= 1 && x.shape[-1] > 0, operand_is(call, x_) + ", but has to have rows");
-    if (call.has(weight_) && call.in(weight_).shape != Shape{x.shape[-1]})
-        call.fail(operand_is(call, weight_) + ", but rows of x " + x.text() + " have " + std::to_string(x.shape[-1]) +
-                  " elements");
+    require_shape(call, weight_, {x.shape[-1]});
     const TensorType per_row{Shape{x.shape.rows()}, DType::f32};
     if (!call.has(residual_)) return {x, per_row};
-    call.require(call.in(residual_) == x, operand_is(call, residual_) + ", but x is " + x.text());
+    require_type(call, residual_, x);
     return {x, per_row, x};
 }
 

@@ -249,7 +249,7 @@ const OpDef rope_write_op = {
     .cost = ops::rope::cost,
     .kernels = {{.name = "plain", .launch = ops::rope::launch_write}},
     .cases = ops::rope::cases_write,
-    .alias = {ops::rope_write::state_, -1, -1, -1},
+    .alias = {ops::rope_write::state_},
 };
 
 Tensor rope(Tensor x, Tensor table, RopeOptions options, SourceLocation where) {

@@ -177,7 +177,7 @@ const OpDef sample_op = {
                 {.name = "plain",
                  .launch = [](const OpCall& c, const Caps& d) { return ops::sample::launch(c, d, "sample"); }}},
     .cases = ops::sample::cases,
-    .alias = {ops::sample::tokens_, ops::sample::step_, -1, -1},
+    .alias = {ops::sample::tokens_, ops::sample::step_},
 };
 
 SampleResult sample(Tensor logits, Tensor tokens, Tensor step, Tensor seen, SourceLocation where) {

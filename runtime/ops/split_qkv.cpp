@@ -226,7 +226,7 @@ const OpDef split_qkv_write_op = {
     .cost = ops::split_qkv::cost_write,
     .kernels = {{.name = "plain", .launch = ops::split_qkv::launch}},
     .cases = ops::split_qkv::cases_write,
-    .alias = {-1, ops::split_qkv_write::k_state_, ops::split_qkv_write::v_state_, -1},
+    .alias = {-1, ops::split_qkv_write::k_state_, ops::split_qkv_write::v_state_},
 };
 
 QKV split_qkv(Tensor x, std::int64_t heads, std::int64_t kv_heads, bool per_head, SourceLocation where) {

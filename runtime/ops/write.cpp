@@ -100,7 +100,7 @@ const OpDef write_op = {
     .cost = ops::write::cost,
     .kernels = {{.name = "plain", .launch = ops::write::launch}},
     .cases = ops::write::cases,
-    .alias = {ops::write::state_, -1, -1, -1},
+    .alias = {ops::write::state_},
 };
 
 Tensor write(Tensor state, Tensor rows, Tensor step, SourceLocation where) {

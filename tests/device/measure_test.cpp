@@ -28,8 +28,8 @@ Expected expected(const OpDef& op, const Case& test, const OperandFill& fill) {
     }
     Expected e{.call = prepared.call, .results = {}};
     for (std::size_t i = 0; i < e.call.outputs.size(); ++i)
-        e.results.push_back(op.alias[i] >= 0 ? prepared.inputs[static_cast<std::size_t>(op.alias[i])]
-                                             : HostTensor(e.call.outputs[i]));
+        e.results.push_back(op.alias_of(i) >= 0 ? prepared.inputs[static_cast<std::size_t>(op.alias_of(i))]
+                                                : HostTensor(e.call.outputs[i]));
     op.reference(e.call, prepared.inputs, e.results);
     return e;
 }

@@ -170,7 +170,7 @@ TEST_CASE("attention on matrix units: every row once, within a device's limits",
         for (const std::int64_t d : {17, 24, 64, 80, 128, 256})
             for (const auto& [n, heads] : std::vector<std::array<std::int64_t, 2>>{{9, 1}, {37, 4}, {512, 8}}) {
                 OpCall call = call_of(
-                    "attention", {{"causal", true}},
+                    attention_op, {{"causal", true}},
                     {{Shape{n, heads, d}, DType::f32}, {Shape{600, 1, d}, DType::f16}, {Shape{600, 1, d}, DType::f16}});
                 INFO(caps.name << ", width " << d << ", " << n << " queries, " << heads << " heads on one");
                 CHECK_FALSE(coopmat(*call.op).fits(call, caps));  // not without leave

@@ -13,6 +13,7 @@
 #include "runtime/graph/fuse.h"
 #include "runtime/graph/schedule.h"
 #include "runtime/models/model_builder.h"
+#include "runtime/ops/matmul.h"
 #include "shaders/params/step.h"
 #include "vantage/session.h"
 
@@ -93,6 +94,50 @@ TEST_CASE("shape errors name op, operand, shape and the caller's line", "[graph]
         }
     }
     CHECK(g.nodes().empty());  // what was refused left nothing behind
+}
+
+TEST_CASE("shape errors say what is wanted, by the function's own names", "[graph]") {
+    Graph g;
+    const Tensor x = g.input("x", {4, 16}), torch = g.input("torch", {32, 16}), conv = g.input("conv", {16, 32}),
+                 other = g.input("other", {5, 7}), q = g.input("q", {4, 2, 8});
+    expect_error(ErrorKind::usage,
+                 {"graph_test.cpp:",
+                  ": linear: weight is f32 [32, 16], wanted [16, out]; [out, in] as in torch: "
+                  "linear_transposed"},
+                 [&] { linear(x, torch); });
+    expect_error(ErrorKind::usage, {": linear_transposed: weight is f32 [16, 32], wanted [out, 16]; [in, out]: linear"},
+                 [&] { linear_transposed(x, conv); });
+    expect_error(ErrorKind::usage, {": linear: weight is f32 [5, 7], wanted [16, out]"}, [&] { linear(x, other); });
+    expect_error(ErrorKind::usage, {"attention_weights: lse is f32 [4, 2, 8], wanted f32 [4, 2]"},
+                 [&] { attention_weights(q, q, q, {.rows = 1, .keys = 1}); });
+    expect_error(
+        ErrorKind::usage,
+        {"attention: mask is f32 [4, 16], wanted f32 [4, 4], [2, 4, 4] or [1, 2, 4, 4]; leading sizes may be 1"},
+        [&] { attention(q, q, q, {.mask = x}); });
+    const Graph::Scope encoder = g.scope("enc", 2);
+    expect_error(ErrorKind::usage, {": enc.2.layer_norm: gamma is f32 [5, 7], wanted [16]"},
+                 [&] { layer_norm(x, other); });
+}
+
+TEST_CASE("an op may have more results than it has states", "[graph]") {
+    OpDef op{.name = "five",
+             .summary = "",
+             .operands = {"state"},
+             .infer = [](const OpCall& call) { return std::vector<TensorType>(5, call.in(0)); },
+             .reference = nullptr};
+    op.alias = {0};
+    Graph g;
+    const Tensor state = g.state("state", {3}, DType::f32);
+    const std::vector<Tensor> results = g.call(op, {state}, {}, SourceLocation::here());
+    REQUIRE(results.size() == 5);
+    CHECK(g.value(results[0].id()).alias == state.id());
+    for (std::size_t i = 1; i < 5; ++i) CHECK(g.value(results[i].id()).alias == -1);
+    op.alias = {-1, 1};
+    expect_error(ErrorKind::usage, {"five: result 1 takes over operand 1"},
+                 [&] { g.call(op, {state}, {}, SourceLocation::here()); });
+    expect_error(ErrorKind::usage, {"five: 2 operands are given, but it takes at most 1"}, [&] {
+        g.call(op, {state, state}, {}, SourceLocation::here());
+    });
 }
 
 TEST_CASE("graphs refuse what makes no sense", "[graph]") {
@@ -181,7 +226,7 @@ TEST_CASE("weights [in, out] of linear layers are loaded turned, others are not"
     }
     CHECK(value_named(g, "shown").type.shape == Shape{8, 2});
     for (const Node& node : g.nodes())
-        if (std::string(node.op->name) == "matmul" && g.value(node.inputs[1]).transposed)
+        if (node.op == &matmul_op && g.value(node.inputs[ops::matmul::b_]).transposed)
             CHECK(node.attrs.flag("transpose_b"));
     std::vector<Shape> before, after;
     for (const Value& value : g.values()) before.push_back(value.type.shape);
