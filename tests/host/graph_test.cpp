@@ -1,5 +1,6 @@
 // Graphs: errors that name what is wrong and where, packed weights, and fusion that changes nothing but the speed.
 #include <algorithm>
+#include <bit>
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 #include <functional>
@@ -14,6 +15,7 @@
 #include "runtime/graph/schedule.h"
 #include "runtime/models/model_builder.h"
 #include "runtime/ops/matmul.h"
+#include "shaders/params/attention.h"
 #include "shaders/params/step.h"
 #include "vantage/session.h"
 
@@ -117,6 +119,36 @@ TEST_CASE("shape errors say what is wanted, by the function's own names", "[grap
     const Graph::Scope encoder = g.scope("enc", 2);
     expect_error(ErrorKind::usage, {": enc.2.layer_norm: gamma is f32 [5, 7], wanted [16]"},
                  [&] { layer_norm(x, other); });
+}
+
+namespace {
+namespace two_operands {
+VANTAGE_OPERANDS(x_, kv_len_);
+}
+}  // namespace
+
+TEST_CASE("one list makes the indices and the names of operands", "[graph]") {
+    const std::vector<const char*> names = two_operands::operand_names;
+    REQUIRE(names.size() == 2);
+    CHECK(std::string(names[two_operands::x_]) == "x");
+    CHECK(std::string(names[two_operands::kv_len_]) == "kv_len");
+    CHECK(matmul_op.operands.size() == 4);
+    CHECK(std::string(matmul_op.operands[ops::matmul::residual_]) == "residual");
+}
+
+TEST_CASE("specialization constants become words by their ids, and are read back", "[graph]") {
+    const params::AttentionWeightsConstants constants{.lanes = 64, .SOFTCAP = 30, .Q_TYPE = 1, .FEATURE = 2};
+    const std::vector<std::uint32_t> words = constants;
+    REQUIRE(words.size() == 22);  // ids 0 to 21 as GLSL declares them; those between the lists are 0
+    CHECK(words[0] == 64);
+    CHECK(words[1] == 1);
+    CHECK(words[10] == std::bit_cast<std::uint32_t>(30.0f));
+    CHECK(words[11] == NO_LIMIT);
+    CHECK(words[21] == 2);
+    const auto read = params::AttentionWeightsConstants::of(words);
+    CHECK(read.SOFTCAP == 30);
+    CHECK(read.WINDOW_LEFT == NO_LIMIT);
+    CHECK(read.FEATURE == 2);
 }
 
 TEST_CASE("an op may have more results than it has states", "[graph]") {
