@@ -2,11 +2,15 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <deque>
 #include <functional>
+#include <initializer_list>
 #include <map>
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -17,21 +21,32 @@ namespace vantage {
 
 struct OpDef;
 class Graph;
+namespace detail {
+struct GraphData;
+struct GraphAccess;
+}  // namespace detail
 
-/// A name for data that will exist: copying it is free. Always contiguous and row-major.
+/// A value of a graph: data that exists once a plan has run. A handle that is free to copy and keeps its graph alive, wherever the
+/// Graph object that made it has been moved to. Values are always contiguous and row-major.
+/// A default-constructed Tensor is empty: it stands for an optional operand that is absent, and has neither graph nor type.
 class Tensor {
 public:
     Tensor() = default;
-    Tensor(Graph* graph, int id) : graph_(graph), id_(id) {}
     explicit operator bool() const { return graph_ != nullptr; }
-    Graph& graph() const { return *graph_; }
+    /// Another handle of the tensor's graph, not a copy of it.
+    Graph graph() const;
+    /// Index of the value in its graph, -1 for an empty tensor.
     int id() const { return id_; }
+    /// Throws usage for an empty tensor, as do `shape` and `dtype`.
     const TensorType& type() const;
     const Shape& shape() const { return type().shape; }
     DType dtype() const { return type().dtype; }
+    bool is_of(const Graph& graph) const;
 
 private:
-    Graph* graph_ = nullptr;
+    friend class Graph;
+    Tensor(std::shared_ptr<detail::GraphData> graph, int id) : graph_(std::move(graph)), id_(id) {}
+    std::shared_ptr<detail::GraphData> graph_;
     int id_ = -1;
 };
 
@@ -50,7 +65,8 @@ public:
     void erase(const std::string& name) { values_.erase(name); }
     const std::map<std::string, Value>& values() const { return values_; }
     bool operator==(const Attrs&) const = default;
-    std::string print() const;  ///< "causal=true scale=0.125"
+    /// "causal=true scale=0.125"
+    std::string print() const;
 
 private:
     std::map<std::string, Value> values_;
@@ -70,41 +86,58 @@ struct Value {
     TensorType type = {};
     std::string name = {};
     ValueKind kind = ValueKind::node;
-    int node = -1;   ///< producing node, kind node only
-    int alias = -1;  ///< the value whose memory this one is: views, and states after a write; -1 = memory of its own
-    std::function<std::vector<std::byte>()> data = {};  ///< kind constant only: makes its bytes
-    bool host_visible = false;  ///< states that the host reads or writes while work is in flight
-    bool transposed = false;  ///< a weight [.., in, out] of the checkpoint that is loaded transposed, as [.., out, in]
-    std::vector<std::string> parts = {};  ///< a weight that is several of the checkpoint, one after the other
+    /// The producing node (kind node only).
+    int node = -1;
+    /// The value whose memory this one is: of views, and of states after a write; -1 = memory of its own.
+    int alias = -1;
+    /// Makes the bytes of a constant.
+    std::function<std::vector<std::byte>()> data = {};
+    /// Of states that the host reads or writes while work is in flight.
+    bool host_visible = false;
+    /// A weight [.., in, out] of the checkpoint that is loaded transposed, as [.., out, in].
+    bool transposed = false;
+    /// A weight that is several of the checkpoint, one after the other.
+    std::vector<std::string> parts = {};
 };
 
 struct Node {
     const OpDef* op = nullptr;
-    std::vector<int> inputs;   ///< value ids, -1 = operand absent
-    std::vector<int> outputs;  ///< value ids
-    Attrs attrs;
-    std::string scope;     ///< "h.3."
-    SourceLocation where;  ///< the caller's line
-    int segment = 0;       ///< index into Graph::segments()
+    /// Value ids, -1 = operand absent.
+    std::vector<int> inputs = {};
+    /// Value ids.
+    std::vector<int> outputs = {};
+    Attrs attrs = {};
+    /// "h.3."
+    std::string scope = {};
+    /// The caller's line.
+    SourceLocation where = {};
+    /// Index into Graph::segments().
+    int segment = 0;
 };
 
 /// A node's name for messages: "h.3.attention".
 std::string name_of(const Graph& graph, const Node& node);
 
+/// A graph under construction. The object is a handle: tensors share the graph's data, so that moving the Graph or destroying it
+/// leaves them valid. Functions of a Graph that was moved from throw usage.
+/// One thread at a time may work on a graph and its tensors.
 class Graph {
 public:
     /// Storage type of a weight by its name, as the checkpoint has it; without one every weight is f32.
     using WeightTypes = std::function<DType(const std::string& name)>;
-    explicit Graph(WeightTypes weight_types = {}) : weight_types_(std::move(weight_types)) {}
+    explicit Graph(WeightTypes weight_types = {});
+    Graph(Graph&&) noexcept = default;
+    Graph& operator=(Graph&&) noexcept = default;
     Graph& operator=(const Graph&) = delete;
-    Graph(Graph&&) = default;
-    Graph& operator=(Graph&&) = default;
-    /// The same nodes and values once more. Tensors belong to the graph that made them, so a copy is asked for by name.
-    Graph copy() const { return *this; }
+    /// A second graph with the same nodes and values. Tensors belong to the graph that made them.
+    Graph copy() const;
 
-    /// What the caller writes before a run. Names of inputs, weights, constants and states are one space: `input`, `constant`
-    /// and `state` throw usage for a name that is taken, and all of them for 2^31 elements or more.
-    Tensor input(const std::string& name, Shape shape, DType dtype = DType::f32);
+    // Inputs, weights, constants and states share one space of names. `input`, `constant` and `state` throw usage for a name that is
+    // taken, and for 2^31 elements or more; the graph is then as it was before the call.
+
+    /// What the caller writes before a run.
+    Tensor input(const std::string& name, Shape shape, DType dtype = DType::f32,
+                 SourceLocation where = SourceLocation::here());
     /// A weight under its name in the checkpoint, prefixed by the scopes that are open. The same name gives the same tensor.
     Tensor weight(const std::string& name, Shape shape, SourceLocation where = SourceLocation::here());
     /// A weight that is widened to f32 when it is loaded.
@@ -112,27 +145,37 @@ public:
     /// `count` weights of `shape`, "{before}.0.{after}", "{before}.1.{after}" …, as one tensor [count, shape].
     Tensor stacked_weights(const std::string& before, const std::string& after, std::int64_t count, Shape shape,
                            SourceLocation where = SourceLocation::here());
-    Tensor constant(const std::string& name, Shape shape, DType dtype, std::vector<std::byte> data);
-    /// An f32 table that is made when it is uploaded: once for all plans that share it. The same name gives the same tensor,
-    /// so the name says all that the table depends on.
-    Tensor constant(const std::string& name, Shape shape, std::function<std::vector<float>()> table);
+    /// An f32 constant: g.constant("c", {2}, {1.f, 2.f}). Throws usage for another number of values than the shape has.
+    Tensor constant(const std::string& name, Shape shape, std::initializer_list<float> values,
+                    SourceLocation where = SourceLocation::here());
+    Tensor constant(const std::string& name, Shape shape, const std::vector<float>& values,
+                    SourceLocation where = SourceLocation::here());
+    Tensor constant(const std::string& name, Shape shape, DType dtype, std::vector<std::byte> data,
+                    SourceLocation where = SourceLocation::here());
+    /// An f32 table that is computed when it is uploaded, once for all plans that share it; the upload throws usage when it has
+    /// another number of values than the shape. The same name gives the same tensor: put all that the table depends on into
+    /// the name.
+    Tensor constant(const std::string& name, Shape shape, std::function<std::vector<float>()> table,
+                    SourceLocation where = SourceLocation::here());
     /// Memory that outlives a run. `host_visible` where the host reads or writes it while work is in flight.
-    Tensor state(const std::string& name, Shape shape, DType dtype, bool host_visible = false);
-    /// What a plan keeps for `read`. Throws usage for a name that another output has.
-    void output(const std::string& name, Tensor tensor);
-    /// The same data under another shape; throws usage when that has not as many elements.
+    Tensor state(const std::string& name, Shape shape, DType dtype, bool host_visible = false,
+                 SourceLocation where = SourceLocation::here());
+    /// What a plan keeps for `read`. Throws usage for a name that another output has, an empty tensor, or one of another graph.
+    void output(const std::string& name, Tensor tensor, SourceLocation where = SourceLocation::here());
+    /// The same data under another shape. Throws usage when that has another number of elements, for an empty tensor, or one of
+    /// another graph.
     Tensor reshape(Tensor tensor, Shape shape, SourceLocation where = SourceLocation::here());
 
     /// Weight names and node names get "name." or "name.index." in front while the returned object lives.
     class Scope {
     public:
-        Scope(Graph& graph, std::string prefix);
+        Scope(const Graph& graph, const std::string& prefix);
         ~Scope();
         Scope(const Scope&) = delete;
         Scope& operator=(const Scope&) = delete;
 
     private:
-        Graph& graph_;
+        std::shared_ptr<detail::GraphData> graph_;
         std::size_t length_;
     };
     [[nodiscard]] Scope scope(const std::string& name) { return {*this, name + "."}; }
@@ -140,39 +183,33 @@ public:
         return {*this, name + "." + std::to_string(index) + "."};
     }
 
-    /// Adds a call of `op`; infers and checks types. Absent operands are empty Tensors. Shape errors name op, operand
-    /// and shape, and carry the caller's line.
+    /// Adds a call of `op`; infers and checks types. Absent operands are empty Tensors. Errors name the op, the operand and its
+    /// shape, and carry the caller's line; an operand that the op cannot do without must not be empty.
     std::vector<Tensor> call(const OpDef& op, std::vector<Tensor> inputs, Attrs attrs, SourceLocation where);
 
     /// Nodes from here on belong to the segment `name`: a part of the graph that can be run without the ones after it.
-    void segment(const std::string& name) { segments_.push_back(name); }
-    const std::vector<std::string>& segments() const { return segments_; }
+    void segment(const std::string& name);
+    const std::vector<std::string>& segments() const;
 
-    const std::vector<Node>& nodes() const { return nodes_; }
-    const std::vector<Value>& values() const { return values_; }
-    const Value& value(int id) const { return values_[static_cast<std::size_t>(id)]; }
-    const std::map<std::string, int>& outputs() const { return outputs_; }
+    const std::vector<Node>& nodes() const;
+    /// References to values stay valid while the graph grows.
+    const std::deque<Value>& values() const;
+    /// Throws usage for an id that the graph does not have.
+    const Value& value(int id) const;
+    const std::map<std::string, int>& outputs() const;
     /// The value that owns the memory of `id`, through views and state versions.
     int storage(int id) const;
 
-    /// For passes that rewrite a graph (fusion): plain data, theirs to keep consistent.
-    std::vector<Node>& mutable_nodes() { return nodes_; }
-    std::vector<Value>& mutable_values() { return values_; }
-
 private:
-    friend class Scope;
-    Graph(const Graph&) = default;
-    int add_value(Value value);
+    friend class Tensor;
+    friend struct detail::GraphAccess;
+    explicit Graph(std::shared_ptr<detail::GraphData> data) : data_(std::move(data)) {}
+    detail::GraphData& data() const;
+    int add_value(Value value, SourceLocation where);
+    Tensor add_named(Value value, SourceLocation where);
     Tensor add_weight(Value value, SourceLocation where);
-    WeightTypes weight_types_;
-    std::vector<Node> nodes_;
-    std::vector<Value> values_;
-    std::map<std::string, int> outputs_;
-    std::map<std::string, int> by_name_;  ///< inputs, weights, constants, states
-    std::string scope_;
-    std::vector<std::string> segments_{"main"};
+    void require_own(const Tensor& tensor, const std::string& what, SourceLocation where) const;
+    std::shared_ptr<detail::GraphData> data_;
 };
-
-inline const TensorType& Tensor::type() const { return graph_->value(id_).type; }
 
 }  // namespace vantage

@@ -29,13 +29,20 @@ struct OpCall {
     bool has(int i) const {
         return static_cast<std::size_t>(i) < inputs.size() && inputs[static_cast<std::size_t>(i)].has_value();
     }
-    const TensorType& in(int i) const { return *inputs[static_cast<std::size_t>(i)]; }
+    /// Fails for an operand that is absent: "gelu: x is an empty tensor".
+    const TensorType& in(int i) const {
+        if (!has(i)) fail_empty(i);
+        return *inputs[static_cast<std::size_t>(i)];
+    }
     const TensorType& out(int i) const { return outputs[static_cast<std::size_t>(i)]; }
     /// Throws `usage` as "model.cpp:12: h.3.layer_norm: gamma is f32 [512], wanted [768]".
     [[noreturn]] void fail(const std::string& what) const;
     void require(bool condition, const std::string& what) const {
         if (!condition) fail(what);
     }
+
+private:
+    [[noreturn]] void fail_empty(int i) const;
 };
 
 /// A tensor on the host, in double: what references read and write.

@@ -5,7 +5,7 @@ namespace vantage {
 
 Tensor mixture_of_experts(Tensor x, Routing routing, const ExpertWeights& w, const ExpertOptions& options,
                           SourceLocation where) {
-    Graph& g = x.graph();
+    Graph g = x.graph();
     const std::int64_t n = x.shape()[0], width = x.shape()[1], top_k = routing.index.shape()[1];
     const ExpertOrder to = sort_by_expert(routing.index, w.down.shape()[0], options.capacity, where);
     const Tensor up = w.up ? expert_linear(x, w.up, to, {}, options.transposed, where) : Tensor();

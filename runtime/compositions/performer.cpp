@@ -32,7 +32,7 @@ double dot(const double* a, const double* b, std::int64_t width) {
 
 // Tokens first or heads first → [batch H, n m], all features of a head in one row; and back.
 Tensor softmax_by_head(Tensor x, std::int64_t heads, bool heads_first, SourceLocation where) {
-    Graph& g = x.graph();
+    Graph g = x.graph();
     const Shape shape = x.shape();
     const std::int64_t batch = shape.rank() == 4 ? shape[0] : 1, n = heads_first ? shape[-2] : shape[-3],
                        features = shape[-1];
@@ -76,7 +76,7 @@ std::vector<float> performer_projection(std::int64_t features, std::int64_t widt
 }
 
 PerformerFeatures performer_features(Tensor q, Tensor k, PerformerOptions options, SourceLocation where) {
-    Graph& g = q.graph();
+    Graph g = q.graph();
     const std::int64_t width = q.shape()[-1], features = options.features;
     for (const Tensor& x : {q, k})
         if (x.dtype() != DType::f32 || x.shape().rank() < 3 || x.shape()[-1] != width)

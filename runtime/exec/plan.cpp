@@ -15,6 +15,7 @@
 #include "runtime/gpu/transfer.h"
 #include "runtime/graph/compare.h"
 #include "runtime/graph/fuse.h"
+#include "runtime/graph/graph_data.h"
 #include "runtime/graph/merge_projections.h"
 
 namespace vantage {
@@ -39,7 +40,7 @@ struct Plan::State {
     PlanMemory memory;
     std::unique_ptr<Recorder> recorder;
 
-    State(Graph g, Device d, const CompileOptions& o) : graph(std::move(g)), device(std::move(d)), options(o) {}
+    State(Graph g, Device d, const CompileOptions& o) : graph(detail::GraphAccess::unshared(std::move(g))), device(std::move(d)), options(o) {}
 
     const Value& named(const std::string& name, int& id) const {
         if (const auto found = graph.outputs().find(name); found != graph.outputs().end()) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "runtime/graph/graph_data.h"
 #include "runtime/ops/activation.h"
 #include "runtime/ops/attention.h"
 #include "runtime/ops/elementwise.h"
@@ -42,8 +43,8 @@ public:
     }
 
 private:
-    std::vector<Node>& nodes() { return graph_.mutable_nodes(); }
-    Value& value(int id) { return graph_.mutable_values()[static_cast<std::size_t>(id)]; }
+    std::vector<Node>& nodes() { return detail::mutable_nodes(graph_); }
+    Value& value(int id) { return detail::mutable_values(graph_)[static_cast<std::size_t>(id)]; }
 
     void count_uses() {
         uses_.assign(graph_.values().size(), 0);
@@ -207,8 +208,8 @@ std::optional<LinearWeight> linear_weight(const Node& node) {
 }  // namespace
 
 void transpose_weights(Graph& graph) {
-    std::vector<Node>& nodes = graph.mutable_nodes();
-    std::vector<Value>& values = graph.mutable_values();
+    std::vector<Node>& nodes = detail::mutable_nodes(graph);
+    std::deque<Value>& values = detail::mutable_values(graph);
     std::vector<bool> only_linear(values.size(), true);
     const auto linear_use = [&](const Node& node, std::size_t operand) {
         const std::optional<LinearWeight> weight = linear_weight(node);
@@ -236,12 +237,12 @@ void transpose_weights(Graph& graph) {
 }
 
 void allow_f16_operands(Graph& graph) {
-    for (Node& node : graph.mutable_nodes())
+    for (Node& node : detail::mutable_nodes(graph))
         if (node.op == &matmul_op || node.op == &attention_op) node.attrs.set("f16_operands", true);
 }
 
 void allow_int8_operands(Graph& graph) {
-    for (Node& node : graph.mutable_nodes())
+    for (Node& node : detail::mutable_nodes(graph))
         if (node.op == &matmul_op && is_quantized(graph.value(node.inputs[ops::matmul::b_]).type.dtype))
             node.attrs.set("int8_operands", true);
 }

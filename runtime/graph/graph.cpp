@@ -1,6 +1,9 @@
 #include "vantage/graph.h"
 
+#include <algorithm>
+
 #include "runtime/base/log.h"
+#include "runtime/graph/graph_data.h"
 #include "vantage/op.h"
 
 namespace vantage {
@@ -53,12 +56,36 @@ std::string name_of(const Graph& graph, const Node& node) {
     return given.empty() ? node.scope + node.op->name : given;
 }
 
-int Graph::add_value(Value value) {
-    if (value.kind != ValueKind::view && value.type.shape.elements() >= std::int64_t{1} << 31)
-        throw Error(ErrorKind::usage, format("graph: %s would be %s; kernels index up to 2^31 - 1 elements of a tensor",
-                                             value.name.c_str(), value.type.text().c_str()));
-    values_.push_back(std::move(value));
-    return static_cast<int>(values_.size()) - 1;
+const TensorType& Tensor::type() const {
+    if (!graph_) throw Error(ErrorKind::usage, "an empty tensor has no type: give a tensor of a graph");
+    return graph_->values[static_cast<std::size_t>(id_)].type;
+}
+
+Graph Tensor::graph() const { return Graph(graph_); }
+bool Tensor::is_of(const Graph& graph) const { return graph_ != nullptr && graph_ == graph.data_; }
+
+Graph::Graph(WeightTypes weight_types) : data_(std::make_shared<detail::GraphData>()) {
+    data_->weight_types = std::move(weight_types);
+}
+
+detail::GraphData& Graph::data() const {
+    if (!data_) throw Error(ErrorKind::usage, "graph: it was moved from, or is that of an empty tensor");
+    return *data_;
+}
+
+Graph Graph::copy() const { return Graph(std::make_shared<detail::GraphData>(data())); }
+
+const std::vector<std::string>& Graph::segments() const { return data().segments; }
+void Graph::segment(const std::string& name) { data().segments.push_back(name); }
+const std::vector<Node>& Graph::nodes() const { return data().nodes; }
+const std::deque<Value>& Graph::values() const { return data().values; }
+const std::map<std::string, int>& Graph::outputs() const { return data().outputs; }
+
+const Value& Graph::value(int id) const {
+    const std::deque<Value>& all = data().values;
+    if (id < 0 || static_cast<std::size_t>(id) >= all.size())
+        throw Error(ErrorKind::usage, format("graph: there is no value %d; it has %zu", id, all.size()));
+    return all[static_cast<std::size_t>(id)];
 }
 
 int Graph::storage(int id) const {
@@ -66,134 +93,179 @@ int Graph::storage(int id) const {
     return id;
 }
 
-Tensor Graph::input(const std::string& name, Shape shape, DType dtype) {
-    const int id = add_value({.type = {shape, dtype}, .name = name, .kind = ValueKind::input});
-    if (!by_name_.emplace(name, id).second) throw Error(ErrorKind::usage, "graph: two values are called " + name);
-    return {this, id};
+void Graph::require_own(const Tensor& tensor, const std::string& what, SourceLocation where) const {
+    static_cast<void>(data());
+    const char* wrong = !tensor ? " is an empty tensor" : !tensor.is_of(*this) ? " belongs to another graph" : nullptr;
+    if (wrong != nullptr) throw Error(ErrorKind::usage, at(where) + what + wrong, where);
+}
+
+int Graph::add_value(Value value, SourceLocation where) {
+    if (value.kind != ValueKind::view && value.type.shape.elements() >= std::int64_t{1} << 31)
+        throw Error(ErrorKind::usage,
+                    at(where) + format("graph: %s would be %s; kernels index up to 2^31 - 1 elements of a tensor",
+                                       value.name.c_str(), value.type.text().c_str()),
+                    where);
+    data().values.push_back(std::move(value));
+    return static_cast<int>(data().values.size()) - 1;
+}
+
+Tensor Graph::add_named(Value value, SourceLocation where) {
+    const std::string name = value.name;
+    if (data().by_name.count(name) != 0)
+        throw Error(ErrorKind::usage, at(where) + "graph: there is a value called " + name + " already", where);
+    const int id = add_value(std::move(value), where);
+    data().by_name.emplace(name, id);
+    return {data_, id};
+}
+
+Tensor Graph::input(const std::string& name, Shape shape, DType dtype, SourceLocation where) {
+    return add_named({.type = {shape, dtype}, .name = name, .kind = ValueKind::input}, where);
 }
 
 Tensor Graph::add_weight(Value value, SourceLocation where) {
-    if (const auto found = by_name_.find(value.name); found != by_name_.end()) {
-        const Tensor known{this, found->second};
-        if (known.shape() == value.type.shape) return known;
+    if (const auto found = data().by_name.find(value.name); found != data().by_name.end()) {
+        const Value& known = this->value(found->second);
+        if (known.kind == ValueKind::weight && known.type.shape == value.type.shape) return {data_, found->second};
         throw Error(ErrorKind::usage,
                     at(where) + "graph: weight " + value.name + " is asked for as " + value.type.shape.text() +
-                        ", but was " + known.shape().text() + " before",
+                        (known.kind == ValueKind::weight ? ", but was " + known.type.shape.text() + " before"
+                                                         : ", but the name is that of another value"),
                     where);
     }
-    const std::string name = value.name;
-    const int id = add_value(std::move(value));
-    by_name_[name] = id;
-    return {this, id};
+    return add_named(std::move(value), where);
 }
 
 Tensor Graph::weight(const std::string& name, Shape shape, SourceLocation where) {
-    const std::string full = scope_ + name;
-    const DType type = weight_types_ ? weight_types_(full) : DType::f32;
+    const std::string full = data().scope + name;
+    const DType type = data().weight_types ? data().weight_types(full) : DType::f32;
     return add_weight({.type = {shape, type}, .name = full, .kind = ValueKind::weight}, where);
 }
 
 Tensor Graph::weight_f32(const std::string& name, Shape shape, SourceLocation where) {
-    return add_weight({.type = {shape, DType::f32}, .name = scope_ + name, .kind = ValueKind::weight}, where);
+    return add_weight({.type = {shape, DType::f32}, .name = data().scope + name, .kind = ValueKind::weight}, where);
 }
 
 Tensor Graph::stacked_weights(const std::string& before, const std::string& after, std::int64_t count, Shape shape,
                               SourceLocation where) {
     std::vector<std::int64_t> sizes{count};
     sizes.insert(sizes.end(), shape.sizes().begin(), shape.sizes().end());
-    Value value{.name = scope_ + before + ".*." + after, .kind = ValueKind::weight};
+    const std::string& scope = data().scope;
+    Value value{.name = scope + before + ".*." + after, .kind = ValueKind::weight};
     for (std::int64_t i = 0; i < count; ++i)
-        value.parts.push_back(scope_ + before + "." + std::to_string(i) + "." + after);
-    value.type = {Shape(sizes), weight_types_ && count > 0 ? weight_types_(value.parts.front()) : DType::f32};
+        value.parts.push_back(scope + before + "." + std::to_string(i) + "." + after);
+    value.type = {Shape(sizes),
+                  data().weight_types && count > 0 ? data().weight_types(value.parts.front()) : DType::f32};
     return add_weight(std::move(value), where);
 }
 
-Tensor Graph::constant(const std::string& name, Shape shape, DType dtype, std::vector<std::byte> data) {
+Tensor Graph::constant(const std::string& name, Shape shape, DType dtype, std::vector<std::byte> data,
+                       SourceLocation where) {
     const TensorType type{shape, dtype};
     if (data.size() != type.bytes())
         throw Error(ErrorKind::usage,
-                    format("graph: constant %s has %zu bytes, but %s takes %llu", name.c_str(), data.size(),
-                           type.text().c_str(), static_cast<unsigned long long>(type.bytes())));
-    const int id = add_value(
-        {.type = type, .name = name, .kind = ValueKind::constant, .data = [bytes = std::move(data)] { return bytes; }});
-    if (!by_name_.emplace(name, id).second) throw Error(ErrorKind::usage, "graph: two values are called " + name);
-    return {this, id};
+                    at(where) + format("graph: constant %s has %zu bytes, but %s takes %llu", name.c_str(), data.size(),
+                                       type.text().c_str(), static_cast<unsigned long long>(type.bytes())),
+                    where);
+    return add_named(
+        {.type = type, .name = name, .kind = ValueKind::constant, .data = [bytes = std::move(data)] { return bytes; }},
+        where);
 }
 
-Tensor Graph::constant(const std::string& name, Shape shape, std::function<std::vector<float>()> table) {
-    if (const auto known = by_name_.find(name); known != by_name_.end() &&
-                                                value(known->second).kind == ValueKind::constant &&
-                                                value(known->second).type == TensorType{shape, DType::f32})
-        return {this, known->second};
-    const int id = add_value(
-        {.type = {shape, DType::f32}, .name = name, .kind = ValueKind::constant, .data = [make = std::move(table)] {
-             const std::vector<float> values = make();
-             const auto bytes = std::as_bytes(std::span(values));
-             return std::vector<std::byte>(bytes.begin(), bytes.end());
-         }});
-    if (!by_name_.emplace(name, id).second) throw Error(ErrorKind::usage, "graph: two values are called " + name);
-    return {this, id};
+Tensor Graph::constant(const std::string& name, Shape shape, const std::vector<float>& values, SourceLocation where) {
+    if (static_cast<std::int64_t>(values.size()) != shape.elements())
+        throw Error(ErrorKind::usage,
+                    at(where) + format("graph: constant %s is %s, but %zu values are given", name.c_str(),
+                                       shape.text().c_str(), values.size()),
+                    where);
+    const auto bytes = std::as_bytes(std::span(values));
+    return constant(name, shape, DType::f32, std::vector<std::byte>(bytes.begin(), bytes.end()), where);
 }
 
-Tensor Graph::state(const std::string& name, Shape shape, DType dtype, bool host_visible) {
-    const int id =
-        add_value({.type = {shape, dtype}, .name = name, .kind = ValueKind::state, .host_visible = host_visible});
-    if (!by_name_.emplace(name, id).second) throw Error(ErrorKind::usage, "graph: two values are called " + name);
-    return {this, id};
+Tensor Graph::constant(const std::string& name, Shape shape, std::initializer_list<float> values,
+                       SourceLocation where) {
+    return constant(name, shape, std::vector<float>(values), where);
 }
 
-void Graph::output(const std::string& name, Tensor tensor) {
-    if (!outputs_.emplace(name, tensor.id()).second)
-        throw Error(ErrorKind::usage, "graph: two outputs are called " + name);
+Tensor Graph::constant(const std::string& name, Shape shape, std::function<std::vector<float>()> table,
+                       SourceLocation where) {
+    const TensorType type{shape, DType::f32};
+    if (const auto known = data().by_name.find(name); known != data().by_name.end() &&
+                                                      value(known->second).kind == ValueKind::constant &&
+                                                      value(known->second).type == type)
+        return {data_, known->second};
+    const auto bytes_of_table = [name, type, where, make = std::move(table)] {
+        const std::vector<float> values = make();
+        if (static_cast<std::int64_t>(values.size()) != type.shape.elements())
+            throw Error(ErrorKind::usage,
+                        at(where) + format("graph: constant %s is %s, but its table has %zu values", name.c_str(),
+                                           type.text().c_str(), values.size()),
+                        where);
+        const auto bytes = std::as_bytes(std::span(values));
+        return std::vector<std::byte>(bytes.begin(), bytes.end());
+    };
+    return add_named({.type = type, .name = name, .kind = ValueKind::constant, .data = bytes_of_table}, where);
+}
+
+Tensor Graph::state(const std::string& name, Shape shape, DType dtype, bool host_visible, SourceLocation where) {
+    return add_named({.type = {shape, dtype}, .name = name, .kind = ValueKind::state, .host_visible = host_visible},
+                     where);
+}
+
+void Graph::output(const std::string& name, Tensor tensor, SourceLocation where) {
+    require_own(tensor, "output: " + name, where);
+    if (!data().outputs.emplace(name, tensor.id()).second)
+        throw Error(ErrorKind::usage, at(where) + "graph: there is an output called " + name + " already", where);
 }
 
 Tensor Graph::reshape(Tensor tensor, Shape shape, SourceLocation where) {
+    require_own(tensor, "reshape: x", where);
     if (tensor.shape() == shape) return tensor;
     if (tensor.shape().elements() != shape.elements())
         throw Error(
             ErrorKind::usage,
             at(where) + "reshape: " + tensor.shape().text() + " has another number of elements than " + shape.text(),
             where);
-    return {this, add_value({.type = {shape, tensor.dtype()}, .kind = ValueKind::view, .alias = tensor.id()})};
+    const TensorType type{shape, tensor.dtype()};
+    return {data_, add_value({.type = type, .kind = ValueKind::view, .alias = tensor.id()}, where)};
 }
 
-Graph::Scope::Scope(Graph& graph, std::string prefix) : graph_(graph), length_(graph.scope_.size()) {
-    graph.scope_ += prefix;
+Graph::Scope::Scope(const Graph& graph, const std::string& prefix)
+    : graph_((graph.data(), graph.data_)), length_(graph_->scope.size()) {
+    graph_->scope += prefix;
 }
-Graph::Scope::~Scope() { graph_.scope_.resize(length_); }
+Graph::Scope::~Scope() { graph_->scope.resize(std::min(length_, graph_->scope.size())); }
 
 std::vector<Tensor> Graph::call(const OpDef& op, std::vector<Tensor> inputs, Attrs attrs, SourceLocation where) {
-    OpCall call{.op = &op, .attrs = attrs, .inputs = {}, .outputs = {}, .where = where, .scope = scope_};
-    Node node{.op = &op,
-              .inputs = {},
-              .outputs = {},
-              .attrs = std::move(attrs),
-              .scope = scope_,
-              .where = where,
-              .segment = static_cast<int>(segments_.size()) - 1};
-    for (const Tensor& tensor : inputs) {
-        if (tensor && &tensor.graph() != this) call.fail("an operand belongs to another graph");
-        node.inputs.push_back(tensor ? tensor.id() : -1);
-        call.inputs.push_back(tensor ? std::optional<TensorType>(tensor.type()) : std::nullopt);
-    }
+    OpCall call{.op = &op, .attrs = attrs, .inputs = {}, .outputs = {}, .where = where, .scope = data_ ? data().scope : ""};
     if (inputs.size() > op.operands.size())
         call.fail(format("%zu operands are given, but it takes at most %zu", inputs.size(), op.operands.size()));
-    node.inputs.resize(op.operands.size(), -1);
-    call.inputs.resize(op.operands.size());
-    std::vector<Tensor> results;
-    for (const TensorType& type : op.infer(call)) {
+    inputs.resize(op.operands.size());
+    Node node{.op = &op, .attrs = std::move(attrs), .where = where};
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+        const Tensor& tensor = inputs[i];
+        if (tensor && data_ && !tensor.is_of(*this))
+            call.fail(op.operands[i] + std::string(" belongs to another graph"));
+        node.inputs.push_back(tensor.id());
+        call.inputs.push_back(tensor ? std::optional<TensorType>(tensor.type()) : std::nullopt);
+    }
+    const std::vector<TensorType> types = op.infer(call);  // fails for an empty operand that it cannot do without
+    node.scope = data().scope;
+    node.segment = static_cast<int>(data().segments.size()) - 1;
+    for (const TensorType& type : types)
         if (type.shape.elements() >= std::int64_t{1} << 31)
             call.fail("the result would be " + type.text() + "; kernels index up to 2^31 - 1 elements of a tensor");
-        const int aliased = op.alias_of(results.size());
+    std::vector<Tensor> results;
+    for (std::size_t i = 0; i < types.size(); ++i) {
+        const int aliased = op.alias_of(i);
         if (aliased >= std::ssize(node.inputs))
-            call.fail(format("result %zu takes over operand %d, but there are %zu", results.size(), aliased,
-                             node.inputs.size()));
+            call.fail(format("result %zu takes over operand %d, but there are %zu", i, aliased, node.inputs.size()));
         const int alias = aliased >= 0 ? node.inputs[static_cast<std::size_t>(aliased)] : -1;
         node.outputs.push_back(add_value(
-            {.type = type, .kind = ValueKind::node, .node = static_cast<int>(nodes_.size()), .alias = alias}));
-        results.emplace_back(this, node.outputs.back());
+            {.type = types[i], .kind = ValueKind::node, .node = static_cast<int>(data().nodes.size()), .alias = alias},
+            where));
+        results.push_back({data_, node.outputs.back()});
     }
-    nodes_.push_back(std::move(node));
+    data().nodes.push_back(std::move(node));
     return results;
 }
 

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "runtime/base/log.h"
+#include "runtime/graph/graph_data.h"
 #include "runtime/ops/joint_linear.h"
 #include "runtime/ops/matmul.h"
 #include "runtime/ops/swiglu.h"
@@ -17,7 +18,7 @@ using namespace ops::matmul;
 class ProjectionMerger {
 public:
     ProjectionMerger(Graph& graph, const Caps& caps, const KernelChoice& choose)
-        : graph_(graph), caps_(caps), choose_(choose), nodes_(graph.mutable_nodes()) {}
+        : graph_(graph), caps_(caps), choose_(choose), nodes_(detail::mutable_nodes(graph)) {}
 
     std::vector<std::string> run() {
         std::map<int, std::vector<std::size_t>> alike;  // by x: the products that may be joined, in their order
@@ -27,7 +28,7 @@ public:
         std::erase_if(nodes_, [](const Node& node) { return node.op == nullptr; });
         for (std::size_t i = 0; i < nodes_.size(); ++i)
             for (int id : nodes_[i].outputs)
-                graph_.mutable_values()[static_cast<std::size_t>(id)].node = static_cast<int>(i);
+                detail::mutable_values(graph_)[static_cast<std::size_t>(id)].node = static_cast<int>(i);
         return merged_;
     }
 

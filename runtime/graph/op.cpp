@@ -15,6 +15,11 @@ void OpCall::fail(const std::string& what) const {
     throw Error(ErrorKind::usage, place + scope + op->name + ": " + what, where);
 }
 
+void OpCall::fail_empty(int i) const {
+    const auto index = static_cast<std::size_t>(i);
+    fail((index < op->operands.size() ? op->operands[index] : "operand " + std::to_string(i)) + " is an empty tensor");
+}
+
 Launch& Launch::replace(const Operand& operand, const Operand& other) {
     const auto found = std::ranges::find(operands, operand);
     if (found == operands.end())

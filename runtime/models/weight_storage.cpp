@@ -1,6 +1,7 @@
 #include "runtime/models/weight_storage.h"
 
 #include "runtime/base/format.h"
+#include "runtime/graph/graph_data.h"
 #include "runtime/models/model_roles.h"
 #include "runtime/ops/embedding.h"
 #include "runtime/ops/expert_linear.h"
@@ -45,7 +46,7 @@ std::vector<std::string> store_matrices(Graph& graph, const ModelConfig& config,
     const std::vector<bool> matrices = matrices_of(graph, config);
     std::vector<std::string> left;
     for (std::size_t id = 0; id < matrices.size(); ++id) {
-        Value& value = graph.mutable_values()[id];
+        Value& value = detail::mutable_values(graph)[id];
         if (!matrices[id] || value.type.dtype == wanted) continue;
         if (!is_quantized(wanted) || divides(value.type.shape, wanted))
             value.type.dtype = wanted;

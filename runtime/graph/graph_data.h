@@ -1,0 +1,29 @@
+// What a Graph and its Tensors share, and the passes' access to it.
+#pragma once
+
+#include "vantage/graph.h"
+
+namespace vantage::detail {
+
+struct GraphData {
+    Graph::WeightTypes weight_types = {};
+    std::vector<Node> nodes = {};
+    std::deque<Value> values = {};  // a deque: references to types stay valid while values are added
+    std::map<std::string, int> outputs = {};
+    std::map<std::string, int> by_name = {};  // inputs, weights, constants, states
+    std::string scope = {};                   // "h.3."
+    std::vector<std::string> segments = {"main"};
+};
+
+/// For passes that rewrite a graph (fusion): nodes and values as plain data, which the pass keeps consistent.
+struct GraphAccess {
+    static std::vector<Node>& nodes(Graph& graph) { return graph.data().nodes; }
+    static std::deque<Value>& values(Graph& graph) { return graph.data().values; }
+    /// The same graph when no tensor and no other handle shares its data, else a copy: later calls on those do not reach it.
+    static Graph unshared(Graph graph) { return graph.data_.use_count() == 1 ? std::move(graph) : graph.copy(); }
+};
+
+inline std::vector<Node>& mutable_nodes(Graph& graph) { return GraphAccess::nodes(graph); }
+inline std::deque<Value>& mutable_values(Graph& graph) { return GraphAccess::values(graph); }
+
+}  // namespace vantage::detail
