@@ -31,7 +31,7 @@ WorkedExamplePage::WorkedExamplePage(const Device& device) {
     tokens_ = example.tokens;
     Plan plan = compile(example.graph, device);
     plan.run();
-    for (const char* name : {"Q", "K", "V", "S", "A", "Z", "Z_fused"}) matrices_[name] = plan.read(name);
+    for (const char* name : {"Q", "K", "V", "S", "A", "Z", "Z_fused"}) matrices_[name] = plan.read(name).vector();
     const std::vector<float>&z = matrices_.at("Z"), &fused = matrices_.at("Z_fused");
     for (std::size_t i = 0; i < z.size(); ++i)
         if (!(std::abs(z[i] - fused[i]) <= 1e-5f))

@@ -4,6 +4,7 @@
 #include <cctype>
 
 #include "runtime/base/log.h"
+#include "runtime/exec/plan_access.h"
 #include "runtime/graph/schedule.h"
 #include "runtime/models/model_builder.h"
 
@@ -178,13 +179,13 @@ std::vector<DispatchGroup> dispatch_groups(const Plan& plan) {
         std::vector<DispatchLine> lines;
     };
     std::vector<Run> runs;
-    for (const Dispatch& dispatch : plan.schedule().dispatches) {
+    for (const Dispatch& dispatch : detail::PlanAccess::schedule(plan).dispatches) {
         std::string layer =
             dispatch.node < 0 ? std::string() : layer_of(graph.nodes()[static_cast<std::size_t>(dispatch.node)].scope);
         if (dispatch.node < 0 && !runs.empty())
             layer = runs.back().layer;  // a grid dispatch belongs to the dispatch after it
         if (runs.empty() || runs.back().layer != layer) runs.push_back({layer, {}});
-        runs.back().lines.push_back(line_of(graph, plan.schedule(), dispatch, layer));
+        runs.back().lines.push_back(line_of(graph, detail::PlanAccess::schedule(plan), dispatch, layer));
     }
     std::vector<DispatchGroup> groups;
     std::string last;

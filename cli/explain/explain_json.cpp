@@ -4,6 +4,7 @@
 #include "cli/explain/explain_figures.h"
 #include "runtime/base/json.h"
 #include "runtime/cost/symbols.h"
+#include "runtime/exec/plan_access.h"
 #include "runtime/graph/schedule.h"
 
 namespace vantage::cli {
@@ -85,12 +86,12 @@ Json plan_json(const Plan& plan, std::int64_t rows, bool encoder) {
     }
     return {{"rows", rows},
             {"encoder", encoder},
-            {"dispatches", plan.schedule().dispatches.size()},
+            {"dispatches", detail::PlanAccess::schedule(plan).dispatches.size()},
             {"groups", groups},
             {"fused", plan.fused()},
-            {"arena_bytes", plan.schedule().arena_bytes},
-            {"arena_bytes_alive_at_once", plan.schedule().live_bytes},
-            {"arena_bytes_without_sharing", plan.schedule().naive_bytes}};
+            {"arena_bytes", detail::PlanAccess::schedule(plan).arena_bytes},
+            {"arena_bytes_alive_at_once", detail::PlanAccess::schedule(plan).live_bytes},
+            {"arena_bytes_without_sharing", detail::PlanAccess::schedule(plan).naive_bytes}};
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <initializer_list>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "vantage/tensor.h"
@@ -39,6 +40,9 @@ public:
     std::span<const float> values() const { return values_; }
     std::size_t size() const { return values_.size(); }
     bool empty() const { return values_.empty(); }
+    /// The values alone: moved out of an Array that is done with, else copied.
+    std::vector<float> vector() const& { return values_; }
+    std::vector<float> vector() && { return std::move(values_); }
     const float* data() const { return values_.data(); }
     auto begin() const { return values_.begin(); }
     auto end() const { return values_.end(); }

@@ -45,6 +45,7 @@ public:
 
 private:
     friend class Graph;
+    friend struct detail::GraphAccess;
     Tensor(std::shared_ptr<detail::GraphData> graph, int id) : graph_(std::move(graph)), id_(id) {}
     std::shared_ptr<detail::GraphData> graph_;
     int id_ = -1;

@@ -13,6 +13,7 @@
 
 namespace vantage {
 
+struct Bindings;
 struct ModelConfig;
 struct BuildOptions;
 

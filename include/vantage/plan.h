@@ -2,96 +2,162 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "vantage/array.h"
 #include "vantage/device.h"
 #include "vantage/graph.h"
 
 namespace vantage {
 
-struct Bindings;  // device memory by value name, shared between plans: weights, states (runtime/exec/bindings.h)
-struct Schedule;
+// vulkan.h, for programs that share memory or order work with Vulkan of their own
+struct BufferView;
+class SharedBuffer;
+struct After;
+struct TimelinePoint;
+
+namespace detail {
+struct PlanAccess;
+}
 
 struct CompileOptions {
-    bool fuse = true;       ///< VANTAGE_DISABLE_FUSION turns it off, too
-    bool profile = false;   ///< time every dispatch (Plan::timings)
-    bool keep_all = false;  ///< no two values share memory
-    bool guard = false;     ///< free space around every value is watched, and the arena is full of NaN before each run;
-                            ///< VANTAGE_GUARD=1 turns it on for every plan (tests)
-    bool f16_operands = false;   ///< products may be those of f16, in matrix units or not; sums of more than 8 are f32
-    bool int8_operands = false;  ///< rows that meet quantised weights may be rounded to 8 bits, by blocks of 32
-    std::string kernel;          ///< take the kernel of this name wherever an op has it and it fits
-    double submission_seconds = 0.1;  ///< longer runs are cut: no watchdog ends them, others get their turn
+    /// Merges nodes into fewer kernels. VANTAGE_DISABLE_FUSION turns it off, too.
+    bool fuse = true;
+    /// Times every dispatch (Plan::timings).
+    bool profile = false;
+    /// No two values share memory.
+    bool keep_all = false;
+    /// Checks the free space around every value after each run, and fills the arena with NaN before it. VANTAGE_GUARD=1 turns it
+    /// on for every plan (tests).
+    bool guard = false;
+    /// Matrix products may round their operands to f16; sums of more than 8 products are f32.
+    bool f16_operands = false;
+    /// Rows that meet quantized weights may be rounded to 8 bits, in blocks of 32.
+    bool int8_operands = false;
+    /// Takes the kernel of this name wherever an op has it and it fits.
+    std::string kernel = {};
+    /// Longer runs are cut into several submissions, so that no watchdog ends them and other programs get their turn.
+    double submission_seconds = 0.1;
 };
 
 /// One dispatch of the last run, on the device's clock.
 struct DispatchTiming {
-    std::string label;
+    /// "h.3.matmul/tiled": scope, op and kernel.
+    std::string label = {};
     std::uint64_t begin_ns = 0, end_ns = 0;
-    std::string op, kernel;  ///< "matmul", "tiled"; empty where the runtime itself dispatches
-    double flops = 0, bytes_read = 0, bytes_written = 0;  ///< arithmetic and least traffic, as OpDef::cost counts them
-    double submitted_seconds = 0;                         ///< on the host's clock, before the submission
+    /// "matmul", "tiled"; empty where the runtime itself dispatches.
+    std::string op = {}, kernel = {};
+    /// Which layer: the scope ("h.3"), else the first weight that the node reads ("w1"), else the output that it computes.
+    std::string layer = {};
+    /// Dispatches that would take longer than a submission may are cut: this is part `part` of `parts`.
+    std::uint32_t part = 0, parts = 1;
+    /// Arithmetic and minimum traffic of this part, as OpDef::cost counts them.
+    double flops = 0, bytes_read = 0, bytes_written = 0;
+    /// On the host's clock, before the submission.
+    double submitted_seconds = 0;
     double seconds() const { return static_cast<double>(end_ns - begin_ns) / 1e9; }
 };
 
-/// A node whose result is not what its reference says, as found by Plan::check.
+/// A node whose result differs from its reference, as found by Plan::check.
 struct Divergence {
-    std::string node, kernel;
-    std::string
-        message;  ///< "y[4,1600] got 0.1033, want 0.0933: off by 0.01, allowed 2.2e-05; 1 of 8005 elements wrong"
+    std::string node = {}, kernel = {};
+    /// "y[4,1600] got 0.1033, want 0.0933: off by 0.01, allowed 2.2e-05; 1 of 8005 elements wrong"
+    std::string message = {};
 };
 
-/// Owns the intermediates' memory and the recordings, and that of weights and states that are not bound.
+/// A compiled graph. Owns the memory of intermediates, inputs, weights and states, except what is bound to other memory.
+///
+/// Values are named by their name in the graph, or by their Tensor: inputs, weights and states, and for `read` also outputs.
+/// Functions throw usage for a name that no value has, for a tensor of another graph, and after the plan was moved from.
+/// One thread at a time may use a plan; plans of one device may run in several threads.
 class Plan {
 public:
     /// Throws out_of_memory with the numbers, unsupported when the driver refuses a pipeline (naming module and constants),
     /// device_lost.
-    Plan(Graph graph, const Device& device, const CompileOptions& options = {},
-         std::shared_ptr<const Bindings> bindings = {});
+    Plan(Graph graph, const Device& device, const CompileOptions& options = {});
     ~Plan();
     Plan(Plan&&) noexcept;
     Plan& operator=(Plan&&) noexcept;
 
-    /// Inputs, weights and states by name; as many elements as the value has. Floats are rounded to the storage type.
-    /// A packed weight is written as the checkpoint has it and turned here. Throws usage for a name that nothing has, or a
-    /// value that nothing that runs reads, and for another number of elements (naming both).
+    /// Sets a value: as many elements as it has. Floats are rounded to the storage type. A weight that the plan keeps transposed
+    /// is given as the graph declared it. Throws usage for another number of elements (naming both), and for a value that nothing
+    /// that runs reads.
     void write(const std::string& name, std::span<const float> values);
     void write(const std::string& name, std::span<const std::int32_t> values);
+    void write(const std::string& name, std::initializer_list<float> values) {
+        write(name, std::span<const float>(values.begin(), values.size()));
+    }
+    void write(const std::string& name, std::initializer_list<std::int32_t> values) {
+        write(name, std::span<const std::int32_t>(values.begin(), values.size()));
+    }
+    void write(const Tensor& tensor, std::span<const float> values) { write(value_name(tensor), values); }
+    void write(const Tensor& tensor, std::span<const std::int32_t> values) { write(value_name(tensor), values); }
+    void write(const Tensor& tensor, std::initializer_list<float> values) { write(value_name(tensor), values); }
+    void write(const Tensor& tensor, std::initializer_list<std::int32_t> values) { write(value_name(tensor), values); }
+    /// An Array of the value's shape: throws usage for another shape.
+    void write(const std::string& name, const Array& values);
     void write_bytes(const std::string& name, std::span<const std::byte> bytes);
-    /// Outputs, states and inputs by name, widened to float (integers to their value). Waits for what was submitted; throws
-    /// usage for a name that nothing has.
-    std::vector<float> read(const std::string& name) const;
+    /// Sets all elements to one number.
+    void fill(const std::string& name, double value);
+    /// Weights from a safetensors file, by their names; tensors of the file that the plan does not have are ignored. Throws
+    /// bad_file for a file that cannot be read or a tensor of another shape than the weight.
+    void load(const std::string& path);
+
+    /// A value widened to float (integers to their value), or a range of its first axis. Waits for what was submitted. Throws
+    /// usage for an output before the first run.
+    Array read(const std::string& name, Range rows = {}) const;
+    Array read(const Tensor& tensor, Range rows = {}) const { return read(value_name(tensor), rows); }
     std::vector<std::byte> read_bytes(const std::string& name) const;
     /// Rows [first, first + rows) of an output only, those that it has.
     std::vector<float> read_rows(const std::string& name, std::int64_t rows, std::int64_t first = 0) const;
 
-    /// Runs everything and waits. Throws device_lost when the device is lost or does not answer in time (VANTAGE_TIMEOUT), and
-    /// interrupted after Ctrl-C where the program catches it; with `guard`, failure naming what a kernel wrote where it
-    /// must not.
+    /// Lets an input, a weight or a state use memory that exists, in place of memory of its own: another plan's (second.bind("h",
+    /// first.buffer("h"))), or a buffer of the program. The plan keeps a Vantage buffer alive; memory that the program made must
+    /// outlive the plan. Throws usage for a computed value, memory that is too small or not aligned to 16 bytes, memory of another
+    /// device, or memory that another value of this plan has. Include vulkan.h.
+    void bind(const std::string& name, const BufferView& memory);
+    void bind(const std::string& name, const SharedBuffer& memory);
+    /// Where a value lies on the device: an output's memory holds it from a run to the next. Include vulkan.h.
+    BufferView buffer(const std::string& name) const;
+
+    /// Runs everything and waits. Throws usage naming all inputs and weights that were never written, device_lost when the
+    /// device is lost or does not answer in time (VANTAGE_TIMEOUT), interrupted after Ctrl-C where the program catches it, and
+    /// with `guard` failure naming what a kernel wrote where it must not.
     void run();
     /// Submits the segments named by their indices in order, and returns what `wait` takes. Nothing is recorded or
-    /// allocated after the first time. Runs that last long are cut into several submissions.
+    /// allocated after the first time. Runs that take long are cut into several submissions.
     /// `filled`: which part of its caches holds keys after the run, where that is known; where to cut depends on it.
     std::uint64_t submit(std::span<const int> segments, double filled = 1);
-    void wait(std::uint64_t ticket);  ///< throws as `run`
+    /// Submits everything, to begin on the device when all points of `after` are reached, and returns the point at which it is
+    /// done: plan.submit(after(point)). Never waits on the host, so the points may be signalled later; until then all work
+    /// submitted to this device afterwards waits, too. Such a run is not checked by `guard`. Include vulkan.h.
+    TimelinePoint submit(const After& after);
+    /// Waits for what `submit` returned (of a TimelinePoint its value). Throws as `run`.
+    void wait(std::uint64_t ticket);
 
-    /// Runs node by node and compares each result with the op's reference; returns the first `most` that differ.
+    /// Runs node by node and compares each result with the op's reference; returns the first `max_count` that differ.
     std::vector<Divergence> check(std::size_t max_count = 1);
     /// Dispatch times of the last submission, with CompileOptions::profile.
     const std::vector<DispatchTiming>& timings() const;
 
+    /// The graph as it was compiled: nodes are fused, value ids are those of the graph that was given.
     const Graph& graph() const;
-    const Schedule& schedule() const;
+    /// What fusion merged, one line each.
     const std::vector<std::string>& fused() const;
     const Device& device() const;
-    /// Bytes of the arena, and what it would be without sharing.
+    /// Bytes of the arena, which holds the intermediates.
     std::uint64_t arena_bytes() const;
 
 private:
+    friend struct detail::PlanAccess;
     struct State;
+    explicit Plan(std::unique_ptr<State> state);
+    State& state() const;
+    std::string value_name(const Tensor& tensor) const;
     std::unique_ptr<State> state_;
 };
 

@@ -8,11 +8,16 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "vantage/device.h"
 
 namespace vantage {
+
+namespace gpu {
+class Buffer;
+}
 
 /// VkPhysicalDeviceCooperativeMatrix2FeaturesNV, which is newer than the headers that Vantage asks for.
 struct MatrixFeatures2 {
@@ -75,17 +80,35 @@ VulkanHandles handles(const Device& device);
 /// The queue is shared: hold this while using it (vkQueueSubmit, vkQueuePresentKHR).
 [[nodiscard]] std::unique_lock<std::mutex> lock_queue(const Device& device);
 
-/// Vantage's timeline semaphore and the value that it reaches when all work submitted so far is done: a program's own
-/// submission waits for it on the device, without the host.
+/// A timeline semaphore and a value that it reaches.
 struct TimelinePoint {
     VkSemaphore semaphore = VK_NULL_HANDLE;
     std::uint64_t value = 0;
 };
+/// Vantage's timeline semaphore and the value that it reaches when all work submitted so far is done: a program's own
+/// submission waits for it on the device, without the host.
 TimelinePoint timeline(const Device& device);
 
-namespace gpu {
-class Buffer;
-}
+/// Points that a submission waits for on the device (Plan::submit).
+struct After {
+    std::vector<TimelinePoint> points = {};
+};
+inline After after(TimelinePoint point) { return {{point}}; }
+inline After after(std::vector<TimelinePoint> points) { return {std::move(points)}; }
+
+/// A range of a buffer on the device.
+struct BufferView {
+    VkBuffer buffer = VK_NULL_HANDLE;
+    /// Bytes, in `buffer`.
+    std::uint64_t offset = 0, bytes = 0;
+    /// The device address of the range's first byte (VkBufferDeviceAddressInfo, plus the offset).
+    std::uint64_t address = 0;
+    /// Keeps the memory alive where Vantage owns it; null for a program's own buffer.
+    std::shared_ptr<const gpu::Buffer> owner = {};
+};
+/// A buffer of the program on the same VkDevice, made with VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT, STORAGE_BUFFER, TRANSFER_SRC
+/// and TRANSFER_DST. Throws usage for a null handle.
+BufferView view_of(const Device& device, VkBuffer buffer, std::uint64_t bytes, std::uint64_t offset = 0);
 
 /// Device memory with an address that another program or API can share. Copies share it.
 class SharedBuffer {
@@ -101,6 +124,8 @@ public:
     std::uint64_t address() const;
     std::uint64_t bytes() const;
     VkBuffer handle() const;
+    /// All of it, for Plan::bind.
+    BufferView view() const;
     /// For the runtime itself.
     const gpu::Buffer& buffer() const;
 

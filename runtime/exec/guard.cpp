@@ -62,10 +62,11 @@ void check_arena(const Graph& graph, const Schedule& schedule, const PlanMemory&
 
 void check_red_zones(const Graph& graph, const Schedule& schedule, const PlanMemory& memory, gpu::DeviceState& device) {
     check_arena(graph, schedule, memory, device);
-    for (const auto& [id, buffer] : memory.buffers) {
+    for (const auto& [id, place] : memory.places) {
         const std::uint64_t bytes = whole_words(graph.value(id).type.bytes());
-        if (buffer.bytes() < bytes + red_zone) continue;  // a weight, or memory that somebody else bound
-        if (first_touched(read_words(device, buffer, bytes, red_zone)) < red_zone / 4)
+        // Weights and what the caller bound have no red zone.
+        if (memory.bound.count(id) != 0 || place.buffer.bytes() < bytes + red_zone) continue;
+        if (first_touched(read_words(device, place.buffer, bytes, red_zone)) < red_zone / 4)
             throw Error(ErrorKind::failure, "plan: a kernel wrote behind the end of " + graph.value(id).name + " " +
                                                 graph.value(id).type.text());
     }

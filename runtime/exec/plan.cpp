@@ -1,102 +1,43 @@
 #include "vantage/plan.h"
 
 #include <algorithm>
-#include <chrono>
-#include <cmath>
+#include <numeric>
 
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
 #include "runtime/base/trace_span.h"
-#include "runtime/exec/bindings.h"
 #include "runtime/exec/guard.h"
-#include "runtime/exec/recorder.h"
+#include "runtime/exec/plan_access.h"
+#include "runtime/exec/plan_state.h"
 #include "runtime/exec/tuning_files.h"
-#include "runtime/exec/upload_weight.h"
+#include "runtime/gpu/queue.h"
 #include "runtime/gpu/transfer.h"
 #include "runtime/graph/compare.h"
 #include "runtime/graph/fuse.h"
 #include "runtime/graph/graph_data.h"
 #include "runtime/graph/merge_projections.h"
+#include "vantage/vulkan.h"
 
 namespace vantage {
 
-namespace {
+Plan::State::State(Graph g, Device d, const CompileOptions& o)
+    : graph(detail::GraphAccess::unshared(std::move(g))),
+      device(std::move(d)),
+      options(o),
+      values_given(graph.values().size()) {}
 
-template <class T>
-HostTensor host_tensor(const TensorType& type, std::span<const T> values) {
-    HostTensor tensor(type);
-    std::transform(values.begin(), values.end(), tensor.data.begin(), [](T v) { return static_cast<double>(v); });
-    return tensor;
-}
-
-}  // namespace
-
-struct Plan::State {
-    Graph graph;
-    Device device;
-    CompileOptions options;
-    std::vector<std::string> fused;
-    Schedule schedule;
-    PlanMemory memory;
-    std::unique_ptr<Recorder> recorder;
-
-    State(Graph g, Device d, const CompileOptions& o) : graph(detail::GraphAccess::unshared(std::move(g))), device(std::move(d)), options(o) {}
-
-    const Value& named(const std::string& name, int& id) const {
-        if (const auto found = graph.outputs().find(name); found != graph.outputs().end()) {
-            id = found->second;
-            return graph.value(id);
-        }
-        for (std::size_t i = 0; i < graph.values().size(); ++i)
-            if (graph.values()[i].name == name && graph.values()[i].kind != ValueKind::node) {
-                id = static_cast<int>(i);
-                return graph.values()[i];
-            }
-        throw Error(ErrorKind::usage, "plan: nothing is called " + name);
-    }
-
-    template <class T>
-    void write(const std::string& name, std::span<const T> values) {
-        int id = 0;
-        TensorType type = named(name, id).type;
-        if (static_cast<std::int64_t>(values.size()) != type.shape.elements())
-            throw Error(ErrorKind::usage, format("plan: %s is %s, but %zu values are given", name.c_str(),
-                                                 type.text().c_str(), values.size()));
-        upload(id, narrow(host_tensor(type, values)));
-    }
-
-    void upload(int id, std::span<const std::byte> bytes) {
-        const Value& value = graph.value(id);
-        const auto [buffer, offset] = memory.place_of(graph, schedule, id);
-        upload_weight(device.state(), buffer, offset, value.type, value.type.dtype, value.transposed, bytes);
-    }
-
-    std::vector<std::byte> download(int id, std::uint64_t bytes, std::uint64_t from = 0) const {
-        memory.require_full();
-        const auto [buffer, offset] = memory.place_of(graph, schedule, id);
-        std::vector<std::byte> data(bytes);
-        gpu::download(device.state(), buffer, offset + from, data);
-        return data;
-    }
-    HostTensor host(int id) const { return widen(graph.value(id).type, download(id, graph.value(id).type.bytes())); }
-
-    std::vector<Divergence> check_node(std::size_t index);
-};
-
-Plan::Plan(Graph graph, const Device& device, const CompileOptions& options, std::shared_ptr<const Bindings> bindings)
-    : state_(std::make_unique<State>(std::move(graph), device, options)) {
+void Plan::State::compile(const Bindings* bindings) {
     const TraceSpan span("compile plan");
-    State& s = *state_;
-    s.options.guard |= environment_flag("VANTAGE_GUARD");
+    options.guard |= environment_flag("VANTAGE_GUARD");
     const bool fuses = options.fuse && !environment_flag("VANTAGE_DISABLE_FUSION");
     if (fuses)
-        s.fused = fuse(s.graph);
+        fused = fuse(graph);
     else
-        transpose_weights(s.graph);
-    if (options.f16_operands) allow_f16_operands(s.graph);
-    if (options.int8_operands) allow_int8_operands(s.graph);
+        transpose_weights(graph);
+    if (options.f16_operands) allow_f16_operands(graph);
+    if (options.int8_operands) allow_int8_operands(graph);
     const TuningTable& tuning = tuning_of(device.caps());
-    ScheduleOptions how{.tuning = &tuning, .keep_all = options.keep_all, .red_zone = s.options.guard ? red_zone : 0};
+    ScheduleOptions how{.tuning = &tuning, .keep_all = options.keep_all, .red_zone = options.guard ? red_zone : 0};
     if (!options.kernel.empty())
         how.choose = [&](const OpCall& call, const Caps& caps) -> const Kernel* {
             for (const Kernel& kernel : call.op->kernels)
@@ -106,60 +47,84 @@ Plan::Plan(Graph graph, const Device& device, const CompileOptions& options, std
     if (fuses) {
         const auto tuned = [&](const OpCall& call, const Caps& caps) { return choose_kernel(call, caps, &tuning); };
         const std::vector<std::string> merged =
-            merge_projections(s.graph, device.caps(), how.choose ? how.choose : KernelChoice(tuned));
-        s.fused.insert(s.fused.end(), merged.begin(), merged.end());
+            merge_projections(graph, device.caps(), how.choose ? how.choose : KernelChoice(tuned));
+        fused.insert(fused.end(), merged.begin(), merged.end());
     }
-    s.schedule = make_schedule(s.graph, device.caps(), how);
-    if (s.options.guard)
-        if (const std::vector<std::string> hazards = find_hazards(s.graph, s.schedule); !hazards.empty())
+    schedule = make_schedule(graph, device.caps(), how);
+    if (options.guard)
+        if (const std::vector<std::string> hazards = find_hazards(graph, schedule); !hazards.empty())
             throw Error(ErrorKind::failure, "plan: " + hazards.front());
-    s.memory = PlanMemory(s.graph, s.schedule, device.state(), bindings.get(), s.options.guard);
-    s.recorder = std::make_unique<Recorder>(s.graph, s.schedule, s.memory, device.state(), options);
+    memory = PlanMemory(graph, schedule, device.state(), bindings, options.guard);
+    recorder = std::make_unique<Recorder>(graph, schedule, memory, device.state(), options);
+    find_unwritten(bindings);
 }
 
+void Plan::State::find_unwritten(const Bindings* bindings) {
+    const auto reads = [&](int id, int segment) {
+        const Value& value = graph.value(id);
+        if (value.kind != ValueKind::input && value.kind != ValueKind::weight) return;
+        if (bindings != nullptr && bindings->buffers.count(value.name) != 0) return;
+        const auto found = unwritten.emplace(id, segment).first;
+        found->second = std::min(found->second, segment);
+    };
+    for (const Dispatch& dispatch : schedule.dispatches)
+        for (const MemoryUse& use : dispatch.uses)
+            if (use.buffer >= 0 && use.reads) reads(use.buffer, dispatch.segment);
+}
+
+void Plan::State::require_written(std::span<const int> segments) const {
+    if (unwritten.empty()) return;
+    std::string inputs, weights;
+    for (const auto& [id, segment] : unwritten) {
+        if (std::ranges::count_if(segments, [&](int one) { return one >= segment; }) == 0) continue;
+        const Value& value = graph.value(id);
+        std::string& names = value.kind == ValueKind::input ? inputs : weights;
+        names += (names.empty() ? "" : ", ") + value.name;
+    }
+    if (inputs.empty() && weights.empty()) return;
+    const auto part = [](const char* one, const char* several, const std::string& names) {
+        if (names.empty()) return std::string();
+        return (names.find(',') == std::string::npos ? one : several) + (" " + names);
+    };
+    const bool both = !inputs.empty() && !weights.empty(),
+               one = !both && (inputs + weights).find(',') == std::string::npos;
+    throw Error(ErrorKind::usage, "plan: " + part("input", "inputs", inputs) + (both ? " and " : "") +
+                                      part("weight", "weights", weights) + (one ? " was" : " were") +
+                                      " never written (fill(name, 0) if zeros are meant)");
+}
+
+Plan::Plan(Graph graph, const Device& device, const CompileOptions& options)
+    : Plan(detail::PlanAccess::make(std::move(graph), device, options, {})) {}
+Plan::Plan(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Plan::~Plan() = default;
 Plan::Plan(Plan&&) noexcept = default;
 Plan& Plan::operator=(Plan&&) noexcept = default;
 
-void Plan::write(const std::string& name, std::span<const float> values) { state_->write(name, values); }
-void Plan::write(const std::string& name, std::span<const std::int32_t> values) { state_->write(name, values); }
-void Plan::write_bytes(const std::string& name, std::span<const std::byte> bytes) {
-    int id = 0;
-    if (const Value& value = state_->named(name, id); value.type.bytes() != bytes.size())
-        throw Error(ErrorKind::usage, format("plan: %s is %s, but %zu bytes are given", name.c_str(),
-                                             value.type.text().c_str(), bytes.size()));
-    state_->upload(id, bytes);
+Plan detail::PlanAccess::make(Graph graph, const Device& device, const CompileOptions& options,
+                              const std::shared_ptr<const Bindings>& bindings) {
+    auto state = std::make_unique<Plan::State>(std::move(graph), device, options);
+    state->compile(bindings.get());
+    return Plan(std::move(state));
+}
+const Schedule& detail::PlanAccess::schedule(const Plan& plan) { return plan.state().schedule; }
+
+Plan::State& Plan::state() const {
+    if (!state_) throw Error(ErrorKind::usage, "plan: it was moved from");
+    return *state_;
 }
 
-std::vector<std::byte> Plan::read_bytes(const std::string& name) const {
-    int id = 0;
-    const Value& value = state_->named(name, id);
-    return state_->download(id, value.type.bytes());
+std::vector<int> Plan::State::all_segments() const {
+    std::vector<int> all(graph.segments().size());
+    std::iota(all.begin(), all.end(), 0);
+    return all;
 }
 
-std::vector<float> Plan::read(const std::string& name) const {
-    int id = 0;
-    const HostTensor tensor = (state_->named(name, id), state_->host(id));
-    return {tensor.data.begin(), tensor.data.end()};
-}
-
-std::vector<float> Plan::read_rows(const std::string& name, std::int64_t rows, std::int64_t first) const {
-    int id = 0;
-    TensorType type = state_->named(name, id).type, before = type;
-    before.shape[0] = std::clamp<std::int64_t>(first, 0, type.shape[0]);
-    type.shape[0] = std::clamp<std::int64_t>(rows, 0, type.shape[0] - before.shape[0]);
-    const HostTensor tensor = widen(type, state_->download(id, type.bytes(), before.bytes()));
-    return {tensor.data.begin(), tensor.data.end()};
-}
-
-void Plan::run() {
-    std::vector<int> all(state_->graph.segments().size());
-    for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<int>(i);
-    wait(submit(all));
-}
+void Plan::run() { wait(submit(state().all_segments())); }
 
 std::uint64_t Plan::submit(std::span<const int> segments, double filled) {
-    State& s = *state_;
+    State& s = state();
+    s.require_written(segments);
+    s.ran = true;
     if (!s.options.guard) return s.recorder->submit(segments, filled);
     if (s.memory.arena) gpu::fill(s.device.state(), s.memory.arena, 0, s.schedule.arena_bytes, poison);
     const std::uint64_t ticket = s.recorder->submit(segments, filled);
@@ -167,7 +132,23 @@ std::uint64_t Plan::submit(std::span<const int> segments, double filled) {
     check_red_zones(s.graph, s.schedule, s.memory, s.device.state());
     return ticket;
 }
-void Plan::wait(std::uint64_t ticket) { state_->recorder->wait(ticket); }
+
+TimelinePoint Plan::submit(const After& after) {
+    State& s = state();
+    s.require_written(s.all_segments());
+    s.ran = true;
+    std::vector<VkSemaphoreSubmitInfo> waits;
+    for (const TimelinePoint& point : after.points) {
+        auto info = gpu::vk_struct<VkSemaphoreSubmitInfo>(VK_STRUCTURE_TYPE_SEMAPHORE_SUBMIT_INFO);
+        info.semaphore = point.semaphore;
+        info.value = point.value;
+        info.stageMask = VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT;
+        waits.push_back(info);
+    }
+    return {s.device.state().queue.timeline, s.recorder->submit_after(waits)};
+}
+
+void Plan::wait(std::uint64_t ticket) { state().recorder->wait(ticket); }
 
 std::vector<Divergence> Plan::State::check_node(std::size_t index) {
     const Node& node = graph.nodes()[index];
@@ -188,23 +169,25 @@ std::vector<Divergence> Plan::State::check_node(std::size_t index) {
 }
 
 std::vector<Divergence> Plan::check(std::size_t max_count) {
+    State& s = state();
+    s.require_written(s.all_segments());
+    s.ran = true;
     std::vector<Divergence> all;
     int before = -1;
-    for (const Dispatch& dispatch : state_->schedule.dispatches) {  // in its order: memory is shared by it
+    for (const Dispatch& dispatch : s.schedule.dispatches) {  // in its order: memory is shared by it
         if (all.size() >= max_count) break;
         if (dispatch.node < 0 || dispatch.node == before) continue;
         before = dispatch.node;
-        const std::vector<Divergence> found = state_->check_node(static_cast<std::size_t>(before));
+        const std::vector<Divergence> found = s.check_node(static_cast<std::size_t>(before));
         all.insert(all.end(), found.begin(), found.end());
     }
     return all;
 }
 
-const std::vector<DispatchTiming>& Plan::timings() const { return state_->recorder->timings(); }
-const Graph& Plan::graph() const { return state_->graph; }
-const Schedule& Plan::schedule() const { return state_->schedule; }
-const std::vector<std::string>& Plan::fused() const { return state_->fused; }
-const Device& Plan::device() const { return state_->device; }
-std::uint64_t Plan::arena_bytes() const { return state_->schedule.arena_bytes; }
+const std::vector<DispatchTiming>& Plan::timings() const { return state().recorder->timings(); }
+const Graph& Plan::graph() const { return state().graph; }
+const std::vector<std::string>& Plan::fused() const { return state().fused; }
+const Device& Plan::device() const { return state().device; }
+std::uint64_t Plan::arena_bytes() const { return state().schedule.arena_bytes; }
 
 }  // namespace vantage

@@ -28,31 +28,29 @@ PlanMemory::PlanMemory(const Graph& graph, const Schedule& schedule, gpu::Device
     for (const auto& [name, id] : graph.outputs()) used[static_cast<std::size_t>(graph.storage(id))] = true;
     for (int id = 0; id < static_cast<int>(graph.values().size()); ++id) {
         const Value& value = graph.value(id);
-        if (value.kind == ValueKind::node || value.alias >= 0 ||
-            !(used[static_cast<std::size_t>(id)] || value.kind == ValueKind::input))
-            continue;
+        if (value.kind == ValueKind::node || value.alias >= 0 || !used[static_cast<std::size_t>(id)]) continue;
         if (bindings != nullptr)
-            if (const auto bound = bindings->buffers.find(value.name); bound != bindings->buffers.end()) {
-                buffers[id] = bound->second;
+            if (const auto found = bindings->buffers.find(value.name); found != bindings->buffers.end()) {
+                places[id] = {found->second};
                 continue;
             }
-        buffers[id] = allocate_value(device, value, guard);
+        places[id] = {allocate_value(device, value, guard)};
     }
 }
 
-std::pair<gpu::Buffer, std::uint64_t> PlanMemory::place_of(const Graph& graph, const Schedule& schedule, int id) const {
+MemoryPlace PlanMemory::place_of(const Graph& graph, const Schedule& schedule, int id) const {
     const int storage = graph.storage(id);
     const Placement& placement = schedule.placements[static_cast<std::size_t>(storage)];
     if (placement.in_arena) return {arena, placement.offset};
-    const auto found = buffers.find(storage);
-    if (found == buffers.end())
+    const auto found = places.find(storage);
+    if (found == places.end())
         throw Error(ErrorKind::usage, "plan: " + graph.value(storage).name + " is not used by anything that runs");
-    return {found->second, 0};
+    return found->second;
 }
 
 std::uint64_t PlanMemory::address_of(const MemoryUse& use) const {
     if (use.bytes == 0) return 0;
-    return use.buffer < 0 ? arena.address() + use.offset : buffers.at(use.buffer).address() + use.offset;
+    return (use.buffer < 0 ? arena.address() : places.at(use.buffer).address()) + use.offset;
 }
 
 }  // namespace vantage

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <utility>
+#include <set>
 
 #include "runtime/exec/bindings.h"
 #include "runtime/gpu/buffer.h"
@@ -22,17 +22,25 @@ constexpr std::uint64_t whole_words(std::uint64_t bytes) { return (bytes + 3) / 
 /// Device memory of a value's own; a constant is uploaded, a state begins as zeros. With `guard` a red zone lies behind it.
 gpu::Buffer allocate_value(gpu::DeviceState& device, const Value& value, bool guard);
 
-/// Buffers of a plan: the arena, and one for every value that has memory of its own and was not bound.
+/// Where a value begins.
+struct MemoryPlace {
+    gpu::Buffer buffer;
+    std::uint64_t offset = 0;
+    std::uint64_t address() const { return buffer.address() + offset; }
+};
+
+/// Buffers of a plan: the arena, and one for every value outside of it that something reads or writes.
 struct PlanMemory {
     gpu::Buffer arena;
-    std::map<int, gpu::Buffer> buffers;                ///< by value id of a storage
+    std::map<int, MemoryPlace> places;                 ///< by value id of a storage
+    std::set<int> bound;                               ///< those that Plan::bind set
     std::shared_ptr<const Background> pending_upload;  ///< of buffers that were bound
 
     PlanMemory() = default;
     PlanMemory(const Graph& graph, const Schedule& schedule, gpu::DeviceState& device, const Bindings* bindings,
                bool guard);
-    /// Buffer and offset of a value.
-    std::pair<gpu::Buffer, std::uint64_t> place_of(const Graph& graph, const Schedule& schedule, int id) const;
+    /// Throws usage for a value that nothing that runs reads.
+    MemoryPlace place_of(const Graph& graph, const Schedule& schedule, int id) const;
     std::uint64_t address_of(const MemoryUse& use) const;
     /// Waits until what was bound is full; throws why it could not be filled.
     void require_full() const {

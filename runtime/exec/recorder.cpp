@@ -9,6 +9,7 @@
 #include "runtime/base/os.h"
 #include "runtime/base/trace_span.h"
 #include "runtime/exec/guard.h"
+#include "runtime/gpu/pipelines.h"
 #include "runtime/gpu/queue.h"
 
 namespace vantage {
@@ -217,12 +218,37 @@ std::uint64_t Recorder::submit(std::span<const int> segments, double filled) {
     return last;
 }
 
+std::uint64_t Recorder::submit_after(std::span<const VkSemaphoreSubmitInfo> waits) {
+    if (pieces_.empty()) record_all(cut_for_);
+    memory_.require_full();
+    run_.clear();
+    for (const Piece& piece : pieces_) run_.push_back(&piece.recording);
+    const std::size_t each = std::max<std::size_t>(1, measured_ ? run_.size() : 1);  // as cut for the time budget
+    std::uint64_t last = gpu::submit(device_, std::span(run_).first(std::min(each, run_.size())), waits);
+    for (std::size_t first = each; first < run_.size(); first += each)
+        last = gpu::submit(device_, std::span(run_).subspan(first, std::min(each, run_.size() - first)));
+    return last;
+}
+
+// The scope, else the first weight that the node reads, else the output that it computes.
+std::string Recorder::layer_of(const Node& node) const {
+    if (!node.scope.empty()) return node.scope.substr(0, node.scope.size() - 1);
+    for (const int id : node.inputs)
+        if (id >= 0)
+            if (const Value& value = graph_.value(graph_.storage(id)); value.kind == ValueKind::weight)
+                return value.name;
+    for (const auto& [name, id] : graph_.outputs())
+        if (std::ranges::count(node.outputs, id) != 0) return name;
+    return {};
+}
+
 // What a dispatch is, and its share of what its node costs.
 DispatchTiming Recorder::described(std::size_t dispatch, std::uint32_t parts, double filled) const {
     const int index = schedule_.dispatches[dispatch].node;
     if (index < 0) return {};
     const Node& node = graph_.nodes()[static_cast<std::size_t>(index)];
     DispatchTiming timing{.op = node.op->name, .kernel = schedule_.kernels[static_cast<std::size_t>(index)]->name};
+    timing.layer = layer_of(node);
     if (node.op->cost == nullptr) return timing;
     const Cost cost = node.op->cost(call_of(graph_, node));
     const auto launches = static_cast<double>(std::ranges::count(schedule_.dispatches, index, &Dispatch::node));
@@ -240,6 +266,7 @@ void Recorder::collect_timings(double submitted, double filled) {
         std::size_t dispatch = piece.first;
         for (const gpu::Recording::Timing& t : recording->timings()) {
             DispatchTiming& timing = timings_.emplace_back(described(dispatch++, piece.parts, filled));
+            timing.part = piece.part, timing.parts = piece.parts;
             timing.label = t.label, timing.begin_ns = t.begin_ns, timing.end_ns = t.end_ns;
             timing.submitted_seconds = submitted;
         }

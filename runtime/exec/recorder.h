@@ -22,6 +22,10 @@ public:
     /// than two ahead of the device, so that an interruption does not wait long.
     /// `filled` is the part of the cache that holds keys after the run.
     std::uint64_t submit(std::span<const int> segments, double filled);
+    /// Submits all segments, to begin when `waits` are signalled; never waits on the host, and so measures nothing.
+    std::uint64_t submit_after(std::span<const VkSemaphoreSubmitInfo> waits);
+    /// Forgets the recordings, whose addresses or kernels are no longer those of the plan: the next run records again.
+    void forget() { pieces_.clear(); }
     void wait(std::uint64_t ticket);
     /// Runs the dispatches of one node alone and waits.
     void run_node(int node);
@@ -52,6 +56,7 @@ private:
     void record_all(double filled);
     bool outgrown(double filled);
     Piece piece(std::size_t first, std::size_t last, std::uint32_t part = 0, std::uint32_t parts = 1) const;
+    std::string layer_of(const Node& node) const;
     DispatchTiming described(std::size_t dispatch, std::uint32_t parts, double filled) const;
     void collect_timings(double submitted, double filled);
     void note_time(double work, double seconds, double filled);

@@ -163,4 +163,17 @@ Buffer allocate(DeviceState& device, std::uint64_t bytes, MemoryKind kind, const
     return allocate_block(device, bytes, kind, name, false);
 }
 
+Buffer wrap_foreign(DeviceState& device, VkBuffer handle, std::uint64_t bytes, std::uint64_t address,
+                    const std::string& name) {
+    auto block = std::make_shared<Buffer::Block>();
+    block->device = &device;
+    block->keep_alive = device.shared_from_this();
+    block->name = name;
+    block->buffer = handle;
+    block->bytes = bytes;
+    block->address = address;
+    block->foreign = true;
+    return BufferAccess::wrap(std::move(block));
+}
+
 }  // namespace vantage::gpu

@@ -49,6 +49,11 @@ private:
 /// allocation in `call_counts()`. Thread-safe.
 Buffer allocate(DeviceState& device, std::uint64_t bytes, MemoryKind kind, const std::string& name);
 
+/// Wraps a buffer that the program made on the same VkDevice; it is not destroyed from here. `address` is that of its first
+/// byte.
+Buffer wrap_foreign(DeviceState& device, VkBuffer handle, std::uint64_t bytes, std::uint64_t address,
+                    const std::string& name);
+
 /// Throws `failure` when `bytes` from `offset` are not inside the buffer. `what` is the operation, for the message.
 void require_range(const Buffer& buffer, std::uint64_t offset, std::uint64_t bytes, const char* what);
 

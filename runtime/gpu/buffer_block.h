@@ -20,13 +20,14 @@ struct Buffer::Block {
     std::byte* mapped = nullptr;
     bool cached = false;  ///< the host caches it, so reading it is fast
     MemoryKind kind = MemoryKind::device;
+    bool foreign = false;  ///< made by the program: not destroyed with the block
 
     Block() = default;
     Block(const Block&) = delete;
     Block& operator=(const Block&) = delete;
     ~Block() {
         if (allocation != VK_NULL_HANDLE) device->memory.held -= bytes;
-        device->retire({.buffer = buffer, .allocation = allocation, .memory = memory});
+        if (!foreign) device->retire({.buffer = buffer, .allocation = allocation, .memory = memory});
     }
 };
 

@@ -71,7 +71,8 @@ std::uint64_t submit_locked(DeviceState& device, VkSubmitInfo2 info, std::span<c
 
 }  // namespace
 
-std::uint64_t submit(DeviceState& device, std::span<const Recording* const> recordings) {
+std::uint64_t submit(DeviceState& device, std::span<const Recording* const> recordings,
+                     std::span<const VkSemaphoreSubmitInfo> waits) {
     const TraceSpan span("submit", Worker::driver);
     device.require_alive();
     const std::lock_guard lock(device.queue.mutex);
@@ -82,6 +83,8 @@ std::uint64_t submit(DeviceState& device, std::span<const Recording* const> reco
         device.queue.submit_infos.push_back(info);
     }
     auto info = vk_struct<VkSubmitInfo2>(VK_STRUCTURE_TYPE_SUBMIT_INFO_2);
+    info.waitSemaphoreInfoCount = static_cast<std::uint32_t>(waits.size());
+    info.pWaitSemaphoreInfos = waits.data();
     info.commandBufferInfoCount = static_cast<std::uint32_t>(device.queue.submit_infos.size());
     info.pCommandBufferInfos = device.queue.submit_infos.data();
     return submit_locked(device, info, {});

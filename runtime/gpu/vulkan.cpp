@@ -141,6 +141,11 @@ std::unique_lock<std::mutex> lock_queue(const Device& device) { return std::uniq
 
 TimelinePoint timeline(const Device& device) { return {device.state().queue.timeline, device.state().queue.submitted}; }
 
+BufferView view_of(const Device& device, VkBuffer buffer, std::uint64_t bytes, std::uint64_t offset) {
+    if (buffer == VK_NULL_HANDLE) throw Error(ErrorKind::usage, "view_of: the buffer is VK_NULL_HANDLE");
+    return {buffer, offset, bytes, gpu::address_of(device.state(), buffer) + offset, {}};
+}
+
 SharedBuffer SharedBuffer::create(const Device& device, std::uint64_t bytes, const std::string& name) {
     return SharedBuffer(make_shared_buffer(device.state(), bytes, name, -1));
 }
@@ -163,6 +168,7 @@ int SharedBuffer::export_memory() const {
 std::uint64_t SharedBuffer::address() const { return buffer_->address(); }
 std::uint64_t SharedBuffer::bytes() const { return buffer_->bytes(); }
 VkBuffer SharedBuffer::handle() const { return buffer_->handle(); }
+BufferView SharedBuffer::view() const { return {handle(), 0, bytes(), address(), buffer_}; }
 const gpu::Buffer& SharedBuffer::buffer() const { return *buffer_; }
 
 struct SharedTimeline::State {

@@ -6,6 +6,8 @@
 namespace vantage::detail {
 
 struct GraphData {
+    /// The same for a graph and its copies: value ids mean the same in them, as far as both have them.
+    std::shared_ptr<const int> lineage = std::make_shared<const int>(0);
     Graph::WeightTypes weight_types = {};
     std::vector<Node> nodes = {};
     std::deque<Value> values = {};  // a deque: references to types stay valid while values are added
@@ -19,6 +21,8 @@ struct GraphData {
 struct GraphAccess {
     static std::vector<Node>& nodes(Graph& graph) { return graph.data().nodes; }
     static std::deque<Value>& values(Graph& graph) { return graph.data().values; }
+    static const void* lineage(const Graph& graph) { return graph.data().lineage.get(); }
+    static const void* lineage(const Tensor& tensor) { return tensor.graph_->lineage.get(); }
     /// The same graph when no tensor and no other handle shares its data, else a copy: later calls on those do not reach it.
     static Graph unshared(Graph graph) { return graph.data_.use_count() == 1 ? std::move(graph) : graph.copy(); }
 };

@@ -6,6 +6,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
 #include "runtime/base/trace_span.h"
+#include "runtime/exec/plan_access.h"
 #include "runtime/gpu/queue.h"
 #include "runtime/models/architecture.h"
 #include "runtime/session/runner.h"
@@ -36,7 +37,7 @@ bool rounds_operands(const SessionOptions& options) {
 
 Plan& Runner::plan(GraphPlans& side, std::int64_t rows) {
     if (const auto made = side.plans.find(rows); made != side.plans.end()) return *made->second;
-    auto made = std::make_unique<Plan>(
+    auto made = std::make_unique<Plan>(detail::PlanAccess::make(
         model.graph(build_options(rows, side.encoder)), model.device(),
         CompileOptions{.fuse = options.fuse,
                        .profile = options.profile,
@@ -44,7 +45,7 @@ Plan& Runner::plan(GraphPlans& side, std::int64_t rows) {
                        .f16_operands = rounds_operands(options),
                        .int8_operands = rounds_operands(options) && options.precision == Precision::int8,
                        .submission_seconds = options.submission_seconds},
-        bindings);
+        bindings));
     return *(side.plans[rows] = std::move(made));
 }
 

@@ -39,7 +39,7 @@ Tensor constant(Graph& g, const std::string& name, Shape shape, const Matrix& va
 Matrix run(Graph g, const std::string& output) {
     Plan plan = compile(g, test_device(), {.guard = true});
     plan.run();
-    return plan.read(output);
+    return plan.read(output).vector();
 }
 
 const Matrix q{1, 1, 1, 2, 1, 1, 1, 1, 1, 2, 0, 2, 1, 0, 2, 1}, k{1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 0, 1, 0, 0, 2, 2},
@@ -52,19 +52,19 @@ TEST_CASE("lecture: AAPL revenue beat expectations, from X to Z", "[lecture]") {
     REQUIRE(example.tokens == std::vector<std::string>{"AAPL", "revenue", "beat", "expectations"});
     Plan plan = compile(example.graph, test_device(), {.guard = true});
     plan.run();
-    check_equal("Q", plan.read("Q"), {q.begin(), q.end()});
-    check_equal("K", plan.read("K"), {k.begin(), k.end()});
-    check_equal("V", plan.read("V"), {v.begin(), v.end()});
-    check_equal("S", plan.read("S"), {5, 7, 6, 6, 4, 5, 5, 4, 5, 7, 8, 4, 4, 5, 3, 6});
-    const Matrix a = plan.read("A");
+    check_equal("Q", plan.read("Q").vector(), {q.begin(), q.end()});
+    check_equal("K", plan.read("K").vector(), {k.begin(), k.end()});
+    check_equal("V", plan.read("V").vector(), {v.begin(), v.end()});
+    check_equal("S", plan.read("S").vector(), {5, 7, 6, 6, 4, 5, 5, 4, 5, 7, 8, 4, 4, 5, 3, 6});
+    const Matrix a = plan.read("A").vector();
     check_printed("A", a,
                   {0.14, 0.39, 0.24, 0.24, 0.19, 0.31, 0.31, 0.19, 0.11, 0.31, 0.51, 0.07, 0.17, 0.28, 0.10, 0.46});
     for (std::size_t row = 0; row < 4; ++row)
         CHECK(std::abs(a[4 * row] + a[4 * row + 1] + a[4 * row + 2] + a[4 * row + 3] - 1) < 1e-6f);
     const std::vector<double> z{1, 1, 1, 1, 1.12, 0.88, 1.12, 0.88, 1.44, 0.56, 1.44, 0.56, 0.65, 1.35, 0.65, 1.35};
-    check_printed("Z", plan.read("Z"), z);
-    check_printed("Z by the fused kernel", plan.read("Z_fused"), z);
-    const Matrix exact = plan.read("Z"), fused = plan.read("Z_fused");
+    check_printed("Z", plan.read("Z").vector(), z);
+    check_printed("Z by the fused kernel", plan.read("Z_fused").vector(), z);
+    const Matrix exact = plan.read("Z").vector(), fused = plan.read("Z_fused").vector();
     for (std::size_t i = 0; i < exact.size(); ++i) CHECK(std::abs(exact[i] - fused[i]) < 2e-6f);
 }
 
@@ -82,8 +82,8 @@ TEST_CASE("lecture: what scaling by √d does to a row", "[lecture]") {
     g.output("scaled", softmax(typical, -1, 1.0 / 16));
     Plan plan = compile(g, test_device());
     plan.run();
-    check_printed("saturated", plan.read("saturated"), {1, 0, 0, 0});
-    check_printed("scaled", plan.read("scaled"), {0.73, 0.08, 0.13, 0.06});
+    check_printed("saturated", plan.read("saturated").vector(), {1, 0, 0, 0});
+    check_printed("scaled", plan.read("scaled").vector(), {0.73, 0.08, 0.13, 0.06});
 }
 
 TEST_CASE("lecture: two heads of width 2", "[lecture]") {
@@ -98,11 +98,11 @@ TEST_CASE("lecture: two heads of width 2", "[lecture]") {
                                    {.head = head, .first_row = 0, .rows = 4, .first_key = 0, .keys = 4}));
     Plan plan = compile(g, test_device());
     plan.run();
-    check_printed("A of head 1", plan.read("a0"),
+    check_printed("A of head 1", plan.read("a0").vector(),
                   {.16, .16, .65, .04, .16, .16, .65, .04, .10, .10, .80, .01, .22, .22, .45, .11});
-    check_printed("A of head 2", plan.read("a1"),
+    check_printed("A of head 2", plan.read("a1").vector(),
                   {.07, .29, .04, .60, .13, .27, .06, .54, .10, .40, .10, .40, .09, .17, .02, .72});
-    check_printed("Z, heads side by side", plan.read("z"),
+    check_printed("Z, heads side by side", plan.read("z").vector(),
                   {1.61, 0.39, 0.44, 1.56, 1.61, 0.39, 0.53, 1.47, 1.79, 0.21, 0.70, 1.30, 1.34, 0.66, 0.30, 1.70});
 }
 
@@ -132,9 +132,9 @@ TEST_CASE("lecture: its first practice problem", "[lecture]") {
     g.output("z", matmul(a, vs));
     Plan plan = compile(g, test_device());
     plan.run();
-    check_equal("S", plan.read("s"), {5, 3, 6, 4, 2, 4, 7, 3, 6});
-    check_printed("A", plan.read("a"), {0.31, 0.07, 0.62, 0.45, 0.11, 0.45, 0.64, 0.04, 0.32});
-    check_printed("Z", plan.read("z"), {1.31, 1.62, 1.45, 1.45, 1.64, 1.32});
+    check_equal("S", plan.read("s").vector(), {5, 3, 6, 4, 2, 4, 7, 3, 6});
+    check_printed("A", plan.read("a").vector(), {0.31, 0.07, 0.62, 0.45, 0.11, 0.45, 0.64, 0.04, 0.32});
+    check_printed("Z", plan.read("z").vector(), {1.31, 1.62, 1.45, 1.45, 1.64, 1.32});
 }
 
 TEST_CASE("lecture: LayerNorm and sinusoids", "[lecture]") {

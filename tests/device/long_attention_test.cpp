@@ -43,7 +43,7 @@ Result attend(const Sizes& s, const Inputs& in, bool causal, const std::string& 
     plan.write("k", in.k);
     plan.write("v", in.v);
     plan.run();
-    return {plan.read("o"), plan.read("lse")};
+    return {plan.read("o").vector(), plan.read("lse").vector()};
 }
 
 // All weights of one head, [n, m].
@@ -59,7 +59,7 @@ std::vector<float> weights_of(const Sizes& s, const Inputs& in, const std::vecto
     plan.write("k", in.k);
     plan.write("lse", lse);
     plan.run();
-    return plan.read("p");
+    return plan.read("p").vector();
 }
 
 double largest_difference(const std::vector<float>& a, const std::vector<float>& b) {

@@ -35,7 +35,7 @@ struct Sheet {
         for (const auto& [name, values] : integers) plan.write(name, values);
         plan.run();
         std::map<std::string, Values> results;
-        for (const auto& [name, id] : outputs) results[name] = plan.read(name);
+        for (const auto& [name, id] : outputs) results[name] = plan.read(name).vector();
         return results;
     }
 };

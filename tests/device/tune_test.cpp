@@ -6,6 +6,7 @@
 #include "../host/expect_error.h"
 #include "../host/own_cache.h"
 #include "runtime/base/options.h"
+#include "runtime/exec/plan_access.h"
 #include "runtime/exec/tuning_files.h"
 #include "runtime/graph/choose_kernel.h"
 #include "runtime/graph/schedule.h"
@@ -76,7 +77,7 @@ TEST_CASE("sessions choose by the table in the cache, and results stay", "[tune]
         session.run();
         const Plan& plan = session.plan(8);
         for (const int node : live_nodes(plan.graph())) {
-            const Kernel* kernel = plan.schedule().kernels[static_cast<std::size_t>(node)];
+            const Kernel* kernel = detail::PlanAccess::schedule(plan).kernels[static_cast<std::size_t>(node)];
             kernels.push_back(plan.graph().nodes()[static_cast<std::size_t>(node)].op->name + std::string("/") +
                               kernel->name);
         }
