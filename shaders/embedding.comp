@@ -17,11 +17,11 @@ layout(push_constant) uniform Push { EmbeddingParams p; };
 void main() {
     uint per_row = p.width / STEP, i = invocation_index();
     if (per_row == 0u || i / per_row >= p.rows) return;
-    uint r = i / per_row, col = i % per_row * STEP, sequence = r / p.rows_each, own = r % p.rows_each;
-    uvec2 step = step_of(p.step, sequence);
+    uint r = i / per_row, col = i % per_row * STEP, lane = r / p.rows_each, own = r % p.rows_each;
+    uvec2 step = step_of(p.step, lane);
     uint place = position_of(step, own), position = place + p.position_offset;
     bool known = is_valid(step, own) && place < p.id_count && (!present(p.positions) || position < p.position_rows);
-    uint id = known ? ReadWords(p.ids).at[sequence * p.id_stride + place] : 0xffffffffu;
+    uint id = known ? ReadWords(p.ids).at[sequence_of(p.step, lane) * p.id_stride + place] : 0xffffffffu;
     vec4 value = vec4(0.0);
     if (id < p.vocab) {  // a negative id is a large one
         Row row = row_of(p.w, W_TYPE, id, p.width);

@@ -11,8 +11,8 @@ layout(local_size_x = 256, local_size_x_id = 0) in;
 layout(push_constant) uniform Push { MarkSeenParams p; };
 
 void main() {
-    uint sequence = gl_WorkGroupID.x;
-    uvec2 step = step_of(p.step, sequence), tokens = row_address(p.tokens, F32, sequence, p.token_count);
+    uint lane = gl_WorkGroupID.x, sequence = sequence_of(p.step, lane);
+    uvec2 step = step_of(p.step, lane), tokens = row_address(p.tokens, F32, sequence, p.token_count);
     uvec2 seen = row_address(p.seen, F32, sequence, p.words);
     uint position = ReadWords(step).at[STEP_POSITION], valid = ReadWords(step).at[STEP_VALID];
     for (uint r = gl_LocalInvocationID.x; r < valid && position + r < p.token_count; r += gl_WorkGroupSize.x) {

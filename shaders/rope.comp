@@ -41,13 +41,13 @@ void main() {
     if (per_row == 0u || i / per_row >= p.rows) return;
     uint row = i / per_row, unit = i % per_row;
     uint token = p.heads_first != 0u ? row % p.tokens : row / p.heads % p.tokens;
-    uint sequence = p.sequences > 1u ? row / (p.tokens * p.heads) : 0u;
-    uvec2 step = step_of(p.step, sequence);
+    uint lane = p.sequences > 1u ? row / (p.tokens * p.heads) : 0u;
+    uvec2 step = step_of(p.step, lane);
     uint position = present(p.positions) ? ReadWords(p.positions).at[token] : position_of(step, token);
     Row y = Row(p.y, row * p.dim);
     if (to_cache) {
         if (!is_valid(step, token) || position >= p.cache_rows) return;
-        y = row_of(p.y, Y_TYPE, cache_row(sequence, p.cache_rows, position), p.heads * p.dim);
+        y = row_of(p.y, Y_TYPE, cache_row(sequence_of(p.step, lane), p.cache_rows, position), p.heads * p.dim);
         y.begin += row % p.heads * p.dim;
     }
     uint first = unit < turns ? unit * STEP : p.rotary + (unit - turns) * STEP;

@@ -17,9 +17,9 @@ SAMPLE_CONSTANTS(VANTAGE_CONSTANT)
 
 layout(push_constant) uniform Push { SampleParams p; };
 
-uint sequence = gl_WorkGroupID.x;
-uvec2 own_step = step_of(p.step, sequence), seen = row_address(p.seen, F32, sequence, p.seen_words);
-Row logits = row_of(p.logits, X_TYPE, sequence, p.vocab);
+uint lane = gl_WorkGroupID.x, sequence = sequence_of(p.step, lane);
+uvec2 own_step = step_of(p.step, lane), seen = row_address(p.seen, F32, sequence, p.seen_words);
+Row logits = row_of(p.logits, X_TYPE, lane, p.vocab);
 
 float penalty;
 uint sampling_key(uint i) {

@@ -25,11 +25,11 @@ void put(uvec2 address, uint type, uint heads, uint head, uint row, uint d, vec4
 }
 
 void put_into_cache(uvec2 address, uint head, uint row, uint d, vec4 value) {
-    uint sequence = row / p.rows_each, own = row % p.rows_each;
-    uvec2 step = step_of(p.step, sequence);
+    uint lane = row / p.rows_each, own = row % p.rows_each;
+    uvec2 step = step_of(p.step, lane);
     uint position = position_of(step, own);
     if (!is_valid(step, own) || position >= p.cache_rows) return;
-    Row target = row_of(address, KV_TYPE, cache_row(sequence, p.cache_rows, position), p.kv_heads * p.width);
+    Row target = row_of(address, KV_TYPE, cache_row(sequence_of(p.step, lane), p.cache_rows, position), p.kv_heads * p.width);
     store_step(target.address, KV_TYPE, target.begin + head * p.width + d, value);
 }
 

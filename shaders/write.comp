@@ -18,10 +18,10 @@ layout(push_constant) uniform Push { WriteParams p; };
 void main() {
     uint per_row = p.cols / STEP, i = invocation_index();
     if (per_row == 0u || i / per_row >= p.rows) return;
-    uint r = i / per_row, col = i % per_row * STEP, sequence = r / p.rows_each, own = r % p.rows_each;
-    uvec2 step = step_of(p.step, sequence);
+    uint r = i / per_row, col = i % per_row * STEP, lane = r / p.rows_each, own = r % p.rows_each;
+    uvec2 step = step_of(p.step, lane);
     uint position = position_of(step, own);
     if (!is_valid(step, own) || position >= p.state_rows) return;
-    Row target = row_of(p.state, STATE_TYPE, cache_row(sequence, p.state_rows, position), p.cols);
+    Row target = row_of(p.state, STATE_TYPE, cache_row(p.by_lane != 0u ? lane : sequence_of(p.step, lane), p.state_rows, position), p.cols);
     store_step(target.address, STATE_TYPE, target.begin + col, load_step(p.x, X_TYPE, r * p.cols + col));
 }

@@ -2,6 +2,7 @@
 // by quantization.
 #include <CLI/CLI.hpp>
 
+#include "runtime/session/model_access.h"
 #include "cli/bench/bench.h"
 #include "cli/bench/bench_quality.h"
 #include "cli/bench/bench_start.h"
@@ -38,7 +39,7 @@ std::vector<ModelTest> tests_of(const BenchModelOptions& o, const Model& model) 
     std::vector<std::int64_t> prompts = o.prompts, texts = o.texts;
     if (prompts.empty() && texts.empty()) {
         prompts = {fitting(512, model)};
-        if (model.config().kind != ModelKind::encoder) texts = {fitting(128, model)};
+        if (config_of(model).kind != ModelKind::encoder) texts = {fitting(128, model)};
     }
     std::vector<ModelTest> tests;
     for (const std::int64_t depth : o.depths) {

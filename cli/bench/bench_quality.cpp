@@ -1,3 +1,4 @@
+#include "runtime/session/model_access.h"
 #include "cli/bench/bench_quality.h"
 
 #include <algorithm>
@@ -17,7 +18,7 @@ namespace {
 /// training.
 std::vector<std::int32_t> validation_text(const Model& model) {
     const std::string text = read_file(built_in_model() + "/valid.txt");
-    const auto end = static_cast<std::int32_t>(model.config().end_tokens.front());
+    const auto end = static_cast<std::int32_t>(config_of(model).end_tokens.front());
     std::vector<std::int32_t> ids;
     for (std::size_t at = 0; at < text.size();) {
         const std::size_t next = std::min(text.find("\n\n", at), text.size());
@@ -41,7 +42,7 @@ std::vector<std::int32_t> text_of(const Model& model, const QualityOptions& o) {
 }
 
 void require_decoder(const Model& model) {
-    if (model.config().kind != ModelKind::decoder)
+    if (config_of(model).kind != ModelKind::decoder)
         throw Error(ErrorKind::usage, "bench model: --quality needs a decoder, but " + model.info().name + " is " +
                                           model.info().architecture);
 }

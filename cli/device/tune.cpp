@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "runtime/session/model_access.h"
 #include "cli/device/tune_report.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/generation_options.h"
@@ -52,7 +53,7 @@ Graph::WeightTypes storage_of_weights(const ModelConfig& config, DType wanted) {
 Subject subject_of(const TuneCommand& o, const Device& device) {
     if (o.shape.empty()) {
         const Model model = load_model(device);
-        return {model.info().name, model.config(), [model](const BuildOptions& build) { return model.graph(build); }};
+        return {model.info().name, config_of(model), [model](const BuildOptions& build) { return graph_of(model, build); }};
     }
     const NamedShape& shape = shape_named(o.shape);
     const ModelConfig config = parse_model_config(shape.config, shape.name);

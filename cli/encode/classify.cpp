@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
+#include "runtime/session/model_access.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/generation_options.h"
 #include "cli/shared/head_mask.h"
@@ -55,21 +56,22 @@ std::vector<Guess> best(const std::vector<double>& p, std::size_t count, const a
 }
 
 Question label_of(const std::string& what, const Session& session, std::size_t top) {
-    const ModelConfig& config = session.model().config();
+    const ModelConfig& config = config_of(session.model());
     return {what, best(label_values(config, session.logits()), top, [&](std::size_t i) { return config.labels[i]; })};
 }
 
 std::vector<Question> questions(const Session& session, std::size_t top) {
     const Model& model = session.model();
-    const ModelConfig& config = model.config();
+    const ModelConfig& config = config_of(model);
     if (config.head == Head::classification) return {label_of("label", session, top)};
     const std::int32_t mask = mask_token(model);
     const auto vocab = static_cast<std::size_t>(config.vocab);
+    const Array logits = session.logits();
     std::vector<Question> all;
     for (std::size_t i = 0; i < session.tokens().size(); ++i) {
         if (session.tokens()[i] != mask) continue;
         all.push_back({format("gap %zu", all.size() + 1),
-                       best(probabilities(std::span(session.logits()).subspan(i * vocab, vocab)), top,
+                       best(probabilities(logits.values().subspan(i * vocab, vocab)), top,
                             [&](std::size_t id) { return token_text(model, static_cast<std::int32_t>(id)); })});
     }
     if (all.empty())
@@ -123,7 +125,7 @@ std::vector<Question> about_text(ClassifyOptions& o, const Model& model) {
     Session session(
         model,
         {.precision = precision_named(o.precision), .profile = profiling(), .masked_heads = masked_heads(o.masked)});
-    session.append(text.ids, model.config().token_types > 1 ? text.type_ids : std::vector<std::int32_t>());
+    session.append(text.ids, config_of(model).token_types > 1 ? text.type_ids : std::vector<std::int32_t>());
     session.run();
     note_dispatches(model.device(), session.take_timings());
     return questions(session, o.top);
@@ -131,7 +133,7 @@ std::vector<Question> about_text(ClassifyOptions& o, const Model& model) {
 
 void run(ClassifyOptions& o) {
     const Model model = load_model(open_device());
-    const ModelConfig& config = model.config();
+    const ModelConfig& config = config_of(model);
     if (config.kind != ModelKind::encoder || config.head == Head::none)
         throw Error(
             ErrorKind::usage,

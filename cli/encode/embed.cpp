@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "runtime/session/model_access.h"
 #include "cli/generate/prompt_batch.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/generation_options.h"
@@ -82,7 +83,7 @@ using OnVector = std::function<void(std::size_t number, std::vector<float>)>;
 /// Embeds texts of one size, as many at a time as fit in a run.
 void embed_size(const Model& model, const EmbedOptions& o, std::span<const Text> texts, const OnVector& on_vector) {
     // per run; masked language models compute logits over the whole vocabulary for every row
-    const std::size_t max_rows = model.config().head == Head::masked_lm ? 512 : 4096, max_texts = 32;
+    const std::size_t max_rows = config_of(model).head == Head::masked_lm ? 512 : 4096, max_texts = 32;
     const std::size_t size = texts.front().size(),
                       together = std::min({texts.size(), max_texts, std::max<std::size_t>(max_rows / size, 1)});
     Batch batch(model, static_cast<std::int64_t>(together),
@@ -93,11 +94,11 @@ void embed_size(const Model& model, const EmbedOptions& o, std::span<const Text>
     for (std::size_t first = 0; first < texts.size(); first += together) {
         const std::span<const Text> some = texts.subspan(first, std::min(together, texts.size() - first));
         batch.restart();
-        for (std::size_t i = 0; i < some.size(); ++i) batch.append(static_cast<std::int64_t>(i), some[i].ids);
+        for (std::size_t i = 0; i < some.size(); ++i) batch[static_cast<std::int64_t>(i)].append(some[i].ids);
         batch.run();
         for (std::size_t i = 0; i < some.size(); ++i) {
             const auto sequence = static_cast<std::int64_t>(i);
-            on_vector(some[i].number, pool(model, batch.last_hidden(sequence), batch.pooled(sequence), o.pooling));
+            on_vector(some[i].number, pool(model, std::vector<float>(batch[sequence].last_hidden()), std::vector<float>(batch[sequence].pooled()), o.pooling));
         }
     }
     note_dispatches(model.device(), batch.take_timings());
@@ -131,7 +132,7 @@ void embed_images(const Model& model, const EmbedOptions& o, const OnVector& on_
         for (const ModelImage& image : read_model_images(model, o.images[file])) {
             session.set_image(image.pixels);
             session.run();
-            on_vector(number++, pool(model, session.last_hidden(), session.pooled(), o.pooling));
+            on_vector(number++, pool(model, std::vector<float>(session.last_hidden()), std::vector<float>(session.pooled()), o.pooling));
         }
     }
     note_dispatches(model.device(), session.take_timings());
@@ -140,10 +141,10 @@ void embed_images(const Model& model, const EmbedOptions& o, const OnVector& on_
 void run(const EmbedOptions& o) {
     const std::vector<std::string> texts = o.images.empty() ? texts_of(o) : std::vector<std::string>();
     const Model model = load_model(open_device());
-    if (model.config().kind != ModelKind::encoder)
+    if (config_of(model).kind != ModelKind::encoder)
         throw Error(ErrorKind::usage, "embed: " + model.info().name + " is " + model.info().architecture +
                                           "; embed needs an encoder (bert, roberta, longformer, distilbert, vit)");
-    if (model.config().is_vision() && o.images.empty())
+    if (config_of(model).is_vision() && o.images.empty())
         throw Error(ErrorKind::usage, "embed: " + model.info().name + " is a vision model; give --image FILE");
     std::vector<std::vector<float>> vectors;
     const auto note = [&](std::size_t number, std::vector<float> vector) {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "runtime/session/model_access.h"
 #include "cli/explain/explain_figures.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/generation_options.h"
@@ -26,13 +27,13 @@ void run(ExplainOptions& o) {
     const Model model = load_model(device);
     o.session.precision = precision_named(o.precision);
     Session session(model, o.session);
-    const bool decoder = model.config().kind != ModelKind::encoder;
+    const bool decoder = config_of(model).kind != ModelKind::encoder;
     const std::int64_t max_tokens = session.context() - (decoder ? 1 : 0);  // the token after the prompt must fit, too
     if (o.tokens > max_tokens || max_tokens < 1)
         throw Error(ErrorKind::usage, format("explain: {} of {} tokens{} not fit the context of {}; use a larger --ctx",
                                              decoder ? "a prompt" : "a text", std::max<std::int64_t>(o.tokens, 1),
                                              decoder ? " and the token after it do" : " does", session.context()));
-    if (model.config().is_vision()) o.tokens = max_tokens;  // an image has a fixed length
+    if (config_of(model).is_vision()) o.tokens = max_tokens;  // an image has a fixed length
     const std::int64_t tokens = o.tokens > 0 ? o.tokens : std::min<std::int64_t>(64, max_tokens);
     const Explanation e = explanation(model, session, tokens, o.session.precision);
     if (e.source) session.encoder_plan(tokens);

@@ -1,3 +1,4 @@
+#include "runtime/session/model_access.h"
 #include "cli/explain/explain_figures.h"
 
 #include <algorithm>
@@ -19,7 +20,7 @@ BuildOptions build_options(const Model& model, std::int64_t rows, std::int64_t c
         .context = context,
         .cache = precision == Precision::f32 ? DType::f32 : DType::f16,
         .record_attention = std::vector<bool>(
-            static_cast<std::size_t>(std::max(model.config().layers, model.config().encoder.layers)), record_attention),
+            static_cast<std::size_t>(std::max(config_of(model).layers, config_of(model).encoder.layers)), record_attention),
         .all_logits = false,
         .hidden = false};
 }
@@ -27,9 +28,9 @@ BuildOptions build_options(const Model& model, std::int64_t rows, std::int64_t c
 }  // namespace
 
 Explanation explanation(const Model& model, Session& session, std::int64_t tokens, Precision precision) {
-    const bool decoder = model.config().kind != ModelKind::encoder;
-    const CostModel cost(model.config(), precision == Precision::f32 ? DType::f32 : DType::f16,
-                         [&model](const BuildOptions& options) { return model.graph(options); });
+    const bool decoder = config_of(model).kind != ModelKind::encoder;
+    const CostModel cost(config_of(model), precision == Precision::f32 ? DType::f32 : DType::f16,
+                         [&model](const BuildOptions& options) { return graph_of(model, options); });
     Explanation e{.model = model,
                   .session = session,
                   .tokens = tokens,
@@ -79,12 +80,12 @@ std::map<std::string, TensorType> values_of(const Model& model, BuildOptions sha
     std::map<std::string, TensorType> found;
     const auto add = [&](bool encoder) {
         shape.encoder = encoder;
-        const Graph graph = model.graph(shape);
+        const Graph graph = graph_of(model, shape);
         for (const Value& value : graph.values())
             if (value.kind == kind) found.emplace(value.name, value.type);
     };
     add(false);
-    if (model.config().kind == ModelKind::encoder_decoder) add(true);
+    if (config_of(model).kind == ModelKind::encoder_decoder) add(true);
     return found;
 }
 

@@ -1,6 +1,7 @@
 // vantage explain --json.
 #include <cstdio>
 
+#include "runtime/session/model_access.h"
 #include "cli/explain/explain_figures.h"
 #include "runtime/base/json.h"
 #include "runtime/cost/symbols.h"
@@ -53,7 +54,7 @@ Json run_json(const Explanation& e, const RunCost& run) {
 
 Json cache_json(const Explanation& e) {
     Json contexts = Json::array();
-    for (const std::int64_t tokens : shown_contexts(e.model.config().context))
+    for (const std::int64_t tokens : shown_contexts(config_of(e.model).context))
         contexts.push_back({{"tokens", tokens}, {"bytes", e.cost.cache_bytes(tokens)}});
     return {{"bytes_per_token", e.cost.cache_bytes(1)},
             {"formula", e.cost.cache_per_token().text()},
@@ -63,7 +64,7 @@ Json cache_json(const Explanation& e) {
 }
 
 Json memory_json(const Explanation& e) {
-    const Session::Memory m = e.session.memory();
+    const SessionMemory m = e.session.memory();
     return {{"weights", weight_bytes(e.model)},
             {"cache", m.cache},
             {"states", m.states},

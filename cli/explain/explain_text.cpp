@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "runtime/session/model_access.h"
 #include "cli/explain/explain_figures.h"
 #include "cli/shared/text_table.h"
 #include "runtime/base/log.h"
@@ -45,7 +46,7 @@ void print(const std::string& heading, const TextTable& table) {
 // -------------------------------------------------------------------------------------------------------
 
 void print_sizes(const Explanation& e) {
-    const ModelConfig& c = e.model.config();
+    const ModelConfig& c = config_of(e.model);
     std::string text;
     for (const auto& [symbol, meaning] : model_symbols()) {
         const std::int64_t value = e.cost.values().at(symbol);
@@ -61,7 +62,7 @@ void print_sizes(const Explanation& e) {
                     number(c.layers));
 }
 
-bool is_encoder_decoder(const Explanation& e) { return e.model.config().kind == ModelKind::encoder_decoder; }
+bool is_encoder_decoder(const Explanation& e) { return config_of(e.model).kind == ModelKind::encoder_decoder; }
 
 void print_parameters(const Explanation& e) {
     const ModelInfo& info = e.model.info();
@@ -78,8 +79,8 @@ void print_parameters(const Explanation& e) {
         std::printf("  the encoder runs once per text and computes the keys and values of cross-attention\n");
     const bool has_output = std::any_of(e.prompt.roles.begin(), e.prompt.roles.end(),
                                         [](const RunCost::RoleCost& one) { return one.role == ModelRole::output; });
-    if (e.model.config().tied && has_output) std::printf("  the output layer shares the weights of the embedding\n");
-    if (const ModelConfig& c = e.model.config(); c.experts > 0)
+    if (config_of(e.model).tied && has_output) std::printf("  the output layer shares the weights of the embedding\n");
+    if (const ModelConfig& c = config_of(e.model); c.experts > 0)
         std::printf("  active per token: %s (%s), k = %lld of E = %lld experts\n",
                     exact_text(active_parameters(e)).c_str(),
                     share_text(static_cast<double>(active_parameters(e)), all).c_str(), number(c.experts_per_token),
@@ -115,7 +116,7 @@ void print_work(const Explanation& e, const std::string& heading, const RunCost&
                 sum_text(e.cost.simplified(run.matrices), run.values).c_str());
     std::printf("        %s of keys and values: %s bytes%s; %s between operations\n",
                 memory_text(run.cache_bytes).c_str(), cache.text().c_str(),
-                e.model.config().windows.empty() ? "" : " (a window reads less)",
+                config_of(e.model).windows.empty() ? "" : " (a window reads less)",
                 memory_text(all.bytes_read - run.weight_bytes - run.cache_bytes).c_str());
 }
 
@@ -123,7 +124,7 @@ void print_work(const Explanation& e, const std::string& heading, const RunCost&
 // ----------------------------------------------------------------------------------------------------------
 
 void print_cache(const Explanation& e) {
-    const ModelConfig& c = e.model.config();
+    const ModelConfig& c = config_of(e.model);
     const auto bytes = [&](std::int64_t tokens, DType type) {
         const double each = static_cast<double>(e.cost.cache_bytes(1)) /
                             info(e.precision == Precision::f32 ? DType::f32 : DType::f16).bytes;
@@ -151,7 +152,7 @@ void print_memory(const Explanation& e) {
         table.row({part, bytes_text(bytes), note});
     };
     for (const auto& [type, bytes] : weight_bytes(e.model)) row("weights " + type, bytes, "shared by all sessions");
-    const Session::Memory m = e.session.memory();
+    const SessionMemory m = e.session.memory();
     row("keys and values " + std::string(e.precision == Precision::f32 ? "f32" : "f16"), m.cache,
         format("%lld tokens of context", number(e.session.context())));
     row("other states", m.states, "tokens, step, tables");

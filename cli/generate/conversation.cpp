@@ -1,3 +1,4 @@
+#include "runtime/session/model_access.h"
 #include "cli/generate/conversation.h"
 
 #include <algorithm>
@@ -65,7 +66,7 @@ Conversation::Turn Conversation::reply(const std::function<void(const std::strin
     const std::vector<std::int32_t> ids = tokens(), &there = generator_.session().tokens();
     Turn turn;
     turn.prompt_tokens = std::ssize(ids);
-    if (generator_.session().model().config().kind !=
+    if (config_of(generator_.session().model()).kind !=
         ModelKind::encoder_decoder)  // its encoder reads the whole text again
         turn.kept_tokens = std::ranges::mismatch(there, ids).in1 - there.begin();
     try {

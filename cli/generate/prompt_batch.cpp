@@ -1,3 +1,4 @@
+#include "runtime/session/model_access.h"
 #include "cli/generate/prompt_batch.h"
 
 #include <algorithm>
@@ -28,7 +29,7 @@ SessionOptions session_for(const Model& model, std::span<const std::vector<std::
                            const GeneratorOptions& options) {
     SessionOptions session = options.session;
     if (session.context > 0) return session;
-    const ModelConfig& c = model.config();
+    const ModelConfig& c = config_of(model);
     std::size_t longest = 0;
     for (const std::vector<std::int32_t>& ids : prompts) longest = std::max(longest, ids.size());
     // one more than the start and first tokens of an encoder–decoder, so that no text ends because the context is full

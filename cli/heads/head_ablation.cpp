@@ -1,3 +1,4 @@
+#include "runtime/session/model_access.h"
 #include "cli/heads/head_ablation.h"
 
 #include <algorithm>
@@ -12,7 +13,7 @@ namespace vantage::cli {
 namespace {
 
 bool predicts_label(const Model& model) {
-    return model.config().head == Head::classification && model.config().labelling == Labelling::one_of;
+    return config_of(model).head == Head::classification && config_of(model).labelling == Labelling::one_of;
 }
 
 /// −ln softmax(logits)[id].
@@ -25,7 +26,8 @@ double surprise(std::span<const float> logits, std::size_t id) {
 
 /// Loss of the label `answer`, or the mean loss of the next tokens.
 double loss_of(const Session& session, std::size_t answer) {
-    const std::span<const float> logits = session.logits();
+    const Array all = session.logits();
+    const std::span<const float> logits = all.values();
     if (predicts_label(session.model())) return surprise(logits, answer);
     const std::vector<std::int32_t>& ids = session.tokens();
     const std::size_t vocab = logits.size() / ids.size();
@@ -38,12 +40,12 @@ double loss_of(const Session& session, std::size_t answer) {
 }  // namespace
 
 std::vector<AttentionKind> attention_kinds(const Model& model) {
-    if (model.config().kind != ModelKind::encoder_decoder) return {AttentionKind::self};
+    if (config_of(model).kind != ModelKind::encoder_decoder) return {AttentionKind::self};
     return {AttentionKind::encoder, AttentionKind::self, AttentionKind::cross};
 }
 
 void require_loss(const Model& model) {
-    if (model.config().kind == ModelKind::encoder && !predicts_label(model))
+    if (config_of(model).kind == ModelKind::encoder && !predicts_label(model))
         throw Error(ErrorKind::usage, "heads: --ablate measures the loss of the next token or of a label, but " +
                                           model.info().name + " is an encoder without either");
 }
@@ -61,7 +63,7 @@ Ablation ablate(const Model& model, const ModelInput& input, const SessionOption
     Session session(model, all_logits);
     begin(session, input);
     session.run();
-    const std::vector<float>& logits = session.logits();
+    const Array logits = session.logits();
     const auto answer = static_cast<std::size_t>(std::ranges::max_element(logits) - logits.begin());
     Ablation result{.baseline = loss_of(session, answer), .losses = {}};
     std::vector<HeadId> places;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "runtime/session/model_access.h"
 #include "cli/heads/head_ablation.h"
 #include "cli/heads/heads_report.h"
 #include "cli/heads/pattern_pictures.h"
@@ -43,7 +44,7 @@ void check_lengths(const HeadsOptions& o, const ModelInput& input) {
 }
 
 void check_values(const HeadsOptions& o, const Model& model) {
-    const Attrs& own = model.config().own;
+    const Attrs& own = config_of(model).own;
     if (!o.values || !own.has("global_tokens")) return;
     if (o.input.global_positions || o.input.global_tokens.value_or(own.integer("global_tokens")) > 0)
         throw Error(ErrorKind::usage,

@@ -1,3 +1,4 @@
+#include "runtime/session/model_access.h"
 #include "cli/heads/heads_report.h"
 
 #include <algorithm>
@@ -177,7 +178,7 @@ void print_heads_table(const HeadsReport& report) {
                                lengths_text(report).c_str());
     if (report.loss)
         about += format(" · loss %.3f nats%s", *report.loss,
-                        report.model.config().head == Head::classification ? "" : " per token");
+                        config_of(report.model).head == Head::classification ? "" : " per token");
     std::printf("%s %s\n", page.bold(report.model.info().name).c_str(), page.dim(about).c_str());
     for (const HeadsPart& part : report.parts) print_part(report, part, page);
     const auto salient = report.most_salient();

@@ -1,3 +1,4 @@
+#include "runtime/session/model_access.h"
 #include "cli/heads/heads_table.h"
 
 #include <algorithm>
@@ -16,7 +17,7 @@ constexpr std::pair<const char*, const char*> renamed_keys[] = {{"telling", "sal
 
 const char* HeadsPart::name() const {
     if (survey.kind() == AttentionKind::cross) return "cross";
-    const bool is_encoder = survey.session().model().config().kind == ModelKind::encoder;
+    const bool is_encoder = config_of(survey.session().model()).kind == ModelKind::encoder;
     return is_encoder || survey.kind() == AttentionKind::encoder ? "encoder" : "decoder";
 }
 

@@ -1,3 +1,4 @@
+#include "runtime/session/model_access.h"
 #include "cli/heads/pattern_pictures.h"
 
 #include <algorithm>
@@ -58,7 +59,7 @@ void write_class_sources(const HeadsReport& report, const SquareMatrix& rollout,
     for (int patch = 1; patch < rollout.size; ++patch) shares.push_back(static_cast<float>(rollout.at(0, patch)));
     PngTexts texts = origin_texts(report.parts.front().survey);
     texts.emplace_back("Title", "attention rollout: what [CLS] depends on, through all layers");
-    write_png(path, overlaid(report.image->seen, shares, report.model.config().image), texts);
+    write_png(path, overlaid(report.image->seen, shares, config_of(report.model).image), texts);
 }
 
 }  // namespace

@@ -1,3 +1,4 @@
+#include "runtime/session/model_access.h"
 #include "cli/inspect/check_nodes.h"
 
 #include <algorithm>
@@ -77,7 +78,7 @@ NodeCheck check_nodes(const Model& model, std::span<const std::int32_t> ids, Ses
         write_sequence(first, model_names::tokens, model_names::step, ids);
         if (has(first, model_names::types)) write_state(first, model_names::types, types);
         if (has(first, model_names::positions))
-            write_state(first, model_names::positions, token_positions(model.config(), ids));
+            write_state(first, model_names::positions, token_positions(config_of(model), ids));
     } else {
         first.write(model_names::pixels, pixels);
         first.write_bytes(model_names::step, first_step(ids.size(), context));
@@ -89,7 +90,7 @@ NodeCheck check_nodes(const Model& model, std::span<const std::int32_t> ids, Ses
         done += chunk;
     }
     progress.show(tokens, tokens + 1);
-    if (tokens < context && model.config().kind != ModelKind::encoder) check(session.plan(1), 1);
+    if (tokens < context && config_of(model).kind != ModelKind::encoder) check(session.plan(1), 1);
     return result;
 }
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "runtime/session/model_access.h"
 #include "cli/inspect/check_nodes.h"
 #include "cli/inspect/inspect_report.h"
 #include "cli/inspect/inspect_save.h"
@@ -44,13 +45,13 @@ struct InspectOptions {
 /// The input. Without --decoder-ids, the decoder of an encoder–decoder gets its start token if --greedy continues, else
 /// the text that the model generates.
 ModelInput input_of(const InspectOptions& o, const Model& model) {
-    if (o.greedy > 0 && model.config().kind == ModelKind::encoder)
+    if (o.greedy > 0 && config_of(model).kind == ModelKind::encoder)
         throw Error(ErrorKind::usage,
                     "inspect: --greedy continues a text, but " + model.info().name + " is an encoder");
     ModelInput input = read_input("inspect", o.input, model);
     if (!input.source.empty() && input.ids.empty()) {
         if (o.greedy > 0)
-            input.ids = {static_cast<std::int32_t>(model.config().start_token)};
+            input.ids = {static_cast<std::int32_t>(config_of(model).start_token)};
         else
             input.ids =
                 generated_for(model, input.source, max_written,

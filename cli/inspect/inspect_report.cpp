@@ -1,3 +1,4 @@
+#include "runtime/session/model_access.h"
 #include "cli/inspect/inspect_report.h"
 
 #include <algorithm>
@@ -29,12 +30,13 @@ struct Answer {
 
 /// The most probable next tokens, or the labels of a classifier. Empty for encoders without a classification head.
 std::vector<Answer> answers(const Session& session) {
-    const ModelConfig& config = session.model().config();
+    const ModelConfig& config = config_of(session.model());
     std::vector<Answer> best;
     if (config.kind == ModelKind::encoder && config.head != Head::classification) return best;
     const bool labels = config.head == Head::classification;
     const auto count = labels ? config.labels.size() : static_cast<std::size_t>(config.vocab);
-    const std::span<const float> logits = std::span(session.logits()).last(count);
+    const Array all = session.logits();
+    const std::span<const float> logits = all.values().last(count);
     const std::vector<double> p = labels ? label_values(config, logits) : probabilities(logits);
     for (const std::size_t i : largest(p, answers_shown)) {
         const auto id = static_cast<std::int32_t>(i);
@@ -77,7 +79,7 @@ std::string bar(double part, int width) {
 void print_answers(const HeadSurvey& survey, const Page& page) {
     const std::vector<Answer> all = answers(survey.session());
     if (all.empty()) return;
-    const bool labels = survey.session().model().config().head == Head::classification;
+    const bool labels = config_of(survey.session().model()).head == Head::classification;
     std::printf("%s\n", page.bold(labels ? "label" : "next token").c_str());
     for (const Answer& answer : all) {
         const std::string word = labels ? without_controls(answer.name) : token_label(answer.name);
@@ -179,7 +181,7 @@ Json tokens_json(const Model& model, std::span<const std::int32_t> ids) {
 
 /// "7 tokens" or "16 patches".
 std::string length_text(const HeadSurvey& survey) {
-    const bool image = survey.session().model().config().is_vision();
+    const bool image = config_of(survey.session().model()).is_vision();
     const int count = survey.tokens() - (image ? 1 : 0);
     return format("%d %s%s", count, image ? "patch" : "token", count == 1 ? "" : image ? "es" : "s");
 }
@@ -224,7 +226,7 @@ void print_summary(const InspectReport& report) {
 void print_json(const InspectReport& report) {
     const HeadSurvey& survey = report.survey;
     const Model& model = survey.session().model();
-    const bool labels = model.config().head == Head::classification;
+    const bool labels = config_of(model).head == Head::classification;
     Json list = Json::array();
     for (const Answer& answer : answers(survey.session()))
         list.push_back(
@@ -234,7 +236,7 @@ void print_json(const InspectReport& report) {
         {"model", model.info().name},
         {"device", model.device().caps().name},
         {"precision", report.precision},
-        {"tokens", model.config().is_vision() ? places_json(survey) : tokens_json(model, survey.session().tokens())},
+        {"tokens", config_of(model).is_vision() ? places_json(survey) : tokens_json(model, survey.session().tokens())},
         {labels ? "labels" : "next", list},
         {"layers", survey.layers()},
         {"heads_per_layer", survey.heads()},

@@ -1,3 +1,4 @@
+#include "runtime/session/model_access.h"
 #include "cli/inspect/inspect_save.h"
 
 #include "cli/shared/probabilities.h"
@@ -32,6 +33,9 @@ public:
         : survey_(survey),
           image_(image),
           hidden_(survey.session().hidden()),
+          logits_(survey.session().logits()),
+          pooled_(survey.session().pooled()),
+          relation_(survey.session().relation()),
           attention_(all_weights(survey)),
           router_(survey.session().router_logits()),
           last_(survey.session().last_hidden()),
@@ -40,35 +44,35 @@ public:
     std::vector<TensorToWrite> tensors() const {
         const Session& session = survey_.session();
         const ModelInfo& info = session.model().info();
-        const ModelConfig& config = session.model().config();
+        const ModelConfig& config = config_of(session.model());
         const std::int64_t n = survey_.tokens();
         std::vector<TensorToWrite> all{
             {"hidden", "F32", {info.layers + 1, n, info.width}, std::as_bytes(std::span(hidden_))},
             {"attn", "F32", {info.layers, info.heads, n, n}, std::as_bytes(std::span(attention_))},
         };
-        const auto add = [&](const char* name, std::vector<std::int64_t> shape, const std::vector<float>& values) {
-            if (!values.empty()) all.push_back({name, "F32", std::move(shape), std::as_bytes(std::span(values))});
+        const auto add = [&](const char* name, std::vector<std::int64_t> shape, std::span<const float> values) {
+            if (!values.empty()) all.push_back({name, "F32", std::move(shape), std::as_bytes(values)});
         };
         if (image_)
             add("pixel_values", {config.image.channels, config.image.height, config.image.width}, image_->pixels);
         else
             all.push_back({"input_ids", "I32", {n}, std::as_bytes(std::span(session.tokens()))});
         const bool labels = config.head == Head::classification;
-        add("logits", labels ? std::vector{std::ssize(config.labels)} : std::vector{n, info.vocab}, session.logits());
+        add("logits", labels ? std::vector{std::ssize(config.labels)} : std::vector{n, info.vocab}, logits_);
         add("router_logits", {info.layers, n, config.experts}, router_);
         if (config.kind == ModelKind::encoder) {
             add("last_hidden", {n, info.width}, last_);
             add("mean_pooled", {info.width}, mean_);
         }
-        add("pooler_output", {std::ssize(session.pooled())}, session.pooled());
-        add("seq_relationship_logits", {2}, session.relation());
+        add("pooler_output", {std::ssize(pooled_)}, pooled_);
+        add("seq_relationship_logits", {2}, relation_);
         return all;
     }
 
 private:
     const HeadSurvey& survey_;
     const std::optional<ModelImage>& image_;
-    std::vector<float> hidden_, attention_, router_, last_, mean_;
+    std::vector<float> hidden_, logits_, pooled_, relation_, attention_, router_, last_, mean_;
 };
 
 void write(const std::string& file, std::vector<TensorToWrite> tensors, const Model& model,
@@ -85,7 +89,7 @@ void write(const std::string& file, std::vector<TensorToWrite> tensors, const Mo
 void save_pass(const std::string& file, const HeadSurvey& survey, const std::vector<std::int32_t>& greedy,
                const std::optional<ModelImage>& image, const std::string& precision) {
     const Model& model = survey.session().model();
-    if (model.config().kind == ModelKind::encoder_decoder) {
+    if (config_of(model).kind == ModelKind::encoder_decoder) {
         const SavedTranslation saved(survey.session());
         return write(file, saved.tensors(), model, greedy, precision);
     }

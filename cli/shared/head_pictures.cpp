@@ -1,3 +1,4 @@
+#include "runtime/session/model_access.h"
 #include "cli/shared/head_pictures.h"
 
 #include <filesystem>
@@ -23,7 +24,7 @@ std::string join(const std::string& folder, const std::string& file) {
 }  // namespace
 
 std::string prompt_quoted(const HeadSurvey& survey) {
-    if (const ImageInput& image = survey.session().model().config().image; image.channels > 0)
+    if (const ImageInput& image = config_of(survey.session().model()).image; image.channels > 0)
         return format("an image in %lld × %lld patches", static_cast<long long>(image.rows()),
                       static_cast<long long>(image.columns()));
     std::string text;

@@ -1,3 +1,4 @@
+#include "runtime/session/model_access.h"
 #include "cli/shared/head_survey.h"
 
 #include <algorithm>
@@ -46,16 +47,16 @@ HeadSurvey::HeadSurvey(Session& session, std::size_t tokens, AttentionKind kind)
     const Model& model = session.model();
     const std::vector<std::int32_t> written(session.tokens().begin(),
                                             session.tokens().begin() + static_cast<std::ptrdiff_t>(tokens));
-    if (model.config().is_vision()) {
+    if (config_of(model).is_vision()) {
         input_.keys.ids.resize(tokens);
         std::iota(input_.keys.ids.begin(), input_.keys.ids.end(), 0);  // no two patches are the same token
-        input_.columns = static_cast<int>(model.config().image.columns());
-        texts_ = place_names(model.config().image);
+        input_.columns = static_cast<int>(config_of(model).image.columns());
+        texts_ = place_names(config_of(model).image);
     } else {
         const std::vector<std::int32_t>& ids = kind == AttentionKind::self ? written : session.source_tokens();
         texts_ = token_texts(model, ids);
         input_.keys = sequence_of(model, ids, texts_);
-        input_.causal = kind == AttentionKind::self && model.config().kind != ModelKind::encoder;
+        input_.causal = kind == AttentionKind::self && config_of(model).kind != ModelKind::encoder;
     }
     if (kind == AttentionKind::cross) {
         query_texts_ = token_texts(model, written);
@@ -73,7 +74,8 @@ HeadSurvey::HeadSurvey(Session& session, std::size_t tokens, AttentionKind kind)
 }
 
 std::vector<float> HeadSurvey::weights(int layer, int head) const {
-    return session_.attention(layer, head, 0, queries(), 0, tokens(), kind_);
+    const Array p = session_.attention({layer, head, kind_}, {0, queries()}, {0, tokens()});
+    return {p.begin(), p.end()};
 }
 
 std::string token_text(const Model& model, std::int32_t id) {

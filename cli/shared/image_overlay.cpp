@@ -1,3 +1,4 @@
+#include "runtime/session/model_access.h"
 #include "cli/shared/image_overlay.h"
 
 #include <algorithm>
@@ -21,8 +22,8 @@ std::vector<float> read_by_class(const HeadSurvey& survey, int layer) {
     const int patches = survey.tokens() - 1;
     std::vector<float> mean(static_cast<std::size_t>(patches));
     for (int head = 0; head < survey.heads(); ++head) {
-        const std::vector<float> row = survey.session().attention(layer, head, 0, 1, 1, patches);
-        for (std::size_t i = 0; i < row.size(); ++i) mean[i] += row[i] / static_cast<float>(survey.heads());
+        const Array row = survey.session().attention({layer, head}, {0, 1}, {1, patches});
+        for (std::size_t i = 0; i < mean.size(); ++i) mean[i] += row.values()[i] / static_cast<float>(survey.heads());
     }
     return mean;
 }
@@ -67,7 +68,7 @@ std::vector<std::string> write_image_overlays(const HeadSurvey& survey, const Im
     std::vector<std::string> files;
     for (int layer = 0; layer < survey.layers(); ++layer) {
         files.push_back((std::filesystem::path(folder) / format("layer-%d-cls.png", layer)).string());
-        write_png(files.back(), overlaid(seen, read_by_class(survey, layer), model.config().image),
+        write_png(files.back(), overlaid(seen, read_by_class(survey, layer), config_of(model).image),
                   {{"Title", format("layer %d: attention of [CLS], mean of %d heads", layer, survey.heads())},
                    {"Vantage-Model", model.info().name},
                    {"Vantage-Layer", std::to_string(layer)}});

@@ -1,3 +1,4 @@
+#include "runtime/session/model_access.h"
 #include "cli/shared/model_images.h"
 
 #include <algorithm>
@@ -47,7 +48,7 @@ ImageProcessor processor_of(const Model& model) {
 }  // namespace
 
 std::vector<ModelImage> read_model_images(const Model& model, const std::string& path) {
-    const ModelConfig& config = model.config();
+    const ModelConfig& config = config_of(model);
     if (!config.is_vision())
         throw Error(ErrorKind::usage, "--image needs a vision model, but " + model.info().name + " is a text model (" +
                                           model.info().architecture + ")");

@@ -1,3 +1,4 @@
+#include "runtime/session/model_access.h"
 #include "cli/shared/model_input.h"
 
 #include <CLI/CLI.hpp>
@@ -75,7 +76,7 @@ void require_input(const std::string& command, const InputOptions& o) {
 }
 
 std::optional<ModelImage> image_of(const std::string& command, const InputOptions& o, const Model& model) {
-    if (model.config().is_vision() && o.image.empty())
+    if (config_of(model).is_vision() && o.image.empty())
         throw Error(ErrorKind::usage, command + ": " + model.info().name + " is a vision model; give --image FILE");
     if (o.image.empty()) return std::nullopt;
     std::vector<ModelImage> images = read_model_images(model, o.image);
@@ -90,7 +91,7 @@ namespace {
 std::vector<std::int32_t> types_of(const std::string& command, const InputOptions& o, const Model& model,
                                    std::size_t tokens) {
     if (o.types.empty()) return {};
-    if (model.config().token_types == 0)
+    if (config_of(model).token_types == 0)
         throw Error(ErrorKind::usage, command + ": --type-ids needs an encoder with token types, but " +
                                           model.info().name + " (" + model.info().architecture + ") has none");
     std::vector<std::int32_t> types = read_ids(o.types, command + ": --type-ids");
@@ -124,7 +125,7 @@ std::vector<std::int32_t> text_of(const std::string& command, const InputOptions
 }  // namespace
 
 ModelInput read_input(const std::string& command, const InputOptions& o, const Model& model) {
-    const bool is_encoder_decoder = model.config().kind == ModelKind::encoder_decoder;
+    const bool is_encoder_decoder = config_of(model).kind == ModelKind::encoder_decoder;
     if (!is_encoder_decoder && !o.decoder_ids.empty())
         throw Error(ErrorKind::usage, command + ": --decoder-ids needs an encoder–decoder, but " + model.info().name +
                                           " is " + model.info().architecture);

@@ -1,3 +1,4 @@
+#include "runtime/session/model_access.h"
 #include "cli/shared/translation.h"
 
 #include <algorithm>
@@ -21,7 +22,7 @@ std::vector<std::int32_t> generated_for(const Model& model, const std::vector<st
     options.context = std::min(model.info().context, std::max<std::int64_t>(std::ssize(source), max_tokens + 2));
     Session session(model, options);
     session.set_source(source);
-    if (const auto first = static_cast<std::int32_t>(model.config().forced_first_token); first >= 0)
+    if (const auto first = static_cast<std::int32_t>(config_of(model).forced_first_token); first >= 0)
         session.append(std::span(&first, 1));
     Progress progress("generating");
     std::int64_t done = 0;
@@ -34,6 +35,7 @@ std::vector<std::int32_t> generated_for(const Model& model, const std::vector<st
 
 SavedTranslation::SavedTranslation(Session& session)
     : session_(session),
+      logits_(session.logits()),
       encoder_hidden_(session.encoder_hidden()),
       encoder_last_(session.encoder_last_hidden()),
       decoder_hidden_(session.hidden()),
@@ -51,7 +53,7 @@ std::vector<float> SavedTranslation::weights(AttentionKind kind) const {
     for (std::int64_t layer = 0; layer < layers; ++layer)
         for (std::int64_t head = 0; head < heads; ++head) {
             progress.show(layer * heads + head, layers * heads);
-            const std::vector<float> one = session_.attention(layer, head, 0, rows, 0, keys, kind);
+            const std::vector<float> one(session_.attention({layer, head, kind}, {0, rows}, {0, keys}));
             all.insert(all.end(), one.begin(), one.end());
         }
     return all;
@@ -65,7 +67,7 @@ std::vector<TensorToWrite> SavedTranslation::tensors() const {
     };
     return {{"input_ids", "I32", {n}, std::as_bytes(std::span(session_.source_tokens()))},
             {"decoder_input_ids", "I32", {m}, std::as_bytes(std::span(session_.tokens()))},
-            floats("logits", {m, info.vocab}, session_.logits()),
+            floats("logits", {m, info.vocab}, logits_),
             floats("encoder_last_hidden", {n, info.width}, encoder_last_),
             floats("encoder_hidden", {info.encoder_layers + 1, n, info.width}, encoder_hidden_),
             floats("decoder_hidden", {info.layers + 1, m, info.width}, decoder_hidden_),
@@ -82,7 +84,7 @@ std::vector<SourceRead> source_reads(Session& session) {
     for (std::int64_t layer = 0; layer < info.layers; ++layer)
         for (std::int64_t head = 0; head < info.heads; ++head) {
             progress.show(layer * info.heads + head, info.layers * info.heads);
-            const std::vector<float> p = session.attention(layer, head, 0, rows, 0, keys, AttentionKind::cross);
+            const std::vector<float> p(session.attention({layer, head, AttentionKind::cross}, {0, rows}, {0, keys}));
             for (std::size_t i = 0; i < mean.size(); ++i) mean[i] += static_cast<double>(p[i]);
         }
     std::vector<SourceRead> reads;

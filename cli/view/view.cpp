@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 
+#include "runtime/session/model_access.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/head_pictures.h"
 #include "cli/shared/model_input.h"
@@ -91,7 +92,7 @@ SecondRun second_run(const Model& first, const view::ViewState& state, view::Liv
     } else {
         second.model.emplace(first);
     }
-    if (first.config().is_vision() || second.model->config().is_vision())
+    if (config_of(first).is_vision() || config_of(*second.model).is_vision())
         throw Error(ErrorKind::usage, "view: --compare supports text models only, and one of these is a vision model");
     options.precision = checked_precision(other.precision.value_or(options.precision));
     second.live = std::make_unique<view::LiveModel>(*second.model, options);

@@ -13,15 +13,21 @@
 
 namespace vantage {
 
-struct Bindings;
-struct ModelConfig;
-struct BuildOptions;
+namespace detail {
+struct ModelAccess;
+}
+
+/// The folder of files that come with the library: models, tables of tuned kernels. VANTAGE_ASSETS names another one. Throws bad_file
+/// where there is none.
+std::string asset_directory();
 
 /// Sizes of a model that programs ask for; of an encoder–decoder layers and heads are the decoder's.
 struct ModelInfo {
-    std::string name;  ///< the folder's name
+    /// The folder's name.
+    std::string name;
     std::string directory;
-    std::string architecture;  ///< "gpt2", "llama"
+    /// "gpt2", "llama".
+    std::string architecture;
     std::int64_t layers = 0, width = 0, heads = 0, kv_heads = 0, head_width = 0, inner = 0, vocab = 0, context = 0;
     std::int64_t encoder_layers = 0, encoder_heads = 0;  ///< of an encoder–decoder
     /// Layers, and heads of a layer, that attend this way; 0 where the model does not.
@@ -40,6 +46,8 @@ struct LoadOptions {
 };
 
 /// Weights are shared by all copies and all sessions; the last one frees them.
+///
+/// Threads: all functions may be called from many threads at once.
 class Model {
 public:
     /// Reads config.json, generation_config.json and tokenizer.json where they are there, and model.safetensors or shards
@@ -53,18 +61,16 @@ public:
     static Model random(const Device& device, const std::string& name, const std::string& config,
                         DType weights = DType::f32, std::uint64_t seed = 0);
 
+    /// The small model that comes with the library, in asset_directory()/models/mini-world. Throws bad_file where it is not found.
+    static Model built_in(const Device& device);
+
     const ModelInfo& info() const;
     bool has_tokenizer() const;
     const Tokenizer& tokenizer() const;  ///< throws bad_file when the folder has none
     const Device& device() const;
 
-    // for the runtime and tools
-    const ModelConfig& config() const;
-    /// The model's graph; `Bindings` hold its weights.
-    Graph graph(const BuildOptions& options) const;
-    const std::shared_ptr<Bindings>& weights() const;
-
 private:
+    friend struct detail::ModelAccess;
     struct State;
     explicit Model(std::shared_ptr<State> state) : state_(std::move(state)) {}
     std::shared_ptr<State> state_;

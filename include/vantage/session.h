@@ -1,228 +1,355 @@
-// One sequence in the making: a model's plans, and states of its own (cache, step, watched rows).
+// A sequence and what a model makes of it: tokens in, drawn tokens, logits, hidden states and attention out.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "vantage/array.h"
 #include "vantage/model.h"
 
 namespace vantage {
 
-/// How the next token is drawn: penalty → temperature → top-k → softmax → top-p → min-p → draw.
+namespace detail {
+class SessionCore;
+class SessionUse;
+struct SessionAccess;
+}  // namespace detail
+
+/// How the next token is drawn, in this order: repetition penalty, temperature, top-k, softmax, top-p, min-p, draw.
 struct Sampling {
-    double temperature = 0;     ///< 0 = the most probable token
-    std::int64_t top_k = 0;     ///< keep the k most probable; 0 = all
-    double top_p = 1;           ///< keep the smallest set of at least this mass
-    double min_p = 0;           ///< keep tokens of at least this share of the most probable one
-    double repeat_penalty = 1;  ///< Keskar et al. 2019; 1 = none
-    std::uint64_t seed = 0;     ///< the same seed, prompt and device give the same text
-    bool ignore_end = false;    ///< go on after the model's end tokens
+    /// 0 = greedy: the most probable token.
+    double temperature = 0;
+    /// Keep the k most probable tokens; 0 = all.
+    std::int64_t top_k = 0;
+    /// Keep the smallest set of tokens whose probabilities sum to at least this.
+    double top_p = 1;
+    /// Keep tokens whose probability is at least this share of the highest one.
+    double min_p = 0;
+    /// Repetition penalty (Keskar et al. 2019); 1 = none.
+    double repeat_penalty = 1;
+    /// The same seed, prompt, options and device give the same text.
+    std::uint64_t seed = 0;
+    /// Continue after the model's end tokens.
+    bool ignore_end = false;
 };
 
-/// How text is drawn where nobody says it.
+/// The sampling of `vantage run` and of Generator where a model recommends none. A Session is greedy by default.
 inline constexpr Sampling default_sampling{.temperature = 0.8, .top_p = 0.95};
-/// What the model's generation_config.json recommends; the usual where it says nothing.
+/// What the model's generation_config.json recommends; default_sampling where it is silent.
 Sampling recommended_sampling(const Model& model);
 
-/// f16: storage of the cache, and what matrix units may round to; f32 throughout; int8: as f16, and rows that meet weights in 8 or
-/// 4 bits may be rounded to 8 bits.
+/// f16: the cache is stored in f16, and matrix products may round their operands to it. f32: neither. int8: as f16, and rows that
+/// meet weights in 8 or 4 bits may be rounded to 8 bits.
 enum class Precision : std::uint8_t { f16, f32, int8 };
+/// "f16", "f32" or "int8"; throws usage for another name.
 Precision precision_named(const std::string& name);
+const char* name_of(Precision precision);
 
-/// What the heads of a layer do, in numbers: rows [tokens, heads, ROW_NUMBERS] and keys [KEY_NUMBERS, heads, tokens] as
-/// shaders/params/head_statistics.h lists them.
-struct HeadTable {
-    std::vector<float> rows, keys;
+/// Marks of a token for Session::head_statistics; bits that may be combined.
+enum TokenMark : std::int32_t { delimiter_mark = 1, word_mark = 2 };
+
+/// A weight and the key that it belongs to; key -1 and weight 0: there is none.
+struct WeightOfKey {
+    float weight = 0;
+    std::int64_t key = -1;
 };
 
-struct TapSource;
+/// What a head does with one query: sums over the keys that the query sees. In cross attention every number that depends on
+/// positions is 0, and for an image previous, next and repetitions are.
+struct HeadRow {
+    float total = 0;        ///< sum of the weights: 1, less what a sink takes
+    float visible = 0;      ///< keys that the query sees
+    float entropy = 0;      ///< in nats
+    float distance = 0;     ///< mean distance |i - j|, of patches that of their centres
+    float near = 0;         ///< weight on keys at most 3 away, the query itself included
+    float self = 0;         ///< weight on the query itself
+    float previous = 0;     ///< weight on the key before it
+    float next = 0;         ///< weight on the key after it
+    float first = 0;        ///< weight on key 0
+    float delimiters = 0;   ///< weight on keys marked delimiter_mark
+    float duplicate = 0;    ///< weight on earlier keys with the query's token
+    float induction = 0;    ///< weight on keys up to the query whose previous token is the query's
+    float repeated = 0;     ///< as duplicate, of keys more than 2 back
+    float copied = 0;       ///< as induction, of keys more than 1 back
+    WeightOfKey largest;    ///< the largest weight
+    WeightOfKey copy;       ///< the largest of those that `copied` sums
+    /// Of a token marked word_mark: the largest weights on other words that are neither key 0 nor adjacent.
+    std::array<WeightOfKey, 4> links;
+};
+
+/// What a head does with one key: the weights that it receives and the number of queries that see it.
+struct HeadKey {
+    float received = 0, seen = 0;
+    /// The same of queries more than 3 positions away.
+    float far_received = 0, far_seen = 0;
+};
+
+/// Attention of all heads of a layer, summarized by query and by key. The vectors are the device's result, row-major: rows
+/// [queries, heads, 26] and keys [4, heads, keys]; `row` and `key` name the numbers.
+struct HeadTable {
+    std::vector<float> rows, keys;
+    std::int64_t heads = 0;
+    /// Throw usage for a query, a key or a head that is not in the table.
+    HeadRow row(std::int64_t query, std::int64_t head) const;
+    HeadKey key(std::int64_t key, std::int64_t head) const;
+};
+
+/// A token that may come next.
+struct TokenProbability {
+    std::int32_t id = 0;
+    double probability = 0;
+};
 
 struct SessionOptions {
-    /// Tokens (an image has as many as it has); 0 = what the model allows and the memory budget holds.
+    /// Tokens of a sequence (an image has as many as it has); 0 = what the model allows and the memory holds.
     std::int64_t context = 0;
+    /// With `context` 0: at most so many tokens; 0 = no limit.
+    std::int64_t max_context = 0;
     Precision precision = Precision::f16;
-    RecordAttention record_attention = {};  ///< throws usage for a layer that the model does not have
-    bool inspect = false;                   ///< keep logits and hidden states of every token on the host
+    /// Layers whose queries are kept, so that attention() needs no replay. Throws usage for a layer that the model does not have.
+    RecordAttention record_attention = {};
+    /// Keep logits and hidden states of every token on the host. Such a session draws no tokens.
+    bool inspect = false;
     bool profile = false;
     bool fuse = true, guard = false;
-    std::int64_t largest_chunk = 512;  ///< a prompt runs in chunks of at most this many tokens
-    double submission_seconds = 0.1;   ///< CompileOptions::submission_seconds
-    /// Models with LongRoPE have other angles for contexts beyond their original one: this, where it is more than `context`.
+    /// A prompt runs in chunks of at most this many tokens.
+    std::int64_t largest_chunk = 512;
+    /// CompileOptions::submission_seconds.
+    double submission_seconds = 0.1;
+    /// Models with LongRoPE have other angles beyond their original context: this length decides, where it is more than `context`.
     std::int64_t rope_context = 0;
-    /// How many of the first tokens see all and are seen by all, in models that have such (Longformer); nothing = as many as
-    /// the model takes by itself. Throws usage for other models.
+    /// The first tokens that see all and are seen by all, in models that have such (Longformer); nothing = as many as the
+    /// model takes by itself. Throws usage for other models.
     std::optional<std::int64_t> global_tokens = {};
     /// The same by position, in place of `global_tokens`. Throws usage if both are given.
     std::optional<std::vector<std::int64_t>> global_positions = {};
-    /// Heads whose output is 0, as if they were cut out of the model; throws usage for one that it does not have. Where
-    /// there is a list, be it empty, `mask_heads` can change it.
+    /// Heads whose output is multiplied by 0. Throws usage for a head that the model does not have. Where there is a list, even an
+    /// empty one, mask_heads can change it.
     std::optional<std::vector<HeadId>> masked_heads = {};
+    /// How tokens are drawn; `restart` without an argument keeps it.
+    Sampling sampling = {};
 };
 
 /// Times and counts of a session, on the host's clock.
 struct SessionStats {
-    std::int64_t prompt_tokens = 0;  ///< that have run; of an encoder–decoder those that its encoder has read
+    /// Prompt tokens that have run; of an encoder–decoder the tokens that its encoder has read.
+    std::int64_t prompt_tokens = 0;
     std::int64_t generated_tokens = 0;
-    double compile_seconds = 0;  ///< making plans: kernels compiled, memory placed; not in the times below
+    /// Rows that prompts ran in, padding of their last chunks included.
+    std::int64_t prompt_rows = 0;
+    /// Making plans: kernels compiled, memory placed. Not part of the times below.
+    double compile_seconds = 0;
     double prompt_seconds = 0, generate_seconds = 0;
-    double host_seconds = 0;  ///< of generate_seconds: what the host did beside waiting for the device
+    /// The part of generate_seconds in which the host did not wait for the device.
+    double host_seconds = 0;
 };
 
-class Session {
+/// Bytes of device memory by use: key/value cache, recorded queries, other states, intermediates of the plans.
+struct SessionMemory {
+    std::uint64_t cache = 0, recorded = 0, states = 0, intermediates = 0;
+};
+
+/// One sequence: its tokens and results. A Session is one; a Batch holds several that run together.
+///
+/// Threads: a Session or a Batch, with all its sequences, belongs to one thread at a time; a call from a second thread during
+/// another throws usage. Sessions of one Model may run in many threads. A moved-from object throws usage.
+class Sequence {
 public:
-    /// Allocates the cache and other states for the whole context. Throws usage for a context that the model does not allow,
+    Sequence(Sequence&&) noexcept = default;
+    Sequence& operator=(Sequence&&) noexcept = default;
+
+    /// Forgets the sequence, and keeps how tokens are drawn.
+    void restart();
+    /// Forgets the sequence and sets how tokens are drawn. Throws usage for values out of range.
+    void restart(const Sampling& sampling);
+    /// Encoder–decoders: forgets the sequence, takes the text for the encoder, and begins the sequence with the decoder's start
+    /// token. The encoder runs with the next call of `run` or `next`. Throws usage for other models, for an id outside of the
+    /// vocabulary, for no ids and for more than the context holds.
+    void set_source(std::span<const std::int32_t> ids);
+    /// Adds tokens; they run with the next call of `run` or `next`. `types` are an encoder's token types (0 for the first text, 1
+    /// for the second), all 0 when left out. Throws usage for an id or a type that the model does not have, and when the
+    /// context is full.
+    void append(std::span<const std::int32_t> ids, std::span<const std::int32_t> types = {});
+    /// Adds a text; special tokens are added to an empty sequence only. Throws also as Model::tokenizer.
+    void append(std::string_view text);
+    /// Forgets the tokens from position `count` on. Those before it need not run again, except an encoder's. Throws usage
+    /// for more than there are.
+    void rewind(std::int64_t count);
+    /// Ends the sequence: no more tokens are drawn until `append`, `rewind` or `restart`.
+    void end();
+
+    const std::vector<std::int32_t>& tokens() const;
+    /// The tokens as text, without special tokens. Throws as Model::tokenizer.
+    std::string text() const;
+    /// Encoder–decoders: what the encoder reads.
+    const std::vector<std::int32_t>& source_tokens() const;
+    /// Tokens that have run: their keys and values are in the cache.
+    std::int64_t processed() const;
+    /// Increases whenever results are forgotten: by restart, rewind, mask_heads, and by an encoder's next run.
+    std::uint64_t forgotten() const;
+    /// Tokens that fit.
+    std::int64_t context() const;
+    bool context_full() const;
+    /// An end token was drawn, `end` was called, or the context is full.
+    bool ended() const;
+
+    /// The logits of the next token, [vocab]; runs what waits. Without SessionOptions::inspect the last token runs again for it, and
+    /// so does the call of `next` that follows. Throws usage for an encoder and an empty sequence, and as Plan::run.
+    Array next_logits();
+    /// The n most probable next tokens, the most probable first: softmax of next_logits(), before any sampling.
+    std::vector<TokenProbability> top(std::int64_t n);
+
+    /// Logits of the tokens that have run, [tokens, vocab]; an encoder's are [tokens, vocab], [labels] or empty, by its
+    /// output layer. Throws usage for a decoder without SessionOptions::inspect.
+    Array logits() const;
+    /// The residual stream [layers + 1, tokens, width]: embedding, each block, the last one after the final norm. Throws usage
+    /// without SessionOptions::inspect.
+    Array hidden() const;
+    /// The last hidden state [tokens, width]; where a model has a norm after its last block that is not in hidden() (ViT), after
+    /// that. Throws usage for a decoder without SessionOptions::inspect.
+    Array last_hidden() const;
+    /// Encoder–decoders: hidden states of the encoder [encoder layers + 1, tokens, width] (throws usage without
+    /// SessionOptions::inspect), and the last of them [tokens, width]. Empty for other models.
+    Array encoder_hidden() const;
+    Array encoder_last_hidden() const;
+    /// Logits of the routers of a mixture of experts [layers, tokens, experts], before the softmax; empty for other models. Throws
+    /// usage without SessionOptions::inspect.
+    Array router_logits() const;
+    /// The output of an encoder's pooler [width]; empty without one.
+    Array pooled() const;
+    /// BERT with both its heads: whether the second text follows, logits [2]; else empty.
+    Array relation() const;
+
+    const Model& model() const;
+
+protected:
+    friend class Batch;
+    Sequence(std::shared_ptr<detail::SessionCore> core, std::size_t index) : core_(std::move(core)), index_(index) {}
+    /// Access to the state for the length of a call. Throws usage when this object was moved from, and while another thread has it.
+    detail::SessionUse use() const;
+
+private:
+    std::shared_ptr<detail::SessionCore> core_;
+    std::size_t index_ = 0;
+};
+
+/// A sequence that runs alone, with everything that can be asked about its attention.
+class Session : public Sequence {
+public:
+    /// Allocates the cache and other states for the whole context. Throws usage for options that the model does not allow,
     /// out_of_memory with the numbers.
     explicit Session(const Model& model, const SessionOptions& options = {});
     ~Session();
     Session(Session&&) noexcept;
     Session& operator=(Session&&) noexcept;
 
-    /// Forgets everything and sets how tokens are drawn.
-    void restart(const Sampling& sampling = {});
-    /// Of an encoder–decoder: forgets everything, runs the encoder over the text, and begins the sequence with the decoder's
-    /// start token, so that `next` draws what the model writes about it. Throws usage for other models, for an id that the
-    /// model does not have, for no text and for one that does not fit the context; and as Plan::run.
-    void set_source(std::span<const std::int32_t> ids);
-    /// Takes tokens into the sequence; they run with the next call of `run` or `next`. `types` are those of an encoder's
-    /// tokens (0 for the first text, 1 for the second), all 0 when left out. Throws usage for an id or a type that the model
-    /// does not have, and when the context is full.
-    void append(std::span<const std::int32_t> ids, std::span<const std::int32_t> types = {});
-    /// Takes an image, [channels, height, width] as the model's preprocessor leaves it, in place of the one before; it is
-    /// seen with the next call of `run`. Its places count as tokens, all 0: the class's first, then its patches row by
-    /// row. Throws usage for another number of pixels, for one that is not finite, and with a model that reads text.
+    /// Takes an image [channels, height, width] as the model's preprocessor leaves it, instead of the one before; it runs with
+    /// the next call of `run`. Its positions count as tokens, all 0: the class token first, then the patches row by row. Throws
+    /// usage for another number of pixels, for one that is not finite, and for a model that reads text.
     void set_image(std::span<const float> pixels);
-    /// Forgets the tokens from position `count` on; those before it need not run again (an encoder's do). Throws usage for
-    /// more than there are.
-    void rewind(std::int64_t count);
-    /// Runs all tokens that wait but draws none; an encoder runs the whole sequence, in one piece. Throws as Plan::run.
+    /// Runs all tokens that wait and draws none; an encoder runs the whole sequence in one piece. Throws as Plan::run.
     void run();
-    /// Draws the next token. Nothing when the sequence has ended: at an end token (which is returned first), or when the
+    /// Draws the next token. Nothing when the sequence has ended: after an end token (which is returned first), or when the
     /// context is full. Throws usage when there is nothing to continue, and as Plan::run.
     std::optional<std::int32_t> next();
-    /// Draws at most `count` tokens until the sequence ends; `on_token` may end it by returning false.
+    /// Draws at most `count` tokens until the sequence ends; `on_token` stops by returning false.
     std::vector<std::int32_t> generate(std::int64_t count, const std::function<bool(std::int32_t)>& on_token = {});
-
-    const std::vector<std::int32_t>& tokens() const;
-    /// How many of them have run: those whose keys and values are in the cache.
-    std::int64_t processed() const;
-    /// Counts up whenever what has run is forgotten: by `restart`, `rewind`, `mask_heads`, and by an encoder's next run.
-    std::uint64_t forgotten() const;
-    std::int64_t context() const;
-    bool context_full() const;
-    /// An end token was drawn, or the context is full.
-    bool ended() const;
-
-    /// Exact attention weights of one head after the run, of the decoder's rows or the encoder's as `of` says: p_ij for
-    /// rows and keys by position, row-major, f32. Masked weights are 0. Throws usage for what is not there. Where the layer
-    /// was not watched the sequence is replayed, and a line says so; the replay and its memory are kept until `restart`,
-    /// for further questions about that layer.
-    std::vector<float> attention(std::int64_t layer, std::int64_t head, std::int64_t first_row, std::int64_t rows,
-                                 std::int64_t first_key, std::int64_t keys, AttentionKind kind = AttentionKind::self);
-    /// ln Σ exp of a head's scores, by row. Replays like attention().
-    std::vector<float> log_sum_exp(std::int64_t layer, std::int64_t head, std::int64_t first_row, std::int64_t rows,
-                                   AttentionKind kind = AttentionKind::self);
-    /// What all heads of a layer do with the first marks.size() tokens, computed on the device: no matrix of weights is made.
-    /// `marks` are bits for each of them (MARK_DELIMITER, MARK_WORD), of cross attention for all that the encoder has read
-    /// and then for the decoder's; `factors` [keys, heads], unless empty, multiply the weights of a key. Replays like
-    /// attention().
-    HeadTable head_statistics(std::int64_t layer, std::span<const std::int32_t> marks,
-                              std::span<const float> factors = {}, AttentionKind kind = AttentionKind::self);
-    /// ‖v_j‖ by key and head, [keys, heads]; with `projected` ‖W_O v_j‖, how long a step the head's value takes in the
-    /// residual stream where its weight is 1 (Kobayashi et al. 2020).
-    std::vector<float> value_norms(std::int64_t layer, bool projected, AttentionKind kind = AttentionKind::self);
-    /// For viewers: where on the device the rows of a watched layer lie that its weights are made from
-    /// (runtime/exec/tap.h), the same for ever. Rows that have run are not written again before the sequence is rewound.
-    /// Throws usage for a layer that is not watched or not there.
-    TapSource tap_source(std::int64_t layer, AttentionKind kind = AttentionKind::self) const;
-    /// Silences these heads instead of those that were before. What has run is forgotten: `run` runs it again, and where
-    /// the encoder's heads change, it has read its text again. Throws usage for heads that are not there, and without
-    /// SessionOptions::masked_heads.
+    /// Masks these heads instead of those before. Results are forgotten: `run` runs the tokens again, and the encoder its text
+    /// where its own heads change. Throws usage for heads that are not there, and without SessionOptions::masked_heads.
     void mask_heads(std::span<const HeadId> heads);
 
-    /// With SessionOptions::inspect: logits [tokens, vocab] and the residual stream [layers + 1, tokens, width] (embedding,
-    /// each block, the last one after the final norm) of the tokens processed so far. Of an encoder logits are [tokens,
-    /// vocab] or [labels] or empty, by its head; the last hidden state is there without `inspect`, too.
-    const std::vector<float>& logits() const;
-    std::vector<float> hidden() const;
-    /// An encoder's last hidden state [tokens, width]; after its final norm, where it has one (ViT), which is not in hidden().
-    std::vector<float> last_hidden() const;
-    /// Of an encoder–decoder: what the encoder has read, and its hidden states [encoder layers + 1, tokens, width] (with
-    /// `inspect`) and the last of them [tokens, width].
-    const std::vector<std::int32_t>& source_tokens() const;
-    std::vector<float> encoder_hidden() const;
-    std::vector<float> encoder_last_hidden() const;
-    /// What the routers of a mixture of experts said, [layers, tokens, experts], before the softmax; empty for other models.
-    std::vector<float> router_logits() const;
-    /// Of an encoder with a pooler: its output [width]. Of BERT with both its heads: whether the second text follows, [2].
-    const std::vector<float>& pooled() const;
-    const std::vector<float>& relation() const;
+    /// Exact attention weights of all heads of a layer after a run, [heads, queries, keys]; masked ones are 0. Where the layer was
+    /// not recorded the sequence is replayed once, with a warning; the replay and its memory are kept until `restart`, for
+    /// further questions about that layer. Throws usage for a layer that is not there.
+    Array attention(std::int64_t layer, AttentionKind kind = AttentionKind::self);
+    /// Those of one head, [queries, keys], of a range of positions. Throws usage for positions that have not run.
+    Array attention(HeadId head, Range queries = {}, Range keys = {});
+    /// ln Σ exp of a head's scores by query, [queries]. Replays like attention().
+    Array log_sum_exp(HeadId head, Range queries = {});
+    /// What all heads of a layer do with the first marks.size() tokens, computed on the device without storing a matrix of weights.
+    /// `marks` are sums of TokenMark for each of them; in cross attention of all the encoder's tokens and then of the
+    /// decoder's. `factors` [keys, heads], unless empty, multiply the weights of a key. Replays like attention().
+    HeadTable head_statistics(std::int64_t layer, std::span<const std::int32_t> marks,
+                              std::span<const float> factors = {}, AttentionKind kind = AttentionKind::self);
+    /// ‖v_j‖ by key and head, [keys, heads]; with `projected` ‖W_O v_j‖, the length of what the head adds to the residual stream
+    /// where its weight is 1 (Kobayashi et al. 2020).
+    Array value_norms(std::int64_t layer, bool projected, AttentionKind kind = AttentionKind::self);
 
-    const Model& model() const;
     const SessionStats& stats() const;
-    /// Bytes on the device that are this session's: cache, watched rows, other states, intermediates.
-    struct Memory {
-        std::uint64_t cache = 0, recorded = 0, states = 0, intermediates = 0;
-    };
-    Memory memory() const;
-    /// Rows of the run that comes first when `waiting` tokens wait.
+    SessionMemory memory() const;
+    /// Rows of the first run when `waiting` tokens wait.
     std::int64_t chunk(std::int64_t waiting) const;
-    /// Plans by chunk size, for tools (explain, check); made when first asked for.
+    /// Plans by rows, for tools (explain, check); made when first asked for. The second is an encoder–decoder's encoder's, for
+    /// a text of so many tokens.
     Plan& plan(std::int64_t rows);
-    /// Of an encoder–decoder: the encoder's plan for a text of so many tokens.
     Plan& encoder_plan(std::int64_t tokens);
-    /// Dispatch times of all that ran since the last call, with SessionOptions::profile.
+    /// Dispatch times of all runs since the last call, with SessionOptions::profile.
     std::vector<DispatchTiming> take_timings();
 
 private:
+    friend struct detail::SessionAccess;
     struct State;
     std::unique_ptr<State> state_;
 };
 
-/// Text in, text out.
+/// A drawn token.
 struct Token {
     std::int32_t id = 0;
-    std::string text;  ///< whole characters only; what this token completes
+    /// What this token completes; whole characters only.
+    std::string text;
 };
 
-/// Why a text ended.
-enum class Ending : std::uint8_t { length, end_token, stop_text, context_full };
+/// Why a text ended; stopped: by the caller's function.
+enum class Ending : std::uint8_t { length, end_token, stop_text, context_full, stopped };
 const char* name_of(Ending ending);
 
 struct GeneratorOptions {
     std::int64_t max_tokens = 256;
-    std::vector<std::string> stop;         ///< texts that end the generation; they are not printed
-    std::vector<std::int32_t> end_tokens;  ///< tokens that end it beside the model's own
+    /// Texts that end the generation; they are not part of its text.
+    std::vector<std::string> stop = {};
+    /// Tokens that end it, in addition to the model's own.
+    std::vector<std::int32_t> end_tokens = {};
+    /// Its `sampling` is not used: a Generator is given one.
     SessionOptions session = {};
 };
 
+/// Text in, text out: a tokenizer, a session and a sampler.
+///
+/// Threads: one at a time for each Generator. A moved-from one throws usage.
 class Generator {
 public:
+    /// Draws as recommended_sampling(model) says.
     explicit Generator(const Model& model) : Generator(model, recommended_sampling(model)) {}
     Generator(const Model& model, const Sampling& sampling, GeneratorOptions options = {});
     ~Generator();
     Generator(Generator&&) noexcept;
-    /// Continues `prompt`, or of an encoder–decoder answers it; calls `on_token` for each piece of text, which may end it by
-    /// returning false.
+    Generator& operator=(Generator&&) noexcept;
+    /// Continues `prompt`; an encoder–decoder answers it. Calls `on_token` for each piece of text; it stops the text by returning
+    /// false.
     Ending generate(const std::string& prompt, const std::function<bool(const Token&)>& on_token);
-    /// Continues `ids`. What the session already has of their beginning is kept, and only the rest runs: a conversation costs
-    /// its new tokens alone. An encoder–decoder reads all of them anew.
+    /// Continues `ids`. The beginning that the session already has is kept and only the rest runs, so that a conversation costs
+    /// its new tokens only. An encoder–decoder reads all of them again.
     Ending generate(std::span<const std::int32_t> ids, const std::function<bool(const Token&)>& on_token);
     /// The whole continuation.
     std::string complete(const std::string& prompt);
 
-    /// for (const Token& token : generator.stream(prompt)) …
+    /// for (const Token& token : generator.stream(prompt)) … The generator has to outlive the loop, hence no temporary.
     class Stream;
-    Stream stream(const std::string& prompt);
+    Stream stream(const std::string& prompt) &;
+    Stream stream(const std::string& prompt) && = delete;
     Session& session();
 
 private:
     friend class Stream;
     struct State;
+    State& state() const;
     std::unique_ptr<State> state_;
 };
 

@@ -1,3 +1,4 @@
+#include "runtime/session/model_access.h"
 #include "runtime/bench/model_bench.h"
 
 #include <algorithm>
@@ -27,7 +28,7 @@ SessionOptions sized(SessionOptions options, const ModelTest& test, ModelKind ki
 class TimedBatch {
 public:
     TimedBatch(const Model& model, const ModelTest& test, SessionOptions options)
-        : test_(test), kind_(model.config().kind), batch_(model, test.sequences, sized(options, test, kind_)) {
+        : test_(test), kind_(config_of(model).kind), batch_(model, test.sequences, sized(options, test, kind_)) {
         std::mt19937 random(1);
         std::uniform_int_distribution<std::int32_t> any(0, static_cast<std::int32_t>(model.info().vocab - 1));
         ids_.resize(static_cast<std::size_t>(test.depth + std::max<std::int64_t>(test.tokens, 1)));
@@ -40,11 +41,11 @@ public:
 
     /// Runs the test from the current state and returns seconds.
     double run() {
-        for (std::int64_t i = 0; i < test_.sequences; ++i) batch_.rewind(i, test_.depth);
+        for (std::int64_t i = 0; i < test_.sequences; ++i) batch_[i].rewind(test_.depth);
         const double begin = seconds_now();
         if (kind_ == ModelKind::encoder_decoder)
             for (std::int64_t i = 0; i < test_.sequences; ++i)
-                batch_.set_source(i, first(0, test_.prompt ? test_.tokens : 1));
+                batch_[i].set_source(first(0, test_.prompt ? test_.tokens : 1));
         else
             append(test_.depth, test_.prompt ? test_.tokens : 1);
         if (kind_ == ModelKind::encoder)
@@ -60,7 +61,7 @@ private:
         return std::span(ids_).subspan(static_cast<std::size_t>(from), static_cast<std::size_t>(count));
     }
     void append(std::int64_t from, std::int64_t count) {
-        for (std::int64_t i = 0; i < test_.sequences; ++i) batch_.append(i, first(from, count));
+        for (std::int64_t i = 0; i < test_.sequences; ++i) batch_[i].append(first(from, count));
     }
 
     ModelTest test_;
@@ -92,9 +93,9 @@ double ModelTimes::median() const {
 }
 
 void require_possible(const Model& model, const ModelTest& test) {
-    const ModelKind kind = model.config().kind;
+    const ModelKind kind = config_of(model).kind;
     const std::string who = model.info().name + " (" + model.info().architecture + ")";
-    if (model.config().is_vision())
+    if (config_of(model).is_vision())
         throw Error(ErrorKind::usage, who + " is a vision model: there are no tokens to count");
     if (kind == ModelKind::encoder && !test.prompt)
         throw Error(ErrorKind::usage, test.name() + ": " + who + " is an encoder, which does not generate tokens");

@@ -60,8 +60,8 @@ Quality measure_quality(const Model& model, Precision precision, std::span<const
         session.restart();
         session.append(part);
         session.run();
-        const std::vector<float>& all = session.logits();  // the target of the last row is outside of the window
-        const auto logits = std::span(all).first(all.size() / part.size() * (part.size() - 1));
+        const Array all = session.logits();  // the target of the last row is outside of the window
+        const auto logits = all.values().first(all.values().size() / part.size() * (part.size() - 1));
         if (i == reference.size()) reference.emplace_back(logits.begin(), logits.end());
         meter.add(reference[i], logits, part.subspan(1));
     }

@@ -130,26 +130,26 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
     const AttentionRules rules(call.attrs);
     for (std::int64_t b = 0; b < s.batch; ++b) {
         const std::int64_t valid = stepped ? std::min(word(in[step_], STEP_VALID, b), s.n) : s.n,
-                           filled = stepped ? std::min(word(in[step_], STEP_KEYS, b), s.m) : s.m,
+                           own = stepped ? sequence_of(in[step_], b) : b,  // whose keys they see
+                           filled = call.has(kv_len_) ? std::min(static_cast<std::int64_t>(in[kv_len_][own]), s.m)
+                                    : stepped         ? std::min(word(in[step_], STEP_KEYS, b), s.m)
+                                                      : s.m,
                            first = stepped ? word(in[step_], STEP_POSITION, b) : s.m - s.n;  // of the rows
         for (std::int64_t h = 0; h < s.heads; ++h)
             for (std::int64_t i = 0; i < s.n; ++i) {
-                const std::int64_t sees = i >= valid ? 0
-                                          : call.has(kv_len_)
-                                              ? std::min(filled, static_cast<std::int64_t>(in[kv_len_][b]))
-                                              : filled;
+                const std::int64_t sees = i >= valid ? 0 : filled;
                 const std::int64_t row = s.q_row(b, i, h), position = first + i;
                 std::vector<std::pair<std::int64_t, double>> scores;
                 for (std::int64_t j = 0; j < sees; ++j) {
                     double dot = 0;
                     for (std::int64_t d = 0; d < s.d; ++d)
-                        dot += in[q_][row * s.d + d] * in[k_][s.k_row(b, j, h / s.group()) * s.d + d];
+                        dot += in[q_][row * s.d + d] * in[k_][s.k_row(own, j, h / s.group()) * s.d + d];
                     if (const auto score = ruled_score(call, in, rule_operands, {s.batch, s.heads, s.n, s.m}, rules,
                                                        scale * dot, b, h, i, position, j))
                         scores.emplace_back(j, *score);
                 }
                 if (call.attrs.flag("hard")) {
-                    take_largest(scores, row, in[v_], s, b, h, out);
+                    take_largest(scores, row, in[v_], s, own, h, out);
                     continue;
                 }
                 const double sink = call.has(sinks_) ? in[sinks_][h] : -infinity;
@@ -161,7 +161,7 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
                 for (std::int64_t d = 0; d < s.dv; ++d) {
                     double o = 0;
                     for (const auto& [j, x] : scores)
-                        o += std::exp(x - lse) * in[v_][s.k_row(b, j, h / s.group()) * s.dv + d];
+                        o += std::exp(x - lse) * in[v_][s.k_row(own, j, h / s.group()) * s.dv + d];
                     out[o_][row * s.dv + d] = o;
                 }
                 out[lse_][row] = lse;
@@ -269,7 +269,8 @@ LaunchPlan launch_split(const OpCall& call, const Caps& caps, const char* shader
                     splits * static_cast<std::uint64_t>(s.rows()) * (call.attrs.flag("statistics") ? 12 : 8)};
     Launch partial = flash_launch(call, caps, shader, lanes, rows_for(s, lanes, caps), keys_per_split);
     partial.replace(out(o_), scratch_out(0)).replace(out(lse_), scratch_out(1));
-    if (call.has(step_)) {
+    const bool follows_step = call.has(step_) && !call.has(kv_len_);  // else all splits run
+    if (follows_step) {
         partial.keys_per_group = keys_per_split;
         partial.step = step_;  // a launch begins with all inputs in their order
     }
@@ -287,7 +288,8 @@ LaunchPlan launch_split(const OpCall& call, const Caps& caps, const char* shader
                                                     .dv = static_cast<std::uint32_t>(s.dv),
                                                     .n = static_cast<std::uint32_t>(s.n),
                                                     .heads = static_cast<std::uint32_t>(s.heads),
-                                                    .heads_first = s.heads_first});
+                                                    .heads_first = s.heads_first,
+                                                    .all_splits = !follows_step});
     plan.launches = {partial, reduce};
     return plan;
 }

@@ -24,7 +24,7 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
         const std::int64_t position = word(in[step_], STEP_POSITION, b) + word(in[step_], STEP_VALID, b),
                            rest = word(in[step_], STEP_END, b) - position;
         const std::int64_t valid = std::clamp<std::int64_t>(rest, 0, call.attrs.integer("rows"));
-        double* words = out[0].data.data() + b * STEP_WORDS;
+        double* words = out[0].data.data() + sequence_of(in[0], b) * STEP_WORDS;
         words[STEP_POSITION] = static_cast<double>(position);
         words[STEP_VALID] = static_cast<double>(valid);
         words[STEP_KEYS] = static_cast<double>(position + valid);

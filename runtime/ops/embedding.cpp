@@ -60,7 +60,7 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
         if (call.has(step_) && r >= word(in[step_], STEP_VALID, b)) continue;
         const std::int64_t place = (call.has(step_) ? word(in[step_], STEP_POSITION, b) : 0) + r,
                            position = place + call.attrs.integer("position_offset");
-        const std::int64_t id = place < tokens ? static_cast<std::int64_t>(in[ids_][b * stride + place]) : -1;
+        const std::int64_t id = place < tokens ? static_cast<std::int64_t>(in[ids_][(call.has(step_) ? sequence_of(in[step_], b) : b) * stride + place]) : -1;
         if (id < 0 || id >= vocab || (call.has(positions_) && position >= table)) continue;
         for (std::int64_t col = 0; col < width; ++col)
             out[0][row * width + col] = call.attrs.number("scale", 1) * in[w_][id * width + col] +

@@ -26,11 +26,12 @@ std::vector<TensorType> infer(const OpCall& call) {
 void reference(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out) {
     const std::int64_t context = call.in(tokens_).shape[-1], words = call.in(seen_).shape[-1];
     for (std::int64_t b = 0; b < sequences_of(call, step_); ++b) {
+        const std::int64_t own = sequence_of(in[step_], b);
         const std::int64_t first = word(in[step_], STEP_POSITION, b), last = first + word(in[step_], STEP_VALID, b);
         for (std::int64_t i = first; i < std::min(last, context); ++i) {
-            const auto token = static_cast<std::int64_t>(in[tokens_][b * context + i]);
+            const auto token = static_cast<std::int64_t>(in[tokens_][own * context + i]);
             if (token < 0 || token / 32 >= words) continue;
-            double& bits = out[0][b * words + token / 32];
+            double& bits = out[0][own * words + token / 32];
             bits = static_cast<double>(static_cast<std::uint32_t>(bits) | 1u << (token % 32));
         }
     }

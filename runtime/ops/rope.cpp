@@ -115,7 +115,8 @@ void reference_write(const OpCall& call, std::span<const HostTensor> in, std::sp
         const std::int64_t token = s.token(row), b = s.sequence(row),
                            position = word(in[rope_write::step_], STEP_POSITION, b) + token;
         if (token >= word(in[rope_write::step_], STEP_VALID, b) || position >= context) continue;
-        rotate(call, in, row, position, out[0], ((b * context + position) * s.heads + row % s.heads) * s.dim);
+        rotate(call, in, row, position, out[0],
+               ((sequence_of(in[rope_write::step_], b) * context + position) * s.heads + row % s.heads) * s.dim);
     }
 }
 

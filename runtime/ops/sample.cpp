@@ -41,7 +41,7 @@ std::size_t draw(const OpCall& call, std::span<const HostTensor> in, std::int64_
     const HostTensor& step = in[step_];
     const double penalty = number(step, STEP_PENALTY, b);
     for (std::size_t i = 0; i < x.size() && call.has(seen_); ++i) {
-        const auto bits = static_cast<std::uint32_t>(in[seen_][b * words + static_cast<std::int64_t>(i / 32)]);
+        const auto bits = static_cast<std::uint32_t>(in[seen_][sequence_of(step, b) * words + static_cast<std::int64_t>(i / 32)]);
         if ((bits >> (i % 32) & 1u) != 0) x[i] = x[i] > 0 ? x[i] / penalty : x[i] * penalty;
     }
     const SamplingRule rule{.temperature = number(step, STEP_TEMPERATURE, b),
@@ -55,7 +55,7 @@ std::size_t draw(const OpCall& call, std::span<const HostTensor> in, std::int64_
 
 void draw_next(const OpCall& call, std::span<const HostTensor> in, std::span<HostTensor> out, std::int64_t b) {
     const std::int64_t context = call.in(tokens_).shape[-1];
-    double* step = out[next_step_].data.data() + b * STEP_WORDS;
+    double* step = out[next_step_].data.data() + sequence_of(in[step_], b) * STEP_WORDS;
     const auto whole = [&](int i) { return static_cast<std::int64_t>(step[i]); };
     const std::int64_t end = whole(STEP_END), valid = whole(STEP_VALID), limit = std::min(whole(STEP_LIMIT), context);
     if (step[STEP_DONE] != 0 || valid == 0 || whole(STEP_POSITION) + valid != end) return;
@@ -64,7 +64,7 @@ void draw_next(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
         return;
     }
     const auto token = static_cast<double>(draw(call, in, b));
-    out[next_tokens_][b * context + end] = token;
+    out[next_tokens_][sequence_of(in[step_], b) * context + end] = token;
     step[STEP_END] = static_cast<double>(end + 1);
     step[STEP_DONE] = end + 1 >= limit ? 2 : 0;
     for (std::int64_t i = 0; i < whole(STEP_END_TOKENS); ++i)

@@ -45,13 +45,17 @@ inline bool is_row_of_each(const OpCall& call, int i, int step) {
     return shape.rank() == steps.rank() && (shape.rank() == 1 || shape[0] == steps[0]);
 }
 
-/// Word `i` of a sequence's step in a reference.
-inline std::int64_t word(const HostTensor& step, int i, std::int64_t sequence = 0) {
-    return static_cast<std::int64_t>(step[sequence * STEP_WORDS + i]);
+/// The sequence that a lane of a run works for, in a reference.
+inline std::int64_t sequence_of(const HostTensor& step, std::int64_t lane) {
+    return static_cast<std::uint32_t>(lane + static_cast<std::int64_t>(step[lane * STEP_WORDS + STEP_SHIFT]));
+}
+/// Word `i` of the step of a lane's sequence in a reference.
+inline std::int64_t word(const HostTensor& step, int i, std::int64_t lane = 0) {
+    return static_cast<std::int64_t>(step[sequence_of(step, lane) * STEP_WORDS + i]);
 }
 /// A word that holds the bits of a float.
-inline float number(const HostTensor& step, int i, std::int64_t sequence = 0) {
-    return std::bit_cast<float>(static_cast<std::uint32_t>(word(step, i, sequence)));
+inline float number(const HostTensor& step, int i, std::int64_t lane = 0) {
+    return std::bit_cast<float>(static_cast<std::uint32_t>(word(step, i, lane)));
 }
 inline double bits_of(float value) { return std::bit_cast<std::uint32_t>(value); }
 

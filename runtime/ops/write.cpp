@@ -1,6 +1,7 @@
 // Rows of a run go into a state: keys and values into the cache, what a tap may ask for into its store.
 //   state[position + r] = x_r for r < valid, in the state's storage type; without a step all rows, from the first on
-// With steps of several sequences the state has as many parts of the same size, and so have the rows.
+// With several steps the state has as many parts of the same size, and so have the rows: a lane's rows go to the part of its
+// sequence, or where the state is a result of the run itself (by_lane) to its own.
 #include "runtime/ops/write.h"
 
 #include "runtime/base/log.h"
@@ -39,8 +40,9 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
         const std::int64_t b = row / each, r = row % each,
                            position = (call.has(step_) ? word(in[step_], STEP_POSITION, b) : 0) + r;
         if (position >= context || (call.has(step_) && r >= word(in[step_], STEP_VALID, b))) continue;
+        const std::int64_t part = call.has(step_) && !call.attrs.flag("by_lane") ? sequence_of(in[step_], b) : b;
         for (std::int64_t col = 0; col < cols; ++col)
-            out[0][(b * context + position) * cols + col] = in[rows_][row * cols + col];
+            out[0][(part * context + position) * cols + col] = in[rows_][row * cols + col];
     }
 }
 
@@ -62,7 +64,8 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
     return l.with(params::WriteParams{.rows = u(call.in(rows_).shape[0]),
                                       .cols = u(cols),
                                       .state_rows = u(rows_of_each(call, state_, step_)),
-                                      .rows_each = u(rows_of_each(call, rows_, step_))});
+                                      .rows_each = u(rows_of_each(call, rows_, step_)),
+                                      .by_lane = call.attrs.flag("by_lane")});
 }
 
 std::vector<Case> cases() {
@@ -104,7 +107,10 @@ const OpDef write_op = {
 };
 
 Tensor write(Tensor state, Tensor rows, Tensor step, SourceLocation where) {
-    return state.graph().call(write_op, {state, rows, step}, {}, where)[0];
+    const Graph& graph = state.graph();
+    Attrs attrs;
+    if (graph.value(graph.storage(state.id())).kind != ValueKind::state) attrs.set("by_lane", true);
+    return state.graph().call(write_op, {state, rows, step}, attrs, where)[0];
 }
 
 }  // namespace vantage

@@ -3,7 +3,7 @@
 
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
-#include "runtime/models/config.h"
+#include "runtime/session/model_access.h"
 #include "runtime/session/text_stream.h"
 #include "vantage/batch.h"
 
@@ -16,7 +16,7 @@ void begin_prompts(Batch& batch, std::span<const std::vector<std::int32_t>> prom
         throw Error(ErrorKind::usage, format("%zu prompts do not fit a batch of %lld sequences", prompts.size(),
                                              static_cast<long long>(batch.size())));
     batch.restart(sampling);
-    const ModelConfig& config = batch.model().config();
+    const ModelConfig& config = config_of(batch.model());
     const auto first = static_cast<std::int32_t>(config.forced_first_token);
     for (std::size_t i = 0; i < prompts.size(); ++i) {
         if (prompts[i].empty())
@@ -24,11 +24,11 @@ void begin_prompts(Batch& batch, std::span<const std::vector<std::int32_t>> prom
                         format("there is nothing to continue: prompt %zu of %zu has no tokens", i + 1, prompts.size()));
         const auto sequence = static_cast<std::int64_t>(i);
         if (config.kind != ModelKind::encoder_decoder) {
-            batch.append(sequence, prompts[i]);
+            batch[sequence].append(prompts[i]);
             continue;
         }
-        batch.set_source(sequence, prompts[i]);
-        if (first >= 0) batch.append(sequence, std::span(&first, 1));
+        batch[sequence].set_source(prompts[i]);
+        if (first >= 0) batch[sequence].append(std::span(&first, 1));
     }
 }
 
@@ -43,16 +43,17 @@ std::vector<Completion> complete(Batch& batch, std::span<const std::vector<std::
     std::vector<std::size_t> before;  // tokens that were not drawn
     for (std::size_t i = 0; i < prompts.size(); ++i) {
         texts.emplace_back(batch.model().tokenizer(), options);
-        before.push_back(batch.tokens(static_cast<std::int64_t>(i)).size());
+        before.push_back(batch[static_cast<std::int64_t>(i)].tokens().size());
     }
 
     const auto take = [&](std::size_t i, std::optional<std::int32_t> id) {
         const auto sequence = static_cast<std::int64_t>(i);
-        const std::optional<Token> token = texts[i].take(id, batch.context_full(sequence) ? Ending::context_full
-                                                             : batch.ended(sequence)      ? Ending::end_token
-                                                                                          : Ending::length);
-        if (token) completions[i].text += token->text;
-        return !token || !on_token || on_token(sequence, *token);
+        const std::optional<Token> token = texts[i].take(id, reason_to_end(batch[sequence]));
+        if (!token) return true;
+        completions[i].text += token->text;
+        if (!on_token || on_token(sequence, *token)) return true;
+        texts[i].stop();
+        return false;
     };
     std::vector<bool> goes_on(prompts.size(), true);
     while (std::ranges::count(goes_on, true) > 0) {
@@ -63,11 +64,11 @@ std::vector<Completion> complete(Batch& batch, std::span<const std::vector<std::
             if (!goes_on[i]) continue;
             goes_on[i] = take(i, drawn[i]) && !texts[i].done();
             if (goes_on[i] && !texts[i].wants_more()) goes_on[i] = take(i, std::nullopt) && !texts[i].done();
-            if (!goes_on[i]) batch.end(static_cast<std::int64_t>(i));
+            if (!goes_on[i]) batch[static_cast<std::int64_t>(i)].end();
         }
     }
     for (std::size_t i = 0; i < prompts.size(); ++i) {
-        const std::vector<std::int32_t>& tokens = batch.tokens(static_cast<std::int64_t>(i));
+        const std::vector<std::int32_t>& tokens = batch[static_cast<std::int64_t>(i)].tokens();
         completions[i].ids.assign(tokens.begin() + static_cast<std::ptrdiff_t>(before[i]), tokens.end());
         completions[i].ending = texts[i].ending();
     }

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "runtime/base/os.h"
-#include "runtime/models/config.h"
+#include "runtime/session/model_access.h"
 #include "runtime/session/text_stream.h"
 #include "vantage/session.h"
 
@@ -13,12 +13,13 @@ const char* name_of(Ending ending) {
         case Ending::end_token: return "end token";
         case Ending::stop_text: return "stop text";
         case Ending::context_full: return "context full";
+        case Ending::stopped: return "stopped";
     }
     return "";
 }
 
 Sampling recommended_sampling(const Model& model) {
-    const ModelConfig& config = model.config();
+    const ModelConfig& config = config_of(model);
     Sampling sampling = default_sampling;
     if (config.temperature > 0) sampling.temperature = config.temperature;
     if (config.top_k > 0) sampling.top_k = config.top_k;
@@ -46,13 +47,13 @@ struct Generator::State {
     void begin_after(std::span<const std::int32_t> source) {
         session.restart(sampling);
         session.set_source(source);
-        const auto first = static_cast<std::int32_t>(model.config().forced_first_token);
+        const auto first = static_cast<std::int32_t>(config_of(model).forced_first_token);
         if (first >= 0) session.append(std::span(&first, 1));
         text.emplace(model.tokenizer(), options);
     }
 
     void begin(std::span<const std::int32_t> ids) {
-        if (model.config().kind == ModelKind::encoder_decoder) return begin_after(ids);
+        if (config_of(model).kind == ModelKind::encoder_decoder) return begin_after(ids);
         const std::vector<std::int32_t>& there = session.tokens();
         const auto same = std::ranges::mismatch(there, ids).in1 - there.begin();
         if (same == 0) session.restart(sampling);  // sets the sampling, too
@@ -65,14 +66,12 @@ struct Generator::State {
         if (!text || text->done()) return std::nullopt;
         throw_if_interrupted();
         const std::optional<std::int32_t> id = text->wants_more() ? session.next() : std::nullopt;
-        return text->take(id, session.context_full() ? Ending::context_full
-                              : session.ended()      ? Ending::end_token
-                                                     : Ending::length);
+        return text->take(id, reason_to_end(session));
     }
 
     Ending go_on(const std::function<bool(const Token&)>& on_token) {
         while (const std::optional<Token> token = advance())
-            if (!on_token(*token)) break;
+            if (!on_token(*token)) text->stop();
         return text->ending();
     }
 };
@@ -81,14 +80,20 @@ Generator::Generator(const Model& model, const Sampling& sampling, GeneratorOpti
     : state_(std::make_unique<State>(model, sampling, std::move(options))) {}
 Generator::~Generator() = default;
 Generator::Generator(Generator&&) noexcept = default;
+Generator& Generator::operator=(Generator&&) noexcept = default;
+
+Generator::State& Generator::state() const {
+    if (!state_) throw Error(ErrorKind::usage, "this generator was moved from: use the one that it was moved to");
+    return *state_;
+}
 
 Ending Generator::generate(const std::string& prompt, const std::function<bool(const Token&)>& on_token) {
-    state_->begin(prompt);
+    state().begin(prompt);
     return state_->go_on(on_token);
 }
 
 Ending Generator::generate(std::span<const std::int32_t> ids, const std::function<bool(const Token&)>& on_token) {
-    state_->begin(ids);
+    state().begin(ids);
     return state_->go_on(on_token);
 }
 
@@ -101,12 +106,12 @@ std::string Generator::complete(const std::string& prompt) {
     return text;
 }
 
-Generator::Stream Generator::stream(const std::string& prompt) {
-    state_->begin(prompt);
+Generator::Stream Generator::stream(const std::string& prompt) & {
+    state().begin(prompt);
     return Stream(*this);
 }
 
-void Generator::Stream::advance() { current_ = generator_->state_->advance(); }
-Session& Generator::session() { return state_->session; }
+void Generator::Stream::advance() { current_ = generator_->state().advance(); }
+Session& Generator::session() { return state().session; }
 
 }  // namespace vantage

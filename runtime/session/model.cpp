@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <set>
 
+#include "runtime/base/assets.h"
 #include "runtime/base/fallback.h"
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
@@ -16,6 +17,7 @@
 #include "runtime/graph/fuse.h"
 #include "runtime/models/architecture.h"
 #include "runtime/models/weight_storage.h"
+#include "runtime/session/model_access.h"
 #include "runtime/session/random_weights.h"
 #include "vantage/op.h"
 
@@ -202,6 +204,10 @@ Model Model::random(const Device& device, const std::string& name, const std::st
     return Model(std::move(state));
 }
 
+Model Model::built_in(const Device& device) {
+    return load(device, join(asset_directory(), "models/mini-world"));
+}
+
 const ModelInfo& Model::info() const { return state_->info; }
 bool Model::has_tokenizer() const { return state_->tokenizer.has_value(); }
 const Tokenizer& Model::tokenizer() const {
@@ -214,11 +220,24 @@ const Tokenizer& Model::tokenizer() const {
     return *state_->tokenizer;
 }
 const Device& Model::device() const { return state_->device; }
-const ModelConfig& Model::config() const { return state_->config; }
-Graph Model::graph(const BuildOptions& options) const {
-    return build_model(state_->config, options,
-                       [state = state_](const std::string& name) { return state->types.at(name); });
+
+struct detail::ModelAccess {
+    static const std::shared_ptr<Model::State>& state(const Model& model) { return model.state_; }
+};
+
+const ModelConfig& config_of(const Model& model) { return detail::ModelAccess::state(model)->config; }
+Graph graph_of(const Model& model, const BuildOptions& options) {
+    return build_model(config_of(model), options,
+                       [state = detail::ModelAccess::state(model)](const std::string& name) { return state->types.at(name); });
 }
-const std::shared_ptr<Bindings>& Model::weights() const { return state_->weights; }
+const std::shared_ptr<Bindings>& weights_of(const Model& model) { return detail::ModelAccess::state(model)->weights; }
+
+std::string asset_directory() {
+    if (const std::optional<std::string> models = find_asset("models"))
+        return std::filesystem::path(*models).parent_path().string();
+    throw Error(ErrorKind::bad_file,
+                "the folder of Vantage's models and tables was not found near the program; set VANTAGE_ASSETS to it "
+                "(share/vantage of the installation)");
+}
 
 }  // namespace vantage

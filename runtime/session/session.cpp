@@ -6,44 +6,54 @@
 
 namespace vantage {
 
+namespace {
+
+struct PrecisionName {
+    Precision precision;
+    const char* name;
+};
+constexpr PrecisionName precision_names[] = {
+    {Precision::f16, "f16"}, {Precision::f32, "f32"}, {Precision::int8, "int8"}};
+
+}  // namespace
+
 Precision precision_named(const std::string& name) {
-    if (name == "f16") return Precision::f16;
-    if (name == "f32") return Precision::f32;
-    if (name == "int8") return Precision::int8;
-    throw Error(ErrorKind::usage, "precision \"" + name + "\" is not known; there are f16, f32 and int8");
+    std::string known;
+    for (const PrecisionName& one : precision_names) {
+        if (name == one.name) return one.precision;
+        known += std::string(known.empty() ? "" : ", ") + one.name;
+    }
+    throw Error(ErrorKind::usage, "precision \"" + name + "\" is not known; there are " + known);
+}
+
+const char* name_of(Precision precision) {
+    for (const PrecisionName& one : precision_names)
+        if (one.precision == precision) return one.name;
+    return "";
 }
 
 bool RecordAttention::includes(std::int64_t layer) const {
-    return every || std::find(layers.begin(), layers.end(), layer) != layers.end();
+    return every || std::ranges::find(layers, layer) != layers.end();
 }
 
-Session::Session(const Model& model, const SessionOptions& options) : state_(std::make_unique<State>(model, options)) {}
+Session::Session(const Model& model, const SessionOptions& options)
+    : Sequence(std::make_shared<detail::SessionCore>(model, options, 1), 0), state_(std::make_unique<State>(*use())) {}
 Session::~Session() = default;
 Session::Session(Session&&) noexcept = default;
-Session& Session::operator=(Session&&) noexcept = default;
-
-void Session::restart(const Sampling& sampling) {
-    State& s = *state_;
-    s.restart(0, sampling);
-    s.replay.reset();
-    s.stats = {};
+Session& Session::operator=(Session&& other) noexcept {
+    state_ = std::move(other.state_);  // the old one is part of the old core
+    Sequence::operator=(std::move(other));
+    return *this;
 }
 
-void Session::append(std::span<const std::int32_t> ids, std::span<const std::int32_t> types) {
-    state_->append(0, ids, types);
-}
-
-void Session::rewind(std::int64_t count) {
-    state_->rewind(0, count);
-    state_->replay.reset();
-}
-
-void Session::run() { state_->run(); }
-std::optional<std::int32_t> Session::next() { return state_->next().front(); }
+void Session::set_image(std::span<const float> pixels) { use()->set_image(pixels); }
+void Session::mask_heads(std::span<const HeadId> heads) { use()->mask_heads(heads); }
+void Session::run() { use()->run(); }
+std::optional<std::int32_t> Session::next() { return use()->next().front(); }
 
 std::vector<std::int32_t> Session::generate(std::int64_t count, const std::function<bool(std::int32_t)>& on_token) {
     std::vector<std::int32_t> drawn;
-    while (static_cast<std::int64_t>(drawn.size()) < count) {
+    while (std::ssize(drawn) < count) {
         const std::optional<std::int32_t> token = next();
         if (!token) break;
         drawn.push_back(*token);
@@ -52,26 +62,13 @@ std::vector<std::int32_t> Session::generate(std::int64_t count, const std::funct
     return drawn;
 }
 
-const std::vector<std::int32_t>& Session::tokens() const { return state_->sequence.tokens; }
-std::int64_t Session::processed() const { return state_->sequence.processed; }
-std::uint64_t Session::forgotten() const { return state_->sequence.forgotten; }
-std::int64_t Session::context() const { return state_->context; }
-bool Session::context_full() const { return state_->sequence.size() >= state_->context; }
-
-bool Session::ended() const { return state_->sequence.ended || context_full(); }
-
-const std::vector<float>& Session::logits() const { return state_->sequence.logits; }
-std::vector<float> Session::last_hidden() const { return state_->sequence.end_of_stream(); }
-std::vector<float> Session::hidden() const { return joined(state_->sequence.hidden); }
-const std::vector<float>& Session::pooled() const { return state_->sequence.pooled; }
-const std::vector<float>& Session::relation() const { return state_->sequence.relation; }
-std::vector<float> Session::router_logits() const { return joined(state_->sequence.router); }
-
-const Model& Session::model() const { return state_->model; }
-const SessionStats& Session::stats() const { return state_->stats; }
-std::int64_t Session::chunk(std::int64_t waiting) const { return state_->chunk_for(waiting); }
-Plan& Session::plan(std::int64_t rows) { return state_->plan(state_->own, rows); }
-std::vector<DispatchTiming> Session::take_timings() { return std::exchange(state_->timings, {}); }
-Session::Memory Session::memory() const { return state_->memory(); }
+const SessionStats& Session::stats() const { return use()->runs.stats; }
+SessionMemory Session::memory() const { return use()->memory(); }
+std::int64_t Session::chunk(std::int64_t waiting) const { return use()->runs.rows_for(waiting); }
+Plan& Session::plan(std::int64_t rows) { return use()->plans.get({.rows = rows}); }
+Plan& Session::encoder_plan(std::int64_t tokens) {
+    return use()->plans.get({.rows = RunScheduler::encoder_rows_for(tokens), .encoder = true});
+}
+std::vector<DispatchTiming> Session::take_timings() { return std::exchange(use()->runs.timings, {}); }
 
 }  // namespace vantage

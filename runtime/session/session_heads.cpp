@@ -1,4 +1,4 @@
-// Heads one by one: silenced ones, and how long their values are before and behind the output projection.
+// Heads one by one: the table of their numbers, and the lengths of their values before and after the output projection.
 #include <algorithm>
 #include <cmath>
 
@@ -9,6 +9,7 @@
 #include "runtime/ops/elementwise.h"
 #include "runtime/ops/matmul.h"
 #include "runtime/session/session_state.h"
+#include "shaders/params/head_statistics.h"
 
 namespace vantage {
 
@@ -17,43 +18,48 @@ std::string name_of(const HeadId& place) {
     return format("%s%lld.%lld", whose, static_cast<long long>(place.layer), static_cast<long long>(place.head));
 }
 
-namespace {
-
-std::vector<HeadId> in_encoder(std::span<const HeadId> places) {
-    std::vector<HeadId> some;
-    std::ranges::copy_if(places, std::back_inserter(some),
-                         [](const HeadId& place) { return place.kind == AttentionKind::encoder; });
-    return some;
+HeadRow HeadTable::row(std::int64_t query, std::int64_t head) const {
+    const std::int64_t queries = heads > 0 ? std::ssize(rows) / (heads * ROW_NUMBERS) : 0;
+    if (query < 0 || query >= queries || head < 0 || head >= heads)
+        throw Error(ErrorKind::usage, format("head statistics: query %lld of head %lld, but there are %lld of %lld heads",
+                                             static_cast<long long>(query), static_cast<long long>(head),
+                                             static_cast<long long>(queries), static_cast<long long>(heads)));
+    const float* n = &rows[static_cast<std::size_t>((query * heads + head) * ROW_NUMBERS)];
+    const auto weight = [&](int i) { return WeightOfKey{n[i], static_cast<std::int64_t>(n[i + 1])}; };
+    return {.total = n[ROW_TOTAL],
+            .visible = n[ROW_VISIBLE],
+            .entropy = n[ROW_ENTROPY],
+            .distance = n[ROW_DISTANCE],
+            .near = n[ROW_NEAR],
+            .self = n[ROW_SELF],
+            .previous = n[ROW_PREVIOUS],
+            .next = n[ROW_NEXT],
+            .first = n[ROW_FIRST],
+            .delimiters = n[ROW_DELIMITERS],
+            .duplicate = n[ROW_DUPLICATE],
+            .induction = n[ROW_INDUCTION],
+            .repeated = n[ROW_REPEATED],
+            .copied = n[ROW_COPIED],
+            .largest = weight(ROW_LARGEST),
+            .copy = weight(ROW_COPY),
+            .links = {weight(ROW_LINKS), weight(ROW_LINKS + 2), weight(ROW_LINKS + 4), weight(ROW_LINKS + 6)}};
 }
 
-}  // namespace
-
-void Session::mask_heads(std::span<const HeadId> heads) {
-    State& s = *state_;
-    if (!s.options.masked_heads)
-        throw Error(ErrorKind::usage,
-                    "heads can be silenced in a session that was made with SessionOptions::masked_heads");
-    s.finish_flight();
-    const std::vector<HeadId> before = std::exchange(*s.options.masked_heads, {heads.begin(), heads.end()});
-    try {
-        s.set_head_mask();
-    } catch (const Error&) {
-        *s.options.masked_heads = before;
-        throw;
-    }
-    s.replay.reset();
-    s.forget_results(s.sequence);
-    s.sequence.ended = s.step_current = false;
-    if (!s.is_encoder()) s.mark_seen(0);
-    if (s.sequence.source.empty() || in_encoder(before) == in_encoder(heads)) return;
-    s.sequence.source_waits = true;
-    for (std::vector<float>& stream : s.sequence.source_hidden) stream.clear();
+HeadKey HeadTable::key(std::int64_t key, std::int64_t head) const {
+    const std::int64_t count = heads > 0 ? std::ssize(keys) / (heads * KEY_NUMBERS) : 0;
+    if (key < 0 || key >= count || head < 0 || head >= heads)
+        throw Error(ErrorKind::usage, format("head statistics: key %lld of head %lld, but there are %lld of %lld heads",
+                                             static_cast<long long>(key), static_cast<long long>(head),
+                                             static_cast<long long>(count), static_cast<long long>(heads)));
+    const auto number = [&](int i) { return keys[static_cast<std::size_t>((i * heads + head) * count + key)]; };
+    return {number(KEY_RECEIVED), number(KEY_SEEN), number(KEY_FAR_RECEIVED), number(KEY_FAR_SEEN)};
 }
+static_assert(delimiter_mark == MARK_DELIMITER && word_mark == MARK_WORD && ROW_LINK_COUNT == 4);
 
 // W_O of a layer as rows [features of the heads, width of the model]: the matrix that the attention's output is multiplied with.
 std::vector<float> Session::State::output_projection(std::int64_t layer, std::int64_t features,
                                                      AttentionKind kind) const {
-    Graph transposed = graph_of(kind).copy();
+    Graph transposed = core.graph_of(kind).copy();
     transpose_weights(transposed);  // as the weights were loaded
     int joined = -1;                // the heads' outputs, masked or not
     for (const Node& node : transposed.nodes()) {
@@ -69,7 +75,7 @@ std::vector<float> Session::State::output_projection(std::int64_t layer, std::in
         const Value& weight = transposed.value(transposed.storage(matrix_id));
         const TensorType type = transposed.value(matrix_id).type;
         std::vector<std::byte> bytes(static_cast<std::size_t>(type.bytes()));
-        gpu::download(device, bindings->buffers.at(weight.name), 0, bytes);
+        gpu::download(core.states.device(), core.states.buffer(weight.name), 0, bytes);
         const HostTensor matrix = widen(type, bytes);
         const bool turned = node.attrs.flag("transpose_b");
         const std::int64_t width = type.shape[turned ? 0 : 1];
@@ -82,7 +88,7 @@ std::vector<float> Session::State::output_projection(std::int64_t layer, std::in
     }
     throw Error(ErrorKind::unsupported,
                 format("%s: the attention of layer %lld has no output projection that is a matrix",
-                       model.info().name.c_str(), static_cast<long long>(layer)));
+                       core.model.info().name.c_str(), static_cast<long long>(layer)));
 }
 
 namespace {
@@ -103,21 +109,22 @@ std::vector<double> gram(std::span<const float> rows, std::size_t dv) {
 
 }  // namespace
 
-std::vector<float> Session::value_norms(std::int64_t layer, bool projected, AttentionKind kind) {
+Array Session::value_norms(std::int64_t layer, bool projected, AttentionKind kind) {
+    const auto core = use();
     State& s = *state_;
-    s.check_head(layer, 0, kind);
+    s.check_head({.layer = layer, .kind = kind});
     if (s.global_rows(layer) > 0)
-        throw Error(ErrorKind::unsupported, s.model.info().name +
+        throw Error(ErrorKind::unsupported, core->model.info().name +
                                                 ": global tokens read values of their own, whose "
                                                 "lengths are not told apart");
-    s.settle();
-    const Value& value = *std::ranges::find(s.graph_of(kind).values(), model_names::values(layer, kind), &Value::name);
+    core->runs.settle();
+    const Value& value = *std::ranges::find(core->graph_of(kind).values(), model_names::values(layer, kind), &Value::name);
     const TensorType type{Shape{s.keys_of(kind), value.type.shape[1], value.type.shape[2]}, value.type.dtype};
     std::vector<std::byte> bytes(static_cast<std::size_t>(type.bytes()));
-    gpu::download(s.device, s.bindings->buffers.at(value.name), 0, bytes);
+    gpu::download(core->states.device(), core->states.buffer(value.name), 0, bytes);
     const HostTensor v = widen(type, bytes);
     const auto tokens = static_cast<std::size_t>(s.keys_of(kind)),
-               heads = static_cast<std::size_t>(s.model.info().heads_of(kind)),
+               heads = static_cast<std::size_t>(core->model.info().heads_of(kind)),
                kv_heads = static_cast<std::size_t>(type.shape[1]), dv = static_cast<std::size_t>(type.shape[2]);
     const std::vector<float> w =
         projected ? s.output_projection(layer, static_cast<std::int64_t>(heads * dv), kind) : std::vector<float>();
@@ -137,7 +144,7 @@ std::vector<float> Session::value_norms(std::int64_t layer, bool projected, Atte
             norms[token * heads + head] = static_cast<float>(std::sqrt(std::max(square, 0.0)));
         }
     }
-    return norms;
+    return {Shape{static_cast<std::int64_t>(tokens), static_cast<std::int64_t>(heads)}, std::move(norms)};
 }
 
 }  // namespace vantage

@@ -1,20 +1,20 @@
-// What a session is made of: the runner of one sequence, and what looks into its attention. Its member functions are in
-// session*.cpp.
+// How a session answers questions about its attention: by the tap, from rows that it recorded.
 #pragma once
 
-#include "runtime/session/runner.h"
+#include "runtime/session/session_core.h"
 #include "runtime/session/tap.h"
 
 namespace vantage {
 
-struct Session::State : Runner {
-    Sequence& sequence;
+struct Session::State {
+    detail::SessionCore& core;
+    SequenceState& sequence;
     Tap tap;
-    std::unique_ptr<Session> replay;  // the same tokens, with the layer watched that was asked for last
 
-    State(const Model& m, const SessionOptions& o)
-        : Runner(m, o, 1), sequence(sequences.front()), tap(m.device().state()) {}
+    explicit State(detail::SessionCore& c)
+        : core(c), sequence(c.sequences.front()), tap(c.states.device()) {}
 
+    bool records(std::int64_t layer) const { return core.options.record_attention.includes(layer); }
     /// Tokens of the text that the encoder of an encoder–decoder has read.
     std::int64_t source_read() const { return sequence.source_waits ? 0 : std::ssize(sequence.source); }
     /// Tokens that attend this way, and that are attended to.
@@ -24,14 +24,18 @@ struct Session::State : Runner {
     std::int64_t keys_of(AttentionKind kind) const {
         return kind == AttentionKind::self ? sequence.processed : source_read();
     }
-    TapSource tap_source(std::int64_t layer, AttentionKind kind, const std::string& keys);
+    /// What the weights of the rows are made from that look at the keys of this name.
+    TapSource source_of(std::int64_t layer, AttentionKind kind, const std::string& keys) const;
     std::int64_t global_rows(std::int64_t layer) const;
+    std::vector<float> weights(HeadId head, Range queries, Range keys);
     std::vector<std::int32_t> marked_tokens(TapSource& tapped, std::span<const std::int32_t> marks,
                                             AttentionKind kind) const;
-    std::vector<float> output_projection(std::int64_t layer, std::int64_t width, AttentionKind kind) const;
+    std::vector<float> output_projection(std::int64_t layer, std::int64_t features, AttentionKind kind) const;
+    /// All that has run, once more in a session that records `layer`.
     Session& replay_recording(std::int64_t layer);
-    void check_head(std::int64_t layer, std::int64_t head, AttentionKind kind) const;
-    void check_positions(std::int64_t first, std::int64_t count, std::int64_t there, const char* what) const;
+    void check_head(const HeadId& head) const;
+    /// The range with its end; throws usage when it is not within the `ran` positions.
+    Range checked(Range range, std::int64_t ran, const char* what) const;
 };
 
 }  // namespace vantage

@@ -53,7 +53,9 @@ std::vector<float> Tap::weights(const TapSource& source, std::int64_t head, std:
 HeadTable Tap::statistics(const TapSource& source, std::int64_t first_row, std::int64_t row_count, std::int64_t count,
                           std::span<const std::int32_t> tokens, std::span<const float> factors) {
     const std::int64_t heads = source.q.type->shape[1], width = source.q.type->shape[2];
-    HeadTable all{.rows = std::vector<float>(static_cast<std::size_t>(row_count * heads * ROW_NUMBERS)), .keys = {}};
+    HeadTable all{.rows = std::vector<float>(static_cast<std::size_t>(row_count * heads * ROW_NUMBERS)),
+                  .keys = {},
+                  .heads = heads};
     std::vector<double> received(static_cast<std::size_t>(KEY_NUMBERS * heads * count));
     std::vector<float> part(received.size());
     const auto uploaded = [&](auto values, const char* name) {

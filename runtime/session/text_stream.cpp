@@ -1,6 +1,7 @@
 #include "runtime/session/text_stream.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace vantage {
 
@@ -31,6 +32,10 @@ std::optional<Token> TextStream::end_with(Ending why) {
     done_ = true;
     held_.clear();
     return last.empty() ? std::nullopt : std::optional(Token{-1, last});
+}
+
+void TextStream::stop() {
+    if (!std::exchange(done_, true)) ending_ = Ending::stopped;
 }
 
 std::optional<Token> TextStream::take(std::optional<std::int32_t> id, Ending why) {

@@ -7,6 +7,11 @@
 
 namespace vantage {
 
+/// Why a sequence would end that draws no token.
+inline Ending reason_to_end(const Sequence& s) {
+    return s.context_full() ? Ending::context_full : s.ended() ? Ending::end_token : Ending::length;
+}
+
 /// Gives out whole characters only, and nothing that may yet turn out to be the beginning of a stop text.
 class TextStream {
 public:
@@ -16,6 +21,8 @@ public:
     bool wants_more() const { return !done_ && drawn_ < options_->max_tokens; }
     /// What the next token completes. Where none was drawn the text ends for the reason `why`, and the rest comes.
     std::optional<Token> take(std::optional<std::int32_t> id, Ending why);
+    /// The caller wants no more.
+    void stop();
 
 private:
     std::string release(const std::string& text);

@@ -21,7 +21,7 @@ void main() {
     uint row = workgroup_index();
     if (row >= p.rows) return;
     uvec2 step = step_of(p.step, row / (p.n * p.heads));
-    uint splits = (valid_keys(step, p.m) + SPLIT - 1u) / SPLIT;
+    uint splits = ((p.all_splits != 0u ? p.m : valid_keys(step, p.m)) + SPLIT - 1u) / SPLIT;
     float maximum = -3.0e38, denominator = 0.0, drop = 0.0;
     for (uint s = 0u; s < splits; ++s) maximum = max(maximum, partial(s, row, 0u));
     for (uint s = 0u; s < splits; ++s) {

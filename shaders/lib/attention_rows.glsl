@@ -14,6 +14,7 @@ uint blocks = max(1u, (p.n * group + ROWS - 1u) / ROWS);
 uint block = SPLIT > 0u ? gl_WorkGroupID.y : workgroup_index() % blocks;
 uint head_and_batch = SPLIT > 0u ? gl_WorkGroupID.z : workgroup_index() / blocks;
 uint kv_head = head_and_batch % p.kv_heads, batch = head_and_batch / p.kv_heads;
+uint sequence = sequence_of(p.step, batch);
 uvec2 own_step = step_of(p.step, batch);
 
 // Row r of this workgroup is query `query_of(r)` of head `head_of(r)`; rows beyond the last one are idle.
@@ -24,7 +25,7 @@ uint result_row(uint r) {
     return p.heads_first != 0u ? (batch * p.heads + head_of(r)) * p.n + query_of(r) : (batch * p.n + query_of(r)) * p.heads + head_of(r);
 }
 uint key_row(uint key) {
-    return p.heads_first != 0u ? (batch * p.kv_heads + kv_head) * p.m + key : cache_head_row(batch, p.m, key, kv_head, p.kv_heads);
+    return p.heads_first != 0u ? (batch * p.kv_heads + kv_head) * p.m + key : cache_head_row(sequence, p.m, key, kv_head, p.kv_heads);
 }
 
 // Keys that row r sees: [0, visible).
@@ -37,7 +38,6 @@ uint visible(uint r, uint rows_valid, uint keys_valid) {
 
 // Keys that hold data for this workgroup's sequence.
 uint keys_there() {
-    uint there = valid_keys(own_step, p.m);
-    return present(p.kv_len) ? min(there, uint(max(int(ReadWords(p.kv_len).at[batch]), 0))) : there;
+    return present(p.kv_len) ? min(p.m, uint(max(int(ReadWords(p.kv_len).at[sequence]), 0))) : valid_keys(own_step, p.m);
 }
 #endif

@@ -16,8 +16,11 @@ Row row_of(uvec2 address, uint type, uint row, uint cols) {
     return Row(row_address(address, type, row & ~1u, cols), (row & 1u) * cols);
 }
 
-// A run may have rows of several sequences, as many of each, one sequence after the other; each has a step of its own.
-uvec2 step_of(uvec2 steps, uint sequence) { return present(steps) ? row_address(steps, F32, sequence, STEP_WORDS) : steps; }
+// A run has lanes, each with as many rows, one lane after the other. A lane works for one sequence, whose step and states it uses.
+uint sequence_of(uvec2 steps, uint lane) {
+    return present(steps) ? lane + ReadWords(row_address(steps, F32, lane, STEP_WORDS)).at[STEP_SHIFT] : lane;
+}
+uvec2 step_of(uvec2 steps, uint lane) { return present(steps) ? row_address(steps, F32, sequence_of(steps, lane), STEP_WORDS) : steps; }
 // Row r that the run has of a sequence sits at this position; without a step row 0 is the first.
 uint position_of(uvec2 step, uint r) { return present(step) ? ReadWords(step).at[STEP_POSITION] + r : r; }
 // Whether row r is a token and no padding.

@@ -25,6 +25,7 @@ struct AttentionReduceSplitsParams {
     uvec2 entropy, largest;  // (rows), with statistics
     uint m, rows, dv;        // rows = batch * n * heads
     uint n, heads, heads_first;
+    uint all_splits;  // partial results of all m keys, whatever the step says
 };
 struct AttentionStatisticsParams {
     uvec2 partials, sinks;        // (rows, 3), (heads)

@@ -6,6 +6,7 @@ struct WriteParams {
     uvec2 state, x, step;  // (sequences * state_rows, cols), (rows, cols), steps or 0
     uint rows, cols, state_rows;
     uint rows_each;  // rows / sequences
+    uint by_lane;    // the state has a part for each lane of the run, not for each sequence
 };
 VANTAGE_PARAMS_END
 

@@ -32,7 +32,7 @@ SessionOptions exact(bool inspect) {
 }
 
 void give(Batch& batch, const std::vector<Ids>& prompts) {
-    for (std::size_t i = 0; i < prompts.size(); ++i) batch.append(static_cast<std::int64_t>(i), prompts[i]);
+    for (std::size_t i = 0; i < prompts.size(); ++i) batch[static_cast<std::int64_t>(i)].append(prompts[i]);
 }
 
 const std::vector<Sampling>& samplings() {  // one for each sequence: greedy, and drawn in two ways
@@ -68,17 +68,17 @@ TEST_CASE("a batch of decoders equals single sessions", "[batch][models]") {
         Session alone(model, exact(true));
         alone.append(prompts[static_cast<std::size_t>(i)]);
         alone.run();
-        CHECK(difference(looked.logits(i), alone.logits()).first <= rounding);
-        CHECK(difference(looked.hidden(i), alone.hidden()).first <= 1e-3);  // the oracle's limit for hidden states
-        CHECK(difference(looked.router_logits(i), alone.router_logits()).first <= rounding);
+        CHECK(difference(looked[i].logits(), alone.logits()).first <= rounding);
+        CHECK(difference(looked[i].hidden(), alone.hidden()).first <= 1e-3);  // the oracle's limit for hidden states
+        CHECK(difference(looked[i].router_logits(), alone.router_logits()).first <= rounding);
     }
 
     Batch batch(model, 3, exact(false));
-    for (std::size_t i = 0; i < 3; ++i) batch.restart(static_cast<std::int64_t>(i), samplings()[i]);
+    for (std::size_t i = 0; i < 3; ++i) batch[static_cast<std::int64_t>(i)].restart(samplings()[i]);
     give(batch, prompts);
     batch.generate(12);
     for (std::size_t i = 0; i < 3; ++i)
-        CHECK(batch.tokens(static_cast<std::int64_t>(i)) == drawn_alone(model, prompts[i], samplings()[i], 12));
+        CHECK(batch[static_cast<std::int64_t>(i)].tokens() == drawn_alone(model, prompts[i], samplings()[i], 12));
 }
 
 TEST_CASE("a sequence is the same to the last bit, whatever runs beside it and wherever it stands", "[batch]") {
@@ -87,12 +87,12 @@ TEST_CASE("a sequence is the same to the last bit, whatever runs beside it and w
     Batch all(model, 3, exact(true)), some(model, 3, exact(true));
     give(all, prompts);
     all.run();
-    some.append(2, prompts[0]);
-    some.append(0, prompts[2]);
+    some[2].append(prompts[0]);
+    some[0].append(prompts[2]);
     some.run();
-    CHECK(all.logits(0) == some.logits(2));
-    CHECK(all.logits(2) == some.logits(0));
-    CHECK(some.logits(1).empty());
+    CHECK(all[0].logits() == some[2].logits());
+    CHECK(all[2].logits() == some[0].logits());
+    CHECK(some[1].logits().empty());
 }
 
 TEST_CASE("a batch of encoders equals single sessions", "[batch][models]") {
@@ -110,16 +110,16 @@ TEST_CASE("a batch of encoders equals single sessions", "[batch][models]") {
         Session alone(model, options);
         alone.append(prompts[static_cast<std::size_t>(i)]);
         alone.run();
-        CHECK(difference(batch.last_hidden(i), alone.last_hidden()).first <= 1e-3);  // the oracle's limit
-        CHECK(difference(batch.pooled(i), alone.pooled()).first <= 1e-3);
-        CHECK(difference(batch.relation(i), alone.relation()).first <= rounding);
-        CHECK(difference(batch.logits(i), alone.logits()).first <= rounding);
+        CHECK(difference(batch[i].last_hidden(), alone.last_hidden()).first <= 1e-3);  // the oracle's limit
+        CHECK(difference(batch[i].pooled(), alone.pooled()).first <= 1e-3);
+        CHECK(difference(batch[i].relation(), alone.relation()).first <= rounding);
+        CHECK(difference(batch[i].logits(), alone.logits()).first <= rounding);
     }
-    const std::vector<float> before = batch.last_hidden(0);
-    batch.append(2, Ids{7});  // runs again as a whole; the others have run
+    const std::vector<float> before(batch[0].last_hidden());
+    batch[2].append(Ids{7});  // runs again as a whole; the others have run
     batch.run();
-    CHECK(batch.last_hidden(0) == before);
-    CHECK(batch.last_hidden(2).size() == batch.last_hidden(0).size() / 21 * 7);
+    CHECK(std::vector<float>(batch[0].last_hidden()) == before);
+    CHECK(batch[2].last_hidden().shape()[0] == 7);
 }
 
 TEST_CASE("a batch of encoder–decoders equals single sessions", "[batch][models]") {
@@ -129,8 +129,8 @@ TEST_CASE("a batch of encoder–decoders equals single sessions", "[batch][model
     const std::vector<Ids> texts = prompts_for(model);
     Batch batch(model, 3, exact(false));
     for (std::size_t i = 0; i < 3; ++i) {
-        batch.restart(static_cast<std::int64_t>(i), samplings()[i]);
-        batch.set_source(static_cast<std::int64_t>(i), texts[i]);
+        batch[static_cast<std::int64_t>(i)].restart(samplings()[i]);
+        batch[static_cast<std::int64_t>(i)].set_source(texts[i]);
     }
     batch.generate(8);
     for (std::size_t i = 0; i < 3; ++i) {
@@ -138,7 +138,7 @@ TEST_CASE("a batch of encoder–decoders equals single sessions", "[batch][model
         alone.restart(samplings()[i]);
         alone.set_source(texts[i]);
         alone.generate(8);
-        CHECK(batch.tokens(static_cast<std::int64_t>(i)) == alone.tokens());
+        CHECK(batch[static_cast<std::int64_t>(i)].tokens() == alone.tokens());
     }
 }
 
@@ -148,26 +148,26 @@ TEST_CASE("sequences of a batch end one by one, and another takes the place of o
     SessionOptions options = exact(false);
     options.context = 30;  // the first has room for 9 more
     Batch batch(model, 3, options);
-    for (std::size_t i = 0; i < 3; ++i) batch.restart(static_cast<std::int64_t>(i), samplings()[i]);
+    for (std::size_t i = 0; i < 3; ++i) batch[static_cast<std::int64_t>(i)].restart(samplings()[i]);
     give(batch, prompts);
     std::int64_t of_last = 0;
     batch.generate(14, [&](std::int64_t i, std::int32_t) { return i != 2 || ++of_last < 4; });
-    CHECK(batch.context_full(0));
-    CHECK((batch.ended(0) && !batch.ended(1) && batch.ended(2)));
-    CHECK(batch.tokens(0) == drawn_alone(model, prompts[0], samplings()[0], 9));
-    CHECK(batch.tokens(2) == drawn_alone(model, prompts[2], samplings()[2], 4));
+    CHECK(batch[0].context_full());
+    CHECK((batch[0].ended() && !batch[1].ended() && batch[2].ended()));
+    CHECK(batch[0].tokens() == drawn_alone(model, prompts[0], samplings()[0], 9));
+    CHECK(batch[2].tokens() == drawn_alone(model, prompts[2], samplings()[2], 4));
     CHECK_FALSE(batch.next()[0].has_value());  // the other goes on
 
-    batch.restart(0, samplings()[1]);
-    batch.append(0, prompts[2]);
+    batch[0].restart(samplings()[1]);
+    batch[0].append(prompts[2]);
     const Ids more{3, 1};
-    batch.append(2, more);
+    batch[2].append(more);
     batch.generate(5);
-    CHECK(batch.tokens(0) == drawn_alone(model, prompts[2], samplings()[1], 5));
-    CHECK(batch.tokens(1) == drawn_alone(model, prompts[1], samplings()[1], 20));
+    CHECK(batch[0].tokens() == drawn_alone(model, prompts[2], samplings()[1], 5));
+    CHECK(batch[1].tokens() == drawn_alone(model, prompts[1], samplings()[1], 20));
     Ids after = drawn_alone(model, prompts[2], samplings()[2], 4);
     after.insert(after.end(), more.begin(), more.end());
-    CHECK(batch.tokens(2) == drawn_alone(model, after, samplings()[2], 5));
+    CHECK(batch[2].tokens() == drawn_alone(model, after, samplings()[2], 5));
 }
 
 TEST_CASE("prompts are completed together as a generator completes each", "[batch]") {
@@ -202,8 +202,8 @@ TEST_CASE("what a batch cannot take is said", "[batch]") {
     expect_error(ErrorKind::usage, {"watches no attention"},
                  [&] { Batch(decoder, 2, {.record_attention = RecordAttention::all()}); });
     Batch batch(decoder, 2, {.context = 8});
-    expect_error(ErrorKind::usage, {"2 sequences", "no sequence 2"}, [&] { batch.append(2, Ids{1}); });
+    expect_error(ErrorKind::usage, {"2 sequences", "no sequence 2"}, [&] { batch[2].append(Ids{1}); });
     expect_error(ErrorKind::usage, {"nothing to continue"}, [&] { batch.next(); });
-    expect_error(ErrorKind::usage, {"no encoder–decoder"}, [&] { batch.set_source(0, Ids{1}); });
-    expect_error(ErrorKind::usage, {"9 tokens do not fit"}, [&] { batch.append(1, Ids(9, 1)); });
+    expect_error(ErrorKind::usage, {"no encoder–decoder"}, [&] { batch[0].set_source(Ids{1}); });
+    expect_error(ErrorKind::usage, {"9 tokens do not fit"}, [&] { batch[1].append(Ids(9, 1)); });
 }

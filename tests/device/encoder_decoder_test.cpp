@@ -74,7 +74,7 @@ TEST_CASE("a replay of an encoder–decoder reads its text again", "[models]") {
         session.rewind(0);
         session.append(target);
         session.run();
-        return session.attention(1, 1, 0, rows, 0, keys, kind);
+        return std::vector<float>(session.attention({1, 1, kind}, {0, rows}, {0, keys}));
     };
     CHECK(weights(RecordAttention::all(), AttentionKind::self, 3, 3) == weights({}, AttentionKind::self, 3, 3));
     CHECK(weights(RecordAttention::all(), AttentionKind::encoder, 6, 6) == weights({}, AttentionKind::encoder, 6, 6));
@@ -86,7 +86,7 @@ TEST_CASE("a text of its own for each encode, and nothing without one", "[models
     const auto first_logits = [&](Session& session, std::initializer_list<std::int32_t> source) {
         session.set_source(std::vector<std::int32_t>(source));
         session.run();
-        return session.logits();
+        return std::vector<float>(session.logits());
     };
     const SessionOptions options{.context = 6, .precision = Precision::f32, .inspect = true};
     Session again(model, options), fresh(model, options);
@@ -96,12 +96,12 @@ TEST_CASE("a text of its own for each encode, and nothing without one", "[models
     expect_error(ErrorKind::usage, {"nothing to read"}, [&] { again.set_source({}); });
     expect_error(ErrorKind::usage, {"token id 103"}, [&] { again.set_source(std::vector<std::int32_t>{103}); });
     expect_error(ErrorKind::usage, {"7 tokens do not fit"}, [&] { again.set_source(std::vector<std::int32_t>(7, 4)); });
-    expect_error(ErrorKind::usage, {"layer 2"}, [&] { again.attention(2, 0, 0, 1, 0, 1, AttentionKind::cross); });
-    expect_error(ErrorKind::usage, {"head 2"}, [&] { again.attention(0, 2, 0, 1, 0, 1, AttentionKind::encoder); });
+    expect_error(ErrorKind::usage, {"layer 2"}, [&] { again.attention({2, 0, AttentionKind::cross}, {0, 1}, {0, 1}); });
+    expect_error(ErrorKind::usage, {"head 2"}, [&] { again.attention({0, 2, AttentionKind::encoder}, {0, 1}, {0, 1}); });
     const Model decoder = Model::load(test_device(), oracle_models + "llama");
     Session plain(decoder, {.context = 4});
     expect_error(ErrorKind::usage, {"llama", "no encoder–decoder"},
                  [&] { plain.set_source(std::vector<std::int32_t>{4}); });
     expect_error(ErrorKind::usage, {"llama", "no encoder–decoder"},
-                 [&] { plain.attention(0, 0, 0, 0, 0, 0, AttentionKind::cross); });
+                 [&] { plain.attention({0, 0, AttentionKind::cross}, {0, 0}, {0, 0}); });
 }

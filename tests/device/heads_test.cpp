@@ -5,6 +5,7 @@
 #include <functional>
 #include <limits>
 
+#include "runtime/session/model_access.h"
 #include "oracle_model.h"
 #include "runtime/conform/case_runner.h"
 #include "runtime/graph/choose_kernel.h"
@@ -96,10 +97,10 @@ void check_table(const HeadTable& table, std::span<const float> weights, std::si
 
 /// Sums of up to 26 weights that differ by at most 1e-6 (exp of a rounded score).
 void check_layer(Session& session, std::int64_t layer, std::span<const std::int32_t> ids) {
-    const std::int64_t heads = session.model().config().heads;
+    const std::int64_t heads = config_of(session.model()).heads;
     std::vector<float> weights;
     for (std::int64_t head = 0; head < heads; ++head) {
-        const std::vector<float> one = session.attention(layer, head, 0, tokens_looked_at, 0, tokens_looked_at);
+        const std::vector<float> one(session.attention({layer, head}, {0, tokens_looked_at}, {0, tokens_looked_at}));
         weights.insert(weights.end(), one.begin(), one.end());
     }
     INFO("layer " << layer);
@@ -129,7 +130,7 @@ void check_model(const Model& model) {
         model, {.context = tokens_looked_at, .precision = Precision::f32, .record_attention = RecordAttention::all()});
     session.append(ids);
     session.run();
-    for (std::int64_t layer = 0; layer < model.config().layers; ++layer) check_layer(session, layer, ids);
+    for (std::int64_t layer = 0; layer < config_of(model).layers; ++layer) check_layer(session, layer, ids);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <functional>
 
+#include "runtime/session/model_access.h"
 #include "../host/expect_error.h"
 #include "../host/temporary_directory.h"
 #include "oracle_model.h"
@@ -33,7 +34,7 @@ std::vector<float> logits_of(const Model& model, std::optional<std::vector<HeadI
                             .masked_heads = std::move(masked_heads)});
     session.append(ids_of_text());
     session.run();
-    return session.logits();
+    return std::vector<float>(session.logits());
 }
 
 /// The output projection of a head's layer in a checkpoint of GPT-2 or BART.
@@ -77,7 +78,7 @@ TEST_CASE("a silenced head is one whose output projection is zero", "[heads]") {
     const Model model = Model::load(test_device(), folder);
     const std::vector<HeadId> heads{{0, 0}, {0, 1}, {0, 2}, {1, 2}};
     const test::TemporaryDirectory without;
-    const auto width = static_cast<std::size_t>(model.config().head_width);
+    const auto width = static_cast<std::size_t>(config_of(model).head_width);
     write_without_heads(
         without.path(), folder, heads, [&](const HeadId&) { return width; }, false);
     const std::vector<float> masked_heads = logits_of(model, heads), plain = logits_of(model, std::nullopt);
@@ -94,16 +95,16 @@ TEST_CASE("a session silences other heads without another plan", "[heads]") {
                     {.context = tokens_of_text, .precision = Precision::f32, .inspect = true, .masked_heads = none});
     session.append(ids_of_text());
     session.run();
-    const std::vector<float> plain = session.logits();
+    const std::vector<float> plain(session.logits());
     session.mask_heads(one);
     session.run();
-    CHECK(session.logits() == logits_of(model, one));
+    CHECK(std::vector<float>(session.logits()) == logits_of(model, one));
     test::expect_error(ErrorKind::usage, {"head 99.0", "layers 0"}, [&] {
         session.mask_heads(std::vector<HeadId>{{99, 0}});
     });
     session.mask_heads(none);
     session.run();
-    CHECK(session.logits() == plain);
+    CHECK(std::vector<float>(session.logits()) == plain);
     Session without(model, {.context = 8});
     test::expect_error(ErrorKind::usage, {"SessionOptions::masked_heads"}, [&] { without.mask_heads(one); });
     test::expect_error(ErrorKind::usage, {"head 0.77"}, [&] {
@@ -139,12 +140,12 @@ TEST_CASE("heads of an encoder–decoder are silenced by whose they are", "[head
         CHECK(session_of(model, some).logits() == want);
         session.mask_heads(some);  // the encoder reads again where its heads change
         session.run();
-        CHECK(session.logits() == want);
+        CHECK(std::vector<float>(session.logits()) == want);
         CHECK(want != plain);
     }
     session.mask_heads({});
     session.run();
-    CHECK(session.logits() == plain);
+    CHECK(std::vector<float>(session.logits()) == plain);
     for (const auto& [place, why] :
          {std::pair{HeadId{2, 0, AttentionKind::encoder}, "encoder has layers 0 … 1 with heads 0 … 1"},
           {HeadId{0, 4, AttentionKind::cross}, "head x0.4"}})
@@ -184,7 +185,7 @@ TEST_CASE("norms of values are those of the checkpoint's", "[heads]") {
         {.context = tokens_of_text, .precision = Precision::f32, .record_attention = RecordAttention::all()});
     session.append(ids);
     session.run();
-    const std::vector<float> bare = session.value_norms(0, false), projected = session.value_norms(0, true);
+    const std::vector<float> bare(session.value_norms(0, false)), projected(session.value_norms(0, true));
     for (std::size_t head = 0; head < heads; ++head) {
         double norm = 0, step = 0;
         for (std::size_t i = 0; i < dv; ++i) norm += v[head * dv + i] * v[head * dv + i];
@@ -213,9 +214,9 @@ TEST_CASE("norms of the values that a decoder reads are those of the encoder's t
         {.context = 8, .precision = Precision::f32, .record_attention = RecordAttention::all(), .inspect = true});
     session.set_source(std::vector<std::int32_t>{5, 9, 70, 9, 33});
     session.run();
-    const std::vector<float> x = session.encoder_last_hidden(),
-                             bare = session.value_norms(1, false, AttentionKind::cross),
-                             projected = session.value_norms(1, true, AttentionKind::cross);
+    const std::vector<float> x(session.encoder_last_hidden()),
+                             bare(session.value_norms(1, false, AttentionKind::cross)),
+                             projected(session.value_norms(1, true, AttentionKind::cross));
     const std::size_t d = b.size(), heads = 4, dv = d / heads, token = 3;
     REQUIRE(bare.size() == 5 * heads);
     for (std::size_t head = 0; head < heads; ++head) {

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "runtime/session/model_access.h"
 #include "oracle_model.h"
 #include "runtime/base/json.h"
 #include "runtime/base/log.h"
@@ -96,7 +97,7 @@ void check_against_oracle(const std::string& folder, const std::string& expected
         const std::size_t clear =
             precision == Precision::f32
                 ? tokens
-                : tokens_of_clear_choice(file, static_cast<std::size_t>(model.config().experts_per_token), tokens);
+                : tokens_of_clear_choice(file, static_cast<std::size_t>(config_of(model).experts_per_token), tokens);
         check_layers(session.hidden(), file.at(prompt + ".hidden"), clear, allowed);
         if (const TensorEntry* router = file.find(prompt + ".router_logits"))
             check_layers(session.router_logits(), *router, clear, allowed);

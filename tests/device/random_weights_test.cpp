@@ -2,6 +2,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 
+#include "runtime/session/model_access.h"
 #include "runtime/exec/bindings.h"
 #include "runtime/gpu/device_state.h"
 #include "runtime/gpu/transfer.h"
@@ -16,7 +17,7 @@ namespace {
 
 std::vector<double> weight_of(const Model& model, const std::string& name, const TensorType& type) {
     std::vector<std::byte> bytes(type.bytes());
-    gpu::download(model.device().state(), model.weights()->buffers.at(name), 0, bytes);
+    gpu::download(model.device().state(), weights_of(model)->buffers.at(name), 0, bytes);
     return widen(type, bytes).data;
 }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <optional>
 
+#include "runtime/session/model_access.h"
 #include "panels_shown.h"
 #include "runtime/gpu/transfer.h"
 #include "runtime/io/safetensors.h"
@@ -208,7 +209,7 @@ TEST_CASE("everything is reached by keys, and keys are what the user's file says
 TEST_CASE("an image model shows its picture, and what a query reads over it", "[view][window][once]") {
     if (!display().there) SKIP("Xvfb is not installed");
     const Opened opened(oracle + "vit");
-    const ImageInput& input = opened.model.config().image;
+    const ImageInput& input = config_of(opened.model).image;
     const SafeTensors file(oracle + "vit/expected.safetensors");
     LivePrompt prompt;
     prompt.pixels.resize(static_cast<std::size_t>(input.pixels()));

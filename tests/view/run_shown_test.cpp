@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "runtime/session/model_access.h"
 #include "runtime/base/os.h"
 #include "runtime/models/config.h"
 #include "viewer/data/comparison.h"
@@ -133,7 +134,7 @@ TEST_CASE("of an encoder–decoder the tokens given are the decoder's", "[view]"
     LiveTokens tokens_a, tokens_b;
     a.read_tokens(tokens_a);
     const Version version = a.version();
-    CHECK(version.prompt_tokens == (model.config().forced_first_token >= 0 ? 2 : 1));
+    CHECK(version.prompt_tokens == (config_of(model).forced_first_token >= 0 ? 2 : 1));
     CHECK(version.tokens == version.prompt_tokens + 8);
     CHECK(version.given_of(AttentionKind::self) == version.prompt_tokens);
     CHECK(version.given_of(AttentionKind::cross) == version.prompt_tokens);

@@ -1,3 +1,4 @@
+#include "runtime/session/model_access.h"
 #include "viewer/data/comparison.h"
 
 #include <algorithm>
@@ -44,7 +45,7 @@ void RunComparison::start(const ViewState& state) {
 // A has its first rows some time after its run began.
 void RunComparison::teach(const RunNow& a) {
     if (a.tokens.run != a.version.run) return;
-    const bool is_encoder_decoder = b_.model().config().kind == ModelKind::encoder_decoder;
+    const bool is_encoder_decoder = config_of(b_.model()).kind == ModelKind::encoder_decoder;
     const auto ids = [&](std::int64_t from) {
         return std::vector<std::int32_t>(a.tokens.ids.begin() + from, a.tokens.ids.begin() + a.version.rows);
     };

@@ -1,3 +1,4 @@
+#include "runtime/session/model_access.h"
 #include "viewer/data/head_board.h"
 
 #include <algorithm>
@@ -80,7 +81,7 @@ HeadMeans HeadSums::numbers() const {
 HeadBoard::HeadBoard(gpu::DeviceState& device, const LiveModel& live, const ViewSources& sources)
     : device_(device),
       result_(gpu::allocate(device, result_bytes, gpu::MemoryKind::readback, "view.statistics")),
-      columns_(live.model().config().is_vision() ? live.model().config().image.columns() : 0) {
+      columns_(config_of(live.model()).is_vision() ? config_of(live.model()).image.columns() : 0) {
     std::size_t head = 0;
     std::vector<gpu::PipelineKey> keys;
     for (const ViewSources::Layer& layer : sources.layers()) {

@@ -1,3 +1,5 @@
+#include "runtime/session/session_access.h"
+#include "runtime/session/model_access.h"
 #include "viewer/data/live_model.h"
 
 #include <algorithm>
@@ -54,7 +56,7 @@ struct Text {
     std::optional<StreamDecoder> decoder;
 
     void add(const Model& model, std::span<const std::int32_t> more) {
-        if (model.config().is_vision()) return add_places(model.config().image, more);
+        if (config_of(model).is_vision()) return add_places(config_of(model).image, more);
         if (!decoder && model.has_tokenizer()) decoder.emplace(model.tokenizer(), false);
         for (const std::int32_t id : more) {
             ids.push_back(id);
@@ -111,7 +113,7 @@ struct LiveModel::State {
           session(own ? *own : *followed),
           heads(heads_of(m.info())) {
         for (const HeadId& head : heads)
-            if (head.head == 0) sources[{head.kind, head.layer}] = session.tap_source(head.layer, head.kind);
+            if (head.head == 0) sources[{head.kind, head.layer}] = detail::SessionAccess::tap_source(session, head.layer, head.kind);
     }
 
     /// What only a session of one's own obeys.
@@ -126,10 +128,10 @@ struct LiveModel::State {
         heard.notify_one();
     }
 
-    bool is_encoder() const { return model.config().kind == ModelKind::encoder; }
-    bool is_encoder_decoder() const { return model.config().kind == ModelKind::encoder_decoder; }
+    bool is_encoder() const { return config_of(model).kind == ModelKind::encoder; }
+    bool is_encoder_decoder() const { return config_of(model).kind == ModelKind::encoder_decoder; }
     /// Its start token, and the one that every text of it begins with, where there is one.
-    std::int64_t decoder_begins_with() const { return model.config().forced_first_token >= 0 ? 2 : 1; }
+    std::int64_t decoder_begins_with() const { return config_of(model).forced_first_token >= 0 ? 2 : 1; }
     bool reads() const { return next_unread < unread.size(); }
     bool works() const { return !paused || steps > 0 ? reads() || to_write > 0 : false; }
 
@@ -196,7 +198,7 @@ Activity LiveModel::State::activity() const {
 
 // Whoever looks sees no row of the text before: the version without rows comes first.
 void LiveModel::State::begin(const LivePrompt& prompt, const Sampling& sampling, std::int64_t tokens) {
-    unread = model.config().is_vision() || !prompt.ids.empty() || prompt.text.empty()
+    unread = config_of(model).is_vision() || !prompt.ids.empty() || prompt.text.empty()
                  ? prompt.ids
                  : model.tokenizer().encode(prompt.text, true).ids;
     next_unread = 0, to_write = is_encoder() ? 0 : tokens, steps = 0, paused = false, seconds_per_token = 0;
@@ -208,7 +210,7 @@ void LiveModel::State::begin(const LivePrompt& prompt, const Sampling& sampling,
         version.as_asked = true, version.past_end = false;
     }
     session.restart(sampling);
-    if (model.config().is_vision()) set_image(prompt);
+    if (config_of(model).is_vision()) set_image(prompt);
     publish(Activity::reading);
     if (!is_encoder_decoder()) return;
     session.set_source(unread);
@@ -216,7 +218,7 @@ void LiveModel::State::begin(const LivePrompt& prompt, const Sampling& sampling,
         const std::lock_guard lock(mutex);
         source_text.add(model, unread);
     }
-    if (const auto first = static_cast<std::int32_t>(model.config().forced_first_token); first >= 0)
+    if (const auto first = static_cast<std::int32_t>(config_of(model).forced_first_token); first >= 0)
         session.append(std::span(&first, 1));
     unread.clear();
     publish(activity());
@@ -228,11 +230,11 @@ void LiveModel::State::set_image(const LivePrompt& prompt) {
     const std::lock_guard lock(mutex);
     version.prompt_tokens = std::ssize(unread);
     seen = std::make_shared<const Image>(prompt.seen.width > 0 ? prompt.seen
-                                                               : picture_of(prompt.pixels, model.config().image));
+                                                               : picture_of(prompt.pixels, config_of(model).image));
 }
 
 void LiveModel::State::read_chunk(std::int64_t size) {
-    if (!model.config().is_vision())
+    if (!config_of(model).is_vision())
         session.append(std::span(unread).subspan(next_unread, static_cast<std::size_t>(size)));
     next_unread += static_cast<std::size_t>(size);
 }

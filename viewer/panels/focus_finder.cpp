@@ -1,3 +1,4 @@
+#include "runtime/session/model_access.h"
 #include "viewer/panels/focus_finder.h"
 
 #include <algorithm>
@@ -28,7 +29,7 @@ std::vector<HeadStatistics> FocusFinder::statistics_of_layer(Session& session, s
     const Model& model = session.model();
     HeadTexts texts;
     texts.keys = sequence_of(model, {session.tokens().begin(), session.tokens().begin() + rows});
-    texts.causal = model.config().kind != ModelKind::encoder;
+    texts.causal = config_of(model).kind != ModelKind::encoder;
     const HeadTable table = session.head_statistics(layer, texts.marks());
     return head_statistics(table.rows, table.keys, texts, static_cast<int>(model.info().heads));
 }
@@ -38,7 +39,7 @@ bool FocusFinder::begin_next(const LiveModel& live, const Version& version) {
     constexpr std::int64_t enough = 4;  // of shorter texts no head tells anything
     constexpr std::int64_t maximum =
         512;  // of longer ones their beginning tells enough: a layer costs the square of its rows
-    if (waiting_ || live.model().config().is_vision()) return false;
+    if (waiting_ || config_of(live.model()).is_vision()) return false;
     const std::int64_t prompt = std::max(version.prompt_tokens, enough);
     if (version.rows < prompt) return false;
     if (run_ != version.run) {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "runtime/session/model_access.h"
 #include "params/view_draw.h"
 #include "runtime/models/config.h"
 #include "runtime/picture/attention_scale.h"
@@ -102,7 +103,7 @@ void draw_image(Ui& ui) {
     const Image& seen = *ui.tokens.seen;
     const Box picture = image_place(box, seen.width, seen.height, ui.scale);
     if (picture.high < ui.px(16)) return;
-    const ImageInput& input = ui.live.model().config().image;
+    const ImageInput& input = config_of(ui.live.model()).image;
     const Patches patches{picture, input.rows(), input.columns()};
     draw_picture(ui, list, picture);
     const auto weight = [&](std::int64_t token) { return read != nullptr ? read->at(query, token) : NAN; };

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/session/model_access.h"
 #include "runtime/models/config.h"
 #include "viewer/panels/panels.h"
 #include "viewer/panels/viewer.h"
@@ -63,7 +64,7 @@ void draw_prompt(Ui& ui, Viewer& viewer) {
         return;
     }
     ImGui::SetCursorScreenPos({box.x + ui.px(12), std::round(box.y + (box.high - ImGui::GetFrameHeight()) / 2)});
-    const ModelConfig& config = ui.live.model().config();
+    const ModelConfig& config = config_of(ui.live.model());
     const bool writes = config.kind != ModelKind::encoder, wide_enough = writes && box.wide > ui.px(720);
     const float others = wide_enough ? ui.px(544) : ui.px(96);
     ImGui::SetNextItemWidth(std::max(ui.px(120), box.wide - others));

@@ -1,3 +1,4 @@
+#include "runtime/session/model_access.h"
 #include "viewer/panels/viewer.h"
 
 #include <algorithm>
@@ -58,7 +59,7 @@ Viewer::Viewer(LiveModel& live, const ViewState& state, const ViewerOptions& opt
                       .paste = [this] { return fonts_.in_field(options_.paste()); }};
         use_clipboard(clipboard_);
     }
-    given_prompt_ = live.model().config().is_vision() ? state_.image : state_.prompt;
+    given_prompt_ = config_of(live.model()).is_vision() ? state_.image : state_.prompt;
     fonts_.need(*given_prompt_);
     at_.sampling = state_.sampling, at_.max_tokens = state_.max_tokens;
     const Caps& caps = live.model().device().caps();

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/session/model_access.h"
 #include "runtime/models/config.h"
 #include "viewer/panels/panels.h"
 #include "viewer/panels/viewer.h"
@@ -52,7 +53,7 @@ void Viewer::lay_panes() {
 /// Letters, panels and the maps' places, for a target of this size.
 void Viewer::arrange(float width, float height) {
     size_ = {static_cast<int>(width), static_cast<int>(height)};
-    const bool apart = head().kind == AttentionKind::cross, picture = a_.live.model().config().is_vision();
+    const bool apart = head().kind == AttentionKind::cross, picture = config_of(a_.live.model()).is_vision();
     if (state_.axis == KeyAxis::relative && (apart || picture)) {
         state_.axis = KeyAxis::absolute;
         state_.part.reset();
@@ -67,7 +68,7 @@ void Viewer::arrange(float width, float height) {
     const bool prompted = at_.focus_prompt || (at_.typing && !at_.find) || (at_.area && *at_.area >= Area::prompt);
     layout_ = lay_out(width, height, options_.scale,
                       {.heads = head_grid(a_.live),
-                       .image = a_.live.model().config().is_vision(),
+                       .image = config_of(a_.live.model()).is_vision(),
                        .two_texts = a_.live.model().info().layers_of(AttentionKind::cross) > 0,
                        .prompt = prompted});
     lay_panes();

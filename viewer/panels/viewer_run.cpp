@@ -1,6 +1,7 @@
 // What the model is told to do, and what a file or a command line says of the run that is shown.
 #include <algorithm>
 
+#include "runtime/session/model_access.h"
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
 #include "runtime/models/config.h"
@@ -11,7 +12,7 @@ namespace vantage::view {
 void Viewer::run_prompt() {
     if (!obeyed()) return;
     ViewState wanted = state_;
-    (a_.live.model().config().is_vision() ? wanted.image : wanted.prompt) = fonts_.of_field(at_.prompt);
+    (config_of(a_.live.model()).is_vision() ? wanted.image : wanted.prompt) = fonts_.of_field(at_.prompt);
     wanted.sampling = at_.sampling, wanted.max_tokens = at_.max_tokens;
     const std::uint64_t run = a_.live.version().run + 1;
     try {

@@ -1,0 +1,151 @@
+#include "runtime/session/device_states.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "runtime/exec/guard.h"
+#include "runtime/gpu/commands.h"
+#include "runtime/models/architecture.h"
+#include "runtime/session/model_access.h"
+#include "shaders/params/step.h"
+
+namespace vantage {
+
+DeviceStates::DeviceStates(const Model& model, std::span<const Graph> graphs, std::int64_t context,
+                           bool guard)
+    : model_(model), device_(model.device().state()), context_(context) {
+    *bindings_ = *weights_of(model);
+    for (const Graph& graph : graphs)
+        for (const Value& value : graph.values()) {
+            if (value.kind != ValueKind::state && value.kind != ValueKind::constant) continue;
+            if (!has(value.name)) bindings_->buffers[value.name] = allocate_value(device_, value, guard);
+        }
+    step_ = buffer(model_names::step);
+    tokens_ = buffer(model_names::tokens);
+    if (has(model_names::source_step)) source_step_ = buffer(model_names::source_step);
+}
+
+DeviceStates::~DeviceStates() { gpu::wait_idle(device_); }
+
+SessionMemory DeviceStates::memory() const {
+    SessionMemory m;
+    for (const auto& [name, buffer] : bindings_->buffers) {
+        if (weights_of(model_)->buffers.count(name) != 0) continue;
+        (name.starts_with("cache.")   ? m.cache
+         : name.starts_with("watch.") ? m.recorded
+                                      : m.states) += buffer.bytes();
+    }
+    return m;
+}
+
+std::uint32_t* DeviceStates::step(StepOf of, std::size_t slot) const {
+    const gpu::Buffer& steps = of == StepOf::own ? step_ : source_step_;
+    return reinterpret_cast<std::uint32_t*>(steps.mapped()) + slot * STEP_WORDS;
+}
+
+// The numbers of a slot in a state i32 [slots, context]; null where the model has no such state.
+std::byte* DeviceStates::integers(const char* name, std::size_t slot) const {
+    const auto found = bindings_->buffers.find(name);
+    if (found == bindings_->buffers.end()) return nullptr;
+    return found->second.mapped() + slot * static_cast<std::size_t>(context_) * sizeof(std::int32_t);
+}
+
+void DeviceStates::map_lanes(StepOf of, std::span<const std::size_t> slots) {
+    for (std::size_t lane = 0; lane < slots.size(); ++lane)
+        step(of, lane)[STEP_SHIFT] = static_cast<std::uint32_t>(slots[lane] - lane);
+}
+
+namespace {
+
+void start_step(std::uint32_t* words, std::int64_t position, std::int64_t end, std::int64_t context) {
+    const std::uint32_t shift = words[STEP_SHIFT];  // the lane's, not the slot's
+    std::memset(words, 0, STEP_WORDS * 4);
+    words[STEP_SHIFT] = shift;
+    words[STEP_POSITION] = static_cast<std::uint32_t>(position);
+    words[STEP_END] = static_cast<std::uint32_t>(end);
+    words[STEP_LIMIT] = static_cast<std::uint32_t>(context);
+}
+
+void copy_integers(std::byte* to, std::span<const std::int32_t> numbers) {
+    if (to != nullptr && !numbers.empty()) std::memcpy(to, numbers.data(), numbers.size_bytes());
+}
+
+}  // namespace
+
+void DeviceStates::write_step(std::size_t slot, const SequenceState& s, std::int64_t left, bool done) {
+    std::uint32_t* words = step(StepOf::own, slot);
+    start_step(words, s.processed, s.processed + left, context_);
+    words[STEP_DONE] = done ? 1 : 0;
+    words[STEP_SEED_LOW] = static_cast<std::uint32_t>(s.sampling.seed);
+    words[STEP_SEED_HIGH] = static_cast<std::uint32_t>(s.sampling.seed >> 32);
+    words[STEP_TEMPERATURE] = std::bit_cast<std::uint32_t>(static_cast<float>(s.sampling.temperature));
+    words[STEP_TOP_K] = static_cast<std::uint32_t>(s.sampling.top_k);
+    words[STEP_TOP_P] = std::bit_cast<std::uint32_t>(static_cast<float>(s.sampling.top_p));
+    words[STEP_MIN_P] = std::bit_cast<std::uint32_t>(static_cast<float>(s.sampling.min_p));
+    words[STEP_PENALTY] = std::bit_cast<std::uint32_t>(static_cast<float>(s.sampling.repeat_penalty));
+    const std::vector<std::int64_t>& end_tokens = config_of(model_).end_tokens;
+    const std::size_t ends = s.sampling.ignore_end ? 0 : std::min<std::size_t>(end_tokens.size(), 8);
+    words[STEP_END_TOKENS] = static_cast<std::uint32_t>(ends);
+    for (std::size_t i = 0; i < ends; ++i) words[STEP_END_TOKEN + i] = static_cast<std::uint32_t>(end_tokens[i]);
+}
+
+void DeviceStates::write_tokens(std::size_t slot, const SequenceState& s) {
+    copy_integers(integers(model_names::tokens, slot), s.tokens);
+    copy_integers(integers(model_names::types, slot), s.types);
+    if (std::byte* positions = integers(model_names::positions, slot); positions != nullptr)
+        copy_integers(positions, token_positions(config_of(model_), s.tokens));
+}
+
+void DeviceStates::write_source(std::size_t slot, const SequenceState& s) {
+    start_step(step(StepOf::source, slot), 0, s.source_waits ? std::ssize(s.source) : 0, context_);
+    reinterpret_cast<std::int32_t*>(buffer(model_names::source_length).mapped())[slot] =
+        static_cast<std::int32_t>(s.source.size());
+    copy_integers(integers(model_names::source_tokens, slot), s.source);
+}
+
+void DeviceStates::write_pixels(std::span<const float> pixels) {
+    std::memcpy(buffer(model_names::pixels).mapped(), pixels.data(), pixels.size_bytes());
+}
+
+std::uint64_t DeviceStates::seen_bytes() const {
+    return static_cast<std::uint64_t>((config_of(model_).vocab + 31) / 32) * 4;
+}
+
+void DeviceStates::write_seen(std::size_t slot, const SequenceState& s) {
+    if (!has(model_names::seen)) return;
+    std::vector<std::uint32_t> words(seen_bytes() / 4);
+    for (const std::int32_t token : std::span(s.tokens).first(static_cast<std::size_t>(s.processed)))
+        words[static_cast<std::size_t>(token / 32)] |= 1u << (token % 32);
+    gpu::upload(device_, buffer(model_names::seen), slot * seen_bytes(), std::as_bytes(std::span(words)));
+}
+
+void DeviceStates::write_head_mask(std::span<const Graph> graphs, std::span<const HeadId> masked) {
+    for (const AttentionKind kind : {AttentionKind::self, AttentionKind::encoder, AttentionKind::cross})
+        for (std::int64_t layer = 0; layer < model_.info().layers_of(kind); ++layer) {
+            const std::string name = model_names::head_mask(layer, kind);
+            const Graph& graph = graphs[kind == AttentionKind::encoder ? 1 : 0];
+            const Value& value = *std::ranges::find(graph.values(), name, &Value::name);
+            const std::int64_t features = value.type.shape[0], width = features / model_.info().heads_of(kind);
+            auto* numbers = reinterpret_cast<float*>(buffer(name).mapped());
+            std::fill_n(numbers, features, 1.0f);
+            for (const HeadId& head : masked)
+                if (head.layer == layer && head.kind == kind) std::fill_n(numbers + head.head * width, width, 0.0f);
+        }
+}
+
+std::uint32_t DeviceStates::known_tokens(std::size_t slot) const {
+    return static_cast<const volatile std::uint32_t*>(step(StepOf::own, slot))[STEP_END];
+}
+
+std::int32_t DeviceStates::token(std::size_t slot, std::size_t position) const {
+    const auto* tokens = reinterpret_cast<const volatile std::int32_t*>(tokens_.mapped());
+    return tokens[slot * static_cast<std::size_t>(context_) + position];
+}
+
+// The limit is the host's to write, so that nothing has to stop for it.
+void DeviceStates::end(std::size_t slot) {
+    static_cast<volatile std::uint32_t*>(step(StepOf::own, slot))[STEP_LIMIT] = 0;
+}
+
+}  // namespace vantage

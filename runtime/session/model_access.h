@@ -1,0 +1,20 @@
+// What the runtime and the tools need of a Model, and its public header does not show.
+#pragma once
+
+#include <memory>
+
+#include "runtime/models/config.h"
+#include "runtime/models/model_builder.h"
+#include "vantage/model.h"
+
+namespace vantage {
+
+struct Bindings;
+
+/// What config.json says.
+const ModelConfig& config_of(const Model& model);
+/// The model's graph, whose weights are in weights_of(model).
+Graph graph_of(const Model& model, const BuildOptions& options);
+const std::shared_ptr<Bindings>& weights_of(const Model& model);
+
+}  // namespace vantage

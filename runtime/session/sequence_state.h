@@ -1,0 +1,51 @@
+// A sequence on the host: its tokens, and the results that were kept of its rows.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/models/config.h"
+#include "vantage/session.h"
+
+namespace vantage {
+
+class SequenceState {
+public:
+    /// Takes what results the model has from `config`.
+    explicit SequenceState(const ModelConfig& config);
+
+    Sampling sampling;
+    std::vector<std::int32_t> tokens, types;
+    std::int64_t processed = 0;   ///< tokens whose keys are in the cache
+    std::uint64_t forgotten = 0;  ///< Sequence::forgotten
+    bool ended = false;
+    std::vector<std::int32_t> source;  ///< what the encoder of an encoder–decoder reads
+    bool source_waits = false;         ///< it has not run yet
+    /// Results of the rows that have run, row-major; hidden states and router logits by layer.
+    struct Results {
+        std::vector<float> logits, pooled, relation, last_hidden;
+        std::vector<std::vector<float>> hidden, router, source_hidden;
+    } results;
+
+    std::int64_t size() const { return std::ssize(tokens); }
+    std::int64_t waiting() const { return size() - processed; }
+    /// Removes everything but the sampling.
+    void restart();
+    /// Forgets what has run of the tokens; they wait again.
+    void forget_results();
+    /// Forgets what has run of the source.
+    void forget_source_results();
+    /// Removes the tokens from position `count` on, with their results.
+    void truncate(std::int64_t count);
+    void append(std::span<const std::int32_t> ids, std::span<const std::int32_t> types);
+
+private:
+    std::int64_t vocab_, width_, experts_;
+};
+
+/// Rows of several layers, one after the other.
+std::vector<float> joined(const std::vector<std::vector<float>>& parts);
+
+}  // namespace vantage

@@ -1,0 +1,314 @@
+#include "runtime/session/session_core.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "runtime/base/fallback.h"
+#include "runtime/base/log.h"
+#include "runtime/base/options.h"
+#include "runtime/gpu/commands.h"
+#include "runtime/session/model_access.h"
+
+namespace vantage::detail {
+
+namespace {
+
+constexpr double share_of_memory = 0.5;  // of what is available, that a context chosen here may take
+
+long long number(std::int64_t n) { return static_cast<long long>(n); }
+
+void check_sampling(const Sampling& sampling) {
+    if (!(sampling.temperature >= 0) || !(sampling.top_p >= 0 && sampling.top_p <= 1) ||
+        !(sampling.min_p >= 0 && sampling.min_p <= 1) || sampling.top_k < 0 || !(sampling.repeat_penalty > 0))
+        throw Error(ErrorKind::usage,
+                    "sampling: temperature and top-k must be at least 0, top-p and min-p between 0 and 1, the "
+                    "repeat penalty above 0");
+}
+
+}  // namespace
+
+SessionUse::SessionUse(std::shared_ptr<SessionCore> core) : core_(std::move(core)) {
+    if (!core_) throw Error(ErrorKind::usage, "this session was moved from: use the one that it was moved to");
+    const std::thread::id me = std::this_thread::get_id();
+    std::thread::id user = {};
+    outermost_ = core_->user_.compare_exchange_strong(user, me, std::memory_order_acquire);
+    if (!outermost_ && user != me)
+        throw Error(ErrorKind::usage,
+                    "a session belongs to one thread at a time: a call of another thread runs; give each thread its "
+                    "own session of the model");
+}
+
+SessionCore::SessionCore(const Model& m, const SessionOptions& o, std::int64_t count)
+    : model(m),
+      options(o),
+      config(config_of(model)),
+      context(checked_context(count)),
+      sequences(static_cast<std::size_t>(count), SequenceState(config)),
+      plans(model, options, context),
+      graphs(all_graphs()),
+      states(model, graphs, context, options.guard || environment_flag("VANTAGE_GUARD")),
+      runs(model, options, sequences, states, plans, context) {
+    plans.bind(states.bindings());
+    for (std::size_t i = 0; i < sequences.size(); ++i) restart(i, options.sampling);
+    write_head_mask();
+}
+
+SessionCore::~SessionCore() { gpu::wait_idle(states.device()); }
+
+void SessionCore::check_options() const {
+    const std::int64_t layers = std::max(config.layers, config.encoder.layers);
+    for (const std::int64_t layer : options.record_attention.layers)
+        if (layer < 0 || layer >= layers)
+            throw Error(ErrorKind::usage, format("layer %lld cannot be recorded: %s has layers 0 … %lld", number(layer),
+                                                 model.info().name.c_str(), number(layers - 1)));
+    const std::optional<std::int64_t>& count = options.global_tokens;
+    if (!count) return;
+    if (!config.own.has("global_tokens"))
+        throw Error(ErrorKind::usage, model.info().name + " (" + model.info().architecture + ") has no global tokens");
+    if (*count < 0 || *count > config.context)
+        throw Error(ErrorKind::usage,
+                    format("%lld global tokens were asked for; %s allows 0 to %lld", number(*count),
+                           model.info().name.c_str(), number(config.context)));
+}
+
+std::vector<Graph> SessionCore::all_graphs() const {
+    std::vector<Graph> all;
+    all.push_back(plans.graph({.lanes = std::ssize(sequences)}));
+    if (is_encoder_decoder()) all.push_back(plans.graph({.lanes = std::ssize(sequences), .encoder = true}));
+    return all;
+}
+
+// Bytes on the device for one token of every sequence: caches, recorded rows, tables, the token.
+std::uint64_t SessionCore::bytes_per_token(std::int64_t count) const {
+    const auto kept = [&](std::int64_t tokens) {
+        const PlanCache sized(model, options, tokens);
+        std::map<std::string, std::uint64_t> bytes;  // by name: two graphs share some
+        const auto add = [&](bool encoder) {
+            const Graph graph = sized.graph({.lanes = count, .encoder = encoder});
+            for (const Value& value : graph.values())
+                if (value.kind == ValueKind::state || value.kind == ValueKind::constant)
+                    bytes[value.name] = value.type.bytes();
+        };
+        add(false);
+        if (is_encoder_decoder()) add(true);
+        std::uint64_t sum = 0;
+        for (const auto& [name, size] : bytes) sum += size;
+        return sum;
+    };
+    return kept(2) - kept(1);
+}
+
+// The context that was asked for; else what the model allows, as far as the memory holds it.
+std::int64_t SessionCore::checked_context(std::int64_t count) const {
+    check_options();
+    if (options.context > config.context)
+        throw Error(ErrorKind::usage,
+                    format("a context of %lld tokens was asked for, but %s allows %lld", number(options.context),
+                           model.info().name.c_str(), number(config.context)));
+    if (options.context < 0 || options.max_context < 0)
+        throw Error(ErrorKind::usage, "a context has at least one token");
+    if (config.is_vision()) return config.context;
+    if (options.context > 0) return options.context;
+    const std::uint64_t each = bytes_per_token(count);
+    const auto holds = static_cast<std::int64_t>(
+        share_of_memory * static_cast<double>(model.device().memory_available()) / static_cast<double>(each));
+    std::int64_t wanted = config.default_context > 0 ? config.default_context : config.context;
+    if (options.max_context > 0) wanted = std::min(wanted, options.max_context);
+    if (holds >= wanted) return wanted;
+    const std::string of = count > 1 ? format(" of each of the %lld sequences", number(count)) : std::string();
+    if (holds < 1)
+        throw Error(ErrorKind::out_of_memory, "there is no device memory left for a context of even one token" + of);
+    fall_back(
+        format("the context is %lld tokens instead of the model's %lld: more would not fit the device's memory (%.0f "
+               "KiB a token%s); --ctx sets it",
+               number(holds), number(wanted), static_cast<double>(each) / 1024, of.c_str()));
+    return holds;
+}
+
+SessionMemory SessionCore::memory() const {
+    SessionMemory m = states.memory();
+    m.intermediates = plans.arena_bytes();
+    return m;
+}
+
+void SessionCore::restart(std::size_t index, const Sampling& sampling) {
+    check_sampling(sampling);
+    runs.stop();
+    replay.reset();
+    if (sequences.size() == 1) runs.stats = {};
+    SequenceState& s = sequences[index];
+    s.restart();
+    s.sampling = sampling;
+    s.sampling.top_k = std::min(sampling.top_k, config.vocab);
+}
+
+void SessionCore::append(std::size_t index, std::span<const std::int32_t> ids, std::span<const std::int32_t> types) {
+    if (config.is_vision())
+        throw Error(ErrorKind::usage,
+                    model.info().name + " (" + model.info().architecture + ") takes images: it has no tokens");
+    if (!types.empty() && types.size() != ids.size())
+        throw Error(ErrorKind::usage,
+                    format("%zu tokens have %zu types; one for each is wanted", ids.size(), types.size()));
+    for (const std::int32_t type : types)
+        if (type < 0 || type >= std::max<std::int64_t>(config.token_types, 1))
+            throw Error(ErrorKind::usage, format("token type %d is none of the %lld of %s", type,
+                                                 number(config.token_types), model.info().name.c_str()));
+    check_ids(ids);
+    check_room(sequences[index].tokens.size(), ids.size());
+    if (ids.empty()) return;
+    runs.stop();
+    sequences[index].append(ids, types);
+}
+
+void SessionCore::rewind(std::size_t index, std::int64_t count) {
+    SequenceState& s = sequences[index];
+    if (count < 0 || count > s.size())
+        throw Error(ErrorKind::usage, format("a sequence of %zu tokens cannot go back to token %lld", s.tokens.size(),
+                                             number(count)));
+    if (config.is_vision() && count > 0 && count < context)
+        throw Error(ErrorKind::usage, model.info().name + " takes whole images: it cannot go back into one");
+    runs.stop();
+    replay.reset();
+    s.truncate(count);
+    if (is_encoder()) s.forget_results();
+}
+
+void SessionCore::set_source(std::size_t index, std::span<const std::int32_t> ids) {
+    if (!is_encoder_decoder())
+        throw Error(ErrorKind::usage, model.info().name + " (" + model.info().architecture +
+                                          ") is no encoder–decoder: it has no encoder that reads another text");
+    if (ids.empty()) throw Error(ErrorKind::usage, "there is nothing to read: the text has no tokens");
+    check_ids(ids);
+    check_room(0, ids.size());
+    SequenceState& s = sequences[index];
+    restart(index, s.sampling);
+    s.source.assign(ids.begin(), ids.end());
+    s.source_waits = true;
+    const auto start = static_cast<std::int32_t>(config.start_token);
+    append(index, std::span(&start, 1), {});
+}
+
+void SessionCore::set_image(std::span<const float> pixels) {
+    const ImageInput& image = config.image;
+    if (!config.is_vision())
+        throw Error(ErrorKind::usage,
+                    model.info().name + " (" + model.info().architecture + ") reads text: it takes no image");
+    if (std::ssize(pixels) != image.pixels())
+        throw Error(ErrorKind::usage,
+                    format("an image of %zu numbers was given, but %s takes [%lld, %lld, %lld]: %lld", pixels.size(),
+                           model.info().name.c_str(), number(image.channels), number(image.height), number(image.width),
+                           number(image.pixels())));
+    for (const float pixel : pixels)
+        if (!std::isfinite(pixel)) throw Error(ErrorKind::usage, "the image has pixels that are not finite");
+    runs.stop();
+    replay.reset();
+    runs.pixels.assign(pixels.begin(), pixels.end());
+    SequenceState& s = sequences.front();
+    s.forget_results();
+    s.tokens.assign(static_cast<std::size_t>(context), 0);
+    s.types = s.tokens;
+    s.ended = false;
+}
+
+namespace {
+
+std::vector<HeadId> in_encoder(std::span<const HeadId> heads) {
+    std::vector<HeadId> some;
+    std::ranges::copy_if(heads, std::back_inserter(some),
+                         [](const HeadId& head) { return head.kind == AttentionKind::encoder; });
+    return some;
+}
+
+}  // namespace
+
+void SessionCore::mask_heads(std::span<const HeadId> heads) {
+    if (!options.masked_heads)
+        throw Error(ErrorKind::usage,
+                    "heads can be masked in a session that was made with SessionOptions::masked_heads");
+    for (const HeadId& head : heads) check_masked_head(head);
+    runs.stop();
+    replay.reset();
+    const std::vector<HeadId> before = std::exchange(*options.masked_heads, {heads.begin(), heads.end()});
+    write_head_mask();
+    const bool encoder_changed = in_encoder(before) != in_encoder(heads);
+    for (SequenceState& s : sequences) {
+        s.forget_results();
+        s.ended = false;
+        if (s.source.empty() || !encoder_changed) continue;
+        s.source_waits = true;
+        s.forget_source_results();
+    }
+}
+
+void SessionCore::run() {
+    require_source();
+    runs.run_sources();
+    runs.run_tokens();
+}
+
+const std::vector<std::optional<std::int32_t>>& SessionCore::next() {
+    require_decoder();
+    require_source();
+    if (std::ranges::all_of(sequences, [](const SequenceState& s) { return s.tokens.empty(); }))
+        throw Error(ErrorKind::usage, "there is nothing to continue: the prompt has no tokens");
+    const bool any = std::ranges::any_of(sequences, [&](const SequenceState& s) { return runs.can_continue(s); });
+    if (any && options.inspect) throw Error(ErrorKind::usage, "a session that inspects does not draw tokens");
+    return runs.next();
+}
+
+std::vector<float> SessionCore::next_logits(std::size_t index) {
+    require_decoder();
+    require_source();
+    if (sequences[index].tokens.empty())
+        throw Error(ErrorKind::usage, "there is nothing to continue: the sequence has no tokens");
+    return runs.next_logits(index);
+}
+
+void SessionCore::check_ids(std::span<const std::int32_t> ids) const {
+    for (const std::int32_t id : ids)
+        if (id < 0 || id >= config.vocab)
+            throw Error(ErrorKind::usage, format("token id %d is outside of the vocabulary of %s: 0 … %lld", id,
+                                                 model.info().name.c_str(), number(config.vocab - 1)));
+}
+
+void SessionCore::check_room(std::size_t there, std::size_t more) const {
+    if (static_cast<std::int64_t>(there + more) > context)
+        throw Error(ErrorKind::usage,
+                    format("%zu tokens do not fit the context of %lld (%zu are there); shorten the prompt%s", more,
+                           number(context), there, context < config.context ? ", or make the context larger" : ""));
+}
+
+void SessionCore::require_decoder() const {
+    if (is_encoder())
+        throw Error(ErrorKind::usage, model.info().name + " is an encoder (" + model.info().architecture +
+                                          "): it draws no tokens, but inspect, embed and classify take it");
+}
+
+void SessionCore::require_source() const {
+    if (!is_encoder_decoder()) return;
+    for (const SequenceState& s : sequences)
+        if (s.source.empty() && (sequences.size() == 1 || !s.tokens.empty()))
+            throw Error(ErrorKind::usage, model.info().name + " is an encoder–decoder (" + model.info().architecture +
+                                              "): it writes about a text, which set_source() gives it first");
+}
+
+void SessionCore::check_masked_head(const HeadId& head) const {
+    const ModelInfo& info = model.info();
+    const std::int64_t layers = info.layers_of(head.kind), heads = info.heads_of(head.kind);
+    if (layers == 0)
+        throw Error(ErrorKind::usage, "head " + name_of(head) + " cannot be masked: " + info.name + " (" +
+                                          info.architecture + ") is no encoder–decoder: its heads are layer.head");
+    if (head.layer >= 0 && head.layer < layers && head.head >= 0 && head.head < heads) return;
+    throw Error(ErrorKind::usage,
+                format("head %s cannot be masked: %s%s has layers 0 … %lld with heads 0 … %lld", name_of(head).c_str(),
+                       info.name.c_str(), head.kind == AttentionKind::encoder ? "'s encoder" : "", number(layers - 1),
+                       number(heads - 1)));
+}
+
+void SessionCore::write_head_mask() {
+    if (!options.masked_heads) return;
+    for (const HeadId& head : *options.masked_heads) check_masked_head(head);
+    states.write_head_mask(graphs, *options.masked_heads);
+}
+
+}  // namespace vantage::detail

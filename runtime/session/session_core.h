@@ -1,0 +1,82 @@
+// What sessions and batches share: a model, its sequences with their memory on the device, and their runs.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "runtime/session/run_scheduler.h"
+
+namespace vantage::detail {
+
+class SessionCore {
+public:
+    SessionCore(const Model& model, const SessionOptions& options, std::int64_t sequences);
+    ~SessionCore();
+    SessionCore(const SessionCore&) = delete;
+    SessionCore& operator=(const SessionCore&) = delete;
+
+    const Model model;
+    SessionOptions options;
+    const ModelConfig& config;
+    const std::int64_t context;  ///< of each sequence
+    std::vector<SequenceState> sequences;
+    PlanCache plans;
+    const std::vector<Graph> graphs;  ///< of one row for all sequences; of an encoder–decoder the encoder's, too
+    DeviceStates states;
+    RunScheduler runs;
+    /// The same tokens in a session that records the layer whose attention was asked for last.
+    std::unique_ptr<Session> replay;
+
+    bool is_encoder() const { return config.kind == ModelKind::encoder; }
+    bool is_encoder_decoder() const { return config.kind == ModelKind::encoder_decoder; }
+    const Graph& graph_of(AttentionKind kind) const { return graphs[kind == AttentionKind::encoder ? 1 : 0]; }
+
+    void restart(std::size_t index, const Sampling& sampling);
+    void append(std::size_t index, std::span<const std::int32_t> ids, std::span<const std::int32_t> types);
+    void rewind(std::size_t index, std::int64_t count);
+    void set_source(std::size_t index, std::span<const std::int32_t> ids);
+    void set_image(std::span<const float> pixels);
+    void mask_heads(std::span<const HeadId> heads);
+    void run();
+    const std::vector<std::optional<std::int32_t>>& next();
+    std::vector<float> next_logits(std::size_t index);
+    /// Throws usage unless all of them are there, and writes the mask of SessionOptions::masked_heads.
+    void write_head_mask();
+    SessionMemory memory() const;
+
+private:
+    friend class SessionUse;
+    std::int64_t checked_context(std::int64_t count) const;
+    std::vector<Graph> all_graphs() const;
+    std::uint64_t bytes_per_token(std::int64_t count) const;
+    void check_options() const;
+    void check_masked_head(const HeadId& head) const;
+    void check_ids(std::span<const std::int32_t> ids) const;
+    void check_room(std::size_t there, std::size_t more) const;
+    void require_decoder() const;
+    void require_source() const;
+
+    std::atomic<std::thread::id> user_ = {};  // the thread whose call runs
+};
+
+/// A call into a core: throws usage when another thread's call runs. Calls within calls of one thread are fine.
+class SessionUse {
+public:
+    explicit SessionUse(std::shared_ptr<SessionCore> core);
+    ~SessionUse() {
+        if (outermost_) core_->user_.store({}, std::memory_order_release);
+    }
+    SessionUse(const SessionUse&) = delete;
+    SessionUse& operator=(const SessionUse&) = delete;
+    SessionCore* operator->() const { return core_.get(); }
+    SessionCore& operator*() const { return *core_; }
+
+private:
+    std::shared_ptr<SessionCore> core_;
+    bool outermost_ = false;
+};
+
+}  // namespace vantage::detail
