@@ -98,7 +98,7 @@ void embed_size(const Model& model, const EmbedOptions& o, std::span<const Text>
         batch.run();
         for (std::size_t i = 0; i < some.size(); ++i) {
             const auto sequence = static_cast<std::int64_t>(i);
-            on_vector(some[i].number, pool(model, std::vector<float>(batch[sequence].last_hidden()), std::vector<float>(batch[sequence].pooled()), o.pooling));
+            on_vector(some[i].number, pool(model, batch[sequence].last_hidden().vector(), batch[sequence].pooled().vector(), o.pooling));
         }
     }
     note_dispatches(model.device(), batch.take_timings());
@@ -132,7 +132,7 @@ void embed_images(const Model& model, const EmbedOptions& o, const OnVector& on_
         for (const ModelImage& image : read_model_images(model, o.images[file])) {
             session.set_image(image.pixels);
             session.run();
-            on_vector(number++, pool(model, std::vector<float>(session.last_hidden()), std::vector<float>(session.pooled()), o.pooling));
+            on_vector(number++, pool(model, session.last_hidden().vector(), session.pooled().vector(), o.pooling));
         }
     }
     note_dispatches(model.device(), session.take_timings());

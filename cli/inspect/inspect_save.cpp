@@ -32,13 +32,13 @@ public:
     SavedPass(const HeadSurvey& survey, const std::optional<ModelImage>& image)
         : survey_(survey),
           image_(image),
-          hidden_(survey.session().hidden()),
-          logits_(survey.session().logits()),
-          pooled_(survey.session().pooled()),
-          relation_(survey.session().relation()),
+          hidden_(survey.session().hidden().vector()),
+          logits_(survey.session().logits().vector()),
+          pooled_(survey.session().pooled().vector()),
+          relation_(survey.session().relation().vector()),
           attention_(all_weights(survey)),
-          router_(survey.session().router_logits()),
-          last_(survey.session().last_hidden()),
+          router_(survey.session().router_logits().vector()),
+          last_(survey.session().last_hidden().vector()),
           mean_(mean_rows(last_, survey.session().model().info().width)) {}
 
     std::vector<TensorToWrite> tensors() const {

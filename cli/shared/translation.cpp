@@ -35,10 +35,10 @@ std::vector<std::int32_t> generated_for(const Model& model, const std::vector<st
 
 SavedTranslation::SavedTranslation(Session& session)
     : session_(session),
-      logits_(session.logits()),
-      encoder_hidden_(session.encoder_hidden()),
-      encoder_last_(session.encoder_last_hidden()),
-      decoder_hidden_(session.hidden()),
+      logits_(session.logits().vector()),
+      encoder_hidden_(session.encoder_hidden().vector()),
+      encoder_last_(session.encoder_last_hidden().vector()),
+      decoder_hidden_(session.hidden().vector()),
       encoder_attention_(weights(AttentionKind::encoder)),
       decoder_attention_(weights(AttentionKind::self)),
       cross_(weights(AttentionKind::cross)) {}
@@ -53,7 +53,7 @@ std::vector<float> SavedTranslation::weights(AttentionKind kind) const {
     for (std::int64_t layer = 0; layer < layers; ++layer)
         for (std::int64_t head = 0; head < heads; ++head) {
             progress.show(layer * heads + head, layers * heads);
-            const std::vector<float> one(session_.attention({layer, head, kind}, {0, rows}, {0, keys}));
+            const std::vector<float> one = session_.attention({layer, head, kind}, {0, rows}, {0, keys}).vector();
             all.insert(all.end(), one.begin(), one.end());
         }
     return all;
@@ -84,7 +84,7 @@ std::vector<SourceRead> source_reads(Session& session) {
     for (std::int64_t layer = 0; layer < info.layers; ++layer)
         for (std::int64_t head = 0; head < info.heads; ++head) {
             progress.show(layer * info.heads + head, info.layers * info.heads);
-            const std::vector<float> p(session.attention({layer, head, AttentionKind::cross}, {0, rows}, {0, keys}));
+            const std::vector<float> p = session.attention({layer, head, AttentionKind::cross}, {0, rows}, {0, keys}).vector();
             for (std::size_t i = 0; i < mean.size(); ++i) mean[i] += static_cast<double>(p[i]);
         }
     std::vector<SourceRead> reads;

@@ -74,7 +74,7 @@ TEST_CASE("a replay of an encoder–decoder reads its text again", "[models]") {
         session.rewind(0);
         session.append(target);
         session.run();
-        return std::vector<float>(session.attention({1, 1, kind}, {0, rows}, {0, keys}));
+        return session.attention({1, 1, kind}, {0, rows}, {0, keys}).vector();
     };
     CHECK(weights(RecordAttention::all(), AttentionKind::self, 3, 3) == weights({}, AttentionKind::self, 3, 3));
     CHECK(weights(RecordAttention::all(), AttentionKind::encoder, 6, 6) == weights({}, AttentionKind::encoder, 6, 6));
@@ -86,7 +86,7 @@ TEST_CASE("a text of its own for each encode, and nothing without one", "[models
     const auto first_logits = [&](Session& session, std::initializer_list<std::int32_t> source) {
         session.set_source(std::vector<std::int32_t>(source));
         session.run();
-        return std::vector<float>(session.logits());
+        return session.logits().vector();
     };
     const SessionOptions options{.context = 6, .precision = Precision::f32, .inspect = true};
     Session again(model, options), fresh(model, options);

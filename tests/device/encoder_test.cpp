@@ -63,7 +63,7 @@ TEST_CASE("the oracle's encoders come out as PyTorch computed them", "[models][o
         check_if_there(file, prompt + ".logits", session.logits(), allowed.logits);
         check_if_there(file, prompt + ".pooler_output", session.pooled(), pooled);
         check_if_there(file, prompt + ".seq_relationship_logits", session.relation(), pooled);
-        const std::vector<float> last = values_of<float>(file.at(prompt + ".last_hidden")), all(session.hidden());
+        const std::vector<float> last = values_of<float>(file.at(prompt + ".last_hidden")), all = session.hidden().vector();
         CHECK(difference(std::span(all).last(last.size()), last).first <=
               allowed.hidden + allowed.hidden_of_largest * largest_of(last));
         if (file.find(prompt + ".hidden") == nullptr) continue;
@@ -80,7 +80,7 @@ TEST_CASE("a replay of an encoder has its token types", "[models]") {
         Session session(model, {.context = 6, .precision = Precision::f32, .record_attention = record_attention});
         session.append(ids, types);
         session.run();
-        return std::vector<float>(session.attention({1, 2}, {0, 6}, {0, 6}));
+        return session.attention({1, 2}, {0, 6}, {0, 6}).vector();
     };
     CHECK(weights(RecordAttention::all()) == weights({}));
 }
@@ -100,7 +100,7 @@ TEST_CASE("Longformer's first tokens are global as many as the session says", "[
     for (const std::int64_t count : {0, 3, 12}) {
         Session session = session_with(count, RecordAttention::all());
         for (const Divergence& d : session.plan(16).check(3)) FAIL_CHECK(d.node << ": " << d.message);
-        const std::vector<float> p(session.attention({1, 1}, {0, n}, {0, n}));
+        const std::vector<float> p = session.attention({1, 1}, {0, n}, {0, n}).vector();
         for (std::int64_t i = 0; i < n; ++i) {
             double sum = 0;
             for (std::int64_t j = 0; j < n; ++j) {
@@ -148,7 +148,7 @@ TEST_CASE("an encoder runs the whole sequence again when it grows, and draws not
         session.run();
         session.append(std::span(ids).subspan(cut));
         session.run();
-        return std::vector<float>(session.hidden());
+        return session.hidden().vector();
     };
     CHECK(last_hidden(6) == last_hidden(2));
     Session session(model, {.context = 6});

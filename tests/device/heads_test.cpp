@@ -100,7 +100,7 @@ void check_layer(Session& session, std::int64_t layer, std::span<const std::int3
     const std::int64_t heads = config_of(session.model()).heads;
     std::vector<float> weights;
     for (std::int64_t head = 0; head < heads; ++head) {
-        const std::vector<float> one(session.attention({layer, head}, {0, tokens_looked_at}, {0, tokens_looked_at}));
+        const std::vector<float> one = session.attention({layer, head}, {0, tokens_looked_at}, {0, tokens_looked_at}).vector();
         weights.insert(weights.end(), one.begin(), one.end());
     }
     INFO("layer " << layer);

@@ -34,7 +34,7 @@ std::vector<float> logits_of(const Model& model, std::optional<std::vector<HeadI
                             .masked_heads = std::move(masked_heads)});
     session.append(ids_of_text());
     session.run();
-    return std::vector<float>(session.logits());
+    return session.logits().vector();
 }
 
 /// The output projection of a head's layer in a checkpoint of GPT-2 or BART.
@@ -95,16 +95,16 @@ TEST_CASE("a session silences other heads without another plan", "[heads]") {
                     {.context = tokens_of_text, .precision = Precision::f32, .inspect = true, .masked_heads = none});
     session.append(ids_of_text());
     session.run();
-    const std::vector<float> plain(session.logits());
+    const std::vector<float> plain = session.logits().vector();
     session.mask_heads(one);
     session.run();
-    CHECK(std::vector<float>(session.logits()) == logits_of(model, one));
+    CHECK(session.logits().vector() == logits_of(model, one));
     test::expect_error(ErrorKind::usage, {"head 99.0", "layers 0"}, [&] {
         session.mask_heads(std::vector<HeadId>{{99, 0}});
     });
     session.mask_heads(none);
     session.run();
-    CHECK(std::vector<float>(session.logits()) == plain);
+    CHECK(session.logits().vector() == plain);
     Session without(model, {.context = 8});
     test::expect_error(ErrorKind::usage, {"SessionOptions::masked_heads"}, [&] { without.mask_heads(one); });
     test::expect_error(ErrorKind::usage, {"head 0.77"}, [&] {
@@ -126,7 +126,7 @@ TEST_CASE("heads of an encoder–decoder are silenced by whose they are", "[head
         session.run();
         return session;
     };
-    const std::vector<float> plain = session_of(model, std::nullopt).logits();
+    const std::vector<float> plain = session_of(model, std::nullopt).logits().vector();
     Session session = session_of(model, std::vector<HeadId>());
     for (std::size_t count = 1; count <= heads.size(); ++count) {  // one more each time, the encoder's first
         const std::vector<HeadId> some(heads.end() - static_cast<std::ptrdiff_t>(count), heads.end());
@@ -136,16 +136,16 @@ TEST_CASE("heads of an encoder–decoder are silenced by whose they are", "[head
             [&](const HeadId& place) { return static_cast<std::size_t>(32 / model.info().heads_of(place.kind)); },
             true);
         INFO(count << " heads");
-        const std::vector<float> want = session_of(Model::load(test_device(), without.path()), std::nullopt).logits();
-        CHECK(session_of(model, some).logits() == want);
+        const std::vector<float> want = session_of(Model::load(test_device(), without.path()), std::nullopt).logits().vector();
+        CHECK(session_of(model, some).logits().vector() == want);
         session.mask_heads(some);  // the encoder reads again where its heads change
         session.run();
-        CHECK(std::vector<float>(session.logits()) == want);
+        CHECK(session.logits().vector() == want);
         CHECK(want != plain);
     }
     session.mask_heads({});
     session.run();
-    CHECK(std::vector<float>(session.logits()) == plain);
+    CHECK(session.logits().vector() == plain);
     for (const auto& [place, why] :
          {std::pair{HeadId{2, 0, AttentionKind::encoder}, "encoder has layers 0 … 1 with heads 0 … 1"},
           {HeadId{0, 4, AttentionKind::cross}, "head x0.4"}})
@@ -185,7 +185,7 @@ TEST_CASE("norms of values are those of the checkpoint's", "[heads]") {
         {.context = tokens_of_text, .precision = Precision::f32, .record_attention = RecordAttention::all()});
     session.append(ids);
     session.run();
-    const std::vector<float> bare(session.value_norms(0, false)), projected(session.value_norms(0, true));
+    const std::vector<float> bare = session.value_norms(0, false).vector(), projected = session.value_norms(0, true).vector();
     for (std::size_t head = 0; head < heads; ++head) {
         double norm = 0, step = 0;
         for (std::size_t i = 0; i < dv; ++i) norm += v[head * dv + i] * v[head * dv + i];
@@ -214,9 +214,9 @@ TEST_CASE("norms of the values that a decoder reads are those of the encoder's t
         {.context = 8, .precision = Precision::f32, .record_attention = RecordAttention::all(), .inspect = true});
     session.set_source(std::vector<std::int32_t>{5, 9, 70, 9, 33});
     session.run();
-    const std::vector<float> x(session.encoder_last_hidden()),
-                             bare(session.value_norms(1, false, AttentionKind::cross)),
-                             projected(session.value_norms(1, true, AttentionKind::cross));
+    const std::vector<float> x = session.encoder_last_hidden().vector(),
+                             bare = session.value_norms(1, false, AttentionKind::cross).vector(),
+                             projected = session.value_norms(1, true, AttentionKind::cross).vector();
     const std::size_t d = b.size(), heads = 4, dv = d / heads, token = 3;
     REQUIRE(bare.size() == 5 * heads);
     for (std::size_t head = 0; head < heads; ++head) {

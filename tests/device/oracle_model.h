@@ -86,7 +86,7 @@ inline void check_attention(Session& session, const TensorEntry& want, const All
     for (std::int64_t layer = 0; layer < layers; ++layer)
         for (std::int64_t head = 0; head < heads; ++head) {
             INFO("layer " << layer << ", head " << head);
-            const std::vector<float> got(session.attention({layer, head, kind}, {0, rows}, {0, keys}));
+            const std::vector<float> got = session.attention({layer, head, kind}, {0, rows}, {0, keys}).vector();
             CHECK(difference(got, std::span(all).subspan(static_cast<std::size_t>(layer * heads + head) * each, each))
                       .first <= allowed.attention);
         }

@@ -76,7 +76,7 @@ TEST_CASE("fused and unfused runs of a rotated model agree", "[models]") {
         Session session(random.model, {.context = 64, .precision = Precision::f32, .inspect = true, .fuse = fuse});
         session.append(some_ids(33, 997));
         session.run();
-        logits.push_back(std::vector<float>(session.logits()));
+        logits.push_back(session.logits().vector());
     }
     for (std::size_t i = 0; i < logits[0].size(); ++i) REQUIRE(std::abs(logits[0][i] - logits[1][i]) < 2e-4);
 }
@@ -99,8 +99,8 @@ TEST_CASE("200 tokens cross a chunk and a split of the keys without recording or
     whole.append(session.tokens());
     whole.run();
     const auto n = static_cast<std::int64_t>(session.tokens().size());
-    const std::vector<float> drawn(session.attention({1, 4}, {n - 20, 20}, {0, n})),
-                             at_once(whole.attention({1, 4}, {n - 20, 20}, {0, n}));
+    const std::vector<float> drawn = session.attention({1, 4}, {n - 20, 20}, {0, n}).vector(),
+                             at_once = whole.attention({1, 4}, {n - 20, 20}, {0, n}).vector();
     for (std::size_t i = 0; i < drawn.size(); ++i) REQUIRE(std::abs(drawn[i] - at_once[i]) < 1e-3);  // f16 cache
 }
 
@@ -111,7 +111,7 @@ TEST_CASE("the tap gives a long head piece by piece", "[models][session]") {
     const std::int64_t n = 1100;  // 1.2 M weights: two pieces
     session.append(some_ids(n, 997));
     session.run();
-    const std::vector<float> p(session.attention({1, 3}, {0, n}, {0, n}));
+    const std::vector<float> p = session.attention({1, 3}, {0, n}, {0, n}).vector();
     for (std::int64_t row = 0; row < n; ++row) {
         const double sum = std::accumulate(p.begin() + row * n, p.begin() + (row + 1) * n, 0.0);
         REQUIRE(std::abs(sum - 1) < 1e-4);

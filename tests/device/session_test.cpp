@@ -19,7 +19,7 @@ std::vector<float> all_logits(std::int64_t largest_chunk, std::span<const std::i
                     {.precision = Precision::f32, .inspect = true, .guard = true, .largest_chunk = largest_chunk});
     session.append(ids);
     session.run();
-    return std::vector<float>(session.logits());
+    return session.logits().vector();
 }
 
 }  // namespace
@@ -142,8 +142,8 @@ TEST_CASE("attention of a watched session sums to 1, and a replay gives the same
         session->run();
     }
     for (std::int64_t layer : {0, 3}) {
-        const std::vector<float> p(recorded.attention({layer, 5}, {0, 40}, {0, 40})),
-                                 replayed(blind.attention({layer, 5}, {0, 40}, {0, 40}));
+        const std::vector<float> p = recorded.attention({layer, 5}, {0, 40}, {0, 40}).vector(),
+                                 replayed = blind.attention({layer, 5}, {0, 40}, {0, 40}).vector();
         for (std::size_t row = 0; row < 40; ++row) {
             double sum = 0;
             for (std::size_t key = 0; key < 40; ++key) sum += p[row * 40 + key];
@@ -166,14 +166,14 @@ TEST_CASE("a session watches the layers it is told to, and no other", "[session]
     }
     CHECK(one.memory().recorded * static_cast<std::uint64_t>(mini_world().info().layers) == all.memory().recorded);
     for (std::int64_t layer : {2, 0, 0, 1}) {  // watched; replayed; the replay asked again; another layer
-        CHECK(one.attention({layer, 1}, {0, 20}, {0, 20}) == all.attention({layer, 1}, {0, 20}, {0, 20}));
-        CHECK(one.log_sum_exp({layer, 1}, {5, 15}) == all.log_sum_exp({layer, 1}, {5, 15}));
+        CHECK(one.attention({layer, 1}, {0, 20}, {0, 20}).vector() == all.attention({layer, 1}, {0, 20}, {0, 20}).vector());
+        CHECK(one.log_sum_exp({layer, 1}, {5, 15}).vector() == all.log_sum_exp({layer, 1}, {5, 15}));
     }
     for (Session* session : {&all, &one}) {
-        session->append(some_ids(3));
+        session->append(some_ids(3).vector());
         session->run();
     }
-    const std::vector<float> a(one.attention({1, 0}, {20, 3}, {0, 23})), b(all.attention({1, 0}, {20, 3}, {0, 23}));
+    const std::vector<float> a = one.attention({1, 0}, {20, 3}, {0, 23}).vector(), b = all.attention({1, 0}, {20, 3}, {0, 23}).vector();
     for (std::size_t i = 0; i < a.size(); ++i) CHECK(std::abs(a[i] - b[i]) < 5e-5);  // the replay ran in one chunk
     CHECK_THROWS_AS(Session(mini_world(), {.record_attention = {.layers = {4}}}), Error);
     CHECK_THROWS_AS(Session(mini_world(), {.record_attention = {.layers = {-1}}}), Error);
@@ -188,7 +188,7 @@ TEST_CASE("rows drawn one by one are watched like a prompt's", "[session]") {
     whole.append(drawn.tokens());
     whole.run();
     const auto n = static_cast<std::int64_t>(drawn.tokens().size());
-    const std::vector<float> a(drawn.attention({1, 0}, {0, n}, {0, n})), b(whole.attention({1, 0}, {0, n}, {0, n}));
+    const std::vector<float> a = drawn.attention({1, 0}, {0, n}, {0, n}).vector(), b = whole.attention({1, 0}, {0, n}, {0, n}).vector();
     for (std::size_t i = 0; i < a.size(); ++i) CHECK(std::abs(a[i] - b[i]) < 5e-5);
 }
 
@@ -210,7 +210,7 @@ TEST_CASE("fused and unfused runs agree", "[session]") {
         Session session(mini_world(), {.precision = Precision::f32, .inspect = true, .fuse = fuse});
         session.append(ids);
         session.run();
-        logits.push_back(std::vector<float>(session.logits()));
+        logits.push_back(session.logits().vector());
     }
     for (std::size_t i = 0; i < logits[0].size(); ++i) REQUIRE(std::abs(logits[0][i] - logits[1][i]) < 2e-4);
 }
@@ -224,7 +224,7 @@ TEST_CASE("a run cut into many submissions gives what it gives in one", "[sessio
             {.precision = Precision::f32, .inspect = true, .largest_chunk = 8, .submission_seconds = seconds});
         session.append(ids);
         session.run();
-        logits.push_back(std::vector<float>(session.logits()));
+        logits.push_back(session.logits().vector());
     }
     CHECK(logits[0] == logits[1]);
 }

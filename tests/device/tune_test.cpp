@@ -81,7 +81,7 @@ TEST_CASE("sessions choose by the table in the cache, and results stay", "[tune]
             kernels.push_back(plan.graph().nodes()[static_cast<std::size_t>(node)].op->name + std::string("/") +
                               kernel->name);
         }
-        return std::vector<float>(session.logits());
+        return session.logits().vector();
     };
     TuningTable table;
     {

@@ -15,7 +15,7 @@ inline const std::string oracle = VANTAGE_TEST_DATA "/data/oracle/models/";
 inline std::vector<float> attention_of(LiveModel& live, const HeadId& head, std::int64_t rows, std::int64_t keys) {
     std::promise<std::vector<float>> answer;
     live.with_session([&](Session& session) {
-        answer.set_value(std::vector<float>(session.attention({head.layer, head.head, head.kind}, {0, rows}, {0, keys})));
+        answer.set_value(session.attention({head.layer, head.head, head.kind}, {0, rows}, {0, keys}).vector());
     });
     return answer.get_future().get();
 }

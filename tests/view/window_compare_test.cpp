@@ -13,7 +13,7 @@ namespace {
 std::vector<float> weights_in(LiveModel& live, const HeadId& head, std::int64_t rows) {
     std::promise<std::vector<float>> answer;
     live.with_session(
-        [&](Session& session) { answer.set_value(std::vector<float>(session.attention({head.layer, head.head}, {0, rows}, {0, rows}))); });
+        [&](Session& session) { answer.set_value(session.attention({head.layer, head.head}, {0, rows}, {0, rows}).vector()); });
     return answer.get_future().get();
 }
 
