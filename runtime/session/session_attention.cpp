@@ -80,16 +80,6 @@ void Session::State::check_head(const HeadId& head) const {
                                              static_cast<long long>(head.head), static_cast<long long>(heads - 1)));
 }
 
-Range Session::State::checked(Range range, std::int64_t ran, const char* what) const {
-    if (range.count == Range::all) range.count = std::max<std::int64_t>(ran - range.first, 0);
-    if (range.first < 0 || range.count < 0 || range.first > ran || range.count > ran - range.first)
-        throw Error(ErrorKind::usage, format("attention: %lld %s from %lld on are not inside of the %lld positions that "
-                                             "have run",
-                                             static_cast<long long>(range.count), what,
-                                             static_cast<long long>(range.first), static_cast<long long>(ran)));
-    return range;
-}
-
 TapSource detail::SessionAccess::tap_source(const Session& session, std::int64_t layer, AttentionKind kind) {
     const auto core = session.use();
     const Session::State& s = *session.state_;
@@ -132,8 +122,8 @@ Array Session::attention(HeadId head, Range queries, Range keys) {
     const auto core = use();
     State& s = *state_;
     s.check_head(head);
-    queries = s.checked(queries, s.queries_of(head.kind), "rows");
-    keys = s.checked(keys, s.keys_of(head.kind), "keys");
+    queries = queries.within(s.queries_of(head.kind), "attention: queries");
+    keys = keys.within(s.keys_of(head.kind), "attention: keys");
     if (queries.count == 0 || keys.count == 0) return {};
     core->runs.settle();
     if (!s.records(head.layer)) return s.replay_recording(head.layer).attention(head, queries, keys);
@@ -144,7 +134,7 @@ Array Session::log_sum_exp(HeadId head, Range queries) {
     const auto core = use();
     State& s = *state_;
     s.check_head(head);
-    queries = s.checked(queries, s.queries_of(head.kind), "rows");
+    queries = queries.within(s.queries_of(head.kind), "attention: queries");
     if (queries.count == 0) return {};
     core->runs.settle();
     if (!s.records(head.layer)) return s.replay_recording(head.layer).log_sum_exp(head, queries);
@@ -188,7 +178,7 @@ HeadTable Session::head_statistics(std::int64_t layer, std::span<const std::int3
     s.check_head({.layer = layer, .kind = kind});
     const std::int64_t count = apart ? s.keys_of(kind) : std::ssize(marks),
                        rows = std::ssize(marks) - (apart ? count : 0), heads = core->model.info().heads_of(kind);
-    s.checked({0, rows}, s.queries_of(kind), "rows");
+    static_cast<void>(Range{0, rows}.within(s.queries_of(kind), "head statistics: queries"));
     if (!factors.empty() && std::ssize(factors) != count * heads)
         throw Error(ErrorKind::usage,
                     format("head statistics: %zu factors do not fit %lld tokens and %lld heads", factors.size(),

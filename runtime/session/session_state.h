@@ -34,8 +34,6 @@ struct Session::State {
     /// All that has run, once more in a session that records `layer`.
     Session& replay_recording(std::int64_t layer);
     void check_head(const HeadId& head) const;
-    /// The range with its end; throws usage when it is not within the `ran` positions.
-    Range checked(Range range, std::int64_t ran, const char* what) const;
 };
 
 }  // namespace vantage

@@ -98,11 +98,11 @@ ends 2 "has no tokens" heads -p ""
 ends 2 "is not a head; give layer.head" heads -p a --mask-heads 3
 ends 2 "is not a head; give layer.head" run -p a --mask-heads 0.0,
 ends 2 "is not a head; give layer.head" run -p a --mask-heads -1.0
-ends 2 "head 99.0 cannot be silenced" run -p a --mask-heads 99.0
-ends 2 "head 0.99 cannot be silenced" inspect -p a --mask-heads 0.99
+ends 2 "head 99.0 cannot be masked" run -p a --mask-heads 99.0
+ends 2 "head 0.99 cannot be masked" inspect -p a --mask-heads 0.99
 ends 2 "needs --ablate" heads -p "a b c" --sort loss_change
 ends 2 "is no encoder–decoder" heads -p a --mask-heads e0.0
-ends 2 "head x9.0 cannot be silenced" inspect "${pair[@]}" --mask-heads x9.0
+ends 2 "head x9.0 cannot be masked" inspect "${pair[@]}" --mask-heads x9.0
 ends 2 "needs --values" heads -p "a b c" --sort first_by_values
 ends 2 "give --image FILE" heads -m vit --ids 5,6
 ends 2 "needs an encoder–decoder" heads -p a --decoder-ids 5

@@ -91,8 +91,8 @@ TEST_CASE("a sequence is the same to the last bit, whatever runs beside it and w
     some[0].append(prompts[2]);
     some.run();
     CHECK(all[0].logits().vector() == some[2].logits().vector());
-    CHECK(all[2].logits().vector() == some[0].logits());
-    CHECK(some[1].logits().empty().vector());
+    CHECK(all[2].logits().vector() == some[0].logits().vector());
+    CHECK(some[1].logits().empty());
 }
 
 TEST_CASE("a batch of encoders equals single sessions", "[batch][models]") {
@@ -199,7 +199,7 @@ TEST_CASE("what a batch cannot take is said", "[batch]") {
                 images = Model::load(test_device(), oracle_models + "vit");
     expect_error(ErrorKind::usage, {"images"}, [&] { Batch(images, 2); });
     expect_error(ErrorKind::usage, {"0 sequences"}, [&] { Batch(decoder, 0); });
-    expect_error(ErrorKind::usage, {"watches no attention"},
+    expect_error(ErrorKind::usage, {"records no attention"},
                  [&] { Batch(decoder, 2, {.record_attention = RecordAttention::all()}); });
     Batch batch(decoder, 2, {.context = 8});
     expect_error(ErrorKind::usage, {"2 sequences", "no sequence 2"}, [&] { batch[2].append(Ids{1}); });

@@ -65,7 +65,7 @@ TEST_CASE("a session looks at one whole image at a time", "[models]") {
     CHECK(other.context() == 17);
 
     const std::vector<std::int32_t> ids = {0, 0};
-    expect_error(ErrorKind::usage, {"vit looks at images", "takes no tokens"}, [&] { recording.append(ids); });
+    expect_error(ErrorKind::usage, {"vit (vit) takes images", "no tokens"}, [&] { recording.append(ids); });
     expect_error(ErrorKind::usage, {"100 numbers", "[3, 32, 32]", "3072"},
                  [&] { recording.set_image(std::span(all).first(100)); });
     std::vector<float> odd(all.begin(), all.begin() + 3072);

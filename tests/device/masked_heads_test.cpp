@@ -149,7 +149,7 @@ TEST_CASE("heads of an encoder–decoder are silenced by whose they are", "[head
     for (const auto& [place, why] :
          {std::pair{HeadId{2, 0, AttentionKind::encoder}, "encoder has layers 0 … 1 with heads 0 … 1"},
           {HeadId{0, 4, AttentionKind::cross}, "head x0.4"}})
-        test::expect_error(ErrorKind::usage, {"cannot be silenced", why},
+        test::expect_error(ErrorKind::usage, {"cannot be masked", why},
                            [&] { session.mask_heads(std::span(&place, 1)); });
     test::expect_error(ErrorKind::usage, {"head e0.0", "is no encoder–decoder"}, [&] {
         Session(mini_world(), {.context = 8, .masked_heads = std::vector<HeadId>{{0, 0, AttentionKind::encoder}}});

@@ -167,10 +167,10 @@ TEST_CASE("a session watches the layers it is told to, and no other", "[session]
     CHECK(one.memory().recorded * static_cast<std::uint64_t>(mini_world().info().layers) == all.memory().recorded);
     for (std::int64_t layer : {2, 0, 0, 1}) {  // watched; replayed; the replay asked again; another layer
         CHECK(one.attention({layer, 1}, {0, 20}, {0, 20}).vector() == all.attention({layer, 1}, {0, 20}, {0, 20}).vector());
-        CHECK(one.log_sum_exp({layer, 1}, {5, 15}).vector() == all.log_sum_exp({layer, 1}, {5, 15}));
+        CHECK(one.log_sum_exp({layer, 1}, {5, 15}).vector() == all.log_sum_exp({layer, 1}, {5, 15}).vector());
     }
     for (Session* session : {&all, &one}) {
-        session->append(some_ids(3).vector());
+        session->append(some_ids(3));
         session->run();
     }
     const std::vector<float> a = one.attention({1, 0}, {20, 3}, {0, 23}).vector(), b = all.attention({1, 0}, {20, 3}, {0, 23}).vector();

@@ -120,9 +120,9 @@ ViewSubject two_runs(Shown shown) {
 TEST_CASE("files of two runs hold both, or the difference, and say which", "[view]") {
     const ViewSubject difference = two_runs(Shown::difference), both = two_runs(Shown::both);
     CHECK(difference.at(1, 0) == 0.25f);
-    CHECK_FALSE = difference.hidden(1, 0).vector();
-    CHECK = difference.hidden(2, 0).vector();  // a token of A alone
-    CHECK = difference.hidden(3, 2).vector();
+    CHECK_FALSE(difference.hidden(1, 0));
+    CHECK(difference.hidden(2, 0));  // a token of A alone
+    CHECK(difference.hidden(3, 2));
     CHECK(difference.row_label(1) == "·\"b\" | ·c");
     CHECK(caption_of(difference) ==
           "tiny · layer 2 · head 5 · B − A of A · f16; B · q4_0 · √ scale to ±0.5 · mass · seed 7");
