@@ -26,8 +26,15 @@ namespace {
 
 int chosen_exit_code = 0;
 
-const std::map<std::string, DType> weight_types = {
-    {"f32", DType::f32}, {"f16", DType::f16}, {"bf16", DType::bf16}, {"q8", DType::q8_0}, {"q4", DType::q4_0}};
+/// Storage types by their words in --weights: "q8" for q8_0.
+std::map<std::string, DType> weight_types() {
+    std::map<std::string, DType> words;
+    for (const DType type : {DType::f32, DType::f16, DType::bf16, DType::q8_0, DType::q4_0}) {
+        const std::string name = name_of(type);
+        words[name.substr(0, name.find('_'))] = type;
+    }
+    return words;
+}
 
 std::string version_text() {
     const BuildFacts& facts = build_facts();
@@ -142,7 +149,7 @@ void add_model_option(CLI::App& command) {
                     "Storage of the weight matrices on the device: f32, f16, bf16, or quantized in blocks of 32 to 8 "
                     "bits (q8) or "
                     "4 bits (q4). Default: as in the file")
-        ->check(CLI::IsMember(weight_types));
+        ->check(CLI::IsMember(weight_types()));
 }
 
 Device open_device() {
@@ -154,7 +161,7 @@ Device open_device() {
 
 LoadOptions load_options() {
     if (common().weights.empty()) return {};
-    return {.weights = weight_types.at(common().weights)};
+    return {.weights = weight_types().at(common().weights)};
 }
 
 Model load_model(const Device& device) {

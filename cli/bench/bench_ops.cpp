@@ -11,7 +11,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
 #include "runtime/bench/ops_bench.h"
-#include "runtime/bench/roofline.h"
+#include "runtime/bench/roofline_chart.h"
 
 namespace vantage::cli {
 

@@ -8,6 +8,7 @@
 #include "runtime/base/log.h"
 #include "runtime/io/resize.h"
 #include "runtime/models/config.h"
+#include "runtime/picture/colour_map.h"
 #include "runtime/picture/png.h"
 
 namespace vantage::cli {

@@ -1,4 +1,5 @@
-// Measures the roofs with the kernels of shaders/roofs: the best of several samples that are long enough to be timed.
+#include "runtime/bench/measure_roofs.h"
+
 #include <algorithm>
 #include <array>
 #include <chrono>

@@ -1,4 +1,5 @@
-// The calls of models, taken from the graphs that the models build, so that they cannot get out of date.
+#include "runtime/bench/model_shapes.h"
+
 #include <algorithm>
 #include <optional>
 

@@ -1,4 +1,4 @@
-// Draws the roofline.
+#include "runtime/bench/roofline_chart.h"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,6 @@
 #include <optional>
 
 #include "runtime/base/log.h"
-#include "runtime/bench/roofline.h"
 
 namespace vantage {
 

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "runtime/base/log.h"
+#include "runtime/bench/model_shapes.h"
 #include "runtime/ops/activation.h"
 #include "runtime/ops/additive_attention.h"
 #include "runtime/ops/argmax.h"

@@ -1,7 +1,7 @@
-// Which tokens begin words and which are separators, by their texts.
+#include "runtime/inspect/token_kinds.h"
+
 #include <algorithm>
 
-#include "runtime/inspect/head_statistics.h"
 #include "shaders/params/head_statistics.h"
 
 namespace vantage {

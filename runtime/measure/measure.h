@@ -1,11 +1,11 @@
 // Measures the time of kernels for one call on a device, for benchmarks and tuning.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <memory>
 #include <vector>
 
+#include "runtime/measure/operands.h"
 #include "vantage/device.h"
 #include "vantage/error.h"
 #include "vantage/op.h"
@@ -35,13 +35,6 @@ Measurement measurement_of(std::vector<double> samples);
 inline bool is_of_one_kernel(ErrorKind kind) {
     return kind == ErrorKind::failure || kind == ErrorKind::unsupported || kind == ErrorKind::out_of_memory;
 }
-
-/// The content of operand `i` of a measured call: a whole number of elements, repeated until the operand is full.
-using OperandFill = std::function<std::vector<std::byte>(const OpCall& call, int i)>;
-/// Valid and typical values by the name of the operand: ids within the table, a step whose rows are at the end of
-/// `keys` rows of the cache (0: a full cache), a uniform choice of experts, floats around 0 of such a size that sums
-/// stay near 1.
-OperandFill default_operands(std::int64_t keys = 0);
 
 /// A call with its operands in device memory. They are filled once for all kernels.
 class MeasuredCall {

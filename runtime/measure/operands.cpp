@@ -1,4 +1,5 @@
-// Operands of measured calls: default_operands of measure.h.
+#include "runtime/measure/operands.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -7,7 +8,6 @@
 #include <string_view>
 
 #include "runtime/base/log.h"
-#include "runtime/measure/measure.h"
 #include "runtime/ops/sort_by_expert.h"
 #include "runtime/ops/step.h"
 
