@@ -97,7 +97,7 @@ void print_heads(const HeadSurvey& survey, const Page& page) {
     std::printf(
         "%s%s\n", page.bold("heads").c_str(),
         page.dim(format("  means over tokens %d to %d", survey.of(0, 0).first_query, survey.tokens() - 1)).c_str());
-    std::string heading = "  head       entropy  ";
+    std::string heading = "  head       entropy    ";
     for (const HeadPattern::Kind kind :
          {HeadPattern::attention_sink, HeadPattern::previous_token, HeadPattern::self, HeadPattern::induction})
         heading += right(info_of(kind).column, share_width) + share_gap;
