@@ -15,7 +15,7 @@ namespace {
 
 std::vector<std::int64_t> positions_in(const std::string& text) {
     std::vector<std::int64_t> positions;
-    for (const std::int32_t position : read_ids(text, "--global-at")) {
+    for (const std::int32_t position : read_ids(text, "--global-at", "position")) {
         if (position < 0)
             throw Error(ErrorKind::usage,
                         format("--global-at: position %d is negative; positions count from 0", position));
@@ -94,7 +94,7 @@ std::vector<std::int32_t> types_of(const std::string& command, const InputOption
     if (config_of(model).token_types == 0)
         throw Error(ErrorKind::usage, command + ": --type-ids needs an encoder with token types, but " +
                                           model.info().name + " (" + model.info().architecture + ") has none");
-    std::vector<std::int32_t> types = read_ids(o.types, command + ": --type-ids");
+    std::vector<std::int32_t> types = read_ids(o.types, command + ": --type-ids", "token type");
     if (types.size() != tokens)
         throw Error(ErrorKind::usage,
                     command + format(": --type-ids has %zu types, but the input has %zu tokens", types.size(), tokens));
