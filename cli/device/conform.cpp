@@ -50,8 +50,7 @@ std::string rerun(const ConformOptions& o, const std::string& op, const std::str
            " --kernel " + kernel;
 }
 
-// ---- built-in cases
-// --------------------------------------------------------------------------------------------------
+// ---- built-in cases -------------------------------------------------------------------------------------------------
 
 void check_names(const ConformOptions& o) {
     std::set<std::string> ops, tests, kernels;
@@ -89,8 +88,7 @@ void run_own_cases(const Device& device, const ConformOptions& o, ConformReport&
         });
 }
 
-// ---- cases from files
-// ------------------------------------------------------------------------------------------------
+// ---- cases from files -----------------------------------------------------------------------------------------------
 
 void check_names(const ConformOptions& o, const std::vector<OracleCase>& cases) {
     std::set<std::string> ops, tests, kernels;

@@ -43,8 +43,7 @@ Tokenizer open_tokenizer(const TokenizeOptions& options) {
     return Tokenizer::load((std::filesystem::path(folder) / "tokenizer.json").string());
 }
 
-// ---- text to ids
-// -----------------------------------------------------------------------------------------------------
+// ---- text to ids ----------------------------------------------------------------------------------------------------
 
 /// One line per token: id, range in the text, and the token with visible spaces and control characters.
 std::string table(const Tokenizer& tokenizer, const Tokenizer::Encoding& encoding) {
@@ -78,8 +77,7 @@ void encode_stdin(const TokenizeOptions& options, const Tokenizer& tokenizer) {
     print(result);
 }
 
-// ---- ids to text
-// -----------------------------------------------------------------------------------------------------
+// ---- ids to text ----------------------------------------------------------------------------------------------------
 
 void decode_stdin(const TokenizeOptions& options, const Tokenizer& tokenizer) {
     const std::vector<std::int32_t> ids = read_ids(read_stdin(), "stdin");

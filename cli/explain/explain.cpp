@@ -4,8 +4,9 @@
 #include <memory>
 #include <string>
 
+#include "cli/explain/explain_json.h"
+#include "cli/explain/explain_text.h"
 #include "runtime/session/model_access.h"
-#include "cli/explain/explain_figures.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/generation_options.h"
 #include "runtime/base/log.h"

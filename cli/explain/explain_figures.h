@@ -26,8 +26,6 @@ struct Explanation {
     std::vector<std::int64_t> plans;  ///< rows of each plan: the prompt's, then the generated token's
 };
 Explanation explanation(const Model& model, Session& session, std::int64_t tokens, Precision precision);
-void print_text(const Explanation& e);
-void print_json(const Explanation& e);
 
 /// "mlp", "encoder mlp".
 std::string name_of(const RoleWeights& weights);

@@ -1,8 +1,8 @@
-// vantage explain --json.
+#include "cli/explain/explain_json.h"
+
 #include <cstdio>
 
 #include "runtime/session/model_access.h"
-#include "cli/explain/explain_figures.h"
 #include "runtime/base/json.h"
 #include "runtime/cost/symbols.h"
 #include "runtime/exec/plan_access.h"

@@ -1,9 +1,9 @@
-// vantage explain: text output.
+#include "cli/explain/explain_text.h"
+
 #include <algorithm>
 #include <cstdio>
 
 #include "runtime/session/model_access.h"
-#include "cli/explain/explain_figures.h"
 #include "cli/shared/text_table.h"
 #include "runtime/base/log.h"
 #include "runtime/base/units.h"
@@ -42,8 +42,7 @@ void print(const std::string& heading, const TextTable& table) {
     std::printf("\n%s\n%s", heading.c_str(), table.text().c_str());
 }
 
-// ---- the model
-// -------------------------------------------------------------------------------------------------------
+// ---- the model ------------------------------------------------------------------------------------------------------
 
 void print_sizes(const Explanation& e) {
     const ModelConfig& c = config_of(e.model);
@@ -87,8 +86,7 @@ void print_parameters(const Explanation& e) {
                     number(c.experts));
 }
 
-// ---- work
-// ------------------------------------------------------------------------------------------------------------
+// ---- work -----------------------------------------------------------------------------------------------------------
 
 // `cache`: bytes of the keys and values that it reads.
 void print_work(const Explanation& e, const std::string& heading, const RunCost& run, std::int64_t tokens,
@@ -120,8 +118,7 @@ void print_work(const Explanation& e, const std::string& heading, const RunCost&
                 memory_text(all.bytes_read - run.weight_bytes - run.cache_bytes).c_str());
 }
 
-// ---- memory
-// ----------------------------------------------------------------------------------------------------------
+// ---- memory ---------------------------------------------------------------------------------------------------------
 
 void print_cache(const Explanation& e) {
     const ModelConfig& c = config_of(e.model);
@@ -171,8 +168,7 @@ void print_memory(const Explanation& e) {
                 bytes_text(recorded).c_str());
 }
 
-// ---- the plan
-// --------------------------------------------------------------------------------------------------------
+// ---- the plan -------------------------------------------------------------------------------------------------------
 
 // "matmul + residual (8), matmul + gelu_tanh (4)": counts over all layers.
 std::string fused_text(const Plan& plan) {
@@ -202,8 +198,7 @@ void print_plan(const std::string& of, const Plan& plan) {
     std::printf("  fused: %s\n", plan.fused().empty() ? "nothing" : fused_text(plan).c_str());
 }
 
-// ---- all of it
-// -------------------------------------------------------------------------------------------------------
+// ---- all of it ------------------------------------------------------------------------------------------------------
 
 void print_runs(const Explanation& e) {
     const Formula n = Formula::of("n"), m = Formula::of("m");

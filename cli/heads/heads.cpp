@@ -5,6 +5,7 @@
 
 #include "runtime/session/model_access.h"
 #include "cli/heads/head_ablation.h"
+#include "cli/heads/heads_json.h"
 #include "cli/heads/heads_report.h"
 #include "cli/heads/pattern_pictures.h"
 #include "cli/shared/commands.h"
@@ -30,8 +31,7 @@ struct HeadsOptions {
     bool json = false, csv = false, values = false, ablate = false, rollout = false, flow = false;
 };
 
-// ---- input checks, before anything runs
-// ------------------------------------------------------------------------------
+// ---- input checks, before anything runs -----------------------------------------------------------------------------
 
 void check_lengths(const HeadsOptions& o, const ModelInput& input) {
     const auto limit = [&](bool asked, const char* option, int max_tokens, const char* why) {
@@ -68,8 +68,7 @@ ModelInput checked_input(const HeadsOptions& o, const Model& model, const Sessio
     return input;
 }
 
-// ---- results
-// ---------------------------------------------------------------------------------------------------------
+// ---- results --------------------------------------------------------------------------------------------------------
 
 /// Ã of every layer: the mean of the heads' weights, mixed with the residual stream.
 std::vector<SquareMatrix> layers_of(const HeadSurvey& survey) {

@@ -1,8 +1,8 @@
-// Output of `heads` as CSV and JSON.
+#include "cli/heads/heads_json.h"
+
 #include <cmath>
 #include <cstdio>
 
-#include "cli/heads/heads_report.h"
 #include "runtime/base/json.h"
 #include "runtime/base/log.h"
 #include "runtime/models/config.h"

@@ -1,4 +1,4 @@
-// Output of `heads`: a table for the terminal, CSV or JSON.
+// Output of `heads` as a table for the terminal.
 #pragma once
 
 #include "cli/heads/heads_table.h"
@@ -6,7 +6,5 @@
 namespace vantage::cli {
 
 void print_heads_table(const HeadsReport& report);
-void print_heads_csv(const HeadsReport& report);
-void print_heads_json(const HeadsReport& report);
 
 }  // namespace vantage::cli

@@ -39,8 +39,7 @@ struct InspectOptions {
     bool json = false, check = false;
 };
 
-// ---- input checks, before anything runs
-// ------------------------------------------------------------------------------
+// ---- input checks, before anything runs -----------------------------------------------------------------------------
 
 /// The input. Without --decoder-ids, the decoder of an encoder–decoder gets its start token if --greedy continues, else
 /// the text that the model generates.

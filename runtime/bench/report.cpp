@@ -11,6 +11,7 @@
 #include "runtime/base/log.h"
 #include "runtime/base/os.h"
 #include "runtime/base/version.h"
+#include "runtime/bench/report_table.h"
 #include "runtime/bench/significance.h"
 #include "runtime/gpu/choose_device.h"
 

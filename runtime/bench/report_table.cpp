@@ -1,7 +1,7 @@
-// A report as a Markdown table, aligned for terminals.
+#include "runtime/bench/report_table.h"
+
 #include <algorithm>
 
-#include "runtime/bench/report.h"
 #include "runtime/picture/shown_text.h"
 
 namespace vantage {

@@ -1,8 +1,8 @@
-// Maps the attention ops of the case files to calls.
+#include "runtime/conform/oracle_attention.h"
+
 #include <algorithm>
 
 #include "runtime/base/log.h"
-#include "runtime/conform/oracle_calls.h"
 #include "vantage/ops.h"
 
 namespace vantage::oracle {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/conform/oracle_map.h"
 #include "runtime/conform/oracle_reader.h"
 
 namespace vantage::oracle {
@@ -33,9 +34,7 @@ HostTensor host_tensor(Shape shape, const auto& values) {
     return tensor;
 }
 
-/// The maps of oracle_attention.cpp and oracle_positions.cpp, by op.
+/// Maps by the op's name in the case files.
 using OracleMaps = std::map<std::string, OracleMap>;
-const OracleMaps& attention_maps();
-const OracleMaps& position_maps();
 
 }  // namespace vantage::oracle

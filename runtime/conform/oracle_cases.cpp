@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "runtime/base/log.h"
+#include "runtime/conform/oracle_map.h"
 #include "runtime/conform/oracle_reader.h"
 #include "runtime/graph/choose_kernel.h"
 #include "runtime/graph/compare.h"

@@ -60,11 +60,4 @@ using OracleVisitor = std::function<bool(const OracleRun&)>;
 bool run_oracle_case(const Device& device, const OracleCase& test, const std::function<bool(const OracleCall&)>& wanted,
                      const std::string& only_kernel, const OracleVisitor& visit);
 
-/// Reads the operands and options of a case, and records which were read, so that none is silently ignored. OracleMap
-/// maps a case to calls (oracle_map.cpp).
-class OracleReader;
-using OracleMap = std::vector<OracleCall> (*)(OracleReader&);
-/// nullptr for an op that is not supported.
-OracleMap oracle_map(const std::string& op);
-
 }  // namespace vantage

@@ -1,9 +1,11 @@
-// Maps the ops of the case files to calls: names, order and layout of operands, results and options.
+#include "runtime/conform/oracle_map.h"
+
 #include <algorithm>
 #include <cmath>
 
 #include "runtime/base/log.h"
-#include "runtime/conform/oracle_calls.h"
+#include "runtime/conform/oracle_attention.h"
+#include "runtime/conform/oracle_positions.h"
 #include "runtime/ops/activation.h"
 #include "vantage/ops.h"
 
@@ -11,8 +13,7 @@ namespace vantage::oracle {
 
 namespace {
 
-// ---- linear algebra
-// --------------------------------------------------------------------------------------------------
+// ---- linear algebra -------------------------------------------------------------------------------------------------
 
 Calls map_matmul(OracleReader& r) {
     const Attrs attrs{{"transpose_a", r.flag("transpose_a", false)}, {"transpose_b", r.flag("transpose_b", false)}};
@@ -38,8 +39,7 @@ Calls map_linear(OracleReader& r) {
     return one(std::move(call));
 }
 
-// ---- norms, softmax
-// --------------------------------------------------------------------------------------------------
+// ---- norms, softmax -------------------------------------------------------------------------------------------------
 
 Calls map_softmax(OracleReader& r) {
     const Attrs attrs{{"axis", r.integer("axis", -1)}, {"scale", r.number("scale", 1)}};
@@ -108,8 +108,7 @@ Calls map_patch_embed(OracleReader& r) {
     return calls;
 }
 
-// ---- experts
-// ---------------------------------------------------------------------------------------------------------
+// ---- experts --------------------------------------------------------------------------------------------------------
 
 HostTensor reshaped(HostTensor tensor, Shape shape) {
     tensor.type.shape = shape;
@@ -159,8 +158,7 @@ Calls map_switch_route(OracleReader& r) {
     return calls;
 }
 
-// ---- element by element
-// ----------------------------------------------------------------------------------------------
+// ---- element by element ---------------------------------------------------------------------------------------------
 
 Calls map_activation(OracleReader& r) {
     Attrs attrs{{"kind", r.op()}};
@@ -183,8 +181,7 @@ Calls map_gated(OracleReader& r) {
     return one(std::move(call));
 }
 
-// ---- sampling
-// --------------------------------------------------------------------------------------------------------
+// ---- sampling -------------------------------------------------------------------------------------------------------
 
 Calls map_sampling_probs(OracleReader& r) {
     r.f32_only();  // logits are always f32

@@ -1,8 +1,8 @@
-// Maps the position, token and head ops of the case files to calls.
+#include "runtime/conform/oracle_positions.h"
+
 #include <algorithm>
 
 #include "runtime/base/log.h"
-#include "runtime/conform/oracle_calls.h"
 #include "vantage/ops.h"
 
 namespace vantage::oracle {

@@ -33,8 +33,7 @@ Formula CostModel::simplified(const Formula& formula) const {
     return simple;
 }
 
-// ---- weights
-// ---------------------------------------------------------------------------------------------------------
+// ---- weights --------------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -123,8 +122,7 @@ std::vector<RoleWeights> CostModel::weights() const {
     return all;
 }
 
-// ---- the cache
-// -------------------------------------------------------------------------------------------------------
+// ---- the cache ------------------------------------------------------------------------------------------------------
 
 Formula CostModel::cache_per_token(AttentionKind kind) const {
     const bool encoder = kind == AttentionKind::encoder;
