@@ -1,4 +1,5 @@
-// What there is to know about one operation. An op lives in one file of runtime/ops and is listed in ops/registry.cpp.
+// The definition of an operation: shape rule, reference, cost, kernels and test cases. Each op is one file of runtime/ops and is
+// listed in ops/registry.cpp.
 #pragma once
 
 #include <array>
@@ -58,14 +59,14 @@ struct HostTensor {
 HostTensor widen(const TensorType& type, std::span<const std::byte> bytes);
 std::vector<std::byte> narrow(const HostTensor& tensor);
 
-/// Arithmetic and traffic of one call; feeds `explain` and the roofline.
+/// Arithmetic and memory traffic of one call, for `explain` and the roofline.
 struct Cost {
     double flops = 0, bytes_read = 0, bytes_written = 0;
     double bytes() const { return bytes_read + bytes_written; }
-    bool grows_with_cache = false;  ///< that of a full cache; in proportion to the part of it that is filled
+    bool grows_with_cache = false;  ///< counted for a full cache; scales with the filled part
 };
 
-/// What a kernel asks of a device beyond the requirements of every device.
+/// What a kernel requires of a device beyond the minimum.
 enum Need : std::uint32_t {
     need_nothing = 0,
     need_subgroup = 1,
@@ -77,7 +78,7 @@ enum Need : std::uint32_t {
 };
 bool provides(const Caps& caps, std::uint32_t needs);
 
-/// An operand of a dispatch: which tensor, and what is done to it.
+/// An operand of a dispatch: the tensor and how it is accessed.
 struct Operand {
     enum Kind : std::uint8_t { input, output, scratch } kind = input;
     std::uint8_t index = 0;
@@ -86,26 +87,26 @@ struct Operand {
 };
 constexpr Operand in(int i) { return {Operand::input, static_cast<std::uint8_t>(i), Operand::reads}; }
 constexpr Operand out(int i) { return {Operand::output, static_cast<std::uint8_t>(i), Operand::writes}; }
-/// An output that aliases a state and of which only a part is written, or which is read as well.
+/// An output that aliases a state, if the kernel writes only a part of it or also reads it.
 constexpr Operand update(int i) { return {Operand::output, static_cast<std::uint8_t>(i), Operand::reads_writes}; }
 constexpr Operand scratch_out(int i) { return {Operand::scratch, static_cast<std::uint8_t>(i), Operand::writes}; }
 constexpr Operand scratch_in(int i) { return {Operand::scratch, static_cast<std::uint8_t>(i), Operand::reads}; }
 
-/// One dispatch as data. The params struct begins with one `uvec2` address for each operand, in the order of `operands`
-/// (bit 0 set for an absent operand); exec fills them in. The rest is as the launch function made it.
+/// One dispatch as data. The params struct begins with one `uvec2` address for each operand, in the order of `operands`; exec
+/// fills them in (bit 0 is set for an absent operand). The launch function sets the rest.
 struct Launch {
     const char* shader = nullptr;     ///< name of an embedded SPIR-V module
     std::vector<std::uint32_t> spec;  ///< values of constant_id 0, 1, 2, …
     std::vector<Operand> operands;
     std::array<std::uint32_t, 3> groups{1, 1, 1};
-    /// Not 0: the grid's x follows the keys in the cache, groups[0] = ceil(keys / keys_per_group) as the device's step
-    /// has it (`step` = operand index of the step state); groups[0] above is then the most that can come.
+    /// If not 0, the x size of the grid follows the keys in the cache: ceil(keys / keys_per_group), read from the step on the
+    /// device (`step` = index of the step in `operands`). groups[0] is then the maximum.
     std::uint32_t keys_per_group = 0;
     int step = -1;
     std::uint32_t subgroup_size = 0;  ///< required subgroup size, 0 = any
     std::vector<std::byte> params;
 
-    /// Takes `other` in place of an operand: where a kernel that is one of several launches works on scratch memory.
+    /// Replaces an operand, if one of several launches reads or writes scratch memory instead. Throws failure if there is none.
     Launch& replace(const Operand& operand, const Operand& other);
     template <class Params>
     Launch& with(const Params& p) {
@@ -116,7 +117,7 @@ struct Launch {
     }
 };
 
-/// The dispatches that make up one way to run an op, in order, and the scratch memory between them (bytes each).
+/// The dispatches of a kernel, in order, and the sizes in bytes of the scratch buffers between them.
 struct LaunchPlan {
     std::vector<Launch> launches;
     std::vector<std::uint64_t> scratch;
@@ -130,14 +131,14 @@ struct Kernel {
     std::uint32_t needs = need_nothing;
     bool (*fits)(const OpCall&, const Caps&) = nullptr;  ///< null = every call
     LaunchPlan (*launch)(const OpCall&, const Caps&) = nullptr;
-    /// Whether it is worth choosing where it fits; null = always. What fits and does not pay still runs in tests.
+    /// Whether the kernel is worth choosing if it fits; null = always. Tests run unprofitable kernels, too.
     bool (*profitable)(const OpCall&, const Caps&) = nullptr;
-    /// Of matmul: joint_linear has a kernel that works alike, and products that would take this one can share a launch.
+    /// matmul only: joint_linear has an equivalent kernel, so that products of the same rows can be merged into one launch.
     bool mergeable = false;
 };
 
-/// Allowed error of an element: absolute + relative * |want|. f16 is relative to the root mean square of the wanted tensor:
-/// f16.absolute * rms + f16.relative * |want|, and so is int8, which results of rows rounded to bytes are allowed.
+/// Allowed error of an element: absolute + relative * |want|. For f16 and int8 `absolute` is multiplied by the root mean square
+/// of the wanted tensor. The int8 tolerance applies to results computed from quantized activations.
 struct Tolerance {
     double absolute = 2e-5, relative = 2e-5;
 };
@@ -173,7 +174,7 @@ struct OpDef {
     /// The specification, in double. Outputs come sized; those that alias an input come filled with its contents.
     void (*reference)(const OpCall&, std::span<const HostTensor> inputs, std::span<HostTensor> outputs);
     Cost (*cost)(const OpCall&) = nullptr;
-    /// Best first; the last one needs nothing and fits everything, so that something always runs.
+    /// In order of preference. The last one needs nothing and fits every call.
     std::vector<Kernel> kernels;
     std::vector<Case> (*cases)() = nullptr;
     Tolerances tolerance;
@@ -216,27 +217,27 @@ private:
 std::span<const OpDef* const> all_ops();
 const OpDef* find_op(const std::string& name);
 
-/// Workgroup sizes and grids.
+/// ceil(a / b)
 inline std::uint32_t ceil_div(std::int64_t a, std::int64_t b) { return static_cast<std::uint32_t>((a + b - 1) / b); }
 /// Cost of a call that reads its inputs once, writes its outputs once and does `flops` operations.
 Cost streaming_cost(const OpCall& call, double flops);
-/// The largest power of two ≤ limit that a workgroup of this device may have.
+/// The largest workgroup size ≤ limit of this device that is a power of two.
 std::uint32_t workgroup_size(const Caps& caps, std::uint32_t limit = 256);
-/// How a kernel that reduces rows goes about it: its module, the lanes that share a row, and the steps of a loop's round.
+/// How a kernel reduces rows: its module, the lanes that share a row, and the steps of one loop iteration.
 struct RowKernel {
     const char* shader;
     std::uint32_t lanes, unroll = 1;
 };
-/// For CPU devices: one subgroup a row, since a barrier costs them all registers, and long rounds, since each is dear.
+/// For CPU devices: one subgroup a row, because a barrier spills all registers, and long iterations, because each is expensive.
 inline RowKernel one_subgroup(const char* shader, const Caps& caps) { return {shader, caps.subgroup_size, 4}; }
 inline bool fits_one_subgroup(const OpCall&, const Caps& caps) { return caps.is_cpu(); }
-/// For CPU devices that load once for all lanes: whole vectors of f32 (lib/cpu_simd.glsl). How many of them a loop's round takes of rows
-/// of `cols` elements, which it has to divide; 0 where nothing does.
+/// For CPU devices that load once for all lanes: the f32 vectors of a loop iteration over rows of `cols` elements
+/// (lib/cpu_simd.glsl). An iteration must divide a row; 0 if none does.
 std::uint32_t vectors_of_round(std::int64_t cols, const Caps& caps);
-/// Whether the last axis of a call's first input, which is f32, consists of whole rounds.
+/// Whether the first input is f32 and its rows consist of whole iterations.
 bool fits_cpu_simd(const OpCall& call, const Caps& caps);
 inline bool profitable_lanes(const OpCall&, const Caps& caps) { return caps.loads_uniform_once(); }
-/// A grid of `groups` workgroups in x that respects the device's limit by spilling into y; kernels use
+/// A grid of `groups` workgroups in x, continued in y beyond the limit of the device; kernels use
 /// `workgroup_index()` of lib/index.glsl.
 std::array<std::uint32_t, 3> flat_grid(std::uint64_t groups, const Caps& caps);
 /// Number of a DType in shaders (lib/storage.glsl).

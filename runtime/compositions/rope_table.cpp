@@ -18,13 +18,13 @@ constexpr double two_pi = 2 * std::numbers::pi;
 void check(std::int64_t rotary_dim, double theta, const RopeScaling& scaling) {
     const auto fail = [](const std::string& what) { throw Error(ErrorKind::usage, "rope: " + what); };
     if (rotary_dim < 0 || rotary_dim % 2 != 0)
-        fail(format("rotary_dim is %lld, but has to be even", static_cast<long long>(rotary_dim)));
+        fail(format("rotary_dim is %lld, but must be even", static_cast<long long>(rotary_dim)));
     const double minimum = scaling.type == "yarn" ? 1 : 0;
-    if (!(theta > minimum)) fail(format("theta is %g, but has to be above %g", theta, minimum));
+    if (!(theta > minimum)) fail(format("theta is %g, but must be above %g", theta, minimum));
     if (!scaling.type.empty() && !(scaling.factor > 0))
-        fail(format("factor is %g, but has to be above 0", scaling.factor));
+        fail(format("factor is %g, but must be above 0", scaling.factor));
     if ((scaling.type == "llama3" || scaling.type == "yarn") && scaling.original_context <= 0)
-        fail(format("the original context is %lld, but has to be above 0",
+        fail(format("the original context is %lld, but must be above 0",
                     static_cast<long long>(scaling.original_context)));
     if (scaling.type == "llama3" &&
         !(scaling.high_freq_factor > scaling.low_freq_factor && scaling.low_freq_factor > 0))
@@ -34,7 +34,7 @@ void check(std::int64_t rotary_dim, double theta, const RopeScaling& scaling) {
         fail(format("longrope scaling has %zu factors, but %lld pairs are turned", scaling.factors.size(),
                     static_cast<long long>(rotary_dim / 2)));
     if (scaling.type == "yarn" && !(scaling.beta_fast > 0 && scaling.beta_slow > 0))
-        fail(format("yarn scaling has beta_fast %g and beta_slow %g, but both have to be above 0", scaling.beta_fast,
+        fail(format("yarn scaling has beta_fast %g and beta_slow %g, but both must be above 0", scaling.beta_fast,
                     scaling.beta_slow));
 }
 

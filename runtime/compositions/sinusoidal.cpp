@@ -13,7 +13,7 @@ void check(std::int64_t n, std::int64_t dim, double base, bool interleaved) {
     if (n < 0 || dim < 0 || (dim % 2 != 0 && !interleaved) || !(base > 0))
         throw Error(
             ErrorKind::usage,
-            format("sinusoidal_positions: n = %lld, dim = %lld, base = %g, but sizes have to be 0 or more, dim even "
+            format("sinusoidal_positions: n = %lld, dim = %lld, base = %g, but sizes must be 0 or more, dim even "
                    "where sines and cosines lie apart, base above 0",
                    static_cast<long long>(n), static_cast<long long>(dim), base));
 }

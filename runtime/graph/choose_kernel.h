@@ -7,10 +7,10 @@ namespace vantage {
 
 struct TuningTable;  // runtime/graph/tuning.h
 
-/// Whether the device provides what the kernel needs, and it takes the call.
+/// Whether the device provides what the kernel needs, and the kernel fits the call.
 bool eligible(const Kernel& kernel, const OpCall& call, const Caps& caps);
-/// What `tuning` was measured to be the fastest of `call.op`'s kernels; where it knows nothing, or is null, the first eligible
-/// one that pays. Null when there is none.
+/// The fastest kernel by `tuning`; if it is null or does not know the call, the first eligible and profitable kernel. Null if
+/// there is none.
 const Kernel* choose_kernel(const OpCall& call, const Caps& caps, const TuningTable* tuning = nullptr);
 
 }  // namespace vantage

@@ -19,7 +19,7 @@ namespace vantage {
 
 namespace {
 
-// Nodes that were merged into others lose their op; the last step removes them.
+// Nodes that were merged into others have no op until the last step removes them.
 class Fuser {
 public:
     explicit Fuser(Graph& graph) : graph_(graph) {}
@@ -56,14 +56,14 @@ private:
         for (const auto& [name, id] : graph_.outputs()) ++uses_[static_cast<std::size_t>(id)];
     }
 
-    // The node that computes `id`, if `id` is used nowhere else, so that it may disappear.
+    // The node that computes `id`, if `id` has no other use, so that the node can be removed.
     Node* sole_producer(int id, const OpDef& op) {
         if (id < 0 || uses_[static_cast<std::size_t>(id)] != 1 || value(id).kind != ValueKind::node) return nullptr;
         Node& producer = nodes()[static_cast<std::size_t>(value(id).node)];
         return producer.op == &op && producer.outputs.front() == id ? &producer : nullptr;
     }
 
-    // `into` takes the place of `node`: it computes the node's result, where the node stood (all operands exist there).
+    // `into` takes the place of `node` and computes its result there, where all operands exist.
     void replace(Node& node, Node& into, const std::string& what) {
         fused_.push_back(name_of(graph_, into) + " + " + what);
         const std::vector<int> results = node.outputs;
@@ -92,7 +92,7 @@ private:
             Node* matmul = sole_producer(product, matmul_op);
             if (matmul == nullptr || matmul->inputs[ops::matmul::residual_] >= 0) continue;
             matmul->inputs[ops::matmul::residual_] = other;
-            matmul->attrs.erase("beta");  // it stood there without a residual to scale
+            matmul->attrs.erase("beta");  // it had no residual to scale
             replace(node, *matmul, "residual");
             return;
         }
@@ -116,7 +116,7 @@ private:
         rope->op = nullptr;
     }
 
-    // The write that alone takes these rows, into a state as it is before the run; nothing when another node has them.
+    // The write that is the only use of these rows and writes the first version of a state.
     std::optional<std::size_t> sole_write(int rows) {
         if (uses_[static_cast<std::size_t>(rows)] != 1) return std::nullopt;
         for (std::size_t i = 0; i < nodes().size(); ++i)
@@ -126,8 +126,8 @@ private:
         return std::nullopt;
     }
 
-    // k and v go from the projection into the cache. The split moves to the later of the two writes: nothing in between may want
-    // q or the cache.
+    // Writes k and v from the projection into the cache. The split moves to the later of the two writes: nodes in between must not
+    // use q or the cache.
     void merge_split(std::size_t i) {
         using namespace ops::split_qkv;
         const Node split = nodes()[i];

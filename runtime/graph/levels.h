@@ -1,4 +1,4 @@
-// An order of dispatches with few barriers: what may run side by side has the same level, and barriers stand between levels.
+// An order of dispatches with few barriers: dispatches of one level are independent; barriers separate levels.
 #pragma once
 
 #include <span>
@@ -14,8 +14,9 @@ struct Level {
     int own = 0;   ///< = node, and one more for each dispatch of the node before it
 };
 
-/// Levels of nodes above all that earlier ones (in the order given) do with the same memory when one of the two writes it, and
-/// above all of earlier segments. As early as that allows; what makes more memory than it reads, as late as its users allow.
+/// The level of each node: higher than all earlier nodes (in the given order) that use the same memory if one of the two writes
+/// it, and than all earlier segments. Levels are as low as possible; a node that produces more bytes than it reads is scheduled
+/// as late as its users allow.
 /// Memory of the arena is told apart by `MemoryUse::offset` alone: before placement, that is, by lifetime.
 std::vector<Level> levels_of(std::span<const Dispatch> dispatches);
 

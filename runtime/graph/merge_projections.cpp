@@ -21,7 +21,7 @@ public:
         : graph_(graph), caps_(caps), choose_(choose), nodes_(detail::mutable_nodes(graph)) {}
 
     std::vector<std::string> run() {
-        std::map<int, std::vector<std::size_t>> alike;  // by x: the products that may be joined, in their order
+        std::map<int, std::vector<std::size_t>> alike;  // by x: the products that may be merged, in their order
         for (std::size_t i = 0; i < nodes_.size(); ++i)
             if (mergeable(nodes_[i])) alike[nodes_[i].inputs[a_]].push_back(i);
         for (const auto& [x, products] : alike) merge_alike(products);
@@ -46,7 +46,7 @@ private:
     }
 
     DType type_of(const Node& node, std::size_t operand) const { return graph_.value(node.inputs[operand]).type.dtype; }
-    // A launch has one type of weights, and one of biases.
+    // A launch has one type of weights and one type of biases.
     bool fit(const Node& a, const Node& b) const {
         return a.segment == b.segment && type_of(a, b_) == type_of(b, b_) &&
                (a.inputs[bias_] < 0 || b.inputs[bias_] < 0 || type_of(a, bias_) == type_of(b, bias_));
@@ -69,7 +69,7 @@ private:
         }
     }
 
-    // The op's operands for these products, in place of the first: x and all weights are there.
+    // The node that replaces these products. It takes the place of the first, where x and all weights exist.
     Node merged_node(const std::vector<std::size_t>& products) const {
         const Node& first = nodes_[products.front()];
         Node joint{.op = &joint_linear_op,

@@ -1,4 +1,4 @@
-// Products of the same few rows become one launch.
+// Merges products of the same few rows into one launch.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace vantage {
 
-/// Merges matrix products of the same rows with weights (q, k and v; gate and up with what gates) into `joint_linear`, where
-/// `choose` gives matmul's kernel for few rows; of other kernels each knows better how it wants its weights. Returns what was
-/// merged, by name: "layers.0.self_attn.q_proj: 3 products of the same rows". After `fuse`, whose epilogues stay apart.
+/// Merges products of the same rows with several weights (q, k and v; gate and up) into `joint_linear` if `choose` selects a
+/// kernel of matmul with `mergeable` set. Returns the names: "layers.0.self_attn.q_proj + two of the same rows". Run it after
+/// `fuse`: products with a residual or an activation are not merged.
 using KernelChoice = std::function<const Kernel*(const OpCall&, const Caps&)>;
 std::vector<std::string> merge_projections(Graph& graph, const Caps& caps, const KernelChoice& choose);
 

@@ -64,7 +64,7 @@ private:
         for (Launch& launch : plan.launches) add_launch(index, kernel, std::move(launch), scratch);
     }
 
-    // A state's older version is gone once it was written: whoever reads has to name the newest.
+    // An older version of a state is lost once it was written: readers must name the newest.
     void check_versions(const Node& node) {
         for (int id : node.inputs) {
             if (id < 0 || graph_.value(graph_.storage(id)).kind != ValueKind::state) continue;

@@ -39,7 +39,7 @@ struct Dispatch {
 
 struct Schedule {
     std::vector<Dispatch> dispatches;
-    std::vector<const Kernel*> kernels;      ///< by node; null for nodes that nobody needs
+    std::vector<const Kernel*> kernels;      ///< by node; null for nodes without a use
     std::vector<Placement> placements;       ///< by value id; meaningful for storages (see Graph::storage)
     std::vector<std::uint64_t> arena_zones;  ///< sorted begin and end offsets of all placements, for red zones
     std::uint64_t arena_bytes = 0;
@@ -53,7 +53,7 @@ struct ScheduleOptions {
     std::function<const Kernel*(const OpCall&, const Caps&)> choose;
     bool keep_all = false;       ///< every value keeps its memory to the end (checking node by node)
     std::uint64_t red_zone = 0;  ///< bytes left free around every placement
-    bool reorder = true;         ///< independent dispatches stand side by side
+    bool reorder = true;         ///< independent dispatches run without a barrier between them
     bool barriers = true;        ///< tests leave them out to see that the hazard checker notices
 };
 

@@ -1,4 +1,4 @@
-// Which kernel was measured to be the fastest for a call, as plain data: files are exec's business (runtime/exec/tuning_files.h).
+// Which kernel was measured to be the fastest for a call, as plain data. Files: runtime/exec/tuning_files.h.
 #pragma once
 
 #include <map>
@@ -35,11 +35,11 @@ struct TuningTable {
     bool operator==(const TuningTable&) const = default;
 };
 
-/// How a kernel was measured beside others: median and quartiles of its samples, in seconds.
+/// Median and quartiles of the samples of a kernel that was measured together with others, in seconds.
 struct KernelTime {
     double median = 0, lower_quartile = 0, upper_quartile = 0;
 };
-/// Whether `candidate` is to take the place of `baseline`: its median has to be lower by 5 %, and three quarters of its samples
+/// Whether `candidate` replaces `baseline`: its median must be lower by 5 %, and three quarters of its samples
 /// below three quarters of the other's, so that noise changes no choice.
 bool faster_beyond_noise(const KernelTime& candidate, const KernelTime& baseline);
 

@@ -51,7 +51,7 @@ double parameter_of(const OpCall& call) {
 std::vector<TensorType> infer(const OpCall& call) {
     require_floats(call);
     call.require(kind_of(call) >= 0, "kind is " + call.attrs.text("kind") + ", which is no activation");
-    call.require(kind_of(call) != ACTIVATION_SOFTCAP || parameter_of(call) > 0, "cap has to be above 0");
+    call.require(kind_of(call) != ACTIVATION_SOFTCAP || parameter_of(call) > 0, "cap must be above 0");
     return {call.in(x_)};
 }
 

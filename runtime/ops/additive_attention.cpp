@@ -1,4 +1,4 @@
-// The attentions before the Transformer: additive (Bahdanau, Cho, Bengio 2014) and multiplicative (Luong, Pham, Manning 2015).
+// Additive (Bahdanau, Cho, Bengio 2014) and multiplicative attention (Luong, Pham, Manning 2015).
 //   additive: s_ij = w·tanh(W_q q_i + W_k k_j + b)      dot: s_ij = q_i·k_j      general: s_ij = q_iᵀ W k_j
 //   p = softmax(s) over keys,  context_i = Σ_j p_ij v_j
 // The additive scores of projected queries and keys are an op of their own; the rest is composed of matmul and softmax.
@@ -30,7 +30,7 @@ std::vector<TensorType> infer(const OpCall& call) {
     call.require(call.has(w_), "w is missing");
     const TensorType &q = call.in(q_), &k = call.in(k_);
     call.require(q.shape.rank() == 2 || q.shape.rank() == 3,
-                 operand_is(call, q_) + ", but has to be [(batch,) n, width]");
+                 operand_is(call, q_) + ", but must be [(batch,) n, width]");
     Shape like_q = q.shape;
     like_q[-2] = k.shape.rank() == q.shape.rank() ? k.shape[-2] : 0;
     call.require(k.shape == like_q && k.dtype == q.dtype, operand_is(call, k_) + ", but q is " + q.text());

@@ -38,9 +38,9 @@ double scale_of(const OpCall& call) {
     return call.attrs.number("scale", 1 / std::sqrt(static_cast<double>(call.in(q_).shape[-1])));
 }
 
-// Elements of a key that are read at a time. Few rows of a split are bound by reading the cache: there 16 bytes of f16, which also has
-// the kernel read four values at once. With more rows, or where subgroups are narrow and a lane has 64 registers, that spills
-// (bench/devices.py), and arithmetic is the bound.
+// Elements of a key that are read at a time. A split with few rows is bound by reading the cache: it reads 16 bytes of f16, and
+// four values at once. With more rows, or with narrow subgroups and 64 registers a lane, this spills (bench/devices.py), and
+// arithmetic is the bound.
 static std::uint32_t key_step(const Sizes& s, const Caps& caps, std::uint32_t rows, std::uint32_t split) {
     const bool registers = rows <= 4 && (caps.max_subgroup_size > 16 || caps.is_cpu());
     if (split > 0 && s.d % 8 == 0 && registers) return 8;
@@ -77,11 +77,11 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 std::vector<TensorType> infer(const OpCall& call) {
     const TensorType &q = call.in(q_), &k = call.in(k_), &v = call.in(v_);
     const int rank = q.shape.rank();
-    call.require(rank == 3 || rank == 4, "q is " + q.text() + ", but has to have 3 dimensions, or 4 with a batch");
+    call.require(rank == 3 || rank == 4, "q is " + q.text() + ", but must have 3 dimensions, or 4 with a batch");
     call.require(k.shape.rank() == rank && v.shape.rank() == rank,
                  "k " + k.text() + " and v " + v.text() + " do not have as many dimensions as q " + q.text());
     for (int i : {q_, k_, v_})
-        call.require(is_float(call.in(i).dtype), operand_is(call, i) + ", but has to be f32, f16 or bf16");
+        call.require(is_float(call.in(i).dtype), operand_is(call, i) + ", but must be f32, f16 or bf16");
     call.require(k.dtype == v.dtype, "k is " + k.text() + ", but v is " + v.text() + ": one storage type for both");
     const Sizes s = sizes_of(call);
     call.require(k.shape[-1] == s.d && s.d > 0, "k is " + k.text() + ", but q " + q.text() + " has another width");
@@ -186,8 +186,8 @@ Cost cost(const OpCall& call) {
     return cost;
 }
 
-// One row, or 4, or 8 where registers hold them: a row costs a lane its features of v and three more. GPUs of narrow subgroups
-// take one: they have 64 registers a lane, and two rows of 64 features spill (bench/devices.py, Mali-G610).
+// 1, 4 or 8 rows, as many as the registers hold: a row takes the lane's features of v and three more registers. GPUs with narrow
+// subgroups take one row: they have 64 registers a lane, and two rows of 64 features spill (bench/devices.py, Mali-G610).
 std::uint32_t rows_for(const Sizes& s, std::uint32_t lanes, const Caps& caps) {
     if (caps.max_subgroup_size <= 16 && !caps.is_cpu()) return 1;
     const std::uint32_t by_registers = std::max(1u, 32u / ceil_div(s.dv, lanes));
@@ -247,7 +247,7 @@ bool fits_cpu_simd(const OpCall& call, const Caps& caps) {
     const Sizes s = sizes_of(call);
     for (const char* other : {"hard", "statistics", "counts"})
         if (call.attrs.flag(other)) return false;
-    // Where nobody chooses it, it is kept to calls without rules: they are enough to test it, and each rule is a pipeline.
+    // Devices that would not choose it run it without rules only, for the tests: each rule compiles another pipeline.
     const bool plain = !has_rules(call, rule_operands, AttentionRules(call.attrs));
     return caps.is_cpu() && (plain || caps.loads_uniform_once()) && s.rows() > 0 && s.d % 4 == 0 && s.dv % 4 == 0 &&
            s.d <= 256 && s.dv <= 256;
@@ -294,7 +294,7 @@ LaunchPlan launch_split(const OpCall& call, const Caps& caps, const char* shader
     return plan;
 }
 
-// Few queries leave most of a device idle unless the keys are shared out.
+// With few queries most of a device is idle unless the keys are split among workgroups.
 bool fits_split(const OpCall& call, const Caps& caps) {
     const Sizes s = sizes_of(call);
     return !call.attrs.flag("hard") && !call.attrs.flag("counts") && s.n >= 1 && s.n <= 8 && s.m > keys_per_split &&

@@ -22,7 +22,7 @@ enum class PositionBias : std::uint8_t { alibi, distance, key };
 struct AttentionRules {
     bool causal = false;
     double softcap = 0;                       ///< 0 = none
-    std::optional<std::int64_t> left, right;  ///< keys before and behind the query's own
+    std::optional<std::int64_t> left, right;  ///< keys before and after the query's own
     std::int64_t dilation = 1, prefix = 0, global = 0, block = 0;
     PositionBias bias = PositionBias::alibi;  ///< what an operand position_bias is
 
@@ -38,15 +38,15 @@ struct AttentionRules {
 
 /// The options that rules and scale come from, by their names. Throws usage for more than one bias by position.
 Attrs rule_attrs(const AttentionOptions& options);
-/// The one bias by position that is there, or none.
+/// The bias by position of the options, empty without one.
 Tensor position_bias_of(const AttentionOptions& options);
 
 /// Additive mask [n, m], or [B or 1, H or 1, n, m], f32; position_bias [H], [2 w + 1, H] or [m, H] f32; block_mask
-/// [⌈m/block⌉, ⌈m/block⌉] i32 by position; segments [B, m] i32 ([m] without a batch). Indices of these operands in an op that has them.
+/// [⌈m/block⌉, ⌈m/block⌉] i32 by position; segments [B, m] i32 ([m] without a batch). The indices of these operands in an op.
 struct RuleOperands {
     int mask, position_bias, block_mask, segments;
 };
-/// Sizes that the operands have to fit. n queries end at key m.
+/// Sizes that the operands must fit. n queries end at key m.
 struct RuleSizes {
     std::int64_t batch, heads, n, m;
 };

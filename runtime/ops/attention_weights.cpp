@@ -1,7 +1,7 @@
-// The tap: attention weights of one head, for a window of rows and keys, from what the flash kernel left behind.
+// The tap: attention weights of one head for a window of rows and keys, from the q, k and lse of the flash kernel.
 //   p_ij = exp(s_ij - lse_i), 0 where masked; s_ij = scale q_i·k_j and the rules (attention_rules.h)
 // Of linear attention with features φ (linear_attention.cpp): p_ij = φ(q_i)·φ(k_j) exp(-lse_i).
-// Exact for one dot product each; nothing grows with the square of the sequence but the window asked for.
+// Each weight costs one dot product and is exact. Only the requested window is stored.
 #include "runtime/ops/attention_weights.h"
 
 #include <cmath>
@@ -33,7 +33,7 @@ enum class Feature : std::uint8_t { softmax, elu_plus_1, none };
 Feature feature_of(const OpCall& call) {
     const std::string name = call.attrs.text("feature", "softmax");
     if (name == "softmax") return Feature::softmax;
-    call.require(name == "elu+1" || name == "none", "feature is " + name + ", but has to be softmax, elu+1 or none");
+    call.require(name == "elu+1" || name == "none", "feature is " + name + ", but must be softmax, elu+1 or none");
     return name == "elu+1" ? Feature::elu_plus_1 : Feature::none;
 }
 double featured(Feature feature, double x) { return feature != Feature::elu_plus_1 ? x : x > 0 ? x + 1 : std::exp(x); }
@@ -41,7 +41,7 @@ double featured(Feature feature, double x) { return feature != Feature::elu_plus
 std::vector<TensorType> infer(const OpCall& call) {
     const TensorType &q = call.in(q_), &k = call.in(k_);
     call.require(q.shape.rank() == 3 && k.shape.rank() == 3,
-                 "q " + q.text() + " and k " + k.text() + " have to be [n, heads, D]");
+                 "q " + q.text() + " and k " + k.text() + " must be [n, heads, D]");
     call.require(q.shape[2] == k.shape[2] && k.shape[1] > 0 && q.shape[1] % k.shape[1] == 0,
                  "k is " + k.text() + ", but q is " + q.text());
     require_type(call, lse_, {Shape{q.shape[0], q.shape[1]}, DType::f32});
@@ -184,8 +184,7 @@ Tensor attention_weights(Tensor q, Tensor k, Tensor lse, AttentionWindow w, cons
                     where);
     if (options.heads_first || options.kv_len)
         throw Error(ErrorKind::usage,
-                    "attention_weights: keys and queries are wanted tokens first, and keys beyond kv_len are not to be "
-                    "asked for",
+                    "attention_weights: heads_first and kv_len are not supported; give q and k as [n, heads, D]",
                     where);
     Attrs attrs = rule_attrs(options);
     set_window(attrs, w);

@@ -37,7 +37,7 @@ bool trains(const OpCall& call) { return call.attrs.flag("training"); }
 std::vector<TensorType> infer(const OpCall& call) {
     require_floats(call);
     const TensorType& x = call.in(x_);
-    call.require(x.shape.rank() >= 2, operand_is(call, x_) + ", but has to be [batch, channels, ..]");
+    call.require(x.shape.rank() >= 2, operand_is(call, x_) + ", but must be [batch, channels, ..]");
     const TensorType statistics{Shape{x.shape[1]}, DType::f32};
     for (int i : {gamma_, beta_})
         if (call.has(i))
@@ -46,7 +46,7 @@ std::vector<TensorType> infer(const OpCall& call) {
                  "gamma and beta have two storage types");
     for (int i : {mean_, variance_})
         call.require(call.has(i) && call.in(i) == statistics,
-                     "running statistics have to be " + statistics.text() + " for x " + x.text());
+                     "running statistics must be " + statistics.text() + " for x " + x.text());
     call.require(!trains(call) || sizes_of(call).count() > 1,
                  operand_is(call, x_) + ": one value a channel has no variance");
     if (trains(call)) return {x, statistics, statistics};

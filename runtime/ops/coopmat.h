@@ -1,4 +1,4 @@
-// Matrix units, as the kernels that use them see them.
+// Choices of the kernels that use cooperative matrices.
 #pragma once
 
 #include <algorithm>
@@ -8,8 +8,8 @@
 
 namespace vantage {
 
-/// The largest shape of f16 products with f32 sums that a device multiplies at once; its sides have to be powers of two from 8 on, which
-/// is what vectors of eight halves ask for. Null when there is none.
+/// The largest matrix shape with f16 factors and f32 sums; null if there is none. Its sides must be powers of two, at least 8,
+/// because kernels load vectors of eight f16.
 inline const CooperativeMatrix* f16_matrix(const Caps& caps) {
     const auto fits = [](std::uint32_t side) { return side >= 8 && std::has_single_bit(side); };
     const CooperativeMatrix* best = nullptr;
@@ -21,8 +21,8 @@ inline const CooperativeMatrix* f16_matrix(const Caps& caps) {
     return best;
 }
 
-/// Matrices are shared out over a subgroup. Where its size can be chosen, the columns of a matrix or the next to it: that is
-/// what the matrix units of Intel take, and RDNA's need half the registers with 32 lanes instead of 64.
+/// The subgroup size for matrices of this shape: where it can be chosen, the columns of a matrix or the nearest supported size.
+/// Intel's matrix units require it, and RDNA's need half the registers with 32 lanes instead of 64.
 inline std::uint32_t matrix_subgroup(const CooperativeMatrix& shape, const Caps& caps) {
     if (!caps.subgroup_size_control) return caps.subgroup_size;
     return std::clamp(shape.n, caps.min_subgroup_size, caps.max_subgroup_size);

@@ -31,7 +31,7 @@ bool repeats(const Shape& a, const Shape& b) {
 std::vector<TensorType> infer_pair(const OpCall& call) {
     require_floats(call);
     if (!repeats(call.in(a_).shape, call.in(b_).shape))
-        call.fail(operand_is(call, b_) + ", but has to have the last dimensions of a " + call.in(a_).text() +
+        call.fail(operand_is(call, b_) + ", but must have the last dimensions of a " + call.in(a_).text() +
                   " or one element");
     return {call.in(a_)};
 }
@@ -71,7 +71,7 @@ LaunchPlan launch(const OpCall& call, const Caps& caps, std::uint32_t kind, bool
     return l.with(params_of(call, kind, 0));
 }
 
-// By whole vectors of f32: what a workgroup makes. It meets elements of b that lie together, so that chunks divide b where b repeats.
+// Elements that a workgroup of the kernel cpu_simd computes. Chunks divide b where b repeats: its elements are then contiguous.
 std::int64_t chunk_of(const OpCall& call) {
     constexpr std::int64_t default_size = 4096, max_size = 2 * default_size;
     const std::int64_t count = call.in(a_).shape.elements(),

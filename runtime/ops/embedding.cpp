@@ -16,7 +16,7 @@ namespace {
 
 DType result_type(const OpCall& call) {
     const std::string name = call.attrs.text("dtype", "f32");
-    call.require(name == "f32" || name == "f16", "dtype is " + name + ", but has to be f32 or f16");
+    call.require(name == "f32" || name == "f16", "dtype is " + name + ", but must be f32 or f16");
     return name == "f16" ? DType::f16 : DType::f32;
 }
 
@@ -30,11 +30,11 @@ std::vector<TensorType> infer(const OpCall& call) {
     const bool own_ids = call.has(step_) && ids.shape.rank() == 2 && is_row_of_each(call, ids_, step_);
     call.require(
         (ids.shape.rank() == 1 || own_ids) && ids.dtype == DType::i32,
-        operand_is(call, ids_) + ", but has to be i32 [tokens], or [sequences, tokens] beside a step of several");
+        operand_is(call, ids_) + ", but must be i32 [tokens], or [sequences, tokens] beside a step of several");
     require_weights(call, w_);
-    call.require(w.shape.rank() == 2, operand_is(call, w_) + ", but has to be [vocabulary, width]");
+    call.require(w.shape.rank() == 2, operand_is(call, w_) + ", but must be [vocabulary, width]");
     const std::int64_t rows = rows_of(call), offset = call.attrs.integer("position_offset");
-    call.require(rows >= 0 && offset >= 0, format("rows = %lld and position_offset = %lld have to be 0 or more",
+    call.require(rows >= 0 && offset >= 0, format("rows = %lld and position_offset = %lld must be 0 or more",
                                                   static_cast<long long>(rows), static_cast<long long>(offset)));
     call.require(rows % sequences_of(call, step_) == 0,
                  format("%lld rows do not divide evenly among %lld sequences", static_cast<long long>(rows),
@@ -42,7 +42,7 @@ std::vector<TensorType> infer(const OpCall& call) {
     if (call.has(positions_)) {
         const TensorType& positions = call.in(positions_);
         call.require(positions.shape.rank() == 2 && positions.shape[1] == w.shape[1] && is_float(positions.dtype),
-                     operand_is(call, positions_) + ", but rows have to be as wide as those of w " + w.text());
+                     operand_is(call, positions_) + ", but rows must be as wide as those of w " + w.text());
         call.require(call.has(step_) || offset + rows <= positions.shape[0],
                      format("%s, but position %lld is wanted", operand_is(call, positions_).c_str(),
                             static_cast<long long>(offset + rows - 1)));

@@ -19,7 +19,7 @@ namespace {
 std::vector<TensorType> infer(const OpCall& call) {
     require_floats(call);
     const Shape& p = call.in(p_).shape;
-    call.require(p.rank() >= 1, operand_is(call, p_) + ", but has to have rows");
+    call.require(p.rank() >= 1, operand_is(call, p_) + ", but must have rows");
     return {{Shape(p.sizes().first(static_cast<std::size_t>(p.rank() - 1))), DType::f32}};
 }
 

@@ -1,6 +1,6 @@
 // A linear layer whose matrix is that of a row's expert: a grouped matrix product.
 //   y[c] = x[c / share] W_eᵀ + b_e, e = index[c];  0 where choice c has no slot
-// The work is that of the choices: k experts of E cost k / E of all of them (Shazeer et al. 2017; Gale et al. 2022, MegaBlocks).
+// Only the chosen experts are computed: k of E cost k / E of all (Shazeer et al. 2017; Gale et al. 2022, MegaBlocks).
 #include "runtime/ops/expert_linear.h"
 
 #include <algorithm>
@@ -35,10 +35,10 @@ Sizes sizes_of(const OpCall& call) {
 
 std::vector<TensorType> infer(const OpCall& call) {
     const TensorType &x = call.in(x_), &w = call.in(w_), &index = call.in(index_);
-    call.require(is_float(x.dtype) && x.shape.rank() == 2, operand_is(call, x_) + ", but has to be [rows, k]");
+    call.require(is_float(x.dtype) && x.shape.rank() == 2, operand_is(call, x_) + ", but must be [rows, k]");
     require_weights(call, w_);
-    call.require(w.shape.rank() == 3, operand_is(call, w_) + ", but has to be [experts, n, k], or with k first");
-    call.require(index.dtype == DType::i32, operand_is(call, index_) + ", but has to be i32 [n, top_k]");
+    call.require(w.shape.rank() == 3, operand_is(call, w_) + ", but must be [experts, n, k], or with k first");
+    call.require(index.dtype == DType::i32, operand_is(call, index_) + ", but must be i32 [n, top_k]");
     const Sizes s = sizes_of(call);
     call.require(s.experts > 0 && s.k == x.shape[1], operand_is(call, w_) + ", but x is " + x.text());
     call.require(s.share > 0 && x.shape[0] * s.share == s.choices,
@@ -46,11 +46,10 @@ std::vector<TensorType> infer(const OpCall& call) {
     if (call.has(bias_))
         call.require(call.in(bias_).shape == Shape{s.experts, s.n} && is_float(call.in(bias_).dtype),
                      operand_is(call, bias_) + ", but w is " + w.text());
-    call.require(
-        call.in(slots_) == TensorType{Shape{s.choices}, DType::i32} &&
-            call.in(order_) == TensorType{Shape{s.choices}, DType::i32} &&
-            call.in(offsets_) == TensorType{Shape{s.experts + 2}, DType::i32},
-        "slots, order and offsets have to be those of sort_by_expert for " + index.text() + " and w " + w.text());
+    call.require(call.in(slots_) == TensorType{Shape{s.choices}, DType::i32} &&
+                     call.in(order_) == TensorType{Shape{s.choices}, DType::i32} &&
+                     call.in(offsets_) == TensorType{Shape{s.experts + 2}, DType::i32},
+                 "slots, order and offsets must be those of sort_by_expert for " + index.text() + " and w " + w.text());
     return {{Shape{s.choices, s.n}, x.dtype}};
 }
 
@@ -68,7 +67,7 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
         }
 }
 
-// Of the matrices those are read that are chosen: at most one for each choice.
+// Only chosen matrices are read: at most one for each choice.
 Cost cost(const OpCall& call) {
     const Sizes s = sizes_of(call);
     const auto bytes = [&](int i) { return static_cast<double>(call.in(i).bytes()); };

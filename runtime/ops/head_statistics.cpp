@@ -1,4 +1,4 @@
-// What heads do, in numbers: of each row the sums and the largest of its weights, of each key what it receives.
+// Statistics of heads: for each row sums and maxima of its weights, for each key what it receives.
 //   p_ij = exp(s_ij - lse_i) factor_j, s_ij = scale q_i·k_j and the rules (attention_rules.h); query i sits at position i,
 // or, of cross attention, nowhere among the keys. shaders/params/head_statistics.h lists the numbers. The sums for previous,
 // duplicate and induction heads are those of TransformerLens's head detector with its error measure "mul" (Nanda & Bloom 2022)
@@ -46,14 +46,14 @@ struct Sizes {
 std::vector<TensorType> infer(const OpCall& call) {
     const TensorType &q = call.in(q_), &k = call.in(k_);
     call.require(q.shape.rank() == 3 && k.shape.rank() == 3,
-                 "q " + q.text() + " and k " + k.text() + " have to be [n, heads, D]");
+                 "q " + q.text() + " and k " + k.text() + " must be [n, heads, D]");
     call.require(q.shape[2] == k.shape[2] && k.shape[1] > 0 && q.shape[1] % k.shape[1] == 0,
                  "k is " + k.text() + ", but q is " + q.text());
     require_type(call, lse_, {Shape{q.shape[0], q.shape[1]}, DType::f32});
     const Sizes s(call);
     require_type(call, tokens_, {Shape{s.apart ? s.m + s.n : s.m, 2}, DType::i32});
     call.require(!s.apart || !call.attrs.flag("causal"),
-                 "queries of another text come neither before nor behind a key");
+                 "causal and apart are both set, but queries of another text have no position among the keys");
     call.require(s.columns >= 0, format("%lld patches in a row", static_cast<long long>(s.columns)));
     require_type(call, factors_, {Shape{s.m, s.heads}, DType::f32});
     check_rule_operands(call, rule_operands, s.rules(), AttentionRules(call.attrs));
@@ -62,7 +62,7 @@ std::vector<TensorType> infer(const OpCall& call) {
                         static_cast<long long>(s.rows), static_cast<long long>(s.n)));
     // a query finds itself among the tokens, unless it is of another text
     call.require(s.keys >= 0 && s.keys <= s.m && (s.apart || s.first_row + s.rows <= s.m),
-                 format("%lld keys and rows up to %lld are asked for, but k has %lld", static_cast<long long>(s.keys),
+                 format("%lld keys and rows up to %lld, but k has %lld", static_cast<long long>(s.keys),
                         static_cast<long long>(s.first_row + s.rows), static_cast<long long>(s.m)));
     return {{Shape{s.rows, s.heads, ROW_NUMBERS}, DType::f32}, {Shape{KEY_NUMBERS, s.heads, s.keys}, DType::f32}};
 }
@@ -114,7 +114,7 @@ struct Text {
 /// The sums that weight p of query i and key j belongs to.
 void add_to_sums(double* sums, const Text& text, std::int64_t i, std::int64_t j, double p) {
     const std::optional<double> distance = text.distance(i, j);
-    const std::int64_t behind = i - j;
+    const std::int64_t back = i - j;
     const bool in_line = text.in_line(), same = text.same(i, j), follows = text.follows(i, j);
     sums[ROW_TOTAL] += p;
     sums[ROW_VISIBLE] += 1;
@@ -122,14 +122,14 @@ void add_to_sums(double* sums, const Text& text, std::int64_t i, std::int64_t j,
     sums[ROW_DISTANCE] += p * distance.value_or(0);
     for (const auto& [number, counts] : {std::pair{ROW_NEAR, distance && *distance <= NEAR_KEYS},
                                          {ROW_SELF, distance && *distance == 0},
-                                         {ROW_PREVIOUS, in_line && behind == 1},
-                                         {ROW_NEXT, in_line && behind == -1},
+                                         {ROW_PREVIOUS, in_line && back == 1},
+                                         {ROW_NEXT, in_line && back == -1},
                                          {ROW_FIRST, j == 0},
                                          {ROW_DELIMITERS, text.marked(j, MARK_DELIMITER)},
-                                         {ROW_DUPLICATE, same && behind > 0},
-                                         {ROW_INDUCTION, follows && behind >= 0},
-                                         {ROW_REPEATED, same && behind > 2},
-                                         {ROW_COPIED, follows && behind > 1}})
+                                         {ROW_DUPLICATE, same && back > 0},
+                                         {ROW_INDUCTION, follows && back >= 0},
+                                         {ROW_REPEATED, same && back > 2},
+                                         {ROW_COPIED, follows && back > 1}})
         if (counts) sums[number] += p;
 }
 
@@ -281,8 +281,8 @@ HeadNumbers head_statistics(Tensor q, Tensor k, Tensor lse, Tensor tokens, Tenso
                             std::int64_t rows, std::int64_t keys, const AttentionOptions& options,
                             SourceLocation where) {
     if (options.hard || options.heads_first || options.kv_len)
-        throw Error(ErrorKind::usage,
-                    "head_statistics: soft attention is wanted, tokens first, of keys that are all there", where);
+        throw Error(ErrorKind::usage, "head_statistics: hard attention, heads_first and kv_len are not supported",
+                    where);
     Attrs attrs = rule_attrs(options);
     for (const auto& [name, value] : {std::pair{"first_row", first_row}, {"rows", rows}, {"keys", keys}})
         attrs.set(name, value);

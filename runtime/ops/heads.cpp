@@ -42,7 +42,7 @@ std::vector<TensorType> infer_split(const OpCall& call) {
     const TensorType& x = call.in(x_);
     const std::int64_t heads = call.attrs.integer("heads", 0);
     call.require(x.shape.rank() >= 2 && x.shape.rank() < Shape::max_rank,
-                 operand_is(call, x_) + ", but has to be [.., n, heads * width]");
+                 operand_is(call, x_) + ", but must be [.., n, heads * width]");
     call.require(heads > 0 && x.shape[-1] % heads == 0,
                  operand_is(call, x_) + ", whose rows do not divide into " + std::to_string(heads) + " heads");
     std::vector<std::int64_t> sizes(x.shape.sizes().begin(), x.shape.sizes().end() - 2);
@@ -53,7 +53,7 @@ std::vector<TensorType> infer_split(const OpCall& call) {
 std::vector<TensorType> infer_merge(const OpCall& call) {
     require_floats(call);
     const TensorType& x = call.in(x_);
-    call.require(x.shape.rank() >= 3, operand_is(call, x_) + ", but has to be [.., heads, n, width]");
+    call.require(x.shape.rank() >= 3, operand_is(call, x_) + ", but must be [.., heads, n, width]");
     std::vector<std::int64_t> sizes(x.shape.sizes().begin(), x.shape.sizes().end() - 3);
     sizes.insert(sizes.end(), {x.shape[-2], x.shape[-3] * x.shape[-1]});
     return {{Shape(sizes), x.dtype}};

@@ -1,7 +1,7 @@
 // Several linear layers of the same rows in one launch, and a gated linear unit's two with the gate:
 //   y_i = x w_iᵀ + bias_i, i < 3;   with the attribute `gate`   y = f(x w_0ᵀ + bias_0) (x w_1ᵀ + bias_1).
-// x [.., k], w_i [n_i, k]. A graph is not written with it: runtime/graph/merge_projections.cpp makes it of products of few rows, where a
-// launch costs as much as what it does, and where x would be read, and the halves of the gate written and read, for each.
+// x [.., k], w_i [n_i, k]. It has no function of the API: runtime/graph/merge_projections.cpp makes it from products of few rows.
+// There a launch costs as much as its work, and each product would read x, and write and read the halves of the gate.
 #include "runtime/ops/joint_linear.h"
 
 #include <algorithm>
@@ -29,10 +29,10 @@ std::vector<TensorType> infer(const OpCall& call) {
         if (i >= w0_ && i < bias0_)
             require_weights(call, i);
         else
-            call.require(is_float(call.in(i).dtype), operand_is(call, i) + ", but has to be f32, f16 or bf16");
+            call.require(is_float(call.in(i).dtype), operand_is(call, i) + ", but must be f32, f16 or bf16");
     }
     const TensorType& x = call.in(x_);
-    call.require(x.shape.rank() >= 1 && x.shape.elements() > 0, operand_is(call, x_) + ", but has to have elements");
+    call.require(x.shape.rank() >= 1 && x.shape.elements() > 0, operand_is(call, x_) + ", but must have elements");
     const int gate = gate_of(call), parts = parts_of(call);
     call.require(gate >= 0 && gate <= ACTIVATION_TANH, "gate is " + call.attrs.text("gate") + ", which gates nothing");
     call.require(gate == ACTIVATION_NONE || (parts == 2 && call.in(w0_).shape == call.in(w0_ + 1).shape),
@@ -78,7 +78,7 @@ Cost cost(const OpCall& call) {
     return streaming_cost(call, 2 * static_cast<double>(rows_of(call)) * products);
 }
 
-// COLS rows of weights, or of a gate's two half of them each, are one workgroup's.
+// A workgroup takes `cols` rows of weights; of a gate, half of them from each of its two weights.
 Launch launch_by(const OpCall& call, const Caps& caps, const char* shader, std::uint32_t lanes, std::uint32_t cols) {
     const std::int64_t m = rows_of(call), k = call.in(x_).shape[-1];
     const auto n = [&](int i) { return i < parts_of(call) ? call.in(w0_ + i).shape[0] : 0; };
@@ -128,7 +128,7 @@ LaunchPlan launch_rows_subgroup(const OpCall& call, const Caps& caps) {
 }
 LaunchPlan launch_rows(const OpCall& call, const Caps& caps) { return launch_by(call, caps, "joint_linear", 32, 4); }
 
-// Sizes that end inside of a workgroup; types and forms are shared out between the cases.
+// Sizes that end inside a workgroup; each case covers other types and forms.
 std::vector<Case> cases() {
     const auto one = [](Shape shape, DType type = DType::f32) {
         return Case::Input{.type = TensorType{shape, type}, .fixed_type = true};

@@ -1,4 +1,4 @@
-// The last row of each sequence that is no padding: from it the next token is computed, so that one row of logits is enough.
+// The last valid row of each sequence: the next token is computed from it, so one row of logits is enough.
 //   y_b = x_(b, valid_b - 1)
 #include "runtime/ops/last_row.h"
 
@@ -15,8 +15,7 @@ namespace {
 
 std::vector<TensorType> infer(const OpCall& call) {
     const TensorType& x = call.in(x_);
-    call.require(x.shape.rank() == 2 && is_float(x.dtype),
-                 operand_is(call, x_) + ", but has to be floats [rows, cols]");
+    call.require(x.shape.rank() == 2 && is_float(x.dtype), operand_is(call, x_) + ", but must be floats [rows, cols]");
     require_step(call, step_);
     rows_of_each(call, x_, step_);
     return {{Shape{sequences_of(call, step_), x.shape[1]}, x.dtype}};

@@ -19,7 +19,7 @@ namespace {
 std::vector<TensorType> infer(const OpCall& call) {
     const TensorType& x = call.in(x_);
     require_floats(call);
-    call.require(x.shape.rank() >= 1 && x.shape[-1] > 0, operand_is(call, x_) + ", but has to have rows");
+    call.require(x.shape.rank() >= 1 && x.shape[-1] > 0, operand_is(call, x_) + ", but must have rows");
     for (int i : {gamma_, beta_}) require_shape(call, i, {x.shape[-1]});
     const TensorType per_row{Shape{x.shape.rows()}, DType::f32};
     if (!call.has(residual_)) return {x, per_row, per_row};

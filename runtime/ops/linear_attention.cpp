@@ -48,8 +48,8 @@ std::vector<TensorType> infer(const OpCall& call) {
     require_floats(call);
     const TensorType &q = call.in(q_), &v = call.in(v_);
     const std::string feature = call.attrs.text("feature", "elu+1");
-    call.require(feature == "elu+1" || feature == "none", "feature is " + feature + ", but has to be elu+1 or none");
-    call.require(q.shape.rank() == 3 || q.shape.rank() == 4, operand_is(call, q_) + ", but has to be [n, heads, D]");
+    call.require(feature == "elu+1" || feature == "none", "feature is " + feature + ", but must be elu+1 or none");
+    call.require(q.shape.rank() == 3 || q.shape.rank() == 4, operand_is(call, q_) + ", but must be [n, heads, D]");
     call.require(v.shape.rank() == q.shape.rank(), operand_is(call, v_) + ", but q is " + q.text());
     require_type(call, k_, q);
     Shape like_q = q.shape;

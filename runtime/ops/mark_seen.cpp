@@ -1,4 +1,4 @@
-// Remembers the tokens of a run as bits, for each of its sequences: the repetition penalty asks for them.
+// Sets the bits of the tokens of a run, for each sequence: the repetition penalty reads them.
 //   seen |= Σ_r 1 << tokens[position + r], r < valid
 #include "runtime/ops/mark_seen.h"
 
@@ -17,9 +17,9 @@ std::vector<TensorType> infer(const OpCall& call) {
     const TensorType &seen = call.in(seen_), &tokens = call.in(tokens_);
     require_step(call, step_);
     call.require(is_row_of_each(call, seen_, step_) && seen.dtype == DType::u32,
-                 operand_is(call, seen_) + ", but has to be u32 [words of 32 bits], of each sequence");
+                 operand_is(call, seen_) + ", but must be u32 [words of 32 bits], of each sequence");
     call.require(is_row_of_each(call, tokens_, step_) && tokens.dtype == DType::i32,
-                 operand_is(call, tokens_) + ", but has to be i32 [context], of each sequence");
+                 operand_is(call, tokens_) + ", but must be i32 [context], of each sequence");
     return {seen};
 }
 

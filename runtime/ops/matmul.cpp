@@ -25,7 +25,7 @@ std::vector<TensorType> infer(const OpCall& call) {
     for (int i : {a_, b_})
         call.require(call.in(i).shape.rank() >= 2 && call.in(i).shape.rank() <= 4,
                      std::string(call.op->operands[static_cast<std::size_t>(i)]) + " is " + call.in(i).text() +
-                         ", but has to have 2 to 4 dimensions");
+                         ", but must have 2 to 4 dimensions");
     const bool ta = call.attrs.flag("transpose_a"), tb = call.attrs.flag("transpose_b");
     require_floats(call, b_);
     require_weights(call, b_);
@@ -85,7 +85,7 @@ std::vector<Case> cases() {
         c.inputs.push_back(residual.rank() > 0 ? Case::Input{.type = type(residual)} : Case::Input{});
         list.push_back(c);
     };
-    // These vary the storage of the weights, or the activation; others share their pipelines.
+    // with_weights varies the storage of the weights, in_f32 the activation; the other cases share their pipelines.
     const auto with_weights = [&] { list.back().inputs[b_].weight = list.back().inputs[bias_].weight = true; };
     const auto in_f32 = [&] {
         for (Case::Input& input : list.back().inputs) input.fixed_type = true;
@@ -168,7 +168,7 @@ const OpDef matmul_op = {
                  .fits = ops::matmul::fits_coopmat,
                  .launch = ops::matmul::launch_coopmat,
                  .profitable = [](const OpCall&, const Caps& d) { return !d.is_cpu(); }},
-                // behind the other one until a device has been measured: vantage tune takes it where it is faster
+                // after coopmat until a device has been measured: `vantage tune` selects it where it is faster
                 {.name = "coopmat2",
                  .needs = need_coopmat | need_coopmat2 | need_fp16,
                  .fits = ops::matmul::fits_coopmat2,

@@ -25,8 +25,8 @@ struct MatrixTile {
     std::uint32_t sum_bytes() const { return subgroups_m * subgroups_n * m * (repeat_n * n / 4 + 1) * 16; }
 };
 
-// A tile of `rows` x `cols`. A lane holds 64 sums at most, 32 where matrices have 8 rows: those devices (Intel) have registers of 32 or
-// 64 bytes a subgroup, of which 128 are shared by all, and spill with more; nor do they take slices of two matrices (bench/devices.py).
+// A tile of `rows` x `cols`. A lane holds at most 64 sums, or 32 if matrices have 8 rows: those devices (Intel) have 128 registers
+// of 32 or 64 bytes a subgroup and spill with more. They do not take slices of two matrices either (bench/devices.py).
 MatrixTile tile_of(const CooperativeMatrix& shape, std::uint32_t rows, std::uint32_t cols, const Caps& caps) {
     MatrixTile t{.m = shape.m,
                  .n = shape.n,
@@ -47,7 +47,7 @@ std::uint32_t shared_bytes(const MatrixTile& t, const OpCall& call, std::uint32_
                     t.sum_bytes());
 }
 
-// How many slices are kept in shared memory: two where two workgroups of a processor still find room.
+// Slices in shared memory: two if two workgroups still fit a processor.
 std::uint32_t buffers_for(std::uint32_t bytes, const Caps& caps) { return 4 * bytes <= caps.max_shared_memory ? 2 : 1; }
 
 // The first that fits a device and fills it (or nearly); the smallest where none does.
@@ -67,8 +67,8 @@ MatrixTile tile_for(const OpCall& call, const MatmulSizes& s, const CooperativeM
 
 }  // namespace
 
-// f16 operands lose nothing: their products are exact in f32. Others are rounded only where the call allows it, and f32
-// weights stay what they are.
+// f16 operands lose nothing: their products are exact in f32. Other operands are rounded only if the call allows it, and f32
+// weights never.
 bool fits_coopmat(const OpCall& call, const Caps& caps) {
     const MatmulSizes s = matmul_sizes(call);
     const CooperativeMatrix* shape = f16_matrix(caps);
@@ -111,7 +111,7 @@ LaunchPlan launch_coopmat(const OpCall& call, const Caps& caps) {
     return launch_matrices(call, caps, "matmul_coopmat");
 }
 
-// Elements are stored one by one: of 16 bits two share a word, which then takes an atomic each.
+// Elements are stored one by one. Two 16-bit elements share a word and would need an atomic each.
 bool fits_coopmat2(const OpCall& call, const Caps& caps) {
     return call.in(a_).dtype == DType::f32 && fits_coopmat(call, caps);
 }

@@ -13,7 +13,7 @@ std::uint32_t depth_for(std::int64_t k, std::uint32_t depth) {
 
 }  // namespace
 
-// A round is 8 k of each lane; of quantised weights two blocks of 32, and rows have to begin with a group of blocks.
+// A round takes 8 k a lane, or two blocks of 32 of quantized weights, whose rows must begin with a group of blocks.
 bool fits_gemv_cpu(const OpCall& call, const Caps& caps) {
     const bool quantized = is_quantized(call.in(b_).dtype);
     const std::uint32_t lanes = caps.subgroup_size;
@@ -31,7 +31,7 @@ LaunchPlan launch_gemv_cpu(const OpCall& call, const Caps& caps) {
     return l;
 }
 
-// Rows of b, as the kernel reads them, have to begin on whole words, or divide into blocks.
+// Rows of b, in the order in which the kernel reads them, must begin on whole words or divide into blocks.
 bool fits_gemm_cpu(const OpCall& call, const Caps& caps) {
     const MatmulSizes s = matmul_sizes(call);
     const bool transposed = call.attrs.flag("transpose_b"), quantized = is_quantized(call.in(b_).dtype);

@@ -1,4 +1,4 @@
-// matmul of quantised weights with rows rounded to bytes, by dot products of four bytes: two launches, of which the first rounds.
+// matmul of quantized weights with rows rounded to int8, by dot products of four bytes. The first of two launches rounds.
 #include <algorithm>
 
 #include "runtime/ops/checks.h"
@@ -17,8 +17,8 @@ bool fits_int8_weights(const OpCall& call) {
            s.k % params::QUANT_BLOCK == 0 && s.m * s.k < addressable;
 }
 
-// `plan` with the rounding in front; its first launch then reads rounded rows in place of a.
-LaunchPlan behind_rounding(const OpCall& call, const Caps& caps, LaunchPlan plan) {
+// `plan` after a launch that rounds; its first launch reads the rounded rows in place of a.
+LaunchPlan after_rounding(const OpCall& call, const Caps& caps, LaunchPlan plan) {
     const MatmulSizes s = matmul_sizes(call);
     const std::int64_t blocks = s.m * s.k / params::QUANT_BLOCK;
     const auto rows = static_cast<int>(plan.scratch.size());
@@ -44,7 +44,7 @@ bool int8_rows_profitable(const OpCall& call, const Caps& caps) {
     return caps.integer_dot_accelerated && matmul_sizes(call).m > 1;
 }
 LaunchPlan launch_int8_rows(const OpCall& call, const Caps& caps) {
-    return behind_rounding(call, caps, quantized_by_subgroup(call, caps, "matmul_int8_rows", 4));
+    return after_rounding(call, caps, quantized_by_subgroup(call, caps, "matmul_int8_rows", 4));
 }
 
 bool fits_int8(const OpCall& call, const Caps& caps) { return fits_int8_weights(call) && fits_tiled(call, caps); }
@@ -55,7 +55,7 @@ LaunchPlan launch_int8(const OpCall& call, const Caps& caps) {
     Launch l =
         matmul_launch(call, "matmul_int8", matmul_constants(call, RegisterTile::side * RegisterTile::side, own), s);
     l.groups = tile_grid(s, tile.rows(), tile.cols());
-    return behind_rounding(call, caps, with_k_splits(call, caps, l, s, params::QUANT_BLOCK));
+    return after_rounding(call, caps, with_k_splits(call, caps, l, s, params::QUANT_BLOCK));
 }
 
 }  // namespace vantage::ops::matmul

@@ -102,12 +102,12 @@ bool fits_quantized_rows(const OpCall& call, const Caps&) {
     return has_few_rows(call) && is_quantized(call.in(b_).dtype) && s.k % 32 == 0;
 }
 
-// Where lanes are a CPU's vector, and on devices without subgroup arithmetic.
+// For CPU devices, and for devices without subgroup arithmetic.
 bool fits_quantized(const OpCall& call, const Caps& caps) {
     return fits_quantized_rows(call, caps) && (caps.is_cpu() || !caps.subgroup_arithmetic);
 }
 
-// Registers of Intel's GPUs are shared out among the lanes of a subgroup: of 32 lanes, or 4 columns for several rows, they spill.
+// On Intel GPUs the lanes of a subgroup share its registers: 32 lanes, or 4 columns for several rows, spill.
 QuantizedTeam quantized_team(std::int64_t m, const Caps& caps) {
     const bool wide = caps.subgroup_size_control && caps.min_subgroup_size <= 16 && caps.max_subgroup_size > 16;
     if (wide) return {.lanes = 16, .cols = m > 1 ? 2u : 4u, .subgroup_size = 16};

@@ -35,7 +35,7 @@ Constants matmul_constants(const OpCall& call, std::uint32_t lanes, Constants ow
 Launch matmul_launch(const OpCall& call, const char* shader, std::vector<std::uint32_t> constants,
                      const MatmulSizes& s);
 
-/// How a workgroup that makes a tile in registers is shaped: 16 lanes along its columns, 16 along its rows.
+/// The shape of a workgroup that computes a tile in registers: 16 lanes along its columns, 16 along its rows.
 struct RegisterTile {
     std::uint32_t each_rows, each_cols;  ///< of a lane
     static constexpr std::uint32_t side = 16, quads = 4;
@@ -44,11 +44,11 @@ struct RegisterTile {
 };
 const RegisterTile& register_tile(const MatmulSizes& s, const Caps& caps);
 
-/// A grid of tiles of so many rows and columns, one workgroup each, batches in z; whether a device has so large ones.
+/// A grid with one workgroup for each tile of `rows` x `cols`, batches in z; whether a device supports such a grid.
 std::array<std::uint32_t, 3> tile_grid(const MatmulSizes& s, std::int64_t rows, std::int64_t cols);
 bool fits_grid(const std::array<std::uint32_t, 3>& groups, const Caps& caps);
-/// Where a tile's workgroups are too few to fill a device: k shared out among several, whose sums a second pass adds in order.
-/// `launch` is that of a kernel that includes lib/matmul_store.glsl, and its slices have `depth` elements of k.
+/// If tiles are too few to fill a device: splits k among several workgroups; a second launch adds their sums in order.
+/// The kernel of `launch` includes lib/matmul_store.glsl; its slices have `depth` elements of k.
 LaunchPlan with_k_splits(const OpCall& call, const Caps& caps, Launch launch, const MatmulSizes& s, std::int64_t depth);
 
 /// 1 to 8 rows, b stored as [n, k]: bound by reading b once.
@@ -57,8 +57,8 @@ bool fits_gemv_cpu(const OpCall& call, const Caps& caps);
 LaunchPlan launch_gemv_cpu(const OpCall& call, const Caps& caps);
 bool fits_gemm_cpu(const OpCall& call, const Caps& caps);
 LaunchPlan launch_gemm_cpu(const OpCall& call, const Caps& caps);
-/// How many rows a workgroup takes of `m` rows, 1 to 8. Small devices (256 invocations) have too few registers for 8: they
-/// read b twice instead of spilling.
+/// Rows that a workgroup takes of `m` rows, 1 to 8. Small devices (256 invocations) have too few registers for 8 and read b twice
+/// instead of spilling.
 std::uint32_t rows_at_once(std::int64_t m, const Caps& caps);
 std::uint32_t lanes_of_subgroup(const Caps& caps);
 LaunchPlan launch_plain(const OpCall& call, const Caps& caps);
@@ -81,7 +81,7 @@ LaunchPlan launch_quantized(const OpCall& call, const Caps& caps);
 bool fits_int8_rows(const OpCall& call, const Caps& caps);
 LaunchPlan launch_int8_rows(const OpCall& call, const Caps& caps);
 bool int8_rows_profitable(const OpCall& call, const Caps& caps);
-/// Lanes that share out rows of quantised weights, the columns that they make of `m` rows, and the size of their subgroup (0: any).
+/// Lanes that share rows of quantized weights, the columns that they compute for `m` rows, and their subgroup size (0: any).
 struct QuantizedTeam {
     std::uint32_t lanes, cols, subgroup_size;
 };

@@ -10,7 +10,7 @@ namespace vantage::ops::matmul {
 
 namespace {
 
-// No device tells how many processors it has. So many workgroups leave few of them idle on most.
+// Devices do not report how many processors they have. With this many workgroups few are idle on most devices.
 constexpr std::uint32_t enough_groups = 64;
 
 constexpr RegisterTile large{8, 4}, small{4, 4};
@@ -19,8 +19,8 @@ std::uint32_t count(const std::array<std::uint32_t, 3>& groups) { return groups[
 
 }  // namespace
 
-// 8 x 4 sums and their operands take some 90 registers: devices of 256 invocations or of narrow subgroups have 64. CPU devices
-// compile the small one faster.
+// 8 x 4 sums and their operands take some 90 registers; devices with 256 invocations or narrow subgroups have 64. CPU devices
+// compile the small tile faster.
 const RegisterTile& register_tile(const MatmulSizes& s, const Caps& caps) {
     const bool registers = caps.max_workgroup_invocations >= 512 && caps.max_subgroup_size > 16 && !caps.is_cpu();
     return registers && count(tile_grid(s, large.rows(), large.cols())) >= enough_groups / 2 ? large : small;

@@ -29,7 +29,7 @@ std::vector<TensorType> infer(const OpCall& call) {
     const auto divides = [](std::int64_t edge, std::int64_t whole) {
         return edge > 0 && edge <= 1 << 15 && whole % edge == 0;
     };
-    call.require(x.shape.rank() == 4, operand_is(call, x_) + ", but has to be [batch, channels, height, width]");
+    call.require(x.shape.rank() == 4, operand_is(call, x_) + ", but must be [batch, channels, height, width]");
     call.require(
         divides(patch.height, x.shape[2]) && divides(patch.width, x.shape[3]),
         operand_is(call, x_) + format(", which does not divide into patches of %lld × %lld",
@@ -109,7 +109,7 @@ Tensor patch_embed(Tensor x, Tensor weight, Tensor bias, SourceLocation where) {
     const Shape w = weight.shape();  // [out, channels, h, w]
     if (w.rank() != 4)
         throw Error(ErrorKind::usage,
-                    "patch_embed: weight is " + weight.type().text() + ", but has to be [out, channels, height, width]",
+                    "patch_embed: weight is " + weight.type().text() + ", but must be [out, channels, height, width]",
                     where);
     return linear_transposed(patches(x, w[2], w[3], where),
                              weight.graph().reshape(weight, {w[0], w[1] * w[2] * w[3]}, where), bias, where);

@@ -17,11 +17,11 @@ namespace {
 std::vector<TensorType> infer(const OpCall& call) {
     const TensorType &x = call.in(logits_), &seen = call.in(seen_);
     call.require(x.shape.rank() >= 1 && is_float(x.dtype),
-                 operand_is(call, logits_) + ", but has to be floats [rows, vocabulary]");
+                 operand_is(call, logits_) + ", but must be floats [rows, vocabulary]");
     call.require(seen.shape.rank() == 1 && seen.dtype == DType::u32 && seen.shape[0] * 32 >= x.shape[-1],
-                 operand_is(call, seen_) + ", but has to be u32 with a bit for each column of logits " + x.text());
+                 operand_is(call, seen_) + ", but must be u32 with a bit for each column of logits " + x.text());
     call.require(call.attrs.number("penalty", 1) > 0,
-                 format("penalty is %g, but has to be above 0", call.attrs.number("penalty", 1)));
+                 format("penalty is %g, but must be above 0", call.attrs.number("penalty", 1)));
     return {x};
 }
 

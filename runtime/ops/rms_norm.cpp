@@ -18,7 +18,7 @@ namespace {
 std::vector<TensorType> infer(const OpCall& call) {
     const TensorType& x = call.in(x_);
     require_floats(call);
-    call.require(x.shape.rank() >= 1 && x.shape[-1] > 0, operand_is(call, x_) + ", but has to have rows");
+    call.require(x.shape.rank() >= 1 && x.shape[-1] > 0, operand_is(call, x_) + ", but must have rows");
     require_shape(call, weight_, {x.shape[-1]});
     const TensorType per_row{Shape{x.shape.rows()}, DType::f32};
     if (!call.has(residual_)) return {x, per_row};

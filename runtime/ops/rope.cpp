@@ -39,28 +39,28 @@ Sizes sizes_of(const OpCall& call, int step) {
 void check_table(const OpCall& call) {
     const TensorType &x = call.in(x_), &table = call.in(table_);
     call.require(table.shape.rank() == 2 && table.dtype == DType::f32,
-                 operand_is(call, table_) + ", but has to be f32 [positions, rotary_dim]");
+                 operand_is(call, table_) + ", but must be f32 [positions, rotary_dim]");
     call.require(
         table.shape[1] % 2 == 0 && table.shape[1] <= x.shape[-1],
-        operand_is(call, table_) + ", but rotary_dim has to be even and at most the head width of x " + x.text());
+        operand_is(call, table_) + ", but rotary_dim must be even and at most the head width of x " + x.text());
 }
 
 std::vector<TensorType> infer(const OpCall& call) {
     const TensorType& x = call.in(x_);
     call.require((x.shape.rank() == 3 || x.shape.rank() == 4) && is_float(x.dtype),
-                 operand_is(call, x_) + ", but has to be floats with 3 dimensions, or 4 with a batch");
+                 operand_is(call, x_) + ", but must be floats with 3 dimensions, or 4 with a batch");
     check_table(call);
     if (call.has(positions_)) {
         call.require(
             call.in(positions_) == TensorType{Shape{sizes_of(call, step_).tokens}, DType::i32},
-            operand_is(call, positions_) + ", but has to be i32 with one position for each token of x " + x.text());
+            operand_is(call, positions_) + ", but must be i32 with one position for each token of x " + x.text());
         call.require(!call.has(step_), "positions and a step contradict each other: one of them");
     }
     require_step(call, step_);
     if (const std::int64_t sequences = sequences_of(call, step_); sequences > 1) {
         const bool batch = x.shape.rank() == 4;
         call.require(batch ? x.shape[0] == sequences : !call.attrs.flag("heads_first") && x.shape[0] % sequences == 0,
-                     format("%s, but with a step of %lld sequences it has to have rows of so many",
+                     format("%s, but with a step of %lld sequences its rows must be those of as many",
                             operand_is(call, x_).c_str(), static_cast<long long>(sequences)));
     }
     return {x};
@@ -96,14 +96,14 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
 std::vector<TensorType> infer_write(const OpCall& call) {
     const TensorType &x = call.in(x_), &state = call.in(rope_write::state_);
     call.require(x.shape.rank() == 3 && is_float(x.dtype),
-                 operand_is(call, x_) + ", but has to be floats [tokens, heads, width]");
+                 operand_is(call, x_) + ", but must be floats [tokens, heads, width]");
     check_table(call);
     require_step(call, rope_write::step_);
     rows_of_each(call, x_, rope_write::step_);
     const std::int64_t row = x.shape[1] * x.shape[2], rows = state.shape.rank() > 0 ? state.shape[0] : 0;
     call.require(
         state.shape.rank() > 1 && state.shape.elements() == rows * row && is_float(state.dtype),
-        operand_is(call, rope_write::state_) + ", but its rows have to hold as many floats as those of x " + x.text());
+        operand_is(call, rope_write::state_) + ", but its rows must hold as many floats as those of x " + x.text());
     rows_of_each(call, rope_write::state_, rope_write::step_);
     return {state};
 }

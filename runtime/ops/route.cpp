@@ -25,11 +25,11 @@ std::vector<TensorType> infer(const OpCall& call) {
     const TensorType& logits = call.in(logits_);
     const std::int64_t top_k = call.attrs.integer("top_k", 1);
     call.require(is_float(logits.dtype) && logits.shape.rank() == 2,
-                 operand_is(call, logits_) + ", but has to be [n, experts]");
+                 operand_is(call, logits_) + ", but must be [n, experts]");
     require_step(call, step_);
     rows_of_each(call, logits_, step_);
     call.require(top_k >= 1 && top_k <= std::min<std::int64_t>(logits.shape[1], MAX_EXPERTS_PER_TOKEN),
-                 format("top_k is %lld, but has to lie between 1 and the %lld experts, %d at most",
+                 format("top_k is %lld, but must be between 1 and the %lld experts, %d at most",
                         static_cast<long long>(top_k), static_cast<long long>(logits.shape[1]), MAX_EXPERTS_PER_TOKEN));
     const Shape choices{logits.shape[0], top_k};
     return {{logits.shape, DType::f32}, {choices, DType::i32}, {choices, DType::f32}};

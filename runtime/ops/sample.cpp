@@ -22,13 +22,13 @@ std::vector<TensorType> infer(const OpCall& call) {
     call.require(
         is_float(logits.dtype) && logits.shape.rank() == 2 && logits.shape[0] == sequences && logits.shape[1] > 0,
         operand_is(call, logits_) +
-            format(", but has to be floats [%lld, vocabulary]", static_cast<long long>(sequences)));
+            format(", but must be floats [%lld, vocabulary]", static_cast<long long>(sequences)));
     call.require(tokens.dtype == DType::i32 && is_row_of_each(call, tokens_, step_),
-                 operand_is(call, tokens_) + ", but has to be i32 [context], of each sequence");
+                 operand_is(call, tokens_) + ", but must be i32 [context], of each sequence");
     if (call.has(seen_))
         call.require(call.in(seen_).dtype == DType::u32 && is_row_of_each(call, seen_, step_) &&
                          call.in(seen_).shape[-1] * 32 >= logits.shape[1],
-                     operand_is(call, seen_) + ", but has to be u32 with a bit for each column of logits " +
+                     operand_is(call, seen_) + ", but must be u32 with a bit for each column of logits " +
                          logits.text() + ", of each sequence");
     return {tokens, call.in(step_)};
 }

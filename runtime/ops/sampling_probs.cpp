@@ -28,15 +28,15 @@ SamplingRule rule_of(const OpCall& call) {
 std::vector<TensorType> infer(const OpCall& call) {
     const TensorType& x = call.in(logits_);
     require_floats(call);
-    call.require(x.shape.rank() >= 1, operand_is(call, logits_) + ", but has to be [rows, vocabulary]");
+    call.require(x.shape.rank() >= 1, operand_is(call, logits_) + ", but must be [rows, vocabulary]");
     const double temperature = call.attrs.number("temperature", 1), top_p = call.attrs.number("top_p", 1),
                  min_p = call.attrs.number("min_p");
-    call.require(temperature >= 0, format("temperature is %g, but has to be 0 or more", temperature));
+    call.require(temperature >= 0, format("temperature is %g, but must be 0 or more", temperature));
     call.require(
         call.attrs.integer("top_k") >= 0 && call.attrs.integer("top_k") <= std::numeric_limits<std::uint32_t>::max(),
-        "top_k has to be 0 (all) or a count of tokens");
+        "top_k must be 0 (all) or a count of tokens");
     call.require(top_p >= 0 && top_p <= 1 && min_p >= 0 && min_p <= 1,
-                 format("top_p is %g and min_p is %g, but both have to lie between 0 and 1", top_p, min_p));
+                 format("top_p is %g and min_p is %g, but both must be between 0 and 1", top_p, min_p));
     return {{x.shape, DType::f32}};
 }
 

@@ -1,5 +1,5 @@
-// Choices of experts in the order of the experts, so that each expert's are the rows of one matrix product; no choice is
-// dropped unless a capacity is asked for (Fedus et al. 2021: what comes after the first `capacity` of an expert).
+// Sorts choices by expert, so that the choices of an expert are the rows of one matrix product. No choice is dropped unless a
+// capacity is set (Fedus et al. 2021: those after the first `capacity` of an expert).
 //   slots[c] = how many earlier choices have the expert of c, -1 where it has none or that is full
 //   order = choices with a slot by (expert, slot), then the others;  offsets[e] = where expert e's begin
 #include "runtime/ops/sort_by_expert.h"
@@ -26,9 +26,9 @@ std::vector<TensorType> infer(const OpCall& call) {
     const TensorType& index = call.in(index_);
     const std::int64_t experts = call.attrs.integer("experts");
     call.require(index.dtype == DType::i32 && index.shape.rank() == 2,
-                 operand_is(call, index_) + ", but has to be i32 [n, top_k]");
+                 operand_is(call, index_) + ", but must be i32 [n, top_k]");
     call.require(experts >= 1 && experts <= 1 << 16,
-                 format("experts is %lld, but has to lie between 1 and 65536", static_cast<long long>(experts)));
+                 format("experts is %lld, but must be between 1 and 65536", static_cast<long long>(experts)));
     call.require(call.attrs.integer("capacity") >= 0 && index.shape.elements() <= max_choices,
                  "too many choices, or a capacity below 0");
     const Shape choices{index.shape.elements()};

@@ -44,9 +44,9 @@ std::vector<TensorType> infer(const OpCall& call) {
     const std::string layout = call.attrs.text("layout", "concat"),
                       counts = std::to_string(heads) + " query and " + std::to_string(kv_heads) + " key heads";
     call.require(layout == "concat" || layout == "per_head",
-                 "layout is " + layout + ", but has to be concat or per_head");
+                 "layout is " + layout + ", but must be concat or per_head");
     call.require(x.shape.rank() >= 2 && x.shape.rank() < Shape::max_rank,
-                 operand_is(call, x_) + ", but has to be [.., n, features]");
+                 operand_is(call, x_) + ", but must be [.., n, features]");
     call.require(heads > 0 && kv_heads > 0 && heads % kv_heads == 0, counts + " do not form groups");
     call.require(x.shape[-1] % (heads + 2 * kv_heads) == 0,
                  operand_is(call, x_) + ", whose rows do not divide into " + counts + " and as many value heads");
@@ -94,7 +94,7 @@ std::vector<TensorType> infer_write(const OpCall& call) {
     split.inputs.resize(1);
     const std::vector<TensorType> parts = infer(split);
     call.require(call.in(x_).shape.rank() == 2 && !call.attrs.flag("heads_first"),
-                 operand_is(call, x_) + ", but has to be rows of tokens");
+                 operand_is(call, x_) + ", but must be rows of tokens");
     require_step(call, step_);
     rows_of_each(call, x_, step_);
     for (int i : {k_state_, v_state_}) {

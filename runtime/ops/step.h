@@ -12,12 +12,12 @@
 
 namespace vantage {
 
-/// How many sequences a run has rows of: one, or as many as its step has rows.
+/// The number of sequences in a run: the rows of its step, or one.
 inline std::int64_t sequences_of(const OpCall& call, int step) {
     return call.has(step) && call.in(step).shape.rank() == 2 ? call.in(step).shape[0] : 1;
 }
 
-/// Operand `i`, where it is there, has to be the step of one sequence, or of several.
+/// Operand `i`, unless absent, must be the step of one or of several sequences.
 inline void require_step(const OpCall& call, int i) {
     constexpr std::int64_t max_sequences = 65535;  // workgroups that every device runs
     if (!call.has(i)) return;
@@ -31,7 +31,7 @@ inline void require_step(const OpCall& call, int i) {
         operand_is(call, i) + format(", but a run has 1 to %lld sequences", static_cast<long long>(max_sequences)));
 }
 
-/// The first dimension of operand `i` are rows of as many sequences as the step has, as many of each: how many.
+/// The rows of each sequence: the first dimension of operand `i` divided by the number of sequences.
 inline std::int64_t rows_of_each(const OpCall& call, int i, int step) {
     const std::int64_t sequences = sequences_of(call, step), rows = call.in(i).shape[0];
     call.require(rows % sequences == 0, format("%s, but %lld sequences have the same number of rows each",
@@ -39,7 +39,7 @@ inline std::int64_t rows_of_each(const OpCall& call, int i, int step) {
     return rows / sequences;
 }
 
-/// Whether operand `i` is [n] beside a step of one sequence, [sequences, n] beside one of several.
+/// Whether operand `i` is [n] with a step of one sequence, [sequences, n] with a step of several.
 inline bool is_row_of_each(const OpCall& call, int i, int step) {
     const Shape &shape = call.in(i).shape, &steps = call.in(step).shape;
     return shape.rank() == steps.rank() && (shape.rank() == 1 || shape[0] == steps[0]);
@@ -65,7 +65,7 @@ inline Case::Input step_of_case(std::initializer_list<std::pair<int, double>> wo
     for (const auto& [index, value] : words) values[static_cast<std::size_t>(index)] = value;
     return {.type = TensorType{Shape{STEP_WORDS}, DType::u32}, .fill = Case::Fill::given, .given = values};
 }
-/// The usual one: `valid` rows at `position`.
+/// A step with `valid` rows at `position`.
 inline Case::Input step_of_case(std::int64_t position, std::int64_t valid) {
     const auto first = static_cast<double>(position), count = static_cast<double>(valid);
     return step_of_case(

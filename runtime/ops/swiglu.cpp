@@ -26,14 +26,15 @@ std::vector<TensorType> infer(const OpCall& call) {
     call.require(kind_of(call) >= 0 && kind_of(call) <= ACTIVATION_TANH,
                  "kind is " + call.attrs.text("kind") + ", which gates nothing");
     const TensorType& gate = call.in(gate_);
-    call.require(call.attrs.number("limit") >= 0, "limit has to be 0 (none) or more");
-    call.require(!call.attrs.flag("interleaved") || !call.has(up_), "gate and up by turns are one tensor, gate");
+    call.require(call.attrs.number("limit") >= 0, "limit must be 0 (none) or more");
+    call.require(!call.attrs.flag("interleaved") || !call.has(up_),
+                 "interleaved gate and up are one tensor, gate, but up is given");
     if (call.has(up_)) {
         call.require(call.in(up_) == gate, operand_is(call, up_) + ", but gate is " + gate.text());
         return {gate};
     }
     call.require(gate.shape.rank() > 0 && gate.shape[-1] % 2 == 0,
-                 operand_is(call, gate_) + ", whose rows are no two halves, and up is not there");
+                 operand_is(call, gate_) + ", which has an odd number of columns: without up, rows are [gate | up]");
     Shape half = gate.shape;
     half[-1] /= 2;
     return {{half, gate.dtype}};
@@ -58,7 +59,7 @@ Cost cost(const OpCall& call) { return streaming_cost(call, 10.0 * static_cast<d
 
 LaunchPlan launch(const OpCall& call, const Caps& caps) {
     const TensorType& y = call.out(0);
-    // packed halves begin on whole steps only where rows do
+    // the halves of a row begin on whole steps only if rows do
     const std::uint32_t step = call.has(up_) ? 4 : call.attrs.flag("interleaved") ? 1 : step_of(y.shape[-1]);
     Launch l{
         .shader = "swiglu",

@@ -1,7 +1,7 @@
-// Rows of a run go into a state: keys and values into the cache, what a tap may ask for into its store.
+// Writes the rows of a run into a state: keys and values into the cache, recorded queries into their store.
 //   state[position + r] = x_r for r < valid, in the state's storage type; without a step all rows, from the first on
-// With several steps the state has as many parts of the same size, and so have the rows: a lane's rows go to the part of its
-// sequence, or where the state is a result of the run itself (by_lane) to its own.
+// With a step of several lanes the state and the rows have one part of equal size for each: the rows of a lane go to the
+// part of its sequence, or with by_lane (a state that is a result of the run itself) to the lane's own part.
 #include "runtime/ops/write.h"
 
 #include "runtime/base/log.h"
@@ -25,7 +25,7 @@ std::vector<TensorType> infer(const OpCall& call) {
     const TensorType &state = call.in(state_), &x = call.in(rows_);
     for (int i : {state_, rows_})
         call.require(call.in(i).shape.rank() >= 1 && is_float(call.in(i).dtype),
-                     operand_is(call, i) + ", but has to be rows of floats");
+                     operand_is(call, i) + ", but must be rows of floats");
     call.require(row_size(state.shape) == row_size(x.shape),
                  operand_is(call, rows_) + ", but rows of the state " + state.text() + " have another size");
     require_step(call, step_);
