@@ -8,7 +8,7 @@
 #include <set>
 #include <string>
 
-#include "runtime/base/os.h"
+#include "runtime/base/files.h"
 #include "runtime/base/spirv.h"
 #include "runtime/graph/choose_kernel.h"
 #include "runtime/graph/fuse.h"

@@ -4,7 +4,7 @@
 #include <CLI/CLI.hpp>
 
 #include "cli/shared/commands.h"
-#include "runtime/base/os.h"
+#include "runtime/base/files.h"
 #include "vantage/error.h"
 
 namespace vantage::cli {

@@ -8,8 +8,9 @@
 #include "cli/shared/commands.h"
 #include "cli/shared/kernel_option.h"
 #include "cli/shared/progress.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/files.h"
 #include "runtime/base/log.h"
-#include "runtime/base/os.h"
 #include "runtime/bench/ops_bench.h"
 #include "runtime/bench/roofline_chart.h"
 

@@ -5,8 +5,8 @@
 
 #include "cli/shared/commands.h"
 #include "cli/shared/progress.h"
+#include "runtime/base/files.h"
 #include "runtime/base/log.h"
-#include "runtime/base/os.h"
 #include "runtime/bench/quality.h"
 #include "runtime/models/config.h"
 

@@ -3,9 +3,11 @@
 #include <cstdio>
 #include <map>
 
+#include "runtime/base/clock.h"
+#include "runtime/base/files.h"
 #include "runtime/base/json.h"
 #include "runtime/base/log.h"
-#include "runtime/base/os.h"
+#include "runtime/base/program.h"
 #include "runtime/base/trace_span.h"
 #include "runtime/bench/model_bench.h"
 

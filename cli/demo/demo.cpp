@@ -11,7 +11,7 @@
 #include "cli/shared/profile.h"
 #include "cli/shared/terminal_page.h"
 #include "runtime/base/json.h"
-#include "runtime/base/os.h"
+#include "runtime/base/terminal.h"
 #include "runtime/base/trace_span.h"
 #include "runtime/picture/shown_text.h"
 

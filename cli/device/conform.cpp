@@ -11,8 +11,8 @@
 #include "cli/shared/commands.h"
 #include "cli/shared/kernel_option.h"
 #include "cli/shared/progress.h"
+#include "runtime/base/interrupt.h"
 #include "runtime/base/log.h"
-#include "runtime/base/os.h"
 #include "runtime/conform/case_runner.h"
 #include "runtime/conform/oracle_cases.h"
 

@@ -13,7 +13,7 @@
 #include "cli/shared/profile.h"
 #include "cli/shared/terminal_page.h"
 #include "runtime/base/log.h"
-#include "runtime/base/os.h"
+#include "runtime/base/terminal.h"
 #include "runtime/models/config.h"
 #include "runtime/picture/shown_text.h"
 #include "vantage/session.h"

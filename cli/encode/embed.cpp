@@ -15,7 +15,7 @@
 #include "cli/shared/profile.h"
 #include "cli/shared/progress.h"
 #include "runtime/base/log.h"
-#include "runtime/base/os.h"
+#include "runtime/base/terminal.h"
 #include "runtime/io/safetensors.h"
 #include "runtime/models/config.h"
 #include "vantage/batch.h"

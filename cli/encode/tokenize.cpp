@@ -10,7 +10,7 @@
 #include "runtime/base/json.h"
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
-#include "runtime/base/os.h"
+#include "runtime/base/terminal.h"
 #include "runtime/base/utf8.h"
 #include "vantage/tokenizer.h"
 

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "runtime/base/interrupt.h"
 #include "runtime/base/log.h"
-#include "runtime/base/os.h"
 #include "runtime/base/utf8.h"
 #include "runtime/models/config.h"
 

@@ -8,8 +8,9 @@
 #include "cli/shared/commands.h"
 #include "cli/shared/generation_options.h"
 #include "cli/shared/profile.h"
+#include "runtime/base/files.h"
 #include "runtime/base/log.h"
-#include "runtime/base/os.h"
+#include "runtime/base/terminal.h"
 #include "runtime/base/trace_span.h"
 #include "vantage/session.h"
 

@@ -4,8 +4,8 @@
 #include <filesystem>
 
 #include "cli/shared/progress.h"
+#include "runtime/base/files.h"
 #include "runtime/base/log.h"
-#include "runtime/base/os.h"
 #include "runtime/models/config.h"
 #include "runtime/picture/head_grid.h"
 #include "runtime/picture/png.h"

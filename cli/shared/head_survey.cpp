@@ -7,7 +7,6 @@
 
 #include "cli/shared/progress.h"
 #include "runtime/base/log.h"
-#include "runtime/base/os.h"
 #include "runtime/models/config.h"
 #include "runtime/models/image_processor.h"
 #include "runtime/picture/shown_text.h"

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "runtime/base/files.h"
 #include "runtime/base/log.h"
-#include "runtime/base/os.h"
 #include "runtime/io/safetensors.h"
 #include "runtime/models/image_processor.h"
 #include "runtime/picture/image_file.h"

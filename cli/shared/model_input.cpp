@@ -6,7 +6,7 @@
 
 #include "cli/shared/token_ids.h"
 #include "runtime/base/log.h"
-#include "runtime/base/os.h"
+#include "runtime/base/terminal.h"
 #include "runtime/models/config.h"
 
 namespace vantage::cli {

@@ -7,9 +7,9 @@
 #include <string>
 
 #include "cli/shared/commands.h"
+#include "runtime/base/clock.h"
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
-#include "runtime/base/os.h"
 #include "runtime/base/trace_span.h"
 #include "runtime/bench/op_profile.h"
 #include "runtime/io/chrome_trace.h"

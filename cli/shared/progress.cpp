@@ -4,8 +4,9 @@
 #include <cstdio>
 
 #include "cli/shared/commands.h"
+#include "runtime/base/interrupt.h"
 #include "runtime/base/log.h"
-#include "runtime/base/os.h"
+#include "runtime/base/terminal.h"
 #include "runtime/picture/shown_text.h"
 
 namespace vantage::cli {

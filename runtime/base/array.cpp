@@ -1,8 +1,8 @@
 #include "vantage/array.h"
 
+#include "runtime/base/files.h"
 #include "runtime/base/log.h"
 #include "runtime/base/npy.h"
-#include "runtime/base/os.h"
 #include "vantage/error.h"
 
 namespace vantage {

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "runtime/base/options.h"
-#include "runtime/base/os.h"
+#include "runtime/base/program.h"
 
 namespace vantage {
 

@@ -6,8 +6,8 @@
 
 namespace vantage {
 
-/// The path of a file or folder such as "models/mini-world/config.json": below VANTAGE_ASSETS, or beside the running program's
-/// folder or one above it. Nothing when it is in none of them.
+/// The path of a file or folder such as "models/mini-world/config.json". It is searched in VANTAGE_ASSETS, then in
+/// share/vantage/ and assets/ of the program's folder and of each folder above it. Nothing when it is not found.
 std::optional<std::string> find_asset(const std::string& name);
 
 }  // namespace vantage

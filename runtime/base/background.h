@@ -1,4 +1,4 @@
-// Work that goes on in a thread of its own until somebody needs its result.
+// Work in a thread of its own.
 #pragma once
 
 #include <functional>
@@ -10,14 +10,15 @@ namespace vantage {
 
 class Background {
 public:
-    /// Begins `work`, which ends early when the token asks it to. Where the system gives no thread it is done here and now.
+    /// Starts `work`, which should end early when the token requests it. If the system has no more threads, the
+    /// constructor does the work.
     explicit Background(const std::function<void(std::stop_token)>& work);
-    /// Waits until the work is done, and throws what it threw: every time. For any thread.
+    /// Waits until the work is done. Each call throws what the work threw. Thread-safe.
     void wait() const { done_.get(); }
 
 private:
     std::shared_future<void> done_;
-    std::jthread thread_;  // asked to stop, and waited for, before all else goes
+    std::jthread thread_;  // last, so that it is stopped and joined first
 };
 
 }  // namespace vantage

@@ -5,7 +5,7 @@ namespace vantage {
 int exit_code(ErrorKind kind) {
     switch (kind) {
         case ErrorKind::failure:
-        case ErrorKind::unsupported: return 1;  // not 2: the request makes sense, only not here
+        case ErrorKind::unsupported: return 1;  // not 2: the request is valid, but not possible here
         case ErrorKind::usage: return 2;
         case ErrorKind::no_device: return 3;
         case ErrorKind::out_of_memory: return 4;

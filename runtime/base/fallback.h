@@ -1,12 +1,12 @@
-// Work never falls back to something slower or lesser in silence.
+// Reports fallbacks, so that none is silent.
 #pragma once
 
 #include <string>
 
 namespace vantage {
 
-/// One warning line saying what was done instead and why; with `set_strict(true)` (--strict, VANTAGE_STRICT) an Error of
-/// kind unsupported instead.
+/// Logs a warning. `message` is one line: what is used instead, and why. After `set_strict(true)` (--strict,
+/// VANTAGE_STRICT) it throws an Error of kind unsupported instead.
 void fall_back(const std::string& message);
 void set_strict(bool strict);
 

@@ -1,4 +1,4 @@
-// IEEE half and bfloat16 on the host, by bits.
+// Conversion of IEEE half and bfloat16 on the host.
 #pragma once
 
 #include <bit>
@@ -6,7 +6,7 @@
 
 namespace vantage {
 
-/// Widens; exact.
+/// Exact.
 inline float half_to_float(std::uint16_t h) {
     const std::uint32_t sign = (h & 0x8000u) << 16, exponent = (h >> 10) & 31u, mantissa = h & 1023u;
     if (exponent == 31u) return std::bit_cast<float>(sign | 0x7f800000u | (mantissa << 13));
@@ -23,7 +23,7 @@ inline std::uint16_t float_to_half(float f) {
                         magnitude = bits & 0x7fffffffu;
     if (magnitude > 0x7f800000u) return static_cast<std::uint16_t>(sign | 0x7e00u);
     if (magnitude >= 0x477ff000u) return static_cast<std::uint16_t>(sign | 0x7c00u);
-    if (magnitude < 0x38800000u) {  // subnormal half: add a number whose ulp is the half's, then take its mantissa
+    if (magnitude < 0x38800000u) {  // subnormal half: add a number with the same ulp, and take the mantissa
         const float shifted = std::bit_cast<float>(magnitude) + 0.5f;
         return static_cast<std::uint16_t>(sign | (std::bit_cast<std::uint32_t>(shifted) - 0x3f000000u));
     }

@@ -1,6 +1,5 @@
-// JSON from files that are not trusted: parsing with a limit on nesting, and fields read with messages such as
+// JSON from untrusted files: parsing with a limit on nesting, and fields whose errors read
 //     config.json: "n_head" is -3, wanted an integer from 1 to 1024
-// Header only, so that runtime/text, which does not link runtime/io, can use it.
 #pragma once
 
 #include <cmath>
@@ -13,30 +12,30 @@
 #include <string_view>
 #include <vector>
 
+#include "runtime/base/files.h"
 #include "runtime/base/log.h"
-#include "runtime/base/os.h"
 #include "vantage/error.h"
 
 namespace vantage {
 
-/// A tree of values. A key that is given twice in an object counts once, with the last value.
+/// A tree of values. If an object has a key twice, the last value counts.
 using Json = nlohmann::json;
 
-/// No model file nests deeper than this, and copying or printing a tree takes a stack frame per level.
+/// Deeper than any model file. A limit is needed because copying or printing a tree takes a stack frame per level.
 inline constexpr int json_max_depth = 100;
 
-/// The beginning of a text, cut between characters.
-inline std::string cut_short(const std::string& text, std::size_t longest) {
-    if (text.size() <= longest) return text;
-    std::size_t cut = longest;
+/// At most `max_bytes` of a text, cut between characters.
+inline std::string cut_short(const std::string& text, std::size_t max_bytes) {
+    if (text.size() <= max_bytes) return text;
+    std::size_t cut = max_bytes;
     while (cut > 0 && (static_cast<unsigned char>(text[cut]) & 0xC0u) == 0x80u) --cut;
     return text.substr(0, cut) + "…";
 }
 
-/// A text in a message: in quotes, on one line, not too long.
+/// A text for a message: in quotes, on one line, at most 100 bytes.
 inline std::string in_quotes(const std::string& text) {
-    constexpr std::size_t longest = 100;
-    return cut_short(Json(text).dump(-1, ' ', false, Json::error_handler_t::replace), longest);
+    constexpr std::size_t max_bytes = 100;
+    return cut_short(Json(text).dump(-1, ' ', false, Json::error_handler_t::replace), max_bytes);
 }
 
 /// Shows a value in a message, in one short line.
@@ -48,7 +47,7 @@ inline std::string describe(const Json& value) {
 
 namespace json_detail {
 
-/// Throws before the parser builds what would be too deep. Looks at brackets outside strings only.
+/// Throws if the text is nested too deeply, before the parser builds a tree. Counts brackets outside strings.
 inline void check_depth(std::string_view text, const std::string& name) {
     int depth = 0;
     bool in_string = false;
@@ -72,17 +71,19 @@ inline void check_depth(std::string_view text, const std::string& name) {
     }
 }
 
-/// nlohmann's "[json.exception.parse_error.101] parse error at line 1, column 2: …" without the first bracket, shortened.
+/// nlohmann's message "[json.exception.parse_error.101] parse error at line 1, column 2: …", shortened and without the
+/// bracket.
 inline std::string parser_message(const std::exception& error) {
     std::string text = error.what();
     if (const std::size_t bracket = text.find("] "); bracket != std::string::npos) text.erase(0, bracket + 2);
-    constexpr std::size_t longest = 240;
-    return cut_short(text, longest);
+    constexpr std::size_t max_bytes = 240;
+    return cut_short(text, max_bytes);
 }
 
 }  // namespace json_detail
 
-/// `name` stands for the text in messages. Throws bad_file: not JSON (with line and column), or nested too deep.
+/// Parses a text, which messages call `name`. Throws bad_file when it is not JSON (with line and column), or nested too
+/// deeply.
 inline Json parse_json(std::string_view text, const std::string& name) {
     json_detail::check_depth(text, name);
     try {
@@ -92,16 +93,16 @@ inline Json parse_json(std::string_view text, const std::string& name) {
     }
 }
 
-/// A whole file; throws bad_file when it is missing, larger than `limit` bytes or not JSON.
+/// Parses a file. Throws bad_file when it is missing, larger than `limit` bytes or not JSON.
 inline Json read_json(const std::string& path, std::size_t limit = std::size_t{256} << 20) {
     return parse_json(read_file(path, limit), path);
 }
 
-/// The fields of one object. Each reader throws bad_file with the file's name, the field, what it is and what was wanted.
-/// The `optional_` readers return nothing for a field that is absent or null. Refers to the tree: keep that alive.
+/// The fields of one object. Each reader throws bad_file with the file's name, the field, what was found and what is
+/// expected. The `optional_` readers return nothing for a field that is absent or null. The tree must outlive it.
 class JsonFields {
 public:
-    /// `path` is where the object stands in the file, such as "rope_scaling", empty for the whole file.
+    /// `path` is the place of the object in the file, such as "rope_scaling", or empty for the whole file.
     JsonFields(const Json& object, std::string name, std::string path = {})
         : object_(&object), name_(std::move(name)), path_(std::move(path)) {
         if (object.is_object()) return;
@@ -132,7 +133,7 @@ public:
         return number;
     }
 
-    /// Finite, and within the limits given.
+    /// A finite number within the limits.
     double number(std::string_view key, double min = std::numeric_limits<double>::lowest(),
                   double max = std::numeric_limits<double>::max()) const {
         if (const std::optional<double> value = optional_number(key, min, max)) return *value;
@@ -159,7 +160,7 @@ public:
         return value->get<std::string>();
     }
 
-    /// A text that is one of those known. A kind of thing this program does not have ends here, with the list.
+    /// A text that must be one of `known`. The error lists them.
     std::string one_of(std::string_view key, std::initializer_list<const char*> known) const {
         const Json* value = find(key);
         std::string list;
@@ -181,7 +182,8 @@ public:
         return value->get<bool>();
     }
 
-    /// A list of integers; a single one counts as a list of one; empty when absent (`eos_token_id` comes in all three).
+    /// A list of integers. A single integer is a list of one, and an absent field is an empty list, because
+    /// `eos_token_id` occurs in all three forms.
     std::vector<std::int64_t> integers(std::string_view key, std::int64_t min, std::int64_t max) const {
         const Json* value = find(key);
         std::vector<std::int64_t> numbers;
@@ -209,12 +211,12 @@ public:
         if (find(key) == nullptr) return std::nullopt;
         return object(key);
     }
-    /// Element `i` of the list `key`, as an object of its own.
+    /// Element `i` of the list `key`, which must be an object.
     JsonFields element(std::string_view key, std::size_t i) const {
         return {list(key).at(i), name_, path_of(key) + "[" + std::to_string(i) + "]"};
     }
 
-    /// The value as a 64-bit integer if it is one; 12.0 counts, 1e30 and 0.5 do not.
+    /// The value as a 64-bit integer, if it is one. 12.0 is an integer; 1e30 and 0.5 are not.
     static std::optional<std::int64_t> integer_of(const Json& value) {
         if (value.is_number_unsigned()) {
             const auto number = value.get<std::uint64_t>();
@@ -228,14 +230,14 @@ public:
         return static_cast<std::int64_t>(number);
     }
 
-    /// Throws bad_file about the field: what it is, and what was wanted.
+    /// Throws bad_file about the field: what was found, and what is expected.
     [[noreturn]] void fail(std::string_view key, const std::string& wanted) const {
         const auto found = object_->find(key);
         if (found == object_->end())
             throw Error(ErrorKind::bad_file, name_ + ": " + in_quotes(path_of(key)) + " is missing, wanted " + wanted);
         fail_at(key, describe(*found), wanted);
     }
-    /// The same about element `i` of the list `key`.
+    /// Throws bad_file about element `i` of the list `key`.
     [[noreturn]] void fail_element(std::string_view key, std::size_t i, const std::string& wanted) const {
         fail_at(std::string(key) + "[" + std::to_string(i) + "]", describe(list(key).at(i)), wanted);
     }

@@ -4,7 +4,7 @@
 #include <array>
 #include <cstdlib>
 
-#include "runtime/base/os.h"
+#include "runtime/base/terminal.h"
 #include "vantage/error.h"
 
 namespace vantage {
@@ -26,12 +26,12 @@ bool environment_flag(const char* name) {
     if (std::find(yes.begin(), yes.end(), word) != yes.end()) return true;
     if (std::find(no.begin(), no.end(), word) != no.end()) return false;
     throw Error(ErrorKind::usage,
-                std::string(name) + "=" + *value + " is no switch: use 1, true, yes, on or 0, false, no, off");
+                std::string(name) + "=" + *value + " is not a switch: use 1, true, yes, on or 0, false, no, off");
 }
 
 namespace {
 std::string xdg_directory(const char* variable, const char* below_home) {
-    // The XDG rules say that a relative path here is to be ignored.
+    // The XDG specification says that relative paths are ignored.
     if (const auto xdg = environment(variable); xdg && xdg->front() == '/') return *xdg + "/vantage";
     if (const auto home = environment("HOME")) return *home + below_home;
     return "";

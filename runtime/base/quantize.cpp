@@ -19,17 +19,17 @@ using Block = std::array<float, QUANT_BLOCK>;
 
 std::size_t quant_bytes(DType type) { return type == DType::q8_0 ? Q8_QUANT_BYTES : Q4_QUANT_BYTES; }
 
-// Where block `index` of a tensor has its quants and its scale.
+// Byte offsets of the quants and of the scale of block `index` of a tensor.
 struct Place {
     std::size_t quants, scale;
 };
 Place place_of(DType type, std::size_t index) {
     constexpr std::size_t blocks = QUANT_GROUP / QUANT_BLOCK;
-    const std::size_t group = index / blocks * info(type).bytes, at = index % blocks;
-    return {group + at * (quant_bytes(type) / blocks), group + quant_bytes(type) + at * sizeof(std::uint16_t)};
+    const std::size_t group = index / blocks * info(type).bytes, block = index % blocks;
+    return {group + block * (quant_bytes(type) / blocks), group + quant_bytes(type) + block * sizeof(std::uint16_t)};
 }
 
-// The element of largest magnitude (the first of several), NaN where one is not finite.
+// The first element of largest magnitude. NaN when an element is not finite.
 float largest(const Block& x) {
     float found = 0;
     for (const float value : x) {
@@ -39,7 +39,7 @@ float largest(const Block& x) {
     return found;
 }
 
-float inverse_of(float d) {  // 0 for scales that f16 does not hold in any case
+float inverse_of(float d) {  // 0 for scales that are 0 in f16
     return std::abs(d) >= std::numeric_limits<float>::min() ? 1 / d : 0;
 }
 
@@ -50,7 +50,7 @@ float quantize_8(const Block& x, std::byte* quants) {
     return d;
 }
 
-// The product in double, so that no compiler's fused multiplication decides between two quants.
+// The product is computed in double, so that the result does not depend on fused multiplication.
 float quantize_4(const Block& x, std::byte* quants) {
     const float d = largest(x) / -8;
     const double inverse = inverse_of(d);

@@ -1,4 +1,4 @@
-// The compiled shaders, embedded in the program. One module per row of shaders/shaders.cmake.
+// The compiled shaders, embedded in the program: one module per row of shaders/shaders.cmake.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ struct SpirvModule {
 
 /// All modules of this build, sorted by name.
 std::span<const SpirvModule> spirv_modules();
-/// The module of that name, or null when this build left it out (see `BuildFacts::left_out`).
+/// The module of that name, or null when it is not in this build (see `BuildFacts::left_out`).
 const SpirvModule* find_spirv(std::string_view name);
 
 }  // namespace vantage

@@ -33,11 +33,11 @@ Shape::Shape(std::span<const std::int64_t> sizes) {
     }
     rank_ = static_cast<int>(sizes.size());
     for (std::size_t i = 0; i < sizes.size(); ++i) sizes_[i] = sizes[i];
-    static_cast<void>(elements());  // throws for what cannot be counted, at the line that made it
+    static_cast<void>(elements());  // throws for an invalid shape where it is made
 }
 
 std::int64_t Shape::elements() const {
-    // A zero anywhere makes the product zero, also where the other sizes alone would overflow.
+    // With a zero the product is zero, even if the product of the other sizes overflows.
     bool empty = false;
     for (const std::int64_t size : sizes()) {
         if (size < 0) throw Error(ErrorKind::usage, "shape " + text() + " has a negative size: sizes are 0 or more");

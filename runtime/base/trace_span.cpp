@@ -2,7 +2,7 @@
 
 #include <atomic>
 
-#include "runtime/base/os.h"
+#include "runtime/base/clock.h"
 
 namespace vantage {
 
@@ -27,7 +27,7 @@ void listen_to_spans(std::function<void(const HostSpan&)> listener) {
 
 TraceSpan::TraceSpan(const char* name, Worker worker) : name_(listened_to ? name : nullptr), worker_(worker) {
     if (name_ == nullptr) return;
-    this_thread();  // threads are numbered as their first spans begin
+    this_thread();  // numbers the thread
     begin_ = seconds_now();
 }
 

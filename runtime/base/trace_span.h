@@ -1,5 +1,4 @@
-// What the host does, as named stretches of time, for whoever listens (--profile, vantage bench). Without a listener a span costs
-// one load.
+// Named spans of time on the host, for --profile and vantage bench. Without a listener a span costs one load.
 #pragma once
 
 #include <cstdint>
@@ -8,21 +7,21 @@
 
 namespace vantage {
 
-/// Whose work a stretch is: the program's own, or the driver's, which the program waits for.
+/// Who works during a span: the program, or the driver while the program waits for it.
 enum class Worker : std::uint8_t { program, driver };
 
 struct HostSpan {
     std::string name;
     Worker worker = Worker::program;
-    int thread = 0;             ///< 0 for the first that had a span
-    double begin = 0, end = 0;  ///< as seconds_now()
+    int thread = 0;             ///< numbered by their first spans, from 0
+    double begin = 0, end = 0;  ///< of seconds_now()
 };
 
-/// Called at the end of every span, from the thread that had it; an empty function ends it. Not to be changed while spans are
-/// open.
+/// From now on `listener` is called at the end of every span, in the thread of the span. An empty function ends this.
+/// Must not be called while a span is open.
 void listen_to_spans(std::function<void(const HostSpan&)> listener);
 
-/// A span as long as the object lives. Spans of a thread may hold others.
+/// A span from construction to destruction. Spans of a thread can be nested.
 class TraceSpan {
 public:
     explicit TraceSpan(const char* name, Worker worker = Worker::program);
@@ -31,12 +30,12 @@ public:
     TraceSpan& operator=(const TraceSpan&) = delete;
 
 private:
-    const char* name_;  // null when nobody listens
+    const char* name_;  // null without a listener
     Worker worker_;
     double begin_ = 0;
 };
 
-/// What `work` returns, timed as a span.
+/// Calls `work` inside a span, and returns its result.
 template <class Work>
 auto timed(const char* name, const Work& work) {
     const TraceSpan noted(name);

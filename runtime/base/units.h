@@ -1,4 +1,4 @@
-// Numbers as people read them.
+// Numbers for people.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace vantage {
 
-/// "17 B", "1.5 KiB", "512.0 MiB", "7.98 GiB": binary units, three digits or so.
+/// "17 B", "1.5 KiB", "512.0 MiB", "7.98 GiB": binary units, about three digits.
 inline std::string bytes_text(std::uint64_t bytes) {
     const auto value = static_cast<double>(bytes);
     if (bytes < 1024u) return format("%u B", static_cast<unsigned>(bytes));

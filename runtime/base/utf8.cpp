@@ -6,8 +6,8 @@ namespace {
 
 unsigned byte_at(std::string_view bytes, std::size_t i) { return static_cast<unsigned char>(bytes[i]); }
 
-/// Length of a sequence by its first byte, and the range of the second byte, which alone tells overlong forms, surrogates
-/// and codes above U+10FFFF apart. Length 0: no sequence starts so.
+/// Length of a sequence by its first byte, and the range of its second byte, which excludes overlong forms, surrogates
+/// and codes above U+10FFFF. Length 0: no sequence starts with this byte.
 struct Lead {
     unsigned length, low, high;
 };

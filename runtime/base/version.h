@@ -1,4 +1,4 @@
-// What this build is: version, commit, tools, and the kernel families that the shader compiler could make.
+// Facts about this build: version, commit, tools, and the kernel families that the shader compiler supports.
 #pragma once
 
 #include <algorithm>
@@ -7,7 +7,7 @@
 
 namespace vantage {
 
-/// Facts of the build, for `vantage --version` and bug reports.
+/// For `vantage --version` and bug reports.
 struct BuildFacts {
     std::string version;   ///< "0.1.0"
     std::string commit;    ///< "1a2b3c4d5e6f", with "-modified" for uncommitted changes; "unknown" without git

@@ -5,8 +5,9 @@
 #include <chrono>
 #include <functional>
 
+#include "runtime/base/clock.h"
+#include "runtime/base/interrupt.h"
 #include "runtime/base/log.h"
-#include "runtime/base/os.h"
 #include "runtime/base/spirv.h"
 #include "runtime/base/version.h"
 #include "runtime/bench/report.h"

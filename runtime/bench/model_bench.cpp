@@ -5,8 +5,8 @@
 #include <ctime>
 #include <random>
 
+#include "runtime/base/clock.h"
 #include "runtime/base/log.h"
-#include "runtime/base/os.h"
 #include "runtime/gpu/device_state.h"
 #include "runtime/models/config.h"
 

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/base/clock.h"
+#include "runtime/base/interrupt.h"
 #include "runtime/base/log.h"
-#include "runtime/base/os.h"
 #include "runtime/bench/significance.h"
 #include "runtime/exec/tuning_files.h"
 #include "runtime/graph/choose_kernel.h"

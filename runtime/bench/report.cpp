@@ -8,8 +8,8 @@
 #include <numeric>
 #include <optional>
 
+#include "runtime/base/files.h"
 #include "runtime/base/log.h"
-#include "runtime/base/os.h"
 #include "runtime/base/version.h"
 #include "runtime/bench/report_table.h"
 #include "runtime/bench/significance.h"

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <filesystem>
 
+#include "runtime/base/files.h"
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
-#include "runtime/base/os.h"
 #include "runtime/gpu/choose_device.h"
 
 namespace vantage {

@@ -5,8 +5,8 @@
 #include <cstring>
 #include <utility>
 
+#include "runtime/base/clock.h"
 #include "runtime/base/log.h"
-#include "runtime/base/os.h"
 #include "runtime/base/trace_span.h"
 #include "runtime/exec/guard.h"
 #include "runtime/gpu/pipelines.h"

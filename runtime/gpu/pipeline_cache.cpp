@@ -5,9 +5,10 @@
 #include <filesystem>
 #include <utility>
 
+#include "runtime/base/file_lock.h"
+#include "runtime/base/files.h"
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
-#include "runtime/base/os.h"
 #include "runtime/gpu/device_state.h"
 
 namespace vantage::gpu {

@@ -6,8 +6,8 @@
 #include <system_error>
 #include <thread>
 
+#include "runtime/base/interrupt.h"
 #include "runtime/base/log.h"
-#include "runtime/base/os.h"
 #include "runtime/base/spirv.h"
 #include "runtime/base/trace_span.h"
 #include "runtime/gpu/device_state.h"

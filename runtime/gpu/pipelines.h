@@ -16,7 +16,7 @@ namespace vantage::gpu {
 
 class DeviceState;
 
-/// What identifies a pipeline. There are no descriptor sets: shaders reach all data through addresses in push constants.
+/// Identifies a pipeline. There are no descriptor sets: shaders access all data through addresses in push constants.
 struct PipelineKey {
     std::string module;               ///< name of an embedded SPIR-V module
     std::vector<std::uint32_t> spec;  ///< values of constant_id 0, 1, 2, …

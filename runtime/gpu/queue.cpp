@@ -8,9 +8,9 @@
 #include <optional>
 #include <string>
 
+#include "runtime/base/interrupt.h"
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
-#include "runtime/base/os.h"
 #include "runtime/base/trace_span.h"
 #include "runtime/gpu/device_state.h"
 #include "runtime/gpu/faults.h"

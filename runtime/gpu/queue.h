@@ -19,8 +19,8 @@ std::uint64_t submit(DeviceState& device, std::span<const Recording* const> reco
 /// timeline it waits for and signals the given semaphores.
 std::uint64_t submit(DeviceState& device, VkCommandBuffer commands, std::span<const VkSemaphoreSubmitInfo> waits,
                      std::span<const VkSemaphoreSubmitInfo> signals);
-/// Waits until the timeline reaches `value`. Throws interrupted after Ctrl-C when `interruptible`, and device_lost after
-/// `timeout_seconds`; 0 is the default: VANTAGE_TIMEOUT, else 60 on a GPU and 600 on a CPU device.
+/// Waits until the timeline reaches `value`. Throws interrupted after Ctrl-C when `interruptible`, and device_lost
+/// after `timeout_seconds`. 0 is the default: VANTAGE_TIMEOUT, else 60 on a GPU and 600 on a CPU device.
 void wait(DeviceState& device, std::uint64_t value, bool interruptible = true, double timeout_seconds = 0);
 /// Seconds that this thread has spent in `wait` so far.
 double seconds_waited();

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-#include "runtime/base/os.h"
+#include "runtime/base/files.h"
 
 namespace vantage {
 namespace {

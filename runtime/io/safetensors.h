@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "runtime/base/os.h"
+#include "runtime/base/files.h"
 
 namespace vantage {
 

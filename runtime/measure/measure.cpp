@@ -4,8 +4,8 @@
 #include <cmath>
 #include <optional>
 
+#include "runtime/base/clock.h"
 #include "runtime/base/log.h"
-#include "runtime/base/os.h"
 #include "runtime/base/units.h"
 #include "runtime/exec/recorder.h"
 #include "runtime/gpu/queue.h"

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "runtime/base/os.h"
+#include "runtime/base/files.h"
 #include "runtime/picture/png.h"
 
 namespace vantage {

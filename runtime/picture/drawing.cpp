@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "runtime/base/files.h"
 #include "runtime/base/log.h"
-#include "runtime/base/os.h"
 #include "runtime/picture/png.h"
 #include "vantage/error.h"
 

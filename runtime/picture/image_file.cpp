@@ -1,6 +1,6 @@
 #include "runtime/picture/image_file.h"
 
-#include "runtime/base/os.h"
+#include "runtime/base/files.h"
 #include "runtime/picture/jpeg.h"
 #include "runtime/picture/png.h"
 #include "vantage/error.h"

@@ -6,8 +6,8 @@
 #include <csetjmp>
 #include <cstring>
 
+#include "runtime/base/files.h"
 #include "runtime/base/log.h"
-#include "runtime/base/os.h"
 #include "runtime/base/utf8.h"
 #include "runtime/picture/shown_text.h"
 #include "vantage/error.h"

@@ -1,8 +1,8 @@
 // Text in, text out, of several prompts at once.
 #include <algorithm>
 
+#include "runtime/base/interrupt.h"
 #include "runtime/base/log.h"
-#include "runtime/base/os.h"
 #include "runtime/session/model_access.h"
 #include "runtime/session/text_stream.h"
 #include "vantage/batch.h"

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "runtime/base/os.h"
+#include "runtime/base/interrupt.h"
 #include "runtime/session/model_access.h"
 #include "runtime/session/text_stream.h"
 #include "vantage/session.h"

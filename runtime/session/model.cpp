@@ -7,8 +7,9 @@
 
 #include "runtime/base/assets.h"
 #include "runtime/base/fallback.h"
+#include "runtime/base/files.h"
+#include "runtime/base/interrupt.h"
 #include "runtime/base/log.h"
-#include "runtime/base/os.h"
 #include "runtime/base/trace_span.h"
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/exec/bindings.h"

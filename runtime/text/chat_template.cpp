@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "runtime/base/os.h"
+#include "runtime/base/files.h"
 #include "runtime/text/jinja/interpreter.h"
 #include "runtime/text/jinja/parser.h"
 

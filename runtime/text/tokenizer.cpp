@@ -1,6 +1,6 @@
 #include "vantage/tokenizer.h"
 
-#include "runtime/base/os.h"
+#include "runtime/base/files.h"
 #include "runtime/base/trace_span.h"
 #include "runtime/text/added_tokens.h"
 #include "runtime/text/decoder.h"

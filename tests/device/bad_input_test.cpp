@@ -9,8 +9,8 @@
 
 #include "../host/expect_error.h"
 #include "../host/temporary_directory.h"
+#include "runtime/base/files.h"
 #include "runtime/base/json.h"
-#include "runtime/base/os.h"
 #include "runtime/io/safetensors.h"
 #include "test_device.h"
 #include "vantage/session.h"

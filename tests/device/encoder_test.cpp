@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "oracle_model.h"
-#include "runtime/base/os.h"
+#include "runtime/base/files.h"
 #include "tests/host/expect_error.h"
 #include "tests/host/temporary_directory.h"
 

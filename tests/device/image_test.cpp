@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "oracle_model.h"
-#include "runtime/base/os.h"
+#include "runtime/base/files.h"
 #include "runtime/models/config.h"
 #include "tests/host/expect_error.h"
 #include "tests/host/temporary_directory.h"

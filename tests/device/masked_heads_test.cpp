@@ -9,7 +9,7 @@
 #include "../host/expect_error.h"
 #include "../host/temporary_directory.h"
 #include "oracle_model.h"
-#include "runtime/base/os.h"
+#include "runtime/base/files.h"
 #include "runtime/models/config.h"
 #include "test_model.h"
 

@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "runtime/base/os.h"
+#include "runtime/base/files.h"
+#include "runtime/base/program.h"
 #include "runtime/gpu/device_state.h"
 #include "runtime/gpu/pipeline_cache.h"
 #include "runtime/gpu/pipelines.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/base/os.h"
+#include "runtime/base/files.h"
 #include "runtime/io/safetensors.h"
 #include "runtime/models/architecture.h"
 #include "tests/host/temporary_directory.h"

@@ -3,7 +3,7 @@
 #include <chrono>
 #include <thread>
 
-#include "runtime/base/os.h"
+#include "runtime/base/clock.h"
 #include "runtime/gpu/queue.h"
 #include "test_model.h"
 #include "view_reference.h"

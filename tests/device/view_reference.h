@@ -9,7 +9,7 @@
 
 #include <catch2/catch_test_macros.hpp>
 
-#include "runtime/base/os.h"
+#include "runtime/base/clock.h"
 #include "runtime/gpu/transfer.h"
 #include "runtime/ops/attention_rules.h"
 #include "test_device.h"

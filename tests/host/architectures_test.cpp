@@ -6,7 +6,6 @@
 
 #include "expect_error.h"
 #include "runtime/base/json.h"
-#include "runtime/base/os.h"
 #include "runtime/models/architecture.h"
 #include "vantage/op.h"
 

@@ -6,8 +6,8 @@
 #include <numeric>
 
 #include "expect_error.h"
+#include "runtime/base/files.h"
 #include "runtime/base/npy.h"
-#include "runtime/base/os.h"
 #include "temporary_directory.h"
 
 using namespace vantage;

@@ -4,7 +4,7 @@
 #include <limits>
 #include <sstream>
 
-#include "runtime/base/os.h"
+#include "runtime/base/files.h"
 #include "runtime/bench/compare_reports.h"
 #include "runtime/bench/report.h"
 #include "tests/host/expect_error.h"

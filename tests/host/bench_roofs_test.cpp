@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "runtime/base/os.h"
+#include "runtime/base/files.h"
 #include "runtime/bench/model_shapes.h"
 #include "runtime/bench/ops_bench.h"
 #include "runtime/bench/roofline_chart.h"

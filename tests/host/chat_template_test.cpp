@@ -2,7 +2,7 @@
 #include <catch2/catch_test_macros.hpp>
 #include <ctime>
 
-#include "runtime/base/os.h"
+#include "runtime/base/files.h"
 #include "runtime/text/chat_template.h"
 #include "tests/host/expect_error.h"
 #include "tests/host/temporary_directory.h"

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "runtime/base/os.h"
+#include "runtime/base/files.h"
 #include "runtime/io/chrome_trace.h"
 #include "tests/host/temporary_directory.h"
 #include "vantage/error.h"

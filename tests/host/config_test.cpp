@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "expect_error.h"
+#include "runtime/base/files.h"
 #include "runtime/base/json.h"
-#include "runtime/base/os.h"
 #include "runtime/models/config.h"
 
 using namespace vantage;

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime/base/os.h"
+#include "runtime/base/files.h"
 #include "vantage/op.h"
 
 using namespace vantage;

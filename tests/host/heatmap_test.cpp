@@ -6,8 +6,8 @@
 #include <numeric>
 #include <random>
 
+#include "runtime/base/files.h"
 #include "runtime/base/log.h"
-#include "runtime/base/os.h"
 #include "runtime/base/utf8.h"
 #include "runtime/picture/head_grid.h"
 #include "runtime/picture/heatmap.h"

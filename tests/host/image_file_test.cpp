@@ -5,7 +5,7 @@
 #include <string>
 
 #include "expect_error.h"
-#include "runtime/base/os.h"
+#include "runtime/base/files.h"
 #include "runtime/io/safetensors.h"
 #include "runtime/picture/image_file.h"
 #include "temporary_directory.h"

@@ -7,7 +7,6 @@
 
 #include "expect_error.h"
 #include "runtime/base/json.h"
-#include "runtime/base/os.h"
 #include "runtime/io/safetensors.h"
 #include "runtime/models/image_processor.h"
 #include "runtime/picture/image_file.h"

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "runtime/base/os.h"
+#include "runtime/base/files.h"
 #include "runtime/models/config.h"
 
 namespace vantage::test {

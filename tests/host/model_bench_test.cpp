@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "expect_error.h"
-#include "runtime/base/os.h"
+#include "runtime/base/program.h"
 #include "runtime/base/trace_span.h"
 #include "runtime/bench/model_bench.h"
 #include "runtime/bench/op_profile.h"

@@ -4,8 +4,8 @@
 #include <catch2/catch_test_macros.hpp>
 #include <filesystem>
 
+#include "runtime/base/files.h"
 #include "runtime/base/json.h"
-#include "runtime/base/os.h"
 #include "runtime/io/safetensors.h"
 #include "tests/host/expect_error.h"
 #include "tests/host/temporary_directory.h"

@@ -9,7 +9,6 @@
 
 #include "known_configs.h"
 #include "runtime/base/log.h"
-#include "runtime/base/os.h"
 #include "runtime/conform/case_runner.h"
 #include "runtime/graph/choose_kernel.h"
 #include "runtime/graph/fuse.h"

@@ -2,7 +2,6 @@
 #include <catch2/catch_test_macros.hpp>
 #include <chrono>
 
-#include "runtime/base/os.h"
 #include "runtime/text/regex.h"
 #include "tests/host/expect_error.h"
 #include "tests/host/small_tokenizer.h"

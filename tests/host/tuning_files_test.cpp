@@ -5,9 +5,9 @@
 
 #include "expect_error.h"
 #include "own_cache.h"
+#include "runtime/base/files.h"
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
-#include "runtime/base/os.h"
 #include "runtime/exec/tuning_files.h"
 #include "runtime/graph/kernel_names.h"
 #include "runtime/measure/measure.h"

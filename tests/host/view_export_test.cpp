@@ -7,7 +7,7 @@
 #include <sstream>
 
 #include "expect_error.h"
-#include "runtime/base/os.h"
+#include "runtime/base/files.h"
 #include "runtime/picture/apng.h"
 #include "temporary_directory.h"
 #include "viewer/export/base64.h"

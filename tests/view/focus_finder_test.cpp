@@ -6,7 +6,7 @@
 #include <stdexcept>
 #include <thread>
 
-#include "runtime/base/os.h"
+#include "runtime/base/clock.h"
 #include "viewer/panels/focus_finder.h"
 #include "viewer/window/headless.h"
 

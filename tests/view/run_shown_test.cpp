@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "runtime/session/model_access.h"
-#include "runtime/base/os.h"
+#include "runtime/base/files.h"
 #include "runtime/models/config.h"
 #include "viewer/data/comparison.h"
 #include "viewer/panels/focus_finder.h"

@@ -8,7 +8,6 @@
 #include <optional>
 #include <thread>
 
-#include "runtime/base/os.h"
 #include "runtime/gpu/device_state.h"
 #include "runtime/gpu/queue.h"
 #include "viewer/draw/picture.h"

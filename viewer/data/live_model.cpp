@@ -9,8 +9,8 @@
 #include <mutex>
 #include <thread>
 
+#include "runtime/base/clock.h"
 #include "runtime/base/log.h"
-#include "runtime/base/os.h"
 #include "runtime/models/config.h"
 #include "runtime/models/image_processor.h"
 

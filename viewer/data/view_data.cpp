@@ -5,7 +5,7 @@
 #include <cstring>
 #include <limits>
 
-#include "runtime/base/os.h"
+#include "runtime/base/clock.h"
 #include "runtime/gpu/queue.h"
 #include "viewer/data/excerpt_reader.h"
 #include "viewer/data/factors.h"

@@ -6,9 +6,9 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "runtime/base/files.h"
 #include "runtime/base/log.h"
 #include "runtime/base/npy.h"
-#include "runtime/base/os.h"
 #include "runtime/base/utf8.h"
 #include "runtime/picture/shown_text.h"
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "runtime/base/os.h"
+#include "runtime/base/clock.h"
 #include "runtime/inspect/salient_head.h"
 #include "runtime/models/config.h"
 

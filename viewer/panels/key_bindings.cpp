@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "runtime/base/files.h"
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
-#include "runtime/base/os.h"
+#include "runtime/base/terminal.h"
 #include "runtime/picture/shown_text.h"
 #include "vantage/error.h"
 

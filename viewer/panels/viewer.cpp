@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "runtime/base/log.h"
-#include "runtime/base/os.h"
 #include "runtime/gpu/queue.h"
 #include "runtime/models/config.h"
 #include "viewer/panels/focus_finder.h"

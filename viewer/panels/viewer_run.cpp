@@ -3,7 +3,6 @@
 
 #include "runtime/session/model_access.h"
 #include "runtime/base/log.h"
-#include "runtime/base/os.h"
 #include "runtime/models/config.h"
 #include "viewer/panels/viewer.h"
 

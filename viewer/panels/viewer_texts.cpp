@@ -4,7 +4,7 @@
 #include <span>
 #include <thread>
 
-#include "runtime/base/os.h"
+#include "runtime/base/interrupt.h"
 #include "runtime/models/config.h"
 #include "viewer/panels/viewer.h"
 #include "viewer/panels/widgets.h"

@@ -4,7 +4,8 @@
 #include <chrono>
 #include <thread>
 
-#include "runtime/base/os.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/interrupt.h"
 #include "runtime/gpu/queue.h"
 #include "viewer/draw/picture.h"
 #include "viewer/panels/viewer.h"

@@ -4,7 +4,7 @@
 #define GLFW_INCLUDE_NONE
 #include <GLFW/glfw3.h>
 
-#include "runtime/base/os.h"
+#include "runtime/base/clock.h"
 #include "vantage/view_vulkan.h"
 #include "viewer/draw/frame.h"
 #include "viewer/panels/viewer.h"

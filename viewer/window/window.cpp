@@ -10,8 +10,9 @@
 #include <filesystem>
 #include <future>
 
+#include "runtime/base/clock.h"
+#include "runtime/base/interrupt.h"
 #include "runtime/base/log.h"
-#include "runtime/base/os.h"
 #include "runtime/gpu/queue.h"
 #include "runtime/picture/png.h"
 #include "vantage/vulkan.h"

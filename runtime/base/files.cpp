@@ -1,0 +1,213 @@
+#include "runtime/base/files.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "runtime/base/interrupt.h"
+#include "runtime/base/log.h"
+#include "runtime/base/posix.h"
+#include "vantage/error.h"
+
+namespace vantage {
+namespace {
+
+using posix::Descriptor;
+using posix::open_file;
+using posix::quoted;
+using posix::throw_file_error;
+
+/// The path of a temporary file, which the destructor deletes unless `keep` was called.
+class TemporaryFile {
+public:
+    explicit TemporaryFile(std::string path) : path_(std::move(path)) {}
+    ~TemporaryFile() {
+        if (!path_.empty()) ::unlink(path_.c_str());
+    }
+    TemporaryFile(const TemporaryFile&) = delete;
+    TemporaryFile& operator=(const TemporaryFile&) = delete;
+    const char* path() const { return path_.c_str(); }
+    void keep() { path_.clear(); }
+
+private:
+    std::string path_;
+};
+
+/// Creates and opens the temporary file for a file at `path`.
+int open_new(TemporaryFile& temporary, const std::string& path) {
+    const int fd = open_file(temporary.path(), O_WRONLY | O_CREAT | O_EXCL, 0666);
+    if (fd >= 0) return fd;
+    const int error = errno;
+    if (error == EEXIST) temporary.keep();  // made by someone else
+    throw_file_error("cannot write", path, error);
+}
+
+/// The status of the file that a file at `path` would replace. Zeros when there is none; throws for a folder.
+struct stat status_of_target(const std::string& path) {
+    struct stat status {};
+    if (::stat(path.c_str(), &status) != 0) return {};
+    if (S_ISDIR(status.st_mode)) throw_file_error("cannot write", path, EISDIR);
+    return status;
+}
+
+/// The file that is written for `path`: the target of a symbolic link, so that the link remains.
+std::string without_links(const std::string& path) {
+    std::error_code error;
+    const auto real = std::filesystem::canonical(path, error);
+    return error ? path : real.string();
+}
+
+/// Makes the rename survive a power failure. Not every file system can do that, so failing is not an error.
+void sync_directory(const std::string& path) {
+    const Descriptor directory(open_file(path.c_str(), O_RDONLY | O_DIRECTORY));
+    if (directory.get() >= 0) static_cast<void>(::fsync(directory.get()));
+}
+
+/// A name in the directory of `target` that no other thread or process uses.
+std::string temporary_name(const std::string& target) {
+    static std::atomic<unsigned> counter{0};
+    return target + format(".tmp-%ld-%u", static_cast<long>(::getpid()), counter.fetch_add(1));
+}
+
+}  // namespace
+
+MappedFile::MappedFile(const std::string& path) : path_(path) {
+    const Descriptor file(open_file(path.c_str(), O_RDONLY));
+    if (file.get() < 0) throw_file_error("cannot open", path, errno);
+    struct stat status {};
+    if (::fstat(file.get(), &status) != 0) throw_file_error("cannot open", path, errno);
+    if (S_ISDIR(status.st_mode)) throw_file_error("cannot open", path, EISDIR);
+    if (!S_ISREG(status.st_mode)) {
+        throw Error(ErrorKind::bad_file, "cannot map " + quoted(path) + ": it is a pipe or device, not a regular file");
+    }
+    size_ = static_cast<std::size_t>(status.st_size);
+    if (size_ == 0) return;  // an empty file cannot be mapped
+    void* data = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, file.get(), 0);
+    if (data == MAP_FAILED) throw_file_error("cannot map", path, errno);
+    data_ = static_cast<const std::byte*>(data);
+}
+
+MappedFile::~MappedFile() {
+    if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+void MappedFile::release(std::size_t offset, std::size_t size) const {
+    if (offset >= size_) return;
+    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    // Whole pages only: other bytes of the first and last page may still be needed.
+    const std::size_t end_of_range = size > size_ - offset ? size_ : offset + size;
+    const std::size_t begin = (offset + page - 1) / page * page;
+    const std::size_t end = end_of_range == size_ ? size_ : end_of_range / page * page;
+    if (begin >= end) return;
+    // Only a hint: if it fails, the pages stay in memory longer.
+    static_cast<void>(::madvise(const_cast<std::byte*>(data_) + begin, end - begin, MADV_DONTNEED));
+}
+
+std::string read_file(const std::string& path, std::size_t limit) {
+    const Descriptor file(open_file(path.c_str(), O_RDONLY));
+    if (file.get() < 0) throw_file_error("cannot read", path, errno);
+    struct stat status {};
+    const bool regular = ::fstat(file.get(), &status) == 0 && S_ISREG(status.st_mode);
+    std::string text;
+    const bool known_too_large = regular && static_cast<std::uint64_t>(status.st_size) > limit;
+    if (!known_too_large) {
+        if (const int error = posix::read_all(file.get(), limit, text); error != 0) {
+            throw_if_interrupted();
+            throw_file_error("cannot read", path, error);
+        }
+        if (text.size() <= limit) return text;
+    }
+    const std::string found = known_too_large ? std::to_string(status.st_size) : "more than " + std::to_string(limit);
+    throw Error(ErrorKind::bad_file, "cannot read " + quoted(path) + ": it has " + found + " bytes, at most " +
+                                         std::to_string(limit) + " are allowed here (is it the right file?)");
+}
+
+struct FileWriter::State {
+    std::string path, target;
+    mode_t mode = 0;  // of the file that is replaced; 0: there is none, and the umask decides
+    std::optional<TemporaryFile> temporary;
+    std::optional<Descriptor> file;
+
+    [[noreturn]] void fail(int error) const {
+        throw_if_interrupted();
+        throw_file_error("cannot write", path, error);
+    }
+    /// Opens a pipe or device (/dev/null, /dev/stdout), which must not be replaced. False for other paths.
+    bool opened_directly() {
+        const struct stat status = status_of_target(path);
+        if (status.st_mode == 0) return false;
+        mode = status.st_mode & 07777;
+        if (S_ISREG(status.st_mode)) return false;
+        file.emplace(open_file(path.c_str(), O_WRONLY));
+        if (file->get() < 0) fail(errno);
+        return true;
+    }
+};
+
+FileWriter::FileWriter(const std::string& path) : state_(std::make_unique<State>()) {
+    State& s = *state_;
+    s.path = path;
+    if (s.opened_directly()) return;
+    s.target = without_links(path);
+    s.temporary.emplace(temporary_name(s.target));
+    s.file.emplace(open_new(*s.temporary, path));
+}
+
+FileWriter::~FileWriter() = default;
+
+void FileWriter::write(std::span<const std::byte> bytes) {
+    if (const int error = posix::write_all(state_->file->get(), bytes); error != 0) state_->fail(error);
+}
+
+void FileWriter::write(const std::string& text) { write(std::as_bytes(std::span(text.data(), text.size()))); }
+
+void FileWriter::finish() {
+    State& s = *state_;
+    int error = 0;
+    if (s.temporary && s.mode != 0 && ::fchmod(s.file->get(), s.mode) != 0) error = errno;
+    if (s.temporary && error == 0 && ::fsync(s.file->get()) != 0 && errno != EINVAL && errno != ENOTSUP) error = errno;
+    if (const int closing = s.file->close(); error == 0) error = closing;
+    if (s.temporary && error == 0 && ::rename(s.temporary->path(), s.target.c_str()) != 0) error = errno;
+    if (error != 0) s.fail(error);
+    if (!s.temporary) return;
+    s.temporary->keep();
+    const std::string directory = std::filesystem::path(s.target).parent_path().string();
+    sync_directory(directory.empty() ? "." : directory);
+}
+
+void write_file(const std::string& path, std::span<const std::byte> bytes) {
+    FileWriter file(path);
+    file.write(bytes);
+    file.finish();
+}
+
+void write_file(const std::string& path, const std::string& text) {
+    write_file(path, std::as_bytes(std::span(text.data(), text.size())));
+}
+
+void require_writable(const std::string& path) {
+    if (const mode_t mode = status_of_target(path).st_mode; mode != 0 && !S_ISREG(mode)) return;  // written directly
+    TemporaryFile temporary(temporary_name(without_links(path)));
+    const Descriptor file(open_new(temporary, path));
+}
+
+TemporaryFolder::TemporaryFolder() : path_((std::filesystem::temp_directory_path() / "vantage-XXXXXX").string()) {
+    if (::mkdtemp(path_.data()) == nullptr) throw_file_error("cannot create the folder", path_, errno);
+}
+TemporaryFolder::~TemporaryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+}
+
+}  // namespace vantage

@@ -1,0 +1,68 @@
+// Files: mapped, read whole, and replaced whole. All functions throw bad_file with the path and the reason.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+
+namespace vantage {
+
+/// A file that is mapped read-only.
+class MappedFile {
+public:
+    explicit MappedFile(const std::string& path);
+    ~MappedFile();
+    MappedFile(const MappedFile&) = delete;
+    MappedFile& operator=(const MappedFile&) = delete;
+    std::span<const std::byte> bytes() const { return {data_, size_}; }
+    const std::string& path() const { return path_; }
+    /// Tells the system that these bytes are not needed again soon, such as weights that were uploaded.
+    void release(std::size_t offset, std::size_t size) const;
+
+private:
+    std::string path_;
+    const std::byte* data_ = nullptr;
+    std::size_t size_ = 0;
+};
+
+/// The contents of a file of at most `limit` bytes.
+std::string read_file(const std::string& path, std::size_t limit = std::size_t{1} << 30);
+
+/// Writes a file in pieces. The pieces go to a temporary file in the same directory, which `finish` moves to `path`, so
+/// that a reader never sees an incomplete file. Without `finish` it is deleted. Pipes and devices are written directly.
+class FileWriter {
+public:
+    explicit FileWriter(const std::string& path);
+    ~FileWriter();
+    FileWriter(const FileWriter&) = delete;
+    FileWriter& operator=(const FileWriter&) = delete;
+    void write(std::span<const std::byte> bytes);
+    void write(const std::string& text);
+    void finish();
+
+private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+/// Writes a whole file, like FileWriter.
+void write_file(const std::string& path, std::span<const std::byte> bytes);
+void write_file(const std::string& path, const std::string& text);
+/// Throws if write_file would: call it before a long computation whose result goes to `path`.
+void require_writable(const std::string& path);
+
+/// A new folder among the system's temporary ones, deleted by the destructor.
+class TemporaryFolder {
+public:
+    TemporaryFolder();
+    ~TemporaryFolder();
+    TemporaryFolder(const TemporaryFolder&) = delete;
+    TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+    const std::string& path() const { return path_; }
+
+private:
+    std::string path_;
+};
+
+}  // namespace vantage

@@ -1,0 +1,40 @@
+// File descriptors, and errors of POSIX calls as messages. For the files of this directory.
+#pragma once
+
+#include <fcntl.h>
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+namespace vantage::posix {
+
+/// The path in quotes, with control characters escaped, so that a message stays one line.
+std::string quoted(const std::string& path);
+/// Throws bad_file: "WHAT 'PATH': the system's text for `error` (what to do)". `error` is an errno.
+[[noreturn]] void throw_file_error(const char* what, const std::string& path, int error);
+
+/// An open file, which the destructor closes.
+class Descriptor {
+public:
+    explicit Descriptor(int fd) : fd_(fd) {}
+    ~Descriptor();
+    Descriptor(const Descriptor&) = delete;
+    Descriptor& operator=(const Descriptor&) = delete;
+    int get() const { return fd_; }
+    /// Closes it now; some file systems report a failed write only here. 0 or errno.
+    int close();
+
+private:
+    int fd_;
+};
+
+/// open(2) with O_CLOEXEC. Repeats an interrupted call, except after Ctrl-C. Negative, with errno, when it fails.
+int open_file(const char* path, int flags, mode_t mode = 0);
+/// Appends everything that can be read to `text`, but at most `limit` + 1 bytes: the last one shows that there is more
+/// than allowed. 0 or errno.
+int read_all(int fd, std::size_t limit, std::string& text);
+/// Writes all bytes. 0 or errno.
+int write_all(int fd, std::span<const std::byte> bytes);
+
+}  // namespace vantage::posix

@@ -1,0 +1,82 @@
+#include "runtime/base/program.h"
+
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+
+#include "runtime/base/clock.h"
+#include "runtime/base/posix.h"
+
+namespace vantage {
+namespace {
+
+/// Our environment with the values of `changed`.
+std::vector<std::string> environment_with(const std::map<std::string, std::string>& changed) {
+    std::vector<std::string> all;
+    for (char** variable = environ; *variable != nullptr; ++variable) {
+        const std::string text = *variable;
+        if (changed.count(text.substr(0, text.find('='))) == 0) all.push_back(text);
+    }
+    for (const auto& [name, value] : changed) all.push_back(name + "=" + value);
+    return all;
+}
+
+std::vector<char*> pointers_to(std::vector<std::string>& texts) {
+    std::vector<char*> pointers;
+    for (std::string& text : texts) pointers.push_back(text.data());
+    pointers.push_back(nullptr);
+    return pointers;
+}
+
+void read_to_end(int fd, double begin, Finished& finished) {
+    std::array<char, 4096> piece;
+    while (true) {
+        const ssize_t count = ::read(fd, piece.data(), piece.size());
+        if (count < 0 && errno == EINTR) continue;
+        if (count <= 0) return;
+        if (finished.out.empty()) finished.first_output_seconds = seconds_now() - begin;
+        finished.out.append(piece.data(), static_cast<std::size_t>(count));
+    }
+}
+
+}  // namespace
+
+std::string program_path() {
+    std::error_code error;
+    const std::filesystem::path path = std::filesystem::read_symlink("/proc/self/exe", error);
+    return error ? std::string() : path.string();
+}
+
+Finished run_program(const std::vector<std::string>& command, const std::map<std::string, std::string>& environment) {
+    std::vector<std::string> arguments = command, variables = environment_with(environment);
+    std::array<int, 2> ends{};
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0)
+        posix::throw_file_error("cannot create a pipe for", command.front(), errno);
+    posix_spawn_file_actions_t files;
+    posix_spawn_file_actions_init(&files);
+    posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&files, ends[1], 1);
+    Finished finished;
+    pid_t child = 0;
+    const double begin = seconds_now();
+    const int error = ::posix_spawn(&child, command.front().c_str(), &files, nullptr, pointers_to(arguments).data(),
+                                    pointers_to(variables).data());
+    posix_spawn_file_actions_destroy(&files);
+    ::close(ends[1]);
+    if (error == 0) read_to_end(ends[0], begin, finished);
+    ::close(ends[0]);
+    if (error != 0) posix::throw_file_error("cannot run", command.front(), error);
+    int status = 0;
+    while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    finished.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+    return finished;
+}
+
+}  // namespace vantage

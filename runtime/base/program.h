@@ -1,0 +1,26 @@
+// Programs: the running one, and others that it starts.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+namespace vantage {
+
+/// Path of the running program, empty when unknown.
+std::string program_path();
+
+/// The result of a program.
+struct Finished {
+    /// Its exit code, or 128 + the signal that ended it.
+    int code = 0;
+    /// What it wrote to stdout.
+    std::string out;
+    /// Seconds from the start until it first wrote something.
+    double first_output_seconds = 0;
+};
+/// Runs a program and waits for its end. `command` is its path and its arguments. It gets our environment with
+/// `environment` in addition, an empty stdin and our stderr. Throws bad_file when it cannot be started.
+Finished run_program(const std::vector<std::string>& command, const std::map<std::string, std::string>& environment);
+
+}  // namespace vantage

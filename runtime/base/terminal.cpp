@@ -1,0 +1,54 @@
+#include "runtime/base/terminal.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <utility>
+
+#include "runtime/base/interrupt.h"
+#include "runtime/base/posix.h"
+
+namespace vantage {
+
+bool is_terminal(int fd) { return ::isatty(fd) == 1; }
+
+int terminal_columns(int fd) {
+    winsize size{};
+    return ::ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+std::string read_stdin() {
+    std::string text;
+    if (const int error = posix::read_all(STDIN_FILENO, SIZE_MAX - 1, text); error != 0) {
+        throw_if_interrupted();
+        posix::throw_file_error("cannot read", "standard input", error);
+    }
+    return text;
+}
+
+std::optional<std::string> read_line() {
+    static std::string ahead;  // read, but not yet returned
+    std::array<char, 4096> piece{};
+    std::size_t end = ahead.find('\n'), searched = 0;
+    while (end == std::string::npos) {
+        throw_if_interrupted();
+        searched = ahead.size();
+        const ssize_t count = ::read(STDIN_FILENO, piece.data(), piece.size());
+        if (count < 0 && errno == EINTR) continue;
+        if (count < 0) posix::throw_file_error("cannot read", "standard input", errno);
+        if (count == 0) {
+            if (ahead.empty()) return std::nullopt;
+            return std::exchange(ahead, {});
+        }
+        ahead.append(piece.data(), static_cast<std::size_t>(count));
+        end = ahead.find('\n', searched);
+    }
+    std::string line = ahead.substr(0, end);
+    ahead.erase(0, end + 1);
+    return line;
+}
+
+}  // namespace vantage

@@ -1,0 +1,18 @@
+// Standard input, and what stdout and stderr are connected to.
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace vantage {
+
+bool is_terminal(int fd);
+/// Width of the terminal, 80 when unknown.
+int terminal_columns(int fd);
+
+/// All of stdin, byte for byte.
+std::string read_stdin();
+/// The next line of stdin, without its end, or nothing at the end of the input. Throws interrupted on Ctrl-C.
+std::optional<std::string> read_line();
+
+}  // namespace vantage

@@ -1,0 +1,52 @@
+// Other processes: programs that are started, and locks that exclude them.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+#include <string>
+
+#include "runtime/base/file_lock.h"
+#include "runtime/base/files.h"
+#include "runtime/base/program.h"
+#include "vantage/error.h"
+
+using namespace vantage;
+using Catch::Matchers::ContainsSubstring;
+
+TEST_CASE("A program that cannot be started throws bad_file with its path", "[base]") {
+    try {
+        static_cast<void>(run_program({"/nowhere/program"}, {}));
+        FAIL("no error");
+    } catch (const Error& error) {
+        CHECK(error.kind() == ErrorKind::bad_file);
+        CHECK_THAT(error.what(), ContainsSubstring("cannot run '/nowhere/program'"));
+    }
+}
+
+TEST_CASE("A file lock excludes other processes until it is released", "[base]") {
+    const TemporaryFolder folder;
+    const std::string path = folder.path() + "/lock";
+    // The child ends with 0 when it gets the lock, with 1 when it is refused as documented.
+    const auto child_gets_it = [&] {
+        const pid_t child = ::fork();
+        if (child == 0) {
+            int code = 2;
+            try {
+                const FileLock lock(path);
+                code = 0;
+            } catch (const Error& error) {
+                code = error.kind() == ErrorKind::bad_file ? 1 : 2;
+            }
+            ::_exit(code);
+        }
+        int status = 0;
+        ::waitpid(child, &status, 0);
+        return WEXITSTATUS(status);
+    };
+    {
+        const FileLock lock(path);
+        CHECK(child_gets_it() == 1);
+    }
+    CHECK(child_gets_it() == 0);
+}
