@@ -10,9 +10,9 @@
 #include <set>
 #include <sstream>
 
+#include "runtime/base/files.h"
 #include "runtime/base/json.h"
 #include "runtime/base/log.h"
-#include "runtime/base/os.h"
 #include "runtime/inspect/head_pattern.h"
 #include "runtime/inspect/salient_head.h"
 #include "runtime/io/safetensors.h"
