@@ -19,7 +19,7 @@ constexpr std::uint64_t alignment = 256;
 [[noreturn]] void throw_out_of_memory(const DeviceState& device, std::uint64_t wanted, const std::string& name) {
     throw Error(
         ErrorKind::out_of_memory,
-        format("out of device memory: '%s' wants %s (%llu bytes), %s of %s are available on %s; use a smaller model or "
+        format("out of device memory: '%s' needs %s (%llu bytes), %s of %s are available on %s; use a smaller model or "
                "context, or close other programs",
                name.c_str(), bytes_text(wanted).c_str(), static_cast<unsigned long long>(wanted),
                bytes_text(device.memory_available()).c_str(), bytes_text(device.caps().device_memory).c_str(),
@@ -109,7 +109,7 @@ std::uint64_t checked_size(const DeviceState& device, std::uint64_t bytes, const
         throw Error(
             ErrorKind::out_of_memory,
             format(
-                "'%s' wants %s (%llu bytes) in one buffer, the driver of %s allows at most %s; use a smaller model or "
+                "'%s' needs %s (%llu bytes) in one buffer, the driver of %s allows at most %s; use a smaller model or "
                 "context",
                 name.c_str(), bytes_text(bytes).c_str(), static_cast<unsigned long long>(bytes),
                 device.caps().name.c_str(), bytes_text(maximum).c_str()));

@@ -45,7 +45,7 @@ private:
 };
 
 /// Allocates `bytes`, rounded up to a multiple of 16, at an address that is a multiple of 256. Large buffers are checked
-/// against the memory budget first. Throws out_of_memory with the name, the size wanted and the size available. Counts as one
+/// against the memory budget first. Throws out_of_memory with the name, the size and the size available. Counts as one
 /// allocation in `call_counts()`. Thread-safe.
 Buffer allocate(DeviceState& device, std::uint64_t bytes, MemoryKind kind, const std::string& name);
 

@@ -115,7 +115,7 @@ ends 2 "unexpected"*"--help" "$program" run -p "The" unexpected
 
 ends 3 "driver" env VK_DRIVER_FILES=/nonexistent VK_ICD_FILENAMES=/nonexistent "$program" run -m "$folder" -p "The"
 ends 2 "names no device" "$program" run -m "$folder" -p "The" --device vulkan:99
-ends 4 "out of device memory: "*" wants "*" are available" env VANTAGE_FAULT=allocate:3:out_of_memory "$program" run -m "$folder" -p "The" -q
+ends 4 "out of device memory: "*" needs "*" are available" env VANTAGE_FAULT=allocate:3:out_of_memory "$program" run -m "$folder" -p "The" -q
 ends 4 "out of device memory: " env VANTAGE_FAULT=allocate:28:out_of_memory "$program" run -m "$folder" -p "The" -q
 ends 5 "DEVICE_LOST" env VANTAGE_FAULT=submit:8:device_lost "$program" run -m "$folder" -p "The" -q
 ends 5 "DEVICE_LOST" env VANTAGE_FAULT=wait:12:device_lost "$program" run -m "$folder" -p "The" -n 60 -q

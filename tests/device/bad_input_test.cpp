@@ -1,4 +1,4 @@
-// Model folders and token ids that are wrong: each ends in an error of one line that names file, thing found, thing wanted.
+// Wrong model folders and token ids: each is an error of one line with the file, what was found and what is expected.
 #include <catch2/catch_test_macros.hpp>
 #include <filesystem>
 #include <fstream>
@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 
 const std::string models = std::string(VANTAGE_TEST_DATA) + "/data/oracle/models/";
 
-/// A copy of one of the oracle's models, to be spoiled.
+/// A copy of one of the oracle's models, which tests damage.
 class Folder {
 public:
     explicit Folder(const std::string& model = "gpt2") {
@@ -43,7 +43,7 @@ public:
         write("config.json", config.dump());
     }
 
-    /// Writes model.safetensors anew, changed by `change`.
+    /// Rewrites model.safetensors, changed by `change`.
     using Tensors = std::map<std::string, TensorToWrite>;
     void change_tensors(const std::function<void(Tensors&)>& change) const {
         const std::string file = path("model.safetensors");
@@ -69,11 +69,11 @@ void expect_bad(const Folder& folder, std::initializer_list<const char*> parts) 
 
 }  // namespace
 
-TEST_CASE("folders that are no model", "[bad]") {
+TEST_CASE("folders that are not models", "[bad]") {
     expect_error(ErrorKind::bad_file, {"/nonexistent/model", "no such folder"},
                  [] { Model::load(test_device(), "/nonexistent/model"); });
     const Folder folder;
-    CHECK(Model::load(test_device(), folder.path()).info().parameters > 0);  // as it is, it can be read
+    CHECK(Model::load(test_device(), folder.path()).info().parameters > 0);  // the undamaged copy can be read
     SECTION("no config.json") {
         folder.remove("config.json");
         expect_bad(folder, {"config.json"});
@@ -150,7 +150,7 @@ TEST_CASE("weights that do not fit the config", "[bad]") {
     }
 }
 
-TEST_CASE("shards that are not all there", "[bad]") {
+TEST_CASE("missing shards", "[bad]") {
     const Folder folder("llama_bf16");
     CHECK(Model::load(test_device(), folder.path()).info().weight_types == "bf16");
     SECTION("a shard is missing") {
@@ -176,14 +176,14 @@ TEST_CASE("shards that are not all there", "[bad]") {
     }
 }
 
-TEST_CASE("tokens that cannot be", "[bad]") {
+TEST_CASE("invalid tokens", "[bad]") {
     const Model model = Model::load(test_device(), models + "gpt2");
     Session session(model, {.context = 20});
     session.restart();
     const auto append = [&](std::vector<std::int32_t> ids) { return [&session, ids] { session.append(ids); }; };
     expect_error(ErrorKind::usage, {"1000", "vocabulary", "0 … 999"}, append({1, 1000}));
     expect_error(ErrorKind::usage, {"-1", "vocabulary"}, append({-1}));
-    CHECK(session.tokens().empty());  // nothing of what was refused stays
+    CHECK(session.tokens().empty());  // nothing of a rejected input remains
     expect_error(ErrorKind::usage, {"21 tokens", "context of 20", "make the context larger"},
                  append(std::vector<std::int32_t>(21, 5)));
     CHECK(session.tokens().empty());
@@ -203,7 +203,7 @@ TEST_CASE("tokens that cannot be", "[bad]") {
         expect_error(ErrorKind::usage, {"sampling"}, [&] { all.restart(wrong); });
 }
 
-TEST_CASE("attention is asked for where there is some", "[bad]") {
+TEST_CASE("attention outside the recorded range is an error", "[bad]") {
     const Model model = Model::load(test_device(), models + "gpt2");
     Session session(model, {.context = 20, .record_attention = RecordAttention::all()});
     session.restart();

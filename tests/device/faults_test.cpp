@@ -1,5 +1,5 @@
-// Faults: every call that can fail does fail once, and each time the program ends with the right error, hangs nowhere and
-// leaves nothing behind (the validation layer, when it is on, would report it).
+// Injected faults: every call that can fail fails once. Each time the program gets the right error, does not hang and
+// leaks nothing (the validation layer, when it is on, reports leaks).
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -19,7 +19,7 @@ using Catch::Matchers::ContainsSubstring;
 
 namespace {
 
-/// Opens a device and does a little of everything that can fail.
+/// Opens a device and uses every kind of call that can fail.
 void everything() {
     const Device device = Device::open();
     gpu::DeviceState& state = device.state();
@@ -51,7 +51,7 @@ bool strikes(gpu::FaultPoint point, std::uint64_t nth, const Fault& fault, int& 
     try {
         everything();
         if (gpu::fault_armed()) return false;
-        ++survived;  // some calls may fail without harm: the pipeline cache is one
+        ++survived;  // some failures are no errors, such as those of the pipeline cache
     } catch (const Error& error) {
         INFO(error.what());
         CHECK(error.kind() == fault.kind);
@@ -63,7 +63,7 @@ bool strikes(gpu::FaultPoint point, std::uint64_t nth, const Fault& fault, int& 
 
 }  // namespace
 
-TEST_CASE("every call that can fail ends in the right error") {
+TEST_CASE("every call that fails gives the right error") {
     const Fault fault = GENERATE(Fault{VK_ERROR_OUT_OF_DEVICE_MEMORY, ErrorKind::out_of_memory, 4},
                                  Fault{VK_ERROR_DEVICE_LOST, ErrorKind::device_lost, 5});
     int survived = 0;
@@ -77,12 +77,12 @@ TEST_CASE("every call that can fail ends in the right error") {
     gpu::arm_fault(gpu::FaultPoint::any, 0, VK_SUCCESS);
     CHECK(calls > 30);
     CHECK(survived <= 8);
-    UNSCOPED_INFO(calls << " calls, " << survived << " may fail without harm");
-    everything();  // nothing sticks to the process
+    UNSCOPED_INFO(calls << " calls, " << survived << " fail without an error");
+    everything();  // the process works as before
     CHECK(Device::validation_errors() == 0);
 }
 
-TEST_CASE("allocations, submissions and waits are counted apart") {
+TEST_CASE("allocations, submissions and waits are counted separately") {
     int survived = 0;
     for (const gpu::FaultPoint point : {gpu::FaultPoint::allocate, gpu::FaultPoint::submit, gpu::FaultPoint::wait}) {
         std::uint64_t nth = 1;
@@ -93,7 +93,7 @@ TEST_CASE("allocations, submissions and waits are counted apart") {
     CHECK(survived == 0);
 }
 
-TEST_CASE("the out-of-memory message has the numbers") {
+TEST_CASE("the out-of-memory message has the sizes") {
     const Device device = Device::open();
     gpu::arm_fault(gpu::FaultPoint::allocate, 1, VK_ERROR_OUT_OF_DEVICE_MEMORY);
     try {
@@ -101,12 +101,12 @@ TEST_CASE("the out-of-memory message has the numbers") {
         FAIL("no error");
     } catch (const Error& error) {
         CHECK(error.kind() == ErrorKind::out_of_memory);
-        CHECK_THAT(error.what(), ContainsSubstring("'wte.weight' wants 120.6 KiB (123456 bytes)") &&
+        CHECK_THAT(error.what(), ContainsSubstring("'wte.weight' needs 120.6 KiB (123456 bytes)") &&
                                      ContainsSubstring("are available"));
     }
 }
 
-TEST_CASE("a lost device refuses further work at once") {
+TEST_CASE("a lost device rejects further work at once") {
     const Device device = Device::open();
     gpu::DeviceState& state = device.state();
     Selftest test(state, 64);
@@ -129,7 +129,7 @@ TEST_CASE("a lost device refuses further work at once") {
     }
 }
 
-TEST_CASE("a device that takes too long is given up, and freed when it is done after all") {
+TEST_CASE("a device that exceeds the timeout counts as lost, and is freed when it is done") {
     const auto start = std::chrono::steady_clock::now();
     {
         const Device device = Device::open();

@@ -1,4 +1,4 @@
-// The device layer on the device that VANTAGE_DEVICE names: memory, dispatches, the pipeline cache, sharing.
+// The gpu layer on the device that VANTAGE_DEVICE names: memory, dispatches, pipelines, sharing.
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
 #include <catch2/matchers/catch_matchers_string.hpp>
@@ -48,12 +48,12 @@ Error error_of(const std::function<void()>& deed) {
 
 }  // namespace
 
-TEST_CASE("bytes come back as they went, through staging in pieces and directly") {
+TEST_CASE("uploaded bytes are downloaded unchanged, directly and through staging in pieces") {
     const Device device = Device::open();
     gpu::DeviceState& state = device.state();
     const bool direct = GENERATE(false, true);
     state.staging->direct_mapping = direct;
-    state.staging->piece_bytes = 1000;  // odd sizes cross several pieces and end inside one
+    state.staging->piece_bytes = 1000;  // odd sizes span several pieces and end inside one
     for (const gpu::MemoryKind kind :
          {gpu::MemoryKind::device, gpu::MemoryKind::upload, gpu::MemoryKind::readback, gpu::MemoryKind::shared}) {
         for (const std::size_t bytes : {1u, 3u, 4u, 999u, 1000u, 1001u, 2000u, 3001u, 10007u}) {
@@ -74,7 +74,7 @@ TEST_CASE("bytes come back as they went, through staging in pieces and directly"
     }
 }
 
-TEST_CASE("buffers are aligned, named, and count as allocations") {
+TEST_CASE("buffers are aligned, have names, and count as allocations") {
     const Device device = Device::open();
     gpu::DeviceState& state = device.state();
     const std::uint64_t before = gpu::call_counts().allocations;
@@ -94,7 +94,7 @@ TEST_CASE("buffers are aligned, named, and count as allocations") {
     CHECK_FALSE(static_cast<bool>(gpu::Buffer()));
 }
 
-TEST_CASE("fill writes its range and nothing else") {
+TEST_CASE("fill writes only its range") {
     const Device device = Device::open();
     gpu::DeviceState& state = device.state();
     const gpu::Buffer buffer = gpu::allocate(state, 64, gpu::MemoryKind::device, "filled");
@@ -106,7 +106,7 @@ TEST_CASE("fill writes its range and nothing else") {
     CHECK_THAT(error_of([&] { gpu::fill(state, buffer, 2, 4, 0); }).what(), ContainsSubstring("multiples of 4"));
 }
 
-TEST_CASE("a range outside a buffer is refused by name") {
+TEST_CASE("a range outside a buffer is an error that names the buffer") {
     const Device device = Device::open();
     gpu::DeviceState& state = device.state();
     const gpu::Buffer buffer = gpu::allocate(state, 64, gpu::MemoryKind::device, "small one");
@@ -116,7 +116,7 @@ TEST_CASE("a range outside a buffer is refused by name") {
     CHECK_THAT(error_of([&] { gpu::fill(state, buffer, 60, 8, 0); }).what(), ContainsSubstring("it has 64"));
 }
 
-TEST_CASE("too much memory is refused with the numbers") {
+TEST_CASE("an allocation that is too large is an error with the sizes") {
     const Device device = Device::open();
     gpu::DeviceState& state = device.state();
     const Error piece = error_of([&] {
@@ -124,7 +124,7 @@ TEST_CASE("too much memory is refused with the numbers") {
     });
     CHECK(piece.kind() == ErrorKind::out_of_memory);
     CHECK_THAT(piece.what(), ContainsSubstring("giant") && ContainsSubstring("at most"));
-    // As if the driver set no limit to a piece: then the memory budget does.
+    // Without the driver's limit for one allocation the memory budget is the limit.
     state.parts.caps.max_allocation = state.parts.caps.max_buffer = ~0ull;
     const std::uint64_t more = device.memory_available() + (1ull << 30);
     const Error budget =
@@ -135,7 +135,7 @@ TEST_CASE("too much memory is refused with the numbers") {
     CHECK(exit_code(budget.kind()) == 4);
 }
 
-TEST_CASE("a dispatch computes, is timed, and is found again by its key") {
+TEST_CASE("a dispatch computes and is timed, and its pipeline is found by its key") {
     const Device device = Device::open();
     gpu::DeviceState& state = device.state();
     Selftest test(state, 1000);
@@ -162,7 +162,7 @@ TEST_CASE("a dispatch computes, is timed, and is found again by its key") {
                ContainsSubstring("untimed") && ContainsSubstring("has ended"));
 }
 
-TEST_CASE("what cannot be dispatched is refused") {
+TEST_CASE("an invalid dispatch is an error") {
     const Device device = Device::open();
     gpu::DeviceState& state = device.state();
     Selftest test(state, 64);
@@ -190,7 +190,7 @@ TEST_CASE("what cannot be dispatched is refused") {
     CHECK_THAT(size.what(), ContainsSubstring("selftest (64) subgroup 4096"));
 }
 
-TEST_CASE("a required subgroup size and full subgroups are accepted where the device has them") {
+TEST_CASE("a required subgroup size is accepted if the device supports it") {
     const Device device = Device::open();
     const Caps& caps = device.caps();
     for (std::uint32_t size = caps.min_subgroup_size; size <= caps.max_subgroup_size && caps.subgroup_size_control;
@@ -200,7 +200,7 @@ TEST_CASE("a required subgroup size and full subgroups are accepted where the de
     CHECK(gpu::pipeline(device.state(), {"selftest", {128}, caps.subgroup_size}) != VK_NULL_HANDLE);
 }
 
-TEST_CASE("an indirect dispatch takes its grid from the device") {
+TEST_CASE("an indirect dispatch reads its grid on the device") {
     const Device device = Device::open();
     gpu::DeviceState& state = device.state();
     Selftest test(state, 1000);
@@ -233,10 +233,10 @@ TEST_CASE("a dispatch in pieces covers the whole grid") {
     CHECK(test.worst_error(1.0f) == 0.0f);
 }
 
-TEST_CASE("one recording replayed many times unawaited runs that often, in order") {
+TEST_CASE("a recording that is submitted many times without waiting runs that often, in order") {
     const Device device = Device::open();
     gpu::DeviceState& state = device.state();
-    // Each run computes x = 2x + 1 in place, through a second buffer: a lost or doubled run shows.
+    // Each run computes x = 2x + 1 in place, through a second buffer, so a missing or repeated run changes the result.
     Selftest test(state, 256);
     gpu::Recording recording(state, "replayed");
     test.record(recording, 1.0f);
@@ -255,7 +255,7 @@ TEST_CASE("one recording replayed many times unawaited runs that often, in order
     CHECK(test.result()[255] == 1048575.0f);  // 2^20 - 1
 }
 
-TEST_CASE("several recordings go in one submission") {
+TEST_CASE("one submission has several recordings") {
     const Device device = Device::open();
     gpu::DeviceState& state = device.state();
     Selftest first(state, 100), second(state, 100);
@@ -270,7 +270,7 @@ TEST_CASE("several recordings go in one submission") {
     CHECK(second.worst_error(2.0f) == 0.0f);
 }
 
-TEST_CASE("what is dropped while the device uses it lives until it is done") {
+TEST_CASE("objects that are released while the device uses them live until it is done") {
     const Device device = Device::open();
     gpu::DeviceState& state = device.state();
     std::uint64_t last = 0;
@@ -296,7 +296,7 @@ TEST_CASE("a buffer keeps its device alive") {
     CHECK(Device::validation_errors() == 0);
 }
 
-TEST_CASE("threads that want the same pipelines get the same, made once") {
+TEST_CASE("threads that need the same pipelines share them, and each is made once") {
     const Device device = Device::open();
     gpu::DeviceState& state = device.state();
     std::vector<gpu::PipelineKey> keys{{"selftest", {8}},  {"selftest", {16}},  {"selftest", {32}},
@@ -318,7 +318,7 @@ TEST_CASE("threads that want the same pipelines get the same, made once") {
     CHECK(error_of([&] { gpu::prepare_pipelines(state, keys); }).kind() == ErrorKind::unsupported);
 }
 
-TEST_CASE("work is submitted from several threads") {
+TEST_CASE("several threads can submit work") {
     const Device device = Device::open();
     gpu::DeviceState& state = device.state();
     std::array<float, 4> errors{1, 1, 1, 1};
@@ -342,7 +342,7 @@ TEST_CASE("work is submitted from several threads") {
     CHECK(errors == std::array<float, 4>{0, 0, 0, 0});
 }
 
-TEST_CASE("a program's own device is adopted") {
+TEST_CASE("a device that the program created is adopted") {
     const Device owner = Device::open();
     const VulkanHandles theirs = handles(owner);
     DeviceFeatures features(theirs.physical);
@@ -362,11 +362,11 @@ TEST_CASE("a program's own device is adopted") {
         CHECK(timeline(adopted).value >= 1);
         CHECK(timeline(adopted).semaphore != VK_NULL_HANDLE);
     }
-    // The device is still there: the state did not own it.
+    // The device still exists, because the state did not own it.
     CHECK(gpu::allocate(owner.state(), 16, gpu::MemoryKind::device, "after").address() != 0);
 }
 
-TEST_CASE("memory is shared by a file descriptor") {
+TEST_CASE("memory is shared through a file descriptor") {
     const Device device = Device::open();
     gpu::DeviceState& state = device.state();
     std::vector<float> values(64), got(64);
@@ -394,7 +394,7 @@ TEST_CASE("memory is shared by a file descriptor") {
     }
 }
 
-TEST_CASE("the list of devices agrees with what is opened") {
+TEST_CASE("the device that is opened is the chosen one in the list") {
     const std::vector<DeviceListing> listings = Device::list();
     const Device device = Device::open();
     const auto chosen =
@@ -409,7 +409,7 @@ TEST_CASE("the list of devices agrees with what is opened") {
     CHECK(error_of([] { static_cast<void>(Device::list("name:no such device")); }).kind() == ErrorKind::usage);
 }
 
-TEST_CASE("this device's caps survive a round trip") {
+TEST_CASE("the caps of this device are written to JSON and read back unchanged") {
     const std::string text = caps_to_json(Device::open().caps());
     CHECK(caps_to_json(caps_from_json(text)) == text);
 }

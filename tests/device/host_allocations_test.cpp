@@ -1,4 +1,4 @@
-// Tokens are drawn without an allocation on the host: operator new is counted, and what drivers and layers do is left out.
+// A token is generated without an allocation on the host. operator new is counted, except in drivers and layers.
 #include <catch2/catch_test_macros.hpp>
 #include <cstdlib>
 #include <new>
@@ -20,7 +20,7 @@ void* counted(std::size_t bytes) {
     throw std::bad_alloc();
 }
 
-/// While it lives the calls of Vulkan that a token takes are not counted.
+/// While it exists, the Vulkan calls for a token are not counted.
 class WithoutDriver {
 public:
     WithoutDriver() {
@@ -56,12 +56,13 @@ void operator delete[](void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
 
-TEST_CASE("a token allocates nothing on the host", "[session]") {
+TEST_CASE("generating a token does not allocate on the host", "[session]") {
     const WithoutGuard free;
     Session session(mini_world(), {.largest_chunk = 32});
     session.restart({.temperature = 0.7, .seed = 3, .ignore_end = true});
     session.append(some_ids(9));
-    for (int i = 0; i < 4; ++i) REQUIRE(session.next().has_value());  // until measured submissions are cut for good
+    for (int i = 0; i < 4; ++i)
+        REQUIRE(session.next().has_value());  // until the sizes of the submissions no longer change
     const WithoutDriver ours;
     news = 0;
     bool all = true;
@@ -75,5 +76,5 @@ TEST_CASE("a token allocates nothing on the host", "[session]") {
     counting = true;
     const std::vector<int> one(1);
     counting = false;
-    CHECK(news == 1);  // it does count
+    CHECK(news == 1);  // the counter works
 }

@@ -1,4 +1,4 @@
-// The pipeline cache on disk: written, read again, thrown away when damaged, shared by two processes.
+// The pipeline cache on disk: written, read, ignored when damaged, shared by two processes.
 #include <catch2/catch_test_macros.hpp>
 
 #include <cstdlib>
@@ -17,7 +17,7 @@ using namespace vantage;
 
 namespace {
 
-/// VANTAGE_CACHE_DIR for as long as it lives; other processes started meanwhile inherit it.
+/// Sets VANTAGE_CACHE_DIR while it exists, also for processes that are started in that time.
 class CacheDirectory {
 public:
     explicit CacheDirectory(const std::string& path) {
@@ -37,7 +37,7 @@ private:
     std::string old_;
 };
 
-/// Opens the device, makes a pipeline, closes it; the cache's path.
+/// Opens the device, makes a pipeline and closes the device. Returns the path of the cache.
 std::string make_pipelines() {
     const Device device = Device::open();
     static_cast<void>(gpu::pipeline(device.state(), {"selftest", {64}}));
@@ -51,7 +51,7 @@ bool whole(const std::string& path) {
 
 }  // namespace
 
-TEST_CASE("a packed cache is read back, a damaged one is not") {
+TEST_CASE("a packed cache is unpacked, a damaged one is rejected") {
     const std::string text = "the driver's data";
     const std::vector<std::byte> good = gpu::pack_cache(std::as_bytes(std::span(text)));
     const auto data = gpu::unpack_cache(good);
@@ -104,7 +104,7 @@ TEST_CASE("the pipeline cache is written when a device closes") {
     }
 }
 
-TEST_CASE("a cache directory that cannot be written is no failure") {
+TEST_CASE("a cache directory that cannot be written is not an error") {
     const CacheDirectory cache("/proc/no/such/place");
     CHECK_FALSE(make_pipelines().empty());
 }
