@@ -54,41 +54,41 @@ Tensor linear_transposed(Tensor x, Tensor weight, Tensor bias = {}, SourceLocati
 /// o = 0 and lse = -inf (with sinks, the sink).
 struct AttentionOptions {
     bool causal = false;
-    std::optional<double> scale;  ///< default 1/sqrt(D)
+    std::optional<double> scale = {};  ///< default 1/sqrt(D)
     bool heads_first = false;
     /// Takes one key: o = v of the largest score, the first of equal ones, and lse is that score. Not with sinks.
     bool hard = false;
     /// Entropies and largest weights of the rows are results, too. Not with `hard`.
     bool statistics = false;
-    Tensor step;    ///< u32 [STEP_WORDS], or of a batch [B, STEP_WORDS]: one for each
-    Tensor kv_len;  ///< i32 [batch]: keys from here on are not seen
+    Tensor step = {};    ///< u32 [STEP_WORDS], or of a batch [B, STEP_WORDS]: one for each
+    Tensor kv_len = {};  ///< i32 [batch]: keys from here on are not seen
 
     // Scores, in this order: scale q·k; softcap tanh(· / softcap) (Gemma 2); + slope_h (j - i), or -slope_h |i - j| where not
     // causal (ALiBi, Press et al. 2021); + mask. A score of -3e38 or less hides its key.
-    double softcap = 0;    ///< 0 = none
-    Tensor alibi_slopes;   ///< f32 [Hq], see alibi_slopes()
-    Tensor distance_bias;  ///< f32 [2 w + 1, Hq]: + bias[clamp(j - i, -w, w) + w, h] (T5, Raffel et al. 2020)
-    Tensor key_bias;       ///< f32 [m, Hq]: + bias[j, h]. Of slopes and these two one at most
-    Tensor mask;           ///< f32 [n, m], [Hq or 1, n, m] or [batch or 1, Hq or 1, n, m]; not with a step
-    Tensor sinks;          ///< f32 [Hq]: one more logit in the softmax's denominator, without a value; in lse, too
+    double softcap = 0;         ///< 0 = none
+    Tensor alibi_slopes = {};   ///< f32 [Hq], see alibi_slopes()
+    Tensor distance_bias = {};  ///< f32 [2 w + 1, Hq]: + bias[clamp(j - i, -w, w) + w, h] (T5, Raffel et al. 2020)
+    Tensor key_bias = {};       ///< f32 [m, Hq]: + bias[j, h]. Of slopes and these two one at most
+    Tensor mask = {};           ///< f32 [n, m], [Hq or 1, n, m] or [batch or 1, Hq or 1, n, m]; not with a step
+    Tensor sinks = {};          ///< f32 [Hq]: one more logit in the softmax's denominator, without a value; in lse, too
 
     // Query i sees key j where all of these allow it; i counts on the keys' axis.
-    std::optional<std::int64_t> window_left, window_right;  ///< i - j ≤ left; j - i ≤ right
-    std::int64_t dilation = 1;                              ///< (i - j) divisible by it (Child et al. 2019)
+    std::optional<std::int64_t> window_left = {}, window_right = {};  ///< i - j ≤ left; j - i ≤ right
+    std::int64_t dilation = 1;                                        ///< (i - j) divisible by it (Child et al. 2019)
     std::int64_t global_tokens = 0;  ///< the first tokens see all and are seen by all, whatever window and dilation say
                                      ///< (Longformer, Beltagy et al. 2020)
     std::int64_t prefix_len = 0;     ///< the first keys are seen by all, although causal (Raffel et al. 2020)
-    Tensor block_mask;  ///< i32 [⌈m / block_size⌉, ⌈m / block_size⌉], 0 = hidden (BigBird, Zaheer et al. 2020)
+    Tensor block_mask = {};  ///< i32 [⌈m / block_size⌉, ⌈m / block_size⌉], 0 = hidden (BigBird, Zaheer et al. 2020)
     std::int64_t block_size = 0;
     /// i32 [batch, m], or [m] without a batch: only within a segment (packed sequences); not with a step. A query in front
     /// of the first key (more queries than keys) has no block and no segment, and sees nothing.
-    Tensor segment_ids;
+    Tensor segment_ids = {};
 };
 /// With `statistics` entropy [n, Hq] is -Σ_j p_ij ln p_ij in nats (Shannon 1948) and largest [n, Hq] the largest p_ij; both
 /// are 0 for a row that sees no key. They are made in the same pass as o, by all kernels. A sink takes its share of the weights
 /// and adds nothing itself.
 struct AttentionResult {
-    Tensor o, lse, entropy, largest;
+    Tensor o = {}, lse = {}, entropy = {}, largest = {};
 };
 AttentionResult attention(Tensor q, Tensor k, Tensor v, AttentionOptions options = {},
                           SourceLocation where = SourceLocation::here());
@@ -126,7 +126,7 @@ Tensor attention_weights(Tensor q, Tensor k, Tensor lse, AttentionWindow window,
 /// → rows f32 [rows, Hq, ROW_NUMBERS] of the queries from `first_row` on, and keys f32 [KEY_NUMBERS, Hq, keys] summed over
 /// them: shaders/params/head_statistics.h says which numbers.
 struct HeadNumbers {
-    Tensor rows, keys;
+    Tensor rows = {}, keys = {};
 };
 HeadNumbers head_statistics(Tensor q, Tensor k, Tensor lse, Tensor tokens, Tensor factors, std::int64_t first_row,
                             std::int64_t rows, std::int64_t keys, const AttentionOptions& options = {},
@@ -143,7 +143,7 @@ struct LinearAttentionOptions {
     double eps = 0;
 };
 struct LinearAttentionResult {
-    Tensor o, state_kv, state_k, lse;
+    Tensor o = {}, state_kv = {}, state_k = {}, lse = {};
 };
 LinearAttentionResult linear_attention(Tensor q, Tensor k, Tensor v, LinearAttentionOptions options = {},
                                        SourceLocation where = SourceLocation::here());
@@ -160,11 +160,11 @@ Tensor linear_attention_weights(Tensor q, Tensor k, Tensor lse, AttentionWindow 
 struct PerformerOptions {
     std::int64_t features = 256;  ///< m
     std::uint64_t seed = 0;
-    std::optional<double> scale;  ///< default 1/sqrt(D)
+    std::optional<double> scale = {};  ///< default 1/sqrt(D)
     bool heads_first = false;
 };
 struct PerformerFeatures {
-    Tensor q, k;
+    Tensor q = {}, k = {};
 };
 PerformerFeatures performer_features(Tensor q, Tensor k, PerformerOptions options = {},
                                      SourceLocation where = SourceLocation::here());
@@ -175,12 +175,12 @@ std::vector<float> performer_projection(std::int64_t features, std::int64_t widt
 /// The attentions before the Transformer. q [(batch,) n, Dq], k [(batch,) m, Dk], v [(batch,) m, Dv]; the scores are
 /// [(batch,) n, m] (f32 where additive, else q's storage type), p = softmax(scores) over keys, context = p v.
 struct ContextResult {
-    Tensor context, p, scores;
+    Tensor context = {}, p = {}, scores = {};
 };
 /// Bahdanau, Cho & Bengio 2014: s_ij = score·tanh(query q_i + key k_j + bias), query [A, Dq], key [A, Dk], bias and score [A].
 /// Luong's "concat" is the same with the columns of one matrix [A, Dq + Dk] shared out between query and key.
 struct AdditiveWeights {
-    Tensor query, key, bias, score;
+    Tensor query = {}, key = {}, bias = {}, score = {};
 };
 ContextResult additive_attention(Tensor q, Tensor k, Tensor v, AdditiveWeights weights,
                                  SourceLocation where = SourceLocation::here());
@@ -208,7 +208,7 @@ struct BatchNormOptions {
     double eps = 1e-5, momentum = 0.1;
 };
 struct BatchNormResult {
-    Tensor y, mean, variance;
+    Tensor y = {}, mean = {}, variance = {};
 };
 BatchNormResult batch_norm(Tensor x, Tensor gamma, Tensor beta, Tensor mean, Tensor variance,
                            BatchNormOptions options = {}, SourceLocation where = SourceLocation::here());
@@ -254,12 +254,16 @@ struct Gating {
 Tensor swiglu(Tensor gate, Tensor up, Gating gating = {}, SourceLocation where = SourceLocation::here());
 /// A tensor and the line that names it: a shape error of `x + y` carries the caller's line.
 struct LocatedTensor {
-    Tensor tensor;
+    Tensor tensor = {};
     SourceLocation where;
     LocatedTensor(Tensor t, SourceLocation w = SourceLocation::here()) : tensor(t), where(w) {}
 };
 inline Tensor operator+(Tensor a, LocatedTensor b) { return add(a, b.tensor, b.where); }
+inline Tensor operator-(Tensor a, LocatedTensor b) { return add(a, scale(b.tensor, -1, b.where), b.where); }
+inline Tensor operator-(LocatedTensor x) { return scale(x.tensor, -1, x.where); }
 inline Tensor operator*(Tensor a, LocatedTensor b) { return mul(a, b.tensor, b.where); }
+inline Tensor operator*(double factor, LocatedTensor x) { return scale(x.tensor, factor, x.where); }
+inline Tensor operator*(Tensor x, double factor) { return scale(x, factor); }
 
 // ---- experts --------------------------------------------------------------------------------------------------------
 
@@ -267,7 +271,7 @@ inline Tensor operator*(Tensor a, LocatedTensor b) { return mul(a, b.tensor, b.w
 /// [n, top_k] their p, divided by their sum where `renormalise`: the softmax of the chosen logits alone (Shazeer et al. 2017;
 /// Fedus et al. 2021 with top_k 1; Jiang et al. 2024). With a step, padding has index -1 and weight 0.
 struct Routing {
-    Tensor probs, index, weight;
+    Tensor probs = {}, index = {}, weight = {};
 };
 Routing route(Tensor logits, std::int64_t top_k, bool renormalise, Tensor step = {},
               SourceLocation where = SourceLocation::here());
@@ -278,7 +282,7 @@ Tensor load_balance(Routing routing, SourceLocation where = SourceLocation::here
 /// The choices of `index` sorted by expert, none dropped but where `capacity` (0 = none) says how many an expert takes: slots
 /// i32 [choices], the place among the expert's choices, -1 where dropped; order i32 [choices]; offsets i32 [experts + 2].
 struct ExpertOrder {
-    Tensor index, slots, order, offsets;
+    Tensor index = {}, slots = {}, order = {}, offsets = {};
 };
 ExpertOrder sort_by_expert(Tensor index, std::int64_t experts, std::int64_t capacity = 0,
                            SourceLocation where = SourceLocation::here());
@@ -291,8 +295,9 @@ Tensor expert_linear(Tensor x, Tensor weight, ExpertOrder to, Tensor bias = {}, 
 /// y_t = Σ_c weight_tc expert_e(x_t), expert(x) = down (gating(gate x, up x)), with biases where they are there. x [n, width]
 /// → [n, width]. Without `up` gate has both (Gating). Experts that all tokens share are a dense MLP beside it.
 struct ExpertWeights {
-    Tensor gate, up, down;  ///< [experts, inner, width] twice, [experts, width, inner]; or turned, see `transposed`
-    Tensor gate_bias, down_bias;
+    Tensor gate = {}, up = {},
+           down = {};  ///< [experts, inner, width] twice, [experts, width, inner]; or turned, see `transposed`
+    Tensor gate_bias = {}, down_bias = {};
 };
 struct ExpertOptions {
     Gating gating;
@@ -313,7 +318,7 @@ struct EmbeddingOptions {
     double scale = 1;
     std::int64_t position_offset = 0;
     std::int64_t rows = 0;  ///< with a step: rows of the result
-    Tensor step;
+    Tensor step = {};
     DType dtype = DType::f32;  ///< of the result, f32 or f16: f32 for a residual stream, whatever the weights are
 };
 Tensor embedding(Tensor ids, Tensor w, Tensor positions = {}, EmbeddingOptions options = {},
@@ -321,7 +326,7 @@ Tensor embedding(Tensor ids, Tensor w, Tensor positions = {}, EmbeddingOptions o
 
 /// Angles of rotary positions, made on the host in double: Vulkan's sin and cos are too coarse.
 struct RopeScaling {
-    std::string type;  ///< "" none, "linear", "llama3", "yarn", "longrope"
+    std::string type = {};  ///< "" none, "linear", "llama3", "yarn", "longrope"
     double factor = 1, low_freq_factor = 1, high_freq_factor = 4;
     std::int64_t original_context = 8192;
     double beta_fast = 32, beta_slow = 1;
@@ -349,8 +354,8 @@ Tensor rope_table(Graph& graph, std::int64_t positions, std::int64_t rotary_dim,
 /// the table does not have gives zeros.
 struct RopeOptions {
     bool interleaved = false, heads_first = false;
-    Tensor positions;
-    Tensor step;
+    Tensor positions = {};
+    Tensor step = {};
 };
 Tensor rope(Tensor x, Tensor table, RopeOptions options, SourceLocation where = SourceLocation::here());
 
@@ -374,7 +379,7 @@ Tensor merge_heads(Tensor x, SourceLocation where = SourceLocation::here());
 /// GPT-2's packed projection: x [.., n, (Hq + 2 Hk) D] → q [.., n, Hq, D], k [.., n, Hk, D], v [.., n, Hk, D].
 /// per_head: the last axis is [head][q | k | v][D] (BLOOM, GPT-NeoX) instead of [q | k | v] of all heads.
 struct QKV {
-    Tensor q, k, v;
+    Tensor q = {}, k = {}, v = {};
 };
 QKV split_qkv(Tensor x, std::int64_t heads, std::int64_t kv_heads, bool per_head = false,
               SourceLocation where = SourceLocation::here());
@@ -413,7 +418,7 @@ Tensor repetition_penalty(Tensor logits, Tensor seen, double penalty, SourceLoca
 /// Nothing is drawn when `done` is set already, nor when the run has not come to the last known token (position + valid <
 /// end: a prompt in chunks). NaN counts as -inf; where nothing is larger than -inf the token is 0.
 struct SampleResult {
-    Tensor tokens, step;
+    Tensor tokens = {}, step = {};
 };
 SampleResult sample(Tensor logits, Tensor tokens, Tensor step, Tensor seen,
                     SourceLocation where = SourceLocation::here());

@@ -53,7 +53,7 @@ std::atomic<LogLevel>& current_level() {
 
 struct Sink {
     std::mutex mutex;
-    std::function<void(LogLevel, const std::string&)> function;
+    LogSink function;
 };
 Sink& current_sink() {
     static Sink sink;
@@ -66,7 +66,7 @@ void set_log_level(LogLevel level) { current_level() = level; }
 
 LogLevel log_level() { return current_level(); }
 
-void set_log_sink(std::function<void(LogLevel, const std::string&)> sink) {
+void set_log(LogSink sink) {
     Sink& current = current_sink();
     const std::lock_guard lock(current.mutex);
     current.function = std::move(sink);
@@ -76,7 +76,7 @@ void log_message(LogLevel level, const std::string& message) {
     if (level > log_level()) return;
     // The sink is called outside the lock: one that logs, or is replaced meanwhile, must not hang.
     Sink& current = current_sink();
-    std::function<void(LogLevel, const std::string&)> function;
+    LogSink function;
     {
         const std::lock_guard lock(current.mutex);
         function = current.function;

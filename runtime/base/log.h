@@ -1,20 +1,12 @@
-// Messages to stderr. Silence is success: the default level shows warnings and errors only.
+// The runtime's side of vantage/log.h.
 #pragma once
 
-#include <functional>
 #include <string>
 
 #include "runtime/base/format.h"
+#include "vantage/log.h"
 
 namespace vantage {
-
-enum class LogLevel { error, warning, info, debug };
-
-/// Highest level shown; from VANTAGE_LOG (error, warning, info, debug), -v and -q.
-void set_log_level(LogLevel level);
-LogLevel log_level();
-/// Where messages go; the default writes "vantage: warning: …" to stderr. An empty function restores it.
-void set_log_sink(std::function<void(LogLevel, const std::string&)> sink);
 
 void log_message(LogLevel level, const std::string& message);
 

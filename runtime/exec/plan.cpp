@@ -57,6 +57,48 @@ void Plan::State::compile(const Bindings* bindings) {
     memory = PlanMemory(graph, schedule, device.state(), bindings, options.guard);
     recorder = std::make_unique<Recorder>(graph, schedule, memory, device.state(), options);
     find_unwritten(bindings);
+    find_reloadable();
+}
+
+void Plan::State::find_reloadable() {
+    for (const Node& node : graph.nodes())
+        if (CustomKernel::State* kernel = detail::kernel_of(*node.op);
+            kernel != nullptr && !kernel->path.empty() && std::ranges::count(reloadable, kernel) == 0)
+            reloadable.push_back(kernel);
+}
+
+void Plan::State::use_module(const OpDef& op, const SpirvModule& module) {
+    for (Dispatch& dispatch : schedule.dispatches)
+        if (dispatch.node >= 0 && graph.nodes()[static_cast<std::size_t>(dispatch.node)].op == &op)
+            dispatch.launch.shader = module.name;
+    recorder->forget();
+}
+
+void Plan::State::reload() {
+    for (CustomKernel::State* kernel : reloadable) {
+        const SpirvModule& before = detail::module_of(*kernel);
+        const SpirvModule* changed = detail::changed_module(*kernel);
+        if (changed == nullptr) {
+            // Another plan may have taken a new version.
+            const auto stale = std::ranges::find_if(schedule.dispatches, [&](const Dispatch& dispatch) {
+                return dispatch.node >= 0 && graph.nodes()[static_cast<std::size_t>(dispatch.node)].op == &kernel->op &&
+                       dispatch.launch.shader != before.name;
+            });
+            if (stale != schedule.dispatches.end()) use_module(kernel->op, before);
+            continue;
+        }
+        use_module(kernel->op, *changed);
+        try {
+            for (std::size_t i = 0; i < graph.nodes().size(); ++i)
+                if (graph.nodes()[i].op == &kernel->op && kernel->layout.reference)
+                    if (const std::vector<Divergence> found = check_node(i); !found.empty())
+                        throw Error(ErrorKind::accuracy, kernel->path + ": " + found.front().message);
+            detail::take_module(*kernel, *changed);
+        } catch (const Error& error) {
+            log_message(LogLevel::warning, std::string(error.what()) + "; the last good version stays");
+            use_module(kernel->op, before);
+        }
+    }
 }
 
 void Plan::State::find_unwritten(const Bindings* bindings) {
@@ -124,6 +166,7 @@ void Plan::run() { wait(submit(state().all_segments())); }
 std::uint64_t Plan::submit(std::span<const int> segments, double filled) {
     State& s = state();
     s.require_written(segments);
+    if (!s.reloadable.empty()) s.reload();
     s.ran = true;
     if (!s.options.guard) return s.recorder->submit(segments, filled);
     if (s.memory.arena) gpu::fill(s.device.state(), s.memory.arena, 0, s.schedule.arena_bytes, poison);

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/exec/custom_kernel.h"
 #include "runtime/exec/plan_memory.h"
 #include "runtime/exec/recorder.h"
 #include "vantage/plan.h"
@@ -23,6 +24,7 @@ struct Plan::State {
     PlanMemory memory = {};
     std::unique_ptr<Recorder> recorder = {};
     std::map<int, int> unwritten = {};  // inputs and weights without contents: the first segment that reads each
+    std::vector<CustomKernel::State*> reloadable = {};  // kernels that come from files
     bool ran = false;
 
     State(Graph g, Device d, const CompileOptions& o);
@@ -43,6 +45,11 @@ struct Plan::State {
     HostTensor host(int id) const;
     void mark_written(int id) { unwritten.erase(graph.storage(id)); }
     void bind(const std::string& name, MemoryPlace place, std::uint64_t bytes);
+
+    /// Takes new versions of kernels whose files have changed, where they compile and agree with their references.
+    void reload();
+    void find_reloadable();
+    void use_module(const OpDef& op, const SpirvModule& module);
 
     std::vector<int> all_segments() const;
     std::vector<Divergence> check_node(std::size_t index);

@@ -45,6 +45,7 @@ struct ShaderModule {
 
 const SpirvModule& module_of(const PipelineKey& key) {
     const SpirvModule* found = find_spirv(key.module);
+    if (found == nullptr) found = find_added_spirv(key.module);
     if (found != nullptr) return *found;
     throw Error(ErrorKind::unsupported,
                 "shader '" + key.module + "' is not in this build: vantage --version lists what was left out");

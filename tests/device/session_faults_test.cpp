@@ -73,9 +73,9 @@ TEST_CASE("a context that nobody asked for is what the memory holds, and a line 
     limit = 1ull << 30;
     limit = limit - device.memory_available() + (20u << 10);
     std::string said;
-    set_log_sink([&](LogLevel, const std::string& message) { said += message; });
+    set_log([&](LogLevel, const std::string& message) { said += message; });
     Session session(model);
-    set_log_sink({});
+    set_log({});
     CHECK(session.context() >= 8);
     CHECK(session.context() < model.info().context);
     CHECK_THAT(said, Catch::Matchers::ContainsSubstring("tokens instead of the model's 96"));

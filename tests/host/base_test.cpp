@@ -290,7 +290,7 @@ TEST_CASE("a terminal gets colour unless NO_COLOR or TERM say no", "[base]") {
 
 TEST_CASE("messages below the level are not shown", "[base]") {
     std::vector<std::string> seen;
-    set_log_sink([&](LogLevel, const std::string& message) { seen.push_back(message); });
+    set_log([&](LogLevel, const std::string& message) { seen.push_back(message); });
     const LogLevel before = log_level();
     set_log_level(LogLevel::warning);
     log(LogLevel::info, "hidden");
@@ -298,7 +298,7 @@ TEST_CASE("messages below the level are not shown", "[base]") {
     set_log_level(LogLevel::debug);
     log(LogLevel::debug, "shown %d", 2);
     set_log_level(before);
-    set_log_sink({});
+    set_log({});
     CHECK(seen == std::vector<std::string>{"shown 1", "shown 2"});
     CHECK(format("%s-%04d", std::string(300, 'x').c_str(), 7) == std::string(300, 'x') + "-0007");
 }

@@ -60,9 +60,9 @@ std::string problem_of(const std::string& text) {
 struct Logged {
     std::string text;
     Logged() {
-        set_log_sink([this](LogLevel, const std::string& message) { text += message + "\n"; });
+        set_log([this](LogLevel, const std::string& message) { text += message + "\n"; });
     }
-    ~Logged() { set_log_sink({}); }
+    ~Logged() { set_log({}); }
     Logged(const Logged&) = delete;
     Logged& operator=(const Logged&) = delete;
 };

@@ -401,11 +401,11 @@ TEST_CASE("letters come from a font, or from the built-in dots", "[io]") {
 
 TEST_CASE("a font that cannot be read is named in a warning", "[io]") {
     std::string warnings;
-    set_log_sink([&](LogLevel, const std::string& message) { warnings += message; });
+    set_log([&](LogLevel, const std::string& message) { warnings += message; });
     const test::TemporaryDirectory directory;
     write_file(directory.path("broken.ttf"), std::string("no font"));
     const TextRaster raster({directory.path("broken.ttf")}, {});
-    set_log_sink({});
+    set_log({});
     CHECK(raster.built_in());
     CHECK(test::contains(warnings, "broken.ttf"));
 }

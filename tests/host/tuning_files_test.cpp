@@ -30,11 +30,11 @@ Caps some_device() {
 class LinesOfLog {
 public:
     LinesOfLog() {
-        set_log_sink([this](LogLevel, const std::string& line) {
+        set_log([this](LogLevel, const std::string& line) {
             if (test::contains(line, "not used")) ++count;
         });
     }
-    ~LinesOfLog() { set_log_sink({}); }
+    ~LinesOfLog() { set_log({}); }
     int count = 0;
 };
 
