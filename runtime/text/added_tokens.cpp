@@ -7,7 +7,7 @@
 
 namespace vantage::text {
 
-// ---- searching -------------------------------------------------------------------------------------------------------
+// ---- searching ------------------------------------------------------------------------------------------------------
 
 std::optional<LongestMatcher::Found> LongestMatcher::find(std::string_view text, std::size_t from) const {
     if (!any_) return std::nullopt;
@@ -25,7 +25,7 @@ namespace {
 
 bool is_continuation(char c) { return (static_cast<unsigned char>(c) & 0xC0u) == 0x80u; }
 
-/// The character that ends at `end`.
+/// The character that ends at byte `end`.
 std::string_view character_before(std::string_view text, std::size_t end) {
     std::size_t begin = end;
     while (begin > 0 && is_continuation(text[--begin])) {
@@ -34,7 +34,7 @@ std::string_view character_before(std::string_view text, std::size_t end) {
 }
 
 bool is_word(std::string_view character) {
-    // Alphabetic and joining characters are no category of their own, so this is asked of the regular expressions.
+    // Alphabetic and joining characters are not one category, so the regular expressions classify them.
     static const Regex word(R"([\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\x{200c}\x{200d}])", "word characters");
     return !character.empty() && !word.find_all(character).empty();
 }
@@ -44,7 +44,7 @@ bool stands_alone(std::string_view text, const Match& match) {
     return match.end == text.size() || !is_word(text.substr(match.end, character_at(text, match.end).bytes));
 }
 
-/// Where the white space before `at` starts, not before `floor`.
+/// Start of the white space before `at`, at least `floor`.
 std::size_t white_space_before(std::string_view text, std::size_t at, std::size_t floor) {
     while (at > floor) {
         const std::string_view character = character_before(text, at);
@@ -63,7 +63,7 @@ std::size_t white_space_after(std::string_view text, std::size_t at) {
     return at;
 }
 
-/// Looking for a token costs its length at each place of a text, so files may not choose it freely.
+/// Searching for a token costs its length at each position of a text, so files may not have arbitrarily long ones.
 constexpr std::size_t longest_added_token = 4096;
 
 AddedToken read_token(const JsonFields& fields) {
@@ -82,7 +82,7 @@ AddedToken read_token(const JsonFields& fields) {
 
 }  // namespace
 
-// ---- the list --------------------------------------------------------------------------------------------------------
+// ---- the list -------------------------------------------------------------------------------------------------------
 
 AddedTokens::AddedTokens(const JsonFields& file, const Vocabulary& vocabulary, const Normalizer& normalizer) {
     if (!file.has("added_tokens")) return;
@@ -99,12 +99,13 @@ AddedTokens::AddedTokens(const JsonFields& file, const Vocabulary& vocabulary, c
 
 void AddedTokens::make_matchers(const Normalizer& normalizer) {
     std::vector<PrefixTree::Entry> verbatim, normalized;
-    std::deque<std::string> normal_forms;  // stay where they are while others come
-    // Special ones first: of two that look alike after normalization the first wins.
+    // A deque, because references to its elements must stay valid.
+    std::deque<std::string> normal_forms;
+    // Special tokens first: if two are equal after normalization, the first one wins.
     for (const bool special : {true, false}) {
         for (std::size_t i = 0; i < tokens_.size(); ++i) {
             const AddedToken& token = tokens_[i];
-            if (token.special != special || by_id_.at(token.id) != i) continue;  // one defined anew counts once
+            if (token.special != special || by_id_.at(token.id) != i) continue;  // a redefined token counts once
             const auto value = static_cast<std::int32_t>(i);
             if (!token.normalized)
                 verbatim.push_back({token.content, value});
@@ -139,7 +140,7 @@ std::int32_t AddedTokens::largest_id() const {
     return largest;
 }
 
-// ---- cutting ---------------------------------------------------------------------------------------------------------
+// ---- cutting --------------------------------------------------------------------------------------------------------
 
 std::vector<Piece> AddedTokens::pieces_of(std::string_view text, std::size_t offset,
                                           const LongestMatcher& matcher) const {
@@ -155,7 +156,7 @@ std::vector<Piece> AddedTokens::pieces_of(std::string_view text, std::size_t off
         if (token.single_word && !stands_alone(text, range)) continue;
         if (token.lstrip) range.begin = white_space_before(text, range.begin, done);
         if (token.rstrip) range.end = white_space_after(text, range.end);
-        // White space that a token to the left has taken may begin this one's content: that text is spoken for.
+        // A token to the left may have consumed white space with which this token's content begins.
         range.begin = std::max(range.begin, done);
         if (range.begin >= range.end) continue;
         add(done, range.begin, -1);

@@ -1,4 +1,4 @@
-// Tokens beside the model's vocabulary, such as <|endoftext|>: they are found in the text before the model sees it.
+// Tokens outside of the model's vocabulary, such as <|endoftext|>. They are found in the text before the model runs.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +19,14 @@ namespace vantage::text {
 struct AddedToken {
     std::int32_t id = 0;
     std::string content;
-    bool single_word = false;  ///< only where no word character is beside it
-    bool lstrip = false;       ///< takes the white space before it
-    bool rstrip = false;       ///< takes the white space behind it
-    bool normalized = true;    ///< is looked for in the normalized text, in its own normalized form
-    bool special = false;      ///< is left out when decoding without special tokens
+    bool single_word = false;  ///< matches only between non-word characters
+    bool lstrip = false;       ///< includes the white space before it
+    bool rstrip = false;       ///< includes the white space after it
+    bool normalized = true;    ///< matches in the normalized text, by its own normalized form
+    bool special = false;      ///< omitted when decoding without special tokens
 };
 
-/// Finds the longest of several strings at each place, from left to right.
+/// Finds the longest of several strings at each position, from left to right.
 class LongestMatcher {
 public:
     LongestMatcher() = default;
@@ -36,7 +36,7 @@ public:
         Match range;
         std::size_t value;
     };
-    /// The first match at or after `from`.
+    /// The first match at or after byte `from`.
     std::optional<Found> find(std::string_view text, std::size_t from) const;
 
 private:
@@ -47,11 +47,11 @@ private:
 class AddedTokens {
 public:
     AddedTokens() = default;
-    /// The field "added_tokens" of tokenizer.json. A token that the model has too keeps the model's id.
+    /// Reads the field "added_tokens" of tokenizer.json. A token that the model also has keeps the model's id.
     AddedTokens(const JsonFields& file, const Vocabulary& vocabulary, const Normalizer& normalizer);
 
-    /// Cuts the text at the tokens that are looked for as they are, normalizes what lies between, and cuts that at the
-    /// tokens that are looked for in normalized form.
+    /// Splits the text at the tokens that match verbatim, normalizes the rest, and splits it at the tokens that match
+    /// in normalized form.
     Pieces extract(AlignedText text, const Normalizer& normalizer) const;
 
     const AddedToken* by_id(std::int32_t id) const;

@@ -7,7 +7,7 @@
 
 namespace vantage::text {
 
-// ---- text with origins -----------------------------------------------------------------------------------------------
+// ---- text with origins ----------------------------------------------------------------------------------------------
 
 AlignedText::AlignedText(std::string_view original) : bytes(original) {
     origins.reserve(original.size());
@@ -48,7 +48,7 @@ void check_growth(const AlignedText& text, std::size_t size) {
 
 namespace {
 
-/// The origin of what is inserted behind the first `at` bytes.
+/// The origin of text inserted after the first `at` bytes.
 Origin origin_before(const AlignedText& text, std::size_t at) {
     if (at > 0) return text.origins[at - 1];
     const std::uint32_t start = text.origins.empty() ? 0 : text.origins.front().begin;
@@ -91,7 +91,7 @@ void prepend(AlignedText& text, std::string_view prefix) {
     text.origins.insert(text.origins.begin(), prefix.size(), first);
 }
 
-// ---- pieces ------------------------------------------------------------------------------------------------------------
+// ---- pieces ---------------------------------------------------------------------------------------------------------
 
 void Pieces::rewrite(const std::function<AlignedText(AlignedText)>& change) {
     AlignedText out;
@@ -121,7 +121,7 @@ struct Part {
     bool delimiter;
 };
 
-/// The whole piece as delimiters and what lies between them.
+/// The piece as delimiters and the text between them.
 std::vector<Part> parts_of(std::size_t size, const std::vector<Match>& matches, bool invert) {
     std::vector<Part> parts;
     std::size_t at = 0;
@@ -134,12 +134,12 @@ std::vector<Part> parts_of(std::size_t size, const std::vector<Match>& matches, 
     return parts;
 }
 
-/// Joins neighbours as the behaviour says; `join` is asked with a part, the one beside it that was joined last, in the
+/// Merges neighbouring parts as the behaviour requires. `join` is called with a part and its predecessor in the
 /// direction of travel.
 std::vector<Part> joined(const std::vector<Part>& parts, SplitBehavior behavior) {
     const bool backwards = behavior == SplitBehavior::merged_with_next;
     std::vector<Part> out;
-    bool previous = false;  // was the part before a delimiter?
+    bool previous = false;  // whether the part before was a delimiter
     for (std::size_t i = 0; i < parts.size(); ++i) {
         const Part& part = parts[backwards ? parts.size() - 1 - i : i];
         const bool join =

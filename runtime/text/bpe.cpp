@@ -7,7 +7,7 @@
 
 namespace vantage::text {
 
-/// A token of the word in the making, in a list of neighbours. Joined ones leave a dead entry (no bytes) behind.
+/// A symbol of the word, in a linked list. Merged symbols leave an entry with zero bytes.
 struct Bpe::Symbol {
     std::int32_t id;
     std::uint32_t bytes;
@@ -20,7 +20,7 @@ std::uint64_t pair_key(std::int32_t left, std::int32_t right) {
     return (static_cast<std::uint64_t>(static_cast<std::uint32_t>(left)) << 32) | static_cast<std::uint32_t>(right);
 }
 
-/// The two sides of a merge, written "a b" in older files and ["a", "b"] in newer ones.
+/// The two sides of a merge: "a b" in older files, ["a", "b"] in newer ones.
 std::pair<std::string, std::string> sides_of(const Json& merge) {
     if (merge.is_array() && merge.size() == 2 && merge[0].is_string() && merge[1].is_string())
         return {merge[0].get<std::string>(), merge[1].get<std::string>()};
@@ -33,7 +33,7 @@ std::pair<std::string, std::string> sides_of(const Json& merge) {
 
 }  // namespace
 
-// ---- reading ---------------------------------------------------------------------------------------------------------
+// ---- reading --------------------------------------------------------------------------------------------------------
 
 Bpe::Bpe(const JsonFields& model) : Model(model, read_vocabulary(model)) {
     if (model.optional_number("dropout", 0, 1).value_or(0) > 0)
@@ -71,12 +71,13 @@ const Bpe::Merge* Bpe::find_merge(std::int32_t left, std::int32_t right) const {
     return found == merges_.end() ? nullptr : &found->second;
 }
 
-// ---- encoding --------------------------------------------------------------------------------------------------------
+// ---- encoding -------------------------------------------------------------------------------------------------------
 
 std::vector<Bpe::Symbol> Bpe::characters_of(std::string_view word) const {
     std::vector<Symbol> symbols;
     symbols.reserve(word.size());
-    std::optional<std::uint32_t> unknown;  // bytes of an unknown token that is not written yet
+    // Bytes of a pending unknown token.
+    std::optional<std::uint32_t> unknown;
     const auto write_unknown = [&] {
         if (unknown) symbols.push_back({id_of_unknown(*unknown_), *unknown, -1, -1});
         unknown.reset();
@@ -94,7 +95,7 @@ std::vector<Bpe::Symbol> Bpe::characters_of(std::string_view word) const {
             write_unknown();
             symbols.push_back({*id, bytes, -1, -1});
         } else if (byte_tokens_ && byte_tokens_->cover(text)) {
-            // An unknown token that waits stays waiting, behind these bytes: so does the reference implementation.
+            // A pending unknown token is written after these bytes, as in the reference implementation.
             for (const char byte : text) symbols.push_back({byte_tokens_->id_of(byte), 1, -1, -1});
         } else if (unknown_) {
             if (unknown && !fuse_unknown_) write_unknown();
@@ -109,8 +110,8 @@ std::vector<Bpe::Symbol> Bpe::characters_of(std::string_view word) const {
     return symbols;
 }
 
-/// The merge of lowest rank comes first, at equal rank the leftmost. A queue of candidates instead of a search per merge
-/// keeps it O(n log n); a candidate whose neighbours have changed meanwhile is dropped when its turn comes.
+/// Applies the merge of lowest rank first, at equal rank the leftmost. A queue of candidates makes it O(n log n).
+/// Candidates whose neighbours have changed since are dropped when they are taken from the queue.
 void Bpe::merge_all(std::vector<Symbol>& symbols) const {
     struct Candidate {
         std::uint32_t rank;

@@ -1,5 +1,5 @@
-// Byte-pair encoding: a word starts as its characters, and the pair of neighbours that was learned first is joined, again
-// and again. Sennrich, Haddow and Birch 2016, https://arxiv.org/abs/1508.07909.
+// Byte-pair encoding: a word starts as its characters. The neighbouring pair with the lowest rank is merged repeatedly.
+// Sennrich, Haddow and Birch 2016, https://arxiv.org/abs/1508.07909.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace vantage::text {
 
 class Bpe : public Model {
 public:
-    /// Throws bad_file: merges of words that do not exist, …
+    /// Throws bad_file, for example for merges of unknown tokens.
     explicit Bpe(const JsonFields& model);
     void tokenize(std::string_view word, std::vector<Token>& out) const override;
 
@@ -35,7 +35,7 @@ private:
     std::optional<std::string> unknown_;
     std::string prefix_, suffix_;  // of characters inside a word, and of its last one
     bool fuse_unknown_, ignore_merges_;
-    std::optional<ByteTokens> byte_tokens_;  // when unknown characters fall back to them
+    std::optional<ByteTokens> byte_tokens_;  // for unknown characters
 };
 
 }  // namespace vantage::text

@@ -16,7 +16,7 @@ constexpr bool stands_for_itself(unsigned byte) {
 
 struct Alphabet {
     std::array<char32_t, 256> letters{};
-    std::array<std::uint8_t, spare_count> spare{};  // the byte of each letter from U+0100
+    std::array<std::uint8_t, spare_count> spare{};  // the byte of each letter from U+0100 on
 };
 
 constexpr Alphabet make_alphabet() {

@@ -1,4 +1,4 @@
-// GPT-2's alphabet: a printable letter for each of the 256 bytes, so that any byte string is a word of visible text.
+// GPT-2's byte alphabet: a printable letter for each of the 256 bytes, so that any byte string is visible text.
 #pragma once
 
 #include <cstdint>
@@ -8,13 +8,13 @@
 
 namespace vantage::text {
 
-/// Printable Latin-1 bytes stand for themselves, the other 68 for U+0100 and up in order: ' ' is Ġ, '\n' is Ċ.
+/// Printable Latin-1 bytes map to themselves, the other 68 to U+0100 and up in order: ' ' is Ġ, '\n' is Ċ.
 char32_t letter_of(std::uint8_t byte);
 std::optional<std::uint8_t> byte_of(char32_t letter);
-/// The bytes that a text of such letters stands for; nothing when one of its characters is no such letter.
+/// The bytes that a text of such letters represents; nothing if another character occurs.
 std::optional<std::string> bytes_of_letters(std::string_view valid);
 
-/// How GPT-2 cuts text into words: contractions, words, numbers and the rest, each with the space before it.
+/// GPT-2's word pattern: contractions, words, numbers and other characters, each with the space before it.
 inline constexpr const char* gpt2_words =
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 

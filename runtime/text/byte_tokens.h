@@ -1,4 +1,4 @@
-// Tokens that stand for one byte, <0x00> to <0xFF>: what a model falls back to for a character that it does not know.
+// Byte tokens <0x00> to <0xFF>: the fallback for characters outside of the vocabulary.
 #pragma once
 
 #include <array>
@@ -16,12 +16,12 @@ std::optional<std::uint8_t> byte_of_token(std::string_view token);
 class ByteTokens {
 public:
     explicit ByteTokens(const Vocabulary& vocabulary);
-    /// A token for each byte of the text is in the vocabulary.
+    /// True if the vocabulary has a token for each byte of the text.
     bool cover(std::string_view text) const;
     std::int32_t id_of(char byte) const { return ids_[static_cast<unsigned char>(byte)]; }
 
 private:
-    std::array<std::int32_t, 256> ids_{};  // -1 where there is none
+    std::array<std::int32_t, 256> ids_{};  // -1: no such token
 };
 
 }  // namespace vantage::text

@@ -5,7 +5,7 @@
 namespace vantage::text {
 namespace {
 
-/// Nothing for what is no base64 with its padding.
+/// Nothing for invalid base64, including invalid padding.
 std::optional<std::string> from_base64(std::string_view text) {
     static constexpr std::string_view digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     if (text.size() % 4 != 0) return std::nullopt;
@@ -37,8 +37,8 @@ std::uint32_t label(std::uint32_t unit) { return unit & 0x8000'00FFu; }
 std::uint32_t offset(std::uint32_t unit) { return (unit >> 10) << ((unit & 0x200u) >> 6); }
 std::uint32_t value(std::uint32_t unit) { return unit & 0x7FFF'FFFFu; }
 
-/// What a text of `old_characters` becomes. Characters are replaced one for one as long as there are any; the rest is
-/// inserted, or swallowed by the last one that is there.
+/// The changes that turn `old_characters` into the new text. Characters are replaced one for one while both last. The
+/// rest is inserted, or swallowed by the last new character.
 void replace(std::vector<Change>& changes, int old_characters, std::string_view content) {
     int left = old_characters;
     for (const char32_t c : code_points(content)) changes.push_back({c, left-- > 0 ? 0 : 1});
@@ -76,7 +76,7 @@ std::string_view CharacterMap::replacement_at(std::size_t begin) const {
     return std::string_view(replacements_).substr(begin, end - begin);
 }
 
-/// That of the shortest string which the text begins with; it stands for all of the text, as in the reference
+/// The replacement of the shortest entry that the text begins with. It replaces all of the text, as in the reference
 /// implementation.
 std::optional<std::string_view> CharacterMap::replacement_of(std::string_view text) const {
     std::size_t at = offset(unit(0));
@@ -93,7 +93,8 @@ std::optional<std::string_view> CharacterMap::replacement_of(std::string_view te
 }
 
 AlignedText CharacterMap::apply(const AlignedText& text) const {
-    constexpr std::size_t longest = 5;  // longer ones are replaced code point by code point only
+    // Longer strings are only replaced code point by code point.
+    constexpr std::size_t longest = 5;
     std::vector<Change> changes;
     const auto try_replace = [&](std::string_view part, int characters) {
         const std::optional<std::string_view> content = replacement_of(part);

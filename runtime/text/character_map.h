@@ -1,4 +1,4 @@
-// SentencePiece's "precompiled_charsmap": which strings of a text are replaced before it is cut up, by which others.
+// SentencePiece's "precompiled_charsmap": string replacements before the text is split.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,11 @@ namespace vantage::text {
 
 class CharacterMap {
 public:
-    /// The field "precompiled_charsmap", in base64: the size of a double-array trie in bytes, the trie, and the replacements,
-    /// each with a NUL behind it. Throws bad_file when it is something else.
+    /// Reads the field "precompiled_charsmap", in base64: the size of a double-array trie in bytes, the trie, and the
+    /// replacements, each NUL-terminated. Throws bad_file if it is malformed.
     explicit CharacterMap(const JsonFields& fields);
 
-    /// Replaces character by character as a reader sees them (a letter and its marks). Throws bad_file when the map
-    /// turns out to be damaged.
+    /// Replaces per grapheme cluster (a letter with its marks). Throws bad_file if the map is damaged.
     AlignedText apply(const AlignedText& text) const;
 
 private:

@@ -40,7 +40,7 @@ std::string ChatTemplate::render(const jinja::OrderedJson& variables, std::time_
     return jinja::render(state_->body, state_->name, names, now, budget);
 }
 
-// ---- folders ---------------------------------------------------------------------------------------------------------
+// ---- folders --------------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -57,7 +57,7 @@ std::optional<ChatTemplate> template_in(const JsonFields& config) {
     config.fail("chat_template", "one of them with the name \"default\"");
 }
 
-// A token is written as a text, or as an object with how it is matched.
+// A token is a string, or an object that also says how it is matched.
 void add_token(const JsonFields& config, const char* key, jinja::OrderedJson& tokens) {
     if (!config.has(key)) return;
     tokens[key] = config.json()[key].is_object() ? config.object(key).text("content") : config.text(key);

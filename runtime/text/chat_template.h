@@ -1,5 +1,5 @@
-// Chat templates: how a model wants a conversation to be written, as a Jinja template in its folder. Read and run by
-// runtime/text/jinja, in the environment that the library transformers gives them.
+// Chat templates: the format of a conversation, as a Jinja template in the model's folder. runtime/text/jinja runs them
+// in the environment that the transformers library provides.
 // Source: https://huggingface.co/docs/transformers/chat_templating
 #pragma once
 
@@ -13,19 +13,19 @@
 
 namespace vantage::text {
 
-/// Never changed after parsing: copies are free and may be used from several threads at once.
+/// Immutable after parsing: copies are cheap and may be used from several threads.
 class ChatTemplate {
 public:
-    /// `name` stands for the template in messages. Throws bad_file for what is no template, unsupported for a tag that is
-    /// not built.
+    /// `name` names the template in messages. Throws bad_file for an invalid template, unsupported for an unsupported
+    /// tag.
     static ChatTemplate parse(std::string_view source, const std::string& name);
-    /// ChatML: <|im_start|>role, the text, <|im_end|>. For models that were trained on it and do not say so.
+    /// ChatML: <|im_start|>role, the text, <|im_end|>. For models trained on it whose folder has no template.
     static ChatTemplate chatml();
 
-    /// The text for `variables`: messages (a list of {"role", "content"} and whatever the template asks for more),
-    /// add_generation_prompt, bos_token and the like; what is not given is undefined. `now` is what the template may show
-    /// as the date. Throws usage where the template refuses the conversation, bad_file where it cannot be run or does not
-    /// end, unsupported for what is not built.
+    /// Renders the template. `variables`: messages (a list of {"role", "content"} and other fields that the template
+    /// uses), add_generation_prompt, bos_token and so on; missing ones are undefined. `now` is the date that the
+    /// template may show. Throws usage if the template rejects the conversation, bad_file if it fails or exceeds the
+    /// limits, unsupported for what is not implemented.
     std::string render(const jinja::OrderedJson& variables, std::time_t now = std::time(nullptr),
                        const jinja::Limits& limits = {}) const;
 
@@ -35,13 +35,13 @@ private:
     std::shared_ptr<const State> state_;
 };
 
-/// What a model's folder says about conversations.
+/// What a model's folder contains about conversations.
 struct ChatFormat {
-    std::optional<ChatTemplate> chat_template;  ///< nothing: the model has none
-    jinja::OrderedJson tokens;                  ///< bos_token, eos_token …: texts that templates ask for
+    std::optional<ChatTemplate> chat_template;  ///< nothing if the folder has none
+    jinja::OrderedJson tokens;                  ///< bos_token, eos_token and others that templates use
 };
-/// Reads chat_template.jinja, else "chat_template" of tokenizer_config.json (of several the one called "default"); the
-/// tokens are tokenizer_config.json's. `with_template`: false where another template takes its place. Throws as parse().
+/// Reads chat_template.jinja, else "chat_template" of tokenizer_config.json (of several the one called "default"), and
+/// the tokens of tokenizer_config.json. `with_template`: false if another template replaces it. Throws like parse().
 ChatFormat read_chat_format(const std::string& folder, bool with_template = true);
 
 }  // namespace vantage::text

@@ -11,7 +11,7 @@
 namespace vantage::text {
 namespace {
 
-/// The end of every chain.
+/// The last stage of every chain: collects the text.
 class Collector : public DecoderStage {
 public:
     explicit Collector(std::string& out) : out_(out) {}
@@ -22,7 +22,7 @@ private:
     std::string& out_;
 };
 
-/// Without a decoder: a space between tokens.
+/// Without a decoder: puts a space between tokens.
 class Spaced : public DecoderStage {
 public:
     void push(std::string_view token, bool) override {
@@ -36,7 +36,7 @@ private:
     bool first_ = true;
 };
 
-/// All tokens become one text.
+/// Fuses all tokens into one text.
 class Fuse : public DecoderStage {
 public:
     void push(std::string_view chunk, bool) override { next().push(chunk, false); }
@@ -46,13 +46,13 @@ public:
     }
 };
 
-/// Letters to bytes to one text. Only the bytes of the last character can be waiting for more.
+/// Maps letters to bytes and fuses them. Only the bytes of an incomplete last character are held back.
 class ByteLevel : public DecoderStage {
 public:
     void push(std::string_view chunk, bool ends) override {
         token_ += chunk;
         if (!ends) return;
-        bytes_ += bytes_of_letters(token_).value_or(token_);  // a token with other characters stands for itself
+        bytes_ += bytes_of_letters(token_).value_or(token_);  // a token with other characters is kept
         token_.clear();
         std::string text;
         std::size_t at = 0;
@@ -77,7 +77,7 @@ private:
     std::string token_, bytes_;
 };
 
-/// A run of tokens such as <0xE2> becomes the text of its bytes, or one U+FFFD per byte when it is not UTF-8 as a whole.
+/// Converts a run of byte tokens such as <0xE2> to text, or to one U+FFFD per byte if the run is not valid UTF-8.
 class ByteFallback : public DecoderStage {
 public:
     void push(std::string_view chunk, bool ends) override {
@@ -108,7 +108,7 @@ private:
     std::string token_, run_;
 };
 
-/// Takes a character off the ends of each token, at most so and so many times. What may be the end is held back.
+/// Strips up to a number of characters from both ends of each token. Holds back what may be stripped from the end.
 class Strip : public DecoderStage {
 public:
     Strip(char32_t content, std::size_t start, std::size_t stop) : start_(start), stop_(stop) {
@@ -123,14 +123,14 @@ public:
         at_start_ = at_start_ && chunk.empty();
         hold(chunk);
         if (!ends) return;
-        held_ = taken_ = 0;  // what is held is at most what is to be taken off
+        held_ = taken_ = 0;  // at most `stop_` characters are held
         next().push("", true);
         at_start_ = true;
     }
     void finish() override { next().finish(); }
 
 private:
-    /// Passes on all but the content characters at the end, `stop_` at most.
+    /// Passes on everything except up to `stop_` trailing content characters.
     void hold(std::string_view chunk) {
         std::size_t size = chunk.size(), count = 0;
         while (count < stop_ && chunk.substr(0, size).ends_with(content_)) {
@@ -159,7 +159,7 @@ private:
     bool at_start_ = true;
 };
 
-/// A few replacements, each of which doubles its text, would fill any memory: files are not trusted that far.
+/// Protects against replacements that each double the text and so exhaust memory.
 void check_growth(std::size_t size, std::size_t fed, const std::string& file) {
     constexpr std::size_t factor = 64, allowance = 65536;
     if (size > factor * fed + allowance)
@@ -167,7 +167,7 @@ void check_growth(std::size_t size, std::size_t fed, const std::string& file) {
                                              " times longer than its tokens; is the file damaged?");
 }
 
-/// All matches in a text replaced.
+/// Replaces all matches in a text.
 std::string with_replaced(std::string_view text, const std::vector<Match>& matches, std::string_view content) {
     std::string out;
     std::size_t at = 0;
@@ -179,8 +179,8 @@ std::string with_replaced(std::string_view text, const std::vector<Match>& match
     return out.append(text, at, text.size() - at);
 }
 
-/// Replaces in each token. A pattern of one character can be replaced chunk by chunk; for any other the token is held
-/// back as a whole, which in a text that was fused before is all of it.
+/// Replaces matches in each token. A one-character pattern is replaced chunk by chunk. Otherwise the token is held back
+/// until it is complete, which in fused text means all of it.
 class Replace : public DecoderStage {
 public:
     struct Rule {
@@ -212,10 +212,10 @@ private:
     std::string token_;
 };
 
-/// A token with the prefix continues a word, any other begins one, with a space before it unless it is the first.
+/// A token with the prefix continues a word. Any other starts one, with a space before it unless it is the first.
 struct WordPieceRule {
     std::string prefix;
-    bool cleanup;  ///< no spaces before punctuation and short forms
+    bool cleanup;  ///< removes spaces before punctuation and contractions
 
     std::string text_of(std::string_view token, bool first) const {
         const bool continues = !first && token.starts_with(prefix);
@@ -249,7 +249,7 @@ private:
     bool first_ = true;
 };
 
-/// The sign for a space becomes one again; in the first token, unless texts got no sign in front, it is dropped.
+/// Replaces the space symbol by a space. In the first token it is dropped, unless encoding adds none.
 class MetaspaceStage : public DecoderStage {
 public:
     explicit MetaspaceStage(const Metaspace& options) : options_(options) { append_utf8(sign_, options.replacement); }
@@ -275,7 +275,7 @@ private:
 
 }  // namespace
 
-// ---- the chain ---------------------------------------------------------------------------------------------------------
+// ---- the chain ------------------------------------------------------------------------------------------------------
 
 namespace {
 

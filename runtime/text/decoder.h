@@ -1,5 +1,5 @@
-// Decoders of tokenizer.json, as a chain of stages that work on tokens as they come: decoding all at once and decoding
-// while a model writes are the same code.
+// Decoders of tokenizer.json, as a chain of streaming stages, so that decoding a list of ids and streaming share the
+// code.
 #pragma once
 
 #include <functional>
@@ -13,14 +13,14 @@
 
 namespace vantage::text {
 
-/// A stage takes tokens in chunks of whole characters and gives chunks to the next. Tokens are the unit of some stages
-/// (Strip works on each); from the stage that joins all into one text, that text is a single token of many chunks.
+/// A stage receives tokens in chunks of whole characters and passes chunks to the next stage. Some stages work per
+/// token (Strip). After a stage that fuses all tokens, the text is a single token of many chunks.
 class DecoderStage {
 public:
     virtual ~DecoderStage() = default;
     /// `ends`: the chunk is the last one of its token.
     virtual void push(std::string_view chunk, bool ends) = 0;
-    /// No token follows. Passes on what was held back.
+    /// There are no more tokens. Passes on what was held back.
     virtual void finish() = 0;
 
     void connect(DecoderStage* next) { next_ = next; }
@@ -32,36 +32,36 @@ private:
     DecoderStage* next_ = nullptr;
 };
 
-/// What the stages of a stream know of it together: the bytes of all tokens so far, against which replacements that blow
-/// up the text are measured.
+/// Shared by the stages of a stream: the bytes of all tokens so far, to which the growth by replacements is compared.
 struct DecoderBudget {
     std::size_t fed = 0;
 };
 
-/// The decoder of a file: makes a chain per text, and knows what a single token stands for.
+/// The decoder of a file. Creates a chain of stages per text, and gives the text of single tokens.
 class Decoder {
 public:
     /// Without a decoder: tokens with spaces between them.
     Decoder();
-    /// The field "decoder". Throws bad_file for a kind that is not known, with the list of those that are.
+    /// Reads the field "decoder". Throws bad_file with the list of supported kinds for an unknown kind.
     explicit Decoder(const JsonFields& fields);
 
-    /// The bytes of one token inside a text. Throws bad_file when replacements blow them up.
+    /// The bytes of one token inside a text. Throws bad_file if replacements make it too long.
     std::string token_bytes(std::string_view token) const;
 
     using Make = std::function<std::unique_ptr<DecoderStage>(const DecoderBudget&)>;
-    /// Of a token as the stages before left it; `fed` is its size in the vocabulary.
+    /// A token after the previous stages; `fed` is its size in the vocabulary.
     using Bytes = std::function<std::optional<std::string>(const std::string& token, std::size_t fed)>;
 
 private:
     friend class DecoderStream;
     void add(const JsonFields& fields);
-    /// What a stage that replaces a plain text makes of a token alone.
+    /// How a stage that replaces a plain string changes a single token.
     void add_rule(const std::string& wanted, const std::string& content, const std::string& file);
 
     std::vector<Make> stages_;
-    // What each stage makes of a token alone; nothing when it leaves it as it is. Behind a final one stand bytes, which
-    // need not be text, and the later stages have no say.
+    // How each stage changes a single token; nothing if it does not. A final one produces bytes, which need not be
+    // text:
+    // the later stages are skipped.
     struct TokenRule {
         Bytes apply;
         bool is_final;
@@ -69,7 +69,7 @@ private:
     std::vector<TokenRule> rules_;
 };
 
-/// One text in the making.
+/// The state of decoding one text.
 class DecoderStream {
 public:
     explicit DecoderStream(const Decoder& decoder);
@@ -78,7 +78,7 @@ public:
 
     void push(std::string_view token);
     void finish();
-    /// The text that became certain since the last call.
+    /// The text that became final since the last call.
     std::string take();
 
 private:

@@ -14,7 +14,7 @@ std::int32_t Model::id_of_unknown(const std::string& token) const {
 
 namespace {
 
-/// The oldest files name no type: their fields tell.
+/// The oldest files have no type; it follows from their fields.
 std::string kind_of(const JsonFields& fields) {
     if (!fields.has("type")) {
         if (fields.has("merges")) return "BPE";

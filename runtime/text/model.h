@@ -1,4 +1,4 @@
-// The model of a tokenizer: how a word becomes tokens.
+// The model of a tokenizer: turns a word into tokens.
 #pragma once
 
 #include <cstdint>
@@ -20,16 +20,17 @@ public:
 
     struct Token {
         std::int32_t id;
-        std::uint32_t begin, end;  ///< its part of the word, by byte
-        bool verbatim = false;     ///< is spelled as in the word, not as in the vocabulary
+        std::uint32_t begin, end;  ///< byte range in the word
+        /// Spelled as in the word, not as in the vocabulary.
+        bool verbatim = false;
     };
-    /// Appends the tokens of one word of valid UTF-8. O(n log n) in its length n.
+    /// Appends the tokens of a word of n bytes of valid UTF-8, in O(n log n).
     virtual void tokenize(std::string_view word, std::vector<Token>& out) const = 0;
     const Vocabulary& vocabulary() const { return vocabulary_; }
 
 protected:
     Model(const JsonFields& fields, Vocabulary vocabulary) : name_(fields.name()), vocabulary_(std::move(vocabulary)) {}
-    /// The id of the field "unk_token". Throws bad_file when the vocabulary does not have it.
+    /// The id of the field "unk_token". Throws bad_file if the vocabulary does not contain it.
     std::int32_t id_of_unknown(const std::string& token) const;
 
     const std::string& name() const { return name_; }  ///< of the file
@@ -39,10 +40,10 @@ private:
     Vocabulary vocabulary_;
 };
 
-/// Looking for a token costs its length at each place of a text, so files may not choose it freely.
+/// Searching for a token costs its length at each position of a text, so files may not have arbitrarily long ones.
 inline constexpr std::size_t longest_searched_token = 512;
 
-/// The field "model" of tokenizer.json. Throws bad_file for a kind that is not known, with the list of those that are.
+/// Reads the field "model" of tokenizer.json. Throws bad_file with the list of supported kinds for an unknown kind.
 std::unique_ptr<const Model> make_model(const JsonFields& fields);
 
 }  // namespace vantage::text

@@ -16,12 +16,12 @@ bool is_ascii(std::string_view text) {
 
 Normalizer make_form_normalizer(NormalForm form) {
     return [form](AlignedText text) {
-        if (is_ascii(text.bytes)) return text;  // in every form already
+        if (is_ascii(text.bytes)) return text;  // ASCII is normalized in every form
         return apply_changes(text, normalize(text.bytes, form));
     };
 }
 
-/// Each character becomes what `change` says, in its place.
+/// Replaces each character by the result of `change`.
 AlignedText mapped(const AlignedText& text, std::u32string (*change)(char32_t)) {
     AlignedText out;
     out.bytes.reserve(text.bytes.size());
@@ -42,9 +42,9 @@ AlignedText without(const AlignedText& text, bool (*unwanted)(char32_t)) {
     return replace_matches(text, find_characters(text.bytes, unwanted), "");
 }
 
-/// Removes white space at the ends.
+/// Strips white space at the ends.
 AlignedText stripped(const AlignedText& text, bool left, bool right) {
-    std::size_t begin = text.bytes.size(), end = 0;  // of what is no white space
+    std::size_t begin = text.bytes.size(), end = 0;  // the range without white space at its ends
     for (std::size_t at = 0; at < text.bytes.size();) {
         const Character c = character_at(text.bytes, at);
         if (!is_white_space(c.code)) {
@@ -80,7 +80,7 @@ Normalizer make_strip_normalizer(const JsonFields& fields) {
     };
 }
 
-// ---- BERT, and Google's machine translation ------------------------------------------------------------------------------
+// ---- BERT, and Google's machine translation -------------------------------------------------------------------------
 
 std::u32string without_controls(char32_t c) {
     if (c == '\t' || c == '\n' || c == '\r') return U" ";
@@ -88,7 +88,7 @@ std::u32string without_controls(char32_t c) {
     return is_white_space(c) ? U" " : std::u32string(1, c);
 }
 
-/// Each ideograph becomes a word of its own. The blocks are BERT's; later ones are not among them.
+/// Puts spaces around each ideograph. The blocks are BERT's, without later Unicode blocks.
 std::u32string with_spaced_ideographs(char32_t c) {
     const bool ideograph = (c >= 0x4E00 && c <= 0x9FFF) || (c >= 0x3400 && c <= 0x4DBF) ||
                            (c >= 0x20000 && c <= 0x2A6DF) || (c >= 0x2A700 && c <= 0x2B81F) ||

@@ -1,4 +1,4 @@
-// Normalizers of tokenizer.json: what is done to a text before it is cut into words.
+// Normalizers of tokenizer.json: they change a text before it is split into words.
 #pragma once
 
 #include <functional>
@@ -10,7 +10,7 @@ namespace vantage::text {
 
 using Normalizer = std::function<AlignedText(AlignedText)>;
 
-/// Throws bad_file for a kind that is not known, with the list of those that are.
+/// Throws bad_file with the list of supported kinds for an unknown kind.
 Normalizer make_normalizer(const JsonFields& fields);
 
 }  // namespace vantage::text

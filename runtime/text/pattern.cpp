@@ -16,7 +16,8 @@ Finder make_finder(const JsonFields& component) {
     const JsonFields pattern = component.object("pattern");
     if (pattern.has("String")) {
         const std::string wanted = pattern.text("String");
-        constexpr std::size_t longest = 4096;  // looking for it costs its length at each place of a text
+        // Searching costs this length at each position of a text.
+        constexpr std::size_t longest = 4096;
         if (wanted.empty() || wanted.size() > longest) pattern.fail("String", format("1 to {} bytes", longest));
         return [wanted](std::string_view text) { return find_string(text, wanted); };
     }

@@ -9,11 +9,11 @@
 
 namespace vantage::text {
 
-/// The field "pattern" of a component, ready to search with.
+/// Reads the field "pattern" of a component and compiles it.
 Finder make_finder(const JsonFields& component);
-/// The field's text when it is a plain string.
+/// The pattern's text, if it is a plain string.
 std::optional<std::string> plain_pattern(const JsonFields& component);
-/// A field that holds exactly one character.
+/// Reads a field that must contain exactly one character.
 char32_t one_character(const JsonFields& fields, std::string_view key);
 
 }  // namespace vantage::text

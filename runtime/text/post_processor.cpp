@@ -11,12 +11,12 @@ namespace {
 
 using Encoding = Tokenizer::Encoding;
 
-// ---- ByteLevel: offsets without white space ----------------------------------------------------------------------------
+// ---- ByteLevel: offsets without white space -------------------------------------------------------------------------
 
 bool is_space_sign(char32_t c) { return c == letter_of(' ') || is_white_space(c); }
 
-/// Takes white space off both ends of each offset. A single space before the first word stays inside when
-/// `prefix_added`: it may be the one that was put there, which has no place in the text.
+/// Trims white space from both ends of each offset range. With `prefix_added` a single space before the first word is
+/// kept: it may be the inserted one, which has no place in the text.
 void trim_offsets(Encoding& encoding, bool prefix_added) {
     for (std::size_t i = 0; i < encoding.tokens.size(); ++i) {
         const std::u32string token = code_points(encoding.tokens[i]);
@@ -41,16 +41,16 @@ PostProcessor make_byte_level_processor(const JsonFields& fields) {
     };
 }
 
-// ---- TemplateProcessing: <s> $A </s> $B ---------------------------------------------------------------------------------
+// ---- TemplateProcessing: <s> $A </s> $B -----------------------------------------------------------------------------
 
-/// One element of a template: a text (0 or 1), or tokens to add.
+/// One element of a template: a text (0 or 1), or special tokens.
 struct TemplatePiece {
     int text = -1;
     std::int32_t type_id = 0;
     Encoding added;
 };
 
-/// The tokens that a name such as "<s>" stands for.
+/// The tokens of a name such as "<s>".
 Encoding read_special(const JsonFields& fields, std::string_view place, const std::string& name, std::int32_t type_id) {
     const std::optional<JsonFields> table = fields.optional_object("special_tokens");
     if (!table || !table->has(name))
@@ -108,7 +108,7 @@ PostProcessor make_template_processor(const JsonFields& fields) {
     };
 }
 
-// ---- BertProcessing, RobertaProcessing: [CLS] A [SEP] B [SEP], <s> A </s> </s> B </s> -------------------------------------
+// ---- BertProcessing, RobertaProcessing: [CLS] A [SEP] B [SEP], <s> A </s> </s> B </s> -------------------------------
 
 /// A field such as ["[SEP]", 102].
 Encoding read_token(const JsonFields& fields, std::string_view key) {
@@ -136,14 +136,14 @@ PostProcessor make_roberta_processor(const JsonFields& fields) {
     return [=, trim = make_byte_level_processor(fields)](std::vector<Encoding> parts, bool add_special) {
         parts = trim(std::move(parts), add_special);
         for (std::size_t i = 0; i < parts.size(); ++i) {
-            std::fill(parts[i].type_ids.begin(), parts[i].type_ids.end(), 0);  // RoBERTa has no types
+            std::fill(parts[i].type_ids.begin(), parts[i].type_ids.end(), 0);  // RoBERTa has no token types
             if (add_special) parts[i] = concatenated({i == 0 ? begin : end, parts[i], end});
         }
         return parts;
     };
 }
 
-// ---- Sequence ------------------------------------------------------------------------------------------------------------
+// ---- Sequence -------------------------------------------------------------------------------------------------------
 
 PostProcessor make_sequence_processor(const JsonFields& fields) {
     std::vector<PostProcessor> steps;

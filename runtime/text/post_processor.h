@@ -1,4 +1,4 @@
-// Post-processors of tokenizer.json: special tokens around a text, offsets without the spaces.
+// Post-processors of tokenizer.json: they add special tokens and trim offsets.
 #pragma once
 
 #include <functional>
@@ -9,14 +9,14 @@
 
 namespace vantage::text {
 
-/// From the encodings of one or two texts to the parts of the result, in order.
+/// Converts the encodings of one or two texts to the parts of the result, in order.
 using PostProcessor =
     std::function<std::vector<Tokenizer::Encoding>(std::vector<Tokenizer::Encoding>, bool add_special)>;
 
-/// Throws bad_file for a kind that is not known, with the list of those that are.
+/// Throws bad_file with the list of supported kinds for an unknown kind.
 PostProcessor make_post_processor(const JsonFields& fields);
 
-/// One behind the other.
+/// Concatenates the parts.
 Tokenizer::Encoding concatenated(const std::vector<Tokenizer::Encoding>& parts);
 
 }  // namespace vantage::text

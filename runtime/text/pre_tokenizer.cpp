@@ -13,7 +13,7 @@ Finder make_regex_finder(const char* pattern, const char* where) {
     return [regex](std::string_view text) { return regex->find_all(text); };
 }
 
-/// Each byte of a piece becomes a letter that can be seen; all of them keep the origin of their character.
+/// Maps each byte of a piece to a visible letter, with the origin of its character.
 AlignedText to_letters(const AlignedText& text) {
     AlignedText out;
     out.bytes.reserve(text.bytes.size() * 3 / 2);
@@ -57,7 +57,7 @@ PreTokenizer make_character_split_pre_tokenizer(bool (*wanted)(char32_t), SplitB
                                     behavior);
 }
 
-/// Words and runs of punctuation, by Rust's rules, where the two joiners belong to a word, too.
+/// Words and runs of punctuation, by Rust's definition, in which the two joiners are word characters.
 constexpr const char* words = R"([\w\x{200c}\x{200d}]+|[^\w\s\x{200c}\x{200d}]+)";
 
 PreTokenizer make_bert_pre_tokenizer() {
@@ -104,7 +104,7 @@ Metaspace read_metaspace(const JsonFields& fields) {
         const std::string scheme = fields.one_of("prepend_scheme", {"always", "first", "never"});
         if (scheme == "first") options.prepend = Metaspace::Prepend::first;
         if (scheme == "never") options.prepend = Metaspace::Prepend::never;
-    } else if (!fields.optional_flag("add_prefix_space").value_or(true)) {  // the older word for it
+    } else if (!fields.optional_flag("add_prefix_space").value_or(true)) {  // the older spelling
         options.prepend = Metaspace::Prepend::never;
     }
     return options;

@@ -1,4 +1,4 @@
-// Pre-tokenizers of tokenizer.json: how a text is cut into words, inside which the model works.
+// Pre-tokenizers of tokenizer.json: they split a text into words, to which the model is applied.
 #pragma once
 
 #include <functional>
@@ -10,10 +10,10 @@ namespace vantage::text {
 
 using PreTokenizer = std::function<void(Pieces&)>;
 
-/// Throws bad_file for a kind that is not known, with the list of those that are.
+/// Throws bad_file with the list of supported kinds for an unknown kind.
 PreTokenizer make_pre_tokenizer(const JsonFields& fields);
 
-/// Metaspace: a visible sign for the space, and whether texts get one in front. Its decoder has the same fields.
+/// Metaspace: a visible symbol for the space, optionally put before a text. Its decoder has the same fields.
 struct Metaspace {
     enum class Prepend { always, first, never };
     char32_t replacement;

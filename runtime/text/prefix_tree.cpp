@@ -4,7 +4,7 @@
 
 namespace vantage::text {
 
-/// Breadth first: the strings below a node are a range of the sorted list, and alike up to the node's depth.
+/// Breadth-first: the strings below a node are a range of the sorted list, equal up to the node's depth.
 PrefixTree::PrefixTree(std::vector<Entry> entries) {
     std::stable_sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.text < b.text; });
     entries.erase(

@@ -1,4 +1,4 @@
-// A set of strings, laid out to find those that a text begins with in one walk along it.
+// A set of strings, laid out to find all those that a text begins with in one pass.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,13 @@ class PrefixTree {
 public:
     struct Entry {
         std::string_view text;
-        std::int32_t value;  ///< not negative
+        std::int32_t value;  ///< at least 0
     };
     PrefixTree() = default;
-    /// Of two equal strings the first counts; an empty one is never found.
+    /// Of two equal strings the first counts. An empty one is never found.
     explicit PrefixTree(std::vector<Entry> entries);
 
-    /// Calls `visit(length, value)` for each string that the text begins with, the shortest first.
+    /// Calls `visit(length, value)` for each string that the text begins with, shortest first.
     template <class Visit>
     void visit_prefixes(std::string_view text, Visit visit) const {
         std::uint32_t node = 0;
@@ -29,15 +29,14 @@ public:
     }
 
 private:
-    // A node per byte of a string that no other shares: node 0 is the root, and the children of one stand together, in
-    // the order of their bytes.
+    // One node per distinct prefix. Node 0 is the root. The children of a node are adjacent, ordered by their bytes.
     struct Node {
         std::uint32_t first_child = 0;
-        std::int32_t value = -1;  // of the string that ends here
+        std::int32_t value = -1;  // of the string that ends here; -1: none
         std::uint16_t children = 0;
         std::uint8_t byte = 0;
     };
-    /// 0 (the root is nobody's child) when there is none.
+    /// 0 if there is none; the root is never a child.
     std::uint32_t child_of(std::uint32_t node, std::uint8_t byte) const;
 
     std::vector<Node> nodes_ = std::vector<Node>(1);

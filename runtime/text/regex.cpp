@@ -49,8 +49,8 @@ struct Regex::Compiled {
 
 namespace {
 
-/// The matches of a pattern in a text, for a number of steps that is bounded by the text's length. pcre2 itself limits
-/// the steps for each place where a match may begin, of which a text has one per character.
+/// Matches a pattern in a text with a number of steps that is bounded by the text's length. PCRE2 itself only limits
+/// the steps per starting position, of which a text has one per character.
 class Search {
 public:
     Search(const pcre2_code* code, std::string_view subject)
@@ -67,13 +67,13 @@ public:
         return {range[0], range[1]};
     }
 
-    /// Looks from byte `at` on. Returns what pcre2_match does.
+    /// Searches from byte `at` on. Returns the result of pcre2_match.
     int next(std::size_t at) {
         for (;;) {
             int result = run(at, 0, steps_per_place);
             if (!needs_more(result)) return result;
-            // A place from here on needs more than most, such as one before a long line of spaces, which `\s*[\r\n]+`
-            // gives back one by one. It is looked for place by place, and gets more out of what the text has in all.
+            // Some position from here on needs more steps, such as one before a long line of spaces, where `\s*[\r\n]+`
+            // backtracks. Search position by position, with more steps from the budget of the text.
             std::uint64_t steps = steps_per_place;
             while (steps == steps_per_place) {
                 while (needs_more(result = run(at, PCRE2_ANCHORED, steps))) {
@@ -94,14 +94,15 @@ private:
         const auto limit = static_cast<std::uint32_t>(std::min<std::uint64_t>(steps, 0xFFFF'FFFFu));
         pcre2_set_match_limit(context_.get(), limit);
         pcre2_set_depth_limit(context_.get(), limit);
-        // NO_UTF_CHECK: the subject is ours and valid, and a check per match would make long texts quadratic.
+        // NO_UTF_CHECK: the subject is known to be valid, and a check per match would make long texts quadratic.
         return pcre2_match(code_, reinterpret_cast<PCRE2_SPTR>(subject_.data()), subject_.size(), at,
                            options | PCRE2_NO_UTF_CHECK, data_.get(), context_.get());
     }
 
     const pcre2_code* code_;
     std::string_view subject_;
-    std::uint64_t budget_;  // steps for places that need more than most
+    // Steps for positions that exceed the normal limit.
+    std::uint64_t budget_;
     MatchContext context_;
     MatchData data_;
 };
@@ -121,7 +122,7 @@ Regex::Regex(const std::string& pattern, std::string where) : where_(std::move(w
     if (!context) throw Error(ErrorKind::out_of_memory, where_ + ": no memory for a regular expression");
     pcre2_set_newline(context.get(), PCRE2_NEWLINE_LF);
     pcre2_set_parens_nest_limit(context.get(), 100);
-    // MULTILINE: in Ruby's syntax ^ and $ stand at line ends. \C would cut a character in two.
+    // MULTILINE: in Ruby's syntax ^ and $ match at line ends. \C would split a character.
     const std::uint32_t options = PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C;
     int error = 0;
     PCRE2_SIZE at = 0;
@@ -145,7 +146,7 @@ std::vector<Match> Regex::find_all(std::string_view subject) const {
             fail(where_, format("the regular expression was given up on a text of {} bytes: {}", subject.size(),
                                 message_of(result)));
         const Match match = search.match();
-        if (match.begin < at || match.end < match.begin)  // \K in a look-behind can do this
+        if (match.begin < at || match.end < match.begin)  // possible with \K in a lookbehind
             fail(where_, "the regular expression matches backwards (\\K), which cannot split a text");
         const bool empty = match.begin == match.end;
         if (!empty || matches.empty() || match.begin != matches.back().end) matches.push_back(match);
@@ -159,7 +160,7 @@ std::vector<Match> Regex::find_all(std::string_view subject) const {
 
 namespace {
 
-/// Reads Ruby's syntax left to right; everything not named here is the same in both.
+/// Translates Ruby's syntax from left to right. Everything that is not handled here is the same in both.
 class Translator {
 public:
     Translator(std::string_view ruby, const std::string& where) : in_(ruby), where_(where) {}
@@ -190,16 +191,16 @@ private:
         out_ += text;
         at_ += consumed;
     }
-    /// A set of characters: bare inside a class, bracketed outside.
+    /// A character set: bare inside a class, bracketed outside.
     void put_set(const char* members, bool negated) {
         put(in_class_ ? std::string(members) : std::string(negated ? "[^" : "[") + members + "]", 2);
     }
 
     void escape() {
-        // White_Space and not PCRE2's \s, which has U+180E; a word by Unicode's rules and not just letters and numbers.
+        // White_Space instead of PCRE2's \s, which contains U+180E; words by Unicode, not only letters and digits.
         static constexpr const char* space = "\\t-\\r\\x{85}\\p{Z}";
         static constexpr const char* word = "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}";
-        // Outside of classes ² ³ ¹ ¼ ½ ¾ are words, too: Oniguruma has a table of its own for Latin-1.
+        // Outside of classes ² ³ ¹ ¼ ½ ¾ are word characters: Oniguruma has its own table for Latin-1.
         static constexpr const char* bare_word = "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\xB2\\xB3\\xB9\\xBC-\\xBE";
         static constexpr const char* hex = "0-9a-fA-F";
         switch (at_ + 1 < in_.size() ? in_[at_ + 1] : '\0') {
@@ -225,7 +226,7 @@ private:
         in_class_ = true;
         take(1);
         if (in_.substr(at_, 1) == "^") take(1);
-        if (in_.substr(at_, 1) == "]") take(1);  // a bracket in first place is a member
+        if (in_.substr(at_, 1) == "]") take(1);  // a bracket in first position is a member
     }
 
     void class_character(char c) {
@@ -239,7 +240,7 @@ private:
         take(1);
     }
 
-    /// (?m) is Ruby's word for "dot matches newline", which is (?s) elsewhere.
+    /// (?m) is "dot matches newline" in Ruby, (?s) elsewhere.
     void group_flags() {
         take(2);
         const std::size_t end = in_.find_first_not_of("imx-", at_);

@@ -13,7 +13,7 @@
 namespace vantage {
 namespace text {
 
-/// All that a file says, in the order in which a text goes through it.
+/// The parts of a file, in the order in which they process a text.
 class TokenizerState {
 public:
     explicit TokenizerState(const JsonFields& file);
@@ -21,7 +21,7 @@ public:
     Tokenizer::Encoding encode(std::string_view original, std::int32_t type_id) const;
     std::vector<Tokenizer::Encoding> post_process(std::vector<Tokenizer::Encoding> parts, bool add_special) const;
 
-    /// The spelling in the vocabulary; nullptr for an id without a token.
+    /// The spelling in the vocabulary; nullptr for an unknown id.
     const std::string* token(std::int32_t id) const;
 
     Normalizer normalizer;  // empty: none
@@ -39,13 +39,13 @@ Made made_of(const std::optional<JsonFields>& fields, Made (*make)(const JsonFie
     return fields ? make(*fields) : Made();
 }
 
-/// Byte offsets of a text to counts of code points.
+/// Converts byte offsets of a text to code-point offsets.
 class CodePointCounter {
 public:
     explicit CodePointCounter(std::string_view text) : counts_(text.size() + 1) {
         std::uint32_t count = 0;
         for (std::size_t i = 0; i < text.size(); ++i) {
-            counts_[i] = count;  // of the characters that end before byte i, for the first byte of each
+            counts_[i] = count;  // characters that end before byte i, for the first byte of each
             if (i + 1 == text.size() || (static_cast<unsigned char>(text[i + 1]) & 0xC0u) != 0x80u) ++count;
         }
         counts_[text.size()] = count;
@@ -108,7 +108,7 @@ const std::string* TokenizerState::token(std::int32_t id) const {
 
 namespace {
 
-/// Texts are repaired before anything else looks at them, so that all the rest can rely on UTF-8.
+/// Repairs invalid UTF-8 first, so that all later steps can rely on it.
 std::string checked_text(std::string_view bytes) {
     constexpr std::size_t longest = (std::size_t{1} << 31) - 1;  // positions in a word are 32-bit
     std::string text = repair_utf8(bytes);
@@ -153,7 +153,7 @@ std::string visible(std::string_view bytes) {
 }  // namespace
 }  // namespace text
 
-// ---- Tokenizer ---------------------------------------------------------------------------------------------------------
+// ---- Tokenizer ------------------------------------------------------------------------------------------------------
 
 Tokenizer Tokenizer::load(const std::string& path) {
     constexpr std::size_t limit = std::size_t{256} << 20;
@@ -218,7 +218,7 @@ std::string Tokenizer::display(std::int32_t id) const {
     return text::visible(token_bytes(id));
 }
 
-// ---- StreamDecoder -----------------------------------------------------------------------------------------------------
+// ---- StreamDecoder --------------------------------------------------------------------------------------------------
 
 StreamDecoder::StreamDecoder(const Tokenizer& tokenizer, bool skip_special)
     : state_(tokenizer.state_),

@@ -50,7 +50,7 @@ bool is_invisible(char32_t c) {
 }
 
 std::u32string lower_case(char32_t c) {
-    if (c == 0x130) return U"i\u0307";  // the only character whose lowercase is longer than one
+    if (c == 0x130) return U"i\u0307";  // the only character whose lowercase has two
     return std::u32string(1, static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(c))));
 }
 
@@ -71,7 +71,7 @@ std::size_t grapheme_bytes(std::string_view valid, std::size_t at) {
 
 char32_t upper_case(char32_t c) { return static_cast<char32_t>(utf8proc_toupper(static_cast<utf8proc_int32_t>(c))); }
 
-// ---- normalization forms (Unicode Standard Annex 15) -----------------------------------------------------------------
+// ---- normalization forms (Unicode Standard Annex 15) ----------------------------------------------------------------
 
 namespace {
 
@@ -79,11 +79,11 @@ unsigned combining_class(char32_t c) {
     return static_cast<unsigned>(utf8proc_get_property(static_cast<utf8proc_int32_t>(c))->combining_class);
 }
 
-/// The full decomposition of every character, marks in canonical order.
+/// Full decomposition of every character, with marks in canonical order.
 std::vector<Change> decompose(std::string_view valid, bool compatible) {
     const auto options = static_cast<utf8proc_option_t>(UTF8PROC_DECOMPOSE | (compatible ? UTF8PROC_COMPAT : 0));
     std::vector<Change> out;
-    std::size_t sorted = 0;  // marks after this place are not in order yet
+    std::size_t sorted = 0;  // marks from here on are not in order yet
     const auto sort_marks = [&] {
         std::stable_sort(
             out.begin() + static_cast<std::ptrdiff_t>(sorted), out.end(),
@@ -109,7 +109,7 @@ std::vector<Change> decompose(std::string_view valid, bool compatible) {
     return out;
 }
 
-/// The composition of a starter and what follows it, if the two have one that is not excluded.
+/// The composition of a starter and a following character, if there is one that is not excluded.
 std::optional<char32_t> compose(char32_t starter, char32_t next) {
     std::array<utf8proc_int32_t, 2> pair{static_cast<utf8proc_int32_t>(starter), static_cast<utf8proc_int32_t>(next)};
     const auto options = static_cast<utf8proc_option_t>(UTF8PROC_COMPOSE | UTF8PROC_STABLE);
@@ -117,12 +117,12 @@ std::optional<char32_t> compose(char32_t starter, char32_t next) {
     return static_cast<char32_t>(pair[0]);
 }
 
-/// Joins each starter with the marks after it as far as nothing stands between them. A joined character counts as the
-/// replacement of the starter's old character which swallows the others: offsets point to the starter.
+/// Composes each starter with the marks after it that are not blocked. The result replaces the starter's old character
+/// and swallows the others, so that offsets point to the starter.
 std::vector<Change> recompose(const std::vector<Change>& parts) {
     std::vector<Change> out;
-    std::optional<std::size_t> starter;  // its place in `out`
-    unsigned last_class = 0;             // of the mark before, 0 when the starter itself stands there
+    std::optional<std::size_t> starter;  // its index in `out`
+    unsigned last_class = 0;             // combining class of the previous mark; 0: the starter itself
     for (const Change& part : parts) {
         const unsigned part_class = combining_class(part.code);
         const bool adjacent = starter && *starter + 1 == out.size();

@@ -1,4 +1,4 @@
-// Unicode: the few properties that tokenizers ask for, and normalization forms.
+// Unicode properties and normalization forms that tokenizers need.
 #pragma once
 
 #include <cstddef>
@@ -17,19 +17,19 @@ bool is_punctuation(char32_t c);      ///< categories P*, and ASCII punctuation
 bool is_combining_mark(char32_t c);   ///< categories Mn, Mc, Me
 bool is_nonspacing_mark(char32_t c);  ///< category Mn
 bool is_control(char32_t c);          ///< categories Cc, Cf, Co
-bool is_invisible(
-    char32_t c);  ///< controls, format characters, surrogates, private use, unassigned, separators but ' '
-/// Full lowercase mapping without context, one to two characters.
+/// Controls, format characters, surrogates, private use, unassigned, and separators except ' '.
+bool is_invisible(char32_t c);
+/// Full, context-free lowercase mapping: one or two characters.
 std::u32string lower_case(char32_t c);
-/// The length of the extended grapheme cluster at a place: what a reader sees as one character.
+/// Length in bytes of the extended grapheme cluster at a position.
 std::size_t grapheme_bytes(std::string_view valid, std::size_t at);
-/// The simple mapping: one character for one.
+/// Simple lowercase mapping: one character.
 char32_t upper_case(char32_t c);
 
 enum class NormalForm { nfc, nfd, nfkc, nfkd };
 
-/// One character of a changed text and what became of the old one: 0 replaces the next old character, 1 is inserted,
-/// -n replaces the next and swallows the n after it. Tokenizers keep offsets through normalization this way.
+/// One character of a changed text, and its relation to the old text: 0 replaces the next old character, 1 is inserted,
+/// -n replaces the next one and swallows the n after it. Offsets survive normalization this way.
 struct Change {
     char32_t code;
     int change;

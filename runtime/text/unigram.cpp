@@ -6,11 +6,11 @@
 
 namespace vantage::text {
 
-// ---- reading ---------------------------------------------------------------------------------------------------------
+// ---- reading --------------------------------------------------------------------------------------------------------
 
 namespace {
 
-/// The place in the list is the id: [["<unk>", 0.0], ["▁the", -3.2], …].
+/// The index in the list is the id: [["<unk>", 0.0], ["▁the", -3.2], …].
 Vocabulary read_pieces(const JsonFields& model) {
     const Json& list = model.list("vocab");
     if (list.empty() || list.size() > static_cast<std::size_t>(largest_token_id)) model.fail("vocab", "tokens");
@@ -31,7 +31,8 @@ Vocabulary read_pieces(const JsonFields& model) {
 }  // namespace
 
 Unigram::Unigram(const JsonFields& model) : Model(model, read_pieces(model)) {
-    constexpr double penalty = 10;  // of an unknown character against the rarest token
+    // How much less probable an unknown character is than the rarest token.
+    constexpr double penalty = 10;
     const Json& list = model.list("vocab");
     for (const Json& piece : list) scores_.push_back(piece[1].get<double>());
     unknown_score_ = *std::min_element(scores_.begin(), scores_.end()) - penalty;
@@ -43,7 +44,7 @@ Unigram::Unigram(const JsonFields& model) : Model(model, read_pieces(model)) {
     if (model.optional_flag("byte_fallback").value_or(false)) byte_tokens_.emplace(vocabulary());
 }
 
-// ---- encoding --------------------------------------------------------------------------------------------------------
+// ---- encoding -------------------------------------------------------------------------------------------------------
 
 std::int32_t Unigram::unknown_id() const {
     if (unknown_id_) return *unknown_id_;
@@ -52,7 +53,7 @@ std::int32_t Unigram::unknown_id() const {
         name() + ": \"model.unk_id\" is missing, wanted the token of characters that the vocabulary does not have");
 }
 
-/// For each place between characters, left to right (Viterbi). Of two equal sums the one that was found first stays.
+/// Viterbi, left to right over the positions between characters. Of two equal sums the first one found is kept.
 std::vector<Unigram::Path> Unigram::best_paths(std::string_view word) const {
     std::vector<Path> paths(word.size() + 1);
     for (std::size_t at = 0; at < word.size();) {
@@ -77,7 +78,7 @@ std::vector<Unigram::Path> Unigram::best_paths(std::string_view word) const {
     return paths;
 }
 
-/// Neighbours that are unknown make one token, which keeps the word's spelling.
+/// Merges neighbouring unknown tokens into one with the word's spelling.
 void Unigram::append_unknown(std::string_view word, std::uint32_t begin, std::uint32_t end,
                              std::vector<Token>& out) const {
     const std::string_view text = word.substr(begin, end - begin);

@@ -1,4 +1,4 @@
-// The tokens of a model, by spelling and by id.
+// The tokens of a model, by text and by id.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace vantage::text {
 
-/// Lookup by string_view without making a string.
+/// Allows lookup by string_view without a copy.
 struct StringHash {
     using is_transparent = void;
     std::size_t operator()(std::string_view text) const { return std::hash<std::string_view>{}(text); }
@@ -19,7 +19,7 @@ struct StringHash {
 template <class T>
 using StringMap = std::unordered_map<std::string, T, StringHash, std::equal_to<>>;
 
-/// Ids that a tokenizer file may use; beyond it no vocabulary exists, and sums of ids and sizes stay in 32 bits.
+/// The largest id of a tokenizer file, far above any vocabulary: sums of ids and sizes stay in 32 bits.
 inline constexpr std::int64_t largest_token_id = (std::int64_t{1} << 30) - 1;
 
 class Vocabulary {
@@ -31,23 +31,23 @@ public:
     Vocabulary& operator=(Vocabulary&&) = default;
 
     void reserve(std::size_t count);
-    /// Of a token with two ids the last is encoded, of two tokens with one id the first is decoded. Returns the token,
-    /// which stays where it is.
+    /// If a token has two ids, the last one is encoded. If two tokens have one id, the first one is decoded. Returns
+    /// the token, whose address is stable.
     const std::string& add(const std::string& token, std::int32_t id);
 
     std::optional<std::int32_t> id_of(std::string_view token) const;
-    /// Nothing for an id without a token.
+    /// Nothing for an unknown id.
     const std::string* text_of(std::int32_t id) const;
-    std::int32_t largest_id() const { return largest_id_; }  ///< -1 when there is no token
+    std::int32_t largest_id() const { return largest_id_; }  ///< -1 if there are no tokens
     const StringMap<std::int32_t>& ids() const { return ids_; }
 
 private:
     StringMap<std::int32_t> ids_;
-    std::unordered_map<std::int32_t, const std::string*> texts_;  // point at the keys of ids_
+    std::unordered_map<std::int32_t, const std::string*> texts_;  // point to the keys of ids_
     std::int32_t largest_id_ = -1;
 };
 
-/// The field "vocab" of a model whose tokens name their ids: {"the": 5, …}.
+/// Reads the field "vocab" of a model whose tokens map to ids: {"the": 5, …}.
 Vocabulary read_vocabulary(const JsonFields& model);
 
 }  // namespace vantage::text

@@ -1,5 +1,5 @@
-// WordPiece: a word is the longest token it begins with, and so on with what is left, whose tokens are written with a
-// prefix (play ##ing). A word that does not work out to its end is unknown as a whole. Wu et al. 2016, section 4.1,
+// WordPiece: the longest token that a word begins with is split off repeatedly. Tokens after the first have a prefix
+// (play ##ing). If a remainder has no token, the word is unknown. Wu et al. 2016, section 4.1,
 // https://arxiv.org/abs/1609.08144.
 #pragma once
 

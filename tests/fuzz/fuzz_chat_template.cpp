@@ -1,5 +1,5 @@
-// The chat template reader and interpreter on an arbitrary template and, behind a NUL byte, the variables as JSON; without
-// them a short conversation. What it writes is UTF-8, within the limits, and the same each time.
+// The chat template reader and interpreter on an arbitrary template and, behind a NUL byte, the variables as JSON;
+// without them a short conversation. What it writes is UTF-8, within the limits, and the same each time.
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -1,5 +1,6 @@
 // The readers of config.json, generation_config.json and preprocessor_config.json on arbitrary bytes, the same for all:
-// they accept or name what is wrong, and never anything else. What they accept is inside the limits that the builders rely on.
+// they accept or name what is wrong, and never anything else. What they accept is inside the limits that the builders
+// rely on.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>

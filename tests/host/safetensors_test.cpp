@@ -55,7 +55,7 @@ std::string one_tensor(const std::string& dtype, const std::string& shape, const
 
 }  // namespace
 
-// ---- good files --------------------------------------------------------------------------------------------------------
+// ---- good files -----------------------------------------------------------------------------------------------------
 
 TEST_CASE("safetensors: what is written is read back", "[safetensors]") {
     TemporaryDirectory folder;
@@ -127,7 +127,7 @@ TEST_CASE("safetensors: tensors that cannot be written are refused, and the old 
     });
 }
 
-// ---- damaged files -----------------------------------------------------------------------------------------------------
+// ---- damaged files --------------------------------------------------------------------------------------------------
 
 TEST_CASE("safetensors: headers that cannot be", "[safetensors][bad]") {
     expect_bad("", {"0 bytes", "at least the 8"});
@@ -186,7 +186,7 @@ TEST_CASE("safetensors: data that overlaps, has gaps or lies outside", "[safeten
     expect_error(ErrorKind::bad_file, {"no/such.safetensors"}, [] { SafeTensors("no/such.safetensors"); });
 }
 
-// ---- folders -----------------------------------------------------------------------------------------------------------
+// ---- folders --------------------------------------------------------------------------------------------------------
 
 namespace {
 

@@ -46,7 +46,7 @@ Tokenizer::Encoding normalized(const std::string& normalizer, const std::string&
 
 }  // namespace
 
-// ---- WordPiece ---------------------------------------------------------------------------------------------------------
+// ---- WordPiece ------------------------------------------------------------------------------------------------------
 
 TEST_CASE("WordPiece: the longest token first, a word that does not work out is unknown", "[tokenizer]") {
     const Tokenizer tokenizer = word_piece({"?", "play", "pl", "##ay", "##ing", "##in", "##g", "é", "##é"});
@@ -90,7 +90,7 @@ TEST_CASE("WordPiece: labels", "[tokenizer]") {
     CHECK(bert.display(bert.id_of("[CLS]").value()) == "[CLS]");
 }
 
-// ---- Unigram -----------------------------------------------------------------------------------------------------------
+// ---- Unigram --------------------------------------------------------------------------------------------------------
 
 TEST_CASE("Unigram: the largest sum of scores; of two equal ones that with the longer token at the end",
           "[tokenizer]") {
@@ -122,7 +122,7 @@ TEST_CASE("Unigram: byte fallback for a whole run", "[tokenizer]") {
     CHECK(encoding.offsets == Offsets{{0, 2}, {0, 2}, {0, 2}, {0, 2}, {2, 3}, {3, 5}});
 }
 
-// ---- models of old and of damaged files --------------------------------------------------------------------------------
+// ---- models of old and of damaged files -----------------------------------------------------------------------------
 
 TEST_CASE("tokenizer: files that name no type of model", "[tokenizer]") {
     CHECK(test::tokens_of(with_model(R"("unk_id": 0, "vocab": [["?", 0], ["a", -1]])"), "ab") == Words{"a", "b"});
@@ -181,7 +181,7 @@ TEST_CASE("tokenizer: long words and hostile vocabularies take seconds at most",
     check(word_piece({"?", "a", "##a", long_run, "##" + long_run}, "", 50'000), std::string(test::long_text / 20, 'a'));
 }
 
-// ---- normalizers -------------------------------------------------------------------------------------------------------
+// ---- normalizers ----------------------------------------------------------------------------------------------------
 
 TEST_CASE("tokenizer: BERT's and NMT's normalizers, with the places of what they change", "[tokenizer]") {
     const auto check = [](const std::string& normalizer, const std::string& text, const Words& tokens,
@@ -217,7 +217,7 @@ TEST_CASE("tokenizer: damaged character maps", "[tokenizer][bad]") {
     bad("BAAAAAAEAAA=", {"\"normalizer.precompiled_charsmap\" points outside itself"});
 }
 
-// ---- post-processors ---------------------------------------------------------------------------------------------------
+// ---- post-processors ------------------------------------------------------------------------------------------------
 
 TEST_CASE("tokenizer: BERT's and RoBERTa's special tokens, and none of them", "[tokenizer]") {
     const auto with = [](const char* kind) {

@@ -34,7 +34,7 @@ using Words = std::vector<std::string>;
 
 }  // namespace
 
-// ---- parts --------------------------------------------------------------------------------------------------------------
+// ---- parts ----------------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -43,7 +43,8 @@ const char* const llama3_pre_tokenizer = R"("pre_tokenizer": {"type": "Sequence"
         "(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|\\p{N}{1,3}| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"}},
     {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": false}]})";
 
-/// Splits with a pre-tokenizer: no merges, but every character known, so words show as runs; made visible by `ignore_merges`.
+/// Splits with a pre-tokenizer: no merges, but every character known, so words show as runs; made visible by
+/// `ignore_merges`.
 Words words_of(const std::string& pre_tokenizer, const std::vector<std::string>& known, const std::string& text) {
     return test::tokens_of(small(known, {}, "\"pre_tokenizer\": " + pre_tokenizer, R"("ignore_merges": true)"), text);
 }
@@ -305,7 +306,7 @@ TEST_CASE("tokenizer: ids and spellings", "[tokenizer]") {
     CHECK(tokenizer.decode(Ids{99999, -1}, false).empty());  // models may have more outputs than there are tokens
 }
 
-// ---- streams -----------------------------------------------------------------------------------------------------------
+// ---- streams --------------------------------------------------------------------------------------------------------
 
 TEST_CASE("stream decoder: whole characters, as early as they are certain", "[tokenizer]") {
     const Tokenizer gpt2 = oracle_tokenizer("gpt2_bytebpe");
@@ -350,7 +351,7 @@ TEST_CASE("stream decoder: random ids give exactly what decode gives", "[tokeniz
     }
 }
 
-// ---- size --------------------------------------------------------------------------------------------------------------
+// ---- size -----------------------------------------------------------------------------------------------------------
 
 TEST_CASE("tokenizer: a word of a megabyte takes seconds at most", "[tokenizer]") {
     constexpr std::size_t size = test::long_text;

@@ -1,4 +1,4 @@
-// Python's operators, and range(). Integers have 64 bits here; what would be longer is an error.
+// Python's operators, and range(). Integers have 64 bits; overflow is an error.
 #include <algorithm>
 #include <cmath>
 
@@ -19,7 +19,7 @@ std::int64_t whole(const std::string& sign, std::int64_t a, std::int64_t b) {
     return out;
 }
 
-// Rounded down, with a rest of the divisor's sign.
+// Rounded towards minus infinity; the remainder has the sign of the divisor.
 Value divided(const std::string& sign, std::int64_t a, std::int64_t b) {
     if (b == -1) return sign == "%" ? Value(std::int64_t{0}) : Value(whole("-", 0, a));
     const std::int64_t rest = a % b, down = rest != 0 && (rest < 0) != (b < 0) ? 1 : 0;
@@ -31,7 +31,7 @@ Value real(const std::string& sign, double a, double b) {
     if (sign == "-") return a - b;
     if (sign == "*") return a * b;
     if (sign == "/") return a / b;
-    double rest = std::fmod(a, b);  // as CPython's float_divmod
+    double rest = std::fmod(a, b);  // like CPython's float_divmod
     double quotient = (a - rest) / b;
     if (rest != 0 && (rest < 0) != (b < 0)) rest += b, quotient -= 1;
     if (rest == 0) rest = std::copysign(0.0, b);
@@ -112,7 +112,7 @@ Value range(const Arguments& arguments, Budget& budget) {
     const std::int64_t begin = given[1] == nullptr ? 0 : bound(0), end = bound(given[1] == nullptr ? 0 : 1),
                        step = given[2] == nullptr ? 1 : bound(2);
     if (step == 0) fail("range() with a step of 0");
-    constexpr std::size_t maximum = 100'000;  // as Jinja's sandbox
+    constexpr std::size_t maximum = 100'000;  // the limit of Jinja's sandbox
     Values all;
     for (std::int64_t at = begin; step > 0 ? at < end : at > end; at = whole("+", at, step)) {
         if (all.size() == maximum) fail(format("range() of more than {}", maximum));

@@ -1,4 +1,4 @@
-// What stands inside of {{ }} and {% %}: expressions, by recursive descent, from the loosest operator to the tightest.
+// Parser of the expressions inside {{ }} and {% %}: recursive descent, from the lowest to the highest precedence.
 #pragma once
 
 #include "runtime/text/jinja/token_reader.h"
@@ -10,17 +10,18 @@ protected:
     ExpressionParser(std::vector<Token> tokens, const std::string& name) : TokenReader(std::move(tokens), name) {}
 
     ExpressionRef expression();
-    /// One expression, or several with commas; `conditional`: where `a if b else c` may stand.
+    /// One expression, or a tuple with commas. `conditional`: allows `a if b else c`.
     ExpressionRef tuple(bool conditional);
 
-    int macros_ = 0;  ///< that are open; inside of them some names mean what is not built
+    /// Nesting depth of macros. Inside of them some names are unsupported.
+    int macros_ = 0;
 
 private:
     using Kind = Expression::Kind;
     using Rule = ExpressionRef (ExpressionParser::*)();
 
     ExpressionRef make(Kind kind, int line, std::string text = {}, std::vector<ExpressionRef> parts = {}) const;
-    /// A chain such as a + b + c … is as deep as it is long.
+    /// Counts a chain such as a + b + c … as one level per operator.
     void deepen(Expression& e) const;
     template <class... Parts>
     static std::vector<ExpressionRef> list_of(Parts... parts) {
@@ -28,7 +29,7 @@ private:
         (all.push_back(std::move(parts)), ...);
         return all;
     }
-    /// part, operator, part …, from the left.
+    /// part, operator, part …, left-associative.
     template <class AtOperator>
     ExpressionRef chain(Rule part, const AtOperator& at_operator) {
         ExpressionRef left = (this->*part)();
@@ -65,7 +66,7 @@ private:
     ExpressionRef filtered(ExpressionRef e);
     ExpressionRef filter(ExpressionRef input);
     ExpressionRef test(ExpressionRef input);
-    /// `is divisibleby 3`: one argument may stand without brackets.
+    /// `is divisibleby 3`: a single argument may follow without parentheses.
     bool begins_argument() const;
 };
 

@@ -42,7 +42,7 @@ const std::string& wanted_text(const Value* value, const char* what) {
     return *text;
 }
 
-// ---- one value -------------------------------------------------------------------------------------------------------
+// ---- one value ------------------------------------------------------------------------------------------------------
 
 Value trim(const Value& input, const Arguments& arguments, Budget& budget) {
     const Value* removed = arguments.bind("trim", {"chars"})[0];
@@ -78,7 +78,7 @@ Value default_filter(const Value& input, const Arguments& arguments, Budget&) {
     return given[0] != nullptr ? *given[0] : Value(std::make_shared<const std::string>());
 }
 
-// A text as a number, as far as Python's int() and float() would take it.
+// Parses a number as Python's int() and float() do.
 std::optional<double> real_in(const std::string& text) {
     const std::string bare(strip(text, Side::both));
     if (bare.empty() || bare.find_first_not_of("+-.0123456789eE") != std::string::npos) return std::nullopt;
@@ -144,9 +144,9 @@ Value items(const Value& input, const Arguments& arguments, Budget& budget) {
     return method("items", input, arguments, budget);
 }
 
-// ---- many values -----------------------------------------------------------------------------------------------------
+// ---- many values ----------------------------------------------------------------------------------------------------
 
-// An attribute as filters name it: a.b.0
+// An attribute path of filters: a.b.0
 Value deep_attribute(Value value, const Value& path, Budget& budget) {
     const std::string* text = text_in(path);
     if (text == nullptr) return item_of(value, path, budget);
@@ -215,7 +215,7 @@ Value map(const Value& input, const Arguments& arguments, Budget& budget) {
     return budget.list(std::move(out));
 }
 
-// select, reject, selectattr, rejectattr: with the test named at `place`, or by truth where none is.
+// select, reject, selectattr, rejectattr: by the test at argument `place`, or by truth if there is none.
 template <bool keep, std::size_t place>
 Value selected(const Value& input, const Arguments& arguments, Budget& budget) {
     if (place == 1 && arguments.by_place.empty()) fail("the attribute to select by is missing");

@@ -1,4 +1,4 @@
-// What templates call by name: filters, tests, methods of values. All of them are Jinja's or Python's own.
+// Functions that templates call by name: filters, tests, methods of values. All are Jinja's or Python's.
 #pragma once
 
 #include <initializer_list>
@@ -14,24 +14,24 @@ struct Arguments {
     Values by_place = {};
     std::vector<std::pair<std::string, Value>> by_name = {};
 
-    /// The arguments in the order of `names`, nullptr for those that are not given. Throws for more, and for other names.
+    /// The arguments in the order of `names`, nullptr for missing ones. Throws for surplus or unknown arguments.
     std::vector<const Value*> bind(const std::string& callee, std::initializer_list<const char*> names) const;
 };
 
-/// input | name(…). Throws unsupported for a filter that is not built.
+/// input | name(…). Throws unsupported for an unknown filter.
 Value filtered(const std::string& name, const Value& input, const Arguments& arguments, Budget& budget);
 /// value is name(…).
 bool tested(const std::string& name, const Value& value, const Arguments& arguments, Budget& budget);
-/// A filter or a test whose name and arguments are themselves arguments, from `first` on: select('equalto', 3).
+/// A filter or test that is given by arguments, from `first` on: select('equalto', 3).
 Arguments rest_of(const Arguments& arguments, std::size_t first);
 
-/// value.name(…) is a method, whatever the mapping `value` has under this name.
+/// value.name(…): always the method, even if the mapping `value` has a key of this name.
 bool has_method(const Value& value, const std::string& name);
 Value method(const std::string& name, const Value& value, const Arguments& arguments, Budget& budget);
 
 /// Python's range().
 Value range(const Arguments& arguments, Budget& budget);
-/// a + b, a - b … of Python; `sign` is one of + - * / // % ~.
+/// Python's binary operators; `sign` is one of + - * / // % ~.
 Value calculated(const std::string& sign, const Value& a, const Value& b, Budget& budget);
 Value negated(const Value& value);
 

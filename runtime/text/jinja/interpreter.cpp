@@ -12,7 +12,7 @@
 
 namespace vantage::text::jinja {
 
-/// What can be called by its name alone: a macro, or one of the functions that every template has.
+/// Callable by its name alone: a macro, or a built-in function.
 struct Function {
     enum class Kind { macro, range, namespace_, raise_exception, strftime_now };
     Kind kind;
@@ -29,7 +29,7 @@ struct Loop {
     std::size_t place = 0;
 };
 
-/// The names of one level: the template, a turn of a loop, a call of a macro.
+/// The variables of one scope: the template, an iteration of a loop, a call of a macro.
 struct Scope {
     const Scope* outer = nullptr;
     Variables names = {};
@@ -68,7 +68,7 @@ public:
     int line() const { return line_; }
 
 private:
-    // ---- statements --------------------------------------------------------------------------------------------------
+    // ---- statements -------------------------------------------------------------------------------------------------
 
     void write(std::string& out, std::string_view text) {
         budget_.make(text.size());
@@ -101,7 +101,7 @@ private:
         return Flow::on;
     }
 
-    /// What a body writes; the names that it sets end with it.
+    /// Renders a body in a scope of its own.
     std::string inside(const Statement& s, Scope& outer) {
         const Level level(*this);
         Scope scope{&outer};
@@ -158,13 +158,13 @@ private:
         (*space)->fields[target.field] = value;
     }
 
-    // Macros see the names of the template around them, as these are when the macro is called.
+    // A macro sees the variables of the enclosing template at the time of the call.
     void define(const Statement& s, Scope& scope) {
         if (&scope != &top_) not_built("a macro inside of a loop, a macro or another body");
         scope.names[s.text] = &functions_.emplace_back(Function{Function::Kind::macro, &s});
     }
 
-    // ---- expressions -------------------------------------------------------------------------------------------------
+    // ---- expressions ------------------------------------------------------------------------------------------------
 
     class Level {
     public:
@@ -186,7 +186,8 @@ private:
         budget_.step();
         const int around = std::exchange(line_, e.line);
         Value value = value_of(e, scope);
-        line_ = around;  // not when something is thrown: that is where it was
+        // Not restored when an exception is thrown, which then names this line.
+        line_ = around;
         return value;
     }
     Value part(const Expression& e, std::size_t i, Scope& scope) { return evaluate(*e.parts[i], scope); }
@@ -318,7 +319,7 @@ private:
         return equal(a, b, budget_) || (sign == "<=" ? less(a, b) : less(b, a));
     }
 
-    // ---- calls -------------------------------------------------------------------------------------------------------
+    // ---- calls ------------------------------------------------------------------------------------------------------
 
     Arguments arguments_of(const Expression& e, Scope& scope) {
         Arguments arguments{parts_of(e, 1, scope)};
@@ -414,7 +415,7 @@ private:
         }
         return budget_.text(std::move(out));
     }
-    /// One conversion such as %d, or %-d without leading zeros; returns how many characters follow the %.
+    /// Writes one conversion such as %d or %-d (no leading zeros). Returns the number of characters after the %.
     static std::size_t append_time(std::string& out, const std::string& form, const std::tm& time) {
         static constexpr std::string_view known = "aAbBcdDeFGHIjklmMnpPrRsStTuUVwWxXyYzZ%";
         const std::size_t letter = form.size() > 2 && form[1] == '-' ? 2 : 1;
@@ -433,7 +434,8 @@ private:
     std::time_t now_;
     Budget& budget_;
     Scope globals_, top_;
-    std::deque<Namespace> namespaces_;  // here and not in values, where they could hold each other for ever
+    // Owned here, because values that own them could form cycles.
+    std::deque<Namespace> namespaces_;
     std::deque<Function> functions_;
     int line_ = 1, levels_ = 0;
 };

@@ -1,4 +1,4 @@
-// Runs a template: what it writes for the values given.
+// Renders a template with given variables.
 #pragma once
 
 #include <ctime>
@@ -9,12 +9,11 @@
 
 namespace vantage::text::jinja {
 
-/// The names that a template finds.
+/// The variables of a template.
 using Variables = std::map<std::string, Value, std::less<>>;
 
-/// `name` stands for the template in messages, `now` is what strftime_now shows. Throws bad_file for what cannot be done
-/// (and where a limit is reached), unsupported for what is not built, usage where the template itself refuses the values
-/// by raise_exception.
+/// `name` names the template in messages, `now` is the time for strftime_now. Throws bad_file for errors and exceeded
+/// limits, unsupported for what is not implemented, usage if the template calls raise_exception.
 std::string render(const Body& body, const std::string& name, const Variables& variables, std::time_t now,
                    Budget& budget);
 

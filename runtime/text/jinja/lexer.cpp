@@ -20,7 +20,7 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool begins_name(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool continues_name(char c) { return begins_name(c) || is_digit(c); }
 
-/// One kind of line end, and none behind the last line.
+/// Converts all line ends to \n, and removes the one after the last line.
 std::string with_plain_lines(std::string_view source) {
     std::string out;
     for (std::size_t i = 0; i < source.size(); ++i) {
@@ -76,14 +76,14 @@ private:
         return in_.size();
     }
 
-    // The text before a tag, trimmed as the tag says.
+    // The text before a tag, trimmed as the tag requires.
     void text_until(std::size_t tag) {
         std::string_view text = in_.substr(at_, tag - at_);
         const char sign = tag + 2 < in_.size() ? in_[tag + 2] : ' ';
         if (tag < in_.size() && sign == '-') {
             text = strip(text, Side::right);
         } else if (tag < in_.size() && sign != '+' && in_[tag + 1] != '{') {
-            const std::size_t line = text.rfind('\n') + 1;  // 0 where there is none
+            const std::size_t line = text.rfind('\n') + 1;  // 0 if there is none
             if ((line > 0 || line_begins_) && strip(text.substr(line), Side::right).empty())
                 text = text.substr(0, line);
         }
@@ -91,7 +91,7 @@ private:
         move_to(tag);
     }
 
-    // Behind a tag: - takes all white space, and a block or a comment the end of its line unless + says no.
+    // After a tag: - trims all white space; a block or a comment trims the end of its line, unless + prevents it.
     void close_tag(char sign, bool takes_line_end) {
         line_begins_ = false;
         const std::size_t before = at_;
@@ -208,7 +208,7 @@ private:
         tokens_.push_back({Token::Kind::string, std::move(out), opened});
     }
 
-    // As in Python; a backslash before anything else stays.
+    // As in Python, a backslash before any other character stays.
     void escape(std::string& out) {
         static constexpr std::string_view letters = "\\'\"abfnrtv", meant = "\\'\"\a\b\f\n\r\t\v";
         const char c = in_[at_ + 1];
@@ -249,8 +249,8 @@ private:
     std::vector<Token> tokens_;
     std::size_t at_ = 0;
     int line_ = 1;
-    bool line_begins_ = true;  // what stands here is the first of its line
-    std::string brackets_;     // open ones
+    bool line_begins_ = true;  // at the first character of a line, apart from white space
+    std::string brackets_;     // open brackets
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The first look at a template: text, and the tokens inside of {{ }} and {% %}. White space is trimmed as transformers
-// sets it (trim_blocks, lstrip_blocks), and by the template's own - and +.
+// Splits a template into text and the tokens inside {{ }} and {% %}. White space is trimmed with transformers' settings
+// (trim_blocks, lstrip_blocks) and by the template's - and +.
 #pragma once
 
 #include <string>
@@ -23,11 +23,11 @@ struct Token {
         end
     };
     Kind kind;
-    std::string text;  ///< of a string its value, without quotes and escapes
+    std::string text;  ///< for a string: its value, without quotes and escapes
     int line;
 };
 
-/// `name` stands for the template in messages. Throws bad_file for what is no template, unsupported for what is not read.
+/// `name` names the template in messages. Throws bad_file for an invalid template, unsupported for unsupported syntax.
 std::vector<Token> tokens_of(std::string_view source, const std::string& name);
 
 }  // namespace vantage::text::jinja

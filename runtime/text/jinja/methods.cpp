@@ -1,4 +1,4 @@
-// Methods of texts and mappings. Those that change what they are called on are not there: Jinja's sandbox forbids them.
+// Methods of strings and mappings. Mutating methods are missing, because Jinja's sandbox forbids them.
 #include <algorithm>
 
 #include "runtime/base/json.h"
@@ -45,7 +45,7 @@ Value parts(const std::string& text, const Arguments& arguments, Budget& budget)
     return budget.list(std::move(all));
 }
 
-// startswith and endswith: one text, or a tuple of which one is enough.
+// startswith and endswith accept a string or a tuple of strings.
 template <bool at_end>
 Value begins(const std::string& text, const Arguments& arguments, Budget&) {
     const Value* given = arguments.bind(at_end ? "endswith" : "startswith", {"part"})[0];

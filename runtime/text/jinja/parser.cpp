@@ -1,4 +1,4 @@
-// Templates as trees: statements here, what stands in them in expression_parser.cpp.
+// Parser of statements; expression_parser.cpp parses the expressions in them.
 #include "runtime/text/jinja/parser.h"
 
 #include "runtime/text/jinja/expression_parser.h"
@@ -14,7 +14,7 @@ public:
     Body run() { return body({}); }
 
 private:
-    /// Up to one of the tags in `ends`, which is left to the caller; to the end of the template where there are none.
+    /// Parses up to one of the tags in `ends`, which is not consumed, or to the end of the template if there are none.
     Body body(std::initializer_list<std::string_view> ends) {
         const Level level(*this);
         const int opened = line_before();
@@ -62,7 +62,7 @@ private:
     }
 
     void close_block() { expect(Token::Kind::close_block, "%}"); }
-    /// Behind the body of `tag`: its end tag.
+    /// Consumes the end tag of `tag`.
     void close(const std::string& tag) {
         take();
         if (tag == "macro" && now().kind == Token::Kind::name) take();  // {% endmacro name %}

@@ -1,4 +1,4 @@
-// The tokens of a template as a tree, by the grammar of Jinja 3.
+// Parses the tokens of a template into a tree, by the grammar of Jinja 3.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace vantage::text::jinja {
 
-/// `name` stands for the template in messages. Throws bad_file for what is no template (an unclosed block, a missing
-/// bracket, levels without end), unsupported for a tag that is not built. Filters, tests and methods are looked for when
-/// they are used: a template may have branches that a conversation never takes.
+/// `name` names the template in messages. Throws bad_file for an invalid template (an unclosed block, a missing
+/// bracket, too deep nesting), unsupported for an unsupported tag. Filters, tests and methods are resolved when they
+/// are used, because a template may have branches that are never taken.
 Body parse(std::string_view source, const std::string& name);
 
 }  // namespace vantage::text::jinja

@@ -8,9 +8,9 @@
 
 namespace vantage::text::jinja {
 
-// ---- numbers ---------------------------------------------------------------------------------------------------------
+// ---- numbers --------------------------------------------------------------------------------------------------------
 
-// The shortest digits that give the number back; Python writes an exponent below 1e-4 and from 1e16 on.
+// The shortest digits that parse back to the same number. Like Python, with an exponent below 1e-4 and from 1e16 on.
 std::string number_text(double number) {
     if (!std::isfinite(number)) return std::isnan(number) ? "nan" : number < 0 ? "-inf" : "inf";
     char buffer[512];
@@ -22,11 +22,11 @@ std::string number_text(double number) {
     return plain && text.find('.') == std::string::npos ? text + ".0" : text;
 }
 
-// ---- str and repr ----------------------------------------------------------------------------------------------------
+// ---- str and repr ---------------------------------------------------------------------------------------------------
 
 namespace {
 
-// A text in quotes as Python shows it: single ones, unless that takes escapes and double ones do not.
+// Python's repr: single quotes, unless the text contains single but no double quotes.
 std::string quoted(const std::string& text) {
     const bool single = text.find('\'') == std::string::npos || text.find('"') != std::string::npos;
     const char quote = single ? '\'' : '"';
@@ -120,7 +120,7 @@ std::string repr(const Value& value, Budget& budget) {
     return printer.take();
 }
 
-// ---- JSON ------------------------------------------------------------------------------------------------------------
+// ---- JSON -----------------------------------------------------------------------------------------------------------
 
 namespace {
 

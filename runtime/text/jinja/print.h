@@ -1,4 +1,4 @@
-// Values as text: Python's json.dumps, and the way in from JSON. (str and repr are declared with the values.)
+// Values to JSON, like Python's json.dumps, and JSON to values. (value.h declares str and repr.)
 #pragma once
 
 #include <optional>
@@ -9,18 +9,18 @@
 
 namespace vantage::text::jinja {
 
-/// Keeps keys in the order of the file, as Python does.
+/// Keeps the order of keys, like Python.
 using OrderedJson = nlohmann::ordered_json;
 
 struct JsonStyle {
-    std::optional<std::int64_t> indent;  ///< spaces a level; nothing: one line
+    std::optional<std::int64_t> indent;  ///< spaces per level; nothing: one line
     bool ascii = false, sorted = false;
     std::optional<std::string> between_items = {}, behind_keys = {};  ///< nothing: Python's defaults
 };
-/// Throws for what JSON has not: undefined, a namespace, a function.
+/// Throws for values that JSON cannot represent: undefined, namespaces, functions.
 std::string to_json(const Value& value, const JsonStyle& style, Budget& budget);
 
-/// Texts that are no UTF-8 are repaired. Throws for numbers beyond 64 bits, and for what nests too deep.
+/// Repairs invalid UTF-8. Throws for integers beyond 64 bits, and for too deep nesting.
 Value from_json(const OrderedJson& json, Budget& budget, int depth = 0);
 
 }  // namespace vantage::text::jinja

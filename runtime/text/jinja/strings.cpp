@@ -25,7 +25,7 @@ std::vector<std::string_view> characters(std::string_view text) {
     return all;
 }
 
-// ---- cutting ---------------------------------------------------------------------------------------------------------
+// ---- cutting --------------------------------------------------------------------------------------------------------
 
 bool is_python_space(char32_t c) { return is_white_space(c) || (c >= 0x1C && c <= 0x1F); }
 
@@ -107,14 +107,14 @@ std::string replace(std::string_view text, std::string_view old, std::string_vie
         if (!old.empty()) continue;
         if (text.empty()) break;
         const unsigned bytes =
-            character_at(text, 0).bytes;  // an empty text stands before each character, and at the end
+            character_at(text, 0).bytes;  // an empty string matches before each character, and at the end
         out += text.substr(0, bytes);
         text.remove_prefix(bytes);
     }
     return out.append(text);
 }
 
-// ---- letters ---------------------------------------------------------------------------------------------------------
+// ---- letters --------------------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -125,7 +125,7 @@ void append_in(std::string& out, char32_t c, Case wanted) {
     for (const char32_t lower : lower_case(c)) append_utf8(out, lower);
 }
 
-/// Each character in the case that `next` says; it is asked before each, with the character.
+/// Maps each character to the case that `next` returns for it.
 template <class Next>
 std::string mapped(std::string_view text, Next next) {
     std::string out;

@@ -1,4 +1,4 @@
-// What a template is when it has been read: a tree of statements and expressions.
+// The syntax tree of a template: statements and expressions.
 #pragma once
 
 #include <memory>
@@ -22,7 +22,7 @@ struct Expression {
         dict,         // parts: key, value, key, value …
         attribute,    // parts[0].text
         item,         // parts[0][parts[1]]
-        slice,        // parts[0][parts[1]:parts[2]:parts[3]], null where nothing is said
+        slice,        // parts[0][parts[1]:parts[2]:parts[3]], null for an omitted bound
         call,         // parts[0](parts[1] …, named)
         filter,       // parts[0] | text(parts[1] …, named)
         test,         // parts[0] is text(parts[1] …, named)
@@ -33,7 +33,7 @@ struct Expression {
     };
     Kind kind;
     int line;
-    int depth = 1;  ///< levels of the tree, this one included
+    int depth = 1;  ///< levels of the tree, including this one
     std::string text = {};
     Value value = {};
     std::vector<ExpressionRef> parts = {};
@@ -41,10 +41,10 @@ struct Expression {
     std::vector<std::string> operators = {};
 };
 
-/// What `set` and `for` assign to: one name, several names, or a field of a namespace.
+/// The target of `set` and `for`: one name, several names, or a field of a namespace.
 struct Target {
     std::vector<std::string> names;
-    std::string field;  ///< of the namespace names[0]; empty: the names themselves
+    std::string field;  ///< of the namespace names[0]; empty: assigns to the names
     bool several = false;
 };
 
@@ -68,9 +68,9 @@ struct Statement {
         if_,       // branches
         for_,      // target in expression if filter: branches[0], else branches[1]
         set,       // target = expression
-        set_body,  // target = what branches[0] writes
+        set_body,  // target = output of branches[0]
         macro,     // text(parameters): branches[0]
-        scope,     // branches[0]: {% generation %}, which marks what a model has written
+        scope,     // branches[0]: {% generation %}, which marks the model's text
         break_,
         continue_,
     };
@@ -83,7 +83,7 @@ struct Statement {
     std::vector<Branch> branches = {};
 };
 
-/// Ends reading or rendering: "NAME, line 3: …".
+/// Throws the error of reading or rendering: "NAME, line 3: …".
 [[noreturn]] void throw_at(ErrorKind kind, const std::string& name, int line, const std::string& what);
 
 }  // namespace vantage::text::jinja

@@ -1,4 +1,4 @@
-// A template's tokens, one after the other: what the parser asks of them, and how it fails.
+// Reads the tokens of a template one by one, for the parsers.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace vantage::text::jinja {
 
-constexpr int deepest_tree = 200;  // expressions or blocks inside of each other
+constexpr int deepest_tree = 200;  // nesting of expressions or blocks
 
 class TokenReader {
 protected:
@@ -57,7 +57,7 @@ protected:
         return take().text;
     }
 
-    /// A level of recursion; trees are walked by recursion again.
+    /// Counts a level of recursion. The tree is also traversed by recursion.
     class Level {
     public:
         explicit Level(TokenReader& reader) : reader_(reader) {
@@ -73,7 +73,7 @@ protected:
     [[noreturn]] void too_deep() const { fail(format("nested deeper than {} levels", deepest_tree)); }
 
     const std::string& template_name() const { return name_; }
-    /// The line of the token before the next one; 1 at the beginning.
+    /// The line of the last consumed token; 1 at the beginning.
     int line_before() const { return at_ > 0 ? tokens_[at_ - 1].line : 1; }
 
 private:

@@ -12,7 +12,7 @@ namespace vantage::text::jinja {
 void fail(const std::string& what) { throw Problem{ErrorKind::bad_file, what}; }
 void not_built(const std::string& what) { throw Problem{ErrorKind::unsupported, what + " is not built"}; }
 
-// ---- making ----------------------------------------------------------------------------------------------------------
+// ---- making ---------------------------------------------------------------------------------------------------------
 
 void Dict::set(const std::string& key, Value value) {
     const auto [place, added] = places.emplace(key, entries.size());
@@ -44,7 +44,7 @@ Value Budget::text(std::string text) {
 
 namespace {
 
-constexpr std::size_t element_bytes = 64;  // a value in a list, and what allocating it takes
+constexpr std::size_t element_bytes = 64;  // a list element, including its allocation
 
 int depth_of(const Value& value) {
     if (const ListRef* list = as<ListRef>(value)) return (*list)->depth;
@@ -78,7 +78,7 @@ Value Budget::dict(Dict dict) {
     return std::make_shared<const Dict>(std::move(dict));
 }
 
-// ---- kinds -----------------------------------------------------------------------------------------------------------
+// ---- kinds ----------------------------------------------------------------------------------------------------------
 
 const char* kind_of(const Value& value) {
     static constexpr const char* names[] = {"undefined", "none",   "true or false", "an integer",  "a number",
@@ -114,7 +114,7 @@ double number_of(const Value& value) {
     return integer != nullptr ? static_cast<double>(*integer) : *as<double>(value);
 }
 
-// ---- truth and equality ----------------------------------------------------------------------------------------------
+// ---- truth and equality ---------------------------------------------------------------------------------------------
 
 bool truth(const Value& value) {
     if (is_number(value)) return number_of(value) != 0;
@@ -161,7 +161,7 @@ bool equal(const Value& a, const Value& b, Budget& budget) {
     if (const DictRef* dict = as<DictRef>(a)) return equal_dicts(**dict, **as<DictRef>(b), budget);
     if (Namespace* const* space = as<Namespace*>(a)) return *space == *as<Namespace*>(b);
     if (const Function* const* function = as<const Function*>(a)) return *function == *as<const Function*>(b);
-    return true;  // none and none, undefined and undefined
+    return true;  // none equals none, undefined equals undefined
 }
 
 bool less(const Value& a, const Value& b) {
@@ -194,7 +194,7 @@ bool contains(const Value& container, const Value& item, Budget& budget) {
     fail(std::string("nothing can be in ") + kind_of(container));
 }
 
-// ---- parts -----------------------------------------------------------------------------------------------------------
+// ---- parts ----------------------------------------------------------------------------------------------------------
 
 Values elements(const Value& value, Budget& budget) {
     Values all;
@@ -228,7 +228,7 @@ std::size_t length(const Value& value, Budget& budget) {
 
 namespace {
 
-// The place of a Python index, which counts from the end when it is negative; nothing outside.
+// Resolves a Python index; negative ones count from the end. Nothing if it is out of range.
 std::optional<std::size_t> place_of(std::int64_t index, std::size_t size) {
     const auto count = static_cast<std::int64_t>(size);
     if (index < -count || index >= count) return std::nullopt;
@@ -240,7 +240,7 @@ Value missing(const Value& key, Budget& budget) {
     return Undefined{std::make_shared<const std::string>(name != nullptr ? *name : str(key, budget))};
 }
 
-// Where a slice's bound lies, by CPython's PySlice_AdjustIndices.
+// Resolves a bound of a slice, like CPython's PySlice_AdjustIndices.
 std::int64_t bound_of(const Value& bound, std::int64_t default_value, std::int64_t size, bool backwards) {
     if (is_none(bound)) return default_value;
     std::int64_t at = integer_of(bound, "a slice's bound");
@@ -260,7 +260,7 @@ std::vector<std::size_t> places_of(const SliceBounds& bounds, std::size_t size, 
     while (backwards ? at > end : at < end) {
         budget.make(sizeof(std::size_t));
         places.push_back(static_cast<std::size_t>(at));
-        const std::int64_t left = end - at;  // step may be near the ends of its range
+        const std::int64_t left = end - at;  // avoids overflow: step may be near the limits of its type
         if (backwards ? step <= left : step >= left) break;
         at += step;
     }
@@ -282,7 +282,7 @@ Value item_of(const Value& value, const Value& key, Budget& budget) {
         return place ? (*list)->items[*place] : missing(key, budget);
     }
     if (const std::string* text = text_in(value); text != nullptr && index != nullptr) {
-        budget.read(16 * text->size());  // character by character
+        budget.read(16 * text->size());  // charges for each character
         const auto place = place_of(*index, character_count(*text));
         return place ? budget.text(std::string(character(*text, *place))) : missing(key, budget);
     }

@@ -1,4 +1,4 @@
-// Values of a template, with Python's meaning of truth, equality, order and text; and the budget that making them takes.
+// Values of a template, with Python's truth, equality, order and text; and the budget for creating them.
 #pragma once
 
 #include <cstddef>
@@ -15,13 +15,13 @@
 
 namespace vantage::text::jinja {
 
-/// What went wrong inside of an expression; who evaluates it adds the template's name and the line.
+/// An error inside of an expression. The evaluator adds the template's name and the line.
 struct Problem {
     ErrorKind kind;
     std::string what;
 };
-[[noreturn]] void fail(const std::string& what);       ///< bad_file: the template, or what it was given, is wrong
-[[noreturn]] void not_built(const std::string& what);  ///< unsupported: Jinja has it, but it is not built here
+[[noreturn]] void fail(const std::string& what);       ///< bad_file: the template or its input is wrong
+[[noreturn]] void not_built(const std::string& what);  ///< unsupported: part of Jinja, but not implemented
 
 struct List;
 struct Dict;
@@ -30,20 +30,21 @@ struct Function;
 
 using Text = std::shared_ptr<const std::string>;
 struct Undefined {
-    Text name;  ///< of what was looked for; null: a value that nothing names
+    /// The name that was looked up; null for a value without a name.
+    Text name;
 };
 struct None {};
 using ListRef = std::shared_ptr<const List>;
 using DictRef = std::shared_ptr<const Dict>;
 
-/// Copies are cheap: what is inside of a value never changes, but for a namespace, which belongs to the rendering.
+/// Copies are cheap: contents are immutable, except those of namespaces, which the interpreter owns.
 struct Value
     : std::variant<Undefined, None, bool, std::int64_t, double, Text, ListRef, DictRef, Namespace*, const Function*> {
     using variant::variant;
 };
 using Values = std::vector<Value>;
 
-/// nullptr for a value of another kind.
+/// nullptr for another type.
 template <class Kind>
 const Kind* as(const Value& value) {
     return std::get_if<Kind>(&value);
@@ -56,10 +57,10 @@ inline const std::string* text_in(const Value& value) {
 struct List {
     Values items;
     bool tuple = false;
-    int depth = 1;  ///< levels of lists and mappings, this one included
+    int depth = 1;  ///< levels of lists and mappings, including this one
 };
 
-/// A mapping from texts, in the order of insertion.
+/// A mapping with string keys, in insertion order.
 struct Dict {
     std::vector<std::pair<std::string, Value>> entries;
     std::map<std::string, std::size_t, std::less<>> places;
@@ -73,14 +74,14 @@ struct Namespace {
     std::map<std::string, Value, std::less<>> fields;
 };
 
-/// Templates are not trusted: what a rendering may cost. Real ones stay far below.
+/// Limits for a rendering, because templates are not trusted. Real templates stay far below.
 struct Limits {
-    int depth = 600;                            ///< evaluations inside of each other, calls of macros included
-    std::size_t steps = 1'000'000;              ///< evaluations; 256 bytes looked at count as one
-    std::size_t made = std::size_t{128} << 20;  ///< bytes of all texts and lists on the way
+    int depth = 600;                            ///< nested evaluations, including calls of macros
+    std::size_t steps = 1'000'000;              ///< evaluations; reading 256 bytes counts as one
+    std::size_t made = std::size_t{128} << 20;  ///< total bytes of created strings and lists
     std::size_t output = std::size_t{16} << 20;
 };
-inline constexpr int deepest_value = 100;  ///< lists in lists
+inline constexpr int deepest_value = 100;  ///< nested lists and mappings
 
 class Budget {
 public:
@@ -88,7 +89,7 @@ public:
     const Limits& limits() const { return limits_; }
     void step(std::size_t count = 1);
     void read(std::size_t bytes) { step(bytes / 256); }
-    void make(std::size_t bytes);  ///< before they are made
+    void make(std::size_t bytes);  ///< call before creating them
 
     Value text(std::string text);
     Value list(Values items, bool tuple = false);
@@ -99,28 +100,28 @@ private:
     std::size_t steps_ = 0, made_ = 0;
 };
 
-/// "a text", "a list": in messages.
+/// The type for messages: "a text", "a list".
 const char* kind_of(const Value& value);
 bool is_undefined(const Value& value);
 bool is_none(const Value& value);
-/// Throws where nothing was found under the name that the template looked for.
+/// Throws if the value is undefined, with the name that was looked up.
 void require_defined(const Value& value);
 
 bool truth(const Value& value);
 bool equal(const Value& a, const Value& b, Budget& budget);
-bool less(const Value& a, const Value& b);  ///< numbers and texts; throws for others
+bool less(const Value& a, const Value& b);  ///< numbers and strings; throws for other types
 bool contains(const Value& container, const Value& item, Budget& budget);
 
-/// True and false count as 1 and 0, as in Python; nothing for what is no integer.
+/// Like Python, true and false are 1 and 0. Nothing for other types.
 const std::int64_t* integer_in(const Value& value);
 std::int64_t integer_of(const Value& value, const char* what);
 bool is_number(const Value& value);
-double number_of(const Value& value);  ///< of a number
+double number_of(const Value& value);  ///< must be a number
 
-/// What a loop goes over: elements, characters, keys. Throws for what has none.
+/// The items that a loop iterates over: elements, characters, keys. Throws for other types.
 Values elements(const Value& value, Budget& budget);
 std::size_t length(const Value& value, Budget& budget);
-/// value[key] and value.name; Undefined for what is not there.
+/// value[key] and value.name; Undefined if there is none.
 Value item_of(const Value& value, const Value& key, Budget& budget);
 Value attribute_of(const Value& value, const std::string& name);
 struct SliceBounds {
@@ -128,8 +129,8 @@ struct SliceBounds {
 };
 Value slice_of(const Value& value, const SliceBounds& bounds, Budget& budget);
 
-std::string str(const Value& value, Budget& budget);   ///< str() of Python
-std::string repr(const Value& value, Budget& budget);  ///< repr() of Python
-std::string number_text(double number);                ///< repr() of a float
+std::string str(const Value& value, Budget& budget);   ///< Python's str()
+std::string repr(const Value& value, Budget& budget);  ///< Python's repr()
+std::string number_text(double number);                ///< Python's repr() of a float
 
 }  // namespace vantage::text::jinja

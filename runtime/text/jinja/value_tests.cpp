@@ -1,4 +1,4 @@
-// What stands behind "is".
+// Tests: `value is name`.
 #include <algorithm>
 
 #include "runtime/base/json.h"
