@@ -32,6 +32,13 @@ if(VANTAGE_BUILD_TESTS AND NOT VANTAGE_FUZZ)
   if(TARGET vantage_tests_device)
     set_tests_properties(vantage_tests_device PROPERTIES RUN_SERIAL TRUE TIMEOUT 1500)
   endif()
+  # `ctest --preset tsan`: the host tests, and the device tests with the tag [threads], which call the runtime from
+  # several threads.
+  if(vantage_sanitize STREQUAL "thread")
+    add_test(NAME device_threads COMMAND vantage_tests_device "[threads]")
+    set_tests_properties(vantage_tests_host device_threads PROPERTIES LABELS tsan TIMEOUT 600
+      ENVIRONMENT "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp")
+  endif()
   if(TARGET vantage_cli)
     file(GLOB scripts CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/cli/*.sh")
     foreach(script IN LISTS scripts)

@@ -296,7 +296,7 @@ TEST_CASE("a buffer keeps its device alive") {
     CHECK(Device::validation_errors() == 0);
 }
 
-TEST_CASE("threads that need the same pipelines share them, and each is made once") {
+TEST_CASE("threads that need the same pipelines share them, and each is made once", "[threads]") {
     const Device device = Device::open();
     gpu::DeviceState& state = device.state();
     std::vector<gpu::PipelineKey> keys{{"selftest", {8}},  {"selftest", {16}},  {"selftest", {32}},
@@ -318,7 +318,7 @@ TEST_CASE("threads that need the same pipelines share them, and each is made onc
     CHECK(error_of([&] { gpu::prepare_pipelines(state, keys); }).kind() == ErrorKind::unsupported);
 }
 
-TEST_CASE("several threads can submit work") {
+TEST_CASE("several threads can submit work", "[threads]") {
     const Device device = Device::open();
     gpu::DeviceState& state = device.state();
     std::array<float, 4> errors{1, 1, 1, 1};
