@@ -1,5 +1,5 @@
-# ImGui::ImGui: Dear ImGui as Debian and Ubuntu package it (no CMake config file there). Its archive also has back ends for
-# other libraries; none is linked, since nothing refers to them.
+# ImGui::ImGui: Dear ImGui as packaged by Debian and Ubuntu, without a CMake config file. Its archive also contains back
+# ends for other libraries, which are not linked because nothing refers to them.
 find_path(IMGUI_INCLUDE_DIR imgui.h PATH_SUFFIXES imgui)
 find_library(IMGUI_LIBRARY imgui)
 include(FindPackageHandleStandardArgs)

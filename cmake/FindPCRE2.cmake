@@ -1,4 +1,4 @@
-# PCRE2::8BIT: the library as Debian and Ubuntu package it (no CMake config file there).
+# PCRE2::8BIT: the library as packaged by Debian and Ubuntu, without a CMake config file.
 find_path(PCRE2_INCLUDE_DIR pcre2.h)
 find_library(PCRE2_LIBRARY pcre2-8)
 include(FindPackageHandleStandardArgs)

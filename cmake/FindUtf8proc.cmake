@@ -1,4 +1,5 @@
-# Utf8proc::Utf8proc: Unicode properties and normal forms, as Debian and Ubuntu package it (no CMake config file there).
+# Utf8proc::Utf8proc: Unicode properties and normalization forms, as packaged by Debian and Ubuntu, without a CMake
+# config file.
 find_path(UTF8PROC_INCLUDE_DIR utf8proc.h)
 find_library(UTF8PROC_LIBRARY utf8proc)
 include(FindPackageHandleStandardArgs)

@@ -1,7 +1,8 @@
-# VulkanRuntime::VulkanRuntime: the headers of Vulkan, volk and VulkanMemoryAllocator. No library: the loader is opened
-# at run time, and volk is compiled from its header. volk's variables have the names of Vulkan's functions; in the object files
-# they are called vantage_vk…, so that a program that links Vantage may link the loader, or a volk of its own, as well. So are the
-# allocator's functions and classes (vantage_vma…, vantage_Vma…): vma_names.h defines each of its names as the other.
+# VulkanRuntime::VulkanRuntime: the headers of Vulkan, volk and VulkanMemoryAllocator, without a library. The loader is
+# opened at run time, and volk is compiled from its header. volk's variables have the names of Vulkan functions. In
+# object files they are renamed to vantage_vk…, so that a program that links Vantage can also link the loader or its own
+# volk. The allocator's functions and classes are renamed likewise (vantage_vma…, vantage_Vma…) by macros in
+# vma_names.h.
 find_path(VulkanRuntime_VULKAN_DIR vulkan/vulkan.h)
 find_path(VulkanRuntime_VOLK_DIR volk.h PATH_SUFFIXES volk Volk)
 find_path(VulkanRuntime_VMA_DIR vk_mem_alloc.h PATH_SUFFIXES vma)

@@ -1,5 +1,5 @@
-# Two generated sources behind runtime/base/version.h: build_facts.cpp, written at configure time, and commit.cpp,
-# written at build time and only when HEAD moved, so that one small file is compiled again and the programs linked.
+# The two generated sources of runtime/base/version.h: build_facts.cpp, written at configure time, and commit.cpp,
+# written at build time. commit.cpp changes only when HEAD moves, so that a new commit recompiles one small file.
 set(VANTAGE_BUILD_FACTS "${PROJECT_BINARY_DIR}/generated/build_facts.cpp" "${PROJECT_BINARY_DIR}/generated/commit.cpp")
 
 find_package(Git QUIET)

@@ -1,4 +1,4 @@
-# cmake -DGIT=… -DSOURCE=… -DOUTPUT=… -P commit.cmake: writes OUTPUT when the commit is another than it says.
+# cmake -DGIT=… -DSOURCE=… -DOUTPUT=… -P commit.cmake: writes OUTPUT if the commit has changed.
 set(commit "unknown")
 if(GIT AND EXISTS "${SOURCE}/.git")
   execute_process(COMMAND "${GIT}" -C "${SOURCE}" describe --always --abbrev=12 --dirty=-modified --exclude=*

@@ -1,6 +1,6 @@
-# Everything comes from the system's packages (and .deps/usr on Debian 12); nothing is fetched.
+# All dependencies are system packages (and .deps/usr on Debian 12). Nothing is downloaded.
 
-# find_package, and on failure the apt package that has it.
+# find_package; on failure names the apt package.
 macro(vantage_dependency package apt)
   find_package(${package} ${ARGN} QUIET)
   if(NOT ${package}_FOUND)

@@ -1,5 +1,5 @@
-# cmake -DFILE=devices.json -P devices.cmake: what `vantage devices --json` says, as one line "WISH<TAB>NAME" for each
-# usable device, for the launcher's tests. A UUID that two devices share names neither: then the index does.
+# cmake -DFILE=devices.json -P devices.cmake: prints a line "DEVICE<TAB>NAME" for each usable device of
+# `vantage devices --json`, for the launcher's tests. DEVICE is the UUID, or the index if two devices share the UUID.
 file(READ "${FILE}" json)
 string(JSON type ERROR_VARIABLE error TYPE "${json}")
 if(type STREQUAL "OBJECT")

@@ -28,7 +28,7 @@ std::vector<Row> read_list(const std::string& path) {
     return rows;
 }
 
-/// The words of a SPIR-V file; empty when it is none.
+/// The words of a SPIR-V file; empty if it is not one.
 std::vector<std::uint32_t> read_words(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
     const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());

@@ -1,10 +1,11 @@
-# cmake --install: the program, the libraries with vantage::vantage for find_package(vantage), headers, models, documents.
+# cmake --install: the program, the libraries with vantage::vantage for find_package(vantage), headers, models,
+# documents.
 include(CMakePackageConfigHelpers)
 set(vantage_config_dir "${CMAKE_INSTALL_LIBDIR}/cmake/vantage")
 
 get_property(layers GLOBAL PROPERTY VANTAGE_LAYERS)
 foreach(layer IN LISTS layers)
-  string(REGEX REPLACE "^vantage_" "" name "${layer}")  # vantage_base is vantage::base outside
+  string(REGEX REPLACE "^vantage_" "" name "${layer}")  # vantage_base is exported as vantage::base
   set_target_properties(${layer} PROPERTIES EXPORT_NAME ${name})
 endforeach()
 install(TARGETS ${layers} EXPORT vantageTargets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")

@@ -1,4 +1,4 @@
-# How everything of ours is compiled: all warnings, sanitizers, ccache, clang-tidy.
+# Compiler options for all targets of the project: warnings, sanitizers, ccache, clang-tidy.
 
 if(VANTAGE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   find_program(VANTAGE_CCACHE_PROGRAM ccache)
@@ -31,26 +31,26 @@ endif()
 set(vantage_warning_flags -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wshadow -Wnon-virtual-dtor
     -Woverloaded-virtual -Wold-style-cast -Wcast-align -Wcast-qual -Wformat=2 -Wundef -Wunused -Wimplicit-fallthrough
     -Wextra-semi
-    -Wno-missing-field-initializers)  # a designated initializer leaves the other fields at their defaults on purpose
+    -Wno-missing-field-initializers)  # omitted fields of designated initializers have defaults
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   list(APPEND vantage_warning_flags -Wduplicated-cond -Wduplicated-branches -Wlogical-op)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   list(APPEND vantage_warning_flags
-       -Wno-restrict              # GCC bug 105651: false alarms for "text" + std::string
-       -Wno-maybe-uninitialized)  # GCC bug 80635: false alarms for std::optional
+       -Wno-restrict              # GCC bug 105651: false positives for "text" + std::string
+       -Wno-maybe-uninitialized)  # GCC bug 80635: false positives for std::optional
 endif()
 if(VANTAGE_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  list(APPEND vantage_warning_flags -Wno-subobject-linkage)  # takes a source file that another includes for a header
+  list(APPEND vantage_warning_flags -Wno-subobject-linkage)  # false positives: source files in a unity file count as headers
 endif()
 if(VANTAGE_UNITY AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-  list(APPEND vantage_warning_flags -Wno-shadow)  # of names in other files; g++, which compiles fewer at once, looks for it
+  list(APPEND vantage_warning_flags -Wno-shadow)  # false positives across the files of a unity file; g++ checks
 endif()
 if(VANTAGE_WERROR)
   list(APPEND vantage_warning_flags -Werror)
 endif()
 
-# For targets of ours only: other people's headers come as SYSTEM and stay silent.
+# For the project's targets only. Third-party headers are SYSTEM and give no warnings.
 function(vantage_warnings target)
   target_compile_options(${target} PRIVATE ${vantage_warning_flags})
   target_compile_definitions(${target} PRIVATE $<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS>)
@@ -61,7 +61,7 @@ function(vantage_warnings target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${VANTAGE_UNITY} UNITY_BUILD_BATCH_SIZE ${VANTAGE_UNITY_FILES})
 endfunction()
 
-# Programs and tests, which call what is fast: optimised little, since they take half of the time to build.
+# For programs and tests, whose speed does not matter: -O1, because they take half of the build time.
 function(vantage_optimise_little target)
   target_compile_options(${target} PRIVATE $<$<CONFIG:Release>:-O1>)
 endfunction()

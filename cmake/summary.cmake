@@ -1,4 +1,4 @@
-# What was found, in a few lines.
+# Prints a summary of the configuration.
 function(vantage_summary)
   list(JOIN VANTAGE_FAMILIES ", " families)
   list(JOIN VANTAGE_LEFT_OUT ", " left_out)

@@ -1,5 +1,6 @@
-# tests/host (no device), tests/device (any device), tests/view (any device, and a display in memory), tests/cli/*.sh (VANTAGE_BIN), tests/fuzz (replayed), tests/build, tests/consumer.
-# A script with a line "# Once: …" has the label `once`: with VANTAGE_TEST_ONCE=1 `./vantage test` runs it on one device instead of on each.
+# Tests: tests/host (no device), tests/device (any device), tests/view (any device and an in-memory display),
+# tests/cli/*.sh (the program, VANTAGE_BIN), tests/fuzz (replays the corpus), tests/build, tests/consumer. A script with
+# a line "# Once: …" has the label `once`: with VANTAGE_TEST_ONCE=1 `./vantage test` runs it on one device instead of all.
 
 function(vantage_test_program name pattern)
   file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${pattern}")
@@ -20,7 +21,7 @@ if(VANTAGE_BUILD_TESTS AND NOT VANTAGE_FUZZ)
   vantage_test_program(vantage_tests_device "tests/device/*.cpp")
   vantage_test_program(vantage_tests_view "tests/view/*.cpp")
   if(TARGET vantage_tests_view)
-    # The device tests' main, which counts what the validation layer says.
+    # The main function of the device tests, which counts validation messages.
     target_sources(vantage_tests_view PRIVATE "${PROJECT_SOURCE_DIR}/tests/device/main.cpp")
     target_link_libraries(vantage_tests_view PRIVATE ImGui::ImGui glfw)
     if(TARGET vantage_cli)
@@ -36,8 +37,9 @@ if(VANTAGE_BUILD_TESTS AND NOT VANTAGE_FUZZ)
   # several threads.
   if(vantage_sanitize STREQUAL "thread")
     add_test(NAME device_threads COMMAND vantage_tests_device "[threads]")
+    set(suppressions "${PROJECT_SOURCE_DIR}/tests/tsan.supp")
     set_tests_properties(vantage_tests_host device_threads PROPERTIES LABELS tsan TIMEOUT 600
-      ENVIRONMENT "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp")
+      ENVIRONMENT "TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1:suppressions=${suppressions}")
   endif()
   if(TARGET vantage_cli)
     file(GLOB scripts CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/cli/*.sh")
@@ -54,7 +56,7 @@ if(VANTAGE_BUILD_TESTS AND NOT VANTAGE_FUZZ)
   endif()
 endif()
 
-# Calls a copy of ./vantage in a folder of its own, with stand-ins for sudo, apt-get and cmake: it needs no build.
+# Runs a copy of ./vantage in a separate folder, with stand-ins for sudo, apt-get and cmake. It needs no build.
 if(VANTAGE_BUILD_TESTS AND NOT VANTAGE_FUZZ)
   add_test(NAME launcher COMMAND bash "${PROJECT_SOURCE_DIR}/tests/build/launcher.sh")
   set_tests_properties(launcher PROPERTIES TIMEOUT 120 ENVIRONMENT "VANTAGE_ROOT=${PROJECT_SOURCE_DIR}")
@@ -66,7 +68,7 @@ if(VANTAGE_BUILD_TESTS AND NOT VANTAGE_FUZZ AND CMAKE_GENERATOR MATCHES Ninja)
     ENVIRONMENT "VANTAGE_BUILD=${PROJECT_BINARY_DIR};VANTAGE_ROOT=${PROJECT_SOURCE_DIR}")
 endif()
 
-# The commands and the code of the pages: README.md and docs/*.md.
+# Commands and code blocks in README.md and docs/*.md.
 if(VANTAGE_BUILD_TESTS AND NOT VANTAGE_FUZZ)
   set(program "")
   if(TARGET vantage_cli)
@@ -78,7 +80,7 @@ if(VANTAGE_BUILD_TESTS AND NOT VANTAGE_FUZZ)
     ENVIRONMENT "VANTAGE_BIN=${program};CXX=${CMAKE_CXX_COMPILER};VANTAGE_GLSLANG=${VANTAGE_GLSLANG}")
 endif()
 
-# Which layer may include which: as CMakeLists.txt links them.
+# A layer may only include headers of layers that CMakeLists.txt links to it.
 if(VANTAGE_BUILD_TESTS AND NOT VANTAGE_FUZZ)
   get_property(layer_table GLOBAL PROPERTY VANTAGE_LAYER_TABLE)
   list(JOIN layer_table "\n" layer_table)
@@ -87,7 +89,7 @@ if(VANTAGE_BUILD_TESTS AND NOT VANTAGE_FUZZ)
     "${PROJECT_BINARY_DIR}/generated/layers.txt")
 endif()
 
-# Installs into a folder, and builds and runs a small project that finds Vantage there.
+# Installs Vantage into a folder, then builds and runs a small project that uses it.
 if(VANTAGE_BUILD_TESTS AND NOT VANTAGE_FUZZ)
   add_test(NAME consumer COMMAND "${CMAKE_COMMAND}" "-DBUILD=${PROJECT_BINARY_DIR}" "-DROOT=${PROJECT_SOURCE_DIR}"
     "-DSOURCE=${PROJECT_SOURCE_DIR}/tests/consumer" "-DWORK=${PROJECT_BINARY_DIR}/consumer" "-DGENERATOR=${CMAKE_GENERATOR}"
@@ -96,7 +98,7 @@ if(VANTAGE_BUILD_TESTS AND NOT VANTAGE_FUZZ)
   set_tests_properties(consumer PROPERTIES TIMEOUT 600)
 endif()
 
-# tests/fuzz/fuzz_NAME.cpp has LLVMFuzzerTestOneInput; its corpus is tests/fuzz/corpus/NAME/.
+# tests/fuzz/fuzz_NAME.cpp defines LLVMFuzzerTestOneInput; its corpus is tests/fuzz/corpus/NAME/.
 add_custom_target(replays)
 file(GLOB fuzzers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/tests/fuzz/fuzz_*.cpp")
 foreach(source IN LISTS fuzzers)
@@ -112,7 +114,7 @@ foreach(source IN LISTS fuzzers)
     set_tests_properties(${target} PROPERTIES TIMEOUT 300)
     add_dependencies(replays ${target})
   endif()
-  target_link_libraries(${target} PRIVATE vantage_models vantage_picture nlohmann_json::nlohmann_json)  # files are read below the device layer
+  target_link_libraries(${target} PRIVATE vantage_models vantage_picture nlohmann_json::nlohmann_json)
   vantage_warnings(${target})
   vantage_optimise_little(${target})
 endforeach()

@@ -62,7 +62,7 @@ Extent read_extent(const JsonFields& fields, const std::string& name, std::uint6
     constexpr std::int64_t any = std::numeric_limits<std::int64_t>::max();
     const std::vector<std::int64_t> offsets = fields.integers("data_offsets", 0, any);
     if (offsets.size() != 2 || offsets[0] > offsets[1])
-        fields.fail("data_offsets", "a begin and an end that is not before it");
+        fields.fail("data_offsets", "a begin and an end, in this order");
     const auto begin = static_cast<std::uint64_t>(offsets[0]), end = static_cast<std::uint64_t>(offsets[1]);
     if (end > available)
         fields.fail("data_offsets",
@@ -100,7 +100,7 @@ void check_layout(std::vector<Extent> extents, std::uint64_t available, const st
             throw Error(ErrorKind::bad_file,
                         format("{}: the data of {} begins at byte {}, {} {}, wanted byte {}", file,
                                in_quotes(*extent.name), Number{extent.begin},
-                               extent.begin < at ? "inside" : "after a gap behind", neighbour, Number{at}));
+                               extent.begin < at ? "inside" : "after a gap that follows", neighbour, Number{at}));
         }
         at = extent.end;
         before = extent.name;
@@ -237,7 +237,7 @@ void WeightFiles::read_index(const std::string& directory) {
     for (const auto& [name, value] : map.json().items()) {
         const std::string shard = map.text(name);
         if (shards.at(shard)->find(name) == nullptr)
-            map.fail(name, "a shard that holds the tensor; that file has none of this name");
+            map.fail(name, "a shard that contains the tensor; that file does not");
     }
 }
 
@@ -301,7 +301,7 @@ void write_safetensors(const std::string& path, const std::vector<TensorToWrite>
         check_tensor(*tensor);
         if (!names.insert(tensor->name).second)
             throw Error(ErrorKind::usage,
-                        "tensor " + in_quotes(tensor->name) + " cannot be written: the name is taken");
+                        "tensor " + in_quotes(tensor->name) + " cannot be written: the name occurs twice");
         header[tensor->name] = {
             {"dtype", tensor->dtype}, {"shape", tensor->shape}, {"data_offsets", {size, size + tensor->data.size()}}};
         size += tensor->data.size();

@@ -22,9 +22,9 @@ void read_gpt2(const JsonFields& fields, ModelConfig& c) {
     c.attention_scale = fields.optional_flag("scale_attn_weights").value_or(true) ? 0 : 1;
     c.scale_by_layer = fields.optional_flag("scale_attn_by_inverse_layer_idx").value_or(false);
     if (fields.optional_flag("add_cross_attention").value_or(false))
-        throw Error(ErrorKind::bad_file,
-                    fields.name() +
-                        ": \"add_cross_attention\" is true, but GPT-2 is built as a decoder without cross-attention");
+        throw Error(
+            ErrorKind::bad_file,
+            fields.name() + ": \"add_cross_attention\" is true, but GPT-2 is only supported without cross-attention");
 }
 
 void build_gpt2(ModelBuilder& d) {

@@ -135,7 +135,7 @@ Image ImageProcessor::framed(const Image& image) const {
 std::vector<float> ImageProcessor::pixel_values(const Image& framed, const ImageInput& wanted) const {
     if (framed.height != wanted.height || framed.width != wanted.width)
         throw Error(ErrorKind::bad_file,
-                    format("{}: it makes images of {} × {} pixels (height × width), but the model takes {} × {}", file,
+                    format("{}: produces images of {} × {} pixels (height × width), but the model takes {} × {}", file,
                            framed.height, framed.width, wanted.height, wanted.width));
     if (wanted.channels != 1 && wanted.channels != 3)
         throw Error(ErrorKind::bad_file,

@@ -18,7 +18,7 @@ void read_transformer(const JsonFields& fields, ModelConfig& c) {
     c.encoder = {.layers = fields.integer("num_encoder_layers", 1, max_layers), .heads = c.heads, .inner = c.inner};
     c.layers = fields.integer("num_decoder_layers", 1, max_layers);
     divide_heads(fields, c, "d_model", "num_heads");
-    if (c.width % 2 != 0) fields.fail("d_model", "an even number: sines and cosines by turns");
+    if (c.width % 2 != 0) fields.fail("d_model", "an even number: sines and cosines alternate");
     c.kv_heads = c.heads;
     c.vocab = fields.integer("vocab_size", 1, max_vocab);
     c.context = fields.optional_integer("max_position_embeddings", 1, max_context).value_or(1024);

@@ -41,7 +41,7 @@ void check_growth(const AlignedText& text, std::size_t size) {
     constexpr std::size_t factor = 64, allowance = 256;
     if (size > factor * original + allowance)
         throw Error(ErrorKind::bad_file,
-                    format("the tokenizer's normalizer blows up {} bytes of text to {}, wanted at most "
+                    format("the tokenizer's normalizer expands {} bytes of text to {}, wanted at most "
                            "{} times as much; is its file damaged?",
                            original, size, factor));
 }

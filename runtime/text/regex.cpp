@@ -143,7 +143,7 @@ std::vector<Match> Regex::find_all(std::string_view subject) const {
         const int result = search.next(at);
         if (result == PCRE2_ERROR_NOMATCH) break;
         if (result < 0)
-            fail(where_, format("the regular expression was given up on a text of {} bytes: {}", subject.size(),
+            fail(where_, format("the regular expression exceeds its limits on a text of {} bytes: {}", subject.size(),
                                 message_of(result)));
         const Match match = search.match();
         if (match.begin < at || match.end < match.begin)  // possible with \K in a lookbehind
@@ -218,7 +218,7 @@ private:
     void unicode_escape() {  // \u1234
         const std::string_view digits = in_.substr(at_ + 2, 4);
         if (digits.size() != 4 || digits.find_first_not_of("0123456789abcdefABCDEF") != std::string_view::npos)
-            fail(where_, "\\u in the regular expression wants four hexadecimal digits");
+            fail(where_, "\\u in the regular expression needs four hexadecimal digits");
         put("\\x{" + std::string(digits) + "}", 6);
     }
 

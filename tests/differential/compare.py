@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Random small models of every architecture (variants.py): what VANTAGE_BIN computes for them against what transformers does.
+"""Compares VANTAGE_BIN with transformers on random small models of every architecture (variants.py).
 
     apt-get install --no-install-recommends python3-torch python3-transformers python3-safetensors
     export VANTAGE_BIN=build/release/vantage
@@ -7,10 +7,10 @@
     python3 compare.py llama t5 --count 50   # of these
     python3 compare.py falcon --first 7 --count 1 --keep kept
 
-A variant's number decides everything about it. Its folder has weights of f32, f16 or bf16, perhaps in shards, and config.json
-as transformers 4 or 5 writes it. The reference is transformers' eager attention in f32, for a short and a long prompt.
-Allowed: 2e-4 for logits, 1e-3 for hidden states, 5e-5 for attention, times the largest value where that is above 1, and four
-times the distance between transformers in f32 and in f64. Exit code 1 if a variant differs or is refused.
+A variant is determined by its number. Its folder has weights in f32, f16 or bf16, possibly in shards, and config.json in
+the format of transformers 4 or 5. The reference is transformers' eager attention in f32, for a short and a long prompt.
+Tolerance: 2e-4 for logits, 1e-3 for hidden states, 5e-5 for attention, times the largest value if that is above 1, plus
+four times the difference between transformers in f32 and f64. Exit code 1 if a variant differs or is rejected.
 """
 
 import argparse
@@ -32,16 +32,16 @@ from make_models import LastBlock, alibi_once, config_v4, dense, initialise, loa
 from variants import ARCHITECTURES, Draw  # noqa: E402
 
 STEPS = 8  # greedy
-CLEAR = 1e-2  # a margin between the two best logits that no rounding turns round
-ALLOWED = {"hidden": 1e-3, "attn": 5e-5}  # by the end of a tensor's name; others 2e-4
+CLEAR = 1e-2  # rounding cannot swap two logits that differ by this
+ALLOWED = {"hidden": 1e-3, "attn": 5e-5}  # by the ending of a tensor's name; others 2e-4
 
 
 def write_folder(folder, variant, r):
-    """Writes config.json and weights; returns in words what was chosen for them."""
+    """Writes config.json and weights; returns a description of the choices."""
     cls = getattr(transformers, variant.cls)
     model = cls(cls.config_class(**variant.config)).eval()
     own_head = variant.config.get("tie_word_embeddings") is False and (model.config.model_type != "t5" or r.flag())
-    if own_head and model.get_output_embeddings() is not None:  # transformers 5 ties every T5 that it does not load
+    if own_head and model.get_output_embeddings() is not None:  # transformers 5 ties every T5 that it creates
         model.get_output_embeddings().weight = torch.nn.Parameter(model.get_input_embeddings().weight.clone())
     weight, bias = r.uniform(0.8, 1.4), r.choice([0.3, 1])
     initialise(model, r.randrange(1 << 30), {r"^(?!.*([Nn]orm|ln_)).*weight$": weight, "bias$": bias})
@@ -55,7 +55,7 @@ def write_folder(folder, variant, r):
         if config.get("rope_scaling") and r.flag():
             config["rope_scaling"]["type"] = config["rope_scaling"].pop("rope_type")
     defaults = cls.config_class().to_dict()
-    short = r.flag()  # a file need not say what its class has anyway, but for its sizes and what follows from them
+    short = r.flag()  # omit fields with default values, except sizes and fields that defaults depend on
     needed = ("model_type", "hidden_size", "n_layer", "n_head", "head_dim", "num_key_value_heads")
     config = {k: v for k, v in config.items() if not short or k in needed or k not in defaults or defaults[k] != v}
     with open(path, "w") as f:
@@ -65,9 +65,9 @@ def write_folder(folder, variant, r):
 
 
 def inputs_for(model, r, n):
-    """The arguments of the model for n tokens, and those of vantage inspect."""
+    """The model's arguments for n tokens, and those of vantage inspect."""
     c = model.config
-    first = 0 if c.model_type in ("roberta", "longformer") else 3  # their padding tokens count in positions
+    first = 0 if c.model_type in ("roberta", "longformer") else 3  # their positions depend on padding tokens
     ids = lambda count, vocab: torch.tensor([[r.randrange(first, vocab) for _ in range(count)]], dtype=torch.long)
     text = lambda t: ",".join(map(str, t[0].tolist()))
     if c.model_type == "vit":
@@ -93,7 +93,7 @@ def inputs_for(model, r, n):
 
 
 def reference(model, given):
-    """What transformers computes, under the names and in the shapes that vantage inspect --save writes."""
+    """The results of transformers, with the names and shapes of vantage inspect --save."""
     c = model.config
     extra = dict(output_router_logits=True) if hasattr(model, "num_experts_per_tok") else {}
     given = {k: v.to(model.dtype) if v.is_floating_point() else v for k, v in given.items()}
@@ -140,7 +140,7 @@ def variant_has_no_pooler(model):
 
 
 def greedy(model, given):
-    """The most probable next tokens, as long as it is clear which they are."""
+    """Greedy next tokens, up to the first one without a clear margin."""
     given, tokens = dict(given), []
     key = "decoder_input_ids" if model.config.is_encoder_decoder else "input_ids"
     for _ in range(STEPS):
@@ -153,7 +153,7 @@ def greedy(model, given):
 
 
 def run_vantage(folder, arguments, given):
-    """What vantage inspect saves; a text instead where it fails."""
+    """The tensors saved by vantage inspect, or its error message."""
     with tempfile.TemporaryDirectory() as scratch:
         out = os.path.join(scratch, "out.safetensors")
         if "pixel_values" in given:
@@ -167,7 +167,7 @@ def run_vantage(folder, arguments, given):
 
 
 def differences(got, want, precise):
-    """The tensors that differ by more than is allowed."""
+    """The tensors that differ by more than the tolerance."""
     if isinstance(got, str):
         return [got]
     found = []
@@ -186,7 +186,7 @@ def differences(got, want, precise):
 
 
 def longest(c):
-    """Tokens that the long prompt has at most."""
+    """The maximum length of the long prompt."""
     context = getattr(c, "max_position_embeddings", None) or 70
     if c.model_type in ("roberta", "longformer"):
         context -= c.pad_token_id + 1
@@ -229,7 +229,7 @@ def main():
             with tempfile.TemporaryDirectory() as folder:
                 try:
                     agrees = check(name, number, folder)
-                except Exception as error:  # of transformers: the next variant is another matter
+                except Exception as error:  # in transformers: continue with the next variant
                     agrees = False
                     print(f"{name} {number}: {type(error).__name__}: {error}", flush=True)
                 if not agrees:

@@ -1,4 +1,4 @@
-"""Random configurations of every architecture, small, with the options that change what is computed.
+"""Random configurations of every architecture, small, with the options that change the results.
 
 Each function draws the keyword arguments of a transformers config; `Variant` says what else makes a folder.
 """
@@ -46,7 +46,7 @@ class Draw(random.Random):
         return dict(layer_types=[self.choice(["sliding_attention", "full_attention"]) for _ in range(layers)])
 
     def rope(self, width, context, types=ROPE_TYPES, share=None):
-        """rope_parameters for heads of this width, all of which is turned or a share."""
+        """rope_parameters for heads of this width, with full or partial rotation."""
         p = dict(rope_type=self.choice(types), rope_theta=self.theta())
         if share is not None:
             p["partial_rotary_factor"] = share
@@ -135,7 +135,7 @@ def phi(r):
 
 
 def llama_sizes(r, widest=240, apart=True):
-    """Sizes that Llama's descendants share; the width need not be heads times head width."""
+    """Sizes shared by the models derived from Llama; the width may differ from heads times head width."""
     width, heads = r.heads(widest=widest)
     context = r.choice([48, 96])
     c = dict(vocab_size=r.vocab(), hidden_size=width * heads, intermediate_size=r.choice([37, 96]), num_hidden_layers=r.randint(1, 3),

@@ -1,5 +1,5 @@
-// The chat template reader and interpreter on an arbitrary template and, behind a NUL byte, the variables as JSON;
-// without them a short conversation. What it writes is UTF-8, within the limits, and the same each time.
+// The chat template reader and interpreter. The input is a template and, after a NUL byte, the variables as JSON;
+// without them a short conversation is used. The output must be UTF-8, within the limits, and deterministic.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -13,7 +13,7 @@ namespace {
 
 using vantage::text::jinja::OrderedJson;
 
-// Below the usual ones: a fuzzer is interested in what happens at limits, not in how long it takes to get there.
+// Below the defaults, so that the fuzzer reaches the limits quickly.
 constexpr vantage::text::jinja::Limits limits{
     .depth = 300, .steps = 20'000, .made = std::size_t{8} << 20, .output = std::size_t{1} << 16};
 

@@ -1,5 +1,5 @@
-// The readers of config.json, generation_config.json and preprocessor_config.json on arbitrary bytes, the same for all:
-// they accept or name what is wrong, and never anything else. What they accept is inside the limits that the builders
+// The readers of config.json, generation_config.json and preprocessor_config.json, all on the same arbitrary bytes.
+// They must accept them or throw an error of the right kind. Accepted values must be within the limits that builders
 // rely on.
 #include <cmath>
 #include <cstddef>

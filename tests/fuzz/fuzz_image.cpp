@@ -1,4 +1,4 @@
-// The readers of PNG and JPEG on arbitrary bytes: a picture inside the limits, or what is wrong.
+// The readers of PNG and JPEG on arbitrary bytes: they must return an image within the limits, or throw bad_file.
 #include <cstddef>
 #include <cstdint>
 #include <string>

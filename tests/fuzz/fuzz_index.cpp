@@ -1,5 +1,5 @@
-// WeightFiles on an arbitrary model.safetensors.index.json, in a folder with shards that fit together, one that repeats
-// a tensor, and one that is damaged. Whatever the index says, nothing outside the folder is read.
+// WeightFiles on an arbitrary model.safetensors.index.json, in a folder with two matching shards, one with a duplicate
+// tensor, and a damaged one. No index may cause a read outside the folder.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -37,7 +37,7 @@ public:
 
     const std::string& path() const { return path_; }
     std::string path(const std::string& name) const { return (std::filesystem::path(path_) / name).string(); }
-    /// In place: vantage::write_file waits for the disk, which a fuzzer need not.
+    /// Not atomic: vantage::write_file waits for the disk, which is slow and not needed here.
     void write(const std::string& name, std::string_view text) const {
         const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path(name).c_str(), "wb"), std::fclose);
         require(file && std::fwrite(text.data(), 1, text.size(), file.get()) == text.size());
@@ -47,7 +47,7 @@ private:
     std::string path_;
 };
 
-/// The index was accepted: each tensor is where it says, and as large as its shape says.
+/// The index was accepted: each tensor must be in the shard that it names, with the size of its shape.
 void check(const vantage::WeightFiles& weights, std::string_view index, const std::string& folder) {
     for (const std::string& name : weights.names()) {
         const vantage::TensorEntry& entry = weights.at(name);

@@ -1,5 +1,5 @@
-// The safetensors reader on arbitrary bytes. What it accepts must hold together: all data inside the file, each amount
-// as its shape says, no byte used twice.
+// The safetensors reader on arbitrary bytes. In accepted files all data must be inside the file, have the size of its
+// shape, and not overlap.
 #include <cstddef>
 #include <cstdint>
 #include <span>

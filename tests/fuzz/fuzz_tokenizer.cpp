@@ -1,5 +1,5 @@
-// The tokenizer reader on arbitrary JSON, and a text through whatever it accepts. The input is a tokenizer.json and,
-// behind a NUL byte (which JSON cannot have), the text.
+// The tokenizer reader on arbitrary JSON, and an accepted tokenizer on a text. The input is a tokenizer.json and, after
+// a NUL byte (which JSON cannot contain), the text.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -16,7 +16,7 @@ void check(const vantage::Tokenizer& tokenizer, const vantage::Tokenizer::Encodi
     const std::size_t count = encoding.ids.size();
     require(encoding.tokens.size() == count && encoding.offsets.size() == count && encoding.type_ids.size() == count);
     for (const auto& [begin, end] : encoding.offsets) require(begin <= end && end <= characters);
-    // Before decoding: what decode() refuses must be bounded here, too.
+    // Before decoding, because display() must also be bounded for tokens that decode() rejects.
     for (std::size_t i = 0; i < std::min<std::size_t>(count, 16); ++i) {
         require(vantage::is_utf8(tokenizer.display(encoding.ids[i])));
         require(!tokenizer.has(encoding.ids[i]) || encoding.ids[i] < tokenizer.vocab_size());

@@ -1,4 +1,4 @@
-// Runs a fuzz target once on every file named, or found in the folders named: the corpus as an ordinary test.
+// Runs a fuzz target once on every file in the given files and folders: the corpus as an ordinary test.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -34,7 +34,7 @@ int main(int argc, char** argv) {
             LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
         }
         std::printf("%zu inputs replayed\n", files.size());
-        return files.empty() ? 1 : 0;  // a corpus that is not there would prove nothing
+        return files.empty() ? 1 : 0;  // an empty corpus must not pass
     } catch (const std::exception& error) {
         std::fprintf(stderr, "replay: %s\n", error.what());
         return 1;

@@ -1,4 +1,4 @@
-// Every architecture's config.json with one field that makes no model: refused with the field and what was wanted.
+// For every architecture: config.json with one invalid field is rejected, with the field and what is expected.
 #include <catch2/catch_test_macros.hpp>
 #include <set>
 #include <string>
@@ -25,7 +25,7 @@ struct BadField {
 
 }  // namespace
 
-TEST_CASE("fields that make no model are named, in every architecture", "[config][bad]") {
+TEST_CASE("invalid fields are named, for every architecture", "[config][bad]") {
     const std::vector<BadField> all = {
         {"gptj", "rotary_dim", "7", {"rotary_dim", "7", "even"}},
         {"gptj", "rotary_dim", "64", {"rotary_dim", "64", "16"}},
@@ -124,7 +124,7 @@ TEST_CASE("fields that make no model are named, in every architecture", "[config
     }
 }
 
-TEST_CASE("what a file says itself wins over what its class usually has", "[config]") {
+TEST_CASE("a field of the file overrides the default of its class", "[config]") {
     const auto changed = [](const char* folder, const char* key, const char* value) {
         Json tree = json_of(folder);
         tree[key] = Json::parse(value);
@@ -135,7 +135,7 @@ TEST_CASE("what a file says itself wins over what its class usually has", "[conf
     CHECK(changed("gpt_neox", "num_key_value_heads", "1").kv_heads == 2);
     CHECK(changed("llama_linear", "rope_parameters", R"({"rope_type": "dynamic", "factor": 2})").rope_scaling ==
           RopeScaling{});
-    // Phi-3's files have called LongRoPE all three
+    // Phi-3's files have used all three names for LongRoPE
     for (const char* kind : {"longrope", "su", "yarn"}) {
         Json rope = json_of("phi3_longrope")["rope_parameters"];
         rope["rope_type"] = rope["type"] = kind;
@@ -145,7 +145,7 @@ TEST_CASE("what a file says itself wins over what its class usually has", "[conf
     CHECK(changed("bert_classification", "problem_type", "\"regression\"").labelling == Labelling::numbers);
 }
 
-TEST_CASE("every architecture is built from the least that its files say", "[config]") {
+TEST_CASE("every architecture loads a config with the required fields only", "[config]") {
     // transformers writes only what differs from the class's defaults
     for (const char* folder :
          {"gptj", "gpt_neox", "opt", "bloom", "falcon", "phi", "phi3", "mixtral", "qwen2", "gemma2", "gpt_oss", "bert",
@@ -161,13 +161,13 @@ TEST_CASE("every architecture is built from the least that its files say", "[con
     }
 }
 
-TEST_CASE("models that are not tied take what their files have of their own", "[config]") {
+TEST_CASE("untied models use their own weights", "[config]") {
     struct Untied {
         const char *folder, *flag;
-        std::vector<std::string> optional;  ///< what a file may have
-        std::string fallback;               ///< what is taken where it does not
+        std::vector<std::string> optional;  ///< what a file may contain
+        std::string fallback;               ///< what is used if it does not
     };
-    // transformers 5 writes biases and tables of their own, 4 never did; T5's flag says that the output is not scaled
+    // transformers 5 writes separate biases and tables, 4 never did; T5's flag turns the output's scale off
     const std::vector<Untied> all = {
         {"bert", "tie_word_embeddings", {"cls.predictions.decoder.bias"}, "cls.predictions.bias"},
         {"roberta", "tie_word_embeddings", {"lm_head.decoder.bias"}, "lm_head.bias"},

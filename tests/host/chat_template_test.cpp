@@ -1,4 +1,4 @@
-// Chat templates against Jinja2 (tests/data/chat), with other names too; hostile ones; folders of models.
+// Chat templates compared with Jinja2 (tests/data/chat), also with renamed variables; hostile ones; model folders.
 #include <catch2/catch_test_macros.hpp>
 #include <ctime>
 
@@ -19,7 +19,7 @@ const OrderedJson& expected() {
     return all;
 }
 
-// 2026-03-07 09:05:04 where the test runs
+// 2026-03-07 09:05:04 local time
 std::time_t some_time() {
     std::tm time{};
     time.tm_year = 126, time.tm_mon = 2, time.tm_mday = 7, time.tm_hour = 9, time.tm_min = 5, time.tm_sec = 4;
@@ -32,7 +32,7 @@ std::string rendered(const std::string& source, const OrderedJson& variables = O
     return ChatTemplate::parse(source, "t").render(variables, some_time(), limits);
 }
 
-// The same text as Jinja2, or an error of one line where Jinja2 has one.
+// The same text as Jinja2, or a one-line error if Jinja2 fails.
 void compare(const std::string& source, const OrderedJson& variables, const OrderedJson& wanted) {
     CAPTURE(source, wanted.dump());
     try {
@@ -62,7 +62,7 @@ std::string times(std::size_t count, const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("chat templates: conversations as Jinja2 writes them", "[chat]") {
+TEST_CASE("chat templates: conversations as rendered by Jinja2", "[chat]") {
     REQUIRE(expected()["cases"].size() == 240);
     for (const OrderedJson& test : expected()["cases"]) {
         const auto name = test["template"].get<std::string>(), conversation = test["conversation"].get<std::string>();
@@ -71,7 +71,7 @@ TEST_CASE("chat templates: conversations as Jinja2 writes them", "[chat]") {
     }
 }
 
-TEST_CASE("chat templates: names that a template makes up do not matter", "[chat]") {
+TEST_CASE("chat templates: renaming a template's variables changes nothing", "[chat]") {
     for (const OrderedJson& test : expected()["cases"]) {
         const auto name = test["template"].get<std::string>(), conversation = test["conversation"].get<std::string>();
         CAPTURE(name, conversation);
@@ -85,9 +85,9 @@ TEST_CASE("chat templates: each construct as in Jinja2", "[chat]") {
         compare(test["source"].get<std::string>(), expected()["things"], test);
 }
 
-TEST_CASE("chat templates: what is not built says so", "[chat]") {
+TEST_CASE("chat templates: unsupported features are named", "[chat]") {
     const auto not_built = [](const char* what, const char* source) {
-        expect_refusal(ErrorKind::unsupported, {"t, line 1: ", what, "is not built"}, source);
+        expect_refusal(ErrorKind::unsupported, {"t, line 1: ", what, "is not supported"}, source);
     };
     not_built("the tag \"include\"", "{% include 'x' %}");
     not_built("the tag \"filter\"", "{% filter upper %}a{% endfilter %}");
@@ -115,13 +115,13 @@ TEST_CASE("chat templates: what is not built says so", "[chat]") {
     CHECK(rendered("{% if false %}{{ {} | xmlattr }}{% endif %}a") == "a");  // a branch that is never taken
 }
 
-TEST_CASE("chat templates: a template may refuse a conversation", "[chat]") {
+TEST_CASE("chat templates: a template may reject a conversation", "[chat]") {
     expect_error(ErrorKind::usage, {"t, line 2: the template refuses: \"No\\nway\""},
                  [] { rendered("a\n{{ raise_exception('No\nway') }}"); });
 }
 
-TEST_CASE("chat templates: hostile ones end with one line", "[chat]") {
-    // An eighth of the usual limits: sanitizers are slow.
+TEST_CASE("chat templates: hostile ones fail with a one-line error", "[chat]") {
+    // An eighth of the default limits: sanitizers are slow.
     const text::jinja::Limits limits{.steps = 125'000, .made = std::size_t{16} << 20, .output = std::size_t{2} << 20};
     const auto refused = [&](const char* what, const std::string& source) {
         const std::clock_t begin = std::clock();
@@ -152,7 +152,7 @@ TEST_CASE("chat templates: hostile ones end with one line", "[chat]") {
         "steps",
         "{% set s = namespace(x=[1]) %}{% for i in range(60) %}{% set s.x = [s.x, s.x] %}{% endfor %}"
         "{% set r = namespace(x=[1]) %}{% for i in range(60) %}{% set r.x = [r.x, r.x] %}{% endfor %}{{ s.x == r.x }}");
-    refused("inside of each other",
+    refused("nested deeper than 100 levels",
             "{% set s = namespace(x=[]) %}{% for i in range(200) %}{% set s.x = [s.x] %}{% endfor %}");
     refused("MiB", "{{ 'a' * 9223372036854775807 }}");
     refused("MiB", "{{ [1] * 9223372036854775807 }}");
@@ -160,7 +160,7 @@ TEST_CASE("chat templates: hostile ones end with one line", "[chat]") {
     refused("MiB", "{% set a = 'a' * 1000000 %}{{ a | join(a) }}");
     refused("MiB",
             "{{ [[[[1]]]] | tojson(indent=1000000000) | length }}{{ ([[[[1]]]] * 1000) | tojson(indent=1000000000) }}");
-    refused("are written", "{% set a = 'a' * 1000000 %}{% for i in range(20) %}{{ a }}{% endfor %}");
+    refused("the output exceeds ", "{% set a = 'a' * 1000000 %}{% for i in range(20) %}{{ a }}{% endfor %}");
     refused("steps", "{% set a = 'a' * 1000000 %}{% for i in range(100000) %}{% if 'b' in a %}{% endif %}{% endfor %}");
     refused("steps",
             "{% set a = 'a' * 1000000 %}{% for i in range(100000) %}{% if a[-1] == a %}{% endif %}{% endfor %}");
@@ -171,7 +171,7 @@ TEST_CASE("chat templates: hostile ones end with one line", "[chat]") {
     refused("beyond 64 bits", "{{ 9223372036854775808 }}");
     refused("division by zero", "{{ 1 / 0 }}");
     refused("division by zero", "{{ 1.5 % 0 }}");
-    refused("is no namespace", "{% set a = 1 %}{% set a.b = 2 %}");
+    refused("is not a namespace", "{% set a = 1 %}{% set a.b = 2 %}");
     expect_refusal(ErrorKind::bad_file, {"more than 1000000 steps"},
                    "{% macro m(n) %}{% if n %}{{ m(n - 1) }}{{ m(n - 1) }}{% endif %}{% endmacro %}{{ m(40) }}");
     CHECK(rendered("{{ (0 - 9223372036854775807 - 1) % -1 }}") == "0");
@@ -179,32 +179,32 @@ TEST_CASE("chat templates: hostile ones end with one line", "[chat]") {
           "2");
 }
 
-TEST_CASE("chat templates: damaged ones name line and place", "[chat]") {
+TEST_CASE("chat templates: errors in damaged ones name the line", "[chat]") {
     const auto refused = [](const char* what, const char* source) {
         expect_refusal(ErrorKind::bad_file, {"t, line ", what}, source);
     };
-    refused("line 2: the template ends where {% endfor %} was wanted", "a\n{% for i in [] %}\nb");
-    refused("line 1: the template ends where {% endif %} was wanted", "{% if a %}x");
+    refused("line 2: the template ends without {% endfor %}", "a\n{% for i in [] %}\nb");
+    refused("line 1: the template ends without {% endif %}", "{% if a %}x");
     refused("line 1: {{ is not closed", "{{ a\n\n");
     refused("line 1: a comment {# is not closed", "{# a\n\n");
-    refused("line 2: a text in quotes is not closed", "\n{{ 'a }}\n");
-    refused("\"%}\" stands where an expression was wanted", "{% if %}{% endif %}");
-    refused("{% endfor %} stands where no block is open for it", "{% endfor %}");
+    refused("line 2: a string is not closed", "\n{{ 'a }}\n");
+    refused("\"%}\" instead of an expression", "{% if %}{% endif %}");
+    refused("{% endfor %} without an open block", "{% endfor %}");
     refused("the character \"$\" has no meaning here", R"({{ "a" }})"
                                                        "{{ $ }}");
     refused("\"loop\" cannot be set", "{% set loop = 1 %}");
-    refused("stands outside of a loop", "{% continue %}");
+    refused("{% continue %} outside of a loop", "{% continue %}");
     refused("\"x\" is undefined", "{{ x.y }}");
     refused("\"name\" is undefined", "{{ {}.name.first }}");
 }
 
-TEST_CASE("chat templates: texts that are no UTF-8 are repaired", "[chat]") {
+TEST_CASE("chat templates: invalid UTF-8 is repaired", "[chat]") {
     CHECK(rendered("a\xff{{ m | upper }}", {{"m", "b\xc3"}}) ==
           "a\xEF\xBF\xBD"
           "B\xEF\xBF\xBD");
 }
 
-TEST_CASE("chat templates: what a model's folder says", "[chat]") {
+TEST_CASE("chat templates: the files of a model folder", "[chat]") {
     const test::TemporaryDirectory folder;
     const auto format = [&](const char* config) {
         write_file(folder.path("tokenizer_config.json"), std::string(config));

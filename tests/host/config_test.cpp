@@ -1,4 +1,4 @@
-// config.json and generation_config.json: both spellings of transformers, and files that make no model.
+// config.json and generation_config.json: the formats of transformers 4 and 5, and invalid files.
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 #include <filesystem>
@@ -26,10 +26,10 @@ const char* small_llama =
     R"({"model_type": "llama", "num_hidden_layers": 2, "hidden_size": 48, "num_attention_heads": 6,
     "num_key_value_heads": 2, "intermediate_size": 96, "vocab_size": 1000, "max_position_embeddings": 128})";
 
-/// Fields and their new values, as JSON.
+/// Fields with new values, as JSON.
 using Changes = std::vector<std::pair<const char*, const char*>>;
 
-/// A config with some fields changed; a value of null takes the field away.
+/// A config with some fields changed; null removes the field.
 std::string with(const char* base, const Changes& changes) {
     Json tree = Json::parse(base);
     for (const auto& [key, value] : changes) {
@@ -47,13 +47,13 @@ struct BadConfig {
 
 }  // namespace
 
-TEST_CASE("both spellings of a config say the same", "[config]") {
+TEST_CASE("the formats of transformers 4 and 5 give the same config", "[config]") {
     int folders = 0;
     for (const auto& folder : std::filesystem::directory_iterator(oracle(""))) {
         const std::string name = folder.path().filename().string();
         INFO(name);
         ++folders;
-        if (name.starts_with("transformer")) continue;  // Vantage's own has one spelling
+        if (name.starts_with("transformer")) continue;  // Vantage's own format has one spelling
         CHECK(read(oracle(name + "/config.json")) == read(oracle(name + "/config.v4.json")));
     }
     CHECK(folders == 37);
@@ -103,7 +103,7 @@ TEST_CASE("Llama's fields, and its rotary scalings", "[config]") {
     const auto changed = [](const Changes& changes) { return parse_model_config(with(small_llama, changes), "c"); };
     CHECK(changed({}).head_width == 8);
     CHECK(changed({{"head_dim", "24"}}).head_width == 24);
-    CHECK(changed({{"head_dim", "24"}, {"hidden_size", "50"}}).width == 50);  // heads that are not a part of the width
+    CHECK(changed({{"head_dim", "24"}, {"hidden_size", "50"}}).width == 50);  // the heads do not divide the width
     CHECK(changed({{"num_key_value_heads", "null"}}).kv_heads == 6);
     CHECK(changed({{"attention_bias", "true"}}).qkv_bias);
     CHECK(changed({{"mlp_bias", "true"}}).mlp_bias);
@@ -119,7 +119,7 @@ TEST_CASE("Llama's fields, and its rotary scalings", "[config]") {
     CHECK(changed({{"rope_scaling", v4.c_str()}, {"rope_theta", "5e5"}}).rope_theta == 5e5);
     CHECK(changed({{"rope_scaling", R"({"type": "linear", "factor": 2.5})"}}).rope_scaling ==
           RopeScaling{.type = "linear", .factor = 2.5});
-    // what transformers takes for what a file leaves out, and a context that stands beside the scaling
+    // transformers' defaults for missing fields, and a context next to the scaling
     const char* shorter = R"({"type": "llama3", "factor": 8, "low_freq_factor": 1, "high_freq_factor": 4})";
     CHECK(changed({{"rope_scaling", shorter}}).rope_scaling.original_context == 128);
     const ModelConfig yarn =
@@ -128,7 +128,7 @@ TEST_CASE("Llama's fields, and its rotary scalings", "[config]") {
     CHECK(yarn.rope_scaling == RopeScaling{.type = "yarn", .factor = 4, .original_context = 32});
 }
 
-TEST_CASE("an odd share of a head is rotated as transformers does", "[config]") {
+TEST_CASE("an odd share of a head is rotated as in transformers", "[config]") {
     // int(12 / 4) = 3 features give two frequencies, θ^0 and θ^(-2/3), and these turn four features
     const ModelConfig c = parse_model_config(
         R"({"model_type": "gpt_neox", "num_hidden_layers": 1, "hidden_size": 24, "num_attention_heads": 2,
@@ -155,7 +155,7 @@ TEST_CASE("the architecture is named by model_type, or by the class", "[config]"
     expect_error(ErrorKind::bad_file, {"c: ", "model_type"}, [&] { by_class("[3]"); });
 }
 
-TEST_CASE("configs that make no model are refused with field, value and what is wanted", "[config][bad]") {
+TEST_CASE("invalid configs are rejected with field, value and what is expected", "[config][bad]") {
     const std::vector<BadConfig> all = {
         {small_gpt2, {{"model_type", "\"mamba\""}}, {"mamba", "gpt2", "llama"}},
         {small_gpt2, {{"model_type", "7"}}, {"model_type", "7", "a text"}},
@@ -221,7 +221,7 @@ TEST_CASE("configs that make no model are refused with field, value and what is 
     }
 }
 
-TEST_CASE("files that are no config are refused", "[config][bad]") {
+TEST_CASE("files that are not a config are rejected", "[config][bad]") {
     for (const char* text : {"", "{", "[]", "3", "\"gpt2\"", "{\"model_type\": \"gpt2\"", "\xff\xfe{}", "nul"}) {
         INFO(text);
         expect_error(ErrorKind::bad_file, {"config.json: "}, [&] { parse_model_config(text, "config.json"); });

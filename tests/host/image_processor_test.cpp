@@ -1,4 +1,4 @@
-// Pictures made ready for a model: sizes as Pillow resizes, numbers as transformers' ViTImageProcessor makes them.
+// Image preprocessing: sizes as in Pillow, values as in transformers' ViTImageProcessor.
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 #include <cstdio>
@@ -24,7 +24,7 @@ ImageInput input_of(std::int64_t channels, std::int64_t height, std::int64_t wid
 
 }  // namespace
 
-TEST_CASE("pictures are resized byte for byte as Pillow does", "[image]") {
+TEST_CASE("images are resized byte for byte as in Pillow", "[image]") {
     const Image photo = read_image(image_data + "photo.png");
     const std::map<std::string, Resampling> filters = {
         {"nearest", Resampling::nearest}, {"lanczos", Resampling::lanczos}, {"bilinear", Resampling::bilinear},
@@ -41,7 +41,7 @@ TEST_CASE("pictures are resized byte for byte as Pillow does", "[image]") {
     CHECK(resized(photo, 53, 37, Resampling::bicubic).rgb == photo.rgb);
 }
 
-TEST_CASE("preprocessor_config.json does what transformers does", "[image]") {
+TEST_CASE("preprocessor_config.json has the same effect as in transformers", "[image]") {
     const SafeTensors wanted(image_data + "processed.safetensors");
     const Json configs = read_json(image_data + "processors.json");
     for (const auto& [name, config] : configs.items()) {
@@ -62,7 +62,7 @@ TEST_CASE("preprocessor_config.json does what transformers does", "[image]") {
     }
 }
 
-TEST_CASE("a preprocessor_config.json that is not built, or does not fit the model, is refused", "[image][bad]") {
+TEST_CASE("a preprocessor_config.json that is unsupported, or does not fit the model, is rejected", "[image][bad]") {
     const auto refused = [](const char* text, const char* field, const char* why) {
         INFO(text);
         expect_error(ErrorKind::bad_file, {"p.json: ", field, why}, [&] { parse_image_processor(text, "p.json"); });

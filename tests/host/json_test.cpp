@@ -10,7 +10,7 @@ using vantage::test::expect_error;
 
 namespace {
 
-/// What `JsonFields` says about the object; the whole line.
+/// The error message of `JsonFields` about the object.
 template <class Action>
 std::string message_of(const char* json, Action action) {
     const Json tree = parse_json(json, "config.json");
@@ -25,7 +25,7 @@ std::string message_of(const char* json, Action action) {
 
 }  // namespace
 
-TEST_CASE("json: what is not JSON is refused with its place", "[json]") {
+TEST_CASE("json: invalid JSON is rejected with the position", "[json]") {
     expect_error(ErrorKind::bad_file, {"x.json: not JSON", "line 2, column 3"},
                  [] { parse_json("{\n  bad}", "x.json"); });
     expect_error(ErrorKind::bad_file, {"x.json: not JSON"}, [] { parse_json("", "x.json"); });
@@ -47,7 +47,7 @@ TEST_CASE("json: nesting is limited, brackets in strings do not count", "[json]"
     CHECK(parse_json(text, "x.json").get<std::string>().size() == 1001);
 }
 
-TEST_CASE("json: a key given twice has its last value; a byte order mark is no matter", "[json]") {
+TEST_CASE("json: of a repeated key the last value counts; a byte order mark is ignored", "[json]") {
     const Json tree = parse_json("\xEF\xBB\xBF{\"a\": 1, \"a\": 2}", "x.json");
     CHECK(JsonFields(tree, "x.json").integer("a") == 2);
 }
@@ -81,7 +81,7 @@ TEST_CASE("json: fields of the right kind", "[json]") {
     CHECK(fields.optional_text("t").value_or("") == "text");
 }
 
-TEST_CASE("json: fields of the wrong kind say file, field, what is there and what was wanted", "[json]") {
+TEST_CASE("json: errors name file, field, the value found and what is expected", "[json]") {
     CHECK(message_of(R"({"n_head": -3})", [](const JsonFields& f) { f.integer("n_head", 1, 1024); }) ==
           "config.json: \"n_head\" is -3, wanted an integer from 1 to 1024");
     CHECK(message_of("{}", [](const JsonFields& f) { f.integer("n_head", 1, 1024); }) ==

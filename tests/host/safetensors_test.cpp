@@ -1,4 +1,4 @@
-// safetensors files: written and read back, damaged in every way that can be thought of, shards and their index.
+// safetensors files: round trips, damaged files, shards and their index.
 #include <algorithm>
 #include <bit>
 #include <catch2/catch_test_macros.hpp>
@@ -45,7 +45,7 @@ void expect_bad(const std::string& file, std::initializer_list<const char*> part
     write_file(path, file);
     expect_error(ErrorKind::bad_file, {"bad.safetensors"}, [&] { SafeTensors{path}; });
     expect_error(ErrorKind::bad_file, parts, [&] { SafeTensors{path}; });
-    // The same from memory of exactly that size, where the sanitizers see a byte too many being read.
+    // The same from memory of exactly that size, so that sanitizers detect a read past the end.
     expect_error(ErrorKind::bad_file, parts, [&] { SafeTensors(bytes_of(file), "bad.safetensors"); });
 }
 
@@ -57,7 +57,7 @@ std::string one_tensor(const std::string& dtype, const std::string& shape, const
 
 // ---- good files -----------------------------------------------------------------------------------------------------
 
-TEST_CASE("safetensors: what is written is read back", "[safetensors]") {
+TEST_CASE("safetensors: round trip", "[safetensors]") {
     TemporaryDirectory folder;
     const std::string path = folder.path("out.safetensors");
     const std::vector<float> floats = {1, 2, 3, 4, 5, 6};
@@ -92,7 +92,7 @@ TEST_CASE("safetensors: what is written is read back", "[safetensors]") {
     CHECK(same_bytes(matrix.data, bytes_of(floats)));
 }
 
-TEST_CASE("safetensors: all dtypes of the format, odd places and padding", "[safetensors]") {
+TEST_CASE("safetensors: all dtypes of the format, unaligned data and padding", "[safetensors]") {
     const std::string header =
         R"({"a":{"dtype":"U8","shape":[3],"data_offsets":[0,3]},"b":{"dtype":"BF16","shape":[1],"data_offsets":[3,5]},)"
         R"("c":{"dtype":"F4","shape":[2,3],"data_offsets":[5,8]},"d":{"dtype":"F8_E4M3","shape":[],"data_offsets":[8,9]},)"
@@ -106,7 +106,7 @@ TEST_CASE("safetensors: all dtypes of the format, odd places and padding", "[saf
     CHECK(SafeTensors(bytes_of(empty), "memory").entries().empty());
 }
 
-TEST_CASE("safetensors: tensors that cannot be written are refused, and the old file stays", "[safetensors]") {
+TEST_CASE("safetensors: invalid tensors are rejected, and the old file is kept", "[safetensors]") {
     TemporaryDirectory folder;
     const std::string path = folder.path("out.safetensors");
     const std::vector<float> floats = {1, 2};
@@ -129,7 +129,7 @@ TEST_CASE("safetensors: tensors that cannot be written are refused, and the old 
 
 // ---- damaged files --------------------------------------------------------------------------------------------------
 
-TEST_CASE("safetensors: headers that cannot be", "[safetensors][bad]") {
+TEST_CASE("safetensors: invalid headers", "[safetensors][bad]") {
     expect_bad("", {"0 bytes", "at least the 8"});
     expect_bad("1234567", {"7 bytes"});
     expect_bad(little_endian(3) + "{}", {"3 bytes long", "ends after 2"});
@@ -149,7 +149,7 @@ TEST_CASE("safetensors: headers that cannot be", "[safetensors][bad]") {
     expect_bad(file_of(R"({"w":{"dtype":"F32","shape":[1]}})", 4), {"\"w.data_offsets\" is missing"});
 }
 
-TEST_CASE("safetensors: types, shapes and sizes that cannot be", "[safetensors][bad]") {
+TEST_CASE("safetensors: invalid types, shapes and sizes", "[safetensors][bad]") {
     expect_bad(file_of(one_tensor("F31", "[1]", "[0,4]"), 4), {"\"w.dtype\" is \"F31\"", "one of: ", "BF16"});
     expect_bad(file_of(one_tensor("F32", "[-1]", "[0,4]"), 4), {"\"w.shape[0]\" is -1"});
     expect_bad(file_of(one_tensor("F32", "[0.5]", "[0,4]"), 4), {"\"w.shape[0]\" is 0.5"});
@@ -165,7 +165,7 @@ TEST_CASE("safetensors: types, shapes and sizes that cannot be", "[safetensors][
     expect_bad(file_of(one_tensor("F4", "[3]", "[0,1]"), 1), {"\"w.shape\"", "number of bytes"});
 }
 
-TEST_CASE("safetensors: data that overlaps, has gaps or lies outside", "[safetensors][bad]") {
+TEST_CASE("safetensors: data that overlaps, has gaps or is outside the file", "[safetensors][bad]") {
     const auto two = [](const std::string& first, const std::string& second) {
         return R"({"a":{"dtype":"U8","shape":[4],"data_offsets":)" + first +
                R"(},"b":{"dtype":"U8","shape":[4],"data_offsets":)" + second + "}}";
@@ -190,7 +190,7 @@ TEST_CASE("safetensors: data that overlaps, has gaps or lies outside", "[safeten
 
 namespace {
 
-/// A folder of two shards, "a" and "b", with an index that the test gives.
+/// A folder with two shards, "a" and "b", and the given index.
 struct Shards {
     TemporaryDirectory folder;
     std::vector<float> values = {1, 2};
@@ -221,7 +221,7 @@ TEST_CASE("weights: one file, or shards with an index", "[safetensors]") {
     weights.release("c");
     expect_error(ErrorKind::bad_file, {"model.safetensors.index.json", "no tensor \"c\""}, [&] { weights.at("c"); });
     write_safetensors(shards.folder.path("model.safetensors"), {{"c", "F32", {2}, bytes_of(shards.values)}});
-    const WeightFiles single(shards.folder.path());  // the single file comes before an index
+    const WeightFiles single(shards.folder.path());  // the single file is preferred to an index
     CHECK(single.names() == std::vector<std::string>{"c"});
     expect_error(ErrorKind::bad_file, {"model.safetensors", "no tensor \"a\""}, [&] { single.at("a"); });
 }
@@ -239,7 +239,7 @@ TEST_CASE("weights: missing and contradictory shards", "[safetensors][bad]") {
     expect_bad_index(R"({"weight_map": {"a": ".."}})", {"same folder"});
     expect_bad_index(R"({"weight_map": {"a": "b\n\u001b[2J"}})", {R"("b\n\u001b[2J")", "same folder"});
     expect_bad_index(R"({"weight_map": {"c": "model-00001-of-00002.safetensors"}})",
-                     {"\"weight_map.c\" is \"model-00001-of-00002.safetensors\"", "none of this name"});
+                     {"\"weight_map.c\" is \"model-00001-of-00002.safetensors\"", "that file does not"});
     const Shards twice(good_index);
     write_safetensors(twice.folder.path("model-00002-of-00002.safetensors"),
                       {{"a", "F32", {2}, bytes_of(twice.values)}, {"b", "F32", {2}, bytes_of(twice.values)}});

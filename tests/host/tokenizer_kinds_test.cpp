@@ -1,4 +1,4 @@
-// WordPiece and Unigram models, and the parts that come with them: BERT's and SentencePiece's.
+// WordPiece and Unigram models, and the components of BERT and SentencePiece.
 #include <catch2/catch_test_macros.hpp>
 #include <chrono>
 
@@ -36,7 +36,7 @@ Tokenizer unigram(const Json& pieces, const std::string& more = "", const std::s
     return with_model(R"("type": "Unigram", "vocab": )" + pieces.dump() + ", " + model_more, more);
 }
 
-/// What a normalizer makes of a text: with no known character each one becomes a token of its own.
+/// The result of a normalizer: with no known characters, each becomes a token of its own.
 Tokenizer::Encoding normalized(const std::string& normalizer, const std::string& text) {
     const std::string one_by_one =
         R"json("pre_tokenizer": {"type": "Split", "behavior": "Isolated", "pattern": {"Regex": "(?m:.)"}})json";
@@ -48,19 +48,19 @@ Tokenizer::Encoding normalized(const std::string& normalizer, const std::string&
 
 // ---- WordPiece ------------------------------------------------------------------------------------------------------
 
-TEST_CASE("WordPiece: the longest token first, a word that does not work out is unknown", "[tokenizer]") {
+TEST_CASE("WordPiece: longest token first; a word with an unmatched remainder is unknown", "[tokenizer]") {
     const Tokenizer tokenizer = word_piece({"?", "play", "pl", "##ay", "##ing", "##in", "##g", "é", "##é"});
     CHECK(test::tokens_of(tokenizer, "playing") == Words{"play", "##ing"});
     CHECK(test::tokens_of(tokenizer, "playgé") == Words{"play", "##g", "##é"});
     CHECK(tokenizer.encode("éplaying", false).tokens == Words{"?"});
     CHECK(tokenizer.encode("éplaying", false).offsets == Offsets{{0, 8}});
     CHECK(tokenizer.encode("plé", false).offsets == Offsets{{0, 2}, {2, 3}});
-    CHECK(test::tokens_of(tokenizer, "##ing") == Words{"##ing"});  // at the start a token is a token
+    CHECK(test::tokens_of(tokenizer, "##ing") == Words{"##ing"});  // at the start a prefixed token can match itself
     CHECK(test::tokens_of(tokenizer, "playx") == Words{"?"});
     CHECK(test::tokens_of(word_piece({"?", "ab", "b"}, "", 100, ""), "abb") == Words{"ab", "b"});
 }
 
-TEST_CASE("WordPiece: words of more characters than the file allows are unknown", "[tokenizer]") {
+TEST_CASE("WordPiece: words longer than the file allows are unknown", "[tokenizer]") {
     const Tokenizer tokenizer = word_piece({"?", "é", "##é"}, "", 3);
     CHECK(test::tokens_of(tokenizer, "ééé") == Words{"é", "##é", "##é"});
     CHECK(test::tokens_of(tokenizer, "éééé") == Words{"?"});
@@ -92,8 +92,7 @@ TEST_CASE("WordPiece: labels", "[tokenizer]") {
 
 // ---- Unigram --------------------------------------------------------------------------------------------------------
 
-TEST_CASE("Unigram: the largest sum of scores; of two equal ones that with the longer token at the end",
-          "[tokenizer]") {
+TEST_CASE("Unigram: the largest sum of scores; on a tie the longer last token", "[tokenizer]") {
     const Json pieces = Json::parse(
         R"([["?", 0], ["a", 0], ["b", 0], ["c", 0], ["d", 0], ["cd", 1], ["ab", 2], ["abc", 5], ["abcd", 10]])");
     CHECK(test::tokens_of(unigram(pieces), "abcdacdxx") == Words{"abcd", "a", "cd", "xx"});
@@ -101,15 +100,15 @@ TEST_CASE("Unigram: the largest sum of scores; of two equal ones that with the l
     CHECK(test::tokens_of(unigram(Json::parse(R"([["?", 0], ["ab", -9], ["a", -1]])")), "ab") == Words{"ab"});
 }
 
-TEST_CASE("Unigram: unknown neighbours are one token in the text's spelling", "[tokenizer]") {
+TEST_CASE("Unigram: neighbouring unknown characters are one token with the text's spelling", "[tokenizer]") {
     const Json pieces = Json::parse(R"([["?", 0], ["a", -1], ["a", -2], ["xyz", -500]])");
     const Tokenizer tokenizer = unigram(pieces);
     const Tokenizer::Encoding encoding = tokenizer.encode("aéüab", false);
-    CHECK(encoding.ids == Ids{2, 0, 2, 0});  // of one token given twice the last counts
+    CHECK(encoding.ids == Ids{2, 0, 2, 0});  // of a repeated token the last one counts
     CHECK(encoding.tokens == Words{"a", "éü", "a", "b"});
     CHECK(encoding.offsets == Offsets{{0, 1}, {1, 3}, {3, 4}, {4, 5}});
     CHECK(tokenizer.encode("?é", false).ids == Ids{0});
-    CHECK(tokenizer.encode("xyz", false).ids == Ids{3});  // the unknown run happens to be a token
+    CHECK(tokenizer.encode("xyz", false).ids == Ids{3});  // the unknown run is itself a token
     expect_error(ErrorKind::bad_file, {"small.json", "model.unk_id"},
                  [&] { unigram(pieces, "", "\"unk_id\": null").encode("é", false); });
 }
@@ -122,9 +121,9 @@ TEST_CASE("Unigram: byte fallback for a whole run", "[tokenizer]") {
     CHECK(encoding.offsets == Offsets{{0, 2}, {0, 2}, {0, 2}, {0, 2}, {2, 3}, {3, 5}});
 }
 
-// ---- models of old and of damaged files -----------------------------------------------------------------------------
+// ---- models of old and damaged files -----------------------------------------------------------------------------
 
-TEST_CASE("tokenizer: files that name no type of model", "[tokenizer]") {
+TEST_CASE("tokenizer: files without a model type", "[tokenizer]") {
     CHECK(test::tokens_of(with_model(R"("unk_id": 0, "vocab": [["?", 0], ["a", -1]])"), "ab") == Words{"a", "b"});
     CHECK(
         test::tokens_of(with_model(R"("unk_token": "?", "continuing_subword_prefix": "#", "max_input_chars_per_word": 9,
@@ -162,7 +161,7 @@ TEST_CASE("tokenizer: long words and hostile vocabularies take seconds at most",
         const auto start = std::chrono::steady_clock::now();
         const Tokenizer::Encoding encoding = tokenizer.encode(text, false);
         CHECK(is_utf8(tokenizer.decode(encoding.ids, false)));
-        // A busy machine takes its time too.
+        // Generous, because the machine may be busy.
         CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(60));
     };
     for (const char* folder : tokenizer_folders) {
@@ -174,16 +173,16 @@ TEST_CASE("tokenizer: long words and hostile vocabularies take seconds at most",
             check(tokenizer, text);
         }
     }
-    Json runs = Json::parse(R"([["?", 0]])");  // every token is found at every place
+    Json runs = Json::parse(R"([["?", 0]])");  // every token matches at every position
     for (std::size_t i = 1; i <= 512; ++i) runs.push_back({std::string(i, 'a'), -1.0 - static_cast<double>(i)});
     check(unigram(runs), std::string(test::long_text / 20, 'a'));
-    const std::string long_run = std::string(509, 'a') + "b";  // almost found at every place
+    const std::string long_run = std::string(509, 'a') + "b";  // almost matches at every position
     check(word_piece({"?", "a", "##a", long_run, "##" + long_run}, "", 50'000), std::string(test::long_text / 20, 'a'));
 }
 
 // ---- normalizers ----------------------------------------------------------------------------------------------------
 
-TEST_CASE("tokenizer: BERT's and NMT's normalizers, with the places of what they change", "[tokenizer]") {
+TEST_CASE("tokenizer: BERT's and NMT's normalizers, with offsets", "[tokenizer]") {
     const auto check = [](const std::string& normalizer, const std::string& text, const Words& tokens,
                           const Offsets& offsets) {
         CAPTURE(normalizer, text);
@@ -211,15 +210,15 @@ TEST_CASE("tokenizer: damaged character maps", "[tokenizer][bad]") {
     bad("", {"\"normalizer.precompiled_charsmap\" is \"\"", "a trie"});
     bad("AAA", {"base64"});
     bad("A*==", {"base64"});
-    bad("AAAAAA==", {"a trie"});      // of no unit
-    bad("CAAAAAAAAAA=", {"a trie"});  // of two units, one is there
+    bad("AAAAAA==", {"a trie"});      // zero units
+    bad("CAAAAAAAAAA=", {"a trie"});  // one of two units
     bad("BAAAAAAAAAD/", {"UTF-8"});
     bad("BAAAAAAEAAA=", {"\"normalizer.precompiled_charsmap\" points outside itself"});
 }
 
 // ---- post-processors ------------------------------------------------------------------------------------------------
 
-TEST_CASE("tokenizer: BERT's and RoBERTa's special tokens, and none of them", "[tokenizer]") {
+TEST_CASE("tokenizer: BERT's and RoBERTa's special tokens, and none", "[tokenizer]") {
     const auto with = [](const char* kind) {
         return small({"a", "b", "[", "]"}, {},
                      R"("post_processor": {"type": ")" + std::string(kind) + R"(", "cls": ["[", 2], "sep": ["]", 3]})");

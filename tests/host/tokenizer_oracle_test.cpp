@@ -1,4 +1,4 @@
-// Tokenizers against expected results, exactly: texts, pairs, ids without sense.
+// Tokenizers compared exactly with a reference: texts, pairs, random ids.
 #include <catch2/catch_test_macros.hpp>
 
 #include "tests/host/tokenizer_data.h"

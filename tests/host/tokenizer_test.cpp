@@ -1,4 +1,4 @@
-// Tokenizers: their parts one by one, streams, long words.
+// Tokenizers: their components, streaming, long words.
 #include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <chrono>
@@ -51,7 +51,7 @@ Words words_of(const std::string& pre_tokenizer, const std::vector<std::string>&
 
 }  // namespace
 
-TEST_CASE("tokenizer: Llama 3's way: Split with its pattern, ignore_merges, ByteLevel and a template", "[tokenizer]") {
+TEST_CASE("tokenizer: Llama 3: Split with its pattern, ignore_merges, ByteLevel and a template", "[tokenizer]") {
     const Words words = {"hello", "'S", "Ġ", "Ġworld", "123", "4", "!!Ċ", "ĠĊĊ", "<b>"};
     const Tokenizer tokenizer = small(words, {}, std::string(llama3_pre_tokenizer) + R"(,
         "added_tokens": [{"id": 8, "content": "<b>", "special": true}], "decoder": {"type": "ByteLevel"},
@@ -71,7 +71,7 @@ TEST_CASE("tokenizer: Llama 3's way: Split with its pattern, ignore_merges, Byte
     CHECK(tokenizer.encode_pair("hello", "4").type_ids == Ids{0, 1, 1});
 }
 
-TEST_CASE("tokenizer: merges as texts and as pairs", "[tokenizer]") {
+TEST_CASE("tokenizer: merges as strings and as pairs", "[tokenizer]") {
     const std::string as_texts = R"(["a b", "ab c"])", as_pairs = R"([["a", "b"], ["ab", "c"]])";
     for (const std::string& merges : {as_texts, as_pairs}) {
         const Tokenizer tokenizer = Tokenizer::parse(
@@ -85,16 +85,16 @@ TEST_CASE("tokenizer: merges as texts and as pairs", "[tokenizer]") {
     CHECK(spaced.encode("a a", false).ids == Ids{0, 2});
 }
 
-TEST_CASE("tokenizer: the merge learned first goes first, at equal rank the leftmost", "[tokenizer]") {
+TEST_CASE("tokenizer: the merge of lowest rank is applied first, at equal rank the leftmost", "[tokenizer]") {
     const Tokenizer tokenizer = small({"a", "b", "c", "bc", "ab", "aa"}, {"b c", "a b", "a a"});
     CHECK(test::tokens_of(tokenizer, "abc") == Words{"a", "bc"});
     CHECK(test::tokens_of(tokenizer, "aaa") == Words{"aa", "a"});
     CHECK(test::tokens_of(tokenizer, "aabab") == Words{"a", "ab", "ab"});
 }
 
-TEST_CASE("tokenizer: unknown characters, fused and not; byte tokens where all are there", "[tokenizer]") {
+TEST_CASE("tokenizer: unknown characters, fused and not; byte tokens if all exist", "[tokenizer]") {
     const std::string unknown = R"("unk_token": "?")";
-    CHECK(test::tokens_of(small({"?", "a"}, {}), "axya") == Words{"a", "a"});  // no unknown token: dropped
+    CHECK(test::tokens_of(small({"?", "a"}, {}), "axya") == Words{"a", "a"});  // dropped without an unknown token
     CHECK(test::tokens_of(small({"?", "a"}, {}, "", unknown), "axya") == Words{"a", "?", "?", "a"});
     const Tokenizer fused = small({"?", "a"}, {}, "", unknown + R"(, "fuse_unk": true)");
     CHECK(fused.encode("axéa", false).tokens == Words{"a", "?", "a"});
@@ -113,7 +113,7 @@ TEST_CASE("tokenizer: prefixes inside words and suffixes at their end", "[tokeni
     CHECK(test::tokens_of(tokenizer, "abc") == Words{"ab", "##c</w>"});
 }
 
-TEST_CASE("tokenizer: what Split does with what it found", "[tokenizer]") {
+TEST_CASE("tokenizer: behaviours of Split", "[tokenizer]") {
     const Words known = {"the", "-", "final", "--", "countdown", "the-", "final-", "-final", "-countdown"};
     const auto split = [&](const std::string& behavior, const std::string& more = "") {
         return words_of(R"({"type": "Split", "pattern": {"String": "-"}, "behavior": ")" + behavior + "\"" + more + "}",
@@ -127,7 +127,7 @@ TEST_CASE("tokenizer: what Split does with what it found", "[tokenizer]") {
     CHECK(split("Removed", R"(, "invert": true)") == Words{"-", "-", "-"});
 }
 
-TEST_CASE("tokenizer: the smaller pre-tokenizers", "[tokenizer]") {
+TEST_CASE("tokenizer: the simple pre-tokenizers", "[tokenizer]") {
     const Words known = {"ab", "12", "1", "2", "½", ",", ".", "x", "é!", ",.", "▁ab", "▁", "▁x"};
     CHECK(words_of(R"({"type": "Digits", "individual_digits": false})", known, "ab12x½") ==
           Words{"ab", "12", "x", "½"});
@@ -137,7 +137,7 @@ TEST_CASE("tokenizer: the smaller pre-tokenizers", "[tokenizer]") {
     CHECK(words_of(R"({"type": "WhitespaceSplit"})", known, " ab\u2003é!\n") == Words{"ab", "é!"});
     CHECK(words_of(R"({"type": "Whitespace"})", known, " ab ,. x\n") == Words{"ab", ",.", "x"});
     CHECK(words_of(R"({"type": "Whitespace"})", {"a\u200db", "\u200c", "½,"}, "a\u200db½,\u200c") ==
-          Words{"a\u200db", "½,", "\u200c"});  // joiners are part of a word, ½ is none here
+          Words{"a\u200db", "½,", "\u200c"});  // joiners are word characters, ½ is not
     const std::string metaspace = R"({"type": "Metaspace", "replacement": "▁", "prepend_scheme": )";
     CHECK(words_of(metaspace + R"("always"})", known, "ab  x") == Words{"▁ab", "▁", "▁x"});
     CHECK(words_of(metaspace + R"("never"})", known, "ab x") == Words{"ab", "▁x"});
@@ -145,7 +145,7 @@ TEST_CASE("tokenizer: the smaller pre-tokenizers", "[tokenizer]") {
           Words{"ab", "▁x"});
 }
 
-TEST_CASE("tokenizer: Metaspace first: a sign before the text, none behind a special token", "[tokenizer]") {
+TEST_CASE("tokenizer: Metaspace \"first\": a symbol before the text, but not after a special token", "[tokenizer]") {
     const Tokenizer tokenizer =
         small({"▁ab", "ab", "<s>"}, {}, R"("added_tokens": [{"id": 2, "content": "<s>", "special": true}],
         "pre_tokenizer": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "first"},
@@ -155,7 +155,7 @@ TEST_CASE("tokenizer: Metaspace first: a sign before the text, none behind a spe
     CHECK(tokenizer.decode(Ids{0, 1, 0}, false) == "abab ab");
 }
 
-TEST_CASE("tokenizer: ByteLevel with a space in front, and offsets without spaces", "[tokenizer]") {
+TEST_CASE("tokenizer: ByteLevel with a leading space, and offsets without spaces", "[tokenizer]") {
     const Words words = {"Ġa", "Ġb", "ĠĠ", "Ġ", "Ċ"};
     const std::string pre = R"("pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": true, "trim_offsets": true})";
     const std::string post =
@@ -166,7 +166,7 @@ TEST_CASE("tokenizer: ByteLevel with a space in front, and offsets without space
     CHECK(small(words, {}, pre + post, model).encode("a\n", false).tokens == Words{"Ġa", "Ċ"});
 }
 
-TEST_CASE("tokenizer: normalizers keep track of where characters came from", "[tokenizer]") {
+TEST_CASE("tokenizer: normalizers keep the origin of characters", "[tokenizer]") {
     const auto check = [](const std::string& normalizer, const std::string& text, const std::string& normal,
                           const Offsets& offsets) {
         CAPTURE(normalizer, text);
@@ -203,7 +203,7 @@ TEST_CASE("tokenizer: added tokens with all their options", "[tokenizer]") {
         return small(letters("abcdefghijklmnopqrstuvwxyz _"), {},
                      R"("added_tokens": [{"id": 90, "content": "<m>", )" + token + "}]" + more);
     };
-    const auto mask = [](const Tokenizer& tokenizer, const std::string& text) {  // the texts of all the mask tokens
+    const auto mask = [](const Tokenizer& tokenizer, const std::string& text) {  // the texts of all mask tokens
         Words found;
         const Tokenizer::Encoding encoding = tokenizer.encode(text, false);
         for (std::size_t i = 0; i < encoding.ids.size(); ++i)
@@ -224,7 +224,7 @@ TEST_CASE("tokenizer: added tokens with all their options", "[tokenizer]") {
     CHECK(two.vocab_size() == 3);
     const Tokenizer known =
         small({"a", "<s>"}, {}, R"("added_tokens": [{"id": 7, "content": "<s>", "special": true}])");
-    CHECK(known.encode("<s>", false).ids == Ids{1});  // the model's id counts
+    CHECK(known.encode("<s>", false).ids == Ids{1});  // the model's id is used
 }
 
 TEST_CASE("tokenizer: decoders", "[tokenizer]") {
@@ -244,7 +244,7 @@ TEST_CASE("tokenizer: decoders", "[tokenizer]") {
     CHECK(decoded(R"({"type": "ByteFallback"})", {4, 5, 6, 4}) == "\uFFFD\uFFFD\uFFFD\uFFFD");
     CHECK(decoded(R"({"type": "ByteLevel"})", {7, 7}) == " x x");
     CHECK(decoded(R"({"type": "ByteLevel"})", {8, 7}) == "\uFFFD x");  // é is the letter of byte 0xE9
-    CHECK(decoded(R"({"type": "ByteLevel"})", {0}) == "▁ab");          // ▁ is no letter: the token is itself
+    CHECK(decoded(R"({"type": "ByteLevel"})", {0}) == "▁ab");          // ▁ is not a byte letter: the token is kept
     CHECK(decoded(R"({"type": "Strip", "content": "H", "start": 1, "stop": 0})", {2, 3, 9}) == "HaaHH");
     CHECK(decoded(R"({"type": "Strip", "content": "H", "start": 5, "stop": 1})", {2, 3, 9}) == "aaH");
     const std::string fused =
@@ -263,13 +263,13 @@ TEST_CASE("tokenizer: decoders", "[tokenizer]") {
     CHECK(decoded(R"({"type": "Metaspace", "replacement": "▁", "prepend_scheme": "never"})", {0}) == " ab");
 }
 
-TEST_CASE("tokenizer: what is no UTF-8 counts as U+FFFD", "[tokenizer]") {
+TEST_CASE("tokenizer: invalid UTF-8 becomes U+FFFD", "[tokenizer]") {
     const Tokenizer tokenizer = oracle_tokenizer("gpt2_bytebpe");
     CHECK(tokenizer.encode("a\xFFz", false).ids == tokenizer.encode("a\uFFFDz", false).ids);
     CHECK(tokenizer.encode("a\xFFz", false).offsets.back() == std::pair<std::size_t, std::size_t>{2, 3});
 }
 
-TEST_CASE("tokenizer: labels show what is in a token", "[tokenizer]") {
+TEST_CASE("tokenizer: labels show the bytes of a token", "[tokenizer]") {
     const Tokenizer gpt2 = oracle_tokenizer("gpt2_bytebpe"), llama = oracle_tokenizer("llama_sp_bpe");
     const auto shown = [](const Tokenizer& tokenizer, const char* token) {
         return tokenizer.display(tokenizer.id_of(token).value());
@@ -303,12 +303,12 @@ TEST_CASE("tokenizer: ids and spellings", "[tokenizer]") {
     CHECK(tokenizer.token_text(-5).empty());
     CHECK_FALSE(tokenizer.has(1000));
     CHECK_FALSE(tokenizer.id_of("no such token").has_value());
-    CHECK(tokenizer.decode(Ids{99999, -1}, false).empty());  // models may have more outputs than there are tokens
+    CHECK(tokenizer.decode(Ids{99999, -1}, false).empty());  // models may have more outputs than tokens
 }
 
 // ---- streams --------------------------------------------------------------------------------------------------------
 
-TEST_CASE("stream decoder: whole characters, as early as they are certain", "[tokenizer]") {
+TEST_CASE("stream decoder: whole characters, as early as possible", "[tokenizer]") {
     const Tokenizer gpt2 = oracle_tokenizer("gpt2_bytebpe");
     const Ids euro = gpt2.encode("€", false).ids;
     REQUIRE(euro.size() == 3);
@@ -324,7 +324,7 @@ TEST_CASE("stream decoder: whole characters, as early as they are certain", "[to
     CHECK(stream.push(gpt2.id_of("a").value()) == "a");  // a new text
 }
 
-TEST_CASE("stream decoder: the first space of a text goes, later ones stay", "[tokenizer]") {
+TEST_CASE("stream decoder: the first space of a text is dropped, later ones are kept", "[tokenizer]") {
     const Tokenizer llama = oracle_tokenizer("llama_sp_bpe");
     StreamDecoder stream(llama);
     const int the = llama.id_of("▁the").value();
@@ -332,13 +332,13 @@ TEST_CASE("stream decoder: the first space of a text goes, later ones stay", "[t
     CHECK(stream.push(the) == "the");
     CHECK(stream.push(the) == " the");
     CHECK(stream.push(llama.id_of("<0xC3>").value()).empty());
-    CHECK(stream.push(llama.id_of("<0xA9>").value()).empty());  // may still turn out to be broken
+    CHECK(stream.push(llama.id_of("<0xA9>").value()).empty());  // may still turn out to be invalid
     CHECK(stream.push(the) == "é the");
     CHECK(stream.finish().empty());
     CHECK(stream.push(the) == "the");
 }
 
-TEST_CASE("stream decoder: random ids give exactly what decode gives", "[tokenizer]") {
+TEST_CASE("stream decoder: random ids give the same text as decode", "[tokenizer]") {
     std::mt19937 random(11);
     for (const char* folder : tokenizer_folders) {
         const Tokenizer tokenizer = tokenizer_in(folder);
@@ -364,7 +364,7 @@ TEST_CASE("tokenizer: a word of a megabyte takes seconds at most", "[tokenizer]"
             const auto start = std::chrono::steady_clock::now();
             const Tokenizer::Encoding encoding = tokenizer.encode(text, false);
             CHECK(tokenizer.decode(encoding.ids, false) == text);
-            // A quadratic loop takes an hour; a busy machine takes its time too.
+            // A quadratic loop takes an hour. Generous, because the machine may be busy.
             CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(60));
             CHECK(encoding.offsets.back().second == text.size());
         }

@@ -1,4 +1,4 @@
-// UTF-8 in and out, its repair, and the normalization forms.
+// UTF-8 conversion and repair, and the normalization forms.
 #include <catch2/catch_test_macros.hpp>
 #include <random>
 
@@ -8,17 +8,17 @@
 
 using namespace vantage;
 
-TEST_CASE("each longest broken sequence becomes one U+FFFD", "[text]") {
+TEST_CASE("each maximal invalid sequence becomes one U+FFFD", "[text]") {
     CHECK(repair_utf8("a\xFFz") == "a\uFFFDz");
     CHECK(repair_utf8("\xE2\x82") == "\uFFFD");    // cut off: one
-    CHECK(repair_utf8("\xE2\x82z") == "\uFFFDz");  // the longest beginning of a character: one
+    CHECK(repair_utf8("\xE2\x82z") == "\uFFFDz");  // a truncated character: one
     CHECK(repair_utf8("\xF0\x9F\x98z") == "\uFFFDz");
     CHECK(repair_utf8("\xC0\xAF") == "\uFFFD\uFFFD");                      // overlong
     CHECK(repair_utf8("\xED\xA0\x80") == "\uFFFD\uFFFD\uFFFD");            // a surrogate
     CHECK(repair_utf8("\xF4\x90\x80\x80") == "\uFFFD\uFFFD\uFFFD\uFFFD");  // above U+10FFFF
 }
 
-TEST_CASE("normalization forms agree with the library's on random strings", "[text]") {
+TEST_CASE("normalization forms agree with utf8proc on random strings", "[text]") {
     // Marks, Hangul, ligatures, excluded compositions and plain letters; the reference is utf8proc as a whole, of which
     // only the tables are used otherwise.
     const char32_t alphabet[] = {U'a',   U'e',   U'o',   U'é',    0x301,  0x300, 0x323,  0x327, 0x344,

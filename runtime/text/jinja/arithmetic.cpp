@@ -15,7 +15,7 @@ std::int64_t whole(const std::string& sign, std::int64_t a, std::int64_t b) {
     const bool overflow = sign == "+"   ? __builtin_add_overflow(a, b, &out)
                           : sign == "-" ? __builtin_sub_overflow(a, b, &out)
                                         : __builtin_mul_overflow(a, b, &out);
-    if (overflow) fail("an integer grows beyond 64 bits");
+    if (overflow) fail("an integer exceeds 64 bits");
     return out;
 }
 

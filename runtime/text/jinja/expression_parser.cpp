@@ -135,7 +135,7 @@ ExpressionRef ExpressionParser::primary() {
     }
     if (token.kind == Token::Kind::sign && token.text == "[") return list(token.line);
     if (token.kind == Token::Kind::sign && token.text == "{") return dict(token.line);
-    throw_at(ErrorKind::bad_file, template_name(), token.line, seen(token) + " where an expression was wanted");
+    throw_at(ErrorKind::bad_file, template_name(), token.line, seen(token) + " instead of an expression");
 }
 
 ExpressionRef ExpressionParser::constant(int line, Value value) const {
@@ -150,7 +150,7 @@ ExpressionRef ExpressionParser::word(const Token& token) const {
     if (text == "false" || text == "False") return constant(token.line, false);
     if (text == "none" || text == "None") return constant(token.line, None{});
     if (macros_ > 0 && (text == "varargs" || text == "kwargs" || text == "caller"))
-        throw_at(ErrorKind::unsupported, template_name(), token.line, in_quotes(text) + " in a macro is not built");
+        throw_at(ErrorKind::unsupported, template_name(), token.line, in_quotes(text) + " in a macro is not supported");
     return make(Kind::name, token.line, text);
 }
 
@@ -245,7 +245,7 @@ void ExpressionParser::arguments(Expression& call) {
             take();
             call.named.emplace_back(std::move(key), expression());
         } else {
-            if (!call.named.empty()) fail("an argument without a name stands behind one with a name");
+            if (!call.named.empty()) fail("a positional argument follows a named one");
             call.parts.push_back(expression());
         }
     }

@@ -131,7 +131,7 @@ Value json(const Value& input, const Arguments& arguments, Budget& budget) {
     style.sorted = given[3] != nullptr && truth(*given[3]);
     if (given[2] != nullptr && !is_none(*given[2])) {
         const Values both = elements(*given[2], budget);
-        if (both.size() != 2) fail("tojson: separators are two texts");
+        if (both.size() != 2) fail("tojson: separators must be two strings");
         style.between_items = wanted_text(&both[0], "tojson: a separator");
         style.behind_keys = wanted_text(&both[1], "tojson: a separator");
     }
@@ -199,7 +199,7 @@ Value map(const Value& input, const Arguments& arguments, Budget& budget) {
     Values out;
     const bool by_attribute = arguments.by_place.empty();
     const auto given = by_attribute ? arguments.bind("map", {"attribute", "default"}) : std::vector<const Value*>(2);
-    if (by_attribute && given[0] == nullptr) fail("map wants a filter or an attribute");
+    if (by_attribute && given[0] == nullptr) fail("map needs a filter or an attribute");
     if (!by_attribute && wanted_text(&arguments.by_place[0], "map: the filter") == "map")
         not_built("map inside of map");
     for (const Value& item : elements(input, budget)) {

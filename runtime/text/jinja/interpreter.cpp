@@ -73,7 +73,7 @@ private:
     void write(std::string& out, std::string_view text) {
         budget_.make(text.size());
         if (out.size() + text.size() > budget_.limits().output)
-            fail(format("more than {} MiB are written", budget_.limits().output >> 20));
+            fail(format("the output exceeds {} MiB", budget_.limits().output >> 20));
         out += text;
     }
 
@@ -154,7 +154,7 @@ private:
     static void assign_field(const Target& target, const Value& value, const Scope& scope) {
         const Value* found = scope.find(target.names[0]);
         Namespace* const* space = found == nullptr ? nullptr : as<Namespace*>(*found);
-        if (space == nullptr) fail(in_quotes(target.names[0]) + " is no namespace, its fields cannot be set");
+        if (space == nullptr) fail(in_quotes(target.names[0]) + " is not a namespace: its fields cannot be set");
         (*space)->fields[target.field] = value;
     }
 
@@ -171,7 +171,7 @@ private:
         explicit Level(Interpreter& interpreter) : interpreter_(interpreter) {
             const int maximum = interpreter.budget_.limits().depth;
             if (++interpreter.levels_ > maximum)
-                fail(format("deeper than {} levels: a macro calls itself without end", maximum));
+                fail(format("calls nested deeper than {} levels: a macro calls itself endlessly", maximum));
         }
         ~Level() { --interpreter_.levels_; }
         Level(const Level&) = delete;
@@ -402,7 +402,7 @@ private:
     Value formatted_now(const Arguments& arguments) {
         const Value* given = arguments.bind("strftime_now", {"format"})[0];
         const std::string* form = given == nullptr ? nullptr : text_in(*given);
-        if (form == nullptr) fail("strftime_now wants a format");
+        if (form == nullptr) fail("strftime_now needs a format");
         std::tm time{};
         if (::localtime_r(&now_, &time) == nullptr) fail("there is no local time");
         budget_.make(form->size() * 32);

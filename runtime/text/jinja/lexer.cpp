@@ -202,7 +202,7 @@ private:
         }
         if (at_ == in_.size()) {
             line_ = opened;
-            fail("a text in quotes is not closed");
+            fail("a string is not closed");
         }
         move_to(at_ + 1);
         tokens_.push_back({Token::Kind::string, std::move(out), opened});
@@ -218,7 +218,7 @@ private:
         }
         if (c == '\n') return move_to(at_ + 2);
         if (c == 'N')
-            throw_at(ErrorKind::unsupported, name_, line_, "\\N{…} in a text is not built; write the character");
+            throw_at(ErrorKind::unsupported, name_, line_, "\\N{…} in a string is not supported; write the character");
         if (c >= '0' && c <= '7') return code_point(out, 1, 3, 8);
         if (c == 'x') return code_point(out, 2, 2, 16);
         if (c == 'u') return code_point(out, 2, 4, 16);
@@ -239,7 +239,7 @@ private:
             code = code * base + value(in_[at++]);
         const bool whole = base == 8 || at - first == digits;
         if (!whole || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000))
-            fail("no character has the escape " + in_quotes(std::string(in_.substr(at_, at - at_))));
+            fail("invalid escape sequence " + in_quotes(std::string(in_.substr(at_, at - at_))));
         append_utf8(out, static_cast<char32_t>(code));
         move_to(at);
     }

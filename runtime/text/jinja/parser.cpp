@@ -24,7 +24,7 @@ private:
             if (token.kind == Token::Kind::end) {
                 if (ends.size() == 0) return all;
                 throw_at(ErrorKind::bad_file, template_name(), opened,
-                         "the template ends where {% " + std::string(*(ends.end() - 1)) + " %} was wanted");
+                         "the template ends without {% " + std::string(*(ends.end() - 1)) + " %}");
             }
             if (token.kind == Token::Kind::text) {
                 all.push_back({.kind = Statement::Kind::text, .line = token.line, .text = token.text});
@@ -52,12 +52,11 @@ private:
             return scope;
         }
         if (tag == "break" || tag == "continue") {
-            if (loops_ == 0) fail("{% " + tag + " %} stands outside of a loop");
+            if (loops_ == 0) fail("{% " + tag + " %} outside of a loop");
             close_block();
             return {.kind = tag == "break" ? Statement::Kind::break_ : Statement::Kind::continue_, .line = line};
         }
-        if (tag.rfind("end", 0) == 0 || tag == "else" || tag == "elif")
-            fail("{% " + tag + " %} stands where no block is open for it");
+        if (tag.rfind("end", 0) == 0 || tag == "else" || tag == "elif") fail("{% " + tag + " %} without an open block");
         not_built("the tag " + in_quotes(tag));
     }
 
@@ -89,7 +88,7 @@ private:
 
     Target target(bool with_fields) {
         Target target;
-        if (at_sign("(")) not_built("a bracket around the names that are set");
+        if (at_sign("(")) not_built("parentheses around the names to set");
         do {
             if (target.several && at_word("in")) break;
             target.names.push_back(assignable());
@@ -137,7 +136,7 @@ private:
             if (skip_sign("="))
                 parameter.default_value = expression();
             else if (!s.parameters.empty() && s.parameters.back().default_value)
-                fail("the parameter " + in_quotes(parameter.name) + " has no default, but stands behind one that has");
+                fail("the parameter " + in_quotes(parameter.name) + " has no default, but follows one that has");
             s.parameters.push_back(std::move(parameter));
         }
         take();

@@ -159,7 +159,7 @@ private:
         if (const bool* flag = as<bool>(value)) return *flag ? "true" : "false";
         if (const std::int64_t* integer = as<std::int64_t>(value)) return std::to_string(*integer);
         const double* number = as<double>(value);
-        if (number == nullptr) fail(std::string("tojson: JSON has nothing for ") + kind_of(value));
+        if (number == nullptr) fail(std::string("tojson: JSON cannot represent ") + kind_of(value));
         if (std::isfinite(*number)) return number_text(*number);
         return std::isnan(*number) ? "NaN" : *number < 0 ? "-Infinity" : "Infinity";
     }

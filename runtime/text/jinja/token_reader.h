@@ -25,7 +25,7 @@ protected:
     Token take() { return tokens_[at_ + 1 < tokens_.size() ? at_++ : at_]; }
     [[noreturn]] void fail(const std::string& what) const { throw_at(ErrorKind::bad_file, name_, now().line, what); }
     [[noreturn]] void not_built(const std::string& what) const {
-        throw_at(ErrorKind::unsupported, name_, now().line, what + " is not built");
+        throw_at(ErrorKind::unsupported, name_, now().line, what + " is not supported");
     }
 
     static bool is(const Token& token, Token::Kind kind, std::string_view text) {
@@ -40,13 +40,13 @@ protected:
     bool skip_word(std::string_view word) { return at_word(word) && (take(), true); }
 
     static std::string seen(const Token& token) {
-        if (token.kind == Token::Kind::end) return "the template ends";
-        if (token.kind == Token::Kind::string) return "the text " + in_quotes(token.text) + " stands";
-        return in_quotes(token.text) + " stands";
+        if (token.kind == Token::Kind::end) return "the end of the template";
+        if (token.kind == Token::Kind::string) return "the string " + in_quotes(token.text);
+        return in_quotes(token.text);
     }
     std::string found() const { return seen(now()); }
     void expect_sign(std::string_view sign) {
-        if (!skip_sign(sign)) fail(found() + " where " + in_quotes(std::string(sign)) + " was wanted");
+        if (!skip_sign(sign)) fail(found() + " instead of " + in_quotes(std::string(sign)));
     }
     void expect(Token::Kind kind, const char* what) {
         if (now().kind != kind) fail(found() + " where " + what + " was wanted");

@@ -10,7 +10,7 @@
 namespace vantage::text::jinja {
 
 void fail(const std::string& what) { throw Problem{ErrorKind::bad_file, what}; }
-void not_built(const std::string& what) { throw Problem{ErrorKind::unsupported, what + " is not built"}; }
+void not_built(const std::string& what) { throw Problem{ErrorKind::unsupported, what + " is not supported"}; }
 
 // ---- making ---------------------------------------------------------------------------------------------------------
 
@@ -29,12 +29,12 @@ const Value* Dict::find(std::string_view key) const {
 
 void Budget::step(std::size_t count) {
     steps_ += count;
-    if (steps_ > limits_.steps) fail(format("more than {} steps: the template does not come to an end", limits_.steps));
+    if (steps_ > limits_.steps) fail(format("more than {} steps: the template does not end", limits_.steps));
 }
 
 void Budget::make(std::size_t bytes) {
     made_ += std::min(bytes, limits_.made + 1);
-    if (made_ > limits_.made) fail(format("more than {} MiB of text on the way", limits_.made >> 20));
+    if (made_ > limits_.made) fail(format("more than {} MiB of strings were created", limits_.made >> 20));
 }
 
 Value Budget::text(std::string text) {
@@ -54,8 +54,7 @@ int depth_of(const Value& value) {
 
 // Printing, comparing and freeing a value takes a stack frame per level.
 int depth_around(int deepest) {
-    if (deepest >= deepest_value)
-        fail(format("lists and mappings inside of each other, more than {} levels", deepest_value));
+    if (deepest >= deepest_value) fail(format("lists and mappings nested deeper than {} levels", deepest_value));
     return deepest + 1;
 }
 
@@ -92,7 +91,7 @@ bool is_none(const Value& value) { return as<None>(value) != nullptr; }
 void require_defined(const Value& value) {
     const auto* undefined = as<Undefined>(value);
     if (undefined == nullptr) return;
-    fail(undefined->name ? in_quotes(*undefined->name) + " is undefined" : "a value that is used is undefined");
+    fail(undefined->name ? in_quotes(*undefined->name) + " is undefined" : "an undefined value is used");
 }
 
 const std::int64_t* integer_in(const Value& value) {

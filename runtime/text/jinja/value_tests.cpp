@@ -75,7 +75,7 @@ bool tested(const std::string& name, const Value& value, const Arguments& argume
     for (const Relation& relation : relations) {
         if (name != relation.name) continue;
         const Value* other = arguments.bind(name, {"other"})[0];
-        if (other == nullptr) fail("the test " + in_quotes(name) + " wants a value to compare with");
+        if (other == nullptr) fail("the test " + in_quotes(name) + " needs a value to compare with");
         return relation.holds(value, *other, budget);
     }
     not_built("the test " + in_quotes(name));
