@@ -1,8 +1,8 @@
-# vantage_layer(NAME DIRECTORIES dir… LINK target… [API header…] [HEADERS_OF target…] [GENERATED file…] [ALONE
-# pattern…]) One static library per layer. LINK: the layers that it may call and include. HEADERS_OF: needed to compile
-# it, but not to use it. API: the public headers (include/vantage/NAME.h) that it implements. ALONE: files that are
-# excluded from unity builds (VANTAGE_UNITY). tests/build/layers.sh fails if a file includes a header of a layer that is
-# not linked.
+# vantage_layer(NAME DIRECTORIES dir… LINK target… [API header…] [HEADERS_OF target…] [GENERATED file…]
+#               [ALONE pattern…])
+# One static library per layer. LINK: the layers that it may call and include. HEADERS_OF: needed to compile it, but not
+# to use it. API: the public headers (include/vantage/NAME.h) that it implements. ALONE: files that are excluded from
+# unity builds (VANTAGE_UNITY). tests/build/layers.sh fails if a file includes a header of a layer that is not linked.
 function(vantage_layer name)
   cmake_parse_arguments(arg "" "" "DIRECTORIES;LINK;API;HEADERS_OF;GENERATED;ALONE" ${ARGN})
   set(sources ${arg_GENERATED})

@@ -41,10 +41,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
        -Wno-maybe-uninitialized)  # GCC bug 80635: false positives for std::optional
 endif()
 if(VANTAGE_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  list(APPEND vantage_warning_flags -Wno-subobject-linkage)  # false positives: source files in a unity file count as headers
+  list(APPEND vantage_warning_flags -Wno-subobject-linkage)  # false positives in unity files
 endif()
 if(VANTAGE_UNITY AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-  list(APPEND vantage_warning_flags -Wno-shadow)  # false positives across the files of a unity file; g++ checks
+  list(APPEND vantage_warning_flags -Wno-shadow)  # false positives in unity files; g++ checks
 endif()
 if(VANTAGE_WERROR)
   list(APPEND vantage_warning_flags -Werror)

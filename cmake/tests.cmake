@@ -1,6 +1,6 @@
 # Tests: tests/host (no device), tests/device (any device), tests/view (any device and an in-memory display),
 # tests/cli/*.sh (the program, VANTAGE_BIN), tests/fuzz (replays the corpus), tests/build, tests/consumer. A script with
-# a line "# Once: …" has the label `once`: with VANTAGE_TEST_ONCE=1 `./vantage test` runs it on one device instead of all.
+# a line "# Once: …" has the label `once`: with VANTAGE_TEST_ONCE=1 `./vantage test` runs it on one device only.
 
 function(vantage_test_program name pattern)
   file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${pattern}")

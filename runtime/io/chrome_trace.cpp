@@ -16,7 +16,7 @@ constexpr double counter_mark = -1.0;
 OrderedJson json_of(const TraceArguments& arguments) {
     OrderedJson object = OrderedJson::object();
     for (const auto& [name, value] : arguments) {
-        if (const auto* whole = std::get_if<std::int64_t>(&value)) object[name] = *whole;
+        if (const auto* integer = std::get_if<std::int64_t>(&value)) object[name] = *integer;
         if (const auto* number = std::get_if<double>(&value)) object[name] = *number;
         if (const auto* text = std::get_if<std::string>(&value)) object[name] = *text;
     }

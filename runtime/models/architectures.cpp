@@ -29,9 +29,10 @@ const Architecture& architecture_named(const std::string& name, const std::strin
 
 Graph build_model(const ModelConfig& config, const BuildOptions& options, Graph::WeightTypes types) {
     Graph graph(std::move(types));
-    BuildOptions whole = options;
-    if (config.is_vision()) whole.rows = whole.context = config.context;  // an image is always processed in one run
-    ModelBuilder builder(graph, config, whole);
+    BuildOptions adjusted = options;
+    if (config.is_vision())
+        adjusted.rows = adjusted.context = config.context;  // an image is always processed in one run
+    ModelBuilder builder(graph, config, adjusted);
     const Architecture& architecture = architecture_named(config.architecture, "the model");
     (options.encoder ? architecture.build_encoder : architecture.build)(builder);
     return graph;

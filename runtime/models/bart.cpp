@@ -24,7 +24,7 @@ Tensor projected(ModelBuilder& d, const std::string& name, Tensor x, std::int64_
     return d.heads(d.dense(name, x, d.config.width, true), heads);
 }
 
-Tensor attend_to_itself(ModelBuilder& d, const BartForm& form, int layer, Tensor x, std::int64_t heads) {
+Tensor self_attention(ModelBuilder& d, const BartForm& form, int layer, Tensor x, std::int64_t heads) {
     return residual(d, form, "self_attn_layer_norm", x, [&](Tensor y) {
         const Tensor seen =
             d.attend(layer, projected(d, "self_attn.q_proj", y, heads), projected(d, "self_attn.k_proj", y, heads),
@@ -33,7 +33,7 @@ Tensor attend_to_itself(ModelBuilder& d, const BartForm& form, int layer, Tensor
     });
 }
 
-Tensor attend_to_source(ModelBuilder& d, const BartForm& form, int layer, Tensor x) {
+Tensor cross_attention(ModelBuilder& d, const BartForm& form, int layer, Tensor x) {
     return residual(d, form, "encoder_attn_layer_norm", x, [&](Tensor y) {
         const Tensor seen = d.cross_attend(layer, projected(d, "encoder_attn.q_proj", y, d.config.heads));
         return d.dense("encoder_attn.out_proj", seen, d.config.width, true);
@@ -49,8 +49,8 @@ Tensor mlp(ModelBuilder& d, const BartForm& form, Tensor x, std::int64_t inner) 
 // The embedding table of `side`: shared, or its own (transformers 5, untied).
 Tensor table_of(ModelBuilder& d, const BartForm& form, const char* side) {
     const std::string own = std::string(side) + ".embed_tokens.weight";
-    const bool apart = form.own_tables && !d.config.tied && d.has(own);
-    return d.graph.weight(apart ? own : "shared.weight", {d.config.vocab, d.config.width});
+    const bool untied = form.own_tables && !d.config.tied && d.has(own);
+    return d.graph.weight(untied ? own : "shared.weight", {d.config.vocab, d.config.width});
 }
 
 }  // namespace
@@ -65,7 +65,7 @@ void build_bart_encoder(ModelBuilder& d, const BartForm& form) {
         d.note_hidden(x);
         for (int layer = 0; layer < c.encoder.layers; ++layer) {
             const Graph::Scope block = d.graph.scope("layers", layer);
-            x = attend_to_itself(d, form, layer, x, c.encoder.heads);
+            x = self_attention(d, form, layer, x, c.encoder.heads);
             x = mlp(d, form, x, c.encoder.inner);
             d.note_hidden(x);
         }
@@ -89,8 +89,8 @@ void build_bart_decoder(ModelBuilder& d, const BartForm& form) {
         d.note_hidden(x);
         for (int layer = 0; layer < c.layers; ++layer) {
             const Graph::Scope block = d.graph.scope("layers", layer);
-            x = attend_to_itself(d, form, layer, x, c.heads);
-            x = attend_to_source(d, form, layer, x);
+            x = self_attention(d, form, layer, x, c.heads);
+            x = cross_attention(d, form, layer, x);
             x = mlp(d, form, x, c.inner);
             d.note_hidden(x);
         }

@@ -59,9 +59,9 @@ Tensor bert_pooler(ModelBuilder& d, Tensor x) {
 
 Tensor masked_logits(ModelBuilder& d, Tensor x, const std::string& own, const std::string& bias) {
     const ModelConfig& c = d.config;
-    const bool apart = !c.tied && d.has(own + ".bias");  // transformers 4 always ties the biases
+    const bool own_bias = !c.tied && d.has(own + ".bias");  // transformers 4 always ties the biases
     return linear_transposed(x, c.tied ? word_embeddings(d) : d.graph.weight(own + ".weight", {c.vocab, c.width}),
-                             d.graph.weight(apart ? own + ".bias" : bias, {c.vocab}));
+                             d.graph.weight(own_bias ? own + ".bias" : bias, {c.vocab}));
 }
 
 namespace {

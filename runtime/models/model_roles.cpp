@@ -25,7 +25,7 @@ bool is_norm(const Node& node) {
     return node.op == &layer_norm_op || node.op == &rms_norm_op || node.op == &batch_norm_op;
 }
 
-int behind_views(const Graph& graph, int id) {
+int without_views(const Graph& graph, int id) {
     while (graph.value(id).kind == ValueKind::view) id = graph.value(id).alias;
     return id;
 }
@@ -86,12 +86,12 @@ void ModelRoles::trace_attention(const Node& node) {
 }
 
 bool ModelRoles::is_cross(const Node& attention) const {
-    return graph_.value(behind_views(graph_, attention.inputs[ops::attention::k_])).node < 0;
+    return graph_.value(without_views(graph_, attention.inputs[ops::attention::k_])).node < 0;
 }
 
 bool ModelRoles::is_read(const Node& node) const {
     const int result = node.outputs[0];
-    const auto reads = [&](int id) { return id >= 0 && behind_views(graph_, id) == result; };
+    const auto reads = [&](int id) { return id >= 0 && without_views(graph_, id) == result; };
     return std::ranges::any_of(graph_.nodes(),
                                [&](const Node& other) { return std::ranges::any_of(other.inputs, reads); }) ||
            std::ranges::any_of(graph_.outputs(), [&](const auto& output) { return reads(output.second); });
@@ -113,7 +113,7 @@ bool ModelRoles::in_layer(std::size_t node) const {  // "encoder.layer.3.": only
 }
 
 void ModelRoles::trace(int value, const Columns& made) {
-    value = behind_views(graph_, value);
+    value = without_views(graph_, value);
     if (graph_.value(value).kind != ValueKind::node) return;
     const auto index = static_cast<std::size_t>(graph_.value(value).node);
     const Node& node = graph_.nodes()[index];
@@ -130,7 +130,7 @@ void ModelRoles::trace(int value, const Columns& made) {
 // Passes through nodes that merge, add or select results of attention, but not through a matrix product or a norm.
 const Node* ModelRoles::attention_behind(int value) const {
     if (value < 0) return nullptr;
-    const Value& from = graph_.value(behind_views(graph_, value));
+    const Value& from = graph_.value(without_views(graph_, value));
     if (from.kind != ValueKind::node) return nullptr;
     const Node& node = graph_.nodes()[static_cast<std::size_t>(from.node)];
     if (node.op == &attention_op) return &node;

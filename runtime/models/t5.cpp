@@ -56,10 +56,10 @@ void read_t5(const JsonFields& fields, ModelConfig& c) {
 // It is a state, because the attention tap reads it after the run.
 Tensor distance_bias(ModelBuilder& d, bool encoder) {
     const std::int64_t buckets = d.config.own.integer("buckets"), w = d.config.own.integer("max_distance");
-    const auto before = t5_relative_buckets(w + 1, 1, encoder, buckets, w),  // 0, -1 … -w
-        behind = t5_relative_buckets(1, w + 1, encoder, buckets, w);         // 0, 1 … w
-    std::vector<std::int32_t> ids(before.rbegin(), before.rend());
-    ids.insert(ids.end(), behind.begin() + 1, behind.end());
+    const auto past = t5_relative_buckets(w + 1, 1, encoder, buckets, w),  // 0, -1 … -w
+        future = t5_relative_buckets(1, w + 1, encoder, buckets, w);       // 0, 1 … w
+    std::vector<std::int32_t> ids(past.rbegin(), past.rend());
+    ids.insert(ids.end(), future.begin() + 1, future.end());
     const Tensor table =
         d.graph.weight("block.0.layer.0.SelfAttention.relative_attention_bias.weight", {buckets, d.config.heads});
     const Tensor rows = embedding(d.integers(encoder ? "source.distances" : "distances", ids), table);

@@ -39,7 +39,7 @@ bool is_word(std::string_view character) {
     return !character.empty() && !word.find_all(character).empty();
 }
 
-bool stands_alone(std::string_view text, const Match& match) {
+bool is_whole_word(std::string_view text, const Match& match) {
     if (match.begin > 0 && is_word(character_before(text, match.begin))) return false;
     return match.end == text.size() || !is_word(text.substr(match.end, character_at(text, match.end).bytes));
 }
@@ -153,7 +153,7 @@ std::vector<Piece> AddedTokens::pieces_of(std::string_view text, std::size_t off
         const AddedToken& token = tokens_[found->value];
         Match range = found->range;
         from = range.end;
-        if (token.single_word && !stands_alone(text, range)) continue;
+        if (token.single_word && !is_whole_word(text, range)) continue;
         if (token.lstrip) range.begin = white_space_before(text, range.begin, done);
         if (token.rstrip) range.end = white_space_after(text, range.end);
         // A token to the left may have consumed white space with which this token's content begins.

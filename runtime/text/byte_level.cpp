@@ -10,7 +10,7 @@ namespace {
 constexpr char32_t first_spare = 0x100;
 constexpr std::size_t spare_count = 68;
 
-constexpr bool stands_for_itself(unsigned byte) {
+constexpr bool maps_to_itself(unsigned byte) {
     return (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
 }
 
@@ -23,7 +23,7 @@ constexpr Alphabet make_alphabet() {
     Alphabet alphabet;
     std::size_t used = 0;
     for (unsigned byte = 0; byte < 256; ++byte) {
-        if (stands_for_itself(byte)) {
+        if (maps_to_itself(byte)) {
             alphabet.letters[byte] = byte;
         } else {
             alphabet.letters[byte] = first_spare + static_cast<char32_t>(used);
@@ -39,8 +39,7 @@ constexpr Alphabet alphabet = make_alphabet();
 char32_t letter_of(std::uint8_t byte) { return alphabet.letters[byte]; }
 
 std::optional<std::uint8_t> byte_of(char32_t letter) {
-    if (letter < 256)
-        return stands_for_itself(letter) ? std::optional(static_cast<std::uint8_t>(letter)) : std::nullopt;
+    if (letter < 256) return maps_to_itself(letter) ? std::optional(static_cast<std::uint8_t>(letter)) : std::nullopt;
     if (letter < first_spare + spare_count) return alphabet.spare[letter - first_spare];
     return std::nullopt;
 }

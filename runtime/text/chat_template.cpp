@@ -67,12 +67,13 @@ void add_token(const JsonFields& config, const char* key, jinja::OrderedJson& to
 
 ChatFormat read_chat_format(const std::string& folder, bool with_template) {
     const std::filesystem::path config = std::filesystem::path(folder) / "tokenizer_config.json",
-                                beside = std::filesystem::path(folder) / "chat_template.jinja";
+                                template_file = std::filesystem::path(folder) / "chat_template.jinja";
     ChatFormat format{std::nullopt, jinja::OrderedJson::object()};
     std::error_code ignored;
-    const bool has_own_file = std::filesystem::exists(beside, ignored);
+    const bool has_own_file = std::filesystem::exists(template_file, ignored);
     if (has_own_file)
-        format.chat_template = ChatTemplate::parse(read_file(beside.string(), largest_file), beside.string());
+        format.chat_template =
+            ChatTemplate::parse(read_file(template_file.string(), largest_file), template_file.string());
     if (!std::filesystem::exists(config, ignored)) return format;
     const Json tree = read_json(config.string(), largest_file);
     const JsonFields fields(tree, config.string());

@@ -65,7 +65,7 @@ ends 6 "open.jinja, line 2: the template ends without {% endfor %}" "$program" c
 echo '{% include "x" %}' >"$scratch/include.jinja"
 ends 1 'include.jinja, line 1: the tag "include" is not supported' "$program" chat --template "$scratch/include.jinja"
 echo '{{ raise_exception("Only haiku.") }}' >"$scratch/refuses.jinja"
-ends 2 'refuses.jinja, line 1: the template refuses: "Only haiku."' "$program" chat --template "$scratch/refuses.jinja"
+ends 2 'refuses.jinja, line 1: the template rejects the input: "Only haiku."' "$program" chat --template "$scratch/refuses.jinja"
 ends 2 "the conversation has "*" tokens, but the context has 8; start again with /reset, or use a larger --ctx" "$program" chat --template chatml --ctx 8
 ends 2 "--profile needs a command that runs a model" "$program" tokenize --profile "$scratch/trace.json"
 

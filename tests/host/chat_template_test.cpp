@@ -116,7 +116,7 @@ TEST_CASE("chat templates: unsupported features are named", "[chat]") {
 }
 
 TEST_CASE("chat templates: a template may reject a conversation", "[chat]") {
-    expect_error(ErrorKind::usage, {"t, line 2: the template refuses: \"No\\nway\""},
+    expect_error(ErrorKind::usage, {"t, line 2: the template rejects the input: \"No\\nway\""},
                  [] { rendered("a\n{{ raise_exception('No\nway') }}"); });
 }
 

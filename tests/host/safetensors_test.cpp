@@ -171,7 +171,7 @@ TEST_CASE("safetensors: data that overlaps, has gaps or is outside the file", "[
                R"(},"b":{"dtype":"U8","shape":[4],"data_offsets":)" + second + "}}";
     };
     expect_bad(file_of(one_tensor("F32", "[1]", "[0,4]"), 3), {"\"w.data_offsets\"", "at most 3", "the end is 4"});
-    expect_bad(file_of(one_tensor("F32", "[1]", "[4,0]"), 4), {"\"w.data_offsets\"", "not before"});
+    expect_bad(file_of(one_tensor("F32", "[1]", "[4,0]"), 4), {"\"w.data_offsets\"", "in this order"});
     expect_bad(file_of(one_tensor("F32", "[1]", "[-4,0]"), 4), {"\"w.data_offsets[0]\" is -4"});
     expect_bad(file_of(one_tensor("F32", "[1]", "[0]"), 4), {"\"w.data_offsets\""});
     expect_bad(file_of(one_tensor("F32", "[1]", "[0,4,8]"), 8), {"\"w.data_offsets\""});
@@ -179,10 +179,10 @@ TEST_CASE("safetensors: data that overlaps, has gaps or is outside the file", "[
                {"\"w.data_offsets[0]\""});
     expect_bad(file_of(one_tensor("F32", "[1]", "[0,4]"), 5), {"5 bytes follow", "end at byte 4"});
     expect_bad(file_of(one_tensor("F32", "[1]", "[4,8]"), 8),
-               {"\"w\" begins at byte 4", "gap behind the header", "wanted byte 0"});
+               {"\"w\" begins at byte 4", "gap that follows the header", "wanted byte 0"});
     expect_bad(file_of(two("[0,4]", "[2,6]"), 6), {"\"b\" begins at byte 2", "inside \"a\"", "wanted byte 4"});
     expect_bad(file_of(two("[0,4]", "[0,4]"), 4), {"\"b\" begins at byte 0", "inside \"a\""});
-    expect_bad(file_of(two("[5,9]", "[0,4]"), 9), {"\"a\" begins at byte 5", "gap behind \"b\""});
+    expect_bad(file_of(two("[5,9]", "[0,4]"), 9), {"\"a\" begins at byte 5", "gap that follows \"b\""});
     expect_error(ErrorKind::bad_file, {"no/such.safetensors"}, [] { SafeTensors("no/such.safetensors"); });
 }
 

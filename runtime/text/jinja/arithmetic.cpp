@@ -10,7 +10,7 @@ namespace vantage::text::jinja {
 
 namespace {
 
-std::int64_t whole(const std::string& sign, std::int64_t a, std::int64_t b) {
+std::int64_t checked(const std::string& sign, std::int64_t a, std::int64_t b) {
     std::int64_t out = 0;
     const bool overflow = sign == "+"   ? __builtin_add_overflow(a, b, &out)
                           : sign == "-" ? __builtin_sub_overflow(a, b, &out)
@@ -21,7 +21,7 @@ std::int64_t whole(const std::string& sign, std::int64_t a, std::int64_t b) {
 
 // Rounded towards minus infinity; the remainder has the sign of the divisor.
 Value divided(const std::string& sign, std::int64_t a, std::int64_t b) {
-    if (b == -1) return sign == "%" ? Value(std::int64_t{0}) : Value(whole("-", 0, a));
+    if (b == -1) return sign == "%" ? Value(std::int64_t{0}) : Value(checked("-", 0, a));
     const std::int64_t rest = a % b, down = rest != 0 && (rest < 0) != (b < 0) ? 1 : 0;
     return sign == "%" ? Value(rest + down * b) : Value(a / b - down);
 }
@@ -45,7 +45,7 @@ Value of_numbers(const std::string& sign, const Value& a, const Value& b) {
     if ((sign == "/" || sign == "//" || sign == "%") && number_of(b) == 0) fail("division by zero");
     const std::int64_t *left = integer_in(a), *right = integer_in(b);
     if (left == nullptr || right == nullptr || sign == "/") return real(sign, number_of(a), number_of(b));
-    return sign == "//" || sign == "%" ? divided(sign, *left, *right) : Value(whole(sign, *left, *right));
+    return sign == "//" || sign == "%" ? divided(sign, *left, *right) : Value(checked(sign, *left, *right));
 }
 
 std::size_t times(const std::int64_t* count, std::size_t bytes, Budget& budget) {
@@ -100,7 +100,7 @@ Value calculated(const std::string& sign, const Value& a, const Value& b, Budget
 
 Value negated(const Value& value) {
     require_defined(value);
-    if (const std::int64_t* integer = integer_in(value)) return whole("-", 0, *integer);
+    if (const std::int64_t* integer = integer_in(value)) return checked("-", 0, *integer);
     if (const double* number = as<double>(value)) return -*number;
     fail(std::string("- of ") + kind_of(value));
 }
@@ -114,7 +114,7 @@ Value range(const Arguments& arguments, Budget& budget) {
     if (step == 0) fail("range() with a step of 0");
     constexpr std::size_t maximum = 100'000;  // the limit of Jinja's sandbox
     Values all;
-    for (std::int64_t at = begin; step > 0 ? at < end : at > end; at = whole("+", at, step)) {
+    for (std::int64_t at = begin; step > 0 ? at < end : at > end; at = checked("+", at, step)) {
         if (all.size() == maximum) fail(format("range() of more than {}", maximum));
         all.emplace_back(at);
     }

@@ -109,8 +109,8 @@ Value integer(const Value& input, const Arguments& arguments, Budget&) {
     const std::optional<double> number = text != nullptr    ? real_in(*text)
                                          : is_number(input) ? std::optional(number_of(input))
                                                             : std::nullopt;
-    const std::optional<std::int64_t> whole = number ? truncated(*number) : std::nullopt;
-    return whole ? Value(*whole) : default_value;
+    const std::optional<std::int64_t> whole_number = number ? truncated(*number) : std::nullopt;
+    return whole_number ? Value(*whole_number) : default_value;
 }
 
 Value real(const Value& input, const Arguments& arguments, Budget&) {
@@ -132,8 +132,8 @@ Value json(const Value& input, const Arguments& arguments, Budget& budget) {
     if (given[2] != nullptr && !is_none(*given[2])) {
         const Values both = elements(*given[2], budget);
         if (both.size() != 2) fail("tojson: separators must be two strings");
-        style.between_items = wanted_text(&both[0], "tojson: a separator");
-        style.behind_keys = wanted_text(&both[1], "tojson: a separator");
+        style.item_separator = wanted_text(&both[0], "tojson: a separator");
+        style.key_separator = wanted_text(&both[1], "tojson: a separator");
     }
     return budget.text(to_json(input, style, budget));
 }

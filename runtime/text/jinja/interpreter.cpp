@@ -352,7 +352,7 @@ private:
             case Function::Kind::macro: return call_macro(*(*function)->macro, arguments);
             case Function::Kind::range: return range(arguments, budget_);
             case Function::Kind::namespace_: return make_namespace(arguments);
-            case Function::Kind::raise_exception: refuse(arguments);
+            case Function::Kind::raise_exception: reject(arguments);
             case Function::Kind::strftime_now: return formatted_now(arguments);
         }
         return {};
@@ -393,10 +393,10 @@ private:
         return &made;
     }
 
-    [[noreturn]] void refuse(const Arguments& arguments) {
+    [[noreturn]] void reject(const Arguments& arguments) {
         const Value* message = arguments.bind("raise_exception", {"message"})[0];
         throw Problem{ErrorKind::usage,
-                      "the template refuses: " + in_quotes(message == nullptr ? "" : str(*message, budget_))};
+                      "the template rejects the input: " + in_quotes(message == nullptr ? "" : str(*message, budget_))};
     }
 
     Value formatted_now(const Arguments& arguments) {

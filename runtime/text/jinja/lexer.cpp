@@ -237,8 +237,8 @@ private:
         const std::size_t first = at;
         while (at < in_.size() && at - first < digits && value(in_[at]) != std::string_view::npos)
             code = code * base + value(in_[at++]);
-        const bool whole = base == 8 || at - first == digits;
-        if (!whole || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000))
+        const bool complete = base == 8 || at - first == digits;
+        if (!complete || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000))
             fail("invalid escape sequence " + in_quotes(std::string(in_.substr(at_, at - at_))));
         append_utf8(out, static_cast<char32_t>(code));
         move_to(at);

@@ -72,8 +72,8 @@ Value replaced(const std::string& text, const Arguments& arguments, Budget& budg
     const std::int64_t max_count =
         given[2] == nullptr || is_none(*given[2]) ? -1 : integer_of(*given[2], "replace: count");
     budget.read(text.size());
-    const std::size_t there = occurrences(text, old);
-    const std::size_t count = max_count < 0 ? there : std::min(there, static_cast<std::size_t>(max_count));
+    const std::size_t found = occurrences(text, old);
+    const std::size_t count = max_count < 0 ? found : std::min(found, static_cast<std::size_t>(max_count));
     for (std::size_t i = 0; i < count; ++i) budget.make(with.size());
     return budget.text(replace(text, old, with, count));
 }

@@ -128,8 +128,8 @@ class JsonPrinter {
 public:
     JsonPrinter(const JsonStyle& style, Budget& budget)
         : style_(style),
-          between_(style.between_items.value_or(style.indent ? "," : ", ")),
-          behind_(style.behind_keys.value_or(": ")),
+          item_separator_(style.item_separator.value_or(style.indent ? "," : ", ")),
+          key_separator_(style.key_separator.value_or(": ")),
           budget_(budget) {}
     std::string take() { return std::move(out_); }
 
@@ -169,7 +169,7 @@ private:
             std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
         put_all(entries, '{', '}', [&](const std::pair<std::string, Value>& entry) {
             put_text(entry.first);
-            put(behind_);
+            put(key_separator_);
             print(entry.second);
         });
     }
@@ -179,7 +179,7 @@ private:
         ++depth_;
         bool first = true;
         for (const auto& item : items) {
-            if (!std::exchange(first, false)) put(between_);
+            if (!std::exchange(first, false)) put(item_separator_);
             new_line();
             print_one(item);
         }
@@ -195,7 +195,7 @@ private:
     }
 
     const JsonStyle& style_;
-    std::string between_, behind_, out_;
+    std::string item_separator_, key_separator_, out_;
     Budget& budget_;
     std::size_t depth_ = 0;
 };

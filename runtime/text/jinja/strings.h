@@ -19,7 +19,7 @@ enum class Side { left, right, both };
 /// Strips white space, or the characters in `removed` if given.
 std::string_view strip(std::string_view text, Side side);
 std::string_view strip(std::string_view text, Side side, std::string_view removed);
-/// str.split: at white space, or at `separator`. Splits at most `most` times; negative: no limit.
+/// str.split: at white space, or at `separator`. A negative `max_splits` means no limit.
 std::vector<std::string_view> split(std::string_view text, std::int64_t max_splits);
 std::vector<std::string_view> split(std::string_view text, std::string_view separator, std::int64_t max_splits);
 /// Non-overlapping occurrences of `old`, from the left. An empty one occurs around every character.
