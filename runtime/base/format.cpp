@@ -37,8 +37,8 @@ std::string written(const FormatField&, std::string_view value, int) { return st
 
 std::string aligned(const FormatField& field, std::string text, bool number, int width) {
     if (field.plus && !text.starts_with('-')) text.insert(0, "+");
-    const std::size_t missing = static_cast<std::size_t>(std::max(width, 0)) -
-                                std::min(text.size(), static_cast<std::size_t>(std::max(width, 0)));
+    const auto wanted = static_cast<std::size_t>(std::max(width, 0)),
+               missing = std::max(wanted, text.size()) - text.size();
     const bool left = field.align == '<' || (field.align == 0 && !number);
     const std::size_t sign = text.starts_with('-') || text.starts_with('+') ? 1 : 0;
     if (field.zeros && field.align == 0 && number) return text.insert(sign, missing, '0');

@@ -13,7 +13,8 @@
 namespace vantage {
 
 /// A replacement field: `{}` or `{:[<|>][+][0][width][.precision][type]}`. Numbers align to the right, text to the left.
-/// A width (in bytes) or a precision is a number up to 99, or `{}`: then it is the argument after the value.
+/// A width (in bytes) or a precision is a number up to 99, or `{}`: then it is the integer argument after the value,
+/// limited to 0 … 99.
 struct FormatField {
     static constexpr int none = -1, next_argument = -2;
     char align = 0;  // 0: the default
@@ -93,7 +94,9 @@ constexpr void check_format(std::string_view text, std::span<const std::string_v
             const bool precise = field.precision != FormatField::none;
             if (precise && field.type != 0 && std::string_view("efg").find(field.type) == given.npos)
                 malformed_format("only floating point has a precision");
-            take(field.type != 0 ? given : precise ? "" : "dcs");
+            const bool sign = field.plus || field.zeros;
+            if (sign && (field.type == 's' || field.type == 'c')) malformed_format("only numbers have a sign or zeros");
+            take(field.type != 0 ? given : precise ? "" : sign ? "d" : "dcs");
             if (field.width == FormatField::next_argument) take("d");
             if (field.precision == FormatField::next_argument) take("d");
         });

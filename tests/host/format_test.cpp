@@ -87,7 +87,8 @@ TEST_CASE("texts that do not fit their arguments are refused", "[base]") {
     CHECK_THROWS_AS(check<double>("{}"), std::logic_error);  // how many digits must be said
     CHECK_THROWS_AS(check<double>("{:d}"), std::logic_error);
     CHECK_THROWS_AS(check<std::string>("{:.3s}"), std::logic_error);
-    CHECK_THROWS_AS(check<std::string>("{:x}"), std::logic_error);
+    for (const char* text : {"{:x}", "{:+}", "{:+s}", "{:05}"})
+        CHECK_THROWS_AS(check<std::string>(text), std::logic_error);
     CHECK_THROWS_AS(check<bool>("{}"), std::logic_error);
     CHECK_THROWS_AS((check<int, double>("{:{}}")), std::logic_error);
 }
