@@ -20,6 +20,7 @@
 #include "runtime/base/trace_span.h"
 #include "runtime/base/version.h"
 #include "runtime/picture/shown_text.h"
+#include "runtime/session/weight_types.h"
 
 namespace vantage::cli {
 
@@ -27,15 +28,6 @@ namespace {
 
 int chosen_exit_code = 0;
 
-/// Storage types by their words in --weights: "q8" for q8_0.
-std::map<std::string, DType> weight_types() {
-    std::map<std::string, DType> words;
-    for (const DType type : {DType::f32, DType::f16, DType::bf16, DType::q8_0, DType::q4_0}) {
-        const std::string name = name_of(type);
-        words[name.substr(0, name.find('_'))] = type;
-    }
-    return words;
-}
 
 std::string version_text() {
     const BuildFacts& facts = build_facts();

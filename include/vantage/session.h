@@ -50,7 +50,7 @@ Sampling recommended_sampling(const Model& model);
 enum class Precision : std::uint8_t { f16, f32, int8 };
 /// "f16", "f32" or "int8"; throws usage for another name.
 Precision precision_named(const std::string& name);
-const char* name_of(Precision precision);
+const char* name_of(Precision precision);  ///< "f16", "f32", "int8"
 
 /// Marks of a token for Session::head_statistics; bits that may be combined.
 enum TokenMark : std::int32_t { delimiter_mark = 1, word_mark = 2 };
@@ -110,7 +110,7 @@ struct TokenProbability {
 struct SessionOptions {
     /// Tokens of a sequence (an image has as many as it has); 0 = what the model allows and the memory holds.
     std::int64_t context = 0;
-    /// With `context` 0: at most so many tokens; 0 = no limit.
+    /// Upper bound for the context that the session chooses when `context` is 0; 0 = none.
     std::int64_t max_context = 0;
     Precision precision = Precision::f16;
     /// Layers whose queries are kept, so that attention() needs no replay. Throws usage for a layer that the model does not have.

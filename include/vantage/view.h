@@ -1,4 +1,4 @@
-// What the heads of a Session read, in a window, while a program runs the session. Link vantage::view. In ten lines:
+// What the heads of a Session read, in a window, while a program runs the session. Link vantage::view. For example:
 //
 //     vantage::Device device = vantage::open_for_windows();
 //     vantage::Model model = vantage::Model::load(device, "models/gpt2");
@@ -6,7 +6,7 @@
 //     vantage::AttentionFeed feed(session);
 //     vantage::ViewWindow window(feed);
 //     session.append(model.tokenizer().encode("The animal didn't cross the street because it", true).ids);
-//     while (window.turn())
+//     while (window.turn(session.ended() ? 1 : 0))
 //         if (session.next()) feed.publish();
 //
 // A program with a window and a Vulkan device of its own has the same picture drawn into its images: vantage/view_vulkan.h.
@@ -82,17 +82,5 @@ private:
     struct State;
     std::unique_ptr<State> state_;
 };
-
-struct ShowOptions {
-    std::string prompt = "Once upon a time";
-    Sampling sampling = default_sampling;
-    std::int64_t max_tokens = 48;
-    std::string device;  ///< as Device::open takes it
-    int width = 1280, height = 800;
-};
-
-/// `vantage view` as a function: loads the model of a folder, lets it go on with the prompt, and returns when the window is closed.
-/// To be called from the main thread. Throws as open_for_windows and Model::load.
-void show_attention(const std::string& directory, const ShowOptions& options = {});
 
 }  // namespace vantage

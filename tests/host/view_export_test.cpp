@@ -95,7 +95,7 @@ TEST_CASE("the tables of a view hold its cells", "[view]") {
 }
 
 /// The same with a second run that has another second token, and one more.
-ViewSubject two_runs(Shown shown) {
+ViewSubject two_runs(ShownRuns shown) {
     ViewSubject s = small_subject();
     SecondSubject second{.name_a = "A · f16", .name_b = "B · q4_0"};
     second.tokens.texts = {"a", " c", " d"};
@@ -118,7 +118,7 @@ ViewSubject two_runs(Shown shown) {
 }
 
 TEST_CASE("files of two runs hold both, or the difference, and say which", "[view]") {
-    const ViewSubject difference = two_runs(Shown::difference), both = two_runs(Shown::both);
+    const ViewSubject difference = two_runs(ShownRuns::difference), both = two_runs(ShownRuns::both);
     CHECK(difference.at(1, 0) == 0.25f);
     CHECK_FALSE(difference.hidden(1, 0));
     CHECK(difference.hidden(2, 0));  // a token of A alone
@@ -135,7 +135,7 @@ TEST_CASE("files of two runs hold both, or the difference, and say which", "[vie
     CHECK(json["difference"]["mass"][1][1] == -0.25);
     CHECK(json["difference"]["mass"][3][0].is_null());
     CHECK(json["facts"]["Vantage-Compared"] == "weights q4");
-    CHECK(json["facts"]["Vantage-Shown"] == "A · f16; B · q4_0");
+    CHECK(json["facts"]["Vantage-ShownRuns"] == "A · f16; B · q4_0");
     CHECK(json["facts"]["Vantage-Command"].get<std::string>().find("--compare weights=q4") != std::string::npos);
     CHECK(as_npy(both).find("'shape': (2, 4, 4)") != std::string::npos);
     CHECK(as_npy(difference).find("'shape': (4, 4)") != std::string::npos);

@@ -62,7 +62,7 @@ TEST_CASE("a view and its command line say the same", "[view]") {
     ViewState two;
     two.compared = Compared{
         .prompt = "the 'other' one", .model = "models/gpt2", .weights = DType::q4_0, .precision = Precision::f32};
-    two.shown = Shown::difference, two.difference_max = 0.25, two.statistic = HeadStatistic::difference;
+    two.shown = ShownRuns::difference, two.difference_max = 0.25, two.statistic = HeadStatistic::difference;
     CHECK(as_command_line(two) ==
           "--compare 'prompt=the '\\''other'\\'' one' --compare model=models/gpt2 --compare weights=q4 --compare "
           "precision=f32 --show difference --max-difference 0.25 --statistic difference");

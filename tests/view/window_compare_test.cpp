@@ -86,16 +86,16 @@ TEST_CASE("two runs in a window: side by side, one of them, in turn, and their d
 
     // ---- one of them
     user.type("[");
-    CHECK(viewer.state().shown == Shown::a);
+    CHECK(viewer.state().shown == ShownRuns::a);
     REQUIRE(viewer.panes().size() == 1);
     CHECK(worst_colour(window.screenshot(), viewer.map(), magma, plain(p_a)) <= 1);
     user.type("]");
-    CHECK(viewer.state().shown == Shown::b);
+    CHECK(viewer.state().shown == ShownRuns::b);
     CHECK(worst_colour(window.screenshot(), viewer.map(), magma, plain(p_b)) <= 1);
 
     // ---- the difference, and zoom that is the same for all
     user.type("d");
-    CHECK(viewer.state().shown == Shown::difference);
+    CHECK(viewer.state().shown == ShownRuns::difference);
     seen = window.screenshot();
     keep(seen, "compare-difference");
     const auto change = [&](std::int64_t row, std::int64_t key) {
@@ -110,7 +110,7 @@ TEST_CASE("two runs in a window: side by side, one of them, in turn, and their d
     REQUIRE(viewer.state().part.has_value());
     const Rectangle part = viewer.part();
     user.type("w");
-    CHECK(viewer.state().shown == Shown::both);
+    CHECK(viewer.state().shown == ShownRuns::both);
     CHECK(viewer.panes()[0].map.part == part);
     CHECK(viewer.panes()[1].map.part == part);
     user.type("f[");
@@ -118,14 +118,14 @@ TEST_CASE("two runs in a window: side by side, one of them, in turn, and their d
     // ---- in turn: pictures come by themselves, and stop with it
     inject(glfwSetCharCallback, window.handle(), static_cast<unsigned>('b'));
     REQUIRE(window.turn(0.01));
-    CHECK(viewer.shown() == Shown::b);
+    CHECK(viewer.shown() == ShownRuns::b);
     bool back = false;
-    for (const double end = seconds() + 5; seconds() < end && !back; back = viewer.shown() == Shown::a)
+    for (const double end = seconds() + 5; seconds() < end && !back; back = viewer.shown() == ShownRuns::a)
         REQUIRE(window.turn(0.05));
     CHECK(back);
     user.type("b");
     CHECK_FALSE(viewer.at().blink_from.has_value());
-    CHECK(viewer.shown() == Shown::a);
+    CHECK(viewer.shown() == ShownRuns::a);
     user.settle();
     const std::uint64_t drawn = window.counts().pictures;
     for (int i = 0; i < 8; ++i) REQUIRE(window.turn(0.1));

@@ -30,11 +30,9 @@ const char* name_of(Activity activity) {
 
 namespace {
 
-SessionOptions session_options(const Model& model, const LiveOptions& o) {
-    const std::int64_t allowed = model.info().context;
-    return {.context = o.context > 0                            ? o.context
-                       : allowed > LiveOptions::default_context ? LiveOptions::default_context
-                                                                : 0,
+SessionOptions session_options(const LiveOptions& o) {
+    return {.context = o.context,
+            .max_context = o.max_default_context,
             .precision = o.precision,
             .record_attention = RecordAttention::all(),
             .largest_chunk = o.largest_chunk,
@@ -109,7 +107,7 @@ struct LiveModel::State {
     State(const Model& m, LiveOptions o, Session* followed)
         : model(m),
           options(std::move(o)),
-          own(followed == nullptr ? std::make_unique<Session>(m, session_options(m, options)) : nullptr),
+          own(followed == nullptr ? std::make_unique<Session>(m, session_options(options)) : nullptr),
           session(own ? *own : *followed),
           heads(heads_of(m.info())) {
         for (const HeadId& head : heads)
@@ -435,7 +433,15 @@ SessionStats LiveModel::stats() const {
 
 const Model& LiveModel::model() const { return state_->model; }
 std::int64_t LiveModel::context() const { return state_->session.context(); }
-Precision LiveModel::precision() const { return state_->options.precision; }
+
+Precision LiveModel::precision() const {
+    const State& s = *state_;
+    if (s.own || s.sources.empty()) return s.options.precision;
+    // A followed session says it by the type of its keys.
+    const std::optional<TensorType>& keys = s.sources.begin()->second.k.type;
+    return keys && keys->dtype == DType::f32 ? Precision::f32 : Precision::f16;
+}
+
 const std::vector<HeadId>& LiveModel::heads() const { return state_->heads; }
 
 const TapSource& LiveModel::source(std::int64_t layer, AttentionKind kind) const {

@@ -60,8 +60,9 @@ struct LiveError {
 };
 
 struct LiveOptions {
-    std::int64_t context = 0;  ///< 0: what the model allows, at most `default_context`
-    static constexpr std::int64_t default_context = 32768;
+    /// Tokens; 0: the context that a session of the model takes by default, at most `max_default_context`.
+    std::int64_t context = 0;
+    std::int64_t max_default_context = 32768;
     Precision precision = Precision::f16;
     std::int64_t largest_chunk = 128;  ///< tokens of a prompt between two versions
     /// Longest submission while others share the queue (4 ms: four a frame).

@@ -9,6 +9,7 @@
 
 #include "runtime/base/log.h"
 #include "runtime/picture/shown_text.h"
+#include "runtime/session/weight_types.h"
 
 namespace vantage::view {
 
@@ -28,12 +29,8 @@ constexpr Word<HeadStatistic> statistic_words[] = {
     {HeadStatistic::previous, "previous"},   {HeadStatistic::self, "self"},
     {HeadStatistic::induction, "induction"}, {HeadStatistic::duplicate, "duplicate"},
     {HeadStatistic::distance, "distance"},   {HeadStatistic::difference, "difference"}};
-constexpr Word<Shown> shown_words[] = {
-    {Shown::both, "both"}, {Shown::a, "a"}, {Shown::b, "b"}, {Shown::difference, "difference"}};
-constexpr Word<DType> weight_words[] = {
-    {DType::f32, "f32"}, {DType::f16, "f16"}, {DType::bf16, "bf16"}, {DType::q8_0, "q8"}, {DType::q4_0, "q4"}};
-constexpr Word<Precision> precision_words[] = {
-    {Precision::f16, "f16"}, {Precision::f32, "f32"}, {Precision::int8, "int8"}};
+constexpr Word<ShownRuns> shown_words[] = {
+    {ShownRuns::both, "both"}, {ShownRuns::a, "a"}, {ShownRuns::b, "b"}, {ShownRuns::difference, "difference"}};
 
 template <class E, std::size_t N>
 const char* word_for(const Word<E> (&words)[N], E value) {
@@ -170,6 +167,12 @@ Option prompt_option() {
                 return s.prompt == defaults.prompt ? Values{} : Values{s.prompt};
             }};
 }
+DType weight_type_in(const std::string& option, const std::string& text) {
+    const auto found = weight_types.find(text);
+    if (found == weight_types.end()) refuse(option, text, "one of f32, f16, bf16, q8, q4");
+    return found->second;
+}
+
 /// "model=DIR": one thing in which B is another.
 void take_compared(Compared& compared, const std::string& text) {
     const std::size_t equals = text.find('=');
@@ -181,9 +184,9 @@ void take_compared(Compared& compared, const std::string& text) {
     else if (what == "model")
         compared.model = value;
     else if (what == "weights")
-        compared.weights = value_for(weight_words, "--compare weights", value);
+        compared.weights = weight_type_in("--compare weights", value);
     else if (what == "precision")
-        compared.precision = value_for(precision_words, "--compare precision", value);
+        compared.precision = precision_named(value);
     else
         refuse("--compare", "\"" + text + "\"", "prompt=TEXT, model=DIR, weights=WORD or precision=WORD");
 }
@@ -200,8 +203,8 @@ Option compare_option() {
             const Compared& c = *s.compared;
             if (c.prompt) values.push_back("prompt=" + *c.prompt);
             if (c.model) values.push_back("model=" + *c.model);
-            if (c.weights) values.push_back(std::string("weights=") + word_for(weight_words, *c.weights));
-            if (c.precision) values.push_back(std::string("precision=") + word_for(precision_words, *c.precision));
+            if (c.weights) values.push_back("weights=" + weight_type_name(*c.weights));
+            if (c.precision) values.push_back(std::string("precision=") + name_of(*c.precision));
             return values;
         }};
 }
@@ -327,8 +330,7 @@ const char* name_of(Pooling pooling) { return word_for(pooling_words, pooling); 
 const char* name_of(KeyAxis axis) { return word_for(axis_words, axis); }
 const char* name_of(Theme theme) { return word_for(theme_words, theme); }
 const char* name_of(HeadOrder order) { return word_for(order_words, order); }
-const char* name_of(Shown shown) { return word_for(shown_words, shown); }
-const char* name_of(Precision precision) { return word_for(precision_words, precision); }
+const char* name_of(ShownRuns shown) { return word_for(shown_words, shown); }
 const char* word_of(HeadStatistic statistic) { return word_for(statistic_words, statistic); }
 
 const char* name_of(HeadStatistic statistic) {
@@ -352,8 +354,8 @@ std::string text_of(const Compared& c) {
     const auto add = [&](const std::string& more) { text += (text.empty() ? "" : ", ") + more; };
     if (c.prompt) add("prompt “" + *c.prompt + "”");
     if (c.model) add("model " + *c.model);
-    if (c.weights) add(std::string("weights ") + word_for(weight_words, *c.weights));
-    if (c.precision) add(std::string("precision ") + word_for(precision_words, *c.precision));
+    if (c.weights) add("weights " + weight_type_name(*c.weights));
+    if (c.precision) add(std::string("precision ") + name_of(*c.precision));
     return text;
 }
 
@@ -423,7 +425,7 @@ ViewState state_from(std::span<const std::string> words) {
         refuse("--max", text_of(state.range.max), "a number above --min, which is " + text_of(state.range.min));
     if (!(state.difference_max > 0)) refuse("--max-difference", "0", "a number above 0");
     if (state.compared) return state;
-    if (state.shown != Shown::both) refuse("--show", name_of(state.shown), "a second run (--compare)");
+    if (state.shown != ShownRuns::both) refuse("--show", name_of(state.shown), "a second run (--compare)");
     if (state.statistic == HeadStatistic::difference) refuse("--statistic", "difference", "a second run (--compare)");
     return state;
 }

@@ -35,7 +35,7 @@ enum class HeadStatistic : std::uint8_t {
 inline constexpr int head_statistic_count = 10;
 enum class HeadOrder : std::uint8_t { index, value };
 /// Of two runs: both, one beside the other; one of them; what the second has more or less than the first, B − A.
-enum class Shown : std::uint8_t { both, a, b, difference };
+enum class ShownRuns : std::uint8_t { both, a, b, difference };
 
 const char* name_of(Pooling pooling);          ///< "mass", "peak"
 const char* name_of(KeyAxis axis);             ///< "absolute", "relative"
@@ -43,8 +43,7 @@ const char* name_of(Theme theme);              ///< "dark", "light"
 const char* name_of(HeadStatistic statistic);  ///< "entropy", "effective tokens" …: the field's words
 const char* word_of(HeadStatistic statistic);  ///< the same as one word of a command line
 const char* name_of(HeadOrder order);          ///< "index", "value"
-const char* name_of(Shown shown);              ///< "both", "a", "b", "difference"
-const char* name_of(Precision precision);      ///< "f16", "f32", "int8"
+const char* name_of(ShownRuns shown);          ///< "both", "a", "b", "difference"
 
 /// A part of the map in tokens, its ends not included: rows are queries, columns keys or distances. Fractions are those of a
 /// map that is being moved.
@@ -104,10 +103,10 @@ struct ViewState {
     std::optional<Compared> compared;  ///< a second run beside it
 
     // ---- what is looked at
-    Shown shown = Shown::both;         ///< of two runs
-    std::optional<HeadId> head;        ///< nothing: the most telling one
-    std::optional<Rectangle> part;     ///< nothing: all of it
-    std::optional<std::int64_t> rows;  ///< time travel: the first so many rows; nothing: live
+    ShownRuns shown = ShownRuns::both;  ///< of two runs
+    std::optional<HeadId> head;         ///< nothing: the most telling one
+    std::optional<Rectangle> part;      ///< nothing: all of it
+    std::optional<std::int64_t> rows;   ///< time travel: the first so many rows; nothing: live
     KeyAxis axis = KeyAxis::absolute;
     Pooling pooling = Pooling::mass;
     Modifiers modifiers;

@@ -73,27 +73,28 @@ nlohmann::json facts_json(const ViewSubject& s) {
 
 /// Whether a map shows nothing of a cell of so many slots, as in the window: of a run where none of them has a token of it, of the
 /// difference where one of them is not a pair.
-bool is_gap(const Alignment& slots, Shown shown, std::int64_t first, std::int64_t size) {
+bool is_gap(const Alignment& slots, ShownRuns shown, std::int64_t first, std::int64_t size) {
     if (slots.a.plain()) return false;
     const std::int64_t end = std::min(first + size, slots.count());
     const auto tokens = [&](const Slots& side) { return side.tokens_before(end) - side.tokens_before(first); };
-    if (shown == Shown::difference) {
+    if (shown == ShownRuns::difference) {
         for (std::int64_t slot = first; slot < end; ++slot)
             if (!slots.paired(slot)) return true;
         return false;
     }
-    return tokens(shown == Shown::b ? slots.b : slots.a) == 0;
+    return tokens(shown == ShownRuns::b ? slots.b : slots.a) == 0;
 }
 
 /// The label of a token, or of a slot: of the run that is shown, of a difference of both.
 std::optional<std::string> slot_label(const Alignment& slots, const std::vector<std::string>& a,
-                                      const std::vector<std::string>& b, Shown shown, std::int64_t slot) {
+                                      const std::vector<std::string>& b, ShownRuns shown, std::int64_t slot) {
     const auto of = [&](const Slots& side, const std::vector<std::string>& texts) -> std::optional<std::string> {
         const auto token = side.token(slot);
         if (!token || *token >= std::ssize(texts)) return std::nullopt;
         return token_label(texts[static_cast<std::size_t>(*token)]);
     };
-    if (shown != Shown::difference || slots.a.plain()) return shown == Shown::b ? of(slots.b, b) : of(slots.a, a);
+    if (shown != ShownRuns::difference || slots.a.plain())
+        return shown == ShownRuns::b ? of(slots.b, b) : of(slots.a, a);
     const std::string left = of(slots.a, a).value_or("–"), right = of(slots.b, b).value_or("–");
     return left == right ? left : left + " | " + right;
 }
@@ -101,7 +102,7 @@ std::optional<std::string> slot_label(const Alignment& slots, const std::vector<
 template <class Texts>
 std::optional<std::string> label_in(const ViewSubject& s, Texts texts, Alignment SecondSubject::*slots,
                                     std::int64_t slot) {
-    if (!s.second) return slot_label({}, texts(s.tokens), {}, Shown::a, slot);
+    if (!s.second) return slot_label({}, texts(s.tokens), {}, ShownRuns::a, slot);
     return slot_label((*s.second).*slots, texts(s.tokens), texts(s.second->tokens), s.state.shown, slot);
 }
 
@@ -130,7 +131,7 @@ bool ViewSubject::hidden(std::int64_t row, std::int64_t column) const {
         (first_column + size <= first_row || first_column > last + columns - rows))
         return true;  // no key is that far from any of these queries
     if (!second) return false;
-    if (state.shown != Shown::a && second->cells.rows == 0) return true;
+    if (state.shown != ShownRuns::a && second->cells.rows == 0) return true;
     return is_gap(second->rows, state.shown, first_row, size) ||
            (state.axis == KeyAxis::absolute && is_gap(second->keys, state.shown, first_column, size));
 }
@@ -139,15 +140,15 @@ float ViewSubject::value(std::int64_t row, std::int64_t column, Pooling pooling)
     const auto of = [&](const MapCells& map) {
         return (pooling == Pooling::mass ? map.mass : map.peak)[static_cast<std::size_t>(row * map.columns + column)];
     };
-    if (!second || state.shown == Shown::a || state.shown == Shown::both) return of(cells);
-    return state.shown == Shown::b ? of(second->cells) : of(second->cells) - of(cells);
+    if (!second || state.shown == ShownRuns::a || state.shown == ShownRuns::both) return of(cells);
+    return state.shown == ShownRuns::b ? of(second->cells) : of(second->cells) - of(cells);
 }
 
 std::vector<ViewSubject> ViewSubject::parts() const {
     std::vector<ViewSubject> parts{*this};
-    if (!second || state.shown != Shown::both) return parts;
+    if (!second || state.shown != ShownRuns::both) return parts;
     parts.push_back(*this);
-    parts[0].state.shown = Shown::a, parts[1].state.shown = Shown::b;
+    parts[0].state.shown = ShownRuns::a, parts[1].state.shown = ShownRuns::b;
     return parts;
 }
 
@@ -155,10 +156,10 @@ std::string ViewSubject::part_name() const {
     if (!second) return "";
     const std::string &a = second->name_a, &b = second->name_b;
     switch (state.shown) {
-        case Shown::both: return a + "; " + b;
-        case Shown::a: return a;
-        case Shown::b: return b;
-        case Shown::difference: return "B − A of " + a + "; " + b;
+        case ShownRuns::both: return a + "; " + b;
+        case ShownRuns::a: return a;
+        case ShownRuns::b: return b;
+        case ShownRuns::difference: return "B − A of " + a + "; " + b;
     }
     return "";
 }
@@ -232,7 +233,7 @@ std::vector<std::pair<std::string, std::string>> facts_of(const ViewSubject& s) 
         {"Vantage-Row-Sum-Error", s.row_sum_error ? format("%.2g", *s.row_sum_error) : "unknown, or less by a sink"}};
     if (s.second) {
         facts.emplace_back("Vantage-Compared", text_of(v.compared.value_or(Compared())));
-        facts.emplace_back("Vantage-Shown", s.part_name());
+        facts.emplace_back("Vantage-ShownRuns", s.part_name());
         facts.emplace_back("Vantage-Difference-Scale",
                            format("%s, −%g to %g", name_of(v.scale), v.difference_max, v.difference_max));
         facts.emplace_back("Vantage-Distance",
@@ -269,7 +270,7 @@ std::string as_csv(const ViewSubject& s) {
     for (const ViewSubject& part : s.parts())
         text += table_csv(part, !s.second           ? ""
                                 : part.difference() ? "B − A"
-                                                    : std::string(part.state.shown == Shown::b ? "B" : "A"));
+                                                    : std::string(part.state.shown == ShownRuns::b ? "B" : "A"));
     return text;
 }
 
@@ -291,7 +292,7 @@ std::string as_json(const ViewSubject& s) {
     if (s.second) {  // all of it: rows and columns are slots then
         all["shown"] = name_of(s.state.shown);
         all["tokens_b"] = s.second->tokens.texts, all["ids_b"] = s.second->tokens.ids;
-        for (const Shown shown : {Shown::a, Shown::b, Shown::difference}) {
+        for (const ShownRuns shown : {ShownRuns::a, ShownRuns::b, ShownRuns::difference}) {
             ViewSubject part = s;
             part.state.shown = shown;
             add_tables(all[name_of(shown)], part);

@@ -44,7 +44,7 @@ struct ViewSubject {
     }
     /// No query of the cell sees its keys; or of two runs the one that is shown has no token there, or of a difference one of both.
     bool hidden(std::int64_t row, std::int64_t column) const;
-    bool difference() const { return second && state.shown == Shown::difference; }
+    bool difference() const { return second && state.shown == ShownRuns::difference; }
     /// What is drawn or written one beside the other: of `both` A and B.
     std::vector<ViewSubject> parts() const;
     /// "A · f16 weights", "B − A …"; empty for one run.

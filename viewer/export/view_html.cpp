@@ -157,7 +157,7 @@ nlohmann::json part_data(const ViewSubject& s) {
 nlohmann::json parts_of(const ViewSubject& s) {
     nlohmann::json parts = nlohmann::json::array();
     if (!s.second) parts.push_back(part_data(s));
-    for (const Shown shown : {Shown::a, Shown::b, Shown::difference}) {
+    for (const ShownRuns shown : {ShownRuns::a, ShownRuns::b, ShownRuns::difference}) {
         if (!s.second) break;
         ViewSubject part = s;
         part.state.shown = shown;
@@ -169,7 +169,7 @@ nlohmann::json parts_of(const ViewSubject& s) {
 nlohmann::json page_data(const ViewSubject& s) {
     nlohmann::json facts;
     for (const auto& [key, value] : facts_of(s)) facts[key] = value;
-    const int first = !s.second || s.state.shown == Shown::both ? 0 : static_cast<int>(s.state.shown) - 1;
+    const int first = !s.second || s.state.shown == ShownRuns::both ? 0 : static_cast<int>(s.state.shown) - 1;
     const AttentionScale scale = s.state.scale;
     return {{"title", facts_of(s).front().second},
             {"caption", caption_of(s)},

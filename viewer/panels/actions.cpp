@@ -94,7 +94,9 @@ void step_on(Viewer& v) {
         v.step();
 }
 
-void toggle_difference(Viewer& v) { v.show(v.shown() == Shown::difference ? Shown::both : Shown::difference); }
+void toggle_difference(Viewer& v) {
+    v.show(v.shown() == ShownRuns::difference ? ShownRuns::both : ShownRuns::difference);
+}
 
 /// The next number that the head map may be coloured by: a difference there is only of two runs.
 void next_statistic(Viewer& v) {
@@ -195,14 +197,14 @@ constexpr std::array action_table = std::to_array<Action>({
     {"larger", "Everything larger", Menu::view, control(U'+'), [](Viewer& v) { v.set_scale(v.scale() * 1.1f); }},
     {"smaller", "Everything smaller", Menu::view, control(U'-'), [](Viewer& v) { v.set_scale(v.scale() / 1.1f); }},
 
-    {"show-a", "Only A", Menu::compare, character(U'['), [](Viewer& v) { v.show(Shown::a); },
-     [](const Viewer& v) { return v.compares() && v.shown() == Shown::a; }},
-    {"show-b", "Only B", Menu::compare, character(U']'), [](Viewer& v) { v.show(Shown::b); },
-     [](const Viewer& v) { return v.shown() == Shown::b; }},
-    {"show-both", "A beside B", Menu::compare, character(U'w'), [](Viewer& v) { v.show(Shown::both); },
-     [](const Viewer& v) { return v.shown() == Shown::both; }},
+    {"show-a", "Only A", Menu::compare, character(U'['), [](Viewer& v) { v.show(ShownRuns::a); },
+     [](const Viewer& v) { return v.compares() && v.shown() == ShownRuns::a; }},
+    {"show-b", "Only B", Menu::compare, character(U']'), [](Viewer& v) { v.show(ShownRuns::b); },
+     [](const Viewer& v) { return v.shown() == ShownRuns::b; }},
+    {"show-both", "A beside B", Menu::compare, character(U'w'), [](Viewer& v) { v.show(ShownRuns::both); },
+     [](const Viewer& v) { return v.shown() == ShownRuns::both; }},
     {"difference", "The difference, B − A", Menu::compare, character(U'd'), toggle_difference,
-     [](const Viewer& v) { return v.shown() == Shown::difference; }},
+     [](const Viewer& v) { return v.shown() == ShownRuns::difference; }},
     {"blink", "A and B in turn", Menu::compare, character(U'b'), [](Viewer& v) { v.toggle_blinking(); },
      [](const Viewer& v) { return v.at().blink_from.has_value(); }},
 

@@ -19,7 +19,7 @@ struct SlotRange {
 
 /// Cells of `size` slots, from the visible ones, of which the map shows nothing: of a run where none of them has a token of it, of the
 /// difference where one of them is not a pair.
-std::vector<SlotRange> gaps_of(const Ui& ui, Shown shown, const Alignment& slots, std::int64_t size, double first,
+std::vector<SlotRange> gaps_of(const Ui& ui, ShownRuns shown, const Alignment& slots, std::int64_t size, double first,
                                double last) {
     std::vector<SlotRange> gaps;
     const auto begin = static_cast<std::int64_t>(std::max(first, 0.0)) / size * size;
@@ -28,7 +28,7 @@ std::vector<SlotRange> gaps_of(const Ui& ui, Shown shown, const Alignment& slots
         const std::int64_t cell_end = std::min(cell + size, slots.count());
         std::int64_t there = 0;
         for (std::int64_t slot = cell; slot < cell_end; ++slot) there += ui.beside->has(shown, slots, slot) ? 1 : 0;
-        if (shown == Shown::difference ? there == cell_end - cell : there > 0) continue;
+        if (shown == ShownRuns::difference ? there == cell_end - cell : there > 0) continue;
         if (!gaps.empty() && gaps.back().last == cell)
             gaps.back().last = cell_end;
         else
@@ -72,7 +72,7 @@ void draw_gaps(const Ui& ui, ImDrawList& list, const Pane& pane) {
     const HeadId& head = ui.head;
     const Alignment& rows = head.kind == AttentionKind::encoder ? beside.comparison.source() : beside.comparison.own();
     const Alignment& keys = head.kind == AttentionKind::self ? beside.comparison.own() : beside.comparison.source();
-    const FrameData* frame = beside.frames[pane.shown == Shown::b ? 1 : 0];
+    const FrameData* frame = beside.frames[pane.shown == ShownRuns::b ? 1 : 0];
     if (frame == nullptr || rows.a.plain()) return;
     const MapView& map = pane.map;
     const std::int64_t size = std::int64_t{1} << frame->map.level;

@@ -163,9 +163,9 @@ float weight_at(const Ui& ui, bool of_b, std::int64_t row, std::int64_t column) 
 }
 
 /// What a cell shows, and the colour that it has.
-std::pair<float, Rgb> shown_at(const Ui& ui, Shown shown, std::int64_t row, std::int64_t column) {
-    if (shown != Shown::difference) {
-        const float value = weight_at(ui, shown == Shown::b, row, column);
+std::pair<float, Rgb> shown_at(const Ui& ui, ShownRuns shown, std::int64_t row, std::int64_t column) {
+    if (shown != ShownRuns::difference) {
+        const float value = weight_at(ui, shown == ShownRuns::b, row, column);
         return {value, colour_at(ui.state.colours, std::isnan(value) ? 0 : ui.position(value))};
     }
     const float change = weight_at(ui, true, row, column) - weight_at(ui, false, row, column);
@@ -176,7 +176,7 @@ std::pair<float, Rgb> shown_at(const Ui& ui, Shown shown, std::int64_t row, std:
 }
 
 /// The weights of cells that are large enough to hold them.
-void draw_weights(const Ui& ui, ImDrawList& list, Shown shown) {
+void draw_weights(const Ui& ui, ImDrawList& list, ShownRuns shown) {
     const MapView& map = ui.map;
     const double side = std::min(map.pixels_per_row(), map.pixels_per_column());
     if (side < static_cast<double>(numbered_cell * ui.scale)) return;
@@ -189,7 +189,7 @@ void draw_weights(const Ui& ui, ImDrawList& list, Shown shown) {
              column < std::min(map.columns, static_cast<std::int64_t>(std::ceil(map.part.last_column))); ++column) {
             const auto [value, colour] = shown_at(ui, shown, row, column);
             if (std::isnan(value)) continue;
-            const std::string sign = shown != Shown::difference || value == 0 ? "" : value < 0 ? "−" : "+";
+            const std::string sign = shown != ShownRuns::difference || value == 0 ? "" : value < 0 ? "−" : "+";
             put_middle(list, face, map.x_of(static_cast<double>(column)) + wide / 2,
                        map.y_of(static_cast<double>(row)) + (high - face.size) / 2, ink_on(colour),
                        sign + number_for(face, std::abs(value), wide - ui.px(5) - width_of(face, sign)));
@@ -304,11 +304,11 @@ std::string what_is_shown(const Ui& ui) {
 }
 
 /// What a map is drawn from: a run's cells, or those of B less those of A. Nothing while the two are not of the same slots.
-std::pair<std::uint64_t, std::uint64_t> maps_of(const Ui& ui, Shown shown) {
+std::pair<std::uint64_t, std::uint64_t> maps_of(const Ui& ui, ShownRuns shown) {
     if (ui.beside == nullptr) return {ui.data.map.address, 0};
     const auto [a, b] = ui.beside->frames;
     const auto address = [](const FrameData* frame) { return frame != nullptr ? frame->map.address : 0; };
-    if (shown != Shown::difference) return {address(shown == Shown::a ? a : b), 0};
+    if (shown != ShownRuns::difference) return {address(shown == ShownRuns::a ? a : b), 0};
     if (a == nullptr || b == nullptr || a->slots != b->slots || a->map.level != b->map.level) return {0, 0};
     return {address(b), address(a)};
 }
@@ -319,13 +319,13 @@ void draw_pane_title(const Ui& ui, ImDrawList& list, const Pane& pane) {
                                   : pane.box.right() - focus_bar_width(pane.box.wide, ui.scale),
                 y = pane.box.y + ui.px(14);
     float left = pane.box.x + ui.px(12);
-    if (pane.shown == Shown::difference) left = put(list, face, left, y, ui.palette.strong, "B − A") + ui.px(18);
+    if (pane.shown == ShownRuns::difference) left = put(list, face, left, y, ui.palette.strong, "B − A") + ui.px(18);
     const auto name = [&](std::size_t run, float end) {
         const bool there = ui.beside->frames[run] != nullptr;
         const std::string text = ui.beside->names[run] + (there ? "" : ": it has no such head");
         left = put(list, face, left, y, run == 1 ? ui.palette.accent : ui.palette.ink, fitted(face, text, end - left));
     };
-    if (pane.shown != Shown::difference) return name(pane.shown == Shown::b ? 1 : 0, right);
+    if (pane.shown != ShownRuns::difference) return name(pane.shown == ShownRuns::b ? 1 : 0, right);
     name(0, left + (right - left) / 2 - ui.px(9));
     left += ui.px(18);
     name(1, right);
@@ -343,13 +343,13 @@ void draw_pane(Ui& ui, ImDrawList& list, const Pane& pane) {
     draw_map(ui, list, {.map = map, .minus = minus, .box = ui.map.box, .part = ui.map.part});
     if (ui.beside != nullptr) draw_gaps(ui, list, pane);
     draw_weights(ui, list, pane.shown);
-    if (ui.beside == nullptr || pane.shown == (ui.beside->shown == Shown::b ? Shown::b : Shown::a))
+    if (ui.beside == nullptr || pane.shown == (ui.beside->shown == ShownRuns::b ? ShownRuns::b : ShownRuns::a))
         draw_row_sums(ui, list);
     draw_marks(ui, list);
     draw_row_labels(ui, list, pane.places.row_labels);
     draw_column_labels(ui, list, pane.places.key_labels);
     if (!pane.last) return;
-    if (pane.shown == Shown::difference)
+    if (pane.shown == ShownRuns::difference)
         draw_difference_bar(ui, pane.places.bar);
     else
         draw_colour_bar(ui, pane.places.bar);

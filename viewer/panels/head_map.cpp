@@ -55,7 +55,7 @@ std::string value_text(const Ui& ui, std::size_t head) {
 /// Of two runs whose heads are as many the difference, where that is what is shown.
 std::pair<std::uint64_t, std::uint64_t> mini_maps_of(const Ui& ui) {
     const std::uint64_t own = ui.data.mini_maps.address;
-    if (ui.beside == nullptr || ui.beside->shown != Shown::difference) return {own, 0};
+    if (ui.beside == nullptr || ui.beside->shown != ShownRuns::difference) return {own, 0};
     const auto [a, b] = ui.beside->frames;
     if (a == nullptr || b == nullptr || a->slots != b->slots || a->heads.size() != b->heads.size()) return {0, 0};
     return {b->mini_maps.address, a->mini_maps.address};

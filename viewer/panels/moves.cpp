@@ -81,7 +81,7 @@ void go_to_row(Viewer& v, std::int64_t rows) {
 
 void move_end(Viewer& v, BarEnd end, int steps) {
     constexpr double step = 0.05;
-    if (v.shown() == Shown::difference) {  // both ends at once
+    if (v.shown() == ShownRuns::difference) {  // both ends at once
         if (end == BarEnd::bright)
             v.state().difference_max =
                 with_end({0, v.state().difference_max}, end, 1 + step * steps, v.state().scale).max;

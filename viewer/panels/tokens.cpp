@@ -106,7 +106,7 @@ void draw_block(Ui& ui, ImDrawList& list, const TextBlock& block, ImVec2 origin,
 }
 
 std::string text_heading(const Ui& ui) {
-    const bool b = ui.beside != nullptr && ui.beside->shown == Shown::b;
+    const bool b = ui.beside != nullptr && ui.beside->shown == ShownRuns::b;
     return std::string(ui.head.kind == AttentionKind::cross ? "Source and text" : "Text") + (ui.beside == nullptr ? ""
                                                                                              : b ? " of B"
                                                                                                  : " of A");

@@ -31,7 +31,7 @@ using Cell = std::pair<std::int64_t, std::int64_t>;  ///< query and column
 
 /// A map in the panel of the focused head: one, or those of two runs beside each other.
 struct Pane {
-    Shown shown = Shown::a;
+    ShownRuns shown = ShownRuns::a;
     Box box;
     FocusPlaces places;
     MapView map;
@@ -41,15 +41,15 @@ struct Pane {
 /// What panels know of two runs.
 struct Beside {
     const RunComparison& comparison;
-    Shown shown;                             ///< now
+    ShownRuns shown;                         ///< now
     std::array<const FrameData*, 2> frames;  ///< null: it has no such head
     std::array<std::string, 2> names;        ///< "A · f16"
     const std::vector<Pane>& panes;
     /// Whether a row or a column of the head in focus stands in this run; of the difference, in both.
-    bool has(Shown run, const Alignment& slots, std::int64_t slot) const {
-        return run == Shown::a   ? slots.a.token(slot).has_value()
-               : run == Shown::b ? slots.b.token(slot).has_value()
-                                 : slots.paired(slot);
+    bool has(ShownRuns run, const Alignment& slots, std::int64_t slot) const {
+        return run == ShownRuns::a   ? slots.a.token(slot).has_value()
+               : run == ShownRuns::b ? slots.b.token(slot).has_value()
+                                     : slots.paired(slot);
     }
 };
 

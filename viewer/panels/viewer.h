@@ -85,8 +85,8 @@ public:
     const Version& version() const { return a_.version; }
     bool compares() const { return b_ != nullptr; }
     /// What is seen of two runs now: while it blinks one in turn with the other.
-    Shown shown() const;
-    void show(Shown what);
+    ShownRuns shown() const;
+    void show(ShownRuns what);
     void toggle_blinking();
     void pause_or_resume();
     void step();
@@ -168,8 +168,8 @@ private:
         bool has(const HeadId& head) const { return std::ranges::count(live.heads(), head) != 0; }
     };
     /// The run whose text, numbers and readings are shown.
-    const RunView& in_front() const { return shown() == Shown::b ? *b_ : a_; }
-    RunView& in_front() { return shown() == Shown::b ? *b_ : a_; }
+    const RunView& in_front() const { return shown() == ShownRuns::b ? *b_ : a_; }
+    RunView& in_front() { return shown() == ShownRuns::b ? *b_ : a_; }
     template <class Do>
     void each_side(Do what) {
         what(a_);

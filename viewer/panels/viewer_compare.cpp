@@ -15,19 +15,19 @@ std::int64_t turns_of(double from, double now) {
 
 }  // namespace
 
-Shown Viewer::shown() const {
-    if (!b_) return Shown::a;
+ShownRuns Viewer::shown() const {
+    if (!b_) return ShownRuns::a;
     if (!at_.blink_from) return state_.shown;
     // It begins with the run that was not seen before.
-    const bool first_is_b = state_.shown != Shown::b, even = turns_of(*at_.blink_from, now_) % 2 == 0;
-    return first_is_b == even ? Shown::b : Shown::a;
+    const bool first_is_b = state_.shown != ShownRuns::b, even = turns_of(*at_.blink_from, now_) % 2 == 0;
+    return first_is_b == even ? ShownRuns::b : ShownRuns::a;
 }
 
 double Viewer::blink_left(double now) const {
     return *at_.blink_from + static_cast<double>(turns_of(*at_.blink_from, now) + 1) * blink_seconds - now;
 }
 
-void Viewer::show(Shown what) {
+void Viewer::show(ShownRuns what) {
     if (!b_) return say("there is one run: a second one comes with --compare");
     at_.blink_from.reset();
     state_.shown = what;

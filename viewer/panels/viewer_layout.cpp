@@ -33,13 +33,13 @@ void Viewer::lay_panes() {
         state_.axis == KeyAxis::relative
             ? width_of(face, "00000")
             : longest_width(face, head().kind == AttentionKind::self ? labels() : source_labels(), columns());
-    const Shown now = shown();
+    const ShownRuns now = shown();
     const Box& all = layout_.focus;
     panes_.assign(1, {.shown = now, .box = all});
-    if (now == Shown::both) {
+    if (now == ShownRuns::both) {
         const float bar = focus_bar_width(all.wide / 2, options_.scale), half = std::floor((all.wide - bar) / 2);
-        panes_.assign(2, {.shown = Shown::a, .box = {all.x, all.y, half + bar, all.high}, .last = false});
-        panes_[1].shown = Shown::b, panes_[1].last = true;
+        panes_.assign(2, {.shown = ShownRuns::a, .box = {all.x, all.y, half + bar, all.high}, .last = false});
+        panes_[1].shown = ShownRuns::b, panes_[1].last = true;
         panes_[1].box = {all.x + half, all.y, all.wide - half, all.high};
     }
     const float title = b_ ? std::round(options_.scale * pane_title_height) : 0;

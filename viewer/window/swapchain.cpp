@@ -110,7 +110,7 @@ void Swapchain::resize(std::uint32_t width, std::uint32_t height) {
         view.viewType = VK_IMAGE_VIEW_TYPE_2D;
         view.format = format_;
         view.subresourceRange = {VK_IMAGE_ASPECT_COLOR_BIT, 0, 1, 0, 1};
-        Shown shown{.image = image, .drawn = make_semaphore(state.device)};
+        ShownRuns shown{.image = image, .drawn = make_semaphore(state.device)};
         VK_CHECK(vkCreateImageView(state.device, &view, nullptr, &shown.view));
         images_.push_back(shown);
     }
@@ -118,7 +118,7 @@ void Swapchain::resize(std::uint32_t width, std::uint32_t height) {
 
 void Swapchain::destroy_images() {
     const VkDevice device = device_.state().device;
-    for (const Shown& shown : images_) {
+    for (const ShownRuns& shown : images_) {
         vkDestroyImageView(device, shown.view, nullptr);
         vkDestroySemaphore(device, shown.drawn, nullptr);
     }
@@ -136,7 +136,7 @@ std::optional<Swapchain::Acquired> Swapchain::acquire() {
     if (result == VK_ERROR_DEVICE_LOST) device_.state().queue.lost = result;
     if (gpu::failed(result)) gpu::throw_vk(result, "vkAcquireNextImageKHR", SourceLocation::here());
     next_free_ = (next_free_ + 1) % free_.size();
-    const Shown& shown = images_.at(index);
+    const ShownRuns& shown = images_.at(index);
     return Acquired{index, shown.image, {shown.view, width_, height_}, free, shown.drawn};
 }
 

@@ -39,22 +39,4 @@ void ViewWindow::save(const std::string& path) {
     write_png(path, state_->window.screenshot(), state_->window.viewer().picture_texts());
 }
 
-void show_attention(const std::string& directory, const ShowOptions& options) {
-    const Device device = open_for_windows(options.device);
-    const Model model = Model::load(device, directory);
-    view::ViewState state;
-    state.prompt = options.prompt;
-    state.sampling = options.sampling;
-    state.max_tokens = options.max_tokens;
-    view::LiveModel live(model, {.on_version = view::WindowSystem::wake});
-    live.start({.text = state.prompt}, state.sampling, state.max_tokens);
-    view::Window(device, live, state,
-                 {.title = "Vantage · " + model.info().name,
-                  .width = options.width,
-                  .height = options.height,
-                  .keys = view::own_keys(),
-                  .command = "vantage view -m " + view::shell_word(directory)})
-        .run();
-}
-
 }  // namespace vantage

@@ -1,0 +1,20 @@
+// The words of --weights: storage types that a model's matrices may be converted to.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "vantage/tensor.h"
+
+namespace vantage {
+
+inline const std::map<std::string, DType> weight_types{
+    {"bf16", DType::bf16}, {"f16", DType::f16}, {"f32", DType::f32}, {"q4", DType::q4_0}, {"q8", DType::q8_0}};
+
+/// The word of one of `weight_types`: "q4" for DType::q4_0.
+inline std::string weight_type_name(DType type) {
+    return std::ranges::find(weight_types, type, &std::pair<const std::string, DType>::second)->first;
+}
+
+}  // namespace vantage

@@ -1,0 +1,87 @@
+// LiveModel: which session it makes, and what it tells of a session that a program runs.
+#include <catch2/catch_test_macros.hpp>
+#include <catch2/matchers/catch_matchers_string.hpp>
+
+#include <future>
+#include <thread>
+
+#include "random_model.h"
+#include "runtime/base/log.h"
+#include "runtime/gpu/device.h"
+#include "test_device.h"
+#include "viewer/data/live_model.h"
+
+using namespace vantage;
+using namespace vantage::view;
+
+namespace {
+
+/// A model that allows 131,072 tokens, with LongRoPE beyond `original` ones.
+std::string long_model(std::int64_t original) {
+    return R"({"architectures": ["Phi3ForCausalLM"], "model_type": "phi3", "hidden_act": "silu", "hidden_size": 32,
+               "intermediate_size": 48, "max_position_embeddings": 131072, "num_attention_heads": 2,
+               "num_hidden_layers": 1, "num_key_value_heads": 2, "rms_norm_eps": 1e-5, "vocab_size": 101,
+               "tie_word_embeddings": false, "original_max_position_embeddings": )" +
+           std::to_string(original) + R"(, "rope_theta": 10000.0,
+               "rope_scaling": {"type": "longrope", "short_factor": [1, 1.1, 1.2, 1.3, 1.5, 1.7, 1.8, 1.9],
+                                "long_factor": [1, 1.3, 2.1, 3.2, 4.4, 5, 6, 7]}})";
+}
+
+std::vector<float> weights_of(Session& session) {
+    return session.attention(0, 1, 0, session.processed(), 0, session.processed());
+}
+
+/// Weights of the viewer's session and of a session without options, of the same tokens.
+std::pair<std::vector<float>, std::vector<float>> both_weights(const Model& model, LiveModel& live) {
+    const std::vector<std::int32_t> ids{5, 9, 2, 77, 31, 8, 64, 12, 3, 90, 41, 17, 55, 28, 6, 73};
+    Session plain(model, {.precision = Precision::f32, .record_attention = RecordAttention::all()});
+    plain.append(ids);
+    plain.run();
+    live.start({.ids = ids}, {}, 0);
+    while (live.version().activity != Activity::ended) std::this_thread::yield();
+    std::promise<std::vector<float>> viewed;
+    live.with_session([&](Session& session) { viewed.set_value(weights_of(session)); });
+    return {weights_of(plain), viewed.get_future().get()};
+}
+
+}  // namespace
+
+TEST_CASE("the viewer takes LongRoPE's factors as other sessions do", "[view]") {
+    const test::TemporaryDirectory folder;
+    write_random_model(folder.path(), long_model(4096), DType::f32, 3);
+    const Model model = Model::load(test_device(), folder.path());
+    LiveModel live(model, {.precision = Precision::f32});
+    CHECK(live.context() == 4096);
+    const auto [plain, viewed] = both_weights(model, live);
+    CHECK(plain == viewed);
+}
+
+TEST_CASE("the viewer's context is at most 32768 tokens, and less where the memory holds less", "[view]") {
+    const Device device = Device::open();  // with a limit of its own
+    const test::TemporaryDirectory folder;
+    write_random_model(folder.path(), long_model(131072), DType::f32, 3);
+    const Model model = Model::load(device, folder.path());
+    CHECK(LiveModel(model).context() == 32768);
+
+    std::uint64_t& limit = device.state().memory_limit;
+    limit = std::uint64_t{1} << 34;
+    limit = limit - device.memory_available() + (std::uint64_t{2} << 20);
+    std::string said;
+    set_log_sink([&](LogLevel, const std::string& message) { said += message; });
+    const LiveModel live(model);
+    set_log_sink({});
+    CHECK(live.context() < 32768);
+    CHECK(live.context() >= 64);
+    CHECK_THAT(said, Catch::Matchers::ContainsSubstring("tokens instead of the model's 32768"));
+}
+
+TEST_CASE("a followed session says its precision", "[view]") {
+    const test::TemporaryDirectory folder;
+    write_random_model(folder.path(), long_model(4096), DType::f32, 3);
+    const Model model = Model::load(test_device(), folder.path());
+    for (const Precision precision : {Precision::f16, Precision::f32}) {
+        Session session(model, {.context = 64, .precision = precision, .record_attention = RecordAttention::all()});
+        CHECK(LiveModel(session).precision() == precision);
+        CHECK(LiveModel(model, {.context = 64, .precision = precision}).precision() == precision);
+    }
+}
