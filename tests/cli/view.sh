@@ -87,7 +87,7 @@ sed 's/^theme .*/theme = F7/' defaults >"$XDG_CONFIG_HOME/vantage/keys"
 gives "theme          = F7" view --keys
 "$program" view --keys | diff <(sed 's/^theme  *= T  */theme          = F7           /' defaults) - || fail "view --keys: another than the file"
 echo "them = F7" >"$XDG_CONFIG_HOME/vantage/keys"
-ends 2 "vantage/keys:1: no action is called \"them\"" view --keys
+ends 2 "vantage/keys:1: there is no action \"them\"" view --keys
 rm "$XDG_CONFIG_HOME/vantage/keys"
 ends 2 "such as q12" view --headless --png a.png --pin 20
 ends 1 "display" view

@@ -52,10 +52,10 @@ TEST_CASE("every file of a view says what it is of", "[view]") {
         for (const char* key : {"Vantage-Layer", "Vantage-Head", "Vantage-Scale", "Vantage-Pooling", "Vantage-Seed"})
             CHECK(text.find(key) != std::string::npos);
     }
-    CHECK(caption_of(s) == "tiny · layer 2 · head 5 · √ scale to 1 · mass · seed 7");
+    CHECK(caption_of(s) == "tiny · layer 2 · head 5 · √ scale to 1 · sum · seed 7");
     ViewSubject cut = s;
     cut.state.range = {0.2, 0.8}, cut.state.scale = AttentionScale::linear;
-    CHECK(caption_of(cut) == "tiny · layer 2 · head 5 · linear scale from 0.2 to 0.8 · mass · seed 7");
+    CHECK(caption_of(cut) == "tiny · layer 2 · head 5 · linear scale from 0.2 to 0.8 · sum · seed 7");
     CHECK(cut.position(0.5f) == 0.5f);
     CHECK(cut.position(0.2f) == 0);
     CHECK(as_csv(cut).find("# Vantage-Scale: linear, 0.2 to 0.8\n") != std::string::npos);
@@ -63,7 +63,7 @@ TEST_CASE("every file of a view says what it is of", "[view]") {
     CHECK(as_svg(cut).find(">≤ 0.2<") != std::string::npos);
     ViewSubject followed = s;  // a program's run, of whose prompt and seed nothing is known
     followed.command.clear();
-    CHECK(caption_of(followed) == "tiny · layer 2 · head 5 · √ scale to 1 · mass");
+    CHECK(caption_of(followed) == "tiny · layer 2 · head 5 · √ scale to 1 · sum");
     for (const char* key : {"Vantage-Seed", "Vantage-Prompt", "Vantage-Command", "\"seed\""})
         CHECK(as_json(followed).find(key) == std::string::npos);
     CHECK(facts_of(s).back().second == "vantage view -p 'a \"b\" </script>' --layer 2 --head 5");
@@ -125,7 +125,7 @@ TEST_CASE("files of two runs hold both, or the difference, and say which", "[vie
     CHECK(difference.hidden(3, 2));
     CHECK(difference.row_label(1) == "·\"b\" | ·c");
     CHECK(caption_of(difference) ==
-          "tiny · layer 2 · head 5 · B − A of A · f16; B · q4_0 · √ scale to ±0.5 · mass · seed 7");
+          "tiny · layer 2 · head 5 · B − A of A · f16; B · q4_0 · √ scale to ±0.5 · sum · seed 7");
     const std::string csv = as_csv(both);
     CHECK(csv.find("\"A\",1,\"·\"\"b\"\"\",0.25,0.75,,\n") != std::string::npos);
     CHECK(csv.find("\"B\",3,\"·d\",0.300000012,0.300000012,,0.400000006\n") != std::string::npos);

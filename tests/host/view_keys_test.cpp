@@ -32,27 +32,36 @@ TEST_CASE("a user's file of keys", "[view]") {
     const auto key_of = [](const KeyBindings& keys, const char* word) { return keys.of(action_named(word)); };
     const KeyBindings defaults;
     CHECK(KeyBindings(defaults.as_file(), "keys").as_file() == defaults.as_file());
-    CHECK(defaults.as_file().find("layer-up       = Up           # Layer before\n") != std::string::npos);
+    CHECK(defaults.as_file().find("layer-up       = Up           # Previous layer\n") != std::string::npos);
     const KeyBindings own("# mine\r\n\n  theme = Ctrl+L   # light\n\tpan-left=x\nfind = #\nquit = none", "keys");
     CHECK(key_of(own, "theme") == Shortcut{.character = U'l', .control = true});
     CHECK(own.action_of({.character = U't'}) == nullptr);
     CHECK(own.action_of({.character = U'x'}) == &action_named("pan-left"));
-    CHECK(key_of(own, "sink-off") == Shortcut{});  // whose key pan-left has now
+    CHECK(key_of(own, "exclude-first") == Shortcut{});  // whose key pan-left has now
     CHECK(own.action_of({.character = U'#'}) == &action_named("find"));
     CHECK(own.action_of({}) == nullptr);
     CHECK(key_of(own, "help") == action_named("help").shortcut);
     CHECK(KeyBindings(own.as_file(), "keys").as_file() == own.as_file());
     const KeyBindings swapped("scale = m\npooling = s\n", "keys");
     CHECK(swapped.action_of({.character = U's'}) == &action_named("pooling"));
+    // names of earlier releases are read; the file that is written has today's
+    const KeyBindings before("telling = F2\npick-left = F3\nsink-off = F4\nbright-up = F5\nrange = F6\n", "keys");
+    CHECK(key_of(before, "suggest-head") == Shortcut{.key = Key::f2});
+    CHECK(key_of(before, "select-left") == Shortcut{.key = Key::f3});
+    CHECK(key_of(before, "exclude-first") == Shortcut{.key = Key::f4});
+    CHECK(before.as_file() ==
+          KeyBindings("suggest-head = F2\nselect-left = F3\nexclude-first = F4\nmaximum-up = F5\nreset-range = F6\n", "keys")
+              .as_file());
+    CHECK(before.as_file().find("telling") == std::string::npos);
     const auto refused = [](const char* text) { return [text] { KeyBindings(text, "own/keys"); }; };
-    test::expect_error(ErrorKind::usage, {"own/keys:2: no action is called \"dance\"", "vantage view --keys"},
+    test::expect_error(ErrorKind::usage, {"own/keys:2: there is no action \"dance\"", "vantage view --keys"},
                        refused("theme = F2\ndance = d\n"));
-    test::expect_error(ErrorKind::usage, {"own/keys:1: \"Hyper+X\" is no key", "Ctrl+X"}, refused("theme = Hyper+X"));
-    test::expect_error(ErrorKind::usage, {"own/keys:1: \"x y\" is no key"}, refused("theme = x y"));
-    test::expect_error(ErrorKind::usage, {"own/keys:1: \"\" is no key"}, refused("theme ="));
+    test::expect_error(ErrorKind::usage, {"own/keys:1: \"Hyper+X\" is not a key", "Ctrl+X"}, refused("theme = Hyper+X"));
+    test::expect_error(ErrorKind::usage, {"own/keys:1: \"x y\" is not a key"}, refused("theme = x y"));
+    test::expect_error(ErrorKind::usage, {"own/keys:1: \"\" is not a key"}, refused("theme ="));
     test::expect_error(ErrorKind::usage, {"own/keys:3: F2 is the key of \"theme\" from own/keys:1"},
                        refused("theme = F2\n\nhelp = F2"));
-    test::expect_error(ErrorKind::usage, {"own/keys:2: \"theme\" has a key from own/keys:1"},
+    test::expect_error(ErrorKind::usage, {"own/keys:2: \"theme\" already has a key from own/keys:1"},
                        refused("theme = F2\ntheme = F3"));
-    test::expect_error(ErrorKind::usage, {"own/keys:1: \"theme F2\" is no line"}, refused("theme F2"));
+    test::expect_error(ErrorKind::usage, {"own/keys:1: \"theme F2\" is not a line"}, refused("theme F2"));
 }

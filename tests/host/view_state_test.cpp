@@ -51,7 +51,7 @@ TEST_CASE("a view and its command line say the same", "[view]") {
     const std::string line = as_command_line(state);
     CHECK(line ==
           "-p 'it'\\''s \"here\"\n&' -n 5 --temp 0.7 --top-k 40 --seed 11 --layer 3 --head 7 --of cross "
-          "--part 0.5:20,-3:24 --rows 12 --axis relative --pool peak --sink-off --over-expected --pin q4 --pin k0 "
+          "--part 0.5:20,-3:24 --rows 12 --axis relative --pool max --sink-off --over-expected --pin q4 --pin k0 "
           "--scale linear --min 0.001 --max 0.125 --colours cividis --theme light --statistic induction --mini-maps");
     const ViewState again = state_from(words_of(line));
     CHECK(again == state);
@@ -73,10 +73,10 @@ TEST_CASE("a view and its command line say the same", "[view]") {
     CHECK(std::ranges::find(options, "--lines", &OptionText::name)->value.empty());
     CHECK(std::ranges::find(options, "--png", &OptionText::name) == options.end());
     const auto refused = [](std::vector<std::string> words) { return [words] { state_from(words); }; };
-    test::expect_error(ErrorKind::usage, {"view: --pool is sum, but takes one of mass, peak"},
-                       refused({"--pool", "sum"}));
+    test::expect_error(ErrorKind::usage, {"view: --pool is mean, but takes one of sum, max, mass, peak"},
+                       refused({"--pool", "mean"}));
     test::expect_error(ErrorKind::usage, {"rows and columns such as 0:20,4:24"}, refused({"--part", "0:20"}));
-    test::expect_error(ErrorKind::usage, {"--layer wants a value"}, refused({"--layer"}));
+    test::expect_error(ErrorKind::usage, {"--layer needs a value"}, refused({"--layer"}));
     for (const char* what : {"q4", "weights=", "colour=blue"})
         test::expect_error(ErrorKind::usage, {what, "prompt=TEXT, model=DIR, weights=WORD or precision=WORD"},
                            refused({"--compare", what}));
@@ -85,8 +85,8 @@ TEST_CASE("a view and its command line say the same", "[view]") {
     test::expect_error(ErrorKind::usage, {"--show is difference, but takes a second run (--compare)"},
                        refused({"--show", "difference"}));
     test::expect_error(ErrorKind::usage, {"a second run (--compare)"}, refused({"--statistic", "difference"}));
-    test::expect_error(ErrorKind::usage, {"a whole number from 0 on"}, refused({"--layer", "-1"}));
-    test::expect_error(ErrorKind::usage, {"a number from 0 on"}, refused({"--temp", "nan"}));
+    test::expect_error(ErrorKind::usage, {"a whole number, 0 or more"}, refused({"--layer", "-1"}));
+    test::expect_error(ErrorKind::usage, {"a number, 0 or more"}, refused({"--temp", "nan"}));
     test::expect_error(ErrorKind::usage, {"view: --max is 0.2, but takes a number above --min, which is 0.3"},
                        refused({"--min", "0.3", "--max", "0.2"}));
     try {  // a prompt that slipped into another option

@@ -22,7 +22,7 @@ const char* name_of(Activity activity) {
         case Activity::reading: return "reading";
         case Activity::writing: return "writing";
         case Activity::paused: return "paused";
-        case Activity::ended: return "ended";
+        case Activity::ended: return "finished";
         case Activity::failed: return "failed";
     }
     return "";

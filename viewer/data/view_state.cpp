@@ -17,7 +17,9 @@ namespace {
 
 // ---- words of an option: enumerations and numbers -------------------------------------------------------------------
 
-constexpr Word<Pooling> pooling_words[] = {{Pooling::mass, "mass"}, {Pooling::peak, "peak"}};
+constexpr Word<Pooling> pooling_words[] = {
+    // the last two are the words of older command lines
+    {Pooling::mass, "sum"}, {Pooling::peak, "max"}, {Pooling::mass, "mass"}, {Pooling::peak, "peak"}};
 constexpr Word<KeyAxis> axis_words[] = {{KeyAxis::absolute, "absolute"}, {KeyAxis::relative, "relative"}};
 constexpr Word<Theme> theme_words[] = {{Theme::dark, "dark"}, {Theme::light, "light"}};
 constexpr Word<HeadOrder> order_words[] = {{HeadOrder::index, "index"}, {HeadOrder::value, "value"}};
@@ -64,10 +66,10 @@ Number number_in(const std::string& option, std::string_view text, Number minimu
     return number;
 }
 std::int64_t whole(const std::string& option, std::string_view text) {
-    return number_in<std::int64_t>(option, text, 0, "a whole number from 0 on");
+    return number_in<std::int64_t>(option, text, 0, "a whole number, 0 or more");
 }
 double real(const std::string& option, std::string_view text) {
-    return number_in<double>(option, text, 0, "a number from 0 on");
+    return number_in<double>(option, text, 0, "a number, 0 or more");
 }
 
 std::string text_of(double number) {
@@ -90,7 +92,7 @@ Rectangle part_in(const std::string& option, const std::string& text) {
 
 Pin pin_in(const std::string& option, const std::string& text) {
     if (text.empty() || (text[0] != 'q' && text[0] != 'k'))
-        refuse(option, "\"" + text + "\"", "q or k and a token, such as q12");
+        refuse(option, "\"" + text + "\"", "q or k and a token number, such as q12");
     return {text[0] == 'q' ? Pin::Kind::query : Pin::Kind::key, whole(option, std::string_view(text).substr(1))};
 }
 
@@ -161,7 +163,7 @@ auto field(Member... member) {
 }
 
 Option prompt_option() {
-    return {"-p", "TEXT", "What the model is given to begin with",
+    return {"-p", "TEXT", "Prompt",
             [](ViewState& s, const std::string& value) { s.prompt = value; },
             [](const ViewState& s, const ViewState& defaults) {
                 return s.prompt == defaults.prompt ? Values{} : Values{s.prompt};
@@ -193,7 +195,7 @@ void take_compared(Compared& compared, const std::string& text) {
 Option compare_option() {
     return {
         "--compare", "WHAT=VALUE",
-        "A second run beside it, with prompt=TEXT, model=DIR, weights=q4 or precision=f32; may be given several times",
+        "Compare with a second run that differs in prompt=TEXT, model=DIR, weights=q4 or precision=f32; repeatable",
         [](ViewState& s, const std::string& value) {
             take_compared(s.compared ? *s.compared : s.compared.emplace(), value);
         },
@@ -210,12 +212,12 @@ Option compare_option() {
 }
 Option image_option() {
     return {"--image", "FILE",
-            "What a model that looks at images is given: PNG, JPEG, or safetensors with pixel_values",
+            "Image for an image model: PNG, JPEG, or safetensors with pixel_values",
             [](ViewState& s, const std::string& value) { s.image = value; },
             [](const ViewState& s, const ViewState&) { return s.image.empty() ? Values{} : Values{s.image}; }};
 }
 Option of_option() {
-    return {"--of", "WORD", "Whose attention: self, encoder or cross",
+    return {"--of", "WORD", "Kind of attention: self, encoder or cross",
             [](ViewState& s, const std::string& value) {
                 (s.head ? *s.head : s.head.emplace()).kind = value_for(kind_words, "--of", value);
             },
@@ -225,19 +227,19 @@ Option of_option() {
             }};
 }
 Option part_option() {
-    return {"--part", "ROWS,COLUMNS", "The part that is shown, in tokens, such as 0:20,4:24",
+    return {"--part", "ROWS,COLUMNS", "Visible part of the map, in tokens: ROWS,COLUMNS such as 0:20,4:24",
             [](ViewState& s, const std::string& value) { s.part = part_in("--part", value); },
             [](const ViewState& s, const ViewState&) { return s.part ? Values{text_of(*s.part)} : Values{}; }};
 }
 Option rows_option() {
-    return {"--rows", "N", "Time travel: what was there after N rows",
+    return {"--rows", "N", "Show the state after N rows",
             [](ViewState& s, const std::string& value) {
-                s.rows = number_in<std::int64_t>("--rows", value, 1, "a whole number from 1 on");
+                s.rows = number_in<std::int64_t>("--rows", value, 1, "a whole number, 1 or more");
             },
             [](const ViewState& s, const ViewState&) { return s.rows ? Values{std::to_string(*s.rows)} : Values{}; }};
 }
 Option pin_option() {
-    return {"--pin", "PIN", "Marks a row or a column, such as q12 or k3; may be given several times",
+    return {"--pin", "PIN", "Pin a query or a key, such as q12 or k3; repeatable",
             [](ViewState& s, const std::string& value) { s.pins.push_back(pin_in("--pin", value)); },
             [](const ViewState& s, const ViewState&) {
                 Values values;
@@ -252,51 +254,50 @@ const std::vector<Option>& options() {
         prompt_option(),
         compare_option(),
         image_option(),
-        count("--image-index", field(&ViewState::image_index), "Which of several pixel_values, from 0 on"),
-        count("-n", field(&ViewState::max_tokens), "Tokens to generate at most"),
+        count("--image-index", field(&ViewState::image_index), "Index into pixel_values, from 0"),
+        count("-n", field(&ViewState::max_tokens), "Maximum number of tokens to generate"),
         number("--temp", field(&ViewState::sampling, &Sampling::temperature),
-               "Temperature; 0 takes the most probable token"),
-        count("--top-k", field(&ViewState::sampling, &Sampling::top_k), "Keep the k most probable tokens; 0 = all"),
+               "Temperature; 0: the most probable token"),
+        count("--top-k", field(&ViewState::sampling, &Sampling::top_k), "Keep the k most probable tokens; 0: all"),
         number("--top-p", field(&ViewState::sampling, &Sampling::top_p),
-               "Keep the smallest set of tokens of at least this mass"),
+               "Keep the smallest set of tokens with at least this total probability"),
         number("--min-p", field(&ViewState::sampling, &Sampling::min_p),
-               "Keep tokens of at least this share of the most probable one"),
+               "Keep tokens with at least this fraction of the largest probability"),
         number("--repeat-penalty", field(&ViewState::sampling, &Sampling::repeat_penalty),
-               "Divide positive logits of tokens that were there"),
-        count("--seed", field(&ViewState::sampling, &Sampling::seed), "The same seed gives the same text"),
-        flag("--ignore-eos", field(&ViewState::sampling, &Sampling::ignore_end), "Go on after the model's end tokens"),
-        place("--layer", field(&HeadId::layer), "Layer of the head that is shown"),
-        place("--head", field(&HeadId::head), "Head of that layer"),
+               "Divide positive logits of earlier tokens by this"),
+        count("--seed", field(&ViewState::sampling, &Sampling::seed), "Random seed; the same seed gives the same text"),
+        flag("--ignore-eos", field(&ViewState::sampling, &Sampling::ignore_end), "Continue after end tokens"),
+        place("--layer", field(&HeadId::layer), "Layer of the focused head"),
+        place("--head", field(&HeadId::head), "Number of the focused head in its layer"),
         of_option(),
         word("--show", shown_words, field(&ViewState::shown),
-             "Of two runs: both, a, b, or the difference, what b has more or less than a"),
+             "With --compare: both, a, b, or difference (b − a)"),
         part_option(),
         rows_option(),
         word("--axis", axis_words, field(&ViewState::axis),
-             "Columns: absolute keys, or relative distances within one text"),
-        word("--pool", pooling_words, field(&ViewState::pooling), "A cell of several weights: their mass, or the peak"),
+             "Columns: absolute (keys) or relative (distances)"),
+        word("--pool", pooling_words, field(&ViewState::pooling), "Pooling of zoomed-out cells: sum or max"),
         flag("--sink-off", field(&ViewState::modifiers, &Modifiers::sink_off),
-             "Leave key 0 out; the others sum to 1 again"),
+             "Exclude the first token (attention sink), renormalised"),
         flag("--value-weighted", field(&ViewState::modifiers, &Modifiers::value_weighted),
-             "Weights times the lengths of their values"),
-        flag("--row-norm", field(&ViewState::modifiers, &Modifiers::row_normalised), "Each row by its largest weight"),
+             "Weight by value norm: p·‖v‖"),
+        flag("--row-norm", field(&ViewState::modifiers, &Modifiers::row_normalised), "Normalise rows by maximum"),
         flag("--over-expected", field(&ViewState::modifiers, &Modifiers::over_expected),
-             "Weights over the head's mean at their distance"),
+             "Observed / expected: weights divided by the head's mean at the same distance"),
         pin_option(),
-        flag("--lines", field(&ViewState::lines), "Lines from the pinned token to what it reads"),
+        flag("--lines", field(&ViewState::lines), "Lines from the pinned query to the tokens it attends to"),
         word("--scale", attention_scale_words, field(&ViewState::scale),
-             "linear, sqrt or log; else sqrt, or with --over-expected log"),
+             "Colour scale: linear, sqrt or log. Default: sqrt; with --over-expected log"),
         number("--min", field(&ViewState::range, &ValueRange::min),
-               "The dark end of the colour bar; else 0, or with --over-expected 0.0625"),
+               "Minimum of the colour range. Default: 0; with --over-expected 0.0625"),
         number("--max", field(&ViewState::range, &ValueRange::max),
-               "The bright end of the colour bar; else 1, with --over-expected 16, with --value-weighted the longest "
-               "value"),
-        number("--max-difference", field(&ViewState::difference_max), "Both ends of the colour bar of differences"),
-        word("--colours", colour_map_words, field(&ViewState::colours), "magma, viridis, cividis or grey"),
-        word("--theme", theme_words, field(&ViewState::theme), "dark or light"),
-        word("--statistic", statistic_words, field(&ViewState::statistic), "What the head map is coloured by"),
-        word("--order", order_words, field(&ViewState::order), "The head map's order: index, or value"),
-        flag("--mini-maps", field(&ViewState::mini_maps), "The head map shows maps instead of numbers"),
+               "Maximum of the colour range. Default: 1; with --over-expected 16; with --value-weighted the largest ‖v‖"),
+        number("--max-difference", field(&ViewState::difference_max), "Range of the colour bar of differences: −X to X"),
+        word("--colours", colour_map_words, field(&ViewState::colours), "Colour map: magma, viridis, cividis or grey"),
+        word("--theme", theme_words, field(&ViewState::theme), "Theme: dark or light"),
+        word("--statistic", statistic_words, field(&ViewState::statistic), "Statistic that colours the heads"),
+        word("--order", order_words, field(&ViewState::order), "Order of the heads: index or value"),
+        flag("--mini-maps", field(&ViewState::mini_maps), "Show head thumbnails"),
     };
     return all;
 }
@@ -316,9 +317,9 @@ ViewState default_with(const Modifiers& modifiers) {
 ViewState read_words(std::span<const std::string> words, ViewState state) {
     for (std::size_t i = 0; i < words.size(); ++i) {
         const Option* option = option_named(words[i]);
-        if (option == nullptr) throw Error(ErrorKind::usage, "view: \"" + words[i] + "\" is no option of a view");
+        if (option == nullptr) throw Error(ErrorKind::usage, "view: \"" + words[i] + "\" is not an option of a view");
         if (option->value != nullptr && i + 1 == words.size())
-            throw Error(ErrorKind::usage, "view: " + words[i] + " wants a value: " + option->help);
+            throw Error(ErrorKind::usage, "view: " + words[i] + " needs a value: " + option->help);
         option->take(state, option->value != nullptr ? words[++i] : is_set);
     }
     return state;
@@ -338,12 +339,12 @@ const char* name_of(HeadStatistic statistic) {
         case HeadStatistic::entropy: return "entropy";
         case HeadStatistic::effective: return "effective tokens";
         case HeadStatistic::largest: return "largest weight";
-        case HeadStatistic::first: return "first token (sink)";
-        case HeadStatistic::previous: return "previous token";
-        case HeadStatistic::self: return "itself";
+        case HeadStatistic::first: return "attention sink";
+        case HeadStatistic::previous: return "previous-token";
+        case HeadStatistic::self: return "self";
         case HeadStatistic::induction: return "induction";
-        case HeadStatistic::duplicate: return "duplicate token";
-        case HeadStatistic::distance: return "distance";
+        case HeadStatistic::duplicate: return "duplicate-token";
+        case HeadStatistic::distance: return "mean distance (tokens)";
         case HeadStatistic::difference: return "difference of A and B";
     }
     return "";

@@ -37,7 +37,7 @@ enum class HeadOrder : std::uint8_t { index, value };
 /// Of two runs: both, one beside the other; one of them; what the second has more or less than the first, B − A.
 enum class ShownRuns : std::uint8_t { both, a, b, difference };
 
-const char* name_of(Pooling pooling);          ///< "mass", "peak"
+const char* name_of(Pooling pooling);          ///< "sum", "max": of the command line, too
 const char* name_of(KeyAxis axis);             ///< "absolute", "relative"
 const char* name_of(Theme theme);              ///< "dark", "light"
 const char* name_of(HeadStatistic statistic);  ///< "entropy", "effective tokens" …: the field's words

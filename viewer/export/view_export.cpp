@@ -33,10 +33,10 @@ std::string modifiers_text(const Modifiers& m) {
     const auto add = [&](bool on, const char* name) {
         if (on) text += (text.empty() ? "" : ", ") + std::string(name);
     };
-    add(m.sink_off, "sink off, renormalised");
-    add(m.value_weighted, "times the lengths of values");
-    add(m.row_normalised, "rows by their largest");
-    add(m.over_expected, "over the mean at that distance");
+    add(m.sink_off, "first token excluded, renormalised");
+    add(m.value_weighted, "weighted by value norm ‖v‖");
+    add(m.row_normalised, "rows normalised by maximum");
+    add(m.over_expected, "observed / expected");
     return text.empty() ? "none" : text;
 }
 
@@ -208,9 +208,9 @@ ViewSubject subject_of(const LiveModel& live, ViewData& data, const FrameData& f
 
 std::vector<std::pair<std::string, std::string>> facts_of(const ViewSubject& s) {
     const ViewState& v = s.state;
-    const char* whose = s.head.kind == AttentionKind::self      ? "the model's own"
-                        : s.head.kind == AttentionKind::encoder ? "the encoder's"
-                                                                : "the decoder's of the encoder's tokens";
+    const char* whose = s.head.kind == AttentionKind::self      ? "self-attention"
+                        : s.head.kind == AttentionKind::encoder ? "encoder self-attention"
+                                                                : "cross-attention";
     std::vector<std::pair<std::string, std::string>> facts{
         {"Title", "Attention of head " + name_of(s.head) + " of " + s.model.name},
         {"Software", "Vantage"},
@@ -226,11 +226,11 @@ std::vector<std::pair<std::string, std::string>> facts_of(const ViewSubject& s) 
                                 static_cast<long long>(s.cells.rows), static_cast<long long>(s.cells.columns))},
         {"Vantage-Cell", format("%lld × %lld weights", 1LL << s.cells.level, 1LL << s.cells.level)},
         {"Vantage-Pooling",
-         v.pooling == Pooling::mass ? "mass: sum over keys, mean over queries" : "peak: the largest"},
+         v.pooling == Pooling::mass ? "sum: sum over keys, mean over queries" : "max: largest weight"},
         {"Vantage-Axis", std::string(name_of(v.axis)) + (v.axis == KeyAxis::relative ? " (distances)" : " (keys)")},
         {"Vantage-Modifiers", modifiers_text(v.modifiers)},
         {"Vantage-Scale", format("%s, %g to %g", name_of(v.scale), v.range.min, v.range.max)},
-        {"Vantage-Row-Sum-Error", s.row_sum_error ? format("%.2g", *s.row_sum_error) : "unknown, or less by a sink"}};
+        {"Vantage-Row-Sum-Error", s.row_sum_error ? format("%.2g", *s.row_sum_error) : "unknown, or the head has a learned sink"}};
     if (s.second) {
         facts.emplace_back("Vantage-Compared", text_of(v.compared.value_or(Compared())));
         facts.emplace_back("Vantage-ShownRuns", s.part_name());
@@ -252,7 +252,7 @@ std::string caption_of(const ViewSubject& s) {
     const ViewState& v = s.state;
     std::string text = s.model.name + " · layer " + count_text(s.head.layer) + " · head " + count_text(s.head.head);
     if (s.head.kind != AttentionKind::self)
-        text += s.head.kind == AttentionKind::encoder ? " of the encoder" : " of cross attention";
+        text += s.head.kind == AttentionKind::encoder ? " of the encoder" : " of cross-attention";
     if (s.second) text += " · " + s.part_name();
     text += std::string(" · ") + name_of(v.scale) + " scale ";
     if (v.range.min > 0 && !s.difference()) text += format("from %g ", v.range.min);
@@ -260,7 +260,7 @@ std::string caption_of(const ViewSubject& s) {
     text += name_of(v.pooling);
     if (s.cells.level > 0) text += format(" of %lld × %lld weights", 1LL << s.cells.level, 1LL << s.cells.level);
     if (v.modifiers.any()) text += " · " + modifiers_text(v.modifiers);
-    if (v.axis == KeyAxis::relative) text += " · by distance";
+    if (v.axis == KeyAxis::relative) text += " · relative positions";
     return s.command.empty() ? text : text + " · seed " + std::to_string(v.sampling.seed);
 }
 

@@ -26,7 +26,7 @@ void drag_end(Ui& ui, ImDrawList& list, const Box& bar, BarEnd end) {
     const float y = std::round(bar.bottom() - static_cast<float>(place) * bar.high);
     const Box grip{bar.x - ui.px(4), y - ui.px(3), bar.wide + ui.px(8), ui.px(6)};
     ImGui::SetCursorScreenPos({grip.x, grip.y - ui.px(3)});
-    ImGui::InvisibleButton(bright ? "bright end" : "dark end", {grip.wide, grip.high + ui.px(6)});
+    ImGui::InvisibleButton(bright ? "maximum" : "minimum", {grip.wide, grip.high + ui.px(6)});
     if (ImGui::IsItemActivated()) ui.at.bar = ui.state.range, ui.at.dragged_end = end;
     if (ImGui::IsItemActive() && ui.at.bar && io.MouseDelta.y != 0)
         ui.state.range = with_end(*ui.at.bar, end, place_on(bar, io.MousePos.y), ui.state.scale);
@@ -38,7 +38,7 @@ void drag_end(Ui& ui, ImDrawList& list, const Box& bar, BarEnd end) {
     }
     fill(list, grip, hot ? ui.palette.accent : ui.palette.strong, ui.px(3));
     outline(list, grip, ui.palette.panel, 1, ui.px(3));
-    if (hot) ImGui::SetTooltip("%s end: %.4g\nTwice: as usual", bright ? "bright" : "dark", value);
+    if (hot) ImGui::SetTooltip("%s: %.4g\nDouble-click: reset", bright ? "maximum" : "minimum", value);
 }
 
 /// The wheel over the bar moves its bright end.
@@ -73,7 +73,7 @@ void draw_histogram(const Ui& ui, ImDrawList& list, const Box& box) {
             return static_cast<double>(value_at(static_cast<float>(at) / bins, static_cast<float>(counts.range.max),
                                                 counts.scale, static_cast<float>(counts.range.min)));
         };
-        ImGui::SetTooltip("%.4g to %.4g: %u cells\ndarker than the bar %u, brighter %u", value(i), value(i + 1),
+        ImGui::SetTooltip("%.4g to %.4g: %u cells\nbelow the range %u, above it %u", value(i), value(i + 1),
                           counts.bins[i], counts.below, counts.above);
     }
     // What lies beyond the bar stands beside its ends.
@@ -99,7 +99,7 @@ void draw_colours(const Ui& ui, ImDrawList& list, const Box& bar, const ValueRan
 /// What the bar measures where that is no weight.
 const char* unit_of(const Modifiers& m) {
     if (m.over_expected) return "× expected";
-    return m.value_weighted && !m.row_normalised ? "p‖v‖" : "";
+    return m.value_weighted && !m.row_normalised ? "p·‖v‖" : "";
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ void draw_find(Ui& ui, Viewer& viewer) {
     ImGui::SetNextItemWidth(-1);
     if (ui.at.focus_find) ImGui::SetKeyboardFocusHere();
     ui.at.focus_find = false;
-    if (ImGui::InputTextWithHint("##find", "Find a token; Enter: the next", &ui.at.found,
+    if (ImGui::InputTextWithHint("##find", "Find a token; Enter: next match", &ui.at.found,
                                  ImGuiInputTextFlags_EnterReturnsTrue)) {
         pin_next(ui, viewer);
         ui.at.focus_find = true;

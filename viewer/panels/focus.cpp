@@ -95,7 +95,7 @@ std::string row_sum_text(const Ui& ui, std::int64_t slot) {
     if (!row) return name + "is not in this text";
     const auto off = std::ranges::find(ui.data.off_rows, *row, &OffRow::row);
     if (off != ui.data.off_rows.end()) return name + format("sums to %.4g", static_cast<double>(off->sum));
-    return name + (*row < ui.data.rows_checked ? "sums to 1" : "is not summed up yet");
+    return name + (*row < ui.data.rows_checked ? "sums to 1" : "has no sum yet");
 }
 
 /// Those whose slots lie between two places.
@@ -288,17 +288,17 @@ std::string what_is_shown(const Ui& ui) {
     // where the inspector has given way, the cell at hand
     if (const auto& r = ui.data.reading; ui.layout.inspector.wide <= 0 && ui.at.cell() && r && r->head == ui.head)
         return format("p %.5f · “", static_cast<double>(r->weight)) +
-               label_of(ui.row_labels(), ui.row_slots.slot_of(r->query)) + "” reads “" +
+               label_of(ui.row_labels(), ui.row_slots.slot_of(r->query)) + "” attends to “" +
                label_of(ui.key_labels(), ui.key_slots.slot_of(r->key)) + "”";
     const Modifiers& m = ui.state.modifiers;
     std::string text = std::string(name_of(ui.state.scale)) + " scale · " + name_of(ui.state.pooling);
-    if (m.sink_off) text += " · sink off";
-    if (m.row_normalised) text += " · rows by their largest";
-    if (m.value_weighted) text += " · p‖v‖";
+    if (m.sink_off) text += " · first token excluded";
+    if (m.row_normalised) text += " · rows normalised by maximum";
+    if (m.value_weighted) text += " · p·‖v‖";
     if (m.over_expected) text += " · observed / expected";
-    if (ui.state.axis == KeyAxis::relative) text += " · by distance";
+    if (ui.state.axis == KeyAxis::relative) text += " · relative positions";
     if (ui.data.map.level > 0)
-        text += format(" · %d × %d tokens a cell", 1 << ui.data.map.level, 1 << ui.data.map.level);
+        text += format(" · %d × %d weights per cell", 1 << ui.data.map.level, 1 << ui.data.map.level);
     if (ui.data.map.progress < 1) text += format(" · refining %.0f %%", 100 * ui.data.map.progress);
     return text;
 }
@@ -322,7 +322,7 @@ void draw_pane_title(const Ui& ui, ImDrawList& list, const Pane& pane) {
     if (pane.shown == ShownRuns::difference) left = put(list, face, left, y, ui.palette.strong, "B − A") + ui.px(18);
     const auto name = [&](std::size_t run, float end) {
         const bool there = ui.beside->frames[run] != nullptr;
-        const std::string text = ui.beside->names[run] + (there ? "" : ": it has no such head");
+        const std::string text = ui.beside->names[run] + (there ? "" : ": no such head");
         left = put(list, face, left, y, run == 1 ? ui.palette.accent : ui.palette.ink, fitted(face, text, end - left));
     };
     if (pane.shown != ShownRuns::difference) return name(pane.shown == ShownRuns::b ? 1 : 0, right);
@@ -365,7 +365,7 @@ void draw_focus(Ui& ui, const std::vector<Pane>& panes) {
     if (ui.map.rows == 0) {
         const Box& box = ui.layout.focus;
         put_middle(list, regular(ui), box.x + box.wide / 2, box.y + box.high / 2, ui.palette.faint,
-                   "The model reads the prompt …");
+                   "The model is reading the prompt …");
         return;
     }
     ui.at.hovered.reset();

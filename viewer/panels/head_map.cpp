@@ -121,7 +121,8 @@ void draw_scale(const Ui& ui, ImDrawList& list, const Box& box, std::pair<double
     const float y = bar.y - ui.fonts.small_size - ui.px(5);
     put(list, small(ui), bar.x, y, ui.palette.faint, format("%.2g", range.first));
     put_right(list, small(ui), bar.right(), y, ui.palette.faint, format("%.2g", range.second));
-    put_middle(list, small(ui), bar.x + bar.wide / 2, y, ui.palette.ink, name_of(ui.state.statistic));
+    put_middle(list, small(ui), bar.x + bar.wide / 2, y, ui.palette.ink,
+               shown_name(ui.state.statistic, ui.live));
 }
 
 }  // namespace
@@ -186,7 +187,7 @@ void draw_head_map(Ui& ui) {
             !cell.inset(-cells.gap / 2).has(ImGui::GetIO().MousePos.x, ImGui::GetIO().MousePos.y))
             continue;
         outline(list, cell.inset(-1), ui.palette.strong, 1, ui.px(2));
-        ImGui::SetTooltip("%s\n%s %s", head_name(head).c_str(), name_of(ui.state.statistic),
+        ImGui::SetTooltip("%s\n%s %s", head_name(head).c_str(), shown_name(ui.state.statistic, ui.live).c_str(),
                           value_text(ui, *order[i]).c_str());
         if (ImGui::IsMouseClicked(0)) {
             ui.state.head = head;

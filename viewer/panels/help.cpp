@@ -14,13 +14,13 @@ namespace {
 /// With the keys in force.
 std::string help_text(const Ui& ui) {
     const auto key = [&](const char* word) { return text_of(ui.keys.of(action_named(word))); };
-    return "Wheel zooms, right button drags, middle button draws a box to zoom into. A click pins a row, Shift and a "
-           "click a key; twice shows all. " +
-           key("next-panel") + " goes from panel to panel, " + key("menu") +
-           " or Alt opens the menus; keys are yours to change (vantage view --keys).\n"
-           "A weight says where a head reads, not why, nor what it does with what it reads. The first token is often "
-           "where a head rests that has nothing to read (" +
-           key("sink-off") + " leaves it out). Deeper layers read tokens that have already mixed.";
+    return "Wheel: zoom. Right button: move. Middle button: zoom to a box. Click: pin the query. Shift+click: pin the key. "
+           "Double-click: fit. " +
+           key("next-panel") + ": next panel. " + key("menu") +
+           " or Alt: menus. Keys can be changed (vantage view --keys).\n"
+           "A weight shows where a head attends, not why, nor what effect it has. The first token often has a large "
+           "weight that means nothing, an attention sink (" +
+           key("exclude-first") + " excludes it). In deeper layers each position already mixes several tokens.";
 }
 
 /// A menu's name, or an action of it.
@@ -129,7 +129,7 @@ void draw_help(Ui& ui) {
     put(list, title(ui), left, top, ui.palette.strong, "Keys");
     put_right(
         list, small(ui), box.right() - ui.px(20), top + ui.px(5), ui.palette.faint,
-        text_of(ui.keys.of(action_named("help"))) + " or " + text_of(ui.keys.of(action_named("escape"))) + " closes");
+        text_of(ui.keys.of(action_named("help"))) + " or " + text_of(ui.keys.of(action_named("escape"))) + ": close");
     draw_help_page(ui, lines, {left, box.y + above, inside, box.high - above - below}, columns);
     const ImVec2 mouse = ImGui::GetIO().MousePos;
     if (ImGui::IsMouseClicked(0) && !box.has(mouse.x, mouse.y)) ui.at.help = false;

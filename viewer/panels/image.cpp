@@ -82,7 +82,7 @@ void draw_class(Ui& ui, ImDrawList& list, const Box& chip, float right, float we
     fill(list, chip, packed(colour), ui.px(3));
     put_middle(list, small(ui), chip.x + chip.wide / 2, chip.y + (chip.high - ui.fonts.small_size) / 2, ink_on(colour),
                label_of(ui.labels, 0));
-    const std::string text = "the class’s token" + (std::isnan(weight) ? "" : ": " + weight_text(weight, 4));
+    const std::string text = "[CLS] token" + (std::isnan(weight) ? "" : ": " + weight_text(weight, 4));
     put(list, small(ui), chip.right() + ui.px(8), chip.y + (chip.high - ui.fonts.small_size) / 2, ui.palette.faint,
         fitted(small(ui), text, right - chip.right() - ui.px(8)));
     if (query) mark(ui, list, chip, bright_accent);
@@ -99,7 +99,7 @@ void draw_image(Ui& ui) {
     // A row comes a picture or two after it was asked for: until then the one before is shown, under its own name.
     const Excerpt* read = ui.data.read.get();
     const std::int64_t query = read != nullptr ? read->first_row : ui.query();
-    heading(ui, list, box, "Image", query >= 0 ? "what “" + label_of(ui.labels, query) + "” reads" : std::string());
+    heading(ui, list, box, "Image", query >= 0 ? "attention of “" + label_of(ui.labels, query) + "”" : std::string());
     const Image& seen = *ui.tokens.seen;
     const Box picture = image_place(box, seen.width, seen.height, ui.scale);
     if (picture.high < ui.px(16)) return;

@@ -78,18 +78,18 @@ void show_both(const Ui& ui, Lines& lines, std::int64_t row, std::int64_t column
 void show_cell(const Ui& ui, Lines& lines, const CellReading& r) {
     const std::int64_t row = ui.row_slots.slot_of(r.query), column = ui.key_slots.slot_of(r.key);
     lines.line("query", token_text(ui.row_labels(), row), true);
-    lines.line("reads key", token_text(ui.key_labels(), column), true);
+    lines.line("attends to", token_text(ui.key_labels(), column), true);
     lines.rule();
     if (ui.beside != nullptr) show_both(ui, lines, row, column);
     lines.line("p", r.weight == 0 ? "0" : format("%.5f", static_cast<double>(r.weight)), true);
     lines.line("logit", std::isfinite(r.logit) ? format("%.3f", static_cast<double>(r.logit)) : "masked");
-    lines.line("rank in the row", std::to_string(r.rank));
+    lines.line("rank in row", std::to_string(r.rank));
     lines.rule();
-    lines.line("Σ of the row", format("%.5f", static_cast<double>(r.row_sum)));
+    lines.line("row sum", format("%.5f", static_cast<double>(r.row_sum)));
     lines.line("entropy", format("%.3f nat", static_cast<double>(r.entropy)));
     lines.line("effective tokens", format("%.2f", static_cast<double>(r.effective)));
     lines.rule();
-    lines.title("“" + label_of(ui.row_labels(), row) + "” reads");
+    lines.title("“" + label_of(ui.row_labels(), row) + "” attends to");
     for (const CellReading::Top& top : r.top) {
         if (!lines.room() || top.weight <= 0) break;
         lines.bar(label_of(ui.key_labels(), ui.key_slots.slot_of(top.key)), static_cast<double>(top.weight),

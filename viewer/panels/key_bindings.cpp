@@ -1,6 +1,7 @@
 #include "viewer/panels/key_bindings.h"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 
 #include "runtime/base/files.h"
@@ -14,6 +15,32 @@ namespace vantage::view {
 namespace {
 
 constexpr std::size_t max_bytes = 1 << 20;  // of a file
+
+/// Names of actions in keymap files of earlier releases. Readable for one release.
+struct RenamedAction {
+    std::string_view before, now;
+};
+constexpr std::array renamed_actions = std::to_array<RenamedAction>({
+    {"telling", "suggest-head"},
+    {"grid", "thumbnails"},
+    {"closer", "zoom-in"},
+    {"farther", "zoom-out"},
+    {"pick-left", "select-left"},
+    {"pick-right", "select-right"},
+    {"pick-up", "select-up"},
+    {"pick-down", "select-down"},
+    {"sink-off", "exclude-first"},
+    {"bright-down", "maximum-down"},
+    {"bright-up", "maximum-up"},
+    {"dark-down", "minimum-down"},
+    {"dark-up", "minimum-up"},
+    {"range", "reset-range"},
+});
+
+std::string_view current_name(std::string_view name) {
+    const auto renamed = std::ranges::find(renamed_actions, name, &RenamedAction::before);
+    return renamed != renamed_actions.end() ? renamed->now : name;
+}
 
 std::string_view trimmed(std::string_view text) {
     const auto blank = [](char c) { return c == ' ' || c == '\t' || c == '\r'; };
@@ -46,21 +73,21 @@ KeyBindings::KeyBindings(std::string_view text, const std::string& file) : KeyBi
 void KeyBindings::read_line(std::string_view line, const std::string& where, std::vector<std::string>& set_at) {
     if (line.empty() || line.front() == '#') return;
     const std::size_t equals = line.find('=');
-    if (equals == std::string_view::npos) refuse_line(where, in_quotes(line) + " is no line such as \"layer-up = Up\"");
-    const std::string_view name = trimmed(line.substr(0, equals));
+    if (equals == std::string_view::npos) refuse_line(where, in_quotes(line) + " is not a line such as \"layer-up = Up\"");
+    const std::string_view name = current_name(trimmed(line.substr(0, equals)));
     std::string_view wanted = trimmed(line.substr(equals + 1));
     const std::size_t blank = std::min(wanted.find_first_of(" \t"), wanted.size());
     const std::string_view rest = trimmed(wanted.substr(blank));
     if (rest.empty() || rest.front() == '#') wanted = wanted.substr(0, blank);
     const auto action = std::ranges::find_if(actions(), [&](const Action& a) { return name == a.word; });
     if (action == actions().end())
-        refuse_line(where, "no action is called " + in_quotes(name) + "; vantage view --keys lists them");
+        refuse_line(where, "there is no action " + in_quotes(name) + "; vantage view --keys lists them");
     const auto shortcut = shortcut_named(wanted);
     if (!shortcut)
         refuse_line(where,
-                    in_quotes(wanted) + " is no key: give one such as x, Shift+X, Ctrl+X, Alt+Left, F5, Space or none");
+                    in_quotes(wanted) + " is not a key: give one such as x, Shift+X, Ctrl+X, Alt+Left, F5, Space or none");
     const auto own = static_cast<std::size_t>(action - actions().begin());
-    if (!set_at[own].empty()) refuse_line(where, in_quotes(name) + " has a key from " + set_at[own]);
+    if (!set_at[own].empty()) refuse_line(where, in_quotes(name) + " already has a key from " + set_at[own]);
     for (std::size_t i = 0; i < shortcuts_.size() && *shortcut != Shortcut{}; ++i) {
         if (shortcuts_[i] != *shortcut || i == own) continue;
         if (!set_at[i].empty())

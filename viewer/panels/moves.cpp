@@ -57,7 +57,7 @@ void pin_picked(Viewer& v, Pin::Kind kind) {
 
 void go_to_off_row(Viewer& v) {
     const std::span<const OffRow> rows = v.off_rows();
-    if (rows.empty()) return v.say("all rows that are known sum to 1, or the head has a sink");
+    if (rows.empty()) return v.say("All rows sum to 1");
     const std::int64_t from = v.state().pins.empty() ? -1 : v.state().pins.back().token;
     const auto slot_of = [&](const OffRow& row) { return v.row_slots().slot_of(row.row); };
     auto next = std::ranges::find_if(rows, [&](const OffRow& row) { return slot_of(row) > from; });

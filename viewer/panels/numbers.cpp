@@ -28,7 +28,7 @@ void draw_number(Ui& ui, ImDrawList& list, const Box& line, HeadStatistic statis
         if (ImGui::IsMouseClicked(0)) ui.state.statistic = statistic;
     }
     const float y = line.y + ui.px(3);
-    put(list, regular(ui), line.x, y, chosen ? ui.palette.accent : ui.palette.faint, name_of(statistic));
+    put(list, regular(ui), line.x, y, chosen ? ui.palette.accent : ui.palette.faint, shown_name(statistic, ui.live));
     put_right(list, chosen ? bold(ui) : regular(ui), line.right(), y, chosen ? ui.palette.strong : ui.palette.ink,
               std::isnan(value) ? "–" : format("%.3f", value));
     if (std::isnan(value)) return;
@@ -48,7 +48,7 @@ void draw_numbers(Ui& ui) {
     const auto found = std::ranges::find(ui.live.heads(), ui.head);
     const auto i = static_cast<std::size_t>(found - ui.live.heads().begin());
     const ModelInfo& info = ui.live.model().info();
-    std::string what = "mean over its rows";
+    std::string what = "mean over rows";
     if (info.kv_heads > 0 && info.kv_heads != info.heads)
         what = format("KV head %lld", static_cast<long long>(ui.head.head / (info.heads / info.kv_heads)));
     float y = heading(

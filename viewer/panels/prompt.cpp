@@ -71,9 +71,9 @@ void draw_prompt(Ui& ui, Viewer& viewer) {
     if (ui.at.focus_prompt) ImGui::SetKeyboardFocusHere();
     ui.at.focus_prompt = false;
     const bool entered = ImGui::InputTextWithHint("##prompt",
-                                                  config.is_vision() ? "A file: PNG, JPEG or safetensors"
-                                                  : writes           ? "What should the model go on with?"
-                                                                     : "What should the model read?",
+                                                  config.is_vision() ? "Image file: PNG, JPEG or safetensors"
+                                                  : writes           ? "Prompt for the model to continue"
+                                                                     : "Text for the model to read",
                                                   &ui.at.prompt, ImGuiInputTextFlags_EnterReturnsTrue);
     note_area(ui, Area::prompt);
     ui.at.sampling_shown = wide_enough;

@@ -65,8 +65,13 @@ std::string off_rows_text(std::span<const OffRow> rows) {
     const OffRow worst = *std::ranges::max_element(rows, {}, off);
     std::string text =
         format("row %lld sums to %.4g", static_cast<long long>(worst.row), static_cast<double>(worst.sum));
-    if (rows.size() > 1) text += format(", %zu rows are off", rows.size());
+    if (rows.size() > 1) text += format(", %zu rows do not sum to 1", rows.size());
     return text;
+}
+
+std::string viewing_text(const Ui& ui) {
+    return format("viewing token %lld of %lld", static_cast<long long>(std::min(*ui.state.rows, ui.all_rows)),
+                  static_cast<long long>(ui.all_rows));
 }
 
 void draw_figures(const Ui& ui, Pieces& pieces) {
@@ -74,16 +79,16 @@ void draw_figures(const Ui& ui, Pieces& pieces) {
     if (!ui.data.off_rows.empty())
         pieces.text(off_rows_text(ui.data.off_rows), p.bad);
     else if (ui.data.rows_checked > 0)
-        pieces.text("Σrow = 1 ✓", p.good);
+        pieces.text("rows sum to 1 ✓", p.good);
     if (!ui.figures.frozen) {
-        pieces.text(format("viewing costs %.1f %%", ui.data.cost_percent), p.faint);
-        pieces.text(format("gfx %.1f ms", 1e3 * ui.figures.gfx_seconds), p.faint);
+        pieces.text(format("slowdown by viewer %.1f %%", ui.data.cost_percent), p.faint);
+        pieces.text(format("frame %.1f ms", 1e3 * ui.figures.gfx_seconds), p.faint);
         if (ui.data.version.tokens_per_second > 0)
             pieces.text(format("%.0f tok/s", ui.data.version.tokens_per_second), p.ink);
     }
     const Activity activity = ui.data.version.activity;
     const bool live = !ui.state.rows;
-    pieces.text(live ? name_of(activity) : "back in time", live ? activity_colour(ui, activity) : p.accent, true);
+    pieces.text(live ? std::string(name_of(activity)) : viewing_text(ui), live ? activity_colour(ui, activity) : p.accent, true);
     pieces.text(
         ui.figures.device.substr(0, ui.figures.device.find(" (")) + (ui.figures.software ? " · software Vulkan" : ""),
         p.faint);
@@ -118,7 +123,7 @@ void draw_status_bar(Ui& ui) {
 
 void draw_too_small(const Ui& ui) {
     const ImVec2 all = ImGui::GetIO().DisplaySize;
-    const std::string text = format("the window is too small: %.0f × %.0f pixels at least",
+    const std::string text = format("the window is too small: it needs %.0f × %.0f pixels",
                                     static_cast<double>(ui.px(min_width)), static_cast<double>(ui.px(min_height)));
     put_middle(*ImGui::GetForegroundDrawList(), small(ui), all.x / 2, (all.y - ui.fonts.small_size) / 2, ui.palette.ink,
                fitted(small(ui), text, all.x - ui.px(8)));

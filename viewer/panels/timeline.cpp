@@ -44,12 +44,11 @@ void draw_timeline(Ui& ui) {
     ImDrawList& list = *ImGui::GetWindowDrawList();
     const std::int64_t all = ui.all_rows;
     const std::int64_t shown = ui.state.rows ? std::min(*ui.state.rows, all) : all;
-    const std::string name = ui.state.rows ? "Back in time" : "Time";
-    const std::string what =
-        format("token %lld of %lld · %lld given", static_cast<long long>(shown), static_cast<long long>(all),
+        const std::string what =
+        format("%stoken %lld of %lld · %lld prompt tokens", ui.state.rows ? "viewing " : "", static_cast<long long>(shown), static_cast<long long>(all),
                static_cast<long long>(ui.data.version.given_of(ui.head.kind)));
     const float left = box.x + ui.px(12);
-    put(list, bold(ui), left, box.y + ui.px(9), ui.state.rows ? ui.palette.accent : ui.palette.strong, name);
+    put(list, bold(ui), left, box.y + ui.px(9), ui.state.rows ? ui.palette.accent : ui.palette.strong, "Time");
     put_right(list, small(ui), box.right() - ui.px(12), box.y + ui.px(11), ui.palette.faint, what);
     const Box track{left, box.y + ui.px(36), box.wide - ui.px(24), ui.px(16)};
     scrub(ui, track, all);

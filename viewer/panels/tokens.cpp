@@ -122,7 +122,7 @@ void draw_tokens(Ui& ui) {
     const Excerpt* read = ui.data.read.get();
     const std::int64_t query = read != nullptr ? read->first_row : ui.row_slots.token(ui.query()).value_or(-1);
     const std::string what =
-        query >= 0 ? "shaded by what “" + label_of(ui.row_labels(), ui.row_slots.slot_of(query)) + "” reads" : "";
+        query >= 0 ? "shaded by the attention of “" + label_of(ui.row_labels(), ui.row_slots.slot_of(query)) + "”" : "";
     heading(ui, *ImGui::GetWindowDrawList(), box, text_heading(ui), what);
     ImGui::SetCursorScreenPos({box.x + ui.px(12), box.y + ui.px(text_above)});
     const float line = ui.px(text_line), room = box.high - ui.px(text_above) - ui.px(text_below) + ui.px(2);

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "runtime/base/log.h"
+#include "runtime/models/config.h"
 
 namespace vantage::view {
 
@@ -19,6 +20,10 @@ std::int64_t Interaction::query(const ViewState& state, std::int64_t rows) const
     for (auto pin = state.pins.rbegin(); pin != state.pins.rend(); ++pin)
         if (pin->kind == Pin::Kind::query && pin->token < rows) return pin->token;
     return state.image.empty() ? rows - 1 : 0;  // of an image the class's token, for which the patches are read
+}
+
+std::string shown_name(HeadStatistic statistic, const LiveModel& live) {
+    return statistic == HeadStatistic::first && live.model().config().is_vision() ? "[CLS]" : name_of(statistic);
 }
 
 std::string head_name(const HeadId& head) {

@@ -141,6 +141,8 @@ struct Ui {
     std::int64_t query() const { return at.query(state, data.rows); }
 };
 
+/// A statistic as panels call it: of an image model the first token is "[CLS]".
+std::string shown_name(HeadStatistic statistic, const LiveModel& live);
 /// "Encoder layer 0 · Head 3".
 std::string head_name(const HeadId& head);
 /// The label of a token, or its number.

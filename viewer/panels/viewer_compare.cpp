@@ -7,6 +7,8 @@
 namespace vantage::view {
 namespace {
 
+constexpr const char* nothing_to_compare =
+    "Nothing to compare yet: start with --compare and another prompt=, weights=, precision= or model=";
 constexpr double blink_seconds = 0.5;  // that each run is seen
 
 std::int64_t turns_of(double from, double now) {
@@ -28,13 +30,13 @@ double Viewer::blink_left(double now) const {
 }
 
 void Viewer::show(ShownRuns what) {
-    if (!b_) return say("there is one run: a second one comes with --compare");
+    if (!b_) return say(nothing_to_compare);
     at_.blink_from.reset();
     state_.shown = what;
 }
 
 void Viewer::toggle_blinking() {
-    if (!b_) return say("there is one run: a second one comes with --compare");
+    if (!b_) return say(nothing_to_compare);
     if (at_.blink_from)
         at_.blink_from.reset();
     else

@@ -57,8 +57,8 @@ void Viewer::arrange(float width, float height) {
     if (state_.axis == KeyAxis::relative && (apart || picture)) {
         state_.axis = KeyAxis::absolute;
         state_.part.reset();
-        say(apart ? "cross attention reads another text: its keys lie at no distance"
-                  : "patches lie in two directions: they have no distance along a line");
+        say(apart ? "cross-attention has no relative positions: its keys are another text"
+                  : "image patches have no relative positions: they are a 2D grid");
     }
     fonts_.update();
     if (given_prompt_) at_.prompt = fonts_.in_field(*std::exchange(given_prompt_, std::nullopt));

@@ -39,7 +39,7 @@ void Viewer::run_or_stop() {
 }
 
 bool Viewer::obeyed() {
-    if (!a_.live.commanded()) say("the program that opened this view runs the model");
+    if (!a_.live.commanded()) say("a program runs this model: the viewer cannot control it");
     return a_.live.commanded();
 }
 
@@ -72,7 +72,7 @@ std::string Viewer::command_line(const ViewState& shown) const {
 
 void Viewer::copy_command_line() {
     const std::string line = command_line(state_shown(a_.version));
-    if (line.empty()) return say("a program runs this model: no command line makes this view");
+    if (line.empty()) return say("a program runs this model: no command line makes the same view");
     if (options_.copy) options_.copy(line);
     say("copied: " + line);
 }
