@@ -75,7 +75,8 @@ public:
     bool turn(double seconds = 0);
     /// Turns until the window is closed.
     void run();
-    /// Writes what is shown, as a PNG. Throws as write errors, and when the window is minimised.
+    /// Writes what is shown as a PNG: all data of the version published last, for which it waits. Throws if the file cannot be
+    /// written or the window is minimised.
     void save(const std::string& path);
 
 private:

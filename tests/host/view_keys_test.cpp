@@ -50,13 +50,15 @@ TEST_CASE("a user's file of keys", "[view]") {
     CHECK(key_of(before, "select-left") == Shortcut{.key = Key::f3});
     CHECK(key_of(before, "exclude-first") == Shortcut{.key = Key::f4});
     CHECK(before.as_file() ==
-          KeyBindings("suggest-head = F2\nselect-left = F3\nexclude-first = F4\nmaximum-up = F5\nreset-range = F6\n", "keys")
+          KeyBindings("suggest-head = F2\nselect-left = F3\nexclude-first = F4\nmaximum-up = F5\nreset-range = F6\n",
+                      "keys")
               .as_file());
     CHECK(before.as_file().find("telling") == std::string::npos);
     const auto refused = [](const char* text) { return [text] { KeyBindings(text, "own/keys"); }; };
     test::expect_error(ErrorKind::usage, {"own/keys:2: there is no action \"dance\"", "vantage view --keys"},
                        refused("theme = F2\ndance = d\n"));
-    test::expect_error(ErrorKind::usage, {"own/keys:1: \"Hyper+X\" is not a key", "Ctrl+X"}, refused("theme = Hyper+X"));
+    test::expect_error(ErrorKind::usage, {"own/keys:1: \"Hyper+X\" is not a key", "Ctrl+X"},
+                       refused("theme = Hyper+X"));
     test::expect_error(ErrorKind::usage, {"own/keys:1: \"x y\" is not a key"}, refused("theme = x y"));
     test::expect_error(ErrorKind::usage, {"own/keys:1: \"\" is not a key"}, refused("theme ="));
     test::expect_error(ErrorKind::usage, {"own/keys:3: F2 is the key of \"theme\" from own/keys:1"},

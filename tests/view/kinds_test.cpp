@@ -84,7 +84,7 @@ TEST_CASE("small maps have the shapes of their own heads", "[view][window][once]
         const HeadId head{1, 1, kind};
         const Box cell = cell_of(s, head);
         const Image image = s.window.screenshot();
-        const std::int64_t rows = s.viewer.rows(), keys = s.viewer.columns();
+        const std::int64_t rows = s.viewer.runs().rows(), keys = s.viewer.runs().columns();
         const std::vector<float> weights = attention_of(s.live, head, rows, keys);
         const ColourTable& table = colours_of(ColourMap::magma);
         for (std::int64_t row = 0; row < rows; ++row)
@@ -118,7 +118,7 @@ TEST_CASE("pins and parts go with the tokens that they are of", "[view][window][
         s.viewer.state().part = Rectangle{0, 4, 0, 4};
         s.user.move(static_cast<double>(cell.x + cell.wide / 2), static_cast<double>(cell.y + cell.high / 2));
         s.user.click();
-        REQUIRE(s.viewer.head() == HeadId{1, 1, to});
+        REQUIRE(s.viewer.runs().head() == HeadId{1, 1, to});
         return s.viewer.state().pins;
     };
     CHECK(look(AttentionKind::self, AttentionKind::self) == std::vector{query, key});
@@ -173,14 +173,14 @@ TEST_CASE("an encoder's map by distance has keys before and behind the query", "
     ViewState state{.prompt = "the dog chased the birds and the birds chased the dog"};
     state.head = HeadId{1, 1};
     PanelsShown s(opened, state, {.text = state.prompt});
-    const std::int64_t n = s.viewer.rows();
+    const std::int64_t n = s.viewer.runs().rows();
     const std::vector<float> weights = attention_of(s.live, *state.head, n, n);
     s.user.type("r");
     REQUIRE(s.viewer.state().axis == KeyAxis::relative);
-    REQUIRE(s.viewer.columns() == 2 * n - 1);
+    REQUIRE(s.viewer.runs().columns() == 2 * n - 1);
     const Image image = s.window.screenshot();
     keep(image, "distances");
-    const MapView& map = s.viewer.map();
+    const MapView& map = s.viewer.panes().front().map;
     const ColourTable& table = colours_of(ColourMap::magma);
     for (std::int64_t row = 0; row < n; ++row)
         for (std::int64_t column = 0; column < 2 * n - 1; ++column) {
@@ -190,10 +190,10 @@ TEST_CASE("an encoder's map by distance has keys before and behind the query", "
                                                 static_cast<int>(map.y_of(static_cast<double>(row) + 0.3))));
             if (key < 0 || key >= n) {
                 CHECK(pixel == palette_of(Theme::dark).panel);
-                CHECK_FALSE(s.viewer.key_of({row, column}).has_value());
+                CHECK_FALSE(s.viewer.runs().key_of({row, column}).has_value());
                 continue;
             }
-            CHECK(s.viewer.key_of({row, column}) == key);
+            CHECK(s.viewer.runs().key_of({row, column}) == key);
             const auto step = std::lround(
                 255 * position_of(weights[static_cast<std::size_t>(row * n + key)], 1, AttentionScale::square_root));
             bool near = false;
@@ -202,9 +202,9 @@ TEST_CASE("an encoder's map by distance has keys before and behind the query", "
             CHECK(near);
         }
     s.user.move(static_cast<double>(map.x_of(static_cast<double>(n - 1) + 2.5)), static_cast<double>(map.y_of(5.5)));
-    REQUIRE(s.viewer.reading().has_value());
-    CHECK(s.viewer.reading()->query == 5);
-    CHECK(s.viewer.reading()->key == 3);  // two before
+    REQUIRE(s.viewer.runs().reading().has_value());
+    CHECK(s.viewer.runs().reading()->query == 5);
+    CHECK(s.viewer.runs().reading()->key == 3);  // two before
 }
 
 TEST_CASE("Alt alone opens the menus, and digits go into the number that has the keys", "[view][window][once]") {
@@ -246,7 +246,7 @@ TEST_CASE("Alt alone opens the menus, and digits go into the number that has the
     s.user.press(GLFW_KEY_ENTER);
     s.user.until_ended();
     CHECK(viewer.state().max_tokens == 12);
-    CHECK(viewer.version().run == 2);
+    CHECK(viewer.runs().a().version.run == 2);
 }
 
 TEST_CASE("what no font has stands in a field as its number, and is asked as itself", "[view][window][once]") {

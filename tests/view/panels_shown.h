@@ -22,7 +22,7 @@ inline std::vector<float> attention_of(LiveModel& live, const HeadId& head, std:
 
 /// How far the colours of the map's cells are from those of the weights, in steps of the colour map, at worst.
 inline int worst_of_map(const Image& image, const Viewer& viewer, const std::vector<float>& weights, bool causal) {
-    const MapView& map = viewer.map();
+    const MapView& map = viewer.panes().front().map;
     const ColourTable& table = colours_of(viewer.state().colours);
     const ValueRange& range = viewer.state().range;
     int worst = 0;

@@ -20,11 +20,11 @@ TEST_CASE("the colour bar's ends, numbers in cells, and sums of rows", "[view][w
     ViewState state{.max_tokens = 0};
     state.head = HeadId{2, 3};
     PanelsShown s(opened, state, {.text = state.prompt});
-    const std::int64_t n = s.viewer.rows();
+    const std::int64_t n = s.viewer.runs().rows();
     const std::vector<float> weights = attention_of(s.live, *state.head, n, n);
 
     // ---- the dark end by the mouse: a quarter of the way up the bar, on a √ scale a sixteenth
-    const Box bar = s.viewer.places().bar;
+    const Box bar = s.viewer.panes().back().places.bar;
     const double x = static_cast<double>(bar.x) + 44, low = static_cast<double>(bar.bottom()),
                  high = static_cast<double>(bar.high);
     s.user.move(x, low);
@@ -47,9 +47,9 @@ TEST_CASE("the colour bar's ends, numbers in cells, and sums of rows", "[view][w
     s.viewer.touch(), s.user.settle();
     const Image numbered = s.window.screenshot();
     keep(numbered, "numbers");
-    CHECK(s.viewer.map().pixels_per_row() >= 34);
+    CHECK(s.viewer.panes().front().map.pixels_per_row() >= 34);
     const auto inked = [&](std::int64_t row, std::int64_t key) {  // pixels in a cell that are not of its colour
-        const MapView& map = s.viewer.map();
+        const MapView& map = s.viewer.panes().front().map;
         const int left = static_cast<int>(map.x_of(static_cast<double>(key))) + 4,
                   top = static_cast<int>(map.y_of(static_cast<double>(row))) + 4;
         int count = 0;
@@ -63,10 +63,10 @@ TEST_CASE("the colour bar's ends, numbers in cells, and sums of rows", "[view][w
     s.user.type("f");
 
     // ---- sums of rows: all good; then a row's log-sum-exp is made wrong
-    CHECK(s.viewer.off_rows().empty());
+    CHECK(s.viewer.runs().off_rows().empty());
     const Palette& palette = palette_of(Theme::dark);
     const auto strip = [&] {
-        const Box& map = s.viewer.map().box;
+        const Box& map = s.viewer.panes().front().map.box;
         return Box{map.x - 5, map.y, 3, map.high};
     };
     CHECK(has_colour(s.window.screenshot(), strip(), palette.good));
@@ -91,20 +91,22 @@ TEST_CASE("a row that does not sum to 1 is named and found", "[view][window][onc
     Window window(opened.device, live, state, {.width = 1200, .height = 760, .frozen = true});
     User user(window);
     user.settle();
-    REQUIRE(window.viewer().off_rows().size() == 1);
-    CHECK(window.viewer().off_rows()[0].row == 17);
-    CHECK(std::abs(window.viewer().off_rows()[0].sum - std::exp(-0.02f)) < 1e-4f);
-    const Box& map = window.viewer().map().box;
+    REQUIRE(window.viewer().runs().off_rows().size() == 1);
+    CHECK(window.viewer().runs().off_rows()[0].row == 17);
+    CHECK(std::abs(window.viewer().runs().off_rows()[0].sum - std::exp(-0.02f)) < 1e-4f);
+    const Box& map = window.viewer().panes().front().map.box;
     const Image image = window.screenshot();
     keep(image, "off row");
-    const auto at = [&](double row) { return Box{map.x - 5, std::round(window.viewer().map().y_of(row + 0.3)), 3, 3}; };
+    const auto at = [&](double row) {
+        return Box{map.x - 5, std::round(window.viewer().panes().front().map.y_of(row + 0.3)), 3, 3};
+    };
     CHECK(has_colour(image, at(17), palette_of(Theme::dark).bad));
     CHECK_FALSE(has_colour(image, at(16), palette_of(Theme::dark).bad));
     user.type("!");
     CHECK(window.viewer().state().pins == std::vector<Pin>{{Pin::Kind::query, 17}});
     CHECK(window.viewer().at().note == "row 17 sums to 0.9802");
     user.press(GLFW_KEY_LEFT);  // another head: all is well
-    CHECK(window.viewer().off_rows().empty());
+    CHECK(window.viewer().runs().off_rows().empty());
 }
 
 TEST_CASE("everything is reached by keys, and keys are what the user's file says", "[view][window][once]") {
@@ -123,14 +125,14 @@ TEST_CASE("everything is reached by keys, and keys are what the user's file says
     s.user.press(GLFW_KEY_ESCAPE);
 
     // ---- menus: F10, to the third one, its second line
-    const HeadId before = viewer.head();
+    const HeadId before = viewer.runs().head();
     s.user.press(GLFW_KEY_F10);
     s.user.press(GLFW_KEY_RIGHT), s.user.press(GLFW_KEY_RIGHT), s.user.press(GLFW_KEY_DOWN);
     REQUIRE(viewer.at().menu == Menu::heads);
     keep(s.window.screenshot(), "menu");
     s.user.press(GLFW_KEY_ENTER);
     CHECK_FALSE(viewer.at().menu.has_value());
-    CHECK(viewer.head() == HeadId{before.layer + 1, before.head});
+    CHECK(viewer.runs().head() == HeadId{before.layer + 1, before.head});
     s.user.move(20, 15), s.user.click();  // and by the mouse: the first menu, its third line
     REQUIRE(viewer.at().menu == Menu::file);
     s.user.move(60, 36 + 6 + 2 * 23 + 10);
@@ -161,21 +163,21 @@ TEST_CASE("everything is reached by keys, and keys are what the user's file says
     CHECK(viewer.state().range == ValueRange{});
     tab_to(Area::heads);
     s.user.press(GLFW_KEY_RIGHT);
-    CHECK(viewer.head() == HeadId{before.layer + 1, before.head + 1});
+    CHECK(viewer.runs().head() == HeadId{before.layer + 1, before.head + 1});
     tab_to(Area::numbers);
     s.user.press(GLFW_KEY_DOWN);
     CHECK(viewer.state().statistic == HeadStatistic::effective);
     viewer.state().pins.clear();
     tab_to(Area::text);
     s.user.press(GLFW_KEY_LEFT);
-    CHECK(viewer.at().picked_token == viewer.rows() - 2);
+    CHECK(viewer.at().picked_token == viewer.runs().rows() - 2);
     s.user.press(GLFW_KEY_UP);
-    CHECK(viewer.at().picked_token < viewer.rows() - 2);
+    CHECK(viewer.at().picked_token < viewer.runs().rows() - 2);
     s.user.press(GLFW_KEY_ENTER);
     CHECK(viewer.state().pins == std::vector<Pin>{{Pin::Kind::query, *viewer.at().picked_token}});
     keep(s.window.screenshot(), "area text");
     tab_to(Area::time);
-    const std::int64_t all = viewer.rows();
+    const std::int64_t all = viewer.runs().rows();
     s.user.press(GLFW_KEY_LEFT);
     CHECK(viewer.state().rows == all - 1);
     s.user.press(GLFW_KEY_ENTER);
@@ -193,10 +195,10 @@ TEST_CASE("everything is reached by keys, and keys are what the user's file says
     CHECK(viewer.at().sampling.seed == 6);
     tab_to(Area::run);
     keep(s.window.screenshot(), "area run");
-    const std::uint64_t run = viewer.version().run;
+    const std::uint64_t run = viewer.runs().a().version.run;
     s.user.press(GLFW_KEY_ENTER);
     s.user.until_ended();
-    CHECK(viewer.version().run == run + 1);
+    CHECK(viewer.runs().a().version.run == run + 1);
     CHECK(viewer.state().prompt == "Tom took the");
     s.user.press(GLFW_KEY_TAB, GLFW_MOD_SHIFT);
     CHECK(viewer.at().area == Area::length);
@@ -219,7 +221,7 @@ TEST_CASE("an image model shows its picture, and what a query reads over it", "[
     state.pins = {{Pin::Kind::query, 6}};
     const Image seen = picture_of(prompt.pixels, input);
     PanelsShown s(opened, state, prompt);
-    REQUIRE(s.viewer.rows() == input.places());
+    REQUIRE(s.viewer.runs().rows() == input.places());
     LiveTokens tokens;
     s.live.read_tokens(tokens);
     CHECK(tokens.texts[0] == "cls");
@@ -262,11 +264,11 @@ TEST_CASE("encoders and encoder-decoders are drawn, each kind of their attention
         const Opened opened(oracle + "bert");
         ViewState state{.prompt = "the dog chased the birds and the birds chased the dog"};
         PanelsShown s(opened, state, {.text = state.prompt});
-        const std::int64_t n = s.viewer.rows();
+        const std::int64_t n = s.viewer.runs().rows();
         REQUIRE(n > 10);
         const Image image = s.window.screenshot();
         keep(image, "encoder");
-        CHECK(worst_of_map(image, s.viewer, attention_of(s.live, s.viewer.head(), n, n), false) <= 1);
+        CHECK(worst_of_map(image, s.viewer, attention_of(s.live, s.viewer.runs().head(), n, n), false) <= 1);
         s.user.type("a");
         CHECK(s.viewer.at().note == "this model has one kind of attention");
     }
@@ -274,23 +276,24 @@ TEST_CASE("encoders and encoder-decoders are drawn, each kind of their attention
     ViewState state{.max_tokens = 5};
     state.sampling.ignore_end = true;
     PanelsShown s(opened, state, {.text = {}, .ids = {5, 6, 7, 9, 11, 12, 5, 6}});
-    const std::int64_t source = s.viewer.version().source_rows, written = s.viewer.version().rows;
+    const std::int64_t source = s.viewer.runs().a().version.source_rows, written = s.viewer.runs().a().version.rows;
     REQUIRE(source == 8);
     REQUIRE(written != source);
     for (const AttentionKind kind :
          {AttentionKind::self, AttentionKind::encoder, AttentionKind::cross, AttentionKind::self}) {
-        REQUIRE(s.viewer.head().kind == kind);
+        REQUIRE(s.viewer.runs().head().kind == kind);
         const std::int64_t rows = kind == AttentionKind::encoder ? source : written,
                            keys = kind == AttentionKind::self ? written : source;
-        CHECK(s.viewer.rows() == rows);
-        CHECK(s.viewer.columns() == keys);
+        CHECK(s.viewer.runs().rows() == rows);
+        CHECK(s.viewer.runs().columns() == keys);
         const Image image = s.window.screenshot();
         keep(image, kind == AttentionKind::self ? "decoder" : kind == AttentionKind::encoder ? "its encoder" : "cross");
-        CHECK(worst_of_map(image, s.viewer, attention_of(s.live, s.viewer.head(), rows, keys),
+        CHECK(worst_of_map(image, s.viewer, attention_of(s.live, s.viewer.runs().head(), rows, keys),
                            kind == AttentionKind::self) <= 1);
-        s.user.move(static_cast<double>(s.viewer.map().x_of(2.5)), static_cast<double>(s.viewer.map().y_of(1.5)));
-        REQUIRE(s.viewer.reading().has_value());
-        CHECK(s.viewer.reading()->head == s.viewer.head());
+        s.user.move(static_cast<double>(s.viewer.panes().front().map.x_of(2.5)),
+                    static_cast<double>(s.viewer.panes().front().map.y_of(1.5)));
+        REQUIRE(s.viewer.runs().reading().has_value());
+        CHECK(s.viewer.runs().reading()->head == s.viewer.runs().head());
         s.user.move(2, 2);
         s.user.type("a");
     }

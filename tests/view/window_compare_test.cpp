@@ -51,10 +51,10 @@ TEST_CASE("two runs in a window: side by side, one of them, in turn, and their d
     User user(window);
     user.until_ended();
     const double until = seconds() + 30;
-    while (viewer.rows() < a.version().rows && seconds() < until) user.settle();
-    const std::int64_t n = viewer.rows();
+    while (viewer.runs().rows() < a.version().rows && seconds() < until) user.settle();
+    const std::int64_t n = viewer.runs().rows();
     REQUIRE(n == a.version().rows);
-    const std::vector<float> p_a = weights_in(a, viewer.head(), n), p_b = weights_in(b, viewer.head(), n);
+    const std::vector<float> p_a = weights_in(a, viewer.runs().head(), n), p_b = weights_in(b, viewer.runs().head(), n);
     const auto at = [&](const std::vector<float>& p, std::int64_t row, std::int64_t key) {
         return p[static_cast<std::size_t>(row * n + key)];
     };
@@ -77,10 +77,10 @@ TEST_CASE("two runs in a window: side by side, one of them, in turn, and their d
     const MapView right = viewer.panes()[1].map;
     user.move(static_cast<double>(right.x_of(0.5)), static_cast<double>(right.y_of(9.5)));
     REQUIRE(viewer.at().cell() == Cell{9, 0});
-    REQUIRE(viewer.readings().first.has_value());
-    REQUIRE(viewer.readings().second.has_value());
-    CHECK(std::abs(viewer.readings().first->weight - at(p_a, 9, 0)) < 1e-5f);
-    CHECK(std::abs(viewer.readings().second->weight - at(p_b, 9, 0)) < 1e-5f);
+    REQUIRE(viewer.runs().readings().first.has_value());
+    REQUIRE(viewer.runs().readings().second.has_value());
+    CHECK(std::abs(viewer.runs().readings().first->weight - at(p_a, 9, 0)) < 1e-5f);
+    CHECK(std::abs(viewer.runs().readings().second->weight - at(p_b, 9, 0)) < 1e-5f);
 
     user.move(-1, -1);  // its crosshair is in no picture now
 
@@ -88,10 +88,10 @@ TEST_CASE("two runs in a window: side by side, one of them, in turn, and their d
     user.type("[");
     CHECK(viewer.state().shown == ShownRuns::a);
     REQUIRE(viewer.panes().size() == 1);
-    CHECK(worst_colour(window.screenshot(), viewer.map(), magma, plain(p_a)) <= 1);
+    CHECK(worst_colour(window.screenshot(), viewer.panes().front().map, magma, plain(p_a)) <= 1);
     user.type("]");
     CHECK(viewer.state().shown == ShownRuns::b);
-    CHECK(worst_colour(window.screenshot(), viewer.map(), magma, plain(p_b)) <= 1);
+    CHECK(worst_colour(window.screenshot(), viewer.panes().front().map, magma, plain(p_b)) <= 1);
 
     // ---- the difference, and zoom that is the same for all
     user.type("d");
@@ -103,12 +103,12 @@ TEST_CASE("two runs in a window: side by side, one of them, in turn, and their d
         return 128 + std::copysign(127 * position_of(std::abs(d), 0.5f, AttentionScale::square_root), d);
     };
     // √ is steep at nothing: a difference of 1e-6 more or less is a step of 0.2 there
-    CHECK(worst_colour(seen, viewer.map(), difference_colours(true), change) <= 1);
-    const MapView map = viewer.map();
+    CHECK(worst_colour(seen, viewer.panes().front().map, difference_colours(true), change) <= 1);
+    const MapView map = viewer.panes().front().map;
     user.move(static_cast<double>(map.x_of(3.5)), static_cast<double>(map.y_of(9.5)));
     user.scroll(3);
     REQUIRE(viewer.state().part.has_value());
-    const Rectangle part = viewer.part();
+    const Rectangle part = viewer.runs().part();
     user.type("w");
     CHECK(viewer.state().shown == ShownRuns::both);
     CHECK(viewer.panes()[0].map.part == part);
@@ -118,14 +118,14 @@ TEST_CASE("two runs in a window: side by side, one of them, in turn, and their d
     // ---- in turn: pictures come by themselves, and stop with it
     inject(glfwSetCharCallback, window.handle(), static_cast<unsigned>('b'));
     REQUIRE(window.turn(0.01));
-    CHECK(viewer.shown() == ShownRuns::b);
+    CHECK(viewer.runs().shown() == ShownRuns::b);
     bool back = false;
-    for (const double end = seconds() + 5; seconds() < end && !back; back = viewer.shown() == ShownRuns::a)
+    for (const double end = seconds() + 5; seconds() < end && !back; back = viewer.runs().shown() == ShownRuns::a)
         REQUIRE(window.turn(0.05));
     CHECK(back);
     user.type("b");
     CHECK_FALSE(viewer.at().blink_from.has_value());
-    CHECK(viewer.shown() == ShownRuns::a);
+    CHECK(viewer.runs().shown() == ShownRuns::a);
     user.settle();
     const std::uint64_t drawn = window.counts().pictures;
     for (int i = 0; i < 8; ++i) REQUIRE(window.turn(0.1));

@@ -62,11 +62,11 @@ TEST_CASE("the viewer's window: run, point, click, scroll, type, resize, close",
     // ---- what it shows is what the model did
     const Image first = window->screenshot();
     keep(first, "first");
-    const std::int64_t rows = viewer.rows();
+    const std::int64_t rows = viewer.runs().rows();
     REQUIRE(rows >= 20);
-    const std::vector<float> weights = weights_of(live, viewer.head(), rows);
+    const std::vector<float> weights = weights_of(live, viewer.runs().head(), rows);
     // One step: a weight may lie on the border of two, and two devices' square roots differ in the last bit.
-    CHECK(worst_step(first, viewer.map(), weights, ColourMap::magma) <= 1);
+    CHECK(worst_step(first, viewer.panes().front().map, weights, ColourMap::magma) <= 1);
     {
         PictureMaker maker(live, state, 1);
         const Image without = maker.draw(1000, 700);  // with a frozen clock the same pixels without a window
@@ -75,12 +75,12 @@ TEST_CASE("the viewer's window: run, point, click, scroll, type, resize, close",
     }
 
     // ---- the mouse
-    const MapView map = viewer.map();
+    const MapView map = viewer.panes().front().map;
     user.move(static_cast<double>(map.x_of(3.5)), static_cast<double>(map.y_of(9.5)));
     REQUIRE(viewer.at().cell() == Cell{9, 3});
-    REQUIRE(viewer.reading().has_value());
-    CHECK(viewer.reading()->query == 9);
-    CHECK(std::abs(viewer.reading()->weight - weights[static_cast<std::size_t>(9 * rows + 3)]) < 1e-5f);
+    REQUIRE(viewer.runs().reading().has_value());
+    CHECK(viewer.runs().reading()->query == 9);
+    CHECK(std::abs(viewer.runs().reading()->weight - weights[static_cast<std::size_t>(9 * rows + 3)]) < 1e-5f);
     user.click();
     CHECK(viewer.state().pins == std::vector<Pin>{{Pin::Kind::query, 9}});
     user.scroll(3);
@@ -92,9 +92,9 @@ TEST_CASE("the viewer's window: run, point, click, scroll, type, resize, close",
     // ---- keys
     user.type("f");
     CHECK_FALSE(viewer.state().part.has_value());
-    const HeadId before = viewer.head();
+    const HeadId before = viewer.runs().head();
     user.press(GLFW_KEY_RIGHT);
-    CHECK(viewer.head() == HeadId{before.layer, (before.head + 1) % 8, AttentionKind::self});
+    CHECK(viewer.runs().head() == HeadId{before.layer, (before.head + 1) % 8, AttentionKind::self});
     user.type("t?");
     CHECK(viewer.state().theme == Theme::light);
     keep(window->screenshot(), "help");
@@ -109,7 +109,7 @@ TEST_CASE("the viewer's window: run, point, click, scroll, type, resize, close",
     user.press(GLFW_KEY_ENTER);
     CHECK(viewer.state().prompt == "Tom took the blue box. Tom took");
     user.until_ended();
-    CHECK(viewer.version().prompt_tokens < 12);
+    CHECK(viewer.runs().a().version.prompt_tokens < 12);
 
     // ---- the window
     glfwSetWindowSize(window->handle(), 760, 560);

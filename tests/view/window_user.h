@@ -92,12 +92,14 @@ public:
             // on CPU devices a version may wait a tenth of a second for its picture
             const bool waits = window_.viewer().wake_in(seconds()) < 0.5;
             quiet = window_.counts().pictures == before && !waits ? quiet + 1 : 0;
-            if (quiet == 2) wait_for_answers(window_.viewer().live());  // of which there may be a picture to draw
+            if (quiet == 2)
+                wait_for_answers(window_.viewer().runs().a().live);  // of which there may be a picture to draw
         }
     }
     void until_ended() {
         const double until = seconds() + 60;
-        while (window_.viewer().live().version().activity != Activity::ended && seconds() < until) window_.turn(0.02);
+        while (window_.viewer().runs().a().live.version().activity != Activity::ended && seconds() < until)
+            window_.turn(0.02);
         settle();
     }
 

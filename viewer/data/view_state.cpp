@@ -19,7 +19,10 @@ namespace {
 
 constexpr Word<Pooling> pooling_words[] = {
     // the last two are the words of older command lines
-    {Pooling::mass, "sum"}, {Pooling::peak, "max"}, {Pooling::mass, "mass"}, {Pooling::peak, "peak"}};
+    {Pooling::mass, "sum"},
+    {Pooling::peak, "max"},
+    {Pooling::mass, "mass"},
+    {Pooling::peak, "peak"}};
 constexpr Word<KeyAxis> axis_words[] = {{KeyAxis::absolute, "absolute"}, {KeyAxis::relative, "relative"}};
 constexpr Word<Theme> theme_words[] = {{Theme::dark, "dark"}, {Theme::light, "light"}};
 constexpr Word<HeadOrder> order_words[] = {{HeadOrder::index, "index"}, {HeadOrder::value, "value"}};
@@ -163,8 +166,7 @@ auto field(Member... member) {
 }
 
 Option prompt_option() {
-    return {"-p", "TEXT", "Prompt",
-            [](ViewState& s, const std::string& value) { s.prompt = value; },
+    return {"-p", "TEXT", "Prompt", [](ViewState& s, const std::string& value) { s.prompt = value; },
             [](const ViewState& s, const ViewState& defaults) {
                 return s.prompt == defaults.prompt ? Values{} : Values{s.prompt};
             }};
@@ -193,26 +195,24 @@ void take_compared(Compared& compared, const std::string& text) {
         refuse("--compare", "\"" + text + "\"", "prompt=TEXT, model=DIR, weights=WORD or precision=WORD");
 }
 Option compare_option() {
-    return {
-        "--compare", "WHAT=VALUE",
-        "Compare with a second run that differs in prompt=TEXT, model=DIR, weights=q4 or precision=f32; repeatable",
-        [](ViewState& s, const std::string& value) {
-            take_compared(s.compared ? *s.compared : s.compared.emplace(), value);
-        },
-        [](const ViewState& s, const ViewState&) {
-            Values values;
-            if (!s.compared) return values;
-            const Compared& c = *s.compared;
-            if (c.prompt) values.push_back("prompt=" + *c.prompt);
-            if (c.model) values.push_back("model=" + *c.model);
-            if (c.weights) values.push_back("weights=" + weight_type_name(*c.weights));
-            if (c.precision) values.push_back(std::string("precision=") + name_of(*c.precision));
-            return values;
-        }};
+    return {"--compare", "WHAT=VALUE",
+            "Compare with a second run that differs in prompt=TEXT, model=DIR, weights=q4 or precision=f32; repeatable",
+            [](ViewState& s, const std::string& value) {
+                take_compared(s.compared ? *s.compared : s.compared.emplace(), value);
+            },
+            [](const ViewState& s, const ViewState&) {
+                Values values;
+                if (!s.compared) return values;
+                const Compared& c = *s.compared;
+                if (c.prompt) values.push_back("prompt=" + *c.prompt);
+                if (c.model) values.push_back("model=" + *c.model);
+                if (c.weights) values.push_back("weights=" + weight_type_name(*c.weights));
+                if (c.precision) values.push_back(std::string("precision=") + name_of(*c.precision));
+                return values;
+            }};
 }
 Option image_option() {
-    return {"--image", "FILE",
-            "Image for an image model: PNG, JPEG, or safetensors with pixel_values",
+    return {"--image", "FILE", "Image for an image model: PNG, JPEG, or safetensors with pixel_values",
             [](ViewState& s, const std::string& value) { s.image = value; },
             [](const ViewState& s, const ViewState&) { return s.image.empty() ? Values{} : Values{s.image}; }};
 }
@@ -270,12 +270,10 @@ const std::vector<Option>& options() {
         place("--layer", field(&HeadId::layer), "Layer of the focused head"),
         place("--head", field(&HeadId::head), "Number of the focused head in its layer"),
         of_option(),
-        word("--show", shown_words, field(&ViewState::shown),
-             "With --compare: both, a, b, or difference (b − a)"),
+        word("--show", shown_words, field(&ViewState::shown), "With --compare: both, a, b, or difference (b − a)"),
         part_option(),
         rows_option(),
-        word("--axis", axis_words, field(&ViewState::axis),
-             "Columns: absolute (keys) or relative (distances)"),
+        word("--axis", axis_words, field(&ViewState::axis), "Columns: absolute (keys) or relative (distances)"),
         word("--pool", pooling_words, field(&ViewState::pooling), "Pooling of zoomed-out cells: sum or max"),
         flag("--sink-off", field(&ViewState::modifiers, &Modifiers::sink_off),
              "Exclude the first token (attention sink), renormalised"),
@@ -290,9 +288,11 @@ const std::vector<Option>& options() {
              "Colour scale: linear, sqrt or log. Default: sqrt; with --over-expected log"),
         number("--min", field(&ViewState::range, &ValueRange::min),
                "Minimum of the colour range. Default: 0; with --over-expected 0.0625"),
-        number("--max", field(&ViewState::range, &ValueRange::max),
-               "Maximum of the colour range. Default: 1; with --over-expected 16; with --value-weighted the largest ‖v‖"),
-        number("--max-difference", field(&ViewState::difference_max), "Range of the colour bar of differences: −X to X"),
+        number(
+            "--max", field(&ViewState::range, &ValueRange::max),
+            "Maximum of the colour range. Default: 1; with --over-expected 16; with --value-weighted the largest ‖v‖"),
+        number("--max-difference", field(&ViewState::difference_max),
+               "Range of the colour bar of differences: −X to X"),
         word("--colours", colour_map_words, field(&ViewState::colours), "Colour map: magma, viridis, cividis or grey"),
         word("--theme", theme_words, field(&ViewState::theme), "Theme: dark or light"),
         word("--statistic", statistic_words, field(&ViewState::statistic), "Statistic that colours the heads"),

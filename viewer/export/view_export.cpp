@@ -230,7 +230,8 @@ std::vector<std::pair<std::string, std::string>> facts_of(const ViewSubject& s) 
         {"Vantage-Axis", std::string(name_of(v.axis)) + (v.axis == KeyAxis::relative ? " (distances)" : " (keys)")},
         {"Vantage-Modifiers", modifiers_text(v.modifiers)},
         {"Vantage-Scale", format("%s, %g to %g", name_of(v.scale), v.range.min, v.range.max)},
-        {"Vantage-Row-Sum-Error", s.row_sum_error ? format("%.2g", *s.row_sum_error) : "unknown, or the head has a learned sink"}};
+        {"Vantage-Row-Sum-Error",
+         s.row_sum_error ? format("%.2g", *s.row_sum_error) : "unknown, or the head has a learned sink"}};
     if (s.second) {
         facts.emplace_back("Vantage-Compared", text_of(v.compared.value_or(Compared())));
         facts.emplace_back("Vantage-ShownRuns", s.part_name());

@@ -9,7 +9,7 @@
 
 namespace vantage::view {
 
-class Viewer;
+class ViewCommands;
 
 enum class Menu : std::uint8_t { file, model, heads, map, view, compare, help };
 inline constexpr int menu_count = 7;
@@ -65,10 +65,10 @@ struct Action {
     const char* name;  ///< in menus and in the help
     Menu menu;
     Shortcut shortcut;
-    void (*run)(Viewer&);
-    bool (*on)(const Viewer&) = nullptr;  ///< a mark in the menu; null: it has none
-    bool group = false;                   ///< a line in the menu before it
-    bool typing = false;                  ///< also while a text is being typed
+    void (*run)(ViewCommands&);
+    bool (*on)(const ViewCommands&) = nullptr;  ///< a mark in the menu; null: it has none
+    bool group = false;                         ///< a line in the menu before it
+    bool typing = false;                        ///< also while a text is being typed
 };
 
 std::span<const Action> actions();

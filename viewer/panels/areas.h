@@ -14,10 +14,10 @@ inline constexpr int area_count = 12;
 inline constexpr int max_seed = 999999, max_length = 100000;  // what the sampling controls reach
 
 /// The next area that is on the screen, or the one before; leaves a text that is being typed.
-void next_area(Viewer& viewer, int step);
+void next_area(ViewCommands& view, int step);
 /// A character that is typed where a number has the keys: true for a digit or a point, with which the number begins anew or goes on.
-bool type_digit(Viewer& viewer, char32_t character);
+bool type_digit(ViewCommands& view, char32_t character);
 /// What a key does in the area that has the keys; false where it has no use for it.
-bool act_in_area(Viewer& viewer, const Shortcut& shortcut);
+bool act_in_area(ViewCommands& view, const Shortcut& shortcut);
 
 }  // namespace vantage::view

@@ -14,7 +14,7 @@ namespace {
 double place_on(const Box& bar, float y) { return static_cast<double>((bar.bottom() - y) / bar.high); }
 
 /// The handle of an end. While it is dragged the bar stays as it was, so that the handle is where the mouse is.
-void drag_end(Ui& ui, ImDrawList& list, const Box& bar, BarEnd end) {
+void drag_end(FocusUi& ui, ImDrawList& list, const Box& bar, BarEnd end) {
     const ImGuiIO& io = ImGui::GetIO();
     const bool bright = end == BarEnd::bright, dragged = ui.at.bar && ui.at.dragged_end == end;
     const ValueRange axis = ui.at.bar.value_or(ui.state.range);
@@ -42,7 +42,7 @@ void drag_end(Ui& ui, ImDrawList& list, const Box& bar, BarEnd end) {
 }
 
 /// The wheel over the bar moves its bright end.
-void wheel(Ui& ui, const Box& bar) {
+void wheel(FocusUi& ui, const Box& bar) {
     const ImGuiIO& io = ImGui::GetIO();
     if (io.MouseWheel == 0 || !ImGui::IsWindowHovered() || !bar.has(io.MousePos.x, io.MousePos.y)) return;
     constexpr double step = 0.08;  // of the bar
@@ -51,9 +51,9 @@ void wheel(Ui& ui, const Box& bar) {
 }
 
 /// Counts as lengths on a logarithmic scale: a single cell is seen beside a hundred thousand.
-void draw_histogram(const Ui& ui, ImDrawList& list, const Box& box) {
-    if (!ui.data.counts) return;
-    const ValueCounts& counts = *ui.data.counts;
+void draw_histogram(const FocusUi& ui, ImDrawList& list, const Box& box) {
+    if (!ui.run.frame->counts) return;
+    const ValueCounts& counts = *ui.run.frame->counts;
     const std::uint32_t maximum = std::max({counts.below, counts.above, *std::ranges::max_element(counts.bins), 1u});
     const auto length = [&](std::uint32_t count) {
         const double share = std::log1p(static_cast<double>(count)) / std::log1p(static_cast<double>(maximum));
@@ -83,7 +83,7 @@ void draw_histogram(const Ui& ui, ImDrawList& list, const Box& box) {
 }
 
 /// While an end is dragged, the colours lie between where the ends are now.
-void draw_colours(const Ui& ui, ImDrawList& list, const Box& bar, const ValueRange& axis) {
+void draw_colours(const FocusUi& ui, ImDrawList& list, const Box& bar, const ValueRange& axis) {
     const ColourTable& colours = colours_of(ui.state.colours);
     const auto steps = static_cast<int>(bar.high);
     for (int i = 0; i < steps; ++i) {
@@ -104,7 +104,7 @@ const char* unit_of(const Modifiers& m) {
 
 }  // namespace
 
-void draw_colour_bar(Ui& ui, const Box& box) {
+void draw_colour_bar(FocusUi& ui, const Box& box) {
     ImDrawList& list = *ImGui::GetWindowDrawList();
     if (box.high < ui.px(40)) return;
     const bool histogram = box.wide > ui.px(2 * bar_histogram);

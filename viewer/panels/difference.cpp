@@ -19,15 +19,15 @@ struct SlotRange {
 
 /// Cells of `size` slots, from the visible ones, of which the map shows nothing: of a run where none of them has a token of it, of the
 /// difference where one of them is not a pair.
-std::vector<SlotRange> gaps_of(const Ui& ui, ShownRuns shown, const Alignment& slots, std::int64_t size, double first,
-                               double last) {
+std::vector<SlotRange> gaps_of(const FocusUi& ui, ShownRuns shown, const Alignment& slots, std::int64_t size,
+                               double first, double last) {
     std::vector<SlotRange> gaps;
     const auto begin = static_cast<std::int64_t>(std::max(first, 0.0)) / size * size;
     const std::int64_t end = std::min(static_cast<std::int64_t>(std::ceil(last)), slots.count());
     for (std::int64_t cell = begin; cell < end; cell += size) {
         const std::int64_t cell_end = std::min(cell + size, slots.count());
         std::int64_t there = 0;
-        for (std::int64_t slot = cell; slot < cell_end; ++slot) there += ui.beside->has(shown, slots, slot) ? 1 : 0;
+        for (std::int64_t slot = cell; slot < cell_end; ++slot) there += ui.focus.two->has(shown, slots, slot) ? 1 : 0;
         if (shown == ShownRuns::difference ? there == cell_end - cell : there > 0) continue;
         if (!gaps.empty() && gaps.back().last == cell)
             gaps.back().last = cell_end;
@@ -67,12 +67,12 @@ void drag_ends(Ui& ui, const Box& bar) {
 
 }  // namespace
 
-void draw_gaps(const Ui& ui, ImDrawList& list, const Pane& pane) {
-    const Beside& beside = *ui.beside;
-    const HeadId& head = ui.head;
-    const Alignment& rows = head.kind == AttentionKind::encoder ? beside.comparison.source() : beside.comparison.own();
-    const Alignment& keys = head.kind == AttentionKind::self ? beside.comparison.own() : beside.comparison.source();
-    const FrameData* frame = beside.frames[pane.shown == ShownRuns::b ? 1 : 0];
+void draw_gaps(const FocusUi& ui, ImDrawList& list, const Pane& pane) {
+    const TwoRuns& two = *ui.focus.two;
+    const HeadId& head = ui.focus.head;
+    const Alignment& rows = head.kind == AttentionKind::encoder ? two.comparison.source() : two.comparison.own();
+    const Alignment& keys = head.kind == AttentionKind::self ? two.comparison.own() : two.comparison.source();
+    const FrameData* frame = two.frames[pane.shown == ShownRuns::b ? 1 : 0];
     if (frame == nullptr || rows.a.plain()) return;
     const MapView& map = pane.map;
     const std::int64_t size = std::int64_t{1} << frame->map.level;

@@ -7,38 +7,41 @@
 
 #include "runtime/picture/shown_text.h"
 #include "viewer/panels/panels.h"
-#include "viewer/panels/viewer.h"
+#include "viewer/panels/view_commands.h"
+#include "viewer/panels/viewed_runs.h"
 #include "viewer/panels/widgets.h"
 
 namespace vantage::view {
 namespace {
 
 /// The next token behind `from` whose label has the text, beginning anew at the end; -1 for none.
-std::int64_t next_with(const Ui& ui, const std::string& text, std::int64_t from) {
-    const std::int64_t count = std::min<std::int64_t>(std::ssize(ui.row_labels()), ui.map.rows);
+std::int64_t next_with(std::span<const std::string> labels, const std::string& text, std::int64_t from) {
+    const auto count = std::ssize(labels);
     for (std::int64_t i = 1; i <= count; ++i) {
         const std::int64_t token = (std::max<std::int64_t>(from, -1) + i) % count;
-        if (ui.row_labels()[static_cast<std::size_t>(token)].find(text) != std::string::npos) return token;
+        if (labels[static_cast<std::size_t>(token)].find(text) != std::string::npos) return token;
     }
     return -1;
 }
 
-void pin_next(Ui& ui, Viewer& viewer) {
-    constexpr int max_columns = 40;  // columns
+void pin_next(Ui& ui, const std::vector<std::string>& labels, ViewCommands& view) {
+    constexpr int max_columns = 40;  // of the text in the message
+    const ViewedRuns& runs = view.runs();
+    const std::span known = std::span(labels).first(std::min(labels.size(), static_cast<std::size_t>(runs.rows())));
     const std::int64_t from = ui.state.pins.empty() ? -1 : ui.state.pins.back().token;
     const std::string wanted = ui.fonts.legible(ui.fonts.of_field(ui.at.found));  // as labels are
-    const std::int64_t token = wanted.empty() ? -1 : next_with(ui, wanted, from);
+    const std::int64_t token = wanted.empty() ? -1 : next_with(known, wanted, from);
     if (token < 0) {
-        if (!wanted.empty()) viewer.say("no token has “" + shortened(wanted, max_columns) + "”");
+        if (!wanted.empty()) view.say("no token has “" + shortened(wanted, max_columns) + "”");
         return;
     }
     ui.state.pins = {{Pin::Kind::query, token}};
-    if (ui.state.part) ui.state.part = showing(*ui.state.part, token, token, ui.map.rows, ui.map.columns);
+    if (ui.state.part) ui.state.part = showing(*ui.state.part, token, token, runs.rows(), runs.columns());
 }
 
 }  // namespace
 
-void draw_find(Ui& ui, Viewer& viewer) {
+void draw_find(Ui& ui, const std::vector<std::string>& labels, ViewCommands& view) {
     const Box& focus = ui.layout.focus;
     const float wide = std::min(ui.px(280), focus.wide - ui.px(24));
     ImGui::SetNextWindowPos({std::round(focus.x + (focus.wide - wide) / 2), focus.y + ui.px(40)});
@@ -52,7 +55,7 @@ void draw_find(Ui& ui, Viewer& viewer) {
     ui.at.focus_find = false;
     if (ImGui::InputTextWithHint("##find", "Find a token; Enter: next match", &ui.at.found,
                                  ImGuiInputTextFlags_EnterReturnsTrue)) {
-        pin_next(ui, viewer);
+        pin_next(ui, labels, view);
         ui.at.focus_find = true;
     } else if (ImGui::IsItemDeactivated()) {
         ui.at.find = false;

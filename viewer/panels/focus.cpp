@@ -35,23 +35,23 @@ LabelRange label_range(double first, double last, double pixels, float line) {
     return {(begin + step - 1) / step * step, static_cast<std::int64_t>(std::ceil(last)), step};
 }
 
-bool is_pinned(const Ui& ui, Pin::Kind kind, std::int64_t token) {
+bool is_pinned(const FocusUi& ui, Pin::Kind kind, std::int64_t token) {
     return std::ranges::count(ui.state.pins, Pin{kind, token}) != 0;
 }
 
-std::string column_label(const Ui& ui, std::int64_t column) {
+std::string column_label(const FocusUi& ui, std::int64_t column) {
     if (ui.state.axis == KeyAxis::relative) {
-        const std::int64_t before = column - ui.own_column;
+        const std::int64_t before = column - ui.focus.own_column;
         return before == 0 ? "self" : format("{}{}", before > 0 ? "−" : "+", std::abs(before));
     }
-    return label_of(ui.key_labels(), column);
+    return label_of(ui.focus.key_labels, column);
 }
 
-ImU32 label_colour(const Ui& ui, bool marked, bool pinned) {
+ImU32 label_colour(const FocusUi& ui, bool marked, bool pinned) {
     return marked ? ui.palette.accent : pinned ? ui.palette.strong : ui.palette.faint;
 }
 
-void draw_row_labels(const Ui& ui, ImDrawList& list, const Box& box) {
+void draw_row_labels(const FocusUi& ui, ImDrawList& list, const Box& box) {
     const Face face = small(ui);
     const double pixels = ui.map.pixels_per_row();
     const LabelRange range = label_range(ui.map.part.first_row, ui.map.part.last_row, pixels, face.size * 1.15f);
@@ -59,7 +59,7 @@ void draw_row_labels(const Ui& ui, ImDrawList& list, const Box& box) {
     const auto draw = [&](std::int64_t row, bool marked) {
         const auto middle = ui.map.y_of(static_cast<double>(row)) + static_cast<float>(pixels / 2);
         if (middle < box.y || middle > box.bottom()) return;
-        const std::string text = fitted(face, label_of(ui.row_labels(), row), box.wide);
+        const std::string text = fitted(face, label_of(ui.focus.row_labels, row), box.wide);
         const float y = middle - face.size / 2;
         if (marked && range.step > 1) fill(list, {box.x, y - 1, box.wide, face.size + 3}, ui.palette.panel);
         put_right(list, face, box.right(), y, label_colour(ui, marked, is_pinned(ui, Pin::Kind::query, row)), text);
@@ -69,7 +69,7 @@ void draw_row_labels(const Ui& ui, ImDrawList& list, const Box& box) {
     if (cell && cell->first % range.step != 0) draw(cell->first, true);
 }
 
-void draw_column_labels(const Ui& ui, ImDrawList& list, const Box& box) {
+void draw_column_labels(const FocusUi& ui, ImDrawList& list, const Box& box) {
     const Face face = small(ui);
     const double pixels = ui.map.pixels_per_column();
     const LabelRange range = label_range(ui.map.part.first_column, ui.map.part.last_column, pixels, face.size * 1.15f);
@@ -88,28 +88,28 @@ void draw_column_labels(const Ui& ui, ImDrawList& list, const Box& box) {
     if (cell && cell->second % range.step != 0) draw(cell->second, true);
 }
 
-std::string row_sum_text(const Ui& ui, std::int64_t slot) {
-    const std::optional<std::int64_t> row = ui.row_slots.token(slot);
+std::string row_sum_text(const FocusUi& ui, std::int64_t slot) {
+    const std::optional<std::int64_t> row = ui.focus.row_slots.token(slot);
     const std::string name =
-        format("row %lld “", static_cast<long long>(row.value_or(slot))) + label_of(ui.row_labels(), slot) + "” ";
+        format("row %lld “", static_cast<long long>(row.value_or(slot))) + label_of(ui.focus.row_labels, slot) + "” ";
     if (!row) return name + "is not in this text";
-    const auto off = std::ranges::find(ui.data.off_rows, *row, &OffRow::row);
-    if (off != ui.data.off_rows.end()) return name + format("sums to %.4g", static_cast<double>(off->sum));
-    return name + (*row < ui.data.rows_checked ? "sums to 1" : "has no sum yet");
+    const auto off = std::ranges::find(ui.run.frame->off_rows, *row, &OffRow::row);
+    if (off != ui.run.frame->off_rows.end()) return name + format("sums to %.4g", static_cast<double>(off->sum));
+    return name + (*row < ui.run.frame->rows_checked ? "sums to 1" : "has no sum yet");
 }
 
 /// Those whose slots lie between two places.
-std::span<const OffRow> off_rows_between(const Ui& ui, double first, double last) {
-    const auto slot = [&](const OffRow& off) { return static_cast<double>(ui.row_slots.slot_of(off.row)); };
+std::span<const OffRow> off_rows_between(const FocusUi& ui, double first, double last) {
+    const auto slot = [&](const OffRow& off) { return static_cast<double>(ui.focus.row_slots.slot_of(off.row)); };
     const auto begin =
-        std::ranges::partition_point(ui.data.off_rows, [&](const OffRow& off) { return slot(off) <= first; });
-    return {begin,
-            std::partition_point(begin, ui.data.off_rows.end(), [&](const OffRow& off) { return slot(off) < last; })};
+        std::ranges::partition_point(ui.run.frame->off_rows, [&](const OffRow& off) { return slot(off) <= first; });
+    return {begin, std::partition_point(begin, ui.run.frame->off_rows.end(),
+                                        [&](const OffRow& off) { return slot(off) < last; })};
 }
 
 /// A strip between labels and map: green where rows sum to 1, red where one does not, grey where it is not known yet.
-void draw_row_sums(const Ui& ui, ImDrawList& list) {
-    if (ui.data.rows_checked == 0) return;
+void draw_row_sums(const FocusUi& ui, ImDrawList& list) {
+    if (ui.run.frame->rows_checked == 0) return;
     const MapView& map = ui.map;
     const Box strip{map.box.x - ui.px(5), map.box.y, ui.px(3), map.box.high};
     const auto part = [&](double first, double last, ImU32 colour, float minimum) {
@@ -117,12 +117,13 @@ void draw_row_sums(const Ui& ui, ImDrawList& list) {
                     bottom = std::clamp(map.y_of(last), strip.y, strip.bottom());
         fill(list, {strip.x, top, strip.wide, std::max(bottom - top, minimum)}, colour);
     };
-    const auto checked = static_cast<double>(std::min(ui.row_slots.slot_of(ui.data.rows_checked), map.rows));
+    const auto checked =
+        static_cast<double>(std::min(ui.focus.row_slots.slot_of(ui.run.frame->rows_checked), map.rows));
     part(map.part.first_row, map.part.last_row, ui.palette.line, 0);
     part(map.part.first_row, checked, ui.palette.good, 0);
     float drawn_to = strip.y - 1;  // of rows within the same pixel one is enough
     for (const OffRow& off : off_rows_between(ui, map.part.first_row - 1, map.part.last_row)) {
-        const auto row = static_cast<double>(ui.row_slots.slot_of(off.row));
+        const auto row = static_cast<double>(ui.focus.row_slots.slot_of(off.row));
         if (map.y_of(row + 1) < drawn_to + 1) continue;
         part(row, row + 1, ui.palette.bad, ui.px(2));
         drawn_to = map.y_of(row + 1);
@@ -136,7 +137,7 @@ void draw_row_sums(const Ui& ui, ImDrawList& list) {
     const double at = map.part.first_row + static_cast<double>(mouse.y - map.box.y) / map.pixels_per_row();
     auto row = std::clamp<std::int64_t>(static_cast<std::int64_t>(at), 0, map.rows - 1);
     for (const OffRow& off : off_rows_between(ui, at - 0.5 - std::max(reach, 0.5), at - 0.5 + std::max(reach, 0.5)))
-        row = ui.row_slots.slot_of(off.row);
+        row = ui.focus.row_slots.slot_of(off.row);
     ImGui::SetTooltip("%s", row_sum_text(ui, row).c_str());
 }
 
@@ -152,18 +153,18 @@ std::string number_for(const Face& face, float value, float room) {
 }
 
 /// The weight of one run, as its map shows it; NaN where there is none, or it is not known yet.
-float weight_at(const Ui& ui, bool of_b, std::int64_t row, std::int64_t column) {
-    const FrameData* frame = ui.beside != nullptr ? ui.beside->frames[of_b ? 1 : 0] : &ui.data;
+float weight_at(const FocusUi& ui, bool of_b, std::int64_t row, std::int64_t column) {
+    const FrameData* frame = ui.focus.two != nullptr ? ui.focus.two->frames[of_b ? 1 : 0] : ui.run.frame;
     if (frame == nullptr || frame->numbers == nullptr || frame->numbers->axis != ui.state.axis) return NAN;
     static const SideSlots plain;
-    const SideSlots& slots = ui.beside != nullptr ? ui.beside->comparison.slots(of_b) : plain;
-    const auto query = slots.rows_of(ui.head.kind).token(row);
-    const auto key = ui.state.axis == KeyAxis::relative ? column : slots.keys_of(ui.head.kind).token(column);
+    const SideSlots& slots = ui.focus.two != nullptr ? ui.focus.two->comparison.slots(of_b) : plain;
+    const auto query = slots.rows_of(ui.focus.head.kind).token(row);
+    const auto key = ui.state.axis == KeyAxis::relative ? column : slots.keys_of(ui.focus.head.kind).token(column);
     return query && key ? frame->numbers->at(*query, *key) : NAN;
 }
 
 /// What a cell shows, and the colour that it has.
-std::pair<float, Rgb> shown_at(const Ui& ui, ShownRuns shown, std::int64_t row, std::int64_t column) {
+std::pair<float, Rgb> shown_at(const FocusUi& ui, ShownRuns shown, std::int64_t row, std::int64_t column) {
     if (shown != ShownRuns::difference) {
         const float value = weight_at(ui, shown == ShownRuns::b, row, column);
         return {value, colour_at(ui.state.colours, std::isnan(value) ? 0 : ui.position(value))};
@@ -176,7 +177,7 @@ std::pair<float, Rgb> shown_at(const Ui& ui, ShownRuns shown, std::int64_t row, 
 }
 
 /// The weights of cells that are large enough to hold them.
-void draw_weights(const Ui& ui, ImDrawList& list, ShownRuns shown) {
+void draw_weights(const FocusUi& ui, ImDrawList& list, ShownRuns shown) {
     const MapView& map = ui.map;
     const double side = std::min(map.pixels_per_row(), map.pixels_per_column());
     if (side < static_cast<double>(numbered_cell * ui.scale)) return;
@@ -198,7 +199,7 @@ void draw_weights(const Ui& ui, ImDrawList& list, ShownRuns shown) {
 }
 
 /// A frame around a whole row or column of cells.
-void draw_stripe(const Ui& ui, ImDrawList& list, Pin::Kind kind, std::int64_t token, ImU32 colour) {
+void draw_stripe(const FocusUi& ui, ImDrawList& list, Pin::Kind kind, std::int64_t token, ImU32 colour) {
     const Box& box = ui.map.box;
     const auto at = static_cast<double>(token);
     Box stripe = box;
@@ -214,7 +215,7 @@ void draw_stripe(const Ui& ui, ImDrawList& list, Pin::Kind kind, std::int64_t to
     outline(list, stripe, colour, ui.px(1));
 }
 
-void draw_marks(const Ui& ui, ImDrawList& list) {
+void draw_marks(const FocusUi& ui, ImDrawList& list) {
     const Box& box = ui.map.box;
     list.PushClipRect({box.x, box.y}, {box.right(), box.bottom()}, true);
     for (const Pin& pin : ui.state.pins) draw_stripe(ui, list, pin.kind, pin.token, IM_COL32(255, 255, 255, 255));
@@ -236,7 +237,7 @@ void draw_marks(const Ui& ui, ImDrawList& list) {
 
 // ---- the mouse --------------------------------------------------------------------------------------------------------
 
-void zoom_to_box(Ui& ui, std::array<float, 2> from, ImVec2 to) {
+void zoom_to_box(FocusUi& ui, std::array<float, 2> from, ImVec2 to) {
     const auto a = ui.map.at(from[0], from[1]), b = ui.map.at(to.x, to.y);
     if (!a || !b) return;
     // The smallest part with square cells that has both corners.
@@ -245,7 +246,7 @@ void zoom_to_box(Ui& ui, std::array<float, 2> from, ImVec2 to) {
     ui.state.part = moved({row, row + side, column, column + side}, 0, 0, ui.map.rows, ui.map.columns);
 }
 
-void handle_drags(Ui& ui, const ImVec2& mouse) {
+void handle_drags(FocusUi& ui, const ImVec2& mouse) {
     if (ImGui::IsMouseClicked(1)) {
         ui.at.pan_from = {mouse.x, mouse.y};
         ui.at.pan_part = ui.map.part;
@@ -264,7 +265,7 @@ void handle_drags(Ui& ui, const ImVec2& mouse) {
     }
 }
 
-void handle_mouse(Ui& ui) {
+void handle_mouse(FocusUi& ui) {
     const ImGuiIO& io = ImGui::GetIO();
     const auto place = ui.map.at(io.MousePos.x, io.MousePos.y);
     handle_drags(ui, io.MousePos);
@@ -284,12 +285,13 @@ void handle_mouse(Ui& ui) {
     }
 }
 
-std::string what_is_shown(const Ui& ui) {
+std::string what_is_shown(const FocusUi& ui) {
     // where the inspector has given way, the cell at hand
-    if (const auto& r = ui.data.reading; ui.layout.inspector.wide <= 0 && ui.at.cell() && r && r->head == ui.head)
+    if (const auto& r = ui.run.frame->reading;
+        ui.layout.inspector.wide <= 0 && ui.at.cell() && r && r->head == ui.focus.head)
         return format("p %.5f · “", static_cast<double>(r->weight)) +
-               label_of(ui.row_labels(), ui.row_slots.slot_of(r->query)) + "” attends to “" +
-               label_of(ui.key_labels(), ui.key_slots.slot_of(r->key)) + "”";
+               label_of(ui.focus.row_labels, ui.focus.row_slots.slot_of(r->query)) + "” attends to “" +
+               label_of(ui.focus.key_labels, ui.focus.key_slots.slot_of(r->key)) + "”";
     const Modifiers& m = ui.state.modifiers;
     std::string text = std::string(name_of(ui.state.scale)) + " scale · " + name_of(ui.state.pooling);
     if (m.sink_off) text += " · first token excluded";
@@ -297,23 +299,23 @@ std::string what_is_shown(const Ui& ui) {
     if (m.value_weighted) text += " · p·‖v‖";
     if (m.over_expected) text += " · observed / expected";
     if (ui.state.axis == KeyAxis::relative) text += " · relative positions";
-    if (ui.data.map.level > 0)
-        text += format(" · %d × %d weights per cell", 1 << ui.data.map.level, 1 << ui.data.map.level);
-    if (ui.data.map.progress < 1) text += format(" · refining %.0f %%", 100 * ui.data.map.progress);
+    if (ui.run.frame->map.level > 0)
+        text += format(" · %d × %d weights per cell", 1 << ui.run.frame->map.level, 1 << ui.run.frame->map.level);
+    if (ui.run.frame->map.progress < 1) text += format(" · refining %.0f %%", 100 * ui.run.frame->map.progress);
     return text;
 }
 
 /// What a map is drawn from: a run's cells, or those of B less those of A. Nothing while the two are not of the same slots.
-std::pair<std::uint64_t, std::uint64_t> maps_of(const Ui& ui, ShownRuns shown) {
-    if (ui.beside == nullptr) return {ui.data.map.address, 0};
-    const auto [a, b] = ui.beside->frames;
+std::pair<std::uint64_t, std::uint64_t> maps_of(const FocusUi& ui, ShownRuns shown) {
+    if (ui.focus.two == nullptr) return {ui.run.frame->map.address, 0};
+    const auto [a, b] = ui.focus.two->frames;
     const auto address = [](const FrameData* frame) { return frame != nullptr ? frame->map.address : 0; };
     if (shown != ShownRuns::difference) return {address(shown == ShownRuns::a ? a : b), 0};
     if (a == nullptr || b == nullptr || a->slots != b->slots || a->map.level != b->map.level) return {0, 0};
     return {address(b), address(a)};
 }
 
-void draw_pane_title(const Ui& ui, ImDrawList& list, const Pane& pane) {
+void draw_pane_title(const FocusUi& ui, ImDrawList& list, const Pane& pane) {
     const Face face = small(ui);
     const float right = pane.last ? pane.box.right() - ui.px(12)
                                   : pane.box.right() - focus_bar_width(pane.box.wide, ui.scale),
@@ -321,8 +323,8 @@ void draw_pane_title(const Ui& ui, ImDrawList& list, const Pane& pane) {
     float left = pane.box.x + ui.px(12);
     if (pane.shown == ShownRuns::difference) left = put(list, face, left, y, ui.palette.strong, "B − A") + ui.px(18);
     const auto name = [&](std::size_t run, float end) {
-        const bool there = ui.beside->frames[run] != nullptr;
-        const std::string text = ui.beside->names[run] + (there ? "" : ": no such head");
+        const bool there = ui.focus.two->frames[run] != nullptr;
+        const std::string text = ui.focus.two->names[run] + (there ? "" : ": no such head");
         left = put(list, face, left, y, run == 1 ? ui.palette.accent : ui.palette.ink, fitted(face, text, end - left));
     };
     if (pane.shown != ShownRuns::difference) return name(pane.shown == ShownRuns::b ? 1 : 0, right);
@@ -332,7 +334,7 @@ void draw_pane_title(const Ui& ui, ImDrawList& list, const Pane& pane) {
 }
 
 /// One map with what stands around it.
-void draw_pane(Ui& ui, ImDrawList& list, const Pane& pane) {
+void draw_pane(FocusUi& ui, ImDrawList& list, const Pane& pane) {
     ui.map = pane.map;
     ImGui::SetCursorScreenPos({ui.map.box.x, ui.map.box.y});
     ImGui::InvisibleButton(
@@ -340,10 +342,10 @@ void draw_pane(Ui& ui, ImDrawList& list, const Pane& pane) {
         ImGuiButtonFlags_MouseButtonLeft | ImGuiButtonFlags_MouseButtonRight | ImGuiButtonFlags_MouseButtonMiddle);
     handle_mouse(ui);
     const auto [map, minus] = maps_of(ui, pane.shown);
-    draw_map(ui, list, {.map = map, .minus = minus, .box = ui.map.box, .part = ui.map.part});
-    if (ui.beside != nullptr) draw_gaps(ui, list, pane);
+    draw_map(ui, ui.surface, list, {.map = map, .minus = minus, .box = ui.map.box, .part = ui.map.part});
+    if (ui.focus.two != nullptr) draw_gaps(ui, list, pane);
     draw_weights(ui, list, pane.shown);
-    if (ui.beside == nullptr || pane.shown == (ui.beside->shown == ShownRuns::b ? ShownRuns::b : ShownRuns::a))
+    if (ui.focus.two == nullptr || pane.shown == (ui.focus.two->shown == ShownRuns::b ? ShownRuns::b : ShownRuns::a))
         draw_row_sums(ui, list);
     draw_marks(ui, list);
     draw_row_labels(ui, list, pane.places.row_labels);
@@ -357,11 +359,12 @@ void draw_pane(Ui& ui, ImDrawList& list, const Pane& pane) {
 
 }  // namespace
 
-void draw_focus(Ui& ui, const std::vector<Pane>& panes) {
+void draw_focus(FocusUi ui, const std::vector<Pane>& panes) {
     const Panel panel(ui, "focus", ui.layout.focus);
     if (!panel) return;
     ImDrawList& list = *ImGui::GetWindowDrawList();
-    heading(ui, list, ui.layout.focus, head_name(ui.head), what_is_shown(ui));
+    heading(ui, list, ui.layout.focus, head_name(ui.focus.head), what_is_shown(ui));
+    ui.map = panes.front().map;
     if (ui.map.rows == 0) {
         const Box& box = ui.layout.focus;
         put_middle(list, regular(ui), box.x + box.wide / 2, box.y + box.high / 2, ui.palette.faint,
@@ -370,10 +373,9 @@ void draw_focus(Ui& ui, const std::vector<Pane>& panes) {
     }
     ui.at.hovered.reset();
     for (const Pane& pane : panes) {
-        if (ui.beside != nullptr) draw_pane_title(ui, list, pane);
+        if (ui.focus.two != nullptr) draw_pane_title(ui, list, pane);
         draw_pane(ui, list, pane);
     }
-    ui.map = panes.front().map;
 }
 
 }  // namespace vantage::view

@@ -23,8 +23,8 @@ struct HeadCells {
     }
 };
 
-HeadCells cells_of(const Ui& ui, const Box& box) {
-    const auto [rows, columns] = head_grid(ui.live);
+HeadCells cells_of(const HeadMapUi& ui, const Box& box) {
+    const auto [rows, columns] = head_grid(ui.run.live);
     HeadCells cells{.box = box, .rows = rows, .columns = columns};
     const float wide = box.wide / static_cast<float>(columns), high = box.high / static_cast<float>(rows);
     const float step = std::min({wide, high, ui.px(64)});
@@ -35,7 +35,7 @@ HeadCells cells_of(const Ui& ui, const Box& box) {
 }
 
 /// The smallest and the largest value of all heads.
-std::pair<double, double> range_of(const Ui& ui) {
+std::pair<double, double> range_of(const HeadMapUi& ui) {
     double low = 1e300, high = -1e300;
     for (const HeadMeans& head : ui.heads) {
         const double value = head[ui.state.statistic];
@@ -46,28 +46,29 @@ std::pair<double, double> range_of(const Ui& ui) {
     return low <= high ? std::pair{low, high} : std::pair{0.0, 1.0};
 }
 
-std::string value_text(const Ui& ui, std::size_t head) {
+std::string value_text(const HeadMapUi& ui, std::size_t head) {
     if (head >= ui.heads.size()) return "–";
     const double value = ui.heads[head][ui.state.statistic];
     return std::isnan(value) ? "–" : format("%.3g", value);
 }
 
 /// Of two runs whose heads are as many the difference, where that is what is shown.
-std::pair<std::uint64_t, std::uint64_t> mini_maps_of(const Ui& ui) {
-    const std::uint64_t own = ui.data.mini_maps.address;
-    if (ui.beside == nullptr || ui.beside->shown != ShownRuns::difference) return {own, 0};
-    const auto [a, b] = ui.beside->frames;
+std::pair<std::uint64_t, std::uint64_t> mini_maps_of(const HeadMapUi& ui) {
+    const std::uint64_t own = ui.run.frame->mini_maps.address;
+    if (ui.focus.two == nullptr || ui.focus.two->shown != ShownRuns::difference) return {own, 0};
+    const auto [a, b] = ui.focus.two->frames;
     if (a == nullptr || b == nullptr || a->slots != b->slots || a->heads.size() != b->heads.size()) return {0, 0};
     return {b->mini_maps.address, a->mini_maps.address};
 }
 
-void draw_cell(const Ui& ui, ImDrawList& list, const Box& box, std::size_t head, std::pair<double, double> range) {
-    if (ui.state.mini_maps && ui.data.mini_maps.address != 0) {
-        const MiniMap& own = ui.data.mini_map_shapes[head];
+void draw_cell(const HeadMapUi& ui, ImDrawList& list, const Box& box, std::size_t head,
+               std::pair<double, double> range) {
+    if (ui.state.mini_maps && ui.run.frame->mini_maps.address != 0) {
+        const MiniMap& own = ui.run.frame->mini_map_shapes[head];
         fill(list, box, own.rows > 0 ? ui.palette.unknown : ui.palette.raised);
         const auto [map, minus] = mini_maps_of(ui);
         if (own.rows > 0 && own.columns > 0)
-            draw_map(ui, list,
+            draw_map(ui, ui.surface, list,
                      {.map = map,
                       .minus = minus,
                       .box = box,
@@ -83,8 +84,8 @@ void draw_cell(const Ui& ui, ImDrawList& list, const Box& box, std::size_t head,
 }
 
 /// Heads that read the same keys and values stand in one frame.
-void draw_groups(const Ui& ui, ImDrawList& list, const HeadCells& cells) {
-    const ModelInfo& info = ui.live.model().info();
+void draw_groups(const HeadMapUi& ui, ImDrawList& list, const HeadCells& cells) {
+    const ModelInfo& info = ui.run.live.model().info();
     if (ui.state.order != HeadOrder::index || info.kv_heads <= 0 || info.kv_heads == info.heads) return;
     const std::int64_t group = info.heads / info.kv_heads;
     for (std::int64_t row = 0; row < cells.rows; ++row) {
@@ -95,13 +96,14 @@ void draw_groups(const Ui& ui, ImDrawList& list, const HeadCells& cells) {
     }
 }
 
-void draw_axis(const Ui& ui, ImDrawList& list, const HeadCells& cells, const HeadOrderCells& order, const Box& box) {
+void draw_axis(const HeadMapUi& ui, ImDrawList& list, const HeadCells& cells, const HeadOrderCells& order,
+               const Box& box) {
     if (ui.state.order != HeadOrder::index) return;
     const Face face = small(ui);
     const float step = cells.cell + cells.gap;
     const auto every = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(face.size * 1.3f / step)));
     for (std::int64_t row = 0; row < cells.rows; row += every) {
-        const HeadId& head = ui.live.heads()[order[static_cast<std::size_t>(row * cells.columns)].value_or(0)];
+        const HeadId& head = ui.run.live.heads()[order[static_cast<std::size_t>(row * cells.columns)].value_or(0)];
         const char* prefix = head.kind == AttentionKind::encoder ? "e" : head.kind == AttentionKind::cross ? "x" : "";
         put_right(list, face, cells.left - ui.px(6), cells.at(row, 0).y + (cells.cell - face.size) / 2,
                   ui.palette.faint, prefix + std::to_string(head.layer));
@@ -111,7 +113,7 @@ void draw_axis(const Ui& ui, ImDrawList& list, const HeadCells& cells, const Hea
                    std::to_string(column));
 }
 
-void draw_scale(const Ui& ui, ImDrawList& list, const Box& box, std::pair<double, double> range) {
+void draw_scale(const HeadMapUi& ui, ImDrawList& list, const Box& box, std::pair<double, double> range) {
     const Box bar{box.x, box.bottom() - ui.px(8), box.wide, ui.px(8)};
     const ColourTable& colours = colours_of(ui.state.colours);
     const auto steps = static_cast<int>(bar.wide);
@@ -121,8 +123,7 @@ void draw_scale(const Ui& ui, ImDrawList& list, const Box& box, std::pair<double
     const float y = bar.y - ui.fonts.small_size - ui.px(5);
     put(list, small(ui), bar.x, y, ui.palette.faint, format("%.2g", range.first));
     put_right(list, small(ui), bar.right(), y, ui.palette.faint, format("%.2g", range.second));
-    put_middle(list, small(ui), bar.x + bar.wide / 2, y, ui.palette.ink,
-               shown_name(ui.state.statistic, ui.live));
+    put_middle(list, small(ui), bar.x + bar.wide / 2, y, ui.palette.ink, shown_name(ui.state.statistic, ui.run.live));
 }
 
 }  // namespace
@@ -160,12 +161,12 @@ HeadOrderCells head_cells(const LiveModel& live, const ViewState& state, std::sp
     return cells;
 }
 
-void draw_head_map(Ui& ui) {
+void draw_head_map(HeadMapUi ui) {
     const Box& box = ui.layout.heads;
     const Panel panel(ui, "heads", box);
     if (!panel) return;
     ImDrawList& list = *ImGui::GetWindowDrawList();
-    const ModelInfo& info = ui.live.model().info();
+    const ModelInfo& info = ui.run.live.model().info();
     const float top =
         heading(ui, list, box, "Heads",
                 format("%lld layers × %lld", static_cast<long long>(info.layers), static_cast<long long>(info.heads)));
@@ -173,25 +174,25 @@ void draw_head_map(Ui& ui) {
     const Box room{box.x + ui.px(12) + label, top + ui.px(18), box.wide - ui.px(24) - label,
                    box.bottom() - top - ui.px(18) - ui.px(52)};
     const HeadCells cells = cells_of(ui, room);
-    const HeadOrderCells order = head_cells(ui.live, ui.state, ui.heads);
+    const HeadOrderCells order = head_cells(ui.run.live, ui.state, ui.heads);
     const std::pair<double, double> range = range_of(ui);
     draw_axis(ui, list, cells, order, room);
     for (std::size_t i = 0; i < order.size(); ++i) {
         if (!order[i]) continue;
         const auto place = static_cast<std::int64_t>(i);
         const Box cell = cells.at(place / cells.columns, place % cells.columns);
-        const HeadId& head = ui.live.heads()[*order[i]];
+        const HeadId& head = ui.run.live.heads()[*order[i]];
         draw_cell(ui, list, cell, *order[i], range);
-        if (head == ui.head) outline(list, cell.inset(-ui.px(2)), ui.palette.accent, ui.px(2), ui.px(3));
+        if (head == ui.focus.head) outline(list, cell.inset(-ui.px(2)), ui.palette.accent, ui.px(2), ui.px(3));
         if (!ImGui::IsWindowHovered() ||
             !cell.inset(-cells.gap / 2).has(ImGui::GetIO().MousePos.x, ImGui::GetIO().MousePos.y))
             continue;
         outline(list, cell.inset(-1), ui.palette.strong, 1, ui.px(2));
-        ImGui::SetTooltip("%s\n%s %s", head_name(head).c_str(), shown_name(ui.state.statistic, ui.live).c_str(),
+        ImGui::SetTooltip("%s\n%s %s", head_name(head).c_str(), shown_name(ui.state.statistic, ui.run.live).c_str(),
                           value_text(ui, *order[i]).c_str());
         if (ImGui::IsMouseClicked(0)) {
             ui.state.head = head;
-            forget_misfits(ui.state, ui.at, ui.head.kind, head.kind);
+            forget_misfits(ui.state, ui.at, ui.focus.head.kind, head.kind);
         }
     }
     draw_groups(ui, list, cells);

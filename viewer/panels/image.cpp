@@ -32,26 +32,26 @@ struct Patches {
     }
 };
 
-void draw_picture(const Ui& ui, ImDrawList& list, const Box& box) {
+void draw_picture(const ImageUi& ui, ImDrawList& list, const Box& box) {
     params::ViewAreaParams p{};
-    p.map = address_words(ui.picture.address());
+    p.map = address_words(ui.surface.picture.address());
     p.left = box.x, p.top = box.y, p.pixels_wide = box.wide, p.pixels_high = box.high;
-    p.columns = static_cast<float>(ui.tokens.seen->width);
-    p.rows = static_cast<float>(ui.tokens.seen->height);
-    ui.drawings.add(list, [p](Painter& painter) mutable {
+    p.columns = static_cast<float>(ui.run.tokens.seen->width);
+    p.rows = static_cast<float>(ui.run.tokens.seen->height);
+    ui.surface.drawings.add(list, [p](Painter& painter) mutable {
         p.width = painter.width(), p.height = painter.height();
         painter.draw(Shading::picture, p, 6);
     });
 }
 
 /// A line between two of the opposite, to be seen on any picture.
-void mark(const Ui& ui, ImDrawList& list, const Box& box, ImU32 colour) {
+void mark(const ImageUi& ui, ImDrawList& list, const Box& box, ImU32 colour) {
     outline(list, box.inset(-ui.px(1)), IM_COL32(0, 0, 0, 200), ui.px(3));
     outline(list, box, colour, ui.px(1.5f));
 }
 
 /// What the mouse does on a token's box.
-void handle(Ui& ui, const Box& box, std::int64_t token) {
+void handle(ImageUi& ui, const Box& box, std::int64_t token) {
     const ImVec2 mouse = ImGui::GetIO().MousePos;
     if (!ImGui::IsWindowHovered() || !box.has(mouse.x, mouse.y)) return;
     ui.at.token = token;
@@ -60,9 +60,9 @@ void handle(Ui& ui, const Box& box, std::int64_t token) {
 }
 
 /// From the query to what it reads most; each line between two of the opposite, as marks are.
-void draw_lines_over(const Ui& ui, ImDrawList& list, const Patches& patches, const Box& chip, std::int64_t query) {
-    const auto& reading = ui.data.reading;
-    if (!reading || reading->head != ui.head || reading->query != query) return;
+void draw_lines_over(const ImageUi& ui, ImDrawList& list, const Patches& patches, const Box& chip, std::int64_t query) {
+    const auto& reading = ui.run.frame->reading;
+    if (!reading || reading->head != ui.focus.head || reading->query != query) return;
     const auto middle = [&](std::int64_t token) {
         const Box box = token == 0 ? chip : patches.of(token);
         return ImVec2{box.x + box.wide / 2, token == 0 ? box.y : box.y + box.high / 2};
@@ -77,11 +77,11 @@ void draw_lines_over(const Ui& ui, ImDrawList& list, const Patches& patches, con
 }
 
 /// The class has no place in the picture: its token stands below it.
-void draw_class(Ui& ui, ImDrawList& list, const Box& chip, float right, float weight, bool query) {
+void draw_class(ImageUi& ui, ImDrawList& list, const Box& chip, float right, float weight, bool query) {
     const Rgb colour = colour_at(ui.state.colours, std::isnan(weight) ? 0 : ui.position(weight));
     fill(list, chip, packed(colour), ui.px(3));
     put_middle(list, small(ui), chip.x + chip.wide / 2, chip.y + (chip.high - ui.fonts.small_size) / 2, ink_on(colour),
-               label_of(ui.labels, 0));
+               label_of(ui.focus.row_labels, 0));
     const std::string text = "[CLS] token" + (std::isnan(weight) ? "" : ": " + weight_text(weight, 4));
     put(list, small(ui), chip.right() + ui.px(8), chip.y + (chip.high - ui.fonts.small_size) / 2, ui.palette.faint,
         fitted(small(ui), text, right - chip.right() - ui.px(8)));
@@ -91,19 +91,20 @@ void draw_class(Ui& ui, ImDrawList& list, const Box& chip, float right, float we
 
 }  // namespace
 
-void draw_image(Ui& ui) {
+void draw_image(ImageUi ui) {
     const Box& box = ui.layout.tokens;
     const Panel panel(ui, "tokens", box);
     if (!panel) return;
     ImDrawList& list = *ImGui::GetWindowDrawList();
     // A row comes a picture or two after it was asked for: until then the one before is shown, under its own name.
-    const Excerpt* read = ui.data.read.get();
-    const std::int64_t query = read != nullptr ? read->first_row : ui.query();
-    heading(ui, list, box, "Image", query >= 0 ? "attention of “" + label_of(ui.labels, query) + "”" : std::string());
-    const Image& seen = *ui.tokens.seen;
+    const Excerpt* read = ui.run.frame->read.get();
+    const std::int64_t query = read != nullptr ? read->first_row : ui.at.query(ui.state, ui.run.frame->rows);
+    heading(ui, list, box, "Image",
+            query >= 0 ? "attention of “" + label_of(ui.focus.row_labels, query) + "”" : std::string());
+    const Image& seen = *ui.run.tokens.seen;
     const Box picture = image_place(box, seen.width, seen.height, ui.scale);
     if (picture.high < ui.px(16)) return;
-    const ImageInput& input = config_of(ui.live.model()).image;
+    const ImageInput& input = config_of(ui.run.live.model()).image;
     const Patches patches{picture, input.rows(), input.columns()};
     draw_picture(ui, list, picture);
     const auto weight = [&](std::int64_t token) { return read != nullptr ? read->at(query, token) : NAN; };
@@ -112,7 +113,8 @@ void draw_image(Ui& ui) {
             fill(list, patches.of(token),
                  packed(colour_at(ui.state.colours, ui.position(read_there)), over_the_picture));
     if (const auto [right, down] = std::exchange(ui.at.text_step, {}); right != 0 || down != 0)
-        ui.at.picked_token = std::clamp<std::int64_t>(ui.query() + right + down * patches.columns, 0, patches.count());
+        ui.at.picked_token = std::clamp<std::int64_t>(
+            ui.at.query(ui.state, ui.run.frame->rows) + right + down * patches.columns, 0, patches.count());
     ui.at.token.reset();
     for (std::int64_t token = 1; token <= patches.count(); ++token) handle(ui, patches.of(token), token);
     if (query > 0) mark(ui, list, patches.of(query), bright_accent);

@@ -56,18 +56,18 @@ std::string token_text(const std::vector<std::string>& labels, std::int64_t toke
 }
 
 /// The same cell in one of two runs, if it is known.
-std::optional<double> weight_in(const Ui& ui, bool of_b, std::int64_t row, std::int64_t column) {
-    const FrameData* frame = ui.beside->frames[of_b ? 1 : 0];
-    if (frame == nullptr || !frame->reading || frame->reading->head != ui.head) return std::nullopt;
-    const SideSlots& slots = ui.beside->comparison.slots(of_b);
+std::optional<double> weight_in(const InspectorUi& ui, bool of_b, std::int64_t row, std::int64_t column) {
+    const FrameData* frame = ui.focus.two->frames[of_b ? 1 : 0];
+    if (frame == nullptr || !frame->reading || frame->reading->head != ui.focus.head) return std::nullopt;
+    const SideSlots& slots = ui.focus.two->comparison.slots(of_b);
     const CellReading& reading = *frame->reading;
-    if (slots.rows_of(ui.head.kind).token(row) != reading.query ||
-        slots.keys_of(ui.head.kind).token(column) != reading.key)
+    if (slots.rows_of(ui.focus.head.kind).token(row) != reading.query ||
+        slots.keys_of(ui.focus.head.kind).token(column) != reading.key)
         return std::nullopt;
     return static_cast<double>(reading.weight);
 }
 
-void show_both(const Ui& ui, Lines& lines, std::int64_t row, std::int64_t column) {
+void show_both(const InspectorUi& ui, Lines& lines, std::int64_t row, std::int64_t column) {
     const auto a = weight_in(ui, false, row, column), b = weight_in(ui, true, row, column);
     lines.line("p in A", a ? format("%.5f", *a) : "–", true);
     lines.line("p in B", b ? format("%.5f", *b) : "–", true);
@@ -75,12 +75,12 @@ void show_both(const Ui& ui, Lines& lines, std::int64_t row, std::int64_t column
     lines.rule();
 }
 
-void show_cell(const Ui& ui, Lines& lines, const CellReading& r) {
-    const std::int64_t row = ui.row_slots.slot_of(r.query), column = ui.key_slots.slot_of(r.key);
-    lines.line("query", token_text(ui.row_labels(), row), true);
-    lines.line("attends to", token_text(ui.key_labels(), column), true);
+void show_cell(const InspectorUi& ui, Lines& lines, const CellReading& r) {
+    const std::int64_t row = ui.focus.row_slots.slot_of(r.query), column = ui.focus.key_slots.slot_of(r.key);
+    lines.line("query", token_text(ui.focus.row_labels, row), true);
+    lines.line("attends to", token_text(ui.focus.key_labels, column), true);
     lines.rule();
-    if (ui.beside != nullptr) show_both(ui, lines, row, column);
+    if (ui.focus.two != nullptr) show_both(ui, lines, row, column);
     lines.line("p", r.weight == 0 ? "0" : format("%.5f", static_cast<double>(r.weight)), true);
     lines.line("logit", std::isfinite(r.logit) ? format("%.3f", static_cast<double>(r.logit)) : "masked");
     lines.line("rank in row", std::to_string(r.rank));
@@ -89,26 +89,26 @@ void show_cell(const Ui& ui, Lines& lines, const CellReading& r) {
     lines.line("entropy", format("%.3f nat", static_cast<double>(r.entropy)));
     lines.line("effective tokens", format("%.2f", static_cast<double>(r.effective)));
     lines.rule();
-    lines.title("“" + label_of(ui.row_labels(), row) + "” attends to");
+    lines.title("“" + label_of(ui.focus.row_labels, row) + "” attends to");
     for (const CellReading::Top& top : r.top) {
         if (!lines.room() || top.weight <= 0) break;
-        lines.bar(label_of(ui.key_labels(), ui.key_slots.slot_of(top.key)), static_cast<double>(top.weight),
+        lines.bar(label_of(ui.focus.key_labels, ui.focus.key_slots.slot_of(top.key)), static_cast<double>(top.weight),
                   ui.palette.accent);
     }
 }
 
 }  // namespace
 
-void draw_inspector(Ui& ui) {
+void draw_inspector(InspectorUi ui) {
     const Box& box = ui.layout.inspector;
     const Panel panel(ui, "inspector", box);
     if (!panel) return;
     ImDrawList& list = *ImGui::GetWindowDrawList();
-    const bool known = ui.data.reading && ui.data.reading->head == ui.head;
-    const std::string where =
-        format("L%lld · H%lld", static_cast<long long>(ui.head.layer), static_cast<long long>(ui.head.head));
+    const bool known = ui.run.frame->reading && ui.run.frame->reading->head == ui.focus.head;
+    const std::string where = format("L%lld · H%lld", static_cast<long long>(ui.focus.head.layer),
+                                     static_cast<long long>(ui.focus.head.head));
     Lines lines(ui, list, box, heading(ui, list, box, "Cell", where) + ui.px(4));
-    if (known) show_cell(ui, lines, *ui.data.reading);
+    if (known) show_cell(ui, lines, *ui.run.frame->reading);
 }
 
 }  // namespace vantage::view

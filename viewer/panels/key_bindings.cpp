@@ -73,7 +73,8 @@ KeyBindings::KeyBindings(std::string_view text, const std::string& file) : KeyBi
 void KeyBindings::read_line(std::string_view line, const std::string& where, std::vector<std::string>& set_at) {
     if (line.empty() || line.front() == '#') return;
     const std::size_t equals = line.find('=');
-    if (equals == std::string_view::npos) refuse_line(where, in_quotes(line) + " is not a line such as \"layer-up = Up\"");
+    if (equals == std::string_view::npos)
+        refuse_line(where, in_quotes(line) + " is not a line such as \"layer-up = Up\"");
     const std::string_view name = current_name(trimmed(line.substr(0, equals)));
     std::string_view wanted = trimmed(line.substr(equals + 1));
     const std::size_t blank = std::min(wanted.find_first_of(" \t"), wanted.size());
@@ -84,8 +85,8 @@ void KeyBindings::read_line(std::string_view line, const std::string& where, std
         refuse_line(where, "there is no action " + in_quotes(name) + "; vantage view --keys lists them");
     const auto shortcut = shortcut_named(wanted);
     if (!shortcut)
-        refuse_line(where,
-                    in_quotes(wanted) + " is not a key: give one such as x, Shift+X, Ctrl+X, Alt+Left, F5, Space or none");
+        refuse_line(where, in_quotes(wanted) +
+                               " is not a key: give one such as x, Shift+X, Ctrl+X, Alt+Left, F5, Space or none");
     const auto own = static_cast<std::size_t>(action - actions().begin());
     if (!set_at[own].empty()) refuse_line(where, in_quotes(name) + " already has a key from " + set_at[own]);
     for (std::size_t i = 0; i < shortcuts_.size() && *shortcut != Shortcut{}; ++i) {

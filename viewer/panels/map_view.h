@@ -10,6 +10,8 @@
 
 namespace vantage::view {
 
+using Cell = std::pair<std::int64_t, std::int64_t>;  ///< query and column
+
 struct MapView {
     Rectangle part;                      ///< tokens
     Box box;                             ///< pixels

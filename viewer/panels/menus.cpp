@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "viewer/panels/key_bindings.h"
-#include "viewer/panels/viewer.h"
+#include "viewer/panels/view_commands.h"
 #include "viewer/panels/widgets.h"
 
 namespace vantage::view {
@@ -22,13 +22,13 @@ void open(Interaction& at, Menu menu) {
     at.menu_line = 0;
 }
 
-void run_and_close(Viewer& viewer, const Action& action) {
-    viewer.at().menu.reset();
-    action.run(viewer);
+void run_and_close(ViewCommands& view, const Action& action) {
+    view.at().menu.reset();
+    action.run(view);
 }
 
 /// Returns true when it was clicked.
-bool draw_line(Ui& ui, const Viewer& viewer, const Action& action, int line, float wide) {
+bool draw_line(Ui& ui, const KeyBindings& keys, const ViewCommands& view, const Action& action, int line, float wide) {
     const float high = ui.fonts.regular_size + ui.px(8);
     ImDrawList& list = *ImGui::GetWindowDrawList();
     if (action.group) {
@@ -44,17 +44,16 @@ bool draw_line(Ui& ui, const Viewer& viewer, const Action& action, int line, flo
     if (chosen) fill(list, {at.x, at.y, wide, high}, ui.palette.line, ui.px(4));
     if (chosen && ui.at.menu_moved) ImGui::SetScrollHereY();
     const float y = at.y + ui.px(4);
-    if (action.on != nullptr && action.on(viewer)) put(list, regular(ui), at.x + ui.px(6), y, ui.palette.accent, "✓");
+    if (action.on != nullptr && action.on(view)) put(list, regular(ui), at.x + ui.px(6), y, ui.palette.accent, "✓");
     put(list, regular(ui), at.x + ui.px(26), y, ui.palette.ink, action.name);
-    put_right(list, regular(ui), at.x + wide - ui.px(8), y, ui.palette.faint, text_of(ui.keys.of(action)));
+    put_right(list, regular(ui), at.x + wide - ui.px(8), y, ui.palette.faint, text_of(keys.of(action)));
     return clicked;
 }
 
-float width_wanted(const Ui& ui, const std::vector<const Action*>& lines) {
+float width_wanted(const Ui& ui, const KeyBindings& keys, const std::vector<const Action*>& lines) {
     float wide = 0;
     for (const Action* action : lines)
-        wide =
-            std::max(wide, width_of(regular(ui), action->name) + width_of(regular(ui), text_of(ui.keys.of(*action))));
+        wide = std::max(wide, width_of(regular(ui), action->name) + width_of(regular(ui), text_of(keys.of(*action))));
     return wide + ui.px(26 + 28 + 8);
 }
 
@@ -64,7 +63,7 @@ void block_panels(const Ui& ui) {
     ImGui::SetNextWindowPos({0, ui.layout.bar.bottom()});
     ImGui::SetNextWindowSize({all.x, all.y - ui.layout.bar.bottom()});
     ImGui::SetNextWindowFocus();
-    ImGui::Begin("behind the menu", nullptr,
+    ImGui::Begin("below the menu", nullptr,
                  ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoSavedSettings |
                      ImGuiWindowFlags_NoBackground | ImGuiWindowFlags_NoNav);
     ImGui::End();
@@ -99,11 +98,11 @@ float draw_menu_names(Ui& ui, const Box& box, float left) {
     return left;
 }
 
-void draw_open_menu(Ui& ui, Viewer& viewer) {
+void draw_open_menu(Ui& ui, const KeyBindings& keys, ViewCommands& view) {
     if (!ui.at.menu) return;
     const std::vector<const Action*> lines = actions_of(*ui.at.menu);
     const ImVec2 all = ImGui::GetIO().DisplaySize;
-    const float padding = ui.px(6), wide = width_wanted(ui, lines), top = ui.layout.bar.bottom();
+    const float padding = ui.px(6), wide = width_wanted(ui, keys, lines), top = ui.layout.bar.bottom();
     float high = 2 * padding;
     for (const Action* action : lines) high += ui.fonts.regular_size + ui.px(action->group ? 15 : 8);
     const bool scrolls = high > all.y - top - ui.px(4);
@@ -120,27 +119,27 @@ void draw_open_menu(Ui& ui, Viewer& viewer) {
                      ImGuiWindowFlags_NoCollapse | ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoNav);
     const Action* wanted = nullptr;
     for (std::size_t i = 0; i < lines.size(); ++i)
-        if (draw_line(ui, viewer, *lines[i], static_cast<int>(i), wide)) wanted = lines[i];
+        if (draw_line(ui, keys, view, *lines[i], static_cast<int>(i), wide)) wanted = lines[i];
     ui.at.menu_moved = false;
     const ImVec2 mouse = ImGui::GetIO().MousePos;
     const bool elsewhere = !ImGui::IsWindowHovered() && !ui.layout.bar.has(mouse.x, mouse.y);
     ImGui::End();
     ImGui::PopStyleVar(3);
     if (wanted != nullptr)
-        run_and_close(viewer, *wanted);
+        run_and_close(view, *wanted);
     else if (elsewhere && ImGui::IsMouseClicked(0))
         ui.at.menu.reset();
 }
 
-void open_or_close_menus(Viewer& viewer) {
-    if (viewer.at().menu)
-        viewer.at().menu.reset();
+void open_or_close_menus(ViewCommands& view) {
+    if (view.at().menu)
+        view.at().menu.reset();
     else
-        open(viewer.at(), Menu::file);
+        open(view.at(), Menu::file);
 }
 
-void act_in_menu(Viewer& viewer, const Shortcut& shortcut) {
-    Interaction& at = viewer.at();
+void act_in_menu(ViewCommands& view, const Shortcut& shortcut) {
+    Interaction& at = view.at();
     const std::vector<const Action*> lines = actions_of(*at.menu);
     const auto count = static_cast<int>(lines.size());
     const auto turn = [](int value, int step, int all) { return (value + step + all) % all; };
@@ -154,7 +153,7 @@ void act_in_menu(Viewer& viewer, const Shortcut& shortcut) {
         case Key::down: at.menu_line = turn(at.menu_line, 1, count); return;
         case Key::home: at.menu_line = 0; return;
         case Key::end: at.menu_line = count - 1; return;
-        case Key::enter: return run_and_close(viewer, *lines[static_cast<std::size_t>(at.menu_line)]);
+        case Key::enter: return run_and_close(view, *lines[static_cast<std::size_t>(at.menu_line)]);
         default: at.menu.reset();
     }
 }

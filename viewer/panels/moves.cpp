@@ -3,14 +3,15 @@
 #include <algorithm>
 
 #include "runtime/base/log.h"
-#include "viewer/panels/viewer.h"
+#include "viewer/panels/view_commands.h"
+#include "viewer/panels/viewed_runs.h"
 
 namespace vantage::view {
 
-void go_to_head(Viewer& v, const std::optional<HeadId>& head) {
-    const AttentionKind before = v.head().kind;
+void go_to_head(ViewCommands& v, const std::optional<HeadId>& head) {
+    const AttentionKind before = v.runs().head().kind;
     v.state().head = head;
-    forget_misfits(v.state(), v.at(), before, v.head().kind);
+    forget_misfits(v.state(), v.at(), before, v.runs().head().kind);
 }
 
 void forget_misfits(ViewState& state, Interaction& at, AttentionKind before, AttentionKind now) {
@@ -27,18 +28,19 @@ void forget_misfits(ViewState& state, Interaction& at, AttentionKind before, Att
     state.rows.reset();
 }
 
-Cell picked(const Viewer& v) {
+Cell picked(const ViewCommands& v) {
     if (const auto cell = v.at().cell()) return *cell;
-    return {std::max<std::int64_t>(0, v.rows() - 1), std::max<std::int64_t>(0, v.columns() - 1)};
+    return {std::max<std::int64_t>(0, v.runs().rows() - 1), std::max<std::int64_t>(0, v.runs().columns() - 1)};
 }
 
-void nudge(Viewer& v, std::int64_t rows, std::int64_t columns) {
-    if (v.rows() == 0) return;
+void nudge(ViewCommands& v, std::int64_t rows, std::int64_t columns) {
+    if (v.runs().rows() == 0) return;
     Cell cell = picked(v);
-    cell.first = std::clamp<std::int64_t>(cell.first + rows, 0, v.rows() - 1);
-    cell.second = std::clamp<std::int64_t>(cell.second + columns, 0, v.columns() - 1);
+    cell.first = std::clamp<std::int64_t>(cell.first + rows, 0, v.runs().rows() - 1);
+    cell.second = std::clamp<std::int64_t>(cell.second + columns, 0, v.runs().columns() - 1);
     v.at().picked = cell;
-    if (v.state().part) v.state().part = showing(*v.state().part, cell.first, cell.second, v.rows(), v.columns());
+    if (v.state().part)
+        v.state().part = showing(*v.state().part, cell.first, cell.second, v.runs().rows(), v.runs().columns());
 }
 
 void toggle_pin(ViewState& state, const Pin& pin) {
@@ -48,40 +50,40 @@ void toggle_pin(ViewState& state, const Pin& pin) {
         state.pins.push_back(pin);
 }
 
-void pin_picked(Viewer& v, Pin::Kind kind) {
-    if (v.rows() == 0) return;
+void pin_picked(ViewCommands& v, Pin::Kind kind) {
+    if (v.runs().rows() == 0) return;
     const Cell cell = picked(v);
-    const std::optional<std::int64_t> key = v.key_of(cell);
+    const std::optional<std::int64_t> key = v.runs().key_of(cell);
     if (kind == Pin::Kind::query || key) toggle_pin(v.state(), {kind, kind == Pin::Kind::query ? cell.first : *key});
 }
 
-void go_to_off_row(Viewer& v) {
-    const std::span<const OffRow> rows = v.off_rows();
+void go_to_off_row(ViewCommands& v) {
+    const std::span<const OffRow> rows = v.runs().off_rows();
     if (rows.empty()) return v.say("All rows sum to 1");
     const std::int64_t from = v.state().pins.empty() ? -1 : v.state().pins.back().token;
-    const auto slot_of = [&](const OffRow& row) { return v.row_slots().slot_of(row.row); };
+    const auto slot_of = [&](const OffRow& row) { return v.runs().row_slots().slot_of(row.row); };
     auto next = std::ranges::find_if(rows, [&](const OffRow& row) { return slot_of(row) > from; });
     if (next == rows.end()) next = rows.begin();
     v.state().pins = {{Pin::Kind::query, slot_of(*next)}};
     if (v.state().part)
         v.state().part =
             showing(*v.state().part, slot_of(*next),
-                    static_cast<std::int64_t>(v.state().part->first_column + v.state().part->columns() / 2), v.rows(),
-                    v.columns());
+                    static_cast<std::int64_t>(v.state().part->first_column + v.state().part->columns() / 2),
+                    v.runs().rows(), v.runs().columns());
     v.say(format("row %lld sums to %.4g", static_cast<long long>(next->row), static_cast<double>(next->sum)));
 }
 
-void go_to_row(Viewer& v, std::int64_t rows) {
-    const std::int64_t all = v.all_rows();
+void go_to_row(ViewCommands& v, std::int64_t rows) {
+    const std::int64_t all = v.runs().all_rows();
     if (all == 0) return;
     v.state().rows = std::clamp<std::int64_t>(rows, 1, all);
     if (*v.state().rows == all) v.state().rows.reset();
     v.state().part.reset();
 }
 
-void move_end(Viewer& v, BarEnd end, int steps) {
+void move_end(ViewCommands& v, BarEnd end, int steps) {
     constexpr double step = 0.05;
-    if (v.shown() == ShownRuns::difference) {  // both ends at once
+    if (v.runs().shown() == ShownRuns::difference) {  // both ends at once
         if (end == BarEnd::bright)
             v.state().difference_max =
                 with_end({0, v.state().difference_max}, end, 1 + step * steps, v.state().scale).max;

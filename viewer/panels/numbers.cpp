@@ -10,7 +10,7 @@ namespace vantage::view {
 namespace {
 
 /// Where a value stands between the smallest and the largest of all heads; 0 where they do not differ.
-float share_of(const Ui& ui, HeadStatistic statistic, double value) {
+float share_of(const NumbersUi& ui, HeadStatistic statistic, double value) {
     double low = value, high = value;
     for (const HeadMeans& head : ui.heads) {
         if (std::isnan(head[statistic])) continue;
@@ -20,7 +20,7 @@ float share_of(const Ui& ui, HeadStatistic statistic, double value) {
     return high > low ? static_cast<float>((value - low) / (high - low)) : 0;
 }
 
-void draw_number(Ui& ui, ImDrawList& list, const Box& line, HeadStatistic statistic, double value) {
+void draw_number(NumbersUi& ui, ImDrawList& list, const Box& line, HeadStatistic statistic, double value) {
     const bool chosen = statistic == ui.state.statistic;
     const ImVec2 mouse = ImGui::GetIO().MousePos;
     if (ImGui::IsWindowHovered() && line.has(mouse.x, mouse.y)) {
@@ -28,7 +28,8 @@ void draw_number(Ui& ui, ImDrawList& list, const Box& line, HeadStatistic statis
         if (ImGui::IsMouseClicked(0)) ui.state.statistic = statistic;
     }
     const float y = line.y + ui.px(3);
-    put(list, regular(ui), line.x, y, chosen ? ui.palette.accent : ui.palette.faint, shown_name(statistic, ui.live));
+    put(list, regular(ui), line.x, y, chosen ? ui.palette.accent : ui.palette.faint,
+        shown_name(statistic, ui.run.live));
     put_right(list, chosen ? bold(ui) : regular(ui), line.right(), y, chosen ? ui.palette.strong : ui.palette.ink,
               std::isnan(value) ? "–" : format("%.3f", value));
     if (std::isnan(value)) return;
@@ -40,26 +41,27 @@ void draw_number(Ui& ui, ImDrawList& list, const Box& line, HeadStatistic statis
 
 }  // namespace
 
-void draw_numbers(Ui& ui) {
+void draw_numbers(NumbersUi ui) {
     const Box& box = ui.layout.numbers;
     const Panel panel(ui, "numbers", box);
     if (!panel) return;
     ImDrawList& list = *ImGui::GetWindowDrawList();
-    const auto found = std::ranges::find(ui.live.heads(), ui.head);
-    const auto i = static_cast<std::size_t>(found - ui.live.heads().begin());
-    const ModelInfo& info = ui.live.model().info();
+    const auto found = std::ranges::find(ui.run.live.heads(), ui.focus.head);
+    const auto i = static_cast<std::size_t>(found - ui.run.live.heads().begin());
+    const ModelInfo& info = ui.run.live.model().info();
     std::string what = "mean over rows";
     if (info.kv_heads > 0 && info.kv_heads != info.heads)
-        what = format("KV head %lld", static_cast<long long>(ui.head.head / (info.heads / info.kv_heads)));
-    float y = heading(
-        ui, list, box,
-        format("L%lld · H%lld", static_cast<long long>(ui.head.layer), static_cast<long long>(ui.head.head)), what);
+        what = format("KV head %lld", static_cast<long long>(ui.focus.head.head / (info.heads / info.kv_heads)));
+    float y = heading(ui, list, box,
+                      format("L%lld · H%lld", static_cast<long long>(ui.focus.head.layer),
+                             static_cast<long long>(ui.focus.head.head)),
+                      what);
     const float high = ui.fonts.regular_size + ui.px(8);
     for (int s = 0; s < head_statistic_count && i < ui.heads.size(); ++s) {
         if (y + high > box.bottom() - ui.px(6)) break;
         // the last one first: it is what two runs are looked at for
         const auto statistic = static_cast<HeadStatistic>((s + head_statistic_count - 1) % head_statistic_count);
-        if (statistic == HeadStatistic::difference && ui.beside == nullptr) continue;
+        if (statistic == HeadStatistic::difference && ui.focus.two == nullptr) continue;
         draw_number(ui, list, {box.x + ui.px(12), y, box.wide - ui.px(24), high}, statistic, ui.heads[i][statistic]);
         y += high;
     }

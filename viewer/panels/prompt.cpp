@@ -8,25 +8,25 @@
 #include "runtime/session/model_access.h"
 #include "runtime/models/config.h"
 #include "viewer/panels/panels.h"
-#include "viewer/panels/viewer.h"
+#include "viewer/panels/view_commands.h"
 #include "viewer/panels/widgets.h"
 
 namespace vantage::view {
 namespace {
 
 /// What was drawn last has the keys, if this is its area.
-void note_area(Ui& ui, Area area) {
+void note_area(PromptUi& ui, Area area) {
     if (ui.at.area != area) return;
     const ImVec2 from = ImGui::GetItemRectMin(), to = ImGui::GetItemRectMax();
     ui.at.area_box = {from.x, from.y, to.x - from.x, to.y - from.y};
 }
 
 /// How a number is written: while it is typed as it is typed.
-std::string shape_of(const Ui& ui, Area area, const char* default_shape) {
+std::string shape_of(const PromptUi& ui, Area area, const char* default_shape) {
     return ui.at.area == area && !ui.at.typed.empty() ? ui.at.typed + "▏" : default_shape;
 }
 
-void number_field(Ui& ui, Area area, const char* name, const char* id, double& value, float step, float maximum,
+void number_field(PromptUi& ui, Area area, const char* name, const char* id, double& value, float step, float maximum,
                   const char* shape) {
     ImGui::SameLine(0, ui.px(12));
     ImGui::AlignTextToFramePadding();
@@ -40,7 +40,8 @@ void number_field(Ui& ui, Area area, const char* name, const char* id, double& v
     note_area(ui, area);
 }
 
-void whole_field(Ui& ui, Area area, const char* name, const char* id, std::int64_t& value, int maximum, float wide) {
+void whole_field(PromptUi& ui, Area area, const char* name, const char* id, std::int64_t& value, int maximum,
+                 float wide) {
     ImGui::SameLine(0, ui.px(12));
     ImGui::AlignTextToFramePadding();
     ImGui::TextDisabled("%s", name);
@@ -54,7 +55,7 @@ void whole_field(Ui& ui, Area area, const char* name, const char* id, std::int64
 
 }  // namespace
 
-void draw_prompt(Ui& ui, Viewer& viewer) {
+void draw_prompt(PromptUi ui) {
     const Box& box = ui.layout.prompt;
     const Panel panel(ui, "prompt", box);
     if (!panel) return;
@@ -87,15 +88,15 @@ void draw_prompt(Ui& ui, Viewer& viewer) {
         whole_field(ui, Area::length, "tokens", "##tokens", ui.at.max_tokens, max_length, 48);
     }
     ImGui::SameLine(0, ui.px(12));
-    const Activity activity = ui.data.version.activity;
+    const Activity activity = ui.activity;
     const bool busy = activity == Activity::reading || activity == Activity::writing;
     const ImVec2 size{box.right() - ui.px(12) - ImGui::GetCursorScreenPos().x, 0};
     const bool pressed = ImGui::Button(busy ? "Stop" : "Run", size);
     note_area(ui, Area::run);
     if (pressed)
-        viewer.run_or_stop();
+        run_or_stop(ui.view);
     else if (entered && !busy)
-        viewer.run_prompt();
+        ui.view.run_prompt();
 }
 
 }  // namespace vantage::view

@@ -11,7 +11,7 @@
 namespace vantage::view {
 namespace {
 
-ImU32 activity_colour(const Ui& ui, Activity activity) {
+ImU32 activity_colour(const StatusUi& ui, Activity activity) {
     switch (activity) {
         case Activity::reading:
         case Activity::writing: return ui.palette.accent;
@@ -23,7 +23,7 @@ ImU32 activity_colour(const Ui& ui, Activity activity) {
 /// Pieces from right to left, with a wide space between them.
 class Pieces {
 public:
-    Pieces(const Ui& ui, ImDrawList& list, float right, float left, float y)
+    Pieces(const StatusUi& ui, ImDrawList& list, float right, float left, float y)
         : ui_(ui), list_(list), right_(right), left_(left), y_(y) {}
     /// As far as there is room: what does not fit is left out, and all that is worth less.
     void text(std::string_view text, ImU32 colour, bool dot = false) {
@@ -45,7 +45,7 @@ private:
 };
 
 /// In the bar, or where it has no room for it in a line of its own below.
-void draw_message(const Ui& ui, ImDrawList& list, float left, ImU32 colour, const std::string& text) {
+void draw_message(const StatusUi& ui, ImDrawList& list, float left, ImU32 colour, const std::string& text) {
     const Box& bar = ui.layout.bar;
     const Face face = small(ui);
     const float right = bar.right() - ui.px(16), y = std::round((bar.high - face.size) / 2);
@@ -69,26 +69,27 @@ std::string off_rows_text(std::span<const OffRow> rows) {
     return text;
 }
 
-std::string viewing_text(const Ui& ui) {
+std::string viewing_text(const StatusUi& ui) {
     return format("viewing token %lld of %lld", static_cast<long long>(std::min(*ui.state.rows, ui.all_rows)),
                   static_cast<long long>(ui.all_rows));
 }
 
-void draw_figures(const Ui& ui, Pieces& pieces) {
+void draw_figures(const StatusUi& ui, Pieces& pieces) {
     const Palette& p = ui.palette;
-    if (!ui.data.off_rows.empty())
-        pieces.text(off_rows_text(ui.data.off_rows), p.bad);
-    else if (ui.data.rows_checked > 0)
+    if (!ui.run.frame->off_rows.empty())
+        pieces.text(off_rows_text(ui.run.frame->off_rows), p.bad);
+    else if (ui.run.frame->rows_checked > 0)
         pieces.text("rows sum to 1 ✓", p.good);
     if (!ui.figures.frozen) {
-        pieces.text(format("slowdown by viewer %.1f %%", ui.data.cost_percent), p.faint);
-        pieces.text(format("frame %.1f ms", 1e3 * ui.figures.gfx_seconds), p.faint);
-        if (ui.data.version.tokens_per_second > 0)
-            pieces.text(format("%.0f tok/s", ui.data.version.tokens_per_second), p.ink);
+        pieces.text(format("slowdown by viewer %.1f %%", ui.run.frame->cost_percent), p.faint);
+        pieces.text(format("frame %.1f ms", 1e3 * ui.figures.frame_seconds), p.faint);
+        if (ui.run.frame->version.tokens_per_second > 0)
+            pieces.text(format("%.0f tok/s", ui.run.frame->version.tokens_per_second), p.ink);
     }
-    const Activity activity = ui.data.version.activity;
+    const Activity activity = ui.run.frame->version.activity;
     const bool live = !ui.state.rows;
-    pieces.text(live ? std::string(name_of(activity)) : viewing_text(ui), live ? activity_colour(ui, activity) : p.accent, true);
+    pieces.text(live ? std::string(name_of(activity)) : viewing_text(ui),
+                live ? activity_colour(ui, activity) : p.accent, true);
     pieces.text(
         ui.figures.device.substr(0, ui.figures.device.find(" (")) + (ui.figures.software ? " · software Vulkan" : ""),
         p.faint);
@@ -97,7 +98,7 @@ void draw_figures(const Ui& ui, Pieces& pieces) {
 
 }  // namespace
 
-void draw_status_bar(Ui& ui) {
+void draw_status_bar(StatusUi ui) {
     const Box& box = ui.layout.bar;
     ImGui::SetNextWindowPos({box.x, box.y});
     ImGui::SetNextWindowSize({box.wide, box.high});
@@ -109,7 +110,7 @@ void draw_status_bar(Ui& ui) {
     const float left = draw_menu_names(ui, box, box.x + ui.px(8)) + ui.px(24);
     ImDrawList& list = *ImGui::GetWindowDrawList();
     Pieces pieces(ui, list, box.right() - ui.px(16), left, std::round((box.high - ui.fonts.small_size) / 2));
-    const auto error = ui.live.error();
+    const auto error = ui.run.live.error();
     if (error)
         draw_message(ui, list, left, ui.palette.bad, error->message);
     else if (!ui.at.note.empty())

@@ -9,7 +9,7 @@
 namespace vantage::view {
 namespace {
 
-void scrub(Ui& ui, const Box& track, std::int64_t all) {
+void scrub(TimelineUi& ui, const Box& track, std::int64_t all) {
     ImGui::SetCursorScreenPos({track.x, track.y - ui.px(8)});
     ImGui::InvisibleButton("time", {track.wide, track.high + ui.px(16)});
     if (!ImGui::IsItemActive() || all == 0) return;
@@ -20,8 +20,8 @@ void scrub(Ui& ui, const Box& track, std::int64_t all) {
     ui.state.part.reset();
 }
 
-void draw_ticks(const Ui& ui, ImDrawList& list, const Box& track, std::int64_t all, std::int64_t shown) {
-    const std::int64_t prompt = ui.row_slots.slot_of(ui.data.version.given_of(ui.head.kind));
+void draw_ticks(const TimelineUi& ui, ImDrawList& list, const Box& track, std::int64_t all, std::int64_t shown) {
+    const std::int64_t prompt = ui.focus.row_slots.slot_of(ui.version.given_of(ui.focus.head.kind));
     const float step = track.wide / static_cast<float>(std::max<std::int64_t>(all, 1));
     const auto every = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(ui.px(3) / step)));
     for (std::int64_t i = 0; i < all; i += every) {
@@ -37,16 +37,16 @@ void draw_ticks(const Ui& ui, ImDrawList& list, const Box& track, std::int64_t a
 
 }  // namespace
 
-void draw_timeline(Ui& ui) {
+void draw_timeline(TimelineUi ui) {
     const Box& box = ui.layout.timeline;
     const Panel panel(ui, "timeline", box);
     if (!panel) return;
     ImDrawList& list = *ImGui::GetWindowDrawList();
-    const std::int64_t all = ui.all_rows;
+    const std::int64_t all = ui.focus.all_rows;
     const std::int64_t shown = ui.state.rows ? std::min(*ui.state.rows, all) : all;
-        const std::string what =
-        format("%stoken %lld of %lld · %lld prompt tokens", ui.state.rows ? "viewing " : "", static_cast<long long>(shown), static_cast<long long>(all),
-               static_cast<long long>(ui.data.version.given_of(ui.head.kind)));
+    const std::string what = format("%stoken %lld of %lld · %lld prompt tokens", ui.state.rows ? "viewing " : "",
+                                    static_cast<long long>(shown), static_cast<long long>(all),
+                                    static_cast<long long>(ui.version.given_of(ui.focus.head.kind)));
     const float left = box.x + ui.px(12);
     put(list, bold(ui), left, box.y + ui.px(9), ui.state.rows ? ui.palette.accent : ui.palette.strong, "Time");
     put_right(list, small(ui), box.right() - ui.px(12), box.y + ui.px(11), ui.palette.faint, what);

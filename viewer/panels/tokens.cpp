@@ -25,26 +25,32 @@ struct TextBlock {
 };
 
 /// The text that is read, and below it the one that reads it, where that is another.
-std::vector<TextBlock> text_blocks(const Ui& ui, float wide) {
-    const bool cross = ui.head.kind == AttentionKind::cross, source = ui.head.kind != AttentionKind::self;
-    if (source) ui.source_text.update({ui.tokens.run, ui.tokens.source_texts}, ui.fonts, ui.scale, wide);
-    if (!source || cross) ui.text.update({ui.tokens.run, ui.tokens.texts}, ui.fonts, ui.scale, wide);
-    std::vector<TextBlock> blocks{{source ? ui.source_text : ui.text, ui.key_slots, true, !cross}};
-    if (cross) blocks.push_back({ui.text, ui.row_slots, false, true, blocks[0].bottom() + ui.px(4 + text_line)});
+std::vector<TextBlock> text_blocks(const TextUi& ui, float wide) {
+    const bool cross = ui.focus.head.kind == AttentionKind::cross, source = ui.focus.head.kind != AttentionKind::self;
+    if (source) ui.run.running_source.update({ui.run.tokens.run, ui.run.tokens.source_texts}, ui.fonts, ui.scale, wide);
+    if (!source || cross)
+        ui.run.running_text.update({ui.run.tokens.run, ui.run.tokens.texts}, ui.fonts, ui.scale, wide);
+    std::vector<TextBlock> blocks{
+        {source ? ui.run.running_source : ui.run.running_text, ui.focus.key_slots, true, !cross}};
+    if (cross)
+        blocks.push_back(
+            {ui.run.running_text, ui.focus.row_slots, false, true, blocks[0].bottom() + ui.px(4 + text_line)});
     return blocks;
 }
 
-ImU32 shade_of(const Ui& ui) { return faded(ui.palette.accent, ui.palette.dark ? 0.62f : 0.5f); }
+ImU32 shade_of(const TextUi& ui) { return faded(ui.palette.accent, ui.palette.dark ? 0.62f : 0.5f); }
 
-ImU32 text_colour(const Ui& ui, std::int64_t token, std::int64_t query) {
-    return ui.data.causal && token > query ? ui.palette.faint : ui.palette.dark ? ui.palette.strong : ui.palette.ink;
+ImU32 text_colour(const TextUi& ui, std::int64_t token, std::int64_t query) {
+    return ui.run.frame->causal && token > query ? ui.palette.faint
+           : ui.palette.dark                     ? ui.palette.strong
+                                                 : ui.palette.ink;
 }
 
 /// From the query to the keys that it reads most: arcs above one text, lines up to another.
-void draw_lines(const Ui& ui, ImDrawList& list, const TextBlock& keys, const TextBlock& queries, ImVec2 origin,
+void draw_lines(const TextUi& ui, ImDrawList& list, const TextBlock& keys, const TextBlock& queries, ImVec2 origin,
                 std::int64_t query) {
-    const auto& reading = ui.data.reading;
-    if (!reading || reading->head != ui.head || reading->query != query || !queries.has(query)) return;
+    const auto& reading = ui.run.frame->reading;
+    if (!reading || reading->head != ui.focus.head || reading->query != query || !queries.has(query)) return;
     const Box from = queries.box(query);
     for (const CellReading::Top& top : reading->top) {
         if (!keys.has(top.key) || (top.key == query && keys.queries) || top.weight < 0.01f) continue;
@@ -59,7 +65,7 @@ void draw_lines(const Ui& ui, ImDrawList& list, const TextBlock& keys, const Tex
 }
 
 /// Scrolls to the query when it is another than before, by whole lines, not while the mouse is in the text.
-void show_query(Ui& ui, const TextBlock& queries, float above, std::int64_t query) {
+void show_query(TextUi& ui, const TextBlock& queries, float above, std::int64_t query) {
     if (query == ui.at.shown_query || !queries.has(query) || ui.at.token) return;
     const Box box = queries.box(query);
     const float line = ui.px(text_line), y = above + box.y, top = ImGui::GetScrollY(), high = ImGui::GetWindowHeight();
@@ -83,8 +89,8 @@ std::int64_t stepped(const TextBlock& text, std::int64_t from, std::array<int, 2
 }
 
 /// Where a token may be clicked, and how much it is read.
-void draw_block(Ui& ui, ImDrawList& list, const TextBlock& block, ImVec2 origin, std::int64_t query) {
-    const Excerpt* read = ui.data.read.get();
+void draw_block(TextUi& ui, ImDrawList& list, const TextBlock& block, ImVec2 origin, std::int64_t query) {
+    const Excerpt* read = ui.run.frame->read.get();
     const Box& panel = ui.layout.tokens;
     const ImVec2 mouse = ImGui::GetIO().MousePos;
     const float top = origin.y + block.top;
@@ -105,24 +111,28 @@ void draw_block(Ui& ui, ImDrawList& list, const TextBlock& block, ImVec2 origin,
     }
 }
 
-std::string text_heading(const Ui& ui) {
-    const bool b = ui.beside != nullptr && ui.beside->shown == ShownRuns::b;
-    return std::string(ui.head.kind == AttentionKind::cross ? "Source and text" : "Text") + (ui.beside == nullptr ? ""
-                                                                                             : b ? " of B"
-                                                                                                 : " of A");
+std::string text_heading(const TextUi& ui) {
+    const bool b = ui.focus.two != nullptr && ui.focus.two->shown == ShownRuns::b;
+    return std::string(ui.focus.head.kind == AttentionKind::cross ? "Source and text" : "Text") +
+           (ui.focus.two == nullptr ? ""
+            : b                     ? " of B"
+                                    : " of A");
 }
 
 }  // namespace
 
-void draw_tokens(Ui& ui) {
+void draw_tokens(TextUi ui) {
     const Box& box = ui.layout.tokens;
     const Panel panel(ui, "tokens", box);
     if (!panel) return;
     // A row comes a picture or two after it was asked for: until then the one before is shown, under its own name.
-    const Excerpt* read = ui.data.read.get();
-    const std::int64_t query = read != nullptr ? read->first_row : ui.row_slots.token(ui.query()).value_or(-1);
-    const std::string what =
-        query >= 0 ? "shaded by the attention of “" + label_of(ui.row_labels(), ui.row_slots.slot_of(query)) + "”" : "";
+    const Excerpt* read = ui.run.frame->read.get();
+    const std::int64_t query = read != nullptr
+                                   ? read->first_row
+                                   : ui.focus.row_slots.token(ui.at.query(ui.state, ui.run.frame->rows)).value_or(-1);
+    const std::string what = query >= 0 ? "shaded by the attention of “" +
+                                              label_of(ui.focus.row_labels, ui.focus.row_slots.slot_of(query)) + "”"
+                                        : "";
     heading(ui, *ImGui::GetWindowDrawList(), box, text_heading(ui), what);
     ImGui::SetCursorScreenPos({box.x + ui.px(12), box.y + ui.px(text_above)});
     const float line = ui.px(text_line), room = box.high - ui.px(text_above) - ui.px(text_below) + ui.px(2);
@@ -134,8 +144,11 @@ void draw_tokens(Ui& ui) {
     ImVec2 origin = ImGui::GetCursorScreenPos();
     origin.y += above;
     if (const auto step = std::exchange(ui.at.text_step, {}); step != std::array{0, 0} && queries.size() > 0)
-        ui.at.picked_token = ui.row_slots.slot_of(stepped(
-            queries, std::clamp<std::int64_t>(ui.row_slots.tokens_before(ui.query()), 0, queries.size() - 1), step));
+        ui.at.picked_token = ui.focus.row_slots.slot_of(stepped(
+            queries,
+            std::clamp<std::int64_t>(ui.focus.row_slots.tokens_before(ui.at.query(ui.state, ui.run.frame->rows)), 0,
+                                     queries.size() - 1),
+            step));
     show_query(ui, queries, above, query);
     ui.at.token.reset();
     for (const TextBlock& block : blocks) draw_block(ui, list, block, origin, query);

@@ -27,8 +27,6 @@ namespace vantage::view {
 
 inline constexpr float numbered_cell = 34;  ///< pixels, at a scale of 1, from which on a cell has room for its weight
 
-using Cell = std::pair<std::int64_t, std::int64_t>;  ///< query and column
-
 /// A map in the panel of the focused head: one, or those of two runs beside each other.
 struct Pane {
     ShownRuns shown = ShownRuns::a;
@@ -39,7 +37,7 @@ struct Pane {
 };
 
 /// What panels know of two runs.
-struct Beside {
+struct TwoRuns {
     const RunComparison& comparison;
     ShownRuns shown;                         ///< now
     std::array<const FrameData*, 2> frames;  ///< null: it has no such head
@@ -92,53 +90,43 @@ struct Interaction {
     std::int64_t query(const ViewState& state, std::int64_t rows) const;
 };
 
-/// What the status line says beside the data.
+/// What the menu bar shows besides the data.
 struct Figures {
-    double gfx_seconds = 0;
+    double frame_seconds = 0;
     std::string model, device;
     bool software = false, frozen = false;  ///< frozen: times are not shown, so that pictures can be compared
 };
 
-/// Of two runs `live`, `data`, `tokens` and `heads` are those of the one in front.
+/// What every panel needs to draw itself, and what a click in it may change.
 struct Ui {
     ViewState& state;
     Interaction& at;
-    LiveModel& live;
-    const FrameData& data;
-    const LiveTokens& tokens;
-    RunningText &text, &source_text;         ///< laid out
-    std::span<const HeadMeans> heads;        ///< of live.heads()
-    const std::vector<std::string>& labels;  ///< of the rows and columns, fit to be shown
-    const std::vector<std::string>& source_labels;
-    const Slots &row_slots, &key_slots;  ///< of the tokens of the head in focus
-    const Beside* beside = nullptr;      ///< of two runs
-    HeadId head;                         ///< in focus
-    const Figures& figures;
-    const KeyBindings& keys;
+    const Layout& layout;
     const Fonts& fonts;
     const Palette& palette;
-    Drawings& drawings;
-    const gpu::Buffer& colours;  ///< of the colour map, and of differences
-    const gpu::Buffer& picture;  ///< what the model looks at; of tokens.seen
-    Layout layout;
-    MapView map;                  ///< that the mouse is in, or the first
-    ValueRange default_ends;      ///< of the colour bar
-    std::int64_t all_rows = 0;    ///< of all tokens, not only those shown
-    std::int64_t own_column = 0;  ///< by distance, that of 0
     float scale = 1;
-    double now = 0;
 
+    /// Whole pixels of a length at a scale of 1.
     float px(float logical) const;
-    /// Of a value on the colour bar.
+    /// Place of a value on the colour bar, from 0 to 1.
     float position(float value) const;
-    /// What the query reads with: the labels of rows and of keys.
-    const std::vector<std::string>& row_labels() const {
-        return head.kind == AttentionKind::encoder ? source_labels : labels;
-    }
-    const std::vector<std::string>& key_labels() const {
-        return head.kind == AttentionKind::self ? labels : source_labels;
-    }
-    std::int64_t query() const { return at.query(state, data.rows); }
+};
+
+/// The head in focus: its rows and columns.
+struct FocusedHead {
+    HeadId head;
+    const std::vector<std::string>&row_labels, &key_labels;
+    const Slots &row_slots, &key_slots;  ///< of the run in front
+    const TwoRuns* two = nullptr;        ///< null: there is one run
+    std::int64_t all_rows = 0;           ///< of all tokens, also while fewer are shown
+    std::int64_t own_column = 0;         ///< with relative positions: the column of distance 0
+};
+
+/// What maps and images are drawn with, on the device.
+struct Surface {
+    Drawings& drawings;
+    const gpu::Buffer& colours;  ///< the colour map, then that of differences: 256 words each
+    const gpu::Buffer& picture;  ///< the image that the model sees, a word per pixel
 };
 
 /// A statistic as panels call it: of an image model the first token is "[CLS]".

@@ -3,29 +3,27 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "runtime/base/log.h"
+#include "runtime/base/utf8.h"
 #include "runtime/gpu/queue.h"
 #include "runtime/models/config.h"
+#include "viewer/panels/areas.h"
 #include "viewer/panels/focus_finder.h"
 #include "viewer/panels/menus.h"
 #include "viewer/panels/panels.h"
+#include "viewer/panels/panes.h"
 #include "viewer/panels/widgets.h"
 
 namespace vantage::view {
 namespace {
 
 constexpr double note_seconds = 4;
+constexpr const char* nothing_to_compare =
+    "Nothing to compare yet: start with --compare and another prompt=, weights=, precision= or model=";
 
 using ColourWords = std::array<std::uint32_t, 256>;
-
-ViewDataOptions data_options(const LiveModel& live, const ViewerOptions& options) {
-    ViewDataOptions data{.budget_percent = options.budget_percent};
-    if (options.compared == nullptr) return data;
-    data.max_slots = live.context() + options.compared->context();
-    if (data.budget_percent) *data.budget_percent /= 2;  // each run has its own
-    return data;
-}
 
 ViewerOptions with_scale(ViewerOptions options, float scale) {
     options.scale = std::clamp(scale, 0.5f, 4.0f);
@@ -35,21 +33,14 @@ ViewerOptions with_scale(ViewerOptions options, float scale) {
 }  // namespace
 
 Viewer::Viewer(LiveModel& live, const ViewState& state, const ViewerOptions& options)
-    : a_(live, data_options(live, options)),
-      state_(state),
+    : state_(state),
       options_(with_scale(options, options.scale)),
-      default_ends_(default_range(state.modifiers)),
-      default_scale_(default_scale(state.modifiers)),
+      runs_(live, options.compared, state_, at_, options.budget_percent),
+      clock_(live.model().device().caps().is_cpu()),
+      ends_(state.modifiers),
       context_(make_context()),
-      fonts_(live.model().device(), options_.scale),
-      finder_(std::make_shared<FocusFinder>()) {
+      fonts_(live.model().device(), options_.scale) {
     const ContextInUse in_use(context_);
-    if (options.compared != nullptr) {
-        b_ = std::make_unique<RunView>(*options.compared, data_options(live, options));
-        comparison_.emplace(live, *options.compared);
-        comparison_->start(state_);
-        distances_.emplace(live, *options.compared);
-    }
     ImGuiIO& io = ImGui::GetIO();
     io.IniFilename = io.LogFilename = nullptr;
     name_keys(io);
@@ -67,36 +58,84 @@ Viewer::Viewer(LiveModel& live, const ViewState& state, const ViewerOptions& opt
 }
 
 Viewer::~Viewer() {
-    gpu::wait_idle(a_.live.model().device().state());
+    gpu::wait_idle(runs_.a().live.model().device().state());
     ImGui::DestroyContext(context_);
 }
 
-HeadId Viewer::head() const {
-    if (state_.head) return *state_.head;
-    if (const auto found = finder_->found()) return *found;
-    const auto own = std::ranges::find(a_.live.heads(), AttentionKind::self, &HeadId::kind);
-    return own != a_.live.heads().end() ? *own : a_.live.heads().front();
+// ---- input
+
+void Viewer::hear(std::function<void(ImGuiIO&)> event, InputQueue::Order order) {
+    input_.add(std::move(event), order);
+    touch();
 }
 
-std::int64_t Viewer::all_rows() const {
-    return b_ ? comparison_->rows_of(head().kind) : a_.version.rows_of(head().kind);
+void Viewer::mouse_at(float x, float y) {
+    hear([this, x, y](ImGuiIO& io) {
+        io.MousePos = {x, y};
+        at_.picked.reset();
+        at_.picked_token.reset();
+    });
 }
 
-std::int64_t Viewer::rows() const { return state_.rows ? std::min(*state_.rows, all_rows()) : all_rows(); }
+void Viewer::mouse_left() { mouse_at(-1, -1); }
 
-std::int64_t Viewer::keys() const {
-    if (head().kind == AttentionKind::self) return rows();
-    return b_ ? comparison_->keys_of(head().kind) : a_.version.keys_of(head().kind);
+void Viewer::mouse_button(int button, bool down) {
+    at_.area.reset();
+    alt_alone_ = false;
+    if (button >= 0 && button < 3)
+        hear([button, down](ImGuiIO& io) { io.MouseDown[button] = down; }, InputQueue::Order::key);
 }
 
-std::int64_t Viewer::own_column() const {
-    const bool causal = a_.live.source(head().layer, head().kind).attrs.flag("causal");
-    return state_.axis == KeyAxis::absolute || causal ? 0 : std::max<std::int64_t>(keys() - 1, 0);
+void Viewer::scrolled(float x, float y) {
+    alt_alone_ = false;
+    hear([x, y](ImGuiIO& io) {
+        io.MouseWheel += y;
+        io.MouseWheelH += x;
+    });
 }
 
-std::int64_t Viewer::columns() const { return own_column() > 0 ? rows() + own_column() : keys(); }
+void Viewer::modifiers(bool control, bool shift, bool alt) {
+    hear([=](ImGuiIO& io) { send_modifiers(io, control, shift, alt); }, InputQueue::Order::not_after_key);
+}
 
-Rectangle Viewer::part() const { return state_.part ? *state_.part : whole_map(rows(), columns()); }
+void Viewer::key(const Shortcut& shortcut, EditKey edit, bool down) {
+    // Tab goes through all panels, not through the fields of one.
+    if (edit != EditKey::tab)
+        hear([edit, down](ImGuiIO& io) { send_key(io, edit, down); },
+             edit != EditKey::none ? InputQueue::Order::key : InputQueue::Order::any);
+    if (down && edit == EditKey::v && shortcut.control && at_.typing && options_.paste) fonts_.need(options_.paste());
+    touch();
+    if (down) alt_alone_ = false;
+    if (!down || shortcut == Shortcut{}) return;
+    const Action* action = options_.keys.action_of(shortcut);
+    if (at_.menu && (action == nullptr || action->run != open_or_close_menus)) return act_in_menu(*this, shortcut);
+    if (at_.help && !at_.typing && act_in_help(at_, shortcut)) return;
+    if (at_.typing ? action == nullptr || !action->typing : act_in_area(*this, shortcut)) return;
+    if (action != nullptr) action->run(*this);
+}
+
+void Viewer::character(char32_t character) {
+    touch();
+    if (at_.typing) {
+        // When the next picture hears of it, it is in the atlas, or known to be in no font.
+        const std::string text = encode_utf8(std::u32string(1, character));
+        fonts_.need(text);
+        return hear([this, text](ImGuiIO& io) { io.AddInputCharactersUTF8(fonts_.in_field(text).c_str()); });
+    }
+    if (at_.menu) return act_in_menu(*this, character == U' ' ? Shortcut{.key = Key::enter} : Shortcut{});
+    if (type_digit(*this, character)) return;
+    if (const Action* action = options_.keys.action_of({.character = character})) action->run(*this);
+}
+
+void Viewer::alt_key(bool down) {
+    if (!down && alt_alone_) open_or_close_menus(*this);
+    alt_alone_ = down;
+    touch();
+}
+
+void Viewer::focus_lost() { alt_alone_ = false; }
+
+// ---- commands
 
 void Viewer::say(const std::string& note) {
     at_.note = note;
@@ -109,7 +148,90 @@ void Viewer::set_scale(float scale) {
     touch();
 }
 
-Request Viewer::take_request() { return std::exchange(request_, Request::none); }
+bool Viewer::commanded() {
+    if (!runs_.a().live.commanded()) say("a program runs this model: the viewer cannot control it");
+    return runs_.a().live.commanded();
+}
+
+/// Both runs, unless the second reads what the first writes: then it follows by itself.
+template <class Do>
+void Viewer::each_commanded(Do what) {
+    if (!commanded()) return;
+    what(runs_.a().live);
+    if (runs_.compares() && runs_.comparison()->own_text()) what(runs_.b()->live);
+}
+
+void Viewer::pause_or_resume() {
+    const bool paused = runs_.a().live.version().activity == Activity::paused;
+    each_commanded([&](LiveModel& live) { paused ? live.resume() : live.pause(); });
+}
+
+void Viewer::step() {
+    each_commanded([](LiveModel& live) { live.step(); });
+}
+
+void Viewer::stop() {
+    each_commanded([](LiveModel& live) { live.stop(); });
+}
+
+void Viewer::run_prompt() {
+    if (!commanded()) return;
+    LiveModel& live = runs_.a().live;
+    ViewState wanted = state_;
+    (live.model().config().is_vision() ? wanted.image : wanted.prompt) = fonts_.of_field(at_.prompt);
+    wanted.sampling = at_.sampling, wanted.max_tokens = at_.max_tokens;
+    const std::uint64_t run = live.version().run + 1;
+    try {
+        live.start(options_.prompt ? options_.prompt(wanted) : LivePrompt{.text = wanted.prompt}, wanted.sampling,
+                   wanted.max_tokens);
+    } catch (const Error& error) {
+        return say(error.what());  // of a file that is no picture; what was there stays
+    }
+    asked_ = AskedRun{run, wanted};
+    state_.rows.reset();
+    state_.part.reset();
+    state_.pins.clear();
+    runs_.start_second(wanted);
+    at_.picked.reset();
+    touch();
+}
+
+void run_or_stop(ViewCommands& view) {
+    const Activity activity = view.runs().a().version.activity;
+    if (activity == Activity::reading || activity == Activity::writing)
+        view.stop();
+    else
+        view.run_prompt();
+}
+
+void Viewer::show(ShownRuns what) {
+    if (!runs_.compares()) return say(nothing_to_compare);
+    at_.blink_from.reset();
+    state_.shown = what;
+}
+
+void Viewer::toggle_blinking() {
+    if (!runs_.compares()) return say(nothing_to_compare);
+    if (at_.blink_from)
+        at_.blink_from.reset();
+    else
+        at_.blink_from = std::numeric_limits<double>::infinity();  // begins with the next picture
+}
+
+void Viewer::copy_command_line() {
+    const std::string line =
+        command_line(runs_.a().live, state_shown(runs_, state_, runs_.a().version), command_context());
+    if (line.empty()) return say("a program runs this model: no command line makes the same view");
+    if (options_.copy) options_.copy(line);
+    say("copied: " + line);
+}
+
+ViewSubject Viewer::subject() {
+    finish_runs(false);
+    return subject_of(runs_, state_, command_context());
+}
+
+// ---- the steps of a picture
 
 void Viewer::set_colours() {
     const std::pair now{state_.colours, state_.theme};
@@ -119,24 +241,120 @@ void Viewer::set_colours() {
     const ColourTable& signed_table = difference_colours(palette_of(state_.theme).dark);
     std::ranges::transform(table, words[0].begin(), [](Rgb colour) { return packed(colour); });
     std::ranges::transform(signed_table, words[1].begin(), [](Rgb colour) { return packed(colour); });
-    colours_ = written_once(a_.live.model().device(), std::as_bytes(std::span(words)), "colour map");
+    colours_ = written_once(runs_.a().live.model().device(), std::as_bytes(std::span(words)), "colour map");
     colours_of_ = now;
 }
 
 void Viewer::set_picture() {
-    if (a_.tokens.seen == nullptr) return;
-    const Image& seen = *a_.tokens.seen;
+    if (runs_.a().tokens.seen == nullptr) return;
+    const Image& seen = *runs_.a().tokens.seen;
     std::vector<std::uint32_t> words;
     for (int y = 0; y < seen.height; ++y)
         for (int x = 0; x < seen.width; ++x) words.push_back(packed(seen.at(x, y)));
-    picture_ = written_once(a_.live.model().device(), std::as_bytes(std::span(words)), "picture");
+    picture_ = written_once(runs_.a().live.model().device(), std::as_bytes(std::span(words)), "picture");
+}
+
+void Viewer::read_models() {
+    const RunView& a = runs_.a();
+    const std::shared_ptr<const Image> seen = a.tokens.seen;
+    runs_.read(fonts_);
+    if (a.tokens.seen != seen) set_picture();
+    if (!asked_ || a.version.run < asked_->run) return;
+    const ViewState& asked = asked_->state;
+    state_.prompt = asked.prompt, state_.image = asked.image;
+    state_.sampling = asked.sampling, state_.max_tokens = asked.max_tokens;
+    asked_.reset();
+}
+
+/// Cross-attention and images have no distances: the axis goes back to keys.
+void Viewer::refuse_relative_axis() {
+    const bool cross = runs_.head().kind == AttentionKind::cross;
+    if (state_.axis != KeyAxis::relative || !(cross || runs_.a().live.model().config().is_vision())) return;
+    state_.axis = KeyAxis::absolute;
+    state_.part.reset();
+    say(cross ? "cross-attention has no relative positions: its keys are another text"
+              : "image patches have no relative positions: they are a 2D grid");
+}
+
+/// Fonts, labels, panels and maps, for a target of this size.
+void Viewer::arrange(float width, float height) {
+    size_ = {static_cast<int>(width), static_cast<int>(height)};
+    refuse_relative_axis();
+    fonts_.update();
+    if (given_prompt_) at_.prompt = fonts_.in_field(*std::exchange(given_prompt_, std::nullopt));
+    apply(palette_of(state_.theme), options_.scale);
+    runs_.update_labels(fonts_);
+    // A prompt that is edited is visible, however small the window.
+    const bool prompted = at_.focus_prompt || (at_.typing && !at_.find) || (at_.area && *at_.area >= Area::prompt);
+    const LiveModel& live = runs_.a().live;
+    layout_ = lay_out(width, height, options_.scale,
+                      {.heads = head_grid(live),
+                       .image = live.model().config().is_vision(),
+                       .two_texts = live.model().info().layers_of(AttentionKind::cross) > 0,
+                       .prompt = prompted});
+    panes_ = lay_panes(runs_, state_, fonts_, layout_.focus, options_.scale);
+}
+
+Wanted Viewer::wanted(const RunView& run) const {
+    return runs_.wanted(run, panes_.front().map, numbered_cell * options_.scale);
+}
+
+void Viewer::update_runs(double now) {
+    reading_due_ = false;
+    runs_.each([&](RunView& run) {
+        const Wanted what = wanted(run);
+        run.frame = run.has(what.head) ? &run.data.update(runs_.seen(), what, now) : nullptr;
+        reading_due_ = run.waits_for_reading(what, now) || reading_due_;
+    });
+    if (follow_values()) touch();
+    runs_.update_distances(now);
+}
+
+/// Twice where the first pass tells the ends of the colour bar, along which cells are counted.
+void Viewer::finish_runs(bool newest) {
+    do {
+        runs_.each([&](RunView& run) {
+            const Wanted what = wanted(run);
+            run.frame = run.has(what.head) ? &run.data.finish(runs_.seen(), what, newest) : nullptr;
+        });
+        newest = false;
+    } while (follow_values());
+}
+
+bool Viewer::follow_values() {
+    return !at_.bar && ends_.follow(state_, runs_.largest_value());  // not while an end is dragged
+}
+
+void Viewer::note_frame(double now, double device_seconds, double host_seconds) {
+    ViewData& data = runs_.a().data;
+    data.note_frame(now, device_seconds, host_seconds);
+    figures_.frame_seconds = device_seconds;
+    clock_.set_budget_opens(now + data.budget().opens_in(now));
+}
+
+PicturesWanted Viewer::pictures_wanted() const {
+    PicturesWanted wanted{.news = runs_.versions_wait() || runs_.finder().answered(), .reading = reading_due_};
+    if (at_.blink_from) wanted.change_at = clock_.last() + runs_.blink_left(clock_.last());
+    if (!at_.note.empty() && at_.note_until) wanted.change_at = std::min(wanted.change_at, *at_.note_until);
+    if (const auto due = runs_.distances_due()) wanted.refine_at = *due;
+    for (const RunView* run : {&runs_.a(), runs_.b()})
+        if (run != nullptr && run->frame != nullptr && run->frame->busy)
+            wanted.refine_at = std::min(wanted.refine_at, clock_.last() + run->frame->wake_in);
+    return wanted;
+}
+
+bool Viewer::due(double now) const { return now >= clock_.next(pictures_wanted()); }
+
+double Viewer::wake_in(double now) const {
+    constexpr double longest = 1;
+    return std::clamp(clock_.next(pictures_wanted()) - now, 0.0, longest);
 }
 
 void Viewer::begin_ui(float width, float height) {
     ImGuiIO& io = ImGui::GetIO();
     io.DisplaySize = {width, height};
-    io.DeltaTime = options_.frozen ? 1.0f / 60 : static_cast<float>(std::clamp(now_ - last_picture_, 1e-4, 1.0));
-    pass_events();
+    io.DeltaTime = options_.frozen ? 1.0f / 60 : static_cast<float>(std::clamp(now_ - clock_.last(), 1e-4, 1.0));
+    if (!input_.deliver(io)) touch();
     ImGui::NewFrame();
     at_.typing = io.WantTextInput;
     if (!at_.note_until) at_.note_until = now_ + note_seconds;
@@ -145,122 +363,99 @@ void Viewer::begin_ui(float width, float height) {
 
 void Viewer::draw_panels() {
     drawings_.clear();
-    RunView& front = in_front().frame != nullptr ? in_front() : a_;
-    collect_numbers(front);
-    std::optional<Beside> beside;
-    if (b_)
-        beside.emplace(Beside{.comparison = *comparison_,
-                              .shown = shown(),
-                              .frames = {a_.frame, b_->frame},
-                              .names = {side_name(a_.live, state_, false), side_name(b_->live, state_, true)},
-                              .panes = panes_});
-    Ui ui{.state = state_,
-          .at = at_,
-          .live = front.live,
-          .data = *front.frame,
-          .tokens = front.tokens,
-          .text = front.running_text,
-          .source_text = front.running_source,
-          .heads = numbers_,
-          .labels = labels(),
-          .source_labels = source_labels(),
-          .row_slots = row_slots(front),
-          .key_slots = key_slots(front),
-          .beside = beside ? &*beside : nullptr,
-          .head = head(),
-          .figures = figures_,
-          .keys = options_.keys,
-          .fonts = fonts_,
-          .palette = palette_of(state_.theme),
-          .drawings = drawings_,
-          .colours = colours_,
-          .picture = picture_,
-          .layout = layout_,
-          .map = panes_.front().map,
-          .default_ends = default_ends_,
-          .all_rows = all_rows(),
-          .own_column = own_column(),
-          .scale = options_.scale,
-          .now = now_};
+    RunView &a = runs_.a(), &front = runs_.front().frame != nullptr ? runs_.front() : a;
+    runs_.collect_numbers(front);
+    const HeadId head = runs_.head();
+    std::optional<TwoRuns> two;
+    if (const RunView* b = runs_.b())
+        two.emplace(TwoRuns{.comparison = *runs_.comparison(),
+                            .shown = runs_.shown(),
+                            .frames = {a.frame, b->frame},
+                            .names = {run_name(a.live, state_, false), run_name(b->live, state_, true)},
+                            .panes = panes_});
+    Ui ui{state_, at_, layout_, fonts_, palette_of(state_.theme), options_.scale};
+    const FocusedHead focus{.head = head,
+                            .row_labels = head.kind == AttentionKind::encoder ? runs_.source_labels() : runs_.labels(),
+                            .key_labels = head.kind == AttentionKind::self ? runs_.labels() : runs_.source_labels(),
+                            .row_slots = runs_.row_slots(front),
+                            .key_slots = runs_.key_slots(front),
+                            .two = two ? &*two : nullptr,
+                            .all_rows = runs_.all_rows(),
+                            .own_column = runs_.own_column()};
+    const Surface surface{drawings_, colours_, picture_};
+    const std::span<const HeadMeans> heads = runs_.head_numbers();
     if (std::exchange(at_.leave_field, false)) ImGui::SetWindowFocus(nullptr);
     if (layout_.too_small) return draw_too_small(ui);
-    draw_status_bar(ui);
-    draw_head_map(ui);
-    draw_focus(ui, panes_);
-    draw_numbers(ui);
-    draw_inspector(ui);
+    draw_status_bar({ui, front, figures_, focus.all_rows});
+    draw_head_map({ui, front, focus, heads, surface});
+    draw_focus({ui, front, focus, ends_.defaults(), surface}, panes_);
+    draw_numbers({ui, front, focus, heads});
+    draw_inspector({ui, front, focus});
     if (front.tokens.seen)
-        draw_image(ui);
+        draw_image({ui, front, focus, surface});
     else
-        draw_tokens(ui);
-    draw_timeline(ui);
-    draw_prompt(ui, *this);
-    if (at_.help) draw_help(ui);
-    if (at_.find) draw_find(ui, *this);
-    draw_area_frame(ui, places());
-    draw_open_menu(ui, *this);
+        draw_tokens({ui, front, focus});
+    draw_timeline({ui, front.frame->version, focus});
+    draw_prompt({ui, front.live, front.frame->version.activity, *this});
+    if (at_.help) draw_help(ui, options_.keys);
+    if (at_.find) draw_find(ui, focus.row_labels, *this);
+    draw_area_frame(ui, panes_.back().places);
+    draw_open_menu(ui, options_.keys, *this);
 }
 
-/// What the search takes of the model's thread is taken from the budget. An answer that comes from here on is for the next picture.
-void Viewer::seek_focus(double now) {
-    finder_->look(a_.live, a_.live.version());
-    a_.data.budget().spend(now, 0, finder_->take_seconds());
-    if (const auto error = finder_->take_error()) say(*error);
+/// Texts and data of the same version, and all of that version's data. The data takes a newer version than the texts if the
+/// model publishes one in between: then the texts follow.
+void Viewer::finish_one_version(float width, float height) {
+    const auto in_step = [](const RunView& run) {
+        return run.frame == nullptr || run.frame->version.number == run.version.number;
+    };
+    constexpr int tries = 100;
+    for (int i = 0; i < tries && !(in_step(runs_.a()) && (!runs_.b() || in_step(*runs_.b()))); ++i) {
+        read_models();
+        arrange(width, height);
+        runs_.each([&](RunView& run) { run.data.budget().allow(now_); });
+        update_runs(now_);
+    }
+    finish_runs(false);
+    finish_runs(false);  // the first pass tells which key the row attends to most; its reading comes with the second
 }
 
-void Viewer::draw(Frame& frame, DrawPipelines& pipelines, const Target& target, double now) {
+void Viewer::draw(Frame& frame, DrawPipelines& pipelines, const Target& target, double now, bool whole) {
     const ContextInUse in_use(context_);
     now_ = now;
-    if (pictures_due_ > 0) each_side([&](RunView& side) { side.data.budget().allow(now); });
+    runs_.set_time(now);
+    if (whole || clock_.touched()) runs_.each([&](RunView& run) { run.data.budget().allow(now); });
     if (at_.blink_from) at_.blink_from = std::min(*at_.blink_from, now);
     const auto width = static_cast<float>(target.width), height = static_cast<float>(target.height);
     read_models();
-    if (a_.version.activity == Activity::ended &&
-        (!b_ || comparison_->settled(a_.version, b_->version)))  // before that it may come
-        if (const std::string wrong = nothing_there(); !wrong.empty()) state_.part.reset(), say(wrong);
-    seek_focus(now);
+    const RunView& a = runs_.a();
+    if (a.version.activity == Activity::ended &&
+        (!runs_.compares() || runs_.comparison()->settled(a.version, runs_.b()->version)))  // before, it may still come
+        if (const std::string wrong = runs_.part_error(); !wrong.empty()) state_.part.reset(), say(wrong);
+    if (const auto error = runs_.search_head(now)) say(*error);
     arrange(width, height);
     set_colours();
-    reading_due_ = false;
-    each_side([&](RunView& side) {
-        side.frame = side.has(head()) ? &side.data.update(seen(), wanted(side), now) : nullptr;
-        reading_due_ = reading_due(side, now) || reading_due_;
-    });
-    if (follow_values()) touch();
-    update_distances(now);
+    update_runs(now);
+    if (whole) finish_one_version(width, height);
     begin_ui(width, height);
     draw_panels();
     ImGui::Render();
     paint(frame, pipelines, target, fonts_, *ImGui::GetDrawData(), unpacked(palette_of(state_.theme).background));
-    pictures_due_ = std::max(0, pictures_due_ - 1);
-    last_picture_ = now;
-}
-
-std::string Viewer::nothing_there() const {
-    if (!state_.part || all_rows() == 0) return "";
-    const Rectangle& part = *state_.part;
-    const std::int64_t all_keys = head().kind == AttentionKind::self ? all_rows() : keys(),
-                       columns = all_keys + (own_column() > 0 ? all_rows() - 1 : 0);
-    const auto meets = [](double first, double last, std::int64_t count) {
-        return last > 0 && first < static_cast<double>(count);
-    };
-    if (meets(part.first_row, part.last_row, all_rows()) && meets(part.first_column, part.last_column, columns))
-        return "";
-    return format("--part %s shows nothing: the map has rows 0:%lld and columns 0:%lld", text_of(part).c_str(),
-                  static_cast<long long>(all_rows()), static_cast<long long>(columns));
+    clock_.drawn(now);
 }
 
 void Viewer::finish(std::uint32_t width, std::uint32_t height) {
     const ContextInUse in_use(context_);
-    a_.version = a_.live.version();
-    if (b_) wait_for_second_run();
-    finder_->wait(a_.live, a_.version);
-    if (const auto error = finder_->take_error()) log(LogLevel::warning, "%s", error->c_str());
+    RunView& a = runs_.a();
+    a.version = a.live.version();
+    if (runs_.compares()) runs_.wait_for_second(fonts_);
+    runs_.finder().wait(a.live, a.version);
+    if (const auto error = runs_.finder().take_error()) log(LogLevel::warning, "%s", error->c_str());
     read_models();
     arrange(static_cast<float>(width), static_cast<float>(height));
-    if (const std::string wrong = nothing_there(); !wrong.empty()) throw Error(ErrorKind::usage, "view: " + wrong);
-    finish_sides(true);
-    if (b_) distances_->finish(*comparison_, shown_slots());
+    if (const std::string wrong = runs_.part_error(); !wrong.empty()) throw Error(ErrorKind::usage, "view: " + wrong);
+    finish_runs(true);
+    runs_.finish_distances();
 }
 
 }  // namespace vantage::view

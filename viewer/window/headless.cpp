@@ -36,7 +36,7 @@ PictureMaker::PictureMaker(LiveModel& live, const ViewState& state, float scale,
 
 PictureMaker::~PictureMaker() = default;
 ViewState& PictureMaker::state() { return state_->viewer.state(); }
-std::int64_t PictureMaker::rows() const { return state_->viewer.rows(); }
+std::int64_t PictureMaker::rows() const { return state_->viewer.runs().rows(); }
 PngTexts PictureMaker::texts() { return state_->viewer.picture_texts(); }
 void PictureMaker::write(const std::string& path) { write_view(path, state_->viewer.subject()); }
 

@@ -189,7 +189,7 @@ bool Window::State::fit() {
     return !stale;
 }
 
-/// One picture; false when there is none now. With `pixels` they are copied there from the screen's image.
+/// One picture; false when there is none now. With `pixels` the picture is whole, and copied there from the screen's image.
 bool Window::State::draw(gpu::Buffer* pixels) {
     if (!fit()) return false;
     const auto image = swapchain->acquire();
@@ -201,7 +201,7 @@ bool Window::State::draw(gpu::Buffer* pixels) {
     Frame& frame = frames.begin();
     const VkCommandBuffer commands = frame.commands();
     change_layout(commands, image->image, VK_IMAGE_LAYOUT_UNDEFINED, VK_IMAGE_LAYOUT_COLOR_ATTACHMENT_OPTIMAL);
-    viewer->draw(frame, *pipelines, image->target, begin);
+    viewer->draw(frame, *pipelines, image->target, begin, pixels != nullptr);
     if (pixels != nullptr) {
         change_layout(commands, image->image, VK_IMAGE_LAYOUT_COLOR_ATTACHMENT_OPTIMAL,
                       VK_IMAGE_LAYOUT_TRANSFER_SRC_OPTIMAL);

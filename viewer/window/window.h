@@ -64,7 +64,7 @@ public:
     void run();
     /// Hears what happened, waiting for at most `seconds`, and draws when something is new. False when it was closed.
     bool turn(double seconds);
-    /// What the window shows, drawn anew and copied from the screen's image.
+    /// What the window shows, drawn again with all data of one version and copied from the screen's image.
     Image screenshot();
 
     Viewer& viewer();

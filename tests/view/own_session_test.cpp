@@ -1,0 +1,65 @@
+// A window on a session that a program runs: vantage/view.h.
+#include <algorithm>
+#include <filesystem>
+
+#include "runtime/base/os.h"
+#include "tests/host/temporary_directory.h"
+#include "vantage/view.h"
+#include "viewer/window/headless.h"
+#include "window_user.h"
+
+using namespace view_test;
+
+namespace {
+
+constexpr int width = 900, height = 640;
+
+struct OwnSession {
+    Opened opened;
+    Session session{opened.model, {.record_attention = RecordAttention::all()}};
+    AttentionFeed feed{session};
+    ViewWindow window{feed, {.width = width, .height = height}};
+    OwnSession() { session.append(opened.model.tokenizer().encode(ViewState::default_prompt, true).ids); }
+};
+
+/// Below the menu bar, which shows times.
+bool same_below_bar(const Image& a, const Image& b) {
+    constexpr int bar = 44;
+    if (a.width != b.width || a.height != b.height) return false;
+    for (int y = bar; y < a.height; ++y)
+        for (int x = 0; x < a.width; ++x)
+            if (!(a.at(x, y) == b.at(x, y))) return false;
+    return true;
+}
+
+}  // namespace
+
+TEST_CASE("a window saves whole pictures of one version", "[view][window][once]") {
+    if (!display().there) SKIP("Xvfb is not installed");
+    OwnSession s;
+    const test::TemporaryDirectory folder;
+    const std::string file = folder.path("saved.png");
+    for (int token = 0; token < 12; ++token) {
+        REQUIRE(s.window.turn());
+        REQUIRE(s.session.next());
+        s.feed.publish();
+        if (token % 4 != 3) continue;
+        s.window.save(file);  // no turn since: its data is of versions before
+        const Image saved = read_png(file).image;
+        keep(saved, "saved-" + std::to_string(token));
+        PictureMaker whole(s.feed.live(), {}, 1);
+        CHECK(same_below_bar(saved, whole.draw(width, height)));
+    }
+}
+
+TEST_CASE("a window whose session has ended waits", "[view][window][once]") {
+    if (!display().there) SKIP("Xvfb is not installed");
+    OwnSession s;
+    for (int token = 0; token < 4; ++token) REQUIRE(s.session.next());
+    s.feed.publish();
+    const double begin = seconds();
+    while (seconds() < begin + 3) REQUIRE(s.window.turn(0.05));  // until all is drawn
+    int turns = 0;
+    for (const double from = seconds(); seconds() < from + 2; ++turns) REQUIRE(s.window.turn(1));
+    CHECK(turns <= 6);
+}
