@@ -1,4 +1,4 @@
-// What the heads of a Session read, in a window, while a program runs the session. Link vantage::view. For example:
+// A window that shows the attention of a Session while a program runs it. Link vantage::view. For example:
 //
 //     vantage::Device device = vantage::open_for_windows();
 //     vantage::Model model = vantage::Model::load(device, "models/gpt2");
@@ -9,7 +9,7 @@
 //     while (window.turn(session.ended() ? 1 : 0))
 //         if (session.next()) feed.publish();
 //
-// A program with a window and a Vulkan device of its own has the same picture drawn into its images: vantage/view_vulkan.h.
+// vantage/view_vulkan.h draws the same picture into the window and Vulkan device of your own program.
 #pragma once
 
 #include <cstdint>
@@ -25,25 +25,25 @@ namespace view {
 class LiveModel;
 }
 
-/// Opens a device as Device::open does, that also shows windows. Begins GLFW, which ends with the program; to be called from the
-/// main thread. Throws also `unsupported` where there is no display, or the device does not draw.
+/// Opens a device as Device::open does, with support for windows. Initialises GLFW until the program ends. Main thread only.
+/// Also throws `unsupported` without a display, or for a device that cannot draw.
 Device open_for_windows(const std::string& wish = "");
 
-/// What viewers may know of a session: what it had run when `publish` was called last. Weights are not copied for it; who looks
-/// makes them from the rows that the session keeps on the device.
+/// Publishes a session's progress to viewers: the state at the last call of `publish`. Nothing is copied: viewers compute
+/// weights from the queries, keys and log-sum-exps that the session keeps on the device.
 class AttentionFeed {
 public:
-    /// The session watches all its layers, else this throws usage. It stays where it is, and lives longer.
+    /// The session records the attention of all its layers, else this throws usage. It must not be moved, and lives longer.
     explicit AttentionFeed(Session& session);
     ~AttentionFeed();
     AttentionFeed(const AttentionFeed&) = delete;
     AttentionFeed& operator=(const AttentionFeed&) = delete;
 
-    /// Shows what has run by now. In the thread that runs the session, after `next` or `process`, and after `restart`, `rewind`
-    /// and `mask_heads` before anything runs again. Viewers may be in another thread; none is waited for.
+    /// Publishes what has run. Call it in the thread that runs the session: after `next` or `run`; and after `restart`, `rewind`
+    /// or `mask_heads`, before anything runs again. Viewers may be in other threads. Does not wait for them.
     void publish();
 
-    /// For the runtime itself.
+    /// Internal.
     view::LiveModel& live() const { return *live_; }
 
 private:
@@ -51,8 +51,10 @@ private:
 };
 
 struct ViewOptions {
-    float scale = 1;                            ///< size of everything; a window multiplies it by the screen's own
-    std::optional<double> budget_percent = {};  ///< what viewing may cost at most, of the model's time
+    /// Scale of the interface; a window multiplies it by the screen's.
+    float scale = 1;
+    /// Maximum share of the model's time that viewing may take, in percent. Default: no limit.
+    std::optional<double> budget_percent = {};
 };
 
 struct ViewWindowOptions {
@@ -61,19 +63,20 @@ struct ViewWindowOptions {
     ViewOptions view = {};
 };
 
-/// A window of its own, with all that `vantage view` has but a prompt: the program says what runs. Main thread only.
+/// A window with the features of `vantage view` except the prompt, because the program runs the model. Main thread only.
 class ViewWindow {
 public:
-    /// The model's device was opened by open_for_windows. The feed lives longer. Throws unsupported where no window can be opened.
+    /// The model's device was opened by open_for_windows. The feed lives longer. Throws unsupported if no window can be opened.
     explicit ViewWindow(AttentionFeed& feed, const ViewWindowOptions& options = {});
     ~ViewWindow();
     ViewWindow(const ViewWindow&) = delete;
     ViewWindow& operator=(const ViewWindow&) = delete;
 
-    /// Hears what the user did and draws if there is something new; false when the window was closed. With `seconds` it waits for
-    /// so long at most until there is: for programs that run their session in another thread. Throws as Plan::run.
+    /// Handles events and draws if something changed. Returns false once the window is closed. Waits up to `seconds` for events
+    /// if there is nothing to do: pass 0 while the session has work, and 1 when it has ended, so that the loop does not spin.
+    /// Throws as Plan::run.
     bool turn(double seconds = 0);
-    /// Turns until the window is closed.
+    /// Calls `turn` until the window is closed.
     void run();
     /// Writes what is shown as a PNG: all data of the version published last, for which it waits. Throws if the file cannot be
     /// written or the window is minimised.

@@ -1,6 +1,6 @@
-// Opt-in: a Session's attention as a picture within a program's own frame. The program has the window, the swapchain and the Vulkan
-// device (vantage/vulkan.h: DeviceFeatures, adopt), and its frame's commands go to the queue that it gave to Vantage. Needs the
-// Vulkan headers.
+// Opt-in: draws a Session's attention into a program's own frame. The program owns the window, the swapchain and the Vulkan
+// device (vantage/vulkan.h: DeviceFeatures, adopt). It submits the frame to the queue that it gave to Vantage. Needs the Vulkan
+// headers.
 //
 //     vantage::Device device = vantage::adopt({instance, physical, vulkan_device, queue, family}, extensions);
 //     …                                                      // Model, Session, AttentionFeed as in vantage/view.h
@@ -17,22 +17,22 @@ namespace vantage {
 
 class ViewPainter {
 public:
-    /// `target` is the format of the images. Colours are written as sRGB bytes: take a UNORM format, such as
+    /// `target` is the format of the images. Colours are written as sRGB bytes: use a UNORM format such as
     /// VK_FORMAT_B8G8R8A8_UNORM. The feed lives longer. Throws unsupported when the device's queue does not draw.
     ViewPainter(AttentionFeed& feed, VkFormat target, const ViewOptions& options = {});
-    /// All that was recorded has been submitted.
+    /// All recorded commands must have been submitted.
     ~ViewPainter();
     ViewPainter(const ViewPainter&) = delete;
     ViewPainter& operator=(const ViewPainter&) = delete;
 
-    /// Whether the next picture would differ from the last, and the one before that is done, so that `record` waits for nothing.
+    /// Whether the next picture would differ from the last, and `record` would not wait.
     bool due() const;
-    /// Records the picture, outside of a render pass. The image is in VK_IMAGE_LAYOUT_COLOR_ATTACHMENT_OPTIMAL, stays in it, and is
-    /// written as a whole, in the colour attachment stage. What was recorded before has been submitted, to the queue of
-    /// handles(device); the picture before that is waited for, unless `due` was. Throws as Plan::run.
+    /// Records the picture, outside of a render pass. The image is in VK_IMAGE_LAYOUT_COLOR_ATTACHMENT_OPTIMAL and stays in it.
+    /// All of it is written, in the colour attachment stage. The previous picture must have been submitted to the queue of
+    /// handles(device). Waits for the one before it, unless `due` returned true. Throws as Plan::run.
     void record(VkCommandBuffer commands, VkImageView image, VkExtent2D size);
 
-    // ---- what the user does, as GLFW's callbacks are told; the mouse in pixels of the image
+    // ---- input, with the arguments of GLFW's callbacks; the mouse in pixels of the image
     void mouse_at(double x, double y);
     void mouse_button(int button, int action);
     void scrolled(double x, double y);

@@ -1,24 +1,18 @@
 // A window on a session that a program runs: vantage/view.h.
-#include <algorithm>
-#include <filesystem>
-
 #include "runtime/base/os.h"
 #include "tests/host/temporary_directory.h"
 #include "vantage/view.h"
-#include "viewer/window/headless.h"
 #include "window_user.h"
 
 using namespace view_test;
 
 namespace {
 
-constexpr int width = 900, height = 640;
-
 struct OwnSession {
     Opened opened;
     Session session{opened.model, {.record_attention = RecordAttention::all()}};
     AttentionFeed feed{session};
-    ViewWindow window{feed, {.width = width, .height = height}};
+    ViewWindow window{feed, {.width = 900, .height = 640}};
     OwnSession() { session.append(opened.model.tokenizer().encode(ViewState::default_prompt, true).ids); }
 };
 
@@ -38,17 +32,19 @@ TEST_CASE("a window saves whole pictures of one version", "[view][window][once]"
     if (!display().there) SKIP("Xvfb is not installed");
     OwnSession s;
     const test::TemporaryDirectory folder;
-    const std::string file = folder.path("saved.png");
+    const auto saved = [&](const std::string& name) {
+        s.window.save(folder.path(name));
+        keep(read_png(folder.path(name)).image, name);
+        return read_png(folder.path(name)).image;
+    };
     for (int token = 0; token < 12; ++token) {
         REQUIRE(s.window.turn());
         REQUIRE(s.session.next());
         s.feed.publish();
         if (token % 4 != 3) continue;
-        s.window.save(file);  // no turn since: its data is of versions before
-        const Image saved = read_png(file).image;
-        keep(saved, "saved-" + std::to_string(token));
-        PictureMaker whole(s.feed.live(), {}, 1);
-        CHECK(same_below_bar(saved, whole.draw(width, height)));
+        const Image at_once = saved("at-once");  // no turn since the version was published
+        for (const double from = seconds(); seconds() < from + 2;) REQUIRE(s.window.turn(0.05));
+        CHECK(same_below_bar(at_once, saved("settled")));
     }
 }
 

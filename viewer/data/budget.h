@@ -1,4 +1,4 @@
-// What viewing may cost: a share of the device's and the host's time, taken from the model's tokens per second.
+// The budget of the viewer: a share of the device's and the host's time.
 #pragma once
 
 #include <deque>
@@ -6,24 +6,23 @@
 
 namespace vantage::view {
 
-/// Time is the caller's, in seconds on any clock that only goes forward, so that this is plain arithmetic. A budget fills by its
-/// share of the time that passes, holds at most `burst` seconds, and what was spent is taken from it; it may go below nothing by
-/// one spending, and is then closed until it has filled again.
+/// Times are the caller's, in seconds on a clock that goes forward. The budget fills by its share of the time that passes, up to
+/// `burst` seconds. Spending reduces it, possibly below 0; then it is closed until it has filled again.
 class Budget {
 public:
-    /// `percent` of the time; nothing: without a limit.
+    /// `percent` of the time; nothing: no limit.
     explicit Budget(std::optional<double> percent = {}, double burst = 0.05);
     void limit(std::optional<double> percent);
     std::optional<double> percent() const { return percent_; }
 
-    /// Whether something may be done now.
+    /// Whether work may be done now.
     bool open(double now);
-    /// Seconds until it may; 0 where it may.
+    /// Seconds until it opens; 0 while it is open.
     double opens_in(double now);
-    /// Opens it whatever was spent: for what somebody waits for. What was owed is forgotten, so that it is never closed for longer
-    /// than the last spending takes to come in again.
+    /// Opens it regardless of what was spent, for work that the user waits for. The debt is cleared, so that it is never closed
+    /// for longer than the last spending needs to fill again.
     void allow(double now);
-    /// Of the device's time and of the host's, whichever was longer would have been the model's.
+    /// The longer of the device's and the host's time counts.
     void spend(double now, double device_seconds, double host_seconds);
     /// The share of the last seconds that was spent, in percent.
     double cost(double now) const;

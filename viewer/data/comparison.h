@@ -1,4 +1,4 @@
-// Two runs side by side: what the second one reads, and which of its tokens stand where which of the first one's do.
+// Two runs: what the second one reads, and the alignment of their tokens.
 #pragma once
 
 #include <string>
@@ -10,32 +10,32 @@
 
 namespace vantage::view {
 
-/// Whether every token is the same text in both, so that one model can read what another has written.
+/// Whether both models have the same tokens, so that one can read the ids that the other generates.
 bool same_vocabulary(const Model& a, const Model& b);
 
-/// Version and tokens of a run, as far as somebody has read them.
+/// Version and tokens of a run, as the caller has read them.
 struct RunNow {
     const Version& version;
     const LiveTokens& tokens;
 };
 
-/// A is the first run, B the second. B reads what A writes, token by token: rows then mean the same in both. With a prompt of its own,
-/// or another vocabulary, B writes its own text, drawn with the same seed, and the two are aligned.
+/// A is the first run, B the second. B reads the tokens that A generates, so that rows mean the same in both. With its own prompt
+/// or another vocabulary B generates its own text with the same seed, and the texts are aligned.
 class RunComparison {
 public:
     RunComparison(LiveModel& a, LiveModel& b);
 
-    /// Begins B anew, as A has been or will be. Commands to A are given by the caller.
+    /// Restarts B. The caller starts A.
     void start(const ViewState& state);
-    /// Gives B what A has written since, and aligns what both have read.
+    /// Passes A's new tokens to B and aligns what both have read.
     void update(const RunNow& a, const RunNow& b);
 
-    /// Counts up with every text.
+    /// Number of B's text.
     std::uint64_t runs() const { return run_b_; }
     bool own_text() const { return own_text_; }
-    /// B has nothing more to do: it has read what A has, or its text has ended.
+    /// Whether B has read all that A has, or its own text has ended.
     bool settled(const Version& a, const Version& b) const;
-    /// Of the tokens that have rows. Without a table while B reads A's text: then both have the first `rows`.
+    /// Alignments of the tokens that have rows; plain while B reads A's text.
     const Alignment& own() const { return own_.now(); }
     const Alignment& source() const { return source_.now(); }
     /// Rows of maps of this attention, in slots.

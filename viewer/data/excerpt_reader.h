@@ -1,4 +1,4 @@
-// A few single weights of the focused head on the host: numbers for large cells, and what a query reads, key by key.
+// Single weights of the focused head on the host: numbers for large cells, and the row of a query.
 #pragma once
 
 #include <memory>
@@ -12,15 +12,15 @@ public:
     /// Of at most so many weights.
     ExcerptReader(gpu::DeviceState& device, std::int64_t max_values, const char* name);
 
-    /// Adds the reading of what `wanted` says (but for its weights) to the batch, unless it is known, or the look not ready for it.
+    /// Adds reading the weights of `wanted` to the batch, unless they are known or their factors are not ready.
     void ask(Excerpt wanted, const ViewSources::Layer& layer, const Extent& extent, const Look& look, ViewWork& work);
-    /// Nothing is wanted.
+    /// Requests nothing.
     void rest() { current_ = true; }
-    /// Takes what a finished batch has left.
+    /// Takes the results of a finished batch.
     bool collect();
-    /// Whether what was asked for last is known.
+    /// Whether the last request is known.
     bool current() const { return current_; }
-    /// The last that is known, or null.
+    /// The last known excerpt, or null.
     const std::shared_ptr<const Excerpt>& excerpt() const { return excerpt_; }
 
 private:

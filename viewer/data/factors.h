@@ -1,5 +1,4 @@
-// What the weights of the focused head are multiplied and divided by under modifiers, in three vectors on the device that grow with
-// the text.
+// Factors of the modifiers for the focused head: three vectors on the device that grow with the text.
 #pragma once
 
 #include "viewer/data/tiles.h"
@@ -16,9 +15,9 @@ public:
     Look advance(const HeadId& head, const ViewSources::Layer& layer, const Modifiers& modifiers, const Extent& extent,
                  std::uint64_t run, bool grows, ViewWork& work);
 
-    /// Takes what a finished batch has left: true when the largest factor of a key changed.
+    /// Takes the results of a finished batch. Returns whether the largest factor of a key changed.
     bool collect();
-    /// The largest length of a value among the keys that are seen; nothing without weights times values, or before it is known.
+    /// The largest ‖v‖ of the visible keys; nothing without weighting by value norm, or before it is known.
     std::optional<double> largest_value() const { return largest_; }
     bool complete() const { return !subject_.modifiers.value_weighted || collected_ == keys_ready_; }
 

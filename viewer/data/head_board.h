@@ -1,5 +1,5 @@
-// The numbers of all heads as the text grows: new rows are summed up on the device (op head_statistics), a few for each head at a time,
-// and their means kept here.
+// Statistics of all heads of a growing text. New rows are summed on the device (op head_statistics), a few per head at a time; the
+// means are kept here.
 #pragma once
 
 #include <unordered_map>
@@ -13,7 +13,7 @@
 
 namespace vantage::view {
 
-/// Means of rows as they come.
+/// Running means of rows.
 class HeadSums {
 public:
     /// A row as shaders/params/head_statistics.h lists it; `repeats`: an earlier token is the same. `in_line`: before and behind
@@ -33,24 +33,24 @@ class HeadBoard {
 public:
     HeadBoard(gpu::DeviceState& device, const LiveModel& live, const ViewSources& sources);
 
-    /// Takes what a finished batch has left. True when numbers changed.
+    /// Takes the results of a finished batch. Returns whether statistics changed.
     bool collect();
     /// Of another run there are no numbers yet; back in time those that were kept.
     void follow(const Version& version, const ShownRows& shown);
-    /// Brings the numbers to those of the rows that are shown: adds rows to the batch, of the layer that is furthest behind.
+    /// Adds rows to the batch until the statistics are those of the rows shown; the layer with the fewest rows first.
     void advance(const LiveTokens& tokens, const Version& version, const ShownRows& shown, ViewWork& work);
     std::span<const HeadMeans> numbers() const { return numbers_; }
-    /// Of a head, in order: those among the rows summed up so far that do not sum to 1, none where a sink takes a part.
+    /// Rows of a head, in order, that do not sum to 1; empty for a learned sink.
     std::span<const OffRow> off_rows(std::size_t head) const;
     std::uint64_t rows_summed() const { return rows_summed_; }
-    /// The numbers are of other rows than those shown.
+    /// Whether the statistics are of other rows than those shown.
     bool behind(const Version& version, const ShownRows& shown) const;
 
 private:
     struct LayerState {
         const ViewSources::Layer* layer;
         std::size_t first_head;  // its number in LiveModel::heads()
-        std::int64_t rows = 0;   // summed up or on their way
+        std::int64_t rows = 0;   // summed or pending
         std::vector<HeadSums> sums = {};
         RowCheckpoints<std::vector<HeadSums>> kept = {};
     };

@@ -1,5 +1,5 @@
-// How far two runs are from each other, head by head: the total variation ½ Σ_j |p_B(i, j) − p_A(i, j)| of rows on which both texts
-// have a token, and the mean of that: 0 where a head reads the same in both, 1 where nothing that it reads is the same.
+// The difference of two runs by head: the total variation ½ Σ_j |p_B(i, j) − p_A(i, j)|, averaged over the rows on which both texts
+// have a token. 0: identical, 1: disjoint.
 #pragma once
 
 #include <map>
@@ -21,13 +21,12 @@ public:
     HeadDistances(const HeadDistances&) = delete;
     HeadDistances& operator=(const HeadDistances&) = delete;
 
-    /// Works on those of the rows shown, in slots, that are not known yet, within so many seconds of the device's time; waits for
-    /// nothing. True while there is more to do.
+    /// Adds missing rows of those shown (in slots), within `seconds` of device time. Does not wait. Returns whether there is more to
+    /// do.
     bool update(const RunComparison& comparison, const ShownRows& shown, double seconds);
-    /// Until nothing is left, waiting for the device.
+    /// Updates until nothing is left; waits for the device.
     void finish(const RunComparison& comparison, const ShownRows& shown);
-    /// NaN for a head that is not in both, or has no row yet. First rows that see three keys or fewer are left out of causal attention,
-    /// as in all numbers of heads.
+    /// NaN for a head that is not in both runs or has no row yet. As in all statistics, causal attention skips the first three rows.
     double of(const HeadId& head) const;
     double take_device_seconds() { return work_.take_device_seconds(); }
 
@@ -36,10 +35,10 @@ private:
         double sum = 0;
         std::int64_t rows = 0;
     };
-    /// A layer that is in both.
+    /// A layer of both runs.
     struct LayerPair {
         const ViewSources::Layer *a, *b;
-        std::int64_t heads = 0, rows = 0;  ///< summed up or on their way, in slots
+        std::int64_t heads = 0, rows = 0;  ///< summed or pending, in slots
         std::vector<Mean> means;           ///< by head
         RowCheckpoints<std::vector<Mean>> kept;
     };

@@ -1,4 +1,4 @@
-// What a head does with the text so far, in numbers that grow with it.
+// Running statistics of a head.
 #pragma once
 
 #include <array>
@@ -9,19 +9,19 @@
 
 namespace vantage::view {
 
-inline constexpr double row_sum_tolerance = 2e-3;  ///< how far Σ p of a row may be from 1
+inline constexpr double row_sum_tolerance = 2e-3;  ///< of |Σ p − 1|
 /// A row whose weights do not sum to 1.
 struct OffRow {
     std::int64_t row = 0;
     float sum = 0;
 };
 
-/// Means over the rows that are summed up so far, and over the last ones (an exponential mean of 16 rows). NaN: not defined, or no
-/// row yet. As in runtime/inspect/head_statistics.h, first rows that see three keys or fewer left out of causal attention.
+/// Means over the rows summed so far, and over the last ones (exponential mean of 16 rows). NaN: undefined, or no row yet. As in
+/// runtime/inspect/head_statistics.h, causal attention skips the first three rows.
 struct HeadMeans {
     std::int64_t rows = 0;  ///< summed up
     std::array<double, head_statistic_count> mean{}, recent{};
-    double worst_row_sum = 0;  ///< the largest |Σ p − 1| of any row; NaN where a sink takes a part
+    double worst_row_sum = 0;  ///< largest |Σ p − 1| of a row; NaN with a learned sink
     double operator[](HeadStatistic s) const { return mean[static_cast<std::size_t>(s)]; }
 };
 

@@ -1,11 +1,11 @@
-// How many of the visible cells have which value: counts along the colour bar, made on the device from the tiles that are shown.
+// Histogram of the visible cells along the colour bar, computed on the device from their tiles.
 #pragma once
 
 #include "viewer/data/tiles.h"
 
 namespace vantage::view {
 
-/// The colour bar as the device's shaders take it.
+/// The colour bar as shaders take it.
 params::ViewScale scale_params(AttentionScale scale, const ValueRange& range);
 
 class Histogram {
@@ -30,7 +30,7 @@ public:
     /// Counts the cells of a part of the map, unless they were counted; where the batch has room.
     void ask(const params::ViewTileMap& map, Subject subject, ViewWork& work);
     void ask_nothing() { current_ = true; }
-    /// Takes what a finished batch has left.
+    /// Takes the results of a finished batch.
     bool collect();
     /// Whether the counts are of what was asked for last.
     bool current() const { return current_; }

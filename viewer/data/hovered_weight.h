@@ -1,4 +1,4 @@
-// One weight and its row, to the digit: the number under the mouse.
+// The exact weight under the mouse, with its row.
 #pragma once
 
 #include "viewer/data/tiles.h"
@@ -11,7 +11,7 @@ public:
     /// Adds the reading of a cell to the batch.
     void ask(const HeadId& head, const ViewSources::Layer& layer, std::int64_t query, std::int64_t key,
              const Extent& extent, std::uint64_t run, ViewWork& work);
-    /// Takes what a finished batch has left.
+    /// Takes the results of a finished batch.
     bool collect();
     const std::optional<CellReading>& reading() const { return reading_; }
     std::uint64_t readings() const { return readings_; }

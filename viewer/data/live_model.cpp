@@ -47,7 +47,7 @@ std::vector<HeadId> heads_of(const ModelInfo& info) {
     return heads;
 }
 
-/// Ids and their texts as they come.
+/// Token ids with their texts.
 struct Text {
     std::vector<std::int32_t> ids;
     std::vector<std::string> texts;
@@ -63,7 +63,7 @@ struct Text {
     }
     void add_places(const ImageInput& image, std::span<const std::int32_t> more) {
         if (more.empty()) return;
-        ids.assign(more.begin(), more.end());  // an image comes as a whole
+        ids.assign(more.begin(), more.end());  // an image is complete
         texts = place_names(image);
     }
 };
@@ -78,7 +78,7 @@ void add_missing(std::vector<T>& mine, const std::vector<T>& all) {
 struct LiveModel::State {
     Model model;
     LiveOptions options;
-    std::unique_ptr<Session> own;  // unless a program's is followed
+    std::unique_ptr<Session> own;  // null for a followed session
     Session& session;
     std::vector<HeadId> heads;
     std::map<std::pair<AttentionKind, std::int64_t>, TapSource> sources;
@@ -94,14 +94,14 @@ struct LiveModel::State {
     std::optional<LiveError> error;
     SessionStats stats;
 
-    // ---- of the model's thread
+    // ---- used by the model's thread only
     std::vector<std::int32_t> unread;  // the rest of the prompt, from `next_unread` on
     std::size_t next_unread = 0;
     std::int64_t to_write = 0;
-    std::int64_t steps = 0;  // tokens to write although it is paused
+    std::int64_t steps = 0;  // tokens to generate while paused
     bool paused = false;
     double seconds_per_token = 0;
-    std::uint64_t forgotten = 0;  // of a session that is followed, as far as it is published
+    std::uint64_t forgotten = 0;  // Session::forgotten() at the last `publish`
     std::thread thread;
 
     State(const Model& m, LiveOptions o, Session* followed)
@@ -114,7 +114,7 @@ struct LiveModel::State {
             if (head.head == 0) sources[{head.kind, head.layer}] = detail::SessionAccess::tap_source(session, head.layer, head.kind);
     }
 
-    /// What only a session of one's own obeys.
+    /// Commands have no effect on a followed session.
     void command(std::function<void()> what) {
         if (own) ask(std::move(what));
     }
@@ -128,7 +128,7 @@ struct LiveModel::State {
 
     bool is_encoder() const { return config_of(model).kind == ModelKind::encoder; }
     bool is_encoder_decoder() const { return config_of(model).kind == ModelKind::encoder_decoder; }
-    /// Its start token, and the one that every text of it begins with, where there is one.
+    /// Tokens that every text of an encoder–decoder begins with: the start token, and the forced first token if there is one.
     std::int64_t decoder_begins_with() const { return config_of(model).forced_first_token >= 0 ? 2 : 1; }
     bool reads() const { return next_unread < unread.size(); }
     bool works() const { return !paused || steps > 0 ? reads() || to_write > 0 : false; }
@@ -142,7 +142,7 @@ struct LiveModel::State {
     void step();
     void read_chunk(std::int64_t size);
     std::int64_t write_token();
-    /// That the run is not what its start asked for any more.
+    /// The run is no longer what `start` asked for.
     void note_command() {
         const std::lock_guard lock(mutex);
         version.as_asked = false;
@@ -152,8 +152,8 @@ struct LiveModel::State {
     Activity activity() const;
 };
 
-// Rows of Q, K and log-sum-exp are in their place for all tokens that ran: those but the last while tokens are drawn.
-// Whoever sees rows finds their tokens, too: both change under one lock.
+// Rows of Q, K and log-sum-exp are complete for all tokens that ran: all but the last while tokens are generated. Rows and
+// tokens change under one lock, so that every row has its token.
 void LiveModel::State::publish(Activity now, std::optional<std::int64_t> rows) {
     const std::vector<std::int32_t>& tokens = session.tokens();
     {
@@ -170,7 +170,7 @@ void LiveModel::State::publish(Activity now, std::optional<std::int64_t> rows) {
     if (options.on_version) options.on_version();
 }
 
-// What a program's session has run by now; rows that it has forgotten belonged to another run.
+// Takes over the progress of a program's session. Rows that it has dropped begin another run.
 void LiveModel::State::follow() {
     {
         const std::lock_guard lock(mutex);
@@ -194,7 +194,7 @@ Activity LiveModel::State::activity() const {
     return paused && steps == 0 ? Activity::paused : reads() ? Activity::reading : Activity::writing;
 }
 
-// Whoever looks sees no row of the text before: the version without rows comes first.
+// A version without rows is published first, so that no viewer takes rows of the previous text for rows of this one.
 void LiveModel::State::begin(const LivePrompt& prompt, const Sampling& sampling, std::int64_t tokens) {
     unread = config_of(model).is_vision() || !prompt.ids.empty() || prompt.text.empty()
                  ? prompt.ids
@@ -237,7 +237,7 @@ void LiveModel::State::read_chunk(std::int64_t size) {
     next_unread += static_cast<std::size_t>(size);
 }
 
-// Returns how many rows are there then.
+// Returns the number of complete rows.
 std::int64_t LiveModel::State::write_token() {
     const double begin = seconds_now();
     const bool first = version.rows < version.prompt_tokens;
@@ -254,7 +254,7 @@ std::int64_t LiveModel::State::write_token() {
     return std::ssize(session.tokens()) - (drawn ? 1 : 0);
 }
 
-// A chunk of the prompt, or a token; the prompt's last chunk runs with the first token. An encoder reads all of it at once.
+// Runs a chunk of the prompt, or a token. The last chunk runs with the first token. An encoder reads all of it at once.
 void LiveModel::State::step() {
     if (options.before_step) options.before_step();
     const auto left = std::ssize(unread) - static_cast<std::int64_t>(next_unread);
@@ -289,7 +289,7 @@ void LiveModel::State::guarded(const std::function<void()>& what) {
     }
 }
 
-// Nothing when there is none. The mutex is held.
+// Empty if there is none. The mutex is held.
 std::function<void()> LiveModel::State::first_command() {
     if (commands.empty()) return {};
     std::function<void()> command = std::move(commands.front());
@@ -297,7 +297,7 @@ std::function<void()> LiveModel::State::first_command() {
     return command;
 }
 
-// The next command; nothing when there is work instead. Waits while there is neither; a command that does nothing ends the thread.
+// The next command; empty if there is work instead. Waits while there is neither.
 std::function<void()> LiveModel::State::next_command() {
     std::unique_lock lock(mutex);
     heard.wait(lock, [&] { return quit || !commands.empty() || works(); });

@@ -8,7 +8,7 @@
 
 namespace vantage::view {
 
-/// Host-visible maps that take turns, so that a frame in flight keeps its own.
+/// Host-visible maps in rotation, so that a frame in flight keeps its own.
 class MapRing {
 public:
     MapRing(gpu::DeviceState& device, const char* name)

@@ -1,4 +1,4 @@
-// Sums over the first rows of a text, kept at some of them, so that going back in time costs few rows, and coming back none.
+// Checkpoints of sums over the first rows of a text, so that going back in time recomputes few rows.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace vantage::view {
 
-/// Rows that are shown, the first of each: of the model's own tokens, and of what an encoder–decoder's encoder has read.
+/// Number of rows shown: of the model's tokens, and of those of an encoder–decoder's encoder.
 struct ShownRows {
     std::int64_t own = 0, source = 0;
     std::int64_t of(AttentionKind kind) const { return kind == AttentionKind::encoder ? source : own; }

@@ -1,4 +1,4 @@
-// Which tiles a part of a map wants, and of which level.
+// The tiles and the level that a part of a map needs.
 #pragma once
 
 #include "viewer/data/tiles.h"
@@ -16,7 +16,7 @@ TileRange tiles_of(const Rectangle& part, const Extent& extent, int level);
 /// Of a tile, in tokens × tokens.
 double visible_area(const TileKey& key, const Rectangle& part);
 
-/// The finest level whose cells are not smaller than a pixel, and of whose tiles there is room for all that are visible.
+/// The finest level whose cells are at least a pixel and whose visible tiles fit the cache.
 int level_for(const Wanted& wanted, const Extent& extent, std::int64_t max_tiles);
 
 }  // namespace vantage::view

@@ -1,5 +1,4 @@
-// Which tiles there are, and where: a cache of fixed size, of which the tiles that were not wanted for longest go first. Plain
-// bookkeeping, without a device.
+// A cache of tiles of fixed size, least recently used first out. Bookkeeping without a device.
 #pragma once
 
 #include <compare>
@@ -52,7 +51,7 @@ public:
     explicit TileStore(std::size_t slots);
     /// The tile, if there is one.
     Tile* find(const TileKey& key);
-    /// The tile, or a new one in place of the least wanted; nothing when all of them were used in this update.
+    /// The tile, or a new one in place of the least recently used; nothing if all were used in this update.
     Tile* make(const TileKey& key, std::uint64_t update);
     void clear();
     /// Of all tiles the rows from this one on are gone, and the cells that they are in.

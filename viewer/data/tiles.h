@@ -1,4 +1,4 @@
-// Tiles of a head's map on the device: 64 × 64 cells at some level, made of exact weights, or of four tiles of the level below.
+// Tiles of a head's map on the device: 64 × 64 cells of a level, computed from weights or from four tiles of the level below.
 #pragma once
 
 #include "viewer/data/tile_store.h"
@@ -38,10 +38,10 @@ class Tiles {
 public:
     Tiles(gpu::DeviceState& device, std::size_t slots);
 
-    /// Adds work on a tile to the batch, as far as it fits and the look is ready. True when nothing is left to do.
+    /// Adds work on a tile to the batch, as far as it fits and the factors are ready. Returns whether the tile is complete.
     bool advance(const TileKey& key, const HeadId& head, const ViewSources::Layer& layer, const Extent& extent,
                  const Look& look, ViewWork& work, std::uint64_t update);
-    /// The word of a map for this tile (shaders/params/view.h): the tile, or while it is being made a coarser one that is whole.
+    /// The word of a map for this tile (shaders/params/view.h): the tile, or a coarser complete one until it is complete.
     std::uint32_t word(const TileKey& key, const Extent& extent, std::uint64_t update);
     /// The part of the rows of a tile that is there, 0 to 1.
     double progress(const TileKey& key, const Extent& extent);
@@ -51,7 +51,7 @@ public:
 
     std::uint64_t pool_address() const { return pool_.address(); }
     void clear() { store_.clear(); }
-    /// Rows from `slot` on are to be made again.
+    /// Rows from `slot` on must be recomputed.
     void cut(std::int64_t slot) { store_.cut(slot); }
     std::uint64_t made() const { return made_; }
     std::uint64_t pooled() const { return pooled_; }

@@ -1,4 +1,4 @@
-// The ends of a colour bar, and how they move.
+// The range of a colour bar.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@ struct ValueRange {
 
 enum class BarEnd : std::uint8_t { dark, bright };
 
-/// With one end where `position` is on the bar (0: its dark end, 1: its bright end, beyond both as the scale goes on), in three
-/// digits. The dark end stays below the bright one.
+/// With one end moved to `position` on the bar (0: minimum, 1: maximum; the scale continues beyond both), rounded to three digits.
+/// The minimum stays below the maximum.
 ValueRange with_end(const ValueRange& bar, BarEnd end, double position, AttentionScale scale);
-/// With one end as usual; both where they would cross.
+/// With the default of one end; of both if they would cross.
 ValueRange with_default_end(ValueRange range, BarEnd end, const ValueRange& defaults);
 
 }  // namespace vantage::view

@@ -172,7 +172,7 @@ void ViewData::State::read_version() {
     if (tokens.run != version.run) frame.version.rows = frame.version.source_rows = 0;  // another began in between
 }
 
-// Heads that see no later keys keep the rows before the first slot that has changed; of others every row may have changed.
+// Causal heads keep the rows before the first changed slot; for others every row may have changed.
 void ViewData::State::take_slots() {
     if (!next_slots || work.in_flight()) return;
     const auto own = first_changed(slots.own, next_slots->own),
@@ -201,7 +201,7 @@ void ViewData::State::ask(const Wanted& wanted, const Extent& extent) {
     hovered_weight.ask(wanted.head, sources.of(wanted.head), query, key, extent, frame.version.run, work);
 }
 
-// Works on the visible tiles, and writes the map of what there is of them then: what this batch makes comes before the frame.
+// Computes visible tiles and writes the map of those that exist. The batch runs before the frame.
 void ViewData::State::show_map(const ViewState& state, const Wanted& wanted, const Extent& extent) {
     const ViewSources::Layer& layer = sources.of(wanted.head);
     const bool grows = frame.version.activity == Activity::reading || frame.version.activity == Activity::writing;
@@ -283,7 +283,7 @@ void ViewData::State::read_weights(const Wanted& wanted, const Extent& extent, c
     frame.read = own(reader), frame.numbers = own(excerpts);
 }
 
-// Along the colour bar, of the cells that the visible part touches; counted last, when the batch has made what it can.
+// Counts the visible cells along the colour bar; last, after the batch's tiles.
 void ViewData::State::count_values(const ViewState& state, const Wanted& wanted, const Extent& extent,
                                    const params::ViewTileMap& map, std::uint32_t look) {
     frame.counts.reset();
@@ -347,7 +347,7 @@ void ViewData::State::show_mini_maps(const ViewState& state, const Wanted& wante
         .progress = there / static_cast<double>(heads.size())};
 }
 
-// `seconds`: of the device's time that may be used; 0 for none. `newest`: of the model's newest version, else of that of the update before.
+// `seconds` of device time may be used; 0: none. `newest`: for the model's newest version, else for that of the last update.
 const FrameData& ViewData::State::update(const ViewState& state, const Wanted& wanted, double seconds, bool newest) {
     ++counts.updates;
     frame.changed = false;
@@ -361,8 +361,7 @@ const FrameData& ViewData::State::update(const ViewState& state, const Wanted& w
     board.follow(frame.version, shown);
     if (seconds > 0 && work.idle()) work.begin(seconds);
     ask(wanted, extent);
-    // What is looked at comes first, and alone, so that it is there soon; but all heads' numbers are to grow with the text, too: they
-    // have every fourth batch, and those with nothing else in them.
+    // The focused map has priority. Statistics of all heads get every fourth batch, and batches that are otherwise empty.
     const bool numbers_first = work.submissions() % 4 == 3;
     if (numbers_first) board.advance(tokens, frame.version, shown, work);
     show_map(state, wanted, extent);

@@ -1,4 +1,4 @@
-// The command line of a view: one table of options, read in both directions.
+// The command line of a view: one table of options, used to read and to write it.
 #include "viewer/data/view_state.h"
 
 #include <algorithm>
@@ -102,9 +102,9 @@ Pin pin_in(const std::string& option, const std::string& text) {
 // ---- the table ---------------------------------------------------------------------------------------------------------
 
 using Values = std::vector<std::string>;
-const std::string is_set;  // what a flag gives: nothing
+const std::string is_set;  // the value of a flag
 
-/// An option: what it does to a state, and what of a state it says: a value for each time it is to stand there.
+/// An option. `take` changes a state; `give` returns the values that a command line needs, one for each time it is given.
 struct Option {
     const char* name;
     const char* value;  ///< its name in the help; null: a flag
@@ -147,7 +147,7 @@ Option count(const char* name, Member member, const char* help) {
             }};
 }
 
-/// A number of the place of the focused head.
+/// A member of the focused head's id.
 template <class Member>
 Option place(const char* name, Member member, const char* help) {
     return {name, "N", help,
@@ -159,7 +159,7 @@ Option place(const char* name, Member member, const char* help) {
             }};
 }
 
-/// The member at the end of a chain of members, of whatever has the first of them.
+/// The member at the end of a chain of members.
 template <class... Member>
 auto field(Member... member) {
     return [=](auto& s) -> auto& { return (s.*....*member); };
@@ -177,7 +177,7 @@ DType weight_type_in(const std::string& option, const std::string& text) {
     return found->second;
 }
 
-/// "model=DIR": one thing in which B is another.
+/// "model=DIR": one difference of B.
 void take_compared(Compared& compared, const std::string& text) {
     const std::size_t equals = text.find('=');
     const std::string what = text.substr(0, equals), value = equals < text.size() ? text.substr(equals + 1) : "";
@@ -307,7 +307,7 @@ const Option* option_named(const std::string& name) {
     return found == options().end() ? nullptr : &*found;
 }
 
-/// What a view with these modifiers is when nothing else is said of it.
+/// The defaults of a view with these modifiers.
 ViewState default_with(const Modifiers& modifiers) {
     ViewState state;
     state.range = default_range(modifiers), state.scale = default_scale(modifiers);

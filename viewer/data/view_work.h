@@ -1,4 +1,4 @@
-// The viewer's own dispatches: recorded within a limit of time, submitted together, never waited for.
+// The viewer's dispatches: recorded within a time limit and submitted as one batch.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace vantage::view {
 
-/// Kinds of work, each of which has a speed of its own.
+/// Kinds of work. Each has its own speed.
 enum class Work : std::uint8_t {
     tile,
     stream,
@@ -26,20 +26,20 @@ enum class Work : std::uint8_t {
     distances
 };
 
-/// At most one batch is on the device at a time. Work is counted in products (of two numbers), and how many fit into a batch follows
-/// from how long earlier ones took.
+/// At most one batch is on the device at a time. Work is counted in multiply-adds. How many fit into a batch follows from the time
+/// that earlier ones took.
 class ViewWork {
 public:
     explicit ViewWork(gpu::DeviceState& device);
 
-    /// True when the batch before is done, and a new one may be begun; never waits.
+    /// Whether the previous batch is done. Does not wait.
     bool idle();
-    /// Waits for the batch before: for pictures without a window.
+    /// Waits for the previous batch, for pictures without a window.
     void wait();
     void begin(double seconds);
-    /// Products of a kind that still fit into the batch; at least 1 while nothing is in it, none while there is no batch.
+    /// Multiply-adds of a kind that still fit into the batch: at least 1 while it is empty, 0 without a batch.
     double room(Work kind) const;
-    /// Adds a dispatch. It waits for all that was added before, but for what is of its kind: only pools and factors wait for that, too.
+    /// Adds a dispatch. It waits for earlier dispatches of other kinds; pools and factors also wait for their own kind.
     template <class Params>
         requires std::is_trivially_copyable_v<Params>
     void add(Work kind, const gpu::PipelineKey& key, const Params& params, std::array<std::uint32_t, 3> groups,
@@ -51,11 +51,11 @@ public:
     bool open() const { return open_; }
     bool in_flight() const { return in_flight_; }
     bool empty() const { return count_ == 0; }
-    /// Submits what was added, if anything.
+    /// Submits the batch if it is not empty.
     void submit();
 
     std::uint64_t submissions() const { return submissions_; }
-    /// Seconds that the device spent on batches that are done; taken once.
+    /// Device seconds of finished batches; taken once.
     double take_device_seconds();
 
 private:

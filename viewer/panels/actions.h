@@ -1,4 +1,4 @@
-// Everything that a user can do, in one table: menus, keys and the help are made from it.
+// The table of all actions. Menus, keys and the help are made from it.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ enum class Menu : std::uint8_t { file, model, heads, map, view, compare, help };
 inline constexpr int menu_count = 7;
 const char* name_of(Menu menu);
 
-/// Keys that make no character.
+/// Keys without a character.
 enum class Key : std::uint8_t {
     none,
     left,
@@ -46,7 +46,7 @@ enum class Key : std::uint8_t {
     f12
 };
 
-/// A character as the keyboard's layout makes it, or a key that makes none, with modifiers (Shift is part of a character).
+/// A character of the keyboard's layout, or a key without one, with modifiers. Shift is part of a character.
 struct Shortcut {
     char32_t character = 0;
     Key key = Key::none;
@@ -55,24 +55,24 @@ struct Shortcut {
 };
 /// "Shift+E", "Alt+←", "Space"; empty for none.
 std::string text_of(const Shortcut& shortcut);
-/// The same in letters that every keyboard has, "Alt+Left"; "none".
+/// The same in ASCII, for keymap files: "Alt+Left"; "none".
 std::string word_of(const Shortcut& shortcut);
-/// The inverse of both; nothing where the text is no shortcut.
+/// The inverse of both; nothing if the text is not a shortcut.
 std::optional<Shortcut> shortcut_named(std::string_view text);
 
 struct Action {
-    const char* word;  ///< for tests and for what is bound anew
+    const char* word;  ///< name in keymap files
     const char* name;  ///< in menus and in the help
     Menu menu;
     Shortcut shortcut;
     void (*run)(ViewCommands&);
-    bool (*on)(const ViewCommands&) = nullptr;  ///< a mark in the menu; null: it has none
-    bool group = false;                         ///< a line in the menu before it
-    bool typing = false;                        ///< also while a text is being typed
+    bool (*on)(const ViewCommands&) = nullptr;  ///< check mark in the menu; null: none
+    bool group = false;                         ///< separated from the action before it
+    bool typing = false;                        ///< also while a text field has the keys
 };
 
 std::span<const Action> actions();
-/// Throws failure for a word that no action has.
+/// Throws failure for an unknown word.
 const Action& action_named(const std::string& word);
 
 }  // namespace vantage::view

@@ -1,4 +1,4 @@
-// The head that a picture begins with where the user has named none: the one that tells most of the text that was read.
+// Suggests a head when the user has named none: the most salient one for the prompt.
 #pragma once
 
 #include <condition_variable>
@@ -15,24 +15,24 @@
 
 namespace vantage::view {
 
-/// Once a run, when the prompt has been read, the model's thread is asked for the numbers of one layer after another: of the next
-/// one only when somebody looks again, so that the model goes on in between. What goes wrong there ends the search.
+/// Once per run, after the prompt, the model's thread computes the statistics of one layer after another. The next layer is
+/// requested by the next `look`, so that the model continues in between. An error ends the search.
 class FocusFinder : public std::enable_shared_from_this<FocusFinder> {
 public:
-    /// The numbers of a layer's heads, of the first `rows` tokens; called between two tokens of the model, with nothing else at work.
+    /// Statistics of a layer's heads for the first `rows` tokens. Called between two tokens of the model.
     using ReadLayer = std::function<std::vector<HeadStatistics>(Session&, std::int64_t layer, std::int64_t rows)>;
     explicit FocusFinder(ReadLayer read_layer = statistics_of_layer);
 
-    /// Asks for the next layer, unless one is on its way or nothing is left to ask for; takes note of the one before.
+    /// Takes the answer for the previous layer and requests the next, unless one is pending or none is left.
     void look(LiveModel& live, const Version& version);
-    /// Looks until the answer is there.
+    /// Looks until the search has ended.
     void wait(LiveModel& live, const Version& version);
     /// Whether an answer has come since the last look.
     bool answered() const;
     std::optional<HeadId> found() const;
-    /// What went wrong; taken once.
+    /// The error of the search; taken once.
     std::optional<std::string> take_error();
-    /// Seconds of the model's thread that the search took; taken once.
+    /// Seconds that the search took in the model's thread; taken once.
     double take_seconds();
 
 private:
@@ -42,10 +42,10 @@ private:
     const ReadLayer read_layer_;
     mutable std::mutex mutex_;
     std::condition_variable changed_;
-    std::optional<std::uint64_t> run_;  ///< that is searched
+    std::optional<std::uint64_t> run_;  ///< being searched
     std::vector<HeadStatistics> heads_;
     std::int64_t layers_ = 0, next_layer_ = 0, rows_ = 0;
-    bool waiting_ = false;   ///< a layer is on its way
+    bool waiting_ = false;   ///< a layer is pending
     bool answered_ = false;  ///< since the last look
     std::optional<HeadId> found_;
     std::optional<std::string> error_;

@@ -1,7 +1,7 @@
-// Which key does what: as the actions say, or as a file of the user's says instead.
+// Key bindings: the defaults of the actions, or those of the user's keymap file.
 //
-//   # a line each; what stands in no line stays as it is
-//   layer-up = K        # any text behind a blank and a #
+//   # one line per action; actions without a line keep their default key
+//   layer-up = K        # a comment
 //   quit = none
 #pragma once
 
@@ -15,16 +15,16 @@ namespace vantage::view {
 
 class KeyBindings {
 public:
-    /// As the actions say.
+    /// Default keys.
     KeyBindings();
-    /// As the text of a file says. A key that it gives to one action is taken from the one that had it. Throws usage naming `file`
-    /// and the line.
+    /// Reads the text of a keymap file. A key that is assigned to an action is removed from the action that had it. Throws usage
+    /// naming `file` and the line.
     KeyBindings(std::string_view text, const std::string& file);
 
     const Shortcut& of(const Action& action) const;
     /// The action of a key, or null.
     const Action* action_of(const Shortcut& shortcut) const;
-    /// All actions as such a file.
+    /// All actions in the format of a keymap file.
     std::string as_file() const;
 
 private:
@@ -32,7 +32,7 @@ private:
     std::vector<Shortcut> shortcuts_;  ///< by place in actions()
 };
 
-/// What the user's own file says, $XDG_CONFIG_HOME/vantage/keys or ~/.config/vantage/keys; without one as the actions say.
+/// Reads $XDG_CONFIG_HOME/vantage/keys or ~/.config/vantage/keys; without a file the default keys.
 KeyBindings own_keys();
 
 }  // namespace vantage::view

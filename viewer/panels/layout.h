@@ -6,10 +6,10 @@
 
 namespace vantage::view {
 
-/// A panel that has no room is empty: its box is of no width.
+/// A panel without room has a box of width 0.
 struct Layout {
     Box bar, heads, numbers, focus, inspector, tokens, timeline, prompt;
-    bool too_small = false;  ///< not even the map has room: nothing but a line that says so
+    bool too_small = false;  ///< for the map: only a message is shown
 };
 
 /// The heads as a grid.
@@ -17,35 +17,35 @@ struct HeadGrid {
     std::int64_t rows = 1, columns = 1;
 };
 
-/// What has to have room.
+/// What the layout depends on besides the size.
 struct LayoutWishes {
     HeadGrid heads;
-    bool image = false;      ///< instead of the text; then there is no time
-    bool two_texts = false;  ///< one that reads the other
-    bool prompt = false;     ///< it is being edited: then it has room before all others
+    bool image = false;      ///< in place of the text; then there is no timeline
+    bool two_texts = false;  ///< of cross-attention
+    bool prompt = false;     ///< being edited: it is placed first
 };
 
 inline constexpr float min_width = 300, min_height = 180;  ///< of a window, at a scale of 1
 
-/// Of a window of so many pixels; `scale` is the size of everything. What there is no room for gives way to the map: in width the
-/// inspector, then the heads; in height the prompt, then the time, then the text. An image is above the inspector where there is one.
+/// Layout of a window of this many pixels. The map keeps its space. Other panels are removed in this order: in width the
+/// inspector, then the heads; in height the prompt, then the timeline, then the text. An image is above the inspector.
 Layout lay_out(float width, float height, float scale, const LayoutWishes& wishes);
 
-/// A line of the running text; the room that its first line has below the panel's upper end; and below the last line.
+/// Height of a line of text; space above the first line in the panel; space below the last.
 inline constexpr float text_line = 26, text_above = 36, text_below = 8;
 
-/// A picture of a shape as large as fits into its panel, between the heading and a line for the class's token.
+/// The largest box for an image of this shape in its panel, between the heading and the line of [CLS].
 Box image_place(const Box& panel, int wide, int high, float scale);
 
-/// The map of the focused head within its panel, and what is around it.
+/// The focused head's map in its panel, its labels and its colour bar.
 struct FocusPlaces {
     Box map, row_labels, key_labels;
-    Box bar;  ///< empty where the panel has no room for it
+    Box bar;  ///< empty if the panel has no room for it
 };
-/// What the colour bar takes beside a map, with what is between them: in a panel of this width with a histogram, alone, or nothing.
+/// Width of the colour bar with its margin, in a panel of this width: with a histogram, without one, or 0.
 float focus_bar_width(float panel_wide, float scale);
-inline constexpr float bar_histogram = 37;  ///< that it takes of it
-/// Label widths are those of the longest, in pixels.
+inline constexpr float bar_histogram = 37;  ///< width of the histogram in it
+/// Label widths are those of the longest label, in pixels.
 FocusPlaces focus_places(const Box& panel, const Rectangle& part, float row_label, float key_label, float scale);
 
 }  // namespace vantage::view

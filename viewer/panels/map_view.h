@@ -1,4 +1,4 @@
-// The part of the map that is visible, and where it is on the screen: plain arithmetic.
+// The visible part of the map and its place on the screen: plain arithmetic.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct MapView {
     float x_of(double column) const {
         return box.x + static_cast<float>((column - part.first_column) * pixels_per_column());
     }
-    /// Row and column at a pixel, as fractions; nothing outside of the box.
+    /// Row and column at a pixel, as fractions; nothing outside the box.
     std::optional<std::pair<double, double>> at(float x, float y) const;
 };
 
@@ -31,13 +31,13 @@ inline constexpr double min_cells_shown = 4;
 
 /// All of a map.
 Rectangle whole_map(std::int64_t rows, std::int64_t columns);
-/// A part with `factor` times as many cells (< 1: closer), in which what was at `row`, `column` stays in its place. Not more than
-/// all, not less than a few cells.
+/// A part with `factor` times as many cells (< 1 zooms in). The point `row`, `column` keeps its place. At most the whole map, at
+/// least a few cells.
 Rectangle zoomed(const Rectangle& part, double factor, double row, double column, std::int64_t rows,
                  std::int64_t columns);
 /// Moved, but not beyond the map.
 Rectangle moved(const Rectangle& part, double rows, double columns, std::int64_t all_rows, std::int64_t all_columns);
-/// Moved as little as makes the cell visible.
+/// Moved as little as needed to make the cell visible.
 Rectangle showing(const Rectangle& part, std::int64_t row, std::int64_t column, std::int64_t rows,
                   std::int64_t columns);
 /// The largest box with square cells in the middle of `area`, on whole pixels.

@@ -1,29 +1,28 @@
-// Small steps that several keys do: some as actions, some in the area that has the keys.
+// Steps that several keys share: as actions, or in the active area.
 #pragma once
 
 #include "viewer/panels/ui.h"
 
 namespace vantage::view {
 
-/// Another head in focus; nothing: the most telling one.
+/// Focuses a head; nothing: the suggested one.
 void go_to_head(ViewCommands& view, const std::optional<HeadId>& head);
-/// Takes away what meant other tokens than it does for the head now in focus: pins, the picked cell, the part that is shown, and the
-/// time.
+/// Resets what has another meaning for the new kind of attention: pins, the selected cell, the zoom, the time.
 void forget_misfits(ViewState& state, Interaction& at, AttentionKind before, AttentionKind now);
 
-/// The picked cell, or one to begin with: the newest row's last.
+/// The selected cell; by default the last one of the newest row.
 Cell picked(const ViewCommands& view);
-/// Picks the cell so many rows and columns from it.
+/// Moves the selection by rows and columns.
 void nudge(ViewCommands& view, std::int64_t rows, std::int64_t columns);
-/// Pins it, or takes the pin away.
+/// Adds or removes a pin.
 void toggle_pin(ViewState& state, const Pin& pin);
-/// The picked cell's query or key.
+/// Pins the selected cell's query or key.
 void pin_picked(ViewCommands& view, Pin::Kind kind);
-/// Pins the next row that does not sum to 1, and shows it.
+/// Pins the next row that does not sum to 1 and scrolls to it.
 void go_to_off_row(ViewCommands& view);
-/// Back, or on, to the time of so many rows.
+/// Shows the state after this many rows.
 void go_to_row(ViewCommands& view, std::int64_t rows);
-/// An end of the colour bar, so many twentieths of the bar upwards.
+/// Moves an end of the colour bar up by `steps` twentieths of the bar.
 void move_end(ViewCommands& view, BarEnd end, int steps);
 
 }  // namespace vantage::view

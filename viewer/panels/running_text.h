@@ -1,4 +1,4 @@
-// What panels show of a text that grows: made once for each token, so that a picture costs what is new and what is seen.
+// Labels and places of tokens in a growing text. Each is made once, so that a picture costs what is new and visible.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace vantage::view {
 
-/// The tokens of a run, of which later pictures only have more.
+/// The tokens of a run. Later pictures only add tokens.
 struct TextNow {
     std::uint64_t run = 0;
     const std::vector<std::string>& texts;
@@ -37,10 +37,10 @@ public:
         Box box;  ///< from the text's upper left corner
         std::string text;
     };
-    /// Lines are at most `wide` pixels; a line end in the text ends one. Another width or size places all tokens anew.
+    /// Lines are at most `wide` pixels; a line break in the text ends one. Another width or size places all tokens again.
     void update(const TextNow& now, const Fonts& fonts, float scale, float wide);
     const std::vector<Token>& tokens() const { return tokens_; }
-    /// The first and the end of the tokens that lie between two heights.
+    /// First and end of the tokens between two heights.
     std::pair<std::int64_t, std::int64_t> between(float top, float bottom) const;
 
 private:

@@ -1,4 +1,4 @@
-// What all panels share while one picture is put together.
+// What panels share while a picture is laid out.
 #pragma once
 
 #include <array>
@@ -25,9 +25,9 @@
 
 namespace vantage::view {
 
-inline constexpr float numbered_cell = 34;  ///< pixels, at a scale of 1, from which on a cell has room for its weight
+inline constexpr float numbered_cell = 34;  ///< pixels, at a scale of 1, of a cell that shows its weight
 
-/// A map in the panel of the focused head: one, or those of two runs beside each other.
+/// A map in the panel of the focused head: one, or one of two runs side by side.
 struct Pane {
     ShownRuns shown = ShownRuns::a;
     Box box;
@@ -40,10 +40,10 @@ struct Pane {
 struct TwoRuns {
     const RunComparison& comparison;
     ShownRuns shown;                         ///< now
-    std::array<const FrameData*, 2> frames;  ///< null: it has no such head
+    std::array<const FrameData*, 2> frames;  ///< null: no such head
     std::array<std::string, 2> names;        ///< "A · f16"
     const std::vector<Pane>& panes;
-    /// Whether a row or a column of the head in focus stands in this run; of the difference, in both.
+    /// Whether this run has a token on a slot; for the difference, both.
     bool has(ShownRuns run, const Alignment& slots, std::int64_t slot) const {
         return run == ShownRuns::a   ? slots.a.token(slot).has_value()
                : run == ShownRuns::b ? slots.b.token(slot).has_value()
@@ -51,42 +51,42 @@ struct TwoRuns {
     }
 };
 
-/// What the user is at, from picture to picture: no part of what a command line says.
+/// Where the user is, from picture to picture. Not part of a command line.
 struct Interaction {
     std::optional<Cell> hovered;        ///< the cell under the mouse
-    std::optional<Cell> picked;         ///< by the arrow keys, instead
-    std::optional<double> blink_from;   ///< two runs are shown in turn since then, in seconds
-    std::optional<std::int64_t> token;  ///< under the mouse, in the running text
+    std::optional<Cell> picked;         ///< by the arrow keys; takes precedence
+    std::optional<double> blink_from;   ///< start of blinking A/B, in seconds
+    std::optional<std::int64_t> token;  ///< under the mouse, in the text
     bool help = false, find = false, focus_find = false;
-    int help_step = 0;              ///< lines that the help is to be scrolled
-    std::int64_t shown_query = -1;  ///< that the running text was scrolled to
+    int help_step = 0;              ///< lines to scroll the help by
+    std::int64_t shown_query = -1;  ///< to which the text was scrolled
     std::string found;              ///< being edited
-    // What the next run is to be, being edited; the state is of the run that is shown.
+    // ---- fields of the next run, being edited; the state is that of the run shown
     std::string prompt;
     Sampling sampling;
     std::int64_t max_tokens = 0;
-    /// The bar as it was when the drag of one of its ends began: it stays so until the end is let go.
+    /// The range when a drag of one end began. The bar keeps it until the drag ends.
     std::optional<ValueRange> bar;
     BarEnd dragged_end = BarEnd::bright;
     bool focus_prompt = false, typing = false;
     // ---- the keyboard
-    std::optional<Area> area;                  ///< in which arrows and Enter act; nothing: they are actions
-    std::optional<std::int64_t> picked_token;  ///< by the arrow keys, in the running text
-    std::array<int, 2> text_step{};            ///< tokens to the right and lines down that it is to move
-    Box area_box;                              ///< of a field that has the keys, as it was drawn
+    std::optional<Area> area;                  ///< that arrows and Enter act in; nothing: they are actions
+    std::optional<std::int64_t> picked_token;  ///< by the arrow keys, in the text
+    std::array<int, 2> text_step{};            ///< tokens right and lines down to move it by
+    Box area_box;                              ///< of the field that has the keys
     bool leave_field = false, sampling_shown = false;
-    std::string typed;         ///< of the number that has the keys
+    std::string typed;         ///< into the number that has the keys
     std::optional<Menu> menu;  ///< open
-    int menu_line = 0;         ///< of it, that is chosen
-    bool menu_moved = false;   ///< by a key: it has to be seen
+    int menu_line = 0;         ///< selected line of it
+    bool menu_moved = false;   ///< by a key: scroll to it
     float menu_left = 0;
-    std::string note;                                        ///< what the last action did
-    std::optional<double> note_until;                        ///< seconds; empty: it has not been drawn yet
-    std::optional<std::array<float, 2>> pan_from, box_from;  ///< where a drag began, in pixels
+    std::string note;                                        ///< message of the last action
+    std::optional<double> note_until;                        ///< seconds; empty: not drawn yet
+    std::optional<std::array<float, 2>> pan_from, box_from;  ///< start of a drag, in pixels
     std::optional<Rectangle> pan_part;
     std::optional<Cell> cell() const { return picked ? picked : hovered; }
-    /// The query whose reading is shown: of the cell or the token under the mouse, the query pinned last, the last of `rows`; of
-    /// an image the class.
+    /// The query whose row is shown: that of the cell or token under the mouse, else the last pinned one, else the last of
+    /// `rows`; for an image [CLS].
     std::int64_t query(const ViewState& state, std::int64_t rows) const;
 };
 
@@ -94,7 +94,7 @@ struct Interaction {
 struct Figures {
     double frame_seconds = 0;
     std::string model, device;
-    bool software = false, frozen = false;  ///< frozen: times are not shown, so that pictures can be compared
+    bool software = false, frozen = false;  ///< frozen: show no times
 };
 
 /// What every panel needs to draw itself, and what a click in it may change.
