@@ -27,7 +27,7 @@ void next(Enum& value, int count) {
 
 // ---- heads ------------------------------------------------------------------------------------------------------------
 
-/// The neighbour of the focused head, as far as there is one.
+/// Moves the focus by layers and heads, within the model.
 void move_head(ViewCommands& v, std::int64_t layers, std::int64_t heads) {
     const HeadId now = v.runs().head();
     const ModelInfo& info = v.runs().a().live.model().info();
@@ -57,7 +57,7 @@ void zoom(ViewCommands& v, double factor) {
     if (*v.state().part == whole_map(v.runs().rows(), v.runs().columns())) v.state().part.reset();
 }
 
-/// As many tokens as the map has pixels: each cell is one weight.
+/// Shows as many tokens as the map has pixels.
 void one_to_one(ViewCommands& v) {
     const Rectangle part = v.runs().part();
     const double factor = static_cast<double>(v.panes().front().map.box.high) / std::max(part.rows(), 1.0);
@@ -88,7 +88,7 @@ void step_back_out(ViewCommands& v) {
 
 // ---- time -------------------------------------------------------------------------------------------------------------
 
-/// A token later: one that was written, or, at the newest, one more from the model.
+/// One token later; at the newest token the model generates one.
 void step_on(ViewCommands& v) {
     if (v.state().rows)
         go_to_row(v, *v.state().rows + 1);
@@ -100,7 +100,7 @@ void toggle_difference(ViewCommands& v) {
     v.show(v.runs().shown() == ShownRuns::difference ? ShownRuns::both : ShownRuns::difference);
 }
 
-/// The next number that the head map may be coloured by: a difference there is only of two runs.
+/// The next statistic; the difference only with two runs.
 void next_statistic(ViewCommands& v) {
     do next(v.state().statistic, head_statistic_count);
     while (v.state().statistic == HeadStatistic::difference && !v.runs().compares());
@@ -111,7 +111,7 @@ void toggle_statistic_order(ViewCommands& v) { next(v.state().order, 2); }
 constexpr Pooling peak = Pooling::peak;
 constexpr KeyAxis relative = KeyAxis::relative;
 
-// Menus show them in this order.
+// In the order of the menus.
 constexpr std::array action_table = std::to_array<Action>({
     {"picture", "Save a picture (PNG)", Menu::file, character(U'e'),
      [](ViewCommands& v) { v.request(Request::picture); }},

@@ -14,7 +14,7 @@
 namespace vantage::view {
 namespace {
 
-/// The steps of an arrow, right and down; none of other keys.
+/// Steps of an arrow key; none for other keys.
 struct Steps {
     int right = 0, down = 0;
     explicit operator bool() const { return right != 0 || down != 0; }
@@ -65,7 +65,7 @@ bool act_in_bar(ViewCommands& v, const Shortcut& s) {
     return true;
 }
 
-/// Through the heads as they stand, also when they are sorted.
+/// Moves through the heads in the displayed order.
 bool act_in_heads(ViewCommands& v, const Shortcut& s) {
     const Steps steps = steps_of(s);
     if (!steps) return false;
@@ -75,7 +75,7 @@ bool act_in_heads(ViewCommands& v, const Shortcut& s) {
     const std::int64_t step = steps.right + steps.down * head_grid(v.runs().a().live).columns;
     const auto at = [&](std::int64_t cell) { return cells[static_cast<std::size_t>(cell)]; };
     std::int64_t to = std::ranges::find(cells, std::optional(own)) - cells.begin() + step;
-    while (to >= 0 && to < std::ssize(cells) && !at(to)) to += step;  // over the cells that are empty
+    while (to >= 0 && to < std::ssize(cells) && !at(to)) to += step;  // skip empty cells
     if (to >= 0 && to < std::ssize(cells)) go_to_head(v, heads[*at(to)]);
     return true;
 }
@@ -91,12 +91,12 @@ bool act_in_numbers(ViewCommands& v, const Shortcut& s) {
     return true;
 }
 
-/// The panel knows where its tokens stand: it takes the step when it is drawn.
+/// The panel knows the places of its tokens: it applies the step when it is drawn.
 bool act_in_text(ViewCommands& v, const Shortcut& s) {
     if (const Steps steps = steps_of(s)) {
         v.at().text_step = {steps.right, steps.down};
     } else if (s.key == Key::enter && v.at().picked_token) {
-        // the text of a query that reads another one has no keys
+        // in cross-attention the queries' text has no keys
         const bool key = s.shift && v.runs().head().kind != AttentionKind::cross;
         toggle_pin(v.state(), {key ? Pin::Kind::key : Pin::Kind::query, *v.at().picked_token});
     } else {
@@ -117,7 +117,7 @@ bool act_in_time(ViewCommands& v, const Shortcut& s) {
     return true;
 }
 
-// ---- numbers: how tokens are drawn
+// ---- sampling parameters
 
 bool is_number(Area area) { return area >= Area::temperature && area <= Area::length; }
 bool is_whole(Area area) { return area == Area::seed || area == Area::length; }
@@ -138,14 +138,14 @@ void set_number(ViewCommands& v, Area area, double value) {
     if (area == Area::length) v.at().max_tokens = static_cast<std::int64_t>(within(max_length));
 }
 
-/// What has been typed so far is the number at once.
+/// A typed number takes effect at once.
 void read_typed(ViewCommands& v, Area area) {
     const std::string& typed = v.at().typed;
     double value = 0;
     if (std::from_chars(typed.data(), typed.data() + typed.size(), value).ec == std::errc()) set_number(v, area, value);
 }
 
-/// Up and down change a number; ten steps with Shift.
+/// Up and down change a number, tenfold with Shift.
 bool act_in_number(ViewCommands& v, Area area, const Shortcut& s) {
     std::string& typed = v.at().typed;
     if (s.key == Key::backspace) {
@@ -162,7 +162,7 @@ bool act_in_number(ViewCommands& v, Area area, const Shortcut& s) {
         return true;
     }
     const double step = is_whole(area) ? 1 : area == Area::top_p ? 0.01 : 0.05;
-    // 0.85, and no digits behind
+    // rounded to multiples of the step
     set_number(v, area, std::round((number_in(v, area) + steps * step) / step) / std::round(1 / step));
     return true;
 }

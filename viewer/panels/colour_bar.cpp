@@ -1,4 +1,4 @@
-// What a colour means: the bar, its ticks, a histogram of what is visible, and handles to move the bar's ends.
+// The colour bar: ticks, a histogram of the visible cells, and handles for minimum and maximum.
 #include <algorithm>
 #include <cmath>
 
@@ -10,10 +10,10 @@
 namespace vantage::view {
 namespace {
 
-/// Where on the bar a pixel is: 0 at the lower, dark end.
+/// Place of a pixel on the bar: 0 at the bottom, the minimum.
 double place_on(const Box& bar, float y) { return static_cast<double>((bar.bottom() - y) / bar.high); }
 
-/// The handle of an end. While it is dragged the bar stays as it was, so that the handle is where the mouse is.
+/// The handle of an end. The bar keeps its range during a drag, so that the handle follows the mouse.
 void drag_end(FocusUi& ui, ImDrawList& list, const Box& bar, BarEnd end) {
     const ImGuiIO& io = ImGui::GetIO();
     const bool bright = end == BarEnd::bright, dragged = ui.at.bar && ui.at.dragged_end == end;
@@ -41,7 +41,7 @@ void drag_end(FocusUi& ui, ImDrawList& list, const Box& bar, BarEnd end) {
     if (hot) ImGui::SetTooltip("%s: %.4g\nDouble-click: reset", bright ? "maximum" : "minimum", value);
 }
 
-/// The wheel over the bar moves its bright end.
+/// The wheel over the bar moves the maximum.
 void wheel(FocusUi& ui, const Box& bar) {
     const ImGuiIO& io = ImGui::GetIO();
     if (io.MouseWheel == 0 || !ImGui::IsWindowHovered() || !bar.has(io.MousePos.x, io.MousePos.y)) return;
@@ -50,7 +50,7 @@ void wheel(FocusUi& ui, const Box& bar) {
         with_end(ui.state.range, BarEnd::bright, 1 - step * static_cast<double>(io.MouseWheel), ui.state.scale);
 }
 
-/// Counts as lengths on a logarithmic scale: a single cell is seen beside a hundred thousand.
+/// Bars have logarithmic lengths, so that one cell is visible next to a hundred thousand.
 void draw_histogram(const FocusUi& ui, ImDrawList& list, const Box& box) {
     if (!ui.run.frame->counts) return;
     const ValueCounts& counts = *ui.run.frame->counts;
@@ -76,13 +76,13 @@ void draw_histogram(const FocusUi& ui, ImDrawList& list, const Box& box) {
         ImGui::SetTooltip("%.4g to %.4g: %u cells\nbelow the range %u, above it %u", value(i), value(i + 1),
                           counts.bins[i], counts.below, counts.above);
     }
-    // What lies beyond the bar stands beside its ends.
+    // Values outside the range are shown at the ends.
     const float high = ui.px(3), gap = ui.px(2);
     fill(list, {box.right() - length(counts.below), box.bottom() + gap, length(counts.below), high}, ui.palette.accent);
     fill(list, {box.right() - length(counts.above), box.y - gap - high, length(counts.above), high}, ui.palette.accent);
 }
 
-/// While an end is dragged, the colours lie between where the ends are now.
+/// During a drag the colours span the new range on the old bar.
 void draw_colours(const FocusUi& ui, ImDrawList& list, const Box& bar, const ValueRange& axis) {
     const ColourTable& colours = colours_of(ui.state.colours);
     const auto steps = static_cast<int>(bar.high);
@@ -96,7 +96,7 @@ void draw_colours(const FocusUi& ui, ImDrawList& list, const Box& bar, const Val
     }
 }
 
-/// What the bar measures where that is no weight.
+/// Unit of the bar if it does not show weights.
 const char* unit_of(const Modifiers& m) {
     if (m.over_expected) return "× expected";
     return m.value_weighted && !m.row_normalised ? "p·‖v‖" : "";
@@ -120,7 +120,8 @@ void draw_colour_bar(FocusUi& ui, const Box& box) {
     for (const ScaleTick& tick : bar_ticks(axis, ui.state.scale, ui.state.modifiers)) {
         const float y = bar.bottom() - tick.position * bar.high;
         const bool end = tick.position <= 0 || tick.position >= 1;
-        if (!end && std::min(y - bar.y, bar.bottom() - y) < ui.fonts.small_size) continue;  // it would touch an end's
+        if (!end && std::min(y - bar.y, bar.bottom() - y) < ui.fonts.small_size)
+            continue;  // would overlap the tick of an end
         fill(list, {bar.right(), std::round(y) - (tick.position >= 1 ? 0.0f : 1.0f), ui.px(4), 1}, ui.palette.faint);
         put(list, small(ui), bar.right() + ui.px(8), y - ui.fonts.small_size * 0.6f, ui.palette.ink, tick.text);
     }

@@ -1,4 +1,4 @@
-// What maps of two runs have that one alone has not: gaps, where a token has no partner, and a colour bar with two ends.
+// Maps of two runs: hatched gaps where a token has no partner, and the colour bar of differences.
 #include <algorithm>
 #include <cmath>
 
@@ -17,8 +17,7 @@ struct SlotRange {
     std::int64_t first, last;
 };
 
-/// Cells of `size` slots, from the visible ones, of which the map shows nothing: of a run where none of them has a token of it, of the
-/// difference where one of them is not a pair.
+/// Visible cells of `size` slots without a value: a run has no token in the cell, or for the difference a slot is not a pair.
 std::vector<SlotRange> gaps_of(const FocusUi& ui, ShownRuns shown, const Alignment& slots, std::int64_t size,
                                double first, double last) {
     std::vector<SlotRange> gaps;
@@ -41,14 +40,14 @@ void draw_hatched(const Ui& ui, ImDrawList& list, const Box& box) {
     if (box.wide <= 0 || box.high <= 0) return;
     fill(list, box, ui.palette.panel);
     list.PushClipRect({box.x, box.y}, {box.right(), box.bottom()}, true);
-    // lines of one grid for the whole picture, so that neighbours fit together
+    // one grid for the whole picture, so that neighbouring boxes match
     const float step = ui.px(7), first = std::floor((box.x + box.y) / step) * step;
     for (float sum = first; sum < box.right() + box.bottom(); sum += step)
         list.AddLine({sum - box.y, box.y}, {sum - box.bottom(), box.bottom()}, faded(ui.palette.faint, 0.45f), 1);
     list.PopClipRect();
 }
 
-/// Where a value is on the bar: 0 at its lower end, ½ for none.
+/// Place of a value on the bar: 0 at the bottom, ½ for 0.
 float place_of(float value, float max_value, AttentionScale scale) {
     return 0.5f + std::copysign(0.5f * position_of(std::abs(value), max_value, scale), value);
 }
@@ -96,7 +95,7 @@ void draw_gaps(const FocusUi& ui, ImDrawList& list, const Pane& pane) {
 void draw_difference_bar(Ui& ui, const Box& box) {
     ImDrawList& list = *ImGui::GetWindowDrawList();
     if (box.high < ui.px(40)) return;
-    // where that of weights is
+    // at the place of the bar of weights
     const Box bar{box.x + (box.wide > ui.px(2 * bar_histogram) ? ui.px(bar_histogram) : 0), box.y, ui.px(14), box.high};
     drag_ends(ui, bar);
     const ColourTable& colours = difference_colours(ui.palette.dark);

@@ -1,4 +1,4 @@
-// A line to find a token by a part of its text: Enter pins the next one that has it.
+// Finds a token by a part of its text: Enter pins the next match.
 #include <imgui.h>
 #include <imgui_stdlib.h>
 
@@ -14,7 +14,7 @@
 namespace vantage::view {
 namespace {
 
-/// The next token behind `from` whose label has the text, beginning anew at the end; -1 for none.
+/// The next token after `from` whose label contains the text, wrapping around; -1: none.
 std::int64_t next_with(std::span<const std::string> labels, const std::string& text, std::int64_t from) {
     const auto count = std::ssize(labels);
     for (std::int64_t i = 1; i <= count; ++i) {
@@ -29,7 +29,7 @@ void pin_next(Ui& ui, const std::vector<std::string>& labels, ViewCommands& view
     const ViewedRuns& runs = view.runs();
     const std::span known = std::span(labels).first(std::min(labels.size(), static_cast<std::size_t>(runs.rows())));
     const std::int64_t from = ui.state.pins.empty() ? -1 : ui.state.pins.back().token;
-    const std::string wanted = ui.fonts.legible(ui.fonts.of_field(ui.at.found));  // as labels are
+    const std::string wanted = ui.fonts.legible(ui.fonts.of_field(ui.at.found));  // written like labels
     const std::int64_t token = wanted.empty() ? -1 : next_with(known, wanted, from);
     if (token < 0) {
         if (!wanted.empty()) view.say("no token has “" + shortened(wanted, max_columns) + "”");

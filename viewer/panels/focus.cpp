@@ -1,4 +1,4 @@
-// The focused head: its map with token labels, crosshair, pins, and what the mouse does there.
+// The map of the focused head with labels, crosshair and pins, and its mouse input.
 #include <algorithm>
 #include <cmath>
 
@@ -12,10 +12,10 @@
 namespace vantage::view {
 namespace {
 
-/// How many cells from label to label, so that labels do not touch: 1, 2, 5, 10 …
+/// Cells from label to label, so that labels do not overlap: 1, 2, 5, 10 …
 std::int64_t label_step(double pixels_per_cell, float line) {
     constexpr std::array<std::int64_t, 3> nice{1, 2, 5};
-    constexpr std::int64_t maximum = 1'000'000'000'000;  // where there is no row yet, or no room for one
+    constexpr std::int64_t maximum = 1'000'000'000'000;  // without rows, or without space
     for (std::int64_t power = 1; power < maximum; power *= 10) {
         for (const std::int64_t n : nice) {
             if (static_cast<double>(n * power) * pixels_per_cell >= static_cast<double>(line)) return n * power;
@@ -24,7 +24,7 @@ std::int64_t label_step(double pixels_per_cell, float line) {
     return maximum;
 }
 
-/// Labels of one side: what is drawn where, and in which colour.
+/// The labels of an axis that are drawn.
 struct LabelRange {
     std::int64_t first, last, step;
 };
@@ -98,7 +98,7 @@ std::string row_sum_text(const FocusUi& ui, std::int64_t slot) {
     return name + (*row < ui.run.frame->rows_checked ? "sums to 1" : "has no sum yet");
 }
 
-/// Those whose slots lie between two places.
+/// Rows that do not sum to 1, between two places.
 std::span<const OffRow> off_rows_between(const FocusUi& ui, double first, double last) {
     const auto slot = [&](const OffRow& off) { return static_cast<double>(ui.focus.row_slots.slot_of(off.row)); };
     const auto begin =
@@ -121,7 +121,7 @@ void draw_row_sums(const FocusUi& ui, ImDrawList& list) {
         static_cast<double>(std::min(ui.focus.row_slots.slot_of(ui.run.frame->rows_checked), map.rows));
     part(map.part.first_row, map.part.last_row, ui.palette.line, 0);
     part(map.part.first_row, checked, ui.palette.good, 0);
-    float drawn_to = strip.y - 1;  // of rows within the same pixel one is enough
+    float drawn_to = strip.y - 1;  // one row per pixel is enough
     for (const OffRow& off : off_rows_between(ui, map.part.first_row - 1, map.part.last_row)) {
         const auto row = static_cast<double>(ui.focus.row_slots.slot_of(off.row));
         if (map.y_of(row + 1) < drawn_to + 1) continue;
@@ -132,7 +132,7 @@ void draw_row_sums(const FocusUi& ui, ImDrawList& list) {
     if (!ImGui::IsWindowHovered() ||
         !Box{strip.x - ui.px(3), strip.y, strip.wide + ui.px(6), strip.high}.has(mouse.x, mouse.y))
         return;
-    // The row at the mouse, or one that is off within the same pixels.
+    // The row at the mouse, or one next to it that does not sum to 1.
     const double reach = static_cast<double>(ui.px(2)) / map.pixels_per_row();
     const double at = map.part.first_row + static_cast<double>(mouse.y - map.box.y) / map.pixels_per_row();
     auto row = std::clamp<std::int64_t>(static_cast<std::int64_t>(at), 0, map.rows - 1);
@@ -141,7 +141,7 @@ void draw_row_sums(const FocusUi& ui, ImDrawList& list) {
     ImGui::SetTooltip("%s", row_sum_text(ui, row).c_str());
 }
 
-/// As many digits as there is room for, without the 0 before the point.
+/// As many digits as fit, without the 0 before the point.
 std::string number_for(const Face& face, float value, float room) {
     std::string text;
     for (int digits = 5; digits > 0; --digits) {
@@ -152,7 +152,7 @@ std::string number_for(const Face& face, float value, float room) {
     return text;
 }
 
-/// The weight of one run, as its map shows it; NaN where there is none, or it is not known yet.
+/// The weight of one run as its map shows it; NaN if there is none or it is not known yet.
 float weight_at(const FocusUi& ui, bool of_b, std::int64_t row, std::int64_t column) {
     const FrameData* frame = ui.focus.two != nullptr ? ui.focus.two->frames[of_b ? 1 : 0] : ui.run.frame;
     if (frame == nullptr || frame->numbers == nullptr || frame->numbers->axis != ui.state.axis) return NAN;
@@ -163,7 +163,7 @@ float weight_at(const FocusUi& ui, bool of_b, std::int64_t row, std::int64_t col
     return query && key ? frame->numbers->at(*query, *key) : NAN;
 }
 
-/// What a cell shows, and the colour that it has.
+/// Value and colour of a cell.
 std::pair<float, Rgb> shown_at(const FocusUi& ui, ShownRuns shown, std::int64_t row, std::int64_t column) {
     if (shown != ShownRuns::difference) {
         const float value = weight_at(ui, shown == ShownRuns::b, row, column);
@@ -176,7 +176,7 @@ std::pair<float, Rgb> shown_at(const FocusUi& ui, ShownRuns shown, std::int64_t 
     return {change, difference_colours(ui.palette.dark)[static_cast<std::size_t>(std::lround(128 + 127 * place))]};
 }
 
-/// The weights of cells that are large enough to hold them.
+/// Writes weights into cells that are large enough.
 void draw_weights(const FocusUi& ui, ImDrawList& list, ShownRuns shown) {
     const MapView& map = ui.map;
     const double side = std::min(map.pixels_per_row(), map.pixels_per_column());
@@ -210,7 +210,7 @@ void draw_stripe(const FocusUi& ui, ImDrawList& list, Pin::Kind kind, std::int64
         stripe.x = ui.map.x_of(at);
         stripe.wide = std::max(1.0f, ui.map.x_of(at + 1) - stripe.x);
     }
-    // Cells may be as dark or as bright as any one line: a line between two of the opposite.
+    // A light line between two dark ones is visible on every colour.
     outline(list, Box(stripe).inset(-ui.px(1)), IM_COL32(0, 0, 0, 200), ui.px(3));
     outline(list, stripe, colour, ui.px(1));
 }
@@ -279,14 +279,14 @@ void handle_mouse(FocusUi& ui) {
     }
     if (ImGui::IsMouseDoubleClicked(0)) {
         ui.state.part.reset();
-        toggle_pin(ui.state, {Pin::Kind::query, cell.first});  // takes back what the first click did
+        toggle_pin(ui.state, {Pin::Kind::query, cell.first});  // reverts the first click
     } else if (ImGui::IsMouseClicked(0)) {
         toggle_pin(ui.state, io.KeyShift ? Pin{Pin::Kind::key, cell.second} : Pin{Pin::Kind::query, cell.first});
     }
 }
 
 std::string what_is_shown(const FocusUi& ui) {
-    // where the inspector has given way, the cell at hand
+    // without the inspector, the current cell
     if (const auto& r = ui.run.frame->reading;
         ui.layout.inspector.wide <= 0 && ui.at.cell() && r && r->head == ui.focus.head)
         return format("p %.5f · “", static_cast<double>(r->weight)) +
@@ -305,7 +305,7 @@ std::string what_is_shown(const FocusUi& ui) {
     return text;
 }
 
-/// What a map is drawn from: a run's cells, or those of B less those of A. Nothing while the two are not of the same slots.
+/// Addresses of the map and of the one to subtract. 0 for a difference until both have the same slots and level.
 std::pair<std::uint64_t, std::uint64_t> maps_of(const FocusUi& ui, ShownRuns shown) {
     if (ui.focus.two == nullptr) return {ui.run.frame->map.address, 0};
     const auto [a, b] = ui.focus.two->frames;
@@ -333,7 +333,7 @@ void draw_pane_title(const FocusUi& ui, ImDrawList& list, const Pane& pane) {
     name(1, right);
 }
 
-/// One map with what stands around it.
+/// One map with labels and colour bar.
 void draw_pane(FocusUi& ui, ImDrawList& list, const Pane& pane) {
     ui.map = pane.map;
     ImGui::SetCursorScreenPos({ui.map.box.x, ui.map.box.y});

@@ -1,4 +1,4 @@
-// All heads at once: a row for each layer, a cell for each head, by a number or as a small map.
+// All heads: a row for each layer, a cell for each head, coloured by a statistic or with a thumbnail.
 #include <algorithm>
 #include <cmath>
 
@@ -34,7 +34,7 @@ HeadCells cells_of(const HeadMapUi& ui, const Box& box) {
     return cells;
 }
 
-/// The smallest and the largest value of all heads.
+/// Smallest and largest value of the statistic.
 std::pair<double, double> range_of(const HeadMapUi& ui) {
     double low = 1e300, high = -1e300;
     for (const HeadMeans& head : ui.heads) {
@@ -52,7 +52,7 @@ std::string value_text(const HeadMapUi& ui, std::size_t head) {
     return std::isnan(value) ? "–" : format("%.3g", value);
 }
 
-/// Of two runs whose heads are as many the difference, where that is what is shown.
+/// Addresses of the thumbnails and of those to subtract, for a difference of runs with as many heads.
 std::pair<std::uint64_t, std::uint64_t> mini_maps_of(const HeadMapUi& ui) {
     const std::uint64_t own = ui.run.frame->mini_maps.address;
     if (ui.focus.two == nullptr || ui.focus.two->shown != ShownRuns::difference) return {own, 0};
@@ -83,7 +83,7 @@ void draw_cell(const HeadMapUi& ui, ImDrawList& list, const Box& box, std::size_
     fill(list, box, packed(colour_at(ui.state.colours, static_cast<float>(share))), ui.px(2));
 }
 
-/// Heads that read the same keys and values stand in one frame.
+/// Frames heads that share keys and values.
 void draw_groups(const HeadMapUi& ui, ImDrawList& list, const HeadCells& cells) {
     const ModelInfo& info = ui.run.live.model().info();
     if (ui.state.order != HeadOrder::index || info.kv_heads <= 0 || info.kv_heads == info.heads) return;

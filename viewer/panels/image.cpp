@@ -1,4 +1,4 @@
-// What a model looks at: the picture in grey, and over each patch the colour of what the query at hand reads there.
+// The image of an image model in grey, with the attention of the current query over its patches.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -14,11 +14,11 @@
 namespace vantage::view {
 namespace {
 
-constexpr float over_the_picture = 0.6f;  // how much of a weight's colour covers the picture
+constexpr float over_the_picture = 0.6f;  // opacity of a weight's colour
 
-const ImU32 bright_accent = palette_of(Theme::dark).accent;  // patches are as dark in the light theme
+const ImU32 bright_accent = palette_of(Theme::dark).accent;  // for both themes: the image is the background
 
-/// The class's token is 0, then come the patches row by row.
+/// Token 0 is [CLS], the others are patches, row by row.
 struct Patches {
     Box box;
     std::int64_t rows, columns;
@@ -44,13 +44,13 @@ void draw_picture(const ImageUi& ui, ImDrawList& list, const Box& box) {
     });
 }
 
-/// A line between two of the opposite, to be seen on any picture.
+/// A light line between two dark ones, visible on every image.
 void mark(const ImageUi& ui, ImDrawList& list, const Box& box, ImU32 colour) {
     outline(list, box.inset(-ui.px(1)), IM_COL32(0, 0, 0, 200), ui.px(3));
     outline(list, box, colour, ui.px(1.5f));
 }
 
-/// What the mouse does on a token's box.
+/// Mouse input on a token's box.
 void handle(ImageUi& ui, const Box& box, std::int64_t token) {
     const ImVec2 mouse = ImGui::GetIO().MousePos;
     if (!ImGui::IsWindowHovered() || !box.has(mouse.x, mouse.y)) return;
@@ -59,7 +59,7 @@ void handle(ImageUi& ui, const Box& box, std::int64_t token) {
         ui.state.pins = {{ImGui::GetIO().KeyShift ? Pin::Kind::key : Pin::Kind::query, token}};
 }
 
-/// From the query to what it reads most; each line between two of the opposite, as marks are.
+/// Lines from the query to the tokens that it attends to most.
 void draw_lines_over(const ImageUi& ui, ImDrawList& list, const Patches& patches, const Box& chip, std::int64_t query) {
     const auto& reading = ui.run.frame->reading;
     if (!reading || reading->head != ui.focus.head || reading->query != query) return;
@@ -76,7 +76,7 @@ void draw_lines_over(const ImageUi& ui, ImDrawList& list, const Patches& patches
     }
 }
 
-/// The class has no place in the picture: its token stands below it.
+/// [CLS] has no place in the image and is below it.
 void draw_class(ImageUi& ui, ImDrawList& list, const Box& chip, float right, float weight, bool query) {
     const Rgb colour = colour_at(ui.state.colours, std::isnan(weight) ? 0 : ui.position(weight));
     fill(list, chip, packed(colour), ui.px(3));
@@ -96,7 +96,7 @@ void draw_image(ImageUi ui) {
     const Panel panel(ui, "tokens", box);
     if (!panel) return;
     ImDrawList& list = *ImGui::GetWindowDrawList();
-    // A row comes a picture or two after it was asked for: until then the one before is shown, under its own name.
+    // A row arrives one or two pictures after the request. Until then the previous one is shown, under its own name.
     const Excerpt* read = ui.run.frame->read.get();
     const std::int64_t query = read != nullptr ? read->first_row : ui.at.query(ui.state, ui.run.frame->rows);
     heading(ui, list, box, "Image",

@@ -1,4 +1,4 @@
-// The cell that is pointed at, in numbers, and what its row reads; without one, what the newest token reads most.
+// The hovered or selected cell in numbers, and the keys that its row attends to most; by default those of the newest token.
 #include <algorithm>
 #include <cmath>
 
@@ -10,7 +10,7 @@
 namespace vantage::view {
 namespace {
 
-/// Lines of a name at the left and a value at the right.
+/// Lines with a name at the left and a value at the right.
 class Lines {
 public:
     Lines(const Ui& ui, ImDrawList& list, const Box& box, float y) : ui_(ui), list_(list), box_(box), y_(y) {}
@@ -55,7 +55,7 @@ std::string token_text(const std::vector<std::string>& labels, std::int64_t toke
     return "“" + label_of(labels, token) + "”  " + std::to_string(token);
 }
 
-/// The same cell in one of two runs, if it is known.
+/// The weight of the cell in one of two runs, if known.
 std::optional<double> weight_in(const InspectorUi& ui, bool of_b, std::int64_t row, std::int64_t column) {
     const FrameData* frame = ui.focus.two->frames[of_b ? 1 : 0];
     if (frame == nullptr || !frame->reading || frame->reading->head != ui.focus.head) return std::nullopt;

@@ -8,21 +8,21 @@ namespace vantage::view {
 namespace {
 
 constexpr float gap = 8, min_map = 180;
-constexpr float bar_gap = 14, bar_alone = 63;  // the colour bar with its numbers, and what is between it and the map
+constexpr float bar_gap = 14, bar_alone = 63;  // gap before the colour bar; its width with numbers
 
-/// What stands below the map, from the window's lower end upwards; 0: nothing. All without scale.
+/// Heights of the panels below the map, at a scale of 1; 0: removed.
 struct Heights {
     float prompt = 0, timeline = 0, tokens = 0;
 };
 
 float text_height(float lines) { return text_above + text_below + lines * text_line; }
 
-/// As much as leaves the map its room, what is wanted most first.
+/// Fills the space that the map leaves, most important panels first.
 Heights share_out(float height, const LayoutWishes& wishes, bool image_below) {
     float left = height - min_map;
     bool full = false;
     const auto take = [&](float high) {
-        full = full || left < high + gap;  // then nothing that is wanted less has room either
+        full = full || left < high + gap;  // then less important panels are removed, too
         if (full) return 0.0f;
         left -= high + gap;
         return high;
@@ -47,12 +47,12 @@ Heights share_out(float height, const LayoutWishes& wishes, bool image_below) {
     return h;
 }
 
-/// The map in the middle, of what is left; heads and their numbers at the left, the inspector at the right.
+/// Heads and statistics at the left, the inspector at the right, the map in between.
 void lay_columns(Layout& l, float scale, const LayoutWishes& wishes, const Box& room) {
     const auto px = [&](float logical) { return std::round(logical * scale); };
     const float side = room.wide < px(1164) ? px(236) : px(284);
     const bool inspector = room.wide >= px(844), heads = room.wide >= px(584), numbers = room.high >= px(400);
-    // The grid takes what square cells need, and leaves room for the numbers of the head in focus.
+    // The grid takes what square cells need and leaves room for the statistics.
     const float cell = std::min((side - px(50)) / static_cast<float>(wishes.heads.columns), px(64));
     const float needed = px(112) + cell * static_cast<float>(wishes.heads.rows);
     const float heads_high = numbers ? std::clamp(needed, px(150), room.high - px(258)) : room.high;
@@ -110,7 +110,7 @@ Box image_place(const Box& panel, int wide, int high, float scale) {
 FocusPlaces focus_places(const Box& panel, const Rectangle& part, float row_label, float key_label, float scale) {
     const auto px = [&](float logical) { return std::round(logical * scale); };
     const Box inside{panel.x + px(12), panel.y + px(40), panel.wide - px(24), panel.high - px(52)};
-    // Of a small panel labels have a fifth, the rest of them is cut.
+    // In a small panel labels get at most a fifth and are shortened.
     const float beside = px(6), bar = focus_bar_width(panel.wide, scale);
     const float left = std::round(std::min({row_label, px(110), inside.wide / 5})) + beside,
                 above = std::round(std::min({key_label, px(92), inside.high / 4})) + beside;

@@ -27,7 +27,7 @@ void run_and_close(ViewCommands& view, const Action& action) {
     action.run(view);
 }
 
-/// Returns true when it was clicked.
+/// Returns whether it was clicked.
 bool draw_line(Ui& ui, const KeyBindings& keys, const ViewCommands& view, const Action& action, int line, float wide) {
     const float high = ui.fonts.regular_size + ui.px(8);
     ImDrawList& list = *ImGui::GetWindowDrawList();
@@ -57,7 +57,7 @@ float width_wanted(const Ui& ui, const KeyBindings& keys, const std::vector<cons
     return wide + ui.px(26 + 28 + 8);
 }
 
-/// A click that closes the menu is for nothing else.
+/// Panels do not see the click that closes the menu.
 void block_panels(const Ui& ui) {
     const ImVec2 all = ImGui::GetIO().DisplaySize;
     ImGui::SetNextWindowPos({0, ui.layout.bar.bottom()});

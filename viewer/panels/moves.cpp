@@ -16,7 +16,7 @@ void go_to_head(ViewCommands& v, const std::optional<HeadId>& head) {
 
 void forget_misfits(ViewState& state, Interaction& at, AttentionKind before, AttentionKind now) {
     if (before == now) return;
-    // Rows are the model's own tokens but for an encoder; keys what an encoder has read but for attention to oneself.
+    // Rows are the source's tokens for encoders, else the model's; keys are the model's for self-attention, else the source's.
     const bool rows = (before == AttentionKind::encoder) == (now == AttentionKind::encoder),
                keys = (before == AttentionKind::self) == (now == AttentionKind::self);
     std::erase_if(state.pins, [&](const Pin& pin) { return pin.kind == Pin::Kind::query ? !rows : !keys; });
@@ -83,7 +83,7 @@ void go_to_row(ViewCommands& v, std::int64_t rows) {
 
 void move_end(ViewCommands& v, BarEnd end, int steps) {
     constexpr double step = 0.05;
-    if (v.runs().shown() == ShownRuns::difference) {  // both ends at once
+    if (v.runs().shown() == ShownRuns::difference) {  // symmetric
         if (end == BarEnd::bright)
             v.state().difference_max =
                 with_end({0, v.state().difference_max}, end, 1 + step * steps, v.state().scale).max;

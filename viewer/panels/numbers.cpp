@@ -1,4 +1,4 @@
-// The head in focus, in numbers: means over its rows, and how each stands among all heads.
+// Statistics of the focused head, and where each lies among all heads.
 #include <algorithm>
 #include <cmath>
 
@@ -9,7 +9,7 @@
 namespace vantage::view {
 namespace {
 
-/// Where a value stands between the smallest and the largest of all heads; 0 where they do not differ.
+/// Place of a value between the smallest and the largest of all heads; 0 if they are equal.
 float share_of(const NumbersUi& ui, HeadStatistic statistic, double value) {
     double low = value, high = value;
     for (const HeadMeans& head : ui.heads) {
@@ -59,7 +59,7 @@ void draw_numbers(NumbersUi ui) {
     const float high = ui.fonts.regular_size + ui.px(8);
     for (int s = 0; s < head_statistic_count && i < ui.heads.size(); ++s) {
         if (y + high > box.bottom() - ui.px(6)) break;
-        // the last one first: it is what two runs are looked at for
+        // the difference of two runs first
         const auto statistic = static_cast<HeadStatistic>((s + head_statistic_count - 1) % head_statistic_count);
         if (statistic == HeadStatistic::difference && ui.focus.two == nullptr) continue;
         draw_number(ui, list, {box.x + ui.px(12), y, box.wide - ui.px(24), high}, statistic, ui.heads[i][statistic]);

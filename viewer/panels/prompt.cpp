@@ -1,4 +1,4 @@
-// What the model is asked: the text, how tokens are drawn, run and stop.
+// The prompt, the sampling parameters, and Run or Stop.
 #include <imgui.h>
 #include <imgui_stdlib.h>
 
@@ -14,14 +14,14 @@
 namespace vantage::view {
 namespace {
 
-/// What was drawn last has the keys, if this is its area.
+/// Remembers the box of the last item, if its area is active.
 void note_area(PromptUi& ui, Area area) {
     if (ui.at.area != area) return;
     const ImVec2 from = ImGui::GetItemRectMin(), to = ImGui::GetItemRectMax();
     ui.at.area_box = {from.x, from.y, to.x - from.x, to.y - from.y};
 }
 
-/// How a number is written: while it is typed as it is typed.
+/// Format of a number; the typed text while it is typed.
 std::string shape_of(const PromptUi& ui, Area area, const char* default_shape) {
     return ui.at.area == area && !ui.at.typed.empty() ? ui.at.typed + "▏" : default_shape;
 }
@@ -35,8 +35,7 @@ void number_field(PromptUi& ui, Area area, const char* name, const char* id, dou
     ImGui::SetNextItemWidth(ui.px(54));
     auto edited = static_cast<float>(value);
     if (ImGui::DragFloat(id, &edited, step, 0, maximum, shape_of(ui, area, shape).c_str()))
-        value =
-            std::round(1000 * static_cast<double>(std::clamp(edited, 0.0f, maximum))) / 1000;  // as it will be written
+        value = std::round(1000 * static_cast<double>(std::clamp(edited, 0.0f, maximum))) / 1000;  // as it is displayed
     note_area(ui, area);
 }
 
@@ -84,7 +83,8 @@ void draw_prompt(PromptUi ui) {
         const auto before = static_cast<std::int64_t>(ui.at.sampling.seed);
         std::int64_t seed = before;
         whole_field(ui, Area::seed, "seed", "##seed", seed, max_seed, 54);
-        if (seed != before) ui.at.sampling.seed = static_cast<std::uint64_t>(seed);  // one beyond the field's end stays
+        if (seed != before)
+            ui.at.sampling.seed = static_cast<std::uint64_t>(seed);  // keeps one beyond the field's range
         whole_field(ui, Area::length, "tokens", "##tokens", ui.at.max_tokens, max_length, 48);
     }
     ImGui::SameLine(0, ui.px(12));

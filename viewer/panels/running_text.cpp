@@ -13,7 +13,7 @@ constexpr int longest_label = 24;  // columns
 
 }  // namespace
 
-// Where a first word in pieces is found, the labels before are other ones.
+// The first token that shows how the tokenizer marks words changes earlier labels.
 void TextLabels::update(const TextNow& now, const Fonts& fonts) {
     if (run_ != now.run) *this = {}, run_ = now.run;
     const bool pieces = pieces_.found();
@@ -39,7 +39,7 @@ void RunningText::place(const std::string& raw, const Fonts& fonts) {
     const float space = width_of(face, std::string_view(text).substr(0, blank));
     text.erase(0, blank);
     const float width = std::max(width_of(face, text), px(6));
-    x_ += space;  // between words; no part of a token's box
+    x_ += space;  // between words, outside of a token's box
     if (x_ + width > form_.wide && x_ > space) x_ = 0, y_ += line;
     tokens_.push_back({{x_, y_, width, high}, std::move(text)});
     x_ += width;

@@ -1,4 +1,4 @@
-// Shortcuts as texts, and back.
+// Conversion between shortcuts and text.
 #include <algorithm>
 #include <array>
 
@@ -41,7 +41,7 @@ constexpr std::array key_names = std::to_array<KeyName>({
     {Key::f12, "F12", "F12"},
 });
 
-/// Letters are written as on the keys: "E" is e, "Shift+E" is E.
+/// Letters are written in capitals: "E" is e, "Shift+E" is E.
 std::string written(const Shortcut& s, const char* KeyName::*name) {
     const bool capital = s.character >= U'A' && s.character <= U'Z';
     std::string text =
@@ -80,7 +80,7 @@ std::optional<Shortcut> shortcut_named(std::string_view text) {
         return std::nullopt;
     const char32_t c = characters[0];
     const bool letter = (c >= U'A' && c <= U'Z') || (c >= U'a' && c <= U'z');
-    // Shift is part of a character; with Ctrl or Alt a keyboard tells of the key only.
+    // Shift is part of a character; with Ctrl or Alt only the key is known.
     if (s.shift && (!letter || s.control || s.alt)) return std::nullopt;
     s.character = !letter ? c : s.shift ? c & ~char32_t{0x20} : c | char32_t{0x20};
     s.shift = false;

@@ -1,4 +1,4 @@
-// The line at the top: menus at the left, the model at work at the right.
+// The menu bar: menus at the left, the state of the model at the right.
 #include <algorithm>
 #include <cmath>
 
@@ -20,12 +20,12 @@ ImU32 activity_colour(const StatusUi& ui, Activity activity) {
     }
 }
 
-/// Pieces from right to left, with a wide space between them.
+/// Texts from right to left, separated by spaces.
 class Pieces {
 public:
     Pieces(const StatusUi& ui, ImDrawList& list, float right, float left, float y)
         : ui_(ui), list_(list), right_(right), left_(left), y_(y) {}
-    /// As far as there is room: what does not fit is left out, and all that is worth less.
+    /// Draws a text if it fits. Otherwise it and all later, less important ones are left out.
     void text(std::string_view text, ImU32 colour, bool dot = false) {
         const float marked = dot ? ui_.px(18) : 0;
         full_ = full_ || right_ - width_of(small(ui_), text) - marked < left_;
@@ -44,7 +44,7 @@ private:
     bool full_ = false;
 };
 
-/// In the bar, or where it has no room for it in a line of its own below.
+/// Draws a message in the bar, or in a line below if it does not fit.
 void draw_message(const StatusUi& ui, ImDrawList& list, float left, ImU32 colour, const std::string& text) {
     const Box& bar = ui.layout.bar;
     const Face face = small(ui);
@@ -59,7 +59,7 @@ void draw_message(const StatusUi& ui, ImDrawList& list, float left, ImU32 colour
     put(above, face, line.x + ui.px(17), line.y + ui.px(6), colour, fitted(face, text, line.wide - ui.px(34)));
 }
 
-/// The worst one is named.
+/// Names the worst row.
 std::string off_rows_text(std::span<const OffRow> rows) {
     const auto off = [](const OffRow& row) { return std::abs(static_cast<double>(row.sum) - 1); };
     const OffRow worst = *std::ranges::max_element(rows, {}, off);

@@ -10,15 +10,15 @@ namespace vantage::view {
 
 struct Palette {
     ImU32 background, panel, raised, line, faint, ink, strong, accent, good, bad;
-    ImU32 unknown;  ///< cells that are not made yet
+    ImU32 unknown;  ///< cells that are not computed yet
     bool dark;
 };
 
 const Palette& palette_of(Theme theme);
-/// The toolkit's widgets in these colours, `scale` times as large.
+/// Applies colours and scale to the toolkit's widgets.
 void apply(const Palette& palette, float scale);
 
-/// Letters that stand out on this colour.
+/// Text colour with contrast to this colour.
 ImU32 ink_on(Rgb colour);
 ImU32 packed(Rgb colour, float alpha = 1);
 ImU32 faded(ImU32 colour, float alpha);

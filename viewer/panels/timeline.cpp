@@ -1,4 +1,4 @@
-// Time: a tick for each token; dragging goes back to what the model had read then.
+// The timeline: a tick for each token. Dragging goes back in time.
 #include <algorithm>
 #include <cmath>
 

@@ -1,4 +1,4 @@
-// The text, each token shaded by how much the query at hand reads it, and lines from that query to what it reads most.
+// The text, shaded by the attention of the current query, with lines from the query to the tokens that it attends to most.
 #include <algorithm>
 #include <cmath>
 
@@ -8,7 +8,7 @@
 namespace vantage::view {
 namespace {
 
-/// A text in its place: its tokens are read, or read, or both.
+/// A text in the panel. Its tokens are keys, queries or both.
 struct TextBlock {
     const RunningText& text;
     const Slots& slots;
@@ -24,7 +24,7 @@ struct TextBlock {
     float bottom() const { return size() == 0 ? top : box(size() - 1).bottom(); }
 };
 
-/// The text that is read, and below it the one that reads it, where that is another.
+/// The keys' text, and for cross-attention the queries' text below it.
 std::vector<TextBlock> text_blocks(const TextUi& ui, float wide) {
     const bool cross = ui.focus.head.kind == AttentionKind::cross, source = ui.focus.head.kind != AttentionKind::self;
     if (source) ui.run.running_source.update({ui.run.tokens.run, ui.run.tokens.source_texts}, ui.fonts, ui.scale, wide);
@@ -46,7 +46,7 @@ ImU32 text_colour(const TextUi& ui, std::int64_t token, std::int64_t query) {
                                                  : ui.palette.ink;
 }
 
-/// From the query to the keys that it reads most: arcs above one text, lines up to another.
+/// Lines from the query to its top keys: arcs over one text, or lines between two.
 void draw_lines(const TextUi& ui, ImDrawList& list, const TextBlock& keys, const TextBlock& queries, ImVec2 origin,
                 std::int64_t query) {
     const auto& reading = ui.run.frame->reading;
@@ -64,7 +64,7 @@ void draw_lines(const TextUi& ui, ImDrawList& list, const TextBlock& keys, const
     }
 }
 
-/// Scrolls to the query when it is another than before, by whole lines, not while the mouse is in the text.
+/// Scrolls to a new query by whole lines, unless the mouse is in the text.
 void show_query(TextUi& ui, const TextBlock& queries, float above, std::int64_t query) {
     if (query == ui.at.shown_query || !queries.has(query) || ui.at.token) return;
     const Box box = queries.box(query);
@@ -73,7 +73,7 @@ void show_query(TextUi& ui, const TextBlock& queries, float above, std::int64_t 
     ui.at.shown_query = query;
 }
 
-/// Where the arrow keys take the token at hand: along the text, or to the nearest of the next line.
+/// The token that arrow keys move to: along the text, or to the nearest in the next line.
 std::int64_t stepped(const TextBlock& text, std::int64_t from, std::array<int, 2> step) {
     const std::int64_t last = text.size() - 1;
     std::int64_t to = std::clamp<std::int64_t>(from + step[0], 0, last);
@@ -88,7 +88,7 @@ std::int64_t stepped(const TextBlock& text, std::int64_t from, std::array<int, 2
     return to;
 }
 
-/// Where a token may be clicked, and how much it is read.
+/// Draws the tokens and handles clicks on them.
 void draw_block(TextUi& ui, ImDrawList& list, const TextBlock& block, ImVec2 origin, std::int64_t query) {
     const Excerpt* read = ui.run.frame->read.get();
     const Box& panel = ui.layout.tokens;
@@ -125,7 +125,7 @@ void draw_tokens(TextUi ui) {
     const Box& box = ui.layout.tokens;
     const Panel panel(ui, "tokens", box);
     if (!panel) return;
-    // A row comes a picture or two after it was asked for: until then the one before is shown, under its own name.
+    // A row arrives one or two pictures after the request. Until then the previous one is shown, under its own name.
     const Excerpt* read = ui.run.frame->read.get();
     const std::int64_t query = read != nullptr
                                    ? read->first_row
@@ -140,7 +140,7 @@ void draw_tokens(TextUi ui) {
     ImDrawList& list = *ImGui::GetWindowDrawList();
     const std::vector<TextBlock> blocks = text_blocks(ui, box.wide - ui.px(24) - ui.px(12));
     const TextBlock &keys = blocks.front(), &queries = blocks.back();
-    const float above = ui.state.lines && keys.queries ? line : 0;  // room for the arcs over the first line
+    const float above = ui.state.lines && keys.queries ? line : 0;  // for arcs over the first line
     ImVec2 origin = ImGui::GetCursorScreenPos();
     origin.y += above;
     if (const auto step = std::exchange(ui.at.text_step, {}); step != std::array{0, 0} && queries.size() > 0)

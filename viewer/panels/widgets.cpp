@@ -51,7 +51,7 @@ void put_middle(ImDrawList& list, const Face& face, float middle, float y, ImU32
 }
 
 void put_upwards(ImDrawList& list, const Face& face, float middle, float bottom, ImU32 colour, std::string_view text) {
-    // Drawn level where nothing clips it away, then its corners are turned about the beginning of the text.
+    // The text is laid out horizontally without clipping. Its vertices are then rotated about its beginning.
     const ImVec2 from{0, 0};
     list.PushClipRectFullScreen();
     const int first = list.VtxBuffer.Size;

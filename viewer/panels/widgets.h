@@ -1,4 +1,4 @@
-// Small things that panels are made of.
+// Building blocks of panels.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace vantage::view {
 
-/// A window without decoration; false when the box is empty. Ends itself.
+/// A window without decoration, open while the object lives; false if the box is empty.
 class Panel {
 public:
     Panel(const Ui& ui, const char* name, const Box& box, bool scrolls = false);
@@ -37,15 +37,15 @@ float put(ImDrawList& list, const Face& face, float x, float y, ImU32 colour, st
 float put_right(ImDrawList& list, const Face& face, float right, float y, ImU32 colour, std::string_view text);
 /// Around `middle`.
 void put_middle(ImDrawList& list, const Face& face, float middle, float y, ImU32 colour, std::string_view text);
-/// Turned by 90°, read upwards: the text's beginning is at `bottom`, its line is around `middle`.
+/// Rotated by 90°, reading upwards: begins at `bottom`, centred on `middle`.
 void put_upwards(ImDrawList& list, const Face& face, float middle, float bottom, ImU32 colour, std::string_view text);
-/// The longest beginning that fits, with "…" where something is left out.
+/// The text, shortened with "…" if it does not fit.
 std::string fitted(const Face& face, std::string_view text, float width);
 
 void fill(ImDrawList& list, const Box& box, ImU32 colour, float rounding = 0);
 void outline(ImDrawList& list, const Box& box, ImU32 colour, float thickness = 1, float rounding = 0);
 
-/// A heading in small faint capitals' stead: the panel's name at the left, what it shows at the right.
+/// A panel's heading: its name at the left, what it shows at the right.
 float heading(const Ui& ui, ImDrawList& list, const Box& box, std::string_view name, std::string_view what = {});
 
 }  // namespace vantage::view

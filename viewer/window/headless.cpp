@@ -13,8 +13,8 @@
 namespace vantage::view {
 namespace {
 
-constexpr double seconds_a_picture = 1.0 / 60;  // of the clock that pictures without a window have
-constexpr int pictures_to_settle = 3;           // widgets need a second look at sizes and at what was asked
+constexpr double seconds_a_picture = 1.0 / 60;  // of the clock without a window
+constexpr int pictures_to_settle = 3;           // sizes and readings depend on the picture before
 
 }  // namespace
 
@@ -55,7 +55,7 @@ Image PictureMaker::draw(std::uint32_t width, std::uint32_t height) {
 }
 
 double seconds_of_a_picture(LiveModel& live, std::uint32_t width, std::uint32_t height) {
-    constexpr int pictures = 40, first = 10;  // by then letters are made and drivers have compiled
+    constexpr int pictures = 40, first = 10;  // warm-up: glyphs and pipelines
     const Device& device = live.model().device();
     Viewer viewer(live, {}, {.frozen = true});
     DrawPipelines pipelines(device, picture_format);

@@ -1,4 +1,4 @@
-// Pictures of a model at work without a window, a display, or GLFW.
+// Pictures without a window, a display or GLFW.
 #pragma once
 
 #include <cstdint>
@@ -13,20 +13,19 @@ namespace vantage::view {
 
 class PictureMaker {
 public:
-    /// The model has been started; it lives longer, and so does a second one beside it, which is started here. `command`: as
-    /// in ViewerOptions.
+    /// The model has been started. `compared`, a second run, is started here. Both live longer. `command`: as in ViewerOptions.
     PictureMaker(LiveModel& live, const ViewState& state, float scale, LiveModel* compared = nullptr,
                  const std::string& command = "vantage view");
     ~PictureMaker();
-    /// What a window of this size would show, with nothing left to refine.
+    /// The fully refined picture of a window of this size.
     Image draw(std::uint32_t width, std::uint32_t height);
     /// May be changed between pictures.
     ViewState& state();
-    /// That the last picture shows.
+    /// Of the last picture.
     std::int64_t rows() const;
-    /// What a saved picture says of itself.
+    /// Metadata of a saved picture.
     PngTexts texts();
-    /// The map as a file in the form that its name's ending says (viewer/export). After `draw`.
+    /// Writes the map in the format of the extension (viewer/export). Call `draw` first.
     void write(const std::string& path);
 
 private:
@@ -34,10 +33,10 @@ private:
     std::unique_ptr<State> state_;
 };
 
-/// Waits until the model has stopped: its text has ended, or something went wrong, which is thrown.
+/// Waits until the run has ended or is paused. Throws its error.
 void wait_for_model(LiveModel& live);
 
-/// What a picture of all panels takes of the host, in seconds, while the mouse moves: the median of some. For measurements.
+/// Median host time, in seconds, of a picture of all panels while the mouse moves. For measurements.
 double seconds_of_a_picture(LiveModel& live, std::uint32_t width, std::uint32_t height);
 
 }  // namespace vantage::view

@@ -30,7 +30,7 @@ Key key_of(int key) {
     }
 }
 
-/// The character of a key by the keyboard's layout, where it is one.
+/// The character of a key in the keyboard's layout, if there is one.
 char32_t character_of(int key, int scancode) {
     if (key == GLFW_KEY_EQUAL || key == GLFW_KEY_KP_ADD) return U'+';
     if (key == GLFW_KEY_MINUS || key == GLFW_KEY_KP_SUBTRACT) return U'-';

@@ -1,4 +1,4 @@
-// GLFW's names of keys, as the viewer's.
+// Conversion of GLFW's keys.
 #pragma once
 
 #include "viewer/draw/toolkit.h"
@@ -8,10 +8,10 @@ namespace vantage::view {
 
 class Viewer;
 
-/// What a key means by itself: characters come through another callback, but for those with Ctrl or Alt, which make none.
+/// The shortcut of a key. Characters without Ctrl or Alt come through another callback and give none.
 Shortcut shortcut_of(int key, int scancode, int modifiers);
 EditKey edit_key_of(int key);
-/// As GLFW's callback is told it.
+/// With the arguments of GLFW's callback.
 void send_key(Viewer& viewer, int key, int scancode, int action, int modifiers);
 
 }  // namespace vantage::view

@@ -38,7 +38,7 @@ Swapchain::Swapchain(const Device& device, VkSurfaceKHR surface) : device_(devic
 Swapchain::~Swapchain() {
     const VkDevice device = device_.state().device;
     {
-        // Presenting may still use what is destroyed here, and no semaphore tells of that.
+        // Presenting may still use these objects, and no semaphore signals its end.
         const auto lock = lock_queue(device_);
         vkQueueWaitIdle(device_.state().parts.queue);
     }
@@ -48,7 +48,7 @@ Swapchain::~Swapchain() {
     vkDestroySurfaceKHR(device_.state().parts.instance_handle, surface_, nullptr);
 }
 
-/// Bytes must reach the screen as they are: a format that does not convert.
+/// A format that does not convert bytes.
 void Swapchain::choose_format() {
     const VkPhysicalDevice physical = device_.state().parts.physical;
     std::uint32_t count = 0;

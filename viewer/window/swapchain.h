@@ -1,4 +1,4 @@
-// The images of a window.
+// The swapchain of a window.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ public:
     Swapchain(const Swapchain&) = delete;
     Swapchain& operator=(const Swapchain&) = delete;
 
-    /// Makes images of this size; also after the window or its surface has changed.
+    /// Creates images of this size. Call it when the window or its surface has changed.
     void resize(std::uint32_t width, std::uint32_t height);
     bool empty() const { return swapchain_ == VK_NULL_HANDLE; }
     VkFormat format() const { return format_; }
@@ -31,11 +31,11 @@ public:
         VkSemaphore free = VK_NULL_HANDLE;   ///< to wait for before drawing
         VkSemaphore drawn = VK_NULL_HANDLE;  ///< to signal when drawn
     };
-    /// The next image; nothing when the surface has changed and `resize` is due.
+    /// The next image; nothing if the surface has changed: call `resize`.
     std::optional<Acquired> acquire();
-    /// Shows it; false when `resize` is due.
+    /// Presents an image; false if the surface has changed: call `resize`.
     bool present(const Acquired& image);
-    /// Whether pixels can be copied from the images; not every surface lets them.
+    /// Whether the surface allows to copy pixels from the images.
     bool readable() const { return readable_; }
 
 private:
@@ -54,7 +54,7 @@ private:
         VkSemaphore drawn = VK_NULL_HANDLE;
     };
     std::vector<ShownRuns> images_;
-    std::vector<VkSemaphore> free_;  ///< one more than pictures in flight, used in turn
+    std::vector<VkSemaphore> free_;  ///< one more than pictures in flight, in rotation
     std::size_t next_free_ = 0;
     bool readable_ = false;
 };

@@ -1,4 +1,4 @@
-// A session's attention in a program's own frame (vantage/view_vulkan.h).
+// Implements vantage/view_vulkan.h.
 #include "runtime/gpu/vulkan_calls.h"
 
 #define GLFW_INCLUDE_NONE

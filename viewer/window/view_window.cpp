@@ -1,4 +1,4 @@
-// A window of one's own on a session (vantage/view.h).
+// Implements vantage/view.h.
 #include "runtime/picture/png.h"
 #include "vantage/view.h"
 #include "vantage/vulkan.h"
@@ -8,7 +8,7 @@
 namespace vantage {
 
 Device open_for_windows(const std::string& wish) {
-    static const view::WindowSystem system;  // GLFW begins and ends once
+    static const view::WindowSystem system;  // initialised once
     return open_for_windows(wish, system.instance_extensions());
 }
 

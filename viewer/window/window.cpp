@@ -33,7 +33,7 @@ std::string glfw_message() {
 
 Viewer& viewer_of(GLFWwindow* window) { return static_cast<Window*>(glfwGetWindowUserPointer(window))->viewer(); }
 
-/// The mouse in pixels of the picture: screens of high density count in other units.
+/// Converts the mouse position to pixels: screens of high density use other units.
 void on_mouse(GLFWwindow* window, double x, double y) {
     int wide = 0, high = 0, pixels_wide = 0, pixels_high = 0;
     glfwGetWindowSize(window, &wide, &high);
@@ -61,7 +61,7 @@ void listen(GLFWwindow* window) {
     glfwSetKeyCallback(window, on_key);
     glfwSetCharCallback(window, [](GLFWwindow* w, unsigned character) { viewer_of(w).character(character); });
     glfwSetWindowFocusCallback(window, [](GLFWwindow* w, int focused) {
-        if (focused == 0) viewer_of(w).focus_lost();  // GLFW lets all keys go then
+        if (focused == 0) viewer_of(w).focus_lost();  // GLFW releases all keys then
     });
     glfwSetWindowRefreshCallback(window, [](GLFWwindow* w) { viewer_of(w).touch(); });
     glfwSetFramebufferSizeCallback(window, [](GLFWwindow* w, int, int) { viewer_of(w).touch(); });
@@ -112,7 +112,7 @@ struct Window::State {
     bool stale = true;            ///< the images do not fit the window
     std::array<int, 2> fitted{};  ///< the window's pixels when they did
     int saved = 0;
-    std::vector<std::future<std::string>> writing;  ///< files, and what is said of them in the end; they are waited for
+    std::vector<std::future<std::string>> writing;  ///< files being written, with their final message
 
     State(const Device& device_in, const WindowOptions& options_in)
         : device(device_in), options(options_in), frames(device_in) {}
@@ -174,7 +174,7 @@ Viewer& Window::viewer() { return *state_->viewer; }
 GLFWwindow* Window::handle() const { return state_->window; }
 const WindowCounts& Window::counts() const { return state_->counts; }
 
-/// Makes the images fit the window; false while it is minimised.
+/// Resizes the images to the window; false while it is minimised.
 bool Window::State::fit() {
     int width = 0, height = 0;
     glfwGetFramebufferSize(window, &width, &height);
@@ -245,14 +245,14 @@ Image Window::State::screenshot() {
 
 constexpr std::array data_endings = {".svg", ".html", ".csv", ".json", ".npy"};
 
-/// With `data` also what can be opened again: vector picture, page, table, numbers. What is on the device is read here; files are made
-/// and written by a thread of their own, while the window goes on. Says what it begins.
+/// Saves a picture; with `data` in all other formats, too. Device data is read here; another thread writes the files. Returns the
+/// message for the user.
 std::string Window::State::save(bool data) {
     const auto taken = [&](const std::string& name) {
         return std::ranges::any_of(data_endings, [&](const char* e) { return std::filesystem::exists(name + e); }) ||
                std::filesystem::exists(name + ".png");
     };
-    std::string name;  // the first that is free
+    std::string name;  // the first free one
     do name = options.pictures + format("/vantage-view-%03d", ++saved);
     while (taken(name));
     Image picture = screenshot();
@@ -265,7 +265,7 @@ std::string Window::State::save(bool data) {
     return "saving " + name + " …";
 }
 
-/// A file that cannot be written is no reason to close the window.
+/// Shows an error of a file in place of closing the window.
 void Window::State::tell(const std::function<std::string()>& what) {
     viewer->touch();
     try {
@@ -285,7 +285,7 @@ void Window::State::hear_of_files() {
     for (std::future<std::string>& file : ready) tell([&] { return file.get(); });
 }
 
-/// Waits for those that are still being written; throws what went wrong with one.
+/// Waits for files being written. Throws the last error.
 void Window::State::finish_files() {
     std::exception_ptr wrong;
     for (std::future<std::string>& file : std::exchange(writing, {})) {
@@ -308,8 +308,8 @@ Image Window::screenshot() { return state_->screenshot(); }
 
 bool Window::turn(double seconds) {
     State& s = *state_;
-    constexpr double while_drawn = 0.001;   // until it is asked again whether the picture before the last is done
-    constexpr double while_written = 0.05;  // … and whether files are
+    constexpr double while_drawn = 0.001;   // until the previous pictures are checked again
+    constexpr double while_written = 0.05;  // … and files
     const double wait =
         std::min({seconds, std::max(s.viewer->wake_in(seconds_now()), s.frames.ready() ? 0 : while_drawn),
                   s.writing.empty() ? seconds : while_written});

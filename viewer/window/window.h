@@ -1,4 +1,4 @@
-// The window: GLFW's, with keys and the mouse on their way to a Viewer, and pictures on their way to the screen.
+// The GLFW window: passes input to a Viewer and presents its pictures.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ namespace vantage::view {
 
 class Viewer;
 
-/// GLFW while this lives. Throws unsupported when there is no display.
+/// Initialises GLFW while it lives. Throws unsupported without a display.
 class WindowSystem {
 public:
     WindowSystem();
@@ -36,11 +36,11 @@ public:
 struct WindowOptions {
     std::string title = "Vantage";
     int width = 1280, height = 800;
-    float scale = 1;  ///< on top of the screen's own
+    float scale = 1;  ///< multiplied by the screen's
     bool frozen = false;
     std::optional<double> budget_percent = {};
-    std::string pictures = ".";  ///< folder for what is saved
-    KeyBindings keys = {};       ///< these four as ViewerOptions
+    std::string pictures = ".";  ///< folder for saved files
+    KeyBindings keys = {};       ///< from here on as in ViewerOptions
     std::function<LivePrompt(const ViewState&)> prompt = {};
     LiveModel* compared = nullptr;
     std::string command = "vantage view";
@@ -48,8 +48,8 @@ struct WindowOptions {
 
 struct WindowCounts {
     std::uint64_t pictures = 0, resized = 0;
-    std::uint64_t waits = 0;     ///< pictures while which the host waited for the device: none
-    double picture_seconds = 0;  ///< of the host, for all of them
+    std::uint64_t waits = 0;     ///< pictures for which the host waited for the device; expected: 0
+    double picture_seconds = 0;  ///< host time of all pictures
 };
 
 class Window {
@@ -60,11 +60,11 @@ public:
     Window(const Window&) = delete;
     Window& operator=(const Window&) = delete;
 
-    /// Until it is closed.
+    /// Runs until the window is closed.
     void run();
-    /// Hears what happened, waiting for at most `seconds`, and draws when something is new. False when it was closed.
+    /// Handles events, waiting at most `seconds`, and draws if something changed. Returns false once the window is closed.
     bool turn(double seconds);
-    /// What the window shows, drawn again with all data of one version and copied from the screen's image.
+    /// The picture of the window, drawn again with all data of one version and copied from the screen's image.
     Image screenshot();
 
     Viewer& viewer();
