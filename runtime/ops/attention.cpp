@@ -382,6 +382,9 @@ std::vector<Case> ruled_cases() {
                   {{"causal", true}, {"window_left", I{6}}}, steps_of_case({step_of_case(40, 3), step_of_case(2, 4)}));
     for (Case::Input& input : sequences.inputs) input.fixed_type = true;
     list.push_back(sequences);
+    sequences.name = "caches of 2 sequences in reverse, window";
+    sequences.inputs[step_] = reversed_lanes(sequences.inputs[step_]);
+    list.push_back(sequences);
     Case batch = test_case("batch, heads first, segments, mask, sinks, split", {2, 3, 2, 24}, {2, 1, 300, 24}, 24,
                            {{"heads_first", true}});
     batch.inputs.resize(10);
@@ -411,6 +414,12 @@ std::vector<Case> cases() {
                   steps_of_case({step_of_case(9, 3), step_of_case(20, 0), step_of_case(36, 4)})),
         test_case("split over keys of 2 sequences", {2, 1, 4, 24}, {2, 700, 2, 24}, 24, causal,
                   steps_of_case({step_of_case(530, 1), step_of_case(40, 1)})),
+        test_case("split over keys of 2 sequences in reverse", {2, 1, 4, 24}, {2, 700, 2, 24}, 24, causal,
+                  reversed_lanes(steps_of_case({step_of_case(530, 1), step_of_case(40, 1)}))),
+        test_case("split over an encoder's keys, sequences in reverse", {2, 1, 4, 24}, {2, 700, 2, 24}, 24, {},
+                  reversed_lanes(steps_of_case({step_of_case(3, 1), step_of_case(40, 1)})), {600, 20}),
+        test_case("an encoder's keys, sequences in reverse", {2, 3, 4, 24}, {2, 70, 2, 24}, 24, {},
+                  reversed_lanes(steps_of_case({step_of_case(3, 2), step_of_case(40, 3)})), {60, 7}),
         test_case("split without step n=7", {7, 2, 24}, {300, 2, 24}, 32, causal),
         test_case("kv_len", {2, 4, 1, 24}, {2, 9, 1, 24}, 24, {}, {}, {5, 0}),
         test_case("no keys", {3, 1, 24}, {0, 1, 24}, 24, {})};

@@ -58,7 +58,9 @@ std::vector<Case> cases() {
             of("one token", step(32, 5, 38)),
             of("nothing left", step(36, 1, 37)),
             of("end behind", step(40, 3, 37)),
-            of("3 sequences", steps_of_case({step(16, 16, 37), step(4, 1, 5), step(0, 0, 1)}))};
+            of("3 sequences", steps_of_case({step(16, 16, 37), step(4, 1, 5), step(0, 0, 1)})),
+            of("3 sequences in reverse",
+               reversed_lanes(steps_of_case({step(16, 16, 37), step(4, 1, 5), step(0, 0, 1)})))};
 }
 
 }  // namespace

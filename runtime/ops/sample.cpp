@@ -138,7 +138,18 @@ Case together(const char* name, const std::vector<Case>& sequences) {
     return all;
 }
 
+Case in_reverse(const char* name, Case sequences) {
+    sequences.name = name;
+    sequences.inputs[step_] = reversed_lanes(sequences.inputs[step_]);
+    return sequences;
+}
+
 std::vector<Case> cases() {
+    const Case three =
+        together("3 sequences",
+                 {case_of("", {.temperature = 1.1f, .top_p = 0.95f, .penalty = 1.3f, .top_k = 40, .seed = 5}),
+                  case_of("", {.temperature = 0, .penalty = 1.5f, .end = 15}),
+                  case_of("", {.penalty = 1.1f, .seed = 6, .end = 12, .waiting = 1})});
     std::vector<double> all(3);
     for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<double>(i);
     return {
@@ -152,10 +163,8 @@ std::vector<Case> cases() {
         case_of("nothing fits", {.vocab = 5, .end = 9, .limit = 9}),
         case_of("done", {.vocab = 5, .done = 1}),
         case_of("prompt goes on", {.vocab = 5, .waiting = 4}),
-        together("3 sequences",
-                 {case_of("", {.temperature = 1.1f, .top_p = 0.95f, .penalty = 1.3f, .top_k = 40, .seed = 5}),
-                  case_of("", {.temperature = 0, .penalty = 1.5f, .end = 15}),
-                  case_of("", {.penalty = 1.1f, .seed = 6, .end = 12, .waiting = 1})}),
+        three,
+        in_reverse("3 sequences in reverse", three),
     };
 }
 

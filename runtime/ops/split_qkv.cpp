@@ -196,6 +196,10 @@ std::vector<Case> cases_write() {
              .attrs = heads,
              .inputs = {floats({8, 64}), floats({24, 2, 8}, DType::f16), floats({24, 2, 8}, DType::f16),
                         steps_of_case({step_of_case(5, 3), step_of_case(10, 2)})}},
+            {.name = "2 sequences in reverse, f16",
+             .attrs = heads,
+             .inputs = {floats({8, 64}), floats({24, 2, 8}, DType::f16), floats({24, 2, 8}, DType::f16),
+                        reversed_lanes(steps_of_case({step_of_case(5, 3), step_of_case(10, 2)}))}},
             {.name = "per head, odd rows, beyond the cache",
              .attrs = per_head,
              .inputs = {floats({4, 18}), floats({7, 2, 3}), floats({7, 2, 3}), step_of_case(5, 4)}}};

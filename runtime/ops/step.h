@@ -79,4 +79,13 @@ inline Case::Input steps_of_case(std::initializer_list<Case::Input> sequences) {
     return all;
 }
 
+/// The same steps for lanes that work for the sequences in reverse.
+inline Case::Input reversed_lanes(Case::Input steps) {
+    const std::int64_t lanes = steps.type->shape[0];
+    for (std::int64_t lane = 0; lane < lanes; ++lane)
+        steps.given[static_cast<std::size_t>(lane * STEP_WORDS + STEP_SHIFT)] =
+            static_cast<double>(static_cast<std::uint32_t>(lanes - 1 - 2 * lane));
+    return steps;
+}
+
 }  // namespace vantage

@@ -81,7 +81,7 @@ TEST_CASE("a batch of decoders equals single sessions", "[batch][models]") {
         CHECK(batch[static_cast<std::int64_t>(i)].tokens() == drawn_alone(model, prompts[i], samplings()[i], 12));
 }
 
-TEST_CASE("a sequence is the same to the last bit, whatever runs beside it and wherever it stands", "[batch]") {
+TEST_CASE("a sequence is the same to the last bit in any place of a run", "[batch]") {
     const Model model = Model::load(test_device(), oracle_models + std::string(GENERATE("llama", "mixtral")));
     const std::vector<Ids> prompts = prompts_for(model);
     Batch all(model, 3, exact(true)), some(model, 3, exact(true));
@@ -206,4 +206,20 @@ TEST_CASE("what a batch cannot take is said", "[batch]") {
     expect_error(ErrorKind::usage, {"nothing to continue"}, [&] { batch.next(); });
     expect_error(ErrorKind::usage, {"no encoder–decoder"}, [&] { batch[0].set_source(Ids{1}); });
     expect_error(ErrorKind::usage, {"9 tokens do not fit"}, [&] { batch[1].append(Ids(9, 1)); });
+}
+
+TEST_CASE("a long prompt beside sequences that draw runs its own rows only", "[batch]") {
+    const Model model = Model::random(test_device(), "small", R"({"model_type": "gpt2", "n_layer": 1, "n_embd": 32,
+        "n_head": 2, "n_positions": 600, "vocab_size": 300})");
+    Batch batch(model, 16, {.context = 600, .sampling = {.ignore_end = true}});
+    for (std::int64_t i = 0; i < 15; ++i) batch[i].append(some_ids(3 + i, 300));
+    batch.generate(2);
+    const std::int64_t before = batch.stats().prompt_rows;
+    batch[15].append(some_ids(512, 300));
+    const std::vector<std::optional<std::int32_t>> drawn = batch.next();
+    CHECK(std::ranges::count(drawn, std::nullopt) == 0);
+    CHECK(batch.stats().prompt_rows - before == 512 + 15);  // of each of the others its last token
+    Session alone(model, {.context = 600});
+    alone.append(some_ids(512, 300));
+    CHECK(alone.next() == drawn[15]);
 }
