@@ -159,7 +159,8 @@ struct SessionMemory {
 /// One sequence: its tokens and results. A Session is one; a Batch holds several that run together.
 ///
 /// Threads: a Session or a Batch, with all its sequences, belongs to one thread at a time; a call from a second thread during
-/// another throws usage. Sessions of one Model may run in many threads. A moved-from object throws usage.
+/// another throws usage; only `context` and `model` may be called at any time. Sessions of one Model may run in many threads. A
+/// moved-from object throws usage.
 class Sequence {
 public:
     Sequence(Sequence&&) noexcept = default;
@@ -170,7 +171,7 @@ public:
     /// Forgets the sequence and sets how tokens are drawn. Throws usage for values out of range.
     void restart(const Sampling& sampling);
     /// Encoder–decoders: forgets the sequence, takes the text for the encoder, and begins the sequence with the decoder's start
-    /// token. The encoder runs with the next call of `run` or `next`. Throws usage for other models, for an id outside of the
+    /// token. A Session runs the encoder at once, a Batch with the next call of `run` or `next`. Throws usage for other models, for an id outside of the
     /// vocabulary, for no ids and for more than the context holds.
     void set_source(std::span<const std::int32_t> ids);
     /// Adds tokens; they run with the next call of `run` or `next`. `types` are an encoder's token types (0 for the first text, 1
@@ -234,6 +235,8 @@ protected:
     Sequence(std::shared_ptr<detail::SessionCore> core, std::size_t index) : core_(std::move(core)), index_(index) {}
     /// Access to the state for the length of a call. Throws usage when this object was moved from, and while another thread has it.
     detail::SessionUse use() const;
+    /// The state, for what never changes. Throws usage when this object was moved from.
+    const detail::SessionCore& core() const;
 
 private:
     std::shared_ptr<detail::SessionCore> core_;

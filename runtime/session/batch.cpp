@@ -60,8 +60,14 @@ void Batch::generate(std::int64_t count, const std::function<bool(std::int64_t, 
     }
 }
 
-std::int64_t Batch::context() const { return use()->context; }
-const Model& Batch::model() const { return use()->model; }
+std::int64_t Batch::context() const {
+    detail::require_core(core_);
+    return core_->context;
+}
+const Model& Batch::model() const {
+    detail::require_core(core_);
+    return core_->model;
+}
 const SessionStats& Batch::stats() const { return use()->runs.stats; }
 SessionMemory Batch::memory() const { return use()->memory(); }
 std::vector<DispatchTiming> Batch::take_timings() { return std::exchange(use()->runs.timings, {}); }

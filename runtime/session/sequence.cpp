@@ -35,13 +35,21 @@ void require_inspect(const detail::SessionUse& core, const char* what) {
 }  // namespace
 
 detail::SessionUse Sequence::use() const { return detail::SessionUse(core_); }
+const detail::SessionCore& Sequence::core() const {
+    detail::require_core(core_);
+    return *core_;
+}
 
 void Sequence::restart() {
     const auto core = use();
     core->restart(index_, core->sequences[index_].sampling);
 }
 void Sequence::restart(const Sampling& sampling) { use()->restart(index_, sampling); }
-void Sequence::set_source(std::span<const std::int32_t> ids) { use()->set_source(index_, ids); }
+void Sequence::set_source(std::span<const std::int32_t> ids) {
+    const auto core = use();
+    core->set_source(index_, ids);
+    if (core->sequences.size() == 1) core->runs.run_sources();
+}
 void Sequence::rewind(std::int64_t count) { use()->rewind(index_, count); }
 void Sequence::end() { use()->runs.end(index_); }
 
@@ -65,8 +73,8 @@ const std::vector<std::int32_t>& Sequence::tokens() const { return use()->sequen
 const std::vector<std::int32_t>& Sequence::source_tokens() const { return use()->sequences[index_].source; }
 std::int64_t Sequence::processed() const { return use()->sequences[index_].processed; }
 std::uint64_t Sequence::forgotten() const { return use()->sequences[index_].forgotten; }
-std::int64_t Sequence::context() const { return use()->context; }
-const Model& Sequence::model() const { return use()->model; }
+std::int64_t Sequence::context() const { return core().context; }
+const Model& Sequence::model() const { return core().model; }
 
 bool Sequence::context_full() const {
     const auto core = use();

@@ -27,8 +27,12 @@ void check_sampling(const Sampling& sampling) {
 
 }  // namespace
 
+void require_core(const std::shared_ptr<SessionCore>& core) {
+    if (!core) throw Error(ErrorKind::usage, "this session was moved from: use the one that it was moved to");
+}
+
 SessionUse::SessionUse(std::shared_ptr<SessionCore> core) : core_(std::move(core)) {
-    if (!core_) throw Error(ErrorKind::usage, "this session was moved from: use the one that it was moved to");
+    require_core(core_);
     const std::thread::id me = std::this_thread::get_id();
     std::thread::id user = {};
     outermost_ = core_->user_.compare_exchange_strong(user, me, std::memory_order_acquire);

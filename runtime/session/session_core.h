@@ -62,6 +62,9 @@ private:
     std::atomic<std::thread::id> user_ = {};  // the thread whose call runs
 };
 
+/// Throws usage for the empty pointer of an object that was moved from.
+void require_core(const std::shared_ptr<SessionCore>& core);
+
 /// A call into a core: throws usage when another thread's call runs. Calls within calls of one thread are fine.
 class SessionUse {
 public:
