@@ -1,6 +1,7 @@
 // Which runs come next: prompts that need as many rows share one, nobody is padded to the need of another.
 #include "runtime/session/run_scheduler.h"
 
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 
 using namespace vantage;
