@@ -38,7 +38,7 @@ printf '%s\n/quit\n%s\n' "$first" "$first" | chat --json >"$scratch/json"
 check "/quit ends" test "$(wc -l <"$scratch/json")" = 1
 printf '/help\n/nonsense\n' | "$program" chat --template chatml >"$scratch/out" 2>"$scratch/err"
 check "/help" grep -q '^/reset' "$scratch/err"
-check "what is no command is said" grep -q '/nonsense is no command' "$scratch/err"
+check "an unknown command is named" grep -q '/nonsense is not a command' "$scratch/err"
 check "commands reply nothing" test ! -s "$scratch/out"
 printf ' /etc\n' | chat --json >"$scratch/json"
 check "a slash behind a space is text" test "$(field text 1)" = '" /etc"'

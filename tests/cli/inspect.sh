@@ -56,7 +56,7 @@ for text in Vantage-Model mini-world Vantage-Layer Vantage-Head "layer 2 · head
     grep -aq -- "$text" heads/layer-2-head-3.png || fail "the picture's texts lack $text"
 done
 printf 'Once upon' | "$program" inspect -p - --json --greedy 2 >json || fail "json"
-for text in '"schema_version": 2' '"most_telling": null' '"pattern": "attention-sink"' '"greedy"' '"entropy"' '" upon"'; do grep -q -- "$text" json || fail "json lacks $text"; done
+for text in '"schema_version": 2' '"most_telling": null' '"pattern": "previous-token"' '"greedy"' '"entropy"' '" upon"'; do grep -q -- "$text" json || fail "json lacks $text"; done
 
 # ---- the check of every node -----------------------------------------------------------------------------------------
 
