@@ -27,7 +27,7 @@ code=0
 printf 'Once\n\n' | "$program" run -q --prompts - -n 1 >"$scratch/out" 2>"$scratch/err" || code=$?
 check "an empty line is refused before anything runs" test "$code:$(<"$scratch/out"):$(grep -c 'prompt 2 of 2 has 0 tokens' "$scratch/err")" = 2::1
 check "an object a line" test "$("$program" run -q --json --prompts "$scratch/prompts" -n 2 | grep -c '^{.*"ending":"length".*}$')" = 2
-check "no prompt is said" grep -q 'there is no prompt' <("$program" run 2>&1)
+check "a missing prompt is an error" grep -q 'no prompt; give -p TEXT' <("$program" run 2>&1)
 
 "$program" run -q -p "$prompt" -n 4 --profile "$scratch/trace.json" >/dev/null
 check "a trace has the prompt's dispatches" grep -q 'h.3.attention' "$scratch/trace.json"
