@@ -108,7 +108,7 @@ ends 6 "/nonexistent/out.safetensors" "$program" inspect -m "$folder" --ids 1,2 
 ends 6 "model/config.json/trace.json" "$program" run -m "$folder" -p "The" -n 2 -q --profile "$folder/config.json/trace.json"
 if [[ $(id -u) != 0 ]]; then ends 6 "locked/out.safetensors" "$program" inspect -m "$folder" --ids 1,2 --save "$scratch/locked/out.safetensors"; fi
 ends 6 "nowhere/ops.json" "$program" conform --cases "$scratch/nowhere"
-ends 2 'no op is called "nonsense"; there are '*"attention"*"softmax" "$program" conform --op nonsense
+ends 2 'unknown op "nonsense"; known: '*"attention"*"softmax" "$program" conform --op nonsense
 ends 2 "unexpected"*"--help" "$program" run -p "The" unexpected
 
 # ---- devices ---------------------------------------------------------------------------------------------------------

@@ -42,6 +42,6 @@ check "its sum" grep -qE '^all  ' err
 "$program" bench model --pp 8 -r 1 --no-start --profile trace.json >out 2>err
 check "a trace of the host and of the device" test "$(grep -cE '"name":"(compile plan|make pipelines|submit|wait for the device|upload weights)"' trace.json | awk '{ print ($1 >= 5) }')" = 1
 check "device spans" grep -q 'h.3.attention' trace.json
-ends 2 'goes with commands that run a model' devices --profile -
+ends 2 '--profile needs a command that runs a model' devices --profile -
 
 exit $((failures > 0))
