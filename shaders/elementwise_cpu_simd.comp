@@ -1,5 +1,6 @@
-// add, mul and scale of f32 as elementwise.comp has them, by whole vectors (lib/cpu_simd.glsl): a workgroup, one subgroup, makes `chunk`
-// elements, UNROLL vectors in each turn of its loop. b is as large as a, or repeats after a multiple of `chunk`; what is absent is read from a.
+// add, mul and scale of f32 as elementwise.comp has them, by whole vectors (lib/cpu_simd.glsl): a workgroup, one
+// subgroup, makes `chunk` elements, UNROLL vectors in each turn of its loop. b is as large as a, or repeats after a
+// multiple of `chunk`; what is absent is read from a.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 layout(local_size_x = 8, local_size_x_id = 0) in;

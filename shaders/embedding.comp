@@ -1,4 +1,5 @@
-// embedding: y[r] = scale w[ids[r]] + positions[position_offset + r]; with a step r counts from the sequence's position.
+// embedding: y[r] = scale w[ids[r]] + positions[position_offset + r]; with a step r counts from the sequence's
+// position.
 //
 // STEP elements of one row per invocation. Padding, ids outside the vocabulary and positions outside their table give
 // rows of zeros: nothing is read out of bounds, and what follows stays finite.

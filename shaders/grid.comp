@@ -1,6 +1,5 @@
-// The grid of dispatches whose workgroups each cover a fixed number of keys: (ceil(keys / keys_per_group), y, z), with the
-// keys of the sequence that has most.
-// One invocation; the runtime puts it in front of the first such dispatch of a plan.
+// The grid of dispatches whose workgroups each cover a fixed number of keys: (ceil(keys / keys_per_group), y, z), with
+// the keys of the sequence that has most. One invocation; the runtime runs it before the first such dispatch of a plan.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 layout(local_size_x = 1) in;

@@ -1,4 +1,5 @@
-// last_row: y = x[valid - 1] of each sequence, the row from which its next token is computed; zeros where no row is valid.
+// last_row: y = x[valid - 1] of each sequence, the row from which its next token is computed; zeros where no row is
+// valid.
 //
 // STEP elements of one row per invocation.
 #version 460

@@ -1,5 +1,5 @@
-// layer_norm by layer_norm.comp's formula, a row of f32 by one subgroup and whole vectors (lib/cpu_simd.glsl), UNROLL of them in each turn
-// of a loop. What is absent is read from x and left out.
+// layer_norm by layer_norm.comp's formula, a row of f32 by one subgroup and whole vectors (lib/cpu_simd.glsl), UNROLL
+// of them in each turn of a loop. What is absent is read from x and left out.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 layout(local_size_x = 8, local_size_x_id = 0) in;

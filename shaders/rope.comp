@@ -1,11 +1,12 @@
 // rope: rotates the first `rotary` features of every row by the angles of its position,
 //   a' = a cos - b sin,  b' = b cos + a sin,
 // where (a, b) are features (i, i + rotary/2), or (2i, 2i + 1) when interleaved. The others are copied.
-// rope_write is the same with a row of the cache as its target: token r of a sequence goes to row position + r of its cache,
-// padding goes nowhere.
+// rope_write is the same with a row of the cache as its target: token r of a sequence goes to row position + r of its
+// cache, padding goes nowhere.
 //
 // The table holds cos and sin made on the host in double: Vulkan's own are only good to 2^-11.
-// An invocation turns STEP pairs, or copies STEP features, of one row. Positions that the table does not have give zeros.
+// An invocation turns STEP pairs, or copies STEP features, of one row. Positions that the table does not have give
+// zeros.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 

@@ -1,9 +1,10 @@
 // sample: draws the next token of each sequence and appends it: tokens[end] = token, end += 1.
 //   penalty -> temperature -> top-k -> softmax -> top-p -> min-p -> draw; temperature 0 takes the largest.
 //
-// One workgroup per sequence; lib/sampling.glsl says how. All parameters are words of the step, so that a recording serves any.
-// The random number is counted by seed and by the token's place, so that it does not depend on how the prompt was cut.
-// Nothing happens when the sequence is done, or when the run has not come to its last known token (a prompt in chunks).
+// One workgroup per sequence; lib/sampling.glsl says how. All parameters are words of the step, so that a recording
+// serves any. The random number is counted by seed and by the token's place, so that it does not depend on how the
+// prompt was cut. Nothing happens when the sequence is done, or when the run has not come to its last known token (a
+// prompt in chunks).
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "lib/penalty.glsl"

@@ -1,4 +1,5 @@
-// softmax: y = exp(s - max(s)) / sum exp(s - max(s)), s = scale x; log_softmax: y = s - max(s) - ln sum exp(s - max(s)).
+// softmax: y = exp(s - max(s)) / sum exp(s - max(s)), s = scale x; log_softmax: y = s - max(s) - ln sum exp(s -
+// max(s)).
 //
 // One workgroup per row of `count` elements, `inner` apart: the axis may be any. Three passes: maximum, sum, result;
 // the row is read again from cache. The maximum is subtracted, so exp cannot overflow, and starts from the smallest

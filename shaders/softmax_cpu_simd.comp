@@ -1,5 +1,5 @@
-// softmax by softmax.comp's formula over rows of f32 that lie together: a row by one subgroup and whole vectors (lib/cpu_simd.glsl), UNROLL of
-// them in each turn of a loop.
+// softmax by softmax.comp's formula over rows of f32 that lie together: a row by one subgroup and whole vectors
+// (lib/cpu_simd.glsl), UNROLL of them in each turn of a loop.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 layout(local_size_x = 8, local_size_x_id = 0) in;
@@ -11,9 +11,9 @@ layout(push_constant) uniform Push { SoftmaxParams p; };
 
 const float lowest = -3.4028234e38, log2_e = 1.4426950408889634;
 
-// 2^x for x <= 0, 0 from x = -127 on: 2^n (n the nearest integer, put into the exponent) times a polynomial for the rest, the Taylor
-// series to the sixth power: relative error 1e-7. NaN stays. The device's own exp takes twice as long, its conversion to integers ten
-// times.
+// 2^x for x <= 0, 0 from x = -127 on: 2^n (n the nearest integer, put into the exponent) times a polynomial for the
+// rest, the Taylor series to the sixth power: relative error 1e-7. NaN stays. The device's own exp takes twice as long,
+// its conversion to integers ten times.
 float power_of_2(float x) {
     const float rounding = 12582912.0;  // 1.5 * 2^23: a sum with it has no fraction, and n in its last bits
     x = mix(x, -127.0, x < -127.0);     // not max(), which may prefer -127 to NaN

@@ -1,7 +1,7 @@
 // split_qkv: takes the packed projection x (rows, (heads + 2 kv_heads) width) apart into the heads of q, k and v.
 //
-// split_qkv_write is the same with rows of the cache as targets of k and v: row r of a sequence goes to row position + r of its
-// cache, padding goes nowhere.
+// split_qkv_write is the same with rows of the cache as targets of k and v: row r of a sequence goes to row position +
+// r of its cache, padding goes nowhere.
 //
 // STEP elements per invocation, counted along x: reads are in order, writes are runs of `width`.
 #version 460

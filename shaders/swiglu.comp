@@ -1,5 +1,5 @@
-// swiglu: y = f(gate) * (up + offset), element by element, f = silu (SwiGLU) or gelu (GEGLU), see lib/activation.glsl, gate and
-// up limited first where there is a limit. Without `up` the rows of gate are [gate | up], or both by turns.
+// swiglu: y = f(gate) * (up + offset), element by element, f = silu (SwiGLU) or gelu (GEGLU), see lib/activation.glsl,
+// gate and up limited first where there is a limit. Without `up` the rows of gate are [gate | up], or both interleaved.
 //
 // STEP elements per invocation; only the last may have fewer. The kind is a parameter: the branch is uniform.
 #version 460

@@ -1,7 +1,7 @@
 // write: state[position + r] = x[r] for the rows of each sequence that are no padding, in the state's storage type.
 //
-// STEP elements of one row per invocation. A row of odd width in 16 bits shares a word with its neighbour, which another
-// invocation, or nobody, writes: `store` changes one half of it atomically.
+// STEP elements of one row per invocation. A row of odd width in 16 bits shares a word with its neighbour, which
+// another invocation, or none, writes: `store` changes one half of it atomically.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 

@@ -1,5 +1,5 @@
-// The definition of an operation: shape rule, reference, cost, kernels and test cases. Each op is one file of runtime/ops and is
-// listed in ops/registry.cpp.
+// The definition of an operation: shape rule, reference, cost, kernels and test cases. Each op is one file of
+// runtime/ops and is listed in ops/registry.cpp.
 #pragma once
 
 #include <array>
@@ -92,21 +92,22 @@ constexpr Operand update(int i) { return {Operand::output, static_cast<std::uint
 constexpr Operand scratch_out(int i) { return {Operand::scratch, static_cast<std::uint8_t>(i), Operand::writes}; }
 constexpr Operand scratch_in(int i) { return {Operand::scratch, static_cast<std::uint8_t>(i), Operand::reads}; }
 
-/// One dispatch as data. The params struct begins with one `uvec2` address for each operand, in the order of `operands`; exec
-/// fills them in (bit 0 is set for an absent operand). The launch function sets the rest.
+/// One dispatch as data. The params struct begins with one `uvec2` address for each operand, in the order of
+/// `operands`; exec fills them in (bit 0 is set for an absent operand). The launch function sets the rest.
 struct Launch {
     const char* shader = nullptr;     ///< name of an embedded SPIR-V module
     std::vector<std::uint32_t> spec;  ///< values of constant_id 0, 1, 2, …
     std::vector<Operand> operands;
     std::array<std::uint32_t, 3> groups{1, 1, 1};
-    /// If not 0, the x size of the grid follows the keys in the cache: ceil(keys / keys_per_group), read from the step on the
-    /// device (`step` = index of the step in `operands`). groups[0] is then the maximum.
+    /// If not 0, the x size of the grid follows the keys in the cache: ceil(keys / keys_per_group), read from the step
+    /// on the device (`step` = index of the step in `operands`). groups[0] is then the maximum.
     std::uint32_t keys_per_group = 0;
     int step = -1;
     std::uint32_t subgroup_size = 0;  ///< required subgroup size, 0 = any
     std::vector<std::byte> params;
 
-    /// Replaces an operand, if one of several launches reads or writes scratch memory instead. Throws failure if there is none.
+    /// Replaces an operand, if one of several launches reads or writes scratch memory instead. Throws failure if there
+    /// is none.
     Launch& replace(const Operand& operand, const Operand& other);
     template <class Params>
     Launch& with(const Params& p) {
@@ -133,12 +134,13 @@ struct Kernel {
     LaunchPlan (*launch)(const OpCall&, const Caps&) = nullptr;
     /// Whether the kernel is worth choosing if it fits; null = always. Tests run unprofitable kernels, too.
     bool (*profitable)(const OpCall&, const Caps&) = nullptr;
-    /// matmul only: joint_linear has an equivalent kernel, so that products of the same rows can be merged into one launch.
+    /// matmul only: joint_linear has an equivalent kernel, so that products of the same rows can be merged into one
+    /// launch.
     bool mergeable = false;
 };
 
-/// Allowed error of an element: absolute + relative * |want|. For f16 and int8 `absolute` is multiplied by the root mean square
-/// of the wanted tensor. The int8 tolerance applies to results computed from quantized activations.
+/// Allowed error of an element: absolute + relative * |want|. For f16 and int8 `absolute` is multiplied by the root
+/// mean square of the wanted tensor. The int8 tolerance applies to results computed from quantized activations.
 struct Tolerance {
     double absolute = 2e-5, relative = 2e-5;
 };
@@ -178,15 +180,15 @@ struct OpDef {
     std::vector<Kernel> kernels;
     std::vector<Case> (*cases)() = nullptr;
     Tolerances tolerance;
-    /// alias[i] = index of the input whose memory result i takes over (the next version of a state); -1, or beyond the end
-    /// of the list: memory of its own.
+    /// alias[i] = index of the input whose memory result i takes over (the next version of a state); -1, or beyond the
+    /// end of the list: memory of its own.
     std::vector<std::int8_t> alias = {};
     int alias_of(std::size_t result) const { return result < alias.size() ? alias[result] : -1; }
 };
 
-/// The operands of an op from one list, which makes both their indices and their names: VANTAGE_OPERANDS(x_, gamma_) declares
-/// the constants x_ = 0 and gamma_ = 1 and `operand_names`, {"x", "gamma"}, for OpDef::operands. The underscore leaves the
-/// plain names to variables.
+/// The operands of an op from one list, which makes both their indices and their names: VANTAGE_OPERANDS(x_, gamma_)
+/// declares the constants x_ = 0 and gamma_ = 1 and `operand_names`, {"x", "gamma"}, for OpDef::operands. The
+/// underscore leaves the plain names to variables.
 #define VANTAGE_OPERANDS(...)   \
     enum : int { __VA_ARGS__ }; \
     inline constexpr ::vantage::OperandNames operand_names { #__VA_ARGS__ }
@@ -228,7 +230,8 @@ struct RowKernel {
     const char* shader;
     std::uint32_t lanes, unroll = 1;
 };
-/// For CPU devices: one subgroup a row, because a barrier spills all registers, and long iterations, because each is expensive.
+/// For CPU devices: one subgroup a row, because a barrier spills all registers, and long iterations, because each is
+/// expensive.
 inline RowKernel one_subgroup(const char* shader, const Caps& caps) { return {shader, caps.subgroup_size, 4}; }
 inline bool fits_one_subgroup(const OpCall&, const Caps& caps) { return caps.is_cpu(); }
 /// For CPU devices that load once for all lanes: the f32 vectors of a loop iteration over rows of `cols` elements

@@ -1,5 +1,6 @@
 // BigBird's mask of blocks: global blocks, a window of blocks, and random ones from a seed.
-// Zaheer et al., "Big Bird: Transformers for Longer Sequences" (2020), the variant whose global tokens are of the sequence (ITC).
+// Zaheer et al., "Big Bird: Transformers for Longer Sequences" (2020), the variant whose global tokens are of the
+// sequence (ITC).
 #include <algorithm>
 #include <cstdlib>
 #include <utility>

@@ -1,8 +1,9 @@
 // Positive random features for attention without a softmax, by composition.
-//   exp(q·k) = E_w[φ_w(q) φ_w(k)],  φ_w(x) = exp(w·x - |x|² / 2),  w ~ N(0, I);  m of them in the mean, orthogonal by blocks
-// Choromanski et al., "Rethinking Attention with Performers" (2020): FAVOR+. linear_attention divides by the sum of the weights, so
-// what is common to a query's features, or to those of all keys of a head, falls out. A softmax over just these has the maximum
-// taken off, which keeps every exp in range, and costs no kernel of its own.
+//   exp(q·k) = E_w[φ_w(q) φ_w(k)],  φ_w(x) = exp(w·x - |x|² / 2),  w ~ N(0, I)
+// The mean is taken over m vectors w, orthogonal in blocks.
+// Choromanski et al., "Rethinking Attention with Performers" (2020): FAVOR+. linear_attention divides by the sum of the
+// weights, so what is common to a query's features, or to those of all keys of a head, falls out. A softmax over just
+// these has the maximum taken off, which keeps every exp in range, and costs no kernel of its own.
 #include <array>
 #include <bit>
 #include <cmath>
@@ -16,7 +17,8 @@ namespace vantage {
 
 namespace {
 
-// Normal numbers by Box and Muller (1958), from Philox counters: number `i` of a seed is the same whatever else is drawn.
+// Normal numbers by Box and Muller (1958), from Philox counters: number `i` of a seed is the same whatever else is
+// drawn.
 double normal_number(std::uint64_t seed, std::uint64_t i) {
     const auto words = philox({static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(i >> 32), 0, 0},
                               {static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32)});

@@ -5,8 +5,8 @@
 
 namespace vantage {
 
-/// The call as a graph of one node. Results are named result0, result1 …; operands are inputs with their names, or states if a
-/// result takes them over.
+/// The call as a graph of one node. Results are named result0, result1 …; operands are inputs with their names, or
+/// states if a result takes them over.
 Graph graph_of_call(const OpCall& call);
 
 }  // namespace vantage

@@ -19,8 +19,9 @@ struct Comparison {
 double root_mean_square(const HostTensor& tensor);
 
 /// Integers and infinities must be equal; NaN is always an error. `name` is the name of the result in the message.
-/// `attrs` are those of the call: f32 results of operands that may have been rounded to f16 (f16_operands) are allowed what f16 results
-/// are, and those of rows that may have been rounded to 8 bits (int8_operands) have a tolerance of their own.
+/// `attrs` are those of the call: f32 results of operands that may have been rounded to f16 (f16_operands) are allowed
+/// what f16 results are, and those of rows that may have been rounded to 8 bits (int8_operands) have a tolerance of
+/// their own.
 Comparison compare(const std::string& name, const HostTensor& got, const HostTensor& want, const Tolerances& tolerances,
                    const Attrs& attrs = {});
 

@@ -126,8 +126,8 @@ private:
         return std::nullopt;
     }
 
-    // Writes k and v from the projection into the cache. The split moves to the later of the two writes: nodes in between must not
-    // use q or the cache.
+    // Writes k and v from the projection into the cache. The split moves to the later of the two writes: nodes in
+    // between must not use q or the cache.
     void merge_split(std::size_t i) {
         using namespace ops::split_qkv;
         const Node split = nodes()[i];

@@ -1,5 +1,5 @@
-// The independent judge of barriers: it looks at every pair of dispatches, by what the memory holds, byte range against byte
-// range, and knows nothing of how barriers are set.
+// The independent judge of barriers: it looks at every pair of dispatches, by what the memory holds, byte range against
+// byte range, and knows nothing of how barriers are set.
 #include "runtime/base/log.h"
 #include "runtime/graph/schedule.h"
 

@@ -14,8 +14,8 @@ struct Lifetime {
     std::uint64_t offset = 0;  ///< result
 };
 
-/// Gives every lifetime an offset, a multiple of `alignment`, with `gap` free bytes around it; returns the arena's size.
-/// Largest first, each at the lowest place where no lifetime that overlaps it in time is in the way.
+/// Gives every lifetime an offset, a multiple of `alignment`, with `gap` free bytes around it; returns the arena's
+/// size. Largest first, each at the lowest place where no lifetime that overlaps it in time is in the way.
 std::uint64_t place(std::span<Lifetime> lifetimes, std::uint64_t alignment, std::uint64_t gap = 0);
 
 /// The most bytes that are alive at once, each lifetime rounded up to `alignment`: what no arena can do without.

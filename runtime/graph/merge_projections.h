@@ -8,9 +8,9 @@
 
 namespace vantage {
 
-/// Merges products of the same rows with several weights (q, k and v; gate and up) into `joint_linear` if `choose` selects a
-/// kernel of matmul with `mergeable` set. Returns the names: "layers.0.self_attn.q_proj + two of the same rows". Run it after
-/// `fuse`: products with a residual or an activation are not merged.
+/// Merges products of the same rows with several weights (q, k and v; gate and up) into `joint_linear` if `choose`
+/// selects a kernel of matmul with `mergeable` set. Returns the names: "layers.0.self_attn.q_proj + two of the same
+/// rows". Run it after `fuse`: products with a residual or an activation are not merged.
 using KernelChoice = std::function<const Kernel*(const OpCall&, const Caps&)>;
 std::vector<std::string> merge_projections(Graph& graph, const Caps& caps, const KernelChoice& choose);
 

@@ -155,7 +155,8 @@ private:
         return grids_[key] = lifetime;
     }
 
-    // The lifetimes when the dispatches run at these times: from where the first node begins that has them to the last use.
+    // The lifetimes when the dispatches run at these times: from where the first node begins that has them to the last
+    // use.
     std::vector<Lifetime> lifetimes_at(const std::vector<int>& times) const {
         const int end = times.empty() ? 0 : *std::ranges::max_element(times) + 1;
         std::vector<Lifetime> lifetimes = lifetimes_;
@@ -176,8 +177,8 @@ private:
         return lifetimes;
     }
 
-    // Puts the dispatches in the order of their levels where the memory that takes is worth it, and returns the times of
-    // their lifetimes: with one time for a level, nothing of it shares memory and so needs a barrier inside of it.
+    // Puts the dispatches in the order of their levels where the memory that takes is worth it, and returns the times
+    // of their lifetimes: with one time for a level, nothing of it shares memory and so needs a barrier inside of it.
     std::vector<Lifetime> order() {
         std::vector<Dispatch>& all = schedule_.dispatches;
         std::vector<int> written(all.size());
@@ -220,7 +221,8 @@ private:
                (a.writes || b.writes);
     }
 
-    // One barrier waits for everything before it, so: whenever a dispatch meets something unfinished since the last one.
+    // One barrier waits for everything before it, so: whenever a dispatch meets something unfinished since the last
+    // one.
     void set_barriers() {
         std::vector<MemoryUse> unfinished;
         for (Dispatch& dispatch : schedule_.dispatches) {

@@ -63,8 +63,8 @@ Schedule make_schedule(const Graph& graph, const Caps& caps, const ScheduleOptio
 /// Ids of the nodes that an output or a state depends on, in order.
 std::vector<int> live_nodes(const Graph& graph);
 
-/// Every pair of dispatches of a schedule that touch the same memory, one of them writing, without a barrier between them,
-/// each as one line. Shares no code with the pass that sets the barriers.
+/// Every pair of dispatches of a schedule that touch the same memory, one of them writing, without a barrier between
+/// them, each as one line. Shares no code with the pass that sets the barriers.
 std::vector<std::string> find_hazards(const Graph& graph, const Schedule& schedule);
 
 }  // namespace vantage

@@ -14,8 +14,8 @@ namespace ops::activation {
 VANTAGE_OPERANDS(x_);
 }
 
-/// Number of an activation (shaders/params/activation.h) by its name: none, gelu_erf, gelu_tanh, quick_gelu, silu, relu,
-/// relu2, sigmoid, tanh, elu, softplus, softcap; -1 when there is no such name.
+/// Number of an activation (shaders/params/activation.h) by its name: none, gelu_erf, gelu_tanh, quick_gelu, silu,
+/// relu, relu2, sigmoid, tanh, elu, softplus, softcap; -1 when there is no such name.
 int activation_kind(const std::string& name);
 /// f(x); `parameter` is elu's alpha and softcap's cap.
 double activation_value(int kind, double x, double parameter = 1);

@@ -2,7 +2,8 @@
 //   o_i = Σ_j exp(scale q_i·k_j - lse_i) v_j,  lse_i = ln Σ_j exp(scale q_i·k_j)
 // and where they are wanted entropy -Σ_j p_ij ln p_ij and largest weight of each row, from sums made in the same pass.
 // Hard attention takes one key instead: o_i = v_j of the largest score, which is lse_i.
-// Vaswani et al. 2017; Milakov & Gimelshein 2018 (online softmax); Dao et al. 2022 (FlashAttention); Ainslie et al. 2023 (GQA).
+// Vaswani et al. 2017; Milakov & Gimelshein 2018 (online softmax); Dao et al. 2022 (FlashAttention); Ainslie et al.
+// 2023 (GQA).
 #include "runtime/ops/attention.h"
 
 #include <algorithm>
@@ -38,9 +39,9 @@ double scale_of(const OpCall& call) {
     return call.attrs.number("scale", 1 / std::sqrt(static_cast<double>(call.in(q_).shape[-1])));
 }
 
-// Elements of a key that are read at a time. A split with few rows is bound by reading the cache: it reads 16 bytes of f16, and
-// four values at once. With more rows, or with narrow subgroups and 64 registers a lane, this spills (bench/devices.py), and
-// arithmetic is the bound.
+// Elements of a key that are read at a time. A split with few rows is bound by reading the cache: it reads 16 bytes of
+// f16, and four values at once. With more rows, or with narrow subgroups and 64 registers a lane, this spills
+// (bench/devices.py), and arithmetic is the bound.
 static std::uint32_t key_step(const Sizes& s, const Caps& caps, std::uint32_t rows, std::uint32_t split) {
     const bool registers = rows <= 4 && (caps.max_subgroup_size > 16 || caps.is_cpu());
     if (split > 0 && s.d % 8 == 0 && registers) return 8;
@@ -186,8 +187,9 @@ Cost cost(const OpCall& call) {
     return cost;
 }
 
-// 1, 4 or 8 rows, as many as the registers hold: a row takes the lane's features of v and three more registers. GPUs with narrow
-// subgroups take one row: they have 64 registers a lane, and two rows of 64 features spill (bench/devices.py, Mali-G610).
+// 1, 4 or 8 rows, as many as the registers hold: a row takes the lane's features of v and three more registers. GPUs
+// with narrow subgroups take one row: they have 64 registers a lane, and two rows of 64 features spill
+// (bench/devices.py, Mali-G610).
 std::uint32_t rows_for(const Sizes& s, std::uint32_t lanes, const Caps& caps) {
     if (caps.max_subgroup_size <= 16 && !caps.is_cpu()) return 1;
     const std::uint32_t by_registers = std::max(1u, 32u / ceil_div(s.dv, lanes));
@@ -317,8 +319,8 @@ Case test_case(const char* name, Shape q, Shape k, std::int64_t dv, Attrs attrs,
     return c;
 }
 
-// Windows, masks, biases, sinks: 3 heads of 24 features that share one key head, 70 queries or few. In f32 only: rules do not
-// depend on the storage; with the numbers of the oracle's cases, so that one pipeline serves both.
+// Windows, masks, biases, sinks: 3 heads of 24 features that share one key head, 70 queries or few. In f32 only: rules
+// do not depend on the storage; with the numbers of the oracle's cases, so that one pipeline serves both.
 std::vector<Case> ruled_cases() {
     std::vector<Case> list;
     using I = std::int64_t;

@@ -39,8 +39,8 @@ Workgroup workgroup_for(const Sizes& s, const CooperativeMatrix& shape, const Ca
     return w;
 }
 
-// Rounds weights, q, k and v to f16, which the call must allow (f16_operands). Statistics, hard attention and block masks are
-// left to the other kernels.
+// Rounds weights, q, k and v to f16, which the call must allow (f16_operands). Statistics, hard attention and block
+// masks are left to the other kernels.
 bool fits(const OpCall& call, const Caps& caps, const Workgroup& w) {
     const Sizes s = sizes_of(call);
     if (!caps.subgroup_shuffle || !call.attrs.flag("f16_operands") || s.n <= 8) return false;

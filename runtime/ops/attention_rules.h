@@ -13,7 +13,8 @@
 namespace vantage {
 
 /// Query i sits at a position of the keys' axis (i + m - n, or the step's), and sees key j where all of these hold:
-///   causal: j ≤ i, or j < prefix;   window: -right ≤ i - j ≤ left and (i - j) divisible by `dilation`, or j < global, or
+///   causal: j ≤ i, or j < prefix;   window: -right ≤ i - j ≤ left and (i - j) divisible by `dilation`,
+///   or j < global, or
 ///   i < global;   block mask: block_mask[i / block, j / block] ≠ 0;   segments: segment[i] = segment[j].
 /// Its score is softcap tanh(scale q·k / softcap) + bias_h(i, j) + mask, the bias by position one of
 ///   alibi: slope_h (j - i), or -slope_h |i - j| where not causal;   distance: table[clamp(j - i, -w, w) + w, h];
@@ -42,7 +43,8 @@ Attrs rule_attrs(const AttentionOptions& options);
 Tensor position_bias_of(const AttentionOptions& options);
 
 /// Additive mask [n, m], or [B or 1, H or 1, n, m], f32; position_bias [H], [2 w + 1, H] or [m, H] f32; block_mask
-/// [⌈m/block⌉, ⌈m/block⌉] i32 by position; segments [B, m] i32 ([m] without a batch). The indices of these operands in an op.
+/// [⌈m/block⌉, ⌈m/block⌉] i32 by position; segments [B, m] i32 ([m] without a batch). The indices of these operands in
+/// an op.
 struct RuleOperands {
     int mask, position_bias, block_mask, segments;
 };

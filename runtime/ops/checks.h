@@ -29,7 +29,8 @@ inline void require_floats(const OpCall& call, int other = -1) {
             call.fail(operand_is(call, i) + ", but must be f32, f16 or bf16");
 }
 
-/// Operand `i` must be floats or quantized. Any shape is supported: elements are found by their index (lib/quantized.glsl).
+/// Operand `i` must be floats or quantized. Any shape is supported: elements are found by their index
+/// (lib/quantized.glsl).
 inline void require_weights(const OpCall& call, int i) {
     call.require(is_float(call.in(i).dtype) || is_quantized(call.in(i).dtype),
                  operand_is(call, i) + ", but must be f32, f16, bf16, q8_0 or q4_0");
@@ -38,8 +39,8 @@ inline void require_weights(const OpCall& call, int i) {
 /// How many elements a kernel takes at a time (lib/steps.glsl): 4 where rows of `cols` begin on such a boundary.
 inline std::uint32_t step_of(std::int64_t cols) { return cols % 4 == 0 ? 4 : 1; }
 
-/// Storage of the first of these operands that is not absent, as a specialization constant: calls without an optional operand
-/// share the pipelines of calls with it. Only the first may be quantized: biases of quantized matrices are not.
+/// Storage of the first of these operands that is not absent, as a specialization constant: calls without an optional
+/// operand share the pipelines of calls with it. Only the first may be quantized: biases of quantized matrices are not.
 inline std::uint32_t storage_of(const OpCall& call, std::initializer_list<int> operands) {
     for (int i : operands)
         if (call.has(i) && (i == *operands.begin() || !is_quantized(call.in(i).dtype)))

@@ -71,7 +71,8 @@ LaunchPlan launch(const OpCall& call, const Caps& caps, std::uint32_t kind, bool
     return l.with(params_of(call, kind, 0));
 }
 
-// Elements that a workgroup of the kernel cpu_simd computes. Chunks divide b where b repeats: its elements are then contiguous.
+// Elements that a workgroup of the kernel cpu_simd computes. Chunks divide b where b repeats: its elements are then
+// contiguous.
 std::int64_t chunk_of(const OpCall& call) {
     constexpr std::int64_t default_size = 4096, max_size = 2 * default_size;
     const std::int64_t count = call.in(a_).shape.elements(),

@@ -1,5 +1,6 @@
 // Token embedding, with learned positions where the model has them.
-//   y_r = scale w[ids_r] + positions[position_offset + r];  with a step r counts from the position of the row's sequence
+//   y_r = scale w[ids_r] + positions[position_offset + r]
+// With a step, rows count from the position of their sequence.
 // Vaswani et al. 2017, section 3.4 (scale); Radford et al. 2019 (learned positions).
 #include "runtime/ops/embedding.h"
 

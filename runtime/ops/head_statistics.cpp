@@ -1,9 +1,9 @@
 // Statistics of heads: for each row sums and maxima of its weights, for each key what it receives.
-//   p_ij = exp(s_ij - lse_i) factor_j, s_ij = scale q_i·k_j and the rules (attention_rules.h); query i sits at position i,
-// or, of cross attention, nowhere among the keys. shaders/params/head_statistics.h lists the numbers. The sums for previous,
-// duplicate and induction heads are those of TransformerLens's head detector with its error measure "mul" (Nanda & Bloom 2022)
-// before the mean over rows; induction heads are Olsson et al. 2022. Weights are made one by one, twice: by rows and by keys;
-// no matrix of them is held.
+//   p_ij = exp(s_ij - lse_i) factor_j, s_ij = scale q_i·k_j and the rules (attention_rules.h)
+// Query i is at position i, or in cross-attention has no position among the keys. shaders/params/head_statistics.h
+// lists the numbers. The sums for previous, duplicate and induction heads are those of TransformerLens's head detector
+// with its error measure "mul" (Nanda & Bloom 2022) before the mean over rows; induction heads are Olsson et al. 2022.
+// Weights are made one by one, twice: by rows and by keys; no matrix of them is held.
 #include "runtime/ops/head_statistics.h"
 
 #include <algorithm>
@@ -71,7 +71,7 @@ double scale_of(const OpCall& call) {
     return call.attrs.number("scale", 1 / std::sqrt(static_cast<double>(call.in(q_).shape[2])));
 }
 
-// ---- the specification -----------------------------------------------------------------------------------------------
+// ---- the specification ----------------------------------------------------------------------------------------------
 
 /// Nothing where the key is not seen.
 std::optional<double> weight_of(const OpCall& call, std::span<const HostTensor> in, const AttentionRules& rules,
@@ -172,7 +172,7 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
         }
 }
 
-// ---- kernels ---------------------------------------------------------------------------------------------------------
+// ---- kernels --------------------------------------------------------------------------------------------------------
 
 Cost cost(const OpCall& call) {
     const Sizes s(call);

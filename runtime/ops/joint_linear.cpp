@@ -1,7 +1,8 @@
 // Several linear layers of the same rows in one launch, and a gated linear unit's two with the gate:
 //   y_i = x w_iᵀ + bias_i, i < 3;   with the attribute `gate`   y = f(x w_0ᵀ + bias_0) (x w_1ᵀ + bias_1).
-// x [.., k], w_i [n_i, k]. It has no function of the API: runtime/graph/merge_projections.cpp makes it from products of few rows.
-// There a launch costs as much as its work, and each product would read x, and write and read the halves of the gate.
+// x [.., k], w_i [n_i, k]. It has no function of the API: runtime/graph/merge_projections.cpp makes it from products of
+// few rows. There a launch costs as much as its work, and each product would read x, and write and read the halves of
+// the gate.
 #include "runtime/ops/joint_linear.h"
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 // Attention without a softmax, linear in the length of the sequence.
-//   o_i = φ(q_i)ᵀ S_i / (φ(q_i)ᵀ z_i + eps),  S_i = Σ_j φ(k_j) v_jᵀ,  z_i = Σ_j φ(k_j), over all j, or j ≤ i when causal
-// with φ(x) = elu(x) + 1 (Katharopoulos et al. 2020), or x itself where features are made before (Performer, Choromanski et al.
-// 2020). As a scan by chunks of 64 tokens: the sums of each chunk, those of all chunks before it, then every row by itself:
-// O(n D Dv), no matrix of n × n. lse_i = ln of the denominator.
+//   o_i = φ(q_i)ᵀ S_i / (φ(q_i)ᵀ z_i + eps),  S_i = Σ_j φ(k_j) v_jᵀ,  z_i = Σ_j φ(k_j)
+// over all j, or j ≤ i when causal, with φ(x) = elu(x) + 1 (Katharopoulos et al. 2020), or x itself where features are
+// made before (Performer, Choromanski et al. 2020). As a scan by chunks of 64 tokens: the sums of each chunk, those of
+// all chunks before it, then every row by itself: O(n D Dv), no matrix of n × n. lse_i = ln of the denominator.
 #include "runtime/ops/linear_attention.h"
 
 #include <algorithm>

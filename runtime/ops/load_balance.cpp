@@ -1,5 +1,6 @@
-// How evenly a router shares tokens out: experts Σ_e f_e P_e, f_e the choices of expert e per token, P_e the mean of its
-// probability; top_k for a router that favours none. Shazeer et al. 2017; Fedus et al. 2021 (the loss without its factor).
+// How evenly a router shares tokens out: experts Σ_e f_e P_e, f_e the choices of expert e per token, P_e the mean of
+// its probability; top_k for a router that favours none. Shazeer et al. 2017; Fedus et al. 2021 (the loss without its
+// factor).
 #include "runtime/ops/load_balance.h"
 
 #include "runtime/base/log.h"

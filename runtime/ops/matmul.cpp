@@ -1,7 +1,7 @@
 // Matrix products with everything that may follow them in one kernel.
 //   c = activation(alpha a b + bias) + beta residual
-// a [.., m, k], b [.., k, n], either transposed; leading dimensions broadcast as in numpy. Goto & van de Geijn (2008) for the
-// tiling; the epilogue saves a round trip of c through memory.
+// a [.., m, k], b [.., k, n], either transposed; leading dimensions broadcast as in numpy. Goto & van de Geijn (2008)
+// for the tiling; the epilogue saves a round trip of c through memory.
 #include "runtime/ops/matmul.h"
 
 #include <algorithm>

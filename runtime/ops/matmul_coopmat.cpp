@@ -25,8 +25,9 @@ struct MatrixTile {
     std::uint32_t sum_bytes() const { return subgroups_m * subgroups_n * m * (repeat_n * n / 4 + 1) * 16; }
 };
 
-// A tile of `rows` x `cols`. A lane holds at most 64 sums, or 32 if matrices have 8 rows: those devices (Intel) have 128 registers
-// of 32 or 64 bytes a subgroup and spill with more. They do not take slices of two matrices either (bench/devices.py).
+// A tile of `rows` x `cols`. A lane holds at most 64 sums, or 32 if matrices have 8 rows: those devices (Intel) have
+// 128 registers of 32 or 64 bytes a subgroup and spill with more. They do not take slices of two matrices either
+// (bench/devices.py).
 MatrixTile tile_of(const CooperativeMatrix& shape, std::uint32_t rows, std::uint32_t cols, const Caps& caps) {
     MatrixTile t{.m = shape.m,
                  .n = shape.n,
@@ -67,8 +68,8 @@ MatrixTile tile_for(const OpCall& call, const MatmulSizes& s, const CooperativeM
 
 }  // namespace
 
-// f16 operands lose nothing: their products are exact in f32. Other operands are rounded only if the call allows it, and f32
-// weights never.
+// f16 operands lose nothing: their products are exact in f32. Other operands are rounded only if the call allows it,
+// and f32 weights never.
 bool fits_coopmat(const OpCall& call, const Caps& caps) {
     const MatmulSizes s = matmul_sizes(call);
     const CooperativeMatrix* shape = f16_matrix(caps);

@@ -4,15 +4,15 @@
 
 namespace vantage::ops::matmul {
 
-// Rounds operands and products, which the call must allow; f32 weights are never rounded (docs/decisions.md). Both operands must
-// be contiguous along k.
+// Rounds operands and products, which the call must allow; f32 weights are never rounded (docs/decisions.md). Both
+// operands must be contiguous along k.
 bool fits_fp16(const OpCall& call, const Caps& caps) {
     return call.attrs.flag("f16_operands") && call.in(b_).dtype != DType::f32 && call.attrs.flag("transpose_b") &&
            !call.attrs.flag("transpose_a") && matmul_sizes(call).k > 0 && fits_tiled(call, caps);
 }
 
-// A subgroup size of 64 identifies GPUs that multiply two f16 in one instruction and have enough registers (GCN, RDNA). By the
-// estimates of their compilers, others gain nothing (docs/performance.md); `vantage tune` measures it.
+// A subgroup size of 64 identifies GPUs that multiply two f16 in one instruction and have enough registers (GCN, RDNA).
+// By the estimates of their compilers, others gain nothing (docs/performance.md); `vantage tune` measures it.
 bool fp16_profitable(const OpCall&, const Caps& caps) { return !caps.is_cpu() && caps.max_subgroup_size == 64; }
 
 LaunchPlan launch_fp16(const OpCall& call, const Caps& caps) {

@@ -57,8 +57,8 @@ bool fits_gemv_cpu(const OpCall& call, const Caps& caps);
 LaunchPlan launch_gemv_cpu(const OpCall& call, const Caps& caps);
 bool fits_gemm_cpu(const OpCall& call, const Caps& caps);
 LaunchPlan launch_gemm_cpu(const OpCall& call, const Caps& caps);
-/// Rows that a workgroup takes of `m` rows, 1 to 8. Small devices (256 invocations) have too few registers for 8 and read b twice
-/// instead of spilling.
+/// Rows that a workgroup takes of `m` rows, 1 to 8. Small devices (256 invocations) have too few registers for 8 and
+/// read b twice instead of spilling.
 std::uint32_t rows_at_once(std::int64_t m, const Caps& caps);
 std::uint32_t lanes_of_subgroup(const Caps& caps);
 LaunchPlan launch_plain(const OpCall& call, const Caps& caps);
@@ -81,7 +81,8 @@ LaunchPlan launch_quantized(const OpCall& call, const Caps& caps);
 bool fits_int8_rows(const OpCall& call, const Caps& caps);
 LaunchPlan launch_int8_rows(const OpCall& call, const Caps& caps);
 bool int8_rows_profitable(const OpCall& call, const Caps& caps);
-/// Lanes that share rows of quantized weights, the columns that they compute for `m` rows, and their subgroup size (0: any).
+/// Lanes that share rows of quantized weights, the columns that they compute for `m` rows, and their subgroup size (0:
+/// any).
 struct QuantizedTeam {
     std::uint32_t lanes, cols, subgroup_size;
 };

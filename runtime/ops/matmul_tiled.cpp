@@ -19,8 +19,8 @@ std::uint32_t count(const std::array<std::uint32_t, 3>& groups) { return groups[
 
 }  // namespace
 
-// 8 x 4 sums and their operands take some 90 registers; devices with 256 invocations or narrow subgroups have 64. CPU devices
-// compile the small tile faster.
+// 8 x 4 sums and their operands take some 90 registers; devices with 256 invocations or narrow subgroups have 64. CPU
+// devices compile the small tile faster.
 const RegisterTile& register_tile(const MatmulSizes& s, const Caps& caps) {
     const bool registers = caps.max_workgroup_invocations >= 512 && caps.max_subgroup_size > 16 && !caps.is_cpu();
     return registers && count(tile_grid(s, large.rows(), large.cols())) >= enough_groups / 2 ? large : small;

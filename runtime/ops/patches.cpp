@@ -1,7 +1,7 @@
 // An image cut into patches, each one a row: what a vision transformer embeds by a linear layer.
 //   x [B, C, H, W] -> y [B, H/h W/w, C h w], patches of h × w row by row, within one [channel][row][column]
-// Dosovitskiy et al., "An Image is Worth 16x16 Words" (2020): patch_embed(x) = patches(x) Wᵀ + b, a convolution whose stride
-// is its size.
+// Dosovitskiy et al., "An Image is Worth 16x16 Words" (2020): patch_embed(x) = patches(x) Wᵀ + b, a convolution whose
+// stride is its size.
 #include "runtime/ops/patches.h"
 
 #include "runtime/base/log.h"

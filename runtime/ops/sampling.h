@@ -1,4 +1,5 @@
-// What `sampling_probs` and `sample` have in common, as a reference: the weights of tokens, the random numbers, the draw.
+// What `sampling_probs` and `sample` have in common, as a reference: the weights of tokens, the random numbers, the
+// draw.
 #pragma once
 
 #include <array>
@@ -15,10 +16,10 @@ struct SamplingRule {
     float top_p = 1, min_p = 0;
 };
 
-/// Weight of each token: exp((x - max) / temperature) in units of 2^-31, rounded down, and 0 for what temperature -> top-k
-/// -> top-p -> min-p leaves out. NaN counts as -inf; all weights are 0 where nothing is larger than -inf.
-/// top-k: those at least as large as the k-th largest (Fan et al. 2018). top-p: the fewest most probable, equal values
-/// together, that hold top_p of the weight (Holtzman et al. 2019). min-p: those at least min_p times the largest
+/// Weight of each token: exp((x - max) / temperature) in units of 2^-31, rounded down, and 0 for tokens that
+/// temperature -> top-k -> top-p -> min-p leave out. NaN counts as -inf; all weights are 0 where nothing is larger than
+/// -inf. top-k: those at least as large as the k-th largest (Fan et al. 2018). top-p: the fewest most probable, equal
+/// values together, that hold top_p of the weight (Holtzman et al. 2019). min-p: those at least min_p times the largest
 /// (Nguyen et al. 2024).
 std::vector<std::uint64_t> sampling_weights(std::span<const double> logits, SamplingRule rule);
 

@@ -1,5 +1,5 @@
-// Sorts choices by expert, so that the choices of an expert are the rows of one matrix product. No choice is dropped unless a
-// capacity is set (Fedus et al. 2021: those after the first `capacity` of an expert).
+// Sorts choices by expert, so that the choices of an expert are the rows of one matrix product. No choice is dropped
+// unless a capacity is set (Fedus et al. 2021: those after the first `capacity` of an expert).
 //   slots[c] = how many earlier choices have the expert of c, -1 where it has none or that is full
 //   order = choices with a slot by (expert, slot), then the others;  offsets[e] = where expert e's begin
 #include "runtime/ops/sort_by_expert.h"

@@ -2,7 +2,8 @@
 // with `heads_first` [.., Hq, n, D] and so on. `layout` says how rows of x are packed:
 //   concat    [all of q | all of k | all of v]            GPT-2
 //   per_head  [key head][its query heads | k | v][D]      BLOOM, GPT-NeoX (one query head each), Falcon (several)
-// split_qkv_write is the same with k and v going into the cache, as `write` would put them there (runtime/graph/fuse.cpp).
+// split_qkv_write is the same with k and v going into the cache, as `write` would put them there
+// (runtime/graph/fuse.cpp).
 #include "runtime/ops/split_qkv.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
-// Gated linear units: y = f(gate) (up + offset), element by element. f is the attribute `kind`: silu (SwiGLU) or another
-// activation, as gelu_tanh (GEGLU). Without `up` the rows of gate are [gate | up], or both by
-// turns; a limit, where there is one, comes first: gate ≤ limit, |up| ≤ limit (gpt-oss). Shazeer, "GLU Variants Improve
-// Transformer" (2020).
+// Gated linear units: y = f(gate) (up + offset), element by element. f is the attribute `kind`: silu (SwiGLU) or
+// another activation, as gelu_tanh (GEGLU). Without `up` the rows of gate are [gate | up], or both by turns; a limit,
+// where there is one, comes first: gate ≤ limit, |up| ≤ limit (gpt-oss). Shazeer, "GLU Variants Improve Transformer"
+// (2020).
 #include "runtime/ops/swiglu.h"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // additive_scores: s[b, i, j] = sum_a w[a] tanh(q[b, i, a] + k[b, j, a]).
 //
-// A workgroup of 16 x 16 makes a tile of 16 queries by 16 keys, one score each; slices of 16 features of both go through
-// shared memory, so that each is read once for 16 scores. tanh by lib/activation.glsl: Vulkan's may overflow.
+// A workgroup of 16 x 16 makes a tile of 16 queries by 16 keys, one score each; slices of 16 features of both go
+// through shared memory, so that each is read once for 16 scores. tanh by lib/activation.glsl: Vulkan's may overflow.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 layout(local_size_x = 256, local_size_x_id = 0) in;

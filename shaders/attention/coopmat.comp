@@ -1,13 +1,14 @@
-// attention on matrix units: o_i = sum_j p_ij v_j, p_ij = exp(s_ij - lse_i), lse_i = ln sum_j exp(s_ij), s_ij = scale q_i k_j and
-// the rules. q, k, v and the weights are f16, all sums, scores, maxima and denominators f32.
+// attention on matrix units: o_i = sum_j p_ij v_j, p_ij = exp(s_ij - lse_i), lse_i = ln sum_j exp(s_ij), s_ij = scale
+// q_i k_j and the rules. q, k, v and the weights are f16, all sums, scores, maxima and denominators f32.
 //
-// Flash attention (attention/flash.comp) with both products by matrices of M x N x K. A workgroup takes ROWS rows of one key head, queries
-// and the heads that share it, so that a tile of KEYS keys, and then of their values, is read once for all of them; the next one
-// is on its way meanwhile. STRIPES subgroups along the rows keep M rows each; where a stripe's sums are too many for one
-// subgroup's registers, SHARES of them share out its keys and features. Scores pass through shared memory, where a row's
-// lanes see which keys they belong to, and go back as weights. When a row's maximum moves, its sums shrink: by a matrix
-// that has the row's factor in all of its columns, since which lane holds which element is the device's affair.
-// Tiles that a causal mask or a window hides from all rows are not visited. Values of keys beyond the last are zeros.
+// Flash attention (attention/flash.comp) with both products by matrices of M x N x K. A workgroup takes ROWS rows of
+// one key head, queries and the heads that share it, so that a tile of KEYS keys, and then of their values, is read
+// once for all of them; the next one is on its way meanwhile. STRIPES subgroups along the rows keep M rows each; where
+// a stripe's sums are too many for one subgroup's registers, SHARES subgroups divide its keys and features. Scores pass
+// through shared memory, where a row's lanes see which keys they belong to, and go back as weights. When a row's
+// maximum moves, its sums shrink: by a matrix that has the row's factor in all of its columns, since it is up to the
+// device which lane holds which element. Tiles that a causal mask or a window hides from all rows are not visited.
+// Values of keys beyond the last are zeros.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require

@@ -1,9 +1,9 @@
-// attention on matrix units that also compute with single elements, reduce rows and convert (GL_NV_cooperative_matrix2): as
-// attention/coopmat.comp, but scores never leave the registers.
+// attention on matrix units that also compute with single elements, reduce rows and convert
+// (GL_NV_cooperative_matrix2): as attention/coopmat.comp, but scores never leave the registers.
 //
-// Rules are applied to elements, which know their row and column; a row's maximum and denominator are matrices whose columns are all the
-// same, made by reductions and meeting scores and sums element by element. Weights become an operand by a conversion: for that N has to be K.
-// A tile of which all rows see all keys is only scaled.
+// Rules are applied to elements, which know their row and column; a row's maximum and denominator are matrices whose
+// columns are all the same, made by reductions and meeting scores and sums element by element. Weights become an
+// operand by a conversion: this requires N = K. A tile of which all rows see all keys is only scaled.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require

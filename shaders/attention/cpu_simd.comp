@@ -1,11 +1,11 @@
-// attention: o_i = sum_j p_ij v_j,  p_ij = exp(s_ij - lse_i),  lse_i = ln sum_j exp(s_ij), for devices whose lanes are those of a
-// CPU's vectors (flash.comp is the form for GPUs).
+// attention: o_i = sum_j p_ij v_j,  p_ij = exp(s_ij - lse_i),  lse_i = ln sum_j exp(s_ij), for devices whose lanes are
+// those of a CPU's vectors (flash.comp is the form for GPUs).
 //
-// An invocation owns a row: its query, its running maximum m and denominator l, and its sum, all in registers. Keys and values are
-// the same for all lanes, so each number of them is read once and broadcast into an fma; a tile of KEYS keys at a time, since m, l
-// and the sum move once for each tile. Nothing is shared and nothing is summed up over lanes.
-// Dependent fma are kept in chains of at most eight, so that several run beside each other.
-// Maxima start from a finite minimum; a row that sees nothing gives o = 0 and lse = -inf. Rules: lib/attention_rules.glsl.
+// An invocation owns a row: its query, its running maximum m and denominator l, and its sum, all in registers. Keys and
+// values are the same for all lanes, so each number of them is read once and broadcast into an fma; a tile of KEYS keys
+// at a time, since m, l and the sum move once for each tile. Nothing is shared and nothing is summed up over lanes.
+// Dependent fma are kept in chains of at most eight, so that several run in parallel. Maxima start from a finite
+// minimum; a row that sees nothing gives o = 0 and lse = -inf. Rules: lib/attention_rules.glsl.
 #version 460
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_GOOGLE_include_directive : require

@@ -1,13 +1,14 @@
-// attention: o_i = sum_j p_ij v_j,  p_ij = exp(s_ij - lse_i),  lse_i = ln sum_j exp(s_ij),  s_ij = scale q_i k_j and the rules.
+// attention: o_i = sum_j p_ij v_j,  p_ij = exp(s_ij - lse_i),  lse_i = ln sum_j exp(s_ij),  s_ij = scale q_i k_j and
+// the rules.
 //
-// Flash attention: keys come in tiles, and each row keeps a running maximum m, denominator l and sum; the matrix of weights is
-// never stored. A workgroup takes ROWS rows of one key head: queries and, with grouped heads, the heads that share it, so
-// that a key is read once for all of them. In a tile each lane scores one key; then lanes take the value's features.
-// With SPLIT keys per workgroup (few queries) it leaves sums, maxima and denominators to attention/reduce_splits.comp.
-// Maxima start from a finite minimum, so that no inf - inf arises; a row that sees nothing gives o = 0 and lse = -inf.
-// With STATISTICS it leaves what entropies are made from, too (lib/row_statistics.glsl), in place of the log-sum-exps.
-// Windows, masks, biases and sinks: lib/attention_rules.glsl. Tiles of keys that a causal mask, a window or a block mask hides
-// from all rows of the workgroup are not visited.
+// Flash attention: keys come in tiles, and each row keeps a running maximum m, denominator l and sum; the matrix of
+// weights is never stored. A workgroup takes ROWS rows of one key head: queries and, with grouped heads, the heads that
+// share it, so that a key is read once for all of them. In a tile each lane scores one key; then lanes take the value's
+// features. With SPLIT keys per workgroup (few queries) it leaves sums, maxima and denominators to
+// attention/reduce_splits.comp. Maxima start from a finite minimum, so that no inf - inf arises; a row that sees
+// nothing gives o = 0 and lse = -inf. With STATISTICS it leaves what entropies are made from, too
+// (lib/row_statistics.glsl), in place of the log-sum-exps. Windows, masks, biases and sinks: lib/attention_rules.glsl.
+// Tiles of keys that a causal mask, a window or a block mask hides from all rows of the workgroup are not visited.
 #version 460
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_GOOGLE_include_directive : require
@@ -27,7 +28,8 @@ shared float weights[ROWS * LANES];
 const uint VALUES = WIDE == 8u ? 4u : 1u;  // on their way at the same time
 
 uint lane = gl_LocalInvocationID.x;
-// The first key beyond the global ones that a row of this workgroup sees, and whether any sees one of a tile by the block mask.
+// The first key beyond the global ones that a row of this workgroup sees, and whether any sees one of a tile by the
+// block mask.
 uint first_seen(uint sees[ROWS]) {
     uint begin = NO_LIMIT;
     for (uint r = 0u; r < ROWS; ++r)
@@ -118,7 +120,7 @@ void main() {
             for (uint e = 0u; e < EACH; ++e) sums[r][e] *= shrink;
         }
         barrier();
-        for (uint j = 0u; j < count; j += VALUES) {  // behind the last one weights are 0
+        for (uint j = 0u; j < count; j += VALUES) {  // after the last one weights are 0
             for (uint e = 0u; e < EACH; ++e) {
                 uint d = lane + e * LANES;
                 if (d >= DV) break;

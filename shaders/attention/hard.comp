@@ -1,9 +1,9 @@
-// attention that takes one key: o_i = v_j with the largest score s_ij that row i sees, the first of equal ones; lse_i is that
-// score. A row that sees nothing gives 0 and -inf. The limit of a softmax whose scale grows (Xu et al. 2015; Bahdanau's
-// weights made hard).
+// attention that takes one key: o_i = v_j with the largest score s_ij that row i sees, the first of equal ones; lse_i
+// is that score. A row that sees nothing gives 0 and -inf. The limit of a softmax whose scale grows (Xu et al. 2015;
+// Bahdanau's weights made hard).
 //
-// One workgroup per row of a head; lanes stride over the keys. Rules as in attention/flash.comp, which this has the parameters
-// of; sinks are no keys.
+// One workgroup per row of a head; lanes stride over the keys. Rules as in attention/flash.comp, which this has the
+// parameters of; sinks are no keys.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 layout(local_size_x = 64, local_size_x_id = 0) in;

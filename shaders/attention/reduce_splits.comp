@@ -1,9 +1,9 @@
 // Joins the parts of a split attention: with m = max_s m_s,
 //   l = sum_s l_s exp(m_s - m),  o = sum_s sums_s exp(m_s - m) / l,  lse = m + ln l.
 //
-// One workgroup per row; every lane walks the few splits, then lanes take the features. Exact up to rounding, and the order of
-// the splits is fixed. With STATISTICS entropies and largest weights, too (lib/row_statistics.glsl). A row that saw nothing gives
-// o = 0 and lse = -inf.
+// One workgroup per row; every lane walks the few splits, then lanes take the features. Exact up to rounding, and the
+// order of the splits is fixed. With STATISTICS entropies and largest weights, too (lib/row_statistics.glsl). A row
+// that saw nothing gives o = 0 and lse = -inf.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 layout(local_size_x = 64, local_size_x_id = 0) in;

@@ -1,5 +1,5 @@
-// attention, second of two where entropies are wanted: each row's log-sum-exp, entropy and largest weight, from the maximum and
-// the sums that flash.comp left (lib/row_statistics.glsl). One invocation per row.
+// attention, second of two where entropies are wanted: each row's log-sum-exp, entropy and largest weight, from the
+// maximum and the sums that flash.comp left (lib/row_statistics.glsl). One invocation per row.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 layout(local_size_x = 64, local_size_x_id = 0) in;

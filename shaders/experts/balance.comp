@@ -1,4 +1,5 @@
-// load_balance: E sum_e f_e P_e, f_e the choices of expert e per token, P_e the mean of its probability (Fedus et al. 2021).
+// load_balance: E sum_e f_e P_e, f_e the choices of expert e per token, P_e the mean of its probability (Fedus et al.
+// 2021).
 //
 // One workgroup; lanes take experts and read all tokens.
 #version 460

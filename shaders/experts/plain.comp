@@ -1,4 +1,5 @@
-// expert_linear: y[c, col] = sum_k x[c / share, k] W_e[col, k] + bias_e[col], e the expert of choice c; 0 where it has none.
+// expert_linear: y[c, col] = sum_k x[c / share, k] W_e[col, k] + bias_e[col], e the expert of choice c; 0 where it has
+// none.
 //
 // One invocation per element of y, k in order: the definition.
 #version 460

@@ -1,8 +1,8 @@
-// route: p = softmax(logits) over the experts, the top_k largest of them by index, and their weights: p, or p divided by the
-// sum of the chosen.
+// route: p = softmax(logits) over the experts, the top_k largest of them by index, and their weights: p, or p divided
+// by the sum of the chosen.
 //
 // One workgroup per token. The next choice is the largest of those that come after the last one in the order of (value,
-// index), so nothing has to be marked as taken. Padding chooses nothing: index -1, weight 0.
+// index), so nothing must be marked as taken. Padding chooses nothing: index -1, weight 0.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 layout(local_size_x = 64, local_size_x_id = 0) in;

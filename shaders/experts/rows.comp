@@ -1,7 +1,7 @@
 // expert_linear for few choices (one or some tokens), W stored as [n, k]: y[c] = x[c / share] W_e^T + bias_e.
 //
-// Bound by reading the chosen experts' matrices. One workgroup per choice and COLS rows of its expert's matrix; lanes stride
-// over k by STEP elements, and their sums meet as in matmul/rows.comp.
+// Bound by reading the chosen experts' matrices. One workgroup per choice and COLS rows of its expert's matrix; lanes
+// stride over k by STEP elements, and their sums meet as in matmul/rows.comp.
 #version 460
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_GOOGLE_include_directive : require

@@ -1,6 +1,6 @@
-// sort_by_expert: choices in the order of their experts, those of one expert in their own order: offsets[e] is where expert
-// e's begin, slots[c] the place of choice c among its expert's. What has no expert, or finds its expert full, has slot -1
-// and comes last.
+// sort_by_expert: choices in the order of their experts, those of one expert in their own order: offsets[e] is where
+// expert e's begin, slots[c] the place of choice c among its expert's. What has no expert, or finds its expert full,
+// has slot -1 and comes last.
 //
 // One workgroup; a lane takes an expert and reads all choices: counts, begins, places. The order never changes.
 #version 460

@@ -1,9 +1,9 @@
-// expert_linear by tiles (lib/register_tile.glsl): the choices of one expert, in the order of sort_by_expert, are the rows of a
-// matrix product with that expert's matrix.
+// expert_linear by tiles (lib/register_tile.glsl): the choices of one expert, in the order of sort_by_expert, are the
+// rows of a matrix product with that expert's matrix.
 //
-// Grid (ceil(n / 64), ceil(choices / 64) + experts + 1): as many tiles as there can be, however choices are shared out; a
-// workgroup finds its expert by walking over the offsets, and those that are left over end. The last group are the choices
-// without an expert: zeros.
+// Grid (ceil(n / 64), ceil(choices / 64) + experts + 1): as many tiles as there can be, however choices are
+// distributed; a workgroup finds its expert by walking over the offsets, and those that are left over end. The last
+// group are the choices without an expert: zeros.
 #version 460
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_GOOGLE_include_directive : require

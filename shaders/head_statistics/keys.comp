@@ -1,6 +1,6 @@
-// What each key of a head receives from the rows: the sum of its column, and by how many queries it is seen; all of them, and
-// those for which it is far. One invocation per key of a head, which goes down its column: no float is added atomically, so the
-// sums have one order.
+// What each key of a head receives from the rows: the sum of its column, and by how many queries it is seen; all of
+// them, and those for which it is far. One invocation per key of a head, which goes down its column: no float is added
+// atomically, so the sums have one order.
 #version 460
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_GOOGLE_include_directive : require

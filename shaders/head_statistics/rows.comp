@@ -1,7 +1,9 @@
-// What each row of a head does, in numbers (params/head_statistics.h): sums over its weights p_ij, and the largest of them.
+// What each row of a head does, in numbers (params/head_statistics.h): sums over its weights p_ij, and the largest of
+// them.
 //
-// One workgroup per row of a head; lanes stride over the keys, and each weight is made once and forgotten: nothing grows with
-// the square of the sequence. Then every number has a lane that joins the parts of all lanes, in their order.
+// One workgroup per row of a head; lanes stride over the keys, and each weight is made once and forgotten: nothing
+// grows with the square of the sequence. Then every number has a lane that joins the parts of all lanes, in their
+// order.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 layout(local_size_x = 64, local_size_x_id = 0) in;
@@ -11,8 +13,8 @@ layout(local_size_x = 64, local_size_x_id = 0) in;
 const uvec2 NONE = uvec2(0u, NO_LIMIT);
 bool is_larger(uvec2 a, uvec2 b) { return a.x > b.x || (a.x == b.x && a.y < b.y); }
 
-// What a lane has so far, in shared memory: as arrays of registers they are too much for some devices. Of the weights with
-// their keys the largest, the largest copy, and the links.
+// What a lane has so far, in shared memory: as arrays of registers they are too much for some devices. Of the weights
+// with their keys the largest, the largest copy, and the links.
 shared float sums[ROW_SUMS * gl_WorkGroupSize.x];
 shared uvec2 reads[(2 + ROW_LINK_COUNT) * gl_WorkGroupSize.x];
 const uint LARGEST = 0u, COPY = 1u, LINKS = 2u;

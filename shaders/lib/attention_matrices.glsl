@@ -1,10 +1,10 @@
-// What the kernels of attention on matrix units share (attention/coopmat.comp, attention/coopmat2.comp): rows, tiles of keys and values in shared
-// memory, and how results leave.
+// What the kernels of attention on matrix units share (attention/coopmat.comp, attention/coopmat2.comp): rows, tiles of
+// keys and values in shared memory, and how results leave.
 //
-// A workgroup takes ROWS rows of one key head, queries and the heads that share it, so that a tile of KEYS keys, and then of their values, is read
-// once for all of them; the next one is on its way meanwhile. Matrices are M x N x K; STRIPES subgroups along the rows keep M rows each, and
-// SHARES of them share out a stripe's keys and features. The including kernel declares those constants and SCORE_STRIDE: vectors of 16
-// bytes from one row of `scores` to the next.
+// A workgroup takes ROWS rows of one key head, queries and the heads that share it, so that a tile of KEYS keys, and
+// then of their values, is read once for all of them; the next one is on its way meanwhile. Matrices are M x N x K;
+// STRIPES subgroups along the rows keep M rows each, and SHARES of them divide a stripe's keys and features. The
+// including kernel declares those constants and SCORE_STRIDE: vectors of 16 bytes from one row of `scores` to the next.
 #include "lib/fp16.glsl"
 #include "lib/sinks.glsl"
 #include "params/attention.h"
@@ -31,7 +31,7 @@ uint lane = gl_LocalInvocationID.x, row = lane / LANES_OF_ROW;
 uint stripe = gl_SubgroupID / SHARES, share = gl_SubgroupID % SHARES;
 uint rows_valid = valid_rows(own_step, p.n), keys_valid = keys_there();
 uint real = min(ROWS, rows_valid * group - min(rows_valid * group, block * ROWS));  // rows of queries that there are
-// Key that nobody in this workgroup sees any more: later queries see keys as late or later, but for the first ones, which may be global.
+// End of the keys that this workgroup sees. Later queries see more keys, but the first rows may be global and see all.
 uint last = real > 0u ? max(visible(0u, rows_valid, keys_valid), visible(real - 1u, rows_valid, keys_valid)) : 0u;
 uint begin = RULES ? window_begin(query_position(own_step, query_of(0u), p.n, p.m)) : 0u;
 

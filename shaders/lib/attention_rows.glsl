@@ -1,5 +1,5 @@
-// Rows of a workgroup of attention and the keys they see. A workgroup takes ROWS rows of one key head: queries and, with grouped
-// heads, the heads that share it.
+// Rows of a workgroup of attention and the keys they see. A workgroup takes ROWS rows of one key head: queries and,
+// with grouped heads, the heads that share it.
 //
 // The including kernel declares ROWS, SPLIT (keys per workgroup, 0 = all), D, and its AttentionParams as p.
 #ifndef VANTAGE_ATTENTION_ROWS_GLSL
@@ -9,7 +9,8 @@
 #include "lib/index.glsl"
 
 uint group = p.heads / p.kv_heads;  // query heads per key head
-// A split run has a grid of (splits, blocks of rows, heads and batches); another a flat one of heads, batches and blocks.
+// A split run has a grid of (splits, blocks of rows, heads and batches); another a flat one of heads, batches and
+// blocks.
 uint blocks = max(1u, (p.n * group + ROWS - 1u) / ROWS);
 uint block = SPLIT > 0u ? gl_WorkGroupID.y : workgroup_index() % blocks;
 uint head_and_batch = SPLIT > 0u ? gl_WorkGroupID.z : workgroup_index() / blocks;

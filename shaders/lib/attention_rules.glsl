@@ -19,7 +19,7 @@ uint window_end(int i, uint end) {
     return min(end, max(uint(max(i + int(WINDOW_RIGHT) + 1, 0)), GLOBAL));
 }
 
-// A query in front of the first key, or behind the last (more queries than keys), has no block and no segment.
+// A query before the first key or after the last (more queries than keys) has no block and no segment.
 bool has_place(int i) { return uint(i) < p.m; }
 
 bool block_allows(int i, uint key) {

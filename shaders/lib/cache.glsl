@@ -1,4 +1,5 @@
-// Where the keys and values of a position lie, and which of them a run may see. The only file that knows the cache's form.
+// Where the keys and values of a position lie, and which of them a run may see. The only file that knows the cache's
+// form.
 #ifndef VANTAGE_CACHE_GLSL
 #define VANTAGE_CACHE_GLSL
 #include "lib/rows.glsl"
@@ -15,7 +16,8 @@ uint cache_head_row(uint sequence, uint context, uint position, uint head, uint 
 uint valid_rows(uvec2 step, uint n) { return present(step) ? min(ReadWords(step).at[STEP_VALID], n) : n; }
 // Keys that hold data; without a step all m.
 uint valid_keys(uvec2 step, uint m) { return present(step) ? min(ReadWords(step).at[STEP_KEYS], m) : m; }
-// Keys that query i sees under a causal mask: those up to its own position. Without a step the mask is aligned bottom-right.
+// Keys that query i sees under a causal mask: those up to its own position. Without a step the mask is aligned
+// bottom-right.
 uint causal_keys(uvec2 step, uint i, uint n, uint m) {
     if (present(step)) return ReadWords(step).at[STEP_POSITION] + i + 1u;
     return i + 1u + m > n ? i + 1u + m - n : 0u;

@@ -1,10 +1,11 @@
-// Neighbouring elements in neighbouring lanes, for CPU devices whose lanes are those of a vector unit (Caps::loads_uniform_once).
+// Neighbouring elements in neighbouring lanes, for CPU devices whose lanes are those of a vector unit
+// (Caps::loads_uniform_once).
 //
-// Where each lane loads from an address of its own, such a device gathers, even if lanes follow each other in memory. A load from one
-// address for all lanes is one plain load. So a vector is put together here of one such load for each lane: the device's compiler
-// makes them a single load of a whole vector, as long as addresses differ by constants: `i` has to be one, and addresses are
-// 64-bit integers, whose sums stay scalars. These loads know of no inactive lanes: a loop that uses them tests at its end.
-// A workgroup is one subgroup of at most 16 lanes.
+// Where each lane loads from an address of its own, such a device gathers, even if lanes follow each other in memory. A
+// load from one address for all lanes is one plain load. So a vector is put together here of one such load for each
+// lane: the device's compiler makes them a single load of a whole vector, as long as addresses differ by constants: `i`
+// has to be one, and addresses are 64-bit integers, whose sums stay scalars. These loads know of no inactive lanes: a
+// loop that uses them tests at its end. A workgroup is one subgroup of at most 16 lanes.
 #ifndef VANTAGE_CPU_SIMD_GLSL
 #define VANTAGE_CPU_SIMD_GLSL
 #extension GL_EXT_control_flow_attributes : require
@@ -14,8 +15,9 @@
 #include "lib/storage.glsl"
 
 const uint LANES = gl_WorkGroupSize.x;
-// Constants to such compilers (gl_LocalInvocationID is made by divisions), as long as they are made before any loop: what a loop
-// makes and code behind it uses becomes a variable. Kernels take their parameters out of loops for the same reason.
+// Constants to such compilers (gl_LocalInvocationID is made by divisions), as long as they are made before any loop:
+// what a loop makes and code after it uses becomes a variable. Kernels take their parameters out of loops for the same
+// reason.
 uint lane = gl_SubgroupInvocationID;
 bvec4 lane_among[4] = bvec4[4](equal(uvec4(lane), uvec4(0u, 1u, 2u, 3u)), equal(uvec4(lane), uvec4(4u, 5u, 6u, 7u)),
                                equal(uvec4(lane), uvec4(8u, 9u, 10u, 11u)), equal(uvec4(lane), uvec4(12u, 13u, 14u, 15u)));

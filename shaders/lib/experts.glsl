@@ -1,4 +1,5 @@
-// What the kernels of expert_linear share: y[c] = x[c / share] W_e^T + bias_e, e the expert of choice c; 0 where it has none.
+// What the kernels of expert_linear share: y[c] = x[c / share] W_e^T + bias_e, e the expert of choice c; 0 where it has
+// none.
 #include "lib/rows.glsl"
 #include "params/experts.h"
 EXPERT_LINEAR_CONSTANTS(VANTAGE_CONSTANT)

@@ -1,4 +1,4 @@
-// Eight elements as four words of two halves, what matrix units take: f16 as it is, other types rounded to nearest.
+// Eight elements as four words of two f16 for cooperative matrices: f16 unchanged, other types rounded to nearest.
 #ifndef VANTAGE_FP16_GLSL
 #define VANTAGE_FP16_GLSL
 #extension GL_EXT_control_flow_attributes : require
@@ -13,8 +13,8 @@ uvec4 load_f16x8(uvec2 address, uint type, uint i) {
     return uvec4(to_f16x4(load4(address, type, i)), to_f16x4(load4(address, type, i + 4u)));
 }
 
-// The same of a line from element `first` on, zeros from element `end` of it on: `at` is a multiple of 8 within the line. With
-// STEP 8 lines begin and end on a boundary of eight elements; else elements come one by one.
+// The same of a line from element `first` on, zeros from element `end` of it on: `at` is a multiple of 8 within the
+// line. With STEP 8 lines begin and end on a boundary of eight elements; else elements come one by one.
 uvec4 load_line(uvec2 address, uint type, uint first, uint at, uint end, uint step) {
     if (step == 8u) return at < end ? load_f16x8(address, type, first + at) : uvec4(0u);
     vec4 low = vec4(0.0), high = vec4(0.0);

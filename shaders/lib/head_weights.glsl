@@ -1,5 +1,5 @@
-// One weight of a head, as the tap makes it, times its key's factor: p_ij = exp(s_ij - lse_i) factor_jh. Row i of q is the
-// query at position i. The including kernel's parameters are p, a HeadStatisticsParams.
+// One weight of a head, as the tap makes it, times its key's factor: p_ij = exp(s_ij - lse_i) factor_jh. Row i of q is
+// the query at position i. The including kernel's parameters are p, a HeadStatisticsParams.
 #ifndef VANTAGE_HEAD_WEIGHTS_GLSL
 #define VANTAGE_HEAD_WEIGHTS_GLSL
 #include "params/head_statistics.h"
@@ -37,7 +37,7 @@ bool has_mark(uint at, uint mark) { return (ReadWords(p.tokens).at[2u * at + 1u]
 
 // The place of a query's token among the tokens.
 uint query_token(uint row) { return p.apart != 0u ? p.m + row : row; }
-bool in_line() { return p.apart == 0u && p.columns == 0u; }  // one text: before and behind mean something
+bool in_line() { return p.apart == 0u && p.columns == 0u; }  // one text: keys before and after the query are defined
 
 const float NOWHERE = 3.0e38;  // the distance where there is none
 float distance_between(uint row, uint key) {
@@ -48,6 +48,6 @@ float distance_between(uint row, uint key) {
     vec2 step = vec2((i - 1) / columns - (j - 1) / columns, (i - 1) % columns - (j - 1) % columns);
     return sqrt(dot(step, step));
 }
-// Neither the first key, nor the query, nor beside it (on a grid: touching it).
+// Neither the first key, nor the query, nor its neighbours (on a grid: touching it).
 bool is_far(uint row, uint key) { return key > 0u && distance_between(row, key) > 1.5; }
 #endif

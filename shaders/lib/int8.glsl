@@ -1,7 +1,8 @@
-// Four bytes of a word at once: dot products of quantised weights with rows that matmul/round_rows.comp rounded to bytes.
+// Four bytes of a word at once: dot products of quantised weights with rows that matmul/round_rows.comp rounded to
+// bytes.
 //
-// Weights of q8 are what such products take. A half byte of q4 is moved into the upper half of a byte: with its highest bit turned round
-// that is 16 (q - 8), and the 16 goes into the scale.
+// Weights of q8 are what such products take. A half byte of q4 is moved into the upper half of a byte: with its highest
+// bit turned round that is 16 (q - 8), and the 16 goes into the scale.
 #ifndef VANTAGE_INT8_GLSL
 #define VANTAGE_INT8_GLSL
 #extension GL_EXT_integer_dot_product : require
@@ -22,7 +23,8 @@ uvec4 int8_half(uvec2 address, uint type, uint i, uint part) {
     uvec4 words = (ReadOctets(address).at[block_at(type, i) / 4u] ^ 0x88888888u) << (4u - 4u * part);
     return words & 0xf0f0f0f0u;
 }
-// A quarter as lib/quantized.glsl divides blocks: 8 elements, the first four at quarter_first, the others quarter_stride after them.
+// A quarter as lib/quantized.glsl divides blocks: 8 elements, the first four at quarter_first, the others
+// quarter_stride after them.
 uvec2 int8_quarter(uvec2 address, uint type, uint i, uint quarter) {
     if (type == Q8) return ReadPairs(address).at[block_at(type, i) / 2u + quarter];
     uint word = ReadWords(address).at[block_at(type, i) + quarter];

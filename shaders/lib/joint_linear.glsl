@@ -1,9 +1,9 @@
-// What the kernels of joint_linear share (matmul/joint.comp, matmul/joint_quantized.comp): products of the same few rows x [m, k] with two or three
-// weights [n_i, k] in one launch:
+// What the kernels of joint_linear share (matmul/joint.comp, matmul/joint_quantized.comp): products of the same few
+// rows x [m, k] with two or three weights [n_i, k] in one launch:
 //   y_i = x w_i^T + bias_i,   or, where the first gates the second,   y = f(x w_0^T + bias_0) (x w_1^T + bias_1).
 //
-// One workgroup per COLS rows of weights and ROWS of x: all of one weight, or of a gate's two weights half of them each, so that nothing
-// but their product is written.
+// One workgroup per COLS rows of weights and ROWS of x: all of one weight, or of a gate's two weights half of them
+// each, so that nothing but their product is written.
 #extension GL_EXT_control_flow_attributes : require
 #include "params/joint_linear.h"
 JOINT_LINEAR_CONSTANTS(VANTAGE_CONSTANT)

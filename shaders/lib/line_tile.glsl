@@ -1,12 +1,14 @@
-// The inside of a matrix product c = a bᵀ of lines that lie along k, rows of a and columns of b, whose elements are multiplied some to a word:
-// bytes or halves. A workgroup of 16 x 16 lanes makes a tile; a lane EACH_ROWS x 4 cells of it, four neighbouring columns each.
+// The inside of a matrix product c = a bᵀ of lines that lie along k, rows of a and columns of b, whose elements are
+// multiplied some to a word: bytes or halves. A workgroup of 16 x 16 lanes makes a tile; a lane EACH_ROWS x 4 cells of
+// it, four neighbouring columns each.
 //
-// 32 bytes of each line, DEPTH elements, go through shared memory at a time, and 16 more with their scale: so neighbouring lanes meet
-// different banks. The next ones are on their way from memory while these are multiplied.
+// 32 bytes of each line, DEPTH elements, go through shared memory at a time, and 16 more with their scale: so
+// neighbouring lanes meet different banks. The next ones are on their way from memory while these are multiplied.
 //
-// The including kernel says what a line is: uvec4 half_of_a(uint row, uint k, uint part) and half_of_b(uint col, uint k, uint part), the
-// first or second half of elements k … k + DEPTH - 1, rows and columns counted within the tile; with SCALED float scale_of_a(uint row, uint k)
-// and scale_of_b(uint col, uint k); and float products(uvec4 a0, uvec4 a1, uvec4 b0, uvec4 b1), the sum over the words of both.
+// The including kernel says what a line is: uvec4 half_of_a(uint row, uint k, uint part) and half_of_b(uint col, uint
+// k, uint part), the first or second half of elements k … k + DEPTH - 1, rows and columns counted within the tile; with
+// SCALED float scale_of_a(uint row, uint k) and scale_of_b(uint col, uint k); and float products(uvec4 a0, uvec4 a1,
+// uvec4 b0, uvec4 b1), the sum over the words of both.
 #extension GL_EXT_control_flow_attributes : require
 
 const uint SIDE = 16u, LANES = SIDE * SIDE, TILE_ROWS = SIDE * EACH_ROWS, TILE_COLS = SIDE * 4u;

@@ -1,14 +1,14 @@
-// What the kernels of matrix products on matrix units share (matmul/coopmat.comp, matmul/coopmat2.comp): how slices of the operands
-// come, and the sums over them.
+// What the kernels of matrix products on matrix units share (matmul/coopmat.comp, matmul/coopmat2.comp): how slices of
+// the operands come, and the sums over them.
 //
-// One workgroup per tile of c, batch and part of k. A subgroup keeps REPEAT_M x REPEAT_N matrices of sums, of the shape M x N that the
-// device multiplies at once, over K elements of k; a workgroup has SUBGROUPS_M x SUBGROUPS_N subgroups. Slices of DEPTH
-// elements of k go through shared memory as f16, each operand's lines as they lie in memory (rows of a and columns of b along
-// k, else transposed), padded by 16 bytes so that the lines of a matrix begin in different banks. The next slice is on its way from
-// memory while this one is multiplied.
-// f16 data comes as it is; f32 and bf16 are rounded: fits_coopmat says when that is allowed (docs/decisions.md). Operands beyond the
-// edges are zeros, so that tiles there take no other path. The including kernel declares those constants and STAGED: the vectors of 16
-// bytes that it wants of `vectors` itself, in the end.
+// One workgroup per tile of c, batch and part of k. A subgroup keeps REPEAT_M x REPEAT_N matrices of sums, of the shape
+// M x N that the device multiplies at once, over K elements of k; a workgroup has SUBGROUPS_M x SUBGROUPS_N subgroups.
+// Slices of DEPTH elements of k go through shared memory as f16, each operand's lines as they lie in memory (rows of a
+// and columns of b along k, else transposed), padded by 16 bytes so that the lines of a matrix begin in different
+// banks. The next slice is on its way from memory while this one is multiplied. f16 data is unchanged; f32 and bf16 are
+// rounded: fits_coopmat says when that is allowed (docs/decisions.md). Operands beyond the edges are zeros, so that
+// tiles there take no other path. The including kernel declares those constants and STAGED: the vectors of 16 bytes
+// that it wants of `vectors` itself, in the end.
 #include "lib/matmul_store.glsl"
 #include "lib/fp16.glsl"
 

@@ -1,4 +1,5 @@
-// How tiles of a matrix product are stored, four neighbouring columns at a time: lib/matmul.glsl's epilogue, or a part's sum.
+// How tiles of a matrix product are stored, four neighbouring columns at a time: lib/matmul.glsl's epilogue, or a
+// part's sum.
 //
 // STEP_N, a specialization constant of the kernel, is 4 where rows of c begin on a boundary of four elements, else 1.
 #extension GL_EXT_control_flow_attributes : require

@@ -1,7 +1,7 @@
 // Floats as integers in the same order, and the place of the largest.
 //
-// Integers order infinities and NaNs the same on every device, where float comparisons may not. Include after local_size
-// is declared.
+// Integers order infinities and NaNs the same on every device, where float comparisons may not. Include after
+// local_size is declared.
 #ifndef VANTAGE_ORDER_GLSL
 #define VANTAGE_ORDER_GLSL
 #include "lib/workgroup_reduce.glsl"

@@ -1,9 +1,10 @@
 // Elements of quantised weights (params/quantized.h has the layout):
-//   Q8  x = d q, q in -127 … 127      Q4  x = d (q - 8), q in 0 … 15, element j of a block beside element j + 16 in a byte
+//   Q8  x = d q, q in -127 … 127      Q4  x = d (q - 8), q in 0 … 15, elements j and j + 16 of a block share a byte
 // d is the scale of the block of 32, in f16.
 //
-// An integer becomes a float without a conversion, which is slow on some devices: its bits are put into the mantissa of a power of
-// two, where bit b counts 1 if the power is 2^(23-b), and the power is taken away again. Exact: both are below 2^24.
+// An integer becomes a float without a conversion, which is slow on some devices: its bits are put into the mantissa of
+// a power of two, where bit b counts 1 if the power is 2^(23-b), and the power is taken away again. Exact: both are
+// below 2^24.
 #ifndef VANTAGE_QUANTIZED_GLSL
 #define VANTAGE_QUANTIZED_GLSL
 #include "params/quantized.h"
@@ -57,8 +58,8 @@ vec4 load_quantized4(uvec2 address, uint type, uint i) {
     return block_scale(address, type, i) * quants_of_block(address, type, i - i % QUANT_BLOCK, i % QUANT_BLOCK / 4u);
 }
 
-// A quarter of a block is 8 elements that lie together: two times 4 in a row, the first at `first` in the block, the others
-// `quarter_stride` after them.
+// A quarter of a block is 8 elements that lie together: two times 4 in a row, the first at `first` in the block, the
+// others `quarter_stride` after them.
 uint quarter_first(uint type, uint quarter) { return quarter * (type == Q8 ? 8u : 4u); }
 uint quarter_stride(uint type) { return type == Q8 ? 4u : 16u; }
 struct Quarter {

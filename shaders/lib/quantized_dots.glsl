@@ -1,9 +1,10 @@
 // ROWS x COLS dot products over k of floats with quantised weights, of which each lane of a team makes a part.
 //
-// A lane takes QUARTERS quarters of blocks (8 elements: 4 or 8 bytes of weights) at a time, and a block's scale multiplies what 8
-// products sum up to: the integers become floats in registers, and weights are never written anywhere in f32.
-// The kernel says where the factors are: vec4 load_a(uint row, uint k), four elements from k on; float load_scale(uint col, uint k0) and
-// Quarter load_quarter(uint col, uint k0, uint quarter) of the block that begins at k0; and QUANTS, the weights' type.
+// A lane takes QUARTERS quarters of blocks (8 elements: 4 or 8 bytes of weights) at a time, and a block's scale
+// multiplies what 8 products sum up to: the integers become floats in registers, and weights are never written anywhere
+// in f32. The kernel says where the factors are: vec4 load_a(uint row, uint k), four elements from k on; float
+// load_scale(uint col, uint k0) and Quarter load_quarter(uint col, uint k0, uint quarter) of the block that begins at
+// k0; and QUANTS, the weights' type.
 #extension GL_EXT_control_flow_attributes : require
 
 float chain(vec4 a, vec4 b, float sum) { return fma(a.w, b.w, fma(a.z, b.z, fma(a.y, b.y, fma(a.x, b.x, sum)))); }

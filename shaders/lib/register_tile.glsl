@@ -1,13 +1,15 @@
 // The inside of a matrix product by register tiles, c = a b. A workgroup of SIDE_X * SIDE_Y invocations makes a tile of
-// SIDE_Y * EACH_ROWS rows and SIDE_X * EACH_COLS columns; each invocation keeps EACH_ROWS x EACH_COLS of it in registers.
+// SIDE_Y * EACH_ROWS rows and SIDE_X * EACH_COLS columns; each invocation keeps EACH_ROWS x EACH_COLS of it in
+// registers.
 //
-// Slices of 4 QUADS elements of k go through shared memory, four neighbours along k as one vec4, so that every transfer has
-// 16 bytes. A line (a row of a, a column of b) takes an odd number of vec4s: neighbouring lanes then meet different
-// banks. With PREFETCH the next slice is on its way from memory, into registers, while this one is multiplied. A second place for it in shared
-// memory would save one of two barriers a slice, and cost a third to a half of the workgroups that a processor holds at once.
+// Slices of 4 QUADS elements of k go through shared memory, four neighbours along k as one vec4, so that every transfer
+// has 16 bytes. A line (a row of a, a column of b) takes an odd number of vec4s: neighbouring lanes then meet different
+// banks. With PREFETCH the next slice is on its way from memory, into registers, while this one is multiplied. A second
+// place for it in shared memory would save one of two barriers a slice, and cost a third to a half of the workgroups
+// that a processor holds at once.
 //
-// The including kernel declares local_size and the constants named above, and says what its tile is made of, 0 beyond the
-// edges: vec4 tile_a_at(uint row, uint k) and vec4 tile_b_at(uint k, uint col), elements k … k + 3; A_BY_LINES and
+// The including kernel declares local_size and the constants named above, and says what its tile is made of, 0 beyond
+// the edges: vec4 tile_a_at(uint row, uint k) and vec4 tile_b_at(uint k, uint col), elements k … k + 3; A_BY_LINES and
 // B_BY_LINES: whether those four are neighbours in memory, so that neighbouring lanes read neighbouring addresses.
 // Loops over registers are unrolled and have no branch inside: else some compilers keep the arrays in memory.
 #extension GL_EXT_control_flow_attributes : require
@@ -22,8 +24,8 @@ vec4 next_a[FETCH_A], next_b[FETCH_B];
 
 uint lane_x = gl_LocalInvocationID.x % SIDE_X, lane_y = gl_LocalInvocationID.x / SIDE_X;
 
-// This invocation's rows are lane_y + i SIDE_Y, its columns 4 lane_x … 4 lane_x + 3 of each band of 4 SIDE_X columns: so it
-// stores 16 bytes at a time. In shared memory the four columns of a lane are SIDE_X lines apart.
+// This invocation's rows are lane_y + i SIDE_Y, its columns 4 lane_x … 4 lane_x + 3 of each band of 4 SIDE_X columns:
+// so it stores 16 bytes at a time. In shared memory the four columns of a lane are SIDE_X lines apart.
 uint tile_row(uint i) { return lane_y + i * SIDE_Y; }
 uint tile_col(uint quad) { return 4u * (lane_x + quad * SIDE_X); }
 uint line_of_col(uint col) {

@@ -1,7 +1,8 @@
-// ROWS x COLS dot products over k by one workgroup, for kernels of few rows that are bound by reading their weights once.
+// ROWS x COLS dot products over k by one workgroup, for kernels of few rows that are bound by reading their weights
+// once.
 //
-// The kernel says where the factors are: vec4 load_a(uint row, uint k) and vec4 load_b(uint col, uint k), STEP elements from k
-// on. Lanes stride over k by STEP elements, so that neighbouring lanes read neighbouring 16 bytes.
+// The kernel says where the factors are: vec4 load_a(uint row, uint k) and vec4 load_b(uint col, uint k), STEP elements
+// from k on. Lanes stride over k by STEP elements, so that neighbouring lanes read neighbouring 16 bytes.
 #include "lib/workgroup_reduce_sums.glsl"
 
 // Leaves row r's product with column c in totals[r * COLS + c], for all invocations to read.

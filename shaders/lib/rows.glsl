@@ -5,8 +5,8 @@
 #include "params/step.h"
 
 // Where a row begins: element `begin` from `address`. A 16-bit row of odd width may begin in the middle of a word, so
-// addresses are those of even rows, which begin on one. Quantised rows may begin within a group: they count from the tensor's
-// begin, which is enough for 2^31 elements.
+// addresses are those of even rows, which begin on one. Quantised rows may begin within a group: they count from the
+// tensor's begin, which is enough for 2^31 elements.
 struct Row {
     uvec2 address;
     uint begin;

@@ -1,10 +1,12 @@
-// Which tokens may be drawn and how likely each is, without sorting them: temperature -> top-k -> softmax -> top-p -> min-p.
+// Which tokens may be drawn and how likely each is, without sorting them: temperature -> top-k -> softmax -> top-p ->
+// min-p.
 //
 // A token has a key, its logit as an integer of the same order (lib/order.glsl), and a weight, exp((x - max) / T) as an
 // integer in units of 2^-31. Sums of integers are the same in any order, so every device and workgroup size that agrees
 // on the weights agrees on the set, on the total and on the token drawn; and a token of weight 0 can never be drawn.
-// A threshold (the k-th largest, or the last of the smallest set that holds the mass top_p) is found in four rounds that
-// each settle eight bits of its key: a histogram by the next eight bits, counted from the top. Equal values stay together.
+// A threshold (the k-th largest, or the last of the smallest set that holds the mass top_p) is found in four rounds
+// that each settle eight bits of its key: a histogram by the next eight bits, counted from the top. Equal values stay
+// together.
 //
 // One workgroup per row; include after local_size is declared. The kernel defines `sampling_key`.
 #ifndef VANTAGE_SAMPLING_GLSL
@@ -85,7 +87,7 @@ void fill_bins(Sampling s, uint prefix, uint shift, bool by_count) {
     barrier();
 }
 
-// What the amounts of the tokens to keep have to reach: k, or fraction / 2^32 of all, at least one.
+// What the amounts of the tokens to keep must reach: k, or fraction / 2^32 of all, at least one.
 uvec2 wanted_of(bool by_count, uint k_or_fraction) {
     uvec2 all = uvec2(0u);
     for (uint i = 0u; i < 16u; ++i) all = wide_add(all, sixteen[i]);
@@ -171,8 +173,8 @@ uvec2 sampling_total(Sampling s) {
     return workgroup_sum(sum);
 }
 
-// The token in which the weights, added in the order of tokens, pass random / 2^32 of their total. Every invocation adds
-// up a piece; the piece that holds the token is cut into pieces in turn.
+// The token in which the weights, added in the order of tokens, pass random / 2^32 of their total. Every invocation
+// adds up a piece; the piece that holds the token is cut into pieces in turn.
 uint sampling_draw(Sampling s, uint random) {
     uint lane = gl_LocalInvocationID.x, lanes = gl_WorkGroupSize.x, begin = 0u, end = s.count;
     uvec2 target = uvec2(0u);

@@ -1,5 +1,5 @@
-// A weight as a map shows it, under the modifiers. The including kernel's push constants are t, with what lib/view_weights.glsl wants,
-// row_factors, key_factors, distance_means, keys, relative and origin (params/view.h).
+// A weight as a map shows it, under the modifiers. The including kernel's push constants are t, with what
+// lib/view_weights.glsl wants, row_factors, key_factors, distance_means, keys, relative and origin (params/view.h).
 #ifndef VANTAGE_SHOWN_WEIGHT_GLSL
 #define VANTAGE_SHOWN_WEIGHT_GLSL
 #include "lib/view_weights.glsl"

@@ -3,7 +3,7 @@
 #define VANTAGE_SINKS_GLSL
 #include "lib/storage.glsl"
 
-// Takes the head's sink into a row's maximum and denominator; returns what the row's sum has to be multiplied with.
+// Takes the head's sink into a row's maximum and denominator; returns the factor for the row's sum.
 float with_sink(inout float maximum, inout float denominator, uvec2 sinks, uint head) {
     if (!present(sinks)) return 1.0;
     float sink = ReadFloats(sinks).at[head], peak = max(maximum, sink), shrink = exp(maximum - peak);

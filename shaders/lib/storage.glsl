@@ -1,10 +1,10 @@
 // Storage types of tensors, resolved here and nowhere else. Arithmetic is float everywhere.
 //
-// Kernels name a tensor by its 64-bit address and a type that is a specialization constant, so the branches below vanish
-// when a pipeline is made. 16-bit data is read from 32-bit words: no device feature is needed for it.
-// A 16-bit element shares its word with a neighbour. `store` of one element therefore changes its half atomically;
-// `store4` owns whole words and is a plain write: prefer it where rows begin on such a boundary.
-// Quantised data is read only (lib/quantized.glsl).
+// Kernels name a tensor by its 64-bit address and a type that is a specialization constant, so the branches below
+// vanish when a pipeline is made. 16-bit data is read from 32-bit words: no device feature is needed for it. A 16-bit
+// element shares its word with a neighbour. `store` of one element therefore changes its half atomically; `store4` owns
+// whole words and is a plain write: prefer it where rows begin on such a boundary. Quantised data is read only
+// (lib/quantized.glsl).
 #ifndef VANTAGE_STORAGE_GLSL
 #define VANTAGE_STORAGE_GLSL
 #extension GL_EXT_buffer_reference : require

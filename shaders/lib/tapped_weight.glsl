@@ -1,6 +1,6 @@
-// One weight of a head, made again from what the flash kernel left: p_ij = exp(s_ij - lse_i), or with a FEATURE map phi (linear
-// attention) phi(q_i) phi(k_j) exp(-lse_i). The including kernel's parameters are p, with the addresses q, k and lse, and n, m,
-// heads, kv_heads, d, causal, scale and what the rules need.
+// One weight of a head, recomputed from the results of the flash kernel: p_ij = exp(s_ij - lse_i), or with a FEATURE
+// map phi (linear attention) phi(q_i) phi(k_j) exp(-lse_i). The including kernel's parameters are p, with the addresses
+// q, k and lse, and n, m, heads, kv_heads, d, causal, scale and what the rules need.
 #ifndef VANTAGE_TAPPED_WEIGHT_GLSL
 #define VANTAGE_TAPPED_WEIGHT_GLSL
 #include "params/attention.h"

@@ -1,5 +1,5 @@
-// Four elements at once: LOAD4 and STORE4 are load4 and store4, or with WIDE the same by 64-bit accesses. A vector unit that gathers
-// and scatters takes as many steps for 64 bits as for 32: for CPU devices with shaderInt64.
+// Four elements at once: LOAD4 and STORE4 are load4 and store4, or with WIDE the same by 64-bit accesses. A vector unit
+// that gathers and scatters takes as many steps for 64 bits as for 32: for CPU devices with shaderInt64.
 #ifndef VANTAGE_WIDE_GLSL
 #define VANTAGE_WIDE_GLSL
 #include "lib/storage.glsl"

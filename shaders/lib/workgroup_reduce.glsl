@@ -1,12 +1,12 @@
 // How the values of all lanes of a workgroup become one, the same in every invocation, in an order that never changes.
 //
-// WORKGROUP_REDUCE(VALUE, SUBGROUP_VALUE, SLOTS, JOIN): with USE_SUBGROUP the lanes of a subgroup are joined by SUBGROUP_VALUE, an
-// expression of subgroup operations, and only one value per subgroup goes through the shared array SLOTS; without, VALUE of
-// every lane does, as a binary tree (workgroups have a power of two invocations). Correct for every subgroup size. From
-// uniform control flow only.
+// WORKGROUP_REDUCE(VALUE, SUBGROUP_VALUE, SLOTS, JOIN): with USE_SUBGROUP the lanes of a subgroup are joined by
+// SUBGROUP_VALUE, an expression of subgroup operations, and only one value per subgroup goes through the shared array
+// SLOTS; without, VALUE of every lane does, as a binary tree (workgroups have a power of two invocations). Correct for
+// every subgroup size. From uniform control flow only.
 #ifndef VANTAGE_WORKGROUP_REDUCE_GLSL
 #define VANTAGE_WORKGROUP_REDUCE_GLSL
-#ifdef ONE_SUBGROUP  // a workgroup is one subgroup: no barrier, which CPU devices pay with all registers
+#ifdef ONE_SUBGROUP  // a workgroup is one subgroup: no barrier, which would spill all registers of CPU devices
 #extension GL_KHR_shader_subgroup_basic : require
 #extension GL_KHR_shader_subgroup_arithmetic : require
 #define WORKGROUP_REDUCE(VALUE, SUBGROUP_VALUE, SLOTS, COMBINE) return SUBGROUP_VALUE;

@@ -1,7 +1,9 @@
-// ROWS x COLS sums, of which each lane of a workgroup has a part, become whole: for kernels of few rows. Include after ROWS and COLS.
+// ROWS x COLS sums, of which each lane of a workgroup has a part, become whole: for kernels of few rows. Include after
+// ROWS and COLS.
 //
-// Parts meet in subgroup operations, then in shared memory, one step for each subgroup. A workgroup is one subgroup where the device
-// has one size. Loops over `sums` have no branch inside and are unrolled: else some compilers keep it in memory and not in registers.
+// Parts meet in subgroup operations, then in shared memory, one step for each subgroup. A workgroup is one subgroup
+// where the device has one size. Loops over `sums` have no branch inside and are unrolled: else some compilers keep it
+// in memory and not in registers.
 #ifndef VANTAGE_WORKGROUP_REDUCE_SUMS_GLSL
 #define VANTAGE_WORKGROUP_REDUCE_SUMS_GLSL
 #extension GL_EXT_control_flow_attributes : require

@@ -2,8 +2,8 @@
 //   o_i = phi(q_i)^T S / phi(q_i)^T z,  (S, z) = sums over all tokens or, when causal, over those up to i:
 // those of the chunks before it (scan.comp), and the tokens of its own chunk one by one.
 //
-// One workgroup per row; lanes take the chunk's tokens, then the value's features. A row whose denominator is 0 gives 0, and -inf for its
-// logarithm.
+// One workgroup per row; lanes take the chunk's tokens, then the value's features. A row whose denominator is 0 gives
+// 0, and -inf for its logarithm.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 layout(local_size_x = 64, local_size_x_id = 0) in;

@@ -1,5 +1,5 @@
-// linear_attention, second of three: the sums of a chunk become those of all chunks before it, or, without a causal mask, those
-// of the first one the total. The total is the state, too.
+// linear_attention, second of three: the sums of a chunk become those of all chunks before it, or, without a causal
+// mask, those of the first one the total. The total is the state, too.
 //
 // One invocation per cell of a head's state; it runs over the chunks, of which there are n / 64.
 #version 460

@@ -16,7 +16,7 @@ const uint SUM_QUADS = REPEAT_N * N / 4u, SUM_STRIDE = SUM_QUADS + 1u, STAGED = 
 
 void main() {
     multiply();
-    // Band by band of M rows of each subgroup: which lane holds which element of a matrix is the device's affair.
+    // Band by band of M rows of each subgroup: it is up to the device which lane holds which element of a matrix.
     uint staged = gl_SubgroupID * M * SUM_STRIDE;
     [[dont_unroll]] for (uint band = 0u; band < REPEAT_M; ++band) {
         [[unroll]] for (uint i = 0u; i < REPEAT_M; ++i)

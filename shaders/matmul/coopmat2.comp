@@ -1,5 +1,5 @@
-// matmul on matrix units that also compute with single elements (GL_NV_cooperative_matrix2): as matmul/coopmat.comp, but sums leave
-// from the registers, where an element knows its row and column, without shared memory and barriers.
+// matmul on matrix units that also compute with single elements (GL_NV_cooperative_matrix2): as matmul/coopmat.comp,
+// but sums leave from the registers, where an element knows its row and column, without shared memory and barriers.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require
@@ -14,7 +14,7 @@ MATMUL_COOPMAT_CONSTANTS(VANTAGE_CONSTANT)
 const uint STAGED = 0u;
 #include "lib/matmul_matrices.glsl"
 
-// Element (r, c) of the matrix whose first one stands at (row, col) of c.
+// Element (r, c) of the matrix whose first one is at (row, col) of c.
 float finish_element(const in uint r, const in uint c, const in float product, const in uint row, const in uint col) {
     finish1(product, split, batch, row + r, col + c);
     return product;

@@ -1,8 +1,9 @@
-// matmul in f16 arithmetic, with sums in f32: c[row, col] = activation(alpha sum_k a[row, k] b[col, k] + bias[col]) + beta residual[row, col].
+// matmul in f16 arithmetic, with sums in f32: c[row, col] = activation(alpha sum_k a[row, k] b[col, k] + bias[col]) +
+// beta residual[row, col].
 //
-// One workgroup per tile of c, batch and part of k (lib/line_tile.glsl). Two neighbours along k are one word, and one instruction where a
-// device multiplies pairs of halves. Of 16 k each half sums 8 products in f16, which are then added in f32: an error of some 2^-12 of their size,
-// whatever k. Products beyond 65504 become infinite, which shows.
+// One workgroup per tile of c, batch and part of k (lib/line_tile.glsl). Two neighbours along k are one word, and one
+// instruction where a device multiplies pairs of halves. Of 16 k each half sums 8 products in f16, which are then added
+// in f32: an error of some 2^-12 of their size, whatever k. Products beyond 65504 become infinite, which shows.
 #version 460
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require

@@ -1,10 +1,11 @@
 // matmul by panels, for devices whose lanes are those of a CPU's vectors and whose barriers are dear:
 //   c[row, col] = activation(alpha sum_k a[row, k] b[k, col] + bias[col]) + beta residual[row, col].
 //
-// An invocation makes ROWS rows of one column. It reads DEPTH k of its column of b at a time, which a vector of lanes has to gather;
-// a comes in panels [k][ROWS] (panels_pack.comp), the same for all lanes, so that each number is read once and broadcast into
-// its fma. Four k make a chain of dependent fma, and the chains of a row meet at the end: one long chain would wait for itself.
-// Addresses advance and offsets are constants: they become part of the instructions. No shared memory, no barrier.
+// An invocation makes ROWS rows of one column. It reads DEPTH k of its column of b at a time, which a vector of lanes
+// must gather; a comes in panels [k][ROWS] (panels_pack.comp), the same for all lanes, so that each number is read once
+// and broadcast into its fma. Four k make a chain of dependent fma, and the chains of a row meet at the end: one long
+// chain would wait for itself. Addresses advance and offsets are constants: they become part of the instructions. No
+// shared memory, no barrier.
 #version 460
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_GOOGLE_include_directive : require

@@ -1,4 +1,5 @@
-// First half of matmul by panels: copies a [m, k] into panels [ceil(m / ROWS)][k][ROWS] of f32. Rows beyond the last are 0.
+// First half of matmul by panels: copies a [m, k] into panels [ceil(m / ROWS)][k][ROWS] of f32. Rows beyond the last
+// are 0.
 //
 // An invocation turns four rows of four k (k is a multiple of 4, ROWS too). Panels follow each other, then batches.
 #version 460

@@ -1,10 +1,10 @@
 // matmul for 1 to 8 rows on devices whose lanes are those of a CPU's vectors, b stored as [n, k]:
 //   c[row, col] = activation(alpha sum_k a[row, k] b[col, k] + bias[col]) + beta residual[row, col].
 //
-// Bound by reading b once. A workgroup, one subgroup, walks along COLS rows of b at a time, a round of 8 k for each lane in each
-// turn; which k a lane has depends on how the type lies in memory, so that b is read by whole vectors (lib/cpu_simd.glsl).
-// What a lane needs of a for that is loaded once for all columns. In the end a butterfly of exchanges leaves each lane with
-// the whole sum of one cell.
+// Bound by reading b once. A workgroup, one subgroup, walks along COLS rows of b at a time, a round of 8 k for each
+// lane in each turn; which k a lane has depends on how the type lies in memory, so that b is read by whole vectors
+// (lib/cpu_simd.glsl). What a lane needs of a for that is loaded once for all columns. In the end a butterfly of
+// exchanges leaves each lane with the whole sum of one cell.
 #version 460
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_GOOGLE_include_directive : require

@@ -1,8 +1,9 @@
 // matmul of quantised b [n, k] with rows rounded to bytes (round_rows.comp), by dot products of four bytes:
 //   c[row, col] = activation(alpha sum over blocks of d_a d_b (q_a · q_b) + bias[col]) + beta residual[row, col].
 //
-// One workgroup per tile and part of k (lib/line_tile.glsl), a block of each line at a time. Sums of a block are integers, exact; their
-// scales make them floats. Lines beyond the edges repeat the last, and their cells are not stored.
+// One workgroup per tile and part of k (lib/line_tile.glsl), a block of each line at a time. Sums of a block are
+// integers, exact; their scales make them floats. Lines beyond the edges repeat the last, and their cells are not
+// stored.
 #version 460
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_GOOGLE_include_directive : require

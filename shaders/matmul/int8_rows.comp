@@ -1,8 +1,8 @@
 // matmul of 1 to 8 rows rounded to bytes (round_rows.comp) with quantised b [n, k], by dot products of four bytes:
 //   c[row, col] = activation(alpha sum over blocks of d_a d_b (q_a · q_b) + bias[col]) + beta residual[row, col].
 //
-// As quantized_rows.comp: a workgroup makes COLS columns for ROWS rows, and its lanes share out quarters of blocks, 8 elements; their
-// products are two instructions and not sixteen.
+// As quantized_rows.comp: a workgroup makes COLS columns for ROWS rows, and its lanes divide quarters of blocks, 8
+// elements, among them; their products are two instructions and not sixteen.
 #version 460
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_GOOGLE_include_directive : require

@@ -1,7 +1,7 @@
 // matmul: c[row, col] = activation(alpha sum_k a[row, k] b[k, col] + bias[col]) + beta residual[row, col].
 //
 // One invocation per element of c, k in order: the definition. It runs everywhere, is the first suspect's judge, and is
-// nobody's choice for speed.
+// never chosen for speed.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 layout(local_size_x = 256, local_size_x_id = 0) in;

@@ -1,4 +1,5 @@
-// Adds the sums that the parts of k left, in their order, which never changes: c = activation(alpha sum + bias) + beta residual.
+// Adds the sums that the parts of k left, in their order, which never changes: c = activation(alpha sum + bias) + beta
+// residual.
 //
 // One invocation per four columns of a row.
 #version 460

@@ -1,8 +1,8 @@
-// First step of matmul by packed bytes: rows a [m, k] rounded to 8 bits, a = d q + e with q in -127 … 127, d = max |a| / 127 of a block
-// of 32 elements along k and |e| <= d / 2. Bytes of all rows, then the scales d of all blocks, f32.
+// First step of matmul by packed bytes: rows a [m, k] rounded to 8 bits, a = d q + e with q in -127 … 127, d = max |a|
+// / 127 of a block of 32 elements along k and |e| <= d / 2. Bytes of all rows, then the scales d of all blocks, f32.
 //
-// One invocation per block. A block with an infinity or a NaN gets the scale NaN; one below 2^-120 becomes zeros, whose scale is no
-// matter.
+// One invocation per block. A block with an infinity or a NaN gets the scale NaN; one below 2^-120 becomes zeros, whose
+// scale is no matter.
 #version 460
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_GOOGLE_include_directive : require

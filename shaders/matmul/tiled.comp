@@ -1,7 +1,7 @@
 // matmul by tiles: c[row, col] = activation(alpha sum_k a[row, k] b[k, col] + bias[col]) + beta residual[row, col].
 //
-// One workgroup per tile of c, batch and part of k (lib/register_tile.glsl). Operands beyond the edges are zeros, so that tiles there
-// take no other path.
+// One workgroup per tile of c, batch and part of k (lib/register_tile.glsl). Operands beyond the edges are zeros, so
+// that tiles there take no other path.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 layout(local_size_x = 256, local_size_x_id = 0) in;

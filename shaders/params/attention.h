@@ -3,17 +3,17 @@
 #define VANTAGE_ATTENTION_H
 #define NO_LIMIT 0xffffffffu  // of a window
 VANTAGE_PARAMS_BEGIN
-// Tokens-first layout: q (batch, n, heads, D), k (batch, m, kv_heads, D), v (batch, m, kv_heads, Dv), o (batch, n, heads, Dv),
-// lse (batch, n, heads). Heads-first: (batch, heads, n, D) and so on.
+// Tokens-first layout: q (batch, n, heads, D), k (batch, m, kv_heads, D), v (batch, m, kv_heads, Dv), o (batch, n,
+// heads, Dv), lse (batch, n, heads). Heads-first: (batch, heads, n, D) and so on.
 struct AttentionParams {
     uvec2 q, k, v;
     uvec2 step, kv_len;          // (batch) steps or 0; (batch) i32 or 0
     uvec2 mask, position_bias;   // (batch or 1, heads or 1, n, m) f32 or 0; see lib/attention_rules.glsl
     uvec2 block_mask, segments;  // (blocks, blocks) i32 or 0; (batch, m) i32 or 0
     uvec2 sinks;                 // (heads) f32 or 0
-    uvec2 o,
-        lse;  // one pass: results. Split: partial sums (splits, rows, Dv) and (splits, rows, 2) = maximum, denominator; with
-              // statistics (splits, rows, 3), lib/row_statistics.glsl, in one pass, too
+    // One pass: results. Split: partial sums (splits, rows, Dv) and (splits, rows, 2) = maximum, denominator. With
+    // statistics lse is (splits, rows, 3), see lib/row_statistics.glsl; also in one pass, with 1 split.
+    uvec2 o, lse;
     uint n, m;  // queries; keys, or rows of the cache
     uint batch, heads, kv_heads;
     uint causal, heads_first;  // 0 or 1

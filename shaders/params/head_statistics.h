@@ -1,4 +1,4 @@
-// What the kernels of head_statistics are told, and what they answer.
+// Parameters and results of the kernels of head_statistics.
 #include "params/attention.h"
 #ifndef VANTAGE_HEAD_STATISTICS_H
 #define VANTAGE_HEAD_STATISTICS_H
@@ -21,14 +21,14 @@ VANTAGE_PARAMS_END
     C(3, uint, STEP, 1) /* elements of a head that are read at once: lib/steps.glsl */
 VANTAGE_CONSTANTS(HeadStatisticsConstants, ATTENTION_RULE_CONSTANTS, HEAD_STATISTICS_CONSTANTS)
 
-// Queries and keys are one text, in which query i is token i; or the queries are `apart`, of another text (cross attention),
-// whose tokens stand behind those of the keys; or they are an image's: token 0 is the class's, which has no place, then come its
-// patches row by row, and distances are those between the patches' centres. What there is not is 0: of an image before, behind
-// and repetitions (PREVIOUS, NEXT, DUPLICATE to COPIED), of queries apart every number by place. A row that sees no key is 0
-// throughout, its largest weights (0, -1). NaN stays: a row with a score that is NaN has NaN sums, and none of its weights is
-// the largest.
+// There are three cases. One text: query i is token i. Another text (`apart`, cross attention): the tokens of the
+// queries follow those of the keys. An image: token 0 is the class token, which has no position, then the patches row
+// by row; distances are between the centres of patches. Numbers that a case does not define are 0: for an image
+// PREVIOUS, NEXT and DUPLICATE to COPIED, for another text every number by position. A row that sees no key is 0
+// throughout, its largest weights (0, -1). NaN stays: a row with a score that is NaN has NaN sums, and none of its
+// weights is the largest.
 //
-// What is told of each row of a head: first its sums over the keys …
+// The numbers of each row of a head: first sums over its keys …
 #define ROW_TOTAL 0       // of the weights: 1, less what a sink takes
 #define ROW_VISIBLE 1     // keys that the query may see
 #define ROW_ENTROPY 2     // in nats
@@ -36,7 +36,7 @@ VANTAGE_CONSTANTS(HeadStatisticsConstants, ATTENTION_RULE_CONSTANTS, HEAD_STATIS
 #define ROW_NEAR 4        // mass on keys at most NEAR_KEYS away, the query itself among them
 #define ROW_SELF 5        // … on the query itself
 #define ROW_PREVIOUS 6    // … on the key before
-#define ROW_NEXT 7        // … on the key behind
+#define ROW_NEXT 7        // … on the next key
 #define ROW_FIRST 8       // … on key 0
 #define ROW_DELIMITERS 9  // … on keys that are marked so
 #define ROW_DUPLICATE 10  // … on earlier keys with the query's token
@@ -44,14 +44,15 @@ VANTAGE_CONSTANTS(HeadStatisticsConstants, ATTENTION_RULE_CONSTANTS, HEAD_STATIS
 #define ROW_REPEATED 12   // as DUPLICATE, of keys further back than 2: neither self, nor previous, nor what they copy
 #define ROW_COPIED 13     // as INDUCTION, of keys further back than 1
 #define ROW_SUMS 14
-// … then weights, each with its key behind it, -1 for none: the largest, the largest that COPIED counts, and of a word
-// the largest on other words that are far: neither key 0, nor the query, nor beside it (of queries apart: not key 0).
+// … then weights, each followed by its key, -1 for none: the largest, the largest that COPIED counts, and for a word
+// the largest on other words that are far: not key 0, the query or its neighbours (for another text: not key 0).
 #define ROW_LARGEST 14
 #define ROW_COPY 16
 #define ROW_LINKS 18
 #define ROW_LINK_COUNT 4
 #define ROW_NUMBERS 26
-// What is told of each key of a head: weights received and queries that see it; the same of queries for which it is far.
+// The numbers of each key of a head: weights received and queries that see it; the same for queries for which it is
+// far.
 #define KEY_RECEIVED 0
 #define KEY_SEEN 1
 #define KEY_FAR_RECEIVED 2

@@ -2,7 +2,8 @@
 #ifndef VANTAGE_LINEAR_ATTENTION_H
 #define VANTAGE_LINEAR_ATTENTION_H
 VANTAGE_PARAMS_BEGIN
-// Sums of a chunk are (D, Dv + 1): columns of phi(k) v^T, and in the last one those of phi(k), as if every value ended in 1.
+// Sums of a chunk are (D, Dv + 1): columns of phi(k) v^T, and in the last one those of phi(k), as if every value ended
+// in 1.
 struct LinearAttentionParams {
     uvec2 q, k, v;  // as in AttentionParams; heads as many for keys as for queries
     uvec2 sums;     // (batch * heads, chunks, D, Dv + 1)

@@ -4,13 +4,12 @@
 VANTAGE_PARAMS_BEGIN
 struct MatmulParams {
     uvec2 a, b, bias, residual;  // (batch, m, k), (batch, k, n), (n) or 0, (batch, m, n) or 0
-    uvec2 c;  // (batch, m, n); with several parts f32 (parts, batch, m, n), sums that matmul/reduce_splits.comp adds
+    uvec2 c;  // (batch, m, n); if k is split, f32 (k_splits, batch, m, n) for matmul/reduce_splits.comp
     uint m, n, k;
     uint batches, inner_batches;  // batch z is (z / inner_batches, z % inner_batches)
     uint a_outer, a_inner;        // elements from one batch of a to the next; 0 where it is broadcast
     uint b_outer, b_inner;
-    uint k_per_split,
-        k_splits;  // k is shared out in parts of k_per_split; parts = ceil(k / k_per_split), 1 where it is not
+    uint k_per_split, k_splits;  // k_splits = ceil(k / k_per_split), 1 if k is not split
     float alpha, beta;
 };
 VANTAGE_PARAMS_END

@@ -1,8 +1,9 @@
 // How quantised weights lie in memory, for kernels (lib/quantized.glsl) and for the host (runtime/base/quantize.cpp).
 //
-// 32 elements in a row are a block: one scale (f16) and a quant each, as in ggml's Q8_0 (8 bits) and Q4_0 (4 bits). A tensor is
-// a sequence of groups of 8 blocks: first the quants of all, block by block as ggml has them, then their scales. So a block
-// takes the 34 or 18 bytes that it takes there, quants begin on 16 bytes, and element i is found from i alone.
+// 32 elements in a row are a block: one scale (f16) and a quant each, as in ggml's Q8_0 (8 bits) and Q4_0 (4 bits). A
+// tensor is a sequence of groups of 8 blocks: first the quants of all, block by block as ggml has them, then their
+// scales. So a block takes the 34 or 18 bytes that it takes there, quants begin on 16 bytes, and element i is found
+// from i alone.
 #include "params/types.h"
 #ifndef VANTAGE_QUANTIZED_H
 #define VANTAGE_QUANTIZED_H

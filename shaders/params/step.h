@@ -1,5 +1,6 @@
 // The step of a sequence: a small device buffer, written by the host before a sequence and by the device from then on.
-// In graphs a u32 tensor [STEP_WORDS], or [sequences, STEP_WORDS] where a run has several; floats are stored by their bits.
+// In graphs a u32 tensor [STEP_WORDS], or [sequences, STEP_WORDS] where a run has several; floats are stored by their
+// bits.
 #include "params/types.h"
 #ifndef VANTAGE_STEP_H
 #define VANTAGE_STEP_H

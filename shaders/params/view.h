@@ -1,4 +1,4 @@
-// What the viewer's kernels and its fragment shaders are told.
+// Parameters of the viewer's kernels and fragment shaders.
 #include "params/attention.h"
 #include "params/view_scale.h"
 #ifndef VANTAGE_VIEW_H
@@ -8,7 +8,8 @@
 #define MAP_CORNERS 2u  // column = row + keys - 1 - key: those of no key
 #define STREAM_STRIP 4  // neighbouring cells that a workgroup of stream.comp makes
 VANTAGE_PARAMS_BEGIN
-// A map in tiles: this, and behind it tile_rows * tile_columns words, row by row. A word is 0 where there is no tile, else
+// A map in tiles: this, followed by tile_rows * tile_columns words, row by row. A word is 0 where there is no tile,
+// else
 //   (slot + 1) << 12 | levels coarser << 8 | rows of cells that are there, 0 … 64 from the first on, plus 1.
 // Slot s of the pool is at pool + s * 32768: f32 [64][64][2], the mass and the peak of each cell.
 struct ViewTileMap {
@@ -29,8 +30,8 @@ struct ViewSource {
 };
 // Modifiers are factors of one head, each an address or absent: a weight is shown as
 //   p_ij row_factors[i] key_factors[j] / distance_means[i - j + m]
-// Rows and columns of a map are tokens, or slots on which two texts are aligned: entry s of a table of slots is how many tokens of
-// this text stand before slot s. Without a table (absent) they are the same.
+// Rows and columns of a map are tokens, or slots on which two texts are aligned: entry s of a table of slots is how
+// many tokens of this text come before slot s. Without a table (absent) they are the same.
 struct ViewTileParams {
     uvec2 source, cells;  // ViewSource; the slot
     uvec2 row_factors, key_factors, distance_means;
@@ -56,8 +57,8 @@ struct ViewPoolParams {
     uvec2 row_slots;
     uint first_row, level, rows;  // of the tile, in slots; its level; rows that there are
 };
-// How many cells of a part of a map have which value: those below the bar's dark end, HISTOGRAM_BINS along it, those above its
-// bright end. Counts are added to what is there.
+// How many cells of a part of a map have which value: those below the bar's dark end, HISTOGRAM_BINS along it, those
+// above its bright end. Counts are added to what is there.
 #define HISTOGRAM_BINS 64
 #define HISTOGRAM_COUNTS 66
 struct ViewHistogramParams {
@@ -89,8 +90,8 @@ struct ViewHoveredWeightParams {
     uvec2 source, result;
     uint head, row, key, keys;
 };
-// What a probe answers, in words: the weight, its logit, how many are larger, the row's sum and entropy; the largest weights, each
-// with its key, NO_LIMIT for none.
+// What a probe answers, in words: the weight, its logit, how many are larger, the row's sum and entropy; the largest
+// weights, each with its key, NO_LIMIT for none.
 #define PROBE_WEIGHT 0
 #define PROBE_LOGIT 1
 #define PROBE_LARGER 2

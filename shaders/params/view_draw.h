@@ -1,4 +1,4 @@
-// What the viewer's vertex and fragment shaders are told. Positions are pixels from the upper left corner.
+// Parameters of the viewer's vertex and fragment shaders. Positions are pixels from the upper left corner.
 #include "params/types.h"
 #include "params/view_scale.h"
 #ifndef VANTAGE_VIEW_DRAW_H
@@ -11,8 +11,8 @@ struct ViewUiParams {
     float width, height;  // of the target
     uint atlas_width, atlas_height;
 };
-// An area of the target with a map in it: the focused head's, or one mini-map. Or with a picture: `map` is its pixels then, ABGR bytes
-// row by row, and `rows` and `columns` are its size.
+// An area of the target with a map in it: the focused head's, or one mini-map. Or with a picture: `map` is its pixels
+// then, ABGR bytes row by row, and `rows` and `columns` are its size.
 struct ViewAreaParams {
     uvec2 map;                                     // ViewTileMap
     uvec2 minus;                                   // another, whose cells are taken away; absent: none

@@ -1,4 +1,5 @@
-// The same as copy.comp by whole vectors (lib/cpu_simd.glsl), for CPU devices: a workgroup, one subgroup, takes 4 EACH of them.
+// The same as copy.comp by whole vectors (lib/cpu_simd.glsl), for CPU devices: a workgroup, one subgroup, takes 4 EACH
+// of them.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 layout(local_size_x = 8, local_size_x_id = 0) in;

@@ -1,8 +1,9 @@
-// x = x factor + summand in independent chains: how many operations a second the device does when it waits for no memory.
+// x = x factor + summand in independent chains: how many operations a second the device does when it waits for no
+// memory.
 //
-// 12 chains hide the latency of most units, and with the two operands they are what 16 vector registers hold. They begin
-// apart, or a compiler finds that they are all the same. The body is long because a loop costs a CPU device a load and a
-// store of every chain, and spelt out because not every compiler unrolls it.
+// 12 chains hide the latency of most units, and with the two operands they are what 16 vector registers hold. They
+// begin apart, or a compiler finds that they are all the same. The body is long because a loop costs a CPU device a
+// load and a store of every chain, and spelt out because not every compiler unrolls it.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #ifdef USE_FP16

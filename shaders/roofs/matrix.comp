@@ -1,7 +1,7 @@
 // c += a b by cooperative matrices that stay in registers: how many operations a second the matrix units do.
 //
-// Two rows of a meet two columns of b, as in a matmul: four chains, each the work of one subgroup. The factors are read from
-// memory, or a compiler that sees equal elements multiplies one.
+// Two rows of a meet two columns of b, as in a matmul: four chains, each the work of one subgroup. The factors are read
+// from memory, or a compiler that sees equal elements multiplies one.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #extension GL_EXT_control_flow_attributes : require

@@ -1,5 +1,6 @@
-// How far the rows of a head are from each other in two runs: half the sum of |p_B - p_A| over all slots of keys, the total variation
-// of two distributions. One workgroup a row of a head. A launch for A leaves its weights, slot by slot; one for B compares.
+// How far the rows of a head are from each other in two runs: half the sum of |p_B - p_A| over all slots of keys, the
+// total variation of two distributions. One workgroup a row of a head. A launch for A leaves its weights, slot by slot;
+// one for B compares.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 layout(local_size_x = 64, local_size_x_id = 0) in;

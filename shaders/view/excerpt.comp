@@ -1,4 +1,5 @@
-// Single weights for the host, as a map shows them: a rectangle of queries and columns, row by row. One invocation each.
+// Single weights for the host, as a map shows them: a rectangle of queries and columns, row by row. One invocation
+// each.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 layout(local_size_x = 64, local_size_x_id = 0) in;

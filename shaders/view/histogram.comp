@@ -1,4 +1,5 @@
-// Counts the visible cells by their place on the colour bar. Lanes stride over the cells; a workgroup counts by itself first.
+// Counts the visible cells by their place on the colour bar. Lanes stride over the cells; a workgroup counts by itself
+// first.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 layout(local_size_x = 64, local_size_x_id = 0) in;

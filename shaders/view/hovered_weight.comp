@@ -1,5 +1,5 @@
-// One weight, and the row that it is in: its logit, how many weights are larger, the row's sum and entropy, its largest weights. One
-// workgroup; lanes stride over the keys, twice: first for the weight itself.
+// One weight, and the row that it is in: its logit, how many weights are larger, the row's sum and entropy, its largest
+// weights. One workgroup; lanes stride over the keys, twice: first for the weight itself.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 layout(local_size_x = 64, local_size_x_id = 0) in;

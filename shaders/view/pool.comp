@@ -1,4 +1,5 @@
-// A tile from the four of the level below: sums over the keys, means over the queries that there are, maxima. One invocation a cell.
+// A tile from the four of the level below: sums over the keys, means over the queries that there are, maxima. One
+// invocation a cell.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 layout(local_size_x = 64, local_size_x_id = 0) in;

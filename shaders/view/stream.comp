@@ -1,9 +1,11 @@
-// Cells of a tile as tile.comp makes them, keys by position, for cells that cover many weights: keys stream past rows that stay.
+// Cells of a tile as tile.comp makes them, keys by position, for cells that cover many weights: keys stream past rows
+// that stay.
 //
-// An invocation owns EACH neighbouring rows, whose queries are in its registers. The keys are the same for all lanes, and each number
-// of a key that is read meets EACH queries: reads are what this costs, on CPU devices above all. A workgroup takes LANES * EACH rows
-// at a time and makes STRIP neighbouring cells of a row of cells; of small cells several rows. Sums over a cell's keys are the lane's
-// own; lanes join theirs once, at the end. No level of the pyramid below is needed, and none is made.
+// An invocation owns EACH neighbouring rows, whose queries are in its registers. The keys are the same for all lanes,
+// and each number of a key that is read meets EACH queries: reads are what this costs, on CPU devices above all. A
+// workgroup takes LANES * EACH rows at a time and makes STRIP neighbouring cells of a row of cells; of small cells
+// several rows. Sums over a cell's keys are the lane's own; lanes join theirs once, at the end. No level of the pyramid
+// below is needed, and none is made.
 #version 460
 #extension GL_EXT_control_flow_attributes : require
 #extension GL_GOOGLE_include_directive : require

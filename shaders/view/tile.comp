@@ -1,8 +1,8 @@
-// Cells of a tile, each from the weights that it covers: their sum over the keys, mean over the queries that there are, so that rows
-// sum to 1 at every level; and the largest of them.
+// Cells of a tile, each from the weights that it covers: their sum over the keys, mean over the queries that there are,
+// so that rows sum to 1 at every level; and the largest of them.
 //
-// A workgroup makes as many cells as its lanes can share: a lane has one weight of a small cell, or strides over a large one. A launch
-// takes a range of rows, whole cells or a part of a row of cells (lib/cells.glsl).
+// A workgroup makes as many cells as its lanes can share: a lane has one weight of a small cell, or strides over a
+// large one. A launch takes a range of rows, whole cells or a part of a row of cells (lib/cells.glsl).
 #version 460
 #extension GL_GOOGLE_include_directive : require
 layout(local_size_x = 64, local_size_x_id = 0) in;

@@ -1,5 +1,5 @@
-// Panels: a colour, times the coverage of a letter. The atlas is read without a filter: letters stand on whole pixels, and a
-// plain area reads the atlas's white corner.
+// Panels: a colour, times the coverage of a letter. The atlas is read without a filter: letters are on whole pixels,
+// and a plain area reads the atlas's white corner.
 #version 460
 #extension GL_GOOGLE_include_directive : require
 #include "lib/view.glsl"
