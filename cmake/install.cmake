@@ -10,8 +10,10 @@ foreach(layer IN LISTS layers)
 endforeach()
 install(TARGETS ${layers} EXPORT vantageTargets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 install(EXPORT vantageTargets NAMESPACE vantage:: DESTINATION "${vantage_config_dir}")
+set(vantage_models "${CMAKE_INSTALL_DATADIR}/vantage/models")
 configure_package_config_file("${PROJECT_SOURCE_DIR}/cmake/vantageConfig.cmake.in"
-  "${PROJECT_BINARY_DIR}/generated/vantageConfig.cmake" INSTALL_DESTINATION "${vantage_config_dir}")
+  "${PROJECT_BINARY_DIR}/generated/vantageConfig.cmake" INSTALL_DESTINATION "${vantage_config_dir}"
+  PATH_VARS vantage_models)
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/generated/vantageConfigVersion.cmake"
   COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/generated/vantageConfig.cmake"
@@ -20,6 +22,16 @@ install(FILES "${PROJECT_BINARY_DIR}/generated/vantageConfig.cmake"
               "${PROJECT_SOURCE_DIR}/cmake/FindImGui.cmake" DESTINATION "${vantage_config_dir}")
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/vantage" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
   FILES_MATCHING PATTERN "*.h")
+# pkg-config: vantage::vantage and what it links, without pictures and windows.
+set(libraries "")
+foreach(layer IN ITEMS vantage ${layers})
+  if(NOT layer MATCHES "_(picture|view|bench|conform|measure|cost)$")
+    string(APPEND libraries " -l${layer}")
+  endif()
+endforeach()
+configure_file("${PROJECT_SOURCE_DIR}/cmake/vantage.pc.in" "${PROJECT_BINARY_DIR}/generated/vantage.pc" @ONLY)
+install(FILES "${PROJECT_BINARY_DIR}/generated/vantage.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
+
 if(TARGET vantage_cli)
   install(TARGETS vantage_cli RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}")
 endif()
@@ -29,11 +41,16 @@ foreach(folder models tuning)
   endif()
 endforeach()
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/examples" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
-foreach(document README.md LICENSE)
+foreach(document README.md CONTRIBUTING.md LICENSE)
   if(EXISTS "${PROJECT_SOURCE_DIR}/${document}")
     install(FILES "${PROJECT_SOURCE_DIR}/${document}" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
   endif()
 endforeach()
 if(EXISTS "${PROJECT_SOURCE_DIR}/docs")
-  install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs/" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/docs" DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+endif()
+# The README links to the built-in model's card, as it does in the source tree.
+if(EXISTS "${PROJECT_SOURCE_DIR}/assets/models/mini-world/MODEL_CARD.md")
+  install(FILES "${PROJECT_SOURCE_DIR}/assets/models/mini-world/MODEL_CARD.md"
+    DESTINATION "${CMAKE_INSTALL_DOCDIR}/assets/models/mini-world")
 endif()
