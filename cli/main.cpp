@@ -28,7 +28,6 @@ namespace {
 
 int chosen_exit_code = 0;
 
-
 std::string version_text() {
     const BuildFacts& facts = build_facts();
     std::string text = "vantage " + std::string(facts.version) + " (" + std::string(facts.commit) + ")\ncompiler  " +
@@ -117,8 +116,7 @@ int run(int argc, char** argv) {
     } catch (const CLI::ParseError& error) {
         if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
         constexpr int max_columns = 300;                         // an unquoted prompt may be long
-        log(LogLevel::error, "%s; see `vantage --help`",
-            shortened(without_controls(error.what()), max_columns).c_str());
+        log(LogLevel::error, "{}; see `vantage --help`", shortened(without_controls(error.what()), max_columns));
         return exit_code(ErrorKind::usage);
     }
     write_profile();
@@ -147,8 +145,7 @@ void add_model_option(CLI::App& command) {
 
 Device open_device() {
     Device device = Device::open(common().device);
-    log(LogLevel::info, "device: %s (%s %s)", device.caps().name.c_str(), device.caps().driver.c_str(),
-        device.caps().driver_version.c_str());
+    log(LogLevel::info, "device: {} ({} {})", device.caps().name, device.caps().driver, device.caps().driver_version);
     return device;
 }
 
@@ -160,8 +157,8 @@ LoadOptions load_options() {
 Model load_model(const Device& device) {
     const std::string directory = common().model.empty() ? built_in_model() : common().model;
     Model model = timed("load model", [&] { return Model::load(device, directory, load_options()); });
-    log(LogLevel::info, "model: %s, %.2f M parameters in %s", model.info().name.c_str(),
-        static_cast<double>(model.info().parameters) / 1e6, model.info().weight_types.c_str());
+    log(LogLevel::info, "model: {}, {:.2f} M parameters in {}", model.info().name,
+        static_cast<double>(model.info().parameters) / 1e6, model.info().weight_types);
     return model;
 }
 
@@ -186,7 +183,7 @@ int checked(int code) {
     if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
         throw Error(ErrorKind::bad_file, std::string("cannot write to stdout: ") + std::strerror(errno));
     if (const int errors = Device::validation_errors(); errors > 0)
-        throw Error(ErrorKind::failure, format("the validation layer reported %d errors", errors));
+        throw Error(ErrorKind::failure, format("the validation layer reported {} errors", errors));
     return code;
 }
 
@@ -198,13 +195,13 @@ int main(int argc, char** argv) {
         catch_interrupts();
         return checked(cli::run(argc, argv));
     } catch (const Error& error) {
-        if (error.kind() != ErrorKind::interrupted) log(LogLevel::error, "%s", error.what());
+        if (error.kind() != ErrorKind::interrupted) log(LogLevel::error, "{}", error.what());
         return exit_code(error.kind());
     } catch (const std::bad_alloc&) {
         log(LogLevel::error, "out of host memory");
         return exit_code(ErrorKind::out_of_memory);
     } catch (const std::exception& error) {
-        log(LogLevel::error, "%s", error.what());
+        log(LogLevel::error, "{}", error.what());
         return exit_code(ErrorKind::failure);
     }
 }

@@ -29,7 +29,7 @@ void print_table(const ReportComparison& comparison, bool all) {
     table.row({"", "figure", "before", "after", "speed", ""});
     for (const ReportChange& c : comparison.changes)
         if (all || c.verdict != ReportChange::same)
-            table.row({c.row, c.figure, with_deviation(c.before), with_deviation(c.after), format("%.2fx", c.speed),
+            table.row({c.row, c.figure, with_deviation(c.before), with_deviation(c.after), format("{:.2f}x", c.speed),
                        word_for(c.verdict)});
     if (all || comparison.count(ReportChange::same) < comparison.changes.size())
         std::fputs(table.text(0).c_str(), stdout);
@@ -62,7 +62,7 @@ void print_json(const ReportComparison& comparison) {
 void run(const CompareOptions& o) {
     const Json before = read_json(o.before), after = read_json(o.after);
     const ReportComparison comparison = compare_reports(before, o.before, after, o.after, o.any_device);
-    for (const std::string& warning : comparison.warnings) log(LogLevel::warning, "%s", warning.c_str());
+    for (const std::string& warning : comparison.warnings) log(LogLevel::warning, "{}", warning);
     if (o.json)
         print_json(comparison);
     else

@@ -2,7 +2,6 @@
 // by quantization.
 #include <CLI/CLI.hpp>
 
-#include "runtime/session/model_access.h"
 #include "cli/bench/bench.h"
 #include "cli/bench/bench_quality.h"
 #include "cli/bench/bench_start.h"
@@ -10,10 +9,10 @@
 #include "cli/shared/generation_options.h"
 #include "cli/shared/profile.h"
 #include "cli/shared/progress.h"
-#include "runtime/base/log.h"
 #include "runtime/bench/model_bench.h"
 #include "runtime/models/config.h"
 #include "runtime/models/shapes.h"
+#include "runtime/session/model_access.h"
 
 namespace vantage::cli {
 

@@ -32,7 +32,7 @@ void require_known(const char* what, const std::string& name, const Names& known
     if (name.empty() || std::ranges::count(known, name) > 0) return;
     std::string list;
     for (const std::string& one : known) list += (list.empty() ? "" : ", ") + one;
-    throw Error(ErrorKind::usage, format("bench ops: unknown %s \"%s\"; known: %s", what, name.c_str(), list.c_str()));
+    throw Error(ErrorKind::usage, format("bench ops: unknown {} \"{}\"; known: {}", what, name, list));
 }
 
 std::vector<BenchCase> cases_of(const OpsOptions& o) {
@@ -72,7 +72,7 @@ void run(const OpsOptions& o) {
             std::max(1.0, quick_seconds - (seconds_now() - begin));  // measuring the roofs may have taken some of it
     }
     OpsBench bench(device, roofs, options, report, [&](std::size_t done, std::size_t all, const std::string& what) {
-        progress.show(format("%zu of %zu: %s", done + 1, all, what.c_str()));
+        progress.show(format("{} of {}: {}", done + 1, all, what));
     });
     const auto write = [&] {
         progress.clear();
@@ -82,7 +82,7 @@ void run(const OpsOptions& o) {
     measure_and_write(
         report, [&] { bench.run(cases); }, write);
     if (bench.failures() > 0) {
-        log(LogLevel::error, "%zu rows have an error instead of figures", bench.failures());
+        log(LogLevel::error, "{} rows have an error instead of figures", bench.failures());
         set_exit_code(exit_code(bench.first_failure()));
     }
 }

@@ -1,12 +1,12 @@
-#include "runtime/session/model_access.h"
 #include "cli/bench/bench_quality.h"
+#include "runtime/session/model_access.h"
 
 #include <algorithm>
 
 #include "cli/shared/commands.h"
 #include "cli/shared/progress.h"
 #include "runtime/base/files.h"
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/bench/quality.h"
 #include "runtime/models/config.h"
 
@@ -49,10 +49,10 @@ void require_decoder(const Model& model) {
 
 void add_note(Report& report, std::int64_t tokens, std::int64_t window) {
     report.note(
-        format("quality: %lld tokens of a text in windows of %lld; nats: mean of -ln p(token); perplexity: exp(nats); "
+        format("quality: {} tokens of a text in windows of {}; nats: mean of -ln p(token); perplexity: exp(nats); "
                "kl_nats: mean KL divergence of the next-token distributions from those of f32; same_top: share of "
                "positions with the same most probable next token.",
-               static_cast<long long>(tokens), static_cast<long long>(window)));
+               tokens, window));
 }
 
 struct Storage {

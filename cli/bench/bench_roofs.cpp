@@ -5,7 +5,7 @@
 #include "cli/bench/bench.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/progress.h"
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/base/units.h"
 #include "runtime/bench/roofs.h"
 
@@ -30,9 +30,8 @@ Report report_of(const Roofs& roofs, const Caps& caps) {
     row("f16 multiply and add", "gflops", roofs.f16_gflops);
     row("8-bit dot products", "gflops", roofs.int8_gops);
     for (const MatrixRoof& m : roofs.matrices)
-        row(format("matrices %ux%ux%u %s, sums in %s", m.shape.m, m.shape.n, m.shape.k, m.shape.a.c_str(),
-                   m.shape.c.c_str()),
-            "gflops", m.gflops);
+        row(format("matrices {}x{}x{} {}, sums in {}", m.shape.m, m.shape.n, m.shape.k, m.shape.a, m.shape.c), "gflops",
+            m.gflops);
     row("launch of an empty kernel", "time_us", roofs.dispatch_us);
     row("launch with a barrier", "time_us", roofs.barrier_us);
     row("submission and wait", "time_us", roofs.submit_us);

@@ -5,8 +5,8 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/base/files.h"
+#include "runtime/base/format.h"
 #include "runtime/base/json.h"
-#include "runtime/base/log.h"
 #include "runtime/base/program.h"
 #include "runtime/base/trace_span.h"
 #include "runtime/bench/model_bench.h"
@@ -54,7 +54,7 @@ public:
                                                          {"__GL_SHADER_DISK_CACHE_PATH", driver}});
         if (finished.code != 0)
             throw Error(ErrorKind::failure,
-                        format("bench model: the process whose start was measured ended with code %d", finished.code));
+                        format("bench model: the process whose start was measured ended with code {}", finished.code));
         const Json figures = parse_json(finished.out, "the figures of a start");
         for (const char* part : parts) samples_[part].push_back(figures.at(part).get<double>());
         samples_["first_token_s"].push_back(finished.first_output_seconds);

@@ -11,8 +11,8 @@
 #include "cli/shared/commands.h"
 #include "cli/shared/progress.h"
 #include "runtime/base/clock.h"
+#include "runtime/base/format.h"
 #include "runtime/base/interrupt.h"
-#include "runtime/base/log.h"
 #include "runtime/gpu/device_state.h"
 #include "runtime/gpu/queue.h"
 #include "runtime/models/shapes.h"
@@ -136,10 +136,10 @@ void add_costs(Report& report, const BenchViewOptions& o, const Model& model) {
 /// A model with this context: one layer, two heads, width 32.
 Model long_model(const Device& device, std::int64_t tokens) {
     const std::string config = format(
-        R"({"model_type":"llama","num_hidden_layers":1,"hidden_size":32,"num_attention_heads":2,"num_key_value_heads":1,
-            "head_dim":16,"intermediate_size":32,"vocab_size":1000,"max_position_embeddings":%lld,"rms_norm_eps":1e-5,
-            "rope_theta":10000.0,"tie_word_embeddings":true})",
-        static_cast<long long>(tokens));
+        R"({{"model_type":"llama","num_hidden_layers":1,"hidden_size":32,"num_attention_heads":2,"num_key_value_heads":1,
+            "head_dim":16,"intermediate_size":32,"vocab_size":1000,"max_position_embeddings":{},"rms_norm_eps":1e-5,
+            "rope_theta":10000.0,"tie_word_embeddings":true}})",
+        tokens);
     return Model::random(device, "long", config, DType::f32, 1);
 }
 

@@ -65,10 +65,8 @@ std::string write_on(const DemoOptions& o, const Page& page, Generator& generato
     const auto accent = [&](const std::string& text) { return page.accent(text); };
     Typewriter typewriter(page_columns());
     if (!o.json) {
-        std::printf(
-            "\n%s %s\n", page.bold(generator.session().model().info().name + " continues").c_str(),
-            page.dim(format("(temperature %g, seed %llu)", o.temperature, static_cast<unsigned long long>(o.seed)))
-                .c_str());
+        std::printf("\n%s %s\n", page.bold(generator.session().model().info().name + " continues").c_str(),
+                    page.dim(format("(temperature {:g}, seed {})", o.temperature, o.seed)).c_str());
         typewriter.type(o.prompt, [](const std::string& text) { return text; });
     }
     std::string text;
@@ -97,11 +95,11 @@ std::string explanation_of(const HeadSurvey& survey, const SalientHead& salient)
     const bool induction = salient.reason == SalientHead::induction;
     const std::string link =
         survey.quoted(salient.read.query) +
-        format(" pays %.0f\u00a0%% of its attention to ", 100 * static_cast<double>(salient.read.weight)) +
+        format(" pays {:.0f}\u00a0% of its attention to ", 100 * static_cast<double>(salient.read.weight)) +
         survey.quoted(salient.read.key);
     return "A bright cell is a token (row) that attends to an earlier one (column): " + link +
            (induction ? ", the token that followed it before. " : ". ") +
-           format("This head was chosen by a rule: of all %d heads, it ", survey.layers() * survey.heads()) +
+           format("This head was chosen by a rule: of all {} heads, it ", survey.layers() * survey.heads()) +
            (induction
                 ? "is the one that attends most to what followed the same token before (induction), which is how a "
                   "transformer copies."

@@ -21,7 +21,7 @@ std::string padded(const std::string& text, int columns) {
 /// A weight on the background colour of the heat maps.
 std::string weight_cell(const Page& page, float weight) {
     return page.on(colour_at(ColourMap::magma, position_of(weight, 1, AttentionScale::square_root)),
-                   format("%5.2f", static_cast<double>(weight)));
+                   format("{:5.2f}", weight));
 }
 
 }  // namespace
@@ -53,7 +53,7 @@ void WorkedExamplePage::print_row(const Page& page,
             const std::vector<float>& matrix = matrices_.at(name);
             for (std::size_t col = 0; col < width; ++col) {
                 const float value = matrix[row * width + col];
-                line += name[0] == 'A' ? weight_cell(page, value) : format("%5.2f", static_cast<double>(value));
+                line += name[0] == 'A' ? weight_cell(page, value) : format("{:5.2f}", value);
             }
             if (name != three.back().first) line += "  ";
         }

@@ -11,8 +11,8 @@
 #include "cli/shared/commands.h"
 #include "cli/shared/kernel_option.h"
 #include "cli/shared/progress.h"
+#include "runtime/base/format.h"
 #include "runtime/base/interrupt.h"
-#include "runtime/base/log.h"
 #include "runtime/conform/case_runner.h"
 #include "runtime/conform/oracle_cases.h"
 
@@ -34,8 +34,7 @@ std::string joined(const std::set<std::string>& names) {
 /// Throws usage, with the list of known names.
 void require_known(const char* what, const std::string& name, const std::set<std::string>& known) {
     if (!name.empty() && known.count(name) == 0)
-        throw Error(ErrorKind::usage,
-                    format("conform: unknown %s \"%s\"; known: %s", what, name.c_str(), joined(known).c_str()));
+        throw Error(ErrorKind::usage, format("conform: unknown {} \"{}\"; known: {}", what, name, joined(known)));
 }
 
 std::string shell_word(const std::string& text) {

@@ -5,8 +5,8 @@
 #include <cstdio>
 
 #include "cli/shared/terminal_page.h"
+#include "runtime/base/format.h"
 #include "runtime/base/json.h"
-#include "runtime/base/log.h"
 #include "runtime/base/options.h"
 
 namespace vantage::cli {
@@ -14,8 +14,8 @@ namespace vantage::cli {
 namespace {
 std::string verdict(bool passed) {
     const char* word = passed ? "ok" : "FAILED";
-    if (!colour_wanted(Page::stdout_fd)) return format("%-6s", word);
-    return format("\033[%dm%-6s\033[0m", passed ? 32 : 31, word);
+    if (!colour_wanted(Page::stdout_fd)) return format("{:<6}", word);
+    return format("\033[{}m{:<6}\033[0m", passed ? 32 : 31, word);
 }
 
 std::string case_text(const Outcome& o) {

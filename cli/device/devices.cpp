@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "cli/shared/commands.h"
+#include "runtime/base/format.h"
 #include "runtime/base/json.h"
-#include "runtime/base/log.h"
 #include "runtime/base/units.h"
 #include "runtime/gpu/choose_device.h"
 #include "vantage/device.h"
@@ -30,7 +30,7 @@ const char* yes_no(bool value) { return value ? "yes" : "no"; }
 std::string subgroups_text(const Caps& caps) {
     std::string text = std::to_string(caps.subgroup_size);
     if (caps.min_subgroup_size != caps.max_subgroup_size) {
-        text += format(" (%u to %u%s)", caps.min_subgroup_size, caps.max_subgroup_size,
+        text += format(" ({} to {}{})", caps.min_subgroup_size, caps.max_subgroup_size,
                        caps.subgroup_size_control ? ", selectable" : "");
     }
     text += std::string("; arithmetic ") + yes_no(caps.subgroup_arithmetic);
@@ -41,8 +41,7 @@ std::string matrices_text(const Caps& caps) {
     if (caps.cooperative_matrices.empty()) return "none";
     std::string text;
     for (const CooperativeMatrix& m : caps.cooperative_matrices) {
-        text += (text.empty() ? "" : ", ") +
-                format("%ux%ux%u %s*%s+%s", m.m, m.n, m.k, m.a.c_str(), m.b.c_str(), m.c.c_str());
+        text += (text.empty() ? "" : ", ") + format("{}x{}x{} {}*{}+{}", m.m, m.n, m.k, m.a, m.b, m.c);
     }
     return text;
 }
@@ -58,13 +57,13 @@ void print(const DeviceListing& device) {
     line("type", name_of(caps.type));
     line("uuid", uuid_text(caps.uuid));
     line("driver", caps.driver + (caps.driver.empty() ? "" : ", ") + caps.driver_version +
-                       format(", Vulkan %u.%u.%u", version >> 22 & 0x7f, version >> 12 & 0x3ff, version & 0xfff));
+                       format(", Vulkan {}.{}.{}", version >> 22 & 0x7f, version >> 12 & 0x3ff, version & 0xfff));
     line("memory", bytes_text(caps.device_memory) + ", " + bytes_text(device.memory_available) + " available" +
                        (caps.memory_budget ? "" : " at most") + (caps.unified_memory ? ", shared with the host" : ""));
-    line("compute", format("workgroups of %u, ", caps.max_workgroup_invocations) + bytes_text(caps.max_shared_memory) +
+    line("compute", format("workgroups of {}, ", caps.max_workgroup_invocations) + bytes_text(caps.max_shared_memory) +
                         " shared memory");
     line("subgroups", subgroups_text(caps));
-    line("types", format("fp16 %s, 16-bit storage %s, int8 %s, int8 dot products %s", yes_no(caps.fp16),
+    line("types", format("fp16 {}, 16-bit storage {}, int8 {}, int8 dot products {}", yes_no(caps.fp16),
                          yes_no(caps.storage16), yes_no(caps.int8), yes_no(caps.integer_dot_accelerated)));
     line("matrices", matrices_text(caps));
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <memory>
 
-#include "runtime/session/model_access.h"
 #include "cli/device/tune_report.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/generation_options.h"
@@ -17,6 +16,7 @@
 #include "runtime/models/model_builder.h"
 #include "runtime/models/shapes.h"
 #include "runtime/models/weight_storage.h"
+#include "runtime/session/model_access.h"
 
 namespace vantage::cli {
 
@@ -54,7 +54,8 @@ Graph::WeightTypes storage_of_weights(const ModelConfig& config, DType wanted) {
 Subject subject_of(const TuneCommand& o, const Device& device) {
     if (o.shape.empty()) {
         const Model model = load_model(device);
-        return {model.info().name, config_of(model), [model](const BuildOptions& build) { return graph_of(model, build); }};
+        return {model.info().name, config_of(model),
+                [model](const BuildOptions& build) { return graph_of(model, build); }};
     }
     const NamedShape& shape = shape_named(o.shape);
     const ModelConfig config = parse_model_config(shape.config, shape.name);
@@ -111,7 +112,7 @@ void tune_all(const Device& device, const TuneCommand& o, std::int64_t context, 
     for (std::size_t i = 0; i < report.calls.size(); ++i) {
         TunedModelCall& call = report.calls[i];
         if (seconds_now() > end) break;
-        progress.show(format("%zu of %zu: %s", i + 1, report.calls.size(), call.model.key.c_str()));
+        progress.show(format("{} of {}: {}", i + 1, report.calls.size(), call.model.key));
         throw_if_interrupted();
         try {
             call.result = tune_call(device, call.model.call, {.seconds = o.quick ? 0.1 : 0.5, .keys = context});
@@ -120,7 +121,7 @@ void tune_all(const Device& device, const TuneCommand& o, std::int64_t context, 
             call.result = TunedResult{.entry = {}, .times = {}, .notes = {error.what()}};
         }
         progress.clear();
-        for (const std::string& note : call.result->notes) log(LogLevel::warning, "%s", note.c_str());
+        for (const std::string& note : call.result->notes) log(LogLevel::warning, "{}", note);
     }
 }
 
@@ -155,19 +156,17 @@ TuneReport report_of(const Device& device, const Subject& subject, const TuneCom
 
 void tune(const TuneCommand& o, const Device& device) {
     const Subject subject = subject_of(o, device);
-    if (o.context < 1)
-        throw Error(ErrorKind::usage,
-                    format("tune: --ctx is %lld; expected at least 1", static_cast<long long>(o.context)));
+    if (o.context < 1) throw Error(ErrorKind::usage, format("tune: --ctx is {}; expected at least 1", o.context));
     const std::int64_t context = std::min(o.context, subject.config.context);
     TuneReport report = report_of(device, subject, o, context);
     if (!o.save.empty())  // adds nothing: fails before the measurement if the file is not usable
         add_to_tuning_file(o.save, {TunedDevice::of(device.caps()).of_its_kind(), {}});
-    log(LogLevel::info, "%zu calls have several kernels; time limit: %.0f s", report.calls.size(), o.seconds);
+    log(LogLevel::info, "{} calls have several kernels; time limit: {:.0f} s", report.calls.size(), o.seconds);
     try {
         tune_all(device, o, context, report);
     } catch (const Error&) {
         keep(o, device, report);
-        if (!report.path.empty()) log(LogLevel::warning, "results so far are saved in %s", report.path.c_str());
+        if (!report.path.empty()) log(LogLevel::warning, "results so far are saved in {}", report.path);
         throw;
     }
     keep(o, device, report);

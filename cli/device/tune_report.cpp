@@ -4,8 +4,8 @@
 #include <cstdio>
 
 #include "cli/shared/text_table.h"
+#include "runtime/base/format.h"
 #include "runtime/base/json.h"
-#include "runtime/base/log.h"
 
 namespace vantage::cli {
 
@@ -68,7 +68,7 @@ void print_text(const TuneReport& report) {
         ++changes;
         const double before = median_of(*call.result, call.before), now = median_of(*call.result, call.result->chosen);
         table.row({call.model.key, call.before->name, call.result->chosen->name, before > 0 ? time_text(before) : "-",
-                   time_text(now), before > 0 ? format("%.0f %%", 100 * (1 - now / before)) : "-"});
+                   time_text(now), before > 0 ? format("{:.0f} %", 100 * (1 - now / before)) : "-"});
     }
     std::printf("%s on %s (%s), %lld tokens in the cache: %zu of %zu calls measured, %zu %s another kernel now\n",
                 report.model.c_str(), report.device.name.c_str(), report.device.driver_version.c_str(),

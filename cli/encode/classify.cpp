@@ -3,7 +3,6 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "runtime/session/model_access.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/generation_options.h"
 #include "cli/shared/head_mask.h"
@@ -12,10 +11,11 @@
 #include "cli/shared/probabilities.h"
 #include "cli/shared/profile.h"
 #include "cli/shared/terminal_page.h"
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/base/terminal.h"
 #include "runtime/models/config.h"
 #include "runtime/picture/shown_text.h"
+#include "runtime/session/model_access.h"
 #include "vantage/session.h"
 
 namespace vantage::cli {
@@ -70,7 +70,7 @@ std::vector<Question> questions(const Session& session, std::size_t top) {
     std::vector<Question> all;
     for (std::size_t i = 0; i < session.tokens().size(); ++i) {
         if (session.tokens()[i] != mask) continue;
-        all.push_back({format("gap %zu", all.size() + 1),
+        all.push_back({format("gap {}", all.size() + 1),
                        best(probabilities(logits.values().subspan(i * vocab, vocab)), top,
                             [&](std::size_t id) { return token_text(model, static_cast<std::int32_t>(id)); })});
     }

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "runtime/session/model_access.h"
 #include "cli/generate/prompt_batch.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/generation_options.h"
@@ -14,10 +13,11 @@
 #include "cli/shared/probabilities.h"
 #include "cli/shared/profile.h"
 #include "cli/shared/progress.h"
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/base/terminal.h"
 #include "runtime/io/safetensors.h"
 #include "runtime/models/config.h"
+#include "runtime/session/model_access.h"
 #include "vantage/batch.h"
 
 namespace vantage::cli {
@@ -52,8 +52,8 @@ std::vector<Text> by_length(const Model& model, std::span<const std::string> tex
         all.push_back({i, model.tokenizer().encode(texts[i], true).ids});
         if (const std::size_t count = all.back().ids.size();
             count == 0 || std::cmp_greater(count, model.info().context))
-            throw Error(ErrorKind::usage, format("embed: text %zu has %zu tokens; expected 1 to %lld", i + 1, count,
-                                                 static_cast<long long>(model.info().context)));
+            throw Error(ErrorKind::usage,
+                        format("embed: text {} has {} tokens; expected 1 to {}", i + 1, count, model.info().context));
     }
     std::ranges::stable_sort(all, {}, [](const Text& text) { return text.ids.size(); });
     return all;
@@ -98,7 +98,8 @@ void embed_size(const Model& model, const EmbedOptions& o, std::span<const Text>
         batch.run();
         for (std::size_t i = 0; i < some.size(); ++i) {
             const auto sequence = static_cast<std::int64_t>(i);
-            on_vector(some[i].number, pool(model, batch[sequence].last_hidden().vector(), batch[sequence].pooled().vector(), o.pooling));
+            on_vector(some[i].number, pool(model, batch[sequence].last_hidden().vector(),
+                                           batch[sequence].pooled().vector(), o.pooling));
         }
     }
     note_dispatches(model.device(), batch.take_timings());

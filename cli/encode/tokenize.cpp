@@ -49,14 +49,14 @@ Tokenizer open_tokenizer(const TokenizeOptions& options) {
 std::string table(const Tokenizer& tokenizer, const Tokenizer::Encoding& encoding) {
     std::string text;
     for (std::size_t i = 0; i < encoding.ids.size(); ++i) {
-        const std::string place = format("%zu-%zu", encoding.offsets[i].first, encoding.offsets[i].second);
-        text += format("%8d  %-13s  ", encoding.ids[i], place.c_str()) + tokenizer.display(encoding.ids[i]) + "\n";
+        const std::string place = format("{}-{}", encoding.offsets[i].first, encoding.offsets[i].second);
+        text += format("{:8}  {:<13}  ", encoding.ids[i], place) + tokenizer.display(encoding.ids[i]) + "\n";
     }
     return text;
 }
 
 void warn_unless_utf8(const std::string& text, const char* name) {
-    if (!is_utf8(text)) log(LogLevel::warning, "%s is not valid UTF-8: invalid sequences are read as U+FFFD", name);
+    if (!is_utf8(text)) log(LogLevel::warning, "{} is not valid UTF-8: invalid sequences are read as U+FFFD", name);
 }
 
 void encode_stdin(const TokenizeOptions& options, const Tokenizer& tokenizer) {
@@ -83,7 +83,7 @@ void decode_stdin(const TokenizeOptions& options, const Tokenizer& tokenizer) {
     const std::vector<std::int32_t> ids = read_ids(read_stdin(), "stdin");
     for (const std::int32_t id : ids)
         if (!tokenizer.has(id))
-            throw Error(ErrorKind::usage, format("stdin: token id %d is outside the vocabulary (0 to %d)", id,
+            throw Error(ErrorKind::usage, format("stdin: token id {} is outside the vocabulary (0 to {})", id,
                                                  tokenizer.vocab_size() - 1));
     const std::string text = tokenizer.decode(ids, options.skip_special);
     if (options.json)

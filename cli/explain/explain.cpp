@@ -6,11 +6,11 @@
 
 #include "cli/explain/explain_json.h"
 #include "cli/explain/explain_text.h"
-#include "runtime/session/model_access.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/generation_options.h"
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/models/config.h"
+#include "runtime/session/model_access.h"
 
 namespace vantage::cli {
 

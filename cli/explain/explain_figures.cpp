@@ -1,10 +1,10 @@
-#include "runtime/session/model_access.h"
 #include "cli/explain/explain_figures.h"
+#include "runtime/session/model_access.h"
 
 #include <algorithm>
 #include <cctype>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/exec/plan_access.h"
 #include "runtime/graph/schedule.h"
 #include "runtime/models/model_builder.h"
@@ -15,14 +15,14 @@ namespace {
 
 BuildOptions build_options(const Model& model, std::int64_t rows, std::int64_t context, Precision precision,
                            bool record_attention = false) {
-    return {
-        .rows = rows,
-        .context = context,
-        .cache = precision == Precision::f32 ? DType::f32 : DType::f16,
-        .record_attention = std::vector<bool>(
-            static_cast<std::size_t>(std::max(config_of(model).layers, config_of(model).encoder.layers)), record_attention),
-        .all_logits = false,
-        .hidden = false};
+    return {.rows = rows,
+            .context = context,
+            .cache = precision == Precision::f32 ? DType::f32 : DType::f16,
+            .record_attention = std::vector<bool>(
+                static_cast<std::size_t>(std::max(config_of(model).layers, config_of(model).encoder.layers)),
+                record_attention),
+            .all_logits = false,
+            .hidden = false};
 }
 
 }  // namespace
@@ -147,8 +147,8 @@ std::string what_of(const Graph& graph, const Node& node, const std::string& lay
 
 std::string grid_of(const Launch& launch) {
     const std::string x =
-        launch.keys_per_group > 0 ? format("keys/%u", launch.keys_per_group) : std::to_string(launch.groups[0]);
-    return launch.groups[1] * launch.groups[2] == 1 ? x : x + format(" x %u x %u", launch.groups[1], launch.groups[2]);
+        launch.keys_per_group > 0 ? format("keys/{}", launch.keys_per_group) : std::to_string(launch.groups[0]);
+    return launch.groups[1] * launch.groups[2] == 1 ? x : x + format(" x {} x {}", launch.groups[1], launch.groups[2]);
 }
 
 DispatchLine line_of(const Graph& graph, const Schedule& schedule, const Dispatch& dispatch, const std::string& layer) {

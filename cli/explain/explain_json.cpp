@@ -2,11 +2,11 @@
 
 #include <cstdio>
 
-#include "runtime/session/model_access.h"
 #include "runtime/base/json.h"
 #include "runtime/cost/symbols.h"
 #include "runtime/exec/plan_access.h"
 #include "runtime/graph/schedule.h"
+#include "runtime/session/model_access.h"
 
 namespace vantage::cli {
 

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "runtime/session/model_access.h"
 #include "cli/shared/text_table.h"
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/base/units.h"
 #include "runtime/cost/symbols.h"
 #include "runtime/exec/plan_access.h"
 #include "runtime/graph/schedule.h"
+#include "runtime/session/model_access.h"
 
 namespace vantage::cli {
 
@@ -29,9 +29,9 @@ std::string exact_text(std::uint64_t value) {
     return digits;
 }
 std::string memory_text(double bytes) { return bytes_text(static_cast<std::uint64_t>(bytes)); }
-std::string share_text(double part, double whole) { return whole > 0 ? format("%.1f %%", 100 * part / whole) : "-"; }
+std::string share_text(double part, double whole) { return whole > 0 ? format("{:.1f} %", 100 * part / whole) : "-"; }
 long long number(std::int64_t value) { return value; }
-std::string rows_text(std::int64_t rows) { return format("%lld row%s", number(rows), rows == 1 ? "" : "s"); }
+std::string rows_text(std::int64_t rows) { return format("{} row{}", number(rows), rows == 1 ? "" : "s"); }
 
 // All terms of a sum; if there are more than 6, those of at least one percent.
 std::string sum_text(const Formula& formula, const SymbolValues& values) {
@@ -50,7 +50,7 @@ void print_sizes(const Explanation& e) {
     for (const auto& [symbol, meaning] : model_symbols()) {
         const std::int64_t value = e.cost.values().at(symbol);
         if (value == 0 || symbol == 'b' || (symbol == 'K' && c.kv_heads == c.heads)) continue;
-        text += format("%s%c = %lld %s", text.empty() ? "" : ", ", symbol, number(value), meaning);
+        text += format("{}{} = {} {}", text.empty() ? "" : ", ", symbol, number(value), meaning);
     }
     std::printf("%s: %s\n  %s\n", e.model.info().name.c_str(), c.architecture.c_str(), text.c_str());
     const auto windowed = std::count_if(c.windows.begin(), c.windows.end(), [](std::int64_t w) { return w > 0; });
@@ -97,7 +97,7 @@ void print_work(const Explanation& e, const std::string& heading, const RunCost&
     const auto row = [&](const std::string& name, const Cost& c, const std::string& share, const std::string& formula) {
         const double bytes = c.bytes_read + c.bytes_written;
         table.row({name, count_text(c.flops), share, memory_text(c.bytes_read), memory_text(c.bytes_written),
-                   bytes > 0 ? format("%.2f", c.flops / bytes) : "-", formula});
+                   bytes > 0 ? format("{:.2f}", c.flops / bytes) : "-", formula});
     };
     for (const RunCost::RoleCost& one : run.roles)
         row(name_of(one.role), one.cost, share_text(one.cost.flops, all.flops),
@@ -151,7 +151,7 @@ void print_memory(const Explanation& e) {
     for (const auto& [type, bytes] : weight_bytes(e.model)) row("weights " + type, bytes, "shared by all sessions");
     const SessionMemory m = e.session.memory();
     row("keys and values " + std::string(e.precision == Precision::f32 ? "f32" : "f16"), m.cache,
-        format("%lld tokens of context", number(e.session.context())));
+        format("{} tokens of context", number(e.session.context())));
     row("other states", m.states, "tokens, step, tables");
     const auto intermediates = [&](const std::string& of, const Plan& plan) {
         const Schedule& s = detail::PlanAccess::schedule(plan);
@@ -175,7 +175,7 @@ std::string fused_text(const Plan& plan) {
     std::map<std::string, int> counts;
     for (const std::string& name : plan.fused()) ++counts[name.substr(name.rfind('.', name.find(" + ")) + 1)];
     std::string text;
-    for (const auto& [name, count] : counts) text += (text.empty() ? "" : ", ") + name + format(" (%d)", count);
+    for (const auto& [name, count] : counts) text += (text.empty() ? "" : ", ") + name + format(" ({})", count);
     return text;
 }
 
@@ -187,13 +187,13 @@ void print_plan(const std::string& of, const Plan& plan) {
     table.row({"", "operation", "kernel", "result", "workgroups"});
     for (const DispatchGroup& group : dispatch_groups(plan)) {
         if (!group.name.empty())
-            table.line(group.times > 1 ? format("%s  (%d times)", group.name.c_str(), group.times) : group.name);
+            table.line(group.times > 1 ? format("{}  ({} times)", group.name, group.times) : group.name);
         const std::string margin = group.name.empty() ? "" : "  ";
         for (const DispatchLine& line : group.dispatches)
             table.row({line.barrier ? "•" : "", margin + line.what, line.kernel, line.result, line.grid});
     }
-    print(format("Plan of %s: %zu dispatches, %td barriers (•: barrier before this dispatch)", of.c_str(),
-                 dispatches.size(), barriers),
+    print(format("Plan of {}: {} dispatches, {} barriers (•: barrier before this dispatch)", of, dispatches.size(),
+                 barriers),
           table);
     std::printf("  fused: %s\n", plan.fused().empty() ? "nothing" : fused_text(plan).c_str());
 }
@@ -205,18 +205,17 @@ void print_runs(const Explanation& e) {
     const auto cache = [&](AttentionKind kind) { return e.cost.cache_per_token(kind); };
     if (!e.source) {
         const Formula keys = cache(AttentionKind::self) * n;
-        print_work(e, format("A %s of n = %lld tokens, in one run", e.token ? "prompt" : "text", number(e.tokens)),
+        print_work(e, format("A {} of n = {} tokens, in one run", e.token ? "prompt" : "text", number(e.tokens)),
                    e.prompt, e.tokens, keys);
-        if (e.token)
-            print_work(e, format("The next token, with n = %lld keys", number(e.tokens + 1)), *e.token, 1, keys);
+        if (e.token) print_work(e, format("The next token, with n = {} keys", number(e.tokens + 1)), *e.token, 1, keys);
         return;
     }
     const Formula keys = cache(AttentionKind::self) * n + cache(AttentionKind::cross) * m;
-    print_work(e, format("The encoder: a text of m = %lld tokens, once", number(e.tokens)), *e.source, e.tokens,
+    print_work(e, format("The encoder: a text of m = {} tokens, once", number(e.tokens)), *e.source, e.tokens,
                cache(AttentionKind::encoder) * m);
-    print_work(e, format("The decoder: n = %lld tokens, in one run", number(e.tokens)), e.prompt, e.tokens, keys);
+    print_work(e, format("The decoder: n = {} tokens, in one run", number(e.tokens)), e.prompt, e.tokens, keys);
     print_work(e,
-               format("The decoder: one token, with n = %lld keys of the decoder and m = %lld of the encoder",
+               format("The decoder: one token, with n = {} keys of the decoder and m = {} of the encoder",
                       number(e.tokens + 1), number(e.tokens)),
                *e.token, 1, keys);
 }

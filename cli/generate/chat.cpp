@@ -53,10 +53,10 @@ bool run_command(const std::string& line, Conversation& conversation, bool& ends
             stderr);
     else
         log(LogLevel::warning,
-            "%s is not a command; commands are /reset, /quit and /help. To send a text that begins with /, type a "
+            "{} is not a command; commands are /reset, /quit and /help. To send a text that begins with /, type a "
             "space "
             "before it",
-            line.c_str());
+            line);
     return true;
 }
 
@@ -81,8 +81,8 @@ void take_turn(Conversation& conversation, const std::string& line, bool json, s
     else
         write_out("\n");
     if (turn.ending == name_of(Ending::context_full))
-        log(LogLevel::warning, "the context of %lld tokens is full, so the reply ended; start again with /reset",
-            static_cast<long long>(conversation.context()));
+        log(LogLevel::warning, "the context of {} tokens is full, so the reply ended; start again with /reset",
+            conversation.context());
 }
 
 /// On a terminal, an error in one turn is logged and the conversation continues. Without a terminal it ends the
@@ -99,7 +99,7 @@ void converse(Conversation& conversation, const ChatOptions& o, bool terminal) {
         } catch (const Error& error) {
             const ErrorKind kind = error.kind();
             if (!terminal || (kind != ErrorKind::usage && kind != ErrorKind::unsupported)) throw;
-            log(LogLevel::error, "%s", error.what());
+            log(LogLevel::error, "{}", error.what());
         }
     }
     if (terminal && !ends) std::fputs("\n", stderr);  // ends the line of the prompt

@@ -1,10 +1,10 @@
-#include "runtime/session/model_access.h"
 #include "cli/generate/conversation.h"
+#include "runtime/session/model_access.h"
 
 #include <algorithm>
 
+#include "runtime/base/format.h"
 #include "runtime/base/interrupt.h"
-#include "runtime/base/log.h"
 #include "runtime/base/utf8.h"
 #include "runtime/models/config.h"
 
@@ -40,8 +40,8 @@ std::vector<std::int32_t> Conversation::tokens() {
     std::vector<std::int32_t> ids = session.model().tokenizer().encode(written(format_, messages_, true), false).ids;
     if (std::ssize(ids) >= session.context())
         throw Error(ErrorKind::usage,
-                    format("the conversation has %zu tokens, but the context has %lld; start again with /reset%s",
-                           ids.size(), static_cast<long long>(session.context()),
+                    format("the conversation has {} tokens, but the context has {}; start again with /reset{}",
+                           ids.size(), session.context(),
                            session.context() < session.model().info().context ? ", or use a larger --ctx" : ""));
     return ids;
 }

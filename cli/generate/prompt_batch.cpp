@@ -1,5 +1,5 @@
-#include "runtime/session/model_access.h"
 #include "cli/generate/prompt_batch.h"
+#include "runtime/session/model_access.h"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -18,9 +18,8 @@ std::vector<std::vector<std::int32_t>> ids_of(const Model& model, const std::vec
     for (const std::string& prompt : prompts) {
         all.push_back(model.tokenizer().encode(prompt, true).ids);
         if (const std::int64_t count = std::ssize(all.back()); count == 0 || count > max_tokens)
-            throw Error(ErrorKind::usage,
-                        format("run: prompt %zu of %zu has %lld tokens; expected 1 to %lld", all.size(), prompts.size(),
-                               static_cast<long long>(count), static_cast<long long>(max_tokens)));
+            throw Error(ErrorKind::usage, format("run: prompt {} of {} has {} tokens; expected 1 to {}", all.size(),
+                                                 prompts.size(), count, max_tokens));
     }
     return all;
 }
@@ -102,8 +101,7 @@ void PromptBatch::run_some(std::size_t first, std::size_t count, bool json) {
 
 void PromptBatch::write(std::size_t prompt, const Completion& completion, bool json) const {
     if (completion.ending == Ending::context_full)
-        log(LogLevel::warning, "prompt %zu: the context of %lld tokens is full", prompt + 1,
-            static_cast<long long>(batch_.context()));
+        log(LogLevel::warning, "prompt {}: the context of {} tokens is full", prompt + 1, batch_.context());
     if (!json) return write_out(quoted(prompts_[prompt]) + completion.text + "\n\n");
     const nlohmann::json all = {{"schema_version", 1},
                                 {"model", batch_.model().info().name},

@@ -87,8 +87,7 @@ void run_one(const CLI::App& command, const Model& model, const std::string& pro
     else
         write_out("\n");
     if (ending == Ending::context_full)
-        log(LogLevel::warning, "the context of %lld tokens is full",
-            static_cast<long long>(generator.session().context()));
+        log(LogLevel::warning, "the context of {} tokens is full", generator.session().context());
     print_rates(generator.session().stats());
     note_dispatches(model.device(), generator.session().take_timings());
 }

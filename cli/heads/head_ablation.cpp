@@ -1,11 +1,10 @@
-#include "runtime/session/model_access.h"
 #include "cli/heads/head_ablation.h"
+#include "runtime/session/model_access.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "cli/shared/progress.h"
-#include "runtime/base/log.h"
 #include "runtime/models/config.h"
 
 namespace vantage::cli {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <memory>
 
-#include "runtime/session/model_access.h"
 #include "cli/heads/head_ablation.h"
 #include "cli/heads/heads_json.h"
 #include "cli/heads/heads_report.h"
@@ -16,8 +15,9 @@
 #include "cli/shared/profile.h"
 #include "cli/shared/progress.h"
 #include "cli/shared/translation.h"
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/models/config.h"
+#include "runtime/session/model_access.h"
 
 namespace vantage::cli {
 
@@ -36,8 +36,8 @@ struct HeadsOptions {
 void check_lengths(const HeadsOptions& o, const ModelInput& input) {
     const auto limit = [&](bool asked, const char* option, int max_tokens, const char* why) {
         if (asked && input.longest() > max_tokens)
-            throw Error(ErrorKind::usage, format("heads: %s supports at most %d tokens, %s, but there are %lld", option,
-                                                 max_tokens, why, static_cast<long long>(input.longest())));
+            throw Error(ErrorKind::usage, format("heads: {} supports at most {} tokens, {}, but there are {}", option,
+                                                 max_tokens, why, input.longest()));
     };
     limit(o.rollout, "--rollout", max_rollout, "because it keeps all weights");
     limit(o.flow, "--flow", max_flow, "because it solves one maximum flow per pair");
@@ -148,8 +148,8 @@ void add_choices(CLI::App& command, HeadsOptions& o) {
     command.add_flag("--ablate", o.ablate,
                      "Remove each head, one at a time, and report the increase of the loss in nats (one run per head)");
     command.add_flag("--rollout", o.rollout,
-                     format("Attention rollout through all layers (at most %d tokens)", max_rollout));
-    command.add_flag("--flow", o.flow, format("Attention flow through all layers (at most %d tokens)", max_flow));
+                     format("Attention rollout through all layers (at most {} tokens)", max_rollout));
+    command.add_flag("--flow", o.flow, format("Attention flow through all layers (at most {} tokens)", max_flow));
     command
         .add_option("--png", o.pictures,
                     "Write patterns.png, and with --rollout and --flow rollout.png and flow.png, to this folder; "

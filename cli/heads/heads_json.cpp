@@ -3,8 +3,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "runtime/base/format.h"
 #include "runtime/base/json.h"
-#include "runtime/base/log.h"
 #include "runtime/models/config.h"
 
 namespace vantage::cli {
@@ -15,12 +15,12 @@ void print_heads_csv(const HeadsReport& report) {
     text += ",strongest_query,strongest_key,strongest_weight\n";
     for (const HeadsPart& part : report.parts)
         for (const HeadRow& row : part.rows) {
-            text += format("%s,%lld,%lld,%s,%.6g", part.name(), static_cast<long long>(row.place.layer),
-                           static_cast<long long>(row.place.head), row.pattern.id().c_str(), row.pattern.share);
-            for (const auto& [name, value] : numbers_of(row)) text += std::isnan(value) ? "," : format(",%.6g", value);
+            text += format("{},{},{},{},{:.6g}", part.name(), row.place.layer, row.place.head, row.pattern.id(),
+                           row.pattern.share);
+            for (const auto& [name, value] : numbers_of(row))
+                text += std::isnan(value) ? "," : format(",{:.6g}", value);
             const Read& read = row.numbers->strongest;
-            text += read.query < 0 ? ",,,\n"
-                                   : format(",%d,%d,%.6g\n", read.query, read.key, static_cast<double>(read.weight));
+            text += read.query < 0 ? ",,,\n" : format(",{},{},{:.6g}\n", read.query, read.key, read.weight);
         }
     std::printf("%s", text.c_str());
 }

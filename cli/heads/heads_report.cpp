@@ -1,5 +1,5 @@
-#include "runtime/session/model_access.h"
 #include "cli/heads/heads_report.h"
+#include "runtime/session/model_access.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 #include <functional>
 
 #include "cli/shared/terminal_page.h"
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/models/config.h"
 #include "runtime/picture/attention_scale.h"
 #include "runtime/picture/shown_text.h"
@@ -35,7 +35,7 @@ std::string if_defined(double value, const std::string& text) { return std::isna
 
 /// ".07" and "1".
 std::string share_of_one(double value) {
-    return value >= 0.995 ? "1" : if_defined(value, format(".%02.0f", 100 * value));
+    return value >= 0.995 ? "1" : if_defined(value, format(".{:02.0f}", 100 * value));
 }
 
 Column share_column(HeadPattern::Kind pattern, double HeadStatistics::*number) {
@@ -47,7 +47,7 @@ Column share_column(HeadPattern::Kind pattern, double HeadStatistics::*number) {
 
 std::string entropy_text(const HeadRow& row) {
     const HeadStatistics& numbers = *row.numbers;
-    return if_defined(numbers.entropy, format("%.2f (%3.0f %%)", numbers.entropy, 100 * numbers.relative_entropy));
+    return if_defined(numbers.entropy, format("{:.2f} ({:3.0f} %)", numbers.entropy, 100 * numbers.relative_entropy));
 }
 
 /// The last column: the link with the largest weight, or with --values the largest weight × value norm.
@@ -60,12 +60,12 @@ std::string link_text(const HeadSurvey& survey, const HeadRow& row) {
 std::vector<Column> columns_of(const HeadsReport& report, const HeadsPart& part) {
     const auto number = [](const char* heading, int digits, auto value) {
         const auto text = [digits, value](const HeadRow& row) {
-            return if_defined(value(row), format("%.*f", digits, value(row)));
+            return if_defined(value(row), format("{:.{}f}", value(row), digits));
         };
         return Column{heading, std::max(6, static_cast<int>(std::string(heading).size())), true, text};
     };
     const auto loss_text = [](const HeadRow& row) {
-        return if_defined(*row.loss_change, format("%+.3f", *row.loss_change));
+        return if_defined(*row.loss_change, format("{:+.3f}", *row.loss_change));
     };
     const HeadRow& any = part.rows.front();
     std::vector<Column> all = {
@@ -138,8 +138,8 @@ void print_sources(const HeadSurvey& survey, const char* name, const std::option
 std::string part_heading(const HeadsReport& report, const HeadsPart& part, const Page& page) {
     const HeadSurvey& survey = part.survey;
     std::string about = report.image
-                            ? format("  means over [CLS] and %d patches", survey.queries() - 1)
-                            : format("  means over tokens %d to %d", survey.of(0, 0).first_query, survey.queries() - 1);
+                            ? format("  means over [CLS] and {} patches", survey.queries() - 1)
+                            : format("  means over tokens {} to {}", survey.of(0, 0).first_query, survey.queries() - 1);
     if (report.parts.size() == 1)
         return page.bold("heads") + page.dim(about + " · sorted by " + shown_key(report.sorted_by));
     switch (survey.kind()) {
@@ -165,19 +165,19 @@ void print_part(const HeadsReport& report, const HeadsPart& part, const Page& pa
 /// "13 tokens", "7 source tokens, 5 decoder tokens", "16 patches".
 std::string lengths_text(const HeadsReport& report) {
     const HeadSurvey& first = report.parts.front().survey;
-    if (report.image) return format("%d patches", first.tokens() - 1);
-    if (report.parts.size() == 1) return format("%d tokens", first.tokens());
-    return format("%d source tokens, %d decoder tokens", first.tokens(), report.parts.back().survey.queries());
+    if (report.image) return format("{} patches", first.tokens() - 1);
+    if (report.parts.size() == 1) return format("{} tokens", first.tokens());
+    return format("{} source tokens, {} decoder tokens", first.tokens(), report.parts.back().survey.queries());
 }
 
 }  // namespace
 
 void print_heads_table(const HeadsReport& report) {
     const Page page;
-    std::string about = format("on %s · %s · %s", report.model.device().caps().name.c_str(), report.precision.c_str(),
-                               lengths_text(report).c_str());
+    std::string about =
+        format("on {} · {} · {}", report.model.device().caps().name, report.precision, lengths_text(report));
     if (report.loss)
-        about += format(" · loss %.3f nats%s", *report.loss,
+        about += format(" · loss {:.3f} nats{}", *report.loss,
                         config_of(report.model).head == Head::classification ? "" : " per token");
     std::printf("%s %s\n", page.bold(report.model.info().name).c_str(), page.dim(about).c_str());
     for (const HeadsPart& part : report.parts) print_part(report, part, page);

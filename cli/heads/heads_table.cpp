@@ -1,5 +1,5 @@
-#include "runtime/session/model_access.h"
 #include "cli/heads/heads_table.h"
+#include "runtime/session/model_access.h"
 
 #include <algorithm>
 #include <cmath>

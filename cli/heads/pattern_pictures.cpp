@@ -1,5 +1,5 @@
-#include "runtime/session/model_access.h"
 #include "cli/heads/pattern_pictures.h"
+#include "runtime/session/model_access.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,7 +7,7 @@
 
 #include "cli/shared/head_pictures.h"
 #include "cli/shared/image_overlay.h"
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/models/config.h"
 #include "runtime/picture/head_chart.h"
 #include "runtime/picture/heatmap.h"
@@ -33,7 +33,7 @@ void write_patterns(const HeadsReport& report, const HeadsPart& part, const std:
             row.pattern.id(), row.pattern.label(), row.pattern.share, std::move(bars)};
     }
     picture.title =
-        title_of(report, part) + format(": patterns of %d layers × %d heads", picture.layers, picture.heads);
+        title_of(report, part) + format(": patterns of {} layers × {} heads", picture.layers, picture.heads);
     picture.caption = prompt_quoted(survey);
     write_png(path, draw_head_chart(picture), origin_texts(survey));
 }

@@ -1,12 +1,12 @@
-#include "runtime/session/model_access.h"
 #include "cli/inspect/check_nodes.h"
+#include "runtime/session/model_access.h"
 
 #include <algorithm>
 #include <array>
 #include <cstring>
 
 #include "cli/shared/progress.h"
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/graph/schedule.h"
 #include "runtime/models/architecture.h"
 #include "runtime/models/model_builder.h"
@@ -32,10 +32,9 @@ std::vector<std::byte> first_step(std::size_t tokens, std::int64_t context) {
 }  // namespace
 
 std::string NodeCheck::text() const {
-    if (!diverged) return format("%zu nodes agree with their references", nodes);
-    return format("%s (kernel %s, plan of %lld rows) is the first node that differs from its reference: %s",
-                  diverged->node.c_str(), diverged->kernel.c_str(), static_cast<long long>(rows),
-                  diverged->message.c_str());
+    if (!diverged) return format("{} nodes agree with their references", nodes);
+    return format("{} (kernel {}, plan of {} rows) is the first node that differs from its reference: {}",
+                  diverged->node, diverged->kernel, rows, diverged->message);
 }
 
 NodeCheck check_nodes(const Model& model, std::span<const std::int32_t> ids, SessionOptions options,

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "runtime/session/model_access.h"
 #include "cli/inspect/check_nodes.h"
 #include "cli/inspect/inspect_report.h"
 #include "cli/inspect/inspect_save.h"
@@ -21,12 +20,13 @@
 #include "cli/shared/progress.h"
 #include "cli/shared/translation.h"
 #include "runtime/base/files.h"
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/base/trace_span.h"
 #include "runtime/base/units.h"
 #include "runtime/io/safetensors.h"
 #include "runtime/models/config.h"
 #include "runtime/picture/shown_text.h"
+#include "runtime/session/model_access.h"
 
 namespace vantage::cli {
 
@@ -59,10 +59,8 @@ ModelInput input_of(const InspectOptions& o, const Model& model) {
     const std::int64_t count = std::ssize(input.ids), context = model.info().context;
     if (!input.image && count + o.greedy > context)
         throw Error(ErrorKind::usage,
-                    format("inspect: %lld tokens and %lld more with --greedy are %lld, but %s supports at most %lld",
-                           static_cast<long long>(count), static_cast<long long>(o.greedy),
-                           static_cast<long long>(count + o.greedy), model.info().name.c_str(),
-                           static_cast<long long>(context)));
+                    format("inspect: {} tokens and {} more with --greedy are {}, but {} supports at most {}", count,
+                           o.greedy, count + o.greedy, model.info().name, context));
     return input;
 }
 
@@ -92,12 +90,11 @@ void check_memory(const InspectOptions& o, const ModelInfo& info, const ModelInp
         wanted = 2 * (logits + hidden + attention) + hidden;  // a second copy while the file is written
     const std::uint64_t available = host_memory_available();
     if (wanted <= available) return;
-    throw Error(
-        ErrorKind::out_of_memory,
-        format("inspect: %llu tokens need %s of the host's memory (attention of all heads %s, logits %s), but "
-               "%s are available; shorten the prompt%s",
-               static_cast<unsigned long long>(n + source), bytes_text(wanted).c_str(), bytes_text(attention).c_str(),
-               bytes_text(logits).c_str(), bytes_text(available).c_str(), o.save.empty() ? "" : " or omit --save"));
+    throw Error(ErrorKind::out_of_memory,
+                format("inspect: {} tokens need {} of the host's memory (attention of all heads {}, logits {}), but "
+                       "{} are available; shorten the prompt{}",
+                       n + source, bytes_text(wanted), bytes_text(attention), bytes_text(logits), bytes_text(available),
+                       o.save.empty() ? "" : " or omit --save"));
 }
 
 std::vector<std::string> draw(const InspectOptions& o, const HeadSurvey& survey,

@@ -1,5 +1,5 @@
-#include "runtime/session/model_access.h"
 #include "cli/inspect/inspect_report.h"
+#include "runtime/session/model_access.h"
 
 #include <algorithm>
 #include <cmath>
@@ -7,8 +7,8 @@
 
 #include "cli/shared/probabilities.h"
 #include "cli/shared/terminal_page.h"
+#include "runtime/base/format.h"
 #include "runtime/base/json.h"
-#include "runtime/base/log.h"
 #include "runtime/models/config.h"
 #include "runtime/picture/attention_scale.h"
 #include "runtime/picture/shown_text.h"
@@ -50,7 +50,7 @@ std::vector<Answer> answers(const Session& session) {
 /// ".07", "1", or a dash if not defined.
 std::string share(double value, bool there = true) {
     if (!there || std::isnan(value)) return "–";
-    return value >= 0.995 ? "1" : format(".%02.0f", 100 * value);
+    return value >= 0.995 ? "1" : format(".{:02.0f}", 100 * value);
 }
 
 std::string left(const std::string& text, int width) {
@@ -95,7 +95,7 @@ std::string strongest_text(const HeadSurvey& survey, const HeadStatistics& head)
 void print_heads(const HeadSurvey& survey, const Page& page) {
     std::printf(
         "%s%s\n", page.bold("heads").c_str(),
-        page.dim(format("  means over tokens %d to %d", survey.of(0, 0).first_query, survey.tokens() - 1)).c_str());
+        page.dim(format("  means over tokens {} to {}", survey.of(0, 0).first_query, survey.tokens() - 1)).c_str());
     std::string heading = "  head       entropy    ";
     for (const HeadPattern::Kind kind :
          {HeadPattern::attention_sink, HeadPattern::previous_token, HeadPattern::self, HeadPattern::induction})
@@ -105,8 +105,8 @@ void print_heads(const HeadSurvey& survey, const Page& page) {
         for (int head = 0; head < survey.heads(); ++head) {
             const HeadStatistics& h = survey.of(layer, head);
             const bool salient = survey.salient() && survey.salient()->layer == layer && survey.salient()->head == head;
-            const std::string name = left(format("  %d.%d", layer, head), 9) +
-                                     format("%5.2f (%3.0f %%)  ", h.entropy, 100 * h.relative_entropy);
+            const std::string name = left(format("  {}.{}", layer, head), 9) +
+                                     format("{:5.2f} ({:3.0f} %)  ", h.entropy, 100 * h.relative_entropy);
             const std::string cells = share_cell(page, h.first) + share_cell(page, h.previous) +
                                       share_cell(page, h.self) + share_cell(page, h.induction, h.repeats > 0);
             const auto shown = [&](const std::string& text) { return salient ? page.accent(text) : text; };
@@ -120,7 +120,7 @@ void print_reads(const InspectReport& report, const Page& page) {
     const Session& session = report.survey.session();
     std::printf(
         "\n%s%s\n", page.bold("cross-attention").c_str(),
-        page.dim(format("  largest mean weight over all heads, %zu source tokens", session.source_tokens().size()))
+        page.dim(format("  largest mean weight over all heads, {} source tokens", session.source_tokens().size()))
             .c_str());
     for (std::size_t row = 0; row < report.reads.size(); ++row) {
         const SourceRead& read = report.reads[row];
@@ -181,7 +181,7 @@ Json tokens_json(const Model& model, std::span<const std::int32_t> ids) {
 std::string length_text(const HeadSurvey& survey) {
     const bool image = config_of(survey.session().model()).is_vision();
     const int count = survey.tokens() - (image ? 1 : 0);
-    return format("%d %s%s", count, image ? "patch" : "token", count == 1 ? "" : image ? "es" : "s");
+    return format("{} {}{}", count, image ? "patch" : "token", count == 1 ? "" : image ? "es" : "s");
 }
 
 Json places_json(const HeadSurvey& survey) {
@@ -196,10 +196,9 @@ void print_summary(const InspectReport& report) {
     const HeadSurvey& survey = report.survey;
     const Model& model = survey.session().model();
     const Page page;
-    std::printf("%s %s\n\n", page.bold(model.info().name).c_str(),
-                page.dim(format("on %s · %s · %s", model.device().caps().name.c_str(), report.precision.c_str(),
-                                length_text(survey).c_str()))
-                    .c_str());
+    std::printf(
+        "%s %s\n\n", page.bold(model.info().name).c_str(),
+        page.dim(format("on {} · {} · {}", model.device().caps().name, report.precision, length_text(survey))).c_str());
     print_answers(survey, page);
     if (!report.greedy.empty()) {
         std::string text;

@@ -1,5 +1,5 @@
-#include "runtime/session/model_access.h"
 #include "cli/inspect/inspect_save.h"
+#include "runtime/session/model_access.h"
 
 #include "cli/shared/probabilities.h"
 #include "cli/shared/progress.h"
@@ -81,7 +81,7 @@ void write(const std::string& file, std::vector<TensorToWrite> tensors, const Mo
         tensors.push_back({"greedy.ids", "I32", {std::ssize(greedy)}, std::as_bytes(std::span(greedy))});
     write_safetensors(file, tensors,
                       {{"model", model.info().name}, {"device", model.device().caps().name}, {"precision", precision}});
-    log(LogLevel::info, "saved: %s", file.c_str());
+    log(LogLevel::info, "saved: {}", file);
 }
 
 }  // namespace

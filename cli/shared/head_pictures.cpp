@@ -1,11 +1,11 @@
-#include "runtime/session/model_access.h"
 #include "cli/shared/head_pictures.h"
+#include "runtime/session/model_access.h"
 
 #include <filesystem>
 
 #include "cli/shared/progress.h"
 #include "runtime/base/files.h"
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/models/config.h"
 #include "runtime/picture/head_grid.h"
 #include "runtime/picture/png.h"
@@ -25,8 +25,7 @@ std::string join(const std::string& folder, const std::string& file) {
 
 std::string prompt_quoted(const HeadSurvey& survey) {
     if (const ImageInput& image = config_of(survey.session().model()).image; image.channels > 0)
-        return format("an image in %lld × %lld patches", static_cast<long long>(image.rows()),
-                      static_cast<long long>(image.columns()));
+        return format("an image in {} × {} patches", image.rows(), image.columns());
     std::string text;
     for (const std::string& token : survey.texts()) text += token;
     return "“" + shortened(without_controls(text), max_caption) + "”";
@@ -48,10 +47,10 @@ HeatmapPicture head_picture(const HeadSurvey& survey, int layer, int head, std::
     picture.values = weights;
     picture.row_labels = survey.query_texts();
     picture.col_labels = survey.texts();
-    picture.title = format("layer %d · head %d", layer, head);
+    picture.title = format("layer {} · head {}", layer, head);
     const auto salient = survey.salient();
     const bool is_salient = salient && salient->layer == layer && salient->head == head;
-    const std::string pattern = pattern_of(numbers).text() + format(" · entropy %.2f nats (%.0f\u00a0%%)",
+    const std::string pattern = pattern_of(numbers).text() + format(" · entropy {:.2f} nats ({:.0f}\u00a0%)",
                                                                     numbers.entropy, 100 * numbers.relative_entropy);
     picture.caption = survey.session().model().info().name + " · " + (is_salient ? reason_text(survey) : pattern);
     picture.causal = survey.causal();
@@ -68,7 +67,7 @@ std::string write_head_grid(const HeadSurvey& survey, const std::string& folder)
         for (int head = 0; head < picture.heads; ++head)
             picture.notes.push_back(pattern_of(survey.of(layer, head)).short_label());
     picture.title =
-        survey.session().model().info().name + format(": %d layers × %d heads", picture.layers, picture.heads);
+        survey.session().model().info().name + format(": {} layers × {} heads", picture.layers, picture.heads);
     picture.caption = prompt_quoted(survey);
     if (const auto salient = survey.salient()) {
         picture.salient_layer = salient->layer;
@@ -91,7 +90,7 @@ std::string write_head(const HeadSurvey& survey, int layer, int head, const std:
     const PngTexts origin = origin_texts(survey);
     texts.insert(texts.end(), origin.begin(), origin.end());
     texts.insert(texts.end(), {{"Vantage-Layer", std::to_string(layer)}, {"Vantage-Head", std::to_string(head)}});
-    std::string path = join(folder, format("layer-%d-head-%d.png", layer, head));
+    std::string path = join(folder, format("layer-{}-head-{}.png", layer, head));
     write_png(path, draw_heatmap(picture), texts);
     return path;
 }

@@ -1,12 +1,12 @@
-#include "runtime/session/model_access.h"
 #include "cli/shared/head_survey.h"
+#include "runtime/session/model_access.h"
 
 #include <algorithm>
 #include <cstdio>
 #include <numeric>
 
 #include "cli/shared/progress.h"
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/models/config.h"
 #include "runtime/models/image_processor.h"
 #include "runtime/picture/shown_text.h"
@@ -78,7 +78,7 @@ std::vector<float> HeadSurvey::weights(int layer, int head) const {
 }
 
 std::string token_text(const Model& model, std::int32_t id) {
-    if (!model.has_tokenizer() || !model.tokenizer().has(id)) return format("#%d", id);
+    if (!model.has_tokenizer() || !model.tokenizer().has(id)) return format("#{}", id);
     const Tokenizer& tokenizer = model.tokenizer();
     return tokenizer.is_special(id) ? tokenizer.token_text(id) : tokenizer.token_bytes(id);
 }
@@ -102,7 +102,7 @@ std::string HeadSurvey::link_text(const Read& read) const {
 
 std::string reason_text(const HeadSurvey& survey, const SalientHead& salient) {
     const char* why = salient.reason == SalientHead::induction ? ", which followed it before" : "";
-    return survey.link_text(salient.read) + why + format(" (%.2f)", static_cast<double>(salient.read.weight));
+    return survey.link_text(salient.read) + why + format(" ({:.2f})", salient.read.weight);
 }
 
 std::string reason_text(const HeadSurvey& survey) {

@@ -1,11 +1,11 @@
-#include "runtime/session/model_access.h"
 #include "cli/shared/image_overlay.h"
+#include "runtime/session/model_access.h"
 
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/io/resize.h"
 #include "runtime/models/config.h"
 #include "runtime/picture/colour_map.h"
@@ -68,9 +68,9 @@ std::vector<std::string> write_image_overlays(const HeadSurvey& survey, const Im
     const Model& model = survey.session().model();
     std::vector<std::string> files;
     for (int layer = 0; layer < survey.layers(); ++layer) {
-        files.push_back((std::filesystem::path(folder) / format("layer-%d-cls.png", layer)).string());
+        files.push_back((std::filesystem::path(folder) / format("layer-{}-cls.png", layer)).string());
         write_png(files.back(), overlaid(seen, read_by_class(survey, layer), config_of(model).image),
-                  {{"Title", format("layer %d: attention of [CLS], mean of %d heads", layer, survey.heads())},
+                  {{"Title", format("layer {}: attention of [CLS], mean of {} heads", layer, survey.heads())},
                    {"Vantage-Model", model.info().name},
                    {"Vantage-Layer", std::to_string(layer)}});
     }

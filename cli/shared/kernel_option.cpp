@@ -14,8 +14,8 @@ void add_kernel_option(CLI::App& command, std::string& kernel) {
 std::string kernel_wanted(const std::string& op, const std::string& kernel) {
     std::string name = current_kernel_name(op, kernel);
     if (name != kernel)
-        log(LogLevel::warning, "--kernel: %s is now called %s; the old name is accepted in this release only",
-            kernel.c_str(), name.c_str());
+        log(LogLevel::warning, "--kernel: {} is now called {}; the old name is accepted in this release only", kernel,
+            name);
     return name;
 }
 

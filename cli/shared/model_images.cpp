@@ -1,11 +1,11 @@
-#include "runtime/session/model_access.h"
 #include "cli/shared/model_images.h"
+#include "runtime/session/model_access.h"
 
 #include <algorithm>
 #include <filesystem>
 
 #include "runtime/base/files.h"
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/io/safetensors.h"
 #include "runtime/models/image_processor.h"
 #include "runtime/picture/image_file.h"
@@ -30,7 +30,7 @@ std::vector<ModelImage> images_of_numbers(const ImageInput& wanted, const std::s
                each = static_cast<std::size_t>(wanted.pixels());
     std::vector<ModelImage> images(count);
     for (std::size_t i = 0; i < count; ++i) {
-        images[i].name = count > 1 ? path + format("[%zu]", i) : path;
+        images[i].name = count > 1 ? path + format("[{}]", i) : path;
         const auto begin = values.data.begin() + static_cast<std::ptrdiff_t>(i * each);
         images[i].pixels.assign(begin, begin + static_cast<std::ptrdiff_t>(each));
     }

@@ -1,11 +1,11 @@
-#include "runtime/session/model_access.h"
 #include "cli/shared/model_input.h"
+#include "runtime/session/model_access.h"
 
 #include <CLI/CLI.hpp>
 #include <utility>
 
 #include "cli/shared/token_ids.h"
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/base/terminal.h"
 #include "runtime/models/config.h"
 
@@ -18,7 +18,7 @@ std::vector<std::int64_t> positions_in(const std::string& text) {
     for (const std::int32_t position : read_ids(text, "--global-at", "position")) {
         if (position < 0)
             throw Error(ErrorKind::usage,
-                        format("--global-at: position %d is negative; positions count from 0", position));
+                        format("--global-at: position {} is negative; positions count from 0", position));
         positions.push_back(position);
     }
     if (positions.empty())
@@ -81,8 +81,8 @@ std::optional<ModelImage> image_of(const std::string& command, const InputOption
     if (o.image.empty()) return std::nullopt;
     std::vector<ModelImage> images = read_model_images(model, o.image);
     if (o.image_index >= images.size())
-        throw Error(ErrorKind::usage, command + format(": --image-index is %zu, but %s has images 0 to %zu",
-                                                       o.image_index, o.image.c_str(), images.size() - 1));
+        throw Error(ErrorKind::usage, command + format(": --image-index is {}, but {} has images 0 to {}",
+                                                       o.image_index, o.image, images.size() - 1));
     return std::move(images[o.image_index]);
 }
 
@@ -97,20 +97,19 @@ std::vector<std::int32_t> types_of(const std::string& command, const InputOption
     std::vector<std::int32_t> types = read_ids(o.types, command + ": --type-ids", "token type");
     if (types.size() != tokens)
         throw Error(ErrorKind::usage,
-                    command + format(": --type-ids has %zu types, but the input has %zu tokens", types.size(), tokens));
+                    command + format(": --type-ids has {} types, but the input has {} tokens", types.size(), tokens));
     return types;
 }
 
 void check_tokens(const std::string& command, const std::vector<std::int32_t>& ids, const ModelInfo& info) {
     for (const std::int32_t id : ids)
         if (id < 0 || id >= info.vocab)
-            throw Error(ErrorKind::usage,
-                        command + format(": token id %d is outside the vocabulary of %s (0 to %lld)", id,
-                                         info.name.c_str(), static_cast<long long>(info.vocab - 1)));
+            throw Error(ErrorKind::usage, command + format(": token id {} is outside the vocabulary of {} (0 to {})",
+                                                           id, info.name, info.vocab - 1));
     if (std::ssize(ids) > info.context)
         throw Error(ErrorKind::usage,
-                    command + format(": the input has %zu tokens, but %s supports at most %lld; shorten it", ids.size(),
-                                     info.name.c_str(), static_cast<long long>(info.context)));
+                    command + format(": the input has {} tokens, but {} supports at most {}; shorten it", ids.size(),
+                                     info.name, info.context));
 }
 
 std::vector<std::int32_t> text_of(const std::string& command, const InputOptions& o, const Model& model) {

@@ -58,7 +58,7 @@ void write_trace(const std::string& path) {
             shift + static_cast<double>(d.end_ns) / 1e9,
             {{"flops", d.flops}, {"bytes_read", d.bytes_read}, {"bytes_written", d.bytes_written}});
     trace.write(path);
-    log(LogLevel::info, "profile: %zu dispatches in %s", p.dispatches.size(), path.c_str());
+    log(LogLevel::info, "profile: {} dispatches in {}", p.dispatches.size(), path);
 }
 
 std::optional<Roofs> known_roofs(const Caps& caps) { return load_roofs(caps, roofs_path(caps, cache_directory())); }
@@ -93,8 +93,7 @@ void write_profile() {
     if (!profiling()) return;
     listen_to_spans({});
     if (const Profile& p = profile(); p.device && p.dispatches.empty())
-        log(LogLevel::warning, "%s does not support timestamps: the profile contains only the host",
-            p.device->name.c_str());
+        log(LogLevel::warning, "{} does not support timestamps: the profile contains only the host", p.device->name);
     if (common().profile == "-")
         print_table();
     else

@@ -4,8 +4,8 @@
 #include <cstdio>
 
 #include "cli/shared/commands.h"
+#include "runtime/base/format.h"
 #include "runtime/base/interrupt.h"
-#include "runtime/base/log.h"
 #include "runtime/base/terminal.h"
 #include "runtime/picture/shown_text.h"
 
@@ -21,7 +21,7 @@ void Progress::show(std::int64_t done, std::int64_t all) {
     throw_if_interrupted();
     if (!wanted_ || all <= 0) return;
     const int percent = static_cast<int>(100 * done / all);
-    if (percent != percent_) show(format("%s %d %%", what_.c_str(), percent_ = percent));
+    if (percent != percent_) show(format("{} {} %", what_, percent_ = percent));
 }
 
 void Progress::show(const std::string& text) {

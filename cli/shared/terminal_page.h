@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/picture/colour_map.h"
 #include "runtime/picture/picture_style.h"
 #include "runtime/picture/terminal_heatmap.h"
@@ -17,13 +17,13 @@ public:
     /// Highlighted text.
     std::string accent(const std::string& text) const {
         if (colours_ != TerminalColours::full) return with("36", text);
-        return with(format("38;2;%d;%d;%d", style::accent.r, style::accent.g, style::accent.b), text);
+        return with(format("38;2;{};{};{}", style::accent.r, style::accent.g, style::accent.b), text);
     }
     /// Text on a background colour, with readable letters. Without 24-bit colours: the text alone.
     std::string on(Rgb background, const std::string& text) const {
         if (colours_ != TerminalColours::full) return text;
         const Rgb letters = lightness(background) > 55.0f ? style::dark_number : style::bright_number;
-        return with(format("48;2;%d;%d;%d;38;2;%d;%d;%d", background.r, background.g, background.b, letters.r,
+        return with(format("48;2;{};{};{};38;2;{};{};{}", background.r, background.g, background.b, letters.r,
                            letters.g, letters.b),
                     text);
     }

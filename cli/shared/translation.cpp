@@ -1,5 +1,5 @@
-#include "runtime/session/model_access.h"
 #include "cli/shared/translation.h"
+#include "runtime/session/model_access.h"
 
 #include <algorithm>
 
@@ -84,7 +84,8 @@ std::vector<SourceRead> source_reads(Session& session) {
     for (std::int64_t layer = 0; layer < info.layers; ++layer)
         for (std::int64_t head = 0; head < info.heads; ++head) {
             progress.show(layer * info.heads + head, info.layers * info.heads);
-            const std::vector<float> p = session.attention({layer, head, AttentionKind::cross}, {0, rows}, {0, keys}).vector();
+            const std::vector<float> p =
+                session.attention({layer, head, AttentionKind::cross}, {0, rows}, {0, keys}).vector();
             for (std::size_t i = 0; i < mean.size(); ++i) mean[i] += static_cast<double>(p[i]);
         }
     std::vector<SourceRead> reads;

@@ -24,7 +24,8 @@ public:
 private:
     std::vector<float> weights(AttentionKind kind) const;
     Session& session_;
-    std::vector<float> logits_, encoder_hidden_, encoder_last_, decoder_hidden_, encoder_attention_, decoder_attention_, cross_;
+    std::vector<float> logits_, encoder_hidden_, encoder_last_, decoder_hidden_, encoder_attention_, decoder_attention_,
+        cross_;
 };
 
 /// The source token with the largest cross-attention weight of a decoder token; weights are means over all layers and

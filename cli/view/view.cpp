@@ -5,16 +5,16 @@
 #include <memory>
 #include <optional>
 
-#include "runtime/session/model_access.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/head_pictures.h"
 #include "cli/shared/model_input.h"
 #include "cli/shared/progress.h"
+#include "runtime/base/format.h"
 #include "runtime/base/interrupt.h"
-#include "runtime/base/log.h"
 #include "runtime/models/config.h"
 #include "runtime/picture/apng.h"
 #include "runtime/picture/png.h"
+#include "runtime/session/model_access.h"
 #include "vantage/vulkan.h"
 #include "viewer/window/headless.h"
 #include "viewer/window/window.h"
@@ -113,11 +113,10 @@ view::LivePrompt prompt_of(const Model& model, const view::ViewState& state) {
 void start(view::LiveModel& live, const view::ViewState& state) {
     if (state.head && std::ranges::count(live.heads(), *state.head) == 0) {
         const ModelInfo& info = live.model().info();
-        throw Error(ErrorKind::usage,
-                    format("view: there is no head %s; %s has %lld layers of %lld heads of this attention kind",
-                           name_of(*state.head).c_str(), info.name.c_str(),
-                           static_cast<long long>(info.layers_of(state.head->kind)),
-                           static_cast<long long>(info.heads_of(state.head->kind))));
+        throw Error(
+            ErrorKind::usage,
+            format("view: there is no head {}; {} has {} layers of {} heads of this attention kind",
+                   name_of(*state.head), info.name, info.layers_of(state.head->kind), info.heads_of(state.head->kind)));
     }
     live.start(prompt_of(live.model(), state), state.sampling, state.max_tokens);
 }
@@ -137,8 +136,7 @@ void write_frames(const ViewOptions& o, view::PictureMaker& maker, const Size& s
         progress.show(rows, all);
         maker.state().rows = rows < all ? std::optional(rows) : wanted;
         const Image picture = maker.draw(size.width, size.height);
-        if (!o.frames.empty())
-            write_png(o.frames + format("/%05lld.png", static_cast<long long>(rows)), picture, maker.texts());
+        if (!o.frames.empty()) write_png(o.frames + format("/{:05}.png", rows), picture, maker.texts());
         if (animation) animation->add(picture, texts);
     }
     if (animation) animation->finish();

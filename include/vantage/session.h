@@ -64,22 +64,22 @@ struct WeightOfKey {
 /// What a head does with one query: sums over the keys that the query sees. In cross attention every number that depends on
 /// positions is 0, and for an image previous, next and repetitions are.
 struct HeadRow {
-    float total = 0;        ///< sum of the weights: 1, less what a sink takes
-    float visible = 0;      ///< keys that the query sees
-    float entropy = 0;      ///< in nats
-    float distance = 0;     ///< mean distance |i - j|, of patches that of their centres
-    float near = 0;         ///< weight on keys at most 3 away, the query itself included
-    float self = 0;         ///< weight on the query itself
-    float previous = 0;     ///< weight on the key before it
-    float next = 0;         ///< weight on the key after it
-    float first = 0;        ///< weight on key 0
-    float delimiters = 0;   ///< weight on keys marked delimiter_mark
-    float duplicate = 0;    ///< weight on earlier keys with the query's token
-    float induction = 0;    ///< weight on keys up to the query whose previous token is the query's
-    float repeated = 0;     ///< as duplicate, of keys more than 2 back
-    float copied = 0;       ///< as induction, of keys more than 1 back
-    WeightOfKey largest;    ///< the largest weight
-    WeightOfKey copy;       ///< the largest of those that `copied` sums
+    float total = 0;       ///< sum of the weights: 1, less what a sink takes
+    float visible = 0;     ///< keys that the query sees
+    float entropy = 0;     ///< in nats
+    float distance = 0;    ///< mean distance |i - j|, of patches that of their centres
+    float near = 0;        ///< weight on keys at most 3 away, the query itself included
+    float self = 0;        ///< weight on the query itself
+    float previous = 0;    ///< weight on the key before it
+    float next = 0;        ///< weight on the key after it
+    float first = 0;       ///< weight on key 0
+    float delimiters = 0;  ///< weight on keys marked delimiter_mark
+    float duplicate = 0;   ///< weight on earlier keys with the query's token
+    float induction = 0;   ///< weight on keys up to the query whose previous token is the query's
+    float repeated = 0;    ///< as duplicate, of keys more than 2 back
+    float copied = 0;      ///< as induction, of keys more than 1 back
+    WeightOfKey largest;   ///< the largest weight
+    WeightOfKey copy;      ///< the largest of those that `copied` sums
     /// Of a token marked word_mark: the largest weights on other words that are neither key 0 nor adjacent.
     std::array<WeightOfKey, 4> links;
 };

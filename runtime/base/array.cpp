@@ -1,7 +1,7 @@
 #include "vantage/array.h"
 
 #include "runtime/base/files.h"
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/base/npy.h"
 #include "vantage/error.h"
 
@@ -10,29 +10,28 @@ namespace vantage {
 Range Range::within(std::int64_t size, const std::string& what) const {
     const Range range{first, count == all ? size - first : count};
     if (range.first < 0 || range.count < 0 || range.first > size || range.count > size - range.first)
-        throw Error(ErrorKind::usage, format("%s: a range of %lld from %lld on is outside of the %lld there are",
-                                             what.c_str(), static_cast<long long>(range.count),
-                                             static_cast<long long>(range.first), static_cast<long long>(size)));
+        throw Error(ErrorKind::usage, format("{}: a range of {} from {} on is outside of the {} there are", what,
+                                             range.count, range.first, size));
     return range;
 }
 
 Array::Array(Shape shape, std::vector<float> values) : shape_(shape), values_(std::move(values)) {
     if (static_cast<std::int64_t>(values_.size()) != shape_.elements())
-        throw Error(ErrorKind::usage, format("array: %zu values are given, but %s has %lld", values_.size(),
-                                             shape_.text().c_str(), static_cast<long long>(shape_.elements())));
+        throw Error(ErrorKind::usage, format("array: {} values are given, but {} has {}", values_.size(), shape_.text(),
+                                             shape_.elements()));
 }
 
 std::size_t Array::position(std::initializer_list<std::int64_t> index) const {
     if (index.size() != shape_.sizes().size())
         throw Error(ErrorKind::usage,
-                    format("array: %zu indices are given, but the shape is %s", index.size(), shape_.text().c_str()));
+                    format("array: {} indices are given, but the shape is {}", index.size(), shape_.text()));
     std::int64_t position = 0;
     int axis = 0;
     for (const std::int64_t i : index) {
         const std::int64_t size = shape_[axis++];
         if (i < 0 || i >= size)
-            throw Error(ErrorKind::usage, format("array: index %lld of axis %d is outside of shape %s",
-                                                 static_cast<long long>(i), axis - 1, shape_.text().c_str()));
+            throw Error(ErrorKind::usage,
+                        format("array: index {} of axis {} is outside of shape {}", i, axis - 1, shape_.text()));
         position = position * size + i;
     }
     return static_cast<std::size_t>(position);
@@ -41,8 +40,7 @@ std::size_t Array::position(std::initializer_list<std::int64_t> index) const {
 Array Array::row(std::int64_t i) const {
     if (shape_.rank() == 0) throw Error(ErrorKind::usage, "array: a scalar has no rows");
     if (i < 0 || i >= shape_[0])
-        throw Error(ErrorKind::usage,
-                    format("array: row %lld is outside of shape %s", static_cast<long long>(i), shape_.text().c_str()));
+        throw Error(ErrorKind::usage, format("array: row {} is outside of shape {}", i, shape_.text()));
     const Shape part(shape_.sizes().subspan(1));
     const auto first = values_.begin() + static_cast<std::ptrdiff_t>(i * part.elements());
     return {part, std::vector<float>(first, first + static_cast<std::ptrdiff_t>(part.elements()))};

@@ -9,7 +9,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "vantage/error.h"
 
 namespace vantage {
@@ -28,7 +28,7 @@ constexpr std::array<std::pair<DeviceType, const char*>, 5> type_names{{{DeviceT
 /// Vulkan packs variant (3 bits), major (7), minor (10) and patch (12).
 constexpr std::uint32_t api_version(std::uint32_t major, std::uint32_t minor) { return major << 22 | minor << 12; }
 std::string version_text(std::uint32_t version) {
-    return format("%u.%u.%u", (version >> 22) & 0x7f, (version >> 12) & 0x3ff, version & 0xfff);
+    return format("{}.{}.{}", (version >> 22) & 0x7f, (version >> 12) & 0x3ff, version & 0xfff);
 }
 
 // ---- quirks --------------------------------------------------------------------------------------------------------
@@ -244,11 +244,11 @@ std::vector<std::string> missing_requirements(const Caps& caps) {
     require(caps.buffer_device_address, "buffer addresses (bufferDeviceAddress)");
     require(caps.timeline_semaphore, "timeline semaphores (timelineSemaphore)");
     require(caps.synchronization2, "synchronization2");
-    require(caps.max_push_constants >= 128, format("128 bytes of push constants (it has %u)", caps.max_push_constants));
+    require(caps.max_push_constants >= 128, format("128 bytes of push constants (it has {})", caps.max_push_constants));
     require(caps.max_workgroup_invocations >= 128,
-            format("workgroups of 128 invocations (it has %u)", caps.max_workgroup_invocations));
+            format("workgroups of 128 invocations (it has {})", caps.max_workgroup_invocations));
     require(caps.max_shared_memory >= 16384,
-            format("16 KiB of shared memory (it has %u bytes)", caps.max_shared_memory));
+            format("16 KiB of shared memory (it has {} bytes)", caps.max_shared_memory));
     return missing;
 }
 
@@ -287,7 +287,7 @@ std::string uuid_text(const std::array<std::uint8_t, 16>& uuid) {
     std::string text;
     for (std::size_t i = 0; i < uuid.size(); ++i) {
         if (i == 4 || i == 6 || i == 8 || i == 10) text += '-';
-        text += format("%02x", static_cast<unsigned>(uuid[i]));
+        text += format("{:02x}", static_cast<unsigned>(uuid[i]));
     }
     return text;
 }

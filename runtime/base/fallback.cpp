@@ -15,7 +15,7 @@ void set_strict(bool strict) { strict_mode = strict; }
 
 void fall_back(const std::string& message) {
     if (strict_mode) throw Error(ErrorKind::unsupported, message + " (--strict does not allow it)");
-    log(LogLevel::warning, "%s", message.c_str());
+    log(LogLevel::warning, "{}", message);
 }
 
 }  // namespace vantage

@@ -15,8 +15,8 @@
 #include <system_error>
 #include <utility>
 
+#include "runtime/base/format.h"
 #include "runtime/base/interrupt.h"
-#include "runtime/base/log.h"
 #include "runtime/base/posix.h"
 #include "vantage/error.h"
 
@@ -77,7 +77,7 @@ void sync_directory(const std::string& path) {
 /// A name in the directory of `target` that no other thread or process uses.
 std::string temporary_name(const std::string& target) {
     static std::atomic<unsigned> counter{0};
-    return target + format(".tmp-%ld-%u", static_cast<long>(::getpid()), counter.fetch_add(1));
+    return target + format(".tmp-{}-{}", ::getpid(), counter.fetch_add(1));
 }
 
 }  // namespace

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstdarg>
-#include <cstdio>
 #include <stdexcept>
 
 namespace vantage {
@@ -73,21 +71,6 @@ std::string format_arguments(std::string_view text, std::span<const FormatArgume
     walk_format(
         text, [&](char c) { result += c; }, replace);
     return result;
-}
-
-std::string printf_text(const char* text, ...) {
-    std::va_list arguments, again;
-    va_start(arguments, text);
-    va_copy(again, arguments);
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-    const int size = std::vsnprintf(nullptr, 0, text, again);
-    std::string result(static_cast<std::size_t>(std::max(size, 0)), '\0');
-    if (size >= 0) std::vsnprintf(result.data(), result.size() + 1, text, arguments);
-#pragma GCC diagnostic pop
-    va_end(again);
-    va_end(arguments);
-    return size < 0 ? text : result;
 }
 
 }  // namespace vantage

@@ -103,26 +103,11 @@ constexpr void check_format(std::string_view text, std::span<const std::string_v
     if (next != arguments.size()) malformed_format("more arguments than fields");
 }
 
-// Until every call is converted: a text with a printf directive and no `{}` or `{:` is given to vsnprintf.
-constexpr bool is_printf_text(std::string_view text) {
-    if (text.find("{}") != text.npos || text.find("{:") != text.npos) return false;
-    for (std::size_t at = text.find('%'); at != text.npos; at = text.find('%', at)) {
-        at = text.find_first_not_of("-+#0123456789.*hlztj", at + 1);
-        if (at != text.npos && std::string_view("diouxXeEfgGcsp%").find(text[at]) != text.npos) return true;
-    }
-    return false;
-}
-std::string printf_text(const char* text, ...);
-
 /// The text of a call of `format`, checked against the arguments when it is compiled.
 template <class... Arguments>
 class FormatText {
 public:
     consteval FormatText(const char* text) : text_(text) {
-        if (is_printf_text(text_)) {
-            if (!(std::is_scalar_v<std::decay_t<Arguments>> && ...)) malformed_format("printf takes no object");
-            return;
-        }
         const std::array<std::string_view, sizeof...(Arguments)> types{format_types<Arguments>()...};
         check_format(text_, types);
     }
@@ -153,14 +138,8 @@ std::string format_arguments(std::string_view text, std::span<const FormatArgume
 /// `text` with its fields replaced by the arguments. `{{` and `}}` are braces.
 template <class... Arguments>
 std::string format(FormatText<std::type_identity_t<Arguments>...> text, const Arguments&... arguments) {
-    if constexpr ((std::is_scalar_v<std::decay_t<Arguments>> && ...)) {
-        if (is_printf_text(text.text())) return printf_text(text.text().data(), arguments...);
-    }
-    if constexpr ((!format_types<Arguments>().empty() && ...)) {
-        const std::array<FormatArgument, sizeof...(Arguments)> list{format_argument(arguments)...};
-        return format_arguments(text.text(), list);
-    }
-    return "";
+    const std::array<FormatArgument, sizeof...(Arguments)> list{format_argument(arguments)...};
+    return format_arguments(text.text(), list);
 }
 
 }  // namespace vantage

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "runtime/base/files.h"
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "vantage/error.h"
 
 namespace vantage {
@@ -41,7 +41,7 @@ inline std::string in_quotes(const std::string& text) {
 /// Shows a value in a message, in one short line.
 inline std::string describe(const Json& value) {
     if (value.is_object()) return "an object";
-    if (value.is_array()) return format("a list of %zu", value.size());
+    if (value.is_array()) return format("a list of {}", value.size());
     return value.is_string() ? in_quotes(value.get_ref<const std::string&>()) : value.dump();
 }
 
@@ -62,9 +62,9 @@ inline void check_depth(std::string_view text, const std::string& name) {
             in_string = true;
         } else if (c == '[' || c == '{') {
             if (++depth > json_max_depth)
-                throw Error(ErrorKind::bad_file,
-                            format("%s: nested deeper than %d levels at byte %zu, wanted plain JSON", name.c_str(),
-                                   json_max_depth, i));
+                throw Error(
+                    ErrorKind::bad_file,
+                    format("{}: nested deeper than {} levels at byte {}, wanted plain JSON", name, json_max_depth, i));
         } else if (c == ']' || c == '}') {
             --depth;
         }
@@ -260,8 +260,8 @@ private:
     static std::string number_text(double min, double max) {
         using Limits = std::numeric_limits<double>;
         if (min == Limits::lowest() && max == Limits::max()) return "a number";
-        if (max == Limits::max()) return format("a number of at least %g", min);
-        return format("a number from %g to %g", min, max);
+        if (max == Limits::max()) return format("a number of at least {:g}", min);
+        return format("a number from {:g} to {:g}", min, max);
     }
 
     const Json* object_;

@@ -9,8 +9,8 @@
 #include <system_error>
 #include <utility>
 
+#include "runtime/base/format.h"
 #include "runtime/base/interrupt.h"
-#include "runtime/base/log.h"
 #include "vantage/error.h"
 
 namespace vantage::posix {
@@ -41,7 +41,7 @@ std::string quoted(const std::string& path) {
     std::string text = "'";
     for (const char c : path) {
         const auto byte = static_cast<unsigned char>(c);
-        text += byte < 0x20 || byte == 0x7f ? format("\\x%02x", byte) : std::string(1, c);
+        text += byte < 0x20 || byte == 0x7f ? format("\\x{:02x}", byte) : std::string(1, c);
     }
     return text + "'";
 }

@@ -1,6 +1,6 @@
 #include "vantage/tensor.h"
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "shaders/params/quantized.h"
 #include "vantage/error.h"
 
@@ -18,7 +18,7 @@ const DTypeInfo& info(DType type) {
     }};
     const auto index = static_cast<std::size_t>(type);
     if (index >= table.size()) {
-        throw Error(ErrorKind::usage, format("DType %zu does not exist: there are %zu", index, table.size()));
+        throw Error(ErrorKind::usage, format("DType {} does not exist: there are {}", index, table.size()));
     }
     return table[index];
 }
@@ -29,7 +29,7 @@ Shape::Shape(std::initializer_list<std::int64_t> sizes)
 Shape::Shape(std::span<const std::int64_t> sizes) {
     if (sizes.size() > static_cast<std::size_t>(max_rank)) {
         throw Error(ErrorKind::usage,
-                    format("a shape of %zu dimensions: at most %d are possible", sizes.size(), max_rank));
+                    format("a shape of {} dimensions: at most {} are possible", sizes.size(), max_rank));
     }
     rank_ = static_cast<int>(sizes.size());
     for (std::size_t i = 0; i < sizes.size(); ++i) sizes_[i] = sizes[i];

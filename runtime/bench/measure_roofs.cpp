@@ -6,8 +6,8 @@
 #include <functional>
 
 #include "runtime/base/clock.h"
+#include "runtime/base/format.h"
 #include "runtime/base/interrupt.h"
-#include "runtime/base/log.h"
 #include "runtime/base/spirv.h"
 #include "runtime/base/version.h"
 #include "runtime/bench/report.h"
@@ -152,7 +152,7 @@ std::vector<MemoryRoof> RoofMeter::memory() const {
     };
     for (const std::uint64_t bytes : working_sets) {
         if (bytes > max_bytes) break;
-        say(format("reading and copying inside of %.1f MiB", static_cast<double>(bytes) / 0x1p20));
+        say(format("reading and copying inside of {:.1f} MiB", static_cast<double>(bytes) / 0x1p20));
         found.push_back({.bytes = bytes, .copy_gb_per_s = rate(bytes, true), .read_gb_per_s = rate(bytes, false)});
     }
     return found;
@@ -165,7 +165,7 @@ std::vector<MatrixRoof> RoofMeter::matrices() const {
         const std::string module = "bench_matrix_" + m.a + "_" + m.c;
         const bool held = m.a == "s8" ? caps_.int8 && caps_.storage8 : caps_.fp16 && caps_.storage16;
         if (m.a != m.b || find_spirv(module) == nullptr || !held) continue;
-        say(format("multiplying %ux%ux%u %s", m.m, m.n, m.k, m.a.c_str()));
+        say(format("multiplying {}x{}x{} {}", m.m, m.n, m.k, m.a));
         const bool select = caps_.subgroup_size_control && caps_.min_subgroup_size != caps_.max_subgroup_size;
         const PipelineKey key{module, {size, m.m, m.n, m.k}, select ? subgroup : 0};
         const double operations = 16.0 * 2 * m.m * m.n * m.k / subgroup;

@@ -1,12 +1,12 @@
-#include "runtime/session/model_access.h"
 #include "runtime/bench/model_bench.h"
+#include "runtime/session/model_access.h"
 
 #include <algorithm>
 #include <ctime>
 #include <random>
 
 #include "runtime/base/clock.h"
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/gpu/device_state.h"
 #include "runtime/models/config.h"
 
@@ -103,9 +103,8 @@ void require_possible(const Model& model, const ModelTest& test) {
         throw Error(ErrorKind::usage,
                     test.name() + ": " + who + " reads its text in one piece, with nothing before it");
     if (const std::int64_t context = context_of(test, kind); context > model.info().context)
-        throw Error(ErrorKind::usage, format("%s needs a context of %lld tokens, but %s supports at most %lld",
-                                             test.name().c_str(), static_cast<long long>(context),
-                                             model.info().name.c_str(), static_cast<long long>(model.info().context)));
+        throw Error(ErrorKind::usage, format("{} needs a context of {} tokens, but {} supports at most {}", test.name(),
+                                             context, model.info().name, model.info().context));
 }
 
 ModelTimes time_model(const Model& model, const ModelTest& test, const SessionOptions& options, int repeats) {

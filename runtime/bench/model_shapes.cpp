@@ -4,7 +4,6 @@
 #include <optional>
 
 #include "runtime/base/json.h"
-#include "runtime/base/log.h"
 #include "runtime/bench/shapes.h"
 #include "runtime/graph/fuse.h"
 #include "runtime/graph/schedule.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/bench/report.h"
 
 namespace vantage {
@@ -59,9 +59,9 @@ std::string profile_table(std::span<const OpTime> ops, const std::optional<Roofs
                      mean = op.dispatches > 0 ? 1e6 * op.seconds / static_cast<double>(op.dispatches) : 0,
                      each = op.seconds > 0 ? 1 / op.seconds : 0;
         const bool known = roofs && (op.flops > 0 || op.bytes() > 0) && op.op != "all";
-        return line_of({op.op, op.kernel, std::to_string(op.dispatches), format("%.2f", 1e3 * op.seconds),
-                        format("%.1f", share), format("%.1f", mean), giga(op.flops * each), giga(op.bytes() * each),
-                        known ? format("%.0f %%", percent_of_roof(op, *roofs)) : ""},
+        return line_of({op.op, op.kernel, std::to_string(op.dispatches), format("{:.2f}", 1e3 * op.seconds),
+                        format("{:.1f}", share), format("{:.1f}", mean), giga(op.flops * each), giga(op.bytes() * each),
+                        known ? format("{:.0f} %", percent_of_roof(op, *roofs)) : ""},
                        roofs.has_value());
     };
     std::string text =

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "runtime/base/clock.h"
+#include "runtime/base/format.h"
 #include "runtime/base/interrupt.h"
-#include "runtime/base/log.h"
 #include "runtime/bench/significance.h"
 #include "runtime/exec/tuning_files.h"
 #include "runtime/graph/choose_kernel.h"
@@ -86,7 +86,7 @@ double OpsBench::seconds_left() const {
 void OpsBench::run(std::span<const BenchCase> cases) {
     if (const std::size_t tuned = tuning_of(device_.caps()).calls.size(); tuned > 0)
         report_.note(
-            format("*: the kernel that plans choose, by tuning tables with %zu calls, else by capabilities; "
+            format("*: the kernel that plans choose, by tuning tables with {} calls, else by capabilities; "
                    "VANTAGE_DISABLE_TUNING=1 ignores tables.",
                    tuned));
     for (std::size_t i = 0; i < cases.size(); ++i) {
@@ -102,7 +102,7 @@ void OpsBench::run(std::span<const BenchCase> cases) {
     }
     if (out_of_time_ > 0)
         report_.note(
-            format("%zu of %zu cases were not reached in %.0f s.", out_of_time_, cases.size(), options_.budget));
+            format("{} of {} cases were not reached in {:.0f} s.", out_of_time_, cases.size(), options_.budget));
 }
 
 void OpsBench::run_case(const BenchCase& one) {
@@ -113,8 +113,7 @@ void OpsBench::run_case(const BenchCase& one) {
     if (kernels.empty()) return;
     const RoofOfCall roof = roof_of(one, roofs_, device_.caps());
     if (roof.seconds > options_.longest_case) {
-        row_without_figures(one, nullptr, false,
-                            format("skipped: %.1f s at the %s roof", roof.seconds, roof.bound.c_str()));
+        row_without_figures(one, nullptr, false, format("skipped: {:.1f} s at the {} roof", roof.seconds, roof.bound));
         return;
     }
     if (std::optional<MeasuredCall> call; survives(one, nullptr, false, [&] { call.emplace(device_, one.call); }))
@@ -139,7 +138,7 @@ std::string OpsBench::why_skip(const Kernel& kernel, bool chosen, const RoofOfCa
     const auto known = slowness_.find(&kernel);
     const double predicted = roof.seconds * (known != slowness_.end() ? known->second : chosen ? 1 : unknown_slowness);
     if (predicted > (chosen ? options_.longest_case : options_.longest_kernel))
-        return format("skipped: about %s s", short_number(predicted).c_str());
+        return format("skipped: about {} s", short_number(predicted));
     return !chosen && seconds_now() > case_end_ ? "skipped: no time left" : "";
 }
 
@@ -202,8 +201,8 @@ void OpsBench::flag_choice(const BenchCase& one, const Kernel* chosen, std::vect
     const auto best = std::ranges::min_element(timed, {}, [](const Timed& t) { return t.time.median; });
     if (taken == timed.end() || best == taken || !differ(figure_of(taken->time), figure_of(best->time))) return;
     const double factor = taken->time.median / best->time.median;
-    best->row->set("note", format("%.2f times as fast as the chosen kernel", factor));
-    report_.note(format("! %s %s: %s is %.2f times as fast as %s, which is chosen", one.call.op->name, one.name.c_str(),
+    best->row->set("note", format("{:.2f} times as fast as the chosen kernel", factor));
+    report_.note(format("! {} {}: {} is {:.2f} times as fast as {}, which is chosen", one.call.op->name, one.name,
                         best->kernel->name, factor, chosen->name));
 }
 

@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "runtime/base/files.h"
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/base/version.h"
 #include "runtime/bench/report_table.h"
 #include "runtime/bench/significance.h"
@@ -227,8 +227,8 @@ std::string short_number(double value) {
     constexpr int digits = 4;
     const double size = std::abs(value);
     const int before_point = size < 1 ? 0 : static_cast<int>(std::floor(std::log10(size))) + 1;
-    if (before_point == 0 && size > 0 && size < 1e-3) return format("%.2g", value);
-    std::string text = format("%.*f", std::clamp(digits - before_point, 0, 3), value);
+    if (before_point == 0 && size > 0 && size < 1e-3) return format("{:.2g}", value);
+    std::string text = format("{:.{}f}", value, std::clamp(digits - before_point, 0, 3));
     if (text.find('.') != std::string::npos) {
         text.erase(text.find_last_not_of('0') + 1);
         if (text.back() == '.') text.pop_back();

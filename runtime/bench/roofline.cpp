@@ -1,6 +1,6 @@
 #include "runtime/bench/roofline.h"
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/picture/shown_text.h"
 
 namespace vantage {
@@ -30,8 +30,8 @@ Roofline roofline_of(const Report& report, const Roofs& roofs) {
                             shortened(row.text("op") + " " + (chosen ? row.text("case") : row.text("kernel")), longest),
                             flops / bytes, gflops, chosen});
     }
-    r.caption = roofs.driver + " " + roofs.driver_version + format("; %zu kernels", r.points.size());
-    if (without > 0) r.caption += format(", without %zu that only move data", without);
+    r.caption = roofs.driver + " " + roofs.driver_version + format("; {} kernels", r.points.size());
+    if (without > 0) r.caption += format(", without {} that only move data", without);
     return r;
 }
 

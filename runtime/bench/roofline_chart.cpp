@@ -6,7 +6,7 @@
 #include <map>
 #include <optional>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 
 namespace vantage {
 
@@ -35,10 +35,10 @@ constexpr Rgb other_ops{142, 149, 168};
 
 std::string power_of_ten(int power, const char* unit) {
     static constexpr std::array<const char*, 3> prefixes{"", " k", " M"};
-    if (power < 0) return format("%.*f", -power, std::pow(10, power));
-    if (*unit == 'T' && power >= 3) return format("%.0f T", std::pow(10, power - 3));
+    if (power < 0) return format("{:.{}f}", std::pow(10, power), -power);
+    if (*unit == 'T' && power >= 3) return format("{:.0f} T", std::pow(10, power - 3));
     const int thousands = std::min(power / 3, 2);
-    return format("%.0f%s", std::pow(10, power - 3 * thousands), prefixes[static_cast<std::size_t>(thousands)]);
+    return format("{:.0f}{}", std::pow(10, power - 3 * thousands), prefixes[static_cast<std::size_t>(thousands)]);
 }
 
 TextExtent extent(const std::string& text, const TextStyle& style) { return TextRaster::shared().measure(text, style); }

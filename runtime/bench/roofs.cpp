@@ -154,9 +154,9 @@ std::optional<Roofs> load_roofs(const Caps& caps, const std::string& path) {
     try {
         Roofs roofs = roofs_from_json(read_json(path, largest_file), path);
         if (roofs.of(caps)) return roofs;
-        log(LogLevel::info, "%s is of another device or driver: measured anew", path.c_str());
+        log(LogLevel::info, "{} is of another device or driver: measured anew", path);
     } catch (const Error& problem) {
-        log(LogLevel::info, "roofs measured anew: %s", problem.what());
+        log(LogLevel::info, "roofs measured anew: {}", problem.what());
     }
     return std::nullopt;
 }
@@ -171,7 +171,7 @@ Roofs roofs_of(const Device& device, bool again, const RoofProgress& progress) {
         std::filesystem::create_directories(std::filesystem::path(path).parent_path());
         write_file(path, roofs_to_json(roofs).dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
     } catch (const std::exception& problem) {
-        log(LogLevel::info, "roofs not kept: %s", problem.what());
+        log(LogLevel::info, "roofs not kept: {}", problem.what());
     }
     return roofs;
 }

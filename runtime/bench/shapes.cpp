@@ -5,7 +5,7 @@
 #include <optional>
 #include <tuple>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/bench/model_shapes.h"
 #include "runtime/ops/activation.h"
 #include "runtime/ops/additive_attention.h"
@@ -74,7 +74,7 @@ public:
             for (const std::int64_t d : {64, 128})
                 for (const bool causal : {false, true}) {
                     const TensorType one{Shape{n, 8, d}, n > 1024 ? f16 : f32};
-                    const std::string name = format("8 heads d%d n%d", static_cast<int>(d), static_cast<int>(n));
+                    const std::string name = format("8 heads d{} n{}", d, n);
                     add(attention_op, name + (causal ? " causal" : ""), {one, one, one}, {{"causal", causal}},
                         n == 1024 && d == 128);
                 }
@@ -152,7 +152,7 @@ private:
     void add_taps() {
         for (const std::int64_t n : {512, 2048}) {
             const TensorType head{Shape{n, 12, 64}, f32}, lse{Shape{n, 12}, f32};
-            const std::string name = format("12 heads d64 n%d", static_cast<int>(n));
+            const std::string name = format("12 heads d64 n{}", n);
             add(attention_weights_op, name, {head, head, lse}, {{"causal", true}, {"rows", n}, {"keys", n}}, n == 512);
             Operands types{head, head, lse};
             types.resize(head_statistics_op.operands.size());

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "runtime/base/log.h"
 #include "runtime/models/architecture.h"
 
 namespace vantage {

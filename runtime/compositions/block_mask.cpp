@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <utility>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/ops/sampling.h"
 #include "vantage/ops.h"
 
@@ -15,13 +15,10 @@ std::vector<std::int32_t> bigbird_block_mask(std::int64_t blocks, const BigBirdO
     constexpr std::int64_t max_blocks = 1 << 15;
     if (blocks < 0 || blocks > max_blocks || options.global < 0 || options.random < 0 || options.window < 0 ||
         (options.window > 0 && options.window % 2 == 0))
-        throw Error(
-            ErrorKind::usage,
-            format("bigbird_block_mask: %lld blocks, %lld global, a window of %lld, %lld random ones: at most %lld, "
-                   "none below 0 and an odd window are wanted",
-                   static_cast<long long>(blocks), static_cast<long long>(options.global),
-                   static_cast<long long>(options.window), static_cast<long long>(options.random),
-                   static_cast<long long>(max_blocks)));
+        throw Error(ErrorKind::usage,
+                    format("bigbird_block_mask: {} blocks, {} global, a window of {}, {} random ones: at most {}, "
+                           "none below 0 and an odd window are wanted",
+                           blocks, options.global, options.window, options.random, max_blocks));
     std::vector<std::int32_t> mask(static_cast<std::size_t>(blocks * blocks));
     for (std::int64_t i = 0; i < blocks; ++i) {
         std::vector<std::int64_t> others;

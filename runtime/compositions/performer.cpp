@@ -9,7 +9,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/ops/sampling.h"
 #include "vantage/ops.h"
 
@@ -49,8 +49,7 @@ Tensor softmax_by_head(Tensor x, std::int64_t heads, bool heads_first, SourceLoc
 std::vector<float> performer_projection(std::int64_t features, std::int64_t width, std::uint64_t seed) {
     if (features < 1 || width < 1 || features > (std::int64_t{1} << 31) / width)
         throw Error(ErrorKind::usage,
-                    format("performer_projection: %lld features of vectors of width %lld make no sense",
-                           static_cast<long long>(features), static_cast<long long>(width)));
+                    format("performer_projection: {} features of vectors of width {} make no sense", features, width));
     const auto cells = static_cast<std::size_t>(features * width);
     std::vector<double> w(cells), lengths(static_cast<std::size_t>(features));
     for (std::size_t i = 0; i < cells; ++i) w[i] = normal_number(seed, i);
@@ -88,8 +87,7 @@ PerformerFeatures performer_features(Tensor q, Tensor k, PerformerOptions option
                         where);
     // both sides take the root of the scale: (√s q)·(√s k) = s q·k
     const double scale = options.scale.value_or(1 / std::sqrt(static_cast<double>(width))), root = std::sqrt(scale);
-    const std::string name = format("performer.%lld.%lld.%llu", static_cast<long long>(features),
-                                    static_cast<long long>(width), static_cast<unsigned long long>(options.seed));
+    const std::string name = format("performer.{}.{}.{}", features, width, options.seed);
     const Tensor w = g.constant(name, {features, width},
                                 [=, seed = options.seed] { return performer_projection(features, width, seed); });
     const auto shaped = [&](Tensor y, Tensor like) {
@@ -101,9 +99,9 @@ PerformerFeatures performer_features(Tensor q, Tensor k, PerformerOptions option
     // a query's |q|² is common to its features
     const Tensor of_q = softmax(matmul(rows(q), w, {.transpose_b = true, .alpha = root}, {}, {}, where), -1, 1, where);
     const Tensor projected = matmul(rows(k), w, {.transpose_b = true, .alpha = root}, {}, {}, where);
-    const Tensor ones = g.constant(
-        format("ones.%lld.%lld", static_cast<long long>(features), static_cast<long long>(width)), {features, width},
-        [cells = static_cast<std::size_t>(features * width)] { return std::vector<float>(cells, 1); });
+    const Tensor ones =
+        g.constant(format("ones.{}.{}", features, width), {features, width},
+                   [cells = static_cast<std::size_t>(features * width)] { return std::vector<float>(cells, 1); });
     const Tensor of_k = matmul(mul(rows(k), rows(k), where), ones, {.transpose_b = true, .alpha = -scale / 2}, {},
                                projected, where);  // w·k - |k|² / 2
     const bool first = options.heads_first;

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "vantage/ops.h"
 
 namespace vantage {
@@ -32,8 +32,8 @@ std::vector<std::int32_t> t5_relative_buckets(std::int64_t n, std::int64_t m, bo
     if (n < 0 || m < 0 || (m > 0 && n >= (std::int64_t{1} << 31) / m))
         throw Error(ErrorKind::usage, "t5_relative_buckets: a table of that size makes no sense");
     if (exact < 1 || max_distance <= exact)
-        throw Error(ErrorKind::usage, format("t5_relative_buckets: %lld buckets up to distance %lld make no sense",
-                                             static_cast<long long>(buckets), static_cast<long long>(max_distance)));
+        throw Error(ErrorKind::usage,
+                    format("t5_relative_buckets: {} buckets up to distance {} make no sense", buckets, max_distance));
     std::vector<std::int32_t> result;
     result.reserve(static_cast<std::size_t>(n * m));
     for (std::int64_t i = 0; i < n; ++i)

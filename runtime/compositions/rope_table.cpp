@@ -6,7 +6,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "vantage/ops.h"
 
 namespace vantage {
@@ -17,24 +17,22 @@ constexpr double two_pi = 2 * std::numbers::pi;
 
 void check(std::int64_t rotary_dim, double theta, const RopeScaling& scaling) {
     const auto fail = [](const std::string& what) { throw Error(ErrorKind::usage, "rope: " + what); };
-    if (rotary_dim < 0 || rotary_dim % 2 != 0)
-        fail(format("rotary_dim is %lld, but must be even", static_cast<long long>(rotary_dim)));
+    if (rotary_dim < 0 || rotary_dim % 2 != 0) fail(format("rotary_dim is {}, but must be even", rotary_dim));
     const double minimum = scaling.type == "yarn" ? 1 : 0;
-    if (!(theta > minimum)) fail(format("theta is %g, but must be above %g", theta, minimum));
+    if (!(theta > minimum)) fail(format("theta is {:g}, but must be above {:g}", theta, minimum));
     if (!scaling.type.empty() && !(scaling.factor > 0))
-        fail(format("factor is %g, but must be above 0", scaling.factor));
+        fail(format("factor is {:g}, but must be above 0", scaling.factor));
     if ((scaling.type == "llama3" || scaling.type == "yarn") && scaling.original_context <= 0)
-        fail(format("the original context is %lld, but must be above 0",
-                    static_cast<long long>(scaling.original_context)));
+        fail(format("the original context is {}, but must be above 0", scaling.original_context));
     if (scaling.type == "llama3" &&
         !(scaling.high_freq_factor > scaling.low_freq_factor && scaling.low_freq_factor > 0))
-        fail(format("llama3 scaling has low_freq_factor %g and high_freq_factor %g, but 0 < low < high is wanted",
+        fail(format("llama3 scaling has low_freq_factor {:g} and high_freq_factor {:g}, but 0 < low < high is wanted",
                     scaling.low_freq_factor, scaling.high_freq_factor));
     if (scaling.type == "longrope" && static_cast<std::int64_t>(scaling.factors.size()) != rotary_dim / 2)
-        fail(format("longrope scaling has %zu factors, but %lld pairs are turned", scaling.factors.size(),
-                    static_cast<long long>(rotary_dim / 2)));
+        fail(
+            format("longrope scaling has {} factors, but {} pairs are turned", scaling.factors.size(), rotary_dim / 2));
     if (scaling.type == "yarn" && !(scaling.beta_fast > 0 && scaling.beta_slow > 0))
-        fail(format("yarn scaling has beta_fast %g and beta_slow %g, but both must be above 0", scaling.beta_fast,
+        fail(format("yarn scaling has beta_fast {:g} and beta_slow {:g}, but both must be above 0", scaling.beta_fast,
                     scaling.beta_slow));
 }
 
@@ -75,19 +73,17 @@ double attention_factor(const RopeScaling& scaling) {
 }
 
 std::string name_of_table(std::int64_t positions, std::int64_t rotary_dim, double theta, const RopeScaling& s) {
-    std::string name = format("rope_table.%lldx%lld.theta=%.17g", static_cast<long long>(positions),
-                              static_cast<long long>(rotary_dim), theta);
+    std::string name = format("rope_table.{}x{}.theta={:.17g}", positions, rotary_dim, theta);
     if (s.type.empty()) return name;
-    name += format(".%s.%.17g", s.type.c_str(), s.factor);
+    name += format(".{}.{:.17g}", s.type, s.factor);
     if (s.type == "llama3")
-        name += format(".%.17g.%.17g.%lld", s.low_freq_factor, s.high_freq_factor,
-                       static_cast<long long>(s.original_context));
+        name += format(".{:.17g}.{:.17g}.{}", s.low_freq_factor, s.high_freq_factor, s.original_context);
     if (s.type == "yarn")
-        name += format(".%.17g.%.17g.%.17g.%d.%lld", s.beta_fast, s.beta_slow, attention_factor(s), s.truncate ? 1 : 0,
-                       static_cast<long long>(s.original_context));
+        name += format(".{:.17g}.{:.17g}.{:.17g}.{}.{}", s.beta_fast, s.beta_slow, attention_factor(s),
+                       s.truncate ? 1 : 0, s.original_context);
     if (s.type == "longrope") {
-        name += format(".%.17g", attention_factor(s));
-        for (const double factor : s.factors) name += format(".%.17g", factor);
+        name += format(".{:.17g}", attention_factor(s));
+        for (const double factor : s.factors) name += format(".{:.17g}", factor);
     }
     return name;
 }

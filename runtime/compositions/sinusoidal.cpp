@@ -3,7 +3,7 @@
 // Vaswani et al. 2017, section 3.5; or all sines and then all cosines, as in tensor2tensor.
 #include <cmath>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "vantage/ops.h"
 
 namespace vantage {
@@ -11,11 +11,10 @@ namespace vantage {
 namespace {
 void check(std::int64_t n, std::int64_t dim, double base, bool interleaved) {
     if (n < 0 || dim < 0 || (dim % 2 != 0 && !interleaved) || !(base > 0))
-        throw Error(
-            ErrorKind::usage,
-            format("sinusoidal_positions: n = %lld, dim = %lld, base = %g, but sizes must be 0 or more, dim even "
-                   "where sines and cosines lie apart, base above 0",
-                   static_cast<long long>(n), static_cast<long long>(dim), base));
+        throw Error(ErrorKind::usage,
+                    format("sinusoidal_positions: n = {}, dim = {}, base = {:g}, but sizes must be 0 or more, dim even "
+                           "where sines and cosines lie apart, base above 0",
+                           n, dim, base));
 }
 }  // namespace
 
@@ -37,8 +36,7 @@ std::vector<float> sinusoidal_table(std::int64_t n, std::int64_t dim, double bas
 
 Tensor sinusoidal_positions(Graph& graph, std::int64_t n, std::int64_t dim, double base, bool interleaved) {
     check(n, dim, base, interleaved);
-    const std::string name = format("sinusoidal.%lldx%lld.base=%.17g%s", static_cast<long long>(n),
-                                    static_cast<long long>(dim), base, interleaved ? "" : ".concat");
+    const std::string name = format("sinusoidal.{}x{}.base={:.17g}{}", n, dim, base, interleaved ? "" : ".concat");
     return graph.constant(name, {n, dim}, [=] { return sinusoidal_table(n, dim, base, interleaved); });
 }
 

@@ -5,7 +5,7 @@
 #include <iterator>
 #include <random>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/graph/call_graph.h"
 #include "runtime/graph/choose_kernel.h"
 #include "runtime/graph/compare.h"
@@ -103,7 +103,7 @@ std::vector<HostTensor> run_call(const Device& device, const OpCall& call, const
     plan.run();
     std::vector<HostTensor> got;
     for (std::size_t i = 0; i < call.outputs.size(); ++i)
-        got.push_back(widen(call.outputs[i], plan.read_bytes(format("result%zu", i))));
+        got.push_back(widen(call.outputs[i], plan.read_bytes(format("result{}", i))));
     return got;
 }
 
@@ -135,7 +135,7 @@ CaseResult run_case(const Device& device, const OpDef& op, const Case& test, con
     CaseResult result;
     double worst_ratio = -1;
     for (std::size_t i = 0; i < want.size(); ++i) {
-        const Comparison c = compare(format("result%zu", i), got[i], want[i], op.tolerance, prepared.call.attrs);
+        const Comparison c = compare(format("result{}", i), got[i], want[i], op.tolerance, prepared.call.attrs);
         if (const double ratio = c.worst / std::max(c.allowed, 1e-300); ratio > worst_ratio)
             worst_ratio = ratio, result.worst = c.worst, result.allowed = c.allowed;
         if (c.passed) continue;

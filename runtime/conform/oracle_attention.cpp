@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "vantage/ops.h"
 
 namespace vantage::oracle {
@@ -37,7 +37,7 @@ void add_weights(OracleReader& r, Calls& calls, const HostTensor& q, const HostT
             HostTensor want({Shape{n, m}, DType::f32});
             const auto first = p.data.begin() + static_cast<std::ptrdiff_t>((b * q.type.shape[1] + h) * n * m);
             std::copy_n(first, n * m, want.data.begin());
-            call.part = format("p of batch %lld, head %lld", static_cast<long long>(b), static_cast<long long>(h));
+            call.part = format("p of batch {}, head {}", b, h);
             expect_result(call, 0, "p", std::move(want));
             calls.push_back(std::move(call));
         }

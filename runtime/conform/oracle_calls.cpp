@@ -1,7 +1,5 @@
 #include "runtime/conform/oracle_calls.h"
 
-#include "runtime/base/log.h"
-
 namespace vantage::oracle {
 
 OracleCall call_of(const char* op, std::vector<HostTensor> inputs, Attrs attrs) {

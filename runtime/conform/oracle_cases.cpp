@@ -4,7 +4,7 @@
 #include <cmath>
 #include <filesystem>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/conform/oracle_map.h"
 #include "runtime/conform/oracle_reader.h"
 #include "runtime/graph/choose_kernel.h"
@@ -21,8 +21,8 @@ HostTensor host_tensor(const SafeTensors& tensors, const std::string& key) {
     if (!floats && entry.dtype != "I32")
         throw Error(ErrorKind::bad_file, tensors.name() + ": " + key + " is " + entry.text() + "; expected F32 or I32");
     if (entry.shape.size() > Shape::max_rank)
-        throw Error(ErrorKind::bad_file, format("%s: %s is %s; expected at most %d dimensions", tensors.name().c_str(),
-                                                key.c_str(), entry.text().c_str(), Shape::max_rank));
+        throw Error(ErrorKind::bad_file, format("{}: {} is {}; expected at most {} dimensions", tensors.name(), key,
+                                                entry.text(), Shape::max_rank));
     const Shape shape{std::span<const std::int64_t>(entry.shape)};
     return widen({shape, floats ? DType::f32 : DType::i32}, entry.data);
 }

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/base/log.h"
 #include "runtime/conform/oracle_attention.h"
 #include "runtime/conform/oracle_positions.h"
 #include "runtime/ops/activation.h"

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "runtime/base/log.h"
 #include "vantage/ops.h"
 
 namespace vantage::oracle {

@@ -6,10 +6,11 @@
 #include <deque>
 #include <system_error>
 
+#include "runtime/base/files.h"
 #include "runtime/base/format.h"
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
-#include "runtime/base/os.h"
+#include "runtime/base/program.h"
 
 namespace vantage {
 

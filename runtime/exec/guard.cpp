@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/gpu/transfer.h"
 
 namespace vantage {
@@ -51,9 +51,9 @@ void check_arena(const Graph& graph, const Schedule& schedule, const PlanMemory&
             if (const std::size_t touched = first_touched(std::span(words).first(next), free); touched < next)
                 throw Error(
                     ErrorKind::failure,
-                    format("plan: a kernel wrote to byte %zu of the arena, outside of every value; in front of it "
-                           "lies %s",
-                           4 * touched, value_before(graph, schedule, 4 * touched).c_str()));
+                    format("plan: a kernel wrote to byte {} of the arena, outside of every value; in front of it "
+                           "lies {}",
+                           4 * touched, value_before(graph, schedule, 4 * touched)));
         free_from = std::max(free_from, end);
     }
 }

@@ -204,7 +204,7 @@ std::vector<Divergence> Plan::State::check_node(std::size_t index) {
     node.op->reference(call, inputs, want);
     std::vector<Divergence> found;
     for (std::size_t i = 0; i < want.size(); ++i) {
-        const Comparison c = compare(name_of(graph, node) + (want.size() > 1 ? format(".%zu", i) : ""),
+        const Comparison c = compare(name_of(graph, node) + (want.size() > 1 ? format(".{}", i) : ""),
                                      host(node.outputs[i]), want[i], node.op->tolerance, node.attrs);
         if (!c.passed) found.push_back({name_of(graph, node), schedule.kernels[index]->name, c.message});
     }

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/exec/plan_state.h"
 #include "runtime/exec/upload_weight.h"
 #include "runtime/gpu/buffer_block.h"
@@ -24,8 +24,7 @@ HostTensor host_tensor(const TensorType& type, std::span<const T> values) {
 
 void require_elements(const std::string& name, const TensorType& type, std::size_t given) {
     if (static_cast<std::int64_t>(given) != type.shape.elements())
-        throw Error(ErrorKind::usage,
-                    format("plan: %s is %s, but %zu values are given", name.c_str(), type.text().c_str(), given));
+        throw Error(ErrorKind::usage, format("plan: {} is {}, but {} values are given", name, type.text(), given));
 }
 
 DType dtype_of(const TensorEntry& entry, const std::string& what) {
@@ -109,9 +108,8 @@ void Plan::State::bind(const std::string& name, MemoryPlace place, std::uint64_t
     const std::uint64_t needed = whole_words(type.bytes()), address = place.address();
     if (bytes < needed || address % 16 != 0)
         throw Error(ErrorKind::usage,
-                    format("plan: %s is %s, which takes %llu bytes at a multiple of 16; the memory has %llu at %llx",
-                           name.c_str(), type.text().c_str(), static_cast<unsigned long long>(needed),
-                           static_cast<unsigned long long>(bytes), static_cast<unsigned long long>(address)));
+                    format("plan: {} is {}, which takes {} bytes at a multiple of 16; the memory has {} at {:x}", name,
+                           type.text(), needed, bytes, address));
     const auto refuse_shared = [&](std::uint64_t begin, std::uint64_t size, const std::string& other) {
         if (overlap(address, needed, begin, size))
             throw Error(ErrorKind::usage, "plan: the memory for " + name + " is that of " + other + ", too");
@@ -164,7 +162,7 @@ void Plan::write_bytes(const std::string& name, std::span<const std::byte> bytes
     const TensorType type = state().declared(id);
     if (type.bytes() != bytes.size())
         throw Error(ErrorKind::usage,
-                    format("plan: %s is %s, but %zu bytes are given", name.c_str(), type.text().c_str(), bytes.size()));
+                    format("plan: {} is {}, but {} bytes are given", name, type.text(), bytes.size()));
     state().upload(id, bytes);
 }
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "runtime/base/clock.h"
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/base/trace_span.h"
 #include "runtime/exec/guard.h"
 #include "runtime/gpu/pipelines.h"
@@ -127,7 +127,7 @@ gpu::Recording Recorder::repeated(std::uint32_t times) const {
 
 Recorder::Piece Recorder::piece(std::size_t first, std::size_t last, std::uint32_t part, std::uint32_t parts) const {
     const int segment = schedule_.dispatches[first].segment;
-    const std::string name = graph_.segments()[static_cast<std::size_t>(segment)] + format(" %zu", first);
+    const std::string name = graph_.segments()[static_cast<std::size_t>(segment)] + format(" {}", first);
     Work work;
     for (std::size_t i = first; i < last; ++i)
         work.fixed += work_[i].fixed / parts, work.growing += work_[i].growing / parts;

@@ -64,10 +64,10 @@ TuningTable read_if_usable(const std::string& path, const std::function<bool(con
         TuningFile file = tuning_from_json(read_file(path, largest_file), path);
         if (is_ours(file.device)) return std::move(file.table);
         if (!others_are_default)
-            log(LogLevel::warning, "%s was measured on %s (%s): not used", path.c_str(), file.device.name.c_str(),
-                file.device.driver_version.c_str());
+            log(LogLevel::warning, "{} was measured on {} ({}): not used", path, file.device.name,
+                file.device.driver_version);
     } catch (const Error& problem) {
-        log(LogLevel::warning, "tuning not used: %s", problem.what());
+        log(LogLevel::warning, "tuning not used: {}", problem.what());
     }
     return {};
 }
@@ -129,7 +129,7 @@ TuningFile tuning_from_json(const std::string& text, const std::string& name) {
                     .table = {}};
     if (calls.json().size() > max_calls)
         throw Error(ErrorKind::bad_file,
-                    format("%s: %zu calls, wanted at most %zu", name.c_str(), calls.json().size(), max_calls));
+                    format("{}: {} calls, wanted at most {}", name, calls.json().size(), max_calls));
     for (const auto& [key, call] : calls.json().items()) file.table.calls[key] = call_from_json(key, calls.object(key));
     return file;
 }
@@ -179,9 +179,8 @@ void add_to_tuning_file(const std::string& path, const TuningFile& measured) {
     if (exists(path)) file = tuning_from_json(read_file(path, largest_file), path);
     if (file.device != measured.device)
         throw Error(ErrorKind::bad_file,
-                    format("%s is a table of %s (%s), not of %s (%s): nothing is added to it", path.c_str(),
-                           file.device.name.c_str(), file.device.driver_version.c_str(), measured.device.name.c_str(),
-                           measured.device.driver_version.c_str()));
+                    format("{} is a table of {} ({}), not of {} ({}): nothing is added to it", path, file.device.name,
+                           file.device.driver_version, measured.device.name, measured.device.driver_version));
     file.table.merge(measured.table);
     write_file(path, tuning_to_json(file));
 }
@@ -207,7 +206,7 @@ const TuningTable& tuning_of(const Caps& caps) {
     const std::size_t installed = table.calls.size();
     const TuningTable own = own_tuning(caps);
     table.merge(own);
-    log(LogLevel::info, "tuning: %zu calls were measured here, %zu elsewhere on such a device", own.calls.size(),
+    log(LogLevel::info, "tuning: {} calls were measured here, {} elsewhere on such a device", own.calls.size(),
         installed);
     return tables[key] = std::move(table);
 }

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/base/units.h"
 #include "runtime/gpu/buffer_block.h"
 #include "runtime/gpu/faults.h"
@@ -19,11 +19,10 @@ constexpr std::uint64_t alignment = 256;
 [[noreturn]] void throw_out_of_memory(const DeviceState& device, std::uint64_t wanted, const std::string& name) {
     throw Error(
         ErrorKind::out_of_memory,
-        format("out of device memory: '%s' needs %s (%llu bytes), %s of %s are available on %s; use a smaller model or "
+        format("out of device memory: '{}' needs {} ({} bytes), {} of {} are available on {}; use a smaller model or "
                "context, or close other programs",
-               name.c_str(), bytes_text(wanted).c_str(), static_cast<unsigned long long>(wanted),
-               bytes_text(device.memory_available()).c_str(), bytes_text(device.caps().device_memory).c_str(),
-               device.caps().name.c_str()));
+               name, bytes_text(wanted), wanted, bytes_text(device.memory_available()),
+               bytes_text(device.caps().device_memory), device.caps().name));
 }
 
 VmaAllocationCreateInfo allocation_info(const DeviceState& device, MemoryKind kind) {
@@ -108,21 +107,17 @@ std::uint64_t checked_size(const DeviceState& device, std::uint64_t bytes, const
     if (bytes > maximum) {
         throw Error(
             ErrorKind::out_of_memory,
-            format(
-                "'%s' needs %s (%llu bytes) in one buffer, the driver of %s allows at most %s; use a smaller model or "
-                "context",
-                name.c_str(), bytes_text(bytes).c_str(), static_cast<unsigned long long>(bytes),
-                device.caps().name.c_str(), bytes_text(maximum).c_str()));
+            format("'{}' needs {} ({} bytes) in one buffer, the driver of {} allows at most {}; use a smaller model or "
+                   "context",
+                   name, bytes_text(bytes), bytes, device.caps().name, bytes_text(maximum)));
     }
     return std::max<std::uint64_t>(16, (bytes + 15) / 16 * 16);
 }
 
 void require_range(const Buffer& buffer, std::uint64_t offset, std::uint64_t bytes, const char* what) {
     if (offset <= buffer.bytes() && bytes <= buffer.bytes() - offset) return;
-    throw Error(ErrorKind::failure,
-                format("%s '%s': bytes %llu to %llu, but it has %llu", what, buffer.name().c_str(),
-                       static_cast<unsigned long long>(offset), static_cast<unsigned long long>(offset + bytes),
-                       static_cast<unsigned long long>(buffer.bytes())));
+    throw Error(ErrorKind::failure, format("{} '{}': bytes {} to {}, but it has {}", what, buffer.name(), offset,
+                                           offset + bytes, buffer.bytes()));
 }
 
 Buffer allocate_block(DeviceState& device, std::uint64_t bytes, MemoryKind kind, const std::string& name,
@@ -149,10 +144,8 @@ Buffer allocate_block(DeviceState& device, std::uint64_t bytes, MemoryKind kind,
     note_held(device.memory, block->bytes);
     block->address = address_of(device, block->buffer);
     if (block->address % alignment != 0) {
-        throw Error(
-            ErrorKind::failure,
-            format("%s gave '%s' the address %llx, which must be a multiple of %u", device.caps().name.c_str(),
-                   name.c_str(), static_cast<unsigned long long>(block->address), static_cast<unsigned>(alignment)));
+        throw Error(ErrorKind::failure, format("{} gave '{}' the address {:x}, which must be a multiple of {}",
+                                               device.caps().name, name, block->address, alignment));
     }
     device.set_name(VK_OBJECT_TYPE_BUFFER, block->buffer, name);
     vmaSetAllocationName(device.memory.allocator, block->allocation, name.c_str());

@@ -77,8 +77,8 @@ std::string joined(const std::vector<std::string>& parts) {
 
 /// "vulkan:0 = llvmpipe (LLVM 15.0.6, 256 bits) [llvmpipe, uuid:6d65…]"
 std::string line_of(const DeviceListing& device) {
-    return format("vulkan:%d = %s [%s, uuid:%s]", device.index, device.caps.name.c_str(), device.caps.driver.c_str(),
-                  uuid_text(device.caps.uuid).c_str());
+    return format("vulkan:{} = {} [{}, uuid:{}]", device.index, device.caps.name, device.caps.driver,
+                  uuid_text(device.caps.uuid));
 }
 
 std::string list_of(std::span<const DeviceListing> devices) {
@@ -96,7 +96,7 @@ std::string list_of(std::span<const DeviceListing> devices) {
     }
     std::string text = "no Vulkan device can be used: ";
     for (std::size_t i = 0; i < devices.size(); ++i) {
-        text += (i != 0 ? "; " : "") + format("vulkan:%d = %s: ", devices[i].index, devices[i].caps.name.c_str()) +
+        text += (i != 0 ? "; " : "") + format("vulkan:{} = {}: ", devices[i].index, devices[i].caps.name) +
                 devices[i].reason;
     }
     throw Error(ErrorKind::no_device, text);
@@ -185,8 +185,8 @@ void judge_devices(std::span<DeviceListing> devices) {
     for (DeviceListing& device : devices) {
         if (!device.usable) continue;
         if (const DeviceListing* twin = better_twin(devices, device)) {
-            device.reason = format("the same device as vulkan:%d, whose driver (%s) is preferred", twin->index,
-                                   twin->caps.driver.c_str());
+            device.reason =
+                format("the same device as vulkan:{}, whose driver ({}) is preferred", twin->index, twin->caps.driver);
         } else if (best == nullptr || order_of(device) < order_of(*best)) {
             best = &device;
         }
@@ -202,7 +202,7 @@ void judge_devices(std::span<DeviceListing> devices) {
         if (!device.reason.empty()) continue;
         device.reason = device.caps.is_cpu() && !best->caps.is_cpu()
                             ? "a software device: used only when asked for (--device cpu) or when there is no GPU"
-                            : format("vulkan:%d is preferred", best->index);
+                            : format("vulkan:{} is preferred", best->index);
     }
 }
 
@@ -231,8 +231,7 @@ std::size_t choose_device(std::span<DeviceListing> devices, const std::string& w
                     source + " '" + wish + "': " + taken.caps.name + " cannot be used: " + taken.reason);
     }
     if (found.size() > 1 && devices[found[1]].usable && better_twin(devices, devices[found[1]]) == nullptr) {
-        log(LogLevel::warning, "%s '%s' fits several devices; using %s", source.c_str(), wish.c_str(),
-            line_of(taken).c_str());
+        log(LogLevel::warning, "{} '{}' fits several devices; using {}", source, wish, line_of(taken));
     }
     mark_chosen(devices, found.front(), "asked for by " + source + " " + wish);
     return found.front();

@@ -52,7 +52,7 @@ std::vector<DeviceListing> listings_of(std::span<const VkPhysicalDevice> physica
             listing.caps = caps_with_quirks(raw, gpu::quirks_here(raw));
             listing.memory_available = memory_left(physical[i], raw);
         } catch (const Error& error) {
-            log(LogLevel::warning, "cannot read the properties of vulkan:%zu: %s", i, error.what());
+            log(LogLevel::warning, "cannot read the properties of vulkan:{}: {}", i, error.what());
             if (!broken) broken = error;
         }
         listing.index = static_cast<int>(i);
@@ -95,10 +95,10 @@ Device open_device(const std::string& wish, std::span<const char* const> extensi
     }
     const Caps& caps = listings[chosen].caps;
     if (text == "auto") report_software_fallback(listings, caps);
-    log(LogLevel::info, "device vulkan:%d: %s, %s %s (%s)", listings[chosen].index, caps.name.c_str(),
-        caps.driver.c_str(), caps.driver_version.c_str(), listings[chosen].reason.c_str());
+    log(LogLevel::info, "device vulkan:{}: {}, {} {} ({})", listings[chosen].index, caps.name, caps.driver,
+        caps.driver_version, listings[chosen].reason);
     for (const std::string& reason : gpu::quirks_here(read_caps(physical[chosen])).reasons)
-        log(LogLevel::info, "quirk: %s", reason.c_str());
+        log(LogLevel::info, "quirk: {}", reason);
     return Device(gpu::DeviceState::open(std::move(instance), physical[chosen], caps, !extensions.empty()));
 }
 

@@ -56,9 +56,8 @@ VkDevice create_device(VkPhysicalDevice physical, DeviceFeatures& features, std:
 
 /// Names memory that the allocator takes from the driver: a block for several buffers, or for one.
 void VKAPI_PTR name_memory(VmaAllocator, std::uint32_t type, VkDeviceMemory memory, VkDeviceSize bytes, void* state) {
-    static_cast<const DeviceState*>(state)->set_name(
-        VK_OBJECT_TYPE_DEVICE_MEMORY, memory,
-        format("%s of memory type %u", bytes_text(bytes).c_str(), static_cast<unsigned>(type)));
+    static_cast<const DeviceState*>(state)->set_name(VK_OBJECT_TYPE_DEVICE_MEMORY, memory,
+                                                     format("{} of memory type {}", bytes_text(bytes), type));
 }
 
 }  // namespace
@@ -134,8 +133,7 @@ DeviceState::~DeviceState() {
     if (device == VK_NULL_HANDLE) return;
     // What the device still uses must not be destroyed. If it does not respond, everything is leaked.
     if (!quiesce(queue.lost ? 10.0 : 600.0)) {
-        log(LogLevel::error, "%s does not respond: its memory is not freed before the process ends",
-            parts.caps.name.c_str());
+        log(LogLevel::error, "{} does not respond: its memory is not freed before the process ends", parts.caps.name);
         static_cast<void>(pipelines.release());
         static_cast<void>(staging.release());
         static_cast<void>(new (std::nothrow) std::shared_ptr<Instance>(parts.instance));

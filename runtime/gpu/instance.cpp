@@ -25,7 +25,7 @@ VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlagBitsEXT
                            : error                                                       ? LogLevel::error
                            : severity >= VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT ? LogLevel::warning
                                                                                          : LogLevel::debug;
-    log(level, "Vulkan: %s", data->pMessage);
+    log(level, "Vulkan: {}", data->pMessage);
     return VK_FALSE;
 }
 

@@ -61,9 +61,9 @@ std::vector<std::byte> read_cache(const std::string& path) {
         const std::string file = read_file(path, max_file_bytes);
         const auto data = unpack_cache(std::as_bytes(std::span(file)));
         if (!data.empty()) return {data.begin(), data.end()};
-        log(LogLevel::info, "pipeline cache %s is damaged and not used", path.c_str());
+        log(LogLevel::info, "pipeline cache {} is damaged and not used", path);
     } catch (const Error& problem) {
-        log(LogLevel::info, "pipeline cache not used: %s", problem.what());
+        log(LogLevel::info, "pipeline cache not used: {}", problem.what());
     }
     return {};
 }
@@ -99,7 +99,7 @@ std::string pipeline_cache_path(VkPhysicalDevice physical) {
     key = checksum(raw(ids.driverUUID), key);
     key = checksum(raw(properties.properties.pipelineCacheUUID), key);
     key = checksum(raw(properties.properties.driverVersion), key);
-    return directory + "/pipelines/" + format("%016llx.bin", static_cast<unsigned long long>(key));
+    return directory + "/pipelines/" + format("{:016x}.bin", key);
 }
 
 PipelineCache::PipelineCache(DeviceState& device, std::string path) : device_(device), path_(std::move(path)) {
@@ -122,7 +122,7 @@ void PipelineCache::save() noexcept {
         if (!news) known_ = checksum(data);
         if (theirs.empty() || checksum(theirs) != checksum(data)) write_file(path_, pack_cache(data));
     } catch (const std::exception& problem) {
-        log(LogLevel::info, "pipeline cache not written: %s", problem.what());
+        log(LogLevel::info, "pipeline cache not written: {}", problem.what());
     }
 }
 

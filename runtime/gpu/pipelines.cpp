@@ -6,8 +6,8 @@
 #include <system_error>
 #include <thread>
 
+#include "runtime/base/format.h"
 #include "runtime/base/interrupt.h"
-#include "runtime/base/log.h"
 #include "runtime/base/spirv.h"
 #include "runtime/base/trace_span.h"
 #include "runtime/gpu/device_state.h"
@@ -59,8 +59,8 @@ bool must_require_size(const Caps& caps, const PipelineKey& key) {
     } else if (key.subgroup_size >= caps.min_subgroup_size && key.subgroup_size <= caps.max_subgroup_size) {
         return true;
     }
-    throw Error(ErrorKind::unsupported, format("%s: %s has subgroups of %u to %u", text_of(key).c_str(),
-                                               caps.name.c_str(), caps.min_subgroup_size, caps.max_subgroup_size));
+    throw Error(ErrorKind::unsupported, format("{}: {} has subgroups of {} to {}", text_of(key), caps.name,
+                                               caps.min_subgroup_size, caps.max_subgroup_size));
 }
 
 }  // namespace

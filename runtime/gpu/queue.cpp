@@ -8,8 +8,8 @@
 #include <optional>
 #include <string>
 
+#include "runtime/base/format.h"
 #include "runtime/base/interrupt.h"
-#include "runtime/base/log.h"
 #include "runtime/base/options.h"
 #include "runtime/base/trace_span.h"
 #include "runtime/gpu/device_state.h"
@@ -41,9 +41,9 @@ double default_timeout(const DeviceState& device) {
 
 [[noreturn]] void throw_timeout(const DeviceState& device, double seconds) {
     throw Error(ErrorKind::device_lost,
-                format("%s did not finish within %g seconds: it hangs, or the work is too large for it; "
+                format("{} did not finish within {:g} seconds: it hangs, or the work is too large for it; "
                        "VANTAGE_TIMEOUT sets the limit in seconds",
-                       device.caps().name.c_str(), seconds));
+                       device.caps().name, seconds));
 }
 
 /// Submits `info`, which signals the timeline and `signals`. The caller holds the queue's mutex.

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/gpu/instance.h"
 #include "runtime/gpu/vulkan_calls.h"
 #include "vantage/vulkan.h"
@@ -28,9 +28,9 @@ DeviceType type_of(VkPhysicalDeviceType type) {
 /// NVIDIA packs version numbers in its own way.
 std::string version_text(std::uint32_t driver_id, std::uint32_t version) {
     if (driver_id == VK_DRIVER_ID_NVIDIA_PROPRIETARY) {
-        return format("%u.%u.%u.%u", version >> 22, (version >> 14) & 0xff, (version >> 6) & 0xff, version & 0x3f);
+        return format("{}.{}.{}.{}", version >> 22, (version >> 14) & 0xff, (version >> 6) & 0xff, version & 0x3f);
     }
-    return format("%u.%u.%u", VK_API_VERSION_MAJOR(version), VK_API_VERSION_MINOR(version),
+    return format("{}.{}.{}", VK_API_VERSION_MAJOR(version), VK_API_VERSION_MINOR(version),
                   VK_API_VERSION_PATCH(version));
 }
 

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <utility>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/gpu/device_state.h"
 #include "runtime/gpu/faults.h"
 #include "runtime/gpu/pipelines.h"
@@ -52,8 +52,7 @@ struct Recording::State {
     template <class Dispatch>
     void timed(const std::string& label, Dispatch dispatch);
     void require_open(const char* what) const {
-        if (ended)
-            throw Error(ErrorKind::failure, format("recording '%s' has ended: no %s can be added", name.c_str(), what));
+        if (ended) throw Error(ErrorKind::failure, format("recording '{}' has ended: no {} can be added", name, what));
     }
 };
 
@@ -89,8 +88,8 @@ void Recording::State::begin() {
 void Recording::State::bind(VkPipeline pipeline, std::span<const std::byte> push) {
     if (push.size() > 128 || push.size() % 4 != 0) {
         throw Error(ErrorKind::failure,
-                    format("recording '%s': %zu bytes of push constants; they must be a multiple of 4 and at most 128",
-                           name.c_str(), push.size()));
+                    format("recording '{}': {} bytes of push constants; they must be a multiple of 4 and at most 128",
+                           name, push.size()));
     }
     if (pipeline != bound) vkCmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipeline);
     bound = pipeline;
@@ -106,9 +105,9 @@ void Recording::State::require_grid(const std::array<std::uint32_t, 3>& base,
         if (std::uint64_t{base[i]} + groups[i] <= maximum[i]) continue;
         throw Error(
             ErrorKind::failure,
-            format("%s: a grid of %u x %u x %u workgroups from (%u, %u, %u), this device allows at most %u x %u x %u",
-                   label.empty() ? name.c_str() : label.c_str(), groups[0], groups[1], groups[2], base[0], base[1],
-                   base[2], maximum[0], maximum[1], maximum[2]));
+            format("{}: a grid of {} x {} x {} workgroups from ({}, {}, {}), this device allows at most {} x {} x {}",
+                   label.empty() ? name : label, groups[0], groups[1], groups[2], base[0], base[1], base[2], maximum[0],
+                   maximum[1], maximum[2]));
     }
 }
 
@@ -185,8 +184,7 @@ void Recording::fill(const Buffer& to, std::uint64_t offset, std::uint64_t bytes
     state_->require_open("fill");
     require_range(to, offset, bytes, "fill");
     if (offset % 4 != 0 || bytes % 4 != 0) {
-        throw Error(ErrorKind::failure,
-                    format("fill of '%s': offset and size must be multiples of 4", to.name().c_str()));
+        throw Error(ErrorKind::failure, format("fill of '{}': offset and size must be multiples of 4", to.name()));
     }
     if (bytes != 0) vkCmdFillBuffer(state_->commands, to.handle(), offset, bytes, pattern);
 }

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/base/options.h"
 #include "runtime/base/version.h"
 #include "runtime/gpu/buffer_block.h"
@@ -197,7 +197,7 @@ SharedTimeline SharedTimeline::create(const Device& device, const std::string& n
 }
 
 SharedTimeline SharedTimeline::import_handle(const Device& device, int fd, const std::string& name) {
-    if (fd < 0) throw Error(ErrorKind::usage, format("'%s': %d is no file descriptor", name.c_str(), fd));
+    if (fd < 0) throw Error(ErrorKind::usage, format("'{}': {} is no file descriptor", name, fd));
     require_shared_timeline(device.state(), VK_EXTERNAL_SEMAPHORE_FEATURE_IMPORTABLE_BIT);
     auto state = std::make_shared<State>();
     state->device = device.shared_state();

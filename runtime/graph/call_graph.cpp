@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 
 namespace vantage {
 
@@ -21,7 +21,7 @@ Graph graph_of_call(const OpCall& call) {
                                    : graph.input(name, type.shape, type.dtype));
     }
     const std::vector<Tensor> results = graph.call(*call.op, operands, call.attrs, call.where);
-    for (std::size_t i = 0; i < results.size(); ++i) graph.output(format("result%zu", i), results[i]);
+    for (std::size_t i = 0; i < results.size(); ++i) graph.output(format("result{}", i), results[i]);
     return graph;
 }
 

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 
 namespace vantage {
 
@@ -51,10 +51,10 @@ Comparison compare(const std::string& name, const HostTensor& got, const HostTen
     result.passed = result.wrong == 0;
     if (!result.passed)
         result.message =
-            format("%s%s got %.8g, want %.8g: off by %.3g, allowed %.3g; %lld of %zu elements wrong; %s is %s",
-                   name.c_str(), position(want.type.shape, worst_at).c_str(), got[worst_at], want[worst_at],
-                   std::abs(got[worst_at] - want[worst_at]), result.allowed, static_cast<long long>(result.wrong),
-                   want.data.size(), name.c_str(), got.type.text().c_str());
+            format("{}{} got {:.8g}, want {:.8g}: off by {:.3g}, allowed {:.3g}; {} of {} elements wrong; {} is {}",
+                   name, position(want.type.shape, worst_at), got[worst_at], want[worst_at],
+                   std::abs(got[worst_at] - want[worst_at]), result.allowed, result.wrong, want.data.size(), name,
+                   got.type.text());
     return result;
 }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/graph/graph_data.h"
 #include "vantage/op.h"
 
@@ -19,7 +19,7 @@ T get(const std::map<std::string, Attrs::Value>& values, const std::string& name
 }
 
 std::string at(SourceLocation where) {
-    return where.line > 0 ? format("%s:%d: ", where.file, where.line) : std::string();
+    return where.line > 0 ? format("{}:{}: ", where.file, where.line) : std::string();
 }
 
 }  // namespace
@@ -45,7 +45,7 @@ std::string Attrs::print() const {
         text += name + '=';
         if (const auto* b = std::get_if<bool>(&value)) text += *b ? "true" : "false";
         if (const auto* i = std::get_if<std::int64_t>(&value)) text += std::to_string(*i);
-        if (const auto* d = std::get_if<double>(&value)) text += format("%g", *d);
+        if (const auto* d = std::get_if<double>(&value)) text += format("{:g}", *d);
         if (const auto* s = std::get_if<std::string>(&value)) text += *s;
     }
     return text;
@@ -84,7 +84,7 @@ const std::map<std::string, int>& Graph::outputs() const { return data().outputs
 const Value& Graph::value(int id) const {
     const std::deque<Value>& all = data().values;
     if (id < 0 || static_cast<std::size_t>(id) >= all.size())
-        throw Error(ErrorKind::usage, format("graph: there is no value %d; it has %zu", id, all.size()));
+        throw Error(ErrorKind::usage, format("graph: there is no value {}; it has {}", id, all.size()));
     return all[static_cast<std::size_t>(id)];
 }
 
@@ -102,8 +102,8 @@ void Graph::require_own(const Tensor& tensor, const std::string& what, SourceLoc
 int Graph::add_value(Value value, SourceLocation where) {
     if (value.kind != ValueKind::view && value.type.shape.elements() >= std::int64_t{1} << 31)
         throw Error(ErrorKind::usage,
-                    at(where) + format("graph: %s would be %s; kernels index up to 2^31 - 1 elements of a tensor",
-                                       value.name.c_str(), value.type.text().c_str()),
+                    at(where) + format("graph: {} would be {}; kernels index up to 2^31 - 1 elements of a tensor",
+                                       value.name, value.type.text()),
                     where);
     data().values.push_back(std::move(value));
     return static_cast<int>(data().values.size()) - 1;
@@ -163,8 +163,8 @@ Tensor Graph::constant(const std::string& name, Shape shape, DType dtype, std::v
     const TensorType type{shape, dtype};
     if (data.size() != type.bytes())
         throw Error(ErrorKind::usage,
-                    at(where) + format("graph: constant %s has %zu bytes, but %s takes %llu", name.c_str(), data.size(),
-                                       type.text().c_str(), static_cast<unsigned long long>(type.bytes())),
+                    at(where) + format("graph: constant {} has {} bytes, but {} takes {}", name, data.size(),
+                                       type.text(), type.bytes()),
                     where);
     return add_named(
         {.type = type, .name = name, .kind = ValueKind::constant, .data = [bytes = std::move(data)] { return bytes; }},
@@ -173,10 +173,10 @@ Tensor Graph::constant(const std::string& name, Shape shape, DType dtype, std::v
 
 Tensor Graph::constant(const std::string& name, Shape shape, const std::vector<float>& values, SourceLocation where) {
     if (static_cast<std::int64_t>(values.size()) != shape.elements())
-        throw Error(ErrorKind::usage,
-                    at(where) + format("graph: constant %s is %s, but %zu values are given", name.c_str(),
-                                       shape.text().c_str(), values.size()),
-                    where);
+        throw Error(
+            ErrorKind::usage,
+            at(where) + format("graph: constant {} is {}, but {} values are given", name, shape.text(), values.size()),
+            where);
     const auto bytes = std::as_bytes(std::span(values));
     return constant(name, shape, DType::f32, std::vector<std::byte>(bytes.begin(), bytes.end()), where);
 }
@@ -197,8 +197,8 @@ Tensor Graph::constant(const std::string& name, Shape shape, std::function<std::
         const std::vector<float> values = make();
         if (static_cast<std::int64_t>(values.size()) != type.shape.elements())
             throw Error(ErrorKind::usage,
-                        at(where) + format("graph: constant %s is %s, but its table has %zu values", name.c_str(),
-                                           type.text().c_str(), values.size()),
+                        at(where) + format("graph: constant {} is {}, but its table has {} values", name, type.text(),
+                                           values.size()),
                         where);
         const auto bytes = std::as_bytes(std::span(values));
         return std::vector<std::byte>(bytes.begin(), bytes.end());
@@ -236,9 +236,10 @@ Graph::Scope::Scope(const Graph& graph, const std::string& prefix)
 Graph::Scope::~Scope() { graph_->scope.resize(std::min(length_, graph_->scope.size())); }
 
 std::vector<Tensor> Graph::call(const OpDef& op, std::vector<Tensor> inputs, Attrs attrs, SourceLocation where) {
-    OpCall call{.op = &op, .attrs = attrs, .inputs = {}, .outputs = {}, .where = where, .scope = data_ ? data().scope : ""};
+    OpCall call{
+        .op = &op, .attrs = attrs, .inputs = {}, .outputs = {}, .where = where, .scope = data_ ? data().scope : ""};
     if (inputs.size() > op.operands.size())
-        call.fail(format("%zu operands are given, but it takes at most %zu", inputs.size(), op.operands.size()));
+        call.fail(format("{} operands are given, but it takes at most {}", inputs.size(), op.operands.size()));
     inputs.resize(op.operands.size());
     Node node{.op = &op, .attrs = std::move(attrs), .where = where};
     for (std::size_t i = 0; i < inputs.size(); ++i) {
@@ -258,7 +259,7 @@ std::vector<Tensor> Graph::call(const OpDef& op, std::vector<Tensor> inputs, Att
     for (std::size_t i = 0; i < types.size(); ++i) {
         const int aliased = op.alias_of(i);
         if (aliased >= std::ssize(node.inputs))
-            call.fail(format("result %zu takes over operand %d, but there are %zu", i, aliased, node.inputs.size()));
+            call.fail(format("result {} takes over operand {}, but there are {}", i, aliased, node.inputs.size()));
         const int alias = aliased >= 0 ? node.inputs[static_cast<std::size_t>(aliased)] : -1;
         node.outputs.push_back(add_value(
             {.type = types[i], .kind = ValueKind::node, .node = static_cast<int>(data().nodes.size()), .alias = alias},

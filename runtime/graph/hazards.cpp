@@ -1,6 +1,6 @@
 // The independent judge of barriers: it looks at every pair of dispatches, by what the memory holds, byte range against
 // byte range, and knows nothing of how barriers are set.
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/graph/schedule.h"
 
 namespace vantage {
@@ -12,9 +12,7 @@ std::vector<std::string> find_hazards(const Graph& graph, const Schedule& schedu
 
     std::vector<std::string> hazards;
     const auto name_of_use = [&](const MemoryUse& use) {
-        if (use.buffer < 0)
-            return format("arena bytes %llu to %llu", static_cast<unsigned long long>(use.offset),
-                          static_cast<unsigned long long>(use.offset + use.bytes));
+        if (use.buffer < 0) return format("arena bytes {} to {}", use.offset, use.offset + use.bytes);
         return graph.value(use.buffer).name;
     };
     const auto count = schedule.dispatches.size();
@@ -27,10 +25,9 @@ std::vector<std::string> find_hazards(const Graph& graph, const Schedule& schedu
                     const std::uint64_t begin = std::max(first.offset, second.offset);
                     const std::uint64_t end = std::min(first.offset + first.bytes, second.offset + second.bytes);
                     if (begin >= end) continue;
-                    hazards.push_back(format("%s %s %s, which %s %s, without a barrier between them",
-                                             schedule.dispatches[later].label.c_str(),
-                                             second.writes ? "writes" : "reads", name_of_use(second).c_str(),
-                                             schedule.dispatches[earlier].label.c_str(),
+                    hazards.push_back(format("{} {} {}, which {} {}, without a barrier between them",
+                                             schedule.dispatches[later].label, second.writes ? "writes" : "reads",
+                                             name_of_use(second), schedule.dispatches[earlier].label,
                                              first.writes ? "wrote" : "read"));
                 }
     return hazards;

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 
-#include "runtime/base/log.h"
 #include "runtime/graph/graph_data.h"
 #include "runtime/ops/joint_linear.h"
 #include "runtime/ops/matmul.h"

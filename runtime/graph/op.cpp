@@ -3,15 +3,15 @@
 #include <algorithm>
 #include <bit>
 
+#include "runtime/base/format.h"
 #include "runtime/base/half.h"
-#include "runtime/base/log.h"
 #include "runtime/base/quantize.h"
 #include "runtime/base/version.h"
 
 namespace vantage {
 
 void OpCall::fail(const std::string& what) const {
-    const std::string place = where.line > 0 ? format("%s:%d: ", where.file, where.line) : std::string();
+    const std::string place = where.line > 0 ? format("{}:{}: ", where.file, where.line) : std::string();
     throw Error(ErrorKind::usage, place + scope + op->name + ": " + what, where);
 }
 

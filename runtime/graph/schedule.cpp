@@ -4,7 +4,7 @@
 #include <numeric>
 #include <tuple>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/graph/levels.h"
 #include "runtime/graph/memory_plan.h"
 #include "shaders/params/grid.h"
@@ -84,10 +84,9 @@ private:
         std::string operands;
         for (std::size_t i = 0; i < call.inputs.size(); ++i)
             if (call.inputs[i])
-                operands += format("%s%s %s", operands.empty() ? "" : ", ", call.op->operands[i],
-                                   call.inputs[i]->text().c_str());
-        return format("no kernel of %s fits %s (%s) on %s", node.op->name, operands.c_str(), node.attrs.print().c_str(),
-                      caps_.name.c_str());
+                operands +=
+                    format("{}{} {}", operands.empty() ? "" : ", ", call.op->operands[i], call.inputs[i]->text());
+        return format("no kernel of {} fits {} ({}) on {}", node.op->name, operands, node.attrs.print(), caps_.name);
     }
 
     void add_launch(int index, const Kernel* kernel, Launch launch, const std::vector<int>& scratch) {

@@ -5,7 +5,7 @@
 #include <bit>
 #include <string_view>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/graph/choose_kernel.h"
 
 namespace vantage {
@@ -63,8 +63,7 @@ std::string tuning_key(const OpCall& call) {
     for (const auto& [name, value] : call.attrs.values()) {
         text += separator + name;
         separator = " ";
-        if (const auto* integer = std::get_if<std::int64_t>(&value))
-            text += format("=%lld", static_cast<long long>(*integer));
+        if (const auto* integer = std::get_if<std::int64_t>(&value)) text += format("={}", *integer);
         if (const auto* word = std::get_if<std::string>(&value)) text += "=" + *word;
         if (const auto* flag = std::get_if<bool>(&value); flag != nullptr && !*flag) text += "=false";
     }

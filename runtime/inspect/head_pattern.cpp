@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 
 namespace vantage {
 
@@ -33,12 +33,12 @@ constexpr std::array<PatternInfo, 11> patterns{{
 }};
 
 /// " .93" and " 1".
-std::string hundredths(double share) { return share >= 0.995 ? " 1" : format(" .%02.0f", 100 * share); }
+std::string hundredths(double share) { return share >= 0.995 ? " 1" : format(" .{:02.0f}", 100 * share); }
 
 }  // namespace
 
 std::string PatternInfo::condition() const {
-    return kind == HeadPattern::mixed ? statistic : statistic + format(" ≥ %.2f", minimum);
+    return kind == HeadPattern::mixed ? statistic : statistic + format(" ≥ {:.2f}", minimum);
 }
 
 std::span<const PatternInfo> head_patterns() { return patterns; }
@@ -69,13 +69,13 @@ std::string HeadPattern::id() const { return info_of(kind).id; }
 
 std::string HeadPattern::rule() const {
     const PatternInfo& info = info_of(kind);
-    return kind == mixed ? info.statistic : info.statistic + format(" %.2f ≥ %.2f", share, info.minimum);
+    return kind == mixed ? info.statistic : info.statistic + format(" {:.2f} ≥ {:.2f}", share, info.minimum);
 }
 
 std::string HeadPattern::text() const {
     if (kind == mixed) return "mixed pattern";
     const std::string sentence = info_of(kind).definition;
-    return kind == uniform ? sentence : sentence + format(" (%.2f)", share);
+    return kind == uniform ? sentence : sentence + format(" ({:.2f})", share);
 }
 
 std::string HeadPattern::label() const { return kind == mixed ? id() : id() + hundredths(share); }

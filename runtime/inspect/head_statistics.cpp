@@ -7,7 +7,7 @@
 #include <unordered_set>
 #include <utility>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "shaders/params/head_statistics.h"
 #include "vantage/error.h"
 
@@ -171,7 +171,7 @@ std::vector<HeadStatistics> head_statistics(std::span<const float> rows, std::sp
     };
     if (rows.size() != each(queries, ROW_NUMBERS) || keys.size() != each(key_count, KEY_NUMBERS))
         throw Error(ErrorKind::usage,
-                    format("head statistics: %d tokens and %d heads do not match tables of %zu and %zu values", queries,
+                    format("head statistics: {} tokens and {} heads do not match tables of {} and {} values", queries,
                            heads, rows.size(), keys.size()));
     const int first_query = texts.causal ? std::clamp(queries - 1, 0, queries_skipped) : 0;
     const std::vector<bool> repeats =

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "runtime/base/clock.h"
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/base/units.h"
 #include "runtime/exec/recorder.h"
 #include "runtime/gpu/queue.h"
@@ -86,9 +86,8 @@ struct MeasuredCall::State {
 
     void require_memory(std::uint64_t wanted) const {
         if (const std::uint64_t left = device.memory_available(); wanted > left)
-            throw Error(ErrorKind::out_of_memory,
-                        format("measuring %s needs %s of device memory, but %s are available", call.op->name,
-                               bytes_text(wanted).c_str(), bytes_text(left).c_str()));
+            throw Error(ErrorKind::out_of_memory, format("measuring {} needs {} of device memory, but {} are available",
+                                                         call.op->name, bytes_text(wanted), bytes_text(left)));
     }
     void fill(std::size_t i) {
         fill_with(device.state(), bindings.buffers.at(call.op->operands[i]), call.inputs[i]->bytes(), blocks[i]);
@@ -219,7 +218,7 @@ std::vector<HostTensor> MeasuredCall::results(const Kernel& kernel, std::size_t 
     for (std::size_t i = 0; i < s.call.outputs.size(); ++i) {
         const TensorType& type = s.call.outputs[i];
         const auto [buffer, offset] =
-            p.memory.place_of(s.graph, p.schedule, s.graph.outputs().at(format("result%zu", i)));
+            p.memory.place_of(s.graph, p.schedule, s.graph.outputs().at(format("result{}", i)));
         const auto elements = static_cast<std::size_t>(type.shape.elements());
         const std::size_t size = info(type.dtype).bytes, pieces = elements > max_elements ? stretches : 1;
         const std::size_t each = elements > max_elements ? max_elements / stretches : elements;

@@ -7,7 +7,6 @@
 #include <random>
 #include <string_view>
 
-#include "runtime/base/log.h"
 #include "runtime/ops/sort_by_expert.h"
 #include "runtime/ops/step.h"
 

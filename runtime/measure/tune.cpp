@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/graph/choose_kernel.h"
 #include "runtime/graph/compare.h"
 #include "runtime/graph/schedule.h"
@@ -55,8 +55,7 @@ private:
         }
     }
     void reject(const Kernel& kernel, const std::string& reason) {
-        result_.notes.push_back(
-            format("%s/%s is not chosen: %s", measured_.call().op->name, kernel.name, reason.c_str()));
+        result_.notes.push_back(format("{}/{} is not chosen: {}", measured_.call().op->name, kernel.name, reason));
     }
 
     // Excludes kernels whose results differ from the reference: the op's last kernel, the simplest one, or the default
@@ -73,11 +72,11 @@ private:
             return kernel != &reference && !survives(*kernel, [&] {
                        const std::vector<HostTensor> got = measured_.results(*kernel);
                        for (std::size_t i = 0; i < want.size(); ++i)
-                           if (const Comparison c = compare(format("result %zu", i), got[i], want[i],
+                           if (const Comparison c = compare(format("result {}", i), got[i], want[i],
                                                             measured_.call().op->tolerance, measured_.call().attrs);
                                !c.passed)
                                throw Error(ErrorKind::failure,
-                                           format("its results differ from those of %s: ", reference.name) + c.message);
+                                           format("its results differ from those of {}: ", reference.name) + c.message);
                    });
         });
     }

@@ -12,7 +12,7 @@
 namespace vantage {
 
 struct Architecture {
-    const char* name;         ///< config.json's model_type
+    const char* name;  ///< config.json's model_type
     /// The beginning of its class names: "GPT2" of "GPT2LMHeadModel".
     const char* class_begin;
     /// Prefixes that checkpoints may put before every name except those of the output layer. Graphs omit them. The

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <functional>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/models/architecture.h"
 #include "runtime/models/config_fields.h"
 
@@ -25,9 +25,8 @@ std::int64_t one_integer(const JsonFields& fields, std::initializer_list<const c
 void require_divides(const JsonFields& fields, const char* what, std::int64_t whole, const char* by,
                      std::int64_t part) {
     if (whole % part != 0)
-        throw Error(ErrorKind::bad_file,
-                    format("%s: \"%s\" is %lld, which is not divisible by \"%s\" %lld", fields.name().c_str(), what,
-                           static_cast<long long>(whole), by, static_cast<long long>(part)));
+        throw Error(ErrorKind::bad_file, format("{}: \"{}\" is {}, which is not divisible by \"{}\" {}", fields.name(),
+                                                what, whole, by, part));
 }
 
 void divide_heads(const JsonFields& fields, ModelConfig& c, const char* width_key, const char* heads_key) {
@@ -100,7 +99,7 @@ void read_experts(const JsonFields& fields, ModelConfig& c, std::int64_t experts
     c.experts = fields.optional_integer(key, 1, max_experts).value_or(experts);
     c.experts_per_token = fields.optional_integer("num_experts_per_tok", 1, 64).value_or(per_token);
     if (c.experts_per_token > c.experts)
-        fields.fail("num_experts_per_tok", format("at most the %lld experts", static_cast<long long>(c.experts)));
+        fields.fail("num_experts_per_tok", format("at most the {} experts", c.experts));
 }
 
 Activation read_activation(const JsonFields& fields, const char* key, const char* default_value) {
@@ -211,7 +210,7 @@ void read_longrope(const JsonFields& fields, const JsonFields& rope, ModelConfig
             if (factor.is_number() && factor.get<double>() >= 1e-3 && factor.get<double>() <= 1e6)
                 list.push_back(factor.get<double>());
         if (list.size() != rope.list(key).size() || static_cast<std::int64_t>(list.size()) != c.rotary_width / 2)
-            rope.fail(key, format("%lld numbers from 0.001 to 1e6", static_cast<long long>(c.rotary_width / 2)));
+            rope.fail(key, format("{} numbers from 0.001 to 1e6", c.rotary_width / 2));
         return list;
     };
     c.rope_scaling.factors = factors("short_factor");
@@ -267,9 +266,8 @@ void read_rope(const JsonFields& fields, ModelConfig& c, double theta, double sh
     if (rope) read_scaling(fields, *rope, c);
     const bool counted = c.rope_scaling.type == "yarn" || c.rope_scaling.type == "longrope";  // pairs have numbers
     if (turned == 0 || c.rotary_width > c.head_width || (odd && counted))
-        throw Error(ErrorKind::bad_file,
-                    format("%s: %lld features of heads of width %lld cannot be rotated in pairs", fields.name().c_str(),
-                           static_cast<long long>(turned), static_cast<long long>(c.head_width)));
+        throw Error(ErrorKind::bad_file, format("{}: {} features of heads of width {} cannot be rotated in pairs",
+                                                fields.name(), turned, c.head_width));
 }
 
 // ---- the file --------------------------------------------------------------------------------------------------------
@@ -329,8 +327,8 @@ ModelConfig parse_model_config(std::string_view json, const std::string& name) {
         throw Error(ErrorKind::bad_file, name + ": \"architectures\" is " + in_quotes(of) +
                                              ", but built are decoders that continue a text: …ForCausalLM and …Model");
     if (config.head_width > 256)
-        throw Error(ErrorKind::bad_file, format("%s: heads are %lld wide, but attention is built for widths up to 256",
-                                                name.c_str(), static_cast<long long>(config.head_width)));
+        throw Error(ErrorKind::bad_file, format("{}: heads are {} wide, but attention is built for widths up to 256",
+                                                name, config.head_width));
     read_tokens(fields, config);
     return config;
 }

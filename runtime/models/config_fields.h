@@ -20,9 +20,9 @@ const char* one_key(const JsonFields& fields, std::initializer_list<const char*>
 
 /// Defaults of an architecture. transformers writes only the values that differ from them.
 struct FieldDefaults {
-    std::int64_t kv_heads = 0;  ///< 0 or null: as many as query heads
+    std::int64_t kv_heads = 0;    ///< 0 or null: as many as query heads
     std::int64_t head_width = 0;  ///< 0 or null: width / heads
-    std::int64_t inner = 0;  ///< of the MLP; 0: required
+    std::int64_t inner = 0;       ///< of the MLP; 0: required
     std::int64_t context = 2048;
     double norm_eps = 1e-6, rope_theta = 10000;
     bool tied = false;

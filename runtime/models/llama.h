@@ -17,8 +17,8 @@ Tensor gated_mlp(ModelBuilder& builder, Tensor x);
 
 /// What other architectures change in Llama's block. x [n, width] is already normalised.
 struct LlamaBlock {
-    std::function<QKV(Tensor x)> heads = {};  ///< default: llama_heads
-    std::function<AttentionOptions()> attention = {};  ///< default: no options
+    std::function<QKV(Tensor x)> heads = {};                       ///< default: llama_heads
+    std::function<AttentionOptions()> attention = {};              ///< default: no options
     std::function<Tensor(std::int64_t layer, Tensor x)> mlp = {};  ///< default: gated_mlp
 };
 void build_llama_with(ModelBuilder& builder, const LlamaBlock& block);

@@ -171,9 +171,10 @@ Tensor ModelBuilder::cross_attend(std::int64_t layer, Tensor q) {
     };
     if (!source_length_)
         source_length_ = graph.state(model_names::source_length, {options.sequences}, DType::i32, true);
-    const AttentionResult result = attend_rows(q, offered(model_names::keys(layer, AttentionKind::cross)),
-                                               offered(model_names::values(layer, AttentionKind::cross)),
-                                               {.scale = config.attention(layer).scale, .step = step, .kv_len = source_length_});
+    const AttentionResult result =
+        attend_rows(q, offered(model_names::keys(layer, AttentionKind::cross)),
+                    offered(model_names::values(layer, AttentionKind::cross)),
+                    {.scale = config.attention(layer).scale, .step = step, .kv_len = source_length_});
     record_attention(layer, AttentionKind::cross, q, result.lse);
     return masked(layer, AttentionKind::cross,
                   graph.reshape(result.o, {q.shape()[0], config.heads * config.head_width}));

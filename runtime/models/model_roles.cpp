@@ -146,8 +146,7 @@ ModelRole ModelRoles::role_of(std::size_t index) const {
     if (node.op == &attention_op) return is_cross(node) ? ModelRole::cross_attention : ModelRole::attention;
     if (node.op == &expert_linear_op) return ModelRole::experts;
     if (node.op == &embedding_op) {
-        if (!is_weight(node.inputs[ops::embedding::w_]))
-            return ModelRole::other;  // multiplies by computed rows
+        if (!is_weight(node.inputs[ops::embedding::w_])) return ModelRole::other;  // multiplies by computed rows
         const Value& ids = graph_.value(graph_.storage(node.inputs[ops::embedding::ids_]));
         return ids.name == model_names::tokens || ids.name == model_names::source_tokens ? ModelRole::embedding
                                                                                          : ModelRole::positions;

@@ -78,7 +78,7 @@ private:
 
     const Graph& graph_;
     const ModelConfig& config_;
-    std::vector<ModelRole> roles_;  // by node
+    std::vector<ModelRole> roles_;                         // by node
     std::map<std::size_t, std::vector<Columns>> columns_;  // of projections and routers, by node
 };
 

@@ -6,7 +6,6 @@
 
 #include <cmath>
 
-#include "runtime/base/log.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/additive_scores.h"
 #include "vantage/op.h"

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/argmax.h"
 #include "vantage/op.h"
@@ -55,7 +55,7 @@ std::vector<Case> cases() {
     const double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
     std::vector<Case> list;
     for (const auto& [rows, cols] : {std::pair{1, 1}, {5, 33}, {2, 5003}, {0, 8}})
-        list.push_back({.name = format("rows=%d cols=%d", rows, cols),
+        list.push_back({.name = format("rows={} cols={}", rows, cols),
                         .attrs = {},
                         .inputs = {{.type = TensorType{Shape{rows, cols}, DType::f32}}}});
     list.push_back(given(Shape{4, 5}, {1, 3, -2, 3, 3, -1, -2, -0.5, -0.5, -4, -0.0, 0, -1, 0, 0, -7, -7, -7, -7, -7}));

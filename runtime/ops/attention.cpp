@@ -11,7 +11,7 @@
 #include <cmath>
 #include <limits>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/ops/attention_kernels.h"
 #include "runtime/ops/step.h"
 #include "shaders/params/attention.h"
@@ -93,8 +93,7 @@ std::vector<TensorType> infer(const OpCall& call) {
                  "q is " + q.text() + " and v " + v.text() + ", but heads may be 1024 features wide at most");
     call.require(rank == 3 || k.shape[0] == s.batch, "k is " + k.text() + ", but q " + q.text() + " has another batch");
     call.require(s.kv_heads > 0 && s.heads % s.kv_heads == 0,
-                 format("%lld query heads cannot share %lld key heads evenly", static_cast<long long>(s.heads),
-                        static_cast<long long>(s.kv_heads)));
+                 format("{} query heads cannot share {} key heads evenly", s.heads, s.kv_heads));
     require_step(call, step_);
     if (call.has(step_))
         call.require(sequences_of(call, step_) == s.batch,
@@ -132,9 +131,9 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
     for (std::int64_t b = 0; b < s.batch; ++b) {
         const std::int64_t valid = stepped ? std::min(word(in[step_], STEP_VALID, b), s.n) : s.n,
                            own = stepped ? sequence_of(in[step_], b) : b,  // whose keys they see
-                           filled = call.has(kv_len_) ? std::min(static_cast<std::int64_t>(in[kv_len_][own]), s.m)
-                                    : stepped         ? std::min(word(in[step_], STEP_KEYS, b), s.m)
-                                                      : s.m,
+            filled = call.has(kv_len_) ? std::min(static_cast<std::int64_t>(in[kv_len_][own]), s.m)
+                     : stepped         ? std::min(word(in[step_], STEP_KEYS, b), s.m)
+                                       : s.m,
                            first = stepped ? word(in[step_], STEP_POSITION, b) : s.m - s.n;  // of the rows
         for (std::int64_t h = 0; h < s.heads; ++h)
             for (std::int64_t i = 0; i < s.n; ++i) {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/ops/checks.h"
 
 namespace vantage {
@@ -37,11 +37,10 @@ void AttentionRules::check(const OpCall& call) const {
     constexpr std::int64_t maximum = std::int64_t{1} << 30;
     const auto count = [&](const char* name, std::int64_t value, std::int64_t minimum) {
         call.require(value >= minimum && value <= maximum,
-                     format("%s is %lld, but must be between %lld and 2^30", name, static_cast<long long>(value),
-                            static_cast<long long>(minimum)));
+                     format("{} is {}, but must be between {} and 2^30", name, value, minimum));
     };
     call.require(softcap == 0 || (softcap >= 1e-30 && softcap <= 1e30),
-                 format("softcap is %g, but must be 0 (none) or lie between 1e-30 and 1e30", softcap));
+                 format("softcap is {:g}, but must be 0 (none) or lie between 1e-30 and 1e30", softcap));
     if (left) count("window_left", *left, 0);
     if (right) count("window_right", *right, 0);
     count("dilation", dilation, 1);
@@ -112,9 +111,8 @@ void check_rule_operands(const OpCall& call, const RuleOperands& at, const RuleS
             call.require(
                 table.dtype == DType::f32 && table.shape.rank() == 2 && table.shape[1] == s.heads &&
                     (by_distance ? table.shape[0] % 2 == 1 : table.shape[0] == s.m),
-                operand_is(call, at.position_bias) + format(", but must be f32 [%s, %lld]",
-                                                            by_distance ? "2 w + 1" : std::to_string(s.m).c_str(),
-                                                            static_cast<long long>(s.heads)));
+                operand_is(call, at.position_bias) +
+                    format(", but must be f32 [{}, {}]", by_distance ? "2 w + 1" : std::to_string(s.m), s.heads));
     }
     if (call.has(at.segments) && call.in(at.segments).shape.rank() == 1 && s.batch == 1)
         require_type(call, at.segments, {Shape{s.m}, DType::i32});

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <limits>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/ops/attention_rules.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/attention.h"
@@ -50,8 +50,7 @@ std::vector<TensorType> infer(const OpCall& call) {
     const Attrs& a = call.attrs;
     const auto inside = [&](const char* what, std::int64_t first, std::int64_t count, std::int64_t limit) {
         call.require(first >= 0 && count >= 0 && first <= limit && count <= limit - first,
-                     format("%s %lld … %lld are outside of 0 … %lld", what, static_cast<long long>(first),
-                            static_cast<long long>(first + count), static_cast<long long>(limit)));
+                     format("{} {} … {} are outside of 0 … {}", what, first, first + count, limit));
     };
     inside("head", a.integer("head"), 1, q.shape[1]);
     inside("rows", a.integer("first_row"), a.integer("rows"), q.shape[0]);

@@ -7,7 +7,6 @@
 
 #include <cmath>
 
-#include "runtime/base/log.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/batch_norm.h"
 #include "vantage/op.h"

@@ -2,7 +2,6 @@
 //   position += valid;  valid = min(rows, end - position);  keys = position + valid
 #include "runtime/ops/begin_step.h"
 
-#include "runtime/base/log.h"
 #include "runtime/ops/step.h"
 #include "shaders/params/begin_step.h"
 #include "vantage/op.h"
@@ -53,14 +52,14 @@ std::vector<Case> cases() {
     const auto of = [&](const char* name, const Case::Input& steps) {
         return Case{.name = name, .attrs = {{"rows", rows}}, .inputs = {steps}};
     };
-    return {of("first chunk", step(0, 0, 37)),
-            of("last chunk", step(16, 16, 37)),
-            of("one token", step(32, 5, 38)),
-            of("nothing left", step(36, 1, 37)),
-            of("end behind", step(40, 3, 37)),
-            of("3 sequences", steps_of_case({step(16, 16, 37), step(4, 1, 5), step(0, 0, 1)})),
-            of("3 sequences in reverse",
-               reversed_lanes(steps_of_case({step(16, 16, 37), step(4, 1, 5), step(0, 0, 1)})))};
+    return {
+        of("first chunk", step(0, 0, 37)),
+        of("last chunk", step(16, 16, 37)),
+        of("one token", step(32, 5, 38)),
+        of("nothing left", step(36, 1, 37)),
+        of("end behind", step(40, 3, 37)),
+        of("3 sequences", steps_of_case({step(16, 16, 37), step(4, 1, 5), step(0, 0, 1)})),
+        of("3 sequences in reverse", reversed_lanes(steps_of_case({step(16, 16, 37), step(4, 1, 5), step(0, 0, 1)})))};
 }
 
 }  // namespace

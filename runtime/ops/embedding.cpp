@@ -4,7 +4,7 @@
 // Vaswani et al. 2017, section 3.4 (scale); Radford et al. 2019 (learned positions).
 #include "runtime/ops/embedding.h"
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/ops/step.h"
 #include "shaders/params/embedding.h"
 #include "vantage/op.h"
@@ -35,18 +35,16 @@ std::vector<TensorType> infer(const OpCall& call) {
     require_weights(call, w_);
     call.require(w.shape.rank() == 2, operand_is(call, w_) + ", but must be [vocabulary, width]");
     const std::int64_t rows = rows_of(call), offset = call.attrs.integer("position_offset");
-    call.require(rows >= 0 && offset >= 0, format("rows = %lld and position_offset = %lld must be 0 or more",
-                                                  static_cast<long long>(rows), static_cast<long long>(offset)));
+    call.require(rows >= 0 && offset >= 0,
+                 format("rows = {} and position_offset = {} must be 0 or more", rows, offset));
     call.require(rows % sequences_of(call, step_) == 0,
-                 format("%lld rows do not divide evenly among %lld sequences", static_cast<long long>(rows),
-                        static_cast<long long>(sequences_of(call, step_))));
+                 format("{} rows do not divide evenly among {} sequences", rows, sequences_of(call, step_)));
     if (call.has(positions_)) {
         const TensorType& positions = call.in(positions_);
         call.require(positions.shape.rank() == 2 && positions.shape[1] == w.shape[1] && is_float(positions.dtype),
                      operand_is(call, positions_) + ", but rows must be as wide as those of w " + w.text());
         call.require(call.has(step_) || offset + rows <= positions.shape[0],
-                     format("%s, but position %lld is wanted", operand_is(call, positions_).c_str(),
-                            static_cast<long long>(offset + rows - 1)));
+                     format("{}, but position {} is wanted", operand_is(call, positions_), offset + rows - 1));
     }
     return {{Shape{rows, w.shape[1]}, result_type(call)}};
 }
@@ -61,7 +59,10 @@ void reference(const OpCall& call, std::span<const HostTensor> in, std::span<Hos
         if (call.has(step_) && r >= word(in[step_], STEP_VALID, b)) continue;
         const std::int64_t place = (call.has(step_) ? word(in[step_], STEP_POSITION, b) : 0) + r,
                            position = place + call.attrs.integer("position_offset");
-        const std::int64_t id = place < tokens ? static_cast<std::int64_t>(in[ids_][(call.has(step_) ? sequence_of(in[step_], b) : b) * stride + place]) : -1;
+        const std::int64_t id = place < tokens
+                                    ? static_cast<std::int64_t>(
+                                          in[ids_][(call.has(step_) ? sequence_of(in[step_], b) : b) * stride + place])
+                                    : -1;
         if (id < 0 || id >= vocab || (call.has(positions_) && position >= table)) continue;
         for (std::int64_t col = 0; col < width; ++col)
             out[0][row * width + col] = call.attrs.number("scale", 1) * in[w_][id * width + col] +

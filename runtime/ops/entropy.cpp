@@ -5,7 +5,6 @@
 
 #include <cmath>
 
-#include "runtime/base/log.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/entropy.h"
 #include "vantage/op.h"

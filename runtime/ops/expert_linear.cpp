@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "runtime/base/log.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/sort_by_expert.h"
 #include "shaders/params/experts.h"

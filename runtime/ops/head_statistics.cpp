@@ -11,7 +11,7 @@
 #include <cmath>
 #include <limits>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/ops/attention_rules.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/head_statistics.h"
@@ -54,16 +54,14 @@ std::vector<TensorType> infer(const OpCall& call) {
     require_type(call, tokens_, {Shape{s.apart ? s.m + s.n : s.m, 2}, DType::i32});
     call.require(!s.apart || !call.attrs.flag("causal"),
                  "causal and apart are both set, but queries of another text have no position among the keys");
-    call.require(s.columns >= 0, format("%lld patches in a row", static_cast<long long>(s.columns)));
+    call.require(s.columns >= 0, format("{} patches in a row", s.columns));
     require_type(call, factors_, {Shape{s.m, s.heads}, DType::f32});
     check_rule_operands(call, rule_operands, s.rules(), AttentionRules(call.attrs));
     call.require(s.first_row >= 0 && s.rows >= 0 && s.first_row <= s.n && s.rows <= s.n - s.first_row,
-                 format("rows %lld … are %lld, but q has %lld", static_cast<long long>(s.first_row),
-                        static_cast<long long>(s.rows), static_cast<long long>(s.n)));
+                 format("rows {} … are {}, but q has {}", s.first_row, s.rows, s.n));
     // a query finds itself among the tokens, unless it is of another text
     call.require(s.keys >= 0 && s.keys <= s.m && (s.apart || s.first_row + s.rows <= s.m),
-                 format("%lld keys and rows up to %lld, but k has %lld", static_cast<long long>(s.keys),
-                        static_cast<long long>(s.first_row + s.rows), static_cast<long long>(s.m)));
+                 format("{} keys and rows up to {}, but k has {}", s.keys, s.first_row + s.rows, s.m));
     return {{Shape{s.rows, s.heads, ROW_NUMBERS}, DType::f32}, {Shape{KEY_NUMBERS, s.heads, s.keys}, DType::f32}};
 }
 

@@ -2,7 +2,6 @@
 //   y_b = x_(b, valid_b - 1)
 #include "runtime/ops/last_row.h"
 
-#include "runtime/base/log.h"
 #include "runtime/ops/step.h"
 #include "shaders/params/last_row.h"
 #include "vantage/op.h"

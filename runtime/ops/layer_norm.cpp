@@ -5,7 +5,6 @@
 
 #include <cmath>
 
-#include "runtime/base/log.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/layer_norm.h"
 #include "vantage/op.h"

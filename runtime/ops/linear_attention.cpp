@@ -9,7 +9,6 @@
 #include <cmath>
 #include <limits>
 
-#include "runtime/base/log.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/linear_attention.h"
 #include "vantage/op.h"

@@ -3,7 +3,7 @@
 // factor).
 #include "runtime/ops/load_balance.h"
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/experts.h"
 #include "vantage/op.h"
@@ -54,7 +54,7 @@ std::vector<Case> cases() {
     std::vector<Case> list;
     for (const auto& [n, experts, top_k] : {std::array<std::int64_t, 3>{12, 5, 2}, {33, 300, 4}, {1, 1, 1}, {0, 4, 2}})
         list.push_back(
-            {.name = format("n=%lld experts=%lld", static_cast<long long>(n), static_cast<long long>(experts)),
+            {.name = format("n={} experts={}", n, experts),
              .attrs = {},
              .inputs = {{.type = TensorType{Shape{n, experts}}, .fill = Case::Fill::uniform, .fixed_type = true},
                         {.type = TensorType{Shape{n, top_k}, DType::i32},

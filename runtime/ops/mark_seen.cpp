@@ -2,7 +2,6 @@
 //   seen |= Σ_r 1 << tokens[position + r], r < valid
 #include "runtime/ops/mark_seen.h"
 
-#include "runtime/base/log.h"
 #include "runtime/ops/step.h"
 #include "shaders/params/mark_seen.h"
 #include "vantage/op.h"

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <vector>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/ops/activation.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/matmul_kernels.h"
@@ -31,8 +31,8 @@ std::vector<TensorType> infer(const OpCall& call) {
     require_weights(call, b_);
     const std::int64_t k = ta ? a.shape[-2] : a.shape[-1], k_b = tb ? b.shape[-1] : b.shape[-2];
     if (k != k_b)
-        call.fail(format("b is %s%s, but a %s%s has k = %lld", b.text().c_str(), tb ? " transposed" : "",
-                         a.text().c_str(), ta ? " transposed" : "", static_cast<long long>(k)));
+        call.fail(format("b is {}{}, but a {}{} has k = {}", b.text(), tb ? " transposed" : "", a.text(),
+                         ta ? " transposed" : "", k));
     const int rank = std::max(a.shape.rank(), b.shape.rank());
     std::vector<std::int64_t> result(static_cast<std::size_t>(rank));
     for (int i = 0; i < rank - 2; ++i) {
@@ -213,7 +213,7 @@ void check_linear(const char* function, const char* other, Tensor x, Tensor weig
                        : input_axis == -1           ? "; [in, out]: "
                                                     : "; [out, in] as in torch: ";
     throw Error(ErrorKind::usage,
-                (where.line > 0 ? format("%s:%d: ", where.file, where.line) : std::string()) + function +
+                (where.line > 0 ? format("{}:{}: ", where.file, where.line) : std::string()) + function +
                     ": weight is " + weight.type().text() + ", wanted " +
                     (input_axis == -1 ? "[out, " + size + "]" : "[" + size + ", out]") + hint +
                     (*hint != 0 ? other : ""),

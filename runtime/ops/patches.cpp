@@ -4,7 +4,7 @@
 // stride is its size.
 #include "runtime/ops/patches.h"
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/patches.h"
 #include "vantage/op.h"
@@ -32,8 +32,7 @@ std::vector<TensorType> infer(const OpCall& call) {
     call.require(x.shape.rank() == 4, operand_is(call, x_) + ", but must be [batch, channels, height, width]");
     call.require(
         divides(patch.height, x.shape[2]) && divides(patch.width, x.shape[3]),
-        operand_is(call, x_) + format(", which does not divide into patches of %lld × %lld",
-                                      static_cast<long long>(patch.height), static_cast<long long>(patch.width)));
+        operand_is(call, x_) + format(", which does not divide into patches of {} × {}", patch.height, patch.width));
     return {{Shape{x.shape[0], x.shape[2] / patch.height * (x.shape[3] / patch.width),
                    x.shape[1] * patch.height * patch.width},
              x.dtype}};
@@ -75,8 +74,7 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
 std::vector<Case> cases() {
     std::vector<Case> list;
     const auto add = [&](Shape x, std::int64_t height, std::int64_t width) {
-        list.push_back({.name = x.text() + format(" by %lld x %lld", static_cast<long long>(height),
-                                                  static_cast<long long>(width)),
+        list.push_back({.name = x.text() + format(" by {} x {}", height, width),
                         .attrs = {{"patch_height", height}, {"patch_width", width}},
                         .inputs = {{.type = TensorType{x}}}});
     };

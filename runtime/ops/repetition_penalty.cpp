@@ -3,7 +3,7 @@
 // Keskar et al. 2019 (CTRL), in the form that transformers gave it: never more likely, whatever the sign.
 #include "runtime/ops/repetition_penalty.h"
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/repetition_penalty.h"
 #include "vantage/op.h"
@@ -21,7 +21,7 @@ std::vector<TensorType> infer(const OpCall& call) {
     call.require(seen.shape.rank() == 1 && seen.dtype == DType::u32 && seen.shape[0] * 32 >= x.shape[-1],
                  operand_is(call, seen_) + ", but must be u32 with a bit for each column of logits " + x.text());
     call.require(call.attrs.number("penalty", 1) > 0,
-                 format("penalty is %g, but must be above 0", call.attrs.number("penalty", 1)));
+                 format("penalty is {:g}, but must be above 0", call.attrs.number("penalty", 1)));
     return {x};
 }
 
@@ -53,7 +53,7 @@ LaunchPlan launch(const OpCall& call, const Caps& caps) {
 
 std::vector<Case> cases() {
     const auto of = [](std::int64_t rows, std::int64_t cols, const std::vector<double>& seen) {
-        return Case{.name = format("rows=%lld cols=%lld", static_cast<long long>(rows), static_cast<long long>(cols)),
+        return Case{.name = format("rows={} cols={}", rows, cols),
                     .attrs = {{"penalty", 1.3}},
                     .inputs = {{.type = TensorType{Shape{rows, cols}, DType::f32}, .high = 3},
                                {.type = TensorType{Shape{static_cast<std::int64_t>(seen.size())}, DType::u32},

@@ -3,7 +3,7 @@
 // Su et al. 2021 (RoFormer); pairs (i, i + rotary_dim/2) as in GPT-NeoX and Llama, or (2i, 2i + 1) as in GPT-J.
 #include "runtime/ops/rope.h"
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/ops/step.h"
 #include "shaders/params/rope.h"
 #include "vantage/op.h"
@@ -60,8 +60,8 @@ std::vector<TensorType> infer(const OpCall& call) {
     if (const std::int64_t sequences = sequences_of(call, step_); sequences > 1) {
         const bool batch = x.shape.rank() == 4;
         call.require(batch ? x.shape[0] == sequences : !call.attrs.flag("heads_first") && x.shape[0] % sequences == 0,
-                     format("%s, but with a step of %lld sequences its rows must be those of as many",
-                            operand_is(call, x_).c_str(), static_cast<long long>(sequences)));
+                     format("{}, but with a step of {} sequences its rows must be those of as many",
+                            operand_is(call, x_), sequences));
     }
     return {x};
 }

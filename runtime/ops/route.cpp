@@ -9,7 +9,7 @@
 #include <limits>
 #include <numeric>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/step.h"
 #include "shaders/params/experts.h"
@@ -29,8 +29,8 @@ std::vector<TensorType> infer(const OpCall& call) {
     require_step(call, step_);
     rows_of_each(call, logits_, step_);
     call.require(top_k >= 1 && top_k <= std::min<std::int64_t>(logits.shape[1], MAX_EXPERTS_PER_TOKEN),
-                 format("top_k is %lld, but must be between 1 and the %lld experts, %d at most",
-                        static_cast<long long>(top_k), static_cast<long long>(logits.shape[1]), MAX_EXPERTS_PER_TOKEN));
+                 format("top_k is {}, but must be between 1 and the {} experts, {} at most", top_k, logits.shape[1],
+                        MAX_EXPERTS_PER_TOKEN));
     const Shape choices{logits.shape[0], top_k};
     return {{logits.shape, DType::f32}, {choices, DType::i32}, {choices, DType::f32}};
 }

@@ -3,7 +3,7 @@
 // Random numbers are counted by seed and place (Salmon et al. 2011), so a run repeats exactly.
 #include "runtime/ops/sample.h"
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/ops/sampling.h"
 #include "runtime/ops/step.h"
 #include "shaders/params/sample.h"
@@ -21,8 +21,7 @@ std::vector<TensorType> infer(const OpCall& call) {
     const std::int64_t sequences = sequences_of(call, step_);
     call.require(
         is_float(logits.dtype) && logits.shape.rank() == 2 && logits.shape[0] == sequences && logits.shape[1] > 0,
-        operand_is(call, logits_) +
-            format(", but must be floats [%lld, vocabulary]", static_cast<long long>(sequences)));
+        operand_is(call, logits_) + format(", but must be floats [{}, vocabulary]", sequences));
     call.require(tokens.dtype == DType::i32 && is_row_of_each(call, tokens_, step_),
                  operand_is(call, tokens_) + ", but must be i32 [context], of each sequence");
     if (call.has(seen_))
@@ -41,7 +40,8 @@ std::size_t draw(const OpCall& call, std::span<const HostTensor> in, std::int64_
     const HostTensor& step = in[step_];
     const double penalty = number(step, STEP_PENALTY, b);
     for (std::size_t i = 0; i < x.size() && call.has(seen_); ++i) {
-        const auto bits = static_cast<std::uint32_t>(in[seen_][sequence_of(step, b) * words + static_cast<std::int64_t>(i / 32)]);
+        const auto bits =
+            static_cast<std::uint32_t>(in[seen_][sequence_of(step, b) * words + static_cast<std::int64_t>(i / 32)]);
         if ((bits >> (i % 32) & 1u) != 0) x[i] = x[i] > 0 ? x[i] / penalty : x[i] * penalty;
     }
     const SamplingRule rule{.temperature = number(step, STEP_TEMPERATURE, b),
@@ -145,11 +145,10 @@ Case in_reverse(const char* name, Case sequences) {
 }
 
 std::vector<Case> cases() {
-    const Case three =
-        together("3 sequences",
-                 {case_of("", {.temperature = 1.1f, .top_p = 0.95f, .penalty = 1.3f, .top_k = 40, .seed = 5}),
-                  case_of("", {.temperature = 0, .penalty = 1.5f, .end = 15}),
-                  case_of("", {.penalty = 1.1f, .seed = 6, .end = 12, .waiting = 1})});
+    const Case three = together(
+        "3 sequences", {case_of("", {.temperature = 1.1f, .top_p = 0.95f, .penalty = 1.3f, .top_k = 40, .seed = 5}),
+                        case_of("", {.temperature = 0, .penalty = 1.5f, .end = 15}),
+                        case_of("", {.penalty = 1.1f, .seed = 6, .end = 12, .waiting = 1})});
     std::vector<double> all(3);
     for (std::size_t i = 0; i < all.size(); ++i) all[i] = static_cast<double>(i);
     return {

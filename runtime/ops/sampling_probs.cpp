@@ -6,7 +6,7 @@
 #include <limits>
 #include <numeric>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/sampling.h"
 #include "shaders/params/sampling_probs.h"
@@ -31,12 +31,12 @@ std::vector<TensorType> infer(const OpCall& call) {
     call.require(x.shape.rank() >= 1, operand_is(call, logits_) + ", but must be [rows, vocabulary]");
     const double temperature = call.attrs.number("temperature", 1), top_p = call.attrs.number("top_p", 1),
                  min_p = call.attrs.number("min_p");
-    call.require(temperature >= 0, format("temperature is %g, but must be 0 or more", temperature));
+    call.require(temperature >= 0, format("temperature is {:g}, but must be 0 or more", temperature));
     call.require(
         call.attrs.integer("top_k") >= 0 && call.attrs.integer("top_k") <= std::numeric_limits<std::uint32_t>::max(),
         "top_k must be 0 (all) or a count of tokens");
     call.require(top_p >= 0 && top_p <= 1 && min_p >= 0 && min_p <= 1,
-                 format("top_p is %g and min_p is %g, but both must be between 0 and 1", top_p, min_p));
+                 format("top_p is {:g} and min_p is {:g}, but both must be between 0 and 1", top_p, min_p));
     return {{x.shape, DType::f32}};
 }
 
@@ -77,9 +77,7 @@ LaunchPlan launch(const OpCall& call, const Caps& caps, const char* shader) {
 std::vector<Case> cases() {
     const auto of = [](std::int64_t rows, std::int64_t cols, SamplingOptions o) {
         Attrs attrs{{"temperature", o.temperature}, {"top_k", o.top_k}, {"top_p", o.top_p}, {"min_p", o.min_p}};
-        Case c{.name = format("rows=%lld cols=%lld", static_cast<long long>(rows), static_cast<long long>(cols)),
-               .attrs = attrs,
-               .inputs = {}};
+        Case c{.name = format("rows={} cols={}", rows, cols), .attrs = attrs, .inputs = {}};
         c.inputs = {{.type = TensorType{Shape{rows, cols}, DType::f32}, .high = 3}};
         return c;
     };

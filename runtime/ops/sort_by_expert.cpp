@@ -4,7 +4,7 @@
 //   order = choices with a slot by (expert, slot), then the others;  offsets[e] = where expert e's begin
 #include "runtime/ops/sort_by_expert.h"
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/experts.h"
 #include "vantage/op.h"
@@ -27,8 +27,7 @@ std::vector<TensorType> infer(const OpCall& call) {
     const std::int64_t experts = call.attrs.integer("experts");
     call.require(index.dtype == DType::i32 && index.shape.rank() == 2,
                  operand_is(call, index_) + ", but must be i32 [n, top_k]");
-    call.require(experts >= 1 && experts <= 1 << 16,
-                 format("experts is %lld, but must be between 1 and 65536", static_cast<long long>(experts)));
+    call.require(experts >= 1 && experts <= 1 << 16, format("experts is {}, but must be between 1 and 65536", experts));
     call.require(call.attrs.integer("capacity") >= 0 && index.shape.elements() <= max_choices,
                  "too many choices, or a capacity below 0");
     const Shape choices{index.shape.elements()};

@@ -123,7 +123,8 @@ void reference_write(const OpCall& call, std::span<const HostTensor> in, std::sp
         if (position >= context || (call.has(step_) && r >= word(in[step_], STEP_VALID, b))) continue;
         for (std::size_t i : {k_, v_})
             for (std::int64_t col = 0; col < cols; ++col)
-                out[i][((call.has(step_) ? sequence_of(in[step_], b) : b) * context + position) * cols + col] = parts[i][row * cols + col];
+                out[i][((call.has(step_) ? sequence_of(in[step_], b) : b) * context + position) * cols + col] =
+                    parts[i][row * cols + col];
     }
 }
 

@@ -6,7 +6,7 @@
 #include <initializer_list>
 #include <utility>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/step.h"
 
@@ -25,17 +25,16 @@ inline void require_step(const OpCall& call, int i) {
     const int rank = type.shape.rank();
     call.require(
         (rank == 1 || rank == 2) && type.shape[-1] == STEP_WORDS && type.dtype == DType::u32,
-        operand_is(call, i) + format(", but a step state is u32 [%d], or [sequences, %d]", STEP_WORDS, STEP_WORDS));
-    call.require(
-        rank == 1 || (type.shape[0] >= 1 && type.shape[0] <= max_sequences),
-        operand_is(call, i) + format(", but a run has 1 to %lld sequences", static_cast<long long>(max_sequences)));
+        operand_is(call, i) + format(", but a step state is u32 [{}], or [sequences, {}]", STEP_WORDS, STEP_WORDS));
+    call.require(rank == 1 || (type.shape[0] >= 1 && type.shape[0] <= max_sequences),
+                 operand_is(call, i) + format(", but a run has 1 to {} sequences", max_sequences));
 }
 
 /// The rows of each sequence: the first dimension of operand `i` divided by the number of sequences.
 inline std::int64_t rows_of_each(const OpCall& call, int i, int step) {
     const std::int64_t sequences = sequences_of(call, step), rows = call.in(i).shape[0];
-    call.require(rows % sequences == 0, format("%s, but %lld sequences have the same number of rows each",
-                                               operand_is(call, i).c_str(), static_cast<long long>(sequences)));
+    call.require(rows % sequences == 0,
+                 format("{}, but {} sequences have the same number of rows each", operand_is(call, i), sequences));
     return rows / sequences;
 }
 

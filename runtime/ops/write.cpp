@@ -4,7 +4,6 @@
 // part of its sequence, or with by_lane (a state that is a result of the run itself) to the lane's own part.
 #include "runtime/ops/write.h"
 
-#include "runtime/base/log.h"
 #include "runtime/ops/step.h"
 #include "shaders/params/write.h"
 #include "vantage/op.h"

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "vantage/error.h"
 
 namespace vantage {
@@ -86,8 +86,8 @@ void ApngWriter::add(const Image& picture, const PngTexts& texts) {
     const auto width = static_cast<std::uint32_t>(picture.width), height = static_cast<std::uint32_t>(picture.height);
     if (added_ == 0) width_ = width, height_ = height;
     if (width != width_ || height != height_)
-        throw Error(ErrorKind::usage, format("animation: picture %lld is %u × %u, but the first is %u × %u",
-                                             static_cast<long long>(added_), width, height, width_, height_));
+        throw Error(ErrorKind::usage, format("animation: picture {} is {} × {}, but the first is {} × {}", added_,
+                                             width, height, width_, height_));
     if (added_++ == 0) return begin(encode_png(picture, texts));
     const std::string png = encode_png(picture);
     std::string bytes = control();
@@ -98,8 +98,7 @@ void ApngWriter::add(const Image& picture, const PngTexts& texts) {
 
 void ApngWriter::finish() {
     if (added_ != count_)
-        throw Error(ErrorKind::usage, format("animation: expected %lld pictures, got %lld",
-                                             static_cast<long long>(count_), static_cast<long long>(added_)));
+        throw Error(ErrorKind::usage, format("animation: expected {} pictures, got {}", count_, added_));
     file_.write(chunk("IEND", ""));
     file_.finish();
 }

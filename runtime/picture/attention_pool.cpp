@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "vantage/error.h"
 
 namespace vantage {
@@ -11,7 +11,7 @@ PooledAttention pool_by_mass(std::span<const float> values, int rows, int cols, 
     const std::size_t wanted =
         rows > 0 && cols > 0 ? static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols) : 0;
     if (wanted == 0 || values.size() != wanted || max_rows < 1 || max_cols < 1) {
-        throw Error(ErrorKind::usage, format("pooling: %zu attention weights do not match %d queries × %d keys",
+        throw Error(ErrorKind::usage, format("pooling: {} attention weights do not match {} queries × {} keys",
                                              values.size(), rows, cols));
     }
     PooledAttention pooled;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 
 namespace vantage {
 
@@ -51,11 +51,11 @@ float value_at(float position, float value_max, AttentionScale scale, float valu
 std::string weight_text(float value, int digits) {
     if (value == 0.0f) return "0";
     if (std::abs(value) < 0.001f) {
-        std::string text = format("%.0e", static_cast<double>(value));
+        std::string text = format("{:.0e}", value);
         const std::size_t exponent = text.find("e-0");
         return exponent == std::string::npos ? text : text.erase(exponent + 2, 1);
     }
-    std::string text = format("%.*f", digits, static_cast<double>(value));
+    std::string text = format("{:.{}f}", value, digits);
     if (text.find('.') != std::string::npos) {
         text.erase(text.find_last_not_of('0') + 1);
         if (text.back() == '.') text.pop_back();

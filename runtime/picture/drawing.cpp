@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "runtime/base/files.h"
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/picture/png.h"
 #include "vantage/error.h"
 
@@ -55,7 +55,7 @@ void paint_shape(Image& image, const DrawnText& t) {
         TextRaster::shared().draw(image, t.at, t.text, t.style);
 }
 
-std::string hex(Rgb c) { return format("#%02x%02x%02x", c.r, c.g, c.b); }
+std::string hex(Rgb c) { return format("#{:02x}{:02x}{:02x}", c.r, c.g, c.b); }
 
 std::string escaped(const std::string& text) {
     std::string safe;
@@ -64,26 +64,26 @@ std::string escaped(const std::string& text) {
 }
 
 std::string svg_shape(const DrawnBox& b) {
-    return format(R"(<rect x="%d" y="%d" width="%d" height="%d" fill="%s"/>)", b.box.x, b.box.y, b.box.width,
-                  b.box.height, hex(b.colour).c_str());
+    return format(R"(<rect x="{}" y="{}" width="{}" height="{}" fill="{}"/>)", b.box.x, b.box.y, b.box.width,
+                  b.box.height, hex(b.colour));
 }
 
 std::string svg_shape(const DrawnLine& l) {
-    return format(R"(<line x1="%.1f" y1="%.1f" x2="%.1f" y2="%.1f" stroke="%s" stroke-width="%.1f"/>)", l.x0, l.y0,
-                  l.x1, l.y1, hex(l.colour).c_str(), l.width);
+    return format(R"(<line x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}" stroke="{}" stroke-width="{:.1f}"/>)", l.x0,
+                  l.y0, l.x1, l.y1, hex(l.colour), l.width);
 }
 
 std::string svg_shape(const DrawnDisc& d) {
-    const std::string place = format(R"(<circle cx="%.1f" cy="%.1f" r="%.1f" )", d.x, d.y, d.radius - d.ring / 2);
-    if (d.ring == 0) return place + format(R"(fill="%s"/>)", hex(d.colour).c_str());
-    return place + format(R"(fill="none" stroke="%s" stroke-width="%.1f"/>)", hex(d.colour).c_str(), d.ring);
+    const std::string place = format(R"(<circle cx="{:.1f}" cy="{:.1f}" r="{:.1f}" )", d.x, d.y, d.radius - d.ring / 2);
+    if (d.ring == 0) return place + format(R"(fill="{}"/>)", hex(d.colour));
+    return place + format(R"(fill="none" stroke="{}" stroke-width="{:.1f}"/>)", hex(d.colour), d.ring);
 }
 
 std::string svg_shape(const DrawnText& t) {
     const char* weight = t.style.weight == TextWeight::bold ? R"( font-weight="bold")" : "";
-    const std::string turned = t.upwards ? format(" transform=\"rotate(-90 %d %d)\"", t.at.x, t.at.y) : "";
-    return format(R"(<text x="%d" y="%d" font-size="%d" fill="%s"%s%s>%s</text>)", t.at.x, t.at.y, t.style.pixels,
-                  hex(t.style.colour).c_str(), weight, turned.c_str(), escaped(t.text).c_str());
+    const std::string turned = t.upwards ? format(" transform=\"rotate(-90 {} {})\"", t.at.x, t.at.y) : "";
+    return format(R"(<text x="{}" y="{}" font-size="{}" fill="{}"{}{}>{}</text>)", t.at.x, t.at.y, t.style.pixels,
+                  hex(t.style.colour), weight, turned, escaped(t.text));
 }
 
 bool ends_in(const std::string& path, const char* ending) { return path.ends_with(ending); }
@@ -97,7 +97,7 @@ Image paint(const Drawing& drawing) {
 }
 
 std::string svg_text(const Drawing& d) {
-    std::string text = format(R"(<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" )",
+    std::string text = format(R"(<svg xmlns="http://www.w3.org/2000/svg" width="{}" height="{}" viewBox="0 0 {} {}" )",
                               d.width, d.height, d.width, d.height) +
                        "font-family=\"DejaVu Sans, Verdana, sans-serif\">\n" +
                        svg_shape(DrawnBox{{0, 0, d.width, d.height}, d.background}) + "\n";

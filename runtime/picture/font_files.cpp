@@ -5,7 +5,6 @@
 #include <map>
 #include <system_error>
 
-#include "runtime/base/log.h"
 #include "runtime/base/options.h"
 
 namespace vantage {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <set>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "vantage/error.h"
 
 namespace vantage {
@@ -43,7 +43,7 @@ public:
         layout_ = {};
         const auto panels = static_cast<std::size_t>(std::max(0, picture.layers * picture.heads));
         if (panels == 0 || picture.panels.size() != panels)
-            throw Error(ErrorKind::usage, format("a chart of %d layers × %d heads has %zu panels", picture.layers,
+            throw Error(ErrorKind::usage, format("a chart of {} layers × {} heads has {} panels", picture.layers,
                                                  picture.heads, picture.panels.size()));
         place();
     }
@@ -56,11 +56,11 @@ public:
             paint_panel(image, picture_.panels[i], layout_.panels[i]);
         for (int layer = 0; layer < picture_.layers; ++layer) {
             const Rect& panel = layout_.panels[static_cast<std::size_t>(layer * picture_.heads)];
-            write(image, {style::margin, panel.y + panel.height / 2}, format("L%d", layer), style::label);
+            write(image, {style::margin, panel.y + panel.height / 2}, format("L{}", layer), style::label);
         }
         for (int head = 0; head < picture_.heads; ++head) {
             const Rect& panel = layout_.panels[static_cast<std::size_t>(head)];
-            write(image, {panel.x + 2, panel.y - style::gap}, format("H%d", head), style::label);
+            write(image, {panel.x + 2, panel.y - style::gap}, format("H{}", head), style::label);
         }
         paint_key(image);
         return image;

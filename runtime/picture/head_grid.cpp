@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/picture/attention_cells.h"
 #include "runtime/picture/attention_pool.h"
 #include "vantage/error.h"
@@ -16,16 +16,16 @@ constexpr TextStyle note_style{11, style::faint, TextWeight::regular};
 
 void check(const HeadGridPicture& picture) {
     if (picture.layers < 1 || picture.heads < 1 || picture.rows < 1 || picture.cols < 1 || !picture.weights) {
-        throw Error(ErrorKind::usage, format("head grid: %d layers × %d heads with maps of %d × %d is empty",
+        throw Error(ErrorKind::usage, format("head grid: {} layers × {} heads with maps of {} × {} is empty",
                                              picture.layers, picture.heads, picture.rows, picture.cols));
     }
     const auto maps = static_cast<std::size_t>(picture.layers) * static_cast<std::size_t>(picture.heads);
     if (!picture.notes.empty() && picture.notes.size() != maps) {
-        throw Error(ErrorKind::usage, format("head grid: %zu maps, but %zu notes", maps, picture.notes.size()));
+        throw Error(ErrorKind::usage, format("head grid: {} maps, but {} notes", maps, picture.notes.size()));
     }
     if (picture.salient_layer >= picture.layers || picture.salient_head >= picture.heads) {
         throw Error(ErrorKind::usage,
-                    format("head grid: the framed head, layer %d, head %d, is outside of %d × %d",
+                    format("head grid: the framed head, layer {}, head {}, is outside of {} × {}",
                            picture.salient_layer, picture.salient_head, picture.layers, picture.heads));
     }
 }
@@ -96,7 +96,7 @@ private:
         const int note_height = notes_shown_ ? raster.measure("", note_style).height() + 4 : 0;
 
         const int line = raster.measure("", style::axis).height();
-        const int label_width = raster.measure(format("L%d", picture_.layers - 1), bold_label()).width;
+        const int label_width = raster.measure(format("L{}", picture_.layers - 1), bold_label()).width;
         const int x = style::margin + line + style::gap + label_width + style::gap;
         const int right = x + picture_.heads * (across_.pixels() + space_) - space_;
         layout_.width = right + style::gap_before_bar + style::colour_bar_width(bar_) + style::margin;
@@ -156,17 +156,17 @@ private:
         const TextRaster& raster = TextRaster::shared();
         for (int layer = 0; layer < picture_.layers; ++layer) {
             const TextStyle how = label_style(any_framed() && layer == picture_.salient_layer);
-            const std::string text = format("L%d", layer);
+            const std::string text = format("L{}", layer);
             const TextExtent extent = raster.measure(text, how);
             const Rect& map = layout_.maps[index(layer, 0)];
             const Point at{map.x - style::gap - 2 - extent.width, map.y + map.height / 2 + extent.ascent * 3 / 8};
             layout_.layer_labels.push_back({text, raster.draw(image, at, text, how)});
         }
-        const int widest = raster.measure(format("H%d", picture_.heads - 1), bold_label()).width;
+        const int widest = raster.measure(format("H{}", picture_.heads - 1), bold_label()).width;
         const int step = (widest + 3 + across_.pixels() + space_ - 1) / (across_.pixels() + space_);
         for (int head = 0; head < picture_.heads; head += step) {
             const TextStyle how = label_style(any_framed() && head == picture_.salient_head);
-            const std::string text = format("H%d", head);
+            const std::string text = format("H{}", head);
             const TextExtent extent = raster.measure(text, how);
             const Rect& map = layout_.maps[index(0, head)];
             const Point at{map.x + (map.width - extent.width) / 2, map.y - style::gap - extent.descent + 1};
@@ -188,7 +188,7 @@ private:
     void paint_footer(Image& image) {
         if (!any_framed()) return;
         const TextRaster& raster = TextRaster::shared();
-        std::string text = format("layer %d · head %d", picture_.salient_layer, picture_.salient_head);
+        std::string text = format("layer {} · head {}", picture_.salient_layer, picture_.salient_head);
         if (!picture_.salient_reason.empty()) text += ": " + picture_.salient_reason;
         const int left = layout_.maps.front().x, baseline = layout_.height - style::margin;
         frame(image, {left - 1, baseline - 11, 13, 13}, style::accent, 2);
@@ -214,15 +214,15 @@ Image draw_head_grid(const HeadGridPicture& picture, HeadGridLayout* layout) {
 
 std::vector<std::pair<std::string, std::string>> texts_of(const HeadGridPicture& picture) {
     std::string salient = "none";
-    if (picture.salient_layer >= 0) salient = format("layer %d, head %d", picture.salient_layer, picture.salient_head);
+    if (picture.salient_layer >= 0) salient = format("layer {}, head {}", picture.salient_layer, picture.salient_head);
     return {
         {"Title", picture.title},
         {"Description", picture.caption},
         {"Software", "Vantage"},
-        {"Vantage-Map", format("%d layers × %d heads, %d queries × %d keys, %s", picture.layers, picture.heads,
+        {"Vantage-Map", format("{} layers × {} heads, {} queries × {} keys, {}", picture.layers, picture.heads,
                                picture.rows, picture.cols, picture.causal ? "causal" : "not causal")},
         {"Vantage-Framed", salient},
-        {"Vantage-Scale", format("%s, 0 to %g", name_of(picture.scale), static_cast<double>(picture.value_max))},
+        {"Vantage-Scale", format("{}, 0 to {:g}", name_of(picture.scale), picture.value_max)},
         {"Vantage-Colours", name_of(picture.map)},
         {"Vantage-Pooling", "mass: sum over keys, mean over queries"},
     };

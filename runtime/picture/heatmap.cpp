@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/picture/attention_cells.h"
 #include "runtime/picture/axis_labels.h"
 #include "vantage/error.h"
@@ -33,7 +33,7 @@ void choose_cells(HeatmapLayout& layout, const HeatmapPicture& picture) {
 std::string cell_text(float value) {
     if (value < 0.005f) return "";
     if (value >= 0.995f) return weight_text(value, value < 9.95f ? 1 : 0);
-    return format("%.2f", static_cast<double>(value)).substr(1);
+    return format("{:.2f}", value).substr(1);
 }
 
 class Painter {
@@ -103,12 +103,12 @@ private:
     void collect_notes() {
         const PooledAttention& weights = layout_.weights;
         if (weights.row_factor > 1 || weights.col_factor > 1) {
-            notes_.push_back(format("Each cell: %d queries (mean) × %d keys (sum), so that rows still sum to 1.",
+            notes_.push_back(format("Each cell: {} queries (mean) × {} keys (sum), so that rows still sum to 1.",
                                     weights.row_factor, weights.col_factor));
         }
         const auto broken =
             std::count_if(weights.values.begin(), weights.values.end(), [](float value) { return std::isnan(value); });
-        if (broken > 0) notes_.push_back(format("%td cells are not a number (green).", broken));
+        if (broken > 0) notes_.push_back(format("{} cells are not a number (green).", broken));
     }
 
     void paint_cells(Image& image) const {
@@ -200,12 +200,12 @@ void check_heatmap(const HeatmapPicture& picture) {
         return labels.empty() || labels.size() == static_cast<std::size_t>(count);
     };
     if (!fits(picture.row_labels, picture.rows) || !fits(picture.col_labels, picture.cols)) {
-        throw Error(ErrorKind::usage, format("heatmap: %d queries and %d keys, but %zu and %zu labels", picture.rows,
+        throw Error(ErrorKind::usage, format("heatmap: {} queries and {} keys, but {} and {} labels", picture.rows,
                                              picture.cols, picture.row_labels.size(), picture.col_labels.size()));
     }
     if (!(picture.value_max > 0.0f) || !std::isfinite(picture.value_max)) {
-        throw Error(ErrorKind::usage, format("heatmap: value_max is %g; expected a number above 0",
-                                             static_cast<double>(picture.value_max)));
+        throw Error(ErrorKind::usage,
+                    format("heatmap: value_max is {:g}; expected a number above 0", picture.value_max));
     }
 }
 
@@ -220,8 +220,8 @@ std::vector<std::pair<std::string, std::string>> texts_of(const HeatmapPicture& 
         {"Description", picture.caption},
         {"Software", "Vantage"},
         {"Vantage-Map",
-         format("%d queries × %d keys, %s", picture.rows, picture.cols, picture.causal ? "causal" : "not causal")},
-        {"Vantage-Scale", format("%s, 0 to %g", name_of(picture.scale), static_cast<double>(picture.value_max))},
+         format("{} queries × {} keys, {}", picture.rows, picture.cols, picture.causal ? "causal" : "not causal")},
+        {"Vantage-Scale", format("{}, 0 to {:g}", name_of(picture.scale), picture.value_max)},
         {"Vantage-Colours", name_of(picture.map)},
         {"Vantage-Pooling", "mass: sum over keys, mean over queries"},
     };

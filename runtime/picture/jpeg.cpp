@@ -45,7 +45,7 @@ void on_message(j_common_ptr jpeg, int level) {
     if (jpeg->err->num_warnings++ > 0) return;
     char text[JMSG_LENGTH_MAX];
     jpeg->err->format_message(jpeg, text);
-    log(LogLevel::debug, "libjpeg: %s", text);
+    log(LogLevel::debug, "libjpeg: {}", text);
 }
 
 void on_progress(j_common_ptr jpeg) {

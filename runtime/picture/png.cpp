@@ -51,7 +51,7 @@ void on_error(png_structp png, png_const_charp message) {
     png_longjmp(png, 1);
 }
 
-void on_warning(png_structp, png_const_charp message) { log(LogLevel::debug, "libpng: %s", message); }
+void on_warning(png_structp, png_const_charp message) { log(LogLevel::debug, "libpng: {}", message); }
 
 void append_bytes(png_structp png, png_bytep data, std::size_t size) {
     static_cast<Writer*>(png_get_io_ptr(png))->bytes.append(reinterpret_cast<const char*>(data), size);

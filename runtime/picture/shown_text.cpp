@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/base/utf8.h"
 
 namespace vantage {
@@ -73,7 +73,7 @@ std::string token_label(std::string_view token) {
         } else if (c == U'\t') {
             append_utf8(label, U'\u21e5');
         } else if (is_control(c)) {
-            label += format("<%02X>", static_cast<unsigned>(c));
+            label += format("<{:02X}>", static_cast<unsigned>(c));
         } else {
             append_utf8(label, c);
         }

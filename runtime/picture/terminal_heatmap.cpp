@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/base/options.h"
 #include "runtime/base/utf8.h"
 #include "runtime/picture/attention_cells.h"
@@ -66,8 +66,8 @@ public:
 
 private:
     std::string code(int which, Rgb colour) const {
-        if (colours_ == TerminalColours::palette) return format("%d;5;%d", which, palette_index(colour));
-        return format("%d;2;%d;%d;%d", which, colour.r, colour.g, colour.b);
+        if (colours_ == TerminalColours::palette) return format("{};5;{}", which, palette_index(colour));
+        return format("{};2;{};{};{}", which, colour.r, colour.g, colour.b);
     }
     void set(const std::string& codes) {
         if (colours_ == TerminalColours::none || codes == codes_) return;
@@ -117,7 +117,7 @@ const char* shade_at(float position) {
 std::string number_text(float value) {
     if (std::isnan(value)) return "nan";
     if (value >= 0.995f) return weight_text(value, value < 9.95f ? 1 : 0);
-    return value < 0.005f ? "" : format("%.2f", static_cast<double>(value)).substr(1);
+    return value < 0.005f ? "" : format("{:.2f}", value).substr(1);
 }
 
 class TerminalPainter {
@@ -278,7 +278,7 @@ private:
         std::string text = "weights:";
         for (const Shade& shade : shades) {
             const float from = value_at(shade.from, picture_.value_max, picture_.scale);
-            text += format("  %s from %s", shade.sign, weight_text(from, 2).c_str());
+            text += format("  {} from {}", shade.sign, weight_text(from, 2));
         }
         return shortened(text, columns_) + '\n';
     }
@@ -316,9 +316,9 @@ private:
             line.dim(shortened(note, columns_));
             text += line.finished();
         };
-        if (first_row_ > 0) add(format("the last %d of %d queries", picture_.rows - first_row_, picture_.rows));
+        if (first_row_ > 0) add(format("the last {} of {} queries", picture_.rows - first_row_, picture_.rows));
         if (first_col_ > 0) {
-            add(format("the last %d of %d keys; … is the sum of the others", picture_.cols - first_col_,
+            add(format("the last {} of {} keys; … is the sum of the others", picture_.cols - first_col_,
                        picture_.cols));
         }
         return text;

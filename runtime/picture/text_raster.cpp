@@ -32,7 +32,7 @@ struct Coverage {
 };
 
 /// The replacement of a character that no font has.
-std::string spelt_out(char32_t character) { return format("U+%04X", static_cast<unsigned>(character)); }
+std::string spelt_out(char32_t character) { return format("U+{:04X}", static_cast<unsigned>(character)); }
 
 /// Replacements in the bitmap font for signs in Vantage's labels.
 std::u32string_view ascii_for(char32_t character) {
@@ -130,7 +130,7 @@ private:
             if (error == 0) {
                 faces.push_back(face);
             } else {
-                log(LogLevel::warning, "%s: cannot read this font (FreeType error %d)", path.c_str(), error);
+                log(LogLevel::warning, "{}: cannot read this font (FreeType error {})", path, error);
             }
         }
         return faces;

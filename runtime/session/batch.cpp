@@ -1,6 +1,6 @@
 #include "vantage/batch.h"
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/session/model_access.h"
 #include "runtime/session/session_core.h"
 
@@ -8,8 +8,7 @@ namespace vantage {
 
 Batch::Batch(const Model& model, std::int64_t sequences, const SessionOptions& options) {
     if (sequences < 1 || sequences > 65535)
-        throw Error(ErrorKind::usage, format("a batch of %lld sequences was asked for; it has 1 to 65535",
-                                             static_cast<long long>(sequences)));
+        throw Error(ErrorKind::usage, format("a batch of {} sequences was asked for; it has 1 to 65535", sequences));
     if (config_of(model).is_vision())
         throw Error(ErrorKind::usage, model.info().name + " (" + model.info().architecture +
                                           ") takes images: a batch takes texts; a session takes images, one by one");
@@ -28,8 +27,8 @@ std::int64_t Batch::size() const { return std::ssize(use()->sequences); }
 
 const Sequence& Batch::operator[](std::int64_t sequence) const {
     if (sequence < 0 || sequence >= size())
-        throw Error(ErrorKind::usage, format("a batch of %zu sequences has no sequence %lld", sequences_.size(),
-                                             static_cast<long long>(sequence)));
+        throw Error(ErrorKind::usage,
+                    format("a batch of {} sequences has no sequence {}", sequences_.size(), sequence));
     return sequences_[static_cast<std::size_t>(sequence)];
 }
 Sequence& Batch::operator[](std::int64_t sequence) { return const_cast<Sequence&>(std::as_const(*this)[sequence]); }

@@ -1,8 +1,8 @@
 // Text in, text out, of several prompts at once.
 #include <algorithm>
 
+#include "runtime/base/format.h"
 #include "runtime/base/interrupt.h"
-#include "runtime/base/log.h"
 #include "runtime/session/model_access.h"
 #include "runtime/session/text_stream.h"
 #include "vantage/batch.h"
@@ -13,15 +13,15 @@ namespace {
 
 void begin_prompts(Batch& batch, std::span<const std::vector<std::int32_t>> prompts, const Sampling& sampling) {
     if (std::ssize(prompts) > batch.size())
-        throw Error(ErrorKind::usage, format("%zu prompts do not fit a batch of %lld sequences", prompts.size(),
-                                             static_cast<long long>(batch.size())));
+        throw Error(ErrorKind::usage,
+                    format("{} prompts do not fit a batch of {} sequences", prompts.size(), batch.size()));
     batch.restart(sampling);
     const ModelConfig& config = config_of(batch.model());
     const auto first = static_cast<std::int32_t>(config.forced_first_token);
     for (std::size_t i = 0; i < prompts.size(); ++i) {
         if (prompts[i].empty())
             throw Error(ErrorKind::usage,
-                        format("there is nothing to continue: prompt %zu of %zu has no tokens", i + 1, prompts.size()));
+                        format("there is nothing to continue: prompt {} of {} has no tokens", i + 1, prompts.size()));
         const auto sequence = static_cast<std::int64_t>(i);
         if (config.kind != ModelKind::encoder_decoder) {
             batch[sequence].append(prompts[i]);

@@ -5,15 +5,15 @@
 #include <cstring>
 
 #include "runtime/exec/guard.h"
-#include "runtime/gpu/commands.h"
+#include "runtime/gpu/queue.h"
+#include "runtime/gpu/transfer.h"
 #include "runtime/models/architecture.h"
 #include "runtime/session/model_access.h"
 #include "shaders/params/step.h"
 
 namespace vantage {
 
-DeviceStates::DeviceStates(const Model& model, std::span<const Graph> graphs, std::int64_t context,
-                           bool guard)
+DeviceStates::DeviceStates(const Model& model, std::span<const Graph> graphs, std::int64_t context, bool guard)
     : model_(model), device_(model.device().state()), context_(context) {
     *bindings_ = *weights_of(model);
     for (const Graph& graph : graphs)
@@ -32,9 +32,7 @@ SessionMemory DeviceStates::memory() const {
     SessionMemory m;
     for (const auto& [name, buffer] : bindings_->buffers) {
         if (weights_of(model_)->buffers.count(name) != 0) continue;
-        (name.starts_with("cache.")   ? m.cache
-         : name.starts_with("watch.") ? m.recorded
-                                      : m.states) += buffer.bytes();
+        (name.starts_with("cache.") ? m.cache : name.starts_with("watch.") ? m.recorded : m.states) += buffer.bytes();
     }
     return m;
 }

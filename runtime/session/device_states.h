@@ -6,7 +6,8 @@
 #include <vector>
 
 #include "runtime/exec/bindings.h"
-#include "runtime/gpu/device.h"
+#include "runtime/gpu/buffer.h"
+#include "runtime/gpu/device_state.h"
 #include "runtime/session/sequence_state.h"
 #include "vantage/graph.h"
 #include "vantage/session.h"

@@ -3,7 +3,7 @@
 #include <bit>
 #include <cmath>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/session/model_access.h"
 #include "vantage/batch.h"
 
@@ -23,8 +23,8 @@ std::vector<Text> by_length(const Model& model, std::span<const std::string> tex
         all.push_back({static_cast<std::int64_t>(i), model.tokenizer().encode(texts[i], true).ids});
         if (const std::size_t count = all.back().ids.size();
             count == 0 || std::cmp_greater(count, model.info().context))
-            throw Error(ErrorKind::usage, format("embed: text %zu has %zu tokens, wanted 1 to %lld", i + 1, count,
-                                                 static_cast<long long>(model.info().context)));
+            throw Error(ErrorKind::usage,
+                        format("embed: text {} has {} tokens, wanted 1 to {}", i + 1, count, model.info().context));
     }
     std::ranges::stable_sort(all, {}, [](const Text& text) { return text.ids.size(); });
     return all;

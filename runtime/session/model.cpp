@@ -8,8 +8,8 @@
 #include "runtime/base/assets.h"
 #include "runtime/base/fallback.h"
 #include "runtime/base/files.h"
+#include "runtime/base/format.h"
 #include "runtime/base/interrupt.h"
-#include "runtime/base/log.h"
 #include "runtime/base/trace_span.h"
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/exec/bindings.h"
@@ -104,7 +104,7 @@ std::vector<Value> Model::State::wanted_weights(const Graph::WeightTypes& types_
         for (const Value& value : graph.values())
             if (value.kind == ValueKind::weight && names.insert(value.name).second) wanted.push_back(value);
         if (!left.empty())
-            fall_back(left.front() + (left.size() > 1 ? format("; %zu others likewise", left.size() - 1) : ""));
+            fall_back(left.front() + (left.size() > 1 ? format("; {} others likewise", left.size() - 1) : ""));
     };
     add(false);
     if (config.kind == ModelKind::encoder_decoder) add(true);
@@ -115,10 +115,10 @@ void Model::State::require_room(const std::vector<Value>& wanted, const std::str
     std::uint64_t total = 0;
     for (const Value& value : wanted) total += value.type.bytes();
     if (const std::uint64_t available = device.memory_available(); total > available)
-        throw Error(ErrorKind::out_of_memory,
-                    format("%s: the weights take %.1f MiB of device memory, but %.1f MiB are available on %s",
-                           name.c_str(), static_cast<double>(total) / 0x1p20, static_cast<double>(available) / 0x1p20,
-                           device.caps().name.c_str()));
+        throw Error(
+            ErrorKind::out_of_memory,
+            format("{}: the weights take {:.1f} MiB of device memory, but {:.1f} MiB are available on {}", name,
+                   static_cast<double>(total) / 0x1p20, static_cast<double>(available) / 0x1p20, device.caps().name));
 }
 
 // Memory for a weight, which the model then has.
@@ -205,9 +205,7 @@ Model Model::random(const Device& device, const std::string& name, const std::st
     return Model(std::move(state));
 }
 
-Model Model::built_in(const Device& device) {
-    return load(device, join(asset_directory(), "models/mini-world"));
-}
+Model Model::built_in(const Device& device) { return load(device, join(asset_directory(), "models/mini-world")); }
 
 const ModelInfo& Model::info() const { return state_->info; }
 bool Model::has_tokenizer() const { return state_->tokenizer.has_value(); }
@@ -228,8 +226,9 @@ struct detail::ModelAccess {
 
 const ModelConfig& config_of(const Model& model) { return detail::ModelAccess::state(model)->config; }
 Graph graph_of(const Model& model, const BuildOptions& options) {
-    return build_model(config_of(model), options,
-                       [state = detail::ModelAccess::state(model)](const std::string& name) { return state->types.at(name); });
+    return build_model(config_of(model), options, [state = detail::ModelAccess::state(model)](const std::string& name) {
+        return state->types.at(name);
+    });
 }
 const std::shared_ptr<Bindings>& weights_of(const Model& model) { return detail::ModelAccess::state(model)->weights; }
 

@@ -9,18 +9,17 @@ Graph PlanCache::graph(const PlanKey& key) const {
     std::vector<bool> recorded;  // by layer
     for (std::int64_t layer = 0; layer < std::max(config.layers, config.encoder.layers); ++layer)
         recorded.push_back(options_.record_attention.includes(layer));
-    return graph_of(model_,
-                    {.rows = key.rows,
-                     .sequences = key.lanes,
-                     .context = context_,
-                     .encoder = key.encoder,
-                     .cache = options_.precision == Precision::f32 ? DType::f32 : DType::f16,
-                     .record_attention = recorded,
-                     .all_logits = options_.inspect || key.logits,
-                     .hidden = options_.inspect,
-                     .head_mask = options_.masked_heads.has_value(),
-                     .rope_context = options_.rope_context,
-                     .global_tokens = options_.global_tokens});
+    return graph_of(model_, {.rows = key.rows,
+                             .sequences = key.lanes,
+                             .context = context_,
+                             .encoder = key.encoder,
+                             .cache = options_.precision == Precision::f32 ? DType::f32 : DType::f16,
+                             .record_attention = recorded,
+                             .all_logits = options_.inspect || key.logits,
+                             .hidden = options_.inspect,
+                             .head_mask = options_.masked_heads.has_value(),
+                             .rope_context = options_.rope_context,
+                             .global_tokens = options_.global_tokens});
 }
 
 // Operands may be rounded in all sessions but those of f32, and not where attention is recorded: weights are recomputed from the

@@ -3,9 +3,10 @@
 #include <algorithm>
 #include <bit>
 
-#include "runtime/base/os.h"
+#include "runtime/base/clock.h"
+#include "runtime/base/interrupt.h"
 #include "runtime/base/trace_span.h"
-#include "runtime/gpu/commands.h"
+#include "runtime/gpu/queue.h"
 #include "runtime/session/model_access.h"
 
 namespace vantage {
@@ -194,14 +195,16 @@ void RunScheduler::run_prompts(bool draw) {
     const auto rows = [&](std::int64_t waiting) { return rows_for(waiting); };
     std::vector<std::int64_t> left;
     for (const SequenceState& s : sequences_) left.push_back(waiting(s, draw));
-    for (std::vector<std::int64_t> rest = left; std::ranges::max(rest) > 0;) {  // plans first: their time is not a run's
+    for (std::vector<std::int64_t> rest = left;
+         std::ranges::max(rest) > 0;) {  // plans first: their time is not a run's
         throw_if_interrupted();
         const PromptRun run = next_prompt_run(rest, rows);
         timed_plan({.lanes = std::ssize(run.slots), .rows = run.rows});
         for (const std::size_t slot : run.slots) rest[slot] -= std::min(rest[slot], run.rows);
     }
-    if (draw) timed_plan({.lanes = lanes_holding(std::ranges::count_if(left, [](auto n) { return n > 0; }),
-                                                 std::ssize(sequences_))});
+    if (draw)
+        timed_plan({.lanes = lanes_holding(std::ranges::count_if(left, [](auto n) { return n > 0; }),
+                                           std::ssize(sequences_))});
     const Stopwatch running(stats.prompt_seconds);
     if (config_.kind != ModelKind::encoder_decoder)  // else the prompt is what the encoder has read
         for (const std::int64_t count : left) stats.prompt_tokens += count;

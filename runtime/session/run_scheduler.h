@@ -84,9 +84,9 @@ private:
     DeviceStates& states_;
     PlanCache& plans_;
     std::int64_t context_;
-    std::vector<std::size_t> lanes_;        // by lane: its slot
-    std::vector<std::uint64_t> in_flight_;  // draws, the oldest first
-    bool drawing_ = false;                  // the device's steps continue where all tokens end
+    std::vector<std::size_t> lanes_;                  // by lane: its slot
+    std::vector<std::uint64_t> in_flight_;            // draws, the oldest first
+    bool drawing_ = false;                            // the device's steps continue where all tokens end
     std::vector<std::optional<std::int32_t>> drawn_;  // a member, so that drawing allocates nothing
 };
 

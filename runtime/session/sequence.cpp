@@ -59,8 +59,7 @@ void Sequence::append(std::span<const std::int32_t> ids, std::span<const std::in
 
 void Sequence::append(std::string_view text) {
     const auto core = use();
-    const Tokenizer::Encoding encoded =
-        core->model.tokenizer().encode(text, core->sequences[index_].tokens.empty());
+    const Tokenizer::Encoding encoded = core->model.tokenizer().encode(text, core->sequences[index_].tokens.empty());
     core->append(index_, encoded.ids, {});
 }
 

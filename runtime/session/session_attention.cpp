@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "runtime/base/fallback.h"
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/gpu/transfer.h"
 #include "runtime/ops/attention.h"
 #include "runtime/session/session_access.h"
@@ -12,9 +12,7 @@ namespace vantage {
 
 TapSource Session::State::source_of(std::int64_t layer, AttentionKind kind, const std::string& keys) const {
     const Graph& graph = core.graph_of(kind);
-    const auto tensor = [&](const Value& value) {
-        return TapSource::Data{core.states.buffer(value.name), value.type};
-    };
+    const auto tensor = [&](const Value& value) { return TapSource::Data{core.states.buffer(value.name), value.type}; };
     TapSource tapped;
     for (const Value& value : graph.values()) {
         if (value.kind != ValueKind::state) continue;
@@ -44,8 +42,8 @@ Session& Session::State::replay_recording(std::int64_t layer) {
     const auto ran = std::span(sequence.tokens).first(static_cast<std::size_t>(sequence.processed));
     if (core.replay && core.replay->state_->records(layer) && std::ranges::equal(core.replay->tokens(), ran))
         return *core.replay;
-    fall_back(format("layer %lld was not recorded: the sequence of %lld tokens is replayed to see its attention",
-                     static_cast<long long>(layer), static_cast<long long>(sequence.processed)));
+    fall_back(format("layer {} was not recorded: the sequence of {} tokens is replayed to see its attention", layer,
+                     sequence.processed));
     SessionOptions recording = core.options;
     recording.record_attention = {.layers = {layer}}, recording.inspect = recording.profile = false;
     recording.rope_context = std::max(core.context, core.options.rope_context);
@@ -73,11 +71,9 @@ void Session::State::check_head(const HeadId& head) const {
         throw Error(ErrorKind::usage, "attention: " + info.name + " (" + info.architecture +
                                           ") is no encoder–decoder: its attention is its own");
     if (head.layer < 0 || head.layer >= layers)
-        throw Error(ErrorKind::usage, format("attention: layer %lld is outside of 0 … %lld",
-                                             static_cast<long long>(head.layer), static_cast<long long>(layers - 1)));
+        throw Error(ErrorKind::usage, format("attention: layer {} is outside of 0 … {}", head.layer, layers - 1));
     if (head.head < 0 || head.head >= heads)
-        throw Error(ErrorKind::usage, format("attention: head %lld is outside of 0 … %lld",
-                                             static_cast<long long>(head.head), static_cast<long long>(heads - 1)));
+        throw Error(ErrorKind::usage, format("attention: head {} is outside of 0 … {}", head.head, heads - 1));
 }
 
 TapSource detail::SessionAccess::tap_source(const Session& session, std::int64_t layer, AttentionKind kind) {
@@ -85,8 +81,8 @@ TapSource detail::SessionAccess::tap_source(const Session& session, std::int64_t
     const Session::State& s = *session.state_;
     s.check_head({.layer = layer, .kind = kind});
     if (!s.records(layer))
-        throw Error(ErrorKind::usage, format("attention: layer %lld is not recorded (SessionOptions::record_attention)",
-                                             static_cast<long long>(layer)));
+        throw Error(ErrorKind::usage,
+                    format("attention: layer {} is not recorded (SessionOptions::record_attention)", layer));
     return s.source_of(layer, kind, model_names::keys(layer, kind));
 }
 
@@ -180,9 +176,8 @@ HeadTable Session::head_statistics(std::int64_t layer, std::span<const std::int3
                        rows = std::ssize(marks) - (apart ? count : 0), heads = core->model.info().heads_of(kind);
     static_cast<void>(Range{0, rows}.within(s.queries_of(kind), "head statistics: queries"));
     if (!factors.empty() && std::ssize(factors) != count * heads)
-        throw Error(ErrorKind::usage,
-                    format("head statistics: %zu factors do not fit %lld tokens and %lld heads", factors.size(),
-                           static_cast<long long>(count), static_cast<long long>(heads)));
+        throw Error(ErrorKind::usage, format("head statistics: {} factors do not fit {} tokens and {} heads",
+                                             factors.size(), count, heads));
     if (rows == 0) return {};
     core->runs.settle();
     if (!s.records(layer)) return s.replay_recording(layer).head_statistics(layer, marks, factors, kind);
@@ -193,8 +188,8 @@ HeadTable Session::head_statistics(std::int64_t layer, std::span<const std::int3
     const std::int64_t own = std::min(s.global_rows(layer), rows);
     HeadTable table = s.tap.statistics(source, own, rows - own, count, tokens, all_factors);
     if (own == 0) return table;
-    const HeadTable global = s.tap.statistics(s.source_of(layer, kind, model_names::global_keys(layer)), 0, own, count,
-                                              tokens, all_factors);
+    const HeadTable global =
+        s.tap.statistics(s.source_of(layer, kind, model_names::global_keys(layer)), 0, own, count, tokens, all_factors);
     table.rows.insert(table.rows.begin(), global.rows.begin(), global.rows.end());
     for (std::size_t i = 0; i < table.keys.size(); ++i) table.keys[i] += global.keys[i];
     return table;

@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "runtime/base/fallback.h"
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/base/options.h"
-#include "runtime/gpu/commands.h"
+#include "runtime/gpu/queue.h"
 #include "runtime/session/model_access.h"
 
 namespace vantage::detail {
@@ -63,16 +63,15 @@ void SessionCore::check_options() const {
     const std::int64_t layers = std::max(config.layers, config.encoder.layers);
     for (const std::int64_t layer : options.record_attention.layers)
         if (layer < 0 || layer >= layers)
-            throw Error(ErrorKind::usage, format("layer %lld cannot be recorded: %s has layers 0 … %lld", number(layer),
-                                                 model.info().name.c_str(), number(layers - 1)));
+            throw Error(ErrorKind::usage, format("layer {} cannot be recorded: {} has layers 0 … {}", number(layer),
+                                                 model.info().name, number(layers - 1)));
     const std::optional<std::int64_t>& count = options.global_tokens;
     if (!count) return;
     if (!config.own.has("global_tokens"))
         throw Error(ErrorKind::usage, model.info().name + " (" + model.info().architecture + ") has no global tokens");
     if (*count < 0 || *count > config.context)
-        throw Error(ErrorKind::usage,
-                    format("%lld global tokens were asked for; %s allows 0 to %lld", number(*count),
-                           model.info().name.c_str(), number(config.context)));
+        throw Error(ErrorKind::usage, format("{} global tokens were asked for; {} allows 0 to {}", number(*count),
+                                             model.info().name, number(config.context)));
 }
 
 std::vector<Graph> SessionCore::all_graphs() const {
@@ -106,9 +105,8 @@ std::uint64_t SessionCore::bytes_per_token(std::int64_t count) const {
 std::int64_t SessionCore::checked_context(std::int64_t count) const {
     check_options();
     if (options.context > config.context)
-        throw Error(ErrorKind::usage,
-                    format("a context of %lld tokens was asked for, but %s allows %lld", number(options.context),
-                           model.info().name.c_str(), number(config.context)));
+        throw Error(ErrorKind::usage, format("a context of {} tokens was asked for, but {} allows {}",
+                                             number(options.context), model.info().name, number(config.context)));
     if (options.context < 0 || options.max_context < 0)
         throw Error(ErrorKind::usage, "a context has at least one token");
     if (config.is_vision()) return config.context;
@@ -119,13 +117,13 @@ std::int64_t SessionCore::checked_context(std::int64_t count) const {
     std::int64_t wanted = config.default_context > 0 ? config.default_context : config.context;
     if (options.max_context > 0) wanted = std::min(wanted, options.max_context);
     if (holds >= wanted) return wanted;
-    const std::string of = count > 1 ? format(" of each of the %lld sequences", number(count)) : std::string();
+    const std::string of = count > 1 ? format(" of each of the {} sequences", number(count)) : std::string();
     if (holds < 1)
         throw Error(ErrorKind::out_of_memory, "there is no device memory left for a context of even one token" + of);
     fall_back(
-        format("the context is %lld tokens instead of the model's %lld: more would not fit the device's memory (%.0f "
-               "KiB a token%s); --ctx sets it",
-               number(holds), number(wanted), static_cast<double>(each) / 1024, of.c_str()));
+        format("the context is {} tokens instead of the model's {}: more would not fit the device's memory ({:.0f} "
+               "KiB a token{}); --ctx sets it",
+               number(holds), number(wanted), static_cast<double>(each) / 1024, of));
     return holds;
 }
 
@@ -152,11 +150,11 @@ void SessionCore::append(std::size_t index, std::span<const std::int32_t> ids, s
                     model.info().name + " (" + model.info().architecture + ") takes images: it has no tokens");
     if (!types.empty() && types.size() != ids.size())
         throw Error(ErrorKind::usage,
-                    format("%zu tokens have %zu types; one for each is wanted", ids.size(), types.size()));
+                    format("{} tokens have {} types; one for each is wanted", ids.size(), types.size()));
     for (const std::int32_t type : types)
         if (type < 0 || type >= std::max<std::int64_t>(config.token_types, 1))
-            throw Error(ErrorKind::usage, format("token type %d is none of the %lld of %s", type,
-                                                 number(config.token_types), model.info().name.c_str()));
+            throw Error(ErrorKind::usage, format("token type {} is none of the {} of {}", type,
+                                                 number(config.token_types), model.info().name));
     check_ids(ids);
     check_room(sequences[index].tokens.size(), ids.size());
     if (ids.empty()) return;
@@ -167,8 +165,8 @@ void SessionCore::append(std::size_t index, std::span<const std::int32_t> ids, s
 void SessionCore::rewind(std::size_t index, std::int64_t count) {
     SequenceState& s = sequences[index];
     if (count < 0 || count > s.size())
-        throw Error(ErrorKind::usage, format("a sequence of %zu tokens cannot go back to token %lld", s.tokens.size(),
-                                             number(count)));
+        throw Error(ErrorKind::usage,
+                    format("a sequence of {} tokens cannot go back to token {}", s.tokens.size(), number(count)));
     if (config.is_vision() && count > 0 && count < context)
         throw Error(ErrorKind::usage, model.info().name + " takes whole images: it cannot go back into one");
     runs.stop();
@@ -198,10 +196,9 @@ void SessionCore::set_image(std::span<const float> pixels) {
         throw Error(ErrorKind::usage,
                     model.info().name + " (" + model.info().architecture + ") reads text: it takes no image");
     if (std::ssize(pixels) != image.pixels())
-        throw Error(ErrorKind::usage,
-                    format("an image of %zu numbers was given, but %s takes [%lld, %lld, %lld]: %lld", pixels.size(),
-                           model.info().name.c_str(), number(image.channels), number(image.height), number(image.width),
-                           number(image.pixels())));
+        throw Error(ErrorKind::usage, format("an image of {} numbers was given, but {} takes [{}, {}, {}]: {}",
+                                             pixels.size(), model.info().name, number(image.channels),
+                                             number(image.height), number(image.width), number(image.pixels())));
     for (const float pixel : pixels)
         if (!std::isfinite(pixel)) throw Error(ErrorKind::usage, "the image has pixels that are not finite");
     runs.stop();
@@ -271,14 +268,14 @@ std::vector<float> SessionCore::next_logits(std::size_t index) {
 void SessionCore::check_ids(std::span<const std::int32_t> ids) const {
     for (const std::int32_t id : ids)
         if (id < 0 || id >= config.vocab)
-            throw Error(ErrorKind::usage, format("token id %d is outside of the vocabulary of %s: 0 … %lld", id,
-                                                 model.info().name.c_str(), number(config.vocab - 1)));
+            throw Error(ErrorKind::usage, format("token id {} is outside of the vocabulary of {}: 0 … {}", id,
+                                                 model.info().name, number(config.vocab - 1)));
 }
 
 void SessionCore::check_room(std::size_t there, std::size_t more) const {
     if (static_cast<std::int64_t>(there + more) > context)
         throw Error(ErrorKind::usage,
-                    format("%zu tokens do not fit the context of %lld (%zu are there); shorten the prompt%s", more,
+                    format("{} tokens do not fit the context of {} ({} are there); shorten the prompt{}", more,
                            number(context), there, context < config.context ? ", or make the context larger" : ""));
 }
 
@@ -304,9 +301,8 @@ void SessionCore::check_masked_head(const HeadId& head) const {
                                           info.architecture + ") is no encoder–decoder: its heads are layer.head");
     if (head.layer >= 0 && head.layer < layers && head.head >= 0 && head.head < heads) return;
     throw Error(ErrorKind::usage,
-                format("head %s cannot be masked: %s%s has layers 0 … %lld with heads 0 … %lld", name_of(head).c_str(),
-                       info.name.c_str(), head.kind == AttentionKind::encoder ? "'s encoder" : "", number(layers - 1),
-                       number(heads - 1)));
+                format("head {} cannot be masked: {}{} has layers 0 … {} with heads 0 … {}", name_of(head), info.name,
+                       head.kind == AttentionKind::encoder ? "'s encoder" : "", number(layers - 1), number(heads - 1)));
 }
 
 void SessionCore::write_head_mask() {

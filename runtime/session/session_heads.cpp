@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/gpu/transfer.h"
 #include "runtime/graph/fuse.h"
 #include "runtime/ops/attention.h"
@@ -15,15 +15,14 @@ namespace vantage {
 
 std::string name_of(const HeadId& place) {
     const char* whose = place.kind == AttentionKind::self ? "" : place.kind == AttentionKind::encoder ? "e" : "x";
-    return format("%s%lld.%lld", whose, static_cast<long long>(place.layer), static_cast<long long>(place.head));
+    return format("{}{}.{}", whose, place.layer, place.head);
 }
 
 HeadRow HeadTable::row(std::int64_t query, std::int64_t head) const {
     const std::int64_t queries = heads > 0 ? std::ssize(rows) / (heads * ROW_NUMBERS) : 0;
     if (query < 0 || query >= queries || head < 0 || head >= heads)
-        throw Error(ErrorKind::usage, format("head statistics: query %lld of head %lld, but there are %lld of %lld heads",
-                                             static_cast<long long>(query), static_cast<long long>(head),
-                                             static_cast<long long>(queries), static_cast<long long>(heads)));
+        throw Error(ErrorKind::usage, format("head statistics: query {} of head {}, but there are {} of {} heads",
+                                             query, head, queries, heads));
     const float* n = &rows[static_cast<std::size_t>((query * heads + head) * ROW_NUMBERS)];
     const auto weight = [&](int i) { return WeightOfKey{n[i], static_cast<std::int64_t>(n[i + 1])}; };
     return {.total = n[ROW_TOTAL],
@@ -48,9 +47,8 @@ HeadRow HeadTable::row(std::int64_t query, std::int64_t head) const {
 HeadKey HeadTable::key(std::int64_t key, std::int64_t head) const {
     const std::int64_t count = heads > 0 ? std::ssize(keys) / (heads * KEY_NUMBERS) : 0;
     if (key < 0 || key >= count || head < 0 || head >= heads)
-        throw Error(ErrorKind::usage, format("head statistics: key %lld of head %lld, but there are %lld of %lld heads",
-                                             static_cast<long long>(key), static_cast<long long>(head),
-                                             static_cast<long long>(count), static_cast<long long>(heads)));
+        throw Error(ErrorKind::usage, format("head statistics: key {} of head {}, but there are {} of {} heads", key,
+                                             head, count, heads));
     const auto number = [&](int i) { return keys[static_cast<std::size_t>((i * heads + head) * count + key)]; };
     return {number(KEY_RECEIVED), number(KEY_SEEN), number(KEY_FAR_RECEIVED), number(KEY_FAR_SEEN)};
 }
@@ -87,8 +85,8 @@ std::vector<float> Session::State::output_projection(std::int64_t layer, std::in
         return rows;
     }
     throw Error(ErrorKind::unsupported,
-                format("%s: the attention of layer %lld has no output projection that is a matrix",
-                       core.model.info().name.c_str(), static_cast<long long>(layer)));
+                format("{}: the attention of layer {} has no output projection that is a matrix",
+                       core.model.info().name, layer));
 }
 
 namespace {
@@ -118,7 +116,8 @@ Array Session::value_norms(std::int64_t layer, bool projected, AttentionKind kin
                                                 ": global tokens read values of their own, whose "
                                                 "lengths are not told apart");
     core->runs.settle();
-    const Value& value = *std::ranges::find(core->graph_of(kind).values(), model_names::values(layer, kind), &Value::name);
+    const Value& value =
+        *std::ranges::find(core->graph_of(kind).values(), model_names::values(layer, kind), &Value::name);
     const TensorType type{Shape{s.keys_of(kind), value.type.shape[1], value.type.shape[2]}, value.type.dtype};
     std::vector<std::byte> bytes(static_cast<std::size_t>(type.bytes()));
     gpu::download(core->states.device(), core->states.buffer(value.name), 0, bytes);

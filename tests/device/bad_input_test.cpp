@@ -212,6 +212,8 @@ TEST_CASE("attention outside the recorded range is an error", "[bad]") {
     CHECK(session.attention({1, 2}, {0, 3}, {0, 3}).values().size() == 9);
     expect_error(ErrorKind::usage, {"layer 2", "0 … 1"}, [&] { session.attention({2, 0}, {0, 1}, {0, 1}); });
     expect_error(ErrorKind::usage, {"head 3", "0 … 2"}, [&] { session.attention({0, 3}, {0, 1}, {0, 1}); });
-    expect_error(ErrorKind::usage, {"queries", "2 from 2 on", "3 there are"}, [&] { session.attention({0, 0}, {2, 2}, {0, 1}); });
+    expect_error(ErrorKind::usage, {"queries", "2 from 2 on", "3 there are"}, [&] {
+        session.attention({0, 0}, {2, 2}, {0, 1});
+    });
     expect_error(ErrorKind::usage, {"keys", "1 from -1 on"}, [&] { session.attention({0, 0}, {0, 1}, {-1, 1}); });
 }

@@ -97,11 +97,14 @@ TEST_CASE("a text of its own for each encode, and nothing without one", "[models
     expect_error(ErrorKind::usage, {"token id 103"}, [&] { again.set_source(std::vector<std::int32_t>{103}); });
     expect_error(ErrorKind::usage, {"7 tokens do not fit"}, [&] { again.set_source(std::vector<std::int32_t>(7, 4)); });
     expect_error(ErrorKind::usage, {"layer 2"}, [&] { again.attention({2, 0, AttentionKind::cross}, {0, 1}, {0, 1}); });
-    expect_error(ErrorKind::usage, {"head 2"}, [&] { again.attention({0, 2, AttentionKind::encoder}, {0, 1}, {0, 1}); });
+    expect_error(ErrorKind::usage, {"head 2"}, [&] {
+        again.attention({0, 2, AttentionKind::encoder}, {0, 1}, {0, 1});
+    });
     const Model decoder = Model::load(test_device(), oracle_models + "llama");
     Session plain(decoder, {.context = 4});
     expect_error(ErrorKind::usage, {"llama", "no encoder–decoder"},
                  [&] { plain.set_source(std::vector<std::int32_t>{4}); });
-    expect_error(ErrorKind::usage, {"llama", "no encoder–decoder"},
-                 [&] { plain.attention({0, 0, AttentionKind::cross}, {0, 0}, {0, 0}); });
+    expect_error(ErrorKind::usage, {"llama", "no encoder–decoder"}, [&] {
+        plain.attention({0, 0, AttentionKind::cross}, {0, 0}, {0, 0});
+    });
 }

@@ -63,7 +63,8 @@ TEST_CASE("the oracle's encoders come out as PyTorch computed them", "[models][o
         check_if_there(file, prompt + ".logits", session.logits(), allowed.logits);
         check_if_there(file, prompt + ".pooler_output", session.pooled(), pooled);
         check_if_there(file, prompt + ".seq_relationship_logits", session.relation(), pooled);
-        const std::vector<float> last = values_of<float>(file.at(prompt + ".last_hidden")), all = session.hidden().vector();
+        const std::vector<float> last = values_of<float>(file.at(prompt + ".last_hidden")),
+                                 all = session.hidden().vector();
         CHECK(difference(std::span(all).last(last.size()), last).first <=
               allowed.hidden + allowed.hidden_of_largest * largest_of(last));
         if (file.find(prompt + ".hidden") == nullptr) continue;
@@ -112,9 +113,12 @@ TEST_CASE("Longformer's first tokens are global as many as the session says", "[
             CHECK(std::abs(sum - 1) < 1e-5);
         }
         CHECK(session.attention({1, 1}, {2, 5}, {3, 6}).vector() ==
-              session_with(count, {}).attention({1, 1}, {2, 5}, {3, 6}).vector());  // a replay, across the last global row
+              session_with(count, {})
+                  .attention({1, 1}, {2, 5}, {3, 6})
+                  .vector());  // a replay, across the last global row
     }
-    CHECK(session_with({}, {}).last_hidden().vector() == session_with(0, {}).last_hidden().vector());  // masked words: none by itself
+    CHECK(session_with({}, {}).last_hidden().vector() ==
+          session_with(0, {}).last_hidden().vector());  // masked words: none by itself
     expect_error(ErrorKind::usage, {"longformer", "-1 global tokens"}, [&] { session_with(-1, {}); });
     const Model other = Model::load(test_device(), oracle_models + "roberta");
     expect_error(ErrorKind::usage, {"roberta", "no global tokens"},

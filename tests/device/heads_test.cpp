@@ -5,11 +5,11 @@
 #include <functional>
 #include <limits>
 
-#include "runtime/session/model_access.h"
 #include "oracle_model.h"
 #include "runtime/conform/case_runner.h"
 #include "runtime/graph/choose_kernel.h"
 #include "runtime/models/config.h"
+#include "runtime/session/model_access.h"
 #include "shaders/params/head_statistics.h"
 #include "test_model.h"
 #include "vantage/op.h"
@@ -100,7 +100,8 @@ void check_layer(Session& session, std::int64_t layer, std::span<const std::int3
     const std::int64_t heads = config_of(session.model()).heads;
     std::vector<float> weights;
     for (std::int64_t head = 0; head < heads; ++head) {
-        const std::vector<float> one = session.attention({layer, head}, {0, tokens_looked_at}, {0, tokens_looked_at}).vector();
+        const std::vector<float> one =
+            session.attention({layer, head}, {0, tokens_looked_at}, {0, tokens_looked_at}).vector();
         weights.insert(weights.end(), one.begin(), one.end());
     }
     INFO("layer " << layer);

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/inspect/worked_example.h"
 #include "test_device.h"
 #include "vantage/ops.h"
@@ -93,7 +93,7 @@ TEST_CASE("lecture: two heads of width 2", "[lecture]") {
     const AttentionResult result = attention(qs, ks, vs);
     g.output("z", g.reshape(result.o, {4, 4}));
     for (std::int64_t head = 0; head < 2; ++head)
-        g.output(format("a%d", static_cast<int>(head)),
+        g.output(format("a{}", head),
                  attention_weights(qs, ks, result.lse,
                                    {.head = head, .first_row = 0, .rows = 4, .first_key = 0, .keys = 4}));
     Plan plan = compile(g, test_device());

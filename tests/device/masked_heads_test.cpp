@@ -5,12 +5,12 @@
 #include <cmath>
 #include <functional>
 
-#include "runtime/session/model_access.h"
 #include "../host/expect_error.h"
 #include "../host/temporary_directory.h"
 #include "oracle_model.h"
 #include "runtime/base/files.h"
 #include "runtime/models/config.h"
+#include "runtime/session/model_access.h"
 #include "test_model.h"
 
 using namespace vantage;
@@ -136,7 +136,8 @@ TEST_CASE("heads of an encoder–decoder are silenced by whose they are", "[head
             [&](const HeadId& place) { return static_cast<std::size_t>(32 / model.info().heads_of(place.kind)); },
             true);
         INFO(count << " heads");
-        const std::vector<float> want = session_of(Model::load(test_device(), without.path()), std::nullopt).logits().vector();
+        const std::vector<float> want =
+            session_of(Model::load(test_device(), without.path()), std::nullopt).logits().vector();
         CHECK(session_of(model, some).logits().vector() == want);
         session.mask_heads(some);  // the encoder reads again where its heads change
         session.run();
@@ -185,7 +186,8 @@ TEST_CASE("norms of values are those of the checkpoint's", "[heads]") {
         {.context = tokens_of_text, .precision = Precision::f32, .record_attention = RecordAttention::all()});
     session.append(ids);
     session.run();
-    const std::vector<float> bare = session.value_norms(0, false).vector(), projected = session.value_norms(0, true).vector();
+    const std::vector<float> bare = session.value_norms(0, false).vector(),
+                             projected = session.value_norms(0, true).vector();
     for (std::size_t head = 0; head < heads; ++head) {
         double norm = 0, step = 0;
         for (std::size_t i = 0; i < dv; ++i) norm += v[head * dv + i] * v[head * dv + i];

@@ -8,12 +8,12 @@
 #include <cstring>
 #include <filesystem>
 
-#include "runtime/session/model_access.h"
 #include "oracle_model.h"
+#include "runtime/base/format.h"
 #include "runtime/base/json.h"
-#include "runtime/base/log.h"
 #include "runtime/io/safetensors.h"
 #include "runtime/models/config.h"
+#include "runtime/session/model_access.h"
 #include "test_device.h"
 #include "tests/host/temporary_directory.h"
 #include "vantage/session.h"
@@ -182,15 +182,15 @@ TEST_CASE("the built-in model comes out as PyTorch computed it", "[models][oracl
         const Json& prompt = expected.at("prompts").at(i);
         const std::string text = prompt.at("prompt").get<std::string>();
         INFO(text);
-        const auto ids = values_of<std::int32_t>(file.at(format("%zu.input_ids", i)));
+        const auto ids = values_of<std::int32_t>(file.at(format("{}.input_ids", i)));
         CHECK(model.tokenizer().encode(text, true).ids == ids);
         Session session = pass(model, ids, precision);
-        check_logits(session, file.at(format("%zu.logits", i)), allowed);
-        check_layers(session.hidden(), file.at(format("%zu.hidden_states", i)), ids.size(), allowed);
-        check_attention(session, file.at(format("%zu.attentions", i)), allowed);
+        check_logits(session, file.at(format("{}.logits", i)), allowed);
+        check_layers(session.hidden(), file.at(format("{}.hidden_states", i)), ids.size(), allowed);
+        check_attention(session, file.at(format("{}.attentions", i)), allowed);
         if (precision == Precision::f16 && prompt.at("smallest_greedy_margin").get<double>() < 2 * allowed.logits)
             continue;
-        const auto want = values_of<std::int32_t>(file.at(format("%zu.greedy_ids", i)));
+        const auto want = values_of<std::int32_t>(file.at(format("{}.greedy_ids", i)));
         const auto got = greedy(model, ids, want.size(), precision);
         CHECK(got == want);
         CHECK(model.tokenizer().decode(got, false) == prompt.at("greedy_text").get<std::string>());

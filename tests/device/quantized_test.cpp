@@ -5,7 +5,6 @@
 #include <tuple>
 
 #include "oracle_model.h"
-#include "runtime/base/log.h"
 #include "runtime/base/version.h"
 #include "runtime/conform/case_runner.h"
 #include "runtime/graph/choose_kernel.h"

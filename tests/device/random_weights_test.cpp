@@ -2,11 +2,11 @@
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 
-#include "runtime/session/model_access.h"
 #include "runtime/exec/bindings.h"
 #include "runtime/gpu/device_state.h"
 #include "runtime/gpu/transfer.h"
 #include "runtime/models/shapes.h"
+#include "runtime/session/model_access.h"
 #include "test_device.h"
 #include "vantage/model.h"
 #include "vantage/op.h"

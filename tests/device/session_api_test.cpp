@@ -4,8 +4,8 @@
 #include <cmath>
 #include <thread>
 
-#include "runtime/session/session_core.h"
 #include "oracle_model.h"
+#include "runtime/session/session_core.h"
 #include "test_model.h"
 #include "tests/host/expect_error.h"
 #include "vantage/vantage.h"
@@ -132,8 +132,8 @@ TEST_CASE("a text that the caller ends was stopped", "[generator]") {
     CHECK(generator.generate("The animal", [&](const Token&) { return ++seen < 2; }) == Ending::stopped);
     Batch batch(mini_world(), 2, {.context = 64});
     const std::vector<std::vector<std::int32_t>> prompts{some_ids(5), some_ids(9)};
-    const std::vector<Completion> all =
-        complete(batch, prompts, {.ignore_end = true}, {.max_tokens = 4}, [](std::int64_t i, const Token&) { return i == 1; });
+    const std::vector<Completion> all = complete(batch, prompts, {.ignore_end = true}, {.max_tokens = 4},
+                                                 [](std::int64_t i, const Token&) { return i == 1; });
     CHECK((all[0].ending == Ending::stopped && all[1].ending == Ending::length));
     CHECK(std::string(name_of(Ending::stopped)) == "stopped");
 }

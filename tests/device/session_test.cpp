@@ -166,14 +166,16 @@ TEST_CASE("a session watches the layers it is told to, and no other", "[session]
     }
     CHECK(one.memory().recorded * static_cast<std::uint64_t>(mini_world().info().layers) == all.memory().recorded);
     for (std::int64_t layer : {2, 0, 0, 1}) {  // watched; replayed; the replay asked again; another layer
-        CHECK(one.attention({layer, 1}, {0, 20}, {0, 20}).vector() == all.attention({layer, 1}, {0, 20}, {0, 20}).vector());
+        CHECK(one.attention({layer, 1}, {0, 20}, {0, 20}).vector() ==
+              all.attention({layer, 1}, {0, 20}, {0, 20}).vector());
         CHECK(one.log_sum_exp({layer, 1}, {5, 15}).vector() == all.log_sum_exp({layer, 1}, {5, 15}).vector());
     }
     for (Session* session : {&all, &one}) {
         session->append(some_ids(3));
         session->run();
     }
-    const std::vector<float> a = one.attention({1, 0}, {20, 3}, {0, 23}).vector(), b = all.attention({1, 0}, {20, 3}, {0, 23}).vector();
+    const std::vector<float> a = one.attention({1, 0}, {20, 3}, {0, 23}).vector(),
+                             b = all.attention({1, 0}, {20, 3}, {0, 23}).vector();
     for (std::size_t i = 0; i < a.size(); ++i) CHECK(std::abs(a[i] - b[i]) < 5e-5);  // the replay ran in one chunk
     CHECK_THROWS_AS(Session(mini_world(), {.record_attention = {.layers = {4}}}), Error);
     CHECK_THROWS_AS(Session(mini_world(), {.record_attention = {.layers = {-1}}}), Error);
@@ -188,7 +190,8 @@ TEST_CASE("rows drawn one by one are watched like a prompt's", "[session]") {
     whole.append(drawn.tokens());
     whole.run();
     const auto n = static_cast<std::int64_t>(drawn.tokens().size());
-    const std::vector<float> a = drawn.attention({1, 0}, {0, n}, {0, n}).vector(), b = whole.attention({1, 0}, {0, n}, {0, n}).vector();
+    const std::vector<float> a = drawn.attention({1, 0}, {0, n}, {0, n}).vector(),
+                             b = whole.attention({1, 0}, {0, n}, {0, n}).vector();
     for (std::size_t i = 0; i < a.size(); ++i) CHECK(std::abs(a[i] - b[i]) < 5e-5);
 }
 

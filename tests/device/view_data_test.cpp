@@ -311,7 +311,8 @@ TEST_CASE("rows that came one by one are those of one run, and cells made meanwh
         const FrameData& frame = data.update({}, all_of(head, rows, versions % 2 == 0 ? 1000 : 30), seconds_now());
         CHECK(frame.version.rows >= frame.rows);
         ++versions;
-        if (held == 0 && frame.version.rows > 45) held = test_device().state().memory.held;  // by then all plans are made
+        if (held == 0 && frame.version.rows > 45)
+            held = test_device().state().memory.held;  // by then all plans are made
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
     CHECK(data.counts().waits == 0);

@@ -7,7 +7,7 @@
 
 #include "random_model.h"
 #include "runtime/base/log.h"
-#include "runtime/gpu/device.h"
+#include "runtime/gpu/device_state.h"
 #include "test_device.h"
 #include "viewer/data/live_model.h"
 

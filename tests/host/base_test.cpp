@@ -294,13 +294,13 @@ TEST_CASE("messages below the level are not shown", "[base]") {
     const LogLevel before = log_level();
     set_log_level(LogLevel::warning);
     log(LogLevel::info, "hidden");
-    log(LogLevel::warning, "%s %d", "shown", 1);
+    log(LogLevel::warning, "{} {}", "shown", 1);
     set_log_level(LogLevel::debug);
-    log(LogLevel::debug, "shown %d", 2);
+    log(LogLevel::debug, "shown {}", 2);
     set_log_level(before);
     set_log({});
     CHECK(seen == std::vector<std::string>{"shown 1", "shown 2"});
-    CHECK(format("%s-%04d", std::string(300, 'x').c_str(), 7) == std::string(300, 'x') + "-0007");
+    CHECK(format("{}-{:04}", std::string(300, 'x'), 7) == std::string(300, 'x') + "-0007");
 }
 
 TEST_CASE("files are written, read and mapped byte for byte", "[base]") {

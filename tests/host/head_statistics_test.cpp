@@ -11,8 +11,8 @@
 #include <sstream>
 
 #include "runtime/base/files.h"
+#include "runtime/base/format.h"
 #include "runtime/base/json.h"
-#include "runtime/base/log.h"
 #include "runtime/inspect/head_pattern.h"
 #include "runtime/inspect/salient_head.h"
 #include "runtime/io/safetensors.h"
@@ -391,7 +391,7 @@ TEST_CASE("the table of head patterns, the page on them and the colours of pictu
         const std::vector<std::string> cells = row_of_page(page, info.id);
         REQUIRE(cells.size() == 5);
         CHECK(cells[1] == info.column);
-        CHECK(cells[3] == (info.minimum > 0 ? format("%.2f", info.minimum) : "–"));
+        CHECK(cells[3] == (info.minimum > 0 ? format("{:.2f}", info.minimum) : "–"));
         CHECK(cells[4] == info.definition);
         const Rgb colour = pattern_colour(info.id);
         CHECK(colours.insert({colour.r, colour.g, colour.b}).second);

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "vantage/caps.h"
 
 namespace vantage::test {
@@ -47,7 +47,7 @@ struct Subgroups {
 inline Caps matrix_units(CooperativeMatrix shape = {16, 16, 16, "f16", "f16", "f32"}, Subgroups sizes = {32, 32, 32},
                          std::uint32_t shared = 32768) {
     Caps caps = graphics_card();
-    caps.name = format("made-up GPU with %ux%ux%u matrices", shape.m, shape.n, shape.k);
+    caps.name = format("made-up GPU with {}x{}x{} matrices", shape.m, shape.n, shape.k);
     caps.subgroup_size = sizes.default_size, caps.min_subgroup_size = sizes.min_size,
     caps.max_subgroup_size = sizes.max_size;
     caps.subgroup_size_control = sizes.min_size != sizes.max_size;

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "known_configs.h"
-#include "runtime/base/log.h"
 #include "runtime/conform/case_runner.h"
 #include "runtime/graph/choose_kernel.h"
 #include "runtime/graph/fuse.h"

@@ -1,5 +1,4 @@
 // A window on a session that a program runs: vantage/view.h.
-#include "runtime/base/os.h"
 #include "tests/host/temporary_directory.h"
 #include "vantage/view.h"
 #include "window_user.h"

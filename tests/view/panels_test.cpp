@@ -4,12 +4,12 @@
 #include <cstring>
 #include <optional>
 
-#include "runtime/session/model_access.h"
 #include "panels_shown.h"
 #include "runtime/gpu/transfer.h"
 #include "runtime/io/safetensors.h"
 #include "runtime/models/config.h"
 #include "runtime/models/image_processor.h"
+#include "runtime/session/model_access.h"
 #include "viewer/window/headless.h"
 
 using namespace view_test;

@@ -3,9 +3,9 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "runtime/session/model_access.h"
 #include "runtime/base/files.h"
 #include "runtime/models/config.h"
+#include "runtime/session/model_access.h"
 #include "viewer/data/comparison.h"
 #include "viewer/panels/focus_finder.h"
 #include "window_user.h"

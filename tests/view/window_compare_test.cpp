@@ -12,8 +12,9 @@ namespace {
 
 std::vector<float> weights_in(LiveModel& live, const HeadId& head, std::int64_t rows) {
     std::promise<std::vector<float>> answer;
-    live.with_session(
-        [&](Session& session) { answer.set_value(session.attention({head.layer, head.head}, {0, rows}, {0, rows}).vector()); });
+    live.with_session([&](Session& session) {
+        answer.set_value(session.attention({head.layer, head.head}, {0, rows}, {0, rows}).vector());
+    });
     return answer.get_future().get();
 }
 

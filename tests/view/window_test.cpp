@@ -3,7 +3,6 @@
 #include <future>
 #include <optional>
 
-#include "runtime/base/log.h"
 #include "runtime/gpu/device_state.h"
 #include "viewer/window/headless.h"
 #include "window_user.h"
@@ -14,8 +13,9 @@ namespace {
 
 std::vector<float> weights_of(LiveModel& live, const HeadId& head, std::int64_t rows) {
     std::promise<std::vector<float>> answer;
-    live.with_session(
-        [&](Session& session) { answer.set_value(session.attention({head.layer, head.head}, {0, rows}, {0, rows}).vector()); });
+    live.with_session([&](Session& session) {
+        answer.set_value(session.attention({head.layer, head.head}, {0, rows}, {0, rows}).vector());
+    });
     return answer.get_future().get();
 }
 

@@ -1,5 +1,5 @@
-#include "runtime/session/model_access.h"
 #include "viewer/data/comparison.h"
+#include "runtime/session/model_access.h"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
-#include "runtime/session/session_access.h"
-#include "runtime/session/model_access.h"
 #include "viewer/data/live_model.h"
+#include "runtime/session/model_access.h"
+#include "runtime/session/session_access.h"
 
 #include <algorithm>
 #include <condition_variable>
@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "runtime/base/clock.h"
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/models/config.h"
 #include "runtime/models/image_processor.h"
 
@@ -111,7 +111,8 @@ struct LiveModel::State {
           session(own ? *own : *followed),
           heads(heads_of(m.info())) {
         for (const HeadId& head : heads)
-            if (head.head == 0) sources[{head.kind, head.layer}] = detail::SessionAccess::tap_source(session, head.layer, head.kind);
+            if (head.head == 0)
+                sources[{head.kind, head.layer}] = detail::SessionAccess::tap_source(session, head.layer, head.kind);
     }
 
     /// Commands have no effect on a followed session.
@@ -447,8 +448,7 @@ const std::vector<HeadId>& LiveModel::heads() const { return state_->heads; }
 const TapSource& LiveModel::source(std::int64_t layer, AttentionKind kind) const {
     const auto found = state_->sources.find({kind, layer});
     if (found == state_->sources.end())
-        throw Error(ErrorKind::usage, format("%s has no layer %lld of this attention", model().info().name.c_str(),
-                                             static_cast<long long>(layer)));
+        throw Error(ErrorKind::usage, format("{} has no layer {} of this attention", model().info().name, layer));
     return found->second;
 }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 
 namespace vantage::view {
 
@@ -16,7 +16,7 @@ constexpr double nearest = 0.99;     // share of the bright end that the dark on
 ValueRange with_end(const ValueRange& bar, BarEnd end, double position, AttentionScale scale) {
     const float value =
         value_at(static_cast<float>(position), static_cast<float>(bar.max), scale, static_cast<float>(bar.min));
-    const double rounded = std::strtod(format("%.3g", static_cast<double>(value)).c_str(), nullptr);
+    const double rounded = std::strtod(format("{:.3g}", value).c_str(), nullptr);
     if (end == BarEnd::dark) return {std::clamp(rounded, 0.0, nearest * bar.max), bar.max};
     return {bar.min, std::clamp(rounded, std::max(lowest_max, bar.min / nearest), highest_max)};
 }

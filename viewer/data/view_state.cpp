@@ -7,7 +7,6 @@
 #include <cstring>
 #include <functional>
 
-#include "runtime/base/log.h"
 #include "runtime/picture/shown_text.h"
 #include "runtime/session/weight_types.h"
 

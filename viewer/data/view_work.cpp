@@ -1,5 +1,5 @@
-#include "runtime/gpu/queue.h"
 #include "viewer/data/view_work.h"
+#include "runtime/gpu/queue.h"
 
 #include <algorithm>
 #include <utility>

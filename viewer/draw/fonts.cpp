@@ -5,7 +5,7 @@
 #include <charconv>
 #include <cmath>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/base/utf8.h"
 #include "runtime/picture/font_files.h"
 #include "viewer/draw/frame.h"
@@ -26,7 +26,7 @@ bool is_default(char32_t character) {
     return character == U'✓';
 }
 
-std::string number_of(char32_t character) { return format("U+%04X", static_cast<unsigned>(character)); }
+std::string number_of(char32_t character) { return format("U+{:04X}", static_cast<unsigned>(character)); }
 
 ImFont* add_font(ImFontAtlas& atlas, TextWeight weight, float pixels, const ImWchar* ranges) {
     ImFont* font = nullptr;

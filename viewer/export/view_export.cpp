@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "runtime/base/files.h"
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/base/npy.h"
 #include "runtime/base/utf8.h"
 #include "runtime/picture/shown_text.h"
@@ -47,9 +47,7 @@ std::string in_quotes_csv(const std::string& text) {
 }
 
 /// The shortest text that reads back as this number.
-std::string number_text(float value) {
-    return std::isfinite(value) ? format("%.9g", static_cast<double>(value)) : "nan";
-}
+std::string number_text(float value) { return std::isfinite(value) ? format("{:.9g}", value) : "nan"; }
 
 nlohmann::json table_of(const ViewSubject& s, Pooling pooling) {
     nlohmann::json rows = nlohmann::json::array();
@@ -221,29 +219,28 @@ std::vector<std::pair<std::string, std::string>> facts_of(const ViewSubject& s) 
         {"Vantage-Layer", count_text(s.head.layer)},
         {"Vantage-Head", count_text(s.head.head)},
         {"Vantage-Rows", count_text(s.rows)},
-        {"Vantage-Part", format("queries from %lld, columns from %lld, %lld × %lld cells",
-                                static_cast<long long>(s.cells.first_row), static_cast<long long>(s.cells.first_column),
-                                static_cast<long long>(s.cells.rows), static_cast<long long>(s.cells.columns))},
-        {"Vantage-Cell", format("%lld × %lld weights", 1LL << s.cells.level, 1LL << s.cells.level)},
+        {"Vantage-Part", format("queries from {}, columns from {}, {} × {} cells", s.cells.first_row,
+                                s.cells.first_column, s.cells.rows, s.cells.columns)},
+        {"Vantage-Cell", format("{} × {} weights", 1LL << s.cells.level, 1LL << s.cells.level)},
         {"Vantage-Pooling",
          v.pooling == Pooling::mass ? "sum: sum over keys, mean over queries" : "max: largest weight"},
         {"Vantage-Axis", std::string(name_of(v.axis)) + (v.axis == KeyAxis::relative ? " (distances)" : " (keys)")},
         {"Vantage-Modifiers", modifiers_text(v.modifiers)},
-        {"Vantage-Scale", format("%s, %g to %g", name_of(v.scale), v.range.min, v.range.max)},
+        {"Vantage-Scale", format("{}, {:g} to {:g}", name_of(v.scale), v.range.min, v.range.max)},
         {"Vantage-Row-Sum-Error",
-         s.row_sum_error ? format("%.2g", *s.row_sum_error) : "unknown, or the head has a learned sink"}};
+         s.row_sum_error ? format("{:.2g}", *s.row_sum_error) : "unknown, or the head has a learned sink"}};
     if (s.second) {
         facts.emplace_back("Vantage-Compared", text_of(v.compared.value_or(Compared())));
         facts.emplace_back("Vantage-ShownRuns", s.part_name());
         facts.emplace_back("Vantage-Difference-Scale",
-                           format("%s, −%g to %g", name_of(v.scale), v.difference_max, v.difference_max));
+                           format("{}, −{:g} to {:g}", name_of(v.scale), v.difference_max, v.difference_max));
         facts.emplace_back("Vantage-Distance",
-                           format("%.6g: half the sum of |B − A| over the keys, mean over the rows of the whole map",
+                           format("{:.6g}: half the sum of |B − A| over the keys, mean over the rows of the whole map",
                                   s.second->distance));
     }
     if (s.command.empty()) return facts;
     facts.emplace_back("Vantage-Seed", std::to_string(v.sampling.seed));
-    facts.emplace_back("Vantage-Temperature", format("%g", v.sampling.temperature));
+    facts.emplace_back("Vantage-Temperature", format("{:g}", v.sampling.temperature));
     facts.emplace_back(v.image.empty() ? "Vantage-Prompt" : "Vantage-Image", v.image.empty() ? v.prompt : v.image);
     facts.emplace_back("Vantage-Command", s.command);
     return facts;
@@ -256,10 +253,10 @@ std::string caption_of(const ViewSubject& s) {
         text += s.head.kind == AttentionKind::encoder ? " of the encoder" : " of cross-attention";
     if (s.second) text += " · " + s.part_name();
     text += std::string(" · ") + name_of(v.scale) + " scale ";
-    if (v.range.min > 0 && !s.difference()) text += format("from %g ", v.range.min);
-    text += s.difference() ? format("to ±%g · ", v.difference_max) : format("to %g · ", v.range.max);
+    if (v.range.min > 0 && !s.difference()) text += format("from {:g} ", v.range.min);
+    text += s.difference() ? format("to ±{:g} · ", v.difference_max) : format("to {:g} · ", v.range.max);
     text += name_of(v.pooling);
-    if (s.cells.level > 0) text += format(" of %lld × %lld weights", 1LL << s.cells.level, 1LL << s.cells.level);
+    if (s.cells.level > 0) text += format(" of {} × {} weights", 1LL << s.cells.level, 1LL << s.cells.level);
     if (v.modifiers.any()) text += " · " + modifiers_text(v.modifiers);
     if (v.axis == KeyAxis::relative) text += " · relative positions";
     return s.command.empty() ? text : text + " · seed " + std::to_string(v.sampling.seed);

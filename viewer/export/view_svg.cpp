@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/base/utf8.h"
 #include "runtime/picture/png.h"
 #include "viewer/export/base64.h"
@@ -22,7 +22,7 @@ Paper paper_of(Theme theme) {
     return {{22, 24, 31}, {236, 238, 244}, {142, 149, 168}, {37, 40, 51}};
 }
 
-std::string colour(Rgb c) { return format("#%02x%02x%02x", c.r, c.g, c.b); }
+std::string colour(Rgb c) { return format("#{:02x}{:02x}{:02x}", c.r, c.g, c.b); }
 
 std::string escaped(const std::string& text) {
     std::string all;
@@ -54,8 +54,7 @@ Image cells_of(const ViewSubject& s, Rgb surface) {
 }
 
 std::string text_at(double x, double y, const std::string& text, Rgb ink, double size, const std::string& more = {}) {
-    return format("<text x=\"%.2f\" y=\"%.2f\" font-size=\"%g\" fill=\"%s\"%s>", x, y, size, colour(ink).c_str(),
-                  more.c_str()) +
+    return format("<text x=\"{:.2f}\" y=\"{:.2f}\" font-size=\"{:g}\" fill=\"{}\"{}>", x, y, size, colour(ink), more) +
            escaped(text) + "</text>\n";
 }
 
@@ -76,9 +75,9 @@ std::string bar(const ViewSubject& s, double x, double y, double height, const P
     std::string all;
     for (int i = 0; i < steps; ++i) {
         const double share = (i + 0.5) / steps, place = both_ways ? 1 + share * 254 : share * 255;
-        all += format("<rect x=\"%.2f\" y=\"%.2f\" width=\"%g\" height=\"%.2f\" fill=\"%s\"/>\n", x,
+        all += format("<rect x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:g}\" height=\"{:.2f}\" fill=\"{}\"/>\n", x,
                       y + height * (1 - (i + 1) / double{steps}), bar_width, height / steps + 0.5,
-                      colour(colours[static_cast<std::size_t>(std::lround(place))]).c_str());
+                      colour(colours[static_cast<std::size_t>(std::lround(place))]));
     }
     const auto tick = [&](double position, const std::string& text) {
         all += text_at(x + bar_width + 6, y + height * (1 - position) + 4, text, paper.ink, letter);
@@ -112,7 +111,7 @@ Drawn draw_part(const ViewSubject& s, double x, const Paper& paper) {
     if (!s.part_name().empty()) svg += text_at(x, margin + 60, s.part_name(), paper.ink, letter + 1);
     if (s.cells.rows > 0 && s.cells.columns > 0)
         svg += format(
-                   "<image x=\"%.2f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" preserveAspectRatio=\"none\" "
+                   "<image x=\"{:.2f}\" y=\"{:.2f}\" width=\"{:.2f}\" height=\"{:.2f}\" preserveAspectRatio=\"none\" "
                    "style=\"image-rendering:pixelated\" href=\"data:image/png;base64,",
                    left, top, width, height) +
                base64(encode_png(cells_of(s, paper.surface))) + "\"/>\n";
@@ -121,7 +120,7 @@ Drawn draw_part(const ViewSubject& s, double x, const Paper& paper) {
     });
     svg += labels(s.cells.columns, each, [&](std::int64_t i, double at) {
         return text_at(0, 0, s.column_label(i), paper.ink, letter,
-                       format(" transform=\"translate(%.2f %.2f) rotate(-90)\"", left + at + 4, top - 6));
+                       format(" transform=\"translate({:.2f} {:.2f}) rotate(-90)\"", left + at + 4, top - 6));
     });
     svg += bar(s, left + width + margin, top, bar_height, paper);
     return {svg, label_room + width + 3 * margin + bar_width + 48, top + bar_height + 2 * margin};
@@ -139,7 +138,7 @@ std::string as_svg(const ViewSubject& s) {
         width += drawn.width, height = std::max(height, drawn.height);
     }
     std::string svg = format(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%.0f\" height=\"%.0f\" "
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{:.0f}\" height=\"{:.0f}\" "
         "font-family=\"DejaVu Sans, sans-serif\">\n",
         std::max(width, 720.0), height);
     svg += "<metadata>\n";

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/base/log.h"
 #include "runtime/picture/attention_scale.h"
 #include "viewer/panels/panels.h"
 #include "viewer/panels/widgets.h"

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "params/view_draw.h"
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "viewer/panels/map_drawing.h"
 #include "viewer/panels/moves.h"
 #include "viewer/panels/panels.h"
@@ -90,11 +90,10 @@ void draw_column_labels(const FocusUi& ui, ImDrawList& list, const Box& box) {
 
 std::string row_sum_text(const FocusUi& ui, std::int64_t slot) {
     const std::optional<std::int64_t> row = ui.focus.row_slots.token(slot);
-    const std::string name =
-        format("row %lld “", static_cast<long long>(row.value_or(slot))) + label_of(ui.focus.row_labels, slot) + "” ";
+    const std::string name = format("row {} “", row.value_or(slot)) + label_of(ui.focus.row_labels, slot) + "” ";
     if (!row) return name + "is not in this text";
     const auto off = std::ranges::find(ui.run.frame->off_rows, *row, &OffRow::row);
-    if (off != ui.run.frame->off_rows.end()) return name + format("sums to %.4g", static_cast<double>(off->sum));
+    if (off != ui.run.frame->off_rows.end()) return name + format("sums to {:.4g}", off->sum);
     return name + (*row < ui.run.frame->rows_checked ? "sums to 1" : "has no sum yet");
 }
 
@@ -289,9 +288,8 @@ std::string what_is_shown(const FocusUi& ui) {
     // without the inspector, the current cell
     if (const auto& r = ui.run.frame->reading;
         ui.layout.inspector.wide <= 0 && ui.at.cell() && r && r->head == ui.focus.head)
-        return format("p %.5f · “", static_cast<double>(r->weight)) +
-               label_of(ui.focus.row_labels, ui.focus.row_slots.slot_of(r->query)) + "” attends to “" +
-               label_of(ui.focus.key_labels, ui.focus.key_slots.slot_of(r->key)) + "”";
+        return format("p {:.5f} · “", r->weight) + label_of(ui.focus.row_labels, ui.focus.row_slots.slot_of(r->query)) +
+               "” attends to “" + label_of(ui.focus.key_labels, ui.focus.key_slots.slot_of(r->key)) + "”";
     const Modifiers& m = ui.state.modifiers;
     std::string text = std::string(name_of(ui.state.scale)) + " scale · " + name_of(ui.state.pooling);
     if (m.sink_off) text += " · first token excluded";
@@ -300,8 +298,8 @@ std::string what_is_shown(const FocusUi& ui) {
     if (m.over_expected) text += " · observed / expected";
     if (ui.state.axis == KeyAxis::relative) text += " · relative positions";
     if (ui.run.frame->map.level > 0)
-        text += format(" · %d × %d weights per cell", 1 << ui.run.frame->map.level, 1 << ui.run.frame->map.level);
-    if (ui.run.frame->map.progress < 1) text += format(" · refining %.0f %%", 100 * ui.run.frame->map.progress);
+        text += format(" · {} × {} weights per cell", 1 << ui.run.frame->map.level, 1 << ui.run.frame->map.level);
+    if (ui.run.frame->map.progress < 1) text += format(" · refining {:.0f} %", 100 * ui.run.frame->map.progress);
     return text;
 }
 

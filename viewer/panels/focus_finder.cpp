@@ -1,5 +1,5 @@
-#include "runtime/session/model_access.h"
 #include "viewer/panels/focus_finder.h"
+#include "runtime/session/model_access.h"
 
 #include <algorithm>
 #include <utility>

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "viewer/panels/map_drawing.h"
 #include "viewer/panels/moves.h"
 #include "viewer/panels/panels.h"
@@ -49,7 +49,7 @@ std::pair<double, double> range_of(const HeadMapUi& ui) {
 std::string value_text(const HeadMapUi& ui, std::size_t head) {
     if (head >= ui.heads.size()) return "–";
     const double value = ui.heads[head][ui.state.statistic];
-    return std::isnan(value) ? "–" : format("%.3g", value);
+    return std::isnan(value) ? "–" : format("{:.3g}", value);
 }
 
 /// Addresses of the thumbnails and of those to subtract, for a difference of runs with as many heads.
@@ -121,8 +121,8 @@ void draw_scale(const HeadMapUi& ui, ImDrawList& list, const Box& box, std::pair
         fill(list, {bar.x + static_cast<float>(i), bar.y, 1, bar.high},
              packed(colours[static_cast<std::size_t>(i * 255 / std::max(1, steps - 1))]));
     const float y = bar.y - ui.fonts.small_size - ui.px(5);
-    put(list, small(ui), bar.x, y, ui.palette.faint, format("%.2g", range.first));
-    put_right(list, small(ui), bar.right(), y, ui.palette.faint, format("%.2g", range.second));
+    put(list, small(ui), bar.x, y, ui.palette.faint, format("{:.2g}", range.first));
+    put_right(list, small(ui), bar.right(), y, ui.palette.faint, format("{:.2g}", range.second));
     put_middle(list, small(ui), bar.x + bar.wide / 2, y, ui.palette.ink, shown_name(ui.state.statistic, ui.run.live));
 }
 
@@ -167,9 +167,7 @@ void draw_head_map(HeadMapUi ui) {
     if (!panel) return;
     ImDrawList& list = *ImGui::GetWindowDrawList();
     const ModelInfo& info = ui.run.live.model().info();
-    const float top =
-        heading(ui, list, box, "Heads",
-                format("%lld layers × %lld", static_cast<long long>(info.layers), static_cast<long long>(info.heads)));
+    const float top = heading(ui, list, box, "Heads", format("{} layers × {}", info.layers, info.heads));
     const float label = ui.px(26);
     const Box room{box.x + ui.px(12) + label, top + ui.px(18), box.wide - ui.px(24) - label,
                    box.bottom() - top - ui.px(18) - ui.px(52)};

@@ -3,10 +3,10 @@
 #include <cmath>
 #include <utility>
 
-#include "runtime/session/model_access.h"
 #include "params/view_draw.h"
 #include "runtime/models/config.h"
 #include "runtime/picture/attention_scale.h"
+#include "runtime/session/model_access.h"
 #include "viewer/data/view_sources.h"
 #include "viewer/panels/panels.h"
 #include "viewer/panels/widgets.h"

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/picture/attention_scale.h"
 #include "viewer/panels/panels.h"
 #include "viewer/panels/widgets.h"
@@ -69,9 +69,9 @@ std::optional<double> weight_in(const InspectorUi& ui, bool of_b, std::int64_t r
 
 void show_both(const InspectorUi& ui, Lines& lines, std::int64_t row, std::int64_t column) {
     const auto a = weight_in(ui, false, row, column), b = weight_in(ui, true, row, column);
-    lines.line("p in A", a ? format("%.5f", *a) : "–", true);
-    lines.line("p in B", b ? format("%.5f", *b) : "–", true);
-    lines.line("B − A", a && b ? format("%+.5f", *b - *a) : "–", true);
+    lines.line("p in A", a ? format("{:.5f}", *a) : "–", true);
+    lines.line("p in B", b ? format("{:.5f}", *b) : "–", true);
+    lines.line("B − A", a && b ? format("{:+.5f}", *b - *a) : "–", true);
     lines.rule();
 }
 
@@ -81,13 +81,13 @@ void show_cell(const InspectorUi& ui, Lines& lines, const CellReading& r) {
     lines.line("attends to", token_text(ui.focus.key_labels, column), true);
     lines.rule();
     if (ui.focus.two != nullptr) show_both(ui, lines, row, column);
-    lines.line("p", r.weight == 0 ? "0" : format("%.5f", static_cast<double>(r.weight)), true);
-    lines.line("logit", std::isfinite(r.logit) ? format("%.3f", static_cast<double>(r.logit)) : "masked");
+    lines.line("p", r.weight == 0 ? "0" : format("{:.5f}", r.weight), true);
+    lines.line("logit", std::isfinite(r.logit) ? format("{:.3f}", r.logit) : "masked");
     lines.line("rank in row", std::to_string(r.rank));
     lines.rule();
-    lines.line("row sum", format("%.5f", static_cast<double>(r.row_sum)));
-    lines.line("entropy", format("%.3f nat", static_cast<double>(r.entropy)));
-    lines.line("effective tokens", format("%.2f", static_cast<double>(r.effective)));
+    lines.line("row sum", format("{:.5f}", r.row_sum));
+    lines.line("entropy", format("{:.3f} nat", r.entropy));
+    lines.line("effective tokens", format("{:.2f}", r.effective));
     lines.rule();
     lines.title("“" + label_of(ui.focus.row_labels, row) + "” attends to");
     for (const CellReading::Top& top : r.top) {
@@ -105,8 +105,7 @@ void draw_inspector(InspectorUi ui) {
     if (!panel) return;
     ImDrawList& list = *ImGui::GetWindowDrawList();
     const bool known = ui.run.frame->reading && ui.run.frame->reading->head == ui.focus.head;
-    const std::string where = format("L%lld · H%lld", static_cast<long long>(ui.focus.head.layer),
-                                     static_cast<long long>(ui.focus.head.head));
+    const std::string where = format("L{} · H{}", ui.focus.head.layer, ui.focus.head.head);
     Lines lines(ui, list, box, heading(ui, list, box, "Cell", where) + ui.px(4));
     if (known) show_cell(ui, lines, *ui.run.frame->reading);
 }

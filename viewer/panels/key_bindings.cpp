@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "runtime/base/files.h"
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/base/options.h"
 #include "runtime/base/terminal.h"
 #include "runtime/picture/shown_text.h"
@@ -65,7 +65,7 @@ KeyBindings::KeyBindings(std::string_view text, const std::string& file) : KeyBi
     std::vector<std::string> set_at(shortcuts_.size());  // by action, where in the file
     for (int number = 1; !text.empty(); ++number) {
         const std::size_t end = std::min(text.find('\n'), text.size());
-        read_line(trimmed(text.substr(0, end)), format("%s:%d", file.c_str(), number), set_at);
+        read_line(trimmed(text.substr(0, end)), format("{}:{}", file, number), set_at);
         text.remove_prefix(std::min(end + 1, text.size()));
     }
 }
@@ -115,7 +115,7 @@ std::string KeyBindings::as_file() const {
         text += std::string(menu > 0 ? "\n" : "") + "# " + name_of(static_cast<Menu>(menu)) + "\n";
         for (const Action& action : actions())
             if (action.menu == static_cast<Menu>(menu))
-                text += format("%-14s = %-12s # %s\n", action.word, word_of(of(action)).c_str(), action.name);
+                text += format("{:<14} = {:<12} # {}\n", action.word, word_of(of(action)), action.name);
     }
     return text;
 }

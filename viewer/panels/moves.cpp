@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "viewer/panels/view_commands.h"
 #include "viewer/panels/viewed_runs.h"
 
@@ -70,7 +70,7 @@ void go_to_off_row(ViewCommands& v) {
             showing(*v.state().part, slot_of(*next),
                     static_cast<std::int64_t>(v.state().part->first_column + v.state().part->columns() / 2),
                     v.runs().rows(), v.runs().columns());
-    v.say(format("row %lld sums to %.4g", static_cast<long long>(next->row), static_cast<double>(next->sum)));
+    v.say(format("row {} sums to {:.4g}", next->row, next->sum));
 }
 
 void go_to_row(ViewCommands& v, std::int64_t rows) {

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "viewer/panels/panels.h"
 #include "viewer/panels/widgets.h"
 
@@ -31,7 +31,7 @@ void draw_number(NumbersUi& ui, ImDrawList& list, const Box& line, HeadStatistic
     put(list, regular(ui), line.x, y, chosen ? ui.palette.accent : ui.palette.faint,
         shown_name(statistic, ui.run.live));
     put_right(list, chosen ? bold(ui) : regular(ui), line.right(), y, chosen ? ui.palette.strong : ui.palette.ink,
-              std::isnan(value) ? "–" : format("%.3f", value));
+              std::isnan(value) ? "–" : format("{:.3f}", value));
     if (std::isnan(value)) return;
     const Box track{line.x, line.bottom() - ui.px(2), line.wide, ui.px(2)};
     fill(list, track, faded(ui.palette.line, 0.5f));
@@ -51,11 +51,8 @@ void draw_numbers(NumbersUi ui) {
     const ModelInfo& info = ui.run.live.model().info();
     std::string what = "mean over rows";
     if (info.kv_heads > 0 && info.kv_heads != info.heads)
-        what = format("KV head %lld", static_cast<long long>(ui.focus.head.head / (info.heads / info.kv_heads)));
-    float y = heading(ui, list, box,
-                      format("L%lld · H%lld", static_cast<long long>(ui.focus.head.layer),
-                             static_cast<long long>(ui.focus.head.head)),
-                      what);
+        what = format("KV head {}", ui.focus.head.head / (info.heads / info.kv_heads));
+    float y = heading(ui, list, box, format("L{} · H{}", ui.focus.head.layer, ui.focus.head.head), what);
     const float high = ui.fonts.regular_size + ui.px(8);
     for (int s = 0; s < head_statistic_count && i < ui.heads.size(); ++s) {
         if (y + high > box.bottom() - ui.px(6)) break;

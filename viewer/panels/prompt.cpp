@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/session/model_access.h"
 #include "runtime/models/config.h"
+#include "runtime/session/model_access.h"
 #include "viewer/panels/panels.h"
 #include "viewer/panels/view_commands.h"
 #include "viewer/panels/widgets.h"

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/picture/shown_text.h"
 #include "viewer/panels/menus.h"
 #include "viewer/panels/panels.h"
@@ -63,15 +63,13 @@ void draw_message(const StatusUi& ui, ImDrawList& list, float left, ImU32 colour
 std::string off_rows_text(std::span<const OffRow> rows) {
     const auto off = [](const OffRow& row) { return std::abs(static_cast<double>(row.sum) - 1); };
     const OffRow worst = *std::ranges::max_element(rows, {}, off);
-    std::string text =
-        format("row %lld sums to %.4g", static_cast<long long>(worst.row), static_cast<double>(worst.sum));
-    if (rows.size() > 1) text += format(", %zu rows do not sum to 1", rows.size());
+    std::string text = format("row {} sums to {:.4g}", worst.row, worst.sum);
+    if (rows.size() > 1) text += format(", {} rows do not sum to 1", rows.size());
     return text;
 }
 
 std::string viewing_text(const StatusUi& ui) {
-    return format("viewing token %lld of %lld", static_cast<long long>(std::min(*ui.state.rows, ui.all_rows)),
-                  static_cast<long long>(ui.all_rows));
+    return format("viewing token {} of {}", std::min(*ui.state.rows, ui.all_rows), ui.all_rows);
 }
 
 void draw_figures(const StatusUi& ui, Pieces& pieces) {
@@ -81,10 +79,10 @@ void draw_figures(const StatusUi& ui, Pieces& pieces) {
     else if (ui.run.frame->rows_checked > 0)
         pieces.text("rows sum to 1 ✓", p.good);
     if (!ui.figures.frozen) {
-        pieces.text(format("slowdown by viewer %.1f %%", ui.run.frame->cost_percent), p.faint);
-        pieces.text(format("frame %.1f ms", 1e3 * ui.figures.frame_seconds), p.faint);
+        pieces.text(format("slowdown by viewer {:.1f} %", ui.run.frame->cost_percent), p.faint);
+        pieces.text(format("frame {:.1f} ms", 1e3 * ui.figures.frame_seconds), p.faint);
         if (ui.run.frame->version.tokens_per_second > 0)
-            pieces.text(format("%.0f tok/s", ui.run.frame->version.tokens_per_second), p.ink);
+            pieces.text(format("{:.0f} tok/s", ui.run.frame->version.tokens_per_second), p.ink);
     }
     const Activity activity = ui.run.frame->version.activity;
     const bool live = !ui.state.rows;
@@ -124,8 +122,8 @@ void draw_status_bar(StatusUi ui) {
 
 void draw_too_small(const Ui& ui) {
     const ImVec2 all = ImGui::GetIO().DisplaySize;
-    const std::string text = format("the window is too small: it needs %.0f × %.0f pixels",
-                                    static_cast<double>(ui.px(min_width)), static_cast<double>(ui.px(min_height)));
+    const std::string text =
+        format("the window is too small: it needs {:.0f} × {:.0f} pixels", ui.px(min_width), ui.px(min_height));
     put_middle(*ImGui::GetForegroundDrawList(), small(ui), all.x / 2, (all.y - ui.fonts.small_size) / 2, ui.palette.ink,
                fitted(small(ui), text, all.x - ui.px(8)));
 }

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "viewer/panels/panels.h"
 #include "viewer/panels/widgets.h"
 
@@ -44,9 +44,8 @@ void draw_timeline(TimelineUi ui) {
     ImDrawList& list = *ImGui::GetWindowDrawList();
     const std::int64_t all = ui.focus.all_rows;
     const std::int64_t shown = ui.state.rows ? std::min(*ui.state.rows, all) : all;
-    const std::string what = format("%stoken %lld of %lld · %lld prompt tokens", ui.state.rows ? "viewing " : "",
-                                    static_cast<long long>(shown), static_cast<long long>(all),
-                                    static_cast<long long>(ui.version.given_of(ui.focus.head.kind)));
+    const std::string what = format("{}token {} of {} · {} prompt tokens", ui.state.rows ? "viewing " : "", shown, all,
+                                    ui.version.given_of(ui.focus.head.kind));
     const float left = box.x + ui.px(12);
     put(list, bold(ui), left, box.y + ui.px(9), ui.state.rows ? ui.palette.accent : ui.palette.strong, "Time");
     put_right(list, small(ui), box.right() - ui.px(12), box.y + ui.px(11), ui.palette.faint, what);

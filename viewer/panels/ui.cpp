@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 #include "runtime/models/config.h"
 
 namespace vantage::view {
@@ -30,12 +30,12 @@ std::string head_name(const HeadId& head) {
     const char* kind = head.kind == AttentionKind::encoder ? "Encoder layer"
                        : head.kind == AttentionKind::cross ? "Cross attention, layer"
                                                            : "Layer";
-    return format("%s %lld · Head %lld", kind, static_cast<long long>(head.layer), static_cast<long long>(head.head));
+    return format("{} {} · Head {}", kind, head.layer, head.head);
 }
 
 std::string label_of(const std::vector<std::string>& labels, std::int64_t token) {
     if (token >= 0 && token < std::ssize(labels)) return labels[static_cast<std::size_t>(token)];
-    return format("#%lld", static_cast<long long>(token));
+    return format("#{}", token);
 }
 
 }  // namespace vantage::view

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "runtime/base/log.h"
+#include "runtime/base/format.h"
 
 namespace vantage::view {
 
@@ -28,8 +28,8 @@ std::string command_line(const LiveModel& live, const ViewState& shown, const Co
     if (!live.commanded()) return "";
     std::string line = context.command;
     if (const std::string words = as_command_line(shown); !words.empty()) line += " " + words;
-    line += format(" --size %dx%d", context.size[0], context.size[1]);
-    if (context.scale != 1) line += format(" --ui-scale %g", static_cast<double>(context.scale));
+    line += format(" --size {}x{}", context.size[0], context.size[1]);
+    if (context.scale != 1) line += format(" --ui-scale {:g}", context.scale);
     return line;
 }
 

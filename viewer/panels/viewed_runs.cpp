@@ -5,8 +5,8 @@
 #include <cmath>
 #include <thread>
 
-#include "runtime/base/log.h"
-#include "runtime/base/os.h"
+#include "runtime/base/format.h"
+#include "runtime/base/interrupt.h"
 #include "viewer/panels/focus_finder.h"
 
 namespace vantage::view {
@@ -113,8 +113,8 @@ std::string ViewedRuns::part_error() const {
     };
     if (meets(part.first_row, part.last_row, all_rows()) && meets(part.first_column, part.last_column, columns))
         return "";
-    return format("--part %s shows nothing: the map has rows 0:%lld and columns 0:%lld", text_of(part).c_str(),
-                  static_cast<long long>(all_rows()), static_cast<long long>(columns));
+    return format("--part {} shows nothing: the map has rows 0:{} and columns 0:{}", text_of(part), all_rows(),
+                  columns);
 }
 
 // ---- slots

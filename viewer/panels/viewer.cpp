@@ -1,5 +1,5 @@
-#include "runtime/session/model_access.h"
 #include "viewer/panels/viewer.h"
+#include "runtime/session/model_access.h"
 
 #include <algorithm>
 #include <cmath>
@@ -450,7 +450,7 @@ void Viewer::finish(std::uint32_t width, std::uint32_t height) {
     a.version = a.live.version();
     if (runs_.compares()) runs_.wait_for_second(fonts_);
     runs_.finder().wait(a.live, a.version);
-    if (const auto error = runs_.finder().take_error()) log(LogLevel::warning, "%s", error->c_str());
+    if (const auto error = runs_.finder().take_error()) log(LogLevel::warning, "{}", *error);
     read_models();
     arrange(static_cast<float>(width), static_cast<float>(height));
     if (const std::string wrong = runs_.part_error(); !wrong.empty()) throw Error(ErrorKind::usage, "view: " + wrong);

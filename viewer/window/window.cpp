@@ -120,7 +120,7 @@ struct Window::State {
         try {
             finish_files();
         } catch (const std::exception& error) {
-            log(LogLevel::error, "%s", error.what());
+            log(LogLevel::error, "{}", error.what());
         }
         viewer.reset();
         pipelines.reset();
@@ -253,7 +253,7 @@ std::string Window::State::save(bool data) {
                std::filesystem::exists(name + ".png");
     };
     std::string name;  // the first free one
-    do name = options.pictures + format("/vantage-view-%03d", ++saved);
+    do name = options.pictures + format("/vantage-view-{:03}", ++saved);
     while (taken(name));
     Image picture = screenshot();
     writing.push_back(std::async(std::launch::async, [=, picture = std::move(picture), subject = viewer->subject()] {
