@@ -140,7 +140,7 @@ void add_model_option(CLI::App& command) {
                     "Storage of the weight matrices on the device: f32, f16, bf16, or quantized in blocks of 32 to 8 "
                     "bits (q8) or "
                     "4 bits (q4). Default: as in the file")
-        ->check(CLI::IsMember(weight_types()));
+        ->check(CLI::IsMember(weight_types));
 }
 
 Device open_device() {
@@ -151,7 +151,7 @@ Device open_device() {
 
 LoadOptions load_options() {
     if (common().weights.empty()) return {};
-    return {.weights = weight_types().at(common().weights)};
+    return {.weights = weight_types.at(common().weights)};
 }
 
 Model load_model(const Device& device) {
