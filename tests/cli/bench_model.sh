@@ -31,7 +31,7 @@ for n in 20 40 60 80 100; do
     if [[ $code == 5 && -s part.md ]]; then break; fi
 done
 check "a report of what was measured (ended with $code: $(<err))" grep -q ' pp8 ' part.md
-check "it says that something is missing" grep -q '^! What would have come behind' part.md
+check "it says that rows are missing" grep -q '^! Later rows were not measured' part.md
 
 gives 'start warm: all cached' bench model --pp 8 -r 1 -o csv
 check "three starts" test "$(grep -c ',"\?start' out)" = 3
