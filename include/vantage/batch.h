@@ -5,9 +5,9 @@
 
 namespace vantage {
 
-/// Sequences by number from 0. Those that need equally many rows share a run; a long prompt runs apart from those that draw tokens,
-/// and pads none of them. Each gets the results that a Session would give it, up to the rounding of kernels that are chosen by
-/// the number of rows. Attention is recorded and looked at in sessions only.
+/// Sequences by number from 0. Those that need equally many rows share a run; a long prompt runs apart from those that
+/// draw tokens, and pads none of them. Each gets the results that a Session would give it, up to the rounding of
+/// kernels that are chosen by the number of rows. Attention is recorded and looked at in sessions only.
 ///
 ///     Batch batch(model, 2);
 ///     batch[0].append("The dog"), batch[1].append("A red key");
@@ -15,9 +15,9 @@ namespace vantage {
 ///     print(batch[1].text());
 class Batch {
 public:
-    /// Allocates the caches and other states of `sequences` sequences, each for the whole context. Throws usage for fewer than
-    /// one, for a model of images, for options that record attention, and for a context that the model does not allow;
-    /// out_of_memory with the numbers.
+    /// Allocates the caches and other states of `sequences` sequences, each for the whole context. Throws usage for
+    /// fewer than one, for a model of images, for options that record attention, and for a context that the model does
+    /// not allow; out_of_memory with the numbers.
     Batch(const Model& model, std::int64_t sequences, const SessionOptions& options = {});
     ~Batch();
     Batch(Batch&&) noexcept;
@@ -25,8 +25,8 @@ public:
 
     /// The number of sequences.
     std::int64_t size() const;
-    /// A sequence, valid as long as the batch, wherever it is moved; a new text may take the place of one that has ended while the
-    /// others go on. Throws usage for a number that is not there.
+    /// A sequence, valid as long as the batch, wherever it is moved; a new text may take the place of one that has
+    /// ended while the others go on. Throws usage for a number that is not there.
     Sequence& operator[](std::int64_t sequence);
     const Sequence& operator[](std::int64_t sequence) const;
 
@@ -35,8 +35,8 @@ public:
     void restart(const Sampling& sampling);
     /// Runs all tokens that wait and draws none. Throws as Plan::run.
     void run();
-    /// Draws the next token of every sequence that has not ended: nothing for the others, and for those without tokens. Throws
-    /// usage when no sequence has any, and as Plan::run.
+    /// Draws the next token of every sequence that has not ended: nothing for the others, and for those without tokens.
+    /// Throws usage when no sequence has any, and as Plan::run.
     std::vector<std::optional<std::int32_t>> next();
     /// Draws at most `count` tokens for each; `on_token(sequence, token)` ends a sequence by returning false.
     void generate(std::int64_t count, const std::function<bool(std::int64_t, std::int32_t)>& on_token = {});
@@ -62,14 +62,16 @@ struct Completion {
     Ending ending = Ending::length;
 };
 
-/// Continues prompts together, prompt i (its ids) as sequence i, each as a Generator with this sampling and these options would
-/// alone; an encoder–decoder answers them. `on_token(i, token)` is called for each piece of text, and stops prompt i by
-/// returning false. Throws usage for more prompts than the batch has sequences, and for one without tokens.
+/// Continues prompts together, prompt i (its ids) as sequence i, each as a Generator with this sampling and these
+/// options would alone; an encoder–decoder answers them. `on_token(i, token)` is called for each piece of text, and
+/// stops prompt i by returning false. Throws usage for more prompts than the batch has sequences, and for one without
+/// tokens.
 std::vector<Completion> complete(Batch& batch, std::span<const std::vector<std::int32_t>> prompts,
                                  const Sampling& sampling, const GeneratorOptions& options = {},
                                  const std::function<bool(std::int64_t, const Token&)>& on_token = {});
 
-/// How a vector is made of an encoder's last hidden states: their mean, that of the first token (class), or the pooler's output.
+/// How a vector is made of an encoder's last hidden states: their mean, that of the first token (class), or the
+/// pooler's output.
 enum class Pooling : std::uint8_t { mean, first, pooler };
 
 struct EmbedOptions {
@@ -80,8 +82,8 @@ struct EmbedOptions {
     SessionOptions session = {};
 };
 
-/// A vector for each text, [texts, width], by an encoder. Texts of similar length run together. Throws usage for other models, for
-/// a pooler that the model does not have, and for a text that is longer than its context.
+/// A vector for each text, [texts, width], by an encoder. Texts of similar length run together. Throws usage for other
+/// models, for a pooler that the model does not have, and for a text that is longer than its context.
 Array embed(const Model& model, std::span<const std::string> texts, const EmbedOptions& options = {});
 inline Array embed(const Model& model, std::initializer_list<std::string> texts, const EmbedOptions& options = {}) {
     return embed(model, std::span(texts.begin(), texts.size()), options);

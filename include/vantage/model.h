@@ -17,8 +17,8 @@ namespace detail {
 struct ModelAccess;
 }
 
-/// The folder of files that come with the library: models, tables of tuned kernels. VANTAGE_ASSETS names another one. Throws bad_file
-/// where there is none.
+/// The folder of files that come with the library: models, tables of tuned kernels. VANTAGE_ASSETS names another one.
+/// Throws bad_file where there is none.
 std::string asset_directory();
 
 /// Sizes of a model that programs ask for; of an encoder–decoder layers and heads are the decoder's.
@@ -39,9 +39,9 @@ struct ModelInfo {
 
 /// How a model is loaded.
 struct LoadOptions {
-    /// Storage of matrices (linear layers, experts, the table of tokens) where it is not to be the file's: f32, f16, bf16, q8_0
-    /// or q4_0. Norms, biases, positions and routers stay as they are, and so do matrices whose rows do not divide into
-    /// blocks of 32, with a line that says so (an error with --strict).
+    /// Storage of matrices (linear layers, experts, the table of tokens) where it is not to be the file's: f32, f16,
+    /// bf16, q8_0 or q4_0. Norms, biases, positions and routers stay as they are, and so do matrices whose rows do not
+    /// divide into blocks of 32, with a line that says so (an error with --strict).
     std::optional<DType> weights = {};
 };
 
@@ -50,18 +50,20 @@ struct LoadOptions {
 /// Threads: all functions may be called from many threads at once.
 class Model {
 public:
-    /// Reads config.json, generation_config.json and tokenizer.json where they are there, and model.safetensors or shards
-    /// with an index. Throws bad_file or unsupported naming file, tensor and field, out_of_memory with the numbers. The
-    /// weights are uploaded in a thread of their own, beside which plans are compiled: what runs first waits for them, and
-    /// throws unsupported for one that its storage cannot hold. A folder without a tokenizer still runs on ids.
+    /// Reads config.json, generation_config.json and tokenizer.json where they are there, and model.safetensors or
+    /// shards with an index. Throws bad_file or unsupported naming file, tensor and field, out_of_memory with the
+    /// numbers. The weights are uploaded in a thread of their own, beside which plans are compiled: what runs first
+    /// waits for them, and throws unsupported for one that its storage cannot hold. A folder without a tokenizer still
+    /// runs on ids.
     static Model load(const Device& device, const std::string& directory, const LoadOptions& options = {});
-    /// A model as `config` (the text of a config.json) describes it, with random weights: for measurements. Matrices are stored
-    /// as `weights` and drawn from N(0, 0.02²), so that activations stay finite; gains of norms are 1. They are made on the
-    /// device: the host never holds them. Throws as `load`.
+    /// A model as `config` (the text of a config.json) describes it, with random weights: for measurements. Matrices
+    /// are stored as `weights` and drawn from N(0, 0.02²), so that activations stay finite; gains of norms are 1. They
+    /// are made on the device: the host never holds them. Throws as `load`.
     static Model random(const Device& device, const std::string& name, const std::string& config,
                         DType weights = DType::f32, std::uint64_t seed = 0);
 
-    /// The small model that comes with the library, in asset_directory()/models/mini-world. Throws bad_file where it is not found.
+    /// The small model that comes with the library, in asset_directory()/models/mini-world. Throws bad_file where it is
+    /// not found.
     static Model built_in(const Device& device);
 
     const ModelInfo& info() const;

@@ -45,8 +45,8 @@ inline constexpr Sampling default_sampling{.temperature = 0.8, .top_p = 0.95};
 /// What the model's generation_config.json recommends; default_sampling where it is silent.
 Sampling recommended_sampling(const Model& model);
 
-/// f16: the cache is stored in f16, and matrix products may round their operands to it. f32: neither. int8: as f16, and rows that
-/// meet weights in 8 or 4 bits may be rounded to 8 bits.
+/// f16: the cache is stored in f16, and matrix products may round their operands to it. f32: neither. int8: as f16, and
+/// rows that meet weights in 8 or 4 bits may be rounded to 8 bits.
 enum class Precision : std::uint8_t { f16, f32, int8 };
 /// "f16", "f32" or "int8"; throws usage for another name.
 Precision precision_named(const std::string& name);
@@ -61,8 +61,8 @@ struct WeightOfKey {
     std::int64_t key = -1;
 };
 
-/// What a head does with one query: sums over the keys that the query sees. In cross attention every number that depends on
-/// positions is 0, and for an image previous, next and repetitions are.
+/// What a head does with one query: sums over the keys that the query sees. In cross attention every number that
+/// depends on positions is 0, and for an image previous, next and repetitions are.
 struct HeadRow {
     float total = 0;       ///< sum of the weights: 1, less what a sink takes
     float visible = 0;     ///< keys that the query sees
@@ -91,8 +91,8 @@ struct HeadKey {
     float far_received = 0, far_seen = 0;
 };
 
-/// Attention of all heads of a layer, summarized by query and by key. The vectors are the device's result, row-major: rows
-/// [queries, heads, 26] and keys [4, heads, keys]; `row` and `key` name the numbers.
+/// Attention of all heads of a layer, summarized by query and by key. The vectors are the device's result, row-major:
+/// rows [queries, heads, 26] and keys [4, heads, keys]; `row` and `key` name the numbers.
 struct HeadTable {
     std::vector<float> rows, keys;
     std::int64_t heads = 0;
@@ -113,7 +113,8 @@ struct SessionOptions {
     /// Upper bound for the context that the session chooses when `context` is 0; 0 = none.
     std::int64_t max_context = 0;
     Precision precision = Precision::f16;
-    /// Layers whose queries are kept, so that attention() needs no replay. Throws usage for a layer that the model does not have.
+    /// Layers whose queries are kept, so that attention() needs no replay. Throws usage for a layer that the model does
+    /// not have.
     RecordAttention record_attention = {};
     /// Keep logits and hidden states of every token on the host. Such a session draws no tokens.
     bool inspect = false;
@@ -123,15 +124,16 @@ struct SessionOptions {
     std::int64_t largest_chunk = 512;
     /// CompileOptions::submission_seconds.
     double submission_seconds = 0.1;
-    /// Models with LongRoPE have other angles beyond their original context: this length decides, where it is more than `context`.
+    /// Models with LongRoPE have other angles beyond their original context: this length decides, where it is more than
+    /// `context`.
     std::int64_t rope_context = 0;
-    /// The first tokens that see all and are seen by all, in models that have such (Longformer); nothing = as many as the
-    /// model takes by itself. Throws usage for other models.
+    /// The first tokens that see all and are seen by all, in models that have such (Longformer); nothing = as many as
+    /// the model takes by itself. Throws usage for other models.
     std::optional<std::int64_t> global_tokens = {};
     /// The same by position, in place of `global_tokens`. Throws usage if both are given.
     std::optional<std::vector<std::int64_t>> global_positions = {};
-    /// Heads whose output is multiplied by 0. Throws usage for a head that the model does not have. Where there is a list, even an
-    /// empty one, mask_heads can change it.
+    /// Heads whose output is multiplied by 0. Throws usage for a head that the model does not have. Where there is a
+    /// list, even an empty one, mask_heads can change it.
     std::optional<std::vector<HeadId>> masked_heads = {};
     /// How tokens are drawn; `restart` without an argument keeps it.
     Sampling sampling = {};
@@ -158,9 +160,9 @@ struct SessionMemory {
 
 /// One sequence: its tokens and results. A Session is one; a Batch holds several that run together.
 ///
-/// Threads: a Session or a Batch, with all its sequences, belongs to one thread at a time; a call from a second thread during
-/// another throws usage; only `context` and `model` may be called at any time. Sessions of one Model may run in many threads. A
-/// moved-from object throws usage.
+/// Threads: a Session or a Batch, with all its sequences, belongs to one thread at a time; a call from a second thread
+/// during another throws usage; only `context` and `model` may be called at any time. Sessions of one Model may run in
+/// many threads. A moved-from object throws usage.
 class Sequence {
 public:
     Sequence(Sequence&&) noexcept = default;
@@ -170,18 +172,18 @@ public:
     void restart();
     /// Forgets the sequence and sets how tokens are drawn. Throws usage for values out of range.
     void restart(const Sampling& sampling);
-    /// Encoder–decoders: forgets the sequence, takes the text for the encoder, and begins the sequence with the decoder's start
-    /// token. A Session runs the encoder at once, a Batch with the next call of `run` or `next`. Throws usage for other models, for an id outside of the
-    /// vocabulary, for no ids and for more than the context holds.
+    /// Encoder–decoders: forgets the sequence, takes the text for the encoder, and begins the sequence with the
+    /// decoder's start token. A Session runs the encoder at once, a Batch with the next call of `run` or `next`. Throws
+    /// usage for other models, for an id outside of the vocabulary, for no ids and for more than the context holds.
     void set_source(std::span<const std::int32_t> ids);
-    /// Adds tokens; they run with the next call of `run` or `next`. `types` are an encoder's token types (0 for the first text, 1
-    /// for the second), all 0 when left out. Throws usage for an id or a type that the model does not have, and when the
-    /// context is full.
+    /// Adds tokens; they run with the next call of `run` or `next`. `types` are an encoder's token types (0 for the
+    /// first text, 1 for the second), all 0 when left out. Throws usage for an id or a type that the model does not
+    /// have, and when the context is full.
     void append(std::span<const std::int32_t> ids, std::span<const std::int32_t> types = {});
     /// Adds a text; special tokens are added to an empty sequence only. Throws also as Model::tokenizer.
     void append(std::string_view text);
-    /// Forgets the tokens from position `count` on. Those before it need not run again, except an encoder's. Throws usage
-    /// for more than there are.
+    /// Forgets the tokens from position `count` on. Those before it need not run again, except an encoder's. Throws
+    /// usage for more than there are.
     void rewind(std::int64_t count);
     /// Ends the sequence: no more tokens are drawn until `append`, `rewind` or `restart`.
     void end();
@@ -201,8 +203,9 @@ public:
     /// An end token was drawn, `end` was called, or the context is full.
     bool ended() const;
 
-    /// The logits of the next token, [vocab]; runs what waits. Without SessionOptions::inspect the last token runs again for it, and
-    /// so does the call of `next` that follows. Throws usage for an encoder and an empty sequence, and as Plan::run.
+    /// The logits of the next token, [vocab]; runs what waits. Without SessionOptions::inspect the last token runs
+    /// again for it, and so does the call of `next` that follows. Throws usage for an encoder and an empty sequence,
+    /// and as Plan::run.
     Array next_logits();
     /// The n most probable next tokens, the most probable first: softmax of next_logits(), before any sampling.
     std::vector<TokenProbability> top(std::int64_t n);
@@ -210,18 +213,18 @@ public:
     /// Logits of the tokens that have run, [tokens, vocab]; an encoder's are [tokens, vocab], [labels] or empty, by its
     /// output layer. Throws usage for a decoder without SessionOptions::inspect.
     Array logits() const;
-    /// The residual stream [layers + 1, tokens, width]: embedding, each block, the last one after the final norm. Throws usage
-    /// without SessionOptions::inspect.
+    /// The residual stream [layers + 1, tokens, width]: embedding, each block, the last one after the final norm.
+    /// Throws usage without SessionOptions::inspect.
     Array hidden() const;
-    /// The last hidden state [tokens, width]; where a model has a norm after its last block that is not in hidden() (ViT), after
-    /// that. Throws usage for a decoder without SessionOptions::inspect.
+    /// The last hidden state [tokens, width]; where a model has a norm after its last block that is not in hidden()
+    /// (ViT), after that. Throws usage for a decoder without SessionOptions::inspect.
     Array last_hidden() const;
     /// Encoder–decoders: hidden states of the encoder [encoder layers + 1, tokens, width] (throws usage without
     /// SessionOptions::inspect), and the last of them [tokens, width]. Empty for other models.
     Array encoder_hidden() const;
     Array encoder_last_hidden() const;
-    /// Logits of the routers of a mixture of experts [layers, tokens, experts], before the softmax; empty for other models. Throws
-    /// usage without SessionOptions::inspect.
+    /// Logits of the routers of a mixture of experts [layers, tokens, experts], before the softmax; empty for other
+    /// models. Throws usage without SessionOptions::inspect.
     Array router_logits() const;
     /// The output of an encoder's pooler [width]; empty without one.
     Array pooled() const;
@@ -233,7 +236,8 @@ public:
 protected:
     friend class Batch;
     Sequence(std::shared_ptr<detail::SessionCore> core, std::size_t index) : core_(std::move(core)), index_(index) {}
-    /// Access to the state for the length of a call. Throws usage when this object was moved from, and while another thread has it.
+    /// Access to the state for the length of a call. Throws usage when this object was moved from, and while another
+    /// thread has it.
     detail::SessionUse use() const;
     /// The state, for what never changes. Throws usage when this object was moved from.
     const detail::SessionCore& core() const;
@@ -246,51 +250,54 @@ private:
 /// A sequence that runs alone, with everything that can be asked about its attention.
 class Session : public Sequence {
 public:
-    /// Allocates the cache and other states for the whole context. Throws usage for options that the model does not allow,
-    /// out_of_memory with the numbers.
+    /// Allocates the cache and other states for the whole context. Throws usage for options that the model does not
+    /// allow, out_of_memory with the numbers.
     explicit Session(const Model& model, const SessionOptions& options = {});
     ~Session();
     Session(Session&&) noexcept;
     Session& operator=(Session&&) noexcept;
 
-    /// Takes an image [channels, height, width] as the model's preprocessor leaves it, instead of the one before; it runs with
-    /// the next call of `run`. Its positions count as tokens, all 0: the class token first, then the patches row by row. Throws
-    /// usage for another number of pixels, for one that is not finite, and for a model that reads text.
+    /// Takes an image [channels, height, width] as the model's preprocessor leaves it, instead of the one before; it
+    /// runs with the next call of `run`. Its positions count as tokens, all 0: the class token first, then the patches
+    /// row by row. Throws usage for another number of pixels, for one that is not finite, and for a model that reads
+    /// text.
     void set_image(std::span<const float> pixels);
     /// Runs all tokens that wait and draws none; an encoder runs the whole sequence in one piece. Throws as Plan::run.
     void run();
-    /// Draws the next token. Nothing when the sequence has ended: after an end token (which is returned first), or when the
-    /// context is full. Throws usage when there is nothing to continue, and as Plan::run.
+    /// Draws the next token. Nothing when the sequence has ended: after an end token (which is returned first), or when
+    /// the context is full. Throws usage when there is nothing to continue, and as Plan::run.
     std::optional<std::int32_t> next();
     /// Draws at most `count` tokens until the sequence ends; `on_token` stops by returning false.
     std::vector<std::int32_t> generate(std::int64_t count, const std::function<bool(std::int32_t)>& on_token = {});
-    /// Masks these heads instead of those before. Results are forgotten: `run` runs the tokens again, and the encoder its text
-    /// where its own heads change. Throws usage for heads that are not there, and without SessionOptions::masked_heads.
+    /// Masks these heads instead of those before. Results are forgotten: `run` runs the tokens again, and the encoder
+    /// its text where its own heads change. Throws usage for heads that are not there, and without
+    /// SessionOptions::masked_heads.
     void mask_heads(std::span<const HeadId> heads);
 
-    /// Exact attention weights of all heads of a layer after a run, [heads, queries, keys]; masked ones are 0. Where the layer was
-    /// not recorded the sequence is replayed once, with a warning; the replay and its memory are kept until `restart`, for
-    /// further questions about that layer. Throws usage for a layer that is not there.
+    /// Exact attention weights of all heads of a layer after a run, [heads, queries, keys]; masked ones are 0. Where
+    /// the layer was not recorded the sequence is replayed once, with a warning; the replay and its memory are kept
+    /// until `restart`, for further questions about that layer. Throws usage for a layer that is not there.
     Array attention(std::int64_t layer, AttentionKind kind = AttentionKind::self);
     /// Those of one head, [queries, keys], of a range of positions. Throws usage for positions that have not run.
     Array attention(HeadId head, Range queries = {}, Range keys = {});
     /// ln Σ exp of a head's scores by query, [queries]. Replays like attention().
     Array log_sum_exp(HeadId head, Range queries = {});
-    /// What all heads of a layer do with the first marks.size() tokens, computed on the device without storing a matrix of weights.
-    /// `marks` are sums of TokenMark for each of them; in cross attention of all the encoder's tokens and then of the
-    /// decoder's. `factors` [keys, heads], unless empty, multiply the weights of a key. Replays like attention().
+    /// What all heads of a layer do with the first marks.size() tokens, computed on the device without storing a matrix
+    /// of weights. `marks` are sums of TokenMark for each of them; in cross attention of all the encoder's tokens and
+    /// then of the decoder's. `factors` [keys, heads], unless empty, multiply the weights of a key. Replays like
+    /// attention().
     HeadTable head_statistics(std::int64_t layer, std::span<const std::int32_t> marks,
                               std::span<const float> factors = {}, AttentionKind kind = AttentionKind::self);
-    /// ‖v_j‖ by key and head, [keys, heads]; with `projected` ‖W_O v_j‖, the length of what the head adds to the residual stream
-    /// where its weight is 1 (Kobayashi et al. 2020).
+    /// ‖v_j‖ by key and head, [keys, heads]; with `projected` ‖W_O v_j‖, the length of what the head adds to the
+    /// residual stream where its weight is 1 (Kobayashi et al. 2020).
     Array value_norms(std::int64_t layer, bool projected, AttentionKind kind = AttentionKind::self);
 
     const SessionStats& stats() const;
     SessionMemory memory() const;
     /// Rows of the first run when `waiting` tokens wait.
     std::int64_t chunk(std::int64_t waiting) const;
-    /// Plans by rows, for tools (explain, check); made when first asked for. The second is an encoder–decoder's encoder's, for
-    /// a text of so many tokens.
+    /// Plans by rows, for tools (explain, check); made when first asked for. The second is an encoder–decoder's
+    /// encoder's, for a text of so many tokens.
     Plan& plan(std::int64_t rows);
     Plan& encoder_plan(std::int64_t tokens);
     /// Dispatch times of all runs since the last call, with SessionOptions::profile.
@@ -334,11 +341,11 @@ public:
     ~Generator();
     Generator(Generator&&) noexcept;
     Generator& operator=(Generator&&) noexcept;
-    /// Continues `prompt`; an encoder–decoder answers it. Calls `on_token` for each piece of text; it stops the text by returning
-    /// false.
+    /// Continues `prompt`; an encoder–decoder answers it. Calls `on_token` for each piece of text; it stops the text by
+    /// returning false.
     Ending generate(const std::string& prompt, const std::function<bool(const Token&)>& on_token);
-    /// Continues `ids`. The beginning that the session already has is kept and only the rest runs, so that a conversation costs
-    /// its new tokens only. An encoder–decoder reads all of them again.
+    /// Continues `ids`. The beginning that the session already has is kept and only the rest runs, so that a
+    /// conversation costs its new tokens only. An encoder–decoder reads all of them again.
     Ending generate(std::span<const std::int32_t> ids, const std::function<bool(const Token&)>& on_token);
     /// The whole continuation.
     std::string complete(const std::string& prompt);

@@ -37,22 +37,23 @@ struct BuildOptions {
 
 /// Names of the states and outputs, and the segments of the graph.
 namespace model_names {
-inline const char* tokens = "tokens";                ///< i32 [sequences, context]: the whole of each, host-visible
-inline const char* step = "step";                    ///< u32 [sequences, STEP_WORDS], host-visible
-inline const char* source_tokens = "source.tokens";  ///< the two of an encoder–decoder's encoder
-inline const char* source_step = "source.step";
-inline const char* source_length =
-    "source.length";               ///< i32 [sequences]: tokens that the encoder has read; host-visible
-inline const char* seen = "seen";  ///< u32 [sequences, vocab / 32]
+inline constexpr const char* tokens = "tokens";  ///< i32 [sequences, context]: the whole of each, host-visible
+inline constexpr const char* step = "step";      ///< u32 [sequences, STEP_WORDS], host-visible
+inline constexpr const char* source_tokens = "source.tokens";  ///< the two of an encoder–decoder's encoder
+inline constexpr const char* source_step = "source.step";
+inline constexpr const char* source_length =
+    "source.length";                         ///< i32 [sequences]: tokens that the encoder has read; host-visible
+inline constexpr const char* seen = "seen";  ///< u32 [sequences, vocab / 32]
 /// i32 [sequences, context], host-visible: of encoders that tell types apart, and of models with Architecture::positions.
-inline const char* types = "token_types";
-inline const char* positions = "position_ids";
-inline const char* pixels = "pixels";  ///< f32 [1, channels, height, width], of models that see; host-visible
-inline const char* logits = "logits";  ///< f32 [all rows, vocab], or [sequences, labels]
-inline const char* pooled = "pooled";  ///< f32 [sequences, width], of encoders that have a pooler
+inline constexpr const char* types = "token_types";
+inline constexpr const char* positions = "position_ids";
+inline constexpr const char* pixels = "pixels";  ///< f32 [1, channels, height, width], of models that see; host-visible
+inline constexpr const char* logits = "logits";  ///< f32 [all rows, vocab], or [sequences, labels]
+inline constexpr const char* pooled = "pooled";  ///< f32 [sequences, width], of encoders that have a pooler
 /// f32 [all rows, width], of encoders with a norm behind the last block.
-inline const char* last_hidden = "last_hidden";
-inline const char* relation = "relation";  ///< f32 [sequences, 2], BERT's: does the second text follow the first?
+inline constexpr const char* last_hidden = "last_hidden";
+inline constexpr const char* relation =
+    "relation";  ///< f32 [sequences, 2], BERT's: does the second text follow the first?
 std::string keys(std::int64_t layer, AttentionKind kind = AttentionKind::self);
 std::string values(std::int64_t layer, AttentionKind kind = AttentionKind::self);
 std::string global_keys(std::int64_t layer);  ///< of the first rows' own attention, see ModelBuilder::attend

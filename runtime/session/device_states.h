@@ -1,5 +1,5 @@
-// The memory of sequences on the device: tokens, steps (shaders/params/step.h), caches, recorded rows, masks. Each sequence has a
-// slot of its own in every state; a run addresses slots by its lanes' map, which is part of the steps.
+// The memory of sequences on the device: tokens, steps (shaders/params/step.h), caches, recorded rows, masks. Each
+// sequence has a slot of its own in every state; a run addresses slots by its lanes' map, which is part of the steps.
 #pragma once
 
 #include <span>

@@ -22,8 +22,8 @@ Graph PlanCache::graph(const PlanKey& key) const {
                              .global_tokens = options_.global_tokens});
 }
 
-// Operands may be rounded in all sessions but those of f32, and not where attention is recorded: weights are recomputed from the
-// q, k and log-sum-exp that the kernel used.
+// Operands may be rounded in all sessions but those of f32, and not where attention is recorded: weights are recomputed
+// from the q, k and log-sum-exp that the kernel used.
 CompileOptions PlanCache::compile_options() const {
     const bool rounds = options_.precision != Precision::f32 && !options_.record_attention.every &&
                         options_.record_attention.layers.empty();

@@ -12,8 +12,8 @@
 
 namespace vantage {
 
-/// Which graph of the model a plan runs, and for how many rows. A lane is a place for one sequence in a run; every lane has `rows`
-/// rows.
+/// Which graph of the model a plan runs, and for how many rows. A lane is a place for one sequence in a run; every lane
+/// has `rows` rows.
 struct PlanKey {
     std::int64_t lanes = 1, rows = 1;
     bool encoder = false;  ///< the encoder of an encoder–decoder

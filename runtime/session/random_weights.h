@@ -10,9 +10,9 @@
 
 namespace vantage {
 
-/// Draws a block of about a million numbers from N(0, 0.02²) for each storage type, and repeats it on the device through every
-/// weight: a model of 8 G parameters is filled at copy bandwidth. The block is no multiple of usual row lengths, so that rows of
-/// a matrix differ.
+/// Draws a block of about a million numbers from N(0, 0.02²) for each storage type, and repeats it on the device
+/// through every weight: a model of 8 G parameters is filled at copy bandwidth. The block is no multiple of usual row
+/// lengths, so that rows of a matrix differ.
 class RandomWeights {
 public:
     RandomWeights(gpu::DeviceState& device, std::uint64_t seed) : device_(device), seed_(seed) {}

@@ -77,8 +77,8 @@ std::int64_t RunScheduler::encoder_rows_for(std::int64_t tokens) {
     return size;
 }
 
-// The smallest size that holds all that waits, unless most of it would be padding. An encoder's first tokens see the last: it has
-// one run.
+// The smallest size that holds all that waits, unless most of it would be padding. An encoder's first tokens see the
+// last: it has one run.
 std::int64_t RunScheduler::rows_for(std::int64_t waiting) const {
     if (config_.is_vision()) return context_;
     if (config_.kind == ModelKind::encoder) return encoder_rows_for(waiting);

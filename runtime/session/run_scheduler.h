@@ -17,13 +17,13 @@ struct PromptRun {
     std::int64_t rows = 0;
     std::vector<std::size_t> slots;
 };
-/// `waiting`: tokens by sequence, 0 for those that need no run; at least one has some. `rows_for` gives the rows of the run that
-/// so many tokens need first. The sequence that waits for most comes first; others join where they need as many rows, so
-/// that none is padded to the need of another.
+/// `waiting`: tokens by sequence, 0 for those that need no run; at least one has some. `rows_for` gives the rows of the
+/// run that so many tokens need first. The sequence that waits for most comes first; others join where they need as
+/// many rows, so that none is padded to the need of another.
 PromptRun next_prompt_run(std::span<const std::int64_t> waiting,
                           const std::function<std::int64_t(std::int64_t)>& rows_for);
-/// Lanes of a run are powers of two, or as many as there are sequences: few plans serve any number. Most that `wanted` sequences
-/// fill; and the fewest that hold them.
+/// Lanes of a run are powers of two, or as many as there are sequences: few plans serve any number. Most that `wanted`
+/// sequences fill; and the fewest that hold them.
 std::int64_t lanes_filled_by(std::int64_t wanted, std::int64_t sequences);
 std::int64_t lanes_holding(std::int64_t wanted, std::int64_t sequences);
 /// Slots for `lanes` lanes: the live ones, then others, which idle.

@@ -7,9 +7,9 @@
 namespace vantage::detail {
 
 struct SessionAccess {
-    /// Where on the device the rows of a recorded layer are that its weights are made from; the same for the session's life. Rows
-    /// that have run are not written again before the sequence is rewound. Throws usage for a layer that is not recorded or
-    /// not there.
+    /// Where on the device the rows of a recorded layer are that its weights are made from; the same for the session's
+    /// life. Rows that have run are not written again before the sequence is rewound. Throws usage for a layer that is
+    /// not recorded or not there.
     static TapSource tap_source(const Session& session, std::int64_t layer, AttentionKind kind = AttentionKind::self);
 };
 

@@ -1,4 +1,5 @@
-// What a session tells of its attention: weights of any head by the tap, log-sum-exps, the replay where a layer was not recorded.
+// What a session tells of its attention: weights of any head by the tap, log-sum-exps, the replay where a layer was not
+// recorded.
 #include <algorithm>
 
 #include "runtime/base/fallback.h"
@@ -144,8 +145,8 @@ Array Session::log_sum_exp(HeadId head, Range queries) {
     return {Shape{queries.count}, std::move(some)};
 }
 
-// The tokens with their marks as the op head_statistics takes them; how queries and keys lie to each other becomes an option of
-// the source.
+// The tokens with their marks as the op head_statistics takes them; how queries and keys lie to each other becomes an
+// option of the source.
 std::vector<std::int32_t> Session::State::marked_tokens(TapSource& tapped, std::span<const std::int32_t> marks,
                                                         AttentionKind kind) const {
     const auto positions = static_cast<std::size_t>(tapped.k.type->shape[0]),

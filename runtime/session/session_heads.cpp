@@ -54,7 +54,8 @@ HeadKey HeadTable::key(std::int64_t key, std::int64_t head) const {
 }
 static_assert(delimiter_mark == MARK_DELIMITER && word_mark == MARK_WORD && ROW_LINK_COUNT == 4);
 
-// W_O of a layer as rows [features of the heads, width of the model]: the matrix that the attention's output is multiplied with.
+// W_O of a layer as rows [features of the heads, width of the model]: the matrix that the attention's output is
+// multiplied with.
 std::vector<float> Session::State::output_projection(std::int64_t layer, std::int64_t features,
                                                      AttentionKind kind) const {
     Graph transposed = core.graph_of(kind).copy();
@@ -91,7 +92,8 @@ std::vector<float> Session::State::output_projection(std::int64_t layer, std::in
 
 namespace {
 
-/// W_hᵀ W_h of a head [Dv, Dv], W_h its rows of W_O: ‖W_h v‖² = vᵀ (W_hᵀ W_h) v costs Dv² a token, not Dv times the width.
+/// W_hᵀ W_h of a head [Dv, Dv], W_h its rows of W_O: ‖W_h v‖² = vᵀ (W_hᵀ W_h) v costs Dv² a token, not Dv times the
+/// width.
 std::vector<double> gram(std::span<const float> rows, std::size_t dv) {
     const std::size_t width = rows.size() / dv;
     std::vector<double> products(dv * dv);

@@ -1,5 +1,5 @@
-// The tap on attention: weights of one head recomputed from the rows that a session kept, into a buffer of fixed size; and
-// what all heads do, in numbers, made of those weights on the device.
+// The tap on attention: weights of one head recomputed from the rows that a session kept, into a buffer of fixed size;
+// and what all heads do, in numbers, made of those weights on the device.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +31,8 @@ public:
     /// p_ij for a window of positions, row-major. Runs in pieces that fit the tap's buffer.
     std::vector<float> weights(const TapSource& source, std::int64_t head, std::int64_t first_row, std::int64_t rows,
                                std::int64_t first_key, std::int64_t keys);
-    /// The numbers of a window of rows, with the first `count` keys. tokens [ctx, 2] are ids and marks, those of queries apart
-    /// behind them; factors [ctx, H], or nothing.
+    /// The numbers of a window of rows, with the first `count` keys. tokens [ctx, 2] are ids and marks, those of
+    /// queries apart behind them; factors [ctx, H], or nothing.
     HeadTable statistics(const TapSource& source, std::int64_t first_row, std::int64_t rows, std::int64_t count,
                          std::span<const std::int32_t> tokens, std::span<const float> factors);
 
