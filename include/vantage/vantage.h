@@ -1,6 +1,7 @@
-// All of Vantage but vulkan.h.
+// All public headers but vulkan.h, view.h and view_vulkan.h.
 #pragma once
 
+#include "vantage/array.h"
 #include "vantage/batch.h"
 #include "vantage/caps.h"
 #include "vantage/device.h"
