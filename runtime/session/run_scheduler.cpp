@@ -371,6 +371,7 @@ void RunScheduler::run_source(const PromptRun& run) {
 
 // In one run each: an encoder's first tokens see the last.
 void RunScheduler::run_sources() {
+    if (std::ranges::none_of(sequences_, &SequenceState::source_waits)) return;  // before anything is allocated
     std::vector<std::int64_t> left;
     for (const SequenceState& s : sequences_) left.push_back(s.source_waits ? std::ssize(s.source) : 0);
     while (std::ranges::max(left) > 0) {
