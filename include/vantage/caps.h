@@ -47,9 +47,9 @@ struct Caps {
     bool cooperative_matrix2 = false;  ///< rows of them are reduced, elements computed with, sums converted to operands
 
     bool is_cpu() const { return type == DeviceType::cpu; }
-    /// A CPU device on which a load from one address for all lanes is one load, and not one for each lane. Measured: lavapipe
-    /// since Mesa 25, which is told from earlier ones and from SwiftShader by its Vulkan version, 1.4.
-    bool loads_uniform_once() const { return is_cpu() && api_version >= (1u << 22 | 4u << 12); }
+    /// A CPU device on which a load from one address for all lanes is one load, and not one for each lane: Mesa's lavapipe (by its
+    /// driver id) from Mesa 25 on, the first with Vulkan 1.4. Measured; SwiftShader loads for each lane whatever its version.
+    bool loads_uniform_once() const;
 };
 
 /// "6d657361-3232-2e33-2e36-000000000000"

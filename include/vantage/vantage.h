@@ -1,4 +1,4 @@
-// All public headers but vulkan.h, view.h and view_vulkan.h.
+// All of Vantage except what needs other libraries: vulkan.h, view.h and view_vulkan.h. Kernels: custom_kernel.h.
 #pragma once
 
 #include "vantage/array.h"
@@ -7,6 +7,7 @@
 #include "vantage/device.h"
 #include "vantage/error.h"
 #include "vantage/graph.h"
+#include "vantage/log.h"
 #include "vantage/model.h"
 #include "vantage/ops.h"
 #include "vantage/plan.h"

@@ -252,6 +252,11 @@ std::vector<std::string> missing_requirements(const Caps& caps) {
     return missing;
 }
 
+bool Caps::loads_uniform_once() const {
+    constexpr std::uint32_t lavapipe = 13, vulkan_1_4 = 1u << 22 | 4u << 12;  // VK_DRIVER_ID_MESA_LLVMPIPE
+    return is_cpu() && driver_id == lavapipe && api_version >= vulkan_1_4;
+}
+
 Quirks quirks_of(const Caps& caps, bool disable_subgroup, bool disable_fp16, bool disable_coopmat) {
     Quirks quirks;
     for (const KnownFault& fault : known_faults) {

@@ -162,7 +162,9 @@ std::vector<std::uint32_t> compile_glsl(const std::string& name, const std::stri
     const std::string compiler = environment("VANTAGE_GLSLANG").value_or("glslang");
     Finished finished;
     try {
-        finished = run_program({compiler, "-V", "--quiet", "--target-env", "vulkan1.3", "-o", module, shader}, {});
+        // env looks for the program on PATH, and exits with 127 when it is not there.
+        finished = run_program(
+            {"/usr/bin/env", compiler, "-V", "--quiet", "--target-env", "vulkan1.3", "-o", module, shader}, {});
     } catch (const Error&) {
         finished.code = 127;
     }

@@ -129,6 +129,16 @@ TEST_CASE("what a device lacks is said in words") {
     CHECK_THAT(lacks(R"("max_shared_memory": 8192)"), ContainsSubstring("shared memory"));
 }
 
+TEST_CASE("only lavapipe from Mesa 25 on loads once for all lanes") {
+    const auto once = [](const std::string& more) {
+        return made_up("CPU", R"("type": "cpu", )" + more).loads_uniform_once();
+    };
+    CHECK(once(R"("driver_id": 13, "api_version": "1.4.305")"));
+    CHECK_FALSE(once(R"("driver_id": 13, "api_version": "1.3.246")"));
+    CHECK_FALSE(once(R"("driver_id": 10, "api_version": "1.4.0")"));  // SwiftShader
+    CHECK_FALSE(made_up("GPU", R"("driver_id": 13, "api_version": "1.4.305")").loads_uniform_once());
+}
+
 TEST_CASE("quirks follow driver, version and facts") {
     const auto quirks = [](const Caps& caps) { return quirks_of(caps, false, false, false); };
     SECTION("an ordinary device has none") { CHECK(quirks(made_up("good")).reasons.empty()); }
