@@ -24,11 +24,12 @@ install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/vantage" DESTINATION "${CMAKE_I
   FILES_MATCHING PATTERN "*.h")
 # pkg-config: vantage::vantage and what it links, without pictures and windows.
 set(libraries "")
-foreach(layer IN ITEMS vantage ${layers})
+foreach(layer IN LISTS layers)
   if(NOT layer MATCHES "_(picture|view|bench|conform|measure|cost)$")
     string(APPEND libraries " -l${layer}")
   endif()
 endforeach()
+file(RELATIVE_PATH vantage_prefix "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
 configure_file("${PROJECT_SOURCE_DIR}/cmake/vantage.pc.in" "${PROJECT_BINARY_DIR}/generated/vantage.pc" @ONLY)
 install(FILES "${PROJECT_BINARY_DIR}/generated/vantage.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")
 
