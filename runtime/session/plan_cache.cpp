@@ -1,5 +1,6 @@
 #include "runtime/session/plan_cache.h"
 
+#include "runtime/exec/plan_access.h"
 #include "runtime/session/model_access.h"
 
 namespace vantage {
@@ -37,7 +38,7 @@ CompileOptions PlanCache::compile_options() const {
 
 Plan& PlanCache::get(const PlanKey& key) {
     if (const auto made = plans_.find(key); made != plans_.end()) return *made->second;
-    auto made = std::make_unique<Plan>(graph(key), model_.device(), compile_options(), bindings_);
+    auto made = std::make_unique<Plan>(detail::PlanAccess::make(graph(key), model_.device(), compile_options(), bindings_));
     return *(plans_[key] = std::move(made));
 }
 

@@ -91,7 +91,7 @@ std::int64_t RunScheduler::rows_for(std::int64_t waiting) const {
     return best;
 }
 
-void RunScheduler::settle() const { gpu::wait(states_.device(), states_.device().submitted); }
+void RunScheduler::settle() const { gpu::wait(states_.device(), states_.device().queue.submitted); }
 
 void RunScheduler::stop() {
     settle();

@@ -4,6 +4,7 @@
 
 #include "runtime/base/format.h"
 #include "runtime/models/config.h"
+#include "runtime/session/model_access.h"
 
 namespace vantage::view {
 
@@ -23,7 +24,7 @@ std::int64_t Interaction::query(const ViewState& state, std::int64_t rows) const
 }
 
 std::string shown_name(HeadStatistic statistic, const LiveModel& live) {
-    return statistic == HeadStatistic::first && live.model().config().is_vision() ? "[CLS]" : name_of(statistic);
+    return statistic == HeadStatistic::first && config_of(live.model()).is_vision() ? "[CLS]" : name_of(statistic);
 }
 
 std::string head_name(const HeadId& head) {

@@ -1,5 +1,4 @@
 #include "viewer/panels/viewer.h"
-#include "runtime/session/model_access.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,6 +8,7 @@
 #include "runtime/base/utf8.h"
 #include "runtime/gpu/queue.h"
 #include "runtime/models/config.h"
+#include "runtime/session/model_access.h"
 #include "viewer/panels/areas.h"
 #include "viewer/panels/focus_finder.h"
 #include "viewer/panels/menus.h"
@@ -178,7 +178,7 @@ void Viewer::run_prompt() {
     if (!commanded()) return;
     LiveModel& live = runs_.a().live;
     ViewState wanted = state_;
-    (live.model().config().is_vision() ? wanted.image : wanted.prompt) = fonts_.of_field(at_.prompt);
+    (config_of(live.model()).is_vision() ? wanted.image : wanted.prompt) = fonts_.of_field(at_.prompt);
     wanted.sampling = at_.sampling, wanted.max_tokens = at_.max_tokens;
     const std::uint64_t run = live.version().run + 1;
     try {
@@ -269,7 +269,7 @@ void Viewer::read_models() {
 /// Cross-attention and images have no distances: the axis goes back to keys.
 void Viewer::refuse_relative_axis() {
     const bool cross = runs_.head().kind == AttentionKind::cross;
-    if (state_.axis != KeyAxis::relative || !(cross || runs_.a().live.model().config().is_vision())) return;
+    if (state_.axis != KeyAxis::relative || !(cross || config_of(runs_.a().live.model()).is_vision())) return;
     state_.axis = KeyAxis::absolute;
     state_.part.reset();
     say(cross ? "cross-attention has no relative positions: its keys are another text"
@@ -289,7 +289,7 @@ void Viewer::arrange(float width, float height) {
     const LiveModel& live = runs_.a().live;
     layout_ = lay_out(width, height, options_.scale,
                       {.heads = head_grid(live),
-                       .image = live.model().config().is_vision(),
+                       .image = config_of(live.model()).is_vision(),
                        .two_texts = live.model().info().layers_of(AttentionKind::cross) > 0,
                        .prompt = prompted});
     panes_ = lay_panes(runs_, state_, fonts_, layout_.focus, options_.scale);
