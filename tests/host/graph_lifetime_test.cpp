@@ -74,7 +74,7 @@ TEST_CASE("empty tensors are refused with the caller's line", "[graph]") {
     Graph graph;
     const Tensor x = graph.input("x", {4, 8}), none;
     expect_error(ErrorKind::usage, {here, "output: y is an empty tensor"}, [&] { graph.output("y", none); });
-    expect_error(ErrorKind::usage, {here, "gelu", "x is an empty tensor"}, [&] { gelu(none); });
+    expect_error(ErrorKind::usage, {here, "activation: x is an empty tensor"}, [&] { gelu(none); });
     expect_error(ErrorKind::usage, {here, "add: b is an empty tensor"}, [&] { add(x, none); });
     expect_error(ErrorKind::usage, {here, "add: a is an empty tensor"}, [&] { add(none, x); });
     expect_error(ErrorKind::usage, {here, "matmul: b is an empty tensor"}, [&] { matmul(x, none); });
