@@ -64,7 +64,7 @@ private:
 /// The bytes of scalars as push constants hold them: 4-byte integers and floats in order. A double becomes a float, an integer a
 /// 32-bit one.
 template <class... Scalars>
-std::vector<std::byte> params(Scalars... scalars) {
+std::vector<std::byte> kernel_params(Scalars... scalars) {
     std::vector<std::byte> bytes;
     const auto add = [&](auto scalar) {
         static_assert(std::is_arithmetic_v<decltype(scalar)>, "params takes numbers");
@@ -82,7 +82,7 @@ std::vector<std::byte> params(Scalars... scalars) {
 /// Adds a call of `kernel` to the graph of its inputs: results of `types`; push constants are the addresses of the layout's
 /// operands, then `parameters`, 128 bytes in all. Throws usage, with the caller's line, for an input that the layout does not
 /// name, an empty tensor, or too many parameters.
-///     Tensor y = call(leaky, {x}, {x.type()}, params(count, 0.1f))[0];
+///     Tensor y = call(leaky, {x}, {x.type()}, kernel_params(count, 0.1f))[0];
 std::vector<Tensor> call(const CustomKernel& kernel, const std::vector<Tensor>& inputs,
                          const std::vector<TensorType>& types, const std::vector<std::byte>& parameters = {},
                          SourceLocation where = SourceLocation::here());

@@ -262,7 +262,7 @@ TEST_CASE("a kernel of the program runs in a graph, is timed by name and checked
     const CustomKernel twice = CustomKernel::spirv("twice", module.code, doubling_layout());
     Graph g;
     const Tensor x = g.input("x", {7, 11});
-    const Tensor y = call(twice, {x}, {x.type()}, params(77u, 0.5f))[0];
+    const Tensor y = call(twice, {x}, {x.type()}, kernel_params(77u, 0.5f))[0];
     g.output("y", y + y);
     Plan plan(std::move(g), test_device(), {.profile = true});
     plan.fill("x", 3);
@@ -278,7 +278,7 @@ TEST_CASE("a check finds a kernel of the program that disagrees with its referen
     const CustomKernel twice = CustomKernel::spirv("wrong", find_spirv("selftest")->code, doubling_layout());
     Graph g;
     const Tensor x = g.input("x", {5});
-    g.output("y", call(twice, {x}, {x.type()}, params(5u, 0.75f))[0]);
+    g.output("y", call(twice, {x}, {x.type()}, kernel_params(5u, 0.75f))[0]);
     Plan plan(std::move(g), test_device());
     plan.fill("x", 1);
     const std::vector<Divergence> found = plan.check();
@@ -344,7 +344,7 @@ TEST_CASE("a kernel in a file is compiled again when the file changes", "[plan][
     }
     Graph g;
     const Tensor x = g.input("x", {5});
-    g.output("y", call(*kernel, {x}, {x.type()}, params(5u, 0.5f))[0]);
+    g.output("y", call(*kernel, {x}, {x.type()}, kernel_params(5u, 0.5f))[0]);
     Plan plan(std::move(g), test_device());
     std::string warnings;
     set_log([&](LogLevel, const std::string& text) { warnings += text; });

@@ -61,11 +61,11 @@ public:
         for (int i = 0; i < times; ++i) plan_.run();
     }
     std::uint32_t word(int i) const {
-        return static_cast<std::uint32_t>(plan_.read("step")[static_cast<std::size_t>(i)]);
+        return static_cast<std::uint32_t>(plan_.read("step").values()[static_cast<std::size_t>(i)]);
     }
     // What lies from place `first` on up to `end`.
     std::vector<std::size_t> tokens(std::uint32_t first = 1) const {
-        const std::vector<float> all = plan_.read("tokens");
+        const std::vector<float> all = plan_.read("tokens").vector();
         return {all.begin() + first, all.begin() + word(STEP_END)};
     }
     std::vector<std::size_t> draw(const Settings& s, int times) {

@@ -28,7 +28,7 @@ std::string long_model(std::int64_t original) {
 }
 
 std::vector<float> weights_of(Session& session) {
-    return session.attention(0, 1, 0, session.processed(), 0, session.processed());
+    return session.attention(HeadId{.layer = 0, .head = 1}).vector();
 }
 
 /// Weights of the viewer's session and of a session without options, of the same tokens.
@@ -63,13 +63,13 @@ TEST_CASE("the viewer's context is at most 32768 tokens, and less where the memo
     const Model model = Model::load(device, folder.path());
     CHECK(LiveModel(model).context() == 32768);
 
-    std::uint64_t& limit = device.state().memory_limit;
+    std::uint64_t& limit = device.state().memory.limit;
     limit = std::uint64_t{1} << 34;
     limit = limit - device.memory_available() + (std::uint64_t{2} << 20);
     std::string said;
-    set_log_sink([&](LogLevel, const std::string& message) { said += message; });
+    set_log([&](LogLevel, const std::string& message) { said += message; });
     const LiveModel live(model);
-    set_log_sink({});
+    set_log({});
     CHECK(live.context() < 32768);
     CHECK(live.context() >= 64);
     CHECK_THAT(said, Catch::Matchers::ContainsSubstring("tokens instead of the model's 32768"));
