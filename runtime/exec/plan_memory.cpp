@@ -13,7 +13,7 @@ gpu::Buffer allocate_value(gpu::DeviceState& device, const Value& value, bool gu
         gpu::upload(device, buffer, 0, value.data());
     else if (value.kind == ValueKind::state && bytes > 0)
         gpu::fill(device, buffer, 0, bytes, 0);
-    if (guard) gpu::fill(device, buffer, bytes, red_zone, poison);
+    if (guard) gpu::fill(device, buffer, bytes, buffer.bytes() - bytes, poison);  // allocations round up
     return buffer;
 }
 

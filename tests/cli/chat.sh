@@ -1,16 +1,11 @@
-#!/ usr / bin / env bash
-#vantage chat as a script drives it : turns, history that is kept, commands, Ctrl - C, full contexts, \
-    models without a template.
-#Once : it is about files and texts; what devices compute is compared in tests / device.
-."${VANTAGE_ROOT:?}/tests/cli/common.bash" model = ${VANTAGE_ROOT : ? } / assets / models / mini - world chat() {
-    "$program" chat - q-- template chatml-- precision f32-- temp 0 - n 12 "$@";
-}
-#field NAME LINE : a number or a text of a turn's JSON.
-field() {
-    sed - n "$2p"
-            "$scratch/json" |
-        sed "s/.*\"$1\":\(\"[^\"]*\"\|[0-9]*\).*/\1/";
-}
+#!/usr/bin/env bash
+# vantage chat as a script drives it: turns, history that is kept, commands, Ctrl-C, full contexts, models without a template.
+# Once: it is about files and texts; what devices compute is compared in tests/device.
+. "${VANTAGE_ROOT:?}/tests/cli/common.bash"
+model=${VANTAGE_ROOT:?}/assets/models/mini-world
+chat() { "$program" chat -q --template chatml --precision f32 --temp 0 -n 12 "$@"; }
+# field NAME LINE: a number or a text of a turn's JSON.
+field() { sed -n "$2p" "$scratch/json" | sed "s/.*\"$1\":\(\"[^\"]*\"\|[0-9]*\).*/\1/"; }
 
 first="Mia put the red key in the box." second="Where is the key?"
 printf '%s\n\n%s\n' "$first" "$second" | chat >"$scratch/out" 2>"$scratch/err"
@@ -45,15 +40,16 @@ check "a slash behind a space is text" test "$(field text 1)" = '" /etc"'
 printf '%s' "$first" | chat --json --system "Be brief." >"$scratch/json"
 check "a last line without its end; a system message" test "$(field prompt_tokens 1)" -gt 40
 check "no line, no reply" test -z "$(chat </dev/null)"
-#-- -- templates -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -
 
-#ends CODE TEXT COMMAND… : ends with CODE and one line on stderr that has each of TEXT's words joined by *.
+# ---- templates -------------------------------------------------------------------------------------------------------
+
+# ends CODE TEXT COMMAND…: ends with CODE and one line on stderr that has each of TEXT's words joined by *.
 ends() {
-    local code = $1 text = $2 got = 0 shift 2 "$@" > "$scratch/out" 2 > "$scratch/err" < < < "Hello" || got = $
-        ?
-#shellcheck disable = SC2053 #a pattern
-        if ((got != code || $(wc - l < "$scratch/err") != 1)) || [[$(< "$scratch/err") != *$text * ]];
-    then
+    local code=$1 text=$2 got=0
+    shift 2
+    "$@" >"$scratch/out" 2>"$scratch/err" <<<"Hello" || got=$?
+    # shellcheck disable=SC2053  # a pattern
+    if ((got != code || $(wc -l <"$scratch/err") != 1)) || [[ $(<"$scratch/err") != *$text* ]]; then
         printf 'FAILED: %s\n  wanted %s and one line with "%s"\n  got %s: %s\n' "$*" "$code" "$text" "$got" "$(<"$scratch/err")"
         failures=$((failures + 1))
     fi
@@ -61,56 +57,59 @@ ends() {
 ends 6 "mini-world: there is no chat template"*"vantage run"*"--template" "$program" chat
 ends 6 "/nowhere/t.jinja" "$program" chat --template /nowhere/t.jinja
 printf '\n{%% for m in messages %%}' >"$scratch/open.jinja"
-ends 6 "open.jinja, line 2: the template ends without {% endfor %}" "$program" chat --template "$scratch/open.jinja"
+ends 6 "open.jinja, line 2: the template ends where {% endfor %} was wanted" "$program" chat --template "$scratch/open.jinja"
 echo '{% include "x" %}' >"$scratch/include.jinja"
-ends 1 'include.jinja, line 1: the tag "include" is not supported' "$program" chat --template "$scratch/include.jinja"
+ends 1 'include.jinja, line 1: the tag "include" is not built' "$program" chat --template "$scratch/include.jinja"
 echo '{{ raise_exception("Only haiku.") }}' >"$scratch/refuses.jinja"
 ends 2 'refuses.jinja, line 1: the template rejects the input: "Only haiku."' "$program" chat --template "$scratch/refuses.jinja"
 ends 2 "the conversation has "*" tokens, but the context has 8; start again with /reset, or use a larger --ctx" "$program" chat --template chatml --ctx 8
 ends 2 "--profile needs a command that runs a model" "$program" tokenize --profile "$scratch/trace.json"
 
-mkdir "$scratch/model" && cp "$model"/{
-    config.json, tokenizer.json, generation_config.json, model.safetensors
-}
-"$scratch/model" echo '{"bos_token": {"content": "<|endoftext|>"}, "chat_template": "{{ bos_token }}{% for m in messages %}{{ m.content }}{% endfor %}"}' >
-    "$scratch/model/tokenizer_config.json" check "a model's own template" test -
-        n "$(" $program " chat -q -m " $scratch / model " -n 4 <<<" Once upon a time
-                                                        ")" echo 'Story: {{ messages[-1].content }}' >
-    "$scratch/model/chat_template.jinja"
-    "$program" chat -
-        q-- json - m "$scratch/model" -
-        n 4 < <<"Once"> "$scratch/json" check "its chat_template.jinja comes first" test "$(field prompt_tokens 1)" -
-                   lt 8 "$program" chat-- template chatml-- ctx 40 --ignore -
-                   eos-- stop qqq<<<"Hello"> / dev / null 2> "$scratch/err" check
-                                                             "a context that fills up is said ($(<" $scratch /
-                                      err "))" grep -
-                                  q 'the context of 40 tokens is full' "$scratch/err"
+mkdir "$scratch/model" && cp "$model"/{config.json,tokenizer.json,generation_config.json,model.safetensors} "$scratch/model"
+echo '{"bos_token": {"content": "<|endoftext|>"}, "chat_template": "{{ bos_token }}{% for m in messages %}{{ m.content }}{% endfor %}"}' >"$scratch/model/tokenizer_config.json"
+check "a model's own template" test -n "$("$program" chat -q -m "$scratch/model" -n 4 <<<"Once upon a time")"
+echo 'Story: {{ messages[-1].content }}' >"$scratch/model/chat_template.jinja"
+"$program" chat -q --json -m "$scratch/model" -n 4 <<<"Once" >"$scratch/json"
+check "its chat_template.jinja comes first" test "$(field prompt_tokens 1)" -lt 8
+"$program" chat --template chatml --ctx 40 --ignore-eos --stop qqq <<<"Hello" >/dev/null 2>"$scratch/err"
+check "a context that fills up is said ($(<"$scratch/err"))" grep -q 'the context of 40 tokens is full' "$scratch/err"
 
-#-- -- Ctrl - \
-    C -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- -- --
+# ---- Ctrl-C ----------------------------------------------------------------------------------------------------------
 
-#A reply that goes on until it is stopped; the script then goes on with the next line, and Ctrl - C ends it there.
-                                  mkfifo "$scratch/lines" echo '{{ messages[-1].content }}'> "$scratch/last.jinja" set -
-                   m "$program" chat - q-- template "$scratch/last.jinja" --ignore - eos - n 100000 <
-               "$scratch/lines"> "$scratch/text" 2 > "$scratch/err" & job =
-    $ !set + m exec 3 > "$scratch/lines" printf 'Once upon a time\n' > &3 for ((i = 0; i < 600; ++i));
-do #until it writes if[[-s $scratch / text]];
-then break;
-fi sleep 0.05 done kill - INT $job for ((i = 0; i < 600; ++i));
-do #until the line ends if[[$(wc - l < "$scratch/text") - ge 1]];
-then break;
-fi sleep 0.05 done size =
-    $(wc - c < "$scratch/text") check "Ctrl-C stops a reply, not the program" kill - 0 $job printf 'The dog\n' >
-    &3 for ((i = 0; i < 600; ++i));
-do
-    if
-        [[$(wc - c < "$scratch/text") - gt $size]];
-then break;
-fi sleep 0.05 done check "the next line is replied to" test "$(wc -c <" $scratch / text ")" - gt "$size" kill -
-    INT $job sleep 2 code = 0 kill - INT $job wait $job || code = $
-    ? check "Ctrl-C at the prompt ends with 130 (got $code)" test $code =
-          130 check "and says nothing ($(<" $scratch / err "))" test !-s "$scratch/err" exec 3 > &-
+# A reply that goes on until it is stopped; the script then goes on with the next line, and Ctrl-C ends it there.
+mkfifo "$scratch/lines"
+echo '{{ messages[-1].content }}' >"$scratch/last.jinja"
+set -m
+"$program" chat -q --template "$scratch/last.jinja" --ignore-eos -n 100000 <"$scratch/lines" >"$scratch/text" 2>"$scratch/err" &
+job=$!
+set +m
+exec 3>"$scratch/lines"
+printf 'Once upon a time\n' >&3
+for ((i = 0; i < 600; ++i)); do # until it writes
+    if [[ -s $scratch/text ]]; then break; fi
+    sleep 0.05
+done
+kill -INT $job
+for ((i = 0; i < 600; ++i)); do # until the line ends
+    if [[ $(wc -l <"$scratch/text") -ge 1 ]]; then break; fi
+    sleep 0.05
+done
+size=$(wc -c <"$scratch/text")
+check "Ctrl-C stops a reply, not the program" kill -0 $job
+printf 'The dog\n' >&3
+for ((i = 0; i < 600; ++i)); do
+    if [[ $(wc -c <"$scratch/text") -gt $size ]]; then break; fi
+    sleep 0.05
+done
+check "the next line is replied to" test "$(wc -c <"$scratch/text")" -gt "$size"
+kill -INT $job
+sleep 2
+code=0
+kill -INT $job
+wait $job || code=$?
+check "Ctrl-C at the prompt ends with 130 (got $code)" test $code = 130
+check "and says nothing ($(<"$scratch/err"))" test ! -s "$scratch/err"
+exec 3>&-
 
-                                                                                                  if ((failures));
-then exit 1;
-fi echo "chat: all as wanted"
+if ((failures)); then exit 1; fi
+echo "chat: all as wanted"

@@ -90,5 +90,5 @@ TEST_CASE("a kernel that writes behind a state meets its red zone", "[plan]") {
     words[STEP_END] = 4, words[STEP_LIMIT] = 8;
     plan.write("step", words);
     plan.write("rows", std::vector<float>(32, 0.5f));
-    CHECK_THROWS_WITH(plan.run(), Catch::Matchers::ContainsSubstring("behind the end of cache f32 [2, 8]"));
+    CHECK_THROWS_WITH(plan.run(), Catch::Matchers::ContainsSubstring("past the end of cache f32 [2, 8]"));
 }

@@ -165,10 +165,10 @@ TEST_CASE("chat templates: hostile ones fail with a one-line error", "[chat]") {
     refused("steps",
             "{% set a = 'a' * 1000000 %}{% for i in range(100000) %}{% if a[-1] == a %}{% endif %}{% endfor %}");
     refused("range() of more than", "{% for i in range(9223372036854775807) %}{% endfor %}");
-    refused("beyond 64 bits", "{{ 9223372036854775807 + 1 }}");
-    refused("beyond 64 bits", "{{ -(0 - 9223372036854775807 - 1) }}");
-    refused("beyond 64 bits", "{{ (0 - 9223372036854775807 - 1) // -1 }}");
-    refused("beyond 64 bits", "{{ 9223372036854775808 }}");
+    refused("exceeds 64 bits", "{{ 9223372036854775807 + 1 }}");
+    refused("exceeds 64 bits", "{{ -(0 - 9223372036854775807 - 1) }}");
+    refused("exceeds 64 bits", "{{ (0 - 9223372036854775807 - 1) // -1 }}");
+    refused("exceeds 64 bits", "{{ 9223372036854775808 }}");
     refused("division by zero", "{{ 1 / 0 }}");
     refused("division by zero", "{{ 1.5 % 0 }}");
     refused("is not a namespace", "{% set a = 1 %}{% set a.b = 2 %}");
