@@ -1,5 +1,4 @@
 #include "runtime/graph/tuning.h"
-#include "runtime/graph/choose_kernel.h"
 
 #include <algorithm>
 #include <bit>

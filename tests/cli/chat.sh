@@ -57,9 +57,9 @@ ends() {
 ends 6 "mini-world: there is no chat template"*"vantage run"*"--template" "$program" chat
 ends 6 "/nowhere/t.jinja" "$program" chat --template /nowhere/t.jinja
 printf '\n{%% for m in messages %%}' >"$scratch/open.jinja"
-ends 6 "open.jinja, line 2: the template ends where {% endfor %} was wanted" "$program" chat --template "$scratch/open.jinja"
+ends 6 "open.jinja, line 2: the template ends without {% endfor %}" "$program" chat --template "$scratch/open.jinja"
 echo '{% include "x" %}' >"$scratch/include.jinja"
-ends 1 'include.jinja, line 1: the tag "include" is not built' "$program" chat --template "$scratch/include.jinja"
+ends 1 'include.jinja, line 1: the tag "include" is not supported' "$program" chat --template "$scratch/include.jinja"
 echo '{{ raise_exception("Only haiku.") }}' >"$scratch/refuses.jinja"
 ends 2 'refuses.jinja, line 1: the template rejects the input: "Only haiku."' "$program" chat --template "$scratch/refuses.jinja"
 ends 2 "the conversation has "*" tokens, but the context has 8; start again with /reset, or use a larger --ctx" "$program" chat --template chatml --ctx 8

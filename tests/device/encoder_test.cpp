@@ -152,7 +152,7 @@ TEST_CASE("an encoder runs the whole sequence again when it grows, and draws not
         session.run();
         session.append(std::span(ids).subspan(cut));
         session.run();
-        return session.hidden().vector();
+        return session.last_hidden().vector();
     };
     CHECK(last_hidden(6) == last_hidden(2));
     Session session(model, {.context = 6});
