@@ -121,9 +121,9 @@ void reference_write(const OpCall& call, std::span<const HostTensor> in, std::sp
         const std::int64_t b = row / each, r = row % each,
                            position = (call.has(step_) ? word(in[step_], STEP_POSITION, b) : 0) + r;
         if (position >= context || (call.has(step_) && r >= word(in[step_], STEP_VALID, b))) continue;
-        for (int i : {k_, v_})
+        for (const std::size_t i : {std::size_t{k_}, std::size_t{v_}})
             for (std::int64_t col = 0; col < cols; ++col)
-                out[static_cast<std::size_t>(i)][((call.has(step_) ? sequence_of(in[step_], b) : b) * context + position) * cols + col] =
+                out[i][((call.has(step_) ? sequence_of(in[step_], b) : b) * context + position) * cols + col] =
                     parts[i][row * cols + col];
     }
 }

@@ -38,7 +38,8 @@ CompileOptions PlanCache::compile_options() const {
 
 Plan& PlanCache::get(const PlanKey& key) {
     if (const auto made = plans_.find(key); made != plans_.end()) return *made->second;
-    auto made = std::make_unique<Plan>(detail::PlanAccess::make(graph(key), model_.device(), compile_options(), bindings_));
+    auto made =
+        std::make_unique<Plan>(detail::PlanAccess::make(graph(key), model_.device(), compile_options(), bindings_));
     return *(plans_[key] = std::move(made));
 }
 

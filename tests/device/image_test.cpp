@@ -76,7 +76,8 @@ TEST_CASE("a session looks at one whole image at a time", "[models]") {
     CHECK(see(recording, 0) == first);  // what was refused left nothing behind
     const Model reader = Model::load(test_device(), oracle_models + "bert_classification");
     Session text(reader, {.context = 4});
-    expect_error(ErrorKind::usage, {"bert_classification (bert) reads text", "takes no image"}, [&] { text.set_image(odd); });
+    expect_error(ErrorKind::usage, {"bert_classification (bert) reads text", "takes no image"},
+                 [&] { text.set_image(odd); });
 }
 
 TEST_CASE("the bare model has a pooler of any size", "[models]") {

@@ -27,9 +27,7 @@ std::string long_model(std::int64_t original) {
                                 "long_factor": [1, 1.3, 2.1, 3.2, 4.4, 5, 6, 7]}})";
 }
 
-std::vector<float> weights_of(Session& session) {
-    return session.attention(HeadId{.layer = 0, .head = 1}).vector();
-}
+std::vector<float> weights_of(Session& session) { return session.attention(HeadId{.layer = 0, .head = 1}).vector(); }
 
 /// Weights of the viewer's session and of a session without options, of the same tokens.
 std::pair<std::vector<float>, std::vector<float>> both_weights(const Model& model, LiveModel& live) {
