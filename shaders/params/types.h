@@ -45,9 +45,10 @@ consteval bool are_distinct(std::initializer_list<uint> ids) {
 #define VANTAGE_PARAMS_END }
 #define VANTAGE_CONSTANT_FIELD(number, type, name, value) constant_##type name = value;
 #define VANTAGE_CONSTANT_WORD(number, type, name, value) set_word(words, number, name);
-// NOLINTNEXTLINE(bugprone-macro-parentheses): `name` is a member
+// NOLINTBEGIN(bugprone-macro-parentheses): `name` is a member
 #define VANTAGE_CONSTANT_READ(number, type, name, value) \
     if (number < words.size()) made.name = std::bit_cast<constant_##type>(words[number]);
+// NOLINTEND(bugprone-macro-parentheses)
 #define VANTAGE_CONSTANT_NUMBER(number, type, name, value) , number
 #define VANTAGE_CONSTANTS(Struct, SHARED, OWN)                                                     \
     namespace vantage::params {                                                                    \
