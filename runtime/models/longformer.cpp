@@ -2,7 +2,8 @@
 //   a token's row: softmax over |i - j| ≤ w / 2 and the global tokens;  a global token's: softmax over all tokens, with
 //   queries, keys and values by projections of their own
 // Global are the first tokens of a sequence: SessionOptions::global_tokens, else one where the model classifies (what it answers
-// from) and none where it does not. Global tokens elsewhere (a question's, in front of its text) are the first, too.
+// from) and none where it does not. Those of SessionOptions::global_positions may lie anywhere: a table of queries and keys
+// takes the window's place.
 // Beltagy, Peters, Cohan, "Longformer: The Long-Document Transformer" (2020).
 #include <algorithm>
 
@@ -33,9 +34,11 @@ Tensor longformer_attention(ModelBuilder& d, std::int64_t layer, Tensor x) {
         return d.heads(d.dense("attention.self." + name, rows, c.width, true), c.heads);
     };
     // the checkpoint has these, whether this run has global tokens or not
-    const QKV global{heads("query_global", d.first_rows(x, own)), heads("key_global", x), heads("value_global", x)};
-    return d.attend(layer, heads("query", x), heads("key", x), heads("value", x), {.global_tokens = count},
-                    count > 0 ? global : QKV{});
+    const std::vector<std::int64_t>& positions = d.options.global_positions;
+    const Tensor rows = positions.empty() ? d.first_rows(x, own) : d.rows_at(x, positions);
+    const QKV global{heads("query_global", rows), heads("key_global", x), heads("value_global", x)};
+    return d.attend(layer, heads("query", x), heads("key", x), heads("value", x),
+                    {.global_tokens = positions.empty() ? count : 0}, count > 0 || !positions.empty() ? global : QKV{});
 }
 
 void build_longformer(ModelBuilder& d) {

@@ -19,6 +19,7 @@ std::string keys(std::int64_t layer, AttentionKind kind) { return of_layer("cach
 std::string values(std::int64_t layer, AttentionKind kind) { return of_layer("cache.v.", layer, kind); }
 std::string global_keys(std::int64_t layer) { return "cache.global_k." + std::to_string(layer); }
 std::string global_values(std::int64_t layer) { return "cache.global_v." + std::to_string(layer); }
+std::string visible_keys(std::int64_t window) { return "visible_keys." + std::to_string(window); }
 std::string recorded_queries(std::int64_t layer, AttentionKind kind) { return of_layer("watch.q.", layer, kind); }
 std::string recorded_lse(std::int64_t layer, AttentionKind kind) { return of_layer("watch.lse.", layer, kind); }
 std::string head_mask(std::int64_t layer, AttentionKind kind) { return of_layer("head_mask.", layer, kind); }
@@ -83,6 +84,32 @@ Tensor ModelBuilder::first_rows(Tensor x, std::int64_t count) {
     return embedding(integers(options.sequences > 1 ? name + " of " + std::to_string(each) : name, numbers), x);
 }
 
+std::string ModelBuilder::sized(const std::string& name, std::int64_t rows) const {
+    return name + " of " + std::to_string(options.sequences) + " x " + std::to_string(rows);
+}
+
+// Plans with fewer rows than the text are built for their states and never run: their positions are cut.
+Tensor ModelBuilder::rows_at(Tensor x, std::span<const std::int64_t> positions) {
+    const std::int64_t each = x.shape()[0] / options.sequences;
+    std::vector<std::int32_t> numbers;
+    for (std::int64_t sequence = 0; sequence < options.sequences; ++sequence)
+        for (const std::int64_t position : positions)
+            numbers.push_back(static_cast<std::int32_t>(sequence * each + std::min(position, each - 1)));
+    return embedding(integers(sized("rows", each), numbers), x);
+}
+
+Tensor ModelBuilder::with_rows_at(Tensor x, Tensor rows, std::span<const std::int64_t> positions) {
+    const std::int64_t each = x.shape()[0] / options.sequences, count = std::ssize(positions);
+    std::vector<std::int32_t> numbers(static_cast<std::size_t>(x.shape()[0]));  // of x with `rows` behind it
+    std::iota(numbers.begin(), numbers.end(), 0);
+    for (std::int64_t i = 0; i < options.sequences * count; ++i)
+        if (const std::int64_t position = positions[static_cast<std::size_t>(i % count)]; position < each)
+            numbers[static_cast<std::size_t>(i / count * each + position)] =
+                static_cast<std::int32_t>(x.shape()[0] + i);
+    const auto flat = [&](Tensor t) { return graph.reshape(t, {t.shape()[0], t.shape().elements() / t.shape()[0]}); };
+    return graph.reshape(embedding(integers(sized("merge", each), numbers), concat(flat(x), flat(rows))), x.shape());
+}
+
 Tensor ModelBuilder::conv1d(const std::string& name, Tensor x, std::int64_t out) {
     return linear(x, graph.weight(name + ".weight", {x.shape()[-1], out}), graph.weight(name + ".bias", {out}));
 }
@@ -138,7 +165,13 @@ AttentionResult ModelBuilder::attend_rows(Tensor q, Tensor keys, Tensor values, 
 Tensor ModelBuilder::attend(std::int64_t layer, Tensor q, Tensor k, Tensor v, AttentionOptions how, const QKV& first) {
     const AttentionOptions defaults = config.attention(layer);
     how.causal = defaults.causal && !options.encoder, how.scale = defaults.scale, how.softcap = defaults.softcap;
-    how.window_left = defaults.window_left, how.window_right = defaults.window_right;
+    const std::vector<std::int64_t>& positions = options.global_positions;
+    if (first.q && !positions.empty())  // no window: the table has it, and the global tokens
+        how.block_mask = graph.state(model_names::visible_keys(defaults.window_left.value()),
+                                     {options.context, options.context}, DType::i32),
+        how.block_size = 1;
+    else
+        how.window_left = defaults.window_left, how.window_right = defaults.window_right;
     how.step = step;
     const Tensor keys = cached(model_names::keys(layer, own()), k),
                  values = cached(model_names::values(layer, own()), v);
@@ -147,8 +180,11 @@ Tensor ModelBuilder::attend(std::int64_t layer, Tensor q, Tensor k, Tensor v, At
         const AttentionResult global =
             attend_rows(first.q, cached(model_names::global_keys(layer), first.k),
                         cached(model_names::global_values(layer), first.v), {.scale = defaults.scale, .step = step});
-        seen = {.o = write(seen.o, global.o, step), .lse = write(seen.lse, global.lse, step)};
-        q = write(q, first.q, step);
+        const auto replaced = [&](Tensor x, Tensor rows) {
+            return positions.empty() ? write(x, rows, step) : with_rows_at(x, rows, positions);
+        };
+        seen = {.o = replaced(seen.o, global.o), .lse = replaced(seen.lse, global.lse)};
+        q = replaced(q, first.q);
     }
     record_attention(layer, own(), q, seen.lse);
     return masked(layer, own(), graph.reshape(seen.o, {q.shape()[0], q.shape()[1] * v.shape()[2]}));

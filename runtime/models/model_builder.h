@@ -33,6 +33,8 @@ struct BuildOptions {
     std::int64_t source_context = 0;  ///< of a decoder: rows of what its encoder offers; 0 = as many as `context`
     std::int64_t rope_context = 0;    ///< as SessionOptions has it: LongRoPE's factors are for so long a context
     std::optional<std::int64_t> global_tokens = {};  ///< as SessionOptions has it
+    /// Positions of the global tokens in place of `global_tokens`, ascending, where they are not the first ones.
+    std::vector<std::int64_t> global_positions = {};
 };
 
 /// Names of the states and outputs, and the segments of the graph.
@@ -58,6 +60,8 @@ std::string keys(std::int64_t layer, AttentionKind kind = AttentionKind::self);
 std::string values(std::int64_t layer, AttentionKind kind = AttentionKind::self);
 std::string global_keys(std::int64_t layer);  ///< of the first rows' own attention, see ModelBuilder::attend
 std::string global_values(std::int64_t layer);
+/// i32 [context, context]: whether a query sees a key, of layers that see so many keys before and after a query.
+std::string visible_keys(std::int64_t window);
 std::string recorded_queries(std::int64_t layer, AttentionKind kind = AttentionKind::self);
 std::string recorded_lse(std::int64_t layer, AttentionKind kind = AttentionKind::self);
 std::string hidden(std::int64_t index);
@@ -96,7 +100,8 @@ public:
     Tensor rotate(Tensor heads);
     /// Appends k and v to the cache of `layer` and attends to all of it, as config.attention(layer) and
     /// `how` (sinks, biases) say. q [n, H, D], k and v [n, Hk, D] → [n, H D]. With `first`, an encoder's first rows attend to
-    /// all keys by projections of their own instead: q [g, H, D], k and v [n, Hk, D].
+    /// all keys by projections of their own instead: q [g, H, D], k and v [n, Hk, D]; with
+    /// BuildOptions::global_positions the rows at these positions.
     Tensor attend(std::int64_t layer, Tensor q, Tensor k, Tensor v, AttentionOptions how = {}, const QKV& first = {});
     /// The queries of an encoder–decoder's decoder, q [n, H, D], attend to what its encoder offered for `layer` → [n, H D].
     Tensor cross_attend(std::int64_t layer, Tensor q);
@@ -117,6 +122,8 @@ public:
     /// Row 0 of each sequence of x [n, cols] → [1, cols]: what encoders answer from. Or the first `count` rows.
     Tensor first_row(Tensor x) { return first_rows(x, 1); }
     Tensor first_rows(Tensor x, std::int64_t count);
+    /// The rows of each sequence at these positions, ascending.
+    Tensor rows_at(Tensor x, std::span<const std::int64_t> positions);
     /// An encoder's last hidden state, an output. What its heads make of it comes behind.
     void finish_encoder(Tensor x);
     /// The usual output layer: the embedding when they are tied, else `name`.
@@ -131,6 +138,10 @@ private:
     /// [sequences * n, …] → [sequences, n, …], as attention sees queries and caches, and back.
     Tensor by_sequence(Tensor rows);
     Tensor all_rows(Tensor by_sequence);
+    /// x [n, …] with `rows` [g, …] in place of those at these positions of each sequence, ascending.
+    Tensor with_rows_at(Tensor x, Tensor rows, std::span<const std::int64_t> positions);
+    /// A name for constants that depend on rows and sequences of the run.
+    std::string sized(const std::string& name, std::int64_t rows) const;
     /// Attention of each sequence's queries to its own keys.
     AttentionResult attend_rows(Tensor q, Tensor keys, Tensor values, const AttentionOptions& how);
     /// Keeps what the tap makes a layer's weights from.

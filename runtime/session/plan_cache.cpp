@@ -1,12 +1,23 @@
 #include "runtime/session/plan_cache.h"
 
+#include <algorithm>
+
 #include "runtime/exec/plan_access.h"
 #include "runtime/session/model_access.h"
 
 namespace vantage {
 
+GlobalTokens global_tokens_of(const SessionOptions& options) {
+    if (!options.global_positions) return {.first = options.global_tokens};
+    std::vector<std::int64_t> sorted = *options.global_positions;
+    std::ranges::sort(sorted);
+    if (sorted.empty() || sorted.back() + 1 == std::ssize(sorted)) return {.first = std::ssize(sorted)};
+    return {.scattered = std::move(sorted)};
+}
+
 Graph PlanCache::graph(const PlanKey& key) const {
     const ModelConfig& config = config_of(model_);
+    const GlobalTokens global = global_tokens_of(options_);
     std::vector<bool> recorded;  // by layer
     for (std::int64_t layer = 0; layer < std::max(config.layers, config.encoder.layers); ++layer)
         recorded.push_back(options_.record_attention.includes(layer));
@@ -20,7 +31,8 @@ Graph PlanCache::graph(const PlanKey& key) const {
                              .hidden = options_.inspect,
                              .head_mask = options_.masked_heads.has_value(),
                              .rope_context = options_.rope_context,
-                             .global_tokens = options_.global_tokens});
+                             .global_tokens = global.first,
+                             .global_positions = global.scattered});
 }
 
 // Operands may be rounded in all sessions but those of f32, and not where attention is recorded: weights are recomputed

@@ -21,6 +21,15 @@ struct PlanKey {
     auto operator<=>(const PlanKey&) const = default;
 };
 
+/// The global tokens of a session: the first ones, as many as the model takes by itself where nothing says it; or
+/// those at positions, ascending, which are not the first ones.
+struct GlobalTokens {
+    std::optional<std::int64_t> first = {};
+    std::vector<std::int64_t> scattered = {};
+};
+/// Of options whose positions differ from each other.
+GlobalTokens global_tokens_of(const SessionOptions& options);
+
 class PlanCache {
 public:
     /// `context`: rows of a sequence's cache.

@@ -29,14 +29,30 @@ TapSource Session::State::source_of(std::int64_t layer, AttentionKind kind, cons
         tapped.sinks = node.inputs[ops::attention::sinks_] >= 0;
         if (const int bias = node.inputs[ops::attention::position_bias_]; bias >= 0)
             tapped.position_bias = tensor(graph.value(graph.storage(bias)));
+        if (const int mask = node.inputs[ops::attention::block_mask_]; mask >= 0)
+            tapped.block_mask = tensor(graph.value(graph.storage(mask)));
     }
     return tapped;
 }
 
-// How many of the first rows look at keys of their own.
-std::int64_t Session::State::global_rows(std::int64_t layer) const {
-    if (!core.states.has(model_names::global_keys(layer))) return 0;
-    return core.options.global_tokens.value_or(core.config.own.integer("global_tokens"));
+// Whether some rows look at keys of their own.
+bool Session::State::has_global_rows(std::int64_t layer) const {
+    return core.states.has(model_names::global_keys(layer));
+}
+
+std::vector<Session::State::Rows> Session::State::split_rows(std::int64_t layer, Range rows) const {
+    if (!has_global_rows(layer)) return {{rows, false}};
+    const GlobalTokens tokens = global_tokens_of(core.options);
+    const std::int64_t first = tokens.first.value_or(core.config.own.integer("global_tokens"));
+    const auto is_global = [&](std::int64_t row) {
+        return tokens.scattered.empty() ? row < first : std::ranges::binary_search(tokens.scattered, row);
+    };
+    std::vector<Rows> parts;
+    for (std::int64_t row = rows.first; row < rows.first + rows.count; ++row) {
+        if (parts.empty() || parts.back().global != is_global(row)) parts.push_back({{row, 0}, is_global(row)});
+        ++parts.back().rows.count;
+    }
+    return parts;
 }
 
 Session& Session::State::replay_recording(std::int64_t layer) {
@@ -84,18 +100,24 @@ TapSource detail::SessionAccess::tap_source(const Session& session, std::int64_t
     if (!s.records(layer))
         throw Error(ErrorKind::usage,
                     format("attention: layer {} is not recorded (SessionOptions::record_attention)", layer));
-    return s.source_of(layer, kind, model_names::keys(layer, kind));
+    TapSource source = s.source_of(layer, kind, model_names::keys(layer, kind));
+    if (source.block_mask.type)
+        throw Error(ErrorKind::unsupported, core->model.info().name +
+                                                ": weights beside global tokens that are not the first ones are not "
+                                                "drawn; Session::attention has them");
+    return source;
 }
 
 // Rows of global tokens look at keys of their own.
 std::vector<float> Session::State::weights(HeadId head, Range queries, Range keys) {
-    const std::int64_t own = std::clamp<std::int64_t>(global_rows(head.layer) - queries.first, 0, queries.count);
-    std::vector<float> p = tap.weights(source_of(head.layer, head.kind, model_names::global_keys(head.layer)),
-                                       head.head, queries.first, own, keys.first, keys.count);
-    const std::vector<float> others =
-        tap.weights(source_of(head.layer, head.kind, model_names::keys(head.layer, head.kind)), head.head,
-                    queries.first + own, queries.count - own, keys.first, keys.count);
-    p.insert(p.end(), others.begin(), others.end());
+    std::vector<float> p;
+    for (const auto& [rows, global] : split_rows(head.layer, queries)) {
+        const std::string name =
+            global ? model_names::global_keys(head.layer) : model_names::keys(head.layer, head.kind);
+        const std::vector<float> part = tap.weights(source_of(head.layer, head.kind, name), head.head, rows.first,
+                                                    rows.count, keys.first, keys.count);
+        p.insert(p.end(), part.begin(), part.end());
+    }
     return p;
 }
 
@@ -182,17 +204,22 @@ HeadTable Session::head_statistics(std::int64_t layer, std::span<const std::int3
     if (rows == 0) return {};
     core->runs.settle();
     if (!s.records(layer)) return s.replay_recording(layer).head_statistics(layer, marks, factors, kind);
-    TapSource source = s.source_of(layer, kind, model_names::keys(layer, kind));
+    TapSource source = s.source_of(layer, kind, model_names::keys(layer, kind)), global;
+    if (s.has_global_rows(layer)) global = s.source_of(layer, kind, model_names::global_keys(layer));
     const std::vector<std::int32_t> tokens = s.marked_tokens(source, marks, kind);
     std::vector<float> all_factors(factors.begin(), factors.end());
     if (!factors.empty()) all_factors.resize(static_cast<std::size_t>(source.k.type->shape[0] * heads));
-    const std::int64_t own = std::min(s.global_rows(layer), rows);
-    HeadTable table = s.tap.statistics(source, own, rows - own, count, tokens, all_factors);
-    if (own == 0) return table;
-    const HeadTable global =
-        s.tap.statistics(s.source_of(layer, kind, model_names::global_keys(layer)), 0, own, count, tokens, all_factors);
-    table.rows.insert(table.rows.begin(), global.rows.begin(), global.rows.end());
-    for (std::size_t i = 0; i < table.keys.size(); ++i) table.keys[i] += global.keys[i];
+    HeadTable table;
+    for (const State::Rows& part : s.split_rows(layer, {0, rows})) {
+        HeadTable more = s.tap.statistics(part.global ? global : source, part.rows.first, part.rows.count, count,
+                                          tokens, all_factors);
+        if (table.keys.empty()) {
+            table = std::move(more);
+            continue;
+        }
+        table.rows.insert(table.rows.end(), more.rows.begin(), more.rows.end());
+        for (std::size_t i = 0; i < table.keys.size(); ++i) table.keys[i] += more.keys[i];
+    }
     return table;
 }
 

@@ -2,18 +2,21 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "runtime/base/fallback.h"
 #include "runtime/base/format.h"
 #include "runtime/base/options.h"
 #include "runtime/gpu/queue.h"
+#include "runtime/gpu/transfer.h"
 #include "runtime/session/model_access.h"
 
 namespace vantage::detail {
 
 namespace {
 
-constexpr double share_of_memory = 0.5;  // of what is available, that a context chosen here may take
+constexpr double share_of_memory = 0.5;               // of what is available, that a context chosen here may take
+constexpr std::int64_t max_scattered_context = 4096;  // a table of 4096 x 4096 numbers takes 64 MiB
 
 long long number(std::int64_t n) { return static_cast<long long>(n); }
 
@@ -55,6 +58,7 @@ SessionCore::SessionCore(const Model& m, const SessionOptions& o, std::int64_t c
     plans.bind(states.bindings());
     for (std::size_t i = 0; i < sequences.size(); ++i) restart(i, options.sampling);
     write_head_mask();
+    write_visible_keys();
 }
 
 SessionCore::~SessionCore() { gpu::wait_idle(states.device()); }
@@ -65,13 +69,68 @@ void SessionCore::check_options() const {
         if (layer < 0 || layer >= layers)
             throw Error(ErrorKind::usage, format("layer {} cannot be recorded: {} has layers 0 … {}", number(layer),
                                                  model.info().name, number(layers - 1)));
+    check_global_tokens();
+}
+
+void SessionCore::check_global_tokens() const {
     const std::optional<std::int64_t>& count = options.global_tokens;
-    if (!count) return;
+    if (!count && !options.global_positions) return;
     if (!config.own.has("global_tokens"))
         throw Error(ErrorKind::usage, model.info().name + " (" + model.info().architecture + ") has no global tokens");
+    if (count && options.global_positions)
+        throw Error(ErrorKind::usage, "global_tokens and global_positions are both given; one of them is wanted");
+    if (options.global_positions) return check_global_positions();
     if (*count < 0 || *count > config.context)
         throw Error(ErrorKind::usage, format("{} global tokens were asked for; {} allows 0 to {}", number(*count),
                                              model.info().name, number(config.context)));
+}
+
+void SessionCore::check_global_positions() const {
+    std::vector<std::int64_t> positions = *options.global_positions;
+    std::ranges::sort(positions);
+    const std::int64_t tokens = options.context > 0 ? options.context : config.context;
+    for (const std::int64_t position : positions)
+        if (position < 0 || position >= tokens)
+            throw Error(ErrorKind::usage, format("global position {} is outside of the context: 0 … {}",
+                                                 number(position), number(tokens - 1)));
+    if (const auto twice = std::ranges::adjacent_find(positions); twice != positions.end())
+        throw Error(ErrorKind::usage, format("global position {} is given twice", number(*twice)));
+    if (options.context > max_scattered_context && !global_tokens_of(options).scattered.empty())
+        throw Error(ErrorKind::unsupported,
+                    format("global tokens that are not the first ones need a table of context x context numbers; a "
+                           "context of at most {} tokens (64 MiB) is supported, but it is {}",
+                           number(max_scattered_context), number(options.context)));
+}
+
+void SessionCore::require_global_tokens() const {
+    if (!options.global_positions || options.global_positions->empty()) return;
+    const std::int64_t last = std::ranges::max(*options.global_positions);
+    for (const SequenceState& s : sequences)
+        if (!s.tokens.empty() && last >= s.size())
+            throw Error(ErrorKind::usage, format("global position {} is outside of the text of {} tokens", number(last),
+                                                 number(s.size())));
+}
+
+void SessionCore::write_visible_keys() {
+    const std::vector<std::int64_t> global = global_tokens_of(options).scattered;
+    if (global.empty()) return;
+    std::set<std::int64_t> windows;
+    for (std::int64_t layer = 0; layer < config.layers; ++layer)
+        windows.insert(config.attention(layer).window_left.value());
+    for (const std::int64_t window : windows) {
+        std::vector<std::int32_t> visible(static_cast<std::size_t>(context * context));
+        const auto see = [&](std::int64_t query, std::int64_t key) {
+            visible[static_cast<std::size_t>(query * context + key)] = 1;
+        };
+        for (std::int64_t query = 0; query < context; ++query) {
+            const std::int64_t end = std::min(query + window + 1, context);
+            for (std::int64_t key = std::max<std::int64_t>(0, query - window); key < end; ++key) see(query, key);
+            for (const std::int64_t key : global)
+                if (key < context) see(query, key);
+        }
+        gpu::upload(states.device(), states.buffer(model_names::visible_keys(window)), 0,
+                    std::as_bytes(std::span(visible)));
+    }
 }
 
 std::vector<Graph> SessionCore::all_graphs() const {
@@ -111,11 +170,13 @@ std::int64_t SessionCore::checked_context(std::int64_t count) const {
         throw Error(ErrorKind::usage, "a context has at least one token");
     if (config.is_vision()) return config.context;
     if (options.context > 0) return options.context;
-    const std::uint64_t each = bytes_per_token(count);
+    const bool scattered = !global_tokens_of(options).scattered.empty();
+    const std::uint64_t each = bytes_per_token(count) + (scattered ? 4 * max_scattered_context : 0);
     const auto holds = static_cast<std::int64_t>(
         share_of_memory * static_cast<double>(model.device().memory_available()) / static_cast<double>(each));
     std::int64_t wanted = config.default_context > 0 ? config.default_context : config.context;
     if (options.max_context > 0) wanted = std::min(wanted, options.max_context);
+    if (scattered) wanted = std::min(wanted, max_scattered_context);
     if (holds >= wanted) return wanted;
     const std::string of = count > 1 ? format(" of each of the {} sequences", number(count)) : std::string();
     if (holds < 1)
@@ -243,6 +304,7 @@ void SessionCore::mask_heads(std::span<const HeadId> heads) {
 
 void SessionCore::run() {
     require_source();
+    require_global_tokens();
     runs.run_sources();
     runs.run_tokens();
 }

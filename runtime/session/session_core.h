@@ -53,6 +53,12 @@ private:
     std::vector<Graph> all_graphs() const;
     std::uint64_t bytes_per_token(std::int64_t count) const;
     void check_options() const;
+    void check_global_tokens() const;
+    void check_global_positions() const;
+    /// Throws usage for a sequence that ends before a global token.
+    void require_global_tokens() const;
+    /// Writes which keys each query sees, of sessions whose global tokens are not the first ones.
+    void write_visible_keys();
     void check_masked_head(const HeadId& head) const;
     void check_ids(std::span<const std::int32_t> ids) const;
     void check_room(std::size_t there, std::size_t more) const;

@@ -113,7 +113,7 @@ Array Session::value_norms(std::int64_t layer, bool projected, AttentionKind kin
     const auto core = use();
     State& s = *state_;
     s.check_head({.layer = layer, .kind = kind});
-    if (s.global_rows(layer) > 0)
+    if (s.has_global_rows(layer))
         throw Error(ErrorKind::unsupported, core->model.info().name +
                                                 ": global tokens read values of their own, whose "
                                                 "lengths are not told apart");

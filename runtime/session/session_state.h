@@ -25,7 +25,13 @@ struct Session::State {
     }
     /// What the weights of the rows are made from that look at the keys of this name.
     TapSource source_of(std::int64_t layer, AttentionKind kind, const std::string& keys) const;
-    std::int64_t global_rows(std::int64_t layer) const;
+    bool has_global_rows(std::int64_t layer) const;
+    /// Windows of rows, one behind the other, each of global tokens only or of others only.
+    struct Rows {
+        Range rows;
+        bool global;
+    };
+    std::vector<Rows> split_rows(std::int64_t layer, Range rows) const;
     std::vector<float> weights(HeadId head, Range queries, Range keys);
     std::vector<std::int32_t> marked_tokens(TapSource& tapped, std::span<const std::int32_t> marks,
                                             AttentionKind kind) const;

@@ -42,7 +42,7 @@ std::vector<float> Tap::weights(const TapSource& source, std::int64_t head, std:
             std::vector<TapSource::Data> operands(attention_weights_op.operands.size());
             using namespace ops::attention_weights;
             operands[q_] = source.q, operands[k_] = source.k, operands[lse_] = source.lse;
-            operands[position_bias_] = source.position_bias;
+            operands[position_bias_] = source.position_bias, operands[block_mask_] = source.block_mask;
             run(attention_weights_op, std::move(attrs), operands, to);
             for (std::int64_t i = 0; i < r; ++i)
                 std::copy_n(part.data() + i * k, k, all.data() + (row + i) * keys + key);
@@ -81,7 +81,7 @@ HeadTable Tap::statistics(const TapSource& source, std::int64_t first_row, std::
         std::vector<TapSource::Data> operands(head_statistics_op.operands.size());
         using namespace ops::head_statistics;
         operands[q_] = source.q, operands[k_] = source.k, operands[lse_] = source.lse;
-        operands[position_bias_] = source.position_bias;
+        operands[position_bias_] = source.position_bias, operands[block_mask_] = source.block_mask;
         operands[factors_] = {factor_buffer, factor_type};
         operands[tokens_] = {token_buffer, TensorType{Shape{std::ssize(tokens) / 2, 2}, DType::i32}};
         run(head_statistics_op, std::move(attrs), operands, to);

@@ -14,13 +14,13 @@
 namespace vantage {
 
 /// What the weights of one layer are made from: q [ctx, H, D] f32, k [ctx, Hk, D], lse [ctx, H] f32; and how the layer
-/// attended: its node's options, and its position_bias. With the values v [ctx, Hk, Dv], which weights do not need.
+/// attended: its node's options, its position_bias and block_mask. With the values v [ctx, Hk, Dv], which weights do not need.
 struct TapSource {
     struct Data {
         gpu::Buffer buffer;
         std::optional<TensorType> type;  ///< nothing: there is none
     };
-    Data q, k, v, lse, position_bias;
+    Data q, k, v, lse, position_bias, block_mask;
     Attrs attrs;
     bool sinks = false;  ///< learned ones take a part of each row: its weights sum to less than 1
 };

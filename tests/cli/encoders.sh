@@ -49,7 +49,11 @@ gives '"labels"' inspect -m "$models/bert_classification" --ids 2,3,4 --json
 "$program" inspect -m "$models/mixtral" --ids 2,3,4 --save experts.safetensors >/dev/null || fail "inspect mixtral"
 grep -aq '"router_logits"' experts.safetensors || fail "inspect --save: router_logits is missing"
 gives "longformer" inspect -m "$models/longformer" --ids 2,3,4 --global-tokens 1
+gives "longformer" inspect -m "$models/longformer" --ids 2,3,4 --global-at 2,0 --check
 ends 2 "excludes" inspect -m "$models/longformer" --ids 2,3,4 --global-tokens 1 --global-at 0
+ends 2 "global position 3 is outside" inspect -m "$models/longformer" --ids 2,3,4 --global-at 0,3
+ends 2 "global position 2 is given twice" inspect -m "$models/longformer" --ids 2,3,4 --global-at 2,0,2
+ends 2 "has no global tokens" inspect -m "$models/bert" --ids 2,3 --global-at 1
 ends 2 "position -1 is negative" inspect -m "$models/longformer" --ids 2,3,4 --global-at=-1
 ends 2 "there is no position" inspect -m "$models/longformer" --ids 2,3,4 --global-at ""
 ends 2 '"x" is not a position' inspect -m "$models/longformer" --ids 2,3,4 --global-at 0,x

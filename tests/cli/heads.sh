@@ -115,6 +115,7 @@ ends 2 "is an encoder" heads -m "$models/bert" --ids 5,6 --ablate
 ends 2 "at least two tokens" heads --ids 5 --ablate
 ends 2 "--flow supports at most 64 tokens" heads --flow --ids "$(seq -s, 1 65)"
 ends 2 "outside the vocabulary" heads --ids 1,99999999
+gives "longformer" heads -m "$models/longformer" --ids 5,6,7,8 --global-at 1,3
 ends 2 "excludes" heads -m "$models/longformer" --ids 5,6 --global-tokens 1 --global-at 0
 ends 2 "value projections of their own" heads -m "$models/longformer" --ids 5,6 --values --global-at 0
 ends 2 "--sort" heads -p a --sort beauty

@@ -122,6 +122,26 @@ TEST_CASE("a batch of encoders equals single sessions", "[batch][models]") {
     CHECK(batch[2].last_hidden().shape()[0] == 7);
 }
 
+TEST_CASE("sequences of a batch have global tokens at the same positions", "[batch][models]") {
+    const Model model = Model::load(test_device(), oracle_models + "longformer");
+    const SessionOptions options{
+        .context = 16, .precision = Precision::f32, .global_positions = std::vector<std::int64_t>{4, 1}};
+    const std::vector<Ids> prompts = {
+        {5, 17, 40, 9, 77, 3, 12, 60, 33, 81}, {7, 25, 90, 14, 8}, {6, 5, 4, 3, 2, 9, 8, 7, 12}};
+    Batch batch(model, 3, options);
+    give(batch, prompts);
+    batch.run();
+    for (std::int64_t i = 0; i < 3; ++i) {
+        INFO("sequence " << i);
+        Session alone(model, options);
+        alone.append(prompts[static_cast<std::size_t>(i)]);
+        alone.run();
+        CHECK(difference(batch[i].last_hidden(), alone.last_hidden()).first <= 1e-3);
+    }
+    batch[1].rewind(4);  // no token 4 any more
+    expect_error(ErrorKind::usage, {"position 4", "4 tokens"}, [&] { batch.run(); });
+}
+
 TEST_CASE("a batch of encoder–decoders equals single sessions", "[batch][models]") {
     const std::string name = GENERATE("t5", "bart");
     INFO(name);

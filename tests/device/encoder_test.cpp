@@ -125,6 +125,171 @@ TEST_CASE("Longformer's first tokens are global as many as the session says", "[
                  [&] { const Session session(other, {.context = 6, .global_tokens = 1}); });
 }
 
+namespace {
+
+using Numbers = std::vector<double>;
+
+/// Longformer's pass in double precision, from the checkpoint and the definitions of Beltagy et al. 2020.
+struct LongformerReference {
+    static constexpr std::size_t width = 32, inner = 64, heads = 2, each = width / heads, layers = 2;
+    static constexpr std::int64_t half_windows[layers] = {4, 2};
+    const SafeTensors file = SafeTensors(oracle_models + "longformer/model.safetensors");
+    std::vector<Numbers> attention;  ///< by layer: [heads, n, n]
+
+    Numbers weight(const std::string& name) const {
+        const std::vector<float> values = values_of<float>(file.at("longformer." + name));
+        return {values.begin(), values.end()};
+    }
+    Numbers dense(const std::string& name, const Numbers& x, std::size_t in, std::size_t out) const {
+        const Numbers w = weight(name + ".weight"), b = weight(name + ".bias");
+        Numbers y(x.size() / in * out);
+        for (std::size_t i = 0; i < y.size(); ++i) {
+            y[i] = b[i % out];
+            for (std::size_t k = 0; k < in; ++k) y[i] += x[i / out * in + k] * w[i % out * in + k];
+        }
+        return y;
+    }
+    Numbers layer_norm(const std::string& name, const Numbers& x, const Numbers& residual) const {
+        const Numbers w = weight(name + ".weight"), b = weight(name + ".bias");
+        Numbers y(x.size());
+        for (std::size_t first = 0; first < x.size(); first += width) {
+            double mean = 0, variance = 0;
+            for (std::size_t i = first; i < first + width; ++i) mean += (y[i] = x[i] + residual[i]) / width;
+            for (std::size_t i = first; i < first + width; ++i) variance += (y[i] - mean) * (y[i] - mean) / width;
+            for (std::size_t i = first; i < first + width; ++i)
+                y[i] = (y[i] - mean) / std::sqrt(variance + 1e-5) * w[i - first] + b[i - first];
+        }
+        return y;
+    }
+    Numbers attend(std::size_t layer, const Numbers& x, const std::vector<bool>& global) {
+        const std::string self = "encoder.layer." + std::to_string(layer) + ".attention.self.";
+        const auto rows = [&](const char* name) { return dense(self + name, x, width, width); };
+        const Numbers q[] = {rows("query"), rows("query_global")}, k[] = {rows("key"), rows("key_global")},
+                      v[] = {rows("value"), rows("value_global")};
+        const std::size_t n = global.size();
+        Numbers y(n * width), p(heads * n * n);
+        for (std::size_t head = 0; head < heads; ++head)
+            for (std::size_t i = 0; i < n; ++i) {
+                const std::size_t own = global[i] ? 1 : 0;
+                double* const row = &p[(head * n + i) * n];
+                double sum = 0;
+                for (std::size_t j = 0; j < n; ++j) {
+                    const auto distance = std::abs(static_cast<std::int64_t>(i) - static_cast<std::int64_t>(j));
+                    if (distance > half_windows[layer] && !global[i] && !global[j]) continue;
+                    double dot = 0;
+                    for (std::size_t d = head * each; d < (head + 1) * each; ++d)
+                        dot += q[own][i * width + d] * k[own][j * width + d];
+                    sum += row[j] = std::exp(dot / std::sqrt(static_cast<double>(each)));
+                }
+                for (std::size_t j = 0; j < n; ++j) {
+                    row[j] /= sum;
+                    for (std::size_t d = head * each; d < (head + 1) * each; ++d)
+                        y[i * width + d] += row[j] * v[own][j * width + d];
+                }
+            }
+        attention.push_back(p);
+        return y;
+    }
+    /// The last hidden state [n, width].
+    Numbers run(std::span<const std::int32_t> ids, const std::vector<bool>& global) {
+        const Numbers words = weight("embeddings.word_embeddings.weight"),
+                      places = weight("embeddings.position_embeddings.weight"),
+                      types = weight("embeddings.token_type_embeddings.weight");
+        Numbers x, residual;
+        for (std::size_t i = 0; i < ids.size(); ++i)
+            for (std::size_t d = 0; d < width; ++d) {
+                x.push_back(words[static_cast<std::size_t>(ids[i]) * width + d]);
+                residual.push_back(places[(i + 2) * width + d] + types[d]);  // behind the padding token's row, 1
+            }
+        x = layer_norm("embeddings.LayerNorm", x, residual);
+        for (std::size_t layer = 0; layer < layers; ++layer) {
+            const std::string block = "encoder.layer." + std::to_string(layer) + ".";
+            const Numbers seen = dense(block + "attention.output.dense", attend(layer, x, global), width, width);
+            x = layer_norm(block + "attention.output.LayerNorm", seen, x);
+            Numbers y = dense(block + "intermediate.dense", x, width, inner);
+            for (double& value : y) value *= 0.5 * (1 + std::erf(value / std::sqrt(2.0)));
+            x = layer_norm(block + "output.LayerNorm", dense(block + "output.dense", y, inner, width), x);
+        }
+        return x;
+    }
+};
+
+std::vector<float> narrowed(const Numbers& numbers) { return {numbers.begin(), numbers.end()}; }
+
+}  // namespace
+
+TEST_CASE("Longformer's global tokens are at the positions that the session says", "[models]") {
+    const Model model = Model::load(test_device(), oracle_models + "longformer");
+    const std::vector<std::int32_t> ids = {5, 17, 40, 9, 77, 3, 12, 60, 33, 81, 7, 25, 90, 14};
+    const auto n = std::ssize(ids);
+    using Positions = std::vector<std::int64_t>;
+    const auto session_with = [&](const Positions& positions, Precision precision, const RecordAttention& recorded) {
+        Session session(
+            model, {.context = n, .precision = precision, .record_attention = recorded, .global_positions = positions});
+        session.append(ids);
+        session.run();
+        return session;
+    };
+    const Positions positions = GENERATE(Positions{}, Positions{0, 1}, Positions{6}, Positions{11, 1, 6, 7},
+                                         Positions{0, 13}, Positions{13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1});
+    const Precision precision = GENERATE(Precision::f32, Precision::f16);
+    INFO(positions.size() << " positions" << (precision == Precision::f32 ? " in f32" : " with f16 keys"));
+    std::vector<bool> global(ids.size());
+    for (const std::int64_t position : positions) global[static_cast<std::size_t>(position)] = true;
+    LongformerReference reference;
+    const std::vector<float> want = narrowed(reference.run(ids, global));
+    Session session = session_with(positions, precision, RecordAttention::all());
+    if (precision == Precision::f32)
+        for (const Divergence& d : session.plan(16).check(3)) FAIL_CHECK(d.node << ": " << d.message);
+    const Allowed allowed = allowed_in(precision, oracle_models + "longformer");
+    CHECK(difference(session.last_hidden(), want).first <=
+          allowed.hidden + allowed.hidden_of_largest * largest_of(want));
+    for (std::int64_t layer = 0; layer < 2; ++layer)
+        CHECK(difference(session.attention(layer), narrowed(reference.attention[static_cast<std::size_t>(layer)]))
+                  .first <= allowed.attention);
+    // a window across global rows, and a replay
+    CHECK(session.attention({1, 1}, {2, 6}, {3, 6}).vector() ==
+          session_with(positions, precision, {}).attention({1, 1}, {2, 6}, {3, 6}).vector());
+}
+
+TEST_CASE("Longformer's first tokens by position are those by count", "[models]") {
+    const Model model = Model::load(test_device(), oracle_models + "longformer");
+    const std::vector<std::int32_t> ids = {5, 17, 40, 9, 77, 3, 12, 60, 33, 81, 7, 25};
+    const auto last_hidden = [&](SessionOptions options) {
+        options.context = std::ssize(ids), options.precision = Precision::f32;
+        Session session(model, options);
+        session.append(ids);
+        session.run();
+        return session.last_hidden().vector();
+    };
+    CHECK(last_hidden({.global_tokens = 2}) == last_hidden({.global_positions = {{1, 0}}}));
+    CHECK(last_hidden({.global_tokens = 0}) == last_hidden({.global_positions = std::vector<std::int64_t>()}));
+}
+
+TEST_CASE("positions of global tokens that make no sense are refused", "[models]") {
+    const Model model = Model::load(test_device(), oracle_models + "longformer");
+    using Positions = std::vector<std::int64_t>;
+    const auto session_with = [&](const Positions& positions, std::optional<std::int64_t> count = {}) {
+        return Session(model, {.context = 12, .global_tokens = count, .global_positions = positions});
+    };
+    expect_error(ErrorKind::usage, {"global_tokens", "global_positions", "both"}, [&] { session_with({0}, 1); });
+    expect_error(ErrorKind::usage, {"position -1", "0 … 11"}, [&] { session_with({3, -1}); });
+    expect_error(ErrorKind::usage, {"position 12", "0 … 11"}, [&] { session_with({12}); });
+    expect_error(ErrorKind::usage, {"position 7", "twice"}, [&] { session_with({7, 2, 7}); });
+    const Model other = Model::load(test_device(), oracle_models + "roberta");
+    expect_error(ErrorKind::usage, {"roberta", "no global tokens"},
+                 [&] { const Session session(other, {.context = 6, .global_positions = Positions{1}}); });
+    for (const Positions& positions : {Positions{2, 5}, Positions{0, 1, 2, 3, 4, 5}}) {
+        Session session = session_with(positions);
+        session.run();  // nothing is there
+        session.append(std::vector<std::int32_t>{5, 17, 40, 9, 77});
+        expect_error(ErrorKind::usage, {"position 5", "5 tokens"}, [&] { session.run(); });
+        session.append(std::vector<std::int32_t>{3});
+        session.run();
+        CHECK(session.last_hidden().shape()[0] == 6);
+    }
+}
+
 TEST_CASE("BERT's first checkpoints say gamma and beta", "[models]") {
     const test::TemporaryDirectory folder;
     const std::string source = oracle_models + "bert_classification";

@@ -10,8 +10,10 @@
 #include "runtime/graph/choose_kernel.h"
 #include "runtime/models/config.h"
 #include "runtime/session/model_access.h"
+#include "runtime/session/session_access.h"
 #include "shaders/params/head_statistics.h"
 #include "test_model.h"
+#include "tests/host/expect_error.h"
 #include "vantage/op.h"
 
 using namespace vantage;
@@ -181,6 +183,23 @@ TEST_CASE("head statistics are those of the weights that PyTorch computed", "[he
     session.set_image(std::span(pixels).first(3 * 32 * 32));
     session.run();
     check_oracle(session, file.at("i0.attn"), {.ids = {}, .columns = 4});
+}
+
+TEST_CASE("head statistics beside global tokens anywhere are those of the weights", "[heads]") {
+    const std::vector<std::int32_t> ids = {5, 17, 40, 9, 77, 3, 5, 17, 40, 9, 77, 3, 12, 60, 33, 81, 7, 25, 90, 14};
+    const auto n = std::ssize(ids);
+    Session session(Model::load(test_device(), test::oracle_models + "longformer"),
+                    {.context = n,
+                     .precision = Precision::f32,
+                     .record_attention = RecordAttention::all(),
+                     .global_positions = std::vector<std::int64_t>{3, 15, 4}});
+    session.append(ids);
+    session.run();
+    for (std::int64_t layer = 0; layer < 2; ++layer)
+        check_table(session.head_statistics(layer, std::vector<std::int32_t>(ids.size(), MARK_WORD)),
+                    session.attention(layer).vector(), 2, ids.size(), ids.size(), {.ids = ids}, 5e-5);
+    test::expect_error(ErrorKind::unsupported, {"global tokens"},
+                       [&] { static_cast<void>(detail::SessionAccess::tap_source(session, 0)); });
 }
 
 namespace {
