@@ -130,10 +130,10 @@ struct SessionOptions {
     /// The first tokens that see all and are seen by all, in models that have such (Longformer); nothing = as many as
     /// the model takes by itself. Throws usage for other models.
     std::optional<std::int64_t> global_tokens = {};
-    /// The same by position, in place of `global_tokens`. Throws usage if both are given, for a position that is outside
-    /// of the context or given twice, and in run() for one that a sequence does not reach. Positions that are not the
-    /// first ones need a table of 4 context² bytes for each width of window: throws unsupported for a context above 4096
-    /// (64 MiB).
+    /// The same by position, in place of `global_tokens`. Throws usage if both are given, for a position that is
+    /// outside of the context or given twice, and in run() for one that a sequence does not reach. Positions that are
+    /// not the first ones need a table of 4 context² bytes for each width of window: throws unsupported for a context
+    /// above 4096 (64 MiB).
     std::optional<std::vector<std::int64_t>> global_positions = {};
     /// Heads whose output is multiplied by 0. Throws usage for a head that the model does not have. Where there is a
     /// list, even an empty one, mask_heads can change it.

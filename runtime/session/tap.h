@@ -14,7 +14,8 @@
 namespace vantage {
 
 /// What the weights of one layer are made from: q [ctx, H, D] f32, k [ctx, Hk, D], lse [ctx, H] f32; and how the layer
-/// attended: its node's options, its position_bias and block_mask. With the values v [ctx, Hk, Dv], which weights do not need.
+/// attended: its node's options, its position_bias and block_mask. With the values v [ctx, Hk, Dv], which weights do
+/// not need.
 struct TapSource {
     struct Data {
         gpu::Buffer buffer;

@@ -279,6 +279,9 @@ TEST_CASE("positions of global tokens that make no sense are refused", "[models]
     const Model other = Model::load(test_device(), oracle_models + "roberta");
     expect_error(ErrorKind::usage, {"roberta", "no global tokens"},
                  [&] { const Session session(other, {.context = 6, .global_positions = Positions{1}}); });
+    expect_error(ErrorKind::unsupported, {"4096", "5000"},
+                 [&] { const Session session(model, {.context = 5000, .global_positions = Positions{1}}); });
+    CHECK(Session(model, {.global_positions = Positions{1}}).context() == 78);  // all that the model has
     for (const Positions& positions : {Positions{2, 5}, Positions{0, 1, 2, 3, 4, 5}}) {
         Session session = session_with(positions);
         session.run();  // nothing is there
