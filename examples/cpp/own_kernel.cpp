@@ -28,7 +28,8 @@ int main(int count, char** words) try {
         count > 1 ? CustomKernel::glsl_file(words[1], layout) : CustomKernel::glsl("leaky_relu", source, layout);
     Graph g;
     const Tensor x = g.input("x", {4});
-    g.output("y", call(leaky, {x - g.constant("c", {4}, {1.f, 2.f, 3.f, 4.f})}, {x.type()}, kernel_params(4u, 0.1f))[0]);
+    g.output("y",
+             call(leaky, {x - g.constant("c", {4}, {1.f, 2.f, 3.f, 4.f})}, {x.type()}, kernel_params(4u, 0.1f))[0]);
     Plan plan = compile(g, Device::open());
     plan.write("x", {2.f, 2.f, 2.f, 2.f});
     plan.run();

@@ -88,6 +88,7 @@ TEST_CASE("writing what cannot be written is an error", "[plan]") {
     expect_error(ErrorKind::usage, {"x is f32 [2]", "[1, 2]"}, [&] { plan.write("x", Array({1, 2}, {1, 2})); });
     expect_error(ErrorKind::usage, {"z"}, [&] { plan.write("z", {1.f}); });
     Plan other = std::move(plan);
+    // NOLINTNEXTLINE(bugprone-use-after-move)
     expect_error(ErrorKind::usage, {"plan", "moved from"}, [&] { plan.run(); });
     expect_error(ErrorKind::usage, {"plan", "moved from"}, [&] { static_cast<void>(plan.read("y")); });
     other.write("x", Array({2}, {1, 2}));

@@ -44,16 +44,19 @@ TEST_CASE("a moved-from session and generator are an error", "[session]") {
     Session from = ran({});
     Session to = std::move(from);
     CHECK(to.processed() == 12);
+    // NOLINTNEXTLINE(bugprone-use-after-move)
     expect_error(ErrorKind::usage, {"moved from"}, [&] { from.next(); });
     expect_error(ErrorKind::usage, {"moved from"}, [&] { from.tokens(); });
     from = std::move(to);
     CHECK(from.next().has_value());
     Generator generator(mini_world(), {}, {.max_tokens = 2});
     const Generator other = std::move(generator);
+    // NOLINTNEXTLINE(bugprone-use-after-move)
     expect_error(ErrorKind::usage, {"moved from"}, [&] { generator.complete("A"); });
     Batch batch(mini_world(), 2, {.context = 8});
     const Batch moved = std::move(batch);
     CHECK(moved[1].tokens().empty());
+    // NOLINTNEXTLINE(bugprone-use-after-move)
     expect_error(ErrorKind::usage, {"moved from"}, [&] { batch.run(); });
 }
 

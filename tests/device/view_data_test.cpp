@@ -68,7 +68,7 @@ TEST_CASE("the histogram counts the visible cells along the bar, and the text th
                     column + size <= wanted.part.first_column || column >= wanted.part.last_column)
                     continue;
                 const auto at = static_cast<std::size_t>(r * map.columns + c);
-                const float value = state.pooling == Pooling::peak ? map.peak[at] : map.mass[at];
+                const float value = state.pooling == CellPooling::peak ? map.peak[at] : map.mass[at];
                 const float place = 64 * position_of(value, static_cast<float>(counts.range.max), state.scale,
                                                      static_cast<float>(counts.range.min));
                 on_border += std::abs(place - std::round(place)) < 1e-3f && place > 0 && place < 64 ? 1 : 0;
@@ -92,7 +92,7 @@ TEST_CASE("the histogram counts the visible cells along the bar, and the text th
     check(wanted);
     state.range = {0.01, 0.3}, state.scale = AttentionScale::logarithmic;
     check(wanted);
-    state.pooling = Pooling::peak, state.scale = AttentionScale::linear;
+    state.pooling = CellPooling::peak, state.scale = AttentionScale::linear;
     wanted = all_of({1, 3}, 150, 40);
     check(wanted);
     wanted.counted = ValueRange{0, 2};

@@ -54,6 +54,7 @@ TEST_CASE("a graph that was moved from says so", "[graph]") {
     const Tensor x = graph.input("x", {4});
     const Graph other = std::move(graph);
     const std::vector<std::function<void()>> uses = {
+        // NOLINTNEXTLINE(bugprone-use-after-move)
         [&] { graph.input("y", {4}); },
         [&] { graph.output("y", x); },
         [&] {

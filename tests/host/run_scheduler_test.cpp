@@ -8,7 +8,7 @@ using namespace vantage;
 
 namespace {
 
-using Slots = std::vector<std::size_t>;
+using SlotList = std::vector<std::size_t>;
 
 // Chunks of 8, then of what is left.
 std::int64_t eight(std::int64_t waiting) { return waiting > 1 ? 8 : 1; }
@@ -20,7 +20,7 @@ TEST_CASE("a long prompt runs apart from sequences that wait for one token", "[b
     waiting[9] = 512;
     const auto whole = [](std::int64_t tokens) { return tokens > 1 ? std::int64_t{512} : 1; };
     const PromptRun first = next_prompt_run(waiting, whole);
-    CHECK((first.rows == 512 && first.slots == Slots{9}));
+    CHECK((first.rows == 512 && first.slots == SlotList{9}));
     waiting[9] = 0;
     std::int64_t rows = 512, runs = 1;
     while (std::ranges::max(waiting) > 0) {
@@ -37,9 +37,9 @@ TEST_CASE("a long prompt runs apart from sequences that wait for one token", "[b
 }
 
 TEST_CASE("sequences that need equally many rows share a run", "[batch]") {
-    CHECK(next_prompt_run(std::vector<std::int64_t>{21, 1, 6, 0}, eight).slots == Slots{0, 2});
-    CHECK(next_prompt_run(std::vector<std::int64_t>{3, 4, 5}, eight).slots == Slots{0, 1, 2});  // all of them
-    CHECK(next_prompt_run(std::vector<std::int64_t>{3, 4, 5, 1}, eight).slots == Slots{0, 1});
+    CHECK(next_prompt_run(std::vector<std::int64_t>{21, 1, 6, 0}, eight).slots == SlotList{0, 2});
+    CHECK(next_prompt_run(std::vector<std::int64_t>{3, 4, 5}, eight).slots == SlotList{0, 1, 2});  // all of them
+    CHECK(next_prompt_run(std::vector<std::int64_t>{3, 4, 5, 1}, eight).slots == SlotList{0, 1});
     const auto many = [](std::int64_t) { return std::int64_t{8192}; };
     CHECK(next_prompt_run(std::vector<std::int64_t>(8, 9), many).slots.size() == 2);  // rows of a run are limited
     const auto huge = [](std::int64_t) { return std::int64_t{65536}; };
@@ -49,7 +49,7 @@ TEST_CASE("sequences that need equally many rows share a run", "[batch]") {
 TEST_CASE("lanes are powers of two or all sequences, the live ones first", "[batch]") {
     CHECK((lanes_holding(1, 6) == 1 && lanes_holding(3, 6) == 4 && lanes_holding(5, 6) == 6));
     CHECK((lanes_filled_by(1, 6) == 1 && lanes_filled_by(5, 6) == 4 && lanes_filled_by(6, 6) == 6));
-    CHECK(slots_of_lanes({false, true, false, true, true}, 4) == Slots{1, 3, 4, 0});
+    CHECK(slots_of_lanes({false, true, false, true, true}, 4) == SlotList{1, 3, 4, 0});
 }
 
 TEST_CASE("a sequence keeps the results of the tokens that it keeps", "[session]") {

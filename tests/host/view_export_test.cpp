@@ -49,7 +49,8 @@ TEST_CASE("every file of a view says what it is of", "[view]") {
     const ViewSubject s = small_subject();
     for (const std::string& text : {as_svg(s), as_html(s), as_csv(s), as_json(s)}) {
         CHECK(text.find("tiny (gpt2)") != std::string::npos);
-        for (const char* key : {"Vantage-Layer", "Vantage-Head", "Vantage-Scale", "Vantage-Pooling", "Vantage-Seed"})
+        for (const char* key :
+             {"Vantage-Layer", "Vantage-Head", "Vantage-Scale", "Vantage-CellPooling", "Vantage-Seed"})
             CHECK(text.find(key) != std::string::npos);
     }
     CHECK(caption_of(s) == "tiny · layer 2 · head 5 · √ scale to 1 · sum · seed 7");

@@ -43,7 +43,7 @@ TEST_CASE("a view and its command line say the same", "[view]") {
     state.head = HeadId{3, 7, AttentionKind::cross};
     state.part = Rectangle{0.5, 20, -3, 24};
     state.rows = 12;
-    state.axis = KeyAxis::relative, state.pooling = Pooling::peak;
+    state.axis = KeyAxis::relative, state.pooling = CellPooling::peak;
     state.modifiers = {.sink_off = true, .over_expected = true};
     state.pins = {{Pin::Kind::query, 4}, {Pin::Kind::key, 0}};
     state.scale = AttentionScale::linear, state.range = {0.001, 0.125}, state.colours = ColourMap::cividis;

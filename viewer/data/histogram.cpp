@@ -50,7 +50,7 @@ void Histogram::ask(const params::ViewTileMap& map, Subject subject, ViewWork& w
                                          .first_column = first_column,
                                          .rows = rows,
                                          .columns = columns,
-                                         .peak = subject.pooling == Pooling::peak},
+                                         .peak = subject.pooling == CellPooling::peak},
              {groups, 1, 1}, cells);
     asked_ = std::move(subject);
 }

@@ -20,7 +20,7 @@ public:
         std::int64_t rows = 0;  ///< of the text
         int level = 0;
         bool relative = false;
-        Pooling pooling = Pooling::mass;
+        CellPooling pooling = CellPooling::mass;
         AttentionScale scale = AttentionScale::square_root;
         ValueRange range;
         std::array<std::uint32_t, 4> part{};  ///< first row and column, rows and columns, in cells

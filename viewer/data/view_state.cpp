@@ -16,12 +16,12 @@ namespace {
 
 // ---- words of an option: enumerations and numbers -------------------------------------------------------------------
 
-constexpr Word<Pooling> pooling_words[] = {
+constexpr Word<CellPooling> pooling_words[] = {
     // the last two are the words of older command lines
-    {Pooling::mass, "sum"},
-    {Pooling::peak, "max"},
-    {Pooling::mass, "mass"},
-    {Pooling::peak, "peak"}};
+    {CellPooling::mass, "sum"},
+    {CellPooling::peak, "max"},
+    {CellPooling::mass, "mass"},
+    {CellPooling::peak, "peak"}};
 constexpr Word<KeyAxis> axis_words[] = {{KeyAxis::absolute, "absolute"}, {KeyAxis::relative, "relative"}};
 constexpr Word<Theme> theme_words[] = {{Theme::dark, "dark"}, {Theme::light, "light"}};
 constexpr Word<HeadOrder> order_words[] = {{HeadOrder::index, "index"}, {HeadOrder::value, "value"}};
@@ -273,7 +273,7 @@ const std::vector<Option>& options() {
         part_option(),
         rows_option(),
         word("--axis", axis_words, field(&ViewState::axis), "Columns: absolute (keys) or relative (distances)"),
-        word("--pool", pooling_words, field(&ViewState::pooling), "Pooling of zoomed-out cells: sum or max"),
+        word("--pool", pooling_words, field(&ViewState::pooling), "CellPooling of zoomed-out cells: sum or max"),
         flag("--sink-off", field(&ViewState::modifiers, &Modifiers::sink_off),
              "Exclude the first token (attention sink), renormalised"),
         flag("--value-weighted", field(&ViewState::modifiers, &Modifiers::value_weighted),
@@ -326,7 +326,7 @@ ViewState read_words(std::span<const std::string> words, ViewState state) {
 
 }  // namespace
 
-const char* name_of(Pooling pooling) { return word_for(pooling_words, pooling); }
+const char* name_of(CellPooling pooling) { return word_for(pooling_words, pooling); }
 const char* name_of(KeyAxis axis) { return word_for(axis_words, axis); }
 const char* name_of(Theme theme) { return word_for(theme_words, theme); }
 const char* name_of(HeadOrder order) { return word_for(order_words, order); }

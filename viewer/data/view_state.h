@@ -16,7 +16,7 @@
 namespace vantage::view {
 
 /// Value of a cell that covers several weights: mass is their sum over the keys, averaged over the queries; peak the largest.
-enum class Pooling : std::uint8_t { mass, peak };
+enum class CellPooling : std::uint8_t { mass, peak };
 /// Columns of the map: keys by position, or by distance (tokens from the key to its query).
 enum class KeyAxis : std::uint8_t { absolute, relative };
 enum class Theme : std::uint8_t { dark, light };
@@ -38,7 +38,7 @@ enum class HeadOrder : std::uint8_t { index, value };
 /// What is shown of two runs: both side by side, one of them, or the difference B − A.
 enum class ShownRuns : std::uint8_t { both, a, b, difference };
 
-const char* name_of(Pooling pooling);          ///< "sum", "max": of the command line, too
+const char* name_of(CellPooling pooling);      ///< "sum", "max": of the command line, too
 const char* name_of(KeyAxis axis);             ///< "absolute", "relative"
 const char* name_of(Theme theme);              ///< "dark", "light"
 const char* name_of(HeadStatistic statistic);  ///< "entropy", "effective tokens" …
@@ -108,7 +108,7 @@ struct ViewState {
     std::optional<Rectangle> part;      ///< nothing: all of it
     std::optional<std::int64_t> rows;   ///< only the first rows; nothing: all, live
     KeyAxis axis = KeyAxis::absolute;
-    Pooling pooling = Pooling::mass;
+    CellPooling pooling = CellPooling::mass;
     Modifiers modifiers;
     std::vector<Pin> pins;
     bool lines = false;  ///< from the current query to the tokens it attends to

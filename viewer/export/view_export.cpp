@@ -49,7 +49,7 @@ std::string in_quotes_csv(const std::string& text) {
 /// The shortest text that reads back as this number.
 std::string number_text(float value) { return std::isfinite(value) ? format("{:.9g}", value) : "nan"; }
 
-nlohmann::json table_of(const ViewSubject& s, Pooling pooling) {
+nlohmann::json table_of(const ViewSubject& s, CellPooling pooling) {
     nlohmann::json rows = nlohmann::json::array();
     for (std::int64_t r = 0; r < s.cells.rows; ++r) {
         nlohmann::json row = nlohmann::json::array();
@@ -134,9 +134,10 @@ bool ViewSubject::hidden(std::int64_t row, std::int64_t column) const {
            (state.axis == KeyAxis::absolute && is_gap(second->keys, state.shown, first_column, size));
 }
 
-float ViewSubject::value(std::int64_t row, std::int64_t column, Pooling pooling) const {
+float ViewSubject::value(std::int64_t row, std::int64_t column, CellPooling pooling) const {
     const auto of = [&](const MapCells& map) {
-        return (pooling == Pooling::mass ? map.mass : map.peak)[static_cast<std::size_t>(row * map.columns + column)];
+        return (pooling == CellPooling::mass ? map.mass
+                                             : map.peak)[static_cast<std::size_t>(row * map.columns + column)];
     };
     if (!second || state.shown == ShownRuns::a || state.shown == ShownRuns::both) return of(cells);
     return state.shown == ShownRuns::b ? of(second->cells) : of(second->cells) - of(cells);
@@ -222,8 +223,8 @@ std::vector<std::pair<std::string, std::string>> facts_of(const ViewSubject& s) 
         {"Vantage-Part", format("queries from {}, columns from {}, {} × {} cells", s.cells.first_row,
                                 s.cells.first_column, s.cells.rows, s.cells.columns)},
         {"Vantage-Cell", format("{} × {} weights", 1LL << s.cells.level, 1LL << s.cells.level)},
-        {"Vantage-Pooling",
-         v.pooling == Pooling::mass ? "sum: sum over keys, mean over queries" : "max: largest weight"},
+        {"Vantage-CellPooling",
+         v.pooling == CellPooling::mass ? "sum: sum over keys, mean over queries" : "max: largest weight"},
         {"Vantage-Axis", std::string(name_of(v.axis)) + (v.axis == KeyAxis::relative ? " (distances)" : " (keys)")},
         {"Vantage-Modifiers", modifiers_text(v.modifiers)},
         {"Vantage-Scale", format("{}, {:g} to {:g}", name_of(v.scale), v.range.min, v.range.max)},
@@ -285,7 +286,7 @@ std::string as_json(const ViewSubject& s) {
                        {"ids", s.tokens.ids}};
     if (!s.command.empty()) all["seed"] = s.state.sampling.seed;
     const auto add_tables = [](nlohmann::json& to, const ViewSubject& part) {
-        to["mass"] = table_of(part, Pooling::mass), to["peak"] = table_of(part, Pooling::peak);
+        to["mass"] = table_of(part, CellPooling::mass), to["peak"] = table_of(part, CellPooling::peak);
     };
     if (s.second) {  // all of it: rows and columns are slots then
         all["shown"] = name_of(s.state.shown);

@@ -36,7 +36,7 @@ struct ViewSubject {
     std::optional<SecondSubject> second;
     /// Value of a cell as shown.
     float at(std::int64_t row, std::int64_t column) const { return value(row, column, state.pooling); }
-    float value(std::int64_t row, std::int64_t column, Pooling pooling) const;
+    float value(std::int64_t row, std::int64_t column, CellPooling pooling) const;
     /// Place of a value on the colour bar.
     float position(float value) const {
         return position_of(value, static_cast<float>(state.range.max), state.scale,

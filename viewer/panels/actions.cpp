@@ -108,7 +108,7 @@ void next_statistic(ViewCommands& v) {
 
 void toggle_statistic_order(ViewCommands& v) { next(v.state().order, 2); }
 
-constexpr Pooling peak = Pooling::peak;
+constexpr CellPooling peak = CellPooling::peak;
 constexpr KeyAxis relative = KeyAxis::relative;
 
 // In the order of the menus.

@@ -25,7 +25,7 @@ void draw_map(const Ui& ui, const Surface& surface, ImDrawList& list, const MapD
     // Small maps are of plain weights, whatever the bar measures.
     if (drawing.mini_map >= 0 && !difference && default_range(ui.state.modifiers) != ValueRange{})
         p.bar = scale_params(default_scale({}), {});
-    p.peak = ui.state.pooling == Pooling::peak ? 1 : 0;
+    p.peak = ui.state.pooling == CellPooling::peak ? 1 : 0;
     p.mini_map = static_cast<std::uint32_t>(drawing.mini_map + 1);
     p.hide_future = drawing.hide_future ? 1 : 0;
     p.unknown = ui.palette.unknown;
