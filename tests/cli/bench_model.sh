@@ -17,12 +17,12 @@ check "nats per token $nats, wanted 1.33961 within f32's rounding" awk "BEGIN { 
 gives ',quality q4,' bench model --quality --tokens 64 -o csv
 check "four storages" test "$(grep -c ',quality ' out)" = 4
 
-ends 2 'allows 256' bench model --pp 300 -r 1 --no-start
+ends 2 'supports at most 256' bench model --pp 300 -r 1 --no-start
 # every test is checked before the first one runs, for which kernels would be made
-VANTAGE_CACHE_DIR=$scratch/refused ends 2 'allows 256' bench model --pp 8,300 -r 1 --no-start
+VANTAGE_CACHE_DIR=$scratch/refused ends 2 'supports at most 256' bench model --pp 8,300 -r 1 --no-start
 check "nothing is measured before a test that is refused" test ! -e refused
 ends 2 'not in {gpt2-small' bench model --shape gpt5
-ends 2 'draws no tokens' bench model -m "$models/bert" --tg 4 --no-start
+ends 2 'does not generate tokens' bench model -m "$models/bert" --tg 4 --no-start
 
 # what was measured before an error is written: here before the device is lost in one of the later submissions
 for n in 20 40 60 80 100; do
