@@ -292,7 +292,9 @@ void Viewer::arrange(float width, float height) {
                        .image = config_of(live.model()).is_vision(),
                        .two_texts = live.model().info().layers_of(AttentionKind::cross) > 0,
                        .prompt = prompted});
-    panes_ = lay_panes(runs_, state_, fonts_, layout_.focus, options_.scale);
+    // Assigned in place: who holds a pane, as a test does over a screenshot, sees it move.
+    const auto panes = lay_panes(runs_, state_, fonts_, layout_.focus, options_.scale);
+    panes_.assign(panes.begin(), panes.end());
 }
 
 Wanted Viewer::wanted(const RunView& run) const {
