@@ -27,7 +27,9 @@ struct Pair {
     ShownRows all_rows() const {
         return {comparison.rows_of(AttentionKind::self), comparison.rows_of(AttentionKind::encoder)};
     }
+    /// Runs `state` to its end. Until the thread of `a` has begun the run, its version is the settled one of the run before.
     void run(const ViewState& state) {
+        const std::uint64_t run_before = a.version().run;
         a.start({.text = state.prompt}, state.sampling, state.max_tokens);
         comparison.start(state);
         const double begin = seconds_now();
@@ -35,8 +37,7 @@ struct Pair {
             update();
             if (seconds_now() - begin > 120) FAIL("the runs did not come to their ends");
             std::this_thread::sleep_for(std::chrono::milliseconds(2));
-        } while (!comparison.settled(a.version(), b.version()) || !comparison.settled(version_a, version_b));
-        update();
+        } while (version_a.run == run_before || !comparison.settled(version_a, version_b));
     }
 };
 
