@@ -4,12 +4,15 @@
 
 function(vantage_test_program name pattern)
   file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/${pattern}")
+  if(vantage_sanitize)
+    list(FILTER sources EXCLUDE REGEX "/host_allocations_test\\.cpp$")  # replaces operator new, as sanitizers do
+  endif()
   if(NOT sources)
     return()
   endif()
   add_executable(${name} ${sources})
-  target_link_libraries(${name} PRIVATE vantage_bench vantage_view vantage_conform vantage_cost vantage VulkanRuntime::VulkanRuntime nlohmann_json::nlohmann_json
-                        Catch2::Catch2WithMain)
+  target_link_libraries(${name} PRIVATE vantage_bench vantage_view vantage_conform vantage_cost vantage
+                        VulkanRuntime::VulkanRuntime nlohmann_json::nlohmann_json Catch2::Catch2WithMain)
   target_compile_definitions(${name} PRIVATE VANTAGE_TEST_DATA="${PROJECT_SOURCE_DIR}/tests" VANTAGE_ROOT="${PROJECT_SOURCE_DIR}")
   vantage_warnings(${name})
   vantage_optimise_little(${name})
