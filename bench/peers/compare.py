@@ -4,7 +4,7 @@
     python3 bench/peers/compare.py [--vantage PROGRAM] [--device NAME] [--rounds 5] [--only PART,…] [--threads 2]
                                    [--json OUT]
 
-Peers (those that are not installed are listed): llama.cpp's llama-bench on Vulkan and on the CPU, with GGUF files of random
+Peers (the script lists those that are not installed): llama.cpp's llama-bench on Vulkan and on the CPU, with GGUF files of random
 weights from make_gguf.py; PyTorch (pytorch.py) on CUDA or the CPU; ncnn on Vulkan (ncnn_ops.py, ops only).
 Parts: model (shape of GPT-2 small, pp512 and tg64, in f32, f16 and q8), ops (matrix products, attention, norms).
 

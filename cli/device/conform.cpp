@@ -109,12 +109,12 @@ void run_files(const Device& device, const ConformOptions& o, ConformReport& rep
     for (const OracleCase& test : cases) {
         if (!o.test.empty() && o.test != test.name) continue;
         const bool by_file = o.op.empty() || o.op == test.op;  // by the name in the file or the name of the op
-        if (!test.not_built.empty()) {
-            if (by_file) report.add(NotBuilt{test.name, test.not_built});
+        if (!test.not_supported.empty()) {
+            if (by_file) report.add(NotSupported{test.name, test.not_supported});
             continue;
         }
         for (const std::string& what : test.partly)
-            if (by_file) report.add(NotBuilt{test.name, what, true});
+            if (by_file) report.add(NotSupported{test.name, what, true});
         run_oracle_case(
             device, test, [&](const OracleCall& call) { return by_file || o.op == call.op; }, o.kernel,
             [&](const OracleRun& run) {

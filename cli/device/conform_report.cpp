@@ -62,8 +62,8 @@ ConformReport::Totals ConformReport::totals() const {
     }
     Totals t;
     for (const auto& [test, all] : good) ++(all ? t.passed : t.failed);
-    for (const NotBuilt& n : not_built_)
-        if (!n.partly) ++t.not_built;
+    for (const NotSupported& n : not_supported_)
+        if (!n.partly) ++t.not_supported;
     return t;
 }
 
@@ -90,20 +90,20 @@ void ConformReport::print_kernels() const {
                     line.worst->result.allowed, case_text(*line.worst).c_str());
 }
 
-void ConformReport::print_not_built() const {
+void ConformReport::print_not_supported() const {
     std::map<std::string, std::string> tests;  // by reason
-    for (const NotBuilt& n : not_built_) tests[n.reason] += " " + n.test;
-    if (!tests.empty()) std::printf("not built:\n");
+    for (const NotSupported& n : not_supported_) tests[n.reason] += " " + n.test;
+    if (!tests.empty()) std::printf("not supported:\n");
     for (const auto& [reason, names] : tests) std::printf("  %s:%s\n", reason.c_str(), names.c_str());
 }
 
 void ConformReport::print_json(const Totals& t) const {
     Json results = Json::array(), missing = Json::array();
     for (const Outcome& o : outcomes_) results.push_back(to_json(o));
-    for (const NotBuilt& n : not_built_)
+    for (const NotSupported& n : not_supported_)
         missing.push_back({{"case", n.test}, {"reason", n.reason}, {"partly", n.partly}});
     const Json object = {{"schema_version", 1},       {"device", device_.caps().name}, {"passed", t.passed},
-                         {"failed", t.failed},        {"not_built", t.not_built},      {"results", results},
+                         {"failed", t.failed},        {"not_built", t.not_supported},  {"results", results},
                          {"not_built_cases", missing}};
     std::printf("%s\n", object.dump(2, ' ', false, Json::error_handler_t::replace).c_str());
 }
@@ -114,9 +114,9 @@ bool ConformReport::finish() const {
         print_json(t);
     } else {
         print_kernels();
-        print_not_built();
-        std::printf("%zu passed, %zu failed, %zu not built (cases; %zu kernel runs on %s)\n", t.passed, t.failed,
-                    t.not_built, outcomes_.size(), device_.caps().name.c_str());
+        print_not_supported();
+        std::printf("%zu passed, %zu failed, %zu not supported (cases; %zu kernel runs on %s)\n", t.passed, t.failed,
+                    t.not_supported, outcomes_.size(), device_.caps().name.c_str());
     }
     return t.failed == 0;
 }

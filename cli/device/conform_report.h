@@ -22,7 +22,7 @@ struct Outcome {
 };
 
 /// A case that Vantage does not support. `partly`: only some of its results are not supported.
-struct NotBuilt {
+struct NotSupported {
     std::string test, reason;
     bool partly = false;
 };
@@ -34,25 +34,25 @@ public:
         : device_(device), as_json_(as_json), verbose_(verbose) {}
 
     void add(Outcome outcome);
-    void add(NotBuilt what) { not_built_.push_back(std::move(what)); }
-    bool empty() const { return outcomes_.empty() && not_built_.empty(); }
+    void add(NotSupported what) { not_supported_.push_back(std::move(what)); }
+    bool empty() const { return outcomes_.empty() && not_supported_.empty(); }
     /// Prints the summary. Returns false if a run failed.
     bool finish() const;
 
 private:
     struct Totals {
-        std::size_t passed = 0, failed = 0, not_built = 0;
+        std::size_t passed = 0, failed = 0, not_supported = 0;
     };
     Totals totals() const;
     void print(const Outcome& outcome) const;
     void print_kernels() const;
-    void print_not_built() const;
+    void print_not_supported() const;
     void print_json(const Totals& totals) const;
 
     const Device& device_;
     bool as_json_, verbose_;
     std::vector<Outcome> outcomes_;
-    std::vector<NotBuilt> not_built_;
+    std::vector<NotSupported> not_supported_;
 };
 
 }  // namespace vantage::cli

@@ -78,7 +78,7 @@ void print_heads_json(const HeadsReport& report) {
     Json heads = Json::array(), salient = Json::array();
     for (const HeadsPart& part : report.parts)
         for (const HeadRow& row : part.rows) heads.push_back(row_json(part, row));
-    for (const auto& [part, t] : report.most_salient())
+    for (const auto& [part, t] : report.salient_heads())
         salient.push_back({{"attention", part->name()},
                            {"layer", t.layer},
                            {"head", t.head},

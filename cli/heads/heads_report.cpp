@@ -181,7 +181,7 @@ void print_heads_table(const HeadsReport& report) {
                         config_of(report.model).head == Head::classification ? "" : " per token");
     std::printf("%s %s\n", page.bold(report.model.info().name).c_str(), page.dim(about).c_str());
     for (const HeadsPart& part : report.parts) print_part(report, part, page);
-    const auto salient = report.most_salient();
+    const auto salient = report.salient_heads();
     if (!salient.empty()) std::printf("\n%s\n", page.bold("most salient").c_str());
     for (const auto& [part, head] : salient)
         std::printf("  %s %s\n",

@@ -25,7 +25,7 @@ std::string HeadsReport::head_name(const HeadId& place) const {
     return (parts.size() > 1 && place.kind == AttentionKind::self ? "d" : "") + name_of(place);
 }
 
-std::vector<std::pair<const HeadsPart*, SalientHead>> HeadsReport::most_salient() const {
+std::vector<std::pair<const HeadsPart*, SalientHead>> HeadsReport::salient_heads() const {
     std::vector<std::pair<const HeadsPart*, SalientHead>> all;
     for (const HeadsPart& part : parts)
         for (const SalientHead& salient : part.survey.all_salient()) all.emplace_back(&part, salient);

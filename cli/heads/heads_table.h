@@ -49,7 +49,7 @@ struct HeadsReport {
     /// As --mask-heads spells it: "1.0", or "d1.0" if there are several parts.
     std::string head_name(const HeadId& place) const;
     /// The five most salient heads of all parts, in descending order, each with its part.
-    std::vector<std::pair<const HeadsPart*, SalientHead>> most_salient() const;
+    std::vector<std::pair<const HeadsPart*, SalientHead>> salient_heads() const;
 };
 
 /// All heads of one kind, ordered by layer.

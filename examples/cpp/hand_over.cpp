@@ -1,4 +1,4 @@
-// Two plans that share a tensor on the device: nothing goes through the host, and nobody waits in between.
+// Two plans share a tensor on the device. Nothing is copied through the host, and the host does not wait between them.
 #include <vantage/vantage.h>
 #include <vantage/vulkan.h>
 

@@ -56,13 +56,13 @@ std::string refusal(const OracleMap map, OracleReader& reader) {
 void judge(OracleCase& test, const OracleSource& source) {
     const OracleMap map = oracle_map(source.op);
     if (map == nullptr) {
-        test.not_built = "op " + source.op;
+        test.not_supported = "op " + source.op;
         return;
     }
     OracleReader in_f32(source, DType::f32), in_f16(source, DType::f16);
-    test.not_built = refusal(map, in_f32);
+    test.not_supported = refusal(map, in_f32);
     test.storages = {DType::f32};
-    if (!test.not_built.empty()) return;
+    if (!test.not_supported.empty()) return;
     for (const std::string& result : in_f32.unchecked()) test.partly.push_back("result " + result + " of " + source.op);
     if (in_f32.is_f32_only() || is_beyond_f16(test.name)) return;
     if (const std::string reason = refusal(map, in_f16); reason.empty())
@@ -145,7 +145,7 @@ std::vector<OracleCase> read_oracle_cases(const std::string& directory) {
 
 bool run_oracle_case(const Device& device, const OracleCase& test, const std::function<bool(const OracleCall&)>& wanted,
                      const std::string& only_kernel, const OracleVisitor& visit) {
-    if (!test.not_built.empty()) return true;
+    if (!test.not_supported.empty()) return true;
     const auto skipped = [&](const char* kernel) { return !only_kernel.empty() && only_kernel != kernel; };
     for (DType storage : test.storages)
         for (const OracleCall& call : test.calls(storage)) {

@@ -173,7 +173,7 @@ bool Recorder::outgrown(double filled) {
     });
 }
 
-// After the first run the device's speed is known: cut anew where the guess was far off.
+// After the first run the device's speed is known. Pieces are divided again if the estimate was far off.
 void Recorder::note_time(double work, double seconds, double filled) {
     const double now = seconds / std::max(work, 1.0), before = seconds_per_work_;
     if (measured_) {  // a driver may compile kernels in the first run: what comes later counts more
@@ -198,8 +198,8 @@ std::uint64_t Recorder::submit(std::span<const int> segments, double filled) {
             }
     if (run_.empty()) return gpu::reached(device_);
     memory_.require_full();
-    // The first run goes out piece by piece. A run of several submissions is waited for and measured anew: so it never gets
-    // further ahead of the device than two of them, and the next cut is better.
+    // The first run is submitted piece by piece. A run of several submissions is waited for and measured again. So the host
+    // is at most two submissions ahead of the device, and the next division is better.
     const double pieces_each =
         measured_ ? submission_seconds_ * static_cast<double>(run_.size()) / (seconds_per_work_ * work) : 1;
     const auto each = static_cast<std::size_t>(std::clamp(pieces_each, 1.0, static_cast<double>(run_.size())));

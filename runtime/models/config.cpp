@@ -251,7 +251,7 @@ void read_rope(const JsonFields& fields, ModelConfig& c, double theta, double sh
         for (const auto& [key, value] : rope->json().items())
             if (value.is_object())
                 fields.fail(fields.has("rope_parameters") ? "rope_parameters" : "rope_scaling",
-                            "one for all layers; one for each kind of layer is not built");
+                            "one for all layers; one for each kind of layer is not supported");
     const auto number = [&](const char* key, const char* older, double low, double high, double default_value) {
         if (rope && rope->has(key)) return rope->number(key, low, high);
         return fields.optional_number(fields.has(key) ? key : older, low, high).value_or(default_value);

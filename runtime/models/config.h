@@ -82,7 +82,7 @@ struct ModelConfig {
 };
 
 /// Reads config.json as transformers 4 or 5 write it. Throws bad_file naming the field: sizes that make no model (zero,
-/// negative, huge, heads that do not divide), and architectures and options that are not built.
+/// negative, huge, heads that do not divide), and architectures and options that are not supported.
 ModelConfig parse_model_config(std::string_view json, const std::string& name);
 /// Adds what generation_config.json says: end tokens and sampling defaults.
 void apply_generation_config(ModelConfig& config, std::string_view json, const std::string& name);

@@ -25,7 +25,7 @@ public:
     /// Renders the template. `variables`: messages (a list of {"role", "content"} and other fields that the template
     /// uses), add_generation_prompt, bos_token and so on; missing ones are undefined. `now` is the date that the
     /// template may show. Throws usage if the template rejects the conversation, bad_file if it fails or exceeds the
-    /// limits, unsupported for what is not implemented.
+    /// limits, unsupported for parts of Jinja that Vantage does not support.
     std::string render(const jinja::OrderedJson& variables, std::time_t now = std::time(nullptr),
                        const jinja::Limits& limits = {}) const;
 

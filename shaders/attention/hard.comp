@@ -8,7 +8,7 @@
 #extension GL_GOOGLE_include_directive : require
 layout(local_size_x = 64, local_size_x_id = 0) in;
 #include "params/attention.h"
-ATTENTION_HARD_CONSTANTS(VANTAGE_CONSTANT)
+ATTENTION_OPERAND_CONSTANTS(VANTAGE_CONSTANT)
 #include "lib/cache.glsl"
 #include "lib/index.glsl"
 #include "lib/order.glsl"

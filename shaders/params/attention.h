@@ -57,11 +57,11 @@ VANTAGE_PARAMS_END
     C(19, uint, BIAS, 0) /* by position: 0 slopes (heads), 1 by distance (2 REACH + 1, heads), 2 by key (m, heads) */ \
     C(20, uint, REACH, 0)
 
+/// Of every kernel: storage of q and o, of k and v; widths of queries and keys, and of values (cpu_simd: multiples of 4).
+#define ATTENTION_OPERAND_CONSTANTS(C) C(1, uint, Q_TYPE, 0) C(2, uint, KV_TYPE, 0) C(3, uint, D, 64) C(4, uint, DV, 64)
+
 #define ATTENTION_CONSTANTS(C)                                                                       \
-    C(1, uint, Q_TYPE, 0)  /* q, o */                                                                \
-    C(2, uint, KV_TYPE, 0) /* k, v */                                                                \
-    C(3, uint, D, 64)      /* width of queries and keys */                                           \
-    C(4, uint, DV, 64)     /* width of values */                                                     \
+    ATTENTION_OPERAND_CONSTANTS(C)                                                                   \
     C(5, uint, ROWS, 1)                                                                              \
     C(6, uint, SPLIT, 0) /* keys per workgroup, 0 = all */                                           \
     C(7, uint, WIDE, 1)  /* elements of a key that are read at a time, 8, 4 or 1: D is a multiple */ \
@@ -70,41 +70,13 @@ VANTAGE_PARAMS_END
     C(22, bool, COUNTS, false) /* for tests: lse is the number of keys that were scored for the row */
 VANTAGE_CONSTANTS(AttentionConstants, ATTENTION_RULE_CONSTANTS, ATTENTION_CONSTANTS)
 
-#define ATTENTION_HARD_CONSTANTS(C)                        \
-    C(1, uint, Q_TYPE, 0)  /* q, o */                      \
-    C(2, uint, KV_TYPE, 0) /* k, v */                      \
-    C(3, uint, D, 64)      /* width of queries and keys */ \
-    C(4, uint, DV, 64)     /* width of values */
-VANTAGE_CONSTANTS(AttentionHardConstants, ATTENTION_RULE_CONSTANTS, ATTENTION_HARD_CONSTANTS)
+VANTAGE_CONSTANTS(AttentionHardConstants, ATTENTION_RULE_CONSTANTS, ATTENTION_OPERAND_CONSTANTS)
 
-#define ATTENTION_CPU_SIMD_CONSTANTS(C)                                     \
-    C(1, uint, Q_TYPE, 0)  /* q, o */                                       \
-    C(2, uint, KV_TYPE, 0) /* k, v */                                       \
-    C(3, uint, D, 64)      /* width of queries and keys, a multiple of 4 */ \
-    C(4, uint, DV, 64)     /* width of values, a multiple of 4 */           \
-    C(5, uint, KEYS, 8)
+#define ATTENTION_CPU_SIMD_CONSTANTS(C) ATTENTION_OPERAND_CONSTANTS(C) C(5, uint, KEYS, 8)
 VANTAGE_CONSTANTS(AttentionCpuSimdConstants, ATTENTION_RULE_CONSTANTS, ATTENTION_CPU_SIMD_CONSTANTS)
 
-#define ATTENTION_COOPMAT_CONSTANTS(C)                        \
-    C(1, uint, Q_TYPE, 0)  /* q, o */                         \
-    C(2, uint, KV_TYPE, 0) /* k, v */                         \
-    C(3, uint, D, 64)      /* width of queries and keys */    \
-    C(4, uint, DV, 64)     /* width of values */              \
-    C(5, uint, STRIPES, 4)                                    \
-    C(6, uint, SHARES, 1)                                     \
-    C(7, uint, KEYS, 32)                                      \
-    C(8, uint, M, 16) /* 9 to 20: lib/attention_rules.glsl */ \
-    C(21, uint, N, 16)                                        \
-    C(22, uint, K, 16)                                        \
-    C(23, uint, STEP_D, 1) /* 8 where D % 8 == 0 */           \
-    C(24, uint, STEP_DV, 1)
-VANTAGE_CONSTANTS(AttentionCoopmatConstants, ATTENTION_RULE_CONSTANTS, ATTENTION_COOPMAT_CONSTANTS)
-
 #define ATTENTION_COOPMAT2_CONSTANTS(C)                       \
-    C(1, uint, Q_TYPE, 0)  /* q, o */                         \
-    C(2, uint, KV_TYPE, 0) /* k, v */                         \
-    C(3, uint, D, 64)      /* width of queries and keys */    \
-    C(4, uint, DV, 64)     /* width of values */              \
+    ATTENTION_OPERAND_CONSTANTS(C)                            \
     C(5, uint, STRIPES, 4)                                    \
     C(7, uint, KEYS, 32)                                      \
     C(8, uint, M, 16) /* 9 to 20: lib/attention_rules.glsl */ \
@@ -113,6 +85,9 @@ VANTAGE_CONSTANTS(AttentionCoopmatConstants, ATTENTION_RULE_CONSTANTS, ATTENTION
     C(23, uint, STEP_D, 1) /* 8 where D % 8 == 0 */           \
     C(24, uint, STEP_DV, 1)
 VANTAGE_CONSTANTS(AttentionCoopmat2Constants, ATTENTION_RULE_CONSTANTS, ATTENTION_COOPMAT2_CONSTANTS)
+
+#define ATTENTION_COOPMAT_CONSTANTS(C) ATTENTION_COOPMAT2_CONSTANTS(C) C(6, uint, SHARES, 1)
+VANTAGE_CONSTANTS(AttentionCoopmatConstants, ATTENTION_RULE_CONSTANTS, ATTENTION_COOPMAT_CONSTANTS)
 
 #define ATTENTION_REDUCE_SPLITS_CONSTANTS(C) \
     C(1, uint, Q_TYPE, 0) /* o */            \

@@ -22,10 +22,10 @@ const std::vector<OracleCase>& cases() {
 }  // namespace
 
 TEST_CASE("the oracle's op cases are all known, and those that are built are named", "[ops][oracle]") {
-    std::map<std::string, int> built, not_built;
+    std::map<std::string, int> built, not_supported;
     std::vector<std::string> partly;
     for (const OracleCase& test : cases()) {
-        ++(test.not_built.empty() ? built : not_built)[test.op];
+        ++(test.not_supported.empty() ? built : not_supported)[test.op];
         partly.insert(partly.end(), test.partly.begin(), test.partly.end());
     }
     CHECK(partly.empty());
@@ -72,9 +72,9 @@ TEST_CASE("the oracle's op cases are all known, and those that are built are nam
                                              {"split_qkv", 2}};
     CHECK(built == want);
     for (const OracleCase& test : cases())
-        if (!test.not_built.empty() && built.count(test.op) != 0) {
-            INFO(test.name << ": " << test.not_built);
-            CHECK((test.not_built.starts_with("option ") || test.not_built.starts_with("operand ")));
+        if (!test.not_supported.empty() && built.count(test.op) != 0) {
+            INFO(test.name << ": " << test.not_supported);
+            CHECK((test.not_supported.starts_with("option ") || test.not_supported.starts_with("operand ")));
         }
 }
 

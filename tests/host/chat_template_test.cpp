@@ -86,30 +86,30 @@ TEST_CASE("chat templates: each construct as in Jinja2", "[chat]") {
 }
 
 TEST_CASE("chat templates: unsupported features are named", "[chat]") {
-    const auto not_built = [](const char* what, const char* source) {
+    const auto not_supported = [](const char* what, const char* source) {
         expect_refusal(ErrorKind::unsupported, {"t, line 1: ", what, "is not supported"}, source);
     };
-    not_built("the tag \"include\"", "{% include 'x' %}");
-    not_built("the tag \"filter\"", "{% filter upper %}a{% endfilter %}");
-    not_built("the tag \"raw\"", "{% raw %}a{% endraw %}");
-    not_built("the tag \"call\"", "{% call m() %}{% endcall %}");
-    not_built("the filter \"dictsort\"", "{{ {} | dictsort }}");
-    not_built("the test \"upper\"", "{{ 'a' is upper }}");
-    not_built("the method \"removeprefix\" of a text", "{{ 'a'.removeprefix('b') }}");
-    not_built("the method \"append\" of a list", "{{ [].append(1) }}");
-    not_built("the method \"items\" without a call", "{{ {'items': 1}.items }}");
-    not_built("the operator **", "{{ 2 ** 3 }}");
-    not_built("a recursive loop", "{% for i in [1] recursive %}{% endfor %}");
-    not_built("loop.cycle", "{% for i in [1] %}{{ loop.cycle('a', 'b') }}{% endfor %}");
-    not_built("\"loop\" as a value", "{% for i in [1] %}{{ loop }}{% endfor %}");
-    not_built("formatting a text with %", "{{ '%s' % 'a' }}");
-    not_built("a mapping from an integer", "{{ {1: 2} }}");
-    not_built("a macro inside of", "{% for i in [1] %}{% macro m() %}{% endmacro %}{% endfor %}");
-    not_built("\"caller\" in a macro", "{% macro m() %}{{ caller() }}{% endmacro %}");
-    not_built("a call with * or **", "{{ range(*[1]) }}");
-    not_built("strftime_now with \"%Q\"", "{{ strftime_now('%Q') }}");
-    not_built("the function \"cycler\"", "{{ cycler('a') }}");
-    not_built("map inside of map", "{{ 'a' | map('map', 'upper') }}");
+    not_supported("the tag \"include\"", "{% include 'x' %}");
+    not_supported("the tag \"filter\"", "{% filter upper %}a{% endfilter %}");
+    not_supported("the tag \"raw\"", "{% raw %}a{% endraw %}");
+    not_supported("the tag \"call\"", "{% call m() %}{% endcall %}");
+    not_supported("the filter \"dictsort\"", "{{ {} | dictsort }}");
+    not_supported("the test \"upper\"", "{{ 'a' is upper }}");
+    not_supported("the method \"removeprefix\" of a text", "{{ 'a'.removeprefix('b') }}");
+    not_supported("the method \"append\" of a list", "{{ [].append(1) }}");
+    not_supported("the method \"items\" without a call", "{{ {'items': 1}.items }}");
+    not_supported("the operator **", "{{ 2 ** 3 }}");
+    not_supported("a recursive loop", "{% for i in [1] recursive %}{% endfor %}");
+    not_supported("loop.cycle", "{% for i in [1] %}{{ loop.cycle('a', 'b') }}{% endfor %}");
+    not_supported("\"loop\" as a value", "{% for i in [1] %}{{ loop }}{% endfor %}");
+    not_supported("formatting a text with %", "{{ '%s' % 'a' }}");
+    not_supported("a mapping from an integer", "{{ {1: 2} }}");
+    not_supported("a macro inside of", "{% for i in [1] %}{% macro m() %}{% endmacro %}{% endfor %}");
+    not_supported("\"caller\" in a macro", "{% macro m() %}{{ caller() }}{% endmacro %}");
+    not_supported("a call with * or **", "{{ range(*[1]) }}");
+    not_supported("strftime_now with \"%Q\"", "{{ strftime_now('%Q') }}");
+    not_supported("the function \"cycler\"", "{{ cycler('a') }}");
+    not_supported("map inside of map", "{{ 'a' | map('map', 'upper') }}");
     expect_error(ErrorKind::unsupported, {"t, line 3: the filter \"xmlattr\""},
                  [] { rendered("a\n\n{{ {} | xmlattr }}"); });
     CHECK(rendered("{% if false %}{{ {} | xmlattr }}{% endif %}a") == "a");  // a branch that is never taken

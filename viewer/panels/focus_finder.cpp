@@ -34,7 +34,7 @@ std::vector<HeadStatistics> FocusFinder::statistics_of_layer(Session& session, s
     return head_statistics(table.rows, table.keys, texts, static_cast<int>(model.info().heads));
 }
 
-// Whether there is a layer to ask for; another run is searched anew. Images have no tokens to compare.
+// Whether there is a layer to ask for. A new run restarts the search. Images have no tokens to compare.
 bool FocusFinder::begin_next(const LiveModel& live, const Version& version) {
     constexpr std::int64_t enough = 4;  // of shorter texts no head tells anything
     constexpr std::int64_t maximum =
@@ -60,7 +60,7 @@ void FocusFinder::look(LiveModel& live, const Version& version) {
     live.with_session([self = shared_from_this()](Session& session) { self->read(session); });
 }
 
-// In the model's thread. The text may be another by now: then there is another version to look at, and its search begins anew.
+// Runs in the model's thread. If the text has changed since, there is a newer version, and the search restarts for it.
 void FocusFinder::read(Session& session) {
     const double begin = seconds_now();
     std::vector<HeadStatistics> some;

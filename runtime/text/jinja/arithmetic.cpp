@@ -94,7 +94,7 @@ Value calculated(const std::string& sign, const Value& a, const Value& b, Budget
         if (std::optional<Value> both = joined(a, b, budget)) return *both;
     if (sign == "*" && is_sequence(a) && integer_in(b) != nullptr) return repeated(a, integer_in(b), budget);
     if (sign == "*" && is_sequence(b) && integer_in(a) != nullptr) return repeated(b, integer_in(a), budget);
-    if (sign == "%" && text_in(a) != nullptr) not_built("formatting a text with %");
+    if (sign == "%" && text_in(a) != nullptr) not_supported("formatting a text with %");
     fail(std::string(kind_of(a)) + " " + sign + " " + kind_of(b) + " has no meaning");
 }
 

@@ -107,7 +107,7 @@ ExpressionRef ExpressionParser::product() {
 
 ExpressionRef ExpressionParser::unary_filtered() {
     ExpressionRef e = filtered(unary());
-    if (at_sign("**")) not_built("the operator **");
+    if (at_sign("**")) not_supported("the operator **");
     return e;
 }
 
@@ -217,7 +217,7 @@ ExpressionRef ExpressionParser::subscript(ExpressionRef from) {
     const Level level(*this);
     const int line = take().line;
     ExpressionRef first = at_sign(":") ? nullptr : expression();
-    if (at_sign(",")) not_built("an index of several values");
+    if (at_sign(",")) not_supported("an index of several values");
     if (first && skip_sign("]")) return make(Kind::item, line, "", list_of(std::move(from), std::move(first)));
     expect_sign(":");
     ExpressionRef end = at_sign(":") || at_sign("]") ? nullptr : expression();
@@ -239,7 +239,7 @@ void ExpressionParser::arguments(Expression& call) {
     while (!at_sign(")")) {
         if (!std::exchange(first, false)) expect_sign(",");
         if (at_sign(")")) break;
-        if (at_sign("*") || at_sign("**")) not_built("a call with * or **");
+        if (at_sign("*") || at_sign("**")) not_supported("a call with * or **");
         if (now().kind == Token::Kind::name && is(ahead(), Token::Kind::sign, "=")) {
             std::string key = take().text;
             take();

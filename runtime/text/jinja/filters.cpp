@@ -18,7 +18,7 @@ std::vector<const Value*> Arguments::bind(const std::string& callee, std::initia
     for (std::size_t i = 0; i < by_place.size(); ++i) bound[i] = &by_place[i];
     for (const auto& [name, value] : by_name) {
         const auto found = std::find(names.begin(), names.end(), name);
-        if (found == names.end()) not_built(callee + " with " + in_quotes(name));
+        if (found == names.end()) not_supported(callee + " with " + in_quotes(name));
         bound[static_cast<std::size_t>(found - names.begin())] = &value;
     }
     return bound;
@@ -201,7 +201,7 @@ Value map(const Value& input, const Arguments& arguments, Budget& budget) {
     const auto given = by_attribute ? arguments.bind("map", {"attribute", "default"}) : std::vector<const Value*>(2);
     if (by_attribute && given[0] == nullptr) fail("map needs a filter or an attribute");
     if (!by_attribute && wanted_text(&arguments.by_place[0], "map: the filter") == "map")
-        not_built("map inside of map");
+        not_supported("map inside of map");
     for (const Value& item : elements(input, budget)) {
         budget.step();
         if (!by_attribute) {
@@ -270,7 +270,7 @@ constexpr Filter filters[] = {
 Value filtered(const std::string& name, const Value& input, const Arguments& arguments, Budget& budget) {
     for (const Filter& filter : filters)
         if (name == filter.name) return filter.apply(input, arguments, budget);
-    not_built("the filter " + in_quotes(name));
+    not_supported("the filter " + in_quotes(name));
 }
 
 }  // namespace vantage::text::jinja

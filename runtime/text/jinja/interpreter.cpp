@@ -160,7 +160,7 @@ private:
 
     // A macro sees the variables of the enclosing template at the time of the call.
     void define(const Statement& s, Scope& scope) {
-        if (&scope != &top_) not_built("a macro inside of a loop, a macro or another body");
+        if (&scope != &top_) not_supported("a macro inside of a loop, a macro or another body");
         scope.names[s.text] = &functions_.emplace_back(Function{Function::Kind::macro, &s});
     }
 
@@ -229,9 +229,9 @@ private:
 
     static Value named(const std::string& name, const Scope& scope) {
         if (const Value* found = scope.find(name)) return *found;
-        if (name == "loop" && scope.innermost_loop() != nullptr) not_built("\"loop\" as a value");
+        if (name == "loop" && scope.innermost_loop() != nullptr) not_supported("\"loop\" as a value");
         for (const char* known : {"dict", "lipsum", "cycler", "joiner", "self", "super"})
-            if (name == known) not_built("the function " + in_quotes(name));
+            if (name == known) not_supported("the function " + in_quotes(name));
         return Undefined{std::make_shared<const std::string>(name)};
     }
 
@@ -246,7 +246,7 @@ private:
         for (std::size_t i = 0; i < e.parts.size(); i += 2) {
             const Value key = part(e, i, scope);
             const std::string* text = text_in(key);
-            if (text == nullptr) not_built(std::string("a mapping from ") + kind_of(key));
+            if (text == nullptr) not_supported(std::string("a mapping from ") + kind_of(key));
             dict.set(*text, part(e, i + 1, scope));
         }
         return budget_.dict(std::move(dict));
@@ -255,7 +255,7 @@ private:
     Value attribute(const Expression& e, Scope& scope) {
         if (const Loop* loop = loop_meant(*e.parts[0], scope)) return loop_field(*loop, e.text);
         const Value from = part(e, 0, scope);
-        if (has_method(from, e.text)) not_built("the method " + in_quotes(e.text) + " without a call");
+        if (has_method(from, e.text)) not_supported("the method " + in_quotes(e.text) + " without a call");
         return attribute_of(from, e.text);
     }
     static const Loop* loop_meant(const Expression& e, const Scope& scope) {
@@ -273,7 +273,7 @@ private:
         if (field == "last") return place + 1 == count;
         if (field == "previtem") return place > 0 ? loop.items[loop.place - 1] : Value();
         if (field == "nextitem") return place + 1 < count ? loop.items[loop.place + 1] : Value();
-        not_built(in_quotes("loop." + field));
+        not_supported(in_quotes("loop." + field));
     }
 
     Value slice(const Expression& e, Scope& scope) {
@@ -331,12 +331,12 @@ private:
         const Expression& callee = *e.parts[0];
         if (callee.kind == Expression::Kind::attribute) {
             if (loop_meant(*callee.parts[0], scope) != nullptr)
-                not_built(in_quotes("loop." + callee.text) + " as a call");
+                not_supported(in_quotes("loop." + callee.text) + " as a call");
             const Value from = part(callee, 0, scope);
             require_defined(from);
             if (has_method(from, callee.text)) return method(callee.text, from, arguments_of(e, scope), budget_);
             const Value found = attribute_of(from, callee.text);
-            if (is_undefined(found)) not_built("the method " + in_quotes(callee.text) + " of " + kind_of(from));
+            if (is_undefined(found)) not_supported("the method " + in_quotes(callee.text) + " of " + kind_of(from));
             return call_value(found, e, scope);
         }
         const Value function = evaluate(callee, scope);
@@ -420,7 +420,7 @@ private:
         static constexpr std::string_view known = "aAbBcdDeFGHIjklmMnpPrRsStTuUVwWxXyYzZ%";
         const std::size_t letter = form.size() > 2 && form[1] == '-' ? 2 : 1;
         if (form.size() <= letter || known.find(form[letter]) == std::string_view::npos)
-            not_built("strftime_now with " + in_quotes(form.substr(0, letter + 1)));
+            not_supported("strftime_now with " + in_quotes(form.substr(0, letter + 1)));
         std::ostringstream stream;
         stream.imbue(std::locale::classic());
         const char conversion[] = {'%', form[letter], '\0'};

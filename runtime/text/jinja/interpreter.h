@@ -13,7 +13,7 @@ namespace vantage::text::jinja {
 using Variables = std::map<std::string, Value, std::less<>>;
 
 /// `name` names the template in messages, `now` is the time for strftime_now. Throws bad_file for errors and exceeded
-/// limits, unsupported for what is not implemented, usage if the template calls raise_exception.
+/// limits, unsupported for parts of Jinja that Vantage does not support, usage if the template calls raise_exception.
 std::string render(const Body& body, const std::string& name, const Variables& variables, std::time_t now,
                    Budget& budget);
 

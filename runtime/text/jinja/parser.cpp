@@ -57,7 +57,7 @@ private:
             return {.kind = tag == "break" ? Statement::Kind::break_ : Statement::Kind::continue_, .line = line};
         }
         if (tag.rfind("end", 0) == 0 || tag == "else" || tag == "elif") fail("{% " + tag + " %} without an open block");
-        not_built("the tag " + in_quotes(tag));
+        not_supported("the tag " + in_quotes(tag));
     }
 
     void close_block() { expect(Token::Kind::close_block, "%}"); }
@@ -79,7 +79,7 @@ private:
             close_block();
             return s;
         }
-        if (at_sign("|")) not_built("a filter on {% set %} with a body");
+        if (at_sign("|")) not_supported("a filter on {% set %} with a body");
         s.kind = Statement::Kind::set_body;
         add_branch(s, nullptr, {"endset"});
         close("set");
@@ -88,7 +88,7 @@ private:
 
     Target target(bool with_fields) {
         Target target;
-        if (at_sign("(")) not_built("parentheses around the names to set");
+        if (at_sign("(")) not_supported("parentheses around the names to set");
         do {
             if (target.several && at_word("in")) break;
             target.names.push_back(assignable());
@@ -118,7 +118,7 @@ private:
         if (!skip_word("in")) fail(found() + " where \"in\" was wanted");
         s.expression = tuple(false);
         if (skip_word("if")) s.filter = expression();
-        if (at_word("recursive")) not_built("a recursive loop");
+        if (at_word("recursive")) not_supported("a recursive loop");
         ++loops_;
         add_branch(s, nullptr, {"else", "endfor"});
         --loops_;

@@ -24,7 +24,7 @@ protected:
     const Token& ahead() const { return tokens_[std::min(at_ + 1, tokens_.size() - 1)]; }
     Token take() { return tokens_[at_ + 1 < tokens_.size() ? at_++ : at_]; }
     [[noreturn]] void fail(const std::string& what) const { throw_at(ErrorKind::bad_file, name_, now().line, what); }
-    [[noreturn]] void not_built(const std::string& what) const {
+    [[noreturn]] void not_supported(const std::string& what) const {
         throw_at(ErrorKind::unsupported, name_, now().line, what + " is not supported");
     }
 

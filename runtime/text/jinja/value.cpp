@@ -10,7 +10,7 @@
 namespace vantage::text::jinja {
 
 void fail(const std::string& what) { throw Problem{ErrorKind::bad_file, what}; }
-void not_built(const std::string& what) { throw Problem{ErrorKind::unsupported, what + " is not supported"}; }
+void not_supported(const std::string& what) { throw Problem{ErrorKind::unsupported, what + " is not supported"}; }
 
 // ---- making ---------------------------------------------------------------------------------------------------------
 

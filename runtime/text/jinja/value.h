@@ -21,7 +21,7 @@ struct Problem {
     std::string what;
 };
 [[noreturn]] void fail(const std::string& what);       ///< bad_file: the template or its input is wrong
-[[noreturn]] void not_built(const std::string& what);  ///< unsupported: part of Jinja, but not implemented
+[[noreturn]] void not_supported(const std::string& what);  ///< throws unsupported: a part of Jinja that Vantage does not support
 
 struct List;
 struct Dict;

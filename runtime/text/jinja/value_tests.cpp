@@ -78,7 +78,7 @@ bool tested(const std::string& name, const Value& value, const Arguments& argume
         if (other == nullptr) fail("the test " + in_quotes(name) + " needs a value to compare with");
         return relation.holds(value, *other, budget);
     }
-    not_built("the test " + in_quotes(name));
+    not_supported("the test " + in_quotes(name));
 }
 
 }  // namespace vantage::text::jinja
