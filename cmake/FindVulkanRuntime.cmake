@@ -22,8 +22,10 @@ mark_as_advanced(VulkanRuntime_VULKAN_DIR VulkanRuntime_VOLK_DIR VulkanRuntime_V
 if(VulkanRuntime_FOUND AND NOT TARGET VulkanRuntime::VulkanRuntime)
   add_library(VulkanRuntime::VulkanRuntime INTERFACE IMPORTED)
   file(READ "${VulkanRuntime_VOLK_DIR}/volk.h" _volk)
-  string(REGEX REPLACE "extern (PFN_vk[A-Za-z0-9]+) (vk[A-Za-z0-9]+);" "extern \\1 \\2 __asm__(\"vantage_\\2\");" _volk "${_volk}")
-  string(REGEX REPLACE "\n([A-Za-z0-9_]+) (volk[A-Za-z]+)\\(([^;()]*)\\);" "\n\\1 \\2(\\3) __asm__(\"vantage_\\2\");" _volk "${_volk}")
+  string(REGEX REPLACE "extern (PFN_vk[A-Za-z0-9]+) (vk[A-Za-z0-9]+);" "extern \\1 \\2 __asm__(\"vantage_\\2\");"
+         _volk "${_volk}")
+  string(REGEX REPLACE "\n([A-Za-z0-9_]+) (volk[A-Za-z]+)\\(([^;()]*)\\);" "\n\\1 \\2(\\3) __asm__(\"vantage_\\2\");"
+         _volk "${_volk}")
   file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/generated/volk/volk.h" CONTENT "${_volk}" @ONLY)
   file(READ "${VulkanRuntime_VMA_DIR}/vk_mem_alloc.h" _vma)
   string(REGEX MATCHALL "(VMA_CALL_POST vma|class Vma|struct Vma)[A-Za-z0-9_]+" _names "${_vma}")
@@ -31,7 +33,8 @@ if(VulkanRuntime_FOUND AND NOT TARGET VulkanRuntime::VulkanRuntime)
   list(REMOVE_DUPLICATES _names)
   string(CONCAT _vma ${_names})
   file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/generated/volk/vma_names.h" CONTENT "#pragma once\n${_vma}" @ONLY)
-  set(_dirs "${CMAKE_BINARY_DIR}/generated/volk" "${VulkanRuntime_VULKAN_DIR}" "${VulkanRuntime_VOLK_DIR}" "${VulkanRuntime_VMA_DIR}")
+  set(_dirs "${CMAKE_BINARY_DIR}/generated/volk" "${VulkanRuntime_VULKAN_DIR}" "${VulkanRuntime_VOLK_DIR}"
+      "${VulkanRuntime_VMA_DIR}")
   list(REMOVE_DUPLICATES _dirs)
   set_target_properties(VulkanRuntime::VulkanRuntime PROPERTIES INTERFACE_INCLUDE_DIRECTORIES "${_dirs}"
     INTERFACE_COMPILE_DEFINITIONS VK_NO_PROTOTYPES)

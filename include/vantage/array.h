@@ -18,8 +18,8 @@ struct Range {
     static constexpr std::int64_t all = -1;
     std::int64_t first = 0;
     std::int64_t count = all;
-    /// The same range with `all` resolved for an axis of `size` positions. Throws usage for a range outside of [0, size),
-    /// in the words of `what` ("queries").
+    /// The same range with `all` resolved for an axis of `size` positions. Throws usage for a range outside of [0,
+    /// size), in the words of `what` ("queries").
     Range within(std::int64_t size, const std::string& what) const;
     std::int64_t end() const { return first + count; }
     bool operator==(const Range&) const = default;
@@ -27,8 +27,8 @@ struct Range {
 /// `count` positions from `first` on.
 inline Range rows(std::int64_t first, std::int64_t count) { return {first, count}; }
 
-/// Contiguous row-major float32 values with a shape. A plain value: copies are independent of each other, and threads may
-/// read the same Array at once.
+/// Contiguous row-major float32 values with a shape. A plain value: copies are independent of each other, and threads
+/// may read the same Array at once.
 class Array {
 public:
     /// No values; the shape is [0].
@@ -47,7 +47,8 @@ public:
     auto begin() const { return values_.begin(); }
     auto end() const { return values_.end(); }
 
-    /// a(h, i, j): one value. Throws usage for another number of indices than dimensions, or an index outside of its axis.
+    /// a(h, i, j): one value. Throws usage for another number of indices than dimensions, or an index outside of its
+    /// axis.
     template <std::integral... Index>
     float operator()(Index... index) const {
         return values_[position({static_cast<std::int64_t>(index)...})];

@@ -47,8 +47,9 @@ struct Caps {
     bool cooperative_matrix2 = false;  ///< rows of them are reduced, elements computed with, sums converted to operands
 
     bool is_cpu() const { return type == DeviceType::cpu; }
-    /// A CPU device on which a load from one address for all lanes is one load, and not one for each lane: Mesa's lavapipe (by its
-    /// driver id) from Mesa 25 on, the first with Vulkan 1.4. Measured; SwiftShader loads for each lane whatever its version.
+    /// A CPU device on which a load from one address for all lanes is one load, and not one for each lane: Mesa's
+    /// lavapipe (by its driver id) from Mesa 25 on, the first with Vulkan 1.4. Measured; SwiftShader loads for each
+    /// lane whatever its version.
     bool loads_uniform_once() const;
 };
 

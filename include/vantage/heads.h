@@ -7,11 +7,12 @@
 
 namespace vantage {
 
-/// Whose attention it is: a model's own; of encoder–decoders the decoder's own, the encoder's, or what the decoder pays to the
-/// encoder's tokens.
+/// Whose attention it is: a model's own; of encoder–decoders the decoder's own, the encoder's, or what the decoder pays
+/// to the encoder's tokens.
 enum class AttentionKind : std::uint8_t { self, encoder, cross };
 
-/// The layers of which a session keeps the rows of Q and the log-sum-exps: attention() is exact for them without a replay.
+/// The layers of which a session keeps the rows of Q and the log-sum-exps: attention() is exact for them without a
+/// replay.
 /// {} = none, RecordAttention::all(), or {.layers = {0, 5}}.
 struct RecordAttention {
     bool every = false;

@@ -1,6 +1,6 @@
-// One function per operation: it adds a node to the graph of its operands. Shapes are written [outer, …, inner]; every op
-// accumulates in float32 whatever the storage type; results have the storage type of `x` unless said.
-// A shape that does not fit throws Error(usage) with the op, the operand, its shape and the caller's line.
+// One function per operation: it adds a node to the graph of its operands. Shapes are written [outer, …, inner]; every
+// op accumulates in float32 whatever the storage type; results have the storage type of `x` unless said. A shape that
+// does not fit throws Error(usage) with the op, the operand, its shape and the caller's line.
 #pragma once
 
 #include <optional>
@@ -13,8 +13,8 @@ namespace vantage {
 
 /// What may follow a linear layer in the same kernel (Φ the normal distribution, σ the logistic function).
 /// gelu_erf: x Φ(x) = x (1 + erf(x / √2)) / 2; gelu_tanh: x (1 + tanh(√(2/π) (x + 0.044715 x³))) / 2; quick_gelu:
-/// x σ(1.702 x) (all three Hendrycks & Gimpel 2016); silu: x σ(x) (Elfwing et al. 2017; Swish); relu: max(x, 0); relu2: its
-/// square (So et al. 2021); sigmoid: σ(x); tanh.
+/// x σ(1.702 x) (all three Hendrycks & Gimpel 2016); silu: x σ(x) (Elfwing et al. 2017; Swish); relu: max(x, 0); relu2:
+/// its square (So et al. 2021); sigmoid: σ(x); tanh.
 enum class Activation : std::uint8_t { none, gelu_erf, gelu_tanh, quick_gelu, silu, relu, relu2, sigmoid, tanh };
 const char* name_of(Activation activation);
 Activation activation_named(const std::string& name);
@@ -22,7 +22,8 @@ Activation activation_named(const std::string& name);
 // ---- linear algebra -------------------------------------------------------------------------------------------------
 
 /// c = a b; a [.., m, k] (or [.., k, m] with transpose_a), b [.., k, n] (or [.., n, k]); leading dimensions broadcast.
-/// The result is activation(alpha a b + bias) + beta residual; bias [n], residual like the result. It has a's storage type.
+/// The result is activation(alpha a b + bias) + beta residual; bias [n], residual like the result. It has a's storage
+/// type.
 struct MatmulOptions {
     bool transpose_a = false, transpose_b = false;
     double alpha = 1, beta = 1;
@@ -42,16 +43,15 @@ Tensor linear_transposed(Tensor x, Tensor weight, Tensor bias = {}, SourceLocati
 
 // ---- attention ------------------------------------------------------------------------------------------------------
 
-/// softmax(scale q kᵀ + mask) v, in tiles: the matrix of weights is never stored (Vaswani et al. 2017; Dao et al. 2022).
-/// q [n, Hq, D], k [m, Hk, D], v [m, Hk, Dv] → o [n, Hq, Dv], each with an optional batch dimension in front; with
-/// `heads_first` the layout is [Hq, n, D] … instead. Query head h reads key head h / (Hq / Hk) (GQA, MQA).
-/// Causal masks are aligned bottom-right: query i sits at position i + m - n and sees keys j ≤ that.
-/// With a `step` (see begin_step) the rows of k and v are a cache of which the first `keys` are valid, query i sits at
-/// `position + i`, and rows from `valid` on see no key.
-/// Heads are joined by a linear layer: of [n, Hq Dv] under one W_O, which is the sum of each head's own o_h W_O,h over heads,
-/// with the W_O,h stacked (Vaswani et al. 2017; Elhage et al. 2021).
-/// lse [n, Hq] is the natural logarithm of the softmax denominator: p_ij = exp(s_ij - lse_i). A row that sees no key gives
-/// o = 0 and lse = -inf (with sinks, the sink).
+/// softmax(scale q kᵀ + mask) v, in tiles: the matrix of weights is never stored (Vaswani et al. 2017; Dao et al.
+/// 2022). q [n, Hq, D], k [m, Hk, D], v [m, Hk, Dv] → o [n, Hq, Dv], each with an optional batch dimension in front;
+/// with `heads_first` the layout is [Hq, n, D] … instead. Query head h reads key head h / (Hq / Hk) (GQA, MQA). Causal
+/// masks are aligned bottom-right: query i sits at position i + m - n and sees keys j ≤ that. With a `step` (see
+/// begin_step) the rows of k and v are a cache of which the first `keys` are valid, query i sits at `position + i`, and
+/// rows from `valid` on see no key. Heads are joined by a linear layer: of [n, Hq Dv] under one W_O, which is the sum
+/// of each head's own o_h W_O,h over heads, with the W_O,h stacked (Vaswani et al. 2017; Elhage et al. 2021). lse [n,
+/// Hq] is the natural logarithm of the softmax denominator: p_ij = exp(s_ij - lse_i). A row that sees no key gives o =
+/// 0 and lse = -inf (with sinks, the sink).
 struct AttentionOptions {
     bool causal = false;
     std::optional<double> scale = {};  ///< default 1/sqrt(D)
@@ -63,8 +63,8 @@ struct AttentionOptions {
     Tensor step = {};    ///< u32 [STEP_WORDS], or of a batch [B, STEP_WORDS]: one for each
     Tensor kv_len = {};  ///< i32 [batch]: keys from here on are not seen
 
-    // Scores, in this order: scale q·k; softcap tanh(· / softcap) (Gemma 2); + slope_h (j - i), or -slope_h |i - j| where not
-    // causal (ALiBi, Press et al. 2021); + mask. A score of -3e38 or less hides its key.
+    // Scores, in this order: scale q·k; softcap tanh(· / softcap) (Gemma 2); + slope_h (j - i), or -slope_h |i - j|
+    // where not causal (ALiBi, Press et al. 2021); + mask. A score of -3e38 or less hides its key.
     double softcap = 0;         ///< 0 = none
     Tensor alibi_slopes = {};   ///< f32 [Hq], see alibi_slopes()
     Tensor distance_bias = {};  ///< f32 [2 w + 1, Hq]: + bias[clamp(j - i, -w, w) + w, h] (T5, Raffel et al. 2020)
@@ -80,50 +80,50 @@ struct AttentionOptions {
     std::int64_t prefix_len = 0;     ///< the first keys are seen by all, although causal (Raffel et al. 2020)
     Tensor block_mask = {};  ///< i32 [⌈m / block_size⌉, ⌈m / block_size⌉], 0 = hidden (BigBird, Zaheer et al. 2020)
     std::int64_t block_size = 0;
-    /// i32 [batch, m], or [m] without a batch: only within a segment (packed sequences); not with a step. A query in front
-    /// of the first key (more queries than keys) has no block and no segment, and sees nothing.
+    /// i32 [batch, m], or [m] without a batch: only within a segment (packed sequences); not with a step. A query in
+    /// front of the first key (more queries than keys) has no block and no segment, and sees nothing.
     Tensor segment_ids = {};
 };
-/// With `statistics` entropy [n, Hq] is -Σ_j p_ij ln p_ij in nats (Shannon 1948) and largest [n, Hq] the largest p_ij; both
-/// are 0 for a row that sees no key. They are made in the same pass as o, by all kernels. A sink takes its share of the weights
-/// and adds nothing itself.
+/// With `statistics` entropy [n, Hq] is -Σ_j p_ij ln p_ij in nats (Shannon 1948) and largest [n, Hq] the largest p_ij;
+/// both are 0 for a row that sees no key. They are made in the same pass as o, by all kernels. A sink takes its share
+/// of the weights and adds nothing itself.
 struct AttentionResult {
     Tensor o = {}, lse = {}, entropy = {}, largest = {};
 };
 AttentionResult attention(Tensor q, Tensor k, Tensor v, AttentionOptions options = {},
                           SourceLocation where = SourceLocation::here());
 
-/// ALiBi's slopes (Press, Smith & Lewis 2021), [heads]: 2^(-8 (h + 1) / heads) for a power of two; for another number those of
-/// the power below it, then every other one of the power above.
+/// ALiBi's slopes (Press, Smith & Lewis 2021), [heads]: 2^(-8 (h + 1) / heads) for a power of two; for another number
+/// those of the power below it, then every other one of the power above.
 std::vector<float> alibi_slopes(std::int64_t heads);
 /// BigBird's mask of blocks for AttentionOptions::block_mask (Zaheer et al. 2020), [blocks, blocks]: the first `global`
-/// blocks see all and are seen by all, each block sees the `window` ones around it, itself among them, and `random` others,
-/// or all where there are not so many. The same seed gives the same mask.
+/// blocks see all and are seen by all, each block sees the `window` ones around it, itself among them, and `random`
+/// others, or all where there are not so many. The same seed gives the same mask.
 struct BigBirdOptions {
     std::int64_t global = 2, window = 3, random = 3;  ///< in blocks; the window is odd, or 0
     std::uint64_t seed = 0;
 };
 std::vector<std::int32_t> bigbird_block_mask(std::int64_t blocks, const BigBirdOptions& options = {});
-/// T5's buckets of relative positions (Raffel et al. 2020), i32 [n, m]: bucket of j - i, half of the buckets exact, the others
-/// logarithmic up to max_distance; both directions apart where bidirectional; i and j count from 0. Their rows of a table
-/// [buckets, heads] are [n, m, heads]; with the heads in front they are an additive mask for n = m.
+/// T5's buckets of relative positions (Raffel et al. 2020), i32 [n, m]: bucket of j - i, half of the buckets exact, the
+/// others logarithmic up to max_distance; both directions apart where bidirectional; i and j count from 0. Their rows
+/// of a table [buckets, heads] are [n, m, heads]; with the heads in front they are an additive mask for n = m.
 std::vector<std::int32_t> t5_relative_buckets(std::int64_t n, std::int64_t m, bool bidirectional,
                                               std::int64_t buckets = 32, std::int64_t max_distance = 128);
 
-/// The weights themselves, for few rows: p_ij = exp(score_ij - lse_i), 0 where masked (the tap of the viewer), by the options
-/// that the run had: its rules. Step and sinks are in the log-sum-exp; rows and keys that the run had not are not to be asked
-/// for. Throws usage with heads_first or kv_len, which it does not know.
-/// q [n, Hq, D], k [m, Hk, D], lse [n, Hq] → p [rows, keys] f32 for one head and a window of rows and keys.
+/// The weights themselves, for few rows: p_ij = exp(score_ij - lse_i), 0 where masked (the tap of the viewer), by the
+/// options that the run had: its rules. Step and sinks are in the log-sum-exp; rows and keys that the run had not are
+/// not to be asked for. Throws usage with heads_first or kv_len, which it does not know. q [n, Hq, D], k [m, Hk, D],
+/// lse [n, Hq] → p [rows, keys] f32 for one head and a window of rows and keys.
 struct AttentionWindow {
     std::int64_t head = 0, first_row = 0, rows = 0, first_key = 0, keys = 0;
     std::int64_t position = 0;  ///< position of row 0 of q
 };
 Tensor attention_weights(Tensor q, Tensor k, Tensor lse, AttentionWindow window, const AttentionOptions& options = {},
                          SourceLocation where = SourceLocation::here());
-/// What every head does with every row and every key, in numbers made of those weights one by one; no matrix of them is ever
-/// held. Query i sits at position i. tokens i32 [m, 2] are ids and marks (delimiter, word); `factors` f32 [m, Hq], when it is
-/// there, multiplies the weights of key j of head h (norm-weighted attention: Kobayashi et al. 2020).
-/// → rows f32 [rows, Hq, ROW_NUMBERS] of the queries from `first_row` on, and keys f32 [KEY_NUMBERS, Hq, keys] summed over
+/// What every head does with every row and every key, in numbers made of those weights one by one; no matrix of them is
+/// ever held. Query i sits at position i. tokens i32 [m, 2] are ids and marks (delimiter, word); `factors` f32 [m, Hq],
+/// when it is there, multiplies the weights of key j of head h (norm-weighted attention: Kobayashi et al. 2020). → rows
+/// f32 [rows, Hq, ROW_NUMBERS] of the queries from `first_row` on, and keys f32 [KEY_NUMBERS, Hq, keys] summed over
 /// them: shaders/params/head_statistics.h says which numbers.
 struct HeadNumbers {
     Tensor rows = {}, keys = {};
@@ -133,11 +133,11 @@ HeadNumbers head_statistics(Tensor q, Tensor k, Tensor lse, Tensor tokens, Tenso
                             SourceLocation where = SourceLocation::here());
 
 /// Attention without a softmax, linear in the length (Katharopoulos et al. 2020), as a scan by chunks of 64 tokens:
-/// o_i = φ(q_i)ᵀ S / (φ(q_i)ᵀ z + eps), S = Σ_j φ(k_j) v_jᵀ, z = Σ_j φ(k_j), over all tokens, or over j ≤ i when causal; 0
-/// where the denominator is. φ(x) = elu(x) + 1; with elu = false x itself, for features made before, which may not be
-/// negative. q, k [n, H, D], v [n, H, Dv] → o [n, H, Dv], with a batch in front or heads_first as in attention. The state
-/// after the last token: kv = S [H, D, Dv] and k = z [H, D], f32. lse [n, H] = ln(φ(q_i)ᵀ z + eps): where softmax attention
-/// has its log-sum-exp.
+/// o_i = φ(q_i)ᵀ S / (φ(q_i)ᵀ z + eps), S = Σ_j φ(k_j) v_jᵀ, z = Σ_j φ(k_j), over all tokens, or over j ≤ i when
+/// causal; 0 where the denominator is. φ(x) = elu(x) + 1; with elu = false x itself, for features made before, which
+/// may not be negative. q, k [n, H, D], v [n, H, Dv] → o [n, H, Dv], with a batch in front or heads_first as in
+/// attention. The state after the last token: kv = S [H, D, Dv] and k = z [H, D], f32. lse [n, H] = ln(φ(q_i)ᵀ z +
+/// eps): where softmax attention has its log-sum-exp.
 struct LinearAttentionOptions {
     bool causal = false, heads_first = false, elu = true;
     double eps = 0;
@@ -147,16 +147,17 @@ struct LinearAttentionResult {
 };
 LinearAttentionResult linear_attention(Tensor q, Tensor k, Tensor v, LinearAttentionOptions options = {},
                                        SourceLocation where = SourceLocation::here());
-/// What its weights are, for few rows: p_ij = φ(q_i)·φ(k_j) / exp(lse_i), 0 where masked; rows sum to 1 where eps is 0. As
-/// attention_weights in all else.
+/// What its weights are, for few rows: p_ij = φ(q_i)·φ(k_j) / exp(lse_i), 0 where masked; rows sum to 1 where eps is 0.
+/// As attention_weights in all else.
 Tensor linear_attention_weights(Tensor q, Tensor k, Tensor lse, AttentionWindow window,
                                 LinearAttentionOptions options = {}, SourceLocation where = SourceLocation::here());
 
-/// Features with which linear_attention (elu = false) comes to softmax attention in O(n), the nearer the more there are: FAVOR+
-/// (Choromanski et al. 2020). φ(x) = exp(w·x' - |x'|² / 2) / √m for m vectors w, x' = √scale x, so that the mean of φ(q)·φ(k)
-/// is exp(scale q·k); those of a query, and those of all keys of a head, are each divided by one number, which the output does
-/// not see: with it no exp leaves the range of f32. Hence eps = 0. Keys of a head whose |k|² lie far apart (by more than
-/// 170 / scale) can vanish beside the largest. q and k [n, H, D] (or with a batch, or heads_first) f32 → [n, H, m].
+/// Features with which linear_attention (elu = false) comes to softmax attention in O(n), the nearer the more there
+/// are: FAVOR+ (Choromanski et al. 2020). φ(x) = exp(w·x' - |x'|² / 2) / √m for m vectors w, x' = √scale x, so that the
+/// mean of φ(q)·φ(k) is exp(scale q·k); those of a query, and those of all keys of a head, are each divided by one
+/// number, which the output does not see: with it no exp leaves the range of f32. Hence eps = 0. Keys of a head whose
+/// |k|² lie far apart (by more than 170 / scale) can vanish beside the largest. q and k [n, H, D] (or with a batch, or
+/// heads_first) f32 → [n, H, m].
 struct PerformerOptions {
     std::int64_t features = 256;  ///< m
     std::uint64_t seed = 0;
@@ -177,16 +178,19 @@ std::vector<float> performer_projection(std::int64_t features, std::int64_t widt
 struct ContextResult {
     Tensor context = {}, p = {}, scores = {};
 };
-/// Bahdanau, Cho & Bengio 2014: s_ij = score·tanh(query q_i + key k_j + bias), query [A, Dq], key [A, Dk], bias and score [A].
-/// Luong's "concat" is the same with the columns of one matrix [A, Dq + Dk] shared out between query and key.
+/// Bahdanau, Cho & Bengio 2014: s_ij = score·tanh(query q_i + key k_j + bias), query [A, Dq], key [A, Dk], bias and
+/// score [A]. Luong's "concat" is the same with the columns of one matrix [A, Dq + Dk] shared out between query and
+/// key.
 struct AdditiveWeights {
     Tensor query = {}, key = {}, bias = {}, score = {};
 };
 ContextResult additive_attention(Tensor q, Tensor k, Tensor v, AdditiveWeights weights,
                                  SourceLocation where = SourceLocation::here());
-/// Its scores of projected queries and keys: s_ij = Σ_a w_a tanh(q_ia + k_ja), q [(batch,) n, A], k [(batch,) m, A], w [A].
+/// Its scores of projected queries and keys: s_ij = Σ_a w_a tanh(q_ia + k_ja), q [(batch,) n, A], k [(batch,) m, A], w
+/// [A].
 Tensor additive_scores(Tensor q, Tensor k, Tensor w, SourceLocation where = SourceLocation::here());
-/// Luong, Pham & Manning 2015: "dot" s_ij = q_i·k_j, or "general" s_ij = q_iᵀ W k_j with a weight [Dq, Dk]; nothing is scaled.
+/// Luong, Pham & Manning 2015: "dot" s_ij = q_i·k_j, or "general" s_ij = q_iᵀ W k_j with a weight [Dq, Dk]; nothing is
+/// scaled.
 ContextResult luong_attention(Tensor q, Tensor k, Tensor v, Tensor weight = {},
                               SourceLocation where = SourceLocation::here());
 
@@ -196,13 +200,15 @@ ContextResult luong_attention(Tensor q, Tensor k, Tensor v, Tensor weight = {},
 /// divided by cols, taken about the mean in a second pass. gamma, beta [cols] may be absent (1 and 0).
 Tensor layer_norm(Tensor x, Tensor gamma = {}, Tensor beta = {}, double eps = 1e-5,
                   SourceLocation where = SourceLocation::here());
-/// y = x / sqrt(mean(x²) + eps) (weight_offset + weight) over the last axis (Zhang & Sennrich 2019; offset 1 is Gemma's).
+/// y = x / sqrt(mean(x²) + eps) (weight_offset + weight) over the last axis (Zhang & Sennrich 2019; offset 1 is
+/// Gemma's).
 Tensor rms_norm(Tensor x, Tensor weight = {}, double eps = 1e-6, double weight_offset = 0,
                 SourceLocation where = SourceLocation::here());
 
-/// Batch norm by channel of x [N, C, ..] (Ioffe & Szegedy 2015): y = (x - mean) / sqrt(var + eps) gamma + beta, with the
-/// running statistics mean and variance [C] f32. In training those of the batch are used (var biased), and the results'
-/// mean and variance are the running ones moved towards them: (1 - momentum) running + momentum batch (var unbiased).
+/// Batch norm by channel of x [N, C, ..] (Ioffe & Szegedy 2015): y = (x - mean) / sqrt(var + eps) gamma + beta, with
+/// the running statistics mean and variance [C] f32. In training those of the batch are used (var biased), and the
+/// results' mean and variance are the running ones moved towards them: (1 - momentum) running + momentum batch (var
+/// unbiased).
 struct BatchNormOptions {
     bool training = false;
     double eps = 1e-5, momentum = 0.1;
@@ -216,8 +222,8 @@ BatchNormResult batch_norm(Tensor x, Tensor gamma, Tensor beta, Tensor mean, Ten
 /// Entropy of every row of probabilities in nats: h = -Σ p ln p, 0 ln 0 = 0 (Shannon 1948). p [.., cols] → f32 [..].
 Tensor entropy(Tensor p, SourceLocation where = SourceLocation::here());
 
-/// y = exp(scale x - max) / Σ exp(scale x - max) over `axis` (Bridle 1990; the maximum taken off so that no exp overflows);
-/// a row of only -inf gives zeros.
+/// y = exp(scale x - max) / Σ exp(scale x - max) over `axis` (Bridle 1990; the maximum taken off so that no exp
+/// overflows); a row of only -inf gives zeros.
 Tensor softmax(Tensor x, int axis = -1, double scale = 1, SourceLocation where = SourceLocation::here());
 /// y = scale x - max - ln Σ exp(scale x - max) over `axis`; a row of only -inf gives -inf.
 Tensor log_softmax(Tensor x, int axis = -1, double scale = 1, SourceLocation where = SourceLocation::here());
@@ -243,8 +249,8 @@ inline Tensor relu(Tensor x, SourceLocation where = SourceLocation::here()) {
 }
 /// cap tanh(x / cap) (Gemma Team 2024).
 Tensor softcap(Tensor x, double cap, SourceLocation where = SourceLocation::here());
-/// activation(gate) ∘ (up + up_offset), of one shape (Shazeer 2020: SwiGLU with silu, GEGLU with gelu). Without `up` the rows
-/// of `gate` are [gate | up] of twice the width (Phi-3), or gate and up by turns where `interleaved`.
+/// activation(gate) ∘ (up + up_offset), of one shape (Shazeer 2020: SwiGLU with silu, GEGLU with gelu). Without `up`
+/// the rows of `gate` are [gate | up] of twice the width (Phi-3), or gate and up by turns where `interleaved`.
 struct Gating {
     Activation activation = Activation::silu;
     bool interleaved = false;
@@ -267,9 +273,9 @@ inline Tensor operator*(Tensor x, double factor) { return scale(x, factor); }
 
 // ---- experts --------------------------------------------------------------------------------------------------------
 
-/// p = softmax(logits), logits [n, experts]; index i32 [n, top_k] the largest p, the first of equal ones first; weight f32
-/// [n, top_k] their p, divided by their sum where `renormalise`: the softmax of the chosen logits alone (Shazeer et al. 2017;
-/// Fedus et al. 2021 with top_k 1; Jiang et al. 2024). With a step, padding has index -1 and weight 0.
+/// p = softmax(logits), logits [n, experts]; index i32 [n, top_k] the largest p, the first of equal ones first; weight
+/// f32 [n, top_k] their p, divided by their sum where `renormalise`: the softmax of the chosen logits alone (Shazeer et
+/// al. 2017; Fedus et al. 2021 with top_k 1; Jiang et al. 2024). With a step, padding has index -1 and weight 0.
 struct Routing {
     Tensor probs = {}, index = {}, weight = {};
 };
@@ -279,21 +285,22 @@ Routing route(Tensor logits, std::int64_t top_k, bool renormalise, Tensor step =
 /// Padding is left out.
 Tensor load_balance(Routing routing, SourceLocation where = SourceLocation::here());
 
-/// The choices of `index` sorted by expert, none dropped but where `capacity` (0 = none) says how many an expert takes: slots
-/// i32 [choices], the place among the expert's choices, -1 where dropped; order i32 [choices]; offsets i32 [experts + 2].
+/// The choices of `index` sorted by expert, none dropped but where `capacity` (0 = none) says how many an expert takes:
+/// slots i32 [choices], the place among the expert's choices, -1 where dropped; order i32 [choices]; offsets i32
+/// [experts + 2].
 struct ExpertOrder {
     Tensor index = {}, slots = {}, order = {}, offsets = {};
 };
 ExpertOrder sort_by_expert(Tensor index, std::int64_t experts, std::int64_t capacity = 0,
                            SourceLocation where = SourceLocation::here());
-/// y[c] = x[c / share] W_eᵀ + b_e for choice c and its expert e, 0 where it was dropped. x [rows, in], choices a multiple of
-/// the rows; W [experts, out, in] (`transposed`) or [experts, in, out], b [experts, out] → y [choices, out]. Only what is
-/// chosen is computed.
+/// y[c] = x[c / share] W_eᵀ + b_e for choice c and its expert e, 0 where it was dropped. x [rows, in], choices a
+/// multiple of the rows; W [experts, out, in] (`transposed`) or [experts, in, out], b [experts, out] → y [choices,
+/// out]. Only what is chosen is computed.
 Tensor expert_linear(Tensor x, Tensor weight, ExpertOrder to, Tensor bias = {}, bool transposed = true,
                      SourceLocation where = SourceLocation::here());
 
-/// y_t = Σ_c weight_tc expert_e(x_t), expert(x) = down (gating(gate x, up x)), with biases where they are there. x [n, width]
-/// → [n, width]. Without `up` gate has both (Gating). Experts that all tokens share are a dense MLP beside it.
+/// y_t = Σ_c weight_tc expert_e(x_t), expert(x) = down (gating(gate x, up x)), with biases where they are there. x [n,
+/// width] → [n, width]. Without `up` gate has both (Gating). Experts that all tokens share are a dense MLP beside it.
 struct ExpertWeights {
     Tensor gate = {}, up = {},
            down = {};  ///< [experts, inner, width] twice, [experts, width, inner]; or turned, see `transposed`
@@ -309,11 +316,10 @@ Tensor mixture_of_experts(Tensor x, Routing routing, const ExpertWeights& weight
 
 // ---- positions and tokens -------------------------------------------------------------------------------------------
 
-/// y = scale w[ids] (+ positions[position_offset + row]); ids [n] i32, w [vocab, width], positions [ctx, width] → [n, width].
-/// With a `step` row r takes ids[position + r] and positions[position + r] (ids are then all tokens of the sequence; of several
-/// sequences ids are [S, n], or [n] for all of them);
-/// rows from `valid` on become zero. Ids outside the vocabulary, and positions outside their table, give a row of zeros;
-/// callers check them first.
+/// y = scale w[ids] (+ positions[position_offset + row]); ids [n] i32, w [vocab, width], positions [ctx, width] → [n,
+/// width]. With a `step` row r takes ids[position + r] and positions[position + r] (ids are then all tokens of the
+/// sequence; of several sequences ids are [S, n], or [n] for all of them); rows from `valid` on become zero. Ids
+/// outside the vocabulary, and positions outside their table, give a row of zeros; callers check them first.
 struct EmbeddingOptions {
     double scale = 1;
     std::int64_t position_offset = 0;
@@ -344,14 +350,14 @@ struct RopeScaling {
 ///   longrope: / factors[i] (Ding et al. 2024).
 /// Throws usage for numbers outside of their range, unsupported for another type.
 std::vector<double> rope_frequencies(std::int64_t rotary_dim, double theta, const RopeScaling& scaling = {});
-/// The table [positions, rotary_dim]: cos of all angles, then sin, of position p in row p; yarn and longrope multiply both by
-/// their attention factor. The same arguments give the same constant.
+/// The table [positions, rotary_dim]: cos of all angles, then sin, of position p in row p; yarn and longrope multiply
+/// both by their attention factor. The same arguments give the same constant.
 Tensor rope_table(Graph& graph, std::int64_t positions, std::int64_t rotary_dim, double theta,
                   const RopeScaling& scaling = {});
 /// Rotary positions. Rotates the first rotary_dim features of every head: neox layout pairs (i, i + rot/2), interleaved
-/// (gptj) pairs (2i, 2i + 1): a' = a cos - b sin, b' = b cos + a sin (Su et al. 2021). x [n, H, D] (or [B, H, n, D] with
-/// heads_first); positions [n] i32, or a `step`: row r sits at position + r; with neither row r sits at r. A position that
-/// the table does not have gives zeros.
+/// (gptj) pairs (2i, 2i + 1): a' = a cos - b sin, b' = b cos + a sin (Su et al. 2021). x [n, H, D] (or [B, H, n, D]
+/// with heads_first); positions [n] i32, or a `step`: row r sits at position + r; with neither row r sits at r. A
+/// position that the table does not have gives zeros.
 struct RopeOptions {
     bool interleaved = false, heads_first = false;
     Tensor positions = {};
@@ -386,12 +392,14 @@ QKV split_qkv(Tensor x, std::int64_t heads, std::int64_t kv_heads, bool per_head
 
 // ---- states ---------------------------------------------------------------------------------------------------------
 
-/// The step of a sequence, u32 [STEP_WORDS]: which of its tokens a run works on (shaders/params/step.h). At the beginning of a
-/// run position += valid; valid = min(rows, end - position); keys = position + valid. A step [S, STEP_WORDS] is of S sequences:
-/// the rows of a run, and those of a state, are then S parts of one size, and what is [n] of a sequence below is [S, n].
+/// The step of a sequence, u32 [STEP_WORDS]: which of its tokens a run works on (shaders/params/step.h). At the
+/// beginning of a run position += valid; valid = min(rows, end - position); keys = position + valid. A step [S,
+/// STEP_WORDS] is of S sequences: the rows of a run, and those of a state, are then S parts of one size, and what is
+/// [n] of a sequence below is [S, n].
 Tensor begin_step(Tensor step, std::int64_t rows, SourceLocation where = SourceLocation::here());
-/// The state's next version: row r of `rows` [n, …] goes to row position + r of the state [ctx, …], for r < valid; converts
-/// to the state's storage type. Without a step all rows go to the first ones. Returns the state as it is afterwards.
+/// The state's next version: row r of `rows` [n, …] goes to row position + r of the state [ctx, …], for r < valid;
+/// converts to the state's storage type. Without a step all rows go to the first ones. Returns the state as it is
+/// afterwards.
 Tensor write(Tensor state, Tensor rows, Tensor step = {}, SourceLocation where = SourceLocation::here());
 /// Row valid - 1 of x [n, cols] → [1, cols], or of each sequence [S, cols]: what the next token is computed from.
 Tensor last_row(Tensor x, Tensor step, SourceLocation where = SourceLocation::here());
@@ -401,9 +409,9 @@ Tensor mark_seen(Tensor seen, Tensor tokens, Tensor step, SourceLocation where =
 /// argmax over rows: x [rows, cols] → i32 [rows]; the first of equal values.
 Tensor argmax(Tensor x, SourceLocation where = SourceLocation::here());
 /// Probabilities after temperature → top-k → softmax → top-p → min-p, renormalised: what `sample` draws from.
-/// x [rows, cols] f32 → f32 [rows, cols]. top_p keeps the fewest most probable tokens that hold it, min_p those at least
-/// min_p times as probable as the first; equal values stay together. Temperature 0 gives 1 for the largest. A probability
-/// below 2^-31 of the largest is 0.
+/// x [rows, cols] f32 → f32 [rows, cols]. top_p keeps the fewest most probable tokens that hold it, min_p those at
+/// least min_p times as probable as the first; equal values stay together. Temperature 0 gives 1 for the largest. A
+/// probability below 2^-31 of the largest is 0.
 struct SamplingOptions {
     double temperature = 1;
     std::int64_t top_k = 0;  ///< 0 = all
@@ -412,11 +420,11 @@ struct SamplingOptions {
 Tensor sampling_probs(Tensor logits, SamplingOptions options, SourceLocation where = SourceLocation::here());
 /// y_i = x_i / penalty where x_i > 0, x_i penalty where not, for every i whose bit is set in seen (Keskar et al. 2019).
 Tensor repetition_penalty(Tensor logits, Tensor seen, double penalty, SourceLocation where = SourceLocation::here());
-/// Draws the next token of each sequence from logits [1, vocab] ([S, vocab]) by the step's sampling parameters (penalty → temperature →
-/// top-k → softmax → top-p → min-p → draw; temperature 0 = argmax), appends it to tokens [ctx] at `end`, advances `end`,
-/// and sets `done` at an end token (1) or a full context (2). Random numbers are counted: seed and `end` decide.
-/// Nothing is drawn when `done` is set already, nor when the run has not come to the last known token (position + valid <
-/// end: a prompt in chunks). NaN counts as -inf; where nothing is larger than -inf the token is 0.
+/// Draws the next token of each sequence from logits [1, vocab] ([S, vocab]) by the step's sampling parameters (penalty
+/// → temperature → top-k → softmax → top-p → min-p → draw; temperature 0 = argmax), appends it to tokens [ctx] at
+/// `end`, advances `end`, and sets `done` at an end token (1) or a full context (2). Random numbers are counted: seed
+/// and `end` decide. Nothing is drawn when `done` is set already, nor when the run has not come to the last known token
+/// (position + valid < end: a prompt in chunks). NaN counts as -inf; where nothing is larger than -inf the token is 0.
 struct SampleResult {
     Tensor tokens = {}, step = {};
 };

@@ -21,13 +21,13 @@ class DecoderStream;
 /// A tokenizer, never changed after loading: copies are free and may be used from several threads at once.
 ///
 /// Models: byte-pair encoding (BPE), byte-level as GPT-2's, RoBERTa's and Llama 3's or SentencePiece-like with byte
-/// fallback as Llama 2's; WordPiece as BERT's; Unigram as T5's and XLM-R's. Results are those of the Hugging Face library
-/// `tokenizers`, with two settings of the file left out: `truncation` and `padding` are for batches of a training run.
-/// Source: https://huggingface.co/docs/tokenizers
+/// fallback as Llama 2's; WordPiece as BERT's; Unigram as T5's and XLM-R's. Results are those of the Hugging Face
+/// library `tokenizers`, with two settings of the file left out: `truncation` and `padding` are for batches of a
+/// training run. Source: https://huggingface.co/docs/tokenizers
 class Tokenizer {
 public:
-    /// Reads tokenizer.json. Throws bad_file: missing, not JSON, damaged, or with a component of a kind that is not known;
-    /// the message names the file, what was found and what is known.
+    /// Reads tokenizer.json. Throws bad_file: missing, not JSON, damaged, or with a component of a kind that is not
+    /// known; the message names the file, what was found and what is known.
     static Tokenizer load(const std::string& tokenizer_json_path);
     /// The same from memory; `name_for_errors` stands for the file in messages.
     static Tokenizer parse(std::string_view json, const std::string& name_for_errors);
@@ -42,17 +42,17 @@ public:
         std::vector<std::pair<std::size_t, std::size_t>> offsets;
     };
 
-    /// `add_special`: with the tokens that the file's post-processor puts around a text, such as <s>. Special tokens that
-    /// are spelled out in the text are recognized either way. Any bytes are accepted: each longest sequence that is not
-    /// UTF-8 counts as one U+FFFD. Throws usage for a text of 2 GiB or more, and bad_file where a pattern of the file
-    /// runs into its limits on this text.
+    /// `add_special`: with the tokens that the file's post-processor puts around a text, such as <s>. Special tokens
+    /// that are spelled out in the text are recognized either way. Any bytes are accepted: each longest sequence that
+    /// is not UTF-8 counts as one U+FFFD. Throws usage for a text of 2 GiB or more, and bad_file where a pattern of the
+    /// file runs into its limits on this text.
     Encoding encode(std::string_view utf8, bool add_special) const;
-    /// Two texts in one sequence, with special tokens; `type_ids` tell them apart where the file does, and each offset is
-    /// in its own text.
+    /// Two texts in one sequence, with special tokens; `type_ids` tell them apart where the file does, and each offset
+    /// is in its own text.
     Encoding encode_pair(std::string_view first, std::string_view second) const;
 
-    /// The text of ids, always valid UTF-8: what is not becomes U+FFFD. Ids without a token give nothing: models may have
-    /// more outputs than the tokenizer has tokens. `skip_special`: without special tokens.
+    /// The text of ids, always valid UTF-8: what is not becomes U+FFFD. Ids without a token give nothing: models may
+    /// have more outputs than the tokenizer has tokens. `skip_special`: without special tokens.
     std::string decode(std::span<const std::int32_t> ids, bool skip_special) const;
 
     /// The largest id plus one: what a model must have at least.

@@ -25,22 +25,23 @@ namespace view {
 class LiveModel;
 }
 
-/// Opens a device as Device::open does, with support for windows. Initialises GLFW until the program ends. Main thread only.
-/// Also throws `unsupported` without a display, or for a device that cannot draw.
+/// Opens a device as Device::open does, with support for windows. Initialises GLFW until the program ends. Main thread
+/// only. Also throws `unsupported` without a display, or for a device that cannot draw.
 Device open_for_windows(const std::string& wish = "");
 
-/// Publishes a session's progress to viewers: the state at the last call of `publish`. Nothing is copied: viewers compute
-/// weights from the queries, keys and log-sum-exps that the session keeps on the device.
+/// Publishes a session's progress to viewers: the state at the last call of `publish`. Nothing is copied: viewers
+/// compute weights from the queries, keys and log-sum-exps that the session keeps on the device.
 class AttentionFeed {
 public:
-    /// The session records the attention of all its layers, else this throws usage. It must not be moved, and lives longer.
+    /// The session records the attention of all its layers, else this throws usage. It must not be moved, and lives
+    /// longer.
     explicit AttentionFeed(Session& session);
     ~AttentionFeed();
     AttentionFeed(const AttentionFeed&) = delete;
     AttentionFeed& operator=(const AttentionFeed&) = delete;
 
-    /// Publishes what has run. Call it in the thread that runs the session: after `next` or `run`; and after `restart`, `rewind`
-    /// or `mask_heads`, before anything runs again. Viewers may be in other threads. Does not wait for them.
+    /// Publishes what has run. Call it in the thread that runs the session: after `next` or `run`; and after `restart`,
+    /// `rewind` or `mask_heads`, before anything runs again. Viewers may be in other threads. Does not wait for them.
     void publish();
 
     /// Internal.
@@ -63,23 +64,25 @@ struct ViewWindowOptions {
     ViewOptions view = {};
 };
 
-/// A window with the features of `vantage view` except the prompt, because the program runs the model. Main thread only.
+/// A window with the features of `vantage view` except the prompt, because the program runs the model. Main thread
+/// only.
 class ViewWindow {
 public:
-    /// The model's device was opened by open_for_windows. The feed lives longer. Throws unsupported if no window can be opened.
+    /// The model's device was opened by open_for_windows. The feed lives longer. Throws unsupported if no window can be
+    /// opened.
     explicit ViewWindow(AttentionFeed& feed, const ViewWindowOptions& options = {});
     ~ViewWindow();
     ViewWindow(const ViewWindow&) = delete;
     ViewWindow& operator=(const ViewWindow&) = delete;
 
-    /// Handles events and draws if something changed. Returns false once the window is closed. Waits up to `seconds` for events
-    /// if there is nothing to do: pass 0 while the session has work, and 1 when it has ended, so that the loop does not spin.
-    /// Throws as Plan::run.
+    /// Handles events and draws if something changed. Returns false once the window is closed. Waits up to `seconds`
+    /// for events if there is nothing to do: pass 0 while the session has work, and 1 when it has ended, so that the
+    /// loop does not spin. Throws as Plan::run.
     bool turn(double seconds = 0);
     /// Calls `turn` until the window is closed.
     void run();
-    /// Writes what is shown as a PNG: all data of the version published last, for which it waits. Throws if the file cannot be
-    /// written or the window is minimised.
+    /// Writes what is shown as a PNG: all data of the version published last, for which it waits. Throws if the file
+    /// cannot be written or the window is minimised.
     void save(const std::string& path);
 
 private:

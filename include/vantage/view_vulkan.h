@@ -1,6 +1,6 @@
-// Opt-in: draws a Session's attention into a program's own frame. The program owns the window, the swapchain and the Vulkan
-// device (vantage/vulkan.h: DeviceFeatures, adopt). It submits the frame to the queue that it gave to Vantage. Needs the Vulkan
-// headers.
+// Opt-in: draws a Session's attention into a program's own frame. The program owns the window, the swapchain and the
+// Vulkan device (vantage/vulkan.h: DeviceFeatures, adopt). It submits the frame to the queue that it gave to Vantage.
+// Needs the Vulkan headers.
 //
 //     vantage::Device device = vantage::adopt({instance, physical, vulkan_device, queue, family}, extensions);
 //     …                                                      // Model, Session, AttentionFeed as in vantage/view.h
@@ -27,9 +27,9 @@ public:
 
     /// Whether the next picture would differ from the last, and `record` would not wait.
     bool due() const;
-    /// Records the picture, outside of a render pass. The image is in VK_IMAGE_LAYOUT_COLOR_ATTACHMENT_OPTIMAL and stays in it.
-    /// All of it is written, in the colour attachment stage. The previous picture must have been submitted to the queue of
-    /// handles(device). Waits for the one before it, unless `due` returned true. Throws as Plan::run.
+    /// Records the picture, outside of a render pass. The image is in VK_IMAGE_LAYOUT_COLOR_ATTACHMENT_OPTIMAL and
+    /// stays in it. All of it is written, in the colour attachment stage. The previous picture must have been submitted
+    /// to the queue of handles(device). Waits for the one before it, unless `due` returned true. Throws as Plan::run.
     void record(VkCommandBuffer commands, VkImageView image, VkExtent2D size);
 
     // ---- input, with the arguments of GLFW's callbacks; the mouse in pixels of the image

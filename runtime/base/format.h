@@ -1,4 +1,5 @@
-// format("{} of {}: {:.1f} %", done, all, percent): type-safe text. A subset of std::format, which g++ 12 does not have.
+// format("{} of {}: {:.1f} %", done, all, percent): type-safe text. A subset of std::format, which g++ 12 does not
+// have.
 #pragma once
 
 #include <array>
@@ -12,9 +13,9 @@
 
 namespace vantage {
 
-/// A replacement field: `{}` or `{:[<|>][+][0][width][.precision][type]}`. Numbers align to the right, text to the left.
-/// A width (in bytes) or a precision is a number up to 99, or `{}`: then it is the integer argument after the value,
-/// limited to 0 … 99.
+/// A replacement field: `{}` or `{:[<|>][+][0][width][.precision][type]}`. Numbers align to the right, text to the
+/// left. A width (in bytes) or a precision is a number up to 99, or `{}`: then it is the integer argument after the
+/// value, limited to 0 … 99.
 struct FormatField {
     static constexpr int none = -1, next_argument = -2;
     char align = 0;  // 0: the default

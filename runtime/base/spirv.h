@@ -1,4 +1,5 @@
-// The compiled shaders, embedded in the program (one module per row of shaders/shaders.cmake), and those added at run time.
+// The compiled shaders, embedded in the program (one module per row of shaders/shaders.cmake), and those added at run
+// time.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,8 @@ std::span<const SpirvModule> spirv_modules();
 /// The module of that name, or null when it is not in this build (see `BuildFacts::left_out`).
 const SpirvModule* find_spirv(std::string_view name);
 
-/// Adds a module of the program under a name of its own, made from `name`; it stays until the program ends. Thread-safe.
+/// Adds a module of the program under a name of its own, made from `name`; it stays until the program ends.
+/// Thread-safe.
 const SpirvModule& add_spirv(const std::string& name, std::span<const std::uint32_t> code);
 /// The added module of that name, or null. Thread-safe.
 const SpirvModule* find_added_spirv(std::string_view name);

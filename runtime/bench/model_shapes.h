@@ -1,5 +1,5 @@
-// The calls of known models for `vantage bench ops`, taken from the graphs that the models build, so that they cannot get
-// out of date.
+// The calls of known models for `vantage bench ops`, taken from the graphs that the models build, so that they cannot
+// get out of date.
 #pragma once
 
 #include <cstdint>

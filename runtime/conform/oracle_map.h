@@ -9,8 +9,8 @@
 namespace vantage {
 
 class OracleReader;
-/// Maps a case to calls. The reader gives operands and options of the case, and records which were read, so that none is
-/// silently ignored.
+/// Maps a case to calls. The reader gives operands and options of the case, and records which were read, so that none
+/// is silently ignored.
 using OracleMap = std::vector<OracleCall> (*)(OracleReader&);
 /// nullptr for an op that is not supported.
 OracleMap oracle_map(const std::string& op);

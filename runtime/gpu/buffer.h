@@ -44,13 +44,13 @@ private:
     std::shared_ptr<Block> block_;
 };
 
-/// Allocates `bytes`, rounded up to a multiple of 16, at an address that is a multiple of 256. Large buffers are checked
-/// against the memory budget first. Throws out_of_memory with the name, the size and the size available. Counts as one
-/// allocation in `call_counts()`. Thread-safe.
+/// Allocates `bytes`, rounded up to a multiple of 16, at an address that is a multiple of 256. Large buffers are
+/// checked against the memory budget first. Throws out_of_memory with the name, the size and the size available. Counts
+/// as one allocation in `call_counts()`. Thread-safe.
 Buffer allocate(DeviceState& device, std::uint64_t bytes, MemoryKind kind, const std::string& name);
 
-/// Wraps a buffer that the program made on the same VkDevice; it is not destroyed from here. `address` is that of its first
-/// byte.
+/// Wraps a buffer that the program made on the same VkDevice; it is not destroyed from here. `address` is that of its
+/// first byte.
 Buffer wrap_foreign(DeviceState& device, VkBuffer handle, std::uint64_t bytes, std::uint64_t address,
                     const std::string& name);
 

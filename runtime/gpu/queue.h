@@ -11,8 +11,8 @@ namespace vantage::gpu {
 class DeviceState;
 class Recording;
 
-/// Submits recordings in order as one submission, which begins when `waits` are signalled. Returns the value that the device's
-/// timeline reaches when it is done. The recordings must have ended. Thread-safe.
+/// Submits recordings in order as one submission, which begins when `waits` are signalled. Returns the value that the
+/// device's timeline reaches when it is done. The recordings must have ended. Thread-safe.
 std::uint64_t submit(DeviceState& device, std::span<const Recording* const> recordings,
                      std::span<const VkSemaphoreSubmitInfo> waits = {});
 /// Submits a command buffer that another part of the program has recorded (the viewer's drawing). In addition to the

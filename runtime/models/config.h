@@ -10,12 +10,14 @@
 
 namespace vantage {
 
-/// What a model is for: text that goes on, vectors and answers about a text that is there, or a text that answers another.
+/// What a model is for: text that goes on, vectors and answers about a text that is there, or a text that answers
+/// another.
 enum class ModelKind : std::uint8_t { decoder, encoder, encoder_decoder };
 /// What an encoder's last layer is: none, the tokens that were masked, or one answer for all of the input.
 enum class Head : std::uint8_t { none, masked_lm, classification };
 
-/// What a classification's logits mean: one label of several (softmax), each label by itself (σ), or numbers as they are.
+/// What a classification's logits mean: one label of several (softmax), each label by itself (σ), or numbers as they
+/// are.
 enum class Labelling : std::uint8_t { one_of, each, numbers };
 
 /// The image that a model takes in place of tokens: its size, and that of the patches that are its tokens.
@@ -64,7 +66,8 @@ struct ModelConfig {
     double attention_scale = 0;   ///< of q·k; 0 = 1/sqrt(head_width)
     bool scale_by_layer = false;  ///< divided by layer + 1, too (GPT-2's scale_attn_by_inverse_layer_idx)
     double attention_softcap = 0, logit_softcap = 0;  ///< 0 = none
-    /// By layer: keys that a query sees up to its own, that included, and in an encoder as many behind it; 0 = all. Empty = all.
+    /// By layer: keys that a query sees up to its own, that included, and in an encoder as many behind it; 0 = all.
+    /// Empty = all.
     std::vector<std::int64_t> windows;
     std::int64_t experts = 0, experts_per_token = 0;
     Attrs own;  ///< what only one architecture knows, under names of its own

@@ -15,7 +15,8 @@
 
 namespace vantage {
 
-/// Rows of the plans that a prompt is cut for; of an encoder's, which runs in one piece, the second one and its doubles.
+/// Rows of the plans that a prompt is cut for; of an encoder's, which runs in one piece, the second one and its
+/// doubles.
 inline constexpr std::int64_t chunk_sizes[] = {1, 8, 32, 128, 512};
 
 /// How a model's graph is built.
@@ -46,7 +47,8 @@ inline constexpr const char* source_step = "source.step";
 inline constexpr const char* source_length =
     "source.length";                         ///< i32 [sequences]: tokens that the encoder has read; host-visible
 inline constexpr const char* seen = "seen";  ///< u32 [sequences, vocab / 32]
-/// i32 [sequences, context], host-visible: of encoders that tell types apart, and of models with Architecture::positions.
+/// i32 [sequences, context], host-visible: of encoders that tell types apart, and of models with
+/// Architecture::positions.
 inline constexpr const char* types = "token_types";
 inline constexpr const char* positions = "position_ids";
 inline constexpr const char* pixels = "pixels";  ///< f32 [1, channels, height, width], of models that see; host-visible
@@ -71,9 +73,9 @@ std::string router(std::int64_t layer);
 enum : int { body = 0, head = 1 };  ///< segments: everything up to the last block; the output head and the draw
 }  // namespace model_names
 
-/// The words in which builders say what a paper says. Weights are named as in the checkpoint, below the scopes that are open:
-/// `name` stands for name.weight and name.bias. Shapes are those of one sequence, n its rows; of several the n rows of each
-/// follow one another in the first dimension, and builders need not know.
+/// The words in which builders say what a paper says. Weights are named as in the checkpoint, below the scopes that are
+/// open: `name` stands for name.weight and name.bias. Shapes are those of one sequence, n its rows; of several the n
+/// rows of each follow one another in the first dimension, and builders need not know.
 class ModelBuilder {
 public:
     ModelBuilder(Graph& graph, const ModelConfig& config, const BuildOptions& options);
@@ -83,7 +85,8 @@ public:
     const BuildOptions& options;
     Tensor tokens, step;
 
-    /// Rows of the table `embedding` [vocab, ..] for the run's tokens, times `scale`, plus those of learned `positions`.
+    /// Rows of the table `embedding` [vocab, ..] for the run's tokens, times `scale`, plus those of learned
+    /// `positions`.
     Tensor embed(Tensor table, Tensor positions = {}, std::int64_t position_offset = 0, double scale = 1);
     /// A constant of whole numbers. The same name gives the same tensor.
     Tensor integers(const std::string& name, std::span<const std::int32_t> values);
@@ -99,11 +102,12 @@ public:
     /// The features of heads [n, H, D] turned by their position.
     Tensor rotate(Tensor heads);
     /// Appends k and v to the cache of `layer` and attends to all of it, as config.attention(layer) and
-    /// `how` (sinks, biases) say. q [n, H, D], k and v [n, Hk, D] → [n, H D]. With `first`, an encoder's first rows attend to
-    /// all keys by projections of their own instead: q [g, H, D], k and v [n, Hk, D]; with
+    /// `how` (sinks, biases) say. q [n, H, D], k and v [n, Hk, D] → [n, H D]. With `first`, an encoder's first rows
+    /// attend to all keys by projections of their own instead: q [g, H, D], k and v [n, Hk, D]; with
     /// BuildOptions::global_positions the rows at these positions.
     Tensor attend(std::int64_t layer, Tensor q, Tensor k, Tensor v, AttentionOptions how = {}, const QKV& first = {});
-    /// The queries of an encoder–decoder's decoder, q [n, H, D], attend to what its encoder offered for `layer` → [n, H D].
+    /// The queries of an encoder–decoder's decoder, q [n, H, D], attend to what its encoder offered for `layer` → [n, H
+    /// D].
     Tensor cross_attend(std::int64_t layer, Tensor q);
     /// In the encoder's graph: keys and values [n, Hk, D] of its last hidden state, for the decoder's `layer`.
     void write_cross_kv(std::int64_t layer, Tensor k, Tensor v);
@@ -113,7 +117,8 @@ public:
     void note_router(std::int64_t layer, Tensor logits);
     /// Notes the residual stream: after the embedding, then after each block but the last.
     void note_hidden(Tensor x);
-    /// The final norm, the output layer and the draw of the next token. `norm` makes the final norm of what it is given.
+    /// The final norm, the output layer and the draw of the next token. `norm` makes the final norm of what it is
+    /// given.
     void finish(Tensor x, const std::function<Tensor(Tensor)>& norm, const std::function<Tensor(Tensor)>& output);
     /// The tokens' types' rows of a table [types, width].
     Tensor type_embedding(Tensor table) { return by_token(model_names::types, table); }
@@ -153,7 +158,8 @@ private:
     std::int64_t noted_ = 0;
 };
 
-/// The graph of any architecture. Weights keep their names in the checkpoint without the prefix that some checkpoints have
+/// The graph of any architecture. Weights keep their names in the checkpoint without the prefix that some checkpoints
+/// have
 /// ("transformer.", "model.").
 Graph build_model(const ModelConfig& config, const BuildOptions& options, Graph::WeightTypes types = {});
 

@@ -20,8 +20,9 @@ struct Problem {
     ErrorKind kind;
     std::string what;
 };
-[[noreturn]] void fail(const std::string& what);       ///< bad_file: the template or its input is wrong
-[[noreturn]] void not_supported(const std::string& what);  ///< throws unsupported: a part of Jinja that Vantage does not support
+[[noreturn]] void fail(const std::string& what);  ///< bad_file: the template or its input is wrong
+[[noreturn]] void not_supported(
+    const std::string& what);  ///< throws unsupported: a part of Jinja that Vantage does not support
 
 struct List;
 struct Dict;
