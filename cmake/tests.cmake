@@ -13,7 +13,8 @@ function(vantage_test_program name pattern)
   add_executable(${name} ${sources})
   target_link_libraries(${name} PRIVATE vantage_bench vantage_view vantage_conform vantage_cost vantage
                         VulkanRuntime::VulkanRuntime nlohmann_json::nlohmann_json Catch2::Catch2WithMain)
-  target_compile_definitions(${name} PRIVATE VANTAGE_TEST_DATA="${PROJECT_SOURCE_DIR}/tests" VANTAGE_ROOT="${PROJECT_SOURCE_DIR}")
+  target_compile_definitions(${name} PRIVATE VANTAGE_TEST_DATA="${PROJECT_SOURCE_DIR}/tests"
+                             VANTAGE_ROOT="${PROJECT_SOURCE_DIR}")
   vantage_warnings(${name})
   vantage_optimise_little(${name})
   add_test(NAME ${name} COMMAND ${name})
@@ -34,7 +35,8 @@ if(VANTAGE_BUILD_TESTS AND NOT VANTAGE_FUZZ)
     set_tests_properties(vantage_tests_view PROPERTIES RUN_SERIAL TRUE TIMEOUT 600)
   endif()
   if(TARGET vantage_tests_device)
-    set_tests_properties(vantage_tests_device PROPERTIES RUN_SERIAL TRUE TIMEOUT 1500)
+    set_tests_properties(vantage_tests_device PROPERTIES RUN_SERIAL TRUE TIMEOUT 1500
+      ENVIRONMENT "VANTAGE_GLSLANG=${VANTAGE_GLSLANG}")
   endif()
   # `ctest --preset tsan`: the host tests, and the device tests with the tag [threads], which call the runtime from
   # several threads.
@@ -95,9 +97,11 @@ endif()
 # Installs Vantage into a folder, then builds and runs a small project that uses it.
 if(VANTAGE_BUILD_TESTS AND NOT VANTAGE_FUZZ)
   add_test(NAME consumer COMMAND "${CMAKE_COMMAND}" "-DBUILD=${PROJECT_BINARY_DIR}" "-DROOT=${PROJECT_SOURCE_DIR}"
-    "-DSOURCE=${PROJECT_SOURCE_DIR}/tests/consumer" "-DWORK=${PROJECT_BINARY_DIR}/consumer" "-DGENERATOR=${CMAKE_GENERATOR}"
-    "-DCXX=${CMAKE_CXX_COMPILER}" "-DTYPE=${CMAKE_BUILD_TYPE}" "-DSANITIZE=${vantage_sanitize}"
-    "-DPROGRAM=$<TARGET_EXISTS:vantage_cli>" "-DVULKAN_HEADERS=${VulkanRuntime_VULKAN_DIR}" -P "${PROJECT_SOURCE_DIR}/tests/consumer/test.cmake")
+    "-DSOURCE=${PROJECT_SOURCE_DIR}/tests/consumer" "-DWORK=${PROJECT_BINARY_DIR}/consumer"
+    "-DGENERATOR=${CMAKE_GENERATOR}" "-DCXX=${CMAKE_CXX_COMPILER}" "-DTYPE=${CMAKE_BUILD_TYPE}"
+    "-DSANITIZE=${vantage_sanitize}" "-DPROGRAM=$<TARGET_EXISTS:vantage_cli>"
+    "-DVULKAN_HEADERS=${VulkanRuntime_VULKAN_DIR}" "-DGLSLANG=${VANTAGE_GLSLANG}"
+    -P "${PROJECT_SOURCE_DIR}/tests/consumer/test.cmake")
   set_tests_properties(consumer PROPERTIES TIMEOUT 600)
 endif()
 

@@ -38,5 +38,5 @@ int main(int count, char** words) try {
     return plan.check(1).empty() ? 0 : 1;
 } catch (const vantage::Error& error) {
     std::fprintf(stderr, "%s\n", error.what());
-    return error.kind() == vantage::ErrorKind::unsupported ? 0 : vantage::exit_code(error.kind());  // no glslang here
+    return vantage::exit_code(error.kind());
 }

@@ -4,7 +4,7 @@
 #include <cstdio>
 
 int main(int count, char** words) try {
-    if (count < 2) return std::printf("similar_texts MODEL: the folder of a BERT-like model\n"), 0;
+    if (count < 2) return std::printf("similar_texts MODEL: the folder of a BERT-like model\n"), 2;
     const vantage::Model model = vantage::Model::load(vantage::Device::open(), words[1]);
     const vantage::Array vectors = vantage::embed(model, {"a red key", "the blue door"}, {.normalise = true});
     double cosine = 0;

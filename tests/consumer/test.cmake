@@ -14,17 +14,25 @@ endif()
 file(REMOVE_RECURSE "${WORK}")
 step("install" "${CMAKE_COMMAND}" --install "${BUILD}" --prefix "${WORK}/prefix")
 step("configure" "${CMAKE_COMMAND}" -S "${SOURCE}" -B "${WORK}/build" -G "${GENERATOR}" "-DCMAKE_CXX_COMPILER=${CXX}"
-     "-DCMAKE_CXX_FLAGS=${FLAGS}" "-DCMAKE_BUILD_TYPE=${TYPE}" "-DCMAKE_PREFIX_PATH=${WORK}/prefix" "-DVULKAN_HEADERS=${VULKAN_HEADERS}")
+     "-DCMAKE_CXX_FLAGS=${FLAGS}" "-DCMAKE_BUILD_TYPE=${TYPE}" "-DCMAKE_PREFIX_PATH=${WORK}/prefix"
+     "-DVULKAN_HEADERS=${VULKAN_HEADERS}")
 step("build" "${CMAKE_COMMAND}" --build "${WORK}/build")
 step("run" "${WORK}/build/consumer")
 message(STATUS "${output}")
 
 # The examples, on a display in memory where there is one. They end when their window is closed: here they are ended.
-step("configure the examples" "${CMAKE_COMMAND}" -S "${ROOT}/examples" -B "${WORK}/examples" -G "${GENERATOR}" "-DCMAKE_CXX_COMPILER=${CXX}"
-     "-DCMAKE_CXX_FLAGS=${FLAGS}" "-DCMAKE_BUILD_TYPE=${TYPE}" "-DCMAKE_PREFIX_PATH=${WORK}/prefix" "-DVULKAN_HEADERS=${VULKAN_HEADERS}")
+step("configure the examples" "${CMAKE_COMMAND}" -S "${ROOT}/examples" -B "${WORK}/examples" -G "${GENERATOR}"
+     "-DCMAKE_CXX_COMPILER=${CXX}" "-DCMAKE_CXX_FLAGS=${FLAGS}" "-DCMAKE_BUILD_TYPE=${TYPE}"
+     "-DCMAKE_PREFIX_PATH=${WORK}/prefix" "-DVULKAN_HEADERS=${VULKAN_HEADERS}")
 step("build the examples" "${CMAKE_COMMAND}" --build "${WORK}/examples")
-foreach(program next_token head_entropies own_block attention_rules threads batch similar_texts save_attention own_kernel hand_over)
-  execute_process(COMMAND "${CMAKE_COMMAND}" -E env "VANTAGE_DATA=" "${WORK}/examples/${program}" WORKING_DIRECTORY "${WORK}"
+foreach(program next_token head_entropies own_block attention_rules threads batch similar_texts save_attention
+        own_kernel hand_over)
+  set(arguments "")
+  if(program STREQUAL "similar_texts")
+    set(arguments "${ROOT}/tests/data/oracle/models/bert")
+  endif()
+  execute_process(COMMAND "${CMAKE_COMMAND}" -E env "VANTAGE_DATA=" "VANTAGE_GLSLANG=${GLSLANG}"
+                          "${WORK}/examples/${program}" ${arguments} WORKING_DIRECTORY "${WORK}"
                   RESULT_VARIABLE failed OUTPUT_VARIABLE output ERROR_VARIABLE output)
   if(NOT failed EQUAL 0 AND NOT failed EQUAL 3)  # 3: no Vulkan device here
     message(FATAL_ERROR "consumer: examples/cpp/${program}.cpp failed (${failed}):\n${output}")
@@ -33,10 +41,12 @@ endforeach()
 find_program(XVFB_RUN xvfb-run)
 if(XVFB_RUN)
   foreach(example attention_window own_window)
-    execute_process(COMMAND "${XVFB_RUN}" -a timeout 6 "${WORK}/examples/${example}" "${ROOT}/assets/models/mini-world" "Mia put the red cup"
+    execute_process(COMMAND "${XVFB_RUN}" -a timeout 6 "${WORK}/examples/${example}" "${ROOT}/assets/models/mini-world"
+                    "Mia put the red cup"
                     RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
     if(NOT result EQUAL 124 OR output MATCHES "Validation Error|VUID-")
-      message(FATAL_ERROR "consumer: examples/${example} ended by itself, or did something wrong (${result}):\n${output}")
+      message(FATAL_ERROR
+              "consumer: examples/${example} ended by itself, or did something wrong (${result}):\n${output}")
     endif()
   endforeach()
 endif()
@@ -46,12 +56,20 @@ if(PKG_CONFIG)
   file(GLOB_RECURSE pc_file "${WORK}/prefix/*/vantage.pc")
   get_filename_component(pc_directory "${pc_file}" DIRECTORY)
   step("a build with pkg-config" "${CMAKE_COMMAND}" -E env "PKG_CONFIG_PATH=${pc_directory}" sh -c
-       "'${CXX}' ${FLAGS} '${SOURCE}/main.cpp' -o '${WORK}/with_pkg_config' $('${PKG_CONFIG}' --cflags --libs --static vantage)")
+       "'${CXX}' ${FLAGS} '${SOURCE}/main.cpp' -o '${WORK}/with_pkg_config' \
+        $('${PKG_CONFIG}' --cflags --libs --static vantage)")
   step("run what pkg-config built" "${WORK}/with_pkg_config")
 endif()
-file(WRITE "${WORK}/components/CMakeLists.txt" "cmake_minimum_required(VERSION 3.25)\nproject(none LANGUAGES CXX)\nfind_package(vantage REQUIRED COMPONENTS nothing)\n")
-execute_process(COMMAND "${CMAKE_COMMAND}" -S "${WORK}/components" -B "${WORK}/components/build" -G "${GENERATOR}" "-DCMAKE_CXX_COMPILER=${CXX}"
-                "-DCMAKE_PREFIX_PATH=${WORK}/prefix" RESULT_VARIABLE failed OUTPUT_VARIABLE output ERROR_VARIABLE output)
+set(start "cmake_minimum_required(VERSION 3.25)\nproject(none LANGUAGES CXX)\n")
+file(WRITE "${WORK}/optional/CMakeLists.txt"
+     "${start}find_package(vantage REQUIRED OPTIONAL_COMPONENTS nothing)\nif(vantage_nothing_FOUND)\n"
+     "  message(FATAL_ERROR found)\nendif()\n")
+step("an optional component that does not exist" "${CMAKE_COMMAND}" -S "${WORK}/optional" -B "${WORK}/optional/build"
+     -G "${GENERATOR}" "-DCMAKE_CXX_COMPILER=${CXX}" "-DCMAKE_PREFIX_PATH=${WORK}/prefix")
+file(WRITE "${WORK}/components/CMakeLists.txt" "${start}find_package(vantage REQUIRED COMPONENTS nothing)\n")
+execute_process(COMMAND "${CMAKE_COMMAND}" -S "${WORK}/components" -B "${WORK}/components/build" -G "${GENERATOR}"
+                "-DCMAKE_CXX_COMPILER=${CXX}" "-DCMAKE_PREFIX_PATH=${WORK}/prefix"
+                RESULT_VARIABLE failed OUTPUT_VARIABLE output ERROR_VARIABLE output)
 if(NOT failed OR NOT output MATCHES "no component nothing")
   message(FATAL_ERROR "consumer: a component that does not exist was accepted, or refused without its name:\n${output}")
 endif()
