@@ -25,16 +25,17 @@ struct DeviceListing {
     std::string reason;                  ///< why chosen, why not, or what is missing
 };
 
-/// A handle: copying it is cheap, the device lives until the last copy is gone.
+/// A handle: copying it is cheap, the device lives until the last copy is gone, and all that was made with it.
+/// Thread-safe. When the device is lost (device_lost) it stays lost: open another.
 class Device {
 public:
     /// Opens the best GPU, or the one that `wish` names: "vulkan:1" (or "1"), "uuid:…", "name:…" (part of a name, any
-    /// case), "cpu", "auto" (the best); an empty wish is what VANTAGE_DEVICE says, else "auto". A wish that names nothing
-    /// throws `usage` with the list; nothing usable throws `no_device` with the reason for each rejected device; CPU
-    /// devices are taken only when asked for or alone.
+    /// case), "cpu", "auto" (the best); an empty wish is what VANTAGE_DEVICE says, else "auto". A wish that names
+    /// nothing throws `usage` with the list; nothing usable throws `no_device` with the reason for each rejected
+    /// device; CPU devices are taken only when asked for or alone.
     static Device open(const std::string& wish = "");
-    /// Every device of every driver, judged as `open(wish)` would. Throws `no_device` only when there is no Vulkan loader at
-    /// all, and `usage` when an explicit `wish` names nothing.
+    /// Every device of every driver, judged as `open(wish)` would. Throws `no_device` only when there is no Vulkan
+    /// loader at all, and `usage` when an explicit `wish` names nothing.
     static std::vector<DeviceListing> list(const std::string& wish = "");
 
     const Caps& caps() const;

@@ -1,5 +1,5 @@
-// Opt-in: for programs that bring a Vulkan device of their own, or share Vantage's. Needs the Vulkan headers; everything
-// else of the API does not.
+// Opt-in: for programs that bring a Vulkan device of their own, or share Vantage's. Needs the Vulkan headers;
+// everything else of the API does not.
 #pragma once
 
 #include <vulkan/vulkan.h>
@@ -27,8 +27,8 @@ struct MatrixFeatures2 {
              tensor_addressing = 0, block_loads = 0;
 };
 
-/// Features and extensions that Vantage uses, as far as `physical` has them: for the VkDeviceCreateInfo of a program that
-/// makes the device itself. What is required and missing is named by `missing_requirements(read_caps(physical))`.
+/// Features and extensions that Vantage uses, as far as `physical` has them: for the VkDeviceCreateInfo of a program
+/// that makes the device itself. What is required and missing is named by `missing_requirements(read_caps(physical))`.
 ///
 ///     DeviceFeatures wanted(physical);
 ///     VkDeviceCreateInfo info{VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO, wanted.chain()};
@@ -71,8 +71,8 @@ struct VulkanHandles {
 /// Throws `no_device` when a requirement is missing.
 Device adopt(const VulkanHandles& handles, const std::vector<const char*>& extensions);
 
-/// Opens a device as `Device::open` does, and makes it ready to show windows: `instance_extensions` are those that the window
-/// system asks for (glfwGetRequiredInstanceExtensions). Throws also `unsupported` where the device cannot.
+/// Opens a device as `Device::open` does, and makes it ready to show windows: `instance_extensions` are those that the
+/// window system asks for (glfwGetRequiredInstanceExtensions). Throws also `unsupported` where the device cannot.
 Device open_for_windows(const std::string& wish, const std::vector<const char*>& instance_extensions);
 
 /// The handles behind a Device, for drawing or computing beside Vantage. They live as long as the Device.
@@ -106,17 +106,19 @@ struct BufferView {
     /// Keeps the memory alive where Vantage owns it; null for a program's own buffer.
     std::shared_ptr<const gpu::Buffer> owner = {};
 };
-/// A buffer of the program on the same VkDevice, made with VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT, STORAGE_BUFFER, TRANSFER_SRC
-/// and TRANSFER_DST. Throws usage for a null handle.
+/// A buffer of the program on the same VkDevice, made with VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT, STORAGE_BUFFER,
+/// TRANSFER_SRC and TRANSFER_DST. Throws usage for a null handle.
 BufferView view_of(const Device& device, VkBuffer buffer, std::uint64_t bytes, std::uint64_t offset = 0);
 
-/// Device memory with an address that another program or API can share. Copies share it.
+/// Device memory with an address that another program or API can share. A handle: copies share the memory, which is
+/// freed when the last copy and the last plan that it is bound to are gone, and the device has finished what was
+/// submitted until then. Thread-safe. Functions throw out_of_memory, and failure with the driver's error.
 class SharedBuffer {
 public:
     /// Memory that can be exported. Throws `unsupported` where VK_KHR_external_memory_fd is missing.
     static SharedBuffer create(const Device& device, std::uint64_t bytes, const std::string& name);
-    /// Takes over a file descriptor from `export_memory` of the same driver and device, and the size given there; when it
-    /// throws, the descriptor still belongs to the caller.
+    /// Takes over a file descriptor from `export_memory` of the same driver and device, and the size given there; when
+    /// it throws, the descriptor still belongs to the caller.
     static SharedBuffer import_memory(const Device& device, int fd, std::uint64_t bytes, const std::string& name);
 
     /// A new descriptor (VK_EXTERNAL_MEMORY_HANDLE_TYPE_OPAQUE_FD_BIT); the caller closes it or hands it on.
@@ -126,15 +128,14 @@ public:
     VkBuffer handle() const;
     /// All of it, for Plan::bind.
     BufferView view() const;
-    /// For the runtime itself.
-    const gpu::Buffer& buffer() const;
 
 private:
     explicit SharedBuffer(std::shared_ptr<gpu::Buffer> buffer) : buffer_(std::move(buffer)) {}
     std::shared_ptr<gpu::Buffer> buffer_;
 };
 
-/// A timeline semaphore that another program or API signals or waits for. Destroyed with the last copy.
+/// A timeline semaphore that another program or API signals or waits for. A handle: it is destroyed with the last copy,
+/// after a wait for the device's own work. Thread-safe. Functions throw failure with the driver's error.
 class SharedTimeline {
 public:
     /// Throws `unsupported` where VK_KHR_external_semaphore_fd is missing.

@@ -169,7 +169,6 @@ std::uint64_t SharedBuffer::address() const { return buffer_->address(); }
 std::uint64_t SharedBuffer::bytes() const { return buffer_->bytes(); }
 VkBuffer SharedBuffer::handle() const { return buffer_->handle(); }
 BufferView SharedBuffer::view() const { return {handle(), 0, bytes(), address(), buffer_}; }
-const gpu::Buffer& SharedBuffer::buffer() const { return *buffer_; }
 
 struct SharedTimeline::State {
     std::shared_ptr<DeviceState> device;

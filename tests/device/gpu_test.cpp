@@ -373,10 +373,10 @@ TEST_CASE("memory is shared through a file descriptor") {
     std::iota(values.begin(), values.end(), 1.0f);
     try {
         const SharedBuffer made = SharedBuffer::create(device, 256, "made");
-        gpu::upload(state, made.buffer(), 0, std::as_bytes(std::span(values)));
+        gpu::upload(state, *made.view().owner, 0, std::as_bytes(std::span(values)));
         const SharedBuffer taken = SharedBuffer::import_memory(device, made.export_memory(), 256, "taken");
         CHECK(taken.handle() != made.handle());
-        gpu::download(state, taken.buffer(), 0, std::as_writable_bytes(std::span(got)));
+        gpu::download(state, *taken.view().owner, 0, std::as_writable_bytes(std::span(got)));
         CHECK(got == values);
         CHECK(taken.address() != 0);
         CHECK(taken.bytes() == 256);
