@@ -6,10 +6,10 @@
 
 #include "runtime/base/files.h"
 #include "runtime/base/format.h"
+#include "runtime/graph/op_def.h"
 #include "runtime/io/safetensors.h"
 #include "runtime/models/image_processor.h"
 #include "runtime/picture/image_file.h"
-#include "vantage/op.h"
 
 namespace vantage::cli {
 

@@ -22,7 +22,8 @@ enum class ErrorKind {
 /// 0 is success; 1 failure · 2 usage · 3 no device · 4 memory · 5 device lost · 6 file · 7 accuracy · 130 interrupted.
 int exit_code(ErrorKind kind);
 
-/// A place in the caller's source. `SourceLocation where = SourceLocation::here()` as a last parameter names the line of the call.
+/// A place in the caller's source. `SourceLocation where = SourceLocation::here()` as a last parameter names the line
+/// of the call.
 struct SourceLocation {
     const char* file = "";
     int line = 0;
@@ -30,6 +31,9 @@ struct SourceLocation {
         return {file, line};
     }
 };
+
+/// "model.cpp:12: ", the beginning of a message; empty where the place is not known.
+std::string text_of(SourceLocation where);
 
 /// The one exception of Vantage. `what()` is one line: the thing, what was found, what was wanted, what to do.
 class Error : public std::runtime_error {

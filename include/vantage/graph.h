@@ -8,7 +8,6 @@
 #include <initializer_list>
 #include <map>
 #include <memory>
-#include <span>
 #include <string>
 #include <utility>
 #include <variant>
@@ -26,9 +25,10 @@ struct GraphData;
 struct GraphAccess;
 }  // namespace detail
 
-/// A value of a graph: data that exists once a plan has run. A handle that is free to copy and keeps its graph alive, wherever the
-/// Graph object that made it has been moved to. Values are always contiguous and row-major.
-/// A default-constructed Tensor is empty: it stands for an optional operand that is absent, and has neither graph nor type.
+/// A value of a graph: data that exists once a plan has run. A handle that is free to copy and keeps its graph alive,
+/// wherever the Graph object that made it has been moved to. Values are always contiguous and row-major.
+/// A Tensor that is default-constructed or was moved from is empty: it stands for an optional operand that is absent,
+/// and has neither graph nor type.
 class Tensor {
 public:
     Tensor() = default;
@@ -36,7 +36,7 @@ public:
     /// Another handle of the tensor's graph, not a copy of it.
     Graph graph() const;
     /// Index of the value in its graph, -1 for an empty tensor.
-    int id() const { return id_; }
+    int id() const { return graph_ ? id_ : -1; }
     /// Throws usage for an empty tensor, as do `shape` and `dtype`.
     const TensorType& type() const;
     const Shape& shape() const { return type().shape; }
@@ -54,13 +54,16 @@ private:
 /// The options of one call of an op, by name.
 class Attrs {
 public:
-    using Value = std::variant<bool, std::int64_t, double, std::string>;
+    using Value =
+        std::variant<bool, std::int64_t, double, std::string, std::vector<std::byte>, std::vector<TensorType>>;
     Attrs() = default;
     Attrs(std::initializer_list<std::pair<const std::string, Value>> values) : values_(values) {}
     bool flag(const std::string& name, bool default_value = false) const;
     std::int64_t integer(const std::string& name, std::int64_t default_value = 0) const;
     double number(const std::string& name, double default_value = 0) const;
     std::string text(const std::string& name, const std::string& default_value = {}) const;
+    std::vector<std::byte> bytes(const std::string& name) const;
+    std::vector<TensorType> types(const std::string& name) const;
     bool has(const std::string& name) const { return values_.count(name) != 0; }
     void set(const std::string& name, Value value) { values_[name] = std::move(value); }
     void erase(const std::string& name) { values_.erase(name); }
@@ -99,7 +102,11 @@ struct Value {
     bool transposed = false;
     /// A weight that is several of the checkpoint, one after the other.
     std::vector<std::string> parts = {};
+    /// The same number in every copy of the graph, and in no other value; 0 for what a pass adds to a plan's graph.
+    std::uint64_t serial = 0;
 };
+/// The tensors of the checkpoint that make up a weight: usually one, by its own name.
+std::vector<std::string> tensors_of(const Value& weight);
 
 struct Node {
     const OpDef* op = nullptr;
@@ -119,8 +126,8 @@ struct Node {
 /// A node's name for messages: "h.3.attention".
 std::string name_of(const Graph& graph, const Node& node);
 
-/// A graph under construction. The object is a handle: tensors share the graph's data, so that moving the Graph or destroying it
-/// leaves them valid. Functions of a Graph that was moved from throw usage.
+/// A graph under construction. The object is a handle: tensors share the graph's data, so that moving the Graph or
+/// destroying it leaves them valid. Functions of a Graph that was moved from throw usage.
 /// One thread at a time may work on a graph and its tensors.
 class Graph {
 public:
@@ -130,16 +137,18 @@ public:
     Graph(Graph&&) noexcept = default;
     Graph& operator=(Graph&&) noexcept = default;
     Graph& operator=(const Graph&) = delete;
-    /// A second graph with the same nodes and values. Tensors belong to the graph that made them.
+    /// A second graph with the same nodes and values. Tensors belong to the graph that made them; a plan of either
+    /// graph accepts tensors of both for the values that they have in common.
     Graph copy() const;
 
-    // Inputs, weights, constants and states share one space of names. `input`, `constant` and `state` throw usage for a name that is
-    // taken, and for 2^31 elements or more; the graph is then as it was before the call.
+    // Inputs, weights, constants and states share one space of names. `input`, `constant` and `state` throw usage for a
+    // name that is taken, and for 2^31 elements or more; the graph is then as it was before the call.
 
     /// What the caller writes before a run.
     Tensor input(const std::string& name, Shape shape, DType dtype = DType::f32,
                  SourceLocation where = SourceLocation::here());
-    /// A weight under its name in the checkpoint, prefixed by the scopes that are open. The same name gives the same tensor.
+    /// A weight under its name in the checkpoint, prefixed by the scopes that are open. The same name gives the same
+    /// tensor.
     Tensor weight(const std::string& name, Shape shape, SourceLocation where = SourceLocation::here());
     /// A weight that is widened to f32 when it is loaded.
     Tensor weight_f32(const std::string& name, Shape shape, SourceLocation where = SourceLocation::here());
@@ -153,18 +162,19 @@ public:
                     SourceLocation where = SourceLocation::here());
     Tensor constant(const std::string& name, Shape shape, DType dtype, std::vector<std::byte> data,
                     SourceLocation where = SourceLocation::here());
-    /// An f32 table that is computed when it is uploaded, once for all plans that share it; the upload throws usage when it has
-    /// another number of values than the shape. The same name gives the same tensor: put all that the table depends on into
-    /// the name.
+    /// An f32 table that is computed when it is uploaded, once for all plans that share it; the upload throws usage
+    /// when it has another number of values than the shape. The same name gives the same tensor: put all that the table
+    /// depends on into the name.
     Tensor constant(const std::string& name, Shape shape, std::function<std::vector<float>()> table,
                     SourceLocation where = SourceLocation::here());
     /// Memory that outlives a run. `host_visible` where the host reads or writes it while work is in flight.
     Tensor state(const std::string& name, Shape shape, DType dtype, bool host_visible = false,
                  SourceLocation where = SourceLocation::here());
-    /// What a plan keeps for `read`. Throws usage for a name that another output has, an empty tensor, or one of another graph.
-    void output(const std::string& name, Tensor tensor, SourceLocation where = SourceLocation::here());
-    /// The same data under another shape. Throws usage when that has another number of elements, for an empty tensor, or one of
+    /// What a plan keeps for `read`. Throws usage for a name that another output has, an empty tensor, or one of
     /// another graph.
+    void output(const std::string& name, Tensor tensor, SourceLocation where = SourceLocation::here());
+    /// The same data under another shape. Throws usage when that has another number of elements, for an empty tensor,
+    /// or one of another graph.
     Tensor reshape(Tensor tensor, Shape shape, SourceLocation where = SourceLocation::here());
 
     /// Weight names and node names get "name." or "name.index." in front while the returned object lives.
@@ -184,8 +194,8 @@ public:
         return {*this, name + "." + std::to_string(index) + "."};
     }
 
-    /// Adds a call of `op`; infers and checks types. Absent operands are empty Tensors. Errors name the op, the operand and its
-    /// shape, and carry the caller's line; an operand that the op cannot do without must not be empty.
+    /// Adds a call of `op`; infers and checks types. Absent operands are empty Tensors. Errors name the op, the operand
+    /// and its shape, and carry the caller's line; an operand that the op cannot do without must not be empty.
     std::vector<Tensor> call(const OpDef& op, std::vector<Tensor> inputs, Attrs attrs, SourceLocation where);
 
     /// Nodes from here on belong to the segment `name`: a part of the graph that can be run without the ones after it.

@@ -1,28 +1,20 @@
-// The definition of an operation: shape rule, reference, cost, kernels and test cases. Each op is one file of
-// runtime/ops and is listed in ops/registry.cpp.
+// A call of an op as its functions see it: what the reference and the layout of a custom kernel are given.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
-#include <functional>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
-#include "vantage/caps.h"
 #include "vantage/graph.h"
 
 namespace vantage {
 
-struct OpDef;
-
 /// One call of an op: its options and the types of its operands. Absent operands are empty.
 struct OpCall {
     const OpDef* op = nullptr;
-    Attrs attrs;
+    Attrs attrs;  ///< of a custom kernel: its parameters, attrs.bytes("params")
     std::vector<std::optional<TensorType>> inputs;
     std::vector<TensorType> outputs;  ///< empty while `infer` runs
     SourceLocation where;
@@ -55,89 +47,16 @@ struct HostTensor {
     double& operator[](std::int64_t i) { return data[static_cast<std::size_t>(i)]; }
     double operator[](std::int64_t i) const { return data[static_cast<std::size_t>(i)]; }
 };
-/// Storage bytes to doubles and back; narrowing rounds to nearest even, or as base/quantize.h.
-HostTensor widen(const TensorType& type, std::span<const std::byte> bytes);
-std::vector<std::byte> narrow(const HostTensor& tensor);
-
-/// Arithmetic and memory traffic of one call, for `explain` and the roofline.
-struct Cost {
-    double flops = 0, bytes_read = 0, bytes_written = 0;
-    double bytes() const { return bytes_read + bytes_written; }
-    bool grows_with_cache = false;  ///< counted for a full cache; scales with the filled part
-};
-
-/// What a kernel requires of a device beyond the minimum.
-enum Need : std::uint32_t {
-    need_nothing = 0,
-    need_subgroup = 1,
-    need_fp16 = 2,
-    need_coopmat = 4,
-    need_int8_dot = 8,
-    need_int64 = 16,
-    need_coopmat2 = 32
-};
-bool provides(const Caps& caps, std::uint32_t needs);
 
 /// An operand of a dispatch: the tensor and how it is accessed.
 struct Operand {
-    enum Kind : std::uint8_t { input, output, scratch } kind = input;
+    enum Kind : std::uint8_t { input, output, scratch } kind = input;  ///< scratch: kernels of the runtime only
     std::uint8_t index = 0;
     enum Access : std::uint8_t { reads = 1, writes = 2, reads_writes = 3 } access = reads;
     bool operator==(const Operand&) const = default;
 };
 constexpr Operand in(int i) { return {Operand::input, static_cast<std::uint8_t>(i), Operand::reads}; }
 constexpr Operand out(int i) { return {Operand::output, static_cast<std::uint8_t>(i), Operand::writes}; }
-/// An output that aliases a state, if the kernel writes only a part of it or also reads it.
-constexpr Operand update(int i) { return {Operand::output, static_cast<std::uint8_t>(i), Operand::reads_writes}; }
-constexpr Operand scratch_out(int i) { return {Operand::scratch, static_cast<std::uint8_t>(i), Operand::writes}; }
-constexpr Operand scratch_in(int i) { return {Operand::scratch, static_cast<std::uint8_t>(i), Operand::reads}; }
-
-/// One dispatch as data. The params struct begins with one `uvec2` address for each operand, in the order of
-/// `operands`; exec fills them in (bit 0 is set for an absent operand). The launch function sets the rest.
-struct Launch {
-    const char* shader = nullptr;     ///< name of an embedded SPIR-V module
-    std::vector<std::uint32_t> spec;  ///< values of constant_id 0, 1, 2, …
-    std::vector<Operand> operands;
-    std::array<std::uint32_t, 3> groups{1, 1, 1};
-    /// If not 0, the x size of the grid follows the keys in the cache: ceil(keys / keys_per_group), read from the step
-    /// on the device (`step` = index of the step in `operands`). groups[0] is then the maximum.
-    std::uint32_t keys_per_group = 0;
-    int step = -1;
-    std::uint32_t subgroup_size = 0;  ///< required subgroup size, 0 = any
-    std::vector<std::byte> params;
-
-    /// Replaces an operand, if one of several launches reads or writes scratch memory instead. Throws failure if there
-    /// is none.
-    Launch& replace(const Operand& operand, const Operand& other);
-    template <class Params>
-    Launch& with(const Params& p) {
-        static_assert(sizeof(Params) <= 128, "push constants hold 128 bytes");
-        params.resize(sizeof(Params));
-        std::memcpy(params.data(), &p, sizeof(Params));
-        return *this;
-    }
-};
-
-/// The dispatches of a kernel, in order, and the sizes in bytes of the scratch buffers between them.
-struct LaunchPlan {
-    std::vector<Launch> launches;
-    std::vector<std::uint64_t> scratch;
-    LaunchPlan() = default;
-    LaunchPlan(Launch launch) { launches.push_back(std::move(launch)); }
-};
-
-/// One way to run an op.
-struct Kernel {
-    const char* name;  ///< "plain", "subgroup", "tiled": unique within its op
-    std::uint32_t needs = need_nothing;
-    bool (*fits)(const OpCall&, const Caps&) = nullptr;  ///< null = every call
-    LaunchPlan (*launch)(const OpCall&, const Caps&) = nullptr;
-    /// Whether the kernel is worth choosing if it fits; null = always. Tests run unprofitable kernels, too.
-    bool (*profitable)(const OpCall&, const Caps&) = nullptr;
-    /// matmul only: joint_linear has an equivalent kernel, so that products of the same rows can be merged into one
-    /// launch.
-    bool mergeable = false;
-};
 
 /// Allowed error of an element: absolute + relative * |want|. For f16 and int8 `absolute` is multiplied by the root
 /// mean square of the wanted tensor. The int8 tolerance applies to results computed from quantized activations.
@@ -147,103 +66,5 @@ struct Tolerance {
 struct Tolerances {
     Tolerance f32{2e-5, 2e-5}, f16{1e-2, 1e-2}, int8{4e-2, 1e-2};
 };
-
-/// Sizes and contents for a test of an op; the tests and `vantage conform` use them.
-struct Case {
-    enum class Fill : std::uint8_t { normal, uniform, ids, zeros, given };
-    struct Input {
-        std::optional<TensorType>
-            type;  ///< empty = absent operand; float types vary over f32, f16 (and bf16 for weights)
-        Fill fill = Fill::normal;
-        double low = 0, high = 1;        ///< normal: mean, deviation; uniform: range; ids: integers low ≤ i < high
-        bool weight = false;             ///< tested in bf16, too
-        std::vector<double> given = {};  ///< fill given
-        DType quantized = DType::f32;    ///< of a weight: tested in this type, too, where it is a quantised one
-        bool fixed_type = false;         ///< stays f32 when the other floats become f16 (tables, lse, partial results)
-    };
-    std::string name;  ///< "rows=5 cols=1601"
-    Attrs attrs;
-    std::vector<Input> inputs;
-};
-
-/// Everything known about one operation.
-struct OpDef {
-    const char* name;
-    const char* summary;                ///< formula and source in one line, for documents and `conform`
-    std::vector<const char*> operands;  ///< names of the inputs, for messages
-    /// Checks the operands and returns the types of the results; throws Error through OpCall::fail.
-    std::vector<TensorType> (*infer)(const OpCall&);
-    /// The specification, in double. Outputs come sized; those that alias an input come filled with its contents.
-    void (*reference)(const OpCall&, std::span<const HostTensor> inputs, std::span<HostTensor> outputs);
-    Cost (*cost)(const OpCall&) = nullptr;
-    /// In order of preference. The last one needs nothing and fits every call.
-    std::vector<Kernel> kernels;
-    std::vector<Case> (*cases)() = nullptr;
-    Tolerances tolerance;
-    /// alias[i] = index of the input whose memory result i takes over (the next version of a state); -1, or beyond the
-    /// end of the list: memory of its own.
-    std::vector<std::int8_t> alias = {};
-    int alias_of(std::size_t result) const { return result < alias.size() ? alias[result] : -1; }
-};
-
-/// The operands of an op from one list, which makes both their indices and their names: VANTAGE_OPERANDS(x_, gamma_)
-/// declares the constants x_ = 0 and gamma_ = 1 and `operand_names`, {"x", "gamma"}, for OpDef::operands. The
-/// underscore leaves the plain names to variables.
-#define VANTAGE_OPERANDS(...)   \
-    enum : int { __VA_ARGS__ }; \
-    inline constexpr ::vantage::OperandNames operand_names { #__VA_ARGS__ }
-template <std::size_t size>
-class OperandNames {
-public:
-    /// `list`: "x_, gamma_".
-    consteval explicit OperandNames(const char (&list)[size]) {
-        for (std::size_t i = 0; i < size; ++i) {
-            const bool last = i + 1 < size && list[i] == '_' && (list[i + 1] == ',' || list[i + 1] == '\0');
-            text_[i] = last ? '\0' : list[i];
-            if (list[i] == ',') ++commas_;
-        }
-    }
-    operator std::vector<const char*>() const {
-        std::vector<const char*> names{text_};
-        for (std::size_t i = 0; i < size && names.size() <= commas_; ++i)
-            if (text_[i] == ',') names.push_back(text_ + i + 2);
-        return names;
-    }
-
-private:
-    char text_[size] = {};
-    std::size_t commas_ = 0;
-};
-
-/// All ops, and one by name (null when there is none).
-std::span<const OpDef* const> all_ops();
-const OpDef* find_op(const std::string& name);
-
-/// ceil(a / b)
-inline std::uint32_t ceil_div(std::int64_t a, std::int64_t b) { return static_cast<std::uint32_t>((a + b - 1) / b); }
-/// Cost of a call that reads its inputs once, writes its outputs once and does `flops` operations.
-Cost streaming_cost(const OpCall& call, double flops);
-/// The largest workgroup size ≤ limit of this device that is a power of two.
-std::uint32_t workgroup_size(const Caps& caps, std::uint32_t limit = 256);
-/// How a kernel reduces rows: its module, the lanes that share a row, and the steps of one loop iteration.
-struct RowKernel {
-    const char* shader;
-    std::uint32_t lanes, unroll = 1;
-};
-/// For CPU devices: one subgroup a row, because a barrier spills all registers, and long iterations, because each is
-/// expensive.
-inline RowKernel one_subgroup(const char* shader, const Caps& caps) { return {shader, caps.subgroup_size, 4}; }
-inline bool fits_one_subgroup(const OpCall&, const Caps& caps) { return caps.is_cpu(); }
-/// For CPU devices that load once for all lanes: the f32 vectors of a loop iteration over rows of `cols` elements
-/// (lib/cpu_simd.glsl). An iteration must divide a row; 0 if none does.
-std::uint32_t vectors_of_round(std::int64_t cols, const Caps& caps);
-/// Whether the first input is f32 and its rows consist of whole iterations.
-bool fits_cpu_simd(const OpCall& call, const Caps& caps);
-inline bool profitable_lanes(const OpCall&, const Caps& caps) { return caps.loads_uniform_once(); }
-/// A grid of `groups` workgroups in x, continued in y beyond the limit of the device; kernels use
-/// `workgroup_index()` of lib/index.glsl.
-std::array<std::uint32_t, 3> flat_grid(std::uint64_t groups, const Caps& caps);
-/// Number of a DType in shaders (lib/storage.glsl).
-std::uint32_t storage_of(DType type);
 
 }  // namespace vantage

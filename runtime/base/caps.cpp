@@ -4,8 +4,6 @@
 #include <charconv>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <optional>
-#include <span>
 #include <type_traits>
 #include <utility>
 

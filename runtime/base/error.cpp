@@ -2,6 +2,10 @@
 
 namespace vantage {
 
+std::string text_of(SourceLocation where) {
+    return where.line > 0 ? where.file + (":" + std::to_string(where.line)) + ": " : std::string();
+}
+
 int exit_code(ErrorKind kind) {
     switch (kind) {
         case ErrorKind::failure:

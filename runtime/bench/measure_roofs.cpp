@@ -18,9 +18,9 @@
 #include "runtime/gpu/queue.h"
 #include "runtime/gpu/recording.h"
 #include "runtime/gpu/transfer.h"
+#include "runtime/graph/op_def.h"
 #include "runtime/ops/coopmat.h"
 #include "shaders/params/bench.h"
-#include "vantage/op.h"
 
 namespace vantage {
 

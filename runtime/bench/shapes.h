@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "vantage/op.h"
+#include "runtime/graph/op_def.h"
 
 namespace vantage {
 

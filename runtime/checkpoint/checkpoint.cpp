@@ -8,14 +8,6 @@ namespace vantage {
 
 namespace {
 
-DType dtype_of(const WeightFiles& files, const std::string& name, const TensorEntry& entry) {
-    if (entry.dtype == "F32") return DType::f32;
-    if (entry.dtype == "F16") return DType::f16;
-    if (entry.dtype == "BF16") return DType::bf16;
-    throw Error(ErrorKind::bad_file,
-                files.file_of(name) + ": " + name + " is " + entry.dtype + ", wanted F32, F16 or BF16");
-}
-
 // BERT's first checkpoints call a norm's gain and bias gamma and beta.
 std::string older_spelling(const std::string& weight) {
     for (const auto& [now, then] :
@@ -25,10 +17,6 @@ std::string older_spelling(const std::string& weight) {
 }
 
 }  // namespace
-
-std::vector<std::string> tensors_of(const Value& value) {
-    return value.parts.empty() ? std::vector{value.name} : value.parts;
-}
 
 std::string Checkpoint::name_of(const std::string& weight) const {
     for (const std::string& spelling : {weight, older_spelling(weight)})
@@ -55,7 +43,9 @@ std::vector<std::string> Checkpoint::absent() const {
     return missing;
 }
 
-DType Checkpoint::dtype(const std::string& weight) const { return dtype_of(files_, name_of(weight), entry(weight)); }
+DType Checkpoint::dtype(const std::string& weight) const {
+    return dtype_of(entry(weight), files_.file_of(name_of(weight)) + ": " + name_of(weight));
+}
 
 void Checkpoint::check_shape(const Value& value) const {
     Shape wanted = value.type.shape;

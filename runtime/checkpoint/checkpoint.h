@@ -11,11 +11,9 @@
 
 namespace vantage {
 
-/// Names of the tensors in the files that make up a weight of the graph: usually one, its own name.
-std::vector<std::string> tensors_of(const Value& weight);
-
-/// A checkpoint of one or several safetensors files. Tensors are found by the weight's name in the graph, with or without
-/// the prefix that the architecture's files may have. Functions that look a tensor up throw bad_file where it is missing.
+/// A checkpoint of one or several safetensors files. Tensors are found by the weight's name in the graph, with or
+/// without the prefix that the architecture's files may have. Functions that look a tensor up throw bad_file where it
+/// is missing.
 class Checkpoint {
 public:
     Checkpoint(const std::string& directory, ModelConfig config) : files_(directory), config_(std::move(config)) {}

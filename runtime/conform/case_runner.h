@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "runtime/graph/op_def.h"
 #include "vantage/device.h"
-#include "vantage/op.h"
 
 namespace vantage {
 

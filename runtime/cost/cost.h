@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "runtime/cost/formula.h"
+#include "runtime/graph/op_def.h"
 #include "runtime/models/model_builder.h"
 #include "runtime/models/model_roles.h"
-#include "vantage/op.h"
 
 namespace vantage {
 

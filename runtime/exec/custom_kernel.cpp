@@ -1,8 +1,7 @@
 #include "runtime/exec/custom_kernel.h"
 
 #include <algorithm>
-#include <bit>
-#include <charconv>
+#include <cstring>
 #include <deque>
 #include <system_error>
 
@@ -14,6 +13,8 @@
 
 namespace vantage {
 
+using detail::KernelState;
+
 namespace {
 
 constexpr std::uint32_t spirv_magic = 0x07230203;
@@ -21,67 +22,20 @@ constexpr std::size_t max_push_bytes = 128;
 
 struct Registry {
     std::mutex mutex;
-    std::deque<CustomKernel::State> kernels;  // a deque: nodes point to the ops in it
+    std::deque<KernelState> kernels;  // a deque: nodes point to the ops in it
 };
 Registry& registry() {
     static Registry all;
     return all;
 }
 
-CustomKernel::State& kernel_of_call(const OpCall& call) { return *detail::kernel_of(*call.op); }
-
-// Result types and parameters travel with the node as attributes: "f32 [3, 4]; f16 [3]", and hexadecimal bytes.
-std::string text_of(const std::vector<TensorType>& types) {
-    std::string text;
-    for (const TensorType& type : types) text += (text.empty() ? "" : "; ") + type.text();
-    return text;
-}
-
-DType dtype_named(std::string_view name) {
-    for (const DType type : {DType::f32, DType::f16, DType::bf16, DType::i32, DType::u32, DType::q8_0, DType::q4_0})
-        if (name == name_of(type)) return type;
-    throw Error(ErrorKind::failure, "no storage type is called " + std::string(name));
-}
-
-std::vector<TensorType> types_of(const std::string& text) {
-    std::vector<TensorType> types;
-    for (std::size_t at = 0; at < text.size();) {
-        const std::size_t bracket = text.find(" [", at), end = text.find(']', bracket);
-        std::vector<std::int64_t> sizes;
-        for (const char* digit = text.data() + bracket + 2; digit < text.data() + end;) {
-            std::int64_t& size = sizes.emplace_back();
-            digit = std::from_chars(digit, text.data() + end, size).ptr + 2;  // behind ", "
-        }
-        types.push_back({Shape(sizes), dtype_named(std::string_view(text).substr(at, bracket - at))});
-        at = end + 3;  // behind "]; "
-    }
-    return types;
-}
-
-std::string hexadecimal(std::span<const std::byte> bytes) {
-    std::string text;
-    for (const std::byte byte : bytes)
-        for (const int shift : {4, 0}) text += "0123456789abcdef"[std::to_integer<unsigned>(byte) >> shift & 15];
-    return text;
-}
-
-std::vector<std::byte> bytes_of(const std::string& text) {
-    std::vector<std::byte> bytes(text.size() / 2);
-    for (std::size_t i = 0; i < bytes.size(); ++i) {
-        unsigned value = 0;
-        std::from_chars(text.data() + 2 * i, text.data() + 2 * i + 2, value, 16);
-        bytes[i] = static_cast<std::byte>(value);
-    }
-    return bytes;
-}
-
 std::vector<TensorType> infer(const OpCall& call) {
     for (std::size_t i = 0; i < call.op->operands.size(); ++i) static_cast<void>(call.in(static_cast<int>(i)));
-    return types_of(call.attrs.text("results"));
+    return call.attrs.types("results");
 }
 
 void reference(const OpCall& call, std::span<const HostTensor> inputs, std::span<HostTensor> outputs) {
-    const KernelLayout& layout = kernel_of_call(call).layout;
+    const KernelLayout& layout = call.op->custom->layout;
     if (!layout.reference)
         throw Error(ErrorKind::usage,
                     std::string(call.op->name) + " has no reference: set KernelLayout::reference to check it");
@@ -95,14 +49,18 @@ Cost cost(const OpCall& call) {
 }
 
 LaunchPlan launch(const OpCall& call, const Caps& caps) {
-    CustomKernel::State& kernel = kernel_of_call(call);
+    KernelState& kernel = *call.op->custom;
     const KernelLayout& layout = kernel.layout;
+    if (const std::uint32_t most = std::min(caps.max_workgroup_invocations, caps.max_workgroup_size[0]);
+        layout.lanes > most)
+        throw Error(ErrorKind::unsupported, format("kernel {} has workgroups of {} lanes, but {} allows at most {}",
+                                                   kernel.name, layout.lanes, caps.name, most));
     const std::uint64_t groups =
         layout.workgroups ? layout.workgroups(call) : ceil_div(call.out(0).shape.elements(), layout.lanes);
     Launch launch{.shader = detail::module_of(kernel).name, .spec = {layout.lanes}, .operands = layout.operands};
     launch.groups = flat_grid(std::max<std::uint64_t>(groups, 1), caps);
     launch.params.resize(8 * layout.operands.size());
-    const std::vector<std::byte> scalars = bytes_of(call.attrs.text("params"));
+    const std::vector<std::byte> scalars = call.attrs.bytes("params");
     launch.params.insert(launch.params.end(), scalars.begin(), scalars.end());
     return launch;
 }
@@ -121,17 +79,35 @@ void require_spirv(const std::string& name, std::span<const std::uint32_t> words
                     "kernel " + name + ": the bytes are no SPIR-V module, which begins with 0x07230203");
 }
 
-CustomKernel::State& add(const std::string& name, std::span<const std::uint32_t> words, KernelLayout layout) {
+void require_layout(const std::string& name, const KernelLayout& layout) {
+    const auto require = [&](bool condition, const std::string& what) {
+        if (!condition) throw Error(ErrorKind::usage, "kernel " + name + ": " + what);
+    };
+    const std::size_t inputs = count_of(layout, Operand::input), outputs = count_of(layout, Operand::output);
+    require(layout.lanes > 0, "the layout has no lanes");
+    require(outputs > 0, "the layout has no output, out(0)");
+    require(8 * layout.operands.size() <= max_push_bytes,
+            format("the layout has {} operands; there may be 16", layout.operands.size()));
+    for (const Operand& operand : layout.operands)
+        require(operand == in(operand.index) || operand == out(operand.index),
+                "the operands of a layout are in(i), which is read, and out(i), which is written");
+    for (std::size_t i = 0; i < std::max(inputs, outputs); ++i) {
+        const int index = static_cast<int>(i);
+        const auto named = [&](const Operand& operand) { return std::ranges::count(layout.operands, operand) > 0; };
+        require(i >= inputs || named(in(index)), format("the layout has in({}), but not in({})", inputs - 1, i));
+        require(i >= outputs || named(out(index)), format("the layout has out({}), but not out({})", outputs - 1, i));
+    }
+}
+
+KernelState& add(const std::string& name, std::span<const std::uint32_t> words, KernelLayout layout) {
     require_spirv(name, words);
-    if (count_of(layout, Operand::output) == 0 || 8 * layout.operands.size() > max_push_bytes || layout.lanes == 0)
-        throw Error(ErrorKind::usage,
-                    "kernel " + name + ": a layout has lanes, and up to 16 operands with one output at least");
+    require_layout(name, layout);
     Registry& all = registry();
     const std::lock_guard lock(all.mutex);
-    CustomKernel::State& kernel = all.kernels.emplace_back();
+    KernelState& kernel = all.kernels.emplace_back();
     kernel.name = name;
     kernel.layout = std::move(layout);
-    kernel.module = &add_spirv(name, words);
+    kernel.newest = kernel.module = &add_spirv(name, words);
     const std::size_t inputs = count_of(kernel.layout, Operand::input);
     for (std::size_t i = 0; i < inputs; ++i) kernel.operand_names.push_back("input " + std::to_string(i));
     kernel.op.name = kernel.name.c_str();
@@ -142,6 +118,7 @@ CustomKernel::State& add(const std::string& name, std::span<const std::uint32_t>
     kernel.op.cost = cost;
     kernel.op.kernels = {{.name = "custom", .launch = launch}};
     kernel.op.tolerance = kernel.layout.tolerance;
+    kernel.op.custom = &kernel;
     return kernel;
 }
 
@@ -203,7 +180,7 @@ CustomKernel CustomKernel::glsl(const std::string& name, const std::string& sour
 CustomKernel CustomKernel::glsl_file(const std::string& path, KernelLayout layout) {
     const auto changed = time_of(path);
     const std::string name = std::filesystem::path(path).stem().string();
-    State& kernel = add(name, compile_glsl(path, read_file(path)), std::move(layout));
+    KernelState& kernel = add(name, compile_glsl(path, read_file(path)), std::move(layout));
     const std::lock_guard lock(kernel.mutex);
     kernel.path = path;
     kernel.changed = changed;
@@ -212,42 +189,48 @@ CustomKernel CustomKernel::glsl_file(const std::string& path, KernelLayout layou
 
 const std::string& CustomKernel::name() const { return state_->name; }
 
-CustomKernel::State* detail::kernel_of(const OpDef& op) {
-    Registry& all = registry();
-    const std::lock_guard lock(all.mutex);
-    const auto found =
-        std::ranges::find_if(all.kernels, [&](const CustomKernel::State& one) { return &one.op == &op; });
-    return found == all.kernels.end() ? nullptr : &*found;
-}
-
-const SpirvModule& detail::module_of(CustomKernel::State& kernel) {
+const SpirvModule& detail::module_of(KernelState& kernel) {
     const std::lock_guard lock(kernel.mutex);
     return *kernel.module;
 }
 
-const SpirvModule* detail::changed_module(CustomKernel::State& kernel) {
-    const std::lock_guard lock(kernel.mutex);
-    if (kernel.path.empty()) return nullptr;
+const SpirvModule& detail::newest_module(KernelState& kernel) {
     const auto now = time_of(kernel.path);
-    if (now == kernel.changed) return nullptr;
-    kernel.changed = now;  // also when it does not compile: it is reported once
-    try {
-        return &add_spirv(kernel.name, compile_glsl(kernel.path, read_file(kernel.path)));
-    } catch (const Error& error) {
-        log_message(LogLevel::warning, std::string(error.what()) + "; the last good version stays");
-        return nullptr;
+    {
+        const std::lock_guard lock(kernel.mutex);
+        if (now == kernel.changed) return *kernel.newest;
+        kernel.changed = now;  // also when it does not compile: it is reported once
     }
+    const SpirvModule* made = nullptr;
+    try {
+        made = &add_spirv(kernel.name, compile_glsl(kernel.path, read_file(kernel.path)));
+    } catch (const Error& error) {
+        if (is_fatal(error.kind())) {
+            const std::lock_guard lock(kernel.mutex);
+            kernel.changed = {};
+            throw;
+        }
+        log_message(LogLevel::warning, std::string(error.what()) + "; the last good version stays");
+    }
+    const std::lock_guard lock(kernel.mutex);
+    if (made != nullptr && kernel.changed == now) kernel.newest = made;  // else another thread compiles a newer one
+    return *kernel.newest;
 }
 
-void detail::take_module(CustomKernel::State& kernel, const SpirvModule& module) {
+void detail::accept_module(KernelState& kernel, const SpirvModule& module) {
     const std::lock_guard lock(kernel.mutex);
-    kernel.module = &module;
+    if (kernel.newest == &module) kernel.module = &module;
+}
+
+void detail::refuse_module(KernelState& kernel, const SpirvModule& module) {
+    const std::lock_guard lock(kernel.mutex);
+    if (kernel.newest == &module) kernel.newest = kernel.module;
 }
 
 std::vector<Tensor> call(const CustomKernel& kernel, const std::vector<Tensor>& inputs,
                          const std::vector<TensorType>& types, const std::vector<std::byte>& parameters,
                          SourceLocation where) {
-    const CustomKernel::State& state = kernel.state();
+    const KernelState& state = detail::KernelAccess::state(kernel);
     const OpCall message{.op = &state.op, .where = where};
     if (const std::size_t results = count_of(state.layout, Operand::output); types.size() != results)
         message.fail(format("{} result types are given, but the layout has {}", types.size(), results));
@@ -257,8 +240,8 @@ std::vector<Tensor> call(const CustomKernel& kernel, const std::vector<Tensor>& 
     const auto first = std::ranges::find_if(inputs, [](const Tensor& input) { return bool(input); });
     if (first == inputs.end()) message.fail("no input belongs to a graph");
     Attrs attrs;
-    attrs.set("results", text_of(types));
-    if (!parameters.empty()) attrs.set("params", hexadecimal(parameters));
+    attrs.set("results", types);
+    if (!parameters.empty()) attrs.set("params", parameters);
     return first->graph().call(state.op, inputs, attrs, where);
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "runtime/base/log.h"
 #include "runtime/base/options.h"
@@ -20,11 +21,11 @@
 
 namespace vantage {
 
+using detail::is_fatal;
+using detail::KernelState;
+
 Plan::State::State(Graph g, Device d, const CompileOptions& o)
-    : graph(detail::GraphAccess::unshared(std::move(g))),
-      device(std::move(d)),
-      options(o),
-      values_given(graph.values().size()) {}
+    : graph(detail::GraphAccess::unshared(std::move(g))), device(std::move(d)), options(o) {}
 
 void Plan::State::compile(const Bindings* bindings) {
     const TraceSpan span("compile plan");
@@ -61,44 +62,96 @@ void Plan::State::compile(const Bindings* bindings) {
 }
 
 void Plan::State::find_reloadable() {
-    for (const Node& node : graph.nodes())
-        if (CustomKernel::State* kernel = detail::kernel_of(*node.op);
-            kernel != nullptr && !kernel->path.empty() && std::ranges::count(reloadable, kernel) == 0)
-            reloadable.push_back(kernel);
+    for (const Dispatch& dispatch : schedule.dispatches) {
+        if (dispatch.node < 0) continue;
+        KernelState* kernel = graph.nodes()[static_cast<std::size_t>(dispatch.node)].op->custom;
+        if (kernel == nullptr || kernel->path.empty()) continue;
+        auto known = std::ranges::find(reloadable, kernel, &Reloadable::kernel);
+        if (known == reloadable.end()) {
+            const SpirvModule* used = find_added_spirv(dispatch.launch.shader);
+            known = reloadable.insert(known, {kernel, {}, used, used});
+        }
+        known->segments.insert(dispatch.segment);
+    }
 }
 
-void Plan::State::use_module(const OpDef& op, const SpirvModule& module) {
+void Plan::State::use_module(Reloadable& kernel, const SpirvModule& module) {
+    kernel.used = &module;
     for (Dispatch& dispatch : schedule.dispatches)
-        if (dispatch.node >= 0 && graph.nodes()[static_cast<std::size_t>(dispatch.node)].op == &op)
+        if (dispatch.node >= 0 && graph.nodes()[static_cast<std::size_t>(dispatch.node)].op == &kernel.kernel->op)
             dispatch.launch.shader = module.name;
     recorder->forget();
 }
 
-void Plan::State::reload() {
-    for (CustomKernel::State* kernel : reloadable) {
-        const SpirvModule& before = detail::module_of(*kernel);
-        const SpirvModule* changed = detail::changed_module(*kernel);
-        if (changed == nullptr) {
-            // Another plan may have taken a new version.
-            const auto stale = std::ranges::find_if(schedule.dispatches, [&](const Dispatch& dispatch) {
-                return dispatch.node >= 0 && graph.nodes()[static_cast<std::size_t>(dispatch.node)].op == &kernel->op &&
-                       dispatch.launch.shader != before.name;
-            });
-            if (stale != schedule.dispatches.end()) use_module(kernel->op, before);
-            continue;
+void Plan::State::refuse(const Trial& trial, const std::string& reason) {
+    detail::refuse_module(*trial.kernel->kernel, *trial.kernel->used);
+    use_module(*trial.kernel, *trial.before);
+    log_message(LogLevel::warning, trial.kernel->kernel->path + ": " + reason + "; the last good version stays");
+}
+
+std::vector<Trial> Plan::State::take_new_versions(std::span<const int> segments) {
+    std::vector<Trial> trials;
+    try {
+        for (Reloadable& one : reloadable) {
+            if (std::ranges::none_of(segments, [&](int segment) { return one.segments.contains(segment); })) continue;
+            const SpirvModule& newest = detail::newest_module(*one.kernel);
+            if (&newest == std::exchange(one.seen, &newest) || &newest == one.used) continue;
+            trials.push_back({&one, one.used});
+            use_module(one, newest);
+            try {
+                recorder->prepare();
+            } catch (const Error& error) {
+                if (is_fatal(error.kind())) throw;
+                refuse(trials.back(), error.what());
+                trials.pop_back();
+            }
         }
-        use_module(kernel->op, *changed);
-        try {
-            for (std::size_t i = 0; i < graph.nodes().size(); ++i)
-                if (graph.nodes()[i].op == &kernel->op && kernel->layout.reference)
-                    if (const std::vector<Divergence> found = check_node(i); !found.empty())
-                        throw Error(ErrorKind::accuracy, kernel->path + ": " + found.front().message);
-            detail::take_module(*kernel, *changed);
-        } catch (const Error& error) {
-            log_message(LogLevel::warning, std::string(error.what()) + "; the last good version stays");
-            use_module(kernel->op, before);
-        }
+    } catch (...) {
+        undo(trials);
+        throw;
     }
+    return trials;
+}
+
+void Plan::State::undo(const std::vector<Trial>& trials) {
+    for (const Trial& trial : trials) {
+        use_module(*trial.kernel, *trial.before);
+        trial.kernel->seen = trial.before;
+    }
+}
+
+std::uint64_t Plan::State::run_trial(std::span<const int> segments, std::vector<Trial> trials) {
+    const auto trial_of = [&](int node) {
+        return std::ranges::find_if(trials, [&](const Trial& trial) {
+            const KernelState* kernel = trial.kernel->kernel;
+            return kernel->layout.reference && graph.nodes()[static_cast<std::size_t>(node)].op == &kernel->op;
+        });
+    };
+    try {
+        for (const int segment : segments) {
+            int before = -1;
+            for (const Dispatch& dispatch : schedule.dispatches) {
+                const int node = dispatch.node;
+                if (dispatch.segment != segment || node < 0 || node == before) continue;
+                before = node;
+                const auto trial = trial_of(node);
+                std::vector<Divergence> found;
+                if (trial == trials.end())
+                    recorder->run_node(node);
+                else
+                    found = check_node(static_cast<std::size_t>(node));
+                if (found.empty()) continue;
+                refuse(*trial, found.front().message);
+                trials.erase(trial);
+                recorder->run_node(node);
+            }
+        }
+    } catch (...) {  // of the run, not of a version: all of them are tried again
+        undo(trials);
+        throw;
+    }
+    for (const Trial& trial : trials) detail::accept_module(*trial.kernel->kernel, *trial.kernel->used);
+    return gpu::reached(device.state());
 }
 
 void Plan::State::find_unwritten(const Bindings* bindings) {
@@ -106,19 +159,20 @@ void Plan::State::find_unwritten(const Bindings* bindings) {
         const Value& value = graph.value(id);
         if (value.kind != ValueKind::input && value.kind != ValueKind::weight) return;
         if (bindings != nullptr && bindings->buffers.count(value.name) != 0) return;
-        const auto found = unwritten.emplace(id, segment).first;
-        found->second = std::min(found->second, segment);
+        unwritten[id].insert(segment);
     };
     for (const Dispatch& dispatch : schedule.dispatches)
         for (const MemoryUse& use : dispatch.uses)
             if (use.buffer >= 0 && use.reads) reads(use.buffer, dispatch.segment);
+    for (const auto& [name, id] : graph.outputs())
+        for (const int segment : all_segments()) reads(graph.storage(id), segment);
 }
 
 void Plan::State::require_written(std::span<const int> segments) const {
     if (unwritten.empty()) return;
     std::string inputs, weights;
-    for (const auto& [id, segment] : unwritten) {
-        if (std::ranges::count_if(segments, [&](int one) { return one >= segment; }) == 0) continue;
+    for (const auto& [id, readers] : unwritten) {
+        if (std::ranges::none_of(segments, [&](int segment) { return readers.contains(segment); })) continue;
         const Value& value = graph.value(id);
         std::string& names = value.kind == ValueKind::input ? inputs : weights;
         names += (names.empty() ? "" : ", ") + value.name;
@@ -163,32 +217,43 @@ std::vector<int> Plan::State::all_segments() const {
 
 void Plan::run() { wait(submit(state().all_segments())); }
 
+std::uint64_t Plan::State::submit(std::span<const int> segments, double filled) {
+    const std::vector<Trial> trials = take_new_versions(segments);
+    return trials.empty() ? recorder->submit(segments, filled) : run_trial(segments, trials);
+}
+
 std::uint64_t Plan::submit(std::span<const int> segments, double filled) {
     State& s = state();
     s.require_written(segments);
-    if (!s.reloadable.empty()) s.reload();
+    if (s.options.guard && s.memory.arena)
+        gpu::fill(s.device.state(), s.memory.arena, 0, s.schedule.arena_bytes, poison);
+    const std::uint64_t ticket = s.submit(segments, filled);
+    if (s.options.guard) {
+        wait(ticket);
+        check_red_zones(s.graph, s.schedule, s.memory, s.device.state());
+    }
     s.ran = true;
-    if (!s.options.guard) return s.recorder->submit(segments, filled);
-    if (s.memory.arena) gpu::fill(s.device.state(), s.memory.arena, 0, s.schedule.arena_bytes, poison);
-    const std::uint64_t ticket = s.recorder->submit(segments, filled);
-    wait(ticket);
-    check_red_zones(s.graph, s.schedule, s.memory, s.device.state());
     return ticket;
 }
 
 TimelinePoint Plan::submit(const After& after) {
     State& s = state();
-    s.require_written(s.all_segments());
-    s.ran = true;
+    const std::vector<int> segments = s.all_segments();
+    s.require_written(segments);
     std::vector<VkSemaphoreSubmitInfo> waits;
     for (const TimelinePoint& point : after.points) {
+        if (point.semaphore == VK_NULL_HANDLE)
+            throw Error(ErrorKind::usage, "plan: a point to wait for has no semaphore");
         auto info = gpu::vk_struct<VkSemaphoreSubmitInfo>(VK_STRUCTURE_TYPE_SEMAPHORE_SUBMIT_INFO);
         info.semaphore = point.semaphore;
         info.value = point.value;
         info.stageMask = VK_PIPELINE_STAGE_2_ALL_COMMANDS_BIT;
         waits.push_back(info);
     }
-    return {s.device.state().queue.timeline, s.recorder->submit_after(waits)};
+    s.take_new_versions(segments);  // not compared with their references: that would wait for the run
+    const std::uint64_t ticket = s.recorder->submit_after(waits);
+    s.ran = true;
+    return {s.device.state().queue.timeline, ticket};
 }
 
 void Plan::wait(std::uint64_t ticket) { state().recorder->wait(ticket); }
@@ -214,16 +279,19 @@ std::vector<Divergence> Plan::State::check_node(std::size_t index) {
 std::vector<Divergence> Plan::check(std::size_t max_count) {
     State& s = state();
     s.require_written(s.all_segments());
-    s.ran = true;
     std::vector<Divergence> all;
     int before = -1;
     for (const Dispatch& dispatch : s.schedule.dispatches) {  // in its order: memory is shared by it
-        if (all.size() >= max_count) break;
         if (dispatch.node < 0 || dispatch.node == before) continue;
         before = dispatch.node;
+        if (all.size() >= max_count) {
+            s.recorder->run_node(before);
+            continue;
+        }
         const std::vector<Divergence> found = s.check_node(static_cast<std::size_t>(before));
         all.insert(all.end(), found.begin(), found.end());
     }
+    s.ran = true;
     return all;
 }
 

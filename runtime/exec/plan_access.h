@@ -10,7 +10,8 @@
 namespace vantage::detail {
 
 struct PlanAccess {
-    /// A plan that takes memory by name from `bindings`, shared with other plans; values without an entry get memory of their own.
+    /// A plan that takes memory by name from `bindings`, shared with other plans; values without an entry get memory of
+    /// their own.
     static Plan make(Graph graph, const Device& device, const CompileOptions& options,
                      const std::shared_ptr<const Bindings>& bindings);
     static const Schedule& schedule(const Plan& plan);

@@ -19,7 +19,8 @@ constexpr std::uint64_t red_zone = 256;        ///< bytes
 /// `bytes` rounded up to whole 32-bit words.
 constexpr std::uint64_t whole_words(std::uint64_t bytes) { return (bytes + 3) / 4 * 4; }
 
-/// Device memory of a value's own; a constant is uploaded, a state begins as zeros. With `guard` a red zone lies behind it.
+/// Device memory of a value's own; a constant is uploaded, a state begins as zeros. With `guard` a red zone lies behind
+/// it.
 gpu::Buffer allocate_value(gpu::DeviceState& device, const Value& value, bool guard);
 
 /// Where a value begins.

@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,17 +15,30 @@
 
 namespace vantage {
 
+/// A kernel from a file, as a plan uses it.
+struct Reloadable {
+    detail::KernelState* kernel;
+    std::set<int> segments;   // that use it
+    const SpirvModule* used;  // by the plan
+    const SpirvModule* seen;  // the newest version that this plan knows, used or refused
+};
+
+/// A new version of a kernel that a run tries.
+struct Trial {
+    Reloadable* kernel;
+    const SpirvModule* before;
+};
+
 struct Plan::State {
     Graph graph;
     Device device;
     CompileOptions options;
-    std::size_t values_given;  // values of the graph as the caller gave it
     std::vector<std::string> fused = {};
     Schedule schedule = {};
     PlanMemory memory = {};
     std::unique_ptr<Recorder> recorder = {};
-    std::map<int, int> unwritten = {};  // inputs and weights without contents: the first segment that reads each
-    std::vector<CustomKernel::State*> reloadable = {};  // kernels that come from files
+    std::map<int, std::set<int>> unwritten = {};  // inputs and weights without contents: the segments that read each
+    std::vector<Reloadable> reloadable = {};
     bool ran = false;
 
     State(Graph g, Device d, const CompileOptions& o);
@@ -33,23 +47,43 @@ struct Plan::State {
     /// Throws usage naming all inputs and weights that a run of these segments reads and that were never written.
     void require_written(std::span<const int> segments) const;
 
-    /// The value of this name; throws usage when there is none.
-    int named(const std::string& name) const;
-    /// The same of a value that can be written or bound: not computed by the plan.
+    /// The value of this name, an output before others; throws usage when there is none.
+    int readable(const std::string& name) const;
+    /// The same of a value that can be written or bound, others before an output: throws usage for a computed one.
     int writable(const std::string& name, const char* deed) const;
+    /// The value of a tensor; throws usage for one that has no name in this plan.
+    int id_of(const Tensor& tensor) const;
+    int writable(const Tensor& tensor, const char* deed) const;
+    std::string name(int id) const;
+    /// The value with memory of its own that has this name, or -1.
+    int stored(const std::string& name) const;
+    int require_writable(int id, const char* deed) const;
+    /// Throws usage for a weight that the plan keeps transposed: its memory is not what the graph declared.
+    void require_declared(int id, const char* deed) const;
     /// A value's type as the graph declared it, also where the plan keeps it transposed.
     TensorType declared(int id) const;
+    template <class T>
+    void write(int id, std::span<const T> values);
+    Array read(int id, Range rows) const;
     void upload(int id, std::span<const std::byte> bytes);
     void upload(int id, const HostTensor& tensor);
     std::vector<std::byte> download(int id, std::uint64_t bytes, std::uint64_t from = 0) const;
     HostTensor host(int id) const;
     void mark_written(int id) { unwritten.erase(graph.storage(id)); }
-    void bind(const std::string& name, MemoryPlace place, std::uint64_t bytes);
+    void bind(int id, MemoryPlace place, std::uint64_t bytes);
 
-    /// Takes new versions of kernels whose files have changed, where they compile and agree with their references.
-    void reload();
     void find_reloadable();
-    void use_module(const OpDef& op, const SpirvModule& module);
+    /// Changes to the new versions of the kernels of these segments, where the driver accepts them; returns the kernels
+    /// that changed, with the versions before.
+    std::vector<Trial> take_new_versions(std::span<const int> segments);
+    /// Runs these segments node by node. A new version whose result differs from the reference is replaced by the one
+    /// before, which then computes the result.
+    std::uint64_t run_trial(std::span<const int> segments, std::vector<Trial> trials);
+    void use_module(Reloadable& kernel, const SpirvModule& module);
+    /// After an error that says nothing of the new versions: the next run tries them again.
+    void undo(const std::vector<Trial>& trials);
+    void refuse(const Trial& trial, const std::string& reason);
+    std::uint64_t submit(std::span<const int> segments, double filled);
 
     std::vector<int> all_segments() const;
     std::vector<Divergence> check_node(std::size_t index);

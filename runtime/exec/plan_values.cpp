@@ -22,15 +22,16 @@ HostTensor host_tensor(const TensorType& type, std::span<const T> values) {
     return tensor;
 }
 
-void require_elements(const std::string& name, const TensorType& type, std::size_t given) {
-    if (static_cast<std::int64_t>(given) != type.shape.elements())
-        throw Error(ErrorKind::usage, format("plan: {} is {}, but {} values are given", name, type.text(), given));
-}
-
-DType dtype_of(const TensorEntry& entry, const std::string& what) {
-    for (const auto& [name, type] : {std::pair{"F32", DType::f32}, {"F16", DType::f16}, {"BF16", DType::bf16}})
-        if (entry.dtype == name) return type;
-    throw Error(ErrorKind::bad_file, what + " is " + entry.dtype + ", wanted F32, F16 or BF16");
+// Matrices [.., out, in], each element `unit` items long, as [.., in, out].
+template <class Item>
+std::vector<Item> turned_back(const Shape& shape, const std::vector<Item>& items, std::size_t unit = 1) {
+    const auto out = static_cast<std::size_t>(shape[-2]), in = static_cast<std::size_t>(shape[-1]);
+    std::vector<Item> turned(items.size());
+    for (std::size_t matrix = 0; matrix < items.size(); matrix += out * in * unit)
+        for (std::size_t r = 0; r < out; ++r)
+            for (std::size_t c = 0; c < in; ++c)
+                std::copy_n(&items[matrix + (r * in + c) * unit], unit, &turned[matrix + (c * out + r) * unit]);
+    return turned;
 }
 
 /// The bits that fill a 32-bit word with this value, of types whose elements divide a word.
@@ -49,20 +50,55 @@ bool overlap(std::uint64_t a, std::uint64_t a_bytes, std::uint64_t b, std::uint6
 
 }  // namespace
 
-int Plan::State::named(const std::string& name) const {
-    if (const auto found = graph.outputs().find(name); found != graph.outputs().end()) return found->second;
+int Plan::State::stored(const std::string& name) const {
     for (std::size_t i = 0; i < graph.values().size(); ++i) {
         const Value& value = graph.values()[i];
         if (!name.empty() && value.name == name && value.kind != ValueKind::node) return static_cast<int>(i);
     }
+    return -1;
+}
+
+int Plan::State::readable(const std::string& name) const {
+    if (const auto found = graph.outputs().find(name); found != graph.outputs().end()) return found->second;
+    if (const int id = stored(name); id >= 0) return id;
     throw Error(ErrorKind::usage, "plan: nothing is called " + (name.empty() ? "\"\"" : name));
 }
 
-int Plan::State::writable(const std::string& name, const char* deed) const {
-    const int id = named(name);
+std::string Plan::State::name(int id) const {
+    for (const auto& [name, output] : graph.outputs())
+        if (output == id) return name;
+    return graph.value(id).name;
+}
+
+int Plan::State::require_writable(int id, const char* deed) const {
     if (graph.value(graph.storage(id)).kind == ValueKind::node)
-        throw Error(ErrorKind::usage, "plan: " + name + " is computed by the plan and cannot be " + deed);
+        throw Error(ErrorKind::usage, "plan: " + name(id) + " is computed by the plan and cannot be " + deed);
     return id;
+}
+
+int Plan::State::writable(const std::string& name, const char* deed) const {
+    const int id = stored(name);
+    return require_writable(id >= 0 ? id : readable(name), deed);
+}
+
+int Plan::State::writable(const Tensor& tensor, const char* deed) const {
+    return require_writable(id_of(tensor), deed);
+}
+
+int Plan::State::id_of(const Tensor& tensor) const {
+    if (!tensor) throw Error(ErrorKind::usage, "plan: an empty tensor names no value");
+    if (!detail::GraphAccess::same_value(tensor, graph))
+        throw Error(ErrorKind::usage, "plan: the tensor is not one of the graph that was compiled");
+    if (graph.value(tensor.id()).kind == ValueKind::node && name(tensor.id()).empty())
+        throw Error(ErrorKind::usage, "plan: the tensor is an intermediate: make it an output to read it");
+    return tensor.id();
+}
+
+void Plan::State::require_declared(int id, const char* deed) const {
+    if (!graph.value(id).transposed) return;
+    throw Error(ErrorKind::usage,
+                format("plan: {}, which the graph declares as {}, is kept transposed and cannot be {}", name(id),
+                       declared(id).shape.text(), deed));
 }
 
 TensorType Plan::State::declared(int id) const {
@@ -101,8 +137,10 @@ HostTensor Plan::State::host(int id) const {
     return widen(type, download(id, type.bytes()));
 }
 
-void Plan::State::bind(const std::string& name, MemoryPlace place, std::uint64_t bytes) {
-    const int id = graph.storage(writable(name, "bound"));
+void Plan::State::bind(int id, MemoryPlace place, std::uint64_t bytes) {
+    const std::string name = this->name(id);
+    id = graph.storage(id);
+    require_declared(id, "bound");
     const TensorType& type = graph.value(id).type;
     static_cast<void>(memory.place_of(graph, schedule, id));  // throws for a value that nothing reads
     const std::uint64_t needed = whole_words(type.bytes()), address = place.address();
@@ -123,30 +161,26 @@ void Plan::State::bind(const std::string& name, MemoryPlace place, std::uint64_t
     recorder->forget();
 }
 
-std::string Plan::value_name(const Tensor& tensor) const {
-    const State& s = state();
-    if (!tensor) throw Error(ErrorKind::usage, "plan: an empty tensor names no value");
-    if (detail::GraphAccess::lineage(tensor) != detail::GraphAccess::lineage(s.graph) ||
-        static_cast<std::size_t>(tensor.id()) >= s.values_given)
-        throw Error(ErrorKind::usage, "plan: the tensor is not one of the graph that was compiled");
-    for (const auto& [name, id] : s.graph.outputs())
-        if (id == tensor.id()) return name;
-    const Value& value = s.graph.value(tensor.id());
-    if (value.kind == ValueKind::node || value.name.empty())
-        throw Error(ErrorKind::usage, "plan: the tensor is an intermediate: make it an output to read it");
-    return value.name;
+template <class T>
+void Plan::State::write(int id, std::span<const T> values) {
+    const TensorType type = declared(id);
+    if (static_cast<std::int64_t>(values.size()) != type.shape.elements())
+        throw Error(ErrorKind::usage,
+                    format("plan: {} is {}, but {} values are given", name(id), type.text(), values.size()));
+    upload(id, host_tensor(graph.value(id).type, values));
 }
 
 void Plan::write(const std::string& name, std::span<const float> values) {
-    const int id = state().writable(name, "written");
-    require_elements(name, state().declared(id), values.size());
-    state().upload(id, host_tensor(state().graph.value(id).type, values));
+    state().write(state().writable(name, "written"), values);
 }
-
 void Plan::write(const std::string& name, std::span<const std::int32_t> values) {
-    const int id = state().writable(name, "written");
-    require_elements(name, state().declared(id), values.size());
-    state().upload(id, host_tensor(state().graph.value(id).type, values));
+    state().write(state().writable(name, "written"), values);
+}
+void Plan::write(const Tensor& tensor, std::span<const float> values) {
+    state().write(state().writable(tensor, "written"), values);
+}
+void Plan::write(const Tensor& tensor, std::span<const std::int32_t> values) {
+    state().write(state().writable(tensor, "written"), values);
 }
 
 void Plan::write(const std::string& name, const Array& values) {
@@ -159,6 +193,7 @@ void Plan::write(const std::string& name, const Array& values) {
 
 void Plan::write_bytes(const std::string& name, std::span<const std::byte> bytes) {
     const int id = state().writable(name, "written");
+    if (is_quantized(state().graph.value(id).type.dtype)) state().require_declared(id, "written as bytes");
     const TensorType type = state().declared(id);
     if (type.bytes() != bytes.size())
         throw Error(ErrorKind::usage,
@@ -187,7 +222,7 @@ void Plan::load(const std::string& path) {
     for (const auto& [id, place] : s.memory.places) {
         const Value& value = s.graph.value(id);
         if (value.kind != ValueKind::weight) continue;
-        const std::vector<std::string> parts = value.parts.empty() ? std::vector{value.name} : value.parts;
+        const std::vector<std::string> parts = tensors_of(value);
         if (!std::ranges::all_of(parts, [&](const std::string& part) { return file.find(part) != nullptr; })) continue;
         const Shape whole = s.declared(id).shape;
         const Shape wanted = value.parts.empty() ? whole : Shape(whole.sizes().subspan(1));
@@ -208,37 +243,51 @@ void Plan::load(const std::string& path) {
     }
 }
 
-Array Plan::read(const std::string& name, Range rows) const {
-    const State& s = state();
-    const int id = s.named(name);
-    if (s.graph.value(s.graph.storage(id)).kind == ValueKind::node && !s.ran)
-        throw Error(ErrorKind::usage, "plan: " + name + " is computed by a run, but none has been made");
-    TensorType type = s.graph.value(id).type, before = type;
+Array Plan::State::read(int id, Range rows) const {
+    const Value& value = graph.value(id);
+    const std::string label = "plan: " + name(id);
+    if (graph.value(graph.storage(id)).kind == ValueKind::node && !ran)
+        throw Error(ErrorKind::usage, label + " is computed by a run, but none has been made");
+    TensorType type = declared(id), before = type;
     if (rows != Range()) {
-        if (type.shape.rank() == 0) throw Error(ErrorKind::usage, "plan: " + name + " is a scalar and has no rows");
-        rows = rows.within(type.shape[0], "plan: " + name);
+        if (type.shape.rank() == 0) throw Error(ErrorKind::usage, label + " is a scalar and has no rows");
+        rows = rows.within(type.shape[0], label);
         before.shape[0] = rows.first, type.shape[0] = rows.count;
     } else {
         before.shape = {0};
     }
-    const HostTensor tensor = widen(type, s.download(id, type.bytes(), before.bytes()));
-    return {type.shape, std::vector<float>(tensor.data.begin(), tensor.data.end())};
+    if (!value.transposed) {
+        const HostTensor tensor = widen(type, download(id, type.bytes(), before.bytes()));
+        return {type.shape, std::vector<float>(tensor.data.begin(), tensor.data.end())};
+    }
+    // The graph's rows are columns of what the plan keeps: all of it is read.
+    const std::vector<double> whole = turned_back(value.type.shape, host(id).data);
+    const auto first = whole.begin() + static_cast<std::ptrdiff_t>(before.shape.elements());
+    return {type.shape, std::vector<float>(first, first + static_cast<std::ptrdiff_t>(type.shape.elements()))};
 }
 
+Array Plan::read(const std::string& name, Range rows) const { return state().read(state().readable(name), rows); }
+Array Plan::read(const Tensor& tensor, Range rows) const { return state().read(state().id_of(tensor), rows); }
+
 std::vector<float> Plan::read_rows(const std::string& name, std::int64_t rows, std::int64_t first) const {
-    const std::int64_t size = state().graph.value(state().named(name)).type.shape[0];
+    const std::int64_t size = state().declared(state().readable(name)).shape[0];
     first = std::clamp<std::int64_t>(first, 0, size);
     return read(name, {first, std::clamp<std::int64_t>(rows, 0, size - first)}).vector();
 }
 
 std::vector<std::byte> Plan::read_bytes(const std::string& name) const {
-    const int id = state().named(name);
-    return state().download(id, state().graph.value(id).type.bytes());
+    const State& s = state();
+    const int id = s.readable(name);
+    const Value& value = s.graph.value(id);
+    if (is_quantized(value.type.dtype)) s.require_declared(id, "read as bytes");
+    std::vector<std::byte> bytes = s.download(id, value.type.bytes());
+    return value.transposed ? turned_back(value.type.shape, bytes, info(value.type.dtype).bytes) : bytes;
 }
 
 BufferView Plan::buffer(const std::string& name) const {
     const State& s = state();
-    const int id = s.named(name);
+    const int id = s.readable(name);
+    s.require_declared(s.graph.storage(id), "shared");
     const auto [buffer, offset] = s.memory.place_of(s.graph, s.schedule, id);
     return {buffer.handle(), offset, s.graph.value(id).type.bytes(), buffer.address() + offset,
             std::make_shared<const gpu::Buffer>(buffer)};
@@ -246,14 +295,24 @@ BufferView Plan::buffer(const std::string& name) const {
 
 void Plan::bind(const std::string& name, const BufferView& memory) {
     State& s = state();
-    if (memory.buffer == VK_NULL_HANDLE) throw Error(ErrorKind::usage, "plan: the memory for " + name + " is empty");
-    if (memory.owner && gpu::BufferAccess::block(*memory.owner).device != &s.device.state())
-        throw Error(ErrorKind::usage, "plan: the memory for " + name + " is of another device");
-    const gpu::Buffer buffer = memory.owner
-                                   ? *memory.owner
-                                   : gpu::wrap_foreign(s.device.state(), memory.buffer, memory.offset + memory.bytes,
-                                                       memory.address - memory.offset, name);
-    s.bind(name, {buffer, memory.offset}, memory.bytes);
+    const int id = s.writable(name, "bound");
+    const auto require = [&](bool condition, const char* what) {
+        if (!condition) throw Error(ErrorKind::usage, "plan: the memory for " + name + what);
+    };
+    require(memory.buffer != VK_NULL_HANDLE, " is empty");
+    require(memory.address >= memory.offset && memory.address != 0, " has no device address");
+    if (!memory.owner)
+        return s.bind(id,
+                      {gpu::wrap_foreign(s.device.state(), memory.buffer, memory.offset + memory.bytes,
+                                         memory.address - memory.offset, name),
+                       memory.offset},
+                      memory.bytes);
+    const gpu::Buffer& owner = *memory.owner;
+    require(gpu::BufferAccess::block(owner).device == &s.device.state(), " is of another device");
+    require(memory.buffer == owner.handle() && memory.address == owner.address() + memory.offset &&
+                memory.offset <= owner.bytes() && memory.bytes <= owner.bytes() - memory.offset,
+            " is not a range of the buffer that owns it");
+    s.bind(id, {owner, memory.offset}, memory.bytes);
 }
 
 void Plan::bind(const std::string& name, const SharedBuffer& memory) { bind(name, memory.view()); }

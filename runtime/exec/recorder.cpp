@@ -16,14 +16,14 @@ namespace vantage {
 
 namespace {
 
-constexpr std::size_t dispatches_per_piece =
-    24;  // what is cut is whole pieces: small enough for 100 ms, few enough to be cheap
+// Submissions are cut between pieces. A piece is short enough for 100 ms, and pieces are few enough to be cheap.
+constexpr std::size_t dispatches_per_piece = 24;
 
 // Work per second that even a slow device manages; the first cut is made by it. Watchdogs end what lasts some seconds.
 constexpr double slow_gpu = 5e9, slow_cpu = 5e8;
 
-// Part `part` of `parts` of a grid along its longest axis: first workgroup and number of workgroups. x is cut only where y is
-// 1, since flat grids count workgroups by the width of x.
+// Part `part` of `parts` of a grid along its longest axis: first workgroup and number of workgroups. x is cut only
+// where y is 1, since flat grids count workgroups by the width of x.
 std::pair<std::array<std::uint32_t, 3>, std::array<std::uint32_t, 3>> part_of(std::array<std::uint32_t, 3> groups,
                                                                               std::uint32_t part, std::uint32_t parts) {
     const std::size_t axis = groups[1] == 1 ? (groups[2] > groups[0] ? 2 : 0) : (groups[2] > groups[1] ? 2 : 1);
@@ -51,17 +51,21 @@ Recorder::Recorder(const Graph& graph, const Schedule& schedule, const PlanMemor
       device_(device),
       profile_(options.profile),
       submission_seconds_(std::max(options.submission_seconds, 1e-6)) {
-    std::vector<gpu::PipelineKey> keys;
-    for (const Dispatch& dispatch : schedule.dispatches) keys.push_back(key_of(dispatch.launch));
-    std::sort(keys.begin(), keys.end());
-    keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
-    gpu::prepare_pipelines(device, keys);
+    prepare();
     for (const Dispatch& dispatch : schedule.dispatches) work_.push_back(work_of(dispatch));
     seconds_per_work_ = 1 / (device.caps().is_cpu() ? slow_cpu : slow_gpu);
 }
 
-// The share of a node's cost that falls on one of its launches. A byte weighs as much as four operations: the balance of most
-// devices lies within a small factor of that, and a cut need not be exact.
+void Recorder::prepare() const {
+    std::vector<gpu::PipelineKey> keys;
+    for (const Dispatch& dispatch : schedule_.dispatches) keys.push_back(key_of(dispatch.launch));
+    std::sort(keys.begin(), keys.end());
+    keys.erase(std::unique(keys.begin(), keys.end()), keys.end());
+    gpu::prepare_pipelines(device_, keys);
+}
+
+// The share of a node's cost that falls on one of its launches. A byte weighs as much as four operations: the balance
+// of most devices lies within a small factor of that, and a cut need not be exact.
 Recorder::Work Recorder::work_of(const Dispatch& dispatch) const {
     constexpr double min_work = 1e4;  // a launch is never free
     if (dispatch.node < 0) return {.fixed = min_work};
@@ -76,8 +80,9 @@ Recorder::Work Recorder::work_of(const Dispatch& dispatch) const {
 
 Recorder::~Recorder() { gpu::wait_idle(device_); }
 
-// Addresses of a dispatch's operands. An absent one is marked by bit 0, on the address of the largest operand: Mesa 26's lavapipe
-// executes loads from uniform addresses in branches that no invocation takes, and has to find memory there.
+// Addresses of a dispatch's operands. An absent one is marked by bit 0, on the address of the largest operand: Mesa
+// 26's lavapipe executes loads from uniform addresses in branches that no invocation takes, and has to find memory
+// there.
 std::vector<std::uint64_t> Recorder::addresses_of(const Dispatch& dispatch) const {
     const auto largest = std::ranges::max_element(dispatch.uses, {}, &MemoryUse::bytes);
     std::vector<std::uint64_t> addresses;
@@ -134,8 +139,8 @@ Recorder::Piece Recorder::piece(std::size_t first, std::size_t last, std::uint32
     return {first, last, part, parts, segment, work, record(first, last, part, parts, name)};
 }
 
-// Cuts the schedule into pieces that are not predicted to last longer than a submission may, until the cache holds twice as
-// much as now.
+// Cuts the schedule into pieces that are not predicted to last longer than a submission may, until the cache holds
+// twice as much as now.
 void Recorder::record_all(double filled) {
     const TraceSpan span("record");
     cut_for_ = std::min(1.0, 2 * filled);
@@ -164,7 +169,8 @@ void Recorder::record_all(double filled) {
     run_.reserve(pieces_.size());
 }
 
-// Whether the cache has grown so much that a piece now takes twice as long as it may. Looked at whenever it has doubled.
+// Whether the cache has grown so much that a piece now takes twice as long as it may. Looked at whenever it has
+// doubled.
 bool Recorder::outgrown(double filled) {
     if (filled <= cut_for_) return false;
     cut_for_ = std::min(1.0, 2 * filled);
@@ -198,8 +204,8 @@ std::uint64_t Recorder::submit(std::span<const int> segments, double filled) {
             }
     if (run_.empty()) return gpu::reached(device_);
     memory_.require_full();
-    // The first run is submitted piece by piece. A run of several submissions is waited for and measured again. So the host
-    // is at most two submissions ahead of the device, and the next division is better.
+    // The first run is submitted piece by piece. A run of several submissions is waited for and measured again. So the
+    // host is at most two submissions ahead of the device, and the next division is better.
     const double pieces_each =
         measured_ ? submission_seconds_ * static_cast<double>(run_.size()) / (seconds_per_work_ * work) : 1;
     const auto each = static_cast<std::size_t>(std::clamp(pieces_each, 1.0, static_cast<double>(run_.size())));

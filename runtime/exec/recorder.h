@@ -18,14 +18,16 @@ public:
              const CompileOptions& options);
     ~Recorder();
 
-    /// Submits the pieces of these segments, as few submissions as keep each below the device's time budget, and not more
-    /// than two ahead of the device, so that an interruption does not wait long.
+    /// Submits the pieces of these segments, as few submissions as keep each below the device's time budget, and not
+    /// more than two ahead of the device, so that an interruption does not wait long.
     /// `filled` is the part of the cache that holds keys after the run.
     std::uint64_t submit(std::span<const int> segments, double filled);
     /// Submits all segments, to begin when `waits` are signalled; never waits on the host, and so measures nothing.
     std::uint64_t submit_after(std::span<const VkSemaphoreSubmitInfo> waits);
     /// Forgets the recordings, whose addresses or kernels are no longer those of the plan: the next run records again.
-    void forget() { pieces_.clear(); }
+    void forget() { pieces_.clear(), timings_.clear(); }
+    /// Makes the pipelines that are missing. Throws unsupported when the driver refuses one.
+    void prepare() const;
     void wait(std::uint64_t ticket);
     /// Runs the dispatches of one node alone and waits.
     void run_node(int node);

@@ -23,8 +23,8 @@ struct TuningFile {
     TuningTable table;
     bool operator==(const TuningFile&) const = default;
 };
-/// JSON in both directions. Reading throws bad_file with the field's name; what is well-formed but unknown to this program
-/// (ops, kernels) is kept, and ignored by TuningTable::choose.
+/// JSON in both directions. Reading throws bad_file with the field's name; what is well-formed but unknown to this
+/// program (ops, kernels) is kept, and ignored by TuningTable::choose.
 std::string tuning_to_json(const TuningFile& file);
 TuningFile tuning_from_json(const std::string& text, const std::string& name);
 
@@ -36,17 +36,17 @@ TuningTable own_tuning(const Caps& caps);
 /// What the installed tables (tuning/*.json among the assets) say of this device; the same about damaged files.
 TuningTable installed_tuning(const Caps& caps);
 
-/// Adds what was measured to the user's own table, which is made when missing; what it has of other calls stays, unless it is
-/// damaged or of another device. Throws bad_file.
+/// Adds what was measured to the user's own table, which is made when missing; what it has of other calls stays, unless
+/// it is damaged or of another device. Throws bad_file.
 void add_to_own_tuning(const Caps& caps, const TuningTable& measured);
-/// Adds to a table anywhere, made when missing; what it has of other calls stays. Throws bad_file for what cannot be written,
-/// and leaves a file that is no table, or one of another device, as it is.
+/// Adds to a table anywhere, made when missing; what it has of other calls stays. Throws bad_file for what cannot be
+/// written, and leaves a file that is no table, or one of another device, as it is.
 void add_to_tuning_file(const std::string& path, const TuningFile& measured);
 /// Removes the user's own table; false when there was none.
 bool forget_own_tuning(const Caps& caps);
 
-/// What plans on this device choose by: the user's own table before the installed ones, read once in a process for a cache
-/// directory. Empty with VANTAGE_DISABLE_TUNING=1.
+/// What plans on this device choose by: the user's own table before the installed ones, read once in a process for a
+/// cache directory. Empty with VANTAGE_DISABLE_TUNING=1.
 const TuningTable& tuning_of(const Caps& caps);
 
 }  // namespace vantage

@@ -1,6 +1,5 @@
 // Reads the Caps of a device from its driver. Implements a part of vantage/vulkan.h.
 #include <algorithm>
-#include <cstring>
 
 #include "runtime/base/format.h"
 #include "runtime/gpu/instance.h"

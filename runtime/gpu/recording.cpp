@@ -1,8 +1,6 @@
 #include "runtime/gpu/recording.h"
 
 #include <algorithm>
-#include <atomic>
-#include <utility>
 
 #include "runtime/base/format.h"
 #include "runtime/gpu/device_state.h"

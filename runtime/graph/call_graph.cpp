@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/base/format.h"
+#include "runtime/graph/op_def.h"
 
 namespace vantage {
 

@@ -1,7 +1,7 @@
 // Which kernel of an op runs a call on a device.
 #pragma once
 
-#include "vantage/op.h"
+#include "runtime/graph/op_def.h"
 
 namespace vantage {
 

@@ -1,10 +1,11 @@
 #include "vantage/graph.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "runtime/base/format.h"
 #include "runtime/graph/graph_data.h"
-#include "vantage/op.h"
+#include "runtime/graph/op_def.h"
 
 namespace vantage {
 
@@ -18,10 +19,6 @@ T get(const std::map<std::string, Attrs::Value>& values, const std::string& name
     throw Error(ErrorKind::usage, "attribute " + name + " has another type than its op reads");
 }
 
-std::string at(SourceLocation where) {
-    return where.line > 0 ? format("{}:{}: ", where.file, where.line) : std::string();
-}
-
 }  // namespace
 
 bool Attrs::flag(const std::string& name, bool default_value) const { return get(values_, name, default_value); }
@@ -30,6 +27,12 @@ std::int64_t Attrs::integer(const std::string& name, std::int64_t default_value)
 }
 std::string Attrs::text(const std::string& name, const std::string& default_value) const {
     return get(values_, name, default_value);
+}
+std::vector<std::byte> Attrs::bytes(const std::string& name) const {
+    return get(values_, name, std::vector<std::byte>());
+}
+std::vector<TensorType> Attrs::types(const std::string& name) const {
+    return get(values_, name, std::vector<TensorType>());
 }
 double Attrs::number(const std::string& name, double default_value) const {
     const auto found = values_.find(name);
@@ -47,8 +50,15 @@ std::string Attrs::print() const {
         if (const auto* i = std::get_if<std::int64_t>(&value)) text += std::to_string(*i);
         if (const auto* d = std::get_if<double>(&value)) text += format("{:g}", *d);
         if (const auto* s = std::get_if<std::string>(&value)) text += *s;
+        if (const auto* b = std::get_if<std::vector<std::byte>>(&value)) text += format("{} bytes", b->size());
+        if (const auto* types = std::get_if<std::vector<TensorType>>(&value))
+            for (const TensorType& type : *types) text += (&type == types->data() ? "" : ", ") + type.text();
     }
     return text;
+}
+
+std::vector<std::string> tensors_of(const Value& weight) {
+    return weight.parts.empty() ? std::vector{weight.name} : weight.parts;
 }
 
 std::string name_of(const Graph& graph, const Node& node) {
@@ -96,15 +106,17 @@ int Graph::storage(int id) const {
 void Graph::require_own(const Tensor& tensor, const std::string& what, SourceLocation where) const {
     static_cast<void>(data());
     const char* wrong = !tensor ? " is an empty tensor" : !tensor.is_of(*this) ? " belongs to another graph" : nullptr;
-    if (wrong != nullptr) throw Error(ErrorKind::usage, at(where) + what + wrong, where);
+    if (wrong != nullptr) throw Error(ErrorKind::usage, text_of(where) + what + wrong, where);
 }
 
 int Graph::add_value(Value value, SourceLocation where) {
     if (value.kind != ValueKind::view && value.type.shape.elements() >= std::int64_t{1} << 31)
         throw Error(ErrorKind::usage,
-                    at(where) + format("graph: {} would be {}; kernels index up to 2^31 - 1 elements of a tensor",
-                                       value.name, value.type.text()),
+                    text_of(where) + format("graph: {} would be {}; kernels index up to 2^31 - 1 elements of a tensor",
+                                            value.name, value.type.text()),
                     where);
+    static std::atomic<std::uint64_t> serials = 0;
+    value.serial = ++serials;
     data().values.push_back(std::move(value));
     return static_cast<int>(data().values.size()) - 1;
 }
@@ -112,7 +124,7 @@ int Graph::add_value(Value value, SourceLocation where) {
 Tensor Graph::add_named(Value value, SourceLocation where) {
     const std::string name = value.name;
     if (data().by_name.count(name) != 0)
-        throw Error(ErrorKind::usage, at(where) + "graph: there is a value called " + name + " already", where);
+        throw Error(ErrorKind::usage, text_of(where) + "graph: there is a value called " + name + " already", where);
     const int id = add_value(std::move(value), where);
     data().by_name.emplace(name, id);
     return {data_, id};
@@ -127,7 +139,7 @@ Tensor Graph::add_weight(Value value, SourceLocation where) {
         const Value& known = this->value(found->second);
         if (known.kind == ValueKind::weight && known.type.shape == value.type.shape) return {data_, found->second};
         throw Error(ErrorKind::usage,
-                    at(where) + "graph: weight " + value.name + " is asked for as " + value.type.shape.text() +
+                    text_of(where) + "graph: weight " + value.name + " is asked for as " + value.type.shape.text() +
                         (known.kind == ValueKind::weight ? ", but was " + known.type.shape.text() + " before"
                                                          : ", but the name is that of another value"),
                     where);
@@ -163,8 +175,8 @@ Tensor Graph::constant(const std::string& name, Shape shape, DType dtype, std::v
     const TensorType type{shape, dtype};
     if (data.size() != type.bytes())
         throw Error(ErrorKind::usage,
-                    at(where) + format("graph: constant {} has {} bytes, but {} takes {}", name, data.size(),
-                                       type.text(), type.bytes()),
+                    text_of(where) + format("graph: constant {} has {} bytes, but {} takes {}", name, data.size(),
+                                            type.text(), type.bytes()),
                     where);
     return add_named(
         {.type = type, .name = name, .kind = ValueKind::constant, .data = [bytes = std::move(data)] { return bytes; }},
@@ -173,10 +185,10 @@ Tensor Graph::constant(const std::string& name, Shape shape, DType dtype, std::v
 
 Tensor Graph::constant(const std::string& name, Shape shape, const std::vector<float>& values, SourceLocation where) {
     if (static_cast<std::int64_t>(values.size()) != shape.elements())
-        throw Error(
-            ErrorKind::usage,
-            at(where) + format("graph: constant {} is {}, but {} values are given", name, shape.text(), values.size()),
-            where);
+        throw Error(ErrorKind::usage,
+                    text_of(where) +
+                        format("graph: constant {} is {}, but {} values are given", name, shape.text(), values.size()),
+                    where);
     const auto bytes = std::as_bytes(std::span(values));
     return constant(name, shape, DType::f32, std::vector<std::byte>(bytes.begin(), bytes.end()), where);
 }
@@ -197,8 +209,8 @@ Tensor Graph::constant(const std::string& name, Shape shape, std::function<std::
         const std::vector<float> values = make();
         if (static_cast<std::int64_t>(values.size()) != type.shape.elements())
             throw Error(ErrorKind::usage,
-                        at(where) + format("graph: constant {} is {}, but its table has {} values", name, type.text(),
-                                           values.size()),
+                        text_of(where) + format("graph: constant {} is {}, but its table has {} values", name,
+                                                type.text(), values.size()),
                         where);
         const auto bytes = std::as_bytes(std::span(values));
         return std::vector<std::byte>(bytes.begin(), bytes.end());
@@ -214,17 +226,17 @@ Tensor Graph::state(const std::string& name, Shape shape, DType dtype, bool host
 void Graph::output(const std::string& name, Tensor tensor, SourceLocation where) {
     require_own(tensor, "output: " + name, where);
     if (!data().outputs.emplace(name, tensor.id()).second)
-        throw Error(ErrorKind::usage, at(where) + "graph: there is an output called " + name + " already", where);
+        throw Error(ErrorKind::usage, text_of(where) + "graph: there is an output called " + name + " already", where);
 }
 
 Tensor Graph::reshape(Tensor tensor, Shape shape, SourceLocation where) {
     require_own(tensor, "reshape: x", where);
     if (tensor.shape() == shape) return tensor;
     if (tensor.shape().elements() != shape.elements())
-        throw Error(
-            ErrorKind::usage,
-            at(where) + "reshape: " + tensor.shape().text() + " has another number of elements than " + shape.text(),
-            where);
+        throw Error(ErrorKind::usage,
+                    text_of(where) + "reshape: " + tensor.shape().text() + " has another number of elements than " +
+                        shape.text(),
+                    where);
     const TensorType type{shape, tensor.dtype()};
     return {data_, add_value({.type = type, .kind = ValueKind::view, .alias = tensor.id()}, where)};
 }

@@ -6,8 +6,6 @@
 namespace vantage::detail {
 
 struct GraphData {
-    /// The same for a graph and its copies: value ids mean the same in them, as far as both have them.
-    std::shared_ptr<const int> lineage = std::make_shared<const int>(0);
     Graph::WeightTypes weight_types = {};
     std::vector<Node> nodes = {};
     std::deque<Value> values = {};  // a deque: references to types stay valid while values are added
@@ -21,9 +19,14 @@ struct GraphData {
 struct GraphAccess {
     static std::vector<Node>& nodes(Graph& graph) { return graph.data().nodes; }
     static std::deque<Value>& values(Graph& graph) { return graph.data().values; }
-    static const void* lineage(const Graph& graph) { return graph.data().lineage.get(); }
-    static const void* lineage(const Tensor& tensor) { return tensor.graph_->lineage.get(); }
-    /// The same graph when no tensor and no other handle shares its data, else a copy: later calls on those do not reach it.
+    /// Whether a tensor is this value of `graph`, or of a copy of it.
+    static bool same_value(const Tensor& tensor, const Graph& graph) {
+        const auto id = static_cast<std::size_t>(tensor.id_);
+        return tensor.graph_ && id < graph.data().values.size() &&
+               graph.data().values[id].serial == tensor.graph_->values[id].serial;
+    }
+    /// The same graph when no tensor and no other handle shares its data, else a copy: later calls on those do not
+    /// reach it.
     static Graph unshared(Graph graph) { return graph.data_.use_count() == 1 ? std::move(graph) : graph.copy(); }
 };
 

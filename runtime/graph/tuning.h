@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "vantage/op.h"
+#include "runtime/graph/op_def.h"
 
 namespace vantage {
 

@@ -126,6 +126,12 @@ std::int64_t TensorEntry::elements() const {
 
 std::string TensorEntry::text() const { return dtype + " " + shape_text(shape); }
 
+DType dtype_of(const TensorEntry& entry, const std::string& what) {
+    for (const auto& [name, type] : {std::pair{"F32", DType::f32}, {"F16", DType::f16}, {"BF16", DType::bf16}})
+        if (entry.dtype == name) return type;
+    throw Error(ErrorKind::bad_file, what + " is " + entry.dtype + ", wanted F32, F16 or BF16");
+}
+
 // ---- one file -------------------------------------------------------------------------------------------------------
 
 SafeTensors::SafeTensors(const std::string& path) : name_(path), file_(std::make_unique<MappedFile>(path)) {

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "runtime/base/files.h"
+#include "vantage/tensor.h"
 
 namespace vantage {
 
@@ -32,6 +33,10 @@ struct TensorEntry {
     std::int64_t elements() const;
     std::string text() const;  ///< "F32 [3, 768]"
 };
+
+/// Its type where weights may have it. Throws bad_file for others than F32, F16 and BF16, with `what` in front:
+/// "model.safetensors: wte.weight".
+DType dtype_of(const TensorEntry& entry, const std::string& what);
 
 class SafeTensors {
 public:

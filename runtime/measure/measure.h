@@ -5,10 +5,10 @@
 #include <memory>
 #include <vector>
 
+#include "runtime/graph/op_def.h"
 #include "runtime/measure/operands.h"
 #include "vantage/device.h"
 #include "vantage/error.h"
-#include "vantage/op.h"
 
 namespace vantage {
 

@@ -14,9 +14,9 @@
 
 #include "runtime/ops/activation.h"
 
+#include "runtime/graph/op_def.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/activation.h"
-#include "vantage/op.h"
 #include "vantage/ops.h"
 
 namespace vantage {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "vantage/op.h"
+#include "runtime/graph/op_def.h"
 
 namespace vantage {
 

@@ -6,9 +6,9 @@
 
 #include <cmath>
 
+#include "runtime/graph/op_def.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/additive_scores.h"
-#include "vantage/op.h"
 #include "vantage/ops.h"
 
 namespace vantage {

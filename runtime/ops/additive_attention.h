@@ -1,7 +1,7 @@
 // Scores of additive attention.
 #pragma once
 
-#include "vantage/op.h"
+#include "runtime/graph/op_def.h"
 
 namespace vantage {
 

@@ -6,9 +6,9 @@
 #include <limits>
 
 #include "runtime/base/format.h"
+#include "runtime/graph/op_def.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/argmax.h"
-#include "vantage/op.h"
 #include "vantage/ops.h"
 
 namespace vantage {

@@ -1,7 +1,7 @@
 // The index of the largest element of each row.
 #pragma once
 
-#include "vantage/op.h"
+#include "runtime/graph/op_def.h"
 
 namespace vantage {
 

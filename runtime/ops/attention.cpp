@@ -12,10 +12,10 @@
 #include <limits>
 
 #include "runtime/base/format.h"
+#include "runtime/graph/op_def.h"
 #include "runtime/ops/attention_kernels.h"
 #include "runtime/ops/step.h"
 #include "shaders/params/attention.h"
-#include "vantage/op.h"
 #include "vantage/ops.h"
 
 namespace vantage {

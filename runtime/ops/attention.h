@@ -1,7 +1,7 @@
 // Softmax attention in tiles.
 #pragma once
 
-#include "vantage/op.h"
+#include "runtime/graph/op_def.h"
 
 namespace vantage {
 

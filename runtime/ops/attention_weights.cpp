@@ -8,10 +8,10 @@
 #include <limits>
 
 #include "runtime/base/format.h"
+#include "runtime/graph/op_def.h"
 #include "runtime/ops/attention_rules.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/attention.h"
-#include "vantage/op.h"
 #include "vantage/ops.h"
 
 namespace vantage {

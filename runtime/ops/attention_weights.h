@@ -1,7 +1,7 @@
 // Attention weights of one head, recomputed for a window of rows and keys.
 #pragma once
 
-#include "vantage/op.h"
+#include "runtime/graph/op_def.h"
 
 namespace vantage {
 

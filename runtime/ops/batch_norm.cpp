@@ -7,9 +7,9 @@
 
 #include <cmath>
 
+#include "runtime/graph/op_def.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/batch_norm.h"
-#include "vantage/op.h"
 #include "vantage/ops.h"
 
 namespace vantage {

@@ -1,7 +1,7 @@
 // Batch normalization by channel.
 #pragma once
 
-#include "vantage/op.h"
+#include "runtime/graph/op_def.h"
 
 namespace vantage {
 

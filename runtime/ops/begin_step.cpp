@@ -2,9 +2,9 @@
 //   position += valid;  valid = min(rows, end - position);  keys = position + valid
 #include "runtime/ops/begin_step.h"
 
+#include "runtime/graph/op_def.h"
 #include "runtime/ops/step.h"
 #include "shaders/params/begin_step.h"
-#include "vantage/op.h"
 #include "vantage/ops.h"
 
 namespace vantage {

@@ -1,7 +1,7 @@
 // Moves the steps of all sequences on to their next rows.
 #pragma once
 
-#include "vantage/op.h"
+#include "runtime/graph/op_def.h"
 
 namespace vantage {
 

@@ -2,9 +2,9 @@
 //   y = [a; b], a [n, ..], b [m, ..] -> y [n + m, ..]
 #include "runtime/ops/concat.h"
 
+#include "runtime/graph/op_def.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/concat.h"
-#include "vantage/op.h"
 #include "vantage/ops.h"
 
 namespace vantage {

@@ -1,7 +1,7 @@
 // Two tensors, one after the other along the first axis.
 #pragma once
 
-#include "vantage/op.h"
+#include "runtime/graph/op_def.h"
 
 namespace vantage {
 

@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <numeric>
 
+#include "runtime/graph/op_def.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/elementwise.h"
-#include "vantage/op.h"
 #include "vantage/ops.h"
 
 namespace vantage {

@@ -1,7 +1,7 @@
 // Sums, products and multiples, element by element.
 #pragma once
 
-#include "vantage/op.h"
+#include "runtime/graph/op_def.h"
 
 namespace vantage {
 

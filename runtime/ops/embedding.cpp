@@ -5,9 +5,9 @@
 #include "runtime/ops/embedding.h"
 
 #include "runtime/base/format.h"
+#include "runtime/graph/op_def.h"
 #include "runtime/ops/step.h"
 #include "shaders/params/embedding.h"
-#include "vantage/op.h"
 #include "vantage/ops.h"
 
 namespace vantage {

@@ -1,7 +1,7 @@
 // Token embedding, with learned positions where the model has them.
 #pragma once
 
-#include "vantage/op.h"
+#include "runtime/graph/op_def.h"
 
 namespace vantage {
 

@@ -1,7 +1,7 @@
 // Entropy of each row of probabilities.
 #pragma once
 
-#include "vantage/op.h"
+#include "runtime/graph/op_def.h"
 
 namespace vantage {
 

@@ -5,10 +5,10 @@
 
 #include <algorithm>
 
+#include "runtime/graph/op_def.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/sort_by_expert.h"
 #include "shaders/params/experts.h"
-#include "vantage/op.h"
 #include "vantage/ops.h"
 
 namespace vantage {

@@ -1,7 +1,7 @@
 // A linear layer whose matrix is that of the expert of each row.
 #pragma once
 
-#include "vantage/op.h"
+#include "runtime/graph/op_def.h"
 
 namespace vantage {
 

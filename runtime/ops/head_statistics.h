@@ -1,7 +1,7 @@
 // Sums and maxima of the weights of all heads, by rows and by keys.
 #pragma once
 
-#include "vantage/op.h"
+#include "runtime/graph/op_def.h"
 
 namespace vantage {
 

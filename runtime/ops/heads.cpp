@@ -5,9 +5,9 @@
 
 #include <vector>
 
+#include "runtime/graph/op_def.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/swap_axes.h"
-#include "vantage/op.h"
 #include "vantage/ops.h"
 
 namespace vantage {

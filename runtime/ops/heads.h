@@ -1,7 +1,7 @@
 // Between features and heads: split_heads and merge_heads.
 #pragma once
 
-#include "vantage/op.h"
+#include "runtime/graph/op_def.h"
 
 namespace vantage {
 

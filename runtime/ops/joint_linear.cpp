@@ -7,13 +7,13 @@
 
 #include <algorithm>
 
+#include "runtime/graph/op_def.h"
 #include "runtime/ops/activation.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/matmul_kernels.h"
 #include "shaders/params/activation.h"
 #include "shaders/params/joint_linear.h"
 #include "shaders/params/quantized.h"
-#include "vantage/op.h"
 
 namespace vantage {
 

@@ -1,7 +1,7 @@
 // Two or three linear layers of the same rows in one launch.
 #pragma once
 
-#include "vantage/op.h"
+#include "runtime/graph/op_def.h"
 
 namespace vantage {
 

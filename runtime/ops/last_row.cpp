@@ -2,9 +2,9 @@
 //   y_b = x_(b, valid_b - 1)
 #include "runtime/ops/last_row.h"
 
+#include "runtime/graph/op_def.h"
 #include "runtime/ops/step.h"
 #include "shaders/params/last_row.h"
-#include "vantage/op.h"
 #include "vantage/ops.h"
 
 namespace vantage {

@@ -1,7 +1,7 @@
 // The last valid row of each sequence.
 #pragma once
 
-#include "vantage/op.h"
+#include "runtime/graph/op_def.h"
 
 namespace vantage {
 

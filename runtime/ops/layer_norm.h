@@ -1,7 +1,7 @@
 // Layer normalization of rows, with an optional residual.
 #pragma once
 
-#include "vantage/op.h"
+#include "runtime/graph/op_def.h"
 
 namespace vantage {
 

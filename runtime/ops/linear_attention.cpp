@@ -9,9 +9,9 @@
 #include <cmath>
 #include <limits>
 
+#include "runtime/graph/op_def.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/linear_attention.h"
-#include "vantage/op.h"
 #include "vantage/ops.h"
 
 namespace vantage {

@@ -1,7 +1,7 @@
 // Attention without a softmax, linear in the length of the sequence.
 #pragma once
 
-#include "vantage/op.h"
+#include "runtime/graph/op_def.h"
 
 namespace vantage {
 

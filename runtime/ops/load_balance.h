@@ -1,7 +1,7 @@
 // How evenly a router distributes tokens over experts.
 #pragma once
 
-#include "vantage/op.h"
+#include "runtime/graph/op_def.h"
 
 namespace vantage {
 

@@ -2,9 +2,9 @@
 //   seen |= Σ_r 1 << tokens[position + r], r < valid
 #include "runtime/ops/mark_seen.h"
 
+#include "runtime/graph/op_def.h"
 #include "runtime/ops/step.h"
 #include "shaders/params/mark_seen.h"
-#include "vantage/op.h"
 #include "vantage/ops.h"
 
 namespace vantage {

@@ -1,7 +1,7 @@
 // Sets the bits of the tokens of a run in a set of seen tokens.
 #pragma once
 
-#include "vantage/op.h"
+#include "runtime/graph/op_def.h"
 
 namespace vantage {
 

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "runtime/base/format.h"
+#include "runtime/graph/op_def.h"
 #include "runtime/ops/activation.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/matmul_kernels.h"
-#include "vantage/op.h"
 #include "vantage/ops.h"
 
 namespace vantage {

@@ -1,7 +1,7 @@
 // Matrix products with bias, activation and residual.
 #pragma once
 
-#include "vantage/op.h"
+#include "runtime/graph/op_def.h"
 
 namespace vantage {
 

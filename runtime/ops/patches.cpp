@@ -5,9 +5,9 @@
 #include "runtime/ops/patches.h"
 
 #include "runtime/base/format.h"
+#include "runtime/graph/op_def.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/patches.h"
-#include "vantage/op.h"
 #include "vantage/ops.h"
 
 namespace vantage {

@@ -1,7 +1,7 @@
 // The patches of an image as rows.
 #pragma once
 
-#include "vantage/op.h"
+#include "runtime/graph/op_def.h"
 
 namespace vantage {
 

@@ -4,9 +4,9 @@
 #include "runtime/ops/repetition_penalty.h"
 
 #include "runtime/base/format.h"
+#include "runtime/graph/op_def.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/repetition_penalty.h"
-#include "vantage/op.h"
 #include "vantage/ops.h"
 
 namespace vantage {

@@ -1,7 +1,7 @@
 // Makes tokens that were seen before less likely.
 #pragma once
 
-#include "vantage/op.h"
+#include "runtime/graph/op_def.h"
 
 namespace vantage {
 

@@ -4,9 +4,9 @@
 #include "runtime/ops/rope.h"
 
 #include "runtime/base/format.h"
+#include "runtime/graph/op_def.h"
 #include "runtime/ops/step.h"
 #include "shaders/params/rope.h"
-#include "vantage/op.h"
 #include "vantage/ops.h"
 
 namespace vantage {

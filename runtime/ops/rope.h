@@ -1,7 +1,7 @@
 // Rotary positions, alone (rope) or with the rotated rows written into a cache (rope_write).
 #pragma once
 
-#include "vantage/op.h"
+#include "runtime/graph/op_def.h"
 
 namespace vantage {
 

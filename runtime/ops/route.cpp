@@ -10,10 +10,10 @@
 #include <numeric>
 
 #include "runtime/base/format.h"
+#include "runtime/graph/op_def.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/step.h"
 #include "shaders/params/experts.h"
-#include "vantage/op.h"
 #include "vantage/ops.h"
 
 namespace vantage {

@@ -1,7 +1,7 @@
 // The router of a mixture of experts.
 #pragma once
 
-#include "vantage/op.h"
+#include "runtime/graph/op_def.h"
 
 namespace vantage {
 

@@ -4,10 +4,10 @@
 #include "runtime/ops/sample.h"
 
 #include "runtime/base/format.h"
+#include "runtime/graph/op_def.h"
 #include "runtime/ops/sampling.h"
 #include "runtime/ops/step.h"
 #include "shaders/params/sample.h"
-#include "vantage/op.h"
 #include "vantage/ops.h"
 
 namespace vantage {

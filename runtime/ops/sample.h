@@ -1,7 +1,7 @@
 // Draws the next token of each sequence.
 #pragma once
 
-#include "vantage/op.h"
+#include "runtime/graph/op_def.h"
 
 namespace vantage {
 

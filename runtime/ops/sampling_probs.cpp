@@ -7,10 +7,10 @@
 #include <numeric>
 
 #include "runtime/base/format.h"
+#include "runtime/graph/op_def.h"
 #include "runtime/ops/checks.h"
 #include "runtime/ops/sampling.h"
 #include "shaders/params/sampling_probs.h"
-#include "vantage/op.h"
 #include "vantage/ops.h"
 
 namespace vantage {

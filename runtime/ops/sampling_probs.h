@@ -1,7 +1,7 @@
 // The probabilities that `sample` draws from.
 #pragma once
 
-#include "vantage/op.h"
+#include "runtime/graph/op_def.h"
 
 namespace vantage {
 

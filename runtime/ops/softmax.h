@@ -1,7 +1,7 @@
 // Softmax and its logarithm over an axis.
 #pragma once
 
-#include "vantage/op.h"
+#include "runtime/graph/op_def.h"
 
 namespace vantage {
 

@@ -1,7 +1,7 @@
 // Choices of experts in the order of the experts.
 #pragma once
 
-#include "vantage/op.h"
+#include "runtime/graph/op_def.h"
 
 namespace vantage {
 

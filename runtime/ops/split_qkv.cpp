@@ -9,9 +9,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "runtime/graph/op_def.h"
 #include "runtime/ops/step.h"
 #include "shaders/params/split_qkv.h"
-#include "vantage/op.h"
 #include "vantage/ops.h"
 
 namespace vantage {

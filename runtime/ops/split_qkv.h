@@ -1,7 +1,7 @@
 // Splits a packed projection into q, k and v; split_qkv_write writes k and v into caches.
 #pragma once
 
-#include "vantage/op.h"
+#include "runtime/graph/op_def.h"
 
 namespace vantage {
 

@@ -7,11 +7,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/graph/op_def.h"
 #include "runtime/ops/activation.h"
 #include "runtime/ops/checks.h"
 #include "shaders/params/activation.h"
 #include "shaders/params/swiglu.h"
-#include "vantage/op.h"
 #include "vantage/ops.h"
 
 namespace vantage {

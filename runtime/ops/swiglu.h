@@ -1,7 +1,7 @@
 // Gated linear units.
 #pragma once
 
-#include "vantage/op.h"
+#include "runtime/graph/op_def.h"
 
 namespace vantage {
 

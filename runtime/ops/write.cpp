@@ -4,9 +4,9 @@
 // part of its sequence, or with by_lane (a state that is a result of the run itself) to the lane's own part.
 #include "runtime/ops/write.h"
 
+#include "runtime/graph/op_def.h"
 #include "runtime/ops/step.h"
 #include "shaders/params/write.h"
-#include "vantage/op.h"
 #include "vantage/ops.h"
 
 namespace vantage {

@@ -1,7 +1,7 @@
 // Writes the rows of a run into a state.
 #pragma once
 
-#include "vantage/op.h"
+#include "runtime/graph/op_def.h"
 
 namespace vantage {
 

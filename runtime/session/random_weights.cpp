@@ -6,7 +6,7 @@
 #include "runtime/gpu/queue.h"
 #include "runtime/gpu/recording.h"
 #include "runtime/gpu/transfer.h"
-#include "vantage/op.h"
+#include "runtime/graph/op_def.h"
 
 namespace vantage {
 

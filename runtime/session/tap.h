@@ -8,7 +8,7 @@
 
 #include "runtime/gpu/buffer.h"
 #include "runtime/gpu/device_state.h"
-#include "vantage/op.h"
+#include "runtime/graph/op_def.h"
 #include "vantage/session.h"
 
 namespace vantage {

@@ -9,8 +9,8 @@
 #include <string>
 #include <utility>
 
+#include "runtime/graph/op_def.h"
 #include "sheet.h"
-#include "vantage/op.h"
 
 using namespace vantage;
 

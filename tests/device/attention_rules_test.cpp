@@ -4,9 +4,9 @@
 #include <functional>
 #include <limits>
 
+#include "runtime/graph/op_def.h"
 #include "runtime/ops/attention_rules.h"
 #include "sheet.h"
-#include "vantage/op.h"
 
 using namespace vantage;
 

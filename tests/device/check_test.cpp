@@ -4,8 +4,8 @@
 #include <cmath>
 #include <vector>
 
+#include "runtime/graph/op_def.h"
 #include "shaders/params/step.h"
-#include "vantage/op.h"
 #include "vantage/vantage.h"
 
 using namespace vantage;

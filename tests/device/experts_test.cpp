@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "runtime/graph/op_def.h"
 #include "sheet.h"
-#include "vantage/op.h"
 
 using namespace vantage;
 

@@ -8,13 +8,13 @@
 #include "oracle_model.h"
 #include "runtime/conform/case_runner.h"
 #include "runtime/graph/choose_kernel.h"
+#include "runtime/graph/op_def.h"
 #include "runtime/models/config.h"
 #include "runtime/session/model_access.h"
 #include "runtime/session/session_access.h"
 #include "shaders/params/head_statistics.h"
 #include "test_model.h"
 #include "tests/host/expect_error.h"
-#include "vantage/op.h"
 
 using namespace vantage;
 using Catch::Approx;

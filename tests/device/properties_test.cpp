@@ -12,9 +12,9 @@
 #include <tuple>
 #include <vector>
 
+#include "runtime/graph/op_def.h"
 #include "sheet.h"
 #include "test_device.h"
-#include "vantage/op.h"
 #include "vantage/ops.h"
 #include "vantage/plan.h"
 

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "runtime/base/files.h"
+#include "runtime/graph/op_def.h"
 #include "runtime/io/safetensors.h"
 #include "runtime/models/architecture.h"
 #include "tests/host/temporary_directory.h"
-#include "vantage/op.h"
 
 /// Writes config.json and model.safetensors of `type` into `folder`: weights of deviation 0.1, norm gains near 1.
 inline void write_random_model(const std::string& folder, const std::string& config_json, vantage::DType type,

@@ -5,11 +5,11 @@
 #include "runtime/exec/bindings.h"
 #include "runtime/gpu/device_state.h"
 #include "runtime/gpu/transfer.h"
+#include "runtime/graph/op_def.h"
 #include "runtime/models/shapes.h"
 #include "runtime/session/model_access.h"
 #include "test_device.h"
 #include "vantage/model.h"
-#include "vantage/op.h"
 
 using namespace vantage;
 

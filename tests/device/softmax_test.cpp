@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "runtime/graph/op_def.h"
 #include "test_device.h"
-#include "vantage/op.h"
 #include "vantage/ops.h"
 #include "vantage/plan.h"
 

@@ -11,9 +11,9 @@
 
 #include "runtime/base/clock.h"
 #include "runtime/gpu/transfer.h"
+#include "runtime/graph/op_def.h"
 #include "runtime/ops/attention_rules.h"
 #include "test_device.h"
-#include "vantage/op.h"
 #include "viewer/data/view_data.h"
 
 namespace view_reference {

@@ -1,5 +1,6 @@
 // README.md and docs/: every op and shader is described, and every file and function that a page names exists.
 // tests/build/documents.sh checks the commands and compiles the code blocks.
+#include <algorithm>
 #include <catch2/catch_test_macros.hpp>
 #include <cctype>
 #include <filesystem>
@@ -11,7 +12,7 @@
 #include <vector>
 
 #include "runtime/base/files.h"
-#include "vantage/op.h"
+#include "runtime/graph/op_def.h"
 
 using namespace vantage;
 
@@ -172,6 +173,28 @@ TEST_CASE("the table at the beginning of the tour names a function of each file"
         ++rows;
     }
     CHECK(rows == 5);
+}
+
+TEST_CASE("lines of headers and build files have at most 120 characters", "[documents]") {
+    const auto is_long = [](const std::string& line) {
+        return std::ranges::count_if(line, [](char c) { return (c & 0xc0) != 0x80; }) > 120;  // not bytes: UTF-8
+    };
+    CHECK(is_long(std::string(121, 'x')));
+    std::string greek;
+    for (int i = 0; i < 120; ++i) greek += "λ";
+    CHECK_FALSE(is_long(greek));
+    std::vector<std::string> files{root + "/CMakeLists.txt"};
+    for (const char* folder : {"include", "runtime", "viewer", "cmake"})
+        for (const auto& entry : std::filesystem::recursive_directory_iterator(root + "/" + folder))
+            if (const auto extension = entry.path().extension(); extension == ".h" || extension == ".cmake")
+                files.push_back(entry.path().string());
+    CHECK(files.size() > 100);
+    for (const std::string& file : files) {
+        std::istringstream lines(read_file(file));
+        std::string line;
+        for (int number = 1; std::getline(lines, line); ++number)
+            if (is_long(line)) FAIL_CHECK(file << ":" << number << ": " << line);
+    }
 }
 
 TEST_CASE("docs/references.md names ops and functions that exist", "[documents]") {

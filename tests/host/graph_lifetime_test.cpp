@@ -1,4 +1,5 @@
-// Graphs and tensors in every order of moves and deaths, and tensors where none or another was wanted: an error, never a crash.
+// Graphs and tensors in every order of moves and deaths, and tensors where none or another was wanted: an error, never
+// a crash.
 #include <catch2/catch_test_macros.hpp>
 #include <functional>
 #include <optional>
@@ -39,6 +40,16 @@ TEST_CASE("tensors follow their graph when it is moved", "[graph]") {
     CHECK(sum.is_of(net.g));
     CHECK(net.g.nodes().size() == 2);
     CHECK(net.x.graph().nodes().size() == 2);
+}
+
+TEST_CASE("a tensor that was moved from is empty", "[graph]") {
+    Net net = make_net();
+    Tensor x = std::move(net.x);
+    // NOLINTNEXTLINE(bugprone-use-after-move)
+    CHECK(net.x.id() == -1);
+    CHECK_FALSE(net.x);
+    CHECK(x.id() == 0);
+    expect_error(ErrorKind::usage, {"empty tensor"}, [&] { net.g.output("x", net.x); });
 }
 
 TEST_CASE("a tensor keeps its graph alive", "[graph]") {

@@ -34,7 +34,7 @@ const Value& value_named(const Graph& graph, const std::string& name) {
 
 }  // namespace
 
-// ---- errors ----------------------------------------------------------------------------------------------------------
+// ---- errors ---------------------------------------------------------------------------------------------------------
 
 TEST_CASE("shape errors name op, operand, shape and the caller's line", "[graph]") {
     Graph g;
@@ -228,7 +228,7 @@ TEST_CASE("views and states share memory with what they are made from", "[graph]
     CHECK(next.dtype() == DType::f16);
 }
 
-// ---- packed weights --------------------------------------------------------------------------------------------------
+// ---- packed weights -------------------------------------------------------------------------------------------------
 
 TEST_CASE("weights [in, out] of linear layers are loaded turned, others are not", "[graph][fuse]") {
     Graph g;
@@ -269,7 +269,7 @@ TEST_CASE("weights [in, out] of linear layers are loaded turned, others are not"
         CHECK(node.op->infer(call_of(g, node)).front() == g.value(node.outputs.front()).type);
 }
 
-// ---- fusion ----------------------------------------------------------------------------------------------------------
+// ---- fusion ---------------------------------------------------------------------------------------------------------
 
 namespace {
 

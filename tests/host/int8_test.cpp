@@ -5,10 +5,10 @@
 
 #include "runtime/base/version.h"
 #include "runtime/graph/choose_kernel.h"
+#include "runtime/graph/op_def.h"
 #include "runtime/ops/matmul.h"
 #include "shaders/params/matmul.h"
 #include "tests/host/made_up_devices.h"
-#include "vantage/op.h"
 
 using namespace vantage;
 using namespace vantage::test;

@@ -5,9 +5,9 @@
 #include <cstring>
 #include <random>
 
+#include "runtime/graph/op_def.h"
 #include "runtime/ops/rope.h"
 #include "tests/host/expect_error.h"
-#include "vantage/op.h"
 #include "vantage/ops.h"
 
 using namespace vantage;

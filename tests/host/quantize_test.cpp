@@ -9,12 +9,12 @@
 #include "runtime/base/half.h"
 #include "runtime/base/quantize.h"
 #include "runtime/graph/fuse.h"
+#include "runtime/graph/op_def.h"
 #include "runtime/io/safetensors.h"
 #include "runtime/models/model_builder.h"
 #include "runtime/models/weight_storage.h"
 #include "shaders/params/quantized.h"
 #include "vantage/error.h"
-#include "vantage/op.h"
 
 using namespace vantage;
 

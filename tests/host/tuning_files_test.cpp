@@ -10,8 +10,8 @@
 #include "runtime/base/options.h"
 #include "runtime/exec/tuning_files.h"
 #include "runtime/graph/kernel_names.h"
+#include "runtime/graph/op_def.h"
 #include "runtime/measure/measure.h"
-#include "vantage/op.h"
 
 using namespace vantage;
 

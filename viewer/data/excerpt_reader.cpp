@@ -3,7 +3,7 @@
 #include <cstring>
 #include <limits>
 
-#include "vantage/op.h"
+#include "runtime/graph/op_def.h"
 
 namespace vantage::view {
 

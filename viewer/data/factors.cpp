@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "vantage/op.h"
+#include "runtime/graph/op_def.h"
 
 namespace vantage::view {
 

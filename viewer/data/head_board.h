@@ -5,7 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "vantage/op.h"
+#include "runtime/graph/op_def.h"
 #include "viewer/data/head_means.h"
 #include "viewer/data/row_checkpoints.h"
 #include "viewer/data/view_sources.h"

@@ -5,7 +5,7 @@
 #include <limits>
 
 #include "runtime/gpu/queue.h"
-#include "vantage/op.h"
+#include "runtime/graph/op_def.h"
 
 namespace vantage::view {
 

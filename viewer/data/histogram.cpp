@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "vantage/op.h"
+#include "runtime/graph/op_def.h"
 
 namespace vantage::view {
 

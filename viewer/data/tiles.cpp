@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "runtime/gpu/transfer.h"
-#include "vantage/op.h"
+#include "runtime/graph/op_def.h"
 
 namespace vantage::view {
 

@@ -1,9 +1,8 @@
-#include "vantage/op.h"
+#include "runtime/graph/op_def.h"
 
 #include <algorithm>
 #include <bit>
 
-#include "runtime/base/format.h"
 #include "runtime/base/half.h"
 #include "runtime/base/quantize.h"
 #include "runtime/base/version.h"
@@ -11,8 +10,7 @@
 namespace vantage {
 
 void OpCall::fail(const std::string& what) const {
-    const std::string place = where.line > 0 ? format("{}:{}: ", where.file, where.line) : std::string();
-    throw Error(ErrorKind::usage, place + scope + op->name + ": " + what, where);
+    throw Error(ErrorKind::usage, text_of(where) + scope + op->name + ": " + what, where);
 }
 
 void OpCall::fail_empty(int i) const {
