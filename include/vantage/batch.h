@@ -1,6 +1,8 @@
 // Several sequences of one model that run together.
 #pragma once
 
+#include <functional>
+
 #include "vantage/session.h"
 
 namespace vantage {
@@ -70,17 +72,25 @@ std::vector<Completion> complete(Batch& batch, std::span<const std::vector<std::
                                  const Sampling& sampling, const GeneratorOptions& options = {},
                                  const std::function<bool(std::int64_t, const Token&)>& on_token = {});
 
-/// How a vector is made of an encoder's last hidden states: their mean, that of the first token (class), or the
+/// How the last hidden states are reduced to one vector: their mean, the first token's (the class token), or the
 /// pooler's output.
 enum class Pooling : std::uint8_t { mean, first, pooler };
 
 struct EmbedOptions {
     Pooling pooling = Pooling::mean;
-    /// Vectors of length 1.
+    /// Scale vectors to unit length.
     bool normalise = false;
     /// `context` and `sampling` are not used.
     SessionOptions session = {};
+    /// Called after each text with the number of texts that are done and of all.
+    std::function<void(std::int64_t done, std::int64_t count)> on_progress = {};
+    /// With session.profile: called with the dispatch times of the runs, once for each length of text.
+    std::function<void(std::vector<DispatchTiming>)> on_timings = {};
 };
+
+/// The vector [width] of what an encoder has read, a text or an image. Throws usage for other models, for a sequence
+/// that has not run, and for a pooler that the model does not have.
+Array embedding(const Sequence& sequence, const EmbedOptions& options = {});
 
 /// A vector for each text, [texts, width], by an encoder. Texts of similar length run together. Throws usage for other
 /// models, for a pooler that the model does not have, and for a text that is longer than its context.

@@ -1,4 +1,4 @@
-// Texts to vectors, by an encoder.
+// Vectors of texts and images, by an encoder.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -16,7 +16,7 @@ struct Text {
     std::vector<std::int32_t> ids;
 };
 
-/// The texts' ids, the shortest first.
+/// The texts' ids in ascending order of length.
 std::vector<Text> by_length(const Model& model, std::span<const std::string> texts) {
     std::vector<Text> all;
     for (std::size_t i = 0; i < texts.size(); ++i) {
@@ -24,7 +24,7 @@ std::vector<Text> by_length(const Model& model, std::span<const std::string> tex
         if (const std::size_t count = all.back().ids.size();
             count == 0 || std::cmp_greater(count, model.info().context))
             throw Error(ErrorKind::usage,
-                        format("embed: text {} has {} tokens, wanted 1 to {}", i + 1, count, model.info().context));
+                        format("embed: text {} has {} tokens; expected 1 to {}", i + 1, count, model.info().context));
     }
     std::ranges::stable_sort(all, {}, [](const Text& text) { return text.ids.size(); });
     return all;
@@ -39,16 +39,17 @@ std::vector<float> mean_of_rows(const Array& rows) {
     return mean;
 }
 
-std::vector<float> pooled(const Sequence& text, Pooling pooling) {
-    const Array rows = pooling == Pooling::pooler ? text.pooled() : text.last_hidden();
-    if (rows.empty())
-        throw Error(ErrorKind::usage, "embed: " + text.model().info().name + " has no pooler; take mean or first");
-    switch (pooling) {
-        case Pooling::mean: return mean_of_rows(rows);
-        case Pooling::first: return {rows.begin(), rows.begin() + rows.shape()[1]};
-        case Pooling::pooler: break;
-    }
-    return {rows.begin(), rows.end()};
+std::vector<float> pool(const Sequence& sequence, Pooling pooling) {
+    const std::string& name = sequence.model().info().name;
+    const Array states = sequence.last_hidden();
+    if (states.empty()) throw Error(ErrorKind::usage, "embed: the sequence has not run; call run() first");
+    if (pooling == Pooling::mean) return mean_of_rows(states);
+    if (pooling == Pooling::first) return {states.begin(), states.begin() + states.shape()[1]};
+    const Array pooled = sequence.pooled();
+    if (pooled.empty())
+        throw Error(ErrorKind::usage,
+                    "embed: " + name + " has no pooler; use --pooling mean or cls (Pooling::mean or first)");
+    return {pooled.begin(), pooled.end()};
 }
 
 void normalise(std::vector<float>& vector) {
@@ -58,39 +59,63 @@ void normalise(std::vector<float>& vector) {
         for (float& x : vector) x = static_cast<float>(static_cast<double>(x) / std::sqrt(squares));
 }
 
+/// Texts that run together: those whose numbers of tokens round up to the same power of two, so that at most half of
+/// the rows are padding.
+std::size_t padded_size(const Text& text) { return std::bit_ceil(std::max<std::size_t>(text.ids.size(), 8)); }
+
+/// Embeds texts of one padded size, as many at a time as fit a run; calls `on_vector(text, vector)` for each.
+template <typename OnVector>
+void embed_size(const Model& model, std::span<const Text> texts, const EmbedOptions& options,
+                const OnVector& on_vector) {
+    // Rows of a run; a masked language model computes logits over the whole vocabulary for each of them.
+    const std::int64_t max_rows = config_of(model).head == Head::masked_lm ? 512 : 4096, max_texts = 32;
+    const std::int64_t rows = std::min(model.info().context, static_cast<std::int64_t>(padded_size(texts.front()))),
+                       together = std::min({std::ssize(texts), max_texts, std::max<std::int64_t>(max_rows / rows, 1)});
+    SessionOptions session = options.session;
+    session.context = rows;
+    Batch batch(model, together, session);
+    while (!texts.empty()) {
+        const std::span<const Text> some = texts.first(std::min(static_cast<std::size_t>(together), texts.size()));
+        batch.restart();
+        for (std::size_t i = 0; i < some.size(); ++i) batch[static_cast<std::int64_t>(i)].append(some[i].ids);
+        batch.run();
+        for (std::size_t i = 0; i < some.size(); ++i)
+            on_vector(some[i], embedding(batch[static_cast<std::int64_t>(i)], options));
+        texts = texts.subspan(some.size());
+    }
+    if (options.on_timings) options.on_timings(batch.take_timings());
+}
+
 }  // namespace
+
+Array embedding(const Sequence& sequence, const EmbedOptions& options) {
+    const Model& model = sequence.model();
+    if (config_of(model).kind != ModelKind::encoder)
+        throw Error(ErrorKind::usage, "embed: " + model.info().name + " (" + model.info().architecture +
+                                          ") is not an encoder (bert, roberta, longformer, distilbert, vit)");
+    std::vector<float> vector = pool(sequence, options.pooling);
+    if (options.normalise) normalise(vector);
+    return {Shape{std::ssize(vector)}, std::move(vector)};
+}
 
 Array embed(const Model& model, std::span<const std::string> texts, const EmbedOptions& options) {
     const ModelConfig& config = config_of(model);
     if (config.kind != ModelKind::encoder || config.is_vision())
         throw Error(ErrorKind::usage, "embed: " + model.info().name + " (" + model.info().architecture +
-                                          ") is no encoder of texts (bert, roberta, longformer, distilbert)");
+                                          ") is not a text encoder (bert, roberta, longformer, distilbert)");
     const std::vector<Text> sorted = by_length(model, texts);
     const std::int64_t width = model.info().width;
     std::vector<float> all(texts.size() * static_cast<std::size_t>(width));
-    // of a run; every row of a model that fills gaps has the logits of the whole vocabulary
-    const std::int64_t max_rows = config.head == Head::masked_lm ? 512 : 4096, max_texts = 32;
+    std::int64_t done = 0;
+    const auto note = [&](const Text& text, const Array& vector) {
+        std::ranges::copy(vector, all.begin() + text.number * width);
+        if (options.on_progress) options.on_progress(++done, std::ssize(texts));
+    };
     for (auto first = sorted.begin(); first != sorted.end();) {
-        // texts of one size run together: at most half of their rows are padding
-        const std::size_t size = std::bit_ceil(std::max<std::size_t>(first->ids.size(), 8));
-        const auto end = std::find_if(first, sorted.end(), [&](const Text& text) { return text.ids.size() > size; });
-        const std::int64_t rows = std::min(model.info().context, static_cast<std::int64_t>(size)),
-                           together = std::min({end - first, max_texts, std::max<std::int64_t>(max_rows / rows, 1)});
-        SessionOptions session = options.session;
-        session.context = rows;
-        Batch batch(model, together, session);
-        while (first != end) {
-            const std::int64_t count = std::min(together, static_cast<std::int64_t>(end - first));
-            batch.restart();
-            for (std::int64_t i = 0; i < count; ++i) batch[i].append(first[i].ids);
-            batch.run();
-            for (std::int64_t i = 0; i < count; ++i) {
-                std::vector<float> vector = pooled(batch[i], options.pooling);
-                if (options.normalise) normalise(vector);
-                std::ranges::copy(vector, all.begin() + first[i].number * width);
-            }
-            first += count;
-        }
+        const auto end = std::find_if(first, sorted.end(),
+                                      [&](const Text& text) { return padded_size(text) != padded_size(*first); });
+        embed_size(model, std::span(first, end), options, note);
+        first = end;
     }
     return {Shape{std::ssize(texts), width}, std::move(all)};
 }
