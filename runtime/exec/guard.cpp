@@ -65,9 +65,9 @@ void check_red_zones(const Graph& graph, const Schedule& schedule, const PlanMem
     for (const auto& [id, place] : memory.places) {
         const std::uint64_t bytes = whole_words(graph.value(id).type.bytes());
         // Weights and what the caller bound have no red zone.
-        if (memory.bound.count(id) != 0 || place.buffer.bytes() < bytes + red_zone) continue;
+        if (memory.bound.count(id) != 0 || place.buffer.requested_bytes() < bytes + red_zone) continue;
         // The buffer of a state may hold more sequences than the plan has lanes: then its last bytes are the red zone.
-        const std::uint64_t end = place.buffer.bytes() - red_zone, zone = end - bytes < 16 ? bytes : end;
+        const std::uint64_t zone = place.buffer.requested_bytes() - red_zone;
         if (first_touched(read_words(device, place.buffer, zone, red_zone)) < red_zone / 4)
             throw Error(ErrorKind::failure, "plan: a kernel wrote past the end of " + graph.value(id).name + " " +
                                                 graph.value(id).type.text());

@@ -86,6 +86,7 @@ bool is_out_of_memory(VkResult result) {
 
 std::uint64_t Buffer::address() const { return block_->address; }
 std::uint64_t Buffer::bytes() const { return block_->bytes; }
+std::uint64_t Buffer::requested_bytes() const { return block_->requested > 0 ? block_->requested : block_->bytes; }
 std::byte* Buffer::mapped() const { return block_->mapped; }
 VkBuffer Buffer::handle() const { return block_->buffer; }
 const std::string& Buffer::name() const { return block_->name; }
@@ -127,6 +128,7 @@ Buffer allocate_block(DeviceState& device, std::uint64_t bytes, MemoryKind kind,
     auto block = std::make_shared<Buffer::Block>();
     block->device = &device;
     block->bytes = checked_size(device, bytes, name);
+    block->requested = bytes;
     block->kind = kind;
     block->name = name;
     if (!owned_by_device) block->keep_alive = device.shared_from_this();

@@ -34,6 +34,8 @@ public:
     explicit operator bool() const { return block_ != nullptr; }
     std::uint64_t address() const;
     std::uint64_t bytes() const;
+    /// Bytes that were asked for, before they were rounded up.
+    std::uint64_t requested_bytes() const;
     /// The host's pointer to the memory, or null.
     std::byte* mapped() const;
     VkBuffer handle() const;

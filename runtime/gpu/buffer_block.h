@@ -17,6 +17,7 @@ struct Buffer::Block {
     VmaAllocation allocation = VK_NULL_HANDLE;
     VkDeviceMemory memory = VK_NULL_HANDLE;  ///< instead of `allocation`, for imported and exported memory
     std::uint64_t address = 0, bytes = 0;
+    std::uint64_t requested = 0;  ///< bytes that were asked for, before rounding; 0 = `bytes`
     std::byte* mapped = nullptr;
     bool cached = false;  ///< the host caches it, so reading it is fast
     MemoryKind kind = MemoryKind::device;
