@@ -61,7 +61,7 @@ struct AttentionOptions {
     /// Entropies and largest weights of the rows are results, too. Not with `hard`.
     bool statistics = false;
     Tensor step = {};    ///< u32 [STEP_WORDS], or of a batch [B, STEP_WORDS]: one for each
-    Tensor kv_len = {};  ///< i32 [batch]: keys from here on are not seen
+    Tensor kv_len = {};  ///< i32 [batch]: keys from here on are not seen; in place of the step's keys
 
     // Scores, in this order: scale q·k; softcap tanh(· / softcap) (Gemma 2); + slope_h (j - i), or -slope_h |i - j|
     // where not causal (ALiBi, Press et al. 2021); + mask. A score of -3e38 or less hides its key.

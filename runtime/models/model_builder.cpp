@@ -80,8 +80,8 @@ Tensor ModelBuilder::first_rows(Tensor x, std::int64_t count) {
     std::vector<std::int32_t> numbers;
     for (std::int64_t i = 0; i < options.sequences * count; ++i)
         numbers.push_back(static_cast<std::int32_t>(i / count * each + i % count));
-    const std::string name = "first." + std::to_string(count);
-    return embedding(integers(options.sequences > 1 ? name + " of " + std::to_string(each) : name, numbers), x);
+    const std::string name = "first." + std::to_string(count);  // of one sequence the same for any number of rows
+    return embedding(integers(options.sequences > 1 ? sized(name, each) : name, numbers), x);
 }
 
 std::string ModelBuilder::sized(const std::string& name, std::int64_t rows) const {
@@ -242,7 +242,9 @@ void ModelBuilder::finish(Tensor x, const std::function<Tensor(Tensor)>& norm,
         if (options.hidden) graph.output(model_names::hidden(config.layers), last);
         graph.output(model_names::logits, logits(last));
     } else {
-        sample(logits(norm(last_row(x, step))), tokens, step, seen);
+        const Tensor next = logits(norm(last_row(x, step)));
+        graph.output(model_names::logits, next);
+        sample(next, tokens, step, seen);
     }
 }
 

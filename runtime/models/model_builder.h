@@ -22,7 +22,7 @@ inline constexpr std::int64_t chunk_sizes[] = {1, 8, 32, 128, 512};
 /// How a model's graph is built.
 struct BuildOptions {
     std::int64_t rows = 1;       ///< tokens that a run has of a sequence
-    std::int64_t sequences = 1;  ///< of a run: its rows are [sequences * rows], one sequence after the other
+    std::int64_t sequences = 1;  ///< lanes: the run's rows are [sequences * rows], one lane after the other
     std::int64_t context = 0;    ///< rows of a sequence's cache
     bool encoder = false;  ///< of an encoder–decoder: the graph of its encoder, whose rows are the text that is read
     DType cache = DType::f16;
@@ -52,7 +52,8 @@ inline constexpr const char* seen = "seen";  ///< u32 [sequences, vocab / 32]
 inline constexpr const char* types = "token_types";
 inline constexpr const char* positions = "position_ids";
 inline constexpr const char* pixels = "pixels";  ///< f32 [1, channels, height, width], of models that see; host-visible
-inline constexpr const char* logits = "logits";  ///< f32 [all rows, vocab], or [sequences, labels]
+/// f32 [all rows, vocab], [sequences, vocab] of the tokens that are drawn, or [sequences, labels].
+inline constexpr const char* logits = "logits";
 inline constexpr const char* pooled = "pooled";  ///< f32 [sequences, width], of encoders that have a pooler
 /// f32 [all rows, width], of encoders with a norm behind the last block.
 inline constexpr const char* last_hidden = "last_hidden";

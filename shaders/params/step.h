@@ -1,4 +1,5 @@
-// The step of a sequence: a small device buffer, written by the host before a sequence and by the device from then on.
+// The step of a sequence: a small device buffer, written by the host when the sequence's tokens are changed, and by the
+// device from run to run.
 // In graphs a u32 tensor [STEP_WORDS], or [sequences, STEP_WORDS] where a run has several; floats are stored by their
 // bits.
 #include "params/types.h"
@@ -6,10 +7,10 @@
 #define VANTAGE_STEP_H
 #define STEP_POSITION 0  // position of the first row that the run has of the sequence
 #define STEP_VALID 1     // rows that the run has of the sequence; the others are padding
-#define STEP_END 2       // tokens known: the prompt's and the generated ones
+#define STEP_END 2       // tokens that may run: the prompt's and the generated ones; fewer while the host holds it
 #define STEP_KEYS 3      // rows of the cache that are valid after this run's are written: position + valid
-#define STEP_DONE 4      // 0 = goes on, 1 = end token, 2 = context full
-#define STEP_LIMIT 5     // tokens that fit: the context's size
+#define STEP_DONE 4      // 0 = goes on, 1 = no draw: an end token came, or the host wants none, 2 = context full
+#define STEP_LIMIT 5     // tokens that fit: the context's size; 0 = the host ended the sequence
 #define STEP_SEED_LOW 6
 #define STEP_SEED_HIGH 7
 #define STEP_TEMPERATURE 8  // float bits; 0 = greedy
