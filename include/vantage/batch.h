@@ -8,8 +8,10 @@
 namespace vantage {
 
 /// Sequences by number from 0. Those that need equally many rows share a run; a long prompt runs apart from those that
-/// draw tokens, and pads none of them. Each gets the results that a Session would give it, up to the rounding of
-/// kernels that are chosen by the number of rows. Attention is recorded and looked at in sessions only.
+/// draw tokens, and pads none of them. What a decoder or encoder–decoder gives a sequence is the same to the last bit,
+/// whatever the others do. It is what a Session and what batches of another size give, up to rounding: kernels are
+/// chosen by the number of rows. So it is with encoders, whose runs have as many rows as they need. Attention is
+/// recorded and looked at in sessions only.
 ///
 ///     Batch batch(model, 2);
 ///     batch[0].append("The dog"), batch[1].append("A red key");
@@ -54,7 +56,7 @@ public:
 private:
     detail::SessionUse use() const;
     std::shared_ptr<detail::SessionCore> core_;
-    std::vector<Sequence> sequences_;
+    std::vector<std::unique_ptr<Sequence>> sequences_;
 };
 
 /// What a prompt was continued with.
@@ -72,13 +74,13 @@ std::vector<Completion> complete(Batch& batch, std::span<const std::vector<std::
                                  const Sampling& sampling, const GeneratorOptions& options = {},
                                  const std::function<bool(std::int64_t, const Token&)>& on_token = {});
 
-/// How the last hidden states are reduced to one vector: their mean, the first token's (the class token), or the
-/// pooler's output.
+/// What becomes of the last hidden states [tokens, width]: their mean over the tokens, that of the first token (the
+/// class token), or the output of the model's pooler.
 enum class Pooling : std::uint8_t { mean, first, pooler };
 
 struct EmbedOptions {
     Pooling pooling = Pooling::mean;
-    /// Scale vectors to unit length.
+    /// Divide each vector by its Euclidean length; zeros stay.
     bool normalise = false;
     /// `context` and `sampling` are not used.
     SessionOptions session = {};

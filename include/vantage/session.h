@@ -168,9 +168,6 @@ struct SessionMemory {
 /// many threads. A moved-from object throws usage.
 class Sequence {
 public:
-    Sequence(Sequence&&) noexcept = default;
-    Sequence& operator=(Sequence&&) noexcept = default;
-
     /// Forgets the sequence, and keeps how tokens are drawn.
     void restart();
     /// Forgets the sequence and sets how tokens are drawn. Throws usage for values out of range.
@@ -206,9 +203,9 @@ public:
     /// An end token was drawn, `end` was called, or the context is full.
     bool ended() const;
 
-    /// The logits of the next token, [vocab]; runs what waits. Without SessionOptions::inspect the last token runs
-    /// again for it, and so does the call of `next` that follows. Throws usage for an encoder and an empty sequence,
-    /// and as Plan::run.
+    /// The logits that the next token is drawn from, [vocab]; runs what waits of this sequence, and nothing of others.
+    /// Tokens that are drawn later stay the same to the last bit: without SessionOptions::inspect, `next` runs the last
+    /// chunk again. Throws usage for an encoder and an empty sequence, and as Plan::run.
     Array next_logits();
     /// The n most probable next tokens, the most probable first: softmax of next_logits(), before any sampling.
     std::vector<TokenProbability> top(std::int64_t n);
@@ -238,6 +235,8 @@ public:
 
 protected:
     friend class Batch;
+    Sequence(Sequence&&) noexcept = default;
+    Sequence& operator=(Sequence&&) noexcept = default;
     Sequence(std::shared_ptr<detail::SessionCore> core, std::size_t index) : core_(std::move(core)), index_(index) {}
     /// Access to the state for the length of a call. Throws usage when this object was moved from, and while another
     /// thread has it.
@@ -278,8 +277,9 @@ public:
     void mask_heads(std::span<const HeadId> heads);
 
     /// Exact attention weights of all heads of a layer after a run, [heads, queries, keys]; masked ones are 0. Where
-    /// the layer was not recorded the sequence is replayed once, with a warning; the replay and its memory are kept
-    /// until `restart`, for further questions about that layer. Throws usage for a layer that is not there.
+    /// the layer was not recorded the sequence is replayed once, with a warning; the replay and its memory are kept for
+    /// further questions about that layer, until `restart`, `rewind`, `mask_heads` or `set_image`. Throws usage for a
+    /// layer that is not there.
     Array attention(std::int64_t layer, AttentionKind kind = AttentionKind::self);
     /// Those of one head, [queries, keys], of a range of positions. Throws usage for positions that have not run.
     Array attention(HeadId head, Range queries = {}, Range keys = {});
@@ -299,8 +299,8 @@ public:
     SessionMemory memory() const;
     /// Rows of the first run when `waiting` tokens wait.
     std::int64_t chunk(std::int64_t waiting) const;
-    /// Plans by rows, for tools (explain, check); made when first asked for. The second is an encoder–decoder's
-    /// encoder's, for a text of so many tokens.
+    /// Plans by rows, for tools (explain, check); made when first asked for, and valid until 15 others were used. The
+    /// second is an encoder–decoder's encoder's, for a text of so many tokens.
     Plan& plan(std::int64_t rows);
     Plan& encoder_plan(std::int64_t tokens);
     /// Dispatch times of all runs since the last call, with SessionOptions::profile.

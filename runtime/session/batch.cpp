@@ -14,8 +14,9 @@ Batch::Batch(const Model& model, std::int64_t sequences, const SessionOptions& o
                                           ") takes images: a batch takes texts; a session takes images, one by one");
     if (options.record_attention.every || !options.record_attention.layers.empty())
         throw Error(ErrorKind::usage, "a batch records no attention; a session does");
-    core_ = std::make_shared<detail::SessionCore>(model, options, sequences);
-    for (std::int64_t i = 0; i < sequences; ++i) sequences_.push_back(Sequence(core_, static_cast<std::size_t>(i)));
+    core_ = std::make_shared<detail::SessionCore>(model, options, sequences, false);
+    for (std::int64_t i = 0; i < sequences; ++i)
+        sequences_.emplace_back(new Sequence(core_, static_cast<std::size_t>(i)));  // its constructor is protected
 }
 Batch::~Batch() = default;
 Batch::Batch(Batch&&) noexcept = default;
@@ -29,19 +30,19 @@ const Sequence& Batch::operator[](std::int64_t sequence) const {
     if (sequence < 0 || sequence >= size())
         throw Error(ErrorKind::usage,
                     format("a batch of {} sequences has no sequence {}", sequences_.size(), sequence));
-    return sequences_[static_cast<std::size_t>(sequence)];
+    return *sequences_[static_cast<std::size_t>(sequence)];
 }
 Sequence& Batch::operator[](std::int64_t sequence) { return const_cast<Sequence&>(std::as_const(*this)[sequence]); }
 
 void Batch::restart() {
     const auto core = use();
-    for (Sequence& one : sequences_) one.restart();
-    core->runs.stats = {};
+    for (const auto& one : sequences_) one->restart();
+    core->runs.reset_stats();
 }
 void Batch::restart(const Sampling& sampling) {
     const auto core = use();
-    for (Sequence& one : sequences_) one.restart(sampling);
-    core->runs.stats = {};
+    for (const auto& one : sequences_) one->restart(sampling);
+    core->runs.reset_stats();
 }
 void Batch::run() { use()->run(); }
 std::vector<std::optional<std::int32_t>> Batch::next() { return use()->next(); }
@@ -67,8 +68,8 @@ const Model& Batch::model() const {
     detail::require_core(core_);
     return core_->model;
 }
-const SessionStats& Batch::stats() const { return use()->runs.stats; }
+const SessionStats& Batch::stats() const { return use()->runs.stats(); }
 SessionMemory Batch::memory() const { return use()->memory(); }
-std::vector<DispatchTiming> Batch::take_timings() { return std::exchange(use()->runs.timings, {}); }
+std::vector<DispatchTiming> Batch::take_timings() { return use()->runs.take_timings(); }
 
 }  // namespace vantage

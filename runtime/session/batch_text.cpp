@@ -17,18 +17,15 @@ void begin_prompts(Batch& batch, std::span<const std::vector<std::int32_t>> prom
                     format("{} prompts do not fit a batch of {} sequences", prompts.size(), batch.size()));
     batch.restart(sampling);
     const ModelConfig& config = config_of(batch.model());
-    const auto first = static_cast<std::int32_t>(config.forced_first_token);
     for (std::size_t i = 0; i < prompts.size(); ++i) {
         if (prompts[i].empty())
             throw Error(ErrorKind::usage,
                         format("there is nothing to continue: prompt {} of {} has no tokens", i + 1, prompts.size()));
-        const auto sequence = static_cast<std::int64_t>(i);
-        if (config.kind != ModelKind::encoder_decoder) {
-            batch[sequence].append(prompts[i]);
-            continue;
-        }
-        batch[sequence].set_source(prompts[i]);
-        if (first >= 0) batch[sequence].append(std::span(&first, 1));
+        Sequence& sequence = batch[static_cast<std::int64_t>(i)];
+        if (config.kind == ModelKind::encoder_decoder)
+            begin_answer(sequence, prompts[i]);
+        else
+            sequence.append(prompts[i]);
     }
 }
 

@@ -24,6 +24,7 @@ DeviceStates::DeviceStates(const Model& model, std::span<const Graph> graphs, st
     step_ = buffer(model_names::step);
     tokens_ = buffer(model_names::tokens);
     if (has(model_names::source_step)) source_step_ = buffer(model_names::source_step);
+    held_ends_.resize(step_.bytes() / (STEP_WORDS * 4));
 }
 
 DeviceStates::~DeviceStates() { gpu::wait_idle(device_); }
@@ -96,11 +97,33 @@ void DeviceStates::write_tokens(std::size_t slot, const SequenceState& s) {
 }
 
 void DeviceStates::write_source(std::size_t slot, const SequenceState& s) {
-    start_step(step(StepOf::source, slot), 0, s.source_waits ? std::ssize(s.source) : 0, context_);
+    start_step(step(StepOf::source, slot), 0, std::ssize(s.source), context_);
     reinterpret_cast<std::int32_t*>(buffer(model_names::source_length).mapped())[slot] =
         static_cast<std::int32_t>(s.source.size());
     copy_integers(integers(model_names::source_tokens, slot), s.source);
 }
+
+void DeviceStates::skip_source(std::size_t slot) { start_step(step(StepOf::source, slot), 0, 0, context_); }
+
+DeviceStates::SavedStep DeviceStates::read_step(std::size_t slot) const {
+    SavedStep saved;
+    std::copy_n(step(StepOf::own, slot), STEP_WORDS, saved.begin());
+    return saved;
+}
+
+void DeviceStates::restore_step(std::size_t slot, const SavedStep& saved) {
+    std::uint32_t* words = step(StepOf::own, slot);
+    const std::uint32_t shift = words[STEP_SHIFT];  // the lane's, not the slot's
+    std::ranges::copy(saved, words);
+    words[STEP_SHIFT] = shift;
+}
+
+void DeviceStates::hold(std::size_t slot) {
+    std::uint32_t* words = step(StepOf::own, slot);
+    held_ends_[slot] = std::exchange(words[STEP_END], words[STEP_POSITION] + words[STEP_VALID]);
+}
+
+void DeviceStates::release(std::size_t slot) { step(StepOf::own, slot)[STEP_END] = held_ends_[slot]; }
 
 void DeviceStates::write_pixels(std::span<const float> pixels) {
     std::memcpy(buffer(model_names::pixels).mapped(), pixels.data(), pixels.size_bytes());

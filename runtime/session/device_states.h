@@ -2,6 +2,7 @@
 // sequence has a slot of its own in every state; a run addresses slots by its lanes' map, which is part of the steps.
 #pragma once
 
+#include <array>
 #include <span>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "runtime/gpu/buffer.h"
 #include "runtime/gpu/device_state.h"
 #include "runtime/session/sequence_state.h"
+#include "shaders/params/step.h"
 #include "vantage/graph.h"
 #include "vantage/session.h"
 
@@ -39,6 +41,16 @@ public:
     void write_step(std::size_t slot, const SequenceState& s, std::int64_t left, bool done);
     void write_tokens(std::size_t slot, const SequenceState& s);
     void write_source(std::size_t slot, const SequenceState& s);
+    /// The encoder runs none of the sequence's source.
+    void skip_source(std::size_t slot);
+    /// A step but for its lane, to write it back as it was.
+    using SavedStep = std::array<std::uint32_t, STEP_WORDS>;
+    SavedStep read_step(std::size_t slot) const;
+    void restore_step(std::size_t slot, const SavedStep& saved);
+    /// While a sequence is held, runs have no rows of it, whatever waits. `hold` and `release` take turns; write_step
+    /// releases, too.
+    void hold(std::size_t slot);
+    void release(std::size_t slot);
     void write_pixels(std::span<const float> pixels);
     /// Makes the set of tokens that the repetition penalty is for those that have run.
     void write_seen(std::size_t slot, const SequenceState& s);
@@ -62,6 +74,7 @@ private:
     std::int64_t context_;
     std::shared_ptr<Bindings> bindings_ = std::make_shared<Bindings>();
     gpu::Buffer step_, tokens_, source_step_;
+    std::vector<std::uint32_t> held_ends_;  // of held sequences: their step's end
 };
 
 }  // namespace vantage

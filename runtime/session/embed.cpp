@@ -59,18 +59,20 @@ void normalise(std::vector<float>& vector) {
         for (float& x : vector) x = static_cast<float>(static_cast<double>(x) / std::sqrt(squares));
 }
 
-/// Texts that run together: those whose numbers of tokens round up to the same power of two, so that at most half of
-/// the rows are padding.
+/// Tokens of a text rounded up to a power of two, at least 8. Texts of equal size run together: less than half of the
+/// rows are padding, of texts with at least 5 tokens.
 std::size_t padded_size(const Text& text) { return std::bit_ceil(std::max<std::size_t>(text.ids.size(), 8)); }
 
-/// Embeds texts of one padded size, as many at a time as fit a run; calls `on_vector(text, vector)` for each.
+/// Embeds texts of one padded size, in equal parts that fit a run; calls `on_vector(text, vector)` for each.
 template <typename OnVector>
 void embed_size(const Model& model, std::span<const Text> texts, const EmbedOptions& options,
                 const OnVector& on_vector) {
     // Rows of a run; a masked language model computes logits over the whole vocabulary for each of them.
     const std::int64_t max_rows = config_of(model).head == Head::masked_lm ? 512 : 4096, max_texts = 32;
     const std::int64_t rows = std::min(model.info().context, static_cast<std::int64_t>(padded_size(texts.front()))),
-                       together = std::min({std::ssize(texts), max_texts, std::max<std::int64_t>(max_rows / rows, 1)});
+                       most = std::clamp<std::int64_t>(max_rows / rows, 1, max_texts),
+                       parts = (std::ssize(texts) + most - 1) / most,
+                       together = (std::ssize(texts) + parts - 1) / parts;
     SessionOptions session = options.session;
     session.context = rows;
     Batch batch(model, together, session);

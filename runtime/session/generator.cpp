@@ -46,9 +46,7 @@ struct Generator::State {
     // An encoder–decoder reads the ids, and writes about them.
     void begin_after(std::span<const std::int32_t> source) {
         session.restart(sampling);
-        session.set_source(source);
-        const auto first = static_cast<std::int32_t>(config_of(model).forced_first_token);
-        if (first >= 0) session.append(std::span(&first, 1));
+        begin_answer(session, source);
         text.emplace(model.tokenizer(), options);
     }
 

@@ -15,24 +15,24 @@ GlobalTokens global_tokens_of(const SessionOptions& options) {
     return {.scattered = std::move(sorted)};
 }
 
-Graph PlanCache::graph(const PlanKey& key) const {
-    const ModelConfig& config = config_of(model_);
-    const GlobalTokens global = global_tokens_of(options_);
+Graph session_graph(const Model& model, const SessionOptions& options, std::int64_t context, const PlanKey& key) {
+    const ModelConfig& config = config_of(model);
+    const GlobalTokens global = global_tokens_of(options);
     std::vector<bool> recorded;  // by layer
     for (std::int64_t layer = 0; layer < std::max(config.layers, config.encoder.layers); ++layer)
-        recorded.push_back(options_.record_attention.includes(layer));
-    return graph_of(model_, {.rows = key.rows,
-                             .sequences = key.lanes,
-                             .context = context_,
-                             .encoder = key.encoder,
-                             .cache = options_.precision == Precision::f32 ? DType::f32 : DType::f16,
-                             .record_attention = recorded,
-                             .all_logits = options_.inspect || key.logits,
-                             .hidden = options_.inspect,
-                             .head_mask = options_.masked_heads.has_value(),
-                             .rope_context = options_.rope_context,
-                             .global_tokens = global.first,
-                             .global_positions = global.scattered});
+        recorded.push_back(options.record_attention.includes(layer));
+    return graph_of(model, {.rows = key.rows,
+                            .sequences = key.lanes,
+                            .context = context,
+                            .encoder = key.encoder,
+                            .cache = options.precision == Precision::f32 ? DType::f32 : DType::f16,
+                            .record_attention = recorded,
+                            .all_logits = options.inspect,
+                            .hidden = options.inspect,
+                            .head_mask = options.masked_heads.has_value(),
+                            .rope_context = options.rope_context,
+                            .global_tokens = global.first,
+                            .global_positions = global.scattered});
 }
 
 // Operands may be rounded in all sessions but those of f32, and not where attention is recorded: weights are recomputed
@@ -49,15 +49,20 @@ CompileOptions PlanCache::compile_options() const {
 }
 
 Plan& PlanCache::get(const PlanKey& key) {
-    if (const auto made = plans_.find(key); made != plans_.end()) return *made->second;
-    auto made =
-        std::make_unique<Plan>(detail::PlanAccess::make(graph(key), model_.device(), compile_options(), bindings_));
-    return *(plans_[key] = std::move(made));
+    if (const auto made = std::ranges::find(plans_, key, &Entry::key); made != plans_.end()) {
+        plans_.splice(plans_.begin(), plans_, made);
+        return *plans_.front().plan;
+    }
+    if (plans_.size() >= max_plans) plans_.pop_back();  // its memory first
+    plans_.push_front(
+        {key, std::make_unique<Plan>(detail::PlanAccess::make(session_graph(model_, options_, context_, key),
+                                                              model_.device(), compile_options(), bindings_))});
+    return *plans_.front().plan;
 }
 
 std::uint64_t PlanCache::arena_bytes() const {
     std::uint64_t sum = 0;
-    for (const auto& [key, plan] : plans_) sum += plan->arena_bytes();
+    for (const Entry& entry : plans_) sum += entry.plan->arena_bytes();
     return sum;
 }
 

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <compare>
-#include <map>
+#include <list>
 #include <memory>
+#include <optional>
+#include <vector>
 
 #include "runtime/exec/bindings.h"
 #include "runtime/models/model_builder.h"
@@ -17,7 +19,6 @@ namespace vantage {
 struct PlanKey {
     std::int64_t lanes = 1, rows = 1;
     bool encoder = false;  ///< the encoder of an encoder–decoder
-    bool logits = false;   ///< the logits of all rows are an output, and no token is drawn
     auto operator<=>(const PlanKey&) const = default;
 };
 
@@ -30,19 +31,24 @@ struct GlobalTokens {
 /// Of options whose positions differ from each other.
 GlobalTokens global_tokens_of(const SessionOptions& options);
 
+/// The graph of a plan before compilation: the states that it needs, and how its layers attend. `context`: rows of a
+/// sequence's cache.
+Graph session_graph(const Model& model, const SessionOptions& options, std::int64_t context, const PlanKey& key);
+
 class PlanCache {
 public:
-    /// `context`: rows of a sequence's cache.
-    PlanCache(const Model& model, const SessionOptions& options, std::int64_t context)
-        : model_(model), options_(options), context_(context) {}
-    /// The memory that all plans share. Called once, before the first plan is made.
-    void bind(std::shared_ptr<const Bindings> bindings) { bindings_ = std::move(bindings); }
+    /// Plans that are kept: more than a session needs, whose chunks have 5 sizes and whose encoder's have some 10. The
+    /// encoders of a batch come with many numbers of lanes.
+    static constexpr std::size_t max_plans = 16;
 
-    /// The plan for this key; compiled by the first call. Throws as Plan's constructor.
+    /// `bindings`: the memory that all plans share.
+    PlanCache(const Model& model, const SessionOptions& options, std::int64_t context,
+              std::shared_ptr<const Bindings> bindings)
+        : model_(model), options_(options), context_(context), bindings_(std::move(bindings)) {}
+
+    /// The plan for this key, valid until max_plans - 1 others were asked for; compiled where it is not there. Throws as
+    /// Plan's constructor.
     Plan& get(const PlanKey& key);
-    /// Its graph before compilation: the states that it needs, and how its layers attend.
-    Graph graph(const PlanKey& key) const;
-    std::size_t size() const { return plans_.size(); }
     /// Bytes of the plans' intermediates.
     std::uint64_t arena_bytes() const;
 
@@ -53,7 +59,11 @@ private:
     const SessionOptions& options_;
     std::int64_t context_;
     std::shared_ptr<const Bindings> bindings_;
-    std::map<PlanKey, std::unique_ptr<Plan>> plans_;
+    struct Entry {
+        PlanKey key;
+        std::unique_ptr<Plan> plan;
+    };
+    std::list<Entry> plans_;  // the last used first
 };
 
 }  // namespace vantage

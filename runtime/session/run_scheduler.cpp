@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <numeric>
 
 #include "runtime/base/clock.h"
 #include "runtime/base/interrupt.h"
@@ -13,7 +14,9 @@ namespace vantage {
 
 namespace {
 
-constexpr std::int64_t max_rows = 16384;  // of a run of several sequences
+// Up to about so many rows a run takes a GPU as long as one row: it waits for the weights.
+constexpr std::int64_t small_run = 128;
+constexpr std::int64_t max_rows = 16384;  // of an encoder's run
 constexpr int run_ahead = 2;              // generated tokens submitted before the first of them is read
 constexpr int both_segments[] = {model_names::body, model_names::head};
 
@@ -30,46 +33,62 @@ private:
     double begin_ = seconds_now();
 };
 
+std::int64_t lane_of(const PromptRun& run, std::size_t slot) {
+    return std::ranges::find(run.lanes, slot) - run.lanes.begin();
+}
+
+std::vector<std::size_t> first_slots(std::size_t count) {
+    std::vector<std::size_t> all(count);
+    std::iota(all.begin(), all.end(), std::size_t{0});
+    return all;
+}
+
 }  // namespace
 
-std::int64_t lanes_filled_by(std::int64_t wanted, std::int64_t sequences) {
-    if (wanted >= sequences) return sequences;
-    return static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(wanted)));
+std::int64_t decoder_lanes(std::int64_t rows, std::int64_t sequences) {
+    return rows == 1 ? sequences : std::clamp<std::int64_t>(small_run / rows, 1, sequences);
 }
 
-std::int64_t lanes_holding(std::int64_t wanted, std::int64_t sequences) {
-    return std::min(static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(wanted))), sequences);
+std::int64_t encoder_lanes(std::int64_t rows, std::int64_t wanted, std::int64_t sequences) {
+    const auto lanes = static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(wanted)));
+    return std::min(lanes, std::clamp<std::int64_t>(max_rows / rows, 1, sequences));
 }
 
-std::vector<std::size_t> slots_of_lanes(const std::vector<bool>& live, std::int64_t lanes) {
-    std::vector<std::size_t> slots;
-    for (const bool wanted : {true, false})
-        for (std::size_t slot = 0; slot < live.size() && std::ssize(slots) < lanes; ++slot)
-            if (live[slot] == wanted) slots.push_back(slot);
-    return slots;
-}
-
-PromptRun next_prompt_run(std::span<const std::int64_t> waiting,
-                          const std::function<std::int64_t(std::int64_t)>& rows_for) {
-    PromptRun run{.rows = rows_for(std::ranges::max(waiting)), .slots = {}};
+PromptRun next_prompt_run(std::span<const std::int64_t> waiting, const RunShapes& shapes) {
+    PromptRun run{.rows = shapes.rows(std::ranges::max(waiting)), .slots = {}, .lanes = {}};
     for (std::size_t slot = 0; slot < waiting.size(); ++slot)
-        if (waiting[slot] > 0 && rows_for(waiting[slot]) == run.rows) run.slots.push_back(slot);
-    const std::int64_t most = std::max<std::int64_t>(max_rows / run.rows, 1),
-                       lanes = std::min(lanes_filled_by(std::ssize(run.slots), std::ssize(waiting)),
-                                        lanes_filled_by(most, std::ssize(waiting)));
-    run.slots.resize(static_cast<std::size_t>(lanes));
+        if (waiting[slot] > 0 && shapes.rows(waiting[slot]) == run.rows) run.slots.push_back(slot);
+    const auto lanes = static_cast<std::size_t>(shapes.lanes(run.rows, std::ssize(run.slots)));
+    if (run.slots.size() > lanes) run.slots.resize(lanes);
+    run.lanes = run.slots;
+    for (std::size_t slot = 0; run.lanes.size() < lanes; ++slot)
+        if (std::ranges::count(run.slots, slot) == 0) run.lanes.push_back(slot);
+    if (lanes == waiting.size()) std::ranges::sort(run.lanes);  // as those of draws: the map stays
     return run;
+}
+
+std::vector<PromptRun> prompt_runs(std::vector<std::int64_t> waiting, const RunShapes& shapes) {
+    std::vector<PromptRun> runs;
+    while (std::ranges::max(waiting) > 0) {
+        runs.push_back(next_prompt_run(waiting, shapes));
+        for (const std::size_t slot : runs.back().slots) waiting[slot] -= std::min(waiting[slot], runs.back().rows);
+    }
+    return runs;
 }
 
 RunScheduler::RunScheduler(const Model& model, const SessionOptions& options, std::vector<SequenceState>& sequences,
                            DeviceStates& states, PlanCache& plans, std::int64_t context)
     : config_(config_of(model)),
-      model_(model),
       options_(options),
       sequences_(sequences),
       states_(states),
       plans_(plans),
-      context_(context) {}
+      context_(context),
+      held_(sequences.size()),
+      on_device_(sequences.size()),
+      known_(sequences.size()),
+      all_slots_(first_slots(sequences.size())),
+      none_(sequences.size()) {}
 
 std::int64_t RunScheduler::encoder_rows_for(std::int64_t tokens) {
     std::int64_t size = chunk_sizes[1];
@@ -91,57 +110,83 @@ std::int64_t RunScheduler::rows_for(std::int64_t waiting) const {
     return best;
 }
 
-void RunScheduler::settle() const { gpu::wait(states_.device(), states_.device().queue.submitted); }
-
-void RunScheduler::stop() {
-    settle();
-    in_flight_.clear();
-    drawing_ = false;
+RunShapes RunScheduler::shapes() const {
+    return {.rows = [this](std::int64_t waiting) { return rows_for(waiting); },
+            .lanes =
+                [this](std::int64_t rows, std::int64_t wanted) {
+                    return config_.kind == ModelKind::encoder ? encoder_lanes(rows, wanted, all())
+                                                              : decoder_lanes(rows, all());
+                }};
 }
 
-// Which part of the longest sequence's cache holds keys when `more` tokens have run.
-double RunScheduler::filled(std::int64_t more) const {
+void RunScheduler::settle() { gpu::wait(states_.device(), last_); }
+
+// Which part of the longest of these sequences' caches holds keys when `more` tokens have run.
+double RunScheduler::filled(std::span<const std::size_t> slots, std::int64_t more) const {
     std::int64_t most = 0;
-    for (const SequenceState& s : sequences_) most = std::max(most, s.processed);
+    for (const std::size_t slot : slots) most = std::max(most, sequences_[slot].processed);
     return std::min(1.0, static_cast<double>(most + more) / static_cast<double>(context_));
 }
 
-// Tokens to run; none of a sequence that draws no token, when tokens are drawn.
-std::int64_t RunScheduler::waiting(const SequenceState& s, bool draw) const {
-    return draw && !can_continue(s) ? 0 : s.waiting();
-}
-
-// What runs reads the map, so another one has to wait for it.
-void RunScheduler::map_lanes(std::vector<std::size_t> slots) {
-    if (slots == lanes_) return;
+// What runs reads the map and the steps, so another one has to wait for it.
+void RunScheduler::set_lanes(const std::vector<std::size_t>& lanes, const std::vector<bool>& held) {
+    if (lanes == lanes_ && held == held_) return;
     settle();
-    states_.map_lanes(StepOf::own, slots);
-    lanes_ = std::move(slots);
+    if (lanes != lanes_) states_.map_lanes(StepOf::own, lanes);
+    lanes_ = lanes;
+    for (std::size_t slot = 0; slot < held.size(); ++slot) {
+        if (held[slot] && !held_[slot]) states_.hold(slot);
+        if (!held[slot] && held_[slot]) states_.release(slot);
+        held_[slot] = held[slot];
+    }
 }
 
-void RunScheduler::write_states(bool draw) {
-    stop();
-    for (std::size_t slot = 0; slot < sequences_.size(); ++slot) {
-        const SequenceState& s = sequences_[slot];
-        const std::int64_t left = waiting(s, draw);
-        states_.write_step(slot, s, left, draw && left == 0);
-        states_.write_tokens(slot, s);
+void RunScheduler::let_all_draw() { set_lanes(all_slots_, none_); }
+
+// Which sequences may not go on in a run of a prompt: those that it has no rows for. A run of one row of each draws the
+// next token of the others, as any draw does.
+std::vector<bool> RunScheduler::held_beside(const PromptRun& run, bool draw) const {
+    if (draw && run.rows == 1) return none_;
+    std::vector<bool> held(sequences_.size(), true);
+    for (const std::size_t slot : run.slots) held[slot] = false;
+    return held;
+}
+
+void RunScheduler::write_slot(std::size_t slot, std::int64_t left, bool done) {
+    states_.write_step(slot, sequences_[slot], left, done);
+    states_.write_tokens(slot, sequences_[slot]);
+    held_[slot] = false;
+}
+
+std::uint64_t RunScheduler::submit(Plan& plan, std::span<const int> segments, double filled) {
+    try {
+        return last_ = plan.submit(segments, filled);
+    } catch (...) {
+        last_ = states_.device().queue.submitted;  // a part of it may run
+        throw;
     }
-    if (config_.is_vision()) states_.write_pixels(pixels);
 }
 
 void RunScheduler::note_timings(const Plan& plan) {
     if (!options_.profile) return;
     const std::vector<DispatchTiming> some = plan.timings();
-    timings.insert(timings.end(), some.begin(), some.end());
+    timings_.insert(timings_.end(), some.begin(), some.end());
 }
 
 Plan& RunScheduler::timed_plan(const PlanKey& key) {
-    const Stopwatch compiling(stats.compile_seconds);
+    const Stopwatch compiling(stats_.compile_seconds);
     return plans_.get(key);
 }
 
-// Reads what a run left of each sequence: `rows` by lane.
+// Before the first of them: the time of plans is not a run's.
+void RunScheduler::compile_for(std::span<const PromptRun> runs) {
+    for (const PromptRun& run : runs) {
+        throw_if_interrupted();
+        timed_plan({.lanes = std::ssize(run.lanes), .rows = run.rows});
+    }
+}
+
+// Reads what a run left of each sequence: how many rows it has by slot.
 void RunScheduler::collect(const Plan& plan, const PromptRun& run, std::span<const std::int64_t> rows) {
     const TraceSpan span("read results");
     const auto append = [&](std::vector<float>& to, const std::string& name, std::int64_t first, std::int64_t count) {
@@ -152,7 +197,7 @@ void RunScheduler::collect(const Plan& plan, const PromptRun& run, std::span<con
     const bool labels = config_.head == Head::classification;
     for (std::size_t i = 0; i < run.slots.size(); ++i) {
         SequenceState::Results& to = sequences_[run.slots[i]].results;
-        const auto lane = static_cast<std::int64_t>(i), first = lane * run.rows, count = rows[i];
+        const std::int64_t lane = lane_of(run, run.slots[i]), first = lane * run.rows, count = rows[i];
         append(to.logits, model_names::logits, labels ? lane : first, labels ? 1 : count);
         append(to.pooled, model_names::pooled, lane, 1);
         append(to.relation, model_names::relation, lane, 1);
@@ -166,79 +211,78 @@ void RunScheduler::collect(const Plan& plan, const PromptRun& run, std::span<con
 
 // One run of a prompt. A sequence whose last token is in it draws its next one with `draw`.
 void RunScheduler::run_prompt(const PromptRun& run, bool draw) {
-    Plan& plan = plans_.get({.lanes = std::ssize(run.slots), .rows = run.rows});
-    map_lanes(run.slots);
+    Plan& plan = plans_.get({.lanes = std::ssize(run.lanes), .rows = run.rows});
+    set_lanes(run.lanes, held_beside(run, draw));
     const bool look = options_.inspect || config_.kind == ModelKind::encoder;
-    std::vector<std::int64_t> rows;  // by lane
-    bool last = false;
+    std::vector<std::int64_t> rows;  // by slot of the run
+    bool draws = draw && run.rows == 1;
     for (const std::size_t slot : run.slots) {
         const std::int64_t left = sequences_[slot].waiting();
         rows.push_back(std::min(left, run.rows));
-        last = last || left <= run.rows;
+        draws = draws || (draw && left <= run.rows);
     }
-    const bool head = look || (draw && last);
     const std::uint64_t ticket =
-        plan.submit(std::span(both_segments).first(head ? 2 : 1), filled(std::ranges::max(rows)));
-    in_flight_.assign(1, ticket);
+        submit(plan, std::span(both_segments).first(look || draws ? 2 : 1), filled(run.lanes, std::ranges::max(rows)));
     if (look || options_.profile) {
         plan.wait(ticket);
         note_timings(plan);
         if (look) collect(plan, run, rows);
     }
     // not when Ctrl-C came before all of it was submitted and collected
-    for (std::size_t i = 0; i < rows.size(); ++i) sequences_[run.slots[i]].processed += rows[i];
-    stats.prompt_rows += std::ssize(run.slots) * run.rows;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+        SequenceState& s = sequences_[run.slots[i]];
+        s.redraw_from = draw ? s.processed : s.processed + rows[i] - 1;
+        s.processed += rows[i];
+    }
+    stats_.prompt_rows += std::ssize(run.lanes) * run.rows;
 }
 
-// Runs what waits, chunk by chunk; sequences draw their next token in their last chunk when asked to.
-void RunScheduler::run_prompts(bool draw) {
-    const auto rows = [&](std::int64_t waiting) { return rows_for(waiting); };
-    std::vector<std::int64_t> left;
-    for (const SequenceState& s : sequences_) left.push_back(waiting(s, draw));
-    for (std::vector<std::int64_t> rest = left;
-         std::ranges::max(rest) > 0;) {  // plans first: their time is not a run's
+void RunScheduler::run_prompts(std::span<const PromptRun> runs, bool draw) {
+    const Stopwatch running(stats_.prompt_seconds);
+    for (const PromptRun& run : runs) {
         throw_if_interrupted();
-        const PromptRun run = next_prompt_run(rest, rows);
-        timed_plan({.lanes = std::ssize(run.slots), .rows = run.rows});
-        for (const std::size_t slot : run.slots) rest[slot] -= std::min(rest[slot], run.rows);
-    }
-    if (draw)
-        timed_plan({.lanes = lanes_holding(std::ranges::count_if(left, [](auto n) { return n > 0; }),
-                                           std::ssize(sequences_))});
-    const Stopwatch running(stats.prompt_seconds);
-    if (config_.kind != ModelKind::encoder_decoder)  // else the prompt is what the encoder has read
-        for (const std::int64_t count : left) stats.prompt_tokens += count;
-    write_states(draw);
-    while (std::ranges::max(left) > 0) {
-        throw_if_interrupted();
-        const PromptRun run = next_prompt_run(left, rows);
+        if (config_.kind != ModelKind::encoder_decoder)  // else the prompt is what the encoder has read
+            for (const std::size_t slot : run.slots)
+                stats_.prompt_tokens += std::min(sequences_[slot].waiting(), run.rows);
         run_prompt(run, draw);
-        for (const std::size_t slot : run.slots) left[slot] -= std::min(left[slot], run.rows);
     }
-    if (!in_flight_.empty()) gpu::wait(states_.device(), in_flight_.back());
-    if (!draw) in_flight_.clear();
-    drawing_ = draw;
+    settle();
+}
+
+// Runs what waits of some sequences, and draws nothing.
+void RunScheduler::run_waiting(const std::vector<std::int64_t>& left) {
+    const std::vector<PromptRun> runs = prompt_runs(left, shapes());
+    compile_for(runs);
+    settle();
+    for (std::size_t slot = 0; slot < left.size(); ++slot)
+        if (left[slot] > 0) {
+            changed(slot);
+            write_slot(slot, left[slot], false);
+        }
+    if (config_.is_vision()) states_.write_pixels(pixels_);
+    run_prompts(runs, false);
 }
 
 void RunScheduler::run_tokens() {
-    bool waits = false;
+    std::vector<std::int64_t> left;
     for (SequenceState& s : sequences_) {
-        if (s.waiting() == 0) continue;
-        waits = true;
-        if (config_.kind == ModelKind::encoder) s.forget_results();
+        if (s.waiting() > 0 && config_.kind == ModelKind::encoder) s.forget_results();  // all of it waits
+        left.push_back(s.waiting());
     }
-    if (waits) run_prompts(false);
+    if (std::ranges::max(left) > 0) run_waiting(left);
 }
 
-void RunScheduler::submit_draw() {
-    Plan& plan = plans_.get({.lanes = std::ssize(lanes_)});
-    in_flight_.push_back(plan.submit(both_segments, filled(static_cast<std::int64_t>(1 + in_flight_.size()))));
+void RunScheduler::submit_draw(Plan& plan) {
+    in_flight_.push_back(
+        submit(plan, both_segments, filled(all_slots_, static_cast<std::int64_t>(1 + in_flight_.size()))));
     if (!options_.profile) return;
     plan.wait(in_flight_.back());
     note_timings(plan);
 }
 
-// The token that the oldest draw made for a sequence; nothing when the device had ended it before.
+bool RunScheduler::has_unread(std::size_t slot) const { return known_[slot] > sequences_[slot].tokens.size(); }
+
+// The token that was drawn next for a sequence; nothing when the device had ended it before.
 std::optional<std::int32_t> RunScheduler::read_draw(std::size_t slot) {
     SequenceState& s = sequences_[slot];
     if (!can_continue(s)) return std::nullopt;
@@ -250,65 +294,83 @@ std::optional<std::int32_t> RunScheduler::read_draw(std::size_t slot) {
     s.tokens.push_back(token);
     s.types.push_back(0);
     s.processed = s.size() - 1;
-    ++stats.generated_tokens;
+    ++stats_.generated_tokens;
     if (!s.sampling.ignore_end && std::ranges::count(config_.end_tokens, token) > 0) end(slot);
     return token;
 }
 
 const std::vector<std::optional<std::int32_t>>& RunScheduler::next() {
     drawn_.assign(sequences_.size(), std::nullopt);
-    if (std::ranges::none_of(sequences_, [&](const SequenceState& s) { return can_continue(s); })) return drawn_;
+    bool any = false, begun = true;
+    for (std::size_t slot = 0; slot < sequences_.size(); ++slot) {
+        if (!can_continue(sequences_[slot])) continue;
+        any = true;
+        begun = begun && on_device_[slot];
+    }
+    if (!any) return drawn_;
     run_sources();
-    if (!drawing_) begin_draws();
     try {
+        if (!begun) begin_draws();
         draw_all();
     } catch (...) {  // what runs is not read any more: the next call begins after the tokens that are known
-        drawing_ = false;
+        on_device_ = none_;
         throw;
     }
     return drawn_;
 }
 
-// Runs what waits, and draws after it. Tokens that were drawn and not read are forgotten.
+// What the device has drawn for each sequence. Nothing may run, and nothing be held.
+void RunScheduler::note_known() {
+    for (std::size_t slot = 0; slot < known_.size(); ++slot) known_[slot] = states_.known_tokens(slot);
+}
+
+// Runs what waits of sequences that draw no tokens yet, and draws after it. The others keep what was drawn of them.
 void RunScheduler::begin_draws() {
-    stop();
+    settle();
+    in_flight_.clear();
+    std::vector<std::int64_t> left(sequences_.size());
     for (std::size_t slot = 0; slot < sequences_.size(); ++slot) {
         SequenceState& s = sequences_[slot];
-        if (can_continue(s) && s.waiting() == 0) --s.processed;  // all have run: the last one again, to draw
-        states_.write_seen(slot, s);
+        if (on_device_[slot] || !can_continue(s)) continue;
+        if (s.waiting() == 0) s.processed = s.redraw_from;  // all have run: the last ones again, to draw
+        left[slot] = s.waiting();
         s.tokens.reserve(static_cast<std::size_t>(context_));  // no token that is drawn allocates
         s.types.reserve(s.tokens.capacity());
     }
-    run_prompts(true);
-}
-
-// Lanes for the sequences that can continue. They stay as they are while the live ones fill more than half of them.
-void RunScheduler::choose_draw_lanes() {
-    std::int64_t live = 0, mapped = 0;
-    for (const SequenceState& s : sequences_) live += can_continue(s) ? 1 : 0;
-    for (const std::size_t slot : lanes_) mapped += can_continue(sequences_[slot]) ? 1 : 0;
-    const std::int64_t lanes = lanes_holding(live, std::ssize(sequences_));
-    if (mapped == live && lanes == std::ssize(lanes_)) return;
-    std::vector<bool> wanted;
-    for (const SequenceState& s : sequences_) wanted.push_back(can_continue(s));
-    timed_plan({.lanes = lanes});
-    map_lanes(slots_of_lanes(wanted, lanes));
+    const std::vector<PromptRun> runs = prompt_runs(left, shapes());
+    compile_for(runs);
+    timed_plan({.lanes = all()});
+    for (std::size_t slot = 0; slot < sequences_.size(); ++slot) {
+        if (on_device_[slot]) continue;
+        write_slot(slot, left[slot], left[slot] == 0);
+        if (left[slot] > 0) states_.write_seen(slot, sequences_[slot]);
+    }
+    run_prompts(runs, true);
+    let_all_draw();
+    note_known();
+    for (std::size_t slot = 0; slot < sequences_.size(); ++slot)
+        if (left[slot] > 0) on_device_[slot] = true;
 }
 
 void RunScheduler::draw_all() {
-    const double begin = seconds_now(), waited = gpu::seconds_waited(), compiled = stats.compile_seconds;
-    const auto has_room = [&](const SequenceState& s) {
-        return can_continue(s) && s.size() + std::ssize(in_flight_) < context_;
-    };
-    choose_draw_lanes();
-    while (std::ssize(in_flight_) < run_ahead && std::ranges::any_of(sequences_, has_room)) submit_draw();
-    gpu::wait(states_.device(), in_flight_.front());
-    in_flight_.erase(in_flight_.begin());
+    Plan& plan = timed_plan({.lanes = all()});
+    const double begin = seconds_now(), waited = gpu::seconds_waited();
+    let_all_draw();
+    bool unread = true;  // something of every sequence
+    for (std::size_t slot = 0; slot < sequences_.size(); ++slot)
+        unread = unread && (has_unread(slot) || !can_continue(sequences_[slot]));
+    const auto ahead = [&] { return std::ssize(in_flight_) + (unread ? 1 : 0); };
+    const auto has_room = [&](const SequenceState& s) { return can_continue(s) && s.size() + ahead() < context_; };
+    while (ahead() < run_ahead && std::ranges::any_of(sequences_, has_room)) submit_draw(plan);
+    if (!unread) {
+        gpu::wait(states_.device(), in_flight_.front());
+        in_flight_.erase(in_flight_.begin());
+    }
     const TraceSpan span("read tokens");
     for (std::size_t slot = 0; slot < sequences_.size(); ++slot) drawn_[slot] = read_draw(slot);
-    const double seconds = seconds_now() - begin - (stats.compile_seconds - compiled);
-    stats.generate_seconds += seconds;
-    stats.host_seconds += seconds - (gpu::seconds_waited() - waited);
+    const double seconds = seconds_now() - begin;
+    stats_.generate_seconds += seconds;
+    stats_.host_seconds += std::max(0.0, seconds - (gpu::seconds_waited() - waited));  // of two clocks
 }
 
 void RunScheduler::end(std::size_t slot) {
@@ -316,69 +378,96 @@ void RunScheduler::end(std::size_t slot) {
     states_.end(slot);
 }
 
-// Runs all tokens but the last, and the last by a plan that has its logits as an output.
 std::vector<float> RunScheduler::next_logits(std::size_t slot) {
-    run_sources();
     SequenceState& s = sequences_[slot];
-    stop();
+    std::vector<std::int64_t> left(sequences_.size());
+    if (s.source_waits) {
+        left[slot] = std::ssize(s.source);
+        run_sources_of(left);
+    }
+    left[slot] = s.waiting();
     if (options_.inspect) {
-        run_tokens();
-        const std::vector<float>& all = s.results.logits;
-        return {all.end() - config_.vocab, all.end()};
+        if (s.waiting() > 0) run_waiting(left);
+        return {s.results.logits.end() - config_.vocab, s.results.logits.end()};
     }
-    const std::int32_t last = s.tokens.back(), type = s.types.back();
-    s.tokens.pop_back(), s.types.pop_back();
-    s.processed = std::min(s.processed, s.size());
-    try {
-        run_tokens();
-    } catch (...) {
-        s.tokens.push_back(last), s.types.push_back(type);
-        throw;
-    }
-    s.tokens.push_back(last), s.types.push_back(type);
-    const PlanKey key{.logits = true};
-    Plan& plan = timed_plan(key);
-    write_states(false);
-    map_lanes({slot});
-    plan.wait(plan.submit(both_segments, filled(1)));
-    note_timings(plan);
-    s.processed = s.size();
-    return plan.read_rows(model_names::logits, 1);
+    settle();
+    if (!on_device_[slot]) return logits_of_prompt(slot);
+    let_all_draw();
+    const DeviceStates::SavedStep step = states_.read_step(slot);
+    changed(slot);  // unless all goes well
+    left[slot] = 1;
+    write_slot(slot, left[slot], true);
+    std::vector<float> logits = logits_of_last(slot, next_prompt_run(left, shapes()));
+    states_.restore_step(slot, step);
+    on_device_[slot] = true;
+    return logits;
+}
+
+// The run that would draw the next token, without drawing it; the next draw has to run it again.
+std::vector<float> RunScheduler::logits_of_prompt(std::size_t slot) {
+    SequenceState& s = sequences_[slot];
+    if (s.waiting() == 0) s.processed = s.redraw_from;
+    std::vector<std::int64_t> left(sequences_.size());
+    left[slot] = s.waiting();
+    const std::vector<PromptRun> runs = prompt_runs(left, shapes());
+    compile_for(runs);
+    write_slot(slot, left[slot], true);
+    run_prompts(std::span(runs).first(runs.size() - 1), false);
+    std::vector<float> logits = logits_of_last(slot, runs.back());
+    s.redraw_from = std::exchange(s.processed, s.size());
+    return logits;
+}
+
+// Nothing is drawn: the sequence's step says that it is done.
+std::vector<float> RunScheduler::logits_of_last(std::size_t slot, const PromptRun& run) {
+    Plan& plan = plans_.get({.lanes = std::ssize(run.lanes), .rows = run.rows});
+    set_lanes(run.lanes, held_beside(run, false));
+    submit(plan, both_segments, filled(run.lanes, run.rows));
+    settle();
+    return plan.read_rows(model_names::logits, 1, lane_of(run, slot));
 }
 
 void RunScheduler::run_source(const PromptRun& run) {
-    Plan& plan = timed_plan({.lanes = std::ssize(run.slots), .rows = run.rows, .encoder = true});
-    const Stopwatch running(stats.prompt_seconds);
-    stop();
-    for (const std::size_t slot : run.slots) states_.write_source(slot, sequences_[slot]);
-    states_.map_lanes(StepOf::source, run.slots);
+    Plan& plan = timed_plan({.lanes = std::ssize(run.lanes), .rows = run.rows, .encoder = true});
+    const Stopwatch running(stats_.prompt_seconds);
+    settle();
     std::int64_t longest = 0;
-    for (const std::size_t slot : run.slots) longest = std::max(longest, std::ssize(sequences_[slot].source));
-    plan.wait(plan.submit(both_segments, static_cast<double>(longest) / static_cast<double>(context_)));
+    for (const std::size_t slot : run.lanes) states_.skip_source(slot);
+    for (const std::size_t slot : run.slots) {
+        states_.write_source(slot, sequences_[slot]);
+        longest = std::max(longest, std::ssize(sequences_[slot].source));
+    }
+    states_.map_lanes(StepOf::source, run.lanes);
+    submit(plan, both_segments, static_cast<double>(longest) / static_cast<double>(context_));
+    plan.wait(last_);
     note_timings(plan);
-    for (std::size_t i = 0; i < run.slots.size(); ++i) {
-        SequenceState& s = sequences_[run.slots[i]];
+    for (const std::size_t slot : run.slots) {
+        SequenceState& s = sequences_[slot];
         s.source_waits = false;
         for (std::size_t layer = 0; layer < s.results.source_hidden.size(); ++layer)
             if (const std::string name = model_names::hidden(static_cast<std::int64_t>(layer));
                 plan.graph().outputs().count(name) != 0)
                 s.results.source_hidden[layer] =
-                    plan.read_rows(name, std::ssize(s.source), static_cast<std::int64_t>(i) * run.rows);
-        stats.prompt_tokens += std::ssize(s.source);
+                    plan.read_rows(name, std::ssize(s.source), lane_of(run, slot) * run.rows);
+        stats_.prompt_tokens += std::ssize(s.source);
     }
-    stats.prompt_rows += std::ssize(run.slots) * run.rows;
+    stats_.prompt_rows += std::ssize(run.lanes) * run.rows;
 }
 
-// In one run each: an encoder's first tokens see the last.
 void RunScheduler::run_sources() {
     if (std::ranges::none_of(sequences_, &SequenceState::source_waits)) return;  // before anything is allocated
     std::vector<std::int64_t> left;
     for (const SequenceState& s : sequences_) left.push_back(s.source_waits ? std::ssize(s.source) : 0);
-    while (std::ranges::max(left) > 0) {
+    run_sources_of(left);
+}
+
+// In one run each: an encoder's first tokens see the last.
+void RunScheduler::run_sources_of(const std::vector<std::int64_t>& left) {
+    const RunShapes shapes{.rows = encoder_rows_for,
+                           .lanes = [this](std::int64_t rows, std::int64_t) { return decoder_lanes(rows, all()); }};
+    for (const PromptRun& run : prompt_runs(left, shapes)) {
         throw_if_interrupted();
-        const PromptRun run = next_prompt_run(left, encoder_rows_for);
         run_source(run);
-        for (const std::size_t slot : run.slots) left[slot] = 0;
     }
 }
 

@@ -1,4 +1,7 @@
-// Which runs come next: prompts in chunks, lanes for the sequences that draw, drawn tokens ahead of the host.
+// Which runs come next: prompts in chunks, all sequences together when tokens are drawn, drawn tokens ahead of the host.
+//
+// A sequence's results are the same to the last bit, whatever runs beside it: a decoder's runs of so many rows always
+// have the same number of lanes, so that the same kernels do them.
 #pragma once
 
 #include <functional>
@@ -12,22 +15,30 @@
 
 namespace vantage {
 
-/// The run of a prompt that comes next: equally many rows of each of these sequences.
+/// A run of a prompt: equally many rows of each of some sequences.
 struct PromptRun {
     std::int64_t rows = 0;
-    std::vector<std::size_t> slots;
+    std::vector<std::size_t> slots;  ///< the sequences
+    std::vector<std::size_t> lanes;  ///< by lane its sequence; those that are not in `slots` idle
 };
-/// `waiting`: tokens by sequence, 0 for those that need no run; at least one has some. `rows_for` gives the rows of the
-/// run that so many tokens need first. The sequence that waits for most comes first; others join where they need as
-/// many rows, so that none is padded to the need of another.
-PromptRun next_prompt_run(std::span<const std::int64_t> waiting,
-                          const std::function<std::int64_t(std::int64_t)>& rows_for);
-/// Lanes of a run are powers of two, or as many as there are sequences: few plans serve any number. Most that `wanted`
-/// sequences fill; and the fewest that hold them.
-std::int64_t lanes_filled_by(std::int64_t wanted, std::int64_t sequences);
-std::int64_t lanes_holding(std::int64_t wanted, std::int64_t sequences);
-/// Slots for `lanes` lanes: the live ones, then others, which idle.
-std::vector<std::size_t> slots_of_lanes(const std::vector<bool>& live, std::int64_t lanes);
+/// Lanes of a decoder's runs with so many rows of each, and of its encoder's: with one row, which draws tokens, those
+/// of all sequences; else as many as fill a small run together.
+std::int64_t decoder_lanes(std::int64_t rows, std::int64_t sequences);
+/// Lanes of an encoder's run when `wanted` sequences need so many rows: the next power of two.
+std::int64_t encoder_lanes(std::int64_t rows, std::int64_t wanted, std::int64_t sequences);
+
+/// How sequences are put together in runs.
+struct RunShapes {
+    /// Rows of the run that so many tokens need first.
+    std::function<std::int64_t(std::int64_t waiting)> rows;
+    /// Lanes of a run with so many rows when `wanted` sequences need it.
+    std::function<std::int64_t(std::int64_t rows, std::int64_t wanted)> lanes;
+};
+/// `waiting`: tokens by sequence, 0 for those that need no run; at least one has some. The sequence that waits for most
+/// comes first; others join where they need as many rows, so that none is padded to the need of another.
+PromptRun next_prompt_run(std::span<const std::int64_t> waiting, const RunShapes& shapes);
+/// All runs until nothing waits.
+std::vector<PromptRun> prompt_runs(std::vector<std::int64_t> waiting, const RunShapes& shapes);
 
 class RunScheduler {
 public:
@@ -46,47 +57,68 @@ public:
     void run_tokens();
     /// The next token of every sequence that can continue; valid until the next call.
     const std::vector<std::optional<std::int32_t>>& next();
-    /// The logits [vocab] that the next token of a sequence is drawn from. All its tokens have run afterwards.
+    /// The logits [vocab] that the next token of a sequence is drawn from. All its tokens have run afterwards; what is
+    /// drawn later does not change, and nothing runs of the other sequences.
     std::vector<float> next_logits(std::size_t slot);
     /// The sequence draws no more; what runs already may continue it, and is not read.
     void end(std::size_t slot);
+    /// The host's tokens of a sequence are changed: what was drawn of it and not read is forgotten. The others go on.
+    void changed(std::size_t slot) { on_device_[slot] = false; }
+    /// Waits for all that runs.
+    void settle();
 
-    /// Waits for all that runs; what was drawn meanwhile can still be read.
-    void settle() const;
-    /// Waits for all that runs, and forgets what was drawn and not read: the host's tokens are changed.
-    void stop();
-
-    SessionStats stats;
-    std::vector<DispatchTiming> timings;
-    std::vector<float> pixels;  ///< of the image that is seen
+    const SessionStats& stats() const { return stats_; }
+    void reset_stats() { stats_ = {}; }
+    /// Of all runs since the last call, with SessionOptions::profile.
+    std::vector<DispatchTiming> take_timings() { return std::exchange(timings_, {}); }
+    const std::vector<float>& pixels() const { return pixels_; }
+    void set_pixels(std::span<const float> pixels) { pixels_.assign(pixels.begin(), pixels.end()); }
 
 private:
-    std::int64_t waiting(const SequenceState& s, bool draw) const;
-    double filled(std::int64_t more) const;
-    void map_lanes(std::vector<std::size_t> slots);
-    void write_states(bool draw);
-    void run_prompts(bool draw);
+    RunShapes shapes() const;
+    std::int64_t all() const { return std::ssize(sequences_); }
+    double filled(std::span<const std::size_t> slots, std::int64_t more) const;
+    void set_lanes(const std::vector<std::size_t>& lanes, const std::vector<bool>& held);
+    void let_all_draw();
+    std::vector<bool> held_beside(const PromptRun& run, bool draw) const;
+    void write_slot(std::size_t slot, std::int64_t left, bool done);
+    std::uint64_t submit(Plan& plan, std::span<const int> segments, double filled);
+    void compile_for(std::span<const PromptRun> runs);
+    void run_prompts(std::span<const PromptRun> runs, bool draw);
     void run_prompt(const PromptRun& run, bool draw);
+    void run_waiting(const std::vector<std::int64_t>& left);
     void run_source(const PromptRun& run);
+    void run_sources_of(const std::vector<std::int64_t>& left);
+    std::vector<float> logits_of_prompt(std::size_t slot);
+    std::vector<float> logits_of_last(std::size_t slot, const PromptRun& run);
     void collect(const Plan& plan, const PromptRun& run, std::span<const std::int64_t> rows);
     void note_timings(const Plan& plan);
     Plan& timed_plan(const PlanKey& key);
     void begin_draws();
-    void choose_draw_lanes();
+    void note_known();
     void draw_all();
-    void submit_draw();
+    void submit_draw(Plan& plan);
+    bool has_unread(std::size_t slot) const;
     std::optional<std::int32_t> read_draw(std::size_t slot);
 
     const ModelConfig& config_;
-    const Model& model_;
     const SessionOptions& options_;
     std::vector<SequenceState>& sequences_;
     DeviceStates& states_;
     PlanCache& plans_;
     std::int64_t context_;
-    std::vector<std::size_t> lanes_;                  // by lane: its slot
-    std::vector<std::uint64_t> in_flight_;            // draws, the oldest first
-    bool drawing_ = false;                            // the device's steps continue where all tokens end
+    SessionStats stats_;
+    std::vector<DispatchTiming> timings_;
+    std::vector<float> pixels_;  // of the image that is seen
+
+    std::uint64_t last_ = 0;                // what was submitted last
+    std::vector<std::size_t> lanes_;        // by lane: its slot
+    std::vector<bool> held_;                // by slot: see DeviceStates::hold
+    std::vector<bool> on_device_;           // by slot: the device's step continues where all tokens end, or ahead
+    std::vector<std::uint32_t> known_;      // by slot: tokens on the device that can be read without waiting
+    std::vector<std::uint64_t> in_flight_;  // draws, the oldest first
+    const std::vector<std::size_t> all_slots_;
+    const std::vector<bool> none_;                    // false by slot
     std::vector<std::optional<std::int32_t>> drawn_;  // a member, so that drawing allocates nothing
 };
 

@@ -48,7 +48,7 @@ void Sequence::restart(const Sampling& sampling) { use()->restart(index_, sampli
 void Sequence::set_source(std::span<const std::int32_t> ids) {
     const auto core = use();
     core->set_source(index_, ids);
-    if (core->sequences.size() == 1) core->runs.run_sources();
+    if (core->alone) core->runs.run_sources();
 }
 void Sequence::rewind(std::int64_t count) { use()->rewind(index_, count); }
 void Sequence::end() { use()->runs.end(index_); }

@@ -41,6 +41,7 @@ void SequenceState::restart() {
 }
 
 void SequenceState::truncate(std::int64_t count) {
+    if (count < size()) redraw_from = std::max<std::int64_t>(count - 1, 0);
     tokens.resize(static_cast<std::size_t>(count));
     types.resize(tokens.size());
     processed = std::min(processed, count);

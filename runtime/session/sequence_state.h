@@ -18,8 +18,9 @@ public:
 
     Sampling sampling;
     std::vector<std::int32_t> tokens, types;
-    std::int64_t processed = 0;   ///< tokens whose keys are in the cache
-    std::uint64_t forgotten = 0;  ///< Sequence::forgotten
+    std::int64_t processed = 0;    ///< tokens whose keys are in the cache
+    std::int64_t redraw_from = 0;  ///< where the run begins that has to run again to draw, when no token waits
+    std::uint64_t forgotten = 0;   ///< Sequence::forgotten
     bool ended = false;
     std::vector<std::int32_t> source;  ///< what the encoder of an encoder–decoder reads
     bool source_waits = false;         ///< it has not run yet

@@ -37,7 +37,8 @@ bool RecordAttention::includes(std::int64_t layer) const {
 }
 
 Session::Session(const Model& model, const SessionOptions& options)
-    : Sequence(std::make_shared<detail::SessionCore>(model, options, 1), 0), state_(std::make_unique<State>(*use())) {}
+    : Sequence(std::make_shared<detail::SessionCore>(model, options, 1, true), 0),
+      state_(std::make_unique<State>(*use())) {}
 Session::~Session() = default;
 Session::Session(Session&&) noexcept = default;
 Session& Session::operator=(Session&& other) noexcept {
@@ -62,13 +63,13 @@ std::vector<std::int32_t> Session::generate(std::int64_t count, const std::funct
     return drawn;
 }
 
-const SessionStats& Session::stats() const { return use()->runs.stats; }
+const SessionStats& Session::stats() const { return use()->runs.stats(); }
 SessionMemory Session::memory() const { return use()->memory(); }
 std::int64_t Session::chunk(std::int64_t waiting) const { return use()->runs.rows_for(waiting); }
 Plan& Session::plan(std::int64_t rows) { return use()->plans.get({.rows = rows}); }
 Plan& Session::encoder_plan(std::int64_t tokens) {
     return use()->plans.get({.rows = RunScheduler::encoder_rows_for(tokens), .encoder = true});
 }
-std::vector<DispatchTiming> Session::take_timings() { return std::exchange(use()->runs.timings, {}); }
+std::vector<DispatchTiming> Session::take_timings() { return use()->runs.take_timings(); }
 
 }  // namespace vantage

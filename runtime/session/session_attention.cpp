@@ -74,7 +74,7 @@ Session& Session::State::replay_recording(std::int64_t layer) {
         replay.rewind(0);
     }
     if (core.config.is_vision())
-        replay.set_image(core.runs.pixels);
+        replay.set_image(core.runs.pixels());
     else
         replay.append(ran, std::span(sequence.types).first(ran.size()));
     replay.run();

@@ -45,17 +45,17 @@ SessionUse::SessionUse(std::shared_ptr<SessionCore> core) : core_(std::move(core
                     "own session of the model");
 }
 
-SessionCore::SessionCore(const Model& m, const SessionOptions& o, std::int64_t count)
-    : model(m),
+SessionCore::SessionCore(const Model& m, const SessionOptions& o, std::int64_t count, bool is_session)
+    : alone(is_session),
+      model(m),
       options(o),
       config(config_of(model)),
       context(checked_context(count)),
       sequences(static_cast<std::size_t>(count), SequenceState(config)),
-      plans(model, options, context),
       graphs(all_graphs()),
       states(model, graphs, context, options.guard || environment_flag("VANTAGE_GUARD")),
+      plans(model, options, context, states.bindings()),
       runs(model, options, sequences, states, plans, context) {
-    plans.bind(states.bindings());
     for (std::size_t i = 0; i < sequences.size(); ++i) restart(i, options.sampling);
     write_head_mask();
     write_visible_keys();
@@ -135,18 +135,18 @@ void SessionCore::write_visible_keys() {
 
 std::vector<Graph> SessionCore::all_graphs() const {
     std::vector<Graph> all;
-    all.push_back(plans.graph({.lanes = std::ssize(sequences)}));
-    if (is_encoder_decoder()) all.push_back(plans.graph({.lanes = std::ssize(sequences), .encoder = true}));
+    const PlanKey own{.lanes = std::ssize(sequences)}, encoder{.lanes = std::ssize(sequences), .encoder = true};
+    all.push_back(session_graph(model, options, context, own));
+    if (is_encoder_decoder()) all.push_back(session_graph(model, options, context, encoder));
     return all;
 }
 
 // Bytes on the device for one token of every sequence: caches, recorded rows, tables, the token.
 std::uint64_t SessionCore::bytes_per_token(std::int64_t count) const {
     const auto kept = [&](std::int64_t tokens) {
-        const PlanCache sized(model, options, tokens);
         std::map<std::string, std::uint64_t> bytes;  // by name: two graphs share some
         const auto add = [&](bool encoder) {
-            const Graph graph = sized.graph({.lanes = count, .encoder = encoder});
+            const Graph graph = session_graph(model, options, tokens, {.lanes = count, .encoder = encoder});
             for (const Value& value : graph.values())
                 if (value.kind == ValueKind::state || value.kind == ValueKind::constant)
                     bytes[value.name] = value.type.bytes();
@@ -196,9 +196,9 @@ SessionMemory SessionCore::memory() const {
 
 void SessionCore::restart(std::size_t index, const Sampling& sampling) {
     check_sampling(sampling);
-    runs.stop();
+    runs.changed(index);
     replay.reset();
-    if (sequences.size() == 1) runs.stats = {};
+    if (alone) runs.reset_stats();
     SequenceState& s = sequences[index];
     s.restart();
     s.sampling = sampling;
@@ -219,7 +219,7 @@ void SessionCore::append(std::size_t index, std::span<const std::int32_t> ids, s
     check_ids(ids);
     check_room(sequences[index].tokens.size(), ids.size());
     if (ids.empty()) return;
-    runs.stop();
+    runs.changed(index);
     sequences[index].append(ids, types);
 }
 
@@ -230,7 +230,7 @@ void SessionCore::rewind(std::size_t index, std::int64_t count) {
                     format("a sequence of {} tokens cannot go back to token {}", s.tokens.size(), number(count)));
     if (config.is_vision() && count > 0 && count < context)
         throw Error(ErrorKind::usage, model.info().name + " takes whole images: it cannot go back into one");
-    runs.stop();
+    runs.changed(index);
     replay.reset();
     s.truncate(count);
     if (is_encoder()) s.forget_results();
@@ -262,9 +262,9 @@ void SessionCore::set_image(std::span<const float> pixels) {
                                              number(image.height), number(image.width), number(image.pixels())));
     for (const float pixel : pixels)
         if (!std::isfinite(pixel)) throw Error(ErrorKind::usage, "the image has pixels that are not finite");
-    runs.stop();
+    runs.changed(0);
     replay.reset();
-    runs.pixels.assign(pixels.begin(), pixels.end());
+    runs.set_pixels(pixels);
     SequenceState& s = sequences.front();
     s.forget_results();
     s.tokens.assign(static_cast<std::size_t>(context), 0);
@@ -288,7 +288,8 @@ void SessionCore::mask_heads(std::span<const HeadId> heads) {
         throw Error(ErrorKind::usage,
                     "heads can be masked in a session that was made with SessionOptions::masked_heads");
     for (const HeadId& head : heads) check_masked_head(head);
-    runs.stop();
+    runs.settle();
+    for (std::size_t i = 0; i < sequences.size(); ++i) runs.changed(i);
     replay.reset();
     const std::vector<HeadId> before = std::exchange(*options.masked_heads, {heads.begin(), heads.end()});
     write_head_mask();
@@ -350,7 +351,7 @@ void SessionCore::require_decoder() const {
 void SessionCore::require_source() const {
     if (!is_encoder_decoder()) return;
     for (const SequenceState& s : sequences)
-        if (s.source.empty() && (sequences.size() == 1 || !s.tokens.empty()))
+        if (s.source.empty() && (alone || !s.tokens.empty()))
             throw Error(ErrorKind::usage, model.info().name + " is an encoder–decoder (" + model.info().architecture +
                                               "): it writes about a text, which set_source() gives it first");
 }

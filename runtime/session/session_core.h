@@ -13,19 +13,21 @@ namespace vantage::detail {
 
 class SessionCore {
 public:
-    SessionCore(const Model& model, const SessionOptions& options, std::int64_t sequences);
+    /// `is_session`: of a Session, whose only sequence has the statistics for itself.
+    SessionCore(const Model& model, const SessionOptions& options, std::int64_t sequences, bool is_session);
     ~SessionCore();
     SessionCore(const SessionCore&) = delete;
     SessionCore& operator=(const SessionCore&) = delete;
 
+    const bool alone;  ///< a Session, not a Batch of one
     const Model model;
     SessionOptions options;
     const ModelConfig& config;
     const std::int64_t context;  ///< of each sequence
     std::vector<SequenceState> sequences;
-    PlanCache plans;
     const std::vector<Graph> graphs;  ///< of one row for all sequences; of an encoder–decoder the encoder's, too
     DeviceStates states;
+    PlanCache plans;
     RunScheduler runs;
     /// The same tokens in a session that records the layer whose attention was asked for last.
     std::unique_ptr<Session> replay;

@@ -3,7 +3,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "runtime/session/model_access.h"
+
 namespace vantage {
+
+void begin_answer(Sequence& s, std::span<const std::int32_t> source) {
+    s.set_source(source);
+    const auto first = static_cast<std::int32_t>(config_of(s.model()).forced_first_token);
+    if (first >= 0) s.append(std::span(&first, 1));
+}
 
 // Takes text in, gives out what can no longer become a stop text; the text is done at one.
 std::string TextStream::release(const std::string& text) {

@@ -12,6 +12,9 @@ inline Ending reason_to_end(const Sequence& s) {
     return s.context_full() ? Ending::context_full : s.ended() ? Ending::end_token : Ending::length;
 }
 
+/// Gives an encoder–decoder the text that it answers; the sequence begins with the tokens that its answers begin with.
+void begin_answer(Sequence& s, std::span<const std::int32_t> source);
+
 /// Gives out whole characters only, and nothing that may yet turn out to be the beginning of a stop text.
 class TextStream {
 public:

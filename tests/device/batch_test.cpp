@@ -1,8 +1,15 @@
 // Several sequences in the same runs: each gets what it gets alone.
+#include <csignal>
+
 #include <catch2/catch_test_macros.hpp>
 #include <catch2/generators/catch_generators.hpp>
+#include <chrono>
+#include <memory>
+#include <numeric>
+#include <thread>
 
 #include "oracle_model.h"
+#include "runtime/base/interrupt.h"
 #include "test_model.h"
 #include "tests/host/expect_error.h"
 #include "vantage/batch.h"
@@ -81,18 +88,102 @@ TEST_CASE("a batch of decoders equals single sessions", "[batch][models]") {
         CHECK(batch[static_cast<std::int64_t>(i)].tokens() == drawn_alone(model, prompts[i], samplings()[i], 12));
 }
 
-TEST_CASE("a sequence is the same to the last bit in any place of a run", "[batch]") {
-    const Model model = Model::load(test_device(), oracle_models + std::string(GENERATE("llama", "mixtral")));
+// Of the sequence `slot` of a batch, with these others (empty: none): its text, and the logits behind it.
+struct Written {
+    Ids tokens;
+    std::vector<float> logits;
+    bool operator==(const Written&) const = default;
+};
+Written written_beside(const Model& model, const SessionOptions& options, std::size_t slot, std::vector<Ids> prompts,
+                       std::span<const std::int64_t> ends, bool as_source = false) {
+    Batch batch(model, std::ssize(prompts), options);
+    for (std::size_t i = 0; i < prompts.size(); ++i) {
+        Sequence& one = batch[static_cast<std::int64_t>(i)];
+        one.restart(samplings()[i == slot ? 1 : 0]);
+        if (prompts[i].empty()) continue;
+        if (as_source)
+            one.set_source(prompts[i]);
+        else
+            one.append(prompts[i]);
+    }
+    std::vector<std::int64_t> drawn(prompts.size());
+    batch.generate(12, [&](std::int64_t i, std::int32_t) {
+        const auto at = static_cast<std::size_t>(i);
+        return ++drawn[at] < (at == slot ? 12 : ends[at]);
+    });
+    Sequence& own = batch[static_cast<std::int64_t>(slot)];
+    return {own.tokens(), own.next_logits().vector()};
+}
+
+TEST_CASE("a sequence's logits are equal to the last bit, whatever runs beside", "[batch][models]") {
+    const std::string name = GENERATE("llama", "mixtral", "gemma2", "t5");
+    const Precision precision = GENERATE(Precision::f32, Precision::f16);
+    INFO(name << " in " << name_of(precision));
+    const Model model = Model::load(test_device(), oracle_models + name);
+    SessionOptions options = exact(false);
+    options.precision = precision;
     const std::vector<Ids> prompts = prompts_for(model);
-    Batch all(model, 3, exact(true)), some(model, 3, exact(true));
-    give(all, prompts);
-    all.run();
-    some[2].append(prompts[0]);
-    some[0].append(prompts[2]);
-    some.run();
-    CHECK(all[0].logits().vector() == some[2].logits().vector());
-    CHECK(all[2].logits().vector() == some[0].logits().vector());
-    CHECK(some[1].logits().empty());
+    const auto other = some_ids(17, model.info().vocab - 3);
+    const bool as_source = name == "t5";
+    const auto write = [&](std::size_t slot, const std::vector<Ids>& all, std::vector<std::int64_t> ends) {
+        return written_beside(model, options, slot, all, ends, as_source);
+    };
+    const Written alone = write(0, {prompts[0], {}, {}, {}, {}}, {0, 0, 0, 0, 0});
+    CHECK(write(0, {prompts[0], prompts[1], prompts[2], other, other}, {0, 2, 5, 12, 1}) == alone);
+    CHECK(write(3, {prompts[2], other, {}, prompts[0], prompts[1]}, {1, 7, 0, 0, 3}) == alone);
+}
+
+TEST_CASE("a sequence that begins later does not change one that draws", "[batch]") {
+    const Model model = Model::load(test_device(), oracle_models + "llama");
+    SessionOptions options = exact(false);
+    options.precision = Precision::f16;
+    const std::vector<Ids> prompts = prompts_for(model);
+    const Written alone = written_beside(model, options, 0, {prompts[0], {}, {}}, std::vector<std::int64_t>(3));
+    Batch batch(model, 3, options);
+    batch[0].restart(samplings()[1]);
+    batch[0].append(prompts[0]);
+    for (int round = 0; round < 12; ++round) {
+        if (round == 3) batch[1].append(prompts[2]);
+        if (round == 6) batch[2].append(prompts[1]);
+        if (round == 8) batch[1].restart(samplings()[2]), batch[1].append(prompts[0]);
+        REQUIRE(batch.next()[0].has_value());
+        if (round % 4 == 1) batch.run();  // runs what was drawn, and changes nothing
+    }
+    CHECK(batch.stats().prompt_tokens < 80);  // of all: none runs again because of another
+    CHECK((Written{batch[0].tokens(), batch[0].next_logits().vector()}) == alone);
+}
+
+TEST_CASE("logits asked for in between change no text and no statistics", "[batch]") {
+    const Model model = Model::load(test_device(), oracle_models + std::string(GENERATE("llama", "t5")));
+    SessionOptions options = exact(false);
+    options.precision = Precision::f16;
+    const std::vector<Ids> prompts = prompts_for(model);
+    const bool source = model.info().encoder_layers > 0;
+    Batch plain(model, 3, options), asked(model, 3, options);
+    for (Batch* batch : {&plain, &asked})
+        for (std::size_t i = 0; i < 3; ++i) {
+            Sequence& one = (*batch)[static_cast<std::int64_t>(i)];
+            one.restart(samplings()[i]);
+            if (source)
+                one.set_source(prompts[i]);
+            else
+                one.append(prompts[i]);
+        }
+    for (int round = 0; round < 8; ++round) {
+        const std::int64_t i = round % 3, before = asked[(i + 1) % 3].processed();
+        const Array logits = asked[i].next_logits();
+        CHECK(asked[i].next_logits().vector() == logits.vector());
+        CHECK(asked[(i + 1) % 3].processed() == before);  // only the one that is asked runs
+        if (i == 0)                                       // greedy
+            CHECK(std::ranges::max_element(logits) - logits.begin() == plain.next()[0].value());
+        else
+            plain.next();
+        asked.next();
+    }
+    for (std::int64_t i = 0; i < 3; ++i) CHECK(plain[i].tokens() == asked[i].tokens());
+    CHECK(plain.stats().prompt_tokens == asked.stats().prompt_tokens);
+    CHECK(plain.stats().prompt_rows == asked.stats().prompt_rows);
+    CHECK(plain.stats().generated_tokens == asked.stats().generated_tokens);
 }
 
 TEST_CASE("a batch of encoders equals single sessions", "[batch][models]") {
@@ -160,6 +251,16 @@ TEST_CASE("a batch of encoder–decoders equals single sessions", "[batch][model
         alone.generate(8);
         CHECK(batch[static_cast<std::int64_t>(i)].tokens() == alone.tokens());
     }
+}
+
+TEST_CASE("the guard passes for states of few bytes that a batch shares", "[batch]") {
+    const Model model = Model::load(test_device(), oracle_models + "t5");
+    const std::int64_t sequences = GENERATE(2, 3, 4);  // their lengths are 8 to 16 bytes
+    Batch batch(model, sequences, {.context = 160, .precision = Precision::f32, .guard = true});
+    for (std::int64_t i = 0; i < sequences; ++i) batch[i].set_source(some_ids(3 + 8 * i, 90));
+    batch[0].append(some_ids(120, 90));  // in a run of one lane
+    batch.generate(2);
+    CHECK((batch[0].tokens().size() == 123 && batch[1].tokens().size() == 3));
 }
 
 TEST_CASE("sequences of a batch end one by one, and another takes the place of one", "[batch]") {
@@ -231,15 +332,98 @@ TEST_CASE("what a batch cannot take is said", "[batch]") {
 TEST_CASE("a long prompt beside sequences that draw runs its own rows only", "[batch]") {
     const Model model = Model::random(test_device(), "small", R"({"model_type": "gpt2", "n_layer": 1, "n_embd": 32,
         "n_head": 2, "n_positions": 600, "vocab_size": 300})");
-    Batch batch(model, 16, {.context = 600, .sampling = {.ignore_end = true}});
+    // f32: two tokens are as likely in f16
+    Batch batch(model, 16, {.context = 600, .precision = Precision::f32, .sampling = {.ignore_end = true}});
     for (std::int64_t i = 0; i < 15; ++i) batch[i].append(some_ids(3 + i, 300));
     batch.generate(2);
     const std::int64_t before = batch.stats().prompt_rows;
     batch[15].append(some_ids(512, 300));
     const std::vector<std::optional<std::int32_t>> drawn = batch.next();
     CHECK(std::ranges::all_of(drawn, [](const std::optional<std::int32_t>& token) { return token.has_value(); }));
-    CHECK(batch.stats().prompt_rows - before == 512 + 15);  // of each of the others its last token
-    Session alone(model, {.context = 600});
+    CHECK(batch.stats().prompt_rows - before == 512);  // the others go on with what was drawn of them
+    Session alone(model, {.context = 600, .precision = Precision::f32});
     alone.append(some_ids(512, 300));
     CHECK(alone.next() == drawn[15]);
+}
+
+TEST_CASE("a batch of one is a batch, not a session", "[batch]") {
+    const Model model = Model::load(test_device(), oracle_models + "t5");
+    Batch one(model, 1, exact(false));
+    one.run();  // nothing to do
+    one[0].set_source(some_ids(9, 90));
+    CHECK(one.stats().prompt_tokens == 0);  // the encoder runs with the next call
+    one.generate(2);
+    CHECK(one.stats().prompt_tokens == 9);
+    one[0].restart();
+    CHECK(one.stats().prompt_tokens == 9);
+    one.restart();
+    CHECK(one.stats().prompt_tokens == 0);
+}
+
+TEST_CASE("what Ctrl-C cut off goes on as if nothing had been", "[batch][session]") {
+    const Model model = Model::load(test_device(), oracle_models + "llama");
+    const std::vector<Ids> prompts = prompts_for(model);
+    SessionOptions options = exact(false);
+    options.precision = Precision::f16;
+    const auto begun = [&] {
+        auto batch = std::make_unique<Batch>(model, 3, options);
+        for (std::size_t i = 0; i < 3; ++i) (*batch)[static_cast<std::int64_t>(i)].restart(samplings()[i]);
+        give(*batch, prompts);
+        return batch;
+    };
+    const std::unique_ptr<Batch> plain = begun(), cut = begun();
+    plain->generate(10);
+    catch_interrupts();
+    int struck = 0;
+    for (int delay = 0; delay < 400 && std::ssize((*cut)[0].tokens()) < std::ssize(prompts[0]) + 10; delay += 3) {
+        std::thread user([&] {  // somewhere: between chunks, in a draw, behind it
+            std::this_thread::sleep_for(std::chrono::microseconds(200 * delay));
+            std::raise(SIGINT);
+        });
+        try {
+            for (int token = 0; token < 3 && std::ssize((*cut)[0].tokens()) < std::ssize(prompts[0]) + 10; ++token)
+                cut->next();
+        } catch (const Error& error) {
+            CHECK(error.kind() == ErrorKind::interrupted);
+            ++struck;
+        }
+        user.join();
+        take_interrupt();
+    }
+    std::signal(SIGINT, SIG_DFL);
+    CHECK(struck > 0);
+    for (std::int64_t i = 0; i < 3; ++i) CHECK((*cut)[i].tokens() == (*plain)[i].tokens());
+}
+
+TEST_CASE("a session keeps a limited number of plans", "[session]") {
+    const Model model = Model::load(test_device(), oracle_models + "gpt2");
+    Session session(model, {.context = 64});
+    std::vector<std::uint64_t> bytes;
+    for (std::int64_t rows = 1; rows <= 20; ++rows) bytes.push_back(session.plan(rows).arena_bytes());
+    CHECK(session.memory().intermediates == std::accumulate(bytes.begin() + 4, bytes.end(), std::uint64_t{0}));
+    session.append(some_ids(20, 100));
+    CHECK(session.next().has_value());
+}
+
+TEST_CASE("texts become the vectors that they are alone", "[batch][models]") {
+    const Model model = Model::load(test_device(), oracle_models + "bert");
+    std::vector<std::string> texts{"a cat", "the second text is somewhat longer than the first one and the third one",
+                                   "", "dogs"};
+    texts.insert(texts.end(), 33, "one of many");  // two runs of 18 lanes
+    std::vector<std::int64_t> progress;
+    std::size_t timed = 0;
+    EmbedOptions options{.normalise = true,
+                         .session = {.precision = Precision::f32, .profile = true},
+                         .on_progress = [&](std::int64_t done, std::int64_t) { progress.push_back(done); },
+                         .on_timings = [&](const std::vector<DispatchTiming>&) { ++timed; }};
+    const Array all = embed(model, texts, options);
+    CHECK((std::ssize(progress) == all.shape()[0] && progress.back() == std::ssize(texts)));
+    CHECK(timed == 2);  // sizes 8 and 16
+    for (const std::int64_t i : {0, 1, 2, 3, 20}) {
+        Session session(model, {.precision = Precision::f32});
+        session.append(texts[static_cast<std::size_t>(i)]);
+        session.run();
+        CHECK(difference(all.row(i), embedding(session, options)).first < 1e-4);
+    }
+    expect_error(ErrorKind::usage, {"encoder"}, [&] { embed(mini_world(), {"a"}); });
 }

@@ -17,6 +17,7 @@ namespace {
 
 template <class T>
 concept streams_temporary = requires(const std::string& prompt) { std::declval<T>().stream(prompt); };
+static_assert(!std::is_move_constructible_v<Sequence> && std::is_nothrow_move_constructible_v<Session>);
 static_assert(!streams_temporary<Generator> && streams_temporary<Generator&>);
 
 Session ran(const SessionOptions& options, std::int64_t tokens = 12) {
@@ -61,7 +62,7 @@ TEST_CASE("a moved-from session and generator are an error", "[session]") {
 }
 
 TEST_CASE("a call during a call of another thread is an error", "[session][threads]") {
-    const auto core = std::make_shared<detail::SessionCore>(mini_world(), SessionOptions{.context = 8}, 1);
+    const auto core = std::make_shared<detail::SessionCore>(mini_world(), SessionOptions{.context = 8}, 1, true);
     const detail::SessionUse here(core);
     const detail::SessionUse nested(core);
     std::thread other([&] {

@@ -10,46 +10,51 @@ namespace {
 
 using SlotList = std::vector<std::size_t>;
 
-// Chunks of 8, then of what is left.
-std::int64_t eight(std::int64_t waiting) { return waiting > 1 ? 8 : 1; }
+std::int64_t eight(std::int64_t waiting) { return waiting > 1 ? 8 : 1; }  // chunks of 8, then of what is left
+std::int64_t whole(std::int64_t waiting) { return waiting > 1 ? 512 : 1; }
+
+RunShapes decoder_shapes(std::int64_t (*rows)(std::int64_t), std::int64_t sequences) {
+    return {rows, [=](std::int64_t each, std::int64_t) { return decoder_lanes(each, sequences); }};
+}
+RunShapes encoder_shapes(std::int64_t (*rows)(std::int64_t), std::int64_t sequences) {
+    return {rows, [=](std::int64_t each, std::int64_t wanted) { return encoder_lanes(each, wanted, sequences); }};
+}
 
 }  // namespace
 
 TEST_CASE("a long prompt runs apart from sequences that wait for one token", "[batch]") {
     std::vector<std::int64_t> waiting(16, 1);
     waiting[9] = 512;
-    const auto whole = [](std::int64_t tokens) { return tokens > 1 ? std::int64_t{512} : 1; };
-    const PromptRun first = next_prompt_run(waiting, whole);
-    CHECK((first.rows == 512 && first.slots == SlotList{9}));
-    waiting[9] = 0;
-    std::int64_t rows = 512, runs = 1;
-    while (std::ranges::max(waiting) > 0) {
-        const PromptRun run = next_prompt_run(waiting, whole);
-        CHECK(run.rows == 1);
-        for (const std::size_t slot : run.slots) {
-            CHECK(waiting[slot] == 1);
-            waiting[slot] = 0;
-        }
-        rows += run.rows * std::ssize(run.slots), ++runs;
-    }
-    CHECK(rows == 512 + 15);
-    CHECK(runs == 5);  // 8, 4, 2 and 1 lanes
+    const std::vector<PromptRun> runs = prompt_runs(waiting, decoder_shapes(whole, 16));
+    REQUIRE(runs.size() == 2);
+    CHECK((runs[0].rows == 512 && runs[0].slots == SlotList{9} && runs[0].lanes == SlotList{9}));
+    CHECK((runs[1].rows == 1 && runs[1].slots.size() == 15 && runs[1].lanes.size() == 16));
+    CHECK(std::ranges::is_sorted(runs[1].lanes));
 }
 
 TEST_CASE("sequences that need equally many rows share a run", "[batch]") {
-    CHECK(next_prompt_run(std::vector<std::int64_t>{21, 1, 6, 0}, eight).slots == SlotList{0, 2});
-    CHECK(next_prompt_run(std::vector<std::int64_t>{3, 4, 5}, eight).slots == SlotList{0, 1, 2});  // all of them
-    CHECK(next_prompt_run(std::vector<std::int64_t>{3, 4, 5, 1}, eight).slots == SlotList{0, 1});
-    const auto many = [](std::int64_t) { return std::int64_t{8192}; };
-    CHECK(next_prompt_run(std::vector<std::int64_t>(8, 9), many).slots.size() == 2);  // rows of a run are limited
-    const auto huge = [](std::int64_t) { return std::int64_t{65536}; };
-    CHECK(next_prompt_run(std::vector<std::int64_t>(8, 9), huge).slots.size() == 1);
+    const PromptRun run = next_prompt_run(std::vector<std::int64_t>{21, 1, 6, 0}, decoder_shapes(eight, 4));
+    CHECK((run.slots == SlotList{0, 2} && run.lanes == SlotList{0, 1, 2, 3}));
+    // which of 20 they are does not change the number of lanes
+    for (const std::size_t waits : {1u, 3u, 20u}) {
+        std::vector<std::int64_t> waiting(20);
+        std::fill_n(waiting.end() - static_cast<std::ptrdiff_t>(waits), waits, 5);
+        const PromptRun some = next_prompt_run(waiting, decoder_shapes(eight, 20));
+        CHECK((some.lanes.size() == 16 && some.slots.size() == std::min<std::size_t>(waits, 16)));
+        CHECK(std::ranges::equal(some.slots, std::span(some.lanes).first(some.slots.size())));
+    }
 }
 
-TEST_CASE("lanes are powers of two or all sequences, the live ones first", "[batch]") {
-    CHECK((lanes_holding(1, 6) == 1 && lanes_holding(3, 6) == 4 && lanes_holding(5, 6) == 6));
-    CHECK((lanes_filled_by(1, 6) == 1 && lanes_filled_by(5, 6) == 4 && lanes_filled_by(6, 6) == 6));
-    CHECK(slots_of_lanes({false, true, false, true, true}, 4) == SlotList{1, 3, 4, 0});
+TEST_CASE("lanes of a decoder's run depend on its rows only, an encoder's waste less than half", "[batch]") {
+    CHECK((decoder_lanes(1, 6) == 6 && decoder_lanes(8, 6) == 6 && decoder_lanes(8, 60) == 16));
+    CHECK((decoder_lanes(32, 60) == 4 && decoder_lanes(512, 60) == 1));
+    CHECK((encoder_lanes(8, 1, 6) == 1 && encoder_lanes(8, 3, 6) == 4 && encoder_lanes(8, 5, 6) == 6));
+    const auto many = [](std::int64_t) { return std::int64_t{8192}; };
+    CHECK(next_prompt_run(std::vector<std::int64_t>(8, 9), encoder_shapes(many, 8)).slots.size() == 2);
+    const auto huge = [](std::int64_t) { return std::int64_t{65536}; };
+    CHECK(next_prompt_run(std::vector<std::int64_t>(8, 9), encoder_shapes(huge, 8)).slots.size() == 1);
+    const PromptRun three = next_prompt_run(std::vector<std::int64_t>{3, 4, 5, 1}, encoder_shapes(eight, 4));
+    CHECK((three.slots == SlotList{0, 1, 2} && three.lanes.size() == 4));
 }
 
 TEST_CASE("a sequence keeps the results of the tokens that it keeps", "[session]") {
