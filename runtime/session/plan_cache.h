@@ -46,8 +46,8 @@ public:
               std::shared_ptr<const Bindings> bindings)
         : model_(model), options_(options), context_(context), bindings_(std::move(bindings)) {}
 
-    /// The plan for this key, valid until max_plans - 1 others were asked for; compiled where it is not there. Throws as
-    /// Plan's constructor.
+    /// The plan for this key, compiled where it is not there; valid until max_plans - 1 others were asked for. Throws
+    /// as Plan's constructor.
     Plan& get(const PlanKey& key);
     /// Bytes of the plans' intermediates.
     std::uint64_t arena_bytes() const;

@@ -1,4 +1,4 @@
-// Which runs come next: prompts in chunks, all sequences together when tokens are drawn, drawn tokens ahead of the host.
+// Which runs come next: prompts in chunks, all sequences together when tokens are drawn, draws ahead of the host.
 //
 // A sequence's results are the same to the last bit, whatever runs beside it: a decoder's runs of so many rows always
 // have the same number of lanes, so that the same kernels do them.

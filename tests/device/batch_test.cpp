@@ -30,8 +30,8 @@ std::vector<Ids> prompts_for(const Model& model) {
     return prompts;
 }
 
-// Kernels of matrix products are chosen by the number of rows, which a batch has more of: sums are rounded in another order.
-// This is the oracle's strict limit for logits in f32.
+// Kernels of matrix products are chosen by the number of rows, which a batch has more of: sums are rounded in another
+// order. This is the oracle's strict limit for logits in f32.
 constexpr double rounding = 2e-4;
 
 SessionOptions exact(bool inspect) {
