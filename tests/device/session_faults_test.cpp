@@ -20,7 +20,7 @@ std::vector<std::int32_t> whole_session(const Device& device) {
     const Model model = Model::load(device, gpt2_folder);
     Session session(model, {.context = 24, .record_attention = {.layers = {1}}, .largest_chunk = 8});
     session.append(std::vector<std::int32_t>{5, 9, 2, 77, 31, 4, 8, 100, 3, 64});
-    static_cast<void>(session.generate(4));
+    static_cast<void>(session.generate(8));
     static_cast<void>(session.attention({1, 0}, {0, 10}, {0, 10}));
     return session.tokens();
 }
