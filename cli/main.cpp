@@ -72,7 +72,8 @@ void add_common(CLI::App& app) {
                          "Print version, commit, compiler, glslang version and kernel families");
 }
 
-// Every option --some-flag can also be set as VANTAGE_SOME_FLAG. The command line takes precedence.
+/// Lets the environment set the options of a command: VANTAGE_SOME_FLAG for --some-flag. The command line takes
+/// precedence.
 void add_environment_twins(CLI::App& app) {
     for (CLI::Option* option : app.get_options()) {
         if (option->get_lnames().empty() || !option->get_envname().empty() || option == app.get_help_ptr()) continue;
@@ -80,6 +81,14 @@ void add_environment_twins(CLI::App& app) {
         if (name == "VANTAGE_version" || name == "VANTAGE_device") continue;  // the runtime reads VANTAGE_DEVICE itself
         for (char& c : name) c = c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
         option->envname(name);
+    }
+}
+
+/// Does so for the command that runs, and not before: the commands share the variables.
+void add_environment_twins_when_parsed(CLI::App& app) {
+    for (CLI::App* command : app.get_subcommands({})) {
+        command->preparse_callback([command](std::size_t) { add_environment_twins(*command); });
+        add_environment_twins_when_parsed(*command);
     }
 }
 
@@ -108,9 +117,7 @@ int run(int argc, char** argv) {
     add_tune(app);
     add_bench(app);
     add_environment_twins(app);
-    // only of the subcommand that runs: others share its variables
-    for (CLI::App* command : app.get_subcommands({}))
-        command->preparse_callback([command](std::size_t) { add_environment_twins(*command); });
+    add_environment_twins_when_parsed(app);
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {

@@ -30,7 +30,8 @@ void measure_and_write(Report& report, const std::function<void()>& measure, con
 
 void add_bench_output(CLI::App& command, BenchOutput& output) {
     command
-        .add_option("-o", output.format, "Output format: md (a table), csv, json, or jsonl (one JSON object per line)")
+        .add_option("-o,--format", output.format,
+                    "Output format: md (a table), csv, json, or jsonl (one JSON object per line)")
         ->type_name("FORMAT")
         ->capture_default_str();
     command.add_option("--output", output.file, "Write to FILE instead of stdout")->type_name("FILE");

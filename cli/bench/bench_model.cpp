@@ -7,6 +7,7 @@
 #include "cli/bench/bench_start.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/generation_options.h"
+#include "cli/shared/option_checks.h"
 #include "cli/shared/profile.h"
 #include "cli/shared/progress.h"
 #include "runtime/bench/model_bench.h"
@@ -162,9 +163,9 @@ void add_bench_model(CLI::App& bench) {
         ->excludes("--model");
     add_list(*command, "--pp", o->prompts,
              "Prompt lengths in tokens. Default: without --pp and --tg, --pp 512 --tg 128")
-        ->check(CLI::PositiveNumber);
-    add_list(*command, "--tg", o->texts, "Numbers of tokens to generate")->check(CLI::PositiveNumber);
-    add_list(*command, "--depth", o->depths, "Numbers of tokens in the context before")->check(CLI::NonNegativeNumber);
+        ->check(above_zero);
+    add_list(*command, "--tg", o->texts, "Numbers of tokens to generate")->check(above_zero);
+    add_list(*command, "--depth", o->depths, "Numbers of tokens in the context before")->check(zero_or_more);
     add_precision_option(*command, o->precision);
     command->add_option("-r,--repeats", o->repeats, "Repeats, after one warm-up run")
         ->type_name("N")

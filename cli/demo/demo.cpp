@@ -8,6 +8,7 @@
 #include "cli/shared/head_mask.h"
 #include "cli/shared/head_pictures.h"
 #include "cli/shared/head_survey.h"
+#include "cli/shared/option_checks.h"
 #include "cli/shared/profile.h"
 #include "cli/shared/terminal_page.h"
 #include "runtime/base/json.h"
@@ -95,7 +96,7 @@ std::string explanation_of(const HeadSurvey& survey, const SalientHead& salient)
     const bool induction = salient.reason == SalientHead::induction;
     const std::string link =
         survey.quoted(salient.read.query) +
-        format(" pays {:.0f}\u00a0% of its attention to ", 100 * static_cast<double>(salient.read.weight)) +
+        format(" gives {:.0f}\u00a0% of its attention to ", 100 * static_cast<double>(salient.read.weight)) +
         survey.quoted(salient.read.key);
     return "A bright cell is a token (row) that attends to an earlier one (column): " + link +
            (induction ? ", the token that followed it before. " : ". ") +
@@ -202,7 +203,7 @@ void add_demo(CLI::App& app) {
         ->capture_default_str();
     command->add_option("-n,--n-predict", o->tokens, "Maximum number of tokens to generate")
         ->type_name("N")
-        ->check(CLI::PositiveNumber)
+        ->check(above_zero)
         ->capture_default_str();
     command
         ->add_option("--temp", o->temperature,

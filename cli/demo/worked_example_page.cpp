@@ -3,9 +3,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "cli/shared/cells.h"
 #include "runtime/inspect/worked_example.h"
-#include "runtime/picture/attention_scale.h"
-#include "runtime/picture/shown_text.h"
 
 namespace vantage::cli {
 
@@ -13,16 +12,6 @@ namespace {
 
 constexpr std::size_t width = 4;
 constexpr int label_columns = 14, matrix_columns = 22;
-
-std::string padded(const std::string& text, int columns) {
-    return text + std::string(static_cast<std::size_t>(std::max(0, columns - column_width(text))), ' ');
-}
-
-/// A weight on the background colour of the heat maps.
-std::string weight_cell(const Page& page, float weight) {
-    return page.on(colour_at(ColourMap::magma, position_of(weight, 1, AttentionScale::square_root)),
-                   format("{:5.2f}", weight));
-}
 
 }  // namespace
 
@@ -44,16 +33,17 @@ WorkedExamplePage::WorkedExamplePage(const Device& device) {
 void WorkedExamplePage::print_row(const Page& page,
                                   const std::vector<std::pair<const char*, const char*>>& three) const {
     std::string line(label_columns, ' ');
-    for (const auto& [name, heading] : three) line += padded(heading, matrix_columns);
+    for (const auto& [name, heading] : three) line += align_left(heading, matrix_columns);
     line.erase(line.find_last_not_of(' ') + 1);
     std::printf("%s\n", page.dim(line).c_str());
     for (std::size_t row = 0; row < tokens_.size(); ++row) {
-        line = padded(tokens_[row], label_columns - 1);
+        line = align_left(tokens_[row], label_columns - 1);
         for (const auto& [name, heading] : three) {
             const std::vector<float>& matrix = matrices_.at(name);
             for (std::size_t col = 0; col < width; ++col) {
                 const float value = matrix[row * width + col];
-                line += name[0] == 'A' ? weight_cell(page, value) : format("{:5.2f}", value);
+                const std::string number = format("{:5.2f}", value);
+                line += name[0] == 'A' ? on_share(page, static_cast<double>(value), number) : number;
             }
             if (name != three.back().first) line += "  ";
         }

@@ -6,6 +6,7 @@
 #include "cli/device/tune_report.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/generation_options.h"
+#include "cli/shared/option_checks.h"
 #include "cli/shared/progress.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/interrupt.h"
@@ -211,7 +212,7 @@ void add_tune(CLI::App& app) {
         ->capture_default_str();
     add_precision_option(*command, o->precision);
     command->add_option("--seconds", o->seconds, "Time limit in seconds: no call is started later")
-        ->check(CLI::PositiveNumber)
+        ->check(above_zero)
         ->capture_default_str();
     command->add_flag("--quick", o->quick, "Measure only single tokens and the largest chunk, with fewer samples");
     command

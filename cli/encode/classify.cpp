@@ -8,6 +8,7 @@
 #include "cli/shared/head_mask.h"
 #include "cli/shared/head_survey.h"
 #include "cli/shared/model_images.h"
+#include "cli/shared/option_checks.h"
 #include "cli/shared/probabilities.h"
 #include "cli/shared/profile.h"
 #include "cli/shared/terminal_page.h"
@@ -168,7 +169,7 @@ void add_classify(CLI::App& app) {
     command->add_option("--pair", o->pair, "Second text, for models that take pairs")->type_name("TEXT");
     command->add_option("--top", o->top, "Number of labels or tokens to print")
         ->capture_default_str()
-        ->check(CLI::PositiveNumber);
+        ->check(above_zero);
     add_precision_option(*command, o->precision);
     add_head_mask_option(*command, o->masked);
     command->add_flag("--json", o->json, "Print one JSON object");

@@ -8,6 +8,7 @@
 #include "cli/explain/explain_text.h"
 #include "cli/shared/commands.h"
 #include "cli/shared/generation_options.h"
+#include "cli/shared/option_checks.h"
 #include "runtime/base/format.h"
 #include "runtime/models/config.h"
 #include "runtime/session/model_access.h"
@@ -55,12 +56,12 @@ void add_explain(CLI::App& app) {
         "vantage explain --tokens 100 --ctx 512");
     add_model_option(*command);
     command->add_option("--tokens", o->tokens, "Length of the prompt in tokens; 0: 64, or the context if it is shorter")
-        ->check(CLI::NonNegativeNumber)
+        ->check(zero_or_more)
         ->capture_default_str();
     command
         ->add_option("-c,--ctx,--context", o->session.context,
                      "Context length in tokens; 0: the model's maximum, or less if memory is short")
-        ->check(CLI::NonNegativeNumber)
+        ->check(zero_or_more)
         ->capture_default_str();
     add_precision_option(*command, o->precision);
     command->add_flag("--json", o->json, "Print one JSON object");

@@ -106,8 +106,8 @@ void add_losses(HeadsReport& report, const ModelInput& input, const SessionOptio
 }
 
 void run(const HeadsOptions& o) {
-    const std::string sort = data_key(o.sort);
-    check_sort_key(sort, o.ablate, o.values);
+    const KeyNames sort = names_of_key(o.sort);
+    check_sort_key(sort.data, o.ablate, o.values);
     SessionOptions options{.precision = recording_precision(o.precision),
                            .record_attention = RecordAttention::all(),
                            .profile = profiling(),
@@ -122,7 +122,7 @@ void run(const HeadsOptions& o) {
     session.run();
     note_dispatches(model.device(), session.take_timings());
 
-    HeadsReport report{.model = model, .precision = o.precision, .parts = {}, .sorted_by = sort};
+    HeadsReport report{.model = model, .precision = name_of(options.precision), .parts = {}, .sorted_by = sort};
     report.parts.reserve(attention_kinds(model).size());  // rows point into their parts
     for (const AttentionKind kind : attention_kinds(model))
         report.parts.push_back(heads_part(session, input.ids.size(), kind));
@@ -130,7 +130,7 @@ void run(const HeadsOptions& o) {
     for (HeadsPart& part : report.parts) {
         if (o.values) add_value_reads(part);
         add_paths(o, part);
-        sort_rows(part.rows, sort);
+        sort_rows(part.rows, sort.data);
     }
     report.image = std::move(input.image);
     if (!o.pictures.empty()) report.files = write_heads_pictures(report, o.pictures);
@@ -143,6 +143,7 @@ void add_choices(CLI::App& command, HeadsOptions& o) {
                     "Sort heads by this statistic, in descending order; \"head\": model order. Default: salience, with "
                     "--ablate loss_change")
         ->type_name("KEY")
+        ->transform([](const std::string& key) { return names_of_key(key).shown; })
         ->check(CLI::IsMember(sort_keys()));
     command.add_flag("--values", o.values, "Also weight attention by the norms of the values, ‖v‖ and ‖W_O v‖");
     command.add_flag("--ablate", o.ablate,
@@ -156,7 +157,7 @@ void add_choices(CLI::App& command, HeadsOptions& o) {
                     "encoder–decoders "
                     "get one of each per part, images also rollout-cls.png")
         ->type_name("DIR");
-    add_precision_option(command, o.precision);
+    add_recording_precision_option(command, o.precision);
     add_head_mask_option(command, o.masked);
     CLI::Option* as_json = command.add_flag("--json", o.json, "Print all statistics of all heads as one JSON object");
     command.add_flag("--csv", o.csv, "Print CSV: one line per head")->excludes(as_json);

@@ -26,11 +26,6 @@ void print_heads_csv(const HeadsReport& report) {
 }
 
 namespace {
-Json read_json_of(const Read& read) {
-    if (read.query < 0) return nullptr;
-    return {{"query", read.query}, {"key", read.key}, {"weight", read.weight}};
-}
-
 Json row_json(const HeadsPart& part, const HeadRow& row) {
     Json head = {{"attention", part.name()},
                  {"layer", row.place.layer},
@@ -38,12 +33,12 @@ Json row_json(const HeadsPart& part, const HeadRow& row) {
                  {"pattern", row.pattern.id()},
                  {"share", row.pattern.share},
                  {"rule", row.pattern.rule()},
-                 {"strongest", read_json_of(row.numbers->strongest)},
+                 {"strongest", json_of(row.numbers->strongest)},
                  {"received", row.numbers->received}};
     for (const auto& [name, value] : numbers_of(row)) head[name] = value;  // NaN becomes null
     if (row.values)
-        head["strongest_by_values"] = {{"projected", read_json_of(row.values->strongest)},
-                                       {"bare", read_json_of(row.values->strongest_unprojected)}};
+        head["strongest_by_values"] = {{"projected", json_of(row.values->strongest)},
+                                       {"bare", json_of(row.values->strongest_unprojected)}};
     return head;
 }
 
@@ -83,7 +78,7 @@ void print_heads_json(const HeadsReport& report) {
                            {"layer", t.layer},
                            {"head", t.head},
                            {"score", t.score},
-                           {"read", read_json_of(t.read)},
+                           {"read", json_of(t.read)},
                            {"example", reason_text(part->survey, t)}});
     const HeadSurvey &first = report.parts.front().survey, &last = report.parts.back().survey;
     Json all = {{"schema_version", 2},
@@ -91,7 +86,7 @@ void print_heads_json(const HeadsReport& report) {
                 {"device", report.model.device().caps().name},
                 {"precision", report.precision},
                 {"tokens", tokens_of_part(last.input().reading().ids, last.query_texts(), report.image.has_value())},
-                {"sorted_by", report.sorted_by},
+                {"sorted_by", report.sorted_by.data},
                 {"heads", heads},
                 {"most_telling", salient},
                 {"files", report.files}};

@@ -1,25 +1,19 @@
 #include "cli/heads/heads_report.h"
-#include "runtime/session/model_access.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <functional>
 
-#include "cli/shared/terminal_page.h"
+#include "cli/shared/cells.h"
 #include "runtime/base/format.h"
 #include "runtime/models/config.h"
-#include "runtime/picture/attention_scale.h"
 #include "runtime/picture/shown_text.h"
+#include "runtime/session/model_access.h"
 
 namespace vantage::cli {
 
 namespace {
-
-std::string to_width(const std::string& text, int width, bool right = false) {
-    const std::string space(static_cast<std::size_t>(std::max(0, width - column_width(text))), ' ');
-    return right ? space + text : text + space;
-}
 
 /// A column of the table: its heading and the cell of each head.
 struct Column {
@@ -28,21 +22,20 @@ struct Column {
     bool right;
     std::function<std::string(const HeadRow&)> text;
     std::function<double(const HeadRow&)> share = {};  ///< 0 to 1: the background colour; optional
+
+    std::string aligned(const std::string& cell) const {
+        return right ? align_right(cell, width) : align_left(cell, width);
+    }
 };
 
-/// The text of a number; a dash if the number is not defined (NaN).
-std::string if_defined(double value, const std::string& text) { return std::isnan(value) ? "–" : text; }
-
-/// ".07" and "1".
-std::string share_of_one(double value) {
-    return value >= 0.995 ? "1" : if_defined(value, format(".{:02.0f}", 100 * value));
+Column share_column(const char* heading, const std::function<double(const HeadRow&)>& share) {
+    return {heading, column_width(heading) + 1, true, [share](const HeadRow& row) { return share_text(share(row)); },
+            share};
 }
 
-Column share_column(HeadPattern::Kind pattern, double HeadStatistics::*number) {
-    const char* heading = info_of(pattern).column;
-    const auto value = [number](const HeadRow& row) { return row.numbers->*number; };
-    return {heading, static_cast<int>(std::string(heading).size()) + 1, true,
-            [value](const HeadRow& row) { return share_of_one(value(row)); }, value};
+/// The statistic that decides whether a head has this pattern.
+Column pattern_column(HeadPattern::Kind pattern, const std::function<double(const HeadStatistics&)>& mass) {
+    return share_column(info_of(pattern).column, [mass](const HeadRow& row) { return mass(*row.numbers); });
 }
 
 std::string entropy_text(const HeadRow& row) {
@@ -54,7 +47,7 @@ std::string entropy_text(const HeadRow& row) {
 std::string link_text(const HeadSurvey& survey, const HeadRow& row) {
     const Read& read = row.values ? row.values->strongest : row.numbers->strongest;
     if (read.query < 0 || read.key < 0) return "";
-    return " " + survey.link_text(read) + (row.values ? "" : " " + share_of_one(static_cast<double>(read.weight)));
+    return " " + survey.link_text(read) + (row.values ? "" : " " + share_text(static_cast<double>(read.weight)));
 }
 
 std::vector<Column> columns_of(const HeadsReport& report, const HeadsPart& part) {
@@ -76,16 +69,14 @@ std::vector<Column> columns_of(const HeadsReport& report, const HeadsPart& part)
     all.push_back({"entropy", 13, true, entropy_text});
     all.push_back(number("tokens", 1, [](const HeadRow& row) { return row.numbers->effective; }));
     all.push_back(number("distance", 1, [](const HeadRow& row) { return row.numbers->distance; }));
-    all.push_back(share_column(HeadPattern::self, &HeadStatistics::self));
-    all.push_back(share_column(HeadPattern::previous_token, &HeadStatistics::previous));
-    if (!part.survey.causal()) all.push_back(share_column(HeadPattern::next_token, &HeadStatistics::next));
-    all.push_back(share_column(HeadPattern::attention_sink, &HeadStatistics::first));
-    all.push_back(share_column(HeadPattern::separator, &HeadStatistics::separators));
-    all.push_back(share_column(HeadPattern::induction, &HeadStatistics::induction_score));
-    all.push_back(share_column(HeadPattern::duplicate_token, &HeadStatistics::duplicate_score));
-    if (any.values)
-        all.push_back({"first‖Wv‖", 10, true, [](const HeadRow& row) { return share_of_one(row.values->first); },
-                       [](const HeadRow& row) { return row.values->first; }});
+    all.push_back(pattern_column(HeadPattern::self, &HeadStatistics::self));
+    all.push_back(pattern_column(HeadPattern::previous_token, &HeadStatistics::previous));
+    if (!part.survey.causal()) all.push_back(pattern_column(HeadPattern::next_token, &HeadStatistics::next));
+    all.push_back(pattern_column(HeadPattern::attention_sink, &HeadStatistics::first));
+    all.push_back(pattern_column(HeadPattern::separator, &HeadStatistics::separators));
+    all.push_back(pattern_column(HeadPattern::induction, &HeadStatistics::induction_mass));
+    all.push_back(pattern_column(HeadPattern::duplicate_token, &HeadStatistics::duplicate_mass));
+    if (any.values) all.push_back(share_column("first‖Wv‖", [](const HeadRow& row) { return row.values->first; }));
     all.push_back({any.values ? " largest weight × ‖Wv‖" : " largest weight", 0, false,
                    [&part](const HeadRow& row) { return link_text(part.survey, row); }});
     return all;
@@ -94,13 +85,8 @@ std::vector<Column> columns_of(const HeadsReport& report, const HeadsPart& part)
 std::string table_line(const std::vector<Column>& columns, const HeadRow& row, const Page& page) {
     std::string line = " ";
     for (const Column& column : columns) {
-        const std::string cell = to_width(column.text(row), column.width, column.right);
-        const double share = column.share ? column.share(row) : std::nan("");
-        line += " " + (std::isnan(share)
-                           ? cell
-                           : page.on(colour_at(ColourMap::magma,
-                                               position_of(static_cast<float>(share), 1, AttentionScale::square_root)),
-                                     cell));
+        const std::string cell = column.aligned(column.text(row));
+        line += " " + on_share(page, column.share ? column.share(row) : std::nan(""), cell);
     }
     return line;
 }
@@ -111,8 +97,8 @@ void print_patterns(const HeadsPart& part, const Page& page) {
         const auto count =
             std::ranges::count_if(part.rows, [&](const HeadRow& row) { return row.pattern.kind == info.kind; });
         if (count > 0)
-            std::printf("  %s %s  %s\n", to_width(info.id, 15).c_str(),
-                        to_width(std::to_string(count), 3, true).c_str(), page.dim(info.condition()).c_str());
+            std::printf("  %s %s  %s\n", align_left(info.id, 15).c_str(), align_right(std::to_string(count), 3).c_str(),
+                        page.dim(info.condition()).c_str());
     }
 }
 
@@ -130,7 +116,7 @@ void print_sources(const HeadSurvey& survey, const char* name, const std::option
     std::printf("\n%s %s\n ", page.bold(name).c_str(),
                 page.dim("input tokens that " + survey.quoted(from) + " depends on, through all layers").c_str());
     for (const int key : keys)
-        std::printf(" %s %s ", survey.quoted(key).c_str(), share_of_one(matrix->at(from, key)).c_str());
+        std::printf(" %s %s ", survey.quoted(key).c_str(), share_text(matrix->at(from, key)).c_str());
     std::printf("\n");
 }
 
@@ -141,20 +127,20 @@ std::string part_heading(const HeadsReport& report, const HeadsPart& part, const
                             ? format("  means over [CLS] and {} patches", survey.queries() - 1)
                             : format("  means over tokens {} to {}", survey.of(0, 0).first_query, survey.queries() - 1);
     if (report.parts.size() == 1)
-        return page.bold("heads") + page.dim(about + " · sorted by " + shown_key(report.sorted_by));
+        return page.bold("heads") + page.dim(about + " · sorted by " + report.sorted_by.shown);
     switch (survey.kind()) {
         case AttentionKind::encoder: about += " of the encoder's text"; break;
         case AttentionKind::self: about += " of the decoder's text"; break;
         case AttentionKind::cross: about += " of the decoder's text, which attend to the encoder's text"; break;
     }
-    return page.bold(part.name()) + page.dim(about + " · sorted by " + shown_key(report.sorted_by));
+    return page.bold(part.name()) + page.dim(about + " · sorted by " + report.sorted_by.shown);
 }
 
 void print_part(const HeadsReport& report, const HeadsPart& part, const Page& page) {
     std::printf("\n%s\n", part_heading(report, part, page).c_str());
     const std::vector<Column> columns = columns_of(report, part);
     std::string heading = " ";
-    for (const Column& column : columns) heading += " " + to_width(column.heading, column.width, column.right);
+    for (const Column& column : columns) heading += " " + column.aligned(column.heading);
     std::printf("%s\n", page.dim(heading).c_str());
     for (const HeadRow& row : part.rows) std::printf("%s\n", table_line(columns, row, page).c_str());
     print_patterns(part, page);
@@ -185,7 +171,7 @@ void print_heads_table(const HeadsReport& report) {
     if (!salient.empty()) std::printf("\n%s\n", page.bold("most salient").c_str());
     for (const auto& [part, head] : salient)
         std::printf("  %s %s\n",
-                    page.accent(to_width(report.head_name({head.layer, head.head, part->survey.kind()}), 6)).c_str(),
+                    page.accent(align_left(report.head_name({head.layer, head.head, part->survey.kind()}), 6)).c_str(),
                     reason_text(part->survey, head).c_str());
     for (const std::string& file : report.files) std::printf("\n%s %s\n", page.bold("wrote").c_str(), file.c_str());
 }

@@ -11,8 +11,7 @@ namespace vantage::cli {
 
 namespace {
 constexpr std::size_t max_salient_heads = 5;
-/// Keys of JSON and CSV that are kept for programs that read them, and the words of the table and the documents.
-constexpr std::pair<const char*, const char*> renamed_keys[] = {{"telling", "salience"}, {"delimiters", "separators"}};
+const KeyNames renamed_keys[] = {{"telling", "salience"}, {"delimiters", "separators"}};
 }  // namespace
 
 const char* HeadsPart::name() const {
@@ -74,7 +73,6 @@ void add_value_reads(HeadsPart& part) {
 
 std::vector<std::pair<const char*, double>> numbers_of(const HeadRow& row) {
     const HeadStatistics& n = *row.numbers;
-    const auto if_any_repeats = [&](double mass) { return n.repeats > 0 ? mass : std::nan(""); };
     std::vector<std::pair<const char*, double>> all = {{"telling", row.salience},
                                                        {"entropy", n.entropy},
                                                        {"relative_entropy", n.relative_entropy},
@@ -88,8 +86,8 @@ std::vector<std::pair<const char*, double>> numbers_of(const HeadRow& row) {
                                                        {"near", n.near},
                                                        {"delimiters", n.separators},
                                                        {"on_keys", n.total},
-                                                       {"copies", if_any_repeats(n.induction)},
-                                                       {"repeats", if_any_repeats(n.duplicate)},
+                                                       {"copies", n.induction_mass()},
+                                                       {"repeats", n.duplicate_mass()},
                                                        {"previous_score", n.previous_score},
                                                        {"duplicate_score", n.duplicate_score},
                                                        {"induction_score", n.induction_score}};
@@ -103,21 +101,14 @@ std::vector<std::string> sort_keys() {
     std::vector<std::string> keys{"head"};
     for (const auto& [name, value] :
          numbers_of({.place = {}, .numbers = &none, .pattern = {}, .loss_change = 0.0, .values = ValueReads{}}))
-        keys.emplace_back(name);
-    for (const auto& [old, key] : renamed_keys) keys.emplace_back(key);
+        keys.push_back(names_of_key(name).shown);
     return keys;
 }
 
-std::string shown_key(const std::string& key) {
-    for (const auto& [old, shown] : renamed_keys)
-        if (key == old) return shown;
-    return key;
-}
-
-std::string data_key(const std::string& key) {
-    for (const auto& [old, shown] : renamed_keys)
-        if (key == shown) return old;
-    return key;
+KeyNames names_of_key(const std::string& key) {
+    for (const KeyNames& names : renamed_keys)
+        if (key == names.data || key == names.shown) return names;
+    return {key, key};
 }
 
 void check_sort_key(const std::string& key, bool ablated, bool with_values) {

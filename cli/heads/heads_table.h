@@ -29,6 +29,11 @@ struct HeadRow {
     std::optional<ValueReads> values;   ///< with --values
 };
 
+/// The name of a statistic in JSON and CSV, and in tables, documents and --sort.
+struct KeyNames {
+    std::string data, shown;
+};
+
 /// The heads of one attention kind.
 struct HeadsPart {
     HeadSurvey survey;
@@ -42,7 +47,7 @@ struct HeadsReport {
     const Model& model;
     std::string precision;
     std::vector<HeadsPart> parts;  ///< three for an encoder–decoder, else one
-    std::string sorted_by;
+    KeyNames sorted_by;
     std::optional<double> loss = {};       ///< with --ablate: before any head is removed
     std::optional<ModelImage> image = {};  ///< the input image of a vision model
     std::vector<std::string> files = {};
@@ -59,13 +64,10 @@ void add_value_reads(HeadsPart& part);
 
 /// The statistics of a head with their keys in CSV, JSON and --sort. NaN: not defined.
 std::vector<std::pair<const char*, double>> numbers_of(const HeadRow& row);
-/// Keys of --sort: "head" (model order) and those of numbers_of.
+/// Keys of --sort, as shown: "head" (model order) and those of numbers_of.
 std::vector<std::string> sort_keys();
-/// The key that the table, the documents and --sort also accept for a key of JSON: "salience" for "telling",
-/// "separators" for "delimiters"; others are unchanged.
-std::string shown_key(const std::string& key);
-/// The opposite: "telling" for "salience".
-std::string data_key(const std::string& key);
+/// Both names of a key, which may be given by either. Only "salience" and "separators" differ in JSON and CSV.
+KeyNames names_of_key(const std::string& key);
 /// Throws usage for a statistic that is not computed ("loss_change" without --ablate).
 void check_sort_key(const std::string& key, bool ablated, bool with_values);
 /// Descending; rows without a defined value come last.

@@ -15,6 +15,7 @@
 #include "cli/shared/head_survey.h"
 #include "cli/shared/image_overlay.h"
 #include "cli/shared/model_input.h"
+#include "cli/shared/option_checks.h"
 #include "cli/shared/probabilities.h"
 #include "cli/shared/profile.h"
 #include "cli/shared/progress.h"
@@ -43,7 +44,7 @@ struct InspectOptions {
 
 /// The input. Without --decoder-ids, the decoder of an encoder–decoder gets its start token if --greedy continues, else
 /// the text that the model generates.
-ModelInput input_of(const InspectOptions& o, const Model& model) {
+ModelInput input_of(const InspectOptions& o, const Model& model, Precision precision) {
     if (o.greedy > 0 && config_of(model).kind == ModelKind::encoder)
         throw Error(ErrorKind::usage,
                     "inspect: --greedy continues a text, but " + model.info().name + " is an encoder");
@@ -52,9 +53,8 @@ ModelInput input_of(const InspectOptions& o, const Model& model) {
         if (o.greedy > 0)
             input.ids = {static_cast<std::int32_t>(config_of(model).start_token)};
         else
-            input.ids =
-                generated_for(model, input.source, max_written,
-                              {.precision = precision_named(o.precision), .masked_heads = masked_heads(o.masked)});
+            input.ids = generated_for(model, input.source, max_written,
+                                      {.precision = precision, .masked_heads = masked_heads(o.masked)});
     }
     const std::int64_t count = std::ssize(input.ids), context = model.info().context;
     if (!input.image && count + o.greedy > context)
@@ -108,10 +108,11 @@ std::vector<std::string> draw(const InspectOptions& o, const HeadSurvey& survey,
 }
 
 /// Greedy continuation, in a separate session: a session that inspects does not sample.
-std::vector<std::int32_t> continued(const InspectOptions& o, const Model& model, const ModelInput& input) {
+std::vector<std::int32_t> continued(const InspectOptions& o, const Model& model, const ModelInput& input,
+                                    Precision precision) {
     if (o.greedy == 0) return {};
     Session session(model, {.context = std::max(std::ssize(input.ids) + o.greedy, std::ssize(input.source)),
-                            .precision = precision_named(o.precision),
+                            .precision = precision,
                             .masked_heads = masked_heads(o.masked)});
     session.restart({.ignore_end = true});
     begin(session, input);
@@ -126,9 +127,9 @@ std::vector<std::int32_t> continued(const InspectOptions& o, const Model& model,
 void run(const InspectOptions& o) {
     const Device device = open_device();
     const Model model = load_model(device);
-    const ModelInput input = input_of(o, model);
-    check_memory(o, model.info(), input);
     const Precision precision = recording_precision(o.precision);
+    const ModelInput input = input_of(o, model, precision);
+    check_memory(o, model.info(), input);
     Session session(model, {.context = input.longest(),
                             .precision = precision,
                             .record_attention = RecordAttention::all(),
@@ -143,10 +144,11 @@ void run(const InspectOptions& o) {
     });
     const HeadSurvey survey = timed("read heads", [&] { return HeadSurvey(session, input.ids.size()); });
 
-    InspectReport report{.survey = survey, .precision = o.precision};
-    report.greedy = timed("continue", [&] { return continued(o, model, input); });
+    InspectReport report{.survey = survey, .precision = name_of(precision)};
+    report.greedy = timed("continue", [&] { return continued(o, model, input, precision); });
     if (!input.source.empty()) report.reads = source_reads(session);
-    if (!o.save.empty()) timed("save", [&] { save_pass(o.save, survey, report.greedy, input.image, o.precision); });
+    if (!o.save.empty())
+        timed("save", [&] { save_pass(o.save, survey, report.greedy, input.image, report.precision); });
     if (!o.pictures.empty()) report.files = timed("draw", [&] { return draw(o, survey, input.image); });
     const SessionOptions checked{.precision = precision,
                                  .global_tokens = o.input.global_tokens,
@@ -193,14 +195,14 @@ void add_inspect(CLI::App& app) {
         ->type_name("OUT");
     command->add_option("--greedy", o->greedy, "Generate N tokens greedily, also after end tokens")
         ->type_name("N")
-        ->check(CLI::NonNegativeNumber);
+        ->check(zero_or_more);
     command
         ->add_option(
             "--png", o->pictures,
             "Write pictures to this folder: all heads (heads.png), each head (layer-L-head-H.png), and for images the "
             "attention of [CLS] over the image (layer-L-cls.png)")
         ->type_name("DIR");
-    add_precision_option(*command, o->precision);
+    add_recording_precision_option(*command, o->precision);
     add_head_mask_option(*command, o->masked);
     command->add_flag(
         "--check", o->check,

@@ -1,17 +1,16 @@
 #include "cli/inspect/inspect_report.h"
-#include "runtime/session/model_access.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
 
+#include "cli/shared/cells.h"
 #include "cli/shared/probabilities.h"
-#include "cli/shared/terminal_page.h"
 #include "runtime/base/format.h"
 #include "runtime/base/json.h"
 #include "runtime/models/config.h"
-#include "runtime/picture/attention_scale.h"
 #include "runtime/picture/shown_text.h"
+#include "runtime/session/model_access.h"
 #include "vantage/model.h"
 
 namespace vantage::cli {
@@ -47,26 +46,9 @@ std::vector<Answer> answers(const Session& session) {
 
 // ---- text -----------------------------------------------------------------------------------------------------------
 
-/// ".07", "1", or a dash if not defined.
-std::string share(double value, bool there = true) {
-    if (!there || std::isnan(value)) return "–";
-    return value >= 0.995 ? "1" : format(".{:02.0f}", 100 * value);
-}
-
-std::string left(const std::string& text, int width) {
-    return text + std::string(static_cast<std::size_t>(std::max(0, width - column_width(text))), ' ');
-}
-std::string right(const std::string& text, int width) {
-    return std::string(static_cast<std::size_t>(std::max(0, width - column_width(text))), ' ') + text;
-}
-
 /// A share on the background colour of the heat maps.
-std::string share_cell(const Page& page, double value, bool there = true) {
-    const std::string text = right(share(value, there), share_width) + share_gap;
-    return there && !std::isnan(value) ? page.on(colour_at(ColourMap::magma, position_of(static_cast<float>(value), 1,
-                                                                                         AttentionScale::square_root)),
-                                                 text)
-                                       : text;
+std::string share_cell(const Page& page, double share) {
+    return on_share(page, share, align_right(share_text(share), share_width) + share_gap);
 }
 
 std::string bar(double part, int width) {
@@ -82,14 +64,14 @@ void print_answers(const HeadSurvey& survey, const Page& page) {
     std::printf("%s\n", page.bold(labels ? "label" : "next token").c_str());
     for (const Answer& answer : all) {
         const std::string word = labels ? without_controls(answer.name) : token_label(answer.name);
-        std::printf("  %.3f  %s %s\n", answer.probability, left(shortened(word, max_word), max_word).c_str(),
+        std::printf("  %.3f  %s %s\n", answer.probability, align_left(shortened(word, max_word), max_word).c_str(),
                     page.accent(bar(answer.probability, 40)).c_str());
     }
 }
 
 std::string strongest_text(const HeadSurvey& survey, const HeadStatistics& head) {
     if (head.strongest.query < 0) return "";
-    return survey.link_text(head.strongest) + " " + share(static_cast<double>(head.strongest.weight));
+    return survey.link_text(head.strongest) + " " + share_text(static_cast<double>(head.strongest.weight));
 }
 
 void print_heads(const HeadSurvey& survey, const Page& page) {
@@ -99,16 +81,16 @@ void print_heads(const HeadSurvey& survey, const Page& page) {
     std::string heading = "  head       entropy    ";
     for (const HeadPattern::Kind kind :
          {HeadPattern::attention_sink, HeadPattern::previous_token, HeadPattern::self, HeadPattern::induction})
-        heading += right(info_of(kind).column, share_width) + share_gap;
+        heading += align_right(info_of(kind).column, share_width) + share_gap;
     std::printf("%s\n", page.dim(heading + "  largest weight").c_str());
     for (int layer = 0; layer < survey.layers(); ++layer)
         for (int head = 0; head < survey.heads(); ++head) {
             const HeadStatistics& h = survey.of(layer, head);
             const bool salient = survey.salient() && survey.salient()->layer == layer && survey.salient()->head == head;
-            const std::string name = left(format("  {}.{}", layer, head), 9) +
+            const std::string name = align_left(format("  {}.{}", layer, head), 9) +
                                      format("{:5.2f} ({:3.0f} %)  ", h.entropy, 100 * h.relative_entropy);
             const std::string cells = share_cell(page, h.first) + share_cell(page, h.previous) +
-                                      share_cell(page, h.self) + share_cell(page, h.induction, h.repeats > 0);
+                                      share_cell(page, h.self) + share_cell(page, h.induction_mass());
             const auto shown = [&](const std::string& text) { return salient ? page.accent(text) : text; };
             std::printf("%s%s  %s\n", shown(name).c_str(), cells.c_str(), shown(strongest_text(survey, h)).c_str());
         }
@@ -127,17 +109,12 @@ void print_reads(const InspectReport& report, const Page& page) {
         const std::string source =
             token_label(token_text(session.model(), session.source_tokens()[static_cast<std::size_t>(read.key)]));
         std::printf("  %s %s %s\n",
-                    left(shortened(report.survey.quoted(static_cast<int>(row)), max_word), max_word).c_str(),
+                    align_left(shortened(report.survey.quoted(static_cast<int>(row)), max_word), max_word).c_str(),
                     share_cell(page, read.weight).c_str(), shortened(source, max_word).c_str());
     }
 }
 
 // ---- JSON -----------------------------------------------------------------------------------------------------------
-
-Json json_of(const Read& read) {
-    if (read.query < 0) return nullptr;
-    return {{"query", read.query}, {"key", read.key}, {"weight", read.weight}};
-}
 
 Json json_of(const HeadSurvey& survey) {
     Json heads = Json::array();
@@ -203,7 +180,7 @@ void print_summary(const InspectReport& report) {
     if (!report.greedy.empty()) {
         std::string text;
         for (const std::int32_t id : report.greedy) text += token_text(model, id);
-        std::printf("\n%s\n  %s\n", page.bold("continued").c_str(), without_controls(text).c_str());
+        std::printf("\n%s\n  %s\n", page.bold("greedy continuation").c_str(), without_controls(text).c_str());
     }
     print_reads(report, page);
     std::printf("\n");

@@ -6,17 +6,32 @@
 #include <cstring>
 
 #include "cli/shared/head_mask.h"
+#include "cli/shared/option_checks.h"
 #include "runtime/base/fallback.h"
 
 namespace vantage::cli {
+
+namespace {
+const std::string float_precisions =
+    "f16: f16 key-value cache, and matrix products may round f32 operands to f16; f32: no rounding";
+
+std::string check_recording_precision(const std::string& word) {
+    return word == "f16" || word == "f32" || word == "int8" ? "" : word + " not in {f16,f32}";
+}
+}  // namespace
 
 void add_precision_option(CLI::App& command, std::string& precision) {
     command
         .add_option(
             "--precision", precision,
-            "f16: f16 key-value cache, and matrix products may round f32 operands to f16; f32: no rounding; int8: like "
-            "f16, and activations may be rounded to 8 bits where weights are q8 or q4")
+            float_precisions + "; int8: like f16, and activations may be rounded to 8 bits where weights are q8 or q4")
         ->check(CLI::IsMember({"f16", "f32", "int8"}))
+        ->capture_default_str();
+}
+
+void add_recording_precision_option(CLI::App& command, std::string& precision) {
+    command.add_option("--precision", precision, float_precisions)
+        ->check(CLI::Validator(check_recording_precision, "{f16,f32}"))
         ->capture_default_str();
 }
 
@@ -32,7 +47,7 @@ void add_generation_options(CLI::App& command, GenerationOptions& o) {
     SessionOptions& session = o.generator.session;
     command.add_option("-n,--n-predict", o.generator.max_tokens, "Maximum number of tokens to generate")
         ->capture_default_str()
-        ->check(CLI::NonNegativeNumber);
+        ->check(zero_or_more);
     command.add_option("--temp", s.temperature, "Sampling temperature; 0: greedy")->capture_default_str();
     command.add_option("--top-k", s.top_k, "Sample from the K most probable tokens; 0: all")->capture_default_str();
     command
@@ -55,7 +70,7 @@ void add_generation_options(CLI::App& command, GenerationOptions& o) {
         .add_option("-c,--ctx,--context", session.context,
                     "Context length in tokens; 0: the model's maximum, or less if memory is short")
         ->capture_default_str()
-        ->check(CLI::NonNegativeNumber);
+        ->check(zero_or_more);
     add_precision_option(command, o.precision);
     add_head_mask_option(command, o.masked);
     command.add_flag("--ignore-eos", s.ignore_end, "Do not stop at the model's end tokens");

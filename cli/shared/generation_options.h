@@ -18,6 +18,8 @@ struct GenerationOptions {
 };
 /// --precision f16|f32|int8; the default is the current value of `precision`.
 void add_precision_option(CLI::App& command, std::string& precision);
+/// The same for a session that records attention: f16 or f32. It does not refuse int8; see recording_precision.
+void add_recording_precision_option(CLI::App& command, std::string& precision);
 /// The precision of a session that records attention. Such a session does not round to int8: for int8 it uses f16 and
 /// reports the fallback.
 Precision recording_precision(const std::string& precision);

@@ -7,6 +7,7 @@
 
 #include "cli/shared/progress.h"
 #include "runtime/base/format.h"
+#include "runtime/base/json.h"
 #include "runtime/models/config.h"
 #include "runtime/models/image_processor.h"
 #include "runtime/picture/shown_text.h"
@@ -98,6 +99,11 @@ std::string HeadSurvey::quoted_query(int token) const {
 
 std::string HeadSurvey::link_text(const Read& read) const {
     return quoted_query(read.query) + " → " + quoted(read.key);
+}
+
+Json json_of(const Read& read) {
+    if (read.query < 0) return nullptr;
+    return {{"query", read.query}, {"key", read.key}, {"weight", read.weight}};
 }
 
 std::string reason_text(const HeadSurvey& survey, const SalientHead& salient) {

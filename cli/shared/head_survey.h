@@ -1,6 +1,7 @@
 // Statistics of all heads of one attention kind on one input: for `inspect`, `demo` and `heads`.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -57,6 +58,8 @@ private:
     std::vector<SalientHead> salient_;
 };
 
+/// {"query", "key", "weight"}, or null if there is none.
+nlohmann::json json_of(const Read& read);
 /// The text of one token; "#17" if the model has no tokenizer.
 std::string token_text(const Model& model, std::int32_t id);
 /// The link that decided: "“it” → “animal” (0.61)".

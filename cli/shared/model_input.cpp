@@ -1,13 +1,14 @@
 #include "cli/shared/model_input.h"
-#include "runtime/session/model_access.h"
 
 #include <CLI/CLI.hpp>
 #include <utility>
 
+#include "cli/shared/option_checks.h"
 #include "cli/shared/token_ids.h"
 #include "runtime/base/format.h"
 #include "runtime/base/terminal.h"
 #include "runtime/models/config.h"
+#include "runtime/session/model_access.h"
 
 namespace vantage::cli {
 
@@ -21,8 +22,7 @@ std::vector<std::int64_t> positions_in(const std::string& text) {
                         format("--global-at: position {} is negative; positions count from 0", position));
         positions.push_back(position);
     }
-    if (positions.empty())
-        throw Error(ErrorKind::usage, "--global-at: there is no position; give positions such as 0,7,40");
+    if (positions.empty()) throw Error(ErrorKind::usage, "--global-at: expected positions such as 0,7,40, got none");
     return positions;
 }
 
@@ -44,7 +44,7 @@ void add_input_options(CLI::App& command, InputOptions& o) {
                         "Longformer: the first N tokens are global (see all tokens and are seen by all); "
                         "0: none. Default: the model's")
             ->type_name("N")
-            ->check(CLI::NonNegativeNumber);
+            ->check(zero_or_more);
     command
         .add_option_function<std::string>(
             "--global-at", [&o](const std::string& text) { o.global_positions = positions_in(text); },

@@ -6,8 +6,10 @@
 #include <optional>
 
 #include "cli/shared/commands.h"
+#include "cli/shared/generation_options.h"
 #include "cli/shared/head_pictures.h"
 #include "cli/shared/model_input.h"
+#include "cli/shared/option_checks.h"
 #include "cli/shared/progress.h"
 #include "runtime/base/format.h"
 #include "runtime/base/interrupt.h"
@@ -209,7 +211,9 @@ void add_state_options(CLI::App& command, const std::shared_ptr<ViewOptions>& o)
         const auto take = [o, name = option.name](const std::vector<std::string>& values) {
             for (const std::string& value : values) o->words.insert(o->words.end(), {name, value});
         };
-        const std::string names = option.name == "-p" ? "-p,--prompt" : option.name;
+        const std::string names = option.name == "-p"   ? "-p,--prompt"
+                                  : option.name == "-n" ? "-n,--n-predict"
+                                                        : option.name;
         command.add_option_function<std::vector<std::string>>(names, take, option.help)
             ->type_name(option.value)
             ->expected(1)
@@ -260,10 +264,12 @@ void add_view(CLI::App& app) {
                      "Maximum time of the viewer, in percent of the model's time. Default: no limit")
         ->type_name("PERCENT")
         ->check(CLI::Range(0.0, 100.0));
-    command->add_option("-c,--ctx,--context", o->context, "Context length in tokens; 0: the model's maximum")
+    command
+        ->add_option("-c,--ctx,--context", o->context,
+                     "Context length in tokens; 0: the model's maximum, at most 32768, or less if memory is short")
         ->type_name("N")
-        ->check(CLI::NonNegativeNumber);
-    command->add_option("--precision", o->precision, "Precision of the model: f16 or f32")->capture_default_str();
+        ->check(zero_or_more);
+    add_recording_precision_option(*command, o->precision);
     command->add_flag("--frozen-clock", o->frozen, "Do not show times, so that pictures can be compared");
     command->callback([o] { run(*o); });
 }

@@ -154,9 +154,9 @@ std::optional<Roofs> load_roofs(const Caps& caps, const std::string& path) {
     try {
         Roofs roofs = roofs_from_json(read_json(path, largest_file), path);
         if (roofs.of(caps)) return roofs;
-        log(LogLevel::info, "{} is of another device or driver: measured anew", path);
+        log(LogLevel::info, "{} is of another device or driver: measured again", path);
     } catch (const Error& problem) {
-        log(LogLevel::info, "roofs measured anew: {}", problem.what());
+        log(LogLevel::info, "roofs measured again: {}", problem.what());
     }
     return std::nullopt;
 }

@@ -37,6 +37,9 @@ struct HeadStatistics {
     /// none. (Olsson et al., "In-context Learning and Induction Heads", 2022.)
     double induction = 0, duplicate = 0;
     int repeats = 0;
+    /// The same, but NaN if no query has such a j.
+    double induction_mass() const { return repeats > 0 ? induction : std::nan(""); }
+    double duplicate_mass() const { return repeats > 0 ? duplicate : std::nan(""); }
     /// TransformerLens's detect_head with error_measure="mul", Σ A ∘ pattern / Σ A over all rows, for its patterns
     /// previous_token_head, duplicate_token_head and induction_head.
     double previous_score = 0, duplicate_score = 0, induction_score = 0;

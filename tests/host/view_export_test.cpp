@@ -49,8 +49,7 @@ TEST_CASE("every file of a view says what it is of", "[view]") {
     const ViewSubject s = small_subject();
     for (const std::string& text : {as_svg(s), as_html(s), as_csv(s), as_json(s)}) {
         CHECK(text.find("tiny (gpt2)") != std::string::npos);
-        for (const char* key :
-             {"Vantage-Layer", "Vantage-Head", "Vantage-Scale", "Vantage-CellPooling", "Vantage-Seed"})
+        for (const char* key : {"Vantage-Layer", "Vantage-Head", "Vantage-Scale", "Vantage-Pooling", "Vantage-Seed"})
             CHECK(text.find(key) != std::string::npos);
     }
     CHECK(caption_of(s) == "tiny · layer 2 · head 5 · √ scale to 1 · sum · seed 7");
@@ -136,7 +135,7 @@ TEST_CASE("files of two runs hold both, or the difference, and say which", "[vie
     CHECK(json["difference"]["mass"][1][1] == -0.25);
     CHECK(json["difference"]["mass"][3][0].is_null());
     CHECK(json["facts"]["Vantage-Compared"] == "weights q4");
-    CHECK(json["facts"]["Vantage-ShownRuns"] == "A · f16; B · q4_0");
+    CHECK(json["facts"]["Vantage-Shown"] == "A · f16; B · q4_0");
     CHECK(json["facts"]["Vantage-Command"].get<std::string>().find("--compare weights=q4") != std::string::npos);
     CHECK(as_npy(both).find("'shape': (2, 4, 4)") != std::string::npos);
     CHECK(as_npy(difference).find("'shape': (4, 4)") != std::string::npos);

@@ -176,6 +176,12 @@ DType weight_type_in(const std::string& option, const std::string& text) {
     return found->second;
 }
 
+/// int8 is accepted here: only the program knows the precision of both runs, and says why it refuses int8.
+Precision precision_in(const std::string& option, const std::string& text) {
+    if (text != "f16" && text != "f32" && text != "int8") refuse(option, text, "one of f16, f32");
+    return precision_named(text);
+}
+
 /// "model=DIR": one difference of B.
 void take_compared(Compared& compared, const std::string& text) {
     const std::size_t equals = text.find('=');
@@ -189,7 +195,7 @@ void take_compared(Compared& compared, const std::string& text) {
     else if (what == "weights")
         compared.weights = weight_type_in("--compare weights", value);
     else if (what == "precision")
-        compared.precision = precision_named(value);
+        compared.precision = precision_in("--compare precision", value);
     else
         refuse("--compare", "\"" + text + "\"", "prompt=TEXT, model=DIR, weights=WORD or precision=WORD");
 }
@@ -273,7 +279,7 @@ const std::vector<Option>& options() {
         part_option(),
         rows_option(),
         word("--axis", axis_words, field(&ViewState::axis), "Columns: absolute (keys) or relative (distances)"),
-        word("--pool", pooling_words, field(&ViewState::pooling), "CellPooling of zoomed-out cells: sum or max"),
+        word("--pool", pooling_words, field(&ViewState::pooling), "Pooling of zoomed-out cells: sum or max"),
         flag("--sink-off", field(&ViewState::modifiers, &Modifiers::sink_off),
              "Exclude the first token (attention sink), renormalised"),
         flag("--value-weighted", field(&ViewState::modifiers, &Modifiers::value_weighted),

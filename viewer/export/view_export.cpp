@@ -223,7 +223,7 @@ std::vector<std::pair<std::string, std::string>> facts_of(const ViewSubject& s) 
         {"Vantage-Part", format("queries from {}, columns from {}, {} × {} cells", s.cells.first_row,
                                 s.cells.first_column, s.cells.rows, s.cells.columns)},
         {"Vantage-Cell", format("{} × {} weights", 1LL << s.cells.level, 1LL << s.cells.level)},
-        {"Vantage-CellPooling",
+        {"Vantage-Pooling",
          v.pooling == CellPooling::mass ? "sum: sum over keys, mean over queries" : "max: largest weight"},
         {"Vantage-Axis", std::string(name_of(v.axis)) + (v.axis == KeyAxis::relative ? " (distances)" : " (keys)")},
         {"Vantage-Modifiers", modifiers_text(v.modifiers)},
@@ -232,7 +232,7 @@ std::vector<std::pair<std::string, std::string>> facts_of(const ViewSubject& s) 
          s.row_sum_error ? format("{:.2g}", *s.row_sum_error) : "unknown, or the head has a learned sink"}};
     if (s.second) {
         facts.emplace_back("Vantage-Compared", text_of(v.compared.value_or(Compared())));
-        facts.emplace_back("Vantage-ShownRuns", s.part_name());
+        facts.emplace_back("Vantage-Shown", s.part_name());
         facts.emplace_back("Vantage-Difference-Scale",
                            format("{}, −{:g} to {:g}", name_of(v.scale), v.difference_max, v.difference_max));
         facts.emplace_back("Vantage-Distance",
