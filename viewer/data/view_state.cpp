@@ -7,6 +7,7 @@
 #include <cstring>
 #include <functional>
 
+#include "runtime/inspect/head_pattern.h"
 #include "runtime/picture/shown_text.h"
 #include "runtime/session/weight_types.h"
 
@@ -16,23 +17,31 @@ namespace {
 
 // ---- words of an option: enumerations and numbers -------------------------------------------------------------------
 
-constexpr Word<CellPooling> pooling_words[] = {
-    // the last two are the words of older command lines
-    {CellPooling::mass, "sum"},
-    {CellPooling::peak, "max"},
-    {CellPooling::mass, "mass"},
-    {CellPooling::peak, "peak"}};
+// The first word of a value is its name. Others are accepted from older command lines, and not listed.
+
+constexpr Word<CellPooling> pooling_words[] = {{CellPooling::mass, "sum"},
+                                               {CellPooling::peak, "max"},
+                                               {CellPooling::mass, "mass"},
+                                               {CellPooling::peak, "peak"}};
 constexpr Word<KeyAxis> axis_words[] = {{KeyAxis::absolute, "absolute"}, {KeyAxis::relative, "relative"}};
 constexpr Word<Theme> theme_words[] = {{Theme::dark, "dark"}, {Theme::light, "light"}};
 constexpr Word<HeadOrder> order_words[] = {{HeadOrder::index, "index"}, {HeadOrder::value, "value"}};
 constexpr Word<AttentionKind> kind_words[] = {
     {AttentionKind::self, "self"}, {AttentionKind::encoder, "encoder"}, {AttentionKind::cross, "cross"}};
-constexpr Word<HeadStatistic> statistic_words[] = {
-    {HeadStatistic::entropy, "entropy"},     {HeadStatistic::effective, "effective"},
-    {HeadStatistic::largest, "largest"},     {HeadStatistic::first, "first"},
-    {HeadStatistic::previous, "previous"},   {HeadStatistic::self, "self"},
-    {HeadStatistic::induction, "induction"}, {HeadStatistic::duplicate, "duplicate"},
-    {HeadStatistic::distance, "distance"},   {HeadStatistic::difference, "difference"}};
+const Word<HeadStatistic> statistic_words[] = {
+    {HeadStatistic::entropy, "entropy"},
+    {HeadStatistic::effective, "effective"},
+    {HeadStatistic::largest, "largest"},
+    {HeadStatistic::first, info_of(HeadPattern::attention_sink).id},
+    {HeadStatistic::previous, info_of(HeadPattern::previous_token).id},
+    {HeadStatistic::self, info_of(HeadPattern::self).id},
+    {HeadStatistic::induction, info_of(HeadPattern::induction).id},
+    {HeadStatistic::duplicate, info_of(HeadPattern::duplicate_token).id},
+    {HeadStatistic::distance, "distance"},
+    {HeadStatistic::difference, "difference"},
+    {HeadStatistic::first, "first"},
+    {HeadStatistic::previous, "previous"},
+    {HeadStatistic::duplicate, "duplicate"}};
 constexpr Word<ShownRuns> shown_words[] = {
     {ShownRuns::both, "both"}, {ShownRuns::a, "a"}, {ShownRuns::b, "b"}, {ShownRuns::difference, "difference"}};
 
@@ -47,14 +56,20 @@ const char* word_for(const Word<E> (&words)[N], E value) {
                 "view: " + option + " is " + shortened(without_controls(got), max_columns) + ", but takes " + wanted);
 }
 
+/// "sum, max".
+template <class E, std::size_t N>
+std::string listed(const Word<E> (&words)[N]) {
+    std::string all;
+    for (const Word<E>& word : words)
+        if (word.word == word_for(words, word.value)) all += (all.empty() ? "" : ", ") + std::string(word.word);
+    return all;
+}
+
 template <class E, std::size_t N>
 E value_for(const Word<E> (&words)[N], const std::string& option, const std::string& text) {
-    std::string all;
-    for (const Word<E>& word : words) {
+    for (const Word<E>& word : words)
         if (text == word.word) return word.value;
-        all += (all.empty() ? "" : ", ") + std::string(word.word);
-    }
-    refuse(option, text, "one of " + all);
+    refuse(option, text, "one of " + listed(words));
 }
 
 template <class Number>
@@ -107,7 +122,7 @@ const std::string is_set;  // the value of a flag
 struct Option {
     const char* name;
     const char* value;  ///< its name in the help; null: a flag
-    const char* help;
+    std::string help;
     std::function<void(ViewState&, const std::string& value)> take;
     std::function<Values(const ViewState&, const ViewState& defaults)> give;
 };
@@ -119,7 +134,7 @@ Option flag(const char* name, Member member, const char* help) {
 }
 
 template <class E, std::size_t N, class Member>
-Option word(const char* name, const Word<E> (&words)[N], Member member, const char* help) {
+Option word(const char* name, const Word<E> (&words)[N], Member member, const std::string& help) {
     return {name, "WORD", help,
             [=, &words](ViewState& s, const std::string& value) { member(s) = value_for(words, name, value); },
             [=, &words](const ViewState& s, const ViewState& defaults) {
@@ -300,7 +315,8 @@ const std::vector<Option>& options() {
                "Range of the colour bar of differences: −X to X"),
         word("--colours", colour_map_words, field(&ViewState::colours), "Colour map: magma, viridis, cividis or grey"),
         word("--theme", theme_words, field(&ViewState::theme), "Theme: dark or light"),
-        word("--statistic", statistic_words, field(&ViewState::statistic), "Statistic that colours the heads"),
+        word("--statistic", statistic_words, field(&ViewState::statistic),
+             "Statistic that colours the heads: " + listed(statistic_words)),
         word("--order", order_words, field(&ViewState::order), "Order of the heads: index or value"),
         flag("--mini-maps", field(&ViewState::mini_maps), "Show head thumbnails"),
     };
@@ -344,11 +360,11 @@ const char* name_of(HeadStatistic statistic) {
         case HeadStatistic::entropy: return "entropy";
         case HeadStatistic::effective: return "effective tokens";
         case HeadStatistic::largest: return "largest weight";
-        case HeadStatistic::first: return "attention sink";
-        case HeadStatistic::previous: return "previous-token";
-        case HeadStatistic::self: return "self";
-        case HeadStatistic::induction: return "induction";
-        case HeadStatistic::duplicate: return "duplicate-token";
+        case HeadStatistic::first: return info_of(HeadPattern::attention_sink).name;
+        case HeadStatistic::previous: return info_of(HeadPattern::previous_token).name;
+        case HeadStatistic::self: return info_of(HeadPattern::self).name;
+        case HeadStatistic::induction: return info_of(HeadPattern::induction).name;
+        case HeadStatistic::duplicate: return info_of(HeadPattern::duplicate_token).name;
         case HeadStatistic::distance: return "mean distance (tokens)";
         case HeadStatistic::difference: return "difference of A and B";
     }
