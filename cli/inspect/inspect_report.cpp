@@ -116,7 +116,7 @@ void print_reads(const InspectReport& report, const Page& page) {
 
 // ---- JSON -----------------------------------------------------------------------------------------------------------
 
-Json json_of(const HeadSurvey& survey) {
+Json survey_json(const HeadSurvey& survey) {
     Json heads = Json::array();
     for (int layer = 0; layer < survey.layers(); ++layer)
         for (int head = 0; head < survey.heads(); ++head) {
@@ -139,7 +139,7 @@ Json json_of(const HeadSurvey& survey) {
     return heads;
 }
 
-Json json_of(const std::optional<SalientHead>& salient) {
+Json salient_json(const std::optional<SalientHead>& salient) {
     if (!salient) return nullptr;
     return {{"layer", salient->layer},
             {"head", salient->head},
@@ -214,8 +214,8 @@ void print_json(const InspectReport& report) {
         {labels ? "labels" : "next", list},
         {"layers", survey.layers()},
         {"heads_per_layer", survey.heads()},
-        {"heads", json_of(survey)},
-        {"most_telling", json_of(survey.salient())},
+        {"heads", survey_json(survey)},
+        {"most_telling", salient_json(survey.salient())},
         {"files", report.files}};
     if (!report.reads.empty()) {
         all["source"] = tokens_json(model, survey.session().source_tokens());
