@@ -6,10 +6,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
+#include <stdexcept>
 #include <string>
+#include <utility>
 
-/// DISPLAY names it while this lives; `there` is false where Xvfb is not installed or does not start.
+/// DISPLAY names it while this lives; `there` is false where Xvfb is not installed. Throws if it is, but does not start.
 class VirtualDisplay {
 public:
     VirtualDisplay() {
@@ -21,8 +24,9 @@ public:
             ::close(ends[0]);
             ::dup2(::open("/dev/null", O_RDWR), STDERR_FILENO);
             ::execlp("Xvfb", "Xvfb", "-displayfd", number.c_str(), "-screen", "0", "1600x1200x24", "-nolisten", "tcp",
-                     "-noreset", static_cast<char*>(nullptr));  // not between two windows, when nobody could open one
-            ::_exit(127);
+                     "-noreset",
+                     static_cast<char*>(nullptr));  // -noreset: else a test between two windows could open none
+            ::_exit(errno == ENOENT ? not_installed : 1);
         }
         ::close(ends[1]);
         std::string display;
@@ -30,7 +34,10 @@ public:
         while (::read(ends[0], &c, 1) == 1 && c != '\n') display += c;
         ::close(ends[0]);
         there = !display.empty();
-        if (there) ::setenv("DISPLAY", (":" + display).c_str(), 1);
+        if (there)
+            ::setenv("DISPLAY", (":" + display).c_str(), 1);
+        else
+            check_exit();
     }
     ~VirtualDisplay() {
         if (child_ <= 0) return;
@@ -43,5 +50,16 @@ public:
     bool there = false;
 
 private:
+    static constexpr int not_installed = 127;
+
+    /// The display is not there: why did it end?
+    void check_exit() {
+        int status = 0;
+        ::waitpid(std::exchange(child_, -1), &status, 0);
+        if (!WIFEXITED(status) || WEXITSTATUS(status) != not_installed)
+            throw std::runtime_error("Xvfb is installed, but ended with status " + std::to_string(status) +
+                                     " before it had a display");
+    }
+
     pid_t child_ = -1;
 };

@@ -19,29 +19,26 @@ namespace {
 
 // The first word of a value is its name. Others are accepted from older command lines, and not listed.
 
-constexpr Word<CellPooling> pooling_words[] = {{CellPooling::mass, "sum"},
-                                               {CellPooling::peak, "max"},
-                                               {CellPooling::mass, "mass"},
-                                               {CellPooling::peak, "peak"}};
+constexpr Word<CellPooling> pooling_words[] = {
+    {CellPooling::mass, "sum"}, {CellPooling::peak, "max"}, {CellPooling::mass, "mass"}, {CellPooling::peak, "peak"}};
 constexpr Word<KeyAxis> axis_words[] = {{KeyAxis::absolute, "absolute"}, {KeyAxis::relative, "relative"}};
 constexpr Word<Theme> theme_words[] = {{Theme::dark, "dark"}, {Theme::light, "light"}};
 constexpr Word<HeadOrder> order_words[] = {{HeadOrder::index, "index"}, {HeadOrder::value, "value"}};
 constexpr Word<AttentionKind> kind_words[] = {
     {AttentionKind::self, "self"}, {AttentionKind::encoder, "encoder"}, {AttentionKind::cross, "cross"}};
-const Word<HeadStatistic> statistic_words[] = {
-    {HeadStatistic::entropy, "entropy"},
-    {HeadStatistic::effective, "effective"},
-    {HeadStatistic::largest, "largest"},
-    {HeadStatistic::first, info_of(HeadPattern::attention_sink).id},
-    {HeadStatistic::previous, info_of(HeadPattern::previous_token).id},
-    {HeadStatistic::self, info_of(HeadPattern::self).id},
-    {HeadStatistic::induction, info_of(HeadPattern::induction).id},
-    {HeadStatistic::duplicate, info_of(HeadPattern::duplicate_token).id},
-    {HeadStatistic::distance, "distance"},
-    {HeadStatistic::difference, "difference"},
-    {HeadStatistic::first, "first"},
-    {HeadStatistic::previous, "previous"},
-    {HeadStatistic::duplicate, "duplicate"}};
+const Word<HeadStatistic> statistic_words[] = {{HeadStatistic::entropy, "entropy"},
+                                               {HeadStatistic::effective, "effective"},
+                                               {HeadStatistic::largest, "largest"},
+                                               {HeadStatistic::first, info_of(HeadPattern::attention_sink).id},
+                                               {HeadStatistic::previous, info_of(HeadPattern::previous_token).id},
+                                               {HeadStatistic::self, info_of(HeadPattern::self).id},
+                                               {HeadStatistic::induction, info_of(HeadPattern::induction).id},
+                                               {HeadStatistic::duplicate, info_of(HeadPattern::duplicate_token).id},
+                                               {HeadStatistic::distance, "distance"},
+                                               {HeadStatistic::difference, "difference"},
+                                               {HeadStatistic::first, "first"},
+                                               {HeadStatistic::previous, "previous"},
+                                               {HeadStatistic::duplicate, "duplicate"}};
 constexpr Word<ShownRuns> shown_words[] = {
     {ShownRuns::both, "both"}, {ShownRuns::a, "a"}, {ShownRuns::b, "b"}, {ShownRuns::difference, "difference"}};
 
