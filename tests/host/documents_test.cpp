@@ -128,7 +128,7 @@ TEST_CASE("the pages name files that exist", "[documents]") {
         "(runtime|shaders|tests|cli|docs|include|assets|bench|viewer|examples|cmake)/[A-Za-z0-9_./-]*");
     static const std::regex link("\\]\\(([^)#: ]+)[^): ]*\\)");
     for (const std::string page :
-         {"README.md", "CONTRIBUTING.md", "docs/ops.md", "docs/references.md", "docs/tour.md"}) {
+         {"README.md", "CONTRIBUTING.md", "docs/ops.md", "docs/references.md", "docs/tour.md", "docs/decisions.md"}) {
         const std::string text = read_file(root + "/" + page);
         std::size_t paths = 0;
         for (const std::string& word : code_words(text)) {
@@ -149,7 +149,7 @@ TEST_CASE("the pages name files that exist", "[documents]") {
 TEST_CASE("the pages name classes and functions that exist", "[documents]") {
     const std::set<std::string> known = names_in_the_code();
     CHECK_FALSE(known.contains("make_shedule"));
-    for (const char* page : {"README.md", "docs/tour.md"}) {
+    for (const char* page : {"README.md", "docs/tour.md", "docs/decisions.md"}) {
         const std::set<std::string> names = code_names(read_file(root + "/" + page));
         CHECK_FALSE(names.empty());
         for (const std::string& name : names) {
