@@ -13,6 +13,7 @@ TEST_CASE("shortcuts and their texts", "[view]") {
         CAPTURE(action.word);
         CHECK(shortcut_named(word_of(action.shortcut)) == action.shortcut);
         CHECK(shortcut_named(text_of(action.shortcut)) == action.shortcut);
+        if (action.shortcut == Shortcut{}) continue;  // only in a menu
         const auto same = [&](const Action& other) { return other.shortcut == action.shortcut; };
         CHECK(std::ranges::count_if(actions(), same) == 1);  // no key does two things
     }

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "expect_error.h"
+#include "runtime/inspect/head_pattern.h"
 #include "viewer/data/budget.h"
 #include "viewer/data/tile_store.h"
 #include "viewer/data/view_state.h"
@@ -72,8 +73,20 @@ TEST_CASE("a view and its command line say the same", "[view]") {
     CHECK_FALSE(std::ranges::find(options, "--pool", &OptionText::name)->value.empty());
     CHECK(std::ranges::find(options, "--lines", &OptionText::name)->value.empty());
     CHECK(std::ranges::find(options, "--png", &OptionText::name) == options.end());
+    for (const auto& [statistic, kind] : {std::pair{HeadStatistic::first, HeadPattern::attention_sink},
+                                          {HeadStatistic::previous, HeadPattern::previous_token},
+                                          {HeadStatistic::self, HeadPattern::self},
+                                          {HeadStatistic::induction, HeadPattern::induction},
+                                          {HeadStatistic::duplicate, HeadPattern::duplicate_token}}) {
+        const char* id = info_of(kind).id;
+        CHECK(state_from(std::vector<std::string>{"--statistic", id}).statistic == statistic);
+        CHECK(as_command_line({.statistic = statistic}) == std::string("--statistic ") + id);
+        CHECK(std::ranges::find(options, "--statistic", &OptionText::name)->help.find(id) != std::string::npos);
+    }
+    CHECK(state_from(words_of("--statistic first --pool peak")) ==  // older words
+          state_from(words_of("--statistic attention-sink --pool max")));
     const auto refused = [](std::vector<std::string> words) { return [words] { state_from(words); }; };
-    test::expect_error(ErrorKind::usage, {"view: --pool is mean, but takes one of sum, max, mass, peak"},
+    test::expect_error(ErrorKind::usage, {"view: --pool is mean, but takes one of sum, max"},
                        refused({"--pool", "mean"}));
     test::expect_error(ErrorKind::usage, {"rows and columns such as 0:20,4:24"}, refused({"--part", "0:20"}));
     test::expect_error(ErrorKind::usage, {"--layer needs a value"}, refused({"--layer"}));

@@ -1,4 +1,5 @@
-// The panels by mouse and keyboard: the colour bar, numbers in cells, sums of rows, menus and areas, and models of other kinds.
+// The panels by mouse and keyboard: the colour bar, numbers in cells, sums of rows, menus and areas, and models of
+// other kinds.
 #include <catch2/catch_test_macros.hpp>
 #include <cmath>
 #include <cstring>
@@ -139,6 +140,19 @@ TEST_CASE("everything is reached by keys, and keys are what the user's file says
     CHECK(viewer.at().menu_line == 2);
     s.user.move(900, 400), s.user.click();  // elsewhere: closed, and nothing else
     CHECK_FALSE(viewer.at().menu.has_value());
+    action_named("colour-sink").run(viewer);
+    CHECK(viewer.state().statistic == HeadStatistic::first);
+    action_named("colour-diff").run(viewer);  // of two runs
+    CHECK(viewer.state().statistic == HeadStatistic::first);
+    CHECK(viewer.at().note.starts_with("Nothing to compare yet"));
+    action_named("colour-entropy").run(viewer);
+    s.user.type("h");
+    CHECK_FALSE(viewer.state().head.has_value());
+    CHECK(viewer.at().note.starts_with(head_name(viewer.runs().head()) + ", the most salient by induction: "));
+    viewer.state().head = HeadId{before.layer + 1, before.head};
+    CHECK(short_name(*viewer.state().head) == "L2 · H1");
+    CHECK(short_name({0, 3, AttentionKind::encoder}) == "e0 · H3");
+    CHECK(short_name({1, 2, AttentionKind::cross}) == "x1 · H2");
     CHECK(viewer.state().pins.empty());
 
     // ---- areas
@@ -233,7 +247,8 @@ TEST_CASE("an image model shows its picture, and what a query reads over it", "[
     const Image image = s.window.screenshot();
     keep(image, "image");
     CHECK(worst_of_map(image, s.viewer, weights, false) <= 1);
-    // Grey below does not change how far red and green of a patch are apart: six tenths of what they are in the weight's colour.
+    // Grey below does not change how far red and green of a patch are apart: six tenths of what they are in the
+    // weight's colour.
     const Box picture = image_place(s.viewer.layout().tokens, seen.width, seen.height, 1);
     const auto patch = [&](std::size_t token) {  // a place in it
         const auto at = static_cast<float>(token - 1);

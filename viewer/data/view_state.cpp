@@ -110,12 +110,13 @@ Pin pin_in(const std::string& option, const std::string& text) {
     return {text[0] == 'q' ? Pin::Kind::query : Pin::Kind::key, whole(option, std::string_view(text).substr(1))};
 }
 
-// ---- the table ---------------------------------------------------------------------------------------------------------
+// ---- the table ------------------------------------------------------------------------------------------------------
 
 using Values = std::vector<std::string>;
 const std::string is_set;  // the value of a flag
 
-/// An option. `take` changes a state; `give` returns the values that a command line needs, one for each time it is given.
+/// An option. `take` changes a state; `give` returns the values that a command line needs, one for each time it is
+/// given.
 struct Option {
     const char* name;
     const char* value;  ///< its name in the help; null: a flag

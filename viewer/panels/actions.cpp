@@ -8,8 +8,8 @@
 #include "viewer/panels/areas.h"
 #include "viewer/panels/menus.h"
 #include "viewer/panels/moves.h"
-#include "viewer/panels/view_commands.h"
 #include "viewer/panels/viewed_runs.h"
+#include "viewer/panels/viewer.h"
 
 namespace vantage::view {
 namespace {
@@ -25,17 +25,17 @@ void next(Enum& value, int count) {
     value = static_cast<Enum>((static_cast<int>(value) + 1) % count);
 }
 
-// ---- heads ------------------------------------------------------------------------------------------------------------
+// ---- heads ----------------------------------------------------------------------------------------------------------
 
 /// Moves the focus by layers and heads, within the model.
-void move_head(ViewCommands& v, std::int64_t layers, std::int64_t heads) {
+void move_head(Viewer& v, std::int64_t layers, std::int64_t heads) {
     const HeadId now = v.runs().head();
     const ModelInfo& info = v.runs().a().live.model().info();
     go_to_head(v, HeadId{std::clamp<std::int64_t>(now.layer + layers, 0, info.layers_of(now.kind) - 1),
                          std::clamp<std::int64_t>(now.head + heads, 0, info.heads_of(now.kind) - 1), now.kind});
 }
 
-void next_kind(ViewCommands& v) {
+void next_kind(Viewer& v) {
     const ModelInfo& info = v.runs().a().live.model().info();
     HeadId head = v.runs().head();
     do next(head.kind, 3);
@@ -46,9 +46,9 @@ void next_kind(ViewCommands& v) {
     go_to_head(v, head);
 }
 
-// ---- the map ----------------------------------------------------------------------------------------------------------
+// ---- the map --------------------------------------------------------------------------------------------------------
 
-void zoom(ViewCommands& v, double factor) {
+void zoom(Viewer& v, double factor) {
     const Rectangle part = v.runs().part();
     const auto cell = v.at().cell();
     const double row = cell ? static_cast<double>(cell->first) + 0.5 : (part.first_row + part.last_row) / 2;
@@ -58,21 +58,21 @@ void zoom(ViewCommands& v, double factor) {
 }
 
 /// Shows as many tokens as the map has pixels.
-void one_to_one(ViewCommands& v) {
+void one_to_one(Viewer& v) {
     const Rectangle part = v.runs().part();
     const double factor = static_cast<double>(v.panes().front().map.box.high) / std::max(part.rows(), 1.0);
     v.state().part = zoomed(part, factor, part.first_row + part.rows() / 2, part.first_column + part.columns() / 2,
                             v.runs().rows(), v.runs().columns());
 }
 
-void pan(ViewCommands& v, double rows, double columns) {
+void pan(Viewer& v, double rows, double columns) {
     constexpr double step = 0.1;
     const Rectangle part = v.runs().part();
     v.state().part =
         moved(part, rows * part.rows() * step, columns * part.columns() * step, v.runs().rows(), v.runs().columns());
 }
 
-void step_back_out(ViewCommands& v) {
+void step_back_out(Viewer& v) {
     if (v.at().help || v.at().find) {
         v.at().help = v.at().find = false;
     } else if (v.at().area) {
@@ -86,150 +86,160 @@ void step_back_out(ViewCommands& v) {
     }
 }
 
-// ---- time -------------------------------------------------------------------------------------------------------------
+// ---- time -----------------------------------------------------------------------------------------------------------
 
 /// One token later; at the newest token the model generates one.
-void step_on(ViewCommands& v) {
+void step_on(Viewer& v) {
     if (v.state().rows)
         go_to_row(v, *v.state().rows + 1);
     else
         v.step();
 }
 
-void toggle_difference(ViewCommands& v) {
+void toggle_difference(Viewer& v) {
     v.show(v.runs().shown() == ShownRuns::difference ? ShownRuns::both : ShownRuns::difference);
 }
 
+/// An action that colours the heads by a statistic, without a key.
+template <HeadStatistic Statistic>
+Action colour_heads(const char* word) {
+    return {.word = word,
+            .name = name_of(Statistic),
+            .menu = Menu::heads,
+            .run =
+                [](Viewer& v) {
+                    if (Statistic != HeadStatistic::difference || v.compares()) v.state().statistic = Statistic;
+                },
+            .on = [](const Viewer& v) { return v.state().statistic == Statistic; }};
+}
+
 /// The next statistic; the difference only with two runs.
-void next_statistic(ViewCommands& v) {
+void next_statistic(Viewer& v) {
     do next(v.state().statistic, head_statistic_count);
     while (v.state().statistic == HeadStatistic::difference && !v.runs().compares());
 }
 
-void toggle_statistic_order(ViewCommands& v) { next(v.state().order, 2); }
+void toggle_statistic_order(Viewer& v) { next(v.state().order, 2); }
 
 constexpr CellPooling peak = CellPooling::peak;
 constexpr KeyAxis relative = KeyAxis::relative;
 
 // In the order of the menus.
-constexpr std::array action_table = std::to_array<Action>({
-    {"picture", "Save a picture (PNG)", Menu::file, character(U'e'),
-     [](ViewCommands& v) { v.request(Request::picture); }},
+const std::array action_table = std::to_array<Action>({
+    {"picture", "Save a picture (PNG)", Menu::file, character(U'e'), [](Viewer& v) { v.request(Request::picture); }},
     {"export", "Save all formats (SVG, HTML, CSV, JSON, NPY) …", Menu::file, character(U'E'),
-     [](ViewCommands& v) { v.request(Request::exports); }},
-    {"copy", "Copy as a command line", Menu::file, control(U'c'), [](ViewCommands& v) { v.copy_command_line(); }},
-    {"quit", "Quit", Menu::file, control(U'q'), [](ViewCommands& v) { v.request(Request::quit); }, nullptr, true},
+     [](Viewer& v) { v.request(Request::exports); }},
+    {"copy", "Copy as a command line", Menu::file, control(U'c'), [](Viewer& v) { v.copy_command_line(); }},
+    {"quit", "Quit", Menu::file, control(U'q'), [](Viewer& v) { v.request(Request::quit); }, nullptr, true},
 
     {"prompt", "Edit the prompt", Menu::model, special(Key::enter),
-     [](ViewCommands& v) { v.at().focus_prompt = v.commanded(); }},
-    {"run",
-     "Run the prompt",
-     Menu::model,
-     {.key = Key::enter, .control = true},
-     [](ViewCommands& v) { v.run_prompt(); }},
-    {"stop", "Stop", Menu::model, control(U'x'), [](ViewCommands& v) { v.stop(); }},
-    {"pause", "Pause", Menu::model, character(U' '), [](ViewCommands& v) { v.pause_or_resume(); },
-     [](const ViewCommands& v) { return v.runs().a().version.activity == Activity::paused; }},
-    {"live", "Follow the model", Menu::model, character(U'l'), [](ViewCommands& v) { v.state().rows.reset(); },
-     [](const ViewCommands& v) { return !v.state().rows; }, true},
-    {"back", "Previous token", Menu::model, character(U','),
-     [](ViewCommands& v) { go_to_row(v, v.runs().rows() - 1); }},
+     [](Viewer& v) { v.at().focus_prompt = v.commanded(); }},
+    {"run", "Run the prompt", Menu::model, {.key = Key::enter, .control = true}, [](Viewer& v) { v.run_prompt(); }},
+    {"stop", "Stop", Menu::model, control(U'x'), [](Viewer& v) { v.stop(); }},
+    {"pause", "Pause", Menu::model, character(U' '), [](Viewer& v) { v.pause_or_resume(); },
+     [](const Viewer& v) { return v.runs().a().version.activity == Activity::paused; }},
+    {"live", "Follow the model", Menu::model, character(U'l'), [](Viewer& v) { v.state().rows.reset(); },
+     [](const Viewer& v) { return !v.state().rows; }, true},
+    {"back", "Previous token", Menu::model, character(U','), [](Viewer& v) { go_to_row(v, v.runs().rows() - 1); }},
     {"step", "Next token", Menu::model, character(U'.'), step_on},
-    {"first", "First token", Menu::model, special(Key::home), [](ViewCommands& v) { go_to_row(v, 1); }},
-    {"last", "Newest token", Menu::model, special(Key::end), [](ViewCommands& v) { v.state().rows.reset(); }},
+    {"first", "First token", Menu::model, special(Key::home), [](Viewer& v) { go_to_row(v, 1); }},
+    {"last", "Newest token", Menu::model, special(Key::end), [](Viewer& v) { v.state().rows.reset(); }},
 
-    {"layer-up", "Previous layer", Menu::heads, special(Key::up), [](ViewCommands& v) { move_head(v, -1, 0); }},
-    {"layer-down", "Next layer", Menu::heads, special(Key::down), [](ViewCommands& v) { move_head(v, 1, 0); }},
-    {"head-left", "Previous head", Menu::heads, special(Key::left), [](ViewCommands& v) { move_head(v, 0, -1); }},
-    {"head-right", "Next head", Menu::heads, special(Key::right), [](ViewCommands& v) { move_head(v, 0, 1); }},
-    {"suggest-head", "Suggest a head", Menu::heads, character(U'h'),
-     [](ViewCommands& v) { go_to_head(v, std::nullopt); }, [](const ViewCommands& v) { return !v.state().head; }},
+    {"layer-up", "Previous layer", Menu::heads, special(Key::up), [](Viewer& v) { move_head(v, -1, 0); }},
+    {"layer-down", "Next layer", Menu::heads, special(Key::down), [](Viewer& v) { move_head(v, 1, 0); }},
+    {"head-left", "Previous head", Menu::heads, special(Key::left), [](Viewer& v) { move_head(v, 0, -1); }},
+    {"head-right", "Next head", Menu::heads, special(Key::right), [](Viewer& v) { move_head(v, 0, 1); }},
+    {"suggest-head", "Suggest a head", Menu::heads, character(U'h'), go_to_suggested_head,
+     [](const Viewer& v) { return !v.state().head; }},
     {"kind", "Encoder / decoder self / cross attention", Menu::heads, character(U'a'), next_kind},
-    {"statistic", "Colour heads by the next statistic", Menu::heads, character(U'j'), next_statistic, nullptr, true},
     {"order", "Sort heads by it", Menu::heads, character(U'i'), toggle_statistic_order,
-     [](const ViewCommands& v) { return v.state().order == HeadOrder::value; }},
+     [](const Viewer& v) { return v.state().order == HeadOrder::value; }, true},
     {"thumbnails", "Head thumbnails", Menu::heads, character(U'g'),
-     [](ViewCommands& v) { v.state().mini_maps = !v.state().mini_maps; },
-     [](const ViewCommands& v) { return v.state().mini_maps; }},
+     [](Viewer& v) { v.state().mini_maps = !v.state().mini_maps; },
+     [](const Viewer& v) { return v.state().mini_maps; }},
+    {"statistic", "Colour heads by the next statistic", Menu::heads, character(U'j'), next_statistic, nullptr, true},
+    colour_heads<HeadStatistic::entropy>("colour-entropy"),
+    colour_heads<HeadStatistic::effective>("colour-effective"),
+    colour_heads<HeadStatistic::largest>("colour-largest"),
+    colour_heads<HeadStatistic::first>("colour-sink"),
+    colour_heads<HeadStatistic::previous>("colour-prev"),
+    colour_heads<HeadStatistic::self>("colour-self"),
+    colour_heads<HeadStatistic::induction>("colour-induct"),
+    colour_heads<HeadStatistic::duplicate>("colour-dup"),
+    colour_heads<HeadStatistic::distance>("colour-dist"),
+    colour_heads<HeadStatistic::difference>("colour-diff"),
 
-    {"fit", "Fit", Menu::map, character(U'f'), [](ViewCommands& v) { v.state().part.reset(); },
-     [](const ViewCommands& v) { return !v.state().part; }},
+    {"fit", "Fit", Menu::map, character(U'f'), [](Viewer& v) { v.state().part.reset(); },
+     [](const Viewer& v) { return !v.state().part; }},
     {"one-to-one", "1 pixel per weight", Menu::map, character(U'1'), one_to_one},
-    {"zoom-in", "Zoom in", Menu::map, character(U'+'), [](ViewCommands& v) { zoom(v, 0.8); }},
-    {"zoom-out", "Zoom out", Menu::map, character(U'-'), [](ViewCommands& v) { zoom(v, 1.25); }},
-    {"pan-left", "Move left", Menu::map, shift(Key::left), [](ViewCommands& v) { pan(v, 0, -1); }},
-    {"pan-right", "Move right", Menu::map, shift(Key::right), [](ViewCommands& v) { pan(v, 0, 1); }},
-    {"pan-up", "Move up", Menu::map, shift(Key::up), [](ViewCommands& v) { pan(v, -1, 0); }},
-    {"pan-down", "Move down", Menu::map, shift(Key::down), [](ViewCommands& v) { pan(v, 1, 0); }},
-    {"select-left", "Select previous key", Menu::map, alt(Key::left), [](ViewCommands& v) { nudge(v, 0, -1); }, nullptr,
+    {"zoom-in", "Zoom in", Menu::map, character(U'+'), [](Viewer& v) { zoom(v, 0.8); }},
+    {"zoom-out", "Zoom out", Menu::map, character(U'-'), [](Viewer& v) { zoom(v, 1.25); }},
+    {"pan-left", "Move left", Menu::map, shift(Key::left), [](Viewer& v) { pan(v, 0, -1); }},
+    {"pan-right", "Move right", Menu::map, shift(Key::right), [](Viewer& v) { pan(v, 0, 1); }},
+    {"pan-up", "Move up", Menu::map, shift(Key::up), [](Viewer& v) { pan(v, -1, 0); }},
+    {"pan-down", "Move down", Menu::map, shift(Key::down), [](Viewer& v) { pan(v, 1, 0); }},
+    {"select-left", "Select previous key", Menu::map, alt(Key::left), [](Viewer& v) { nudge(v, 0, -1); }, nullptr,
      true},
-    {"select-right", "Select next key", Menu::map, alt(Key::right), [](ViewCommands& v) { nudge(v, 0, 1); }},
-    {"select-up", "Select previous query", Menu::map, alt(Key::up), [](ViewCommands& v) { nudge(v, -1, 0); }},
-    {"select-down", "Select next query", Menu::map, alt(Key::down), [](ViewCommands& v) { nudge(v, 1, 0); }},
-    {"pin", "Pin query", Menu::map, character(U'p'), [](ViewCommands& v) { pin_picked(v, Pin::Kind::query); }},
-    {"pin-key", "Pin key", Menu::map, character(U'P'), [](ViewCommands& v) { pin_picked(v, Pin::Kind::key); }},
+    {"select-right", "Select next key", Menu::map, alt(Key::right), [](Viewer& v) { nudge(v, 0, 1); }},
+    {"select-up", "Select previous query", Menu::map, alt(Key::up), [](Viewer& v) { nudge(v, -1, 0); }},
+    {"select-down", "Select next query", Menu::map, alt(Key::down), [](Viewer& v) { nudge(v, 1, 0); }},
+    {"pin", "Pin query", Menu::map, character(U'p'), [](Viewer& v) { pin_picked(v, Pin::Kind::query); }},
+    {"pin-key", "Pin key", Menu::map, character(U'P'), [](Viewer& v) { pin_picked(v, Pin::Kind::key); }},
     {"lines", "Lines to attended tokens", Menu::map, character(U'k'),
-     [](ViewCommands& v) { v.state().lines = !v.state().lines; },
-     [](const ViewCommands& v) { return v.state().lines; }},
+     [](Viewer& v) { v.state().lines = !v.state().lines; }, [](const Viewer& v) { return v.state().lines; }},
     {"off-row", "Next row that does not sum to 1", Menu::map, character(U'!'), go_to_off_row},
-    {"find", "Find a token", Menu::map, character(U'/'),
-     [](ViewCommands& v) { v.at().find = v.at().focus_find = true; }},
+    {"find", "Find a token", Menu::map, character(U'/'), [](Viewer& v) { v.at().find = v.at().focus_find = true; }},
 
-    {"scale", "Scale: √, linear, log", Menu::view, character(U's'), [](ViewCommands& v) { next(v.state().scale, 3); }},
+    {"scale", "Scale: √, linear, log", Menu::view, character(U's'), [](Viewer& v) { next(v.state().scale, 3); }},
     {"pooling", "Pool zoomed-out cells by maximum", Menu::view, character(U'm'),
-     [](ViewCommands& v) { next(v.state().pooling, 2); },
-     [](const ViewCommands& v) { return v.state().pooling == peak; }},
+     [](Viewer& v) { next(v.state().pooling, 2); }, [](const Viewer& v) { return v.state().pooling == peak; }},
     {"axis", "Relative position axis", Menu::view, character(U'r'),
-     [](ViewCommands& v) { next(v.state().axis, 2), v.state().part.reset(); },
-     [](const ViewCommands& v) { return v.state().axis == relative; }},
+     [](Viewer& v) { next(v.state().axis, 2), v.state().part.reset(); },
+     [](const Viewer& v) { return v.state().axis == relative; }},
     {"exclude-first", "Exclude first token (attention sink), renormalised", Menu::view, character(U'x'),
-     [](ViewCommands& v) { v.state().modifiers.sink_off = !v.state().modifiers.sink_off; },
-     [](const ViewCommands& v) { return v.state().modifiers.sink_off; }, true},
+     [](Viewer& v) { v.state().modifiers.sink_off = !v.state().modifiers.sink_off; },
+     [](const Viewer& v) { return v.state().modifiers.sink_off; }, true},
     {"row-norm", "Normalise rows by maximum", Menu::view, character(U'n'),
-     [](ViewCommands& v) { v.state().modifiers.row_normalised = !v.state().modifiers.row_normalised; },
-     [](const ViewCommands& v) { return v.state().modifiers.row_normalised; }},
+     [](Viewer& v) { v.state().modifiers.row_normalised = !v.state().modifiers.row_normalised; },
+     [](const Viewer& v) { return v.state().modifiers.row_normalised; }},
     {"value-weighted", "Weight by value norm ‖v‖", Menu::view, character(U'v'),
-     [](ViewCommands& v) { v.state().modifiers.value_weighted = !v.state().modifiers.value_weighted; },
-     [](const ViewCommands& v) { return v.state().modifiers.value_weighted; }},
+     [](Viewer& v) { v.state().modifiers.value_weighted = !v.state().modifiers.value_weighted; },
+     [](const Viewer& v) { return v.state().modifiers.value_weighted; }},
     {"over-expected", "Observed / expected", Menu::view, character(U'o'),
-     [](ViewCommands& v) { v.state().modifiers.over_expected = !v.state().modifiers.over_expected; },
-     [](const ViewCommands& v) { return v.state().modifiers.over_expected; }},
-    {"colours", "Next colour map", Menu::view, character(U'c'), [](ViewCommands& v) { next(v.state().colours, 4); },
-     nullptr, true},
-    {"maximum-down", "Lower maximum", Menu::view, character(U'('),
-     [](ViewCommands& v) { move_end(v, BarEnd::bright, -1); }},
-    {"maximum-up", "Raise maximum", Menu::view, character(U')'),
-     [](ViewCommands& v) { move_end(v, BarEnd::bright, 1); }},
-    {"minimum-down", "Lower minimum", Menu::view, character(U'{'),
-     [](ViewCommands& v) { move_end(v, BarEnd::dark, -1); }},
-    {"minimum-up", "Raise minimum", Menu::view, character(U'}'), [](ViewCommands& v) { move_end(v, BarEnd::dark, 1); }},
+     [](Viewer& v) { v.state().modifiers.over_expected = !v.state().modifiers.over_expected; },
+     [](const Viewer& v) { return v.state().modifiers.over_expected; }},
+    {"colours", "Next colour map", Menu::view, character(U'c'), [](Viewer& v) { next(v.state().colours, 4); }, nullptr,
+     true},
+    {"maximum-down", "Lower maximum", Menu::view, character(U'('), [](Viewer& v) { move_end(v, BarEnd::bright, -1); }},
+    {"maximum-up", "Raise maximum", Menu::view, character(U')'), [](Viewer& v) { move_end(v, BarEnd::bright, 1); }},
+    {"minimum-down", "Lower minimum", Menu::view, character(U'{'), [](Viewer& v) { move_end(v, BarEnd::dark, -1); }},
+    {"minimum-up", "Raise minimum", Menu::view, character(U'}'), [](Viewer& v) { move_end(v, BarEnd::dark, 1); }},
     {"reset-range", "Reset colour range", Menu::view, character(U'0'),
-     [](ViewCommands& v) { v.state().range = v.default_ends(), v.state().difference_max = ViewState().difference_max; },
-     [](const ViewCommands& v) { return v.state().range == v.default_ends(); }},
-    {"theme", "Light theme", Menu::view, character(U't'), [](ViewCommands& v) { next(v.state().theme, 2); },
-     [](const ViewCommands& v) { return v.state().theme == Theme::light; }},
-    {"larger", "Larger interface", Menu::view, control(U'+'), [](ViewCommands& v) { v.set_scale(v.scale() * 1.1f); }},
-    {"smaller", "Smaller interface", Menu::view, control(U'-'), [](ViewCommands& v) { v.set_scale(v.scale() / 1.1f); }},
+     [](Viewer& v) { v.state().range = v.default_ends(), v.state().difference_max = ViewState().difference_max; },
+     [](const Viewer& v) { return v.state().range == v.default_ends(); }},
+    {"theme", "Light theme", Menu::view, character(U't'), [](Viewer& v) { next(v.state().theme, 2); },
+     [](const Viewer& v) { return v.state().theme == Theme::light; }},
+    {"larger", "Larger interface", Menu::view, control(U'+'), [](Viewer& v) { v.set_scale(v.scale() * 1.1f); }},
+    {"smaller", "Smaller interface", Menu::view, control(U'-'), [](Viewer& v) { v.set_scale(v.scale() / 1.1f); }},
 
-    {"show-a", "A only", Menu::compare, character(U'['), [](ViewCommands& v) { v.show(ShownRuns::a); },
-     [](const ViewCommands& v) { return v.runs().compares() && v.runs().shown() == ShownRuns::a; }},
-    {"show-b", "B only", Menu::compare, character(U']'), [](ViewCommands& v) { v.show(ShownRuns::b); },
-     [](const ViewCommands& v) { return v.runs().shown() == ShownRuns::b; }},
-    {"show-both", "A and B side by side", Menu::compare, character(U'w'),
-     [](ViewCommands& v) { v.show(ShownRuns::both); },
-     [](const ViewCommands& v) { return v.runs().shown() == ShownRuns::both; }},
+    {"show-a", "A only", Menu::compare, character(U'['), [](Viewer& v) { v.show(ShownRuns::a); },
+     [](const Viewer& v) { return v.runs().compares() && v.runs().shown() == ShownRuns::a; }},
+    {"show-b", "B only", Menu::compare, character(U']'), [](Viewer& v) { v.show(ShownRuns::b); },
+     [](const Viewer& v) { return v.runs().shown() == ShownRuns::b; }},
+    {"show-both", "A and B side by side", Menu::compare, character(U'w'), [](Viewer& v) { v.show(ShownRuns::both); },
+     [](const Viewer& v) { return v.runs().shown() == ShownRuns::both; }},
     {"difference", "Difference B − A", Menu::compare, character(U'd'), toggle_difference,
-     [](const ViewCommands& v) { return v.runs().shown() == ShownRuns::difference; }},
-    {"blink", "Blink A/B", Menu::compare, character(U'b'), [](ViewCommands& v) { v.toggle_blinking(); },
-     [](const ViewCommands& v) { return v.at().blink_from.has_value(); }},
+     [](const Viewer& v) { return v.runs().shown() == ShownRuns::difference; }},
+    {"blink", "Blink A/B", Menu::compare, character(U'b'), [](Viewer& v) { v.toggle_blinking(); },
+     [](const Viewer& v) { return v.at().blink_from.has_value(); }},
 
-    {"next-panel", "Next panel", Menu::help, special(Key::tab), [](ViewCommands& v) { next_area(v, 1); }, nullptr,
+    {"next-panel", "Next panel", Menu::help, special(Key::tab), [](Viewer& v) { next_area(v, 1); }, nullptr, false,
+     true},
+    {"previous-panel", "Previous panel", Menu::help, shift(Key::tab), [](Viewer& v) { next_area(v, -1); }, nullptr,
      false, true},
-    {"previous-panel", "Previous panel", Menu::help, shift(Key::tab), [](ViewCommands& v) { next_area(v, -1); },
-     nullptr, false, true},
     {"menu", "Menus", Menu::help, special(Key::f10), open_or_close_menus, nullptr, false, true},
-    {"help", "Keys", Menu::help, character(U'?'), [](ViewCommands& v) { v.at().help = !v.at().help; },
-     [](const ViewCommands& v) { return v.at().help; }},
+    {"help", "Keys", Menu::help, character(U'?'), [](Viewer& v) { v.at().help = !v.at().help; },
+     [](const Viewer& v) { return v.at().help; }},
     {"escape", "Close, unpin, follow", Menu::help, special(Key::escape), step_back_out},
 });
 

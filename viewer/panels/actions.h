@@ -9,7 +9,7 @@
 
 namespace vantage::view {
 
-class ViewCommands;
+class Viewer;
 
 enum class Menu : std::uint8_t { file, model, heads, map, view, compare, help };
 inline constexpr int menu_count = 7;
@@ -65,10 +65,10 @@ struct Action {
     const char* name;  ///< in menus and in the help
     Menu menu;
     Shortcut shortcut;
-    void (*run)(ViewCommands&);
-    bool (*on)(const ViewCommands&) = nullptr;  ///< check mark in the menu; null: none
-    bool group = false;                         ///< separated from the action before it
-    bool typing = false;                        ///< also while a text field has the keys
+    void (*run)(Viewer&);
+    bool (*on)(const Viewer&) = nullptr;  ///< check mark in the menu; null: none
+    bool group = false;                   ///< separated from the action before it
+    bool typing = false;                  ///< also while a text field has the keys
 };
 
 std::span<const Action> actions();

@@ -7,8 +7,8 @@
 #include "runtime/models/config.h"
 #include "viewer/panels/moves.h"
 #include "viewer/panels/panels.h"
-#include "viewer/panels/view_commands.h"
 #include "viewer/panels/viewed_runs.h"
+#include "viewer/panels/viewer.h"
 #include "viewer/panels/widgets.h"
 
 namespace vantage::view {
@@ -29,7 +29,7 @@ Steps steps_of(const Shortcut& s) {
     }
 }
 
-bool is_there(ViewCommands& v, Area area) {
+bool is_there(Viewer& v, Area area) {
     const Layout& l = v.layout();
     switch (area) {
         case Area::map: return true;
@@ -44,7 +44,7 @@ bool is_there(ViewCommands& v, Area area) {
     }
 }
 
-bool act_in_map(ViewCommands& v, const Shortcut& s) {
+bool act_in_map(Viewer& v, const Shortcut& s) {
     if (const Steps steps = steps_of(s)) {
         nudge(v, steps.down, steps.right);
     } else if (s.key == Key::enter) {
@@ -55,7 +55,7 @@ bool act_in_map(ViewCommands& v, const Shortcut& s) {
     return true;
 }
 
-bool act_in_bar(ViewCommands& v, const Shortcut& s) {
+bool act_in_bar(Viewer& v, const Shortcut& s) {
     if (const Steps steps = steps_of(s); steps.down != 0)
         move_end(v, s.shift ? BarEnd::dark : BarEnd::bright, -steps.down);
     else if (s.key == Key::enter)
@@ -66,7 +66,7 @@ bool act_in_bar(ViewCommands& v, const Shortcut& s) {
 }
 
 /// Moves through the heads in the displayed order.
-bool act_in_heads(ViewCommands& v, const Shortcut& s) {
+bool act_in_heads(Viewer& v, const Shortcut& s) {
     const Steps steps = steps_of(s);
     if (!steps) return false;
     const auto& heads = v.runs().a().live.heads();
@@ -80,7 +80,7 @@ bool act_in_heads(ViewCommands& v, const Shortcut& s) {
     return true;
 }
 
-bool act_in_numbers(ViewCommands& v, const Shortcut& s) {
+bool act_in_numbers(Viewer& v, const Shortcut& s) {
     if (const Steps steps = steps_of(s); steps.down != 0)
         v.state().statistic = static_cast<HeadStatistic>(
             std::clamp(static_cast<int>(v.state().statistic) + steps.down, 0, head_statistic_count - 1));
@@ -92,7 +92,7 @@ bool act_in_numbers(ViewCommands& v, const Shortcut& s) {
 }
 
 /// The panel knows the places of its tokens: it applies the step when it is drawn.
-bool act_in_text(ViewCommands& v, const Shortcut& s) {
+bool act_in_text(Viewer& v, const Shortcut& s) {
     if (const Steps steps = steps_of(s)) {
         v.at().text_step = {steps.right, steps.down};
     } else if (s.key == Key::enter && v.at().picked_token) {
@@ -105,7 +105,7 @@ bool act_in_text(ViewCommands& v, const Shortcut& s) {
     return true;
 }
 
-bool act_in_time(ViewCommands& v, const Shortcut& s) {
+bool act_in_time(Viewer& v, const Shortcut& s) {
     if (const Steps steps = steps_of(s); steps.right != 0)
         go_to_row(v, v.runs().rows() + steps.right * (s.shift ? 10 : 1));
     else if (s.key == Key::home)
@@ -122,14 +122,14 @@ bool act_in_time(ViewCommands& v, const Shortcut& s) {
 bool is_number(Area area) { return area >= Area::temperature && area <= Area::length; }
 bool is_whole(Area area) { return area == Area::seed || area == Area::length; }
 
-double number_in(const ViewCommands& v, Area area) {
+double number_in(const Viewer& v, Area area) {
     const Sampling& sampling = v.at().sampling;
     if (area == Area::temperature) return sampling.temperature;
     if (area == Area::top_p) return sampling.top_p;
     return static_cast<double>(area == Area::seed ? sampling.seed : static_cast<std::uint64_t>(v.at().max_tokens));
 }
 
-void set_number(ViewCommands& v, Area area, double value) {
+void set_number(Viewer& v, Area area, double value) {
     Sampling& sampling = v.at().sampling;
     const auto within = [&](double maximum) { return std::clamp(value, 0.0, maximum); };
     if (area == Area::temperature) sampling.temperature = within(5);
@@ -139,14 +139,14 @@ void set_number(ViewCommands& v, Area area, double value) {
 }
 
 /// A typed number takes effect at once.
-void read_typed(ViewCommands& v, Area area) {
+void read_typed(Viewer& v, Area area) {
     const std::string& typed = v.at().typed;
     double value = 0;
     if (std::from_chars(typed.data(), typed.data() + typed.size(), value).ec == std::errc()) set_number(v, area, value);
 }
 
 /// Up and down change a number, tenfold with Shift.
-bool act_in_number(ViewCommands& v, Area area, const Shortcut& s) {
+bool act_in_number(Viewer& v, Area area, const Shortcut& s) {
     std::string& typed = v.at().typed;
     if (s.key == Key::backspace) {
         if (!typed.empty()) typed.pop_back();
@@ -186,7 +186,7 @@ void draw_area_frame(const Ui& ui, const FocusPlaces& places) {
     outline(*ImGui::GetForegroundDrawList(), box, ui.palette.accent, ui.px(2), ui.px(6));
 }
 
-void next_area(ViewCommands& v, int step) {
+void next_area(Viewer& v, int step) {
     Interaction& at = v.at();
     at.help = at.find = false;
     at.leave_field = at.typing;
@@ -198,7 +198,7 @@ void next_area(ViewCommands& v, int step) {
     at.focus_prompt = at.area == Area::prompt;
 }
 
-bool type_digit(ViewCommands& v, char32_t character) {
+bool type_digit(Viewer& v, char32_t character) {
     if (!v.at().area || !is_number(*v.at().area)) return false;
     constexpr std::size_t longest = 8;
     std::string& typed = v.at().typed;
@@ -209,7 +209,7 @@ bool type_digit(ViewCommands& v, char32_t character) {
     return true;
 }
 
-bool act_in_area(ViewCommands& v, const Shortcut& s) {
+bool act_in_area(Viewer& v, const Shortcut& s) {
     if (!v.at().area || s.key == Key::none || s.control || s.alt) return false;
     switch (*v.at().area) {
         case Area::map: return act_in_map(v, s);
@@ -220,7 +220,7 @@ bool act_in_area(ViewCommands& v, const Shortcut& s) {
         case Area::time: return act_in_time(v, s);
         case Area::prompt: return false;
         case Area::run:
-            if (s.key == Key::enter) run_or_stop(v);
+            if (s.key == Key::enter) v.run_or_stop();
             return s.key == Key::enter;
         default: return act_in_number(v, *v.at().area, s);
     }

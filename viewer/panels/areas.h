@@ -14,10 +14,10 @@ inline constexpr int area_count = 12;
 inline constexpr int max_seed = 999999, max_length = 100000;  // of the sampling fields
 
 /// Selects the next or previous visible area and leaves a text field.
-void next_area(ViewCommands& view, int step);
+void next_area(Viewer& view, int step);
 /// A character typed while a number field has the keys. Returns true for a digit or a point, which the field takes.
-bool type_digit(ViewCommands& view, char32_t character);
+bool type_digit(Viewer& view, char32_t character);
 /// Handles a key in the active area; false if the area does not use it.
-bool act_in_area(ViewCommands& view, const Shortcut& shortcut);
+bool act_in_area(Viewer& view, const Shortcut& shortcut);
 
 }  // namespace vantage::view

@@ -16,7 +16,8 @@ struct SlotRange {
     std::int64_t first, last;
 };
 
-/// Visible cells of `size` slots without a value: a run has no token in the cell, or for the difference a slot is not a pair.
+/// Visible cells of `size` slots without a value: a run has no token in the cell, or for the difference a slot is not a
+/// pair.
 std::vector<SlotRange> gaps_of(const FocusUi& ui, ShownRuns shown, const Alignment& slots, std::int64_t size,
                                double first, double last) {
     std::vector<SlotRange> gaps;

@@ -7,8 +7,8 @@
 
 #include "runtime/picture/shown_text.h"
 #include "viewer/panels/panels.h"
-#include "viewer/panels/view_commands.h"
 #include "viewer/panels/viewed_runs.h"
+#include "viewer/panels/viewer.h"
 #include "viewer/panels/widgets.h"
 
 namespace vantage::view {
@@ -24,7 +24,7 @@ std::int64_t next_with(std::span<const std::string> labels, const std::string& t
     return -1;
 }
 
-void pin_next(Ui& ui, const std::vector<std::string>& labels, ViewCommands& view) {
+void pin_next(Ui& ui, const std::vector<std::string>& labels, Viewer& view) {
     constexpr int max_columns = 40;  // of the text in the message
     const ViewedRuns& runs = view.runs();
     const std::span known = std::span(labels).first(std::min(labels.size(), static_cast<std::size_t>(runs.rows())));
@@ -41,7 +41,7 @@ void pin_next(Ui& ui, const std::vector<std::string>& labels, ViewCommands& view
 
 }  // namespace
 
-void draw_find(Ui& ui, const std::vector<std::string>& labels, ViewCommands& view) {
+void draw_find(Ui& ui, const std::vector<std::string>& labels, Viewer& view) {
     const Box& focus = ui.layout.focus;
     const float wide = std::min(ui.px(280), focus.wide - ui.px(24));
     ImGui::SetNextWindowPos({std::round(focus.x + (focus.wide - wide) / 2), focus.y + ui.px(40)});

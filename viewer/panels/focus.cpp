@@ -234,7 +234,7 @@ void draw_marks(const FocusUi& ui, ImDrawList& list) {
     list.PopClipRect();
 }
 
-// ---- the mouse --------------------------------------------------------------------------------------------------------
+// ---- the mouse ------------------------------------------------------------------------------------------------------
 
 void zoom_to_box(FocusUi& ui, std::array<float, 2> from, ImVec2 to) {
     const auto a = ui.map.at(from[0], from[1]), b = ui.map.at(to.x, to.y);

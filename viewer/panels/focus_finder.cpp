@@ -1,12 +1,11 @@
 #include "viewer/panels/focus_finder.h"
-#include "runtime/session/model_access.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "runtime/base/clock.h"
-#include "runtime/inspect/salient_head.h"
 #include "runtime/models/config.h"
+#include "runtime/session/model_access.h"
 
 namespace vantage::view {
 namespace {
@@ -76,7 +75,7 @@ void FocusFinder::read(Session& session) {
     if (error) error_ = "no head could be chosen: " + *error;
     if (next_layer_ == layers_ && !some.empty()) {
         const auto heads = static_cast<int>(session.model().info().heads);
-        if (const auto salient = most_salient_head(heads_, heads)) found_ = {salient->layer, salient->head};
+        found_ = most_salient_head(heads_, heads);
     }
     seconds_ += seconds_now() - begin;
     waiting_ = false, answered_ = true;
@@ -98,7 +97,7 @@ bool FocusFinder::answered() const {
     return answered_;
 }
 
-std::optional<HeadId> FocusFinder::found() const {
+std::optional<SalientHead> FocusFinder::found() const {
     const std::lock_guard lock(mutex_);
     return found_;
 }

@@ -10,13 +10,13 @@
 #include <string>
 #include <vector>
 
-#include "runtime/inspect/head_statistics.h"
+#include "runtime/inspect/salient_head.h"
 #include "viewer/data/live_model.h"
 
 namespace vantage::view {
 
-/// Once per run, after the prompt, the model's thread computes the statistics of one layer after another. The next layer is
-/// requested by the next `look`, so that the model continues in between. An error ends the search.
+/// Once per run, after the prompt, the model's thread computes the statistics of one layer after another. The next
+/// layer is requested by the next `look`, so that the model continues in between. An error ends the search.
 class FocusFinder : public std::enable_shared_from_this<FocusFinder> {
 public:
     /// Statistics of a layer's heads for the first `rows` tokens. Called between two tokens of the model.
@@ -29,7 +29,8 @@ public:
     void wait(LiveModel& live, const Version& version);
     /// Whether an answer has come since the last look.
     bool answered() const;
-    std::optional<HeadId> found() const;
+    /// The most salient head of the prompt, once it is known.
+    std::optional<SalientHead> found() const;
     /// The error of the search; taken once.
     std::optional<std::string> take_error();
     /// Seconds that the search took in the model's thread; taken once.
@@ -47,7 +48,7 @@ private:
     std::int64_t layers_ = 0, next_layer_ = 0, rows_ = 0;
     bool waiting_ = false;   ///< a layer is pending
     bool answered_ = false;  ///< since the last look
-    std::optional<HeadId> found_;
+    std::optional<SalientHead> found_;
     std::optional<std::string> error_;
     double seconds_ = 0;
 };

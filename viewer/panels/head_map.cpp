@@ -104,9 +104,8 @@ void draw_axis(const HeadMapUi& ui, ImDrawList& list, const HeadCells& cells, co
     const auto every = std::max<std::int64_t>(1, static_cast<std::int64_t>(std::ceil(face.size * 1.3f / step)));
     for (std::int64_t row = 0; row < cells.rows; row += every) {
         const HeadId& head = ui.run.live.heads()[order[static_cast<std::size_t>(row * cells.columns)].value_or(0)];
-        const char* prefix = head.kind == AttentionKind::encoder ? "e" : head.kind == AttentionKind::cross ? "x" : "";
         put_right(list, face, cells.left - ui.px(6), cells.at(row, 0).y + (cells.cell - face.size) / 2,
-                  ui.palette.faint, prefix + std::to_string(head.layer));
+                  ui.palette.faint, layer_label(head));
     }
     for (std::int64_t column = 0; column < cells.columns; column += every)
         put_middle(list, face, cells.at(0, column).x + cells.cell / 2, box.y - face.size - ui.px(5), ui.palette.faint,

@@ -15,8 +15,7 @@ namespace {
 std::string help_text(const KeyBindings& keys) {
     const auto key = [&](const char* word) { return text_of(keys.of(action_named(word))); };
     return "Wheel: zoom. Right button: move. Middle button: zoom to a box. Click: pin the query. Shift+click: pin the "
-           "key. "
-           "Double-click: fit. " +
+           "key. Double-click: fit. " +
            key("next-panel") + ": next panel. " + key("menu") +
            " or Alt: menus. Keys can be changed (vantage view --keys).\n"
            "A weight shows where a head attends, not why, nor what effect it has. The first token often has a large "
@@ -36,7 +35,7 @@ std::vector<HelpLine> help_lines(const Ui& ui) {
     for (int menu = 0; menu < menu_count; ++menu) {
         lines.push_back({static_cast<Menu>(menu), nullptr, ui.fonts.regular_size + ui.px(16)});
         for (const Action& action : actions())
-            if (action.menu == static_cast<Menu>(menu))
+            if (action.menu == static_cast<Menu>(menu) && action.shortcut != Shortcut{})
                 lines.push_back({action.menu, &action, ui.fonts.small_size + ui.px(5)});
     }
     return lines;

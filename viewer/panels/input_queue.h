@@ -8,8 +8,8 @@
 
 namespace vantage::view {
 
-/// Events wait for the next picture. A picture delivers at most one key or button event, and no change of modifiers after it:
-/// a press and a release between two pictures then reach the toolkit as two.
+/// Events wait for the next picture. A picture delivers at most one key or button event, and no change of modifiers
+/// after it: a press and a release between two pictures then reach the toolkit as two.
 class InputQueue {
 public:
     enum class Order : std::uint8_t { any, not_after_key, key };

@@ -1,4 +1,5 @@
-// The hovered or selected cell in numbers, and the keys that its row attends to most; by default those of the newest token.
+// The hovered or selected cell in numbers, and the keys that its row attends to most; by default those of the newest
+// token.
 #include <algorithm>
 #include <cmath>
 
@@ -105,8 +106,7 @@ void draw_inspector(InspectorUi ui) {
     if (!panel) return;
     ImDrawList& list = *ImGui::GetWindowDrawList();
     const bool known = ui.run.frame->reading && ui.run.frame->reading->head == ui.focus.head;
-    const std::string where = format("L{} · H{}", ui.focus.head.layer, ui.focus.head.head);
-    Lines lines(ui, list, box, heading(ui, list, box, "Cell", where) + ui.px(4));
+    Lines lines(ui, list, box, heading(ui, list, box, "Cell", short_name(ui.focus.head)) + ui.px(4));
     if (known) show_cell(ui, lines, *ui.run.frame->reading);
 }
 

@@ -17,8 +17,8 @@ class KeyBindings {
 public:
     /// Default keys.
     KeyBindings();
-    /// Reads the text of a keymap file. A key that is assigned to an action is removed from the action that had it. Throws usage
-    /// naming `file` and the line.
+    /// Reads the text of a keymap file. A key that is assigned to an action is removed from the action that had it.
+    /// Throws usage naming `file` and the line.
     KeyBindings(std::string_view text, const std::string& file);
 
     const Shortcut& of(const Action& action) const;

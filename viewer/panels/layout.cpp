@@ -111,14 +111,14 @@ FocusPlaces focus_places(const Box& panel, const Rectangle& part, float row_labe
     const auto px = [&](float logical) { return std::round(logical * scale); };
     const Box inside{panel.x + px(12), panel.y + px(40), panel.wide - px(24), panel.high - px(52)};
     // In a small panel labels get at most a fifth and are shortened.
-    const float beside = px(6), bar = focus_bar_width(panel.wide, scale);
-    const float left = std::round(std::min({row_label, px(110), inside.wide / 5})) + beside,
-                above = std::round(std::min({key_label, px(92), inside.high / 4})) + beside;
+    const float gap = px(6), bar = focus_bar_width(panel.wide, scale);
+    const float left = std::round(std::min({row_label, px(110), inside.wide / 5})) + gap,
+                above = std::round(std::min({key_label, px(92), inside.high / 4})) + gap;
     const Box room{inside.x + left, inside.y + above, inside.wide - left - bar, inside.high - above};
     FocusPlaces places;
     places.map = fitted(part, room);
-    places.row_labels = {places.map.x - left, places.map.y, left - beside, places.map.high};
-    places.key_labels = {places.map.x, places.map.y - above, places.map.wide, above - beside};
+    places.row_labels = {places.map.x - left, places.map.y, left - gap, places.map.high};
+    places.key_labels = {places.map.x, places.map.y - above, places.map.wide, above - gap};
     if (bar > 0)
         places.bar = {places.map.right() + px(bar_gap), places.map.y, bar - px(bar_gap),
                       std::min(std::max(places.map.high, std::min(room.high, px(120))), px(420))};

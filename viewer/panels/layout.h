@@ -27,8 +27,9 @@ struct LayoutWishes {
 
 inline constexpr float min_width = 300, min_height = 180;  ///< of a window, at a scale of 1
 
-/// Layout of a window of this many pixels. The map keeps its space. Other panels are removed in this order: in width the
-/// inspector, then the heads; in height the prompt, then the timeline, then the text. An image is above the inspector.
+/// Layout of a window of this many pixels. The map keeps its space. Other panels are removed in this order: in width
+/// the inspector, then the heads; in height the prompt, then the timeline, then the text. An image is above the
+/// inspector.
 Layout lay_out(float width, float height, float scale, const LayoutWishes& wishes);
 
 /// Height of a line of text; space above the first line in the panel; space below the last.

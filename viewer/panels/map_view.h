@@ -31,8 +31,8 @@ inline constexpr double min_cells_shown = 4;
 
 /// All of a map.
 Rectangle whole_map(std::int64_t rows, std::int64_t columns);
-/// A part with `factor` times as many cells (< 1 zooms in). The point `row`, `column` keeps its place. At most the whole map, at
-/// least a few cells.
+/// A part with `factor` times as many cells (< 1 zooms in). The point `row`, `column` keeps its place. At most the
+/// whole map, at least a few cells.
 Rectangle zoomed(const Rectangle& part, double factor, double row, double column, std::int64_t rows,
                  std::int64_t columns);
 /// Moved, but not beyond the map.

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "viewer/panels/key_bindings.h"
-#include "viewer/panels/view_commands.h"
+#include "viewer/panels/viewer.h"
 #include "viewer/panels/widgets.h"
 
 namespace vantage::view {
@@ -22,13 +22,13 @@ void open(Interaction& at, Menu menu) {
     at.menu_line = 0;
 }
 
-void run_and_close(ViewCommands& view, const Action& action) {
+void run_and_close(Viewer& view, const Action& action) {
     view.at().menu.reset();
     action.run(view);
 }
 
 /// Returns whether it was clicked.
-bool draw_line(Ui& ui, const KeyBindings& keys, const ViewCommands& view, const Action& action, int line, float wide) {
+bool draw_line(Ui& ui, const KeyBindings& keys, const Viewer& view, const Action& action, int line, float wide) {
     const float high = ui.fonts.regular_size + ui.px(8);
     ImDrawList& list = *ImGui::GetWindowDrawList();
     if (action.group) {
@@ -75,10 +75,10 @@ float draw_menu_names(Ui& ui, const Box& box, float left) {
     ImDrawList& list = *ImGui::GetWindowDrawList();
     const bool tight = box.wide < ui.px(420);
     const Face face = tight ? small(ui) : regular(ui);
-    const float beside = ui.px(tight ? 4 : 9);
+    const float margin = ui.px(tight ? 4 : 9);
     for (int i = 0; i < menu_count; ++i) {
         const auto menu = static_cast<Menu>(i);
-        const float wide = width_of(face, name_of(menu)) + 2 * beside;
+        const float wide = width_of(face, name_of(menu)) + 2 * margin;
         ImGui::SetCursorScreenPos({left, box.y});
         ImGui::InvisibleButton(name_of(menu), {wide, box.high});
         const bool hovered =
@@ -92,13 +92,13 @@ float draw_menu_names(Ui& ui, const Box& box, float left) {
         if (ui.at.menu == menu) ui.at.menu_left = left;
         if (hovered || ui.at.menu == menu)
             fill(list, Box{left, box.y, wide, box.high}.inset(ui.px(3)), ui.palette.raised, ui.px(4));
-        put(list, face, left + beside, box.y + (box.high - face.size) / 2, ui.palette.ink, name_of(menu));
+        put(list, face, left + margin, box.y + (box.high - face.size) / 2, ui.palette.ink, name_of(menu));
         left += wide;
     }
     return left;
 }
 
-void draw_open_menu(Ui& ui, const KeyBindings& keys, ViewCommands& view) {
+void draw_open_menu(Ui& ui, const KeyBindings& keys, Viewer& view) {
     if (!ui.at.menu) return;
     const std::vector<const Action*> lines = actions_of(*ui.at.menu);
     const ImVec2 all = ImGui::GetIO().DisplaySize;
@@ -131,14 +131,14 @@ void draw_open_menu(Ui& ui, const KeyBindings& keys, ViewCommands& view) {
         ui.at.menu.reset();
 }
 
-void open_or_close_menus(ViewCommands& view) {
+void open_or_close_menus(Viewer& view) {
     if (view.at().menu)
         view.at().menu.reset();
     else
         open(view.at(), Menu::file);
 }
 
-void act_in_menu(ViewCommands& view, const Shortcut& shortcut) {
+void act_in_menu(Viewer& view, const Shortcut& shortcut) {
     Interaction& at = view.at();
     const std::vector<const Action*> lines = actions_of(*at.menu);
     const auto count = static_cast<int>(lines.size());

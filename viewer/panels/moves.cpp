@@ -3,20 +3,34 @@
 #include <algorithm>
 
 #include "runtime/base/format.h"
-#include "viewer/panels/view_commands.h"
+#include "viewer/panels/focus_finder.h"
 #include "viewer/panels/viewed_runs.h"
+#include "viewer/panels/viewer.h"
 
 namespace vantage::view {
 
-void go_to_head(ViewCommands& v, const std::optional<HeadId>& head) {
+void go_to_head(Viewer& v, const std::optional<HeadId>& head) {
     const AttentionKind before = v.runs().head().kind;
     v.state().head = head;
     forget_misfits(v.state(), v.at(), before, v.runs().head().kind);
 }
 
+void go_to_suggested_head(Viewer& v) {
+    go_to_head(v, std::nullopt);
+    const std::optional<SalientHead> salient = v.runs().finder().found();
+    if (!salient) return v.say("No salient head was found in this prompt");
+    const auto quoted = [&](int token) { return "“" + label_of(v.runs().a().labels.all(), token) + "”"; };
+    const bool induction = salient->reason == SalientHead::induction;
+    v.say(head_name({salient->layer, salient->head}) + ", the most salient by " +
+          (induction ? "induction: " : "a single link: ") + quoted(salient->read.query) + " attends to " +
+          quoted(salient->read.key) + (induction ? ", which followed it before" : "") +
+          format(" ({:.2f})", salient->read.weight));
+}
+
 void forget_misfits(ViewState& state, Interaction& at, AttentionKind before, AttentionKind now) {
     if (before == now) return;
-    // Rows are the source's tokens for encoders, else the model's; keys are the model's for self-attention, else the source's.
+    // Rows are the source's tokens for encoders, else the model's; keys are the model's for self-attention, else the
+    // source's.
     const bool rows = (before == AttentionKind::encoder) == (now == AttentionKind::encoder),
                keys = (before == AttentionKind::self) == (now == AttentionKind::self);
     std::erase_if(state.pins, [&](const Pin& pin) { return pin.kind == Pin::Kind::query ? !rows : !keys; });
@@ -28,12 +42,12 @@ void forget_misfits(ViewState& state, Interaction& at, AttentionKind before, Att
     state.rows.reset();
 }
 
-Cell picked(const ViewCommands& v) {
+Cell picked(const Viewer& v) {
     if (const auto cell = v.at().cell()) return *cell;
     return {std::max<std::int64_t>(0, v.runs().rows() - 1), std::max<std::int64_t>(0, v.runs().columns() - 1)};
 }
 
-void nudge(ViewCommands& v, std::int64_t rows, std::int64_t columns) {
+void nudge(Viewer& v, std::int64_t rows, std::int64_t columns) {
     if (v.runs().rows() == 0) return;
     Cell cell = picked(v);
     cell.first = std::clamp<std::int64_t>(cell.first + rows, 0, v.runs().rows() - 1);
@@ -50,14 +64,14 @@ void toggle_pin(ViewState& state, const Pin& pin) {
         state.pins.push_back(pin);
 }
 
-void pin_picked(ViewCommands& v, Pin::Kind kind) {
+void pin_picked(Viewer& v, Pin::Kind kind) {
     if (v.runs().rows() == 0) return;
     const Cell cell = picked(v);
     const std::optional<std::int64_t> key = v.runs().key_of(cell);
     if (kind == Pin::Kind::query || key) toggle_pin(v.state(), {kind, kind == Pin::Kind::query ? cell.first : *key});
 }
 
-void go_to_off_row(ViewCommands& v) {
+void go_to_off_row(Viewer& v) {
     const std::span<const OffRow> rows = v.runs().off_rows();
     if (rows.empty()) return v.say("All rows sum to 1");
     const std::int64_t from = v.state().pins.empty() ? -1 : v.state().pins.back().token;
@@ -73,7 +87,7 @@ void go_to_off_row(ViewCommands& v) {
     v.say(format("row {} sums to {:.4g}", next->row, next->sum));
 }
 
-void go_to_row(ViewCommands& v, std::int64_t rows) {
+void go_to_row(Viewer& v, std::int64_t rows) {
     const std::int64_t all = v.runs().all_rows();
     if (all == 0) return;
     v.state().rows = std::clamp<std::int64_t>(rows, 1, all);
@@ -81,7 +95,7 @@ void go_to_row(ViewCommands& v, std::int64_t rows) {
     v.state().part.reset();
 }
 
-void move_end(ViewCommands& v, BarEnd end, int steps) {
+void move_end(Viewer& v, BarEnd end, int steps) {
     constexpr double step = 0.05;
     if (v.runs().shown() == ShownRuns::difference) {  // symmetric
         if (end == BarEnd::bright)

@@ -6,23 +6,25 @@
 namespace vantage::view {
 
 /// Focuses a head; nothing: the suggested one.
-void go_to_head(ViewCommands& view, const std::optional<HeadId>& head);
+void go_to_head(Viewer& view, const std::optional<HeadId>& head);
+/// Focuses the suggested head and says why it is suggested.
+void go_to_suggested_head(Viewer& view);
 /// Resets what has another meaning for the new kind of attention: pins, the selected cell, the zoom, the time.
 void forget_misfits(ViewState& state, Interaction& at, AttentionKind before, AttentionKind now);
 
 /// The selected cell; by default the last one of the newest row.
-Cell picked(const ViewCommands& view);
+Cell picked(const Viewer& view);
 /// Moves the selection by rows and columns.
-void nudge(ViewCommands& view, std::int64_t rows, std::int64_t columns);
+void nudge(Viewer& view, std::int64_t rows, std::int64_t columns);
 /// Adds or removes a pin.
 void toggle_pin(ViewState& state, const Pin& pin);
 /// Pins the selected cell's query or key.
-void pin_picked(ViewCommands& view, Pin::Kind kind);
+void pin_picked(Viewer& view, Pin::Kind kind);
 /// Pins the next row that does not sum to 1 and scrolls to it.
-void go_to_off_row(ViewCommands& view);
+void go_to_off_row(Viewer& view);
 /// Shows the state after this many rows.
-void go_to_row(ViewCommands& view, std::int64_t rows);
+void go_to_row(Viewer& view, std::int64_t rows);
 /// Moves an end of the colour bar up by `steps` twentieths of the bar.
-void move_end(ViewCommands& view, BarEnd end, int steps);
+void move_end(Viewer& view, BarEnd end, int steps);
 
 }  // namespace vantage::view

@@ -52,7 +52,7 @@ void draw_numbers(NumbersUi ui) {
     std::string what = "mean over rows";
     if (info.kv_heads > 0 && info.kv_heads != info.heads)
         what = format("KV head {}", ui.focus.head.head / (info.heads / info.kv_heads));
-    float y = heading(ui, list, box, format("L{} · H{}", ui.focus.head.layer, ui.focus.head.head), what);
+    float y = heading(ui, list, box, short_name(ui.focus.head), what);
     const float high = ui.fonts.regular_size + ui.px(8);
     for (int s = 0; s < head_statistic_count && i < ui.heads.size(); ++s) {
         if (y + high > box.bottom() - ui.px(6)) break;

@@ -7,7 +7,7 @@
 
 namespace vantage::view {
 
-class ViewCommands;
+class Viewer;
 
 // ---- the menu bar
 
@@ -31,8 +31,8 @@ struct HeadMapUi : Ui {
 void draw_head_map(HeadMapUi ui);
 /// Layers and heads of a model as the head map shows them.
 HeadGrid head_grid(const LiveModel& live);
-/// Cells of the head map row by row: an index into LiveModel::heads() each, in the model's order or by value, largest first.
-/// Layers with fewer heads leave cells empty.
+/// Cells of the head map row by row: an index into LiveModel::heads() each, in the model's order or by value, largest
+/// first. Layers with fewer heads leave cells empty.
 using HeadOrderCells = std::vector<std::optional<std::size_t>>;
 HeadOrderCells head_cells(const LiveModel& live, const ViewState& state, std::span<const HeadMeans> numbers);
 
@@ -93,7 +93,7 @@ void draw_timeline(TimelineUi ui);
 struct PromptUi : Ui {
     const LiveModel& live;
     Activity activity;
-    ViewCommands& view;
+    Viewer& view;
 };
 void draw_prompt(PromptUi ui);
 
@@ -101,7 +101,7 @@ void draw_help(Ui& ui, const KeyBindings& keys);
 /// Scrolls the help; false for all other keys.
 bool act_in_help(Interaction& at, const Shortcut& shortcut);
 /// The line that finds a token.
-void draw_find(Ui& ui, const std::vector<std::string>& labels, ViewCommands& view);
+void draw_find(Ui& ui, const std::vector<std::string>& labels, Viewer& view);
 /// The frame of the panel that has the keys.
 void draw_area_frame(const Ui& ui, const FocusPlaces& places);
 

@@ -8,7 +8,7 @@
 #include "runtime/models/config.h"
 #include "runtime/session/model_access.h"
 #include "viewer/panels/panels.h"
-#include "viewer/panels/view_commands.h"
+#include "viewer/panels/viewer.h"
 #include "viewer/panels/widgets.h"
 
 namespace vantage::view {
@@ -94,7 +94,7 @@ void draw_prompt(PromptUi ui) {
     const bool pressed = ImGui::Button(busy ? "Stop" : "Run", size);
     note_area(ui, Area::run);
     if (pressed)
-        run_or_stop(ui.view);
+        ui.view.run_or_stop();
     else if (entered && !busy)
         ui.view.run_prompt();
 }

@@ -37,7 +37,8 @@ public:
         Box box;  ///< from the text's upper left corner
         std::string text;
     };
-    /// Lines are at most `wide` pixels; a line break in the text ends one. Another width or size places all tokens again.
+    /// Lines are at most `wide` pixels; a line break in the text ends one. Another width or size places all tokens
+    /// again.
     void update(const TextNow& now, const Fonts& fonts, float scale, float wide);
     const std::vector<Token>& tokens() const { return tokens_; }
     /// First and end of the tokens between two heights.

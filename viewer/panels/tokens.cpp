@@ -1,4 +1,5 @@
-// The text, shaded by the attention of the current query, with lines from the query to the tokens that it attends to most.
+// The text, shaded by the attention of the current query, with lines from the query to the tokens that it attends to
+// most.
 #include <algorithm>
 #include <cmath>
 

@@ -24,7 +24,19 @@ std::int64_t Interaction::query(const ViewState& state, std::int64_t rows) const
 }
 
 std::string shown_name(HeadStatistic statistic, const LiveModel& live) {
-    return statistic == HeadStatistic::first && config_of(live.model()).is_vision() ? "[CLS]" : name_of(statistic);
+    const bool vision = config_of(live.model()).is_vision();
+    if (vision && statistic == HeadStatistic::first) return "[CLS]";
+    if (vision && statistic == HeadStatistic::distance) return "mean distance (patches)";
+    return name_of(statistic);
+}
+
+std::string layer_label(const HeadId& head) {
+    const char* prefix = head.kind == AttentionKind::encoder ? "e" : head.kind == AttentionKind::cross ? "x" : "";
+    return prefix + std::to_string(head.layer);
+}
+
+std::string short_name(const HeadId& head) {
+    return (head.kind == AttentionKind::self ? "L" : "") + layer_label(head) + format(" · H{}", head.head);
 }
 
 std::string head_name(const HeadId& head) {

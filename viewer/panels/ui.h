@@ -85,8 +85,8 @@ struct Interaction {
     std::optional<std::array<float, 2>> pan_from, box_from;  ///< start of a drag, in pixels
     std::optional<Rectangle> pan_part;
     std::optional<Cell> cell() const { return picked ? picked : hovered; }
-    /// The query whose row is shown: that of the cell or token under the mouse, else the last pinned one, else the last of
-    /// `rows`; for an image [CLS].
+    /// The query whose row is shown: that of the cell or token under the mouse, else the last pinned one, else the last
+    /// of `rows`; for an image [CLS].
     std::int64_t query(const ViewState& state, std::int64_t rows) const;
 };
 
@@ -129,10 +129,14 @@ struct Surface {
     const gpu::Buffer& picture;  ///< the image that the model sees, a word per pixel
 };
 
-/// A statistic as panels call it: of an image model the first token is "[CLS]".
+/// A statistic as panels call it: of an image model the first token is "[CLS]", and distances are in patches.
 std::string shown_name(HeadStatistic statistic, const LiveModel& live);
 /// "Encoder layer 0 · Head 3".
 std::string head_name(const HeadId& head);
+/// "3" in the decoder, "e3" in the encoder, "x3" in cross-attention.
+std::string layer_label(const HeadId& head);
+/// "L3 · H0", "e3 · H0".
+std::string short_name(const HeadId& head);
 /// The label of a token, or its number.
 std::string label_of(const std::vector<std::string>& labels, std::int64_t token);
 

@@ -9,8 +9,8 @@
 
 namespace vantage::view {
 
-/// The state that makes the picture of this version again. A run that was stopped, stepped or is still at work has other
-/// tokens than it would have at its end.
+/// The state that makes the picture of this version again. A run that was stopped, stepped or is still at work has
+/// other tokens than it would have at its end.
 ViewState state_shown(const ViewedRuns& runs, const ViewState& state, const Version& version);
 
 /// What opened the viewer, without the options of a view, and the picture's size and scale.

@@ -26,7 +26,7 @@ ViewDataOptions data_options(const LiveModel& live, const LiveModel* compared, s
     return options;
 }
 
-/// Labels of rows on which two texts stand: of one token, where both have the same, else of what A has and of what B has.
+/// Labels of the rows of two texts: one token if both texts have the same, else the token of A and that of B.
 std::vector<std::string> slot_labels(const std::vector<std::string>& a, const std::vector<std::string>& b,
                                      const Alignment& slots) {
     std::vector<std::string> labels;  // none where slots are tokens
@@ -78,7 +78,7 @@ double ViewedRuns::blink_left(double now) const {
 
 HeadId ViewedRuns::head() const {
     if (state_.head) return *state_.head;
-    if (const auto found = finder_->found()) return *found;
+    if (const auto found = finder_->found()) return {found->layer, found->head};
     const auto own = std::ranges::find(a_.live.heads(), AttentionKind::self, &HeadId::kind);
     return own != a_.live.heads().end() ? *own : a_.live.heads().front();
 }

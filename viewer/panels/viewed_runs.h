@@ -1,4 +1,5 @@
-// The run, or the two runs, that are shown, and what the view's state means for them: the head in focus, rows, columns, slots.
+// The run, or the two runs, that are shown, and what the view's state means for them: the head in focus, rows, columns,
+// slots.
 #pragma once
 
 #include <array>

@@ -20,8 +20,6 @@ namespace vantage::view {
 namespace {
 
 constexpr double note_seconds = 4;
-constexpr const char* nothing_to_compare =
-    "Nothing to compare yet: start with --compare and another prompt=, weights=, precision= or model=";
 
 using ColourWords = std::array<std::uint32_t, 256>;
 
@@ -185,7 +183,7 @@ void Viewer::run_prompt() {
         live.start(options_.prompt ? options_.prompt(wanted) : LivePrompt{.text = wanted.prompt}, wanted.sampling,
                    wanted.max_tokens);
     } catch (const Error& error) {
-        return say(error.what());  // of a file that is no picture; what was there stays
+        return say(error.what());  // the file is not a picture: the run does not change
     }
     asked_ = AskedRun{run, wanted};
     state_.rows.reset();
@@ -196,22 +194,28 @@ void Viewer::run_prompt() {
     touch();
 }
 
-void run_or_stop(ViewCommands& view) {
-    const Activity activity = view.runs().a().version.activity;
+void Viewer::run_or_stop() {
+    const Activity activity = runs_.a().version.activity;
     if (activity == Activity::reading || activity == Activity::writing)
-        view.stop();
+        stop();
     else
-        view.run_prompt();
+        run_prompt();
+}
+
+bool Viewer::compares() {
+    if (!runs_.compares())
+        say("Nothing to compare yet: start with --compare prompt=TEXT, weights=q4, precision=f32 or model=DIR");
+    return runs_.compares();
 }
 
 void Viewer::show(ShownRuns what) {
-    if (!runs_.compares()) return say(nothing_to_compare);
+    if (!compares()) return;
     at_.blink_from.reset();
     state_.shown = what;
 }
 
 void Viewer::toggle_blinking() {
-    if (!runs_.compares()) return say(nothing_to_compare);
+    if (!compares()) return;
     if (at_.blink_from)
         at_.blink_from.reset();
     else
@@ -405,8 +409,8 @@ void Viewer::draw_panels() {
     draw_open_menu(ui, options_.keys, *this);
 }
 
-/// Texts and data of the same version, and all of that version's data. The data takes a newer version than the texts if the
-/// model publishes one in between: then the texts follow.
+/// Texts and data of the same version, and all of that version's data. The data takes a newer version than the texts if
+/// the model publishes one in between: then the texts follow.
 void Viewer::finish_one_version(float width, float height) {
     const auto in_step = [](const RunView& run) {
         return run.frame == nullptr || run.frame->version.number == run.version.number;

@@ -16,7 +16,6 @@
 #include "viewer/panels/input_queue.h"
 #include "viewer/panels/key_bindings.h"
 #include "viewer/panels/picture_clock.h"
-#include "viewer/panels/view_commands.h"
 #include "viewer/panels/view_record.h"
 #include "viewer/panels/viewed_runs.h"
 
@@ -33,12 +32,15 @@ struct ViewerOptions {
     /// Makes the prompt of a state; empty: its text. May throw what is wrong with it.
     std::function<LivePrompt(const ViewState&)> prompt = {};
     LiveModel* compared = nullptr;  ///< a second run on the same device; the viewer starts it
-    /// What opened the viewer, without the options of a view, the size and the scale: begins the command line that makes the
-    /// picture again.
+    /// What opened the viewer, without the options of a view, the size and the scale: begins the command line that
+    /// makes the picture again.
     std::string command = "vantage view";
 };
 
-class Viewer final : public ViewCommands {
+/// What an action asks of the owner of the window.
+enum class Request : std::uint8_t { none, picture, exports, quit };
+
+class Viewer {
 public:
     /// The model has been started, or will be. It lives longer.
     Viewer(LiveModel& live, const ViewState& state, const ViewerOptions& options = {});
@@ -63,8 +65,8 @@ public:
     bool due(double now) const;
     /// Seconds until it is worth to ask again.
     double wake_in(double now) const;
-    /// Lays out the picture and records it, with the data that is there. `whole`: with all data of one version, for which it
-    /// waits.
+    /// Lays out the picture and records it, with the data that is there. `whole`: with all data of one version, for
+    /// which it waits.
     void draw(Frame& frame, DrawPipelines& pipelines, const Target& target, double now, bool whole = false);
     /// Computes everything that the state asks for, at the models' newest versions: for pictures without a window.
     void finish(std::uint32_t width, std::uint32_t height);
@@ -80,27 +82,38 @@ public:
     PngTexts picture_texts() { return facts_of(subject()); }
     const ViewCounts& counts() const { return runs_.a().data.counts(); }
 
-    // ---- ViewCommands
-    ViewState& state() override { return state_; }
-    const ViewState& state() const override { return state_; }
-    Interaction& at() override { return at_; }
-    const Interaction& at() const override { return at_; }
-    const ViewedRuns& runs() const override { return runs_; }
-    const Layout& layout() const override { return layout_; }
-    const std::vector<Pane>& panes() const override { return panes_; }
-    const ValueRange& default_ends() const override { return ends_.defaults(); }
-    bool commanded() override;
-    void run_prompt() override;
-    void stop() override;
-    void pause_or_resume() override;
-    void step() override;
-    void show(ShownRuns what) override;
-    void toggle_blinking() override;
-    void say(const std::string& note) override;
-    void copy_command_line() override;
-    void request(Request what) override { request_ = what; }
-    void set_scale(float scale) override;
-    float scale() const override { return options_.scale; }
+    // ---- for actions and panels
+    ViewState& state() { return state_; }
+    const ViewState& state() const { return state_; }
+    Interaction& at() { return at_; }
+    const Interaction& at() const { return at_; }
+    /// The runs that are shown: the head in focus, rows, columns, tokens.
+    const ViewedRuns& runs() const { return runs_; }
+    const Layout& layout() const { return layout_; }
+    /// Map panels from left to right. The last one has the colour bar.
+    const std::vector<Pane>& panes() const { return panes_; }
+    /// Range of the colour bar that "reset" restores.
+    const ValueRange& default_ends() const { return ends_.defaults(); }
+    /// Whether the model takes commands. Says so in the window if not.
+    bool commanded();
+    void run_prompt();
+    void stop();
+    /// Runs the prompt, or stops a run.
+    void run_or_stop();
+    void pause_or_resume();
+    /// One more token.
+    void step();
+    /// Whether there are two runs. Says so in the window if not.
+    bool compares();
+    /// Selects what is shown of two runs.
+    void show(ShownRuns what);
+    void toggle_blinking();
+    /// Shows a line in the menu bar for a few seconds.
+    void say(const std::string& note);
+    void copy_command_line();
+    void request(Request what) { request_ = what; }
+    void set_scale(float scale);
+    float scale() const { return options_.scale; }
 
 private:
     void hear(std::function<void(ImGuiIO&)> event, InputQueue::Order order = InputQueue::Order::any);
